@@ -1,0 +1,12 @@
+// The arguments of a request: views into the bytes that a client sent, command name first.
+// They live until the handler returns; whoever keeps one longer copies it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace sluice {
+
+using Args = std::span<const std::string_view>;
+
+}  // namespace sluice

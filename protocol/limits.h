@@ -1,0 +1,19 @@
+// Bounds on what a peer may send, each with its name. Those that an option can change are the
+// defaults of that option; the others are fixed, as in Redis.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice {
+
+inline constexpr int64_t kArgumentsMax = 1024 * 1024;          // arguments of one request
+inline constexpr size_t kInlineBytesMax = 64 * 1024;           // an inline request, a length line
+inline constexpr int64_t kBulkBytesMax = 512LL * 1024 * 1024;  // proto-max-bulk-len
+inline constexpr size_t kQueryBufferBytesMax = 1024UL * 1024 * 1024;  // client-query-buffer-limit
+
+// Before a client has logged in it may send little: nobody knows yet who it is.
+inline constexpr int64_t kArgumentsBeforeLoginMax = 10;
+inline constexpr int64_t kBulkBytesBeforeLoginMax = 16 * 1024;
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+// ReplyReader: RESP2 and RESP3 replies as values, for tests, for the embedding API and for links to
+// other servers. Bounded: depth and sizes come from a peer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+struct Reply {
+  enum class Kind : uint8_t {
+    kStatus, kError, kInteger, kBulk, kNull, kNullBulk, kNullArray, kArray, kMap, kSet, kPush,
+    kDouble, kBool, kBigNumber, kVerbatim, kAttribute
+  };
+  Kind kind = Kind::kNull;
+  int64_t integer = 0;          // kInteger, kBool
+  std::string text;             // bytes of a scalar (kDouble: its text; kVerbatim: "txt:...")
+  std::vector<Reply> elements;  // of an aggregate; a map's keys and values alternate
+
+  bool operator==(const Reply&) const = default;
+  // As redis-cli's --no-raw shows it, but on one line and typed; binary-safe; for messages and transcripts:
+  // +OK  -ERR text  :1  "bulk"  (nil)  (nil-array)  [a, b]  {k => v}  ~[a]  >[a]  ,1.5  #t  (n  =txt:..
+  std::string ToText() const;
+};
+
+class ReplyReader {
+ public:
+  static constexpr int kDepthMax = 128;
+  // Reads one reply at the start of `bytes`; null while incomplete or after an error (failed()).
+  // On success consumed() is its size.
+  std::optional<Reply> Read(std::string_view bytes);
+  size_t consumed() const { return consumed_; }
+  bool failed() const { return failed_; }
+
+ private:
+  bool ReadValue(std::string_view bytes, size_t& at, int depth, Reply& out);
+  size_t consumed_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace sluice
