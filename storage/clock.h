@@ -1,0 +1,50 @@
+// Time, as everything below server/net sees it: handed in, never asked for.
+//
+// Engine time is steady: milliseconds and microseconds since some moment before the start, which no
+// NTP step moves. Wall time is engine time plus a sampled offset in whole milliseconds; the clock
+// chooses its origin so that at the start the offset has no fraction, and so both agree to the
+// microsecond. Relative deadlines live on engine time; absolute ones (EXAT, PXAT, EXPIREAT) are kept
+// as Unix times and follow the offset.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice {
+
+// One sampled instant. A handler, and a script with all its calls, see one and the same.
+struct Now {
+  int64_t steady_us = 0;
+  int64_t unix_offset_ms = 0;
+
+  int64_t ms() const { return steady_us / 1000; }
+  int64_t unix_ms() const { return ms() + unix_offset_ms; }
+  int64_t unix_us() const { return steady_us + unix_offset_ms * 1000; }
+  int64_t unix_s() const { return unix_ms() / 1000; }
+};
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Now Sample() = 0;
+  // CPU time of the calling thread in µs, for the histogram of turns; 0 where there is none.
+  virtual int64_t CpuMicros() { return 0; }
+  // A cheap tick for measuring how long commands take, in ns from any origin.
+  virtual int64_t TickNanos() = 0;
+};
+
+// Moves only when told to: tests, simulation and the frozen clock of a test double.
+class ManualClock final : public Clock {
+ public:
+  explicit ManualClock(int64_t unix_ms = 1'700'000'000'000) { now_.unix_offset_ms = unix_ms; }
+  Now Sample() override { return now_; }
+  int64_t TickNanos() override { return now_.steady_us * 1000; }
+
+  void Advance(int64_t ms) { now_.steady_us += ms * 1000; }
+  void AdvanceMicros(int64_t us) { now_.steady_us += us; }
+  void StepWall(int64_t ms) { now_.unix_offset_ms += ms; }  // as an NTP step or `date -s` would
+
+ private:
+  Now now_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+// What a key can hold. Strings live inside their Entry; every other type is a Value object that the
+// entry owns. A type decodes, measures and names itself, so that nothing else lists the types.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace sluice {
+
+enum class ValueType : uint8_t {
+  kString, kList, kSet, kSortedSet, kHash, kStream,  // Redis's
+  kLimiter, kLeakyBucket, kLock,                     // ours
+};
+
+// The word that TYPE answers: "string", "zset", "leakybucket" ...
+std::string_view TypeName(ValueType type);
+
+class Value {
+ public:
+  virtual ~Value() = default;
+  virtual ValueType type() const = 0;
+  virtual std::string_view Encoding() const = 0;       // for OBJECT ENCODING
+  virtual size_t MemoryBytes() const = 0;              // heap memory owned, itself included
+  virtual std::unique_ptr<Value> Clone() const = 0;    // for COPY
+};
+
+}  // namespace sluice
