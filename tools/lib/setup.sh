@@ -92,7 +92,8 @@ build() {
   local folder=$1 colour=0
   shift
   [[ -t 2 ]] && colour=1
-  CLICOLOR_FORCE=$colour ninja -C "$folder" "$@" 2>&1 </dev/null | show_progress "${folder##*/}" >&2 ||
+  CLICOLOR_FORCE=$colour ninja -C "$folder" "$@" 2>&1 </dev/null |
+    show_progress "${folder##*/}" >&2 ||
     fail "the build failed; the first error above says where"
 }
 
