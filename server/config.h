@@ -1,0 +1,107 @@
+// Configuration: every option is a row (name, alias, type, range, default, live or fixed at start,
+// documentation); values live in Settings, which the rest of the server reads directly.
+//
+// Options that Redis knows and Sluice does not serve have rows too: they say in words why, accept only
+// the value that is true here (appendonly no, save "", maxmemory 0), and are never silently taken.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+struct OutputLimit {
+  uint64_t hard_bytes = 0;  // 0: none
+  uint64_t soft_bytes = 0;
+  int64_t soft_seconds = 0;
+};
+
+// Plain values; the defaults are here and nowhere else.
+struct Settings {
+  // network
+  std::vector<std::string> bind = {"127.0.0.1", "-::1"};  // a leading '-': may be unavailable
+  int64_t port = 6379;
+  std::string unixsocket;
+  int64_t unixsocketperm = 0;
+  int64_t tcp_backlog = 511;
+  int64_t tcp_keepalive = 300;  // seconds; 0: off
+  int64_t timeout = 0;          // seconds a client may be idle; 0: for ever
+  int64_t maxclients = 10000;
+  bool protected_mode = true;
+  // access
+  std::string requirepass;
+  std::string enable_debug_command = "no";    // no | local | yes
+  // limits
+  int64_t proto_max_bulk_len = 512LL * 1024 * 1024;
+  int64_t client_query_buffer_limit = 1024LL * 1024 * 1024;
+  OutputLimit output_normal{1024UL << 20, 256UL << 20, 60};
+  OutputLimit output_replica{256UL << 20, 64UL << 20, 60};
+  OutputLimit output_pubsub{32UL << 20, 8UL << 20, 60};
+  // process
+  std::string dir = ".";
+  std::string logfile;
+  std::string loglevel = "notice";  // debug | verbose | notice | warning | nothing
+  std::string pidfile;
+  bool daemonize = false;
+  int64_t databases = 16;
+  int64_t shutdown_timeout = 10;
+  uint64_t seed = 0;  // 0: from the system
+  // behaviour
+  std::string maxmemory_policy = "noeviction";
+  bool lazyfree_lazy_user_flush = false;
+  bool lazyfree_lazy_user_del = false;
+  bool lazyfree_lazy_expire = false;
+  bool lazyfree_lazy_server_del = false;
+  bool latency_tracking = true;
+  std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
+  int64_t busy_reply_threshold = 5000;
+  // encodings (OBJECT ENCODING)
+  int64_t hash_max_listpack_entries = 512;
+  int64_t hash_max_listpack_value = 64;
+  int64_t list_max_listpack_size = -2;
+  int64_t list_compress_depth = 0;
+  int64_t set_max_intset_entries = 512;
+  int64_t zset_max_listpack_entries = 128;
+  int64_t zset_max_listpack_value = 64;
+  int64_t stream_node_max_bytes = 4096;
+  int64_t stream_node_max_entries = 100;
+  int64_t hll_sparse_max_bytes = 3000;
+};
+
+class Config {
+ public:
+  Config();
+
+  const Settings& settings() const { return settings_; }
+
+  // --- start: file, then flags. Each returns an error sentence, or empty; warnings are collected.
+  std::string LoadFile(const std::string& path);            // redis.conf syntax, `include` too
+  std::string LoadText(std::string_view text);              // the same from memory ("sluice -")
+  std::string SetAtStart(std::string_view name, std::vector<std::string> values);
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // --- CONFIG SET: all or none. On failure the sentence as Redis words it after "ERR ".
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  std::string Set(const Pairs& pairs);
+  // CONFIG GET: name and value of every option whose name or alias matches one of the globs.
+  Pairs Get(std::span<const std::string_view> globs) const;
+  // CONFIG REWRITE of the file given at start; error sentence or empty.
+  std::string Rewrite();
+  const std::string& file() const { return file_; }  // "" when there is none
+
+  // Called after a live change of that option took place; a returned sentence rolls it back.
+  void OnChange(std::string_view option, std::function<std::string()> apply);
+
+ private:
+  Settings settings_;
+  std::vector<std::string> warnings_;
+  std::string file_;
+  std::vector<std::pair<std::string, std::function<std::string()>>> hooks_;
+};
+
+}  // namespace sluice

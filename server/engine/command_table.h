@@ -1,0 +1,64 @@
+// CommandTable: the rows of all families, found by name. A Command is a row at run time: its full
+// name, its container, its statistics.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/engine/command.h"
+#include "server/engine/statistics.h"
+
+namespace sluice {
+
+struct Command {
+  const CommandSpec* spec = nullptr;
+  Command* container = nullptr;          // "CLIENT" of "CLIENT LIST"
+  std::string full_name;                 // lower case: "get", "client|list"
+  int first_key = 0;                     // argument to prefetch; 0: none known from the row alone
+  std::vector<Command*> subcommands;     // in the order of the rows
+  CommandStatistics statistics;
+};
+
+class CommandTable {
+ public:
+  CommandTable(std::span<const CommandFamily> families, bool test_double);
+
+  // Case-insensitive; null when unknown. Containers are returned as such.
+  Command* Find(std::string_view name) const;
+  // "client|list" or "get", as COMMAND INFO and COMMAND DOCS take them.
+  Command* FindFull(std::string_view full_name) const;
+  Command* FindSubcommand(const Command& container, std::string_view word) const;
+
+  // Top-level commands in the order of the families.
+  std::span<Command* const> all() const { return top_; }
+  size_t size() const { return top_.size(); }
+  void ResetStatistics();
+
+ private:
+  Command* Add(const CommandSpec& spec, Command* container);
+  void Index(Command* command);
+
+  // Open addressing over names folded to lower case, 16 bytes a name: names that are longer are told
+  // apart by the full comparison that ends every look-up.
+  struct Slot {
+    uint64_t low = 0, high = 0;
+    Command* command = nullptr;
+  };
+  static constexpr size_t kSlots = 2048;
+  std::vector<std::unique_ptr<Command>> owned_;
+  std::vector<Command*> top_;
+  std::vector<Slot> slots_;
+};
+
+// The positions of all keys in a request, from the row's key specs and find_keys. False when the
+// arguments make no sense (then the texts of COMMAND GETKEYS apply).
+bool FindKeyPositions(const CommandSpec& spec, Args args, std::vector<int>& positions);
+// The same for one key spec.
+bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions);
+
+}  // namespace sluice

@@ -1,0 +1,42 @@
+// Dispatcher: from the arguments of a request to the handler's reply. It looks up the row, checks
+// arity, asks the gates (gates.h), queues inside MULTI, runs the handler, keeps the command's statistics
+// and records its effects. Clients' requests, EXEC's queued ones and scripts all pass here.
+#pragma once
+
+#include <string_view>
+
+#include "server/engine/command.h"
+#include "server/engine/command_table.h"
+#include "server/engine/session.h"
+
+namespace sluice {
+
+class Engine;
+
+class Dispatcher {
+ public:
+  explicit Dispatcher(Engine& engine) : engine_(engine) {}
+
+  enum class Outcome : uint8_t {
+    kDone,  // answered
+    kHeld,  // CLIENT PAUSE holds it back: the request is to be shown again later
+  };
+
+  // A client's request. `command` is its row when the batch has looked it up already, else null.
+  Outcome Execute(Session& session, Args args, Command* command, HashedKey first_key);
+
+  // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
+  void Run(Session& session, Command& command, Args args, ReplySink& reply, HashedKey first_key = {});
+
+  // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence. Arity is
+  // checked too.
+  Command* Resolve(Args args, Command* command, std::string& error);
+
+ private:
+  void Reject(Session& session, Command* command, std::string_view error);
+  void Queue(Session& session, Command& command, Args args);
+
+  Engine& engine_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+// Histogram: counts of non-negative numbers in log-linear buckets (32 per power of two: within 3 %),
+// after HdrHistogram's idea. Memory is taken on the first Record.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace sluice {
+
+class Histogram {
+ public:
+  void Record(int64_t value);
+  // The smallest bucket bound at or above which `percent` (0..100] of the values do not lie; 0 if empty.
+  int64_t Percentile(double percent) const;
+  int64_t max() const { return max_; }
+  uint64_t count() const { return count_; }
+  // How many values were at most `value` (to bucket precision).
+  uint64_t CountAtMost(int64_t value) const;
+  void Reset();
+
+ private:
+  static constexpr int kSubBits = 5;
+  static constexpr int kBuckets = (64 - kSubBits) << kSubBits;
+  static int BucketOf(uint64_t value);
+  static int64_t UpperBound(int bucket);
+
+  std::unique_ptr<uint64_t[]> buckets_;
+  uint64_t count_ = 0;
+  int64_t max_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,91 @@
+// Session: one client as the engine knows it. Bytes of requests go in through its parser, replies come
+// out of its OutputBuffer; in between stand authentication, the selected database, the MULTI queue
+// and whether it is blocked. It knows no socket: who carries the bytes is the Host's business.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/output_buffer.h"
+#include "protocol/reply_writer.h"
+#include "protocol/request_parser.h"
+#include "server/engine/transaction.h"
+
+namespace sluice {
+
+struct Command;
+
+// Slot and generation: a stale id finds nobody.
+struct SessionId {
+  uint32_t slot = 0;
+  uint32_t generation = 0;
+  bool operator==(const SessionId&) const = default;
+};
+
+// Where a client comes from, as CLIENT LIST shows it.
+struct Peer {
+  std::string address;        // "127.0.0.1:54321", "[::1]:54321", "/path/to.sock:0"
+  std::string local_address;
+  int descriptor = -1;        // for CLIENT LIST's fd=
+  bool unix_socket = false;
+  bool loopback = true;       // from this machine: protected-mode and enable-debug-command local
+};
+
+// Conditions of a session that gates look at; with none set a command runs straight away.
+enum SessionCondition : uint32_t {
+  kNeedsLogin = 1u << 0,
+  kInMulti = 1u << 1,
+  kSubscriber = 1u << 2,    // RESP2 client with subscriptions
+};
+
+enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };
+enum class CloseMode : uint8_t { kOpen, kAfterReply, kNow };
+
+class Session {
+ public:
+  Session(SessionId id, uint64_t client_id, Peer peer, int64_t now_ms);
+
+  // --- identity
+  const SessionId id;
+  const uint64_t client_id;    // CLIENT ID: grows by one a connection
+  Peer peer;
+  std::string name;            // CLIENT SETNAME
+  std::string library_name;    // CLIENT SETINFO
+  std::string library_version;
+
+  // --- state
+  uint32_t conditions = 0;     // SessionCondition bits
+  int db = 0;
+  bool authenticated = false;
+  bool no_evict = false;
+  bool no_touch = false;
+  ReplyMode reply_mode = ReplyMode::kOn;
+  CloseMode close = CloseMode::kOpen;
+  bool blocked = false;        // parked by a command (engine/waiters.h) or by CLIENT PAUSE
+  bool paused = false;
+  std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
+
+  // --- statistics
+  int64_t created_ms;
+  int64_t active_ms;           // last request
+  const Command* last_command = nullptr;
+  uint64_t commands = 0;
+
+  // --- bytes
+  RequestParser parser;
+  std::string pending;         // received, not yet executed: half a request, or all while blocked
+  OutputBuffer output;
+  ReplyWriter writer;
+  int64_t over_soft_limit_since_ms = -1;
+  bool queued_to_send = false;  // in the engine's list of this turn
+
+  bool in_multi() const { return conditions & kInMulti; }
+  int resp() const { return writer.version(); }
+  // What CLIENT LIST calls tot-mem: an estimate of all memory this client costs.
+  size_t MemoryBytes() const;
+};
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+// Statistics: what the server counts about itself, for INFO. CONFIG RESETSTAT sets all of it to zero.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "server/engine/histogram.h"
+
+namespace sluice {
+
+struct CommandStatistics {
+  uint64_t calls = 0;
+  uint64_t nanos = 0;
+  uint64_t rejected = 0;  // errors before the handler ran: arity, login, MULTI ...
+  uint64_t failed = 0;    // the handler answered an error
+  Histogram latency_ns;   // latency-tracking
+};
+
+struct Statistics {
+  uint64_t commands = 0;
+  uint64_t connections = 0;
+  uint64_t rejected_connections = 0;
+  uint64_t bytes_in = 0;
+  uint64_t bytes_out = 0;
+  uint64_t error_replies = 0;
+  uint64_t expired_keys = 0;
+  uint64_t keyspace_hits = 0;
+  uint64_t keyspace_misses = 0;
+  uint64_t output_limit_closed = 0;
+  uint64_t query_limit_closed = 0;
+  uint64_t turns = 0;
+  uint64_t reads = 0;   // system calls
+  uint64_t writes = 0;
+  Histogram turn_cpu_us;         // CPU time of one turn of the loop
+  Histogram expiry_lateness_ms;  // how long after its deadline a key was removed by its timer
+  std::map<std::string, uint64_t, std::less<>> errors;  // by code: "ERR", "WRONGTYPE"
+  static constexpr size_t kErrorCodesMax = 128;  // as Redis: more than that is an attack
+
+  // Counts an error reply by its first word, without the leading '-'.
+  void CountError(std::string_view text);
+};
+
+}  // namespace sluice
