@@ -14,8 +14,8 @@ enum class ErrorCode : uint8_t {
   kSyntax,
   kNotInteger,
   kNotFloat,
-  kNotDouble,        // "value is not a valid float" of sorted sets and INCRBYFLOAT's increment
-  kOverflow,         // INCR and DECR beyond 64 bits
+  kNotDouble,  // "value is not a valid float" of sorted sets and INCRBYFLOAT's increment
+  kOverflow,   // INCR and DECR beyond 64 bits
   kNanOrInfinity,
   kNoSuchKey,
   kSameObject,
@@ -31,9 +31,9 @@ enum class ErrorCode : uint8_t {
   kNoAuth,
   kExecAbort,
   kInvalidCursor,
-  kPositive,
-  kNotPositive,
-  kCount,  // number of codes; not an error
+  kPositive,     // a count below 0
+  kNotPositive,  // a count below 1
+  kCount,        // number of codes; not an error
 };
 
 // The whole error line without the leading '-' and the closing CRLF, e.g. "ERR syntax error".

@@ -1,25 +1,28 @@
-// OutputBuffer: the bytes waiting to be sent to one client. A list of blocks, so that a large reply
-// is never moved to make it grow and a partly sent one costs nothing to advance. An empty buffer
-// owns no memory beyond itself unless asked to keep its first block for the next turn.
+// OutputBuffer: the bytes waiting to be sent to one client. A chain of blocks, so that a large
+// reply is never moved to make it grow and a partly sent one costs nothing to advance.
+//
+// The first block is small, because most clients are answered with a few bytes a turn; those that
+// outgrow it get large ones. A buffer that has been sent keeps its last block for the next turn
+// until ReleaseMemory; then it owns nothing beyond itself.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <deque>
-#include <string_view>
-#include <vector>
-
 #include <sys/uio.h>
+
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
 
 namespace sluice {
 
 class OutputBuffer {
  public:
+  // Sizes with malloc's and our own header taken off, so that the sums are round.
+  static constexpr size_t kFirstBlockBytes = 1024 - 64;
   static constexpr size_t kBlockBytes = 16 * 1024 - 64;
 
   OutputBuffer() = default;
-  ~OutputBuffer();
+  ~OutputBuffer() { Clear(); }
   OutputBuffer(const OutputBuffer&) = delete;
   OutputBuffer& operator=(const OutputBuffer&) = delete;
 
@@ -29,17 +32,18 @@ class OutputBuffer {
   size_t memory() const { return memory_; }
 
   void Append(std::string_view bytes) {
-    if (bytes.size() <= room()) [[likely]] {
+    if (bytes.size() < room()) [[likely]] {
       std::memcpy(end_, bytes.data(), bytes.size());
-      end_ += bytes.size();
-      bytes_ += bytes.size();
+      Commit(bytes.size());
     } else {
       AppendSlow(bytes);
     }
   }
   // Room for `n` <= kBlockBytes contiguous bytes; write there, then Commit what was written.
   char* Reserve(size_t n) {
-    if (n > room()) AddBlock(n);
+    assert(n <= kBlockBytes);
+    if (n > room()) [[unlikely]]
+      AddBlock(n);
     return end_;
   }
   void Commit(size_t n) {
@@ -51,27 +55,36 @@ class OutputBuffer {
   size_t Peek(iovec* vectors, size_t count) const;
   // Forgets the first `n` <= bytes() bytes: they are sent.
   void Consume(size_t n);
-  // Drops the spare block that Consume keeps (called for clients that fall idle).
-  void ReleaseMemory();
+  // Gives up the spare block that Consume keeps (for clients that fall idle). What is still to be
+  // sent stays.
+  void ReleaseMemory() {
+    if (empty()) Clear();
+  }
+  // Forgets everything and owns nothing.
   void Clear();
 
  private:
   struct Block {
-    char* data;
-    size_t begin, end, capacity;
+    Block* next;
+    char* end;  // of the bytes in it; of the last block, end_ holds instead
+    size_t capacity;
+    char* data() { return reinterpret_cast<char*>(this + 1); }
   };
+
   size_t room() const { return static_cast<size_t>(limit_ - end_); }
   void AppendSlow(std::string_view bytes);
   void AddBlock(size_t at_least);
-  void SealLast();  // writes end_ back into the last block
+  void FreeFirst();
 
-  // Invariant: end_/limit_ delimit the free part of blocks_.back(); null when there is no block.
+  // Invariant: begin_ points into first_, end_ and limit_ into last_; all are null without a block.
+  // Every block but the last holds at least one byte that is to be sent.
   char* end_ = nullptr;
   char* limit_ = nullptr;
   size_t bytes_ = 0;
   size_t memory_ = 0;
-  std::vector<Block> blocks_;
-  size_t first_ = 0;  // blocks_[first_] is the oldest unsent one
+  char* begin_ = nullptr;
+  Block* first_ = nullptr;
+  Block* last_ = nullptr;
 };
 
 }  // namespace sluice

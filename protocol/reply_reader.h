@@ -1,7 +1,9 @@
 // ReplyReader: RESP2 and RESP3 replies as values, for tests, for the embedding API and for links to
-// other servers. Bounded: depth and sizes come from a peer.
+// other servers. Bounded: depth and sizes come from a peer. RESP3's streamed strings and aggregates
+// ("$?", "*?"), which no server sends, are errors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,23 +14,43 @@ namespace sluice {
 
 struct Reply {
   enum class Kind : uint8_t {
-    kStatus, kError, kInteger, kBulk, kNull, kNullBulk, kNullArray, kArray, kMap, kSet, kPush,
-    kDouble, kBool, kBigNumber, kVerbatim, kAttribute
+    kStatus,
+    kError,
+    kInteger,
+    kBulk,
+    kNull,
+    kNullBulk,
+    kNullArray,
+    kArray,
+    kMap,
+    kSet,
+    kPush,
+    kDouble,
+    kBool,
+    kBigNumber,
+    kVerbatim,
+    kAttribute
   };
   Kind kind = Kind::kNull;
-  int64_t integer = 0;          // kInteger, kBool
-  std::string text;             // bytes of a scalar (kDouble: its text; kVerbatim: "txt:...")
-  std::vector<Reply> elements;  // of an aggregate; a map's keys and values alternate
+  int64_t integer = 0;  // kInteger, kBool
+  std::string text;     // bytes of a scalar (kDouble: its text; kVerbatim: "txt:...")
+  // Of an aggregate; a map's keys and values alternate. An attribute stands before the element that
+  // it describes and is not counted in the aggregate's length; at the top it is a reply of its own.
+  std::vector<Reply> elements;
 
   bool operator==(const Reply&) const = default;
-  // As redis-cli's --no-raw shows it, but on one line and typed; binary-safe; for messages and transcripts:
-  // +OK  -ERR text  :1  "bulk"  (nil)  (nil-array)  [a, b]  {k => v}  ~[a]  >[a]  ,1.5  #t  (n  =txt:..
+  // As redis-cli's --no-raw shows it, but on one line and typed; binary-safe; for messages and
+  // transcripts:
+  // +OK  -ERR text  :1  "bulk"  (nil)  (nil-array)  [a, b]  {k => v}  ~[a]  >[a]  ,1.5  #t  (n
+  // =txt:..  |{k => v}
   std::string ToText() const;
 };
 
 class ReplyReader {
  public:
   static constexpr int kDepthMax = 128;
+  static constexpr int64_t kElementsMax = 1LL << 31;  // of one aggregate
+
   // Reads one reply at the start of `bytes`; null while incomplete or after an error (failed()).
   // On success consumed() is its size.
   std::optional<Reply> Read(std::string_view bytes);
@@ -36,7 +58,14 @@ class ReplyReader {
   bool failed() const { return failed_; }
 
  private:
+  // These advance `at` over what they read. False: incomplete, or failed_ is set.
   bool ReadValue(std::string_view bytes, size_t& at, int depth, Reply& out);
+  bool ReadLine(std::string_view bytes, size_t& at, size_t bytes_max, std::string_view& line);
+  bool ReadNumber(std::string_view bytes, size_t& at, int64_t& number);
+  bool ReadBlob(std::string_view bytes, size_t& at, Reply& out);
+  bool ReadElements(std::string_view bytes, size_t& at, int depth, int per_count, Reply& out);
+  bool Fail();
+
   size_t consumed_ = 0;
   bool failed_ = false;
 };

@@ -1,6 +1,7 @@
 // ReplySink: where a command puts its answer. ReplyWriter turns it into RESP bytes for a client;
 // a script's sink pushes it onto the Lua stack; a host program's sink builds a value. A handler
-// states what it means (Map, Set, Double, Null ...); how RESP2 and RESP3 show it is the sink's work.
+// states what it means (Map, Set, Double, Null ...); how RESP2 and RESP3 show it is the sink's
+// work.
 //
 // An aggregate announces its length and then as many replies follow (for a Map: twice as many).
 #pragma once
@@ -18,20 +19,21 @@ class ReplySink {
   virtual ~ReplySink() = default;
 
   virtual void Status(std::string_view text) = 0;  // +text; one line, no CR or LF in it
-  // -text; `text` begins with its code ("ERR ..."). CR and LF in it are sent as spaces.
+  // -text; `text` begins with its code ("ERR ..."). CR and LF at its end are dropped, others are
+  // sent as spaces, as Redis does.
   virtual void Error(std::string_view text) = 0;
   virtual void Integer(int64_t value) = 0;
   virtual void Bulk(std::string_view bytes) = 0;
   virtual void Null() = 0;       // RESP2: null bulk ($-1), RESP3: _
   virtual void NullArray() = 0;  // RESP2: null array (*-1), RESP3: _
   virtual void Array(size_t length) = 0;
-  virtual void Map(size_t pairs) = 0;     // RESP2: array of 2 x pairs
-  virtual void Set(size_t length) = 0;    // RESP2: array
-  virtual void Push(size_t length) = 0;   // RESP2: array
-  virtual void Double(double value) = 0;  // RESP2: bulk of its text
-  virtual void Bool(bool value) = 0;      // RESP2: 1 or 0
-  virtual void BigNumber(std::string_view digits) = 0;                            // RESP2: bulk
-  virtual void Verbatim(std::string_view bytes, std::string_view format) = 0;     // RESP2: bulk
+  virtual void Map(size_t pairs) = 0;                   // RESP2: array of 2 x pairs
+  virtual void Set(size_t length) = 0;                  // RESP2: array
+  virtual void Push(size_t length) = 0;                 // RESP2: array
+  virtual void Double(double value) = 0;                // RESP2: bulk of its text
+  virtual void Bool(bool value) = 0;                    // RESP2: 1 or 0
+  virtual void BigNumber(std::string_view digits) = 0;  // RESP2: bulk
+  virtual void Verbatim(std::string_view bytes, std::string_view format) = 0;  // RESP2: bulk
   // Attributes before the next reply; RESP2 clients don't get them (nor may the caller then send
   // the pairs: ask version() first).
   virtual void Attribute(size_t pairs) = 0;

@@ -32,7 +32,8 @@ class ReplyWriter final : public ReplySink {
   void Attribute(size_t pairs) override;
 
  private:
-  void Header(char kind, int64_t number);  // e.g. "*3\r\n"
+  void Header(char kind, int64_t number);       // e.g. "*3\r\n"
+  void Line(char kind, std::string_view text);  // e.g. "+PONG\r\n"
 
   OutputBuffer* out_;
   int version_ = 2;

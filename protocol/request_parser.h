@@ -4,7 +4,8 @@
 //
 // The caller keeps the window: unread bytes must be shown again, at the start of a longer window,
 // by the next call. Between calls the parser remembers how far it got inside an incomplete request
-// (counts, lengths, offsets), so that feeding a large one in small pieces stays linear.
+// (counts, lengths, offsets), so that feeding a large one in small pieces stays linear. Memory
+// follows what a client has sent, never what it says it will send; an idle parser owns none.
 //
 //   RequestParser parser;
 //   size_t used = 0;
@@ -16,6 +17,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <forward_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,48 +36,64 @@ enum class ParseStatus : uint8_t {
 struct ParseLimits {
   int64_t arguments_max = kArgumentsMax;
   int64_t bulk_bytes_max = kBulkBytesMax;
-  bool before_login = false;  // only changes which error text is given
+  // The client must log in first: kArgumentsBeforeLoginMax and kBulkBytesBeforeLoginMax hold too,
+  // with error texts of their own.
+  bool before_login = false;
 };
 
 class RequestParser {
  public:
   // Parses one request at the start of `window`. On kRequest, its arguments are appended to
   // `arguments` (none at all for an empty line or "*0": the caller skips it) and consumed() is its
-  // size in bytes. Inline arguments with quotes or escapes are unescaped into storage that lives
-  // until Reset() or until ReleaseInline(); all other views point into `window`.
+  // size in bytes; otherwise `arguments` is as it was. Inline arguments with quotes or escapes are
+  // unescaped into storage that lives until Reset() or until ReleaseInline(); all other views point
+  // into `window`. After kError only Reset() may follow.
   ParseStatus Next(std::string_view window, const ParseLimits& limits,
                    std::vector<std::string_view>& arguments);
 
   size_t consumed() const { return consumed_; }
   // The sentence after "-ERR ", e.g. "Protocol error: invalid bulk length".
-  std::string_view error() const { return error_; }
+  std::string_view error() const { return partial_ ? partial_->error : std::string_view(); }
   // While kIncomplete in the middle of a bulk: how many bytes the whole request will have at the
-  // least, so that the caller can size its buffer once; else 0.
-  size_t bytes_wanted() const { return bytes_wanted_; }
+  // least, so that the caller can size its buffer once; else 0. A peer said so: clamp it.
+  size_t bytes_wanted() const { return partial_ ? partial_->bytes_wanted : 0; }
   // True between requests: nothing of a next one has been read.
-  bool idle() const { return stage_ == Stage::kStart; }
+  bool idle() const { return partial_ == nullptr; }
 
   void ReleaseInline() { unescaped_.clear(); }
   void Reset();
 
  private:
-  enum class Stage : uint8_t { kStart, kBulkHeader, kBulkBody };
+  struct Piece {
+    size_t offset, bytes;
+  };
+  // How far an incomplete request has been read. Offsets count from the start of the window.
+  struct Partial {
+    int64_t arguments_left = 0;  // of the array; 0 while its count line is incomplete
+    int64_t bulk_bytes = -1;  // of the bulk at `position`; -1 while its length line is incomplete
+    size_t position = 0;      // start of the line or the bulk being read
+    size_t scanned = 0;       // that line does not end before here
+    size_t bytes_wanted = 0;
+    std::vector<Piece> pieces;  // arguments already complete, as offsets: the window may move
+    std::string error;
+  };
+  enum class Step : uint8_t { kDone, kIncomplete, kError };
 
-  ParseStatus ParseInline(std::string_view window, std::vector<std::string_view>& arguments);
+  bool ParseWholeArray(std::string_view window, const ParseLimits& limits,
+                       std::vector<std::string_view>& arguments);
   ParseStatus ParseArray(std::string_view window, const ParseLimits& limits,
                          std::vector<std::string_view>& arguments);
-  ParseStatus Fail(std::string text);
+  Step ReadCount(std::string_view window, const ParseLimits& limits);
+  Step ReadBulkLength(std::string_view window, const ParseLimits& limits);
+  Step FindLineEnd(std::string_view window, char end, const char* what, size_t& at);
+  ParseStatus ParseInline(std::string_view window, std::vector<std::string_view>& arguments);
+  bool SplitLine(std::string_view line, std::vector<std::string_view>& arguments);
+  Partial& partial();
+  Step Fail(std::string sentence);
 
-  Stage stage_ = Stage::kStart;
-  int64_t arguments_left_ = 0;  // of the array being read
-  int64_t bulk_bytes_ = 0;      // of the bulk being read
-  size_t position_ = 0;         // offset in the window up to which it has been parsed
   size_t consumed_ = 0;
-  size_t bytes_wanted_ = 0;
-  struct Piece { size_t offset, bytes; };
-  std::vector<Piece> pieces_;  // arguments already complete, as offsets: the window may move
-  std::vector<std::string> unescaped_;
-  std::string error_;
+  std::unique_ptr<Partial> partial_;  // only while a request is incomplete, or after an error
+  std::forward_list<std::string> unescaped_;  // a list: views into its strings must stay
 };
 
 }  // namespace sluice

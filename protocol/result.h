@@ -16,7 +16,7 @@ namespace sluice {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}              // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit by design
   Result(ErrorCode error) : error_(error) { assert(error != ErrorCode::kOk); }  // NOLINT
 
   bool ok() const { return value_.has_value(); }

@@ -1,0 +1,142 @@
+#include "protocol/number_text.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace sluice {
+namespace {
+
+bool IsDigit(char c) { return static_cast<unsigned char>(c - '0') <= 9; }
+
+// isspace of the C locale.
+bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// strtoull to the end of the C string in `text`; null where it would stop before, or overflow. A
+// minus sign negates modulo 2^64, as there.
+std::optional<uint64_t> ParseStrtoull(std::string_view text) {
+  text = text.substr(0, text.find('\0'));
+  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || !IsDigit(text.front())) return std::nullopt;  // from_chars takes no sign here
+  uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return negative ? -value : value;
+}
+
+// strtod and strtold to the end of `text`, without a locale.
+template <typename Float>
+std::optional<Float> ParseFloat(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  auto format = std::chars_format::general;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    format = std::chars_format::hex;
+    text.remove_prefix(2);
+  }
+  if (text.empty() || text.front() == '-') return std::nullopt;
+  // from_chars would take "inf" and "nan" after "0x" too.
+  if (format == std::chars_format::hex &&
+      (text.front() == 'i' || text.front() == 'I' || text.front() == 'n' || text.front() == 'N')) {
+    return std::nullopt;
+  }
+  Float value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value, format);
+  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (std::isnan(value)) return std::nullopt;
+  return negative ? -value : value;
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseInt64(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (digits.empty() || digits.size() >= kInt64TextMax) return std::nullopt;
+  if (digits.front() == '0') {
+    if (text.size() == 1) return 0;
+    return std::nullopt;
+  }
+  uint64_t magnitude = 0;  // 19 digits fit
+  for (const char c : digits) {
+    if (!IsDigit(c)) return std::nullopt;
+    magnitude = magnitude * 10 + static_cast<uint64_t>(c - '0');
+  }
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
+  if (magnitude > kMax + (negative ? 1 : 0)) return std::nullopt;
+  return static_cast<int64_t>(negative ? -magnitude : magnitude);
+}
+
+std::optional<uint64_t> ParseUint64(std::string_view text) {
+  text = text.substr(0, text.find('\0'));
+  if (const std::optional<int64_t> value = ParseInt64(text)) {
+    if (*value < 0) return std::nullopt;
+    return static_cast<uint64_t>(*value);
+  }
+  return ParseStrtoull(text);
+}
+
+std::optional<uint64_t> ParseCursor(std::string_view text) {
+  text = text.substr(0, text.find('\0'));
+  if (text.empty()) return 0;
+  if (IsSpace(text.front())) return std::nullopt;
+  return ParseStrtoull(text);
+}
+
+std::optional<double> ParseDouble(std::string_view text) { return ParseFloat<double>(text); }
+
+std::optional<long double> ParseLongDouble(std::string_view text) {
+  if (text.size() >= kLongDoubleTextMax) return std::nullopt;
+  return ParseFloat<long double>(text);
+}
+
+char* FormatInt64(char* out, int64_t value) {
+  if (static_cast<uint64_t>(value) < 10) {  // most replies and lengths
+    *out = static_cast<char>('0' + value);
+    return out + 1;
+  }
+  return std::to_chars(out, out + kInt64TextMax, value).ptr;
+}
+
+std::string Int64Text(int64_t value) {
+  char text[kInt64TextMax];
+  return std::string(text, FormatInt64(text, value));
+}
+
+char* FormatDouble(char* out, double value) {
+  if (std::isnan(value)) {  // printf would show its sign
+    std::memcpy(out, "nan", 3);
+    return out + 3;
+  }
+  // Whole numbers that a double holds exactly: ten times faster, and what most scores are.
+  constexpr double kExactMax = 1LL << 53;
+  if (std::fabs(value) <= kExactMax) {
+    const int64_t whole = static_cast<int64_t>(value);
+    if (static_cast<double>(whole) == value && (whole != 0 || !std::signbit(value))) {
+      return FormatInt64(out, whole);
+    }
+  }
+  return std::to_chars(out, out + kDoubleTextMax, value, std::chars_format::general, 17).ptr;
+}
+
+std::string DoubleText(double value) {
+  char text[kDoubleTextMax];
+  return std::string(text, FormatDouble(text, value));
+}
+
+std::string HumanLongDoubleText(long double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[kLongDoubleTextMax];
+  const char* const end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, 17).ptr;
+  std::string_view text(buffer, static_cast<size_t>(end - buffer));
+  text = text.substr(0, text.find_last_not_of('0') + 1);  // there is always a point
+  if (text.ends_with('.')) text.remove_suffix(1);
+  return std::string(text == "-0" ? "0" : text);
+}
+
+}  // namespace sluice

@@ -1,0 +1,88 @@
+#include "protocol/output_buffer.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace sluice {
+
+// A reply that does not fit fills the block at hand first; the rest lies in one block, of its own
+// size if it is larger than others.
+void OutputBuffer::AppendSlow(std::string_view bytes) {
+  const size_t now = std::min(room(), bytes.size());
+  if (now > 0) {
+    std::memcpy(end_, bytes.data(), now);
+    Commit(now);
+    bytes.remove_prefix(now);
+  }
+  if (bytes.empty()) return;
+  AddBlock(bytes.size());
+  std::memcpy(end_, bytes.data(), bytes.size());
+  Commit(bytes.size());
+}
+
+void OutputBuffer::AddBlock(size_t at_least) {
+  // A spare block too small for what comes is of no more use.
+  if (empty()) Clear();
+  const size_t usual = first_ == nullptr ? kFirstBlockBytes : kBlockBytes;
+  const size_t capacity = at_least <= usual ? usual : std::max(at_least, kBlockBytes);
+  void* memory = std::malloc(sizeof(Block) + capacity);
+  if (memory == nullptr) std::abort();
+  Block* block = new (memory) Block{nullptr, nullptr, capacity};
+  if (last_ != nullptr) {
+    last_->end = end_;
+    last_->next = block;
+  } else {
+    first_ = block;
+    begin_ = block->data();
+  }
+  last_ = block;
+  end_ = block->data();
+  limit_ = end_ + capacity;
+  memory_ += sizeof(Block) + capacity;
+}
+
+size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
+  if (empty()) return 0;
+  size_t filled = 0;
+  char* begin = begin_;
+  for (Block* block = first_; block != nullptr && filled < count; block = block->next) {
+    if (block != first_) begin = block->data();
+    char* end = block == last_ ? end_ : block->end;
+    if (begin == end) continue;  // a last block that was only reserved
+    vectors[filled++] = {begin, static_cast<size_t>(end - begin)};
+  }
+  return filled;
+}
+
+void OutputBuffer::Consume(size_t n) {
+  assert(n <= bytes_);
+  bytes_ -= n;
+  while (first_ != last_) {
+    const size_t here = static_cast<size_t>(first_->end - begin_);
+    if (n < here) break;
+    n -= here;
+    FreeFirst();
+  }
+  begin_ += n;
+  if (!empty() || first_ == nullptr) return;
+  // All sent. A block of usual size stays for the next turn; one made for a large reply goes.
+  if (last_->capacity > kBlockBytes) return Clear();
+  begin_ = end_ = last_->data();
+}
+
+void OutputBuffer::FreeFirst() {
+  Block* block = first_;
+  first_ = block->next;
+  begin_ = first_ == nullptr ? nullptr : first_->data();
+  memory_ -= sizeof(Block) + block->capacity;
+  std::free(block);
+}
+
+void OutputBuffer::Clear() {
+  while (first_ != nullptr) FreeFirst();
+  last_ = nullptr;
+  end_ = limit_ = nullptr;
+  bytes_ = 0;
+}
+
+}  // namespace sluice

@@ -1,0 +1,131 @@
+#include "protocol/reply_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "protocol/number_text.h"
+
+namespace sluice {
+namespace {
+
+// A header line: kind, number, CRLF.
+constexpr size_t kHeaderBytesMax = 1 + kInt64TextMax + 2;
+
+char* WriteHeader(char* out, char kind, int64_t number) {
+  *out++ = kind;
+  out = FormatInt64(out, number);
+  *out++ = '\r';
+  *out++ = '\n';
+  return out;
+}
+
+}  // namespace
+
+void ReplyWriter::Header(char kind, int64_t number) {
+  char* const start = out_->Reserve(kHeaderBytesMax);
+  out_->Commit(static_cast<size_t>(WriteHeader(start, kind, number) - start));
+}
+
+// kind, text, CRLF.
+void ReplyWriter::Line(char kind, std::string_view text) {
+  if (text.size() + 3 > OutputBuffer::kBlockBytes) [[unlikely]] {
+    out_->Append({&kind, 1});
+    out_->Append(text);
+    out_->Append("\r\n");
+    return;
+  }
+  char* const start = out_->Reserve(text.size() + 3);
+  start[0] = kind;
+  std::memcpy(start + 1, text.data(), text.size());
+  std::memcpy(start + 1 + text.size(), "\r\n", 2);
+  out_->Commit(text.size() + 3);
+}
+
+void ReplyWriter::Status(std::string_view text) {
+  if (text == "OK") [[likely]]
+    return out_->Append("+OK\r\n");
+  Line('+', text);
+}
+
+void ReplyWriter::Error(std::string_view text) {
+  // Line ends would let a client's bytes in an error sentence forge replies.
+  while (!text.empty() && (text.back() == '\r' || text.back() == '\n')) text.remove_suffix(1);
+  if (text.find_first_of("\r\n") == std::string_view::npos) [[likely]]
+    return Line('-', text);
+  std::string one_line(text);
+  std::replace(one_line.begin(), one_line.end(), '\r', ' ');
+  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+  Line('-', one_line);
+}
+
+void ReplyWriter::Integer(int64_t value) { Header(':', value); }
+
+void ReplyWriter::Bulk(std::string_view bytes) {
+  if (bytes.size() > OutputBuffer::kBlockBytes / 4) [[unlikely]] {
+    // Large ones may straddle blocks: reserving their room would waste the rest of this one.
+    Header('$', static_cast<int64_t>(bytes.size()));
+    out_->Append(bytes);
+    out_->Append("\r\n");
+    return;
+  }
+  char* const start = out_->Reserve(kHeaderBytesMax + bytes.size() + 2);
+  char* at = WriteHeader(start, '$', static_cast<int64_t>(bytes.size()));
+  std::memcpy(at, bytes.data(), bytes.size());
+  at += bytes.size();
+  std::memcpy(at, "\r\n", 2);
+  out_->Commit(static_cast<size_t>(at + 2 - start));
+}
+
+void ReplyWriter::Null() { out_->Append(version_ == 2 ? "$-1\r\n" : "_\r\n"); }
+void ReplyWriter::NullArray() { out_->Append(version_ == 2 ? "*-1\r\n" : "_\r\n"); }
+
+void ReplyWriter::Array(size_t length) { Header('*', static_cast<int64_t>(length)); }
+
+void ReplyWriter::Map(size_t pairs) {
+  if (version_ == 2) return Array(pairs * 2);
+  Header('%', static_cast<int64_t>(pairs));
+}
+
+void ReplyWriter::Set(size_t length) {
+  Header(version_ == 2 ? '*' : '~', static_cast<int64_t>(length));
+}
+
+void ReplyWriter::Push(size_t length) {
+  Header(version_ == 2 ? '*' : '>', static_cast<int64_t>(length));
+}
+
+void ReplyWriter::Double(double value) {
+  char text[kDoubleTextMax];
+  const std::string_view written(text, static_cast<size_t>(FormatDouble(text, value) - text));
+  if (version_ == 2) return Bulk(written);
+  Line(',', written);
+}
+
+void ReplyWriter::Bool(bool value) {
+  if (version_ == 2) return out_->Append(value ? ":1\r\n" : ":0\r\n");
+  out_->Append(value ? "#t\r\n" : "#f\r\n");
+}
+
+void ReplyWriter::BigNumber(std::string_view digits) {
+  if (version_ == 2) return Bulk(digits);
+  Line('(', digits);
+}
+
+void ReplyWriter::Verbatim(std::string_view bytes, std::string_view format) {
+  if (version_ == 2) return Bulk(bytes);
+  // The format has three characters, no more and no less.
+  char prefix[] = {' ', ' ', ' ', ':'};
+  std::memcpy(prefix, format.data(), std::min<size_t>(format.size(), 3));
+  Header('=', static_cast<int64_t>(bytes.size() + sizeof prefix));
+  out_->Append({prefix, sizeof prefix});
+  out_->Append(bytes);
+  out_->Append("\r\n");
+}
+
+void ReplyWriter::Attribute(size_t pairs) {
+  if (version_ != 2) Header('|', static_cast<int64_t>(pairs));
+}
+
+}  // namespace sluice

@@ -1,0 +1,306 @@
+#include "protocol/request_parser.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/number_text.h"
+
+// Redis's grammar is laxer than its description, and clients rely on that: of a CRLF only the CR is
+// looked for and two bytes are skipped; the two bytes after a bulk are not looked at; an inline
+// line ends with LF alone. Redis searches line ends with strchr, so a NUL in front of one hides it,
+// and the line counts as endless.
+
+namespace sluice {
+namespace {
+
+// What Redis reads at once. A line end further out than this beyond the bound is never seen there.
+constexpr size_t kReadBytes = 16 * 1024;
+constexpr size_t kSmallestBulkBytes = 6;  // "$0\r\n\r\n"
+
+// Reads the digits of a header such as "*3\r\n" or "$12\r\n" whose mark is at `at`. Returns what
+// follows its CRLF, null if this is anything but a plain number of up to nine digits without
+// leading zeros: then the careful path decides. At least kSmallestBulkBytes must be readable at
+// `at`.
+inline const char* ReadHeader(const char* at, const char* end, char mark, uint32_t& number) {
+  const uint32_t first = static_cast<unsigned char>(at[1]) - '0';
+  if (at[0] != mark || first > 9) return nullptr;
+  number = first;
+  if (at[2] == '\r') return at + 4;
+  uint32_t digit = static_cast<unsigned char>(at[2]) - '0';
+  if (first == 0 || digit > 9) return nullptr;
+  number = number * 10 + digit;
+  if (at[3] == '\r') return at + 5;
+  const char* const last = at + std::min<ptrdiff_t>(10, end - at - 2);
+  for (at += 3; at < last; ++at) {
+    if (*at == '\r') return at + 2;
+    digit = static_cast<unsigned char>(*at) - '0';
+    if (digit > 9) return nullptr;
+    number = number * 10 + digit;
+  }
+  return nullptr;
+}
+
+bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+ParseStatus RequestParser::Next(std::string_view window, const ParseLimits& limits,
+                                std::vector<std::string_view>& arguments) {
+  if (window.empty()) return ParseStatus::kIncomplete;
+  if (window.front() != '*') return ParseInline(window, arguments);
+  if (!partial_ && ParseWholeArray(window, limits, arguments)) [[likely]] {
+    return ParseStatus::kRequest;
+  }
+  return ParseArray(window, limits, arguments);
+}
+
+void RequestParser::Reset() {
+  consumed_ = 0;
+  partial_.reset();
+  unescaped_.clear();
+}
+
+RequestParser::Partial& RequestParser::partial() {
+  if (!partial_) partial_ = std::make_unique<Partial>();
+  return *partial_;
+}
+
+RequestParser::Step RequestParser::Fail(std::string sentence) {
+  partial().error = std::move(sentence);
+  return Step::kError;
+}
+
+// The fast path: the whole array is in the window, with nothing unusual in it. Else false, with
+// nothing changed.
+bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& limits,
+                                    std::vector<std::string_view>& arguments) {
+  if (window.size() < kSmallestBulkBytes) return false;
+  int64_t count_max = limits.arguments_max;
+  int64_t bytes_max = limits.bulk_bytes_max;
+  if (limits.before_login) {
+    count_max = std::min(count_max, kArgumentsBeforeLoginMax);
+    bytes_max = std::min(bytes_max, kBulkBytesBeforeLoginMax);
+  }
+  const char* const end = window.data() + window.size();
+  uint32_t count;
+  const char* at = ReadHeader(window.data(), end, '*', count);
+  // So many bulks take so many bytes at the least: what is made room for below has been sent.
+  if (at == nullptr || count == 0 || count > count_max ||
+      static_cast<ptrdiff_t>(count * kSmallestBulkBytes) > end - at) {
+    return false;
+  }
+  const size_t before = arguments.size();
+  arguments.resize(before + count);
+  std::string_view* out = arguments.data() + before;
+  for (std::string_view* const out_end = out + count; out != out_end; ++out) {
+    uint32_t bytes;
+    if (end - at < static_cast<ptrdiff_t>(kSmallestBulkBytes)) break;
+    at = ReadHeader(at, end, '$', bytes);
+    if (at == nullptr || bytes > bytes_max || end - at < static_cast<ptrdiff_t>(bytes) + 2) break;
+    *out = {at, bytes};
+    at += bytes + 2;
+  }
+  if (out != arguments.data() + arguments.size()) {
+    arguments.resize(before);
+    return false;
+  }
+  consumed_ = static_cast<size_t>(at - window.data());
+  return true;
+}
+
+// The careful path: goes on where the last call stopped, and finds every fault in Redis's order.
+ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits& limits,
+                                      std::vector<std::string_view>& arguments) {
+  Partial& state = partial();
+  Step step = Step::kDone;
+  if (state.arguments_left == 0) step = ReadCount(window, limits);
+  while (step == Step::kDone && state.arguments_left > 0) {
+    if (state.bulk_bytes < 0) step = ReadBulkLength(window, limits);
+    if (step != Step::kDone) break;
+    const auto bytes = static_cast<size_t>(state.bulk_bytes);
+    state.bytes_wanted = state.position + bytes + 2;
+    if (window.size() < state.bytes_wanted) return ParseStatus::kIncomplete;
+    state.pieces.push_back({state.position, bytes});
+    state.position = state.scanned = state.bytes_wanted;
+    state.bytes_wanted = 0;
+    state.bulk_bytes = -1;
+    --state.arguments_left;
+  }
+  if (step == Step::kError) return ParseStatus::kError;
+  if (step == Step::kIncomplete) return ParseStatus::kIncomplete;
+  for (const Piece& piece : state.pieces) {
+    arguments.push_back(window.substr(piece.offset, piece.bytes));
+  }
+  consumed_ = state.position;
+  partial_.reset();
+  return ParseStatus::kRequest;
+}
+
+RequestParser::Step RequestParser::ReadCount(std::string_view window, const ParseLimits& limits) {
+  size_t line_end;
+  const Step step = FindLineEnd(window, '\r', "mbulk count string", line_end);
+  if (step != Step::kDone) return step;
+  if (line_end + 2 > window.size()) return Step::kIncomplete;
+  const std::optional<int64_t> count = ParseInt64(window.substr(1, line_end - 1));
+  if (!count || *count > limits.arguments_max) {
+    return Fail("Protocol error: invalid multibulk length");
+  }
+  if (limits.before_login && *count > kArgumentsBeforeLoginMax) {
+    return Fail("Protocol error: unauthenticated multibulk length");
+  }
+  partial_->arguments_left = std::max<int64_t>(*count, 0);
+  partial_->position = partial_->scanned = line_end + 2;
+  return Step::kDone;
+}
+
+RequestParser::Step RequestParser::ReadBulkLength(std::string_view window,
+                                                  const ParseLimits& limits) {
+  size_t line_end;
+  const Step step = FindLineEnd(window, '\r', "bulk count string", line_end);
+  if (step != Step::kDone) return step;
+  if (line_end + 2 > window.size()) return Step::kIncomplete;
+  const size_t start = partial_->position;
+  if (window[start] != '$') {
+    std::string sentence = "Protocol error: expected '$', got '?'";
+    sentence[sentence.size() - 2] =
+        window[start] == '\r' || window[start] == '\n' ? ' ' : window[start];
+    return Fail(std::move(sentence));
+  }
+  const std::optional<int64_t> bytes = ParseInt64(window.substr(start + 1, line_end - start - 1));
+  if (!bytes || *bytes < 0 || *bytes > limits.bulk_bytes_max) {
+    return Fail("Protocol error: invalid bulk length");
+  }
+  if (limits.before_login && *bytes > kBulkBytesBeforeLoginMax) {
+    return Fail("Protocol error: unauthenticated bulk length");
+  }
+  partial_->bulk_bytes = *bytes;
+  partial_->position = line_end + 2;
+  return Step::kDone;
+}
+
+// Where the line at position ends. An endless one is refused once it passes kInlineBytesMax.
+RequestParser::Step RequestParser::FindLineEnd(std::string_view window, char end, const char* what,
+                                               size_t& at) {
+  const size_t start = partial_ ? partial_->position : 0;
+  const size_t scanned = partial_ ? partial_->scanned : 0;
+  at = window.find(end, scanned);
+  const size_t nul = window.substr(0, at).find('\0', scanned);
+  const bool found = at != std::string_view::npos && nul == std::string_view::npos;
+  if (found && at - start < kInlineBytesMax + kReadBytes) return Step::kDone;
+  if (window.size() - start > kInlineBytesMax) {
+    return Fail(std::string("Protocol error: too big ") + what);
+  }
+  partial().scanned = std::min(nul, window.size());
+  return Step::kIncomplete;
+}
+
+ParseStatus RequestParser::ParseInline(std::string_view window,
+                                       std::vector<std::string_view>& arguments) {
+  size_t line_end;
+  const Step step = FindLineEnd(window, '\n', "inline request", line_end);
+  if (step == Step::kError) return ParseStatus::kError;
+  if (step == Step::kIncomplete) return ParseStatus::kIncomplete;
+  const size_t before = arguments.size();
+  std::string_view line = window.substr(0, line_end);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (!SplitLine(line, arguments)) {
+    arguments.resize(before);
+    Fail("Protocol error: unbalanced quotes in request");
+    return ParseStatus::kError;
+  }
+  consumed_ = line_end + 1;
+  partial_.reset();
+  return ParseStatus::kRequest;
+}
+
+namespace {
+
+// Appends what the backslash at line[at] stands for inside double quotes; returns how many bytes
+// it took.
+size_t Unescape(std::string_view line, size_t at, std::string& out) {
+  if (at + 3 < line.size() && line[at + 1] == 'x') {
+    const int high = HexDigit(line[at + 2]);
+    const int low = HexDigit(line[at + 3]);
+    if (high >= 0 && low >= 0) {
+      out.push_back(static_cast<char>(high * 16 + low));
+      return 4;
+    }
+  }
+  switch (line[at + 1]) {
+    case 'n':
+      out.push_back('\n');
+      break;
+    case 'r':
+      out.push_back('\r');
+      break;
+    case 't':
+      out.push_back('\t');
+      break;
+    case 'b':
+      out.push_back('\b');
+      break;
+    case 'a':
+      out.push_back('\a');
+      break;
+    default:
+      out.push_back(line[at + 1]);
+  }
+  return 2;
+}
+
+// Appends the text of the quotes that open at line[at]; returns the offset behind the closing one,
+// npos if there is none or if it is not followed by a space or the line's end.
+size_t ReadQuoted(std::string_view line, size_t at, std::string& out) {
+  const char quote = line[at++];
+  while (at < line.size()) {
+    const char c = line[at];
+    if (c == quote) {
+      ++at;
+      return at == line.size() || IsSpace(line[at]) ? at : std::string_view::npos;
+    }
+    if (c == '\\' && at + 1 < line.size() && quote == '"') {
+      at += Unescape(line, at, out);
+    } else if (c == '\\' && at + 1 < line.size() && line[at + 1] == '\'') {
+      out.push_back('\'');
+      at += 2;
+    } else {
+      out.push_back(c);
+      ++at;
+    }
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+// Redis's sdssplitargs. False: unbalanced quotes. A closing quote ends its argument; an opening one
+// in the middle of a word goes on with it (a"b c" is "ab c").
+bool RequestParser::SplitLine(std::string_view line, std::vector<std::string_view>& arguments) {
+  // Not isspace here: '\v' and '\f' separate arguments only in front of one.
+  constexpr std::string_view kWordEnds(" \n\r\t\"'");
+  size_t at = 0;
+  while (true) {
+    while (at < line.size() && IsSpace(line[at])) ++at;
+    if (at == line.size()) return true;
+    const size_t word_end = std::min(line.find_first_of(kWordEnds, at), line.size());
+    const std::string_view word = line.substr(at, word_end - at);
+    at = word_end;
+    if (at == line.size() || (line[at] != '"' && line[at] != '\'')) {
+      arguments.push_back(word);
+      continue;
+    }
+    std::string& text = unescaped_.emplace_front(word);
+    at = ReadQuoted(line, at, text);
+    if (at == std::string_view::npos) return false;
+    arguments.push_back(text);
+  }
+}
+
+}  // namespace sluice
