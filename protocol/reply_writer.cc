@@ -50,6 +50,7 @@ void ReplyWriter::Status(std::string_view text) {
 }
 
 void ReplyWriter::Error(std::string_view text) {
+  if (listener_) listener_->ErrorSent(text);
   // Line ends would let a client's bytes in an error sentence forge replies.
   while (!text.empty() && (text.back() == '\r' || text.back() == '\n')) text.remove_suffix(1);
   if (text.find_first_of("\r\n") == std::string_view::npos) [[likely]]

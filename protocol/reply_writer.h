@@ -6,6 +6,13 @@
 
 namespace sluice {
 
+// Told of every error line that is written, for statistics.
+class ErrorListener {
+ public:
+  virtual ~ErrorListener() = default;
+  virtual void ErrorSent(std::string_view text) = 0;
+};
+
 class ReplyWriter final : public ReplySink {
  public:
   // `out` must outlive the writer.
@@ -13,6 +20,7 @@ class ReplyWriter final : public ReplySink {
 
   void set_version(int version) { version_ = version; }  // 2 or 3
   int version() const override { return version_; }
+  void set_error_listener(ErrorListener* listener) { listener_ = listener; }
 
   void Status(std::string_view text) override;
   void Error(std::string_view text) override;
@@ -36,6 +44,7 @@ class ReplyWriter final : public ReplySink {
   void Line(char kind, std::string_view text);  // e.g. "+PONG\r\n"
 
   OutputBuffer* out_;
+  ErrorListener* listener_ = nullptr;
   int version_ = 2;
 };
 

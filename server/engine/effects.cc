@@ -11,8 +11,9 @@ void Effects::Instead(Args command) {
   Add(db_, command);
 }
 
-void Effects::Finish(bool changed, Args verbatim) {
-  if (changed && !replaced_) Add(db_, verbatim);
+void Effects::Finish(int db, bool changed, Args verbatim) {
+  if (changed && !replaced_) Add(db, verbatim);
+  replaced_ = true;  // a command that contains others (EXEC) has no effect of its own besides theirs
 }
 
 void Effects::Add(int db, Args command) {

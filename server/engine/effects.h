@@ -44,7 +44,7 @@ class Effects {
     db_ = db;
     replaced_ = false;
   }
-  void Finish(bool changed, Args verbatim);
+  void Finish(int db, bool changed, Args verbatim);
   // An effect outside any command (an expiry) or into another database than the client's.
   void Add(int db, Args command);
   void Add(int db, std::initializer_list<std::string_view> command) {

@@ -18,10 +18,12 @@
 #include <vector>
 
 #include "server/config.h"
+#include "server/engine/batch.h"
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
 #include "server/engine/dispatcher.h"
 #include "server/engine/effects.h"
+#include "server/engine/null_sink.h"
 #include "server/engine/pause.h"
 #include "server/engine/session.h"
 #include "server/engine/statistics.h"
@@ -57,7 +59,7 @@ struct EngineOptions {
   int64_t process_id = 0;
 };
 
-class Engine final : public KeyspaceObserver {
+class Engine final : public KeyspaceObserver, public ErrorListener {
  public:
   Engine(Config& config, Clock& clock, Host& host, std::span<const CommandFamily> families,
          EngineOptions options);
@@ -110,19 +112,60 @@ class Engine final : public KeyspaceObserver {
   // To be called when output was appended to a session outside its own command (push, unblock, MONITOR).
   void QueueSend(Session& session);
 
-  // --- KeyspaceObserver
+  // --- for the dispatcher and the batch
+  uint32_t conditions() const { return pause_.mode() == Pause::Mode::kNone ? 0 : kServerPaused; }
+  ReplySink& SinkOf(Session& session) {
+    return session.reply_mode == ReplyMode::kOn ? static_cast<ReplySink&>(session.writer) : null_sink_;
+  }
+  Dispatcher::Outcome Execute(Session& session, Args args, Command* command, HashedKey key);
+  void ProtocolError(Session& session);
+  const std::vector<Input>& inputs() const { return inputs_; }
+  // The cheap tick at which the command before ended, and a new reading of it.
+  int64_t tick() const { return tick_; }
+  int64_t Tick() { return tick_ = clock_.TickNanos(); }
+  // Holds commands back (CLIENT PAUSE) for `ms` from now.
+  void PauseClients(Pause::Mode mode, int64_t ms);
+  void UnpauseClients();
+
+  // --- KeyspaceObserver, ErrorListener
   void KeyTouched(int db, std::string_view key) override;
   void KeyExpired(int db, const Entry& entry, int64_t late_ms) override;
   void DatabaseReplaced(int db, int other) override;
+  void ErrorSent(std::string_view text) override;
 
  private:
-  friend class Batch;
+  // What is timed on the wheel beside the entries.
+  struct Task {
+    TimerNode node;  // first: a fired node's address is its task's
+    void (Engine::*run)() = nullptr;
+  };
+  static constexpr uint32_t kServerPaused = 1u << 31;  // beside SessionCondition's bits
+
+  struct Slot {
+    std::unique_ptr<Session> session;
+    uint32_t generation = 0;
+  };
+
+  void RunInputs(int64_t turn_begin);
+  void TakeCarried();
+  void KeepRest(Input& input);
+  void Carry(Session& session);
+  bool RunTimers();
+  void EndTurn();
+  void SendAll();
+  void CloseAll();
+  void CheckOutputLimit(Session& session);
+  void EverySecond();
+  void EndPause();
+  void Arm(Task& task, int64_t at_ms);
+
   Config& config_;
   Clock& clock_;
   Host& host_;
   EngineOptions options_;
   Now now_;
   Random random_;
+  std::string run_id_;
   TimerWheel wheel_;
   std::unique_ptr<Keyspace> keyspace_;
   CommandTable commands_;
@@ -131,8 +174,22 @@ class Engine final : public KeyspaceObserver {
   Statistics statistics_;
   Pause pause_;
   Dispatcher dispatcher_;
-  std::string run_id_;
+  NullSink null_sink_;
+  int64_t tick_ = 0;
+
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
   size_t session_count_ = 0;
+  uint64_t next_client_id_ = 1;
+
+  std::vector<Input> inputs_;        // of this turn
+  Batch batch_;
+  std::vector<SessionId> carried_;   // have requests left in `pending` for the next turn
+  std::vector<SessionId> to_send_;
+  std::vector<SessionId> to_close_;
+  Task every_second_;
+  Task end_pause_;
+  int64_t cpu_us_ = 0;               // of the thread, at the end of the last turn
 };
 
 }  // namespace sluice

@@ -77,10 +77,12 @@ class Session {
   // --- bytes
   RequestParser parser;
   std::string pending;         // received, not yet executed: half a request, or all while blocked
+  size_t pending_start = 0;    // the bytes of `pending` before it have been executed
   OutputBuffer output;
   ReplyWriter writer;
   int64_t over_soft_limit_since_ms = -1;
   bool queued_to_send = false;  // in the engine's list of this turn
+  bool carried = false;         // in the engine's list of those with requests left in `pending`
 
   bool in_multi() const { return conditions & kInMulti; }
   int resp() const { return writer.version(); }

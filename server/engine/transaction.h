@@ -43,6 +43,7 @@ struct Transaction {
   std::vector<QueuedCommand> queue;
   std::vector<WatchedKey> watched;
   bool failed = false;  // a command could not be queued: EXEC answers EXECABORT
+  bool writes = false;  // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
   bool dirty = false;   // a watched key was touched: EXEC answers null
   size_t queue_bytes = 0;
 };

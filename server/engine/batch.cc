@@ -1,0 +1,107 @@
+#include "server/engine/batch.h"
+
+#include "protocol/concat.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+
+bool Batch::Fill(Engine& engine, std::vector<Input>& inputs, size_t& at) {
+  requests_.clear();
+  arguments_.clear();
+  for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {
+    Input& input = inputs[index];
+    while (!input.spent() && requests_.size() < kRequestsMax) {
+      if (!Parse(engine, inputs, index)) break;
+      if (input.session->conditions != 0) break;  // one at a time
+    }
+  }
+  while (at < inputs.size() && inputs[at].spent()) ++at;
+  return !requests_.empty();
+}
+
+// One request of inputs[index] into the batch; false if there is none.
+bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
+  Input& input = inputs[index];
+  Session& session = *input.session;
+  ParseLimits limits;
+  limits.bulk_bytes_max = engine.settings().proto_max_bulk_len;
+  limits.before_login = session.conditions & kNeedsLogin;
+
+  const size_t first = arguments_.size();
+  const ParseStatus status =
+      session.parser.Next(input.window.substr(input.parsed), limits, arguments_);
+  if (status == ParseStatus::kIncomplete) {
+    input.starved = true;
+    return false;
+  }
+  Request request{static_cast<uint32_t>(index), static_cast<uint32_t>(first),
+                  static_cast<uint32_t>(arguments_.size() - first),
+                  status == ParseStatus::kError, input.window.size(), nullptr, {}};
+  if (!request.broken) {
+    input.parsed += session.parser.consumed();
+    request.end = input.parsed;
+    if (request.arguments > 0) request.command = engine.commands().Find(arguments_[first]);
+  } else {
+    input.parsed = input.window.size();
+  }
+  requests_.push_back(request);
+  return true;
+}
+
+void Batch::Prefetch(Engine& engine) {
+  Keyspace& keyspace = engine.keyspace();
+  for (Request& request : requests_) {
+    if (!request.command || request.command->first_key == 0) continue;
+    const auto key = static_cast<uint32_t>(request.command->first_key);
+    if (key >= request.arguments) continue;
+    request.key = keyspace.Hash(arguments_[request.first_argument + key]);
+  }
+  if (requests_.size() < 2) return;
+  // A SELECT in the batch makes this prefetch the wrong table, which costs nothing but the fetch.
+  const auto database = [&](const Request& request) -> Database* {
+    if (!request.key.bytes.data()) return nullptr;
+    const int db = engine.inputs()[request.input].session->db;
+    return keyspace.made(db) ? &keyspace.db(db) : nullptr;
+  };
+  for (const Request& request : requests_) {
+    if (Database* db = database(request)) db->Prefetch(request.key);
+  }
+  for (const Request& request : requests_) {
+    if (Database* db = database(request)) db->PrefetchEntry(request.key);
+  }
+}
+
+void Batch::Run(Engine& engine, std::vector<Input>& inputs) {
+  for (const Request& request : requests_) {
+    Input& input = inputs[request.input];
+    if (!input.stopped) RunOne(engine, input, request);
+  }
+  for (const Request& request : requests_) inputs[request.input].session->parser.ReleaseInline();
+}
+
+void Batch::RunOne(Engine& engine, Input& input, const Request& request) {
+  Session& session = *input.session;
+  if (session.close != CloseMode::kOpen) {
+    input.stopped = true;
+    return;
+  }
+  if (session.blocked || session.paused) {
+    input.stopped = true;
+    return;
+  }
+  if (request.broken) {
+    input.position = input.window.size();
+    return engine.ProtocolError(session);
+  }
+  if (request.arguments > 0) {
+    const Args args(arguments_.data() + request.first_argument, request.arguments);
+    if (engine.Execute(session, args, request.command, request.key) ==
+        Dispatcher::Outcome::kHeld) {
+      input.stopped = true;
+      return;
+    }
+  }
+  input.position = request.end;
+}
+
+}  // namespace sluice

@@ -1,0 +1,134 @@
+#include "server/engine/dispatcher.h"
+
+#include <algorithm>
+
+#include "protocol/concat.h"
+#include "server/engine/engine.h"
+#include "server/engine/gates.h"
+#include "server/engine/null_sink.h"
+
+namespace sluice {
+namespace {
+
+// How much of a stranger's words an error repeats, as Redis.
+constexpr size_t kEchoBytesMax = 128;
+
+std::string UnknownCommand(Args args) {
+  std::string begin;
+  for (size_t i = 1; i < args.size() && begin.size() < kEchoBytesMax; ++i) {
+    ConcatTo(begin, '\'', args[i].substr(0, kEchoBytesMax - begin.size()), "' ");
+  }
+  return Concat("ERR unknown command '", args[0].substr(0, kEchoBytesMax),
+                "', with args beginning with: ", begin);
+}
+
+std::string UnknownSubcommand(const Command& container, std::string_view word) {
+  return Concat("ERR unknown subcommand '", word.substr(0, kEchoBytesMax), "'. Try ",
+                container.spec->name, " HELP.");
+}
+
+bool ArityFits(const CommandSpec& spec, size_t arguments) {
+  const int given = static_cast<int>(arguments);
+  return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
+}
+
+}  // namespace
+
+Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
+  if (!command) command = engine_.commands().Find(args[0]);
+  if (!command) {
+    error = UnknownCommand(args);
+    return nullptr;
+  }
+  if (!command->subcommands.empty() && (args.size() > 1 || !command->spec->run)) {
+    if (args.size() > 1) {
+      Command* sub = engine_.commands().FindSubcommand(*command, args[1]);
+      if (!sub) {
+        error = UnknownSubcommand(*command, args[1]);
+        return nullptr;
+      }
+      command = sub;
+    }
+  }
+  if (!ArityFits(*command->spec, args.size())) {
+    error = Concat("ERR wrong number of arguments for '", command->full_name, "' command");
+    ++command->statistics.rejected;
+    return nullptr;
+  }
+  return command;
+}
+
+Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* command,
+                                        HashedKey first_key) {
+  if (!command || !command->subcommands.empty() || !ArityFits(*command->spec, args.size()))
+      [[unlikely]] {
+    std::string error;
+    command = Resolve(args, command, error);
+    if (!command) {
+      Reject(session, nullptr, error);
+      return Outcome::kDone;
+    }
+  }
+  session.last_command = command;
+  if ((session.conditions | engine_.conditions() | (command->spec->flags & kProtected)) != 0)
+      [[unlikely]] {
+    if (const std::string_view refusal = AskGates(engine_, session, *command); !refusal.empty()) {
+      Reject(session, command, refusal);
+      return Outcome::kDone;
+    }
+    const bool queued = session.in_multi() && !(command->spec->flags & kNotQueued);
+    const bool transaction_writes =
+        session.in_multi() && (command->spec->flags & kNotQueued) && session.transaction->writes;
+    if (engine_.pause().Holds(*command->spec, transaction_writes)) {
+      engine_.pause().Hold(session);
+      return Outcome::kHeld;
+    }
+    if (queued) {
+      Queue(session, *command, args);
+      return Outcome::kDone;
+    }
+  }
+  Run(session, *command, args, engine_.SinkOf(session), first_key);
+  return Outcome::kDone;
+}
+
+void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& reply,
+                     HashedKey first_key) {
+  Keyspace& keyspace = engine_.keyspace();
+  Effects& effects = engine_.effects();
+  Statistics& statistics = engine_.statistics();
+  const int64_t begin = engine_.tick();
+  const uint64_t errors = statistics.error_replies;
+  const uint64_t changes = keyspace.changes();
+  const int db = session.db;
+
+  effects.Begin(db);
+  CommandCall call{args,    reply,    *command.spec,      session, engine_,
+                   keyspace, keyspace.db(db), effects, engine_.now(), first_key};
+  command.spec->run(call);
+  if (effects.wanted()) effects.Finish(db, keyspace.changes() != changes, args);
+
+  ++statistics.commands;
+  CommandStatistics& own = command.statistics;
+  ++own.calls;
+  const int64_t nanos = engine_.Tick() - begin;
+  own.nanos += static_cast<uint64_t>(nanos);
+  if (statistics.error_replies != errors) [[unlikely]] ++own.failed;
+  if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos);
+}
+
+void Dispatcher::Reject(Session& session, Command* command, std::string_view error) {
+  if (session.in_multi()) session.transaction->failed = true;
+  if (command) ++command->statistics.rejected;
+  engine_.SinkOf(session).Error(error);
+}
+
+void Dispatcher::Queue(Session& session, Command& command, Args args) {
+  Transaction& transaction = *session.transaction;
+  transaction.queue.emplace_back(&command, args);
+  transaction.queue_bytes += transaction.queue.back().bytes();
+  transaction.writes |= (command.spec->flags & (kWrite | kMayReplicate)) != 0;
+  engine_.SinkOf(session).Status("QUEUED");
+}
+
+}  // namespace sluice

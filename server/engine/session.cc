@@ -1,0 +1,21 @@
+#include "server/engine/session.h"
+
+#include <utility>
+
+namespace sluice {
+
+Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_ms)
+    : id(session_id),
+      client_id(client),
+      peer(std::move(from)),
+      created_ms(now_ms),
+      active_ms(now_ms),
+      writer(output) {}
+
+size_t Session::MemoryBytes() const {
+  return sizeof(Session) + pending.capacity() + output.memory() + name.capacity() +
+         library_name.capacity() + library_version.capacity() +
+         (transaction ? sizeof(Transaction) + transaction->queue_bytes : 0);
+}
+
+}  // namespace sluice
