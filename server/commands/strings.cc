@@ -1,0 +1,355 @@
+// The string family: whole values, written and read. SET in all its forms, with NX, XX and the
+// comparisons of Redis 8.4 as conditions; GET and its forms that also delete, replace or expire.
+//
+// Plain SET and GET, and SET NX PX, are the hottest paths of the server: no allocation beyond the
+// entry, and no look-up that the answer does not need.
+
+#include "protocol/concat.h"
+#include "protocol/number_text.h"
+#include "server/commands/expiry_args.h"
+#include "server/commands/families.h"
+#include "server/commands/lookup.h"
+#include "server/commands/value_condition.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+// --- SET
+
+struct SetOptions {
+  ValueCondition condition;
+  ExpiryArg expiry;
+  bool get = false;
+};
+
+bool ReadSetOptions(CommandCall& call, SetOptions& options) {
+  ArgReader args(call.args, 3);
+  while (args.more()) {
+    if (TakePresence(args, options.condition)) continue;
+    if (TakeExpiry(args, options.expiry)) continue;
+    if (TakeKeepTtl(args, options.expiry)) continue;
+    if (TakeComparison(args, options.condition)) continue;
+    if (args.TakeWord("GET")) {
+      options.get = true;
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (!args.failed()) return true;
+  call.reply.Error(args.error());
+  return false;
+}
+
+// What SET did, where its arguments would not say it again at another time or in another state.
+void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) {
+  if (!call.effects.wanted()) return;
+  const std::string_view key = call.args[1];
+  const std::string_view value = call.args[2];
+  if (options.expiry.timed()) {
+    RecordTimedSet(call, key, value, deadline);
+  } else if (options.expiry.kind == ExpiryKind::kKeepTtl) {
+    call.effects.Instead({"SET", key, value, "KEEPTTL"});
+  } else if (options.get || options.condition.compares()) {
+    call.effects.Instead({"SET", key, value});
+  }
+}
+
+void SetWithOptions(CommandCall& call) {
+  SetOptions options;
+  if (!ReadSetOptions(call, options)) return;
+  Deadline deadline;
+  if (options.expiry.timed() && !ReadDeadline(call, options.expiry, deadline)) return;
+
+  const HashedKey key = call.Key(1);
+  const bool keep_ttl = options.expiry.kind == ExpiryKind::kKeepTtl;
+  if (options.get || keep_ttl || options.condition.kind != ValueCondition::Kind::kNone) {
+    const Entry* const old = options.get ? LookUpToRead(call, key) : LookUp(call, key);
+    if ((options.get || options.condition.compares()) && !IsTextOrMissing(call, old)) return;
+    const bool holds = options.condition.Holds(old);
+    if (options.get) {
+      old ? ReplyText(call, *old) : call.reply.Null();
+    } else if (!holds) {
+      call.reply.Null();
+    }
+    if (!holds) return;
+    if (keep_ttl && old) deadline = old->deadline();
+  }
+  call.db.PutText(key, call.args[2], deadline, call.now);
+  RecordSet(call, options, deadline);
+  if (!options.get) call.reply.Ok();
+}
+
+void Set(CommandCall& call) {
+  if (call.args.size() > 3) return SetWithOptions(call);
+  call.db.PutText(call.Key(1), call.args[2], Deadline::None(), call.now);
+  call.reply.Ok();
+}
+
+void SetNx(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  if (LookUp(call, key)) return call.reply.Integer(0);
+  call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  call.reply.Integer(1);
+}
+
+// SETEX and PSETEX: key, time, value.
+void SetTimed(CommandCall& call, ExpiryKind kind) {
+  Deadline deadline;
+  if (!ReadDeadline(call, {kind, call.args[2]}, deadline)) return;
+  call.db.PutText(call.Key(1), call.args[3], deadline, call.now);
+  RecordTimedSet(call, call.args[1], call.args[3], deadline);
+  call.reply.Ok();
+}
+void SetEx(CommandCall& call) { SetTimed(call, ExpiryKind::kEx); }
+void PSetEx(CommandCall& call) { SetTimed(call, ExpiryKind::kPx); }
+
+// --- GET
+
+// Answers with the string at `key`, or null. Null result: missing, or of another type and refused.
+const Entry* GetText(CommandCall& call, HashedKey key) {
+  const Entry* const entry = LookUpToRead(call, key);
+  if (!entry) {
+    call.reply.Null();
+    return nullptr;
+  }
+  if (!IsTextOrMissing(call, entry)) return nullptr;
+  ReplyText(call, *entry);
+  return entry;
+}
+
+void Get(CommandCall& call) { GetText(call, call.Key(1)); }
+
+void GetDel(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  if (!GetText(call, key)) return;
+  call.db.Delete(key, call.now);
+  if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+}
+
+void GetSet(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const Entry* const old = LookUpToRead(call, key);
+  if (!IsTextOrMissing(call, old)) return;
+  old ? ReplyText(call, *old) : call.reply.Null();
+  call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], call.args[2]});
+}
+
+void ExpireRead(CommandCall& call, HashedKey key, Deadline deadline) {
+  // Only a Unix time can have passed already.
+  if (deadline.Passed(call.now)) {
+    call.db.Delete(key, call.now);
+    if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+    return;
+  }
+  call.db.SetDeadline(*call.db.Modify(key, call.now), deadline);
+  if (!call.effects.wanted()) return;
+  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
+  call.effects.Instead({"PEXPIREAT", key.bytes, unix_ms});
+}
+
+void GetEx(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  ExpiryArg expiry;
+  while (args.more()) {
+    if (TakeExpiry(args, expiry) || TakePersist(args, expiry)) continue;
+    args.Fail(ErrorCode::kSyntax);
+  }
+  if (args.failed()) return call.reply.Error(args.error());
+
+  const HashedKey key = call.Key(1);
+  const Entry* const entry = LookUpToRead(call, key);
+  if (!entry) return call.reply.Null();
+  if (!IsTextOrMissing(call, entry)) return;
+  Deadline deadline;
+  if (expiry.timed() && !ReadDeadline(call, expiry, deadline)) return;
+  ReplyText(call, *entry);
+  if (expiry.timed()) {
+    ExpireRead(call, key, deadline);
+  } else if (expiry.kind == ExpiryKind::kPersist && entry->is_volatile()) {
+    call.db.SetDeadline(*call.db.Modify(key, call.now), Deadline::None());
+    if (call.effects.wanted()) call.effects.Instead({"PERSIST", key.bytes});
+  }
+}
+
+void MGet(CommandCall& call) {
+  call.reply.Array(call.args.size() - 1);
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    const Entry* const entry = LookUpToRead(call, call.Key(i));
+    entry && entry->is_string() ? ReplyText(call, *entry) : call.reply.Null();
+  }
+}
+
+// --- several keys
+
+// True when the pairs are whole; else the arity error has been answered.
+bool PairsAreWhole(CommandCall& call, std::string_view name) {
+  if (call.args.size() % 2 == 1) return true;
+  call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
+  return false;
+}
+
+void PutPairs(CommandCall& call) {
+  for (size_t i = 1; i < call.args.size(); i += 2) {
+    call.db.PutText(call.Key(i), call.args[i + 1], Deadline::None(), call.now);
+  }
+}
+
+void MSet(CommandCall& call) {
+  if (!PairsAreWhole(call, "mset")) return;
+  PutPairs(call);
+  call.reply.Ok();
+}
+
+void MSetNx(CommandCall& call) {
+  if (!PairsAreWhole(call, "msetnx")) return;
+  for (size_t i = 1; i < call.args.size(); i += 2) {
+    if (LookUp(call, call.Key(i))) return call.reply.Integer(0);
+  }
+  PutPairs(call);
+  call.reply.Integer(1);
+}
+
+// --- the table
+
+constexpr std::string_view kLinear = "O(N) where N is the number of keys to set.";
+constexpr uint32_t kWriteMore = kWrite | kDenyOom;
+
+constexpr CommandSpec kRows[] = {
+    {.name = "GET",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Get,
+     .group = "string",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "The string a key holds, or null when there is none."},
+    {.name = "SET",
+     .arity = -3,
+     .flags = kWriteMore,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags),
+     .run = Set,
+     .group = "string",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | "
+              "IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
+              "PXAT unix-time-milliseconds | KEEPTTL]",
+     .summary = "Store a string, on a condition if wanted, and say when it ends."},
+    {.name = "SETNX",
+     .arity = 3,
+     .flags = kWriteMore | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyOw | kKeyInsert),
+     .run = SetNx,
+     .group = "string",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key value",
+     .summary = "Store a string if the key is free; 1 or 0."},
+    {.name = "SETEX",
+     .arity = 4,
+     .flags = kWriteMore,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate),
+     .run = SetEx,
+     .group = "string",
+     .since = "2.0.0",
+     .complexity = "O(1)",
+     .usage = "key seconds value",
+     .summary = "Store a string that ends after so many seconds."},
+    {.name = "PSETEX",
+     .arity = 4,
+     .flags = kWriteMore,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate),
+     .run = PSetEx,
+     .group = "string",
+     .since = "2.6.0",
+     .complexity = "O(1)",
+     .usage = "key milliseconds value",
+     .summary = "Store a string that ends after so many milliseconds."},
+    {.name = "GETSET",
+     .arity = 3,
+     .flags = kWriteMore | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = GetSet,
+     .group = "string",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key value",
+     .summary = "Store a string and answer with the one it replaces."},
+    {.name = "GETDEL",
+     .arity = 2,
+     .flags = kWrite | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
+     .run = GetDel,
+     .group = "string",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "Answer with a string and delete its key."},
+    {.name = "GETEX",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = GetEx,
+     .group = "string",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .usage = "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
+              "PXAT unix-time-milliseconds | PERSIST]",
+     .summary = "Answer with a string and change when it ends."},
+    {.name = "MGET",
+     .arity = -2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatString,
+     .keys = KeyRange(1, -1, 1, kKeyRo | kKeyAccess),
+     .run = MGet,
+     .group = "string",
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of keys to retrieve.",
+     .usage = "key [key ...]",
+     .summary = "The strings of several keys, null for each that holds none.",
+     .tips = "request_policy:multi_shard"},
+    {.name = "MSET",
+     .arity = -3,
+     .flags = kWriteMore,
+     .categories = kCatString,
+     .keys = KeyRange(1, -1, 2, kKeyOw | kKeyUpdate),
+     .run = MSet,
+     .group = "string",
+     .since = "1.0.1",
+     .complexity = kLinear,
+     .usage = "key value [key value ...]",
+     .summary = "Store several strings at once.",
+     .tips = "request_policy:multi_shard,response_policy:all_succeeded"},
+    {.name = "MSETNX",
+     .arity = -3,
+     .flags = kWriteMore,
+     .categories = kCatString,
+     .keys = KeyRange(1, -1, 2, kKeyOw | kKeyInsert),
+     .run = MSetNx,
+     .group = "string",
+     .since = "1.0.1",
+     .complexity = kLinear,
+     .usage = "key value [key value ...]",
+     .summary = "Store several strings if all the keys are free; 1 or 0.",
+     .tips = "request_policy:multi_shard,response_policy:agg_min"},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StringsFamily() { return {"strings", kRows}; }
+
+}  // namespace sluice
