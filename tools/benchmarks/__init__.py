@@ -1,0 +1,1 @@
+"""The parts of tools/bench; cases.py is the table to start from."""

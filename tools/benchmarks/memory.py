@@ -1,0 +1,58 @@
+"""What a key and an idle connection cost in resident memory."""
+import resource
+import time
+from dataclasses import dataclass
+
+from .report import paired
+from .resp import Client, encode
+from .servers import server
+
+SETTLE_SECONDS = 1  # for tables still being moved in the background
+
+
+@dataclass(frozen=True)
+class BytesPerKey:
+    """Rate-limit counters: an 18-byte name, a small integer and a TTL."""
+    name: str
+    keys: int
+    bar: float | None = None
+
+    def run(self, bench):
+        keys = bench.scaled(self.keys)
+        cost = []
+        for side in ("sluice", "redis"):
+            bench.progress(f"{self.name}: {keys:,} keys into {side}")
+            with server(bench.binary(side)) as target:
+                before = target.resident_bytes()
+                target.client.pipeline(
+                    encode(["SET", f"rate:user:{number:08}", number % 100, "EX", 3600])
+                    for number in range(keys))
+                time.sleep(SETTLE_SECONDS)
+                cost.append([(target.resident_bytes() - before) / keys])
+        yield paired(self.name, "bytes", *cost, bar=self.bar)
+
+
+@dataclass(frozen=True)
+class BytesPerConnection:
+    """Connections that each sent one PING, measured at once: before a clean-up in the background."""
+    name: str
+    connections: int
+    bar: float | None = None
+
+    def run(self, bench):
+        connections = bench.scaled(self.connections)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        cost = []
+        for side in ("sluice", "redis"):
+            bench.progress(f"{self.name}: {connections:,} connections to {side}")
+            with server(bench.binary(side)) as target:
+                before = target.resident_bytes()
+                clients = []
+                for _ in range(connections):
+                    clients.append(Client(target.port))
+                    clients[-1].call("PING")
+                cost.append([(target.resident_bytes() - before) / connections])
+                for client in clients:
+                    client.close()
+        yield paired(self.name, "bytes", *cost, bar=self.bar)
