@@ -142,12 +142,13 @@ bool ReplyReader::Fail() {
   return false;
 }
 
-// The line at `at` without its CRLF.
+// The line at `at` without its CRLF. No line has a CR or LF inside.
 bool ReplyReader::ReadLine(std::string_view bytes, size_t& at, size_t bytes_max,
                            std::string_view& line) {
   const std::string_view rest = bytes.substr(at);
-  const size_t end = rest.substr(0, bytes_max + 1).find('\r');
+  const size_t end = rest.substr(0, bytes_max + 1).find_first_of("\r\n");
   if (end == std::string_view::npos) return rest.size() > bytes_max ? Fail() : false;
+  if (rest[end] != '\r') return Fail();
   if (end + 1 >= rest.size()) return false;
   if (rest[end + 1] != '\n') return Fail();
   line = rest.substr(0, end);
