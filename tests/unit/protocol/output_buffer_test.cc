@@ -1,0 +1,125 @@
+// OutputBuffer against a plain string, over seeded histories; and what it owns when.
+#include "protocol/output_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/support/output_text.h"
+
+namespace sluice {
+namespace {
+
+static_assert(sizeof(OutputBuffer) <= 64, "every session has one");
+
+TEST(OutputBuffer, OwnsNothingUntilUsedAndAfterRelease) {
+  OutputBuffer out;
+  EXPECT_EQ(out.memory(), 0u);
+  out.Append("");
+  EXPECT_EQ(out.memory(), 0u);
+  out.Append("+OK\r\n");
+  EXPECT_LE(out.memory(), 1024u);
+  out.ReleaseMemory();  // not while something is to be sent
+  EXPECT_EQ(OutputText(out), "+OK\r\n");
+  out.Consume(5);
+  EXPECT_GT(out.memory(), 0u);  // the spare for the next turn
+  out.ReleaseMemory();
+  EXPECT_EQ(out.memory(), 0u);
+}
+
+TEST(OutputBuffer, KeepsABlockOfUsualSizeOnly) {
+  OutputBuffer out;
+  for (int i = 0; i < 3000; ++i) out.Append("twenty bytes of text");
+  out.Consume(out.bytes());
+  EXPECT_GE(out.memory(), OutputBuffer::kBlockBytes);
+  EXPECT_LE(out.memory(), 16u * 1024);
+  const std::string large(1 << 20, 'x');
+  out.Append(large);
+  EXPECT_LE(out.memory(), large.size() + 17 * 1024);
+  EXPECT_EQ(OutputText(out), large);
+  out.Consume(out.bytes());
+  EXPECT_EQ(out.memory(), 0u);
+}
+
+TEST(OutputBuffer, PeekFillsNoMoreThanAsked) {
+  OutputBuffer out;
+  for (int i = 0; i < 10000; ++i) out.Append("0123456789");
+  iovec vectors[2];
+  ASSERT_EQ(out.Peek(vectors, 0), 0u);
+  ASSERT_EQ(out.Peek(vectors, 2), 2u);
+  out.Consume(vectors[0].iov_len);
+  iovec next;
+  ASSERT_EQ(out.Peek(&next, 1), 1u);
+  EXPECT_EQ(next.iov_base, vectors[1].iov_base);
+}
+
+TEST(OutputBuffer, ReservedButNotCommittedIsNotSent) {
+  OutputBuffer out;
+  out.Append(std::string(OutputBuffer::kFirstBlockBytes, 'a'));
+  out.Reserve(100);
+  iovec vectors[4];
+  EXPECT_EQ(out.Peek(vectors, 4), 1u);
+  out.Consume(out.bytes());
+  EXPECT_TRUE(out.empty());
+  EXPECT_EQ(out.Peek(vectors, 4), 0u);
+  out.Append("b");
+  EXPECT_EQ(OutputText(out), "b");
+}
+
+TEST(OutputBuffer, AgreesWithAStringOverRandomHistories) {
+  std::mt19937 random(1);
+  for (int history = 0; history < 200; ++history) {
+    OutputBuffer out;
+    std::string model;
+    for (int step = 0; step < 100; ++step) {
+      const size_t sizes[] = {random() % 8, random() % 300, random() % 5000, random() % 40000};
+      const size_t size = sizes[random() % 4];
+      const std::string bytes(size, static_cast<char>('a' + random() % 26));
+      switch (random() % 8) {
+        case 0:
+        case 1:
+        case 2:
+          out.Append(bytes);
+          model += bytes;
+          break;
+        case 3: {
+          const size_t reserved = std::min(size, OutputBuffer::kBlockBytes);
+          const size_t written = reserved == 0 ? 0 : random() % (reserved + 1);
+          char* const room = out.Reserve(reserved);
+          std::copy_n(bytes.data(), written, room);
+          out.Commit(written);
+          model.append(bytes, 0, written);
+          break;
+        }
+        case 4:
+        case 5: {
+          const size_t sent = std::min(size, model.size());
+          out.Consume(sent);
+          model.erase(0, sent);
+          break;
+        }
+        case 6:
+          out.Consume(out.bytes());
+          model.clear();
+          break;
+        case 7:
+          if (random() % 4 == 0) {
+            out.Clear();
+            model.clear();
+            EXPECT_EQ(out.memory(), 0u);
+          } else {
+            out.ReleaseMemory();
+          }
+          break;
+      }
+      ASSERT_EQ(out.bytes(), model.size());
+      ASSERT_EQ(out.empty(), model.empty());
+      ASSERT_GE(out.memory(), out.bytes());
+      ASSERT_EQ(OutputText(out), model);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice
