@@ -1,7 +1,8 @@
 """Every case of tools/bench, one a row, in the order in which they run.
 
 A Load row is a name, a command that redis-benchmark sends (__rand_int__ is a random number), how
-many requests, how many of them a batch, and the most that Sluice's CPU per request may be of Redis's:
+many requests, how many of them a batch, and the most that Sluice's CPU per request may be of
+Redis's:
 
     Load("get-p16", Work("GET key:__rand_int__", fill="SET key:__rand_int__ 0"), 2_000_000, 16, 0.6)
 

@@ -34,7 +34,7 @@ class BytesPerKey:
 
 @dataclass(frozen=True)
 class BytesPerConnection:
-    """Connections that each sent one PING, measured at once: before a clean-up in the background."""
+    """Connections that each sent one PING, measured at once, before any clean-up of theirs."""
     name: str
     connections: int
     bar: float | None = None

@@ -55,7 +55,7 @@ def _free_port():
 
 
 class Server:
-    """A running server: `port`, `client` (a connection of ours), `start_ms` (exec to first PONG)."""
+    """A running server: `port`, `client` (our connection), `start_ms` (exec to first PONG)."""
 
     def __init__(self, running, port, log):
         self.port = port
@@ -81,7 +81,7 @@ class Server:
         return exact / 1000, int(fields[11]), int(fields[12])
 
     def cpu_since(self, before):
-        """µs of CPU since an earlier cpu(), as (total, user): ticks are coarse and only split it."""
+        """µs of CPU since an earlier cpu(), as (total, user): the coarse ticks only split it."""
         total, user, system = (now - then for now, then in zip(self.cpu(), before))
         return total, total * user / max(1, user + system)
 
