@@ -3,8 +3,8 @@
 // Engine time is steady: milliseconds and microseconds since some moment before the start, which no
 // NTP step moves. Wall time is engine time plus a sampled offset in whole milliseconds; the clock
 // chooses its origin so that at the start the offset has no fraction, and so both agree to the
-// microsecond. Relative deadlines live on engine time; absolute ones (EXAT, PXAT, EXPIREAT) are kept
-// as Unix times and follow the offset.
+// microsecond. Relative deadlines live on engine time; absolute ones (EXAT, PXAT, EXPIREAT) are
+// kept as Unix times and follow the offset.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A pointer in 6 bytes. User-space addresses of x86-64 and arm64 Linux have at most 48 bits; two
-// bytes saved per list link and per table slot are a tenth of what a small key costs. The two lowest
-// bits carry a tag (objects are at least 8-byte aligned).
+// bytes saved per list link and per table slot are a tenth of what a small key costs. The two
+// lowest bits carry a tag (objects are at least 8-byte aligned).
 #pragma once
 
 #include <cassert>
@@ -16,13 +16,14 @@ class PackedPointer {
 
   template <typename T>
   T* As() const {
-    return reinterpret_cast<T*>(bits() & ~uint64_t{3});
+    return reinterpret_cast<T*>(bits() & ~uint64_t{1});
   }
-  unsigned tag() const { return parts_[0] & 3; }
+  unsigned tag() const { return parts_[0] & 1; }
   bool null() const { return As<void>() == nullptr; }
   void Set(const void* pointer, unsigned tag) {
+    assert(tag <= 1);
     const uint64_t bits = reinterpret_cast<uint64_t>(pointer) | tag;
-    assert((bits >> 48) == 0 && (reinterpret_cast<uint64_t>(pointer) & 3) == 0);
+    assert((bits >> 48) == 0 && (reinterpret_cast<uint64_t>(pointer) & 1) == 0);
     parts_[0] = static_cast<uint16_t>(bits);
     parts_[1] = static_cast<uint16_t>(bits >> 16);
     parts_[2] = static_cast<uint16_t>(bits >> 32);

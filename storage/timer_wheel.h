@@ -7,6 +7,10 @@
 // again: a slot that is being emptied is detached first, so a million timers due at once are worked
 // off in slices, in order of their ticks, while new ones may come. Levels are made on first use.
 //
+// The wheel's own time goes from slot to slot and stands still while a detached slot is unfinished,
+// so it lags behind the caller's clock then; that is what keeps the order. A bitmap a level finds
+// the next slot, so an advance over years costs no more than one over a millisecond.
+//
 // Deadlines are engine milliseconds, kept in 48 bits (8,919 years); later ones count as the last.
 #pragma once
 
@@ -14,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "storage/packed_pointer.h"
@@ -31,13 +36,16 @@ class TimerNode {
   TimerNode& operator=(const TimerNode&) = delete;
 
   bool linked() const { return !next_.null(); }
-  int64_t deadline_ms() const;
-  TimerKind kind() const { return static_cast<TimerKind>(previous_.tag()); }
+  int64_t deadline_ms() const {
+    return static_cast<int64_t>(deadline_[0] | uint64_t{deadline_[1]} << 16 |
+                                uint64_t{deadline_[2]} << 32);
+  }
+  TimerKind kind() const { return static_cast<TimerKind>(next_.tag() << 1 | previous_.tag()); }
 
  private:
   friend class TimerWheel;
-  PackedPointer next_;
-  PackedPointer previous_;  // its tag is this node's kind
+  PackedPointer next_;      // the tags of both are this node's kind
+  PackedPointer previous_;  // ... and stay when the pointers change
   uint16_t deadline_[3] = {0, 0, 0};
 };
 static_assert(sizeof(TimerNode) == 18);
@@ -45,20 +53,33 @@ static_assert(sizeof(TimerNode) == 18);
 class TimerWheel {
  public:
   static constexpr int64_t kNever = INT64_MAX;
+  static constexpr int64_t kDeadlineMsMax = (int64_t{1} << 48) - 1;
 
   explicit TimerWheel(int64_t now_ms);
+  TimerWheel(const TimerWheel&) = delete;  // the heads of its lists are in it
+  TimerWheel& operator=(const TimerWheel&) = delete;
   ~TimerWheel();  // linked nodes are forgotten, not fired
 
-  // Precondition: !node.linked(). A deadline at or before the wheel's time fires on the next Advance.
+  // Precondition: !node.linked(). A deadline at or before the wheel's time fires on the next
+  // Advance.
   void Insert(TimerNode& node, TimerKind kind, int64_t deadline_ms);
   void Move(TimerNode& node, int64_t deadline_ms);  // precondition: linked
   void Cancel(TimerNode& node);                     // unlinked nodes are left alone
-  // `to` takes the place of `from` in its list, deadline included (its owner moved in memory).
+  // `to` takes the place of `from` in its list, deadline included (its owner moved in memory). Of
+  // an unlinked `from` only the deadline is taken. Precondition: !to.linked(). `from` is unlinked
+  // after.
   void Relocate(TimerNode& from, TimerNode& to);
 
-  // Fires timers with deadline <= now_ms, earliest tick first, same tick in order of insertion, until
-  // none is left or `budget` is spent; returns how much was spent. The node is unlinked before
-  // `fire(node)`, which may insert, move and cancel any timer and free the node.
+  // Fires timers with deadline <= now_ms, earliest tick first, same tick in order of insertion,
+  // until none is left or `budget` is spent; returns how much was spent. The node is unlinked
+  // before `fire(node)`, which may insert, move and cancel any timer and free the node, but not
+  // Advance.
+  //
+  // A timer set to a tick that the wheel has reached already fires in the next Advance, after what
+  // is left of that tick: one that sets itself again and again fires once a call. Order within a
+  // tick is that of insertion, but for a timer inserted while an unfinished cascade (budget spent
+  // halfway through a slot of a higher level) still holds older ones of the same tick. `now_ms`
+  // before the wheel's time only works off what is due.
   size_t Advance(int64_t now_ms, size_t budget, absl::FunctionRef<void(TimerNode&)> fire);
 
   // When Advance next has something to do: never later than the earliest deadline; may be earlier
@@ -69,6 +90,55 @@ class TimerWheel {
 
   int64_t now_ms() const { return now_ms_; }
   size_t size() const { return size_; }
+
+  // Linked nodes of a kind, by walking. For audits and INFO's leisure.
+  size_t CountLinked(TimerKind kind) const;
+  // Walks all lists; the first violated invariant as a sentence, or empty.
+  std::string Audit() const;
+  size_t memory_bytes() const;
+
+ private:
+  static constexpr int kLevels = 6;
+  static constexpr int kSlotBits = 8;
+  static constexpr int kSlots = 1 << kSlotBits;
+
+  // A list is circular through its head, a node that owns nothing; an unlinked head is an empty
+  // list. So Cancel needs no list; the head's deadline says which slot to mark empty.
+  struct Level {
+    std::array<TimerNode, kSlots> heads;
+    std::array<uint64_t, kSlots / 64> occupied{};
+  };
+  struct NextSlot {
+    int64_t start_ms = kNever;
+    int level = 0;
+    int slot = 0;
+  };
+
+  static TimerNode& Next(const TimerNode& node) { return *node.next_.As<TimerNode>(); }
+  static TimerNode& Previous(const TimerNode& node) { return *node.previous_.As<TimerNode>(); }
+  static void Join(TimerNode& before, TimerNode& after);
+  static void MarkUnlinked(TimerNode& node);
+  static int64_t Clamp(int64_t deadline_ms);
+  static void SetDeadline(TimerNode& node, int64_t deadline_ms);
+  static void Append(TimerNode& head, TimerNode& node);
+  static void Splice(TimerNode& from_head, TimerNode& to_head);
+
+  void Place(TimerNode& node, TimerNode& reached);
+  void Unlink(TimerNode& node);
+  void MarkEmpty(TimerNode& head);
+  TimerNode& SlotHead(int level, int slot);
+  NextSlot FindNextSlot() const;
+  void Detach(const NextSlot& next);
+  bool HasDetached() const { return due_.linked() || late_.linked() || cascading_.linked(); }
+  void WalkLists(absl::FunctionRef<void(const TimerNode& head, int level, int slot)> visit) const;
+
+  int64_t now_ms_;  // nothing in a slot is at or before it
+  size_t size_ = 0;
+  bool advancing_ = false;
+  TimerNode due_;        // of the tick now_ms_, in firing order
+  TimerNode late_;       // set to a tick already reached: appended to due_ by the next Advance
+  TimerNode cascading_;  // of a detached slot that begins at now_ms_, to be placed on lower levels
+  std::array<std::unique_ptr<Level>, kLevels> levels_;
 };
 
 }  // namespace sluice
