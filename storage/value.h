@@ -10,8 +10,15 @@
 namespace sluice {
 
 enum class ValueType : uint8_t {
-  kString, kList, kSet, kSortedSet, kHash, kStream,  // Redis's
-  kLimiter, kLeakyBucket, kLock,                     // ours
+  kString,
+  kList,
+  kSet,
+  kSortedSet,
+  kHash,
+  kStream,  // Redis's
+  kLimiter,
+  kLeakyBucket,
+  kLock,  // ours
 };
 
 // The word that TYPE answers: "string", "zset", "leakybucket" ...
@@ -21,9 +28,9 @@ class Value {
  public:
   virtual ~Value() = default;
   virtual ValueType type() const = 0;
-  virtual std::string_view Encoding() const = 0;       // for OBJECT ENCODING
-  virtual size_t MemoryBytes() const = 0;              // heap memory owned, itself included
-  virtual std::unique_ptr<Value> Clone() const = 0;    // for COPY
+  virtual std::string_view Encoding() const = 0;     // for OBJECT ENCODING
+  virtual size_t MemoryBytes() const = 0;            // heap memory owned, itself included
+  virtual std::unique_ptr<Value> Clone() const = 0;  // for COPY
 };
 
 }  // namespace sluice
