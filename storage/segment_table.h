@@ -1,0 +1,103 @@
+// A set of entries found by key: a directory of small hash tables ("segments") picked by the top
+// bits of the hash (extendible hashing, Fagin 1979). A segment of depth d holds the hashes that
+// share its d leading bits and stands in 2^(depth - d) neighbouring places of the directory. One
+// that fills up splits in two; two sparse buddies merge; the directory doubles and halves with the
+// deepest.
+//
+// So the work of one insert or erase is bounded by one segment (some 20 µs), and whatever walks in
+// the order of hashes sees what stays exactly once however the segments change in between.
+// Entries are neither made nor freed here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "storage/entry.h"
+
+namespace sluice {
+
+using Random = std::mt19937_64;
+
+// A key and its hash, computed once (by the prefetching of a batch) and carried along.
+struct HashedKey {
+  std::string_view bytes;
+  uint64_t hash = 0;
+};
+
+class SegmentTable {
+ public:
+  // The bytes of segments and directory are kept in `memory`, which outlives the table.
+  SegmentTable(uint64_t seed, size_t& memory) : seed_(seed), memory_(&memory) {}
+  ~SegmentTable();
+  SegmentTable(SegmentTable&& other) noexcept;  // leaves it empty
+  SegmentTable& operator=(SegmentTable&&) = delete;
+
+  size_t size() const { return size_; }
+  Entry* Find(HashedKey key) const;
+  bool Holds(const Entry& entry, uint64_t hash) const;  // this very entry
+  void Prefetch(uint64_t hash) const;                   // the segment's lines
+  void PrefetchEntry(uint64_t hash) const;              // the likely entry itself
+
+  void Insert(Entry& entry, uint64_t hash);                   // precondition: no entry of that key
+  void Replace(const Entry& from, Entry& to, uint64_t hash);  // preconditions: held; the same key
+  void Erase(const Entry& entry, uint64_t hash);              // precondition: held
+
+  // In no order. `visit` must not change the table.
+  void ForEach(absl::FunctionRef<void(Entry&)> visit) const;
+  // Database::Scan; given in the order of hashes.
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
+  // Gives whole segments, from the one of hash `position`, until `budget` entries were given or
+  // passed; returns the position to go on from, 0 at the end. What stays is given at least once.
+  uint64_t Walk(uint64_t position, size_t budget, absl::FunctionRef<void(Entry&)> visit) const;
+  Entry* RandomEntry(Random& random) const;  // uniform; null when empty
+
+  // Takes out up to `budget` entries, giving each to `free`; returns how many. A table once drained
+  // in part is good for nothing but ForEach and further draining.
+  size_t Drain(size_t budget, absl::FunctionRef<void(Entry&)> free);
+
+  // Walks everything; the first violated invariant as a sentence, or empty.
+  std::string Audit() const;
+  size_t table_bytes() const;  // recomputed
+
+ private:
+  struct Segment;
+  static constexpr int kDepthMax = 28;
+
+  struct Ranked {
+    uint64_t hash;
+    Entry* entry;
+  };
+
+  size_t PlaceOf(uint64_t hash) const { return (hash >> 1) >> shift_; }
+  size_t PlacesOf(const Segment& segment) const;
+  uint64_t FirstHashAt(size_t place) const;
+  void SetDepth(int depth);
+  Segment* NewSegment(int depth);
+  void DeleteSegment(Segment* segment);
+  void Put(Segment& segment, Entry& entry, uint64_t hash);
+  void Reserve(Segment& segment, size_t count);
+  std::vector<Ranked> Rank(const Segment& segment) const;
+  void Split(Segment* segment, uint64_t hash);
+  void GrowDirectory();
+  void ShrinkDirectory();
+  void Shrink(Segment* segment, uint64_t hash);
+  bool MergeWithBuddy(Segment*& segment, uint64_t hash);
+  void Rebuild(Segment& segment);
+
+  uint64_t seed_;
+  size_t* memory_;
+  size_t size_ = 0;
+  int depth_ = 0;   // the directory has 2^depth_ places, or none
+  int shift_ = 63;  // 63 - depth_
+  size_t drained_ = 0;
+  std::vector<Segment*> directory_;
+  std::array<uint32_t, kDepthMax + 1> segments_of_depth_{};
+};
+
+}  // namespace sluice
