@@ -14,87 +14,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "storage/clock.h"
+#include "storage/database.h"
 #include "storage/entry.h"
 #include "storage/timer_wheel.h"
 
 namespace sluice {
-
-using Random = std::mt19937_64;
-
-// A key and its hash, computed once (by the prefetching of a batch) and carried along.
-struct HashedKey {
-  std::string_view bytes;
-  uint64_t hash = 0;
-};
-
-// Told of what happens to keys. `db` is the index clients use (SELECT).
-class KeyspaceObserver {
- public:
-  virtual ~KeyspaceObserver() = default;
-  // A key was created, changed, deleted, or found expired and removed.
-  virtual void KeyTouched(int db, std::string_view key) = 0;
-  // A key past its deadline is being removed, by its timer or because it was met; `entry` is still
-  // whole. Called before KeyTouched. late_ms: how long after its deadline.
-  virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
-  // All keys of `db` go away (FLUSHDB), or change place with those of `other` (SWAPDB); called before
-  // it happens. other = -1 for a flush.
-  virtual void DatabaseReplaced(int db, int other) = 0;
-};
-
-class Keyspace;
-
-class Database {
- public:
-  ~Database();
-
-  // --- reading
-  // Null when missing or past its deadline (then it is removed, unless the keyspace is paused for
-  // expiry: see Keyspace::set_expiry_allowed).
-  const Entry* Find(HashedKey key, const Now& now);
-  // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
-  const Entry* FindAndTouch(HashedKey key, const Now& now);
-  void Prefetch(HashedKey key) const;       // brings the table's lines into the cache
-  void PrefetchEntry(HashedKey key) const;  // second stage: the entry itself
-  size_t size() const;
-  size_t volatile_size() const;  // keys with a deadline
-  // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().
-  void ForEach(absl::FunctionRef<void(const Entry&)> visit) const;
-  // Calls `visit` for the entries of whole hash ranges, from `cursor` (0: the start) until `count` were
-  // given; returns the next cursor, 0 at the end. Cursors are below 2^48. What stays from the first to
-  // the last call is given exactly once, whatever is split, merged or swapped in between.
-  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
-  const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
-
-  // --- writing. Each tells the observer and counts a change.
-  // Null when missing or expired. The caller is going to change what it points to.
-  Entry* Modify(HashedKey key, const Now& now);
-  // Creates or overwrites with a string. Text that is a canonical int64 is kept as an integer, as
-  // Redis's tryObjectEncoding does. The deadline is `deadline` (None: the key becomes persistent).
-  Entry& PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
-  // The same without the attempt to make it an integer (INCRBYFLOAT, COPY).
-  Entry& PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
-  Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
-  Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
-  // In-place changes of an entry got from Modify in this call; they return it, perhaps moved.
-  Entry& SetText(Entry& entry, std::string_view text);     // keeps the deadline; no integer attempt
-  Entry& SetInteger(Entry& entry, int64_t integer);        // keeps the deadline
-  // The entry's text as a growable string, to be changed at will until the next call to the database;
-  // from now on its encoding is raw. Call TextChanged when done (it accounts the memory).
-  std::string& MutableText(Entry*& entry);
-  void TextChanged(Entry& entry);
-  Entry& SetDeadline(Entry& entry, Deadline deadline);     // None: PERSIST
-  void ValueChanged(Entry& entry);                         // a Value grew or shrank: account it
-  bool Delete(HashedKey key, const Now& now);              // false when missing or expired
-
-  int index() const;  // what SELECT calls it
-};
 
 class Keyspace {
  public:
@@ -102,9 +31,9 @@ class Keyspace {
   Keyspace(int databases, uint64_t seed, TimerWheel& wheel, KeyspaceObserver& observer);
   ~Keyspace();
 
-  int databases() const;
-  Database& db(int index);            // precondition: 0 <= index < databases(); made on first use
-  bool made(int index) const;         // whether it exists already, for INFO and DBSIZE
+  int databases() const { return static_cast<int>(by_index_.size()); }
+  Database& db(int index);  // precondition: 0 <= index < databases(); made on first use
+  bool made(int index) const { return by_index_[index] != nullptr; }  // exists already (INFO)
   HashedKey Hash(std::string_view key) const;
 
   void Swap(int a, int b);
@@ -120,20 +49,37 @@ class Keyspace {
   // To be called for a fired TimerNode of kind kEntry: expires it, or re-arms it when its absolute
   // deadline has moved.
   void TimerFired(TimerNode& node, const Now& now);
-  // The wall clock was stepped: re-derives the timers of absolute deadlines, `budget` entries a call;
-  // true while there is more to do.
+  // The wall clock was stepped, or a switch below was turned on again: call RearmSlice every turn
+  // while it answers that there is more to do. It re-derives the timers of absolute deadlines and
+  // sets those again that fired in vain, some `budget` entries a call. Costs nothing where there
+  // are none.
   void WallStepped();
   bool RearmSlice(const Now& now, size_t budget);
 
-  // DEBUG SET-ACTIVE-EXPIRE 0: timers leave expired keys where they are until met.
+  // DEBUG SET-ACTIVE-EXPIRE 0: timers leave expired keys where they are until met. Turning this or
+  // the next on again re-arms them: see RearmSlice.
   void set_active_expiry(bool on);
   // CLIENT PAUSE, replicas, loading: expired keys look missing but are not removed.
   void set_expiry_allowed(bool on);
 
-  uint64_t changes() const;     // writes since the start (Redis's dirty)
-  size_t memory_bytes() const;  // entries, values and tables
+  uint64_t changes() const { return state_.changes; }  // writes since the start (Redis's dirty)
+  // Entries, values and tables, those awaiting FreeSlice included.
+  size_t memory_bytes() const { return state_.memory_bytes; }
   // Walks everything and checks every invariant; the first violation as a sentence, or empty.
   std::string Audit(const Now& now) const;
+
+ private:
+  void RestartRearming();
+
+  KeyspaceState state_;
+  std::vector<std::unique_ptr<Database>> made_;  // by database id, which is the order of first use
+  std::vector<Database*> by_index_;              // null: not made yet
+  // Flushed lazily. Their timers stay linked until an entry is freed: one that fires before is
+  // known by its not being in the table of its database any more.
+  std::vector<SegmentTable> garbage_;
+  bool rearming_ = false;
+  size_t rearm_database_ = 0;    // index into made_
+  uint64_t rearm_position_ = 0;  // of SegmentTable::Walk
 };
 
 }  // namespace sluice

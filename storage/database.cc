@@ -1,0 +1,282 @@
+// What handlers call: see database.h. How blocks, timers and counts follow is in
+// database_upkeep.cc.
+#include "storage/database.h"
+
+#include <cassert>
+#include <limits>
+
+#include "protocol/number_text.h"
+#include "storage/key_hash.h"
+
+namespace sluice {
+namespace {
+
+using Form = EntryPayload::Form;
+
+// Payloads whose bytes have to be made; they point into themselves.
+class IntegerPayload : public EntryPayload {
+ public:
+  IntegerPayload(int64_t integer, bool wide) {
+    const auto narrow = static_cast<int32_t>(integer);
+    form = narrow == integer && !wide ? Form::kInt32 : Form::kInt64;
+    const size_t size = form == Form::kInt32 ? sizeof(narrow) : sizeof(integer);
+    std::memcpy(buffer_, form == Form::kInt32 ? static_cast<const void*>(&narrow) : &integer, size);
+    bytes = {buffer_, size};
+  }
+  IntegerPayload(const IntegerPayload&) = delete;
+
+ private:
+  char buffer_[8];
+};
+
+class OutsidePayload : public EntryPayload {
+ public:
+  OutsidePayload(ValueType of_type, const void* object, bool is_raw) {
+    type = of_type;
+    form = Form::kOutside;
+    raw = is_raw;
+    const uint64_t field[2] = {reinterpret_cast<uintptr_t>(object), 0};  // not accounted yet
+    std::memcpy(buffer_, field, sizeof(buffer_));
+    bytes = {buffer_, sizeof(buffer_)};
+  }
+  OutsidePayload(const OutsidePayload&) = delete;
+
+ private:
+  char buffer_[16];
+};
+
+EntryPayload InlineText(std::string_view text) {
+  return {ValueType::kString, Form::kInline, false, text};
+}
+
+// Most texts are no integers, and most of those show it at once.
+bool MayBeInteger(std::string_view text) {
+  return !text.empty() && text.size() <= kInt64TextMax &&
+         (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));
+}
+
+}  // namespace
+
+// --- reading
+
+const Entry* Database::Find(HashedKey key, const Now& now) {
+  Entry* entry = table_.Find(key);
+  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+    return entry;
+  return FindLive(key, now);
+}
+
+const Entry* Database::FindAndTouch(HashedKey key, const Now& now) {
+  Entry* entry = FindLive(key, now);
+  if (entry != nullptr) MarkAccess(*entry, now);
+  return entry;
+}
+
+void Database::Prefetch(HashedKey key) const { table_.Prefetch(key.hash); }
+
+void Database::PrefetchEntry(HashedKey key) const { table_.PrefetchEntry(key.hash); }
+
+size_t Database::size() const { return table_.size(); }
+
+size_t Database::volatile_size() const { return volatile_; }
+
+void Database::ForEach(absl::FunctionRef<void(const Entry&)> visit) const {
+  table_.ForEach([visit](Entry& entry) { visit(entry); });
+}
+
+uint64_t Database::Scan(uint64_t cursor, size_t count,
+                        absl::FunctionRef<void(const Entry&)> visit) const {
+  return table_.Scan(cursor, count, visit);
+}
+
+const Entry* Database::RandomEntry(Random& random) const { return table_.RandomEntry(random); }
+
+// --- writing
+
+Entry* Database::Modify(HashedKey key, const Now& now) {
+  Entry* entry = FindLive(key, now);
+  if (entry == nullptr) return nullptr;
+  Touch(key.bytes);
+  MarkAccess(*entry, now);
+  return entry;
+}
+
+Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now) {
+  if (MayBeInteger(text))
+    if (const auto integer = ParseInt64(text)) return PutInteger(key, *integer, deadline, now);
+  return PutTextAsIs(key, text, deadline, now);
+}
+
+Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline,
+                             const Now& now) {
+  if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
+  Entry* entry = FindToReplace(key, now);
+  if (entry != nullptr && HasRoomFor(*entry, text)) {
+    Touch(key.bytes);
+    MarkAccess(*entry, now);
+    AssignInPlace(*entry, text);
+    return SetDeadline(*entry, deadline);
+  }
+  auto* copy = new std::string(text);
+  return Put(key, OutsidePayload(ValueType::kString, copy, false), deadline, now);
+}
+
+Entry& Database::PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now) {
+  return Put(key, IntegerPayload(integer, false), deadline, now);
+}
+
+Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline,
+                          const Now& now) {
+  const ValueType type = value->type();
+  assert(type != ValueType::kString);
+  return Put(key, OutsidePayload(type, value.release(), false), deadline, now);
+}
+
+Entry& Database::SetText(Entry& entry, std::string_view text) {
+  if (text.size() <= Entry::kInlineBytesMax)
+    return OverwriteKeepingDeadline(entry, InlineText(text));
+  if (HasRoomFor(entry, text)) {
+    AssignInPlace(entry, text);
+    return entry;
+  }
+  auto* copy = new std::string(text);
+  return OverwriteKeepingDeadline(entry, OutsidePayload(ValueType::kString, copy, false));
+}
+
+Entry& Database::SetInteger(Entry& entry, int64_t integer) {
+  // One that has its 8 bytes keeps them: a counter around zero would go back and forth.
+  const bool wide = entry.is_integer() && entry.form() == Form::kInt64;
+  return OverwriteKeepingDeadline(entry, IntegerPayload(integer, wide));
+}
+
+std::string& Database::MutableText(Entry*& entry) {
+  assert(entry->is_string());
+  if (entry->outside()) {
+    EntryPayload payload = entry->payload();
+    payload.raw = true;
+    entry->Store(payload);
+  } else {
+    char scratch[Entry::kTextScratch];
+    auto* copy = new std::string(entry->Text(scratch));
+    entry = &OverwriteKeepingDeadline(*entry, OutsidePayload(ValueType::kString, copy, true));
+  }
+  return *entry->outside_text();
+}
+
+void Database::TextChanged(Entry& entry) { AccountOutside(entry); }
+
+void Database::ValueChanged(Entry& entry) { AccountOutside(entry); }
+
+Entry& Database::SetDeadline(Entry& entry, Deadline deadline) {
+  deadline = Storable(deadline);
+  Entry& result =
+      Reshape(entry, entry.payload(), !deadline.none(), deadline.kind == Deadline::Kind::kUnix);
+  if (!deadline.none()) Arm(result, deadline);
+  return result;
+}
+
+bool Database::Delete(HashedKey key, const Now& now) {
+  Entry* entry = FindLive(key, now);
+  if (entry == nullptr) return false;
+  Touch(key.bytes);
+  Remove(*entry, key.hash);
+  return true;
+}
+
+void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access_clock(seconds); }
+
+// --- finding
+
+uint64_t Database::HashOf(const Entry& entry) const { return HashKey(entry.key(), state_.seed); }
+
+Entry* Database::FindLive(HashedKey key, const Now& now) {
+  Entry* entry = FindToReplace(key, now);
+  return entry != nullptr && entry->Expired(now) ? nullptr : entry;
+}
+
+Entry* Database::FindToReplace(HashedKey key, const Now& now) {
+  state_.now = now;
+  Entry* entry = table_.Find(key);
+  if (entry == nullptr || !entry->Expired(now) || !state_.expiry_allowed) return entry;
+  RemoveExpired(*entry, key.hash, now);
+  return nullptr;
+}
+
+void Database::Touch(std::string_view key) {
+  state_.observer.KeyTouched(index_, key);
+  ++state_.changes;
+}
+
+void Database::MarkAccess(Entry& entry, const Now& now) {
+  entry.set_access_clock(static_cast<uint32_t>(now.ms() / 1000));
+}
+
+// --- changing
+
+Entry& Database::Put(HashedKey key, const EntryPayload& payload, Deadline deadline,
+                     const Now& now) {
+  Entry* entry = FindToReplace(key, now);
+  Touch(key.bytes);
+  deadline = Storable(deadline);
+  const bool is_volatile = !deadline.none();
+  const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
+  if (entry != nullptr) {
+    entry = &Overwrite(*entry, payload, is_volatile, is_absolute);
+  } else {
+    const EntryShape shape{is_volatile, is_absolute, key.bytes.size(), payload.bytes.size()};
+    entry = Entry::Make(shape, key.bytes, id_);
+    entry->Store(payload);
+    state_.memory_bytes += shape.BlockBytes();
+    Adopt(*entry, key.hash);
+    if (entry->outside()) AccountOutside(*entry);
+  }
+  if (is_volatile) Arm(*entry, deadline);
+  MarkAccess(*entry, now);
+  return *entry;
+}
+
+// A long text has a std::string already that is neither too small nor much too large for the new
+// one.
+bool Database::HasRoomFor(const Entry& entry, std::string_view text) {
+  if (!entry.is_string() || !entry.outside()) return false;
+  const size_t capacity = entry.outside_text()->capacity();
+  return text.size() <= capacity && capacity / 2 <= text.size();
+}
+
+void Database::AssignInPlace(Entry& entry, std::string_view text) {
+  entry.outside_text()->assign(text);
+  EntryPayload payload = entry.payload();
+  payload.raw = false;
+  entry.Store(payload);
+  AccountOutside(entry);
+}
+
+Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile,
+                           bool is_absolute) {
+  const bool had_outside = entry.outside() && payload.bytes.data() != entry.value_field();
+  const size_t accounted = had_outside ? entry.accounted() : 0;
+  std::string* text = had_outside && entry.is_string() ? entry.outside_text() : nullptr;
+  Value* value = had_outside && !entry.is_string() ? entry.outside_value() : nullptr;
+
+  Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
+  // Only now: the payload may have been a view of it.
+  delete text;
+  delete value;
+  state_.memory_bytes -= accounted;
+  if (result.outside()) AccountOutside(result);
+  return result;
+}
+
+Entry& Database::OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload) {
+  return Overwrite(entry, payload, entry.is_volatile(), entry.absolute());
+}
+
+// Steady deadlines beyond the 48 bits of a timer are kept as Unix times: 8,900 years from now the
+// difference is not going to be noticed.
+Deadline Database::Storable(Deadline deadline) const {
+  if (deadline.kind != Deadline::Kind::kSteady || deadline.ms <= TimerWheel::kDeadlineMsMax)
+    return deadline;
+  return Deadline::Unix(deadline.UnixMs(state_.now));
+}
+
+}  // namespace sluice

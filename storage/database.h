@@ -1,0 +1,154 @@
+// A Database: entries found by key, and everything that may happen to one. See keyspace.h for the
+// rules; this is the part of it that handlers see most.
+//
+// Invariants: an entry that is volatile has a linked timer, or is counted as parked; memory, counts
+// and table agree with the entries; every entry carries the database's id.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "storage/clock.h"
+#include "storage/entry.h"
+#include "storage/segment_table.h"
+#include "storage/timer_wheel.h"
+
+namespace sluice {
+
+// Told of what happens to keys. `db` is the index clients use (SELECT). The callbacks run in the
+// middle of a change: they must not touch the keyspace, not even to read it.
+class KeyspaceObserver {
+ public:
+  virtual ~KeyspaceObserver() = default;
+  // A key was created, changed, deleted, or found expired and removed.
+  virtual void KeyTouched(int db, std::string_view key) = 0;
+  // A key past its deadline is being removed, by its timer or because it was met; `entry` is still
+  // whole. Called before KeyTouched. late_ms: how long after its deadline.
+  virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
+  // All keys of `db` go away (FLUSHDB), or change place with those of `other` (SWAPDB); called
+  // before it happens. other = -1 for a flush. One call a flush or swap.
+  virtual void DatabaseReplaced(int db, int other) = 0;
+};
+
+// What the databases of a keyspace share.
+struct KeyspaceState {
+  TimerWheel& wheel;
+  KeyspaceObserver& observer;
+  const uint64_t seed;
+  Now now;  // the latest one handed to a write: SetDeadline follows it
+  size_t memory_bytes = 0;
+  uint64_t changes = 0;
+  bool active_expiry = true;
+  bool expiry_allowed = true;
+};
+
+class Keyspace;
+
+class Database {
+ public:
+  ~Database();
+
+  // --- reading
+  // Null when missing or past its deadline (then it is removed, unless the keyspace is paused for
+  // expiry: see Keyspace::set_expiry_allowed).
+  const Entry* Find(HashedKey key, const Now& now);
+  // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
+  const Entry* FindAndTouch(HashedKey key, const Now& now);
+  void Prefetch(HashedKey key) const;       // brings the table's lines into the cache
+  void PrefetchEntry(HashedKey key) const;  // second stage: the entry itself
+  size_t size() const;
+  size_t volatile_size() const;  // keys with a deadline
+  // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().
+  void ForEach(absl::FunctionRef<void(const Entry&)> visit) const;
+  // Calls `visit` for the entries of whole hash ranges, from `cursor` (0: the start) until `count`
+  // were given; returns the next cursor, 0 at the end. Cursors are below 2^48. What stays from the
+  // first to the last call is given exactly once, whatever is split, merged or swapped in between.
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
+  const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
+
+  // --- writing. Each tells the observer and counts a change.
+  // Null when missing or expired. The caller is going to change what it points to.
+  Entry* Modify(HashedKey key, const Now& now);
+  // Creates or overwrites with a string. Text that is a canonical int64 is kept as an integer, as
+  // Redis's tryObjectEncoding does. The deadline is `deadline` (None: the key becomes persistent).
+  Entry& PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
+  // The same without the attempt to make it an integer (INCRBYFLOAT, COPY).
+  Entry& PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
+  Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
+  Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
+  // In-place changes of an entry got from Modify in this call; they return it, perhaps moved.
+  Entry& SetText(Entry& entry, std::string_view text);  // keeps the deadline; no integer attempt
+  Entry& SetInteger(Entry& entry, int64_t integer);     // keeps the deadline
+  // The entry's text as a growable string, to be changed at will until the next call to the
+  // database; from now on its encoding is raw. Call TextChanged when done (it accounts the memory).
+  std::string& MutableText(Entry*& entry);
+  void TextChanged(Entry& entry);
+  Entry& SetDeadline(Entry& entry, Deadline deadline);  // None: PERSIST; it may have passed
+  void ValueChanged(Entry& entry);                      // a Value grew or shrank: account it
+  bool Delete(HashedKey key, const Now& now);           // false when missing or expired
+
+  // As RESTORE IDLETIME and loading want it; modulo 2^24.
+  void SetAccessClock(Entry& entry, uint32_t seconds);
+
+  int index() const { return index_; }  // what SELECT calls it
+
+ private:
+  friend class Keyspace;
+
+  Database(KeyspaceState& state, uint8_t id, int index);
+  uint64_t HashOf(const Entry& entry) const;
+
+  // --- finding. Both remove an expired entry where that is allowed.
+  Entry* FindLive(HashedKey key, const Now& now);       // null when expired
+  Entry* FindToReplace(HashedKey key, const Now& now);  // an expired one that has to stay is found
+  void Touch(std::string_view key);
+  void MarkAccess(Entry& entry, const Now& now);
+
+  // --- changing. A payload may point into the entry that it replaces.
+  Entry& Put(HashedKey key, const EntryPayload& payload, Deadline deadline, const Now& now);
+  static bool HasRoomFor(const Entry& entry, std::string_view text);
+  void AssignInPlace(Entry& entry, std::string_view text);
+  // The entry with another payload or kind of deadline, in place or in a new block. A timer that it
+  // gets is not armed yet; one that it loses is cancelled.
+  Entry& Reshape(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
+  // As Reshape, and frees what the old payload pointed to.
+  Entry& Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
+  Entry& OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload);
+  Entry& Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
+                 const EntryPayload& payload);
+  Deadline Storable(Deadline deadline) const;
+  void Arm(Entry& entry, Deadline deadline);
+  void AccountOutside(Entry& entry);
+
+  // --- coming and going
+  void Adopt(Entry& entry, uint64_t hash);    // into table and counts
+  void Release(Entry& entry, uint64_t hash);  // out of them; its timer stays as it is
+  void Remove(Entry& entry, uint64_t hash);
+  void RemoveExpired(Entry& entry, uint64_t hash, const Now& now);
+  static void Destroy(KeyspaceState& state, Entry& entry);  // one that was released
+
+  // --- for Keyspace
+  SegmentTable TakeAll();
+  void TimerFired(Entry& entry, uint64_t hash, const Now& now);
+  bool needs_rearming() const { return absolute_ + parked_ > 0; }
+  void Rearm(Entry& entry, const Now& now);
+  // Adds its timers and bytes to what the keyspace compares with the whole.
+  std::string Audit(size_t& linked, size_t& memory) const;
+  std::string AuditEntry(const Entry& entry) const;
+
+  KeyspaceState& state_;
+  const uint8_t id_;  // what its entries carry; stays when SWAPDB changes the index
+  int index_;
+  size_t volatile_ = 0;
+  size_t absolute_ = 0;
+  // Volatile and not linked: its timer fired when nothing might be removed (or, for a moment, it is
+  // about to be armed).
+  size_t parked_ = 0;
+  SegmentTable table_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,177 @@
+// See keyspace.h.
+#include "storage/keyspace.h"
+
+#include <cassert>
+#include <utility>
+
+#include "storage/key_hash.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
+
+}  // namespace
+
+Keyspace::Keyspace(int databases, uint64_t seed, TimerWheel& wheel, KeyspaceObserver& observer)
+    : state_{wheel, observer, seed}, by_index_(databases, nullptr) {
+  assert(databases > 0 && databases <= kDatabasesMax);
+}
+
+Keyspace::~Keyspace() {
+  FreeSlice(SIZE_MAX);
+  garbage_.clear();
+  made_.clear();
+  assert(state_.memory_bytes == 0);
+}
+
+Database& Keyspace::db(int index) {
+  assert(index >= 0 && index < databases());
+  if (by_index_[index] == nullptr) {
+    made_.emplace_back(new Database(state_, static_cast<uint8_t>(made_.size()), index));
+    by_index_[index] = made_.back().get();
+  }
+  return *by_index_[index];
+}
+
+HashedKey Keyspace::Hash(std::string_view key) const { return {key, HashKey(key, state_.seed)}; }
+
+// --- whole databases
+
+void Keyspace::Swap(int a, int b) {
+  if (a == b) return;
+  state_.observer.DatabaseReplaced(a, b);
+  ++state_.changes;
+  std::swap(by_index_[a], by_index_[b]);
+  for (const int index : {a, b})
+    if (made(index)) by_index_[index]->index_ = index;
+}
+
+void Keyspace::Flush(int index, bool lazily) {
+  if (!made(index)) return;
+  state_.observer.DatabaseReplaced(index, -1);
+  state_.changes += db(index).size();
+  garbage_.push_back(db(index).TakeAll());
+  if (lazily) return;
+  // The last of the garbage is what has just come.
+  garbage_.back().Drain(SIZE_MAX, [this](Entry& entry) { Database::Destroy(state_, entry); });
+  garbage_.pop_back();
+}
+
+bool Keyspace::FreeSlice(size_t budget) {
+  while (!garbage_.empty()) {
+    SegmentTable& table = garbage_.back();
+    budget -= table.Drain(budget, [this](Entry& entry) { Database::Destroy(state_, entry); });
+    if (table.size() > 0) return true;
+    garbage_.pop_back();
+  }
+  return false;
+}
+
+// --- single entries
+
+void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now& now) {
+  assert(&from != &to);
+  Entry* entry = from.FindLive(key, now);
+  Entry* obstacle = to.FindToReplace(key, now);
+  if (entry == nullptr) return;
+  state_.observer.KeyTouched(from.index(), key.bytes);
+  state_.observer.KeyTouched(to.index(), key.bytes);
+  ++state_.changes;
+  if (obstacle != nullptr) to.Remove(*obstacle, key.hash);  // expired, and could not be removed yet
+  from.Release(*entry, key.hash);
+  entry->database_id_ = to.id_;
+  to.Adopt(*entry, key.hash);
+  // A re-arming walk may have passed `to` but not `from`.
+  if (entry->absolute()) to.Arm(*entry, entry->deadline());
+}
+
+void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new_key,
+                      const Now& now) {
+  Entry* entry = from.FindLive(key, now);
+  if (entry == nullptr) return;
+  state_.observer.KeyTouched(from.index(), key.bytes);
+  state_.observer.KeyTouched(to.index(), new_key.bytes);
+  ++state_.changes;
+  if (&from == &to && key.bytes == new_key.bytes) return;
+  if (Entry* obstacle = to.FindToReplace(new_key, now)) to.Remove(*obstacle, new_key.hash);
+  from.Release(*entry, key.hash);
+  EntryShape shape = entry->shape();
+  shape.key_bytes = new_key.bytes.size();
+  Entry& renamed = to.Rehouse(*entry, shape, new_key.bytes, entry->payload());
+  to.Adopt(renamed, new_key.hash);
+  if (renamed.absolute()) to.Arm(renamed, renamed.deadline());  // as in MoveEntry
+}
+
+// --- timers
+
+void Keyspace::TimerFired(TimerNode& node, const Now& now) {
+  Entry& entry = Entry::OfTimer(node);
+  assert(entry.database_id_ < made_.size());
+  Database& database = *made_[entry.database_id_];
+  const uint64_t hash = database.HashOf(entry);
+  if (database.table_.Holds(entry, hash)) database.TimerFired(entry, hash, now);
+}
+
+void Keyspace::WallStepped() { RestartRearming(); }
+
+void Keyspace::RestartRearming() {
+  rearming_ = true;
+  rearm_database_ = 0;
+  rearm_position_ = 0;
+}
+
+bool Keyspace::RearmSlice(const Now& now, size_t budget) {
+  if (!rearming_) return false;
+  state_.now = now;
+  while (rearm_database_ < made_.size()) {
+    Database& database = *made_[rearm_database_];
+    const bool needed = database.needs_rearming();
+    if (needed)
+      rearm_position_ = database.table_.Walk(rearm_position_, budget,
+                                             [&](Entry& entry) { database.Rearm(entry, now); });
+    if (!needed || rearm_position_ == 0) {
+      ++rearm_database_;
+      rearm_position_ = 0;
+    }
+    if (needed) return true;
+  }
+  rearming_ = false;
+  return false;
+}
+
+void Keyspace::set_active_expiry(bool on) {
+  if (on && !state_.active_expiry) RestartRearming();
+  state_.active_expiry = on;
+}
+
+void Keyspace::set_expiry_allowed(bool on) {
+  if (on && !state_.expiry_allowed) RestartRearming();
+  state_.expiry_allowed = on;
+}
+
+// --- audit
+
+std::string Keyspace::Audit(const Now&) const {
+  size_t linked = 0;
+  size_t memory = 0;
+  for (size_t id = 0; id < made_.size(); ++id) {
+    const Database& database = *made_[id];
+    if (database.id_ != id) return "a database is not where its id says";
+    if (by_index_[database.index_] != &database) return "a database is not at its index";
+    if (std::string fault = database.Audit(linked, memory); !fault.empty()) return fault;
+  }
+  for (const SegmentTable& table : garbage_) {
+    memory += table.table_bytes();
+    table.ForEach([&](const Entry& entry) {
+      memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);
+      linked += entry.is_volatile() && entry.timer().linked() ? 1 : 0;
+    });
+  }
+  if (memory != state_.memory_bytes) return "the memory is miscounted";
+  if (std::string fault = state_.wheel.Audit(); !fault.empty()) return fault;
+  if (linked != state_.wheel.CountLinked(TimerKind::kEntry)) return "an entry's timer is stray";
+  return "";
+}
+
+}  // namespace sluice
