@@ -1,5 +1,7 @@
 #include "protocol/reply_reader.h"
 
+#include <algorithm>
+
 #include "protocol/limits.h"
 #include "protocol/number_text.h"
 
@@ -146,9 +148,9 @@ bool ReplyReader::Fail() {
 bool ReplyReader::ReadLine(std::string_view bytes, size_t& at, size_t bytes_max,
                            std::string_view& line) {
   const std::string_view rest = bytes.substr(at);
-  const size_t end = rest.substr(0, bytes_max + 1).find_first_of("\r\n");
+  const size_t end = rest.substr(0, bytes_max + 1).find('\r');
+  if (rest.substr(0, std::min(end, bytes_max + 1)).find('\n') != rest.npos) return Fail();
   if (end == std::string_view::npos) return rest.size() > bytes_max ? Fail() : false;
-  if (rest[end] != '\r') return Fail();
   if (end + 1 >= rest.size()) return false;
   if (rest[end + 1] != '\n') return Fail();
   line = rest.substr(0, end);

@@ -42,6 +42,11 @@ inline const char* ReadHeader(const char* at, const char* end, char mark, uint32
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+// Not isspace: '\v' and '\f' separate arguments only in front of one.
+bool EndsWord(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '"' || c == '\'';
+}
+
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -283,15 +288,13 @@ size_t ReadQuoted(std::string_view line, size_t at, std::string& out) {
 // Redis's sdssplitargs. False: unbalanced quotes. A closing quote ends its argument; an opening one
 // in the middle of a word goes on with it (a"b c" is "ab c").
 bool RequestParser::SplitLine(std::string_view line, std::vector<std::string_view>& arguments) {
-  // Not isspace here: '\v' and '\f' separate arguments only in front of one.
-  constexpr std::string_view kWordEnds(" \n\r\t\"'");
   size_t at = 0;
   while (true) {
     while (at < line.size() && IsSpace(line[at])) ++at;
     if (at == line.size()) return true;
-    const size_t word_end = std::min(line.find_first_of(kWordEnds, at), line.size());
-    const std::string_view word = line.substr(at, word_end - at);
-    at = word_end;
+    const size_t start = at;
+    while (at < line.size() && !EndsWord(line[at])) ++at;
+    const std::string_view word = line.substr(start, at - start);
     if (at == line.size() || (line[at] != '"' && line[at] != '\'')) {
       arguments.push_back(word);
       continue;

@@ -42,6 +42,14 @@ TEST(OutputBuffer, KeepsABlockOfUsualSizeOnly) {
   EXPECT_EQ(out.memory(), 0u);
 }
 
+TEST(OutputBuffer, ASpareTooSmallIsReplaced) {
+  OutputBuffer out;
+  out.Append("a");
+  out.Consume(1);
+  out.Reserve(OutputBuffer::kBlockBytes);
+  EXPECT_LE(out.memory(), 16u * 1024);
+}
+
 TEST(OutputBuffer, PeekFillsNoMoreThanAsked) {
   OutputBuffer out;
   for (int i = 0; i < 10000; ++i) out.Append("0123456789");
