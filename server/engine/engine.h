@@ -34,6 +34,16 @@
 
 namespace sluice {
 
+// What the process has used so far, for INFO.
+struct ProcessUsage {
+  int64_t resident_bytes = 0;
+  int64_t resident_peak_bytes = 0;
+  int64_t user_us = 0;      // CPU time of the whole process
+  int64_t system_us = 0;
+  int64_t thread_user_us = 0;  // and of the thread that runs the engine
+  int64_t thread_system_us = 0;
+};
+
 // What the engine needs from whoever runs it.
 class Host {
  public:
@@ -51,6 +61,7 @@ class Host {
   // DEBUG SLEEP: really do nothing for so long.
   virtual void Sleep(int64_t micros) = 0;
   virtual void Log(int level, std::string_view line) = 0;  // 0 debug .. 3 warning
+  virtual ProcessUsage Usage() { return {}; }
 };
 
 struct EngineOptions {

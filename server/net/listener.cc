@@ -1,0 +1,158 @@
+#include "server/net/listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "protocol/concat.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kAcceptedAtOnceMax = 1000;  // as Redis: other clients want a turn too
+
+std::string AddressText(const sockaddr_storage& address, const std::string& unix_path) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    const auto& in = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
+    return Concat(std::string_view(text), ':', ntohs(in.sin_port));
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& in = reinterpret_cast<const sockaddr_in6&>(address);
+    inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
+    return Concat('[', std::string_view(text), "]:", ntohs(in.sin6_port));
+  }
+  return Concat(unix_path, ":0");
+}
+
+bool IsLoopback(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+  }
+  if (address.ss_family == AF_INET6) {
+    const in6_addr& in = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&in)) return in.s6_addr[12] == 127;
+    return IN6_IS_ADDR_LOOPBACK(&in);
+  }
+  return true;
+}
+
+int OpenSpare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+}  // namespace
+
+Listener::Listener(boost::asio::io_context& io, Accepted accepted)
+    : socket_(io), accepted_(std::move(accepted)), spare_(OpenSpare()) {}
+
+Listener::~Listener() {
+  Close();
+  if (spare_ >= 0) ::close(spare_);
+}
+
+std::string Listener::Bind(int family, const void* address, unsigned length, int backlog) {
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return std::strerror(errno);
+  const int on = 1;
+  if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  if (::bind(fd, static_cast<const sockaddr*>(address), length) < 0 || ::listen(fd, backlog) < 0) {
+    const std::string error = std::strerror(errno);
+    ::close(fd);
+    return error;
+  }
+  boost::system::error_code error;
+  socket_.assign(boost::asio::generic::stream_protocol(family, 0), fd, error);
+  return error ? error.message() : std::string();
+}
+
+std::string Listener::ListenTcp(const std::string& address, int port, int backlog) {
+  const bool any6 = address == "::*";
+  const std::string host = address == "*" ? "0.0.0.0" : any6 ? "::" : address;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string service = Concat(port);
+  if (const int error = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found)) {
+    return gai_strerror(error);
+  }
+  std::string error = Bind(found->ai_family, found->ai_addr, found->ai_addrlen, backlog);
+  ::freeaddrinfo(found);
+  return error;
+}
+
+std::string Listener::ListenUnix(const std::string& path, int mode, int backlog) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return "the path is too long for a Unix socket";
+  std::memcpy(address.sun_path, path.data(), path.size());
+  ::unlink(path.c_str());
+  std::string error = Bind(AF_UNIX, &address, sizeof address, backlog);
+  if (!error.empty()) return error;
+  unix_path_ = path;
+  if (mode != 0 && ::chmod(path.c_str(), static_cast<mode_t>(mode)) < 0) return std::strerror(errno);
+  return {};
+}
+
+void Listener::Start() { Wait(); }
+
+void Listener::Close() {
+  if (!socket_.is_open()) return;
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
+}
+
+void Listener::Wait() {
+  socket_.async_wait(boost::asio::socket_base::wait_read,
+                     [this](const boost::system::error_code& error) {
+                       if (error) return;  // closed; `this` may be gone
+                       AcceptAll();
+                       Wait();
+                     });
+}
+
+void Listener::AcceptAll() {
+  for (int i = 0; i < kAcceptedAtOnceMax; ++i) {
+    if (!AcceptOne()) return;
+  }
+}
+
+bool Listener::AcceptOne() {
+  sockaddr_storage remote{};
+  socklen_t length = sizeof remote;
+  const int listening = socket_.native_handle();
+  int fd = ::accept4(listening, reinterpret_cast<sockaddr*>(&remote), &length,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0 && (errno == EMFILE || errno == ENFILE) && spare_ >= 0) {
+    ::close(spare_);
+    fd = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd >= 0) ::close(fd);
+    spare_ = OpenSpare();
+    return fd >= 0;
+  }
+  if (fd < 0) return errno == ECONNABORTED || errno == EINTR;
+  sockaddr_storage local{};
+  socklen_t local_length = sizeof local;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_length);
+  Peer peer;
+  peer.unix_socket = !unix_path_.empty();
+  peer.address = AddressText(peer.unix_socket ? local : remote, unix_path_);
+  peer.local_address = AddressText(local, unix_path_);
+  peer.descriptor = fd;
+  peer.loopback = IsLoopback(remote);
+  accepted_(fd, std::move(peer));
+  return true;
+}
+
+}  // namespace sluice

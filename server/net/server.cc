@@ -1,0 +1,290 @@
+#include "server/net/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <utility>
+
+#include "protocol/concat.h"
+#include "server/net/process.h"
+
+namespace sluice {
+namespace {
+
+// What one turn reads at most, and one client of it. Small enough that running it takes well under a
+// millisecond, large enough for fifty clients' pipelines.
+constexpr size_t kTurnBytes = 128 * 1024;
+constexpr size_t kReadBytes = 16 * 1024;
+// Descriptors beside those of clients: listeners, log, epoll, timer, files being written.
+constexpr int64_t kReservedDescriptors = 32;
+
+constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
+constexpr std::string_view kProtectedMode =
+    "-DENIED Sluice is running in protected mode: no password is set, so only clients on this "
+    "machine may connect. To let others in, set a password (requirepass) or, if nobody but your "
+    "own clients can reach this port, set protected-mode to no.\r\n";
+
+}  // namespace
+
+Server::Server(Config& config, std::span<const CommandFamily> families, EngineOptions options)
+    : config_(config),
+      io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
+      engine_(config, clock_, *this, families, std::move(options)),
+      wake_(io_),
+      signals_(io_),
+      buffer_(new char[kTurnBytes]) {}
+
+Server::~Server() {
+  for (const auto& connection : connections_) {
+    if (connection) connection->Close();
+  }
+}
+
+std::string Server::Start() {
+  const Settings& settings = config_.settings();
+  if (std::string error = log_.Open(settings.logfile, settings.loglevel); !error.empty()) {
+    return error;
+  }
+  config_.OnChange("loglevel", [this] {
+    log_.set_level(config_.settings().loglevel);
+    return std::string();
+  });
+  const int64_t allowed = RaiseDescriptorLimit(settings.maxclients + kReservedDescriptors);
+  if (allowed < settings.maxclients + kReservedDescriptors) {
+    const int64_t clients = std::max<int64_t>(1, allowed - kReservedDescriptors);
+    log_.Write(Log::kWarning, Concat("maxclients is lowered to ", clients, ": the system allows ",
+                                     allowed, " open files"));
+    config_.Set({{"maxclients", Concat(clients)}});
+  }
+  if (std::string error = Listen(); !error.empty()) return error;
+  WaitForSignals();
+  ArmWake();
+  return {};
+}
+
+std::string Server::Listen() {
+  const Settings& settings = config_.settings();
+  const int backlog = static_cast<int>(settings.tcp_backlog);
+  const auto accepted = [this](int fd, Peer peer) { Accept(fd, std::move(peer)); };
+  for (std::string address : settings.bind) {
+    if (settings.port == 0) break;
+    const bool optional = address.starts_with('-');
+    if (optional) address.erase(0, 1);
+    auto listener = std::make_unique<Listener>(io_, accepted);
+    const std::string error = listener->ListenTcp(address, static_cast<int>(settings.port), backlog);
+    if (!error.empty()) {
+      if (optional) continue;
+      return Concat("can't listen on ", address, " port ", settings.port, ": ", error);
+    }
+    listeners_.push_back(std::move(listener));
+  }
+  if (!settings.unixsocket.empty()) {
+    auto listener = std::make_unique<Listener>(io_, accepted);
+    const std::string error = listener->ListenUnix(
+        settings.unixsocket, static_cast<int>(settings.unixsocketperm), backlog);
+    if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
+    listeners_.push_back(std::move(listener));
+  }
+  if (listeners_.empty()) return "there is nothing to listen on: port is 0 and no unixsocket is set";
+  for (const auto& listener : listeners_) listener->Start();
+  return {};
+}
+
+int Server::Run() {
+  io_.run();
+  return exit_code_;
+}
+
+// --- connections
+
+void Server::Accept(int descriptor, Peer peer) {
+  const Settings& settings = config_.settings();
+  if (static_cast<int64_t>(engine_.session_count()) >= settings.maxclients) {
+    ++engine_.statistics().rejected_connections;
+    return Refuse(descriptor, kTooManyClients);
+  }
+  if (settings.protected_mode && settings.requirepass.empty() && !peer.loopback) {
+    ++engine_.statistics().rejected_connections;
+    return Refuse(descriptor, kProtectedMode);
+  }
+  if (!peer.unix_socket) SetTcpOptions(descriptor);
+  Connection::Socket socket(io_);
+  boost::system::error_code error;
+  const int family = peer.unix_socket ? AF_UNIX : peer.address.starts_with('[') ? AF_INET6 : AF_INET;
+  socket.assign(boost::asio::generic::stream_protocol(family, 0), descriptor, error);
+  if (error) {
+    ::close(descriptor);
+    return;
+  }
+  auto connection = std::make_shared<Connection>(std::move(socket), *this);
+  connection->session = engine_.Open(std::move(peer));
+  const uint32_t slot = connection->session.slot;
+  if (slot >= connections_.size()) connections_.resize(slot + 1);
+  connections_[slot] = connection;
+  connection->WaitReadable();
+}
+
+void Server::Refuse(int descriptor, std::string_view sentence) {
+  [[maybe_unused]] const ssize_t ignored =
+      ::send(descriptor, sentence.data(), sentence.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::close(descriptor);
+}
+
+void Server::SetTcpOptions(int descriptor) const {
+  const int on = 1;
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const int idle = static_cast<int>(config_.settings().tcp_keepalive);
+  if (idle == 0) return;
+  const int interval = std::max(1, idle / 3);
+  const int probes = 3;
+  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+void Server::Closed(SessionId id) {
+  if (std::shared_ptr<Connection> connection = std::exchange(connections_[id.slot], nullptr)) {
+    connection->Close();
+  }
+}
+
+// --- turns
+
+void Server::Readable(const std::shared_ptr<Connection>& connection) {
+  ready_.push_back(connection);
+  PostTurn();
+}
+
+void Server::Writable(const std::shared_ptr<Connection>& connection) {
+  Session* session = engine_.Find(connection->session);
+  if (!session) return;
+  Send(*session);
+  DropBroken();
+  engine_.Sent(connection->session);
+}
+
+void Server::PostTurn() {
+  if (turn_posted_) return;
+  turn_posted_ = true;
+  boost::asio::post(io_, [this] { Turn(); });
+}
+
+void Server::Turn() {
+  turn_posted_ = false;
+  ReadReady();
+  const bool more = engine_.RunTurn();
+  DropBroken();
+  if (stopping_) return Drain();
+  if (more || !ready_.empty()) {
+    PostTurn();
+  } else {
+    ArmWake();
+  }
+}
+
+// One recv for every ready client, until the turn's buffer is full; the others wait for the next turn.
+void Server::ReadReady() {
+  size_t used = 0;
+  size_t at = 0;
+  for (; at < ready_.size() && kTurnBytes - used >= kReadBytes; ++at) {
+    Connection& connection = *ready_[at];
+    if (!connection.open()) continue;
+    ++engine_.statistics().reads;
+    const ssize_t got = connection.Read({buffer_.get() + used, kReadBytes});
+    if (got < 0) {
+      engine_.Drop(connection.session);
+      Closed(connection.session);
+      continue;
+    }
+    engine_.Receive(connection.session, {buffer_.get() + used, static_cast<size_t>(got)});
+    used += static_cast<size_t>(got);
+    connection.WaitReadable();
+  }
+  ready_.erase(ready_.begin(), ready_.begin() + static_cast<ptrdiff_t>(at));
+}
+
+void Server::Send(Session& session) {
+  Connection* connection = connections_[session.id.slot].get();
+  if (!connection) return;
+  const size_t before = session.output.bytes();
+  ++engine_.statistics().writes;
+  if (!connection->Write(session.output)) {
+    broken_.push_back(session.id);
+    return;
+  }
+  engine_.statistics().bytes_out += before - session.output.bytes();
+  if (session.output.empty()) {
+    session.output.ReleaseMemory();
+  } else {
+    connection->WaitWritable();
+  }
+}
+
+void Server::DropBroken() {
+  for (const SessionId id : std::exchange(broken_, {})) {
+    if (!engine_.Find(id)) continue;
+    engine_.Drop(id);
+    Closed(id);
+  }
+}
+
+// Sets the timer for the engine's next work; an earlier one already set is left, it only looks sooner.
+void Server::ArmWake() {
+  const int64_t next_ms = engine_.NextWork();
+  if (next_ms == TimerWheel::kNever || next_ms >= wake_ms_) return;
+  wake_ms_ = next_ms;
+  const int64_t delay_us = std::max<int64_t>(0, next_ms * 1000 - engine_.now().steady_us);
+  wake_.expires_after(std::chrono::microseconds(delay_us));
+  wake_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    wake_ms_ = TimerWheel::kNever;
+    PostTurn();
+  });
+}
+
+// --- the process
+
+void Server::WaitForSignals() {
+  boost::system::error_code ignored;
+  ::signal(SIGHUP, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  signals_.add(SIGINT, ignored);
+  signals_.add(SIGTERM, ignored);
+  signals_.async_wait([this](const boost::system::error_code& error, int number) {
+    if (error) return;
+    log_.Write(Log::kWarning, number == SIGINT ? "Received SIGINT, shutting down"
+                                               : "Received SIGTERM, shutting down");
+    Shutdown(0);
+    PostTurn();
+  });
+}
+
+void Server::Shutdown(int code) {
+  stopping_ = true;
+  exit_code_ = code;
+}
+
+// Replies that were promised leave before the process does, if their clients take them at once.
+void Server::Drain() {
+  for (const auto& listener : listeners_) listener->Close();
+  engine_.ForEachSession([this](Session& session) {
+    if (!session.output.empty()) Send(session);
+  });
+  log_.Write(Log::kWarning, "Sluice is now ready to exit, bye bye...");
+  io_.stop();
+}
+
+void Server::Poll() {}
+
+void Server::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }
+
+ProcessUsage Server::Usage() { return ReadProcessUsage(); }
+
+}  // namespace sluice

@@ -1,0 +1,84 @@
+// Server: the engine behind sockets. One thread, one Asio io_context; this is where turns are made:
+//
+//   readiness (as much as one pass of the reactor reports) → one recv a client into a shared buffer
+//   → Engine::RunTurn → one send a client → wait
+//
+// Asio knows no turns: the first readiness of a pass posts the turn's handler, which therefore runs
+// behind all the others of that pass. The shared buffer bounds what one turn takes in.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/config.h"
+#include "server/engine/engine.h"
+#include "server/net/connection.h"
+#include "server/net/listener.h"
+#include "server/net/log.h"
+#include "server/net/system_clock.h"
+
+namespace sluice {
+
+class Server final : public Host, public ConnectionOwner {
+ public:
+  Server(Config& config, std::span<const CommandFamily> families, EngineOptions options);
+  ~Server() override;
+
+  // Binds everything; an error sentence, or empty.
+  std::string Start();
+  // Serves until SHUTDOWN or a signal; the exit code.
+  int Run();
+
+  void Write(int level, std::string_view line) { log_.Write(level, line); }
+
+ private:
+  // Host
+  void Send(Session& session) override;
+  void Closed(SessionId id) override;
+  void Poll() override;
+  void Shutdown(int code) override;
+  void Sleep(int64_t micros) override;
+  void Log(int level, std::string_view line) override { log_.Write(level, line); }
+  ProcessUsage Usage() override;
+
+  // ConnectionOwner
+  void Readable(const std::shared_ptr<Connection>& connection) override;
+  void Writable(const std::shared_ptr<Connection>& connection) override;
+
+  std::string Listen();
+  void Accept(int descriptor, Peer peer);
+  void Refuse(int descriptor, std::string_view sentence);
+  void SetTcpOptions(int descriptor) const;
+  void PostTurn();
+  void Turn();
+  void ReadReady();
+  void DropBroken();
+  void ArmWake();
+  void WaitForSignals();
+  void Drain();
+
+  Config& config_;
+  SystemClock clock_;
+  sluice::Log log_;
+  boost::asio::io_context io_;
+  Engine engine_;
+  boost::asio::steady_timer wake_;
+  boost::asio::signal_set signals_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+
+  std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
+  std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
+  std::vector<SessionId> broken_;                         // found while sending
+  std::unique_ptr<char[]> buffer_;
+  bool turn_posted_ = false;
+  int64_t wake_ms_ = TimerWheel::kNever;                  // engine time for which wake_ is set
+  bool stopping_ = false;
+  int exit_code_ = 0;
+};
+
+}  // namespace sluice

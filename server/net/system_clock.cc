@@ -1,0 +1,73 @@
+#include "server/net/system_clock.h"
+
+#include <time.h>
+
+#include <cstdlib>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kSampleEveryMicros = 100'000;
+constexpr int64_t kCalibrationNanos = 200'000;
+
+int64_t Nanos(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
+#if defined(__x86_64__)
+bool HasInvariantTsc() {
+  unsigned a, b, c, d;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
+}
+#endif
+
+}  // namespace
+
+SystemClock::SystemClock() {
+  const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000;
+  const int64_t unix_us = Nanos(CLOCK_REALTIME) / 1000;
+  offset_ms_ = (unix_us - steady_us) / 1000;
+  shift_us_ = unix_us - steady_us - offset_ms_ * 1000;
+#if defined(__x86_64__)
+  if (!HasInvariantTsc()) return;
+  const int64_t begin_ns = Nanos(CLOCK_MONOTONIC);
+  tsc_origin_ = __rdtsc();
+  int64_t end_ns;
+  do {
+    end_ns = Nanos(CLOCK_MONOTONIC);
+  } while (end_ns - begin_ns < kCalibrationNanos);
+  const uint64_t ticks = __rdtsc() - tsc_origin_;
+  tsc_factor_ = (static_cast<uint64_t>(end_ns - begin_ns) << 32) / ticks;
+#endif
+}
+
+Now SystemClock::Sample() {
+  const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000 + shift_us_;
+  if (steady_us >= next_sample_us_) {
+    next_sample_us_ = steady_us + kSampleEveryMicros;
+    const int64_t off_us = Nanos(CLOCK_REALTIME) / 1000 - steady_us - offset_ms_ * 1000;
+    if (std::abs(off_us) >= 1000) offset_ms_ += off_us / 1000;
+  }
+  return {.steady_us = steady_us, .unix_offset_ms = offset_ms_};
+}
+
+int64_t SystemClock::CpuMicros() { return Nanos(CLOCK_THREAD_CPUTIME_ID) / 1000; }
+
+int64_t SystemClock::TickNanos() {
+#if defined(__x86_64__)
+  if (tsc_factor_ != 0) {
+    const uint64_t ticks = __rdtsc() - tsc_origin_;
+    return static_cast<int64_t>((static_cast<unsigned __int128>(ticks) * tsc_factor_) >> 32);
+  }
+#endif
+  return Nanos(CLOCK_MONOTONIC);
+}
+
+}  // namespace sluice
