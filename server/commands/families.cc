@@ -4,8 +4,8 @@ namespace sluice {
 
 std::span<const CommandFamily> AllFamilies() {
   static const CommandFamily kFamilies[] = {
-      CountersFamily(),
-      StringsFamily(),
+      StringsFamily(), StringsManyFamily(), SubstringsFamily(), CountersFamily(), IncrExFamily(),
+      LcsFamily(),     CompareFamily(),     BitsFamily(),       BitFieldFamily(),
   };
   return kFamilies;
 }

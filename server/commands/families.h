@@ -8,8 +8,15 @@
 
 namespace sluice {
 
+CommandFamily BitFieldFamily();
+CommandFamily BitsFamily();
+CommandFamily CompareFamily();
 CommandFamily CountersFamily();
+CommandFamily IncrExFamily();
+CommandFamily LcsFamily();
 CommandFamily StringsFamily();
+CommandFamily StringsManyFamily();
+CommandFamily SubstringsFamily();
 
 // All of them, in the order of COMMAND's answer.
 std::span<const CommandFamily> AllFamilies();

@@ -4,7 +4,6 @@
 // Plain SET and GET, and SET NX PX, are the hottest paths of the server: no allocation beyond the
 // entry, and no look-up that the answer does not need.
 
-#include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "server/commands/expiry_args.h"
 #include "server/commands/families.h"
@@ -67,6 +66,7 @@ void SetWithOptions(CommandCall& call) {
   if (options.get || keep_ttl || options.condition.kind != ValueCondition::Kind::kNone) {
     const Entry* const old = options.get ? LookUpToRead(call, key) : LookUp(call, key);
     if ((options.get || options.condition.compares()) && !IsTextOrMissing(call, old)) return;
+    if (!options.condition.OperandIsSound()) return call.reply.Error(kDigestFault);
     const bool holds = options.condition.Holds(old);
     if (options.get) {
       old ? ReplyText(call, *old) : call.reply.Null();
@@ -174,47 +174,8 @@ void GetEx(CommandCall& call) {
   }
 }
 
-void MGet(CommandCall& call) {
-  call.reply.Array(call.args.size() - 1);
-  for (size_t i = 1; i < call.args.size(); ++i) {
-    const Entry* const entry = LookUpToRead(call, call.Key(i));
-    entry && entry->is_string() ? ReplyText(call, *entry) : call.reply.Null();
-  }
-}
-
-// --- several keys
-
-// True when the pairs are whole; else the arity error has been answered.
-bool PairsAreWhole(CommandCall& call, std::string_view name) {
-  if (call.args.size() % 2 == 1) return true;
-  call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
-  return false;
-}
-
-void PutPairs(CommandCall& call) {
-  for (size_t i = 1; i < call.args.size(); i += 2) {
-    call.db.PutText(call.Key(i), call.args[i + 1], Deadline::None(), call.now);
-  }
-}
-
-void MSet(CommandCall& call) {
-  if (!PairsAreWhole(call, "mset")) return;
-  PutPairs(call);
-  call.reply.Ok();
-}
-
-void MSetNx(CommandCall& call) {
-  if (!PairsAreWhole(call, "msetnx")) return;
-  for (size_t i = 1; i < call.args.size(); i += 2) {
-    if (LookUp(call, call.Key(i))) return call.reply.Integer(0);
-  }
-  PutPairs(call);
-  call.reply.Integer(1);
-}
-
 // --- the table
 
-constexpr std::string_view kLinear = "O(N) where N is the number of keys to set.";
 constexpr uint32_t kWriteMore = kWrite | kDenyOom;
 
 constexpr CommandSpec kRows[] = {
@@ -309,42 +270,6 @@ constexpr CommandSpec kRows[] = {
      .usage = "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
               "PXAT unix-time-milliseconds | PERSIST]",
      .summary = "Answer with a string and change when it ends."},
-    {.name = "MGET",
-     .arity = -2,
-     .flags = kReadOnly | kFast,
-     .categories = kCatString,
-     .keys = KeyRange(1, -1, 1, kKeyRo | kKeyAccess),
-     .run = MGet,
-     .group = "string",
-     .since = "1.0.0",
-     .complexity = "O(N) where N is the number of keys to retrieve.",
-     .usage = "key [key ...]",
-     .summary = "The strings of several keys, null for each that holds none.",
-     .tips = "request_policy:multi_shard"},
-    {.name = "MSET",
-     .arity = -3,
-     .flags = kWriteMore,
-     .categories = kCatString,
-     .keys = KeyRange(1, -1, 2, kKeyOw | kKeyUpdate),
-     .run = MSet,
-     .group = "string",
-     .since = "1.0.1",
-     .complexity = kLinear,
-     .usage = "key value [key value ...]",
-     .summary = "Store several strings at once.",
-     .tips = "request_policy:multi_shard,response_policy:all_succeeded"},
-    {.name = "MSETNX",
-     .arity = -3,
-     .flags = kWriteMore,
-     .categories = kCatString,
-     .keys = KeyRange(1, -1, 2, kKeyOw | kKeyInsert),
-     .run = MSetNx,
-     .group = "string",
-     .since = "1.0.1",
-     .complexity = kLinear,
-     .usage = "key value [key value ...]",
-     .summary = "Store several strings if all the keys are free; 1 or 0.",
-     .tips = "request_policy:multi_shard,response_policy:agg_min"},
 };
 static_assert(RowsAreSound(kRows));
 

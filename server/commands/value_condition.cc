@@ -1,7 +1,5 @@
 #include "server/commands/value_condition.h"
 
-#include <optional>
-
 #include "storage/types/digest.h"
 
 namespace sluice {
@@ -20,9 +18,9 @@ constexpr Word kComparisons[] = {
     {"IFDNE", Kind::kNotDigest},
 };
 
-bool TextHasDigest(const Entry& entry, uint64_t digest) {
+bool TextHasDigest(const Entry& entry, std::string_view digest) {
   char scratch[Entry::kTextScratch];
-  return ValueDigest(entry.Text(scratch)) == digest;
+  return ValueDigest(entry.Text(scratch)) == ParseDigest(digest);
 }
 
 }  // namespace
@@ -30,6 +28,10 @@ bool TextHasDigest(const Entry& entry, uint64_t digest) {
 bool TextEquals(const Entry& entry, std::string_view value) {
   char scratch[Entry::kTextScratch];
   return entry.Text(scratch) == value;
+}
+
+bool ValueCondition::OperandIsSound() const {
+  return (kind != Kind::kDigest && kind != Kind::kNotDigest) || ParseDigest(operand);
 }
 
 bool ValueCondition::Holds(const Entry* entry) const {
@@ -41,13 +43,13 @@ bool ValueCondition::Holds(const Entry* entry) const {
     case Kind::kPresent:
       return entry;
     case Kind::kEqual:
-      return entry && TextEquals(*entry, value);
+      return entry && TextEquals(*entry, operand);
     case Kind::kNotEqual:
-      return !entry || !TextEquals(*entry, value);
+      return !entry || !TextEquals(*entry, operand);
     case Kind::kDigest:
-      return entry && TextHasDigest(*entry, digest);
+      return entry && TextHasDigest(*entry, operand);
     case Kind::kNotDigest:
-      return !entry || !TextHasDigest(*entry, digest);
+      return !entry || !TextHasDigest(*entry, operand);
   }
   return false;
 }
@@ -70,14 +72,7 @@ bool TakeComparison(ArgReader& args, ValueCondition& condition) {
   for (const Word& word : kComparisons) {
     if (!args.TakeWord(word.text)) continue;
     condition.kind = word.kind;
-    const std::string_view operand = args.Bytes();
-    if (word.kind == Kind::kEqual || word.kind == Kind::kNotEqual) {
-      condition.value = operand;
-      return true;
-    }
-    const std::optional<uint64_t> digest = ParseDigest(operand);
-    if (!digest) args.Fail("ERR must be exactly 16 hexadecimal characters");
-    condition.digest = digest.value_or(0);
+    condition.operand = args.Bytes();
     return true;
   }
   return false;

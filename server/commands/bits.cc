@@ -1,0 +1,241 @@
+// The bit family: strings as arrays of bits (storage/types/bits.h). Integers inside them are
+// BITFIELD's work (bit_field.cc).
+
+#include "storage/types/bits.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/number_text.h"
+#include "server/commands/bit_offset.h"
+#include "server/commands/families.h"
+#include "server/commands/lookup.h"
+#include "server/commands/text_edit.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+// --- one bit
+
+void SetBit(CommandCall& call) {
+  const std::optional<uint64_t> offset = ReadBitOffset(call, call.args[2]);
+  if (!offset) return call.reply.Error(ErrorCode::kBitOffset);
+  const std::optional<int64_t> bit = ParseInt64(call.args[3]);
+  if (!bit || (*bit & ~int64_t{1})) return call.reply.Error(ErrorCode::kBitValue);
+  const HashedKey key = call.Key(1);
+  const Entry* const old = LookUp(call, key);
+  if (!IsTextOrMissing(call, old)) return;
+
+  const size_t bytes = *offset / 8 + 1;
+  char scratch[Entry::kTextScratch];
+  const std::string_view text = old ? old->Text(scratch) : std::string_view();
+  const bool was = BitAt(text, *offset);
+  // A bit that is so already is no change: nobody's WATCH may notice.
+  if (text.size() < bytes || was != (*bit == 1)) {
+    TextEdit edit(call, key);
+    edit.GrowTo(bytes);
+    PutBit(edit.text(), *offset, *bit == 1);
+  }
+  call.reply.Integer(was);
+}
+
+void GetBit(CommandCall& call) {
+  const std::optional<uint64_t> offset = ReadBitOffset(call, call.args[2]);
+  if (!offset) return call.reply.Error(ErrorCode::kBitOffset);
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  if (!IsTextOrMissing(call, entry)) return;
+  char scratch[Entry::kTextScratch];
+  call.reply.Integer(entry && BitAt(entry->Text(scratch), *offset));
+}
+
+// --- ranges
+
+enum class Unit : uint8_t { kByte, kBit };
+
+void TakeUnit(ArgReader& args, Unit& unit) {
+  if (args.TakeWord("BIT")) {
+    unit = Unit::kBit;
+  } else if (!args.TakeWord("BYTE")) {
+    args.Fail(ErrorCode::kSyntax);
+  }
+}
+
+// Offsets in `unit` as bits of a string of that size, negative ones counted from its end.
+BitRange Resolve(int64_t start, int64_t end, Unit unit, size_t bytes) {
+  const int64_t total = static_cast<int64_t>(bytes) * (unit == Unit::kBit ? 8 : 1);
+  if (start < 0) start = std::max<int64_t>(start + total, 0);
+  if (end < 0) end = std::max<int64_t>(end + total, 0);
+  end = std::min(end, total - 1);
+  if (start > end) return {.first = 1, .last = 0};
+  const auto first = static_cast<uint64_t>(start);
+  const auto last = static_cast<uint64_t>(end);
+  if (unit == Unit::kBit) return {first, last};
+  return {first * 8, last * 8 + 7};
+}
+
+void BitCount(CommandCall& call) {
+  // As in Redis, a missing key is 0 whatever else is said.
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  if (!entry) return call.reply.Integer(0);
+  if (!IsTextOrMissing(call, entry)) return;
+  int64_t start = 0;
+  int64_t end = -1;
+  Unit unit = Unit::kByte;
+  ArgReader args(call.args, 2);
+  if (args.left() == 2 || args.left() == 3) {
+    start = args.Int();
+    end = args.Int();
+    if (!args.failed() && start < 0 && end < 0 && start > end) return call.reply.Integer(0);
+    if (args.more()) TakeUnit(args, unit);
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  char scratch[Entry::kTextScratch];
+  const std::string_view text = entry->Text(scratch);
+  call.reply.Integer(static_cast<int64_t>(CountBits(text, Resolve(start, end, unit, text.size()))));
+}
+
+void BitPos(CommandCall& call) {
+  const std::optional<int64_t> bit = ParseInt64(call.args[2]);
+  if (!bit) return call.reply.Error(ErrorCode::kNotInteger);
+  if (*bit != 0 && *bit != 1) return call.reply.Error("ERR The bit argument must be 1 or 0.");
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  if (!entry) return call.reply.Integer(*bit == 1 ? -1 : 0);
+  if (!IsTextOrMissing(call, entry)) return;
+
+  int64_t start = 0;
+  int64_t end = -1;
+  Unit unit = Unit::kByte;
+  ArgReader args(call.args, 3);
+  const bool end_given = args.left() > 1;
+  if (args.left() > 3) args.Fail(ErrorCode::kSyntax);
+  if (args.more()) start = args.Int();
+  if (args.left() == 2) {  // the unit is looked at before the end
+    ArgReader last(call.args, 5);
+    TakeUnit(last, unit);
+    if (last.failed()) args.Fail(ErrorCode::kSyntax);
+  }
+  if (args.more()) end = args.Int();
+  if (args.failed()) return call.reply.Error(args.error());
+
+  char scratch[Entry::kTextScratch];
+  const std::string_view text = entry->Text(scratch);
+  const BitRange range = Resolve(start, end, unit, text.size());
+  int64_t found = FindBit(text, *bit == 1, range);
+  // Behind a string whose end was not named zeros go on for ever.
+  if (found < 0 && *bit == 0 && !end_given && !range.empty()) {
+    found = static_cast<int64_t>(text.size()) * 8;
+  }
+  call.reply.Integer(found);
+}
+
+// --- BITOP
+
+std::optional<BitOperation> ReadOperation(std::string_view word) {
+  if (IsWord(word, "AND")) return BitOperation::kAnd;
+  if (IsWord(word, "OR")) return BitOperation::kOr;
+  if (IsWord(word, "XOR")) return BitOperation::kXor;
+  if (IsWord(word, "NOT")) return BitOperation::kNot;
+  return std::nullopt;
+}
+
+// The integers among the sources have no bytes of their own: theirs live in `scratch`.
+bool ReadSources(CommandCall& call, std::vector<std::string_view>& sources, std::string& scratch) {
+  scratch.resize(sources.size() * Entry::kTextScratch);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const Entry* const entry = LookUpToRead(call, call.Key(i + 3));
+    if (!IsTextOrMissing(call, entry)) return false;
+    if (entry) sources[i] = entry->Text(scratch.data() + i * Entry::kTextScratch);
+  }
+  return true;
+}
+
+void BitOp(CommandCall& call) {
+  const std::optional<BitOperation> operation = ReadOperation(call.args[1]);
+  if (!operation) return call.reply.Error(ErrorCode::kSyntax);
+  if (*operation == BitOperation::kNot && call.args.size() != 4) {
+    return call.reply.Error("ERR BITOP NOT must be called with a single source key.");
+  }
+  std::vector<std::string_view> sources(call.args.size() - 3);
+  std::string scratch;
+  if (!ReadSources(call, sources, scratch)) return;
+  const std::string result = CombineBits(*operation, sources);
+  const HashedKey target = call.Key(2);
+  if (result.empty()) {
+    call.db.Delete(target, call.now);
+  } else {
+    Entry* entry = &call.db.PutTextAsIs(target, result, Deadline::None(), call.now);
+    call.db.MutableText(entry);  // OBJECT ENCODING is raw, as Redis's
+    call.db.TextChanged(*entry);
+  }
+  call.reply.Integer(static_cast<int64_t>(result.size()));
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "SETBIT",
+     .arity = 4,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatBitmap,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = SetBit,
+     .group = "bitmap",
+     .since = "2.2.0",
+     .complexity = "O(1)",
+     .usage = "key offset value",
+     .summary = "Set or clear one bit of a string; its old value."},
+    {.name = "GETBIT",
+     .arity = 3,
+     .flags = kReadOnly | kFast,
+     .categories = kCatBitmap,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = GetBit,
+     .group = "bitmap",
+     .since = "2.2.0",
+     .complexity = "O(1)",
+     .usage = "key offset",
+     .summary = "One bit of a string."},
+    {.name = "BITCOUNT",
+     .arity = -2,
+     .flags = kReadOnly,
+     .categories = kCatBitmap,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = BitCount,
+     .group = "bitmap",
+     .since = "2.6.0",
+     .complexity = "O(N)",
+     .usage = "key [start end [BYTE | BIT]]",
+     .summary = "How many bits of a string, or of a part of it, are set."},
+    {.name = "BITPOS",
+     .arity = -3,
+     .flags = kReadOnly,
+     .categories = kCatBitmap,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = BitPos,
+     .group = "bitmap",
+     .since = "2.8.7",
+     .complexity = "O(N)",
+     .usage = "key bit [start [end [BYTE | BIT]]]",
+     .summary = "The place of the first bit that is set, or clear."},
+    {.name = "BITOP",
+     .arity = -4,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatBitmap,
+     .keys = KeyAt(2, kKeyOw | kKeyUpdate) + KeyRange(3, -1, 1, kKeyRo | kKeyAccess),
+     .run = BitOp,
+     .group = "bitmap",
+     .since = "2.6.0",
+     .complexity = "O(N)",
+     .usage = "operation destkey key [key ...]",
+     .summary = "Combine strings bit by bit (AND, OR, XOR, NOT) into another one."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily BitsFamily() { return {"bits", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,40 @@
+// TextEdit: a string opened for changes in place, created empty if it is missing. From then on it
+// is "raw", as Redis shows what APPEND, SETRANGE, SETBIT and BITFIELD have written to. Opening
+// counts as a change of the key: open only what is going to be changed.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "server/engine/command.h"
+
+namespace sluice {
+
+class TextEdit {
+ public:
+  // Precondition: the key is missing or holds a string.
+  TextEdit(CommandCall& call, HashedKey key)
+      : db_(call.db), entry_(call.db.Modify(key, call.now)), text_(Open(call, key)) {}
+  // Accounts the memory. Until then nobody else may call the database.
+  ~TextEdit() { db_.TextChanged(*entry_); }
+  TextEdit(const TextEdit&) = delete;
+  TextEdit& operator=(const TextEdit&) = delete;
+
+  std::string& text() { return text_; }
+  // Zeros to the end until it has so many bytes.
+  void GrowTo(size_t bytes) {
+    if (text_.size() < bytes) text_.resize(bytes);
+  }
+
+ private:
+  std::string& Open(CommandCall& call, HashedKey key) {
+    if (!entry_) entry_ = &db_.PutTextAsIs(key, {}, Deadline::None(), call.now);
+    return db_.MutableText(entry_);
+  }
+
+  Database& db_;
+  Entry* entry_;
+  std::string& text_;
+};
+
+}  // namespace sluice
