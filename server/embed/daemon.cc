@@ -1,0 +1,96 @@
+// RunDaemon: command line and configuration in, a Server until it stops.
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/concat.h"
+#include "server/commandline.h"
+#include "server/commands/families.h"
+#include "server/config.h"
+#include "server/embed/sluice.h"
+#include "server/net/process.h"
+#include "server/net/server.h"
+#include "server/version.h"
+
+namespace sluice {
+namespace {
+
+std::string ReadStandardInput() {
+  std::string text;
+  char piece[4096];
+  while (const size_t got = std::fread(piece, 1, sizeof piece, stdin)) text.append(piece, got);
+  return text;
+}
+
+uint64_t SystemSeed() {
+  uint64_t seed = 0;
+  while (getrandom(&seed, sizeof seed, 0) != sizeof seed) {
+  }
+  return seed;
+}
+
+std::string ExecutablePath() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
+}
+
+int Fail(std::string_view sentence) {
+  std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
+  return 1;
+}
+
+int Serve(Config& config) {
+  const Settings& settings = config.settings();
+  EngineOptions options;
+  options.seed = settings.seed != 0 ? settings.seed : SystemSeed();
+  options.executable = ExecutablePath();
+  if (chdir(settings.dir.c_str()) < 0) {
+    return Fail(Concat("can't change to the directory '", settings.dir, "' (dir)"));
+  }
+  if (settings.daemonize) Daemonize();
+  options.process_id = getpid();
+
+  Server server(config, AllFamilies(), options);
+  if (const std::string error = server.Start(); !error.empty()) return Fail(error);
+  if (!settings.pidfile.empty()) {
+    if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {
+      server.Write(Log::kWarning, error);
+    }
+  }
+  for (const std::string& warning : config.TakeWarnings()) server.Write(Log::kWarning, warning);
+  server.Write(Log::kNotice, Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion));
+  server.Write(Log::kNotice, Concat("Ready to accept connections on port ", settings.port));
+  const int code = server.Run();
+  if (!settings.pidfile.empty()) unlink(settings.pidfile.c_str());
+  return code;
+}
+
+}  // namespace
+
+int RunDaemon(int argc, char** argv) {
+  const std::vector<std::string_view> arguments(argv + (argc > 0), argv + argc);
+  const CommandLine line = ReadCommandLine(arguments);
+  if (line.action == CommandLine::Action::kHelp) {
+    std::printf("%.*s", static_cast<int>(HelpText().size()), HelpText().data());
+    return 0;
+  }
+  if (line.action == CommandLine::Action::kVersion) {
+    std::printf("%s\n", VersionText().c_str());
+    return 0;
+  }
+  Config config;
+  const std::string stdin_text = line.from_stdin ? ReadStandardInput() : std::string();
+  if (const std::string error = Configure(line, stdin_text, config); !error.empty()) {
+    return Fail(error);
+  }
+  return Serve(config);
+}
+
+}  // namespace sluice
