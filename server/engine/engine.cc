@@ -338,17 +338,19 @@ void Engine::EndPause() {
 // --- what others tell
 
 void Engine::KeyTouched(int db, std::string_view key) {
-  if (!watches_.empty()) watches_.Touched(db, key);
+  const bool died = std::exchange(key_dying_, false);
+  if (!watches_.empty()) watches_.Touched(db, key, died);
 }
 
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
+  key_dying_ = true;  // KeyTouched follows
   ++statistics_.expired_keys;
   statistics_.expiry_lateness_ms.Record(late_ms);
   if (effects_.wanted()) effects_.Add(db, {"DEL", entry.key()});
 }
 
 void Engine::DatabaseReplaced(int db, int other) {
-  if (!watches_.empty()) watches_.Replaced(db, other, *keyspace_);
+  if (!watches_.empty()) watches_.Replaced(db, other, *keyspace_, now_);
 }
 
 void Engine::ErrorSent(std::string_view text) { statistics_.CountError(text); }

@@ -182,6 +182,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   CommandTable commands_;
   Effects effects_;
   WatchTable watches_;
+  bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
   Statistics statistics_;
   Pause pause_;
   Dispatcher dispatcher_;

@@ -1,6 +1,6 @@
 // MULTI / EXEC and WATCH. A Transaction is a session's queue of commands and list of watched keys;
-// WatchTable maps every watched key to its watchers, and marks them dirty when the keyspace says the
-// key was touched. The handlers are in server/commands/transactions.cc.
+// WatchTable maps every watched key to its watchers, and marks them dirty when the keyspace says
+// the key was touched. The handlers are in server/commands/transactions.cc.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ class QueuedCommand {
 struct WatchedKey {
   int db;
   std::string key;
-  bool was_expired;  // past its deadline already when WATCH came: its removal is no change
+  // Nobody saw a key there when WATCH came, dead or never born: that it is removed is no change.
+  bool was_missing;
 };
 
 struct Transaction {
@@ -48,21 +49,55 @@ struct Transaction {
   size_t queue_bytes = 0;
 };
 
+// A dead key (past its deadline) counts as a missing one from the first, as everywhere in Sluice.
+// So a key that dies after WATCH has changed and one that was dead before it has not, and that
+// comes to the same as Redis 7.0's rules.
 class WatchTable {
  public:
-  void Watch(Session& session, int db, HashedKey key, bool expired);
+  // `missing`: Find has just answered null. A key that the session watches already is left alone.
+  void Watch(Session& session, int db, std::string_view key, bool missing);
   void UnwatchAll(Session& session);
   // True when a watched key of the session has passed its deadline since WATCH.
   bool AnyExpired(const Session& session, Keyspace& keyspace, const Now& now) const;
 
   bool empty() const { return watchers_.empty(); }
-  void Touched(int db, std::string_view key);
-  // FLUSHDB (other = -1) or SWAPDB: every watched key that exists on one side is touched.
-  void Replaced(int db, int other, Keyspace& keyspace);
+  // A key was written or deleted; `died`: it was removed for being past its deadline.
+  void Touched(int db, std::string_view key, bool died);
+  // FLUSHDB (other = -1) or SWAPDB, to be called before it: every watched key that exists on one
+  // side is touched.
+  void Replaced(int db, int other, Keyspace& keyspace, const Now& now);
 
  private:
-  using Key = std::pair<int, std::string>;
-  absl::flat_hash_map<Key, std::vector<Session*>> watchers_;
+  struct Name {
+    int db;
+    std::string key;
+  };
+  struct NameView {
+    int db;
+    std::string_view key;
+  };
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(const Name& name) const { return Of(name.db, name.key); }
+    size_t operator()(const NameView& name) const { return Of(name.db, name.key); }
+    static size_t Of(int db, std::string_view key);
+  };
+  struct NameEqual {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const { return a.db == b.db && a.key == b.key; }
+  };
+  struct Watcher {
+    Session* session;
+    bool was_missing;
+  };
+
+  void ReplacedBy(int db, int other, Keyspace& keyspace, const Now& now);
+
+  absl::flat_hash_map<Name, std::vector<Watcher>, NameHash, NameEqual> watchers_;
 };
+
+// Ends a session's MULTI and WATCH, if any: forgets the queue and the watched keys (DISCARD,
+// RESET).
+void EndTransaction(Session& session, WatchTable& watches);
 
 }  // namespace sluice
