@@ -24,8 +24,7 @@ inline std::optional<int> ReadDbNumber(CommandCall& call, std::string_view text,
   } else if (!number) {
     call.reply.Error(ErrorCode::kNotInteger);
   } else {
-    call.reply.Error(
-        "ERR value is out of range, value must between -2147483648 and 2147483647");
+    call.reply.Error("ERR value is out of range, value must between -2147483648 and 2147483647");
   }
   return std::nullopt;
 }

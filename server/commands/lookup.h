@@ -23,6 +23,14 @@ inline const Entry* LookUpToRead(CommandCall& call, HashedKey key) {
   return entry;
 }
 
+// For readers that only look (EXISTS, TTL, OBJECT): counts, but marks no access.
+inline const Entry* PeekToRead(CommandCall& call, HashedKey key) {
+  const Entry* const entry = call.db.Find(key, call.now);
+  Statistics& statistics = call.engine.statistics();
+  ++(entry ? statistics.keyspace_hits : statistics.keyspace_misses);
+  return entry;
+}
+
 // False when the key holds something else than a string: then WRONGTYPE has been answered. A
 // missing key is fine.
 inline bool IsTextOrMissing(CommandCall& call, const Entry* entry) {
