@@ -71,7 +71,8 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
     call.reply.Error(ErrorCode::kNotInteger);
     return std::nullopt;
   }
-  const bool scales = unit == Unit::kMilliseconds || (*number <= kMax / 1000 && *number >= kMin / 1000);
+  const bool scales =
+      unit == Unit::kMilliseconds || (*number <= kMax / 1000 && *number >= kMin / 1000);
   const int64_t ms = scales && unit == Unit::kSeconds ? *number * 1000 : *number;
   // It must fit as a Unix time too: that is how it is shown, logged and saved.
   int64_t moment;
