@@ -45,11 +45,9 @@ void FlushAll(CommandCall& call) {
 }
 
 void SwapDb(CommandCall& call) {
-  const std::optional<int> first =
-      ReadDbNumber(call, call.args[1], "ERR invalid first DB index");
+  const std::optional<int> first = ReadDbNumber(call, call.args[1], "ERR invalid first DB index");
   if (!first) return;
-  const std::optional<int> second =
-      ReadDbNumber(call, call.args[2], "ERR invalid second DB index");
+  const std::optional<int> second = ReadDbNumber(call, call.args[2], "ERR invalid second DB index");
   if (!second || !DbExists(call, *first) || !DbExists(call, *second)) return;
   call.keyspace.Swap(*first, *second);
   call.reply.Ok();
