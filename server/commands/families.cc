@@ -6,6 +6,18 @@ std::span<const CommandFamily> AllFamilies() {
   static const CommandFamily kFamilies[] = {
       StringsFamily(), StringsManyFamily(), SubstringsFamily(), CountersFamily(), IncrExFamily(),
       LcsFamily(),     CompareFamily(),     BitsFamily(),       BitFieldFamily(),
+      BitsFamily(),
+      CompareFamily(),
+      CountersFamily(),
+      DatabasesFamily(),
+      ExpiryFamily(),
+      IncrExFamily(),
+      KeysFamily(),
+      LcsFamily(),
+      StringsFamily(),
+      StringsManyFamily(),
+      SubstringsFamily(),
+      TransactionsFamily(),
   };
   return kFamilies;
 }

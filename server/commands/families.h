@@ -12,11 +12,15 @@ CommandFamily BitFieldFamily();
 CommandFamily BitsFamily();
 CommandFamily CompareFamily();
 CommandFamily CountersFamily();
+CommandFamily DatabasesFamily();
+CommandFamily ExpiryFamily();
 CommandFamily IncrExFamily();
+CommandFamily KeysFamily();
 CommandFamily LcsFamily();
 CommandFamily StringsFamily();
 CommandFamily StringsManyFamily();
 CommandFamily SubstringsFamily();
+CommandFamily TransactionsFamily();
 
 // All of them, in the order of COMMAND's answer.
 std::span<const CommandFamily> AllFamilies();

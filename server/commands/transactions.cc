@@ -111,8 +111,7 @@ bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditio
 bool MayExecute(CommandCall& call, const Transaction& transaction) {
   std::vector<KeyCondition> conditions;
   if (!ReadConditions(call.args, conditions)) {
-    call.reply.Error(
-        "EXECABORT Transaction discarded because of: invalid check condition syntax");
+    call.reply.Error("EXECABORT Transaction discarded because of: invalid check condition syntax");
     return false;
   }
   const bool expired = call.engine.watches().AnyExpired(call.client, call.keyspace, call.now);
