@@ -1,8 +1,10 @@
 // Configuration: every option is a row (name, alias, type, range, default, live or fixed at start,
-// documentation); values live in Settings, which the rest of the server reads directly.
+// documentation; see config_options.h); values live in Settings, which the rest of the server reads
+// directly.
 //
-// Options that Redis knows and Sluice does not serve have rows too: they say in words why, accept only
-// the value that is true here (appendonly no, save "", maxmemory 0), and are never silently taken.
+// Options that Redis knows and Sluice does not serve have rows too: they say in words why, accept
+// only the value that is true here (appendonly no, save "", maxmemory 0), and are never silently
+// taken.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,8 @@ struct Settings {
   bool protected_mode = true;
   // access
   std::string requirepass;
-  std::string enable_debug_command = "no";    // no | local | yes
+  std::string enable_debug_command = "no";      // no | local | yes
+  std::string enable_protected_configs = "no";  // the same
   // limits
   int64_t proto_max_bulk_len = 512LL * 1024 * 1024;
   int64_t client_query_buffer_limit = 1024LL * 1024 * 1024;
@@ -80,27 +83,59 @@ class Config {
   const Settings& settings() const { return settings_; }
 
   // --- start: file, then flags. Each returns an error sentence, or empty; warnings are collected.
-  std::string LoadFile(const std::string& path);            // redis.conf syntax, `include` too
-  std::string LoadText(std::string_view text);              // the same from memory ("sluice -")
+  std::string LoadFile(const std::string& path);  // redis.conf syntax, `include` too
+  // The same from memory ("sluice -"); `source` names it in errors (none: flags).
+  std::string LoadText(std::string_view text, std::string_view source = "standard input");
+  // The fault alone, without where it was found.
   std::string SetAtStart(std::string_view name, std::vector<std::string> values);
   const std::vector<std::string>& warnings() const { return warnings_; }
+  // Those since the last call, for the log: live changes warn too.
+  std::vector<std::string> TakeWarnings();
 
   // --- CONFIG SET: all or none. On failure the sentence as Redis words it after "ERR ".
   using Pairs = std::vector<std::pair<std::string, std::string>>;
-  std::string Set(const Pairs& pairs);
+  // `protected_too`: the client may change protected options (enable-protected-configs).
+  std::string Set(const Pairs& pairs, bool protected_too = false);
   // CONFIG GET: name and value of every option whose name or alias matches one of the globs.
   Pairs Get(std::span<const std::string_view> globs) const;
   // CONFIG REWRITE of the file given at start; error sentence or empty.
   std::string Rewrite();
   const std::string& file() const { return file_; }  // "" when there is none
 
-  // Called after a live change of that option took place; a returned sentence rolls it back.
+  // Called after a live change of that option took place; a returned sentence rolls it back (and
+  // then it is called again for the old value). Options such as `port` cannot be changed live
+  // without one.
   void OnChange(std::string_view option, std::function<std::string()> apply);
 
  private:
+  static constexpr int kIncludeDepthMax = 16;
+  struct Place {
+    std::string_view source;
+    int line = 0;
+    int depth = 0;
+  };
+  struct Change {
+    size_t option;
+    std::string_view name;  // as the client calls it: option or alias
+  };
+
+  std::string LoadFile(const std::string& path, int depth);
+  std::string LoadLines(std::string_view text, Place place);
+  std::string LoadDirective(std::vector<std::string> words, int depth);
+  std::string Include(const std::string& pattern, int depth);
+  std::string Assign(size_t option, std::span<const std::string> values);
+  std::string CheckChanges(const Pairs& pairs, bool protected_too,
+                           std::vector<Change>& changes) const;
+  std::string ApplyHooks(const std::vector<Change>& changes, const Pairs& old_values);
+  std::string ValueOf(size_t option) const;
+  const std::function<std::string()>* HookOf(std::string_view option) const;
+  // The line or lines that a config file needs for an option, its name included.
+  std::vector<std::string> LinesOf(size_t option) const;
+
   Settings settings_;
+  std::vector<std::string> kept_;  // values of options without a member of Settings, by number
   std::vector<std::string> warnings_;
-  std::string file_;
+  std::string file_;  // absolute
   std::vector<std::pair<std::string, std::function<std::string()>>> hooks_;
 };
 

@@ -1,0 +1,85 @@
+#include "server/commandline.h"
+
+#include <algorithm>
+
+#include "protocol/concat.h"
+#include "server/config_file.h"
+#include "server/version.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kHelp =
+    R"(Usage: sluice [/path/to/redis.conf] [-] [--option value ...]
+       sluice -h or --help
+       sluice -v or --version
+
+Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
+input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
+
+Examples:
+       sluice                          on 127.0.0.1:6379, nothing is kept on disk
+       sluice --port 7000 --bind 0.0.0.0 --requirepass secret
+       sluice /etc/redis/redis.conf --loglevel verbose
+       sluice --unixsocket /run/sluice.sock --port 0
+       echo 'maxclients 500' | sluice - --port 7000
+)";
+
+bool IsOption(std::string_view argument) { return argument.starts_with("--"); }
+
+// Whether another option, or nothing, follows argument `at`.
+bool HasNoValue(std::span<const std::string_view> arguments, size_t at) {
+  return at + 1 == arguments.size() || IsOption(arguments[at + 1]);
+}
+
+}  // namespace
+
+CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
+  CommandLine line;
+  if (arguments.empty()) return line;
+  if (arguments[0] == "-v" || arguments[0] == "--version")
+    line.action = CommandLine::Action::kVersion;
+  if (arguments[0] == "-h" || arguments[0] == "--help") line.action = CommandLine::Action::kHelp;
+  if (line.action != CommandLine::Action::kRun) return line;
+
+  size_t at = 0;
+  if (!arguments[0].starts_with('-')) line.file = arguments[at++];
+  // After an option's name the next argument is its value, whatever it looks like.
+  bool value_wanted = false;
+  for (; at < arguments.size(); ++at) {
+    const std::string_view argument = arguments[at];
+    if (argument == "-" && (at == 0 || at + 1 == arguments.size())) {
+      line.from_stdin = true;
+    } else if (IsOption(argument) && !value_wanted) {
+      ConcatTo(line.options, line.options.empty() ? "" : "\n", argument.substr(2), ' ');
+      std::vector<std::string> words;
+      value_wanted = SplitWords(argument, words) && words.size() == 1;  // not "--port 7000" in one
+      // An empty list of save points was written like this before Redis 7.
+      if (argument == "--save" && HasNoValue(arguments, at)) {
+        line.options += "\"\"";
+        value_wanted = false;
+      }
+    } else {
+      ConcatTo(line.options, QuotedWord(argument), ' ');
+      value_wanted = false;
+    }
+  }
+  return line;
+}
+
+std::string Configure(const CommandLine& line, std::string_view stdin_text, Config& config) {
+  std::string fault;
+  if (!line.file.empty()) fault = config.LoadFile(line.file);
+  if (fault.empty() && line.from_stdin) fault = config.LoadText(stdin_text);
+  if (fault.empty()) fault = config.LoadText(line.options, "");
+  return fault;
+}
+
+std::string_view HelpText() { return kHelp; }
+
+std::string VersionText() {
+  return Concat("Sluice server v=", kSluiceVersion, " (speaks Redis ", kRedisVersion,
+                ") bits=", sizeof(void*) * 8);
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+// The command line: `sluice [redis.conf] [-] [--option value ...]`, read as redis-server reads it.
+// Options become lines of configuration text, so that a file, standard input and the command line
+// have one grammar; what comes later counts.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "server/config.h"
+
+namespace sluice {
+
+struct CommandLine {
+  enum class Action : uint8_t { kRun, kHelp, kVersion };
+  Action action = Action::kRun;
+  std::string file;         // empty: none
+  bool from_stdin = false;  // configuration text comes from standard input too
+  std::string options;      // the options as configuration text
+};
+
+// Without the program's name.
+CommandLine ReadCommandLine(std::span<const std::string_view> arguments);
+// Loads file, standard input's text and options; a sentence for the user, or empty.
+std::string Configure(const CommandLine& line, std::string_view stdin_text, Config& config);
+
+std::string_view HelpText();
+std::string VersionText();  // one line
+
+}  // namespace sluice

@@ -1,0 +1,182 @@
+#include "server/config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/concat.h"
+#include "protocol/glob.h"
+#include "server/config_options.h"
+#include "server/config_value.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kWrongNumber = "wrong number of arguments";
+
+std::string Refusal(const Option& option) {
+  const std::string only = option.value.empty() ? "\"\"" : Concat('\'', option.value, '\'');
+  return Concat("Sluice takes no other value than ", only, ": ", option.doc);
+}
+
+bool IsTrue(const Option& option, std::string_view value) {
+  return value == option.value || (option.also_true && option.also_true(value));
+}
+
+std::string Failure(std::string_view name, std::string_view fault) {
+  return Concat("CONFIG SET failed (possibly related to argument '", name, "') - ", fault);
+}
+
+}  // namespace
+
+Config::Config() : kept_(OptionCount()) {
+  for (size_t i = 0; i < kept_.size(); ++i) kept_[i] = OptionAt(i).value;
+}
+
+std::vector<std::string> Config::TakeWarnings() { return std::exchange(warnings_, {}); }
+
+std::string Config::ValueOf(size_t option) const {
+  const Option& row = OptionAt(option);
+  if (std::holds_alternative<std::monostate>(row.field)) return kept_[option];
+  return WriteField(row, settings_);
+}
+
+std::string Config::SetAtStart(std::string_view name, std::vector<std::string> values) {
+  const size_t option = FindOption(name);
+  if (option == OptionCount()) return "Bad directive or wrong number of arguments";
+  if (!OptionAt(option).is_list()) {
+    if (values.size() != 1) return std::string(kWrongNumber);
+  } else if (values.size() == 1) {
+    values = SplitAtSpaces(values[0]);  // --save "3600 1"
+    if (values.empty()) values.emplace_back();
+  }
+  return Assign(option, values);
+}
+
+// Gives an option its value, whether at the start or live. On a fault nothing has changed.
+std::string Config::Assign(size_t option, std::span<const std::string> values) {
+  const Option& row = OptionAt(option);
+  const std::string before = ValueOf(option);
+  if (std::holds_alternative<std::monostate>(row.field)) {
+    std::string fault;
+    std::optional<std::string> value = Canonical(row.shape, values, fault);
+    if (!value) return fault;
+    if (row.stance == Option::Stance::kRefused && !IsTrue(row, *value)) return Refusal(row);
+    kept_[option] = std::move(*value);
+  } else {
+    // A list may have a fault in its middle.
+    Settings changed = settings_;
+    if (std::string fault = ReadField(row, values, changed); !fault.empty()) return fault;
+    settings_ = std::move(changed);
+  }
+  if (row.stance == Option::Stance::kNoEffect && ValueOf(option) != before) {
+    warnings_.push_back(Concat("option '", row.name, "' has no effect on Sluice: ", row.doc));
+  }
+  return {};
+}
+
+// --- CONFIG SET
+
+std::string Config::Set(const Pairs& pairs, bool protected_too) {
+  std::vector<Change> changes;
+  if (std::string fault = CheckChanges(pairs, protected_too, changes); !fault.empty()) return fault;
+
+  const Settings old_settings = settings_;
+  const std::vector<std::string> old_kept = kept_;
+  Pairs old_values;
+  for (const Change& change : changes) old_values.emplace_back(change.name, ValueOf(change.option));
+  std::string fault;
+  for (size_t i = 0; i < changes.size() && fault.empty(); ++i) {
+    std::vector<std::string> values = {pairs[i].second};
+    if (OptionAt(changes[i].option).is_list()) values = SplitAtSpaces(pairs[i].second);
+    if (values.empty()) values.emplace_back();
+    fault = Assign(changes[i].option, values);
+    if (!fault.empty()) fault = Failure(changes[i].name, fault);
+  }
+  if (fault.empty()) fault = ApplyHooks(changes, old_values);
+  if (fault.empty()) return {};
+
+  const Pairs failed_values = [&] {
+    Pairs values;
+    for (const Change& change : changes) values.emplace_back(change.name, ValueOf(change.option));
+    return values;
+  }();
+  settings_ = old_settings;
+  kept_ = old_kept;
+  ApplyHooks(changes, failed_values);
+  return fault;
+}
+
+// Names first: no value is looked at before every option is known and may be set.
+std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
+                                 std::vector<Change>& changes) const {
+  for (const auto& [name, value] : pairs) {
+    const size_t option = FindOption(name);
+    if (option == OptionCount()) {
+      return Concat("Unknown option or number of arguments for CONFIG SET - '", name, "'");
+    }
+    const Option& row = OptionAt(option);
+    if (row.immutable) return Failure(name, "can't set immutable config");
+    if (row.is_protected && !protected_too) return Failure(name, "can't set protected config");
+    const bool as_alias = !GlobMatches(row.name, name, /*ignore_case=*/true);
+    const std::string_view called = as_alias ? row.alias : row.name;
+    for (const Change& other : changes) {
+      if (other.name == called) return Failure(name, "duplicate parameter");
+    }
+    changes.push_back({option, called});
+  }
+  return {};
+}
+
+// Tells those who carry a change out, for options whose value is not the old one; stops at the
+// first that cannot.
+std::string Config::ApplyHooks(const std::vector<Change>& changes, const Pairs& old_values) {
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (ValueOf(changes[i].option) == old_values[i].second) continue;
+    const Option& row = OptionAt(changes[i].option);
+    const auto* hook = HookOf(row.name);
+    if (!hook && row.hosted) {
+      return Failure(changes[i].name, "the program that runs this server takes no change of it");
+    }
+    if (!hook) continue;
+    if (const std::string fault = (*hook)(); !fault.empty()) return Failure(changes[i].name, fault);
+  }
+  return {};
+}
+
+const std::function<std::string()>* Config::HookOf(std::string_view option) const {
+  for (const auto& [name, hook] : hooks_) {
+    if (name == option) return &hook;
+  }
+  return nullptr;
+}
+
+void Config::OnChange(std::string_view option, std::function<std::string()> apply) {
+  hooks_.emplace_back(option, std::move(apply));
+}
+
+// --- CONFIG GET
+
+Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
+  Pairs found;
+  const auto add = [&](std::string_view name, size_t option) {
+    const bool there = std::any_of(found.begin(), found.end(),
+                                   [&](const auto& pair) { return pair.first == name; });
+    if (!there) found.emplace_back(name, ValueOf(option));
+  };
+  for (const std::string_view glob : globs) {
+    // A name that is no pattern is answered as the client spelled it.
+    if (glob.find_first_of("[*?") == std::string_view::npos) {
+      if (const size_t option = FindOption(glob); option < OptionCount()) add(glob, option);
+      continue;
+    }
+    for (size_t option = 0; option < OptionCount(); ++option) {
+      const Option& row = OptionAt(option);
+      for (const std::string_view name : {row.name, row.alias}) {
+        if (!name.empty() && GlobMatches(glob, name, /*ignore_case=*/true)) add(name, option);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace sluice

@@ -1,0 +1,190 @@
+#include "server/config_lists.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "protocol/concat.h"
+#include "protocol/number_text.h"
+#include "server/config_value.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kBindMax = 16;
+
+std::string Join(const std::vector<std::string>& pieces) {
+  std::string joined;
+  for (const std::string& piece : pieces) ConcatTo(joined, joined.empty() ? "" : " ", piece);
+  return joined;
+}
+
+// --- bind
+
+std::string ReadBind(OptionValues values, Settings& settings) {
+  if (values.size() > kBindMax) return "Too many bind addresses specified.";
+  const bool none = values.size() == 1 && values[0].empty();
+  settings.bind.assign(values.begin(), none ? values.begin() : values.end());
+  return {};
+}
+
+std::string WriteBind(const Settings& settings) { return Join(settings.bind); }
+
+// --- client-output-buffer-limit: groups of class, hard, soft, seconds
+
+struct OutputClass {
+  std::string_view name;   // as CONFIG GET shows it
+  std::string_view other;  // its other name
+  OutputLimit Settings::*limit;
+};
+constexpr OutputClass kOutputClasses[] = {
+    {"normal", "normal", &Settings::output_normal},
+    {"slave", "replica", &Settings::output_replica},
+    {"pubsub", "pubsub", &Settings::output_pubsub},
+};
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return lower;
+}
+
+const OutputClass* FindOutputClass(std::string_view name) {
+  const std::string lower = Lower(name);
+  for (const OutputClass& row : kOutputClasses) {
+    if (lower == row.name || lower == row.other) return &row;
+  }
+  return nullptr;
+}
+
+std::optional<OutputLimit> ReadOutputLimit(OptionValues three) {
+  const std::optional<uint64_t> hard = ParseMemory(three[0]);
+  const std::optional<uint64_t> soft = ParseMemory(three[1]);
+  int64_t seconds = 0;
+  const char* const end = three[2].data() + three[2].size();
+  const auto parsed = std::from_chars(three[2].data(), end, seconds);
+  if (!hard || !soft || seconds < 0 || (!three[2].empty() && parsed.ptr != end))
+    return std::nullopt;
+  return OutputLimit{*hard, *soft, seconds};
+}
+
+std::string ReadOutputLimits(OptionValues values, Settings& settings) {
+  if (values.size() % 4 != 0) return "Wrong number of arguments in buffer limit configuration.";
+  for (; !values.empty(); values = values.subspan(4)) {
+    const OutputClass* row = FindOutputClass(values[0]);
+    if (!row) return "Invalid client class specified in buffer limit configuration.";
+    const std::optional<OutputLimit> limit = ReadOutputLimit(values.subspan(1, 3));
+    if (!limit) return "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+    settings.*row->limit = *limit;
+  }
+  return {};
+}
+
+std::string WriteOutputLimits(const Settings& settings) {
+  std::string text;
+  for (const OutputClass& row : kOutputClasses) {
+    const OutputLimit& limit = settings.*row.limit;
+    ConcatTo(text, text.empty() ? "" : " ", row.name, ' ', limit.hard_bytes, ' ', limit.soft_bytes,
+             ' ', limit.soft_seconds);
+  }
+  return text;
+}
+
+std::vector<std::string> OutputLimitLines(const Settings& settings) {
+  std::vector<std::string> lines;
+  for (const OutputClass& row : kOutputClasses) {
+    const OutputLimit& limit = settings.*row.limit;
+    lines.push_back(Concat(row.other, ' ', MemoryText(limit.hard_bytes), ' ',
+                           MemoryText(limit.soft_bytes), ' ', limit.soft_seconds));
+  }
+  return lines;
+}
+
+// --- latency-tracking-info-percentiles
+
+std::string ReadPercentiles(OptionValues values, Settings& settings) {
+  std::vector<double> percentiles;
+  const bool none = values.size() == 1 && values[0].empty();
+  for (const std::string& value : none ? OptionValues() : values) {
+    const std::optional<double> percent = ParseDouble(value);
+    if (!percent) return "Invalid latency-tracking-info-percentiles parameters";
+    if (*percent < 0 || *percent > 100) {
+      return "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
+    }
+    percentiles.push_back(*percent);
+  }
+  settings.latency_tracking_percentiles = std::move(percentiles);
+  return {};
+}
+
+std::string WritePercentiles(const Settings& settings) {
+  std::string text;
+  for (const double percent : settings.latency_tracking_percentiles) {
+    char number[64];
+    const auto end =
+        std::to_chars(number, number + sizeof number, percent, std::chars_format::general, 10).ptr;
+    ConcatTo(text, text.empty() ? "" : " ", std::string_view(number, end - number));
+  }
+  return text;
+}
+
+}  // namespace
+
+const OptionCodec kBindList{ReadBind, WriteBind};
+const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLimitLines};
+const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
+
+std::string CheckSavePoints(OptionValues values) {
+  constexpr std::string_view kFault = "Invalid save parameters";
+  if (values.size() == 1 && values[0].empty()) return {};
+  if (values.size() % 2 != 0) return std::string(kFault);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::optional<int64_t> number = ParseInt64(values[i]);
+    if (!number || *number < (i % 2 == 0 ? 1 : 0)) return std::string(kFault);
+  }
+  return {};
+}
+
+std::string CheckOomScores(OptionValues values) {
+  if (values.size() != 3) return "wrong number of arguments";
+  for (const std::string& value : values) {
+    const std::optional<int64_t> score = ParseInt64(value);
+    if (!score || *score < -2000 || *score > 2000) {
+      return "Invalid oom-score-adj-values, elements must be between -2000 and 2000.";
+    }
+  }
+  return {};
+}
+
+std::string CheckShutdownWords(OptionValues values) {
+  bool save = false, nosave = false;
+  for (const std::string& value : values) {
+    const std::string word = Lower(value);
+    save |= word == "save";
+    nosave |= word == "nosave";
+    if (word != "default" && word != "save" && word != "nosave" && word != "now" &&
+        word != "force") {
+      return "argument(s) must be one of the following: default, save, nosave, now, force";
+    }
+  }
+  if (save && nosave) return "shutdown options SAVE and NOSAVE can't be used simultaneously";
+  return values.empty()
+             ? "argument(s) must be one of the following: default, save, nosave, now, force"
+             : std::string();
+}
+
+std::string CheckEventClasses(OptionValues values) {
+  if (values[0].find_first_not_of("Ag$lshzxeKEtmdn") == std::string::npos) return {};
+  return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+}
+
+std::string CheckHostname(OptionValues values) {
+  for (const char c : values[0]) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '-' && c != '.') {
+      return "Hostnames may only contain alphanumeric characters, hyphens or dots";
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,19 @@
+// Options whose value is a list: how each is read and written.
+#pragma once
+
+#include "server/config_options.h"
+
+namespace sluice {
+
+extern const OptionCodec kBindList;
+extern const OptionCodec kOutputLimitList;
+extern const OptionCodec kPercentileList;
+
+// Lists of options that are not served: the fault as Redis words it, or empty.
+std::string CheckSavePoints(OptionValues values);
+std::string CheckOomScores(OptionValues values);
+std::string CheckShutdownWords(OptionValues values);
+std::string CheckEventClasses(OptionValues values);
+std::string CheckHostname(OptionValues values);
+
+}  // namespace sluice

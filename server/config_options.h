@@ -1,0 +1,148 @@
+// The rows of the configuration: one Option says everything about one option. Served ones name the
+// member of Settings that holds their value and default (config_served.cc). Those that Redis knows
+// and Sluice does not serve (config_unserved.cc) hold their true value in the row and the reason in
+// words: kRefused ones take no other value, because a user would rely on it; kNoEffect ones are
+// tuning and are taken with a warning.
+//
+//   Served("port", &Settings::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
+//   Refused("appendonly", "no", kYesNo, "there is no append-only file yet"),
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "server/config.h"
+
+namespace sluice {
+
+using OptionValues = std::span<const std::string>;
+using OptionWords = std::span<const std::string_view>;
+
+// An option that is a list of its own kind, kept in Settings.
+struct OptionCodec {
+  // Reads the values into `settings`; the fault as Redis words it, or empty.
+  std::string (*read)(OptionValues values, Settings& settings);
+  std::string (*write)(const Settings& settings);  // as CONFIG GET shows it
+  // The lines that a config file needs for it, each without the option's name; null: one line.
+  std::vector<std::string> (*lines)(const Settings& settings) = nullptr;
+};
+
+// Which text is a value.
+struct OptionShape {
+  enum class Kind : uint8_t {
+    kYesNo,
+    kInteger,
+    kMemory,
+    kMemoryOrPercent,
+    kOctal,
+    kText,
+    kWord,
+    kList
+  };
+  Kind kind = Kind::kText;
+  int64_t low = 0;
+  int64_t high = 0;
+  OptionWords words;                                    // kWord
+  std::string (*check)(OptionValues values) = nullptr;  // kText, kList: a fault, or empty
+};
+
+inline constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
+inline constexpr int64_t kLongMax = std::numeric_limits<int64_t>::max();
+
+inline constexpr OptionShape kYesNo{OptionShape::Kind::kYesNo};
+inline constexpr OptionShape kAnyText{OptionShape::Kind::kText};
+constexpr OptionShape Int(int64_t low, int64_t high) {
+  return {OptionShape::Kind::kInteger, low, high};
+}
+constexpr OptionShape Memory(int64_t low = 0, int64_t high = kLongMax) {
+  return {OptionShape::Kind::kMemory, low, high};
+}
+constexpr OptionShape OneOf(OptionWords words) { return {OptionShape::Kind::kWord, 0, 0, words}; }
+
+struct Option {
+  enum class Stance : uint8_t { kServed, kNoEffect, kRefused };
+  using Field = std::variant<std::monostate, bool Settings::*, int64_t Settings::*,
+                             uint64_t Settings::*, std::string Settings::*, const OptionCodec*>;
+
+  std::string_view name;
+  std::string_view alias;  // Redis's old name for it
+  Stance stance = Stance::kServed;
+  OptionShape shape;
+  Field field;  // where the value is; none: in Config, starting as `value`
+  std::string_view value;
+  std::string_view doc;       // what it is for; if it is not served: why not
+  bool immutable = false;     // only at start
+  bool is_protected = false;  // CONFIG SET needs enable-protected-configs
+  bool hosted = false;        // a live change needs somebody who carries it out (Config::OnChange)
+  // A value besides `value` that is just as true (kRefused).
+  bool (*also_true)(std::string_view value) = nullptr;
+
+  constexpr Option Alias(std::string_view old_name) const {
+    Option option = *this;
+    option.alias = old_name;
+    return option;
+  }
+  constexpr Option Immutable() const {
+    Option option = *this;
+    option.immutable = true;
+    return option;
+  }
+  constexpr Option Protected() const {
+    Option option = *this;
+    option.is_protected = true;
+    return option;
+  }
+  constexpr Option Hosted() const {
+    Option option = *this;
+    option.hosted = true;
+    return option;
+  }
+  constexpr Option AlsoTrue(bool (*test)(std::string_view)) const {
+    Option option = *this;
+    option.also_true = test;
+    return option;
+  }
+  constexpr bool is_list() const { return shape.kind == OptionShape::Kind::kList; }
+};
+
+constexpr Option Served(std::string_view name, Option::Field field, OptionShape shape,
+                        std::string_view doc) {
+  return {.name = name, .shape = shape, .field = field, .doc = doc};
+}
+constexpr Option Refused(std::string_view name, std::string_view value, OptionShape shape,
+                         std::string_view why) {
+  return {
+      .name = name, .stance = Option::Stance::kRefused, .shape = shape, .value = value, .doc = why};
+}
+constexpr Option NoEffect(std::string_view name, std::string_view value, OptionShape shape,
+                          std::string_view why) {
+  return {.name = name,
+          .stance = Option::Stance::kNoEffect,
+          .shape = shape,
+          .value = value,
+          .doc = why};
+}
+
+std::span<const Option> ServedOptions();
+std::span<const Option> UnservedOptions();
+// Both, in the order in which Config numbers them.
+const Option& OptionAt(size_t index);
+size_t OptionCount();
+// By name or alias, in any case; OptionCount() when unknown.
+size_t FindOption(std::string_view name);
+
+// What a config file may hold besides options, and why Sluice does not take it.
+struct RefusedDirective {
+  std::string_view name;
+  std::string_view why;
+};
+std::span<const RefusedDirective> RefusedDirectives();
+// Directives that Redis itself ignores.
+std::span<const std::string_view> IgnoredDirectives();
+
+}  // namespace sluice

@@ -1,0 +1,258 @@
+#include "protocol/glob.h"
+#include "server/config_lists.h"
+#include "server/config_options.h"
+#include "server/config_value.h"
+
+namespace sluice {
+namespace {
+
+constexpr OptionShape List(std::string (*check)(OptionValues)) {
+  return {OptionShape::Kind::kList, 0, 0, {}, check};
+}
+constexpr OptionShape Checked(std::string (*check)(OptionValues)) {
+  return {OptionShape::Kind::kText, 0, 0, {}, check};
+}
+constexpr OptionShape kMemoryOrPercent{OptionShape::Kind::kMemoryOrPercent, -100, kLongMax};
+constexpr OptionShape kCount = Int(0, kIntMax);
+constexpr OptionShape kFromOne = Int(1, kIntMax);
+constexpr OptionShape kLongCount = Int(0, kLongMax);
+constexpr OptionShape kPort = Int(0, 65535);
+
+constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
+constexpr std::string_view kChannelRules[] = {"allchannels", "resetchannels"};
+constexpr std::string_view kDisklessLoad[] = {"disabled", "on-empty-db", "swapdb"};
+constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"};
+constexpr std::string_view kFacilities[] = {"user",   "local0", "local1", "local2", "local3",
+                                            "local4", "local5", "local6", "local7"};
+constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
+constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
+constexpr std::string_view kPolicies[] = {"volatile-lru",   "volatile-lfu", "volatile-random",
+                                          "volatile-ttl",   "allkeys-lru",  "allkeys-lfu",
+                                          "allkeys-random", "noeviction"};
+constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
+constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
+constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
+constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
+
+// Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
+constexpr std::string_view kNoDisk = "it keeps nothing on disk yet";
+constexpr std::string_view kNoReplica = "it does not replicate yet";
+constexpr std::string_view kNoCluster = "it is not part of a cluster";
+constexpr std::string_view kNoTls = "it does not speak TLS yet; put a TLS proxy before it";
+constexpr std::string_view kNoAcl = "it has no users besides the default one yet (see requirepass)";
+constexpr std::string_view kNoEviction = "it has no memory limit and evicts nothing yet";
+constexpr std::string_view kNoSlowlog = "it keeps no slow log and no latency events yet";
+constexpr std::string_view kExactExpiry =
+    "every key expires by a timer of its own, nothing is sampled";
+constexpr std::string_view kOneThread = "it runs in one thread";
+constexpr std::string_view kOwnTables = "its tables and allocator need no such tuning";
+constexpr std::string_view kProcess = "it leaves this to the system that starts it";
+constexpr std::string_view kNoModules = "it loads no modules";
+constexpr std::string_view kNoPush = "it has no keyspace notifications and no client tracking yet";
+
+bool SavesNothing(std::string_view words) {
+  for (const std::string& word : SplitAtSpaces(words)) {
+    if (word.size() == 4 && GlobMatches("save", word, /*ignore_case=*/true)) return false;
+  }
+  return true;
+}
+bool IsZeroPercent(std::string_view value) { return value == "0%"; }
+
+constexpr Option kDurability[] = {
+    Refused("save", "", List(CheckSavePoints), kNoDisk),
+    Refused("appendonly", "no", kYesNo, kNoDisk),
+    Refused("shutdown-on-sigint", "default", List(CheckShutdownWords), kNoDisk)
+        .AlsoTrue(SavesNothing),
+    Refused("shutdown-on-sigterm", "default", List(CheckShutdownWords), kNoDisk)
+        .AlsoTrue(SavesNothing),
+    NoEffect("appendfsync", "everysec", OneOf(kFsync), kNoDisk),
+    NoEffect("appendfilename", "appendonly.aof", kAnyText, kNoDisk).Immutable(),
+    NoEffect("appenddirname", "appendonlydir", kAnyText, kNoDisk).Immutable(),
+    NoEffect("no-appendfsync-on-rewrite", "no", kYesNo, kNoDisk),
+    NoEffect("auto-aof-rewrite-percentage", "100", kCount, kNoDisk),
+    NoEffect("auto-aof-rewrite-min-size", "67108864", Memory(), kNoDisk),
+    NoEffect("aof-load-truncated", "yes", kYesNo, kNoDisk),
+    NoEffect("aof-use-rdb-preamble", "yes", kYesNo, kNoDisk),
+    NoEffect("aof-timestamp-enabled", "no", kYesNo, kNoDisk),
+    NoEffect("aof-rewrite-incremental-fsync", "yes", kYesNo, kNoDisk),
+    NoEffect("aof-disable-auto-gc", "no", kYesNo, kNoDisk),
+    NoEffect("dbfilename", "dump.rdb", kAnyText, kNoDisk).Protected(),
+    NoEffect("rdbcompression", "yes", kYesNo, kNoDisk),
+    NoEffect("rdbchecksum", "yes", kYesNo, kNoDisk).Immutable(),
+    NoEffect("rdb-del-sync-files", "no", kYesNo, kNoDisk),
+    NoEffect("rdb-save-incremental-fsync", "yes", kYesNo, kNoDisk),
+    NoEffect("stop-writes-on-bgsave-error", "yes", kYesNo, kNoDisk),
+    NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "it loads no payloads yet"),
+};
+
+constexpr Option kMemoryLimits[] = {
+    Refused("maxmemory", "0", Memory(), kNoEviction),
+    Refused("maxmemory-clients", "0", kMemoryOrPercent,
+            "its limits a client are client-query-buffer-limit and client-output-buffer-limit")
+        .AlsoTrue(IsZeroPercent),
+    {.name = "maxmemory-policy",
+     .stance = Option::Stance::kNoEffect,
+     .shape = OneOf(kPolicies),
+     .field = &Settings::maxmemory_policy,
+     .doc = kNoEviction},
+    NoEffect("maxmemory-samples", "5", kFromOne, kNoEviction),
+    NoEffect("maxmemory-eviction-tenacity", "10", Int(0, 100), kNoEviction),
+    NoEffect("lazyfree-lazy-eviction", "no", kYesNo, kNoEviction),
+    NoEffect("lfu-log-factor", "10", kCount, kNoEviction),
+    NoEffect("lfu-decay-time", "1", kCount, kNoEviction),
+};
+
+constexpr Option kReplication[] = {
+    Refused("replicaof", "", List(nullptr), kNoReplica).Alias("slaveof").Immutable(),
+    Refused("min-replicas-to-write", "0", kCount, kNoReplica).Alias("min-slaves-to-write"),
+    NoEffect("min-replicas-max-lag", "10", kCount, kNoReplica).Alias("min-slaves-max-lag"),
+    NoEffect("masteruser", "", kAnyText, kNoReplica),
+    NoEffect("masterauth", "", kAnyText, kNoReplica),
+    NoEffect("replica-serve-stale-data", "yes", kYesNo, kNoReplica).Alias("slave-serve-stale-data"),
+    NoEffect("replica-read-only", "yes", kYesNo, kNoReplica).Alias("slave-read-only"),
+    NoEffect("replica-ignore-maxmemory", "yes", kYesNo, kNoReplica).Alias("slave-ignore-maxmemory"),
+    NoEffect("replica-ignore-disk-write-errors", "no", kYesNo, kNoReplica),
+    NoEffect("replica-lazy-flush", "no", kYesNo, kNoReplica).Alias("slave-lazy-flush"),
+    NoEffect("replica-priority", "100", kCount, kNoReplica).Alias("slave-priority"),
+    NoEffect("replica-announced", "yes", kYesNo, kNoReplica),
+    NoEffect("replica-announce-ip", "", kAnyText, kNoReplica).Alias("slave-announce-ip"),
+    NoEffect("replica-announce-port", "0", kPort, kNoReplica).Alias("slave-announce-port"),
+    NoEffect("repl-ping-replica-period", "10", kFromOne, kNoReplica)
+        .Alias("repl-ping-slave-period"),
+    NoEffect("repl-timeout", "60", kFromOne, kNoReplica),
+    NoEffect("repl-backlog-size", "1048576", Memory(1), kNoReplica),
+    NoEffect("repl-backlog-ttl", "3600", kLongCount, kNoReplica),
+    NoEffect("repl-disable-tcp-nodelay", "no", kYesNo, kNoReplica),
+    NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),
+    NoEffect("repl-diskless-sync", "yes", kYesNo, kNoReplica),
+    NoEffect("repl-diskless-sync-delay", "5", kCount, kNoReplica),
+    NoEffect("repl-diskless-sync-max-replicas", "0", kCount, kNoReplica),
+    NoEffect("propagation-error-behavior", "ignore", OneOf(kPropagationErrors), kNoReplica),
+    NoEffect("bind-source-addr", "", kAnyText, kNoReplica),
+};
+
+constexpr Option kCluster[] = {
+    Refused("cluster-enabled", "no", kYesNo, kNoCluster).Immutable(),
+    NoEffect("cluster-config-file", "nodes.conf", kAnyText, kNoCluster).Immutable(),
+    NoEffect("cluster-port", "0", kPort, kNoCluster).Immutable(),
+    NoEffect("cluster-node-timeout", "15000", kLongCount, kNoCluster),
+    NoEffect("cluster-announce-ip", "", kAnyText, kNoCluster),
+    NoEffect("cluster-announce-hostname", "", Checked(CheckHostname), kNoCluster),
+    NoEffect("cluster-announce-port", "0", kPort, kNoCluster),
+    NoEffect("cluster-announce-bus-port", "0", kPort, kNoCluster),
+    NoEffect("cluster-announce-tls-port", "0", kPort, kNoCluster),
+    NoEffect("cluster-preferred-endpoint-type", "ip", OneOf(kEndpoints), kNoCluster),
+    NoEffect("cluster-migration-barrier", "1", kCount, kNoCluster),
+    NoEffect("cluster-replica-validity-factor", "10", kCount, kNoCluster)
+        .Alias("cluster-slave-validity-factor"),
+    NoEffect("cluster-replica-no-failover", "no", kYesNo, kNoCluster)
+        .Alias("cluster-slave-no-failover"),
+    NoEffect("cluster-require-full-coverage", "yes", kYesNo, kNoCluster),
+    NoEffect("cluster-allow-replica-migration", "yes", kYesNo, kNoCluster),
+    NoEffect("cluster-allow-reads-when-down", "no", kYesNo, kNoCluster),
+    NoEffect("cluster-allow-pubsubshard-when-down", "yes", kYesNo, kNoCluster),
+    NoEffect("cluster-link-sendbuf-limit", "0", Memory(), kNoCluster),
+};
+
+constexpr Option kSecurity[] = {
+    Refused("tls-port", "0", kPort, kNoTls),
+    Refused("tls-cluster", "no", kYesNo, kNoTls),
+    Refused("tls-replication", "no", kYesNo, kNoTls),
+    NoEffect("tls-cert-file", "", kAnyText, kNoTls),
+    NoEffect("tls-key-file", "", kAnyText, kNoTls),
+    NoEffect("tls-key-file-pass", "", kAnyText, kNoTls),
+    NoEffect("tls-client-cert-file", "", kAnyText, kNoTls),
+    NoEffect("tls-client-key-file", "", kAnyText, kNoTls),
+    NoEffect("tls-client-key-file-pass", "", kAnyText, kNoTls),
+    NoEffect("tls-dh-params-file", "", kAnyText, kNoTls),
+    NoEffect("tls-ca-cert-file", "", kAnyText, kNoTls),
+    NoEffect("tls-ca-cert-dir", "", kAnyText, kNoTls),
+    NoEffect("tls-auth-clients", "yes", OneOf(kTlsClients), kNoTls),
+    NoEffect("tls-protocols", "", kAnyText, kNoTls),
+    NoEffect("tls-ciphers", "", kAnyText, kNoTls),
+    NoEffect("tls-ciphersuites", "", kAnyText, kNoTls),
+    NoEffect("tls-prefer-server-ciphers", "no", kYesNo, kNoTls),
+    NoEffect("tls-session-caching", "yes", kYesNo, kNoTls),
+    NoEffect("tls-session-cache-size", "20480", kCount, kNoTls),
+    NoEffect("tls-session-cache-timeout", "300", kCount, kNoTls),
+    Refused("aclfile", "", kAnyText, kNoAcl).Immutable(),
+    NoEffect("acl-pubsub-default", "resetchannels", OneOf(kChannelRules), kNoAcl),
+    NoEffect("acllog-max-len", "128", kLongCount, kNoAcl),
+    Refused("enable-module-command", "no", OneOf(kAllowed), kNoModules).Immutable(),
+};
+
+constexpr Option kTuning[] = {
+    Refused("notify-keyspace-events", "", Checked(CheckEventClasses), kNoPush),
+    NoEffect("tracking-table-max-keys", "1000000", kLongCount, kNoPush),
+    NoEffect("hz", "10", kCount, kExactExpiry),
+    NoEffect("dynamic-hz", "yes", kYesNo, kExactExpiry),
+    NoEffect("active-expire-effort", "1", Int(1, 10), kExactExpiry),
+    NoEffect("activerehashing", "yes", kYesNo, kOwnTables),
+    NoEffect("activedefrag", "no", kYesNo, kOwnTables),
+    NoEffect("active-defrag-cycle-min", "1", Int(1, 99), kOwnTables),
+    NoEffect("active-defrag-cycle-max", "25", Int(1, 99), kOwnTables),
+    NoEffect("active-defrag-threshold-lower", "10", Int(0, 1000), kOwnTables),
+    NoEffect("active-defrag-threshold-upper", "100", Int(0, 1000), kOwnTables),
+    NoEffect("active-defrag-ignore-bytes", "104857600", Memory(1), kOwnTables),
+    NoEffect("active-defrag-max-scan-fields", "1000", Int(1, kLongMax), kOwnTables),
+    NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),
+    NoEffect("disable-thp", "yes", kYesNo, kOwnTables).Immutable(),
+    NoEffect("io-threads", "1", Int(1, 128), kOneThread).Immutable(),
+    NoEffect("io-threads-do-reads", "no", kYesNo, kOneThread).Immutable(),
+    NoEffect("server_cpulist", "", kAnyText, kProcess).Immutable(),
+    NoEffect("bio_cpulist", "", kAnyText, kOneThread).Immutable(),
+    NoEffect("aof_rewrite_cpulist", "", kAnyText, kNoDisk).Immutable(),
+    NoEffect("bgsave_cpulist", "", kAnyText, kNoDisk).Immutable(),
+    NoEffect("slowlog-log-slower-than", "10000", Int(-1, kLongMax), kNoSlowlog),
+    NoEffect("slowlog-max-len", "128", kLongCount, kNoSlowlog),
+    NoEffect("latency-monitor-threshold", "0", kLongCount, kNoSlowlog),
+    NoEffect("supervised", "no", OneOf(kSupervised), kProcess).Immutable(),
+    NoEffect("syslog-enabled", "no", kYesNo, "it logs to logfile or to standard output")
+        .Immutable(),
+    NoEffect("syslog-ident", "redis", kAnyText, "it does not log to syslog").Immutable(),
+    NoEffect("syslog-facility", "local0", OneOf(kFacilities), "it does not log to syslog")
+        .Immutable(),
+    NoEffect("oom-score-adj", "no", OneOf(kOomAdjust), kProcess),
+    NoEffect("oom-score-adj-values", "0 200 800", List(CheckOomScores), kProcess),
+    NoEffect("crash-log-enabled", "yes", kYesNo, "it leaves a core dump, not a report of its own"),
+    NoEffect("crash-memcheck-enabled", "yes", kYesNo, "it does not test the memory"),
+    NoEffect("socket-mark-id", "0", Int(0, 4294967295), kProcess).Immutable(),
+    NoEffect("always-show-logo", "no", kYesNo, "it shows none").Immutable(),
+    NoEffect("set-proc-title", "yes", kYesNo, "its process keeps its name").Immutable(),
+    NoEffect("proc-title-template", "{title} {listen-addr} {server-mode}", kAnyText,
+             "its process keeps its name"),
+    NoEffect("ignore-warnings", "", kAnyText, "it refuses no kernel"),
+};
+
+constexpr RefusedDirective kRefusedDirectives[] = {
+    {"user", kNoAcl},
+    {"loadmodule", kNoModules},
+    {"rename-command",
+     "it has no command renaming; keep clients away from commands with a firewall "
+     "or a proxy"},
+    {"sentinel", "it is no Sentinel; run redis-sentinel beside it"},
+};
+
+constexpr std::string_view kIgnoredDirectives[] = {
+    "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"};
+
+}  // namespace
+
+std::span<const Option> UnservedOptions() {
+  static const std::vector<Option> all = [] {
+    std::vector<Option> rows;
+    for (const std::span<const Option> part :
+         {std::span<const Option>(kDurability), std::span<const Option>(kMemoryLimits),
+          std::span<const Option>(kReplication), std::span<const Option>(kCluster),
+          std::span<const Option>(kSecurity), std::span<const Option>(kTuning)}) {
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+    return rows;
+  }();
+  return all;
+}
+
+std::span<const RefusedDirective> RefusedDirectives() { return kRefusedDirectives; }
+std::span<const std::string_view> IgnoredDirectives() { return kIgnoredDirectives; }
+
+}  // namespace sluice

@@ -1,0 +1,237 @@
+// The syntax of redis.conf, how faults in it are told, CONFIG REWRITE, and the command line.
+#include "server/config_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "server/commandline.h"
+#include "server/config.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> Split(std::string_view line) {
+  std::vector<std::string> words;
+  if (!SplitWords(line, words)) return {"(unbalanced)"};
+  return words;
+}
+
+class ConfigFile : public ::testing::Test {
+ protected:
+  ConfigFile() { std::filesystem::create_directories(folder_); }
+  ~ConfigFile() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(std::string_view name, std::string_view text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return (folder_ / name).string();
+  }
+  static std::string Read(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      ::testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST(SplitWords, ReadsQuotesAndEscapes) {
+  EXPECT_THAT(Split("port 7000"), ElementsAre("port", "7000"));
+  EXPECT_THAT(Split("  a\t b  "), ElementsAre("a", "b"));
+  EXPECT_THAT(Split(R"(save "")"), ElementsAre("save", ""));
+  EXPECT_THAT(Split(R"("a b" 'c d')"), ElementsAre("a b", "c d"));
+  EXPECT_THAT(Split(R"("\x41\n\"\\\q" 'it\'s')"), ElementsAre("A\n\"\\q", "it's"));
+  EXPECT_THAT(Split(R"(pre"fix")"), ElementsAre("prefix"));
+  EXPECT_THAT(Split(R"("a"b)"), ElementsAre("(unbalanced)"));
+  EXPECT_THAT(Split(R"("a)"), ElementsAre("(unbalanced)"));
+  EXPECT_THAT(Split("'a"), ElementsAre("(unbalanced)"));
+  EXPECT_TRUE(Split("").empty());
+}
+
+TEST(SplitWords, UndoesQuotedWord) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
+  EXPECT_THAT(Split(QuotedWord(all)), ElementsAre(all));
+  EXPECT_EQ(QuotedWord("a\"\n\x01"), R"("a\"\n\x01")");
+}
+
+struct TextCase {
+  std::string_view text, fault;
+};
+constexpr TextCase kTexts[] = {
+    {"# comment\n\n  port 7000  \r\nsave \"\"\n", ""},
+    {"list-max-ziplist-entries 5\nlua-replicate-commands yes\n", ""},
+    {"client-output-buffer-limit normal 0 0 0\nclient-output-buffer-limit replica 1mb 0 0\n", ""},
+    {"foo bar", "Bad directive or wrong number of arguments"},
+    {"port", "wrong number of arguments"},
+    {"port 1 2", "wrong number of arguments"},
+    {"port x", "argument couldn't be parsed into an integer"},
+    {"requirepass", "wrong number of arguments"},
+    {"a \"b", "Unbalanced quotes in configuration line"},
+    {"unixsocketperm 999", "argument couldn't be parsed as an octal number"},
+    {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
+    {"databases 0", "argument must be between 1 and 2147483647 inclusive"},
+    {"save 3600 1", "Sluice takes no other value than \"\": it keeps nothing on disk yet"},
+    {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it does not replicate yet"},
+    {"user alice on", "Sluice does not take this: it has no users besides the default one yet"},
+    {"rename-command FLUSHALL \"\"", "Sluice does not take this: it has no command renaming"},
+    {"loadmodule x.so", "Sluice does not take this: it loads no modules"},
+    {"include /does/not/exist", "can't open the config file '/does/not/exist'"},
+};
+
+TEST_F(ConfigFile, SaysWhatIsWrongAndWhere) {
+  for (const TextCase& c : kTexts) {
+    Config config;
+    const std::string fault = config.LoadText(c.text, "x.conf");
+    if (c.fault.empty()) {
+      EXPECT_EQ(fault, "") << c.text;
+    } else {
+      EXPECT_THAT(fault, HasSubstr(std::string(c.fault)));
+      EXPECT_TRUE(fault.starts_with("x.conf, line 1: '")) << fault;
+    }
+  }
+}
+
+TEST_F(ConfigFile, IncludesFilesAndPatterns) {
+  Write("a.part", "timeout 1\n");
+  Write("b.part", "timeout 2\nmaxclients 7\n");
+  const std::string path = Write("main.conf", "include " + folder_.string() + "/*.part\n" +
+                                                  "include " + folder_.string() + "/no*.where\n");
+  Config config;
+  EXPECT_EQ(config.LoadFile(path), "");
+  EXPECT_EQ(config.settings().timeout, 2);
+  EXPECT_EQ(config.settings().maxclients, 7);
+}
+
+TEST_F(ConfigFile, AFileThatIncludesItselfIsRefused) {
+  const std::string path = (folder_ / "loop.conf").string();
+  Write("loop.conf", "include " + path + "\n");
+  Config config;
+  EXPECT_THAT(config.LoadFile(path), HasSubstr("does a file include itself?"));
+}
+
+TEST_F(ConfigFile, RewriteKeepsWhatIsThere) {
+  const std::string path = Write("r.conf",
+                                 "# my server\n"
+                                 "port 7000\n\n\n\n"
+                                 "slave-priority 100\n"
+                                 "client-output-buffer-limit normal 0 0 0\n"
+                                 "timeout 5 # five\n"
+                                 "loglevel debug\n");
+  Write("r.conf", Read(path).replace(Read(path).find(" # five"), 7, ""));
+  Config config;
+  ASSERT_EQ(config.LoadFile(path), "");
+  ASSERT_EQ(
+      config.Set({{"timeout", "9"}, {"proto-max-bulk-len", "64mb"}, {"requirepass", "a \"b"}}), "");
+  ASSERT_EQ(config.Rewrite(), "");
+  EXPECT_EQ(Read(path),
+            "# my server\n"
+            "port 7000\n\n"
+            "replica-priority 100\n"
+            "client-output-buffer-limit normal 0 0 0\n"
+            "timeout 9\n"
+            "loglevel debug\n"
+            "# Generated by CONFIG REWRITE\n"
+            "requirepass \"a \\\"b\"\n"
+            "proto-max-bulk-len 64mb\n"
+            "client-output-buffer-limit replica 256mb 64mb 60\n"
+            "client-output-buffer-limit pubsub 32mb 8mb 60\n");
+}
+
+TEST_F(ConfigFile, RewriteRoundTrips) {
+  const std::string path = Write("r.conf", "port 7000\nbind 127.0.0.1 ::1\nhz 20\nsave \"\"\n");
+  Config first;
+  ASSERT_EQ(first.LoadFile(path), "");
+  ASSERT_EQ(first.SetAtStart("latency-tracking-info-percentiles", {"1", "2.5"}), "");
+  ASSERT_EQ(first.SetAtStart("unixsocketperm", {"700"}), "");
+  ASSERT_EQ(first.Rewrite(), "");
+  const std::string text = Read(path);
+  Config second;
+  ASSERT_EQ(second.LoadFile(path), "");
+  const std::string_view all[] = {"*"};
+  EXPECT_EQ(first.Get(all), second.Get(all));
+  ASSERT_EQ(second.Rewrite(), "");
+  EXPECT_EQ(Read(path), text);
+}
+
+TEST_F(ConfigFile, RewriteNeedsAFileItCanWrite) {
+  Config config;
+  EXPECT_EQ(config.Rewrite(), "The server is running without a config file");
+  const std::string path = Write("x.conf", "");
+  ASSERT_EQ(config.LoadFile(path), "");
+  std::filesystem::remove_all(folder_);
+  EXPECT_EQ(config.Rewrite(), "Rewriting config file: No such file or directory");
+}
+
+TEST_F(ConfigFile, DebiansFileLoadsWithWarningsOnly) {
+  const std::string stock = "/etc/redis/redis.conf";
+  std::error_code error;
+  if (!std::filesystem::exists(stock, error)) GTEST_SKIP() << "redis-server is not installed";
+  const std::string text = Read(stock);
+  if (text.empty()) GTEST_SKIP() << stock << " may not be read";
+  Config config;
+  EXPECT_EQ(config.LoadFile(Write("redis.conf", text)), "");
+  EXPECT_EQ(config.settings().port, 6379);
+  EXPECT_TRUE(config.settings().daemonize);
+}
+
+struct LineCase {
+  std::vector<std::string_view> arguments;
+  std::string_view file, options;
+};
+
+TEST(CommandLineTest, ReadsAsRedis) {
+  const LineCase cases[] = {
+      {{}, "", ""},
+      {{"/a.conf"}, "/a.conf", ""},
+      {{"--port", "7000", "--save", ""}, "", "port \"7000\" \nsave \"\" "},
+      {{"--port 7000", "--hz", "9"}, "", "port 7000 \nhz \"9\" "},
+      {{"--save", "--port", "7"}, "", "save \"\"\nport \"7\" "},
+      {{"--save"}, "", "save \"\""},
+      {{"--bind", "127.0.0.1", "::1", "--port", "1"},
+       "",
+       "bind \"127.0.0.1\" \"::1\" \nport \"1\" "},
+      {{"--requirepass", "--odd"}, "", "requirepass \"--odd\" "},
+      {{"x.conf", "--port"}, "x.conf", "port "},
+  };
+  for (const LineCase& c : cases) {
+    const CommandLine line = ReadCommandLine(c.arguments);
+    EXPECT_EQ(line.file, c.file);
+    EXPECT_EQ(line.options, c.options);
+    EXPECT_EQ(line.action, CommandLine::Action::kRun);
+  }
+}
+
+TEST(CommandLineTest, KnowsTheOtherForms) {
+  const std::string_view version[] = {"-v"}, help[] = {"--help"}, in[] = {"-", "--port", "1"};
+  EXPECT_EQ(ReadCommandLine(version).action, CommandLine::Action::kVersion);
+  EXPECT_EQ(ReadCommandLine(help).action, CommandLine::Action::kHelp);
+  EXPECT_TRUE(ReadCommandLine(in).from_stdin);
+  EXPECT_EQ(ReadCommandLine(in).options, "port \"1\" ");
+}
+
+TEST(CommandLineTest, LaterOnesCount) {
+  const std::string_view arguments[] = {"-", "--timeout", "3"};
+  Config config;
+  EXPECT_EQ(Configure(ReadCommandLine(arguments), "timeout 1\nmaxclients 5\n", config), "");
+  EXPECT_EQ(config.settings().timeout, 3);
+  EXPECT_EQ(config.settings().maxclients, 5);
+}
+
+TEST(CommandLineTest, FaultsNameTheOption) {
+  const std::string_view arguments[] = {"--prot", "7000"};
+  Config config;
+  EXPECT_EQ(Configure(ReadCommandLine(arguments), "", config),
+            "--prot \"7000\": Bad directive or wrong number of arguments");
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,166 @@
+// CONFIG SET and GET as tables of what is given and what is answered, the roll-back of several at
+// once, and how options arrive at the start.
+#include "server/config.h"
+
+#include <gtest/gtest.h>
+
+#include "protocol/concat.h"
+#include "server/config_options.h"
+
+namespace sluice {
+namespace {
+
+std::string Get(const Config& config, std::string_view name) {
+  const std::string_view globs[] = {name};
+  const Config::Pairs found = config.Get(globs);
+  return found.empty() ? "(none)" : found[0].second;
+}
+
+struct SetCase {
+  std::string_view name, value;
+  std::string_view fault;  // behind "CONFIG SET failed (possibly related to argument 'x') - "
+  std::string_view shown;  // afterwards
+};
+
+// The words and ranges are Redis 7.0.15's; sentences about Sluice our own.
+constexpr SetCase kSetCases[] = {
+    {"timeout", "30", "", "30"},
+    {"TIMEOUT", "30", "", "30"},
+    {"timeout", "-1", "argument must be between 0 and 2147483647 inclusive", "0"},
+    {"timeout", "1.5", "argument couldn't be parsed into an integer", "0"},
+    {"timeout", "+3", "argument couldn't be parsed into an integer", "0"},
+    {"timeout", "", "argument couldn't be parsed into an integer", "0"},
+    {"protected-mode", "NO", "", "no"},
+    {"protected-mode", "true", "argument must be 'yes' or 'no'", "yes"},
+    {"proto-max-bulk-len", "1gb", "", "1073741824"},
+    {"proto-max-bulk-len", "2M", "", "2000000"},
+    {"proto-max-bulk-len", "1",
+     "argument must be between 1048576 and 9223372036854775807 inclusive", "536870912"},
+    {"proto-max-bulk-len", "1.5gb", "argument must be a memory value", "536870912"},
+    {"proto-max-bulk-len", "18446744073709551615",
+     "argument must be between 1048576 and 9223372036854775807 inclusive", "536870912"},
+    {"hash-max-listpack-value", "mb", "", "0"},
+    {"hash-max-ziplist-entries", "7", "", "7"},
+    {"lua-time-limit", "100", "", "100"},
+    {"loglevel", "DEBUG", "", "debug"},
+    {"loglevel", "foo", "argument(s) must be one of the following: debug, verbose, notice, warning",
+     "notice"},
+    {"client-output-buffer-limit", "normal 1mb 1kb 3 replica 0 0 0", "",
+     "normal 1048576 1024 3 slave 0 0 0 pubsub 33554432 8388608 60"},
+    {"client-output-buffer-limit", "normal  1 2 3",
+     "Wrong number of arguments in buffer limit configuration.",
+     "normal 1073741824 268435456 60 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
+    {"latency-tracking-info-percentiles", "50.5 100", "", "50.5 100"},
+    {"latency-tracking-info-percentiles", "", "", ""},
+    {"latency-tracking-info-percentiles", "101",
+     "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]", "50 99 99.9"},
+    {"maxmemory-clients", "101%", "percentage argument must be less or equal to 100", "0"},
+    {"maxmemory", "1gb",
+     "Sluice takes no other value than '0': it has no memory limit and evicts nothing yet", "0"},
+    {"maxmemory", "0", "", "0"},
+    {"save", "900 1", "Sluice takes no other value than \"\": it keeps nothing on disk yet", ""},
+    {"save", "900", "Invalid save parameters", ""},
+    {"save", "", "", ""},
+    {"appendonly", "yes", "Sluice takes no other value than 'no': it keeps nothing on disk yet",
+     "no"},
+    {"shutdown-on-sigterm", "nosave now", "", "nosave now"},
+    {"shutdown-on-sigterm", "save",
+     "Sluice takes no other value than 'default': it keeps nothing on disk yet", "default"},
+    {"hz", "50", "", "50"},
+    {"hz", "x", "argument couldn't be parsed into an integer", "10"},
+    {"databases", "4", "can't set immutable config", "16"},
+    {"dir", "/", "can't set protected config", "."},
+    {"port", "7000", "the program that runs this server takes no change of it", "6379"},
+};
+
+TEST(Config, SetsOrSaysWhyNot) {
+  for (const SetCase& c : kSetCases) {
+    Config config;
+    const std::string answer = config.Set({{std::string(c.name), std::string(c.value)}});
+    const size_t reason = answer.find(" - ");
+    EXPECT_EQ(answer.empty() ? answer : answer.substr(reason + 3), c.fault) << c.name << c.value;
+    EXPECT_EQ(Get(config, c.name), c.shown) << c.name << ' ' << c.value;
+  }
+}
+
+TEST(Config, NamesAreCheckedBeforeValues) {
+  Config config;
+  EXPECT_EQ(config.Set({{"port", "x"}, {"nope", "1"}}),
+            "Unknown option or number of arguments for CONFIG SET - 'nope'");
+  EXPECT_EQ(config.Set({{"port", "1"}, {"PORT", "2"}}),
+            "CONFIG SET failed (possibly related to argument 'PORT') - duplicate parameter");
+  // Redis takes an option and its alias side by side; the last counts.
+  EXPECT_EQ(config.Set({{"hash-max-listpack-entries", "1"}, {"hash-max-ziplist-entries", "2"}}),
+            "");
+  EXPECT_EQ(config.settings().hash_max_listpack_entries, 2);
+}
+
+TEST(Config, SeveralAreSetTogetherOrNotAtAll) {
+  Config config;
+  EXPECT_EQ(config.Set({{"timeout", "5"}, {"hz", "99"}, {"maxclients", "0"}}),
+            "CONFIG SET failed (possibly related to argument 'maxclients') - argument must be "
+            "between 1 and 4294967295 inclusive");
+  EXPECT_EQ(config.settings().timeout, 0);
+  EXPECT_EQ(Get(config, "hz"), "10");
+}
+
+TEST(Config, WhatCannotBeCarriedOutIsRolledBack) {
+  Config config;
+  std::vector<int64_t> ports;
+  config.OnChange("port", [&] {
+    ports.push_back(config.settings().port);
+    return std::string();
+  });
+  config.OnChange("bind", [&] {
+    return config.settings().bind[0] == "10.9.9.9" ? std::string("Failed to bind") : std::string();
+  });
+  EXPECT_EQ(config.Set({{"port", "7000"}, {"bind", "10.9.9.9"}}),
+            "CONFIG SET failed (possibly related to argument 'bind') - Failed to bind");
+  EXPECT_EQ(config.settings().port, 6379);
+  EXPECT_EQ(ports, (std::vector<int64_t>{7000, 6379}));
+  EXPECT_EQ(Get(config, "bind"), "127.0.0.1 -::1");
+  EXPECT_EQ(config.Set({{"port", "6379"}}), "");  // no change: nothing to carry out
+  EXPECT_EQ(ports.size(), 2u);
+}
+
+TEST(Config, ProtectedOptionsNeedLeave) {
+  Config config;
+  config.OnChange("dir", [] { return std::string(); });
+  EXPECT_EQ(config.Set({{"dir", "/"}}, /*protected_too=*/true), "");
+  EXPECT_EQ(config.settings().dir, "/");
+}
+
+TEST(Config, GetTakesGlobsAndAliases) {
+  Config config;
+  const std::string_view globs[] = {"ZSET-MAX-*", "Port", "port", "slaveof", "nothing"};
+  std::string shown;
+  for (const auto& [name, value] : config.Get(globs)) ConcatTo(shown, name, '=', value, ' ');
+  EXPECT_EQ(shown,
+            "zset-max-listpack-entries=128 zset-max-ziplist-entries=128 zset-max-listpack-value=64 "
+            "zset-max-ziplist-value=64 Port=6379 port=6379 slaveof= ");
+}
+
+TEST(Config, TuningIsTakenWithAWarning) {
+  Config config;
+  EXPECT_EQ(config.SetAtStart("hz", {"10"}), "");
+  EXPECT_TRUE(config.warnings().empty());
+  EXPECT_EQ(config.SetAtStart("masterauth", {"secret"}), "");
+  ASSERT_EQ(config.warnings().size(), 1u);
+  // The value is none of the log's business.
+  EXPECT_EQ(config.warnings()[0],
+            "option 'masterauth' has no effect on Sluice: it does not replicate yet");
+}
+
+TEST(Config, EveryOptionHasADocAndTakesItsOwnValue) {
+  Config config;
+  for (size_t i = 0; i < OptionCount(); ++i) {
+    const Option& row = OptionAt(i);
+    EXPECT_FALSE(row.doc.empty()) << row.name;
+    EXPECT_EQ(FindOption(row.name), i) << row.name;
+    EXPECT_EQ(config.SetAtStart(row.name, {Get(config, row.name)}), "") << row.name;
+  }
+  EXPECT_TRUE(config.warnings().empty());
+}
+
+}  // namespace
+}  // namespace sluice
