@@ -60,7 +60,7 @@ void Unwatch(CommandCall& call) {
 
 struct KeyCondition {
   size_t key_at;  // in the arguments
-  ValueCondition value;
+  ValueCondition condition;
 };
 
 // False when some words are no condition.
@@ -72,16 +72,16 @@ bool ReadConditions(Args arguments, std::vector<KeyCondition>& conditions) {
                                                           {"XX", Kind::kPresent}};
   ArgReader args(arguments);
   while (args.more()) {
-    KeyCondition condition{};
+    KeyCondition wanted{};
     for (const auto& [word, kind] : kWords) {
-      if (args.TakeWord(word)) condition.value.kind = kind;
+      if (wanted.condition.kind == Kind::kNone && args.TakeWord(word)) wanted.condition.kind = kind;
     }
-    if (condition.value.kind == Kind::kNone) return false;
-    condition.key_at = args.position();
+    if (wanted.condition.kind == Kind::kNone) return false;
+    wanted.key_at = args.position();
     args.Bytes();
-    if (condition.value.compares()) condition.value.value = args.Bytes();
+    if (wanted.condition.compares()) wanted.condition.operand = args.Bytes();
     if (args.failed()) return false;
-    conditions.push_back(condition);
+    conditions.push_back(wanted);
   }
   return true;
 }
@@ -89,18 +89,18 @@ bool ReadConditions(Args arguments, std::vector<KeyCondition>& conditions) {
 bool FindConditionKeys(Args args, std::vector<int>& positions) {
   std::vector<KeyCondition> conditions;
   if (!ReadConditions(args, conditions)) return false;
-  for (const KeyCondition& condition : conditions) {
-    positions.push_back(static_cast<int>(condition.key_at));
+  for (const KeyCondition& wanted : conditions) {
+    positions.push_back(static_cast<int>(wanted.key_at));
   }
   return true;
 }
 
 // False: the reason why not has been answered.
 bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditions) {
-  for (const KeyCondition& condition : conditions) {
-    const Entry* const entry = LookUpToRead(call, call.Key(condition.key_at));
-    if (condition.value.compares() && !IsTextOrMissing(call, entry)) return false;
-    if (condition.value.Holds(entry)) continue;
+  for (const KeyCondition& wanted : conditions) {
+    const Entry* const entry = LookUpToRead(call, call.Key(wanted.key_at));
+    if (wanted.condition.compares() && !IsTextOrMissing(call, entry)) return false;
+    if (wanted.condition.Holds(entry)) continue;
     call.reply.NullArray();
     return false;
   }
