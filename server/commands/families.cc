@@ -3,9 +3,9 @@
 namespace sluice {
 
 std::span<const CommandFamily> AllFamilies() {
+  // clang-format off
   static const CommandFamily kFamilies[] = {
-      StringsFamily(), StringsManyFamily(), SubstringsFamily(), CountersFamily(), IncrExFamily(),
-      LcsFamily(),     CompareFamily(),     BitsFamily(),       BitFieldFamily(),
+      BitFieldFamily(),
       BitsFamily(),
       CompareFamily(),
       CountersFamily(),
@@ -19,6 +19,7 @@ std::span<const CommandFamily> AllFamilies() {
       SubstringsFamily(),
       TransactionsFamily(),
   };
+  // clang-format on
   return kFamilies;
 }
 
