@@ -1,0 +1,141 @@
+"""When two replies are the same: byte for byte, or by a rule below for what two servers cannot agree on
+(order, time, identity). What Sluice does otherwise on purpose is not here but in differences.txt."""
+import configparser
+import pathlib
+import re
+
+import wire
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+TIME_TOLERANCE = 3000  # ms or s, of what depends on when a command ran
+
+
+def unordered(value):
+    kind, body = value
+    return (kind, sorted(body, key=repr)) if isinstance(body, list) else value
+
+
+def pairs(value):
+    """A map, or the flat array that RESP2 has instead."""
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    return kind, sorted(zip(body[::2], body[1::2]), key=repr)
+
+
+def shape(value):
+    """Errors must be the same, all else only of the same kind."""
+    kind, body = value
+    return value if kind in "-!" else (kind, None)
+
+
+def flags_sorted(value):
+    """COMMAND INFO: flags, categories, tips come in an order of no meaning."""
+    kind, body = value
+    if isinstance(body, list):
+        return kind, sorted((flags_sorted(item) for item in body), key=repr)
+    return value
+
+
+def hello(value):
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    known = dict(zip((key[1] for key in body[::2]), body[1::2]))
+    for varying in (b"id", b"server"):
+        known.pop(varying, None)
+    return kind, sorted(known.items())
+
+
+# The first pattern that is found in the command line (in capitals) counts.
+RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
+    (r"^KEYS\b|^COMMAND LIST", unordered),
+    (r"^CONFIG GET", pairs),
+    (r"^COMMAND (INFO|DOCS)", flags_sorted),
+    (r"^(RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
+    (r"^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)|^COMMAND$", shape),
+    (r"^HELLO\b", hello),
+]]
+TIMED = re.compile(r"^(P?TTL|P?EXPIRETIME|OBJECT IDLETIME|TIME)\b", re.S)
+
+
+def same(line, ours, theirs):
+    """line: the command as text; both replies parsed."""
+    for pattern, rule in RULES:
+        if pattern.search(line.upper()):
+            return rule(ours) == rule(theirs)
+    if TIMED.search(line.upper()) and ours[0] == theirs[0] == ":":
+        return close(int(ours[1]), int(theirs[1]))
+    return ours == theirs
+
+
+def close(one, other):
+    return one == other or (min(one, other) >= 0 and abs(one - other) <= TIME_TOLERANCE)
+
+
+def show(reply, width=300):
+    return "nothing" if reply is None else repr(reply)[:width]
+
+
+class Differences:
+    """The checked-in list. An entry: `command` (found in the command line, regardless of case), at will
+    `ours` and `theirs` (found in the raw replies), `state = differs` when what follows in a sequence
+    cannot be compared any more, and a `reason`."""
+
+    FIELDS = {"command", "ours", "theirs", "state", "reason"}
+
+    def __init__(self, path=FOLDER / "differences.txt"):
+        parser = configparser.ConfigParser(interpolation=None, delimiters=("=",),
+                                           comment_prefixes=("#",))
+        parser.read(path)
+        self.entries = []
+        for title in parser.sections():
+            entry = dict(parser[title])
+            if not entry.get("reason") or not entry.get("command") or set(entry) - self.FIELDS:
+                raise ValueError(f"{path}: [{title}] needs command and reason, and knows no others "
+                                 f"than {sorted(self.FIELDS)}")
+            for field in ("command", "ours", "theirs"):
+                flags = re.S | (re.I if field == "command" else 0)
+                entry[field] = re.compile(entry.get(field, ""), flags)
+            entry["title"] = title
+            self.entries.append(entry)
+        self.met = {}
+
+    def find(self, line, ours, theirs):
+        """The entry that excuses this, or None."""
+        texts = [raw.decode("latin-1") for raw in (ours, theirs)]
+        for entry in self.entries:
+            if (entry["command"].search(line) and entry["ours"].search(texts[0])
+                    and entry["theirs"].search(texts[1])):
+                self.met[entry["title"]] = self.met.get(entry["title"], 0) + 1
+                return entry
+        return None
+
+
+def state(connection, databases):
+    """All keys with all that can be asked about them, per database."""
+    found = {}
+    for db in databases:
+        connection.call("SELECT", db)
+        keys = connection.call("KEYS", "*")
+        for _, key in sorted(keys[1]) if keys and keys[0] == "*" else []:
+            found[db, key] = describe(connection, key)
+    return found
+
+
+def describe(connection, key):
+    questions = [(b"TYPE", key), (b"OBJECT", b"ENCODING", key), (b"DEBUG", b"DIGEST-VALUE", key),
+                 (b"GET", key), (b"PEXPIRETIME", key)]
+    connection.send(b"".join(wire.encode(question) for question in questions))
+    return connection.replies(len(questions))
+
+
+def state_difference(ours, theirs):
+    """A sentence about the first key that is not the same, or None."""
+    for where in sorted(set(ours) | set(theirs)):
+        if where not in ours or where not in theirs:
+            return f"db {where[0]}, key {wire.quote(where[1])}: only in {'ours' if where in ours else 'theirs'}"
+        mine, other = ours[where], theirs[where]
+        if mine[:4] != other[:4] or not close(int(mine[4][1:]), int(other[4][1:])):
+            return f"db {where[0]}, key {wire.quote(where[1])}:\n  ours   {mine}\n  theirs {other}"
+    return None

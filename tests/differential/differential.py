@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+"""Plays the same commands on Sluice and on redis-server and compares every reply and the final state.
+
+  differential.py [--seed n] [--rounds n] [--seconds s] [--resp3] [--server program] [--case name]
+
+First the hand-picked cases (cases.txt), then random sequences from grammar.py, then damaged requests. Each
+difference that differences.txt does not excuse is printed with its seed and the shortest sequence that
+still shows it. Exit status 1 when there is one.
+"""
+import argparse
+import pathlib
+import random
+import sys
+import time
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent / "support"))
+
+import compare  # noqa: E402
+import damage  # noqa: E402
+import grammar  # noqa: E402
+import wire  # noqa: E402
+from server import REDIS, SLUICE, Server  # noqa: E402
+from sequences import Play, read_cases, shrink  # noqa: E402
+
+SEQUENCE_STEPS = 60
+REPORTS_MAX = 10
+
+
+def known_commands(server):
+    connection = wire.Connection(server.connect())
+    reply = connection.call("COMMAND", "LIST")
+    connection.close()
+    if not reply or reply[0] != "*":
+        return set(grammar.Command(text).name for text in grammar.COMMANDS.strip().splitlines())
+    return {name.decode().upper() for _, name in reply[1]}
+
+
+class Harness:
+    def __init__(self, options):
+        self.options = options
+        self.differences = compare.Differences()
+        self.ours = Server(options.server)
+        self.theirs = Server(options.oracle)
+        self.reports = {}
+        self.commands = 0
+
+    def stop(self):
+        self.ours.stop()
+        self.theirs.stop()
+
+    def play(self, steps, resp):
+        """The first difference of a sequence, or None."""
+        if not self.ours.alive():
+            self.ours.restart()
+        if not self.theirs.alive():
+            self.theirs.restart()
+        self.commands += len(steps)
+        return Play(self.ours, self.theirs, self.differences, resp).run(steps)
+
+    def check(self, title, steps, resp):
+        found = self.play(steps, resp)
+        if not found:
+            return
+        signature = found.signature()
+        if signature in self.reports:
+            return
+        again = self.play(steps, resp)
+        if not again or again.signature() != signature:
+            print(f"(only once, {title}: {found})", flush=True)
+            return
+        shorter = shrink(steps, lambda fewer: self.play(fewer, resp), signature)
+        last = self.play(shorter, resp) or found
+        text = [f"--- {title}, RESP{resp}", *(f"{client}> {wire.line(args)}" for client, args in shorter),
+                str(last)]
+        self.reports[signature] = "\n".join(text)
+        print(self.reports[signature], flush=True)
+
+    def hand_picked(self):
+        known = known_commands(self.ours)
+        for name, steps in read_cases(FOLDER / "cases.txt"):
+            if self.options.case and self.options.case not in name:
+                continue
+            if any(args[0].upper().decode() in ("LPUSH", "HSET", "SADD", "ZADD") and
+                   args[0].upper().decode() not in known for _, args in steps):
+                continue
+            for resp in (2, 3):
+                self.check(f"case {name}", steps, resp)
+
+    def random_rounds(self):
+        options = self.options
+        known = known_commands(self.ours) & known_commands(self.theirs)
+        drawn = grammar.Grammar(known)
+        fill = [(1, [word.encode() for word in text.split()])
+                for text in grammar.FILL.strip().splitlines() if text.split()[0] in known]
+        deadline = time.monotonic() + options.seconds
+        rounds = 0
+        while rounds < options.rounds and time.monotonic() < deadline and self.room():
+            seed = options.seed + rounds
+            rng = random.Random(seed)
+            steps = fill + drawn.sequence(rng, SEQUENCE_STEPS)
+            self.check(f"--seed {seed} --rounds 1", steps, 3 if options.resp3 or seed % 3 == 0 else 2)
+            rounds += 1
+        return rounds
+
+    def damaged(self):
+        for text in damage.differences(self.ours, self.theirs, self.differences, self.options.seed,
+                                       self.options.damaged):
+            if text not in self.reports and self.room():
+                self.reports[text] = text
+                print(text, flush=True)
+
+    def room(self):
+        return len(self.reports) < self.options.reports
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=10**9)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--resp3", action="store_true")
+    parser.add_argument("--server", default=SLUICE)
+    parser.add_argument("--oracle", default=REDIS)
+    parser.add_argument("--damaged", type=int, default=400, help="damaged requests")
+    parser.add_argument("--reports", type=int, default=REPORTS_MAX, help="stop after so many differences")
+    parser.add_argument("--case", help="only hand-picked cases with this in their name")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    harness = Harness(options)
+    started = time.monotonic()
+    try:
+        harness.hand_picked()
+        rounds = 0
+        if not options.case:
+            rounds = harness.random_rounds()
+            harness.damaged()
+    finally:
+        harness.stop()
+    met = ", ".join(f"{title} ({count})" for title, count in sorted(harness.differences.met.items()))
+    print(f"seeds {options.seed}..{options.seed + max(rounds, 1) - 1}: {harness.commands} commands in "
+          f"{time.monotonic() - started:.1f} s, {len(harness.reports)} differences; on purpose: {met or 'none'}")
+    return 1 if harness.reports else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,334 @@
+"""What the random sequences are made of: a line a command, and what can stand for each kind of argument.
+
+In a line: a word in capitals is itself; `a|b` one of both; `kind?` perhaps; `kind+` one to three; `{A|B x}`
+a set of options, of which none to three come in any order and at times twice. Kinds are rows of KINDS.
+Commands that one of the two servers does not have are left out when the harness starts.
+"""
+import re
+
+COMMANDS = """
+SET key value {NX|XX|GET|KEEPTTL|EX ttl|PX ttl_ms|EXAT at|PXAT at_ms}
+SET key value
+SET key number
+GET key
+GETEX key {EX ttl|PX ttl_ms|EXAT at|PXAT at_ms|PERSIST}
+GETDEL key
+GETSET key value
+SETNX key value
+SETEX key ttl value
+PSETEX key ttl_ms value
+MSET key value key value
+MSET key value
+MSETNX key value key value
+MGET key+
+APPEND key value
+STRLEN key
+SETRANGE key offset value
+GETRANGE key index index
+SUBSTR key index index
+INCR key
+DECR key
+INCRBY key integer
+DECRBY key integer
+INCRBYFLOAT key float
+LCS key key {LEN|IDX|MINMATCHLEN small|WITHMATCHLEN}
+BITCOUNT key
+BITCOUNT key index index
+BITCOUNT key index index BYTE|BIT
+BITPOS key bit
+BITPOS key bit index
+BITPOS key bit index index BYTE|BIT?
+BITOP AND|OR|XOR|NOT key key+
+SETBIT key bit_offset bit
+GETBIT key bit_offset
+BITFIELD key bitfield_op+
+BITFIELD_RO key bitfield_read+
+DEL key+
+UNLINK key+
+EXISTS key+
+TYPE key
+TOUCH key+
+KEYS pattern
+SCAN cursor {MATCH pattern|COUNT small|TYPE type}
+@SCAN {MATCH pattern|COUNT small|TYPE type}
+RANDOMKEY
+RENAME key key
+RENAMENX key key
+COPY key key {REPLACE|DB db}
+MOVE key db
+OBJECT ENCODING|REFCOUNT|FREQ|IDLETIME key
+DEBUG DIGEST-VALUE key+
+DEBUG DIGEST
+EXPIRE key ttl {NX|XX|GT|LT}
+PEXPIRE key ttl_ms {NX|XX|GT|LT}
+EXPIREAT key at {NX|XX|GT|LT}
+PEXPIREAT key at_ms {NX|XX|GT|LT}
+EXPIRE key ttl
+PEXPIREAT key at_ms
+TTL key
+PTTL key
+EXPIRETIME key
+PEXPIRETIME key
+PERSIST key
+SELECT db
+SWAPDB db db
+DBSIZE
+FLUSHDB ASYNC|SYNC?
+PING value?
+ECHO value
+MULTI
+EXEC
+EXEC
+DISCARD
+WATCH key+
+UNWATCH
+CLIENT SETNAME name
+CLIENT GETNAME
+CLIENT SETINFO LIB-NAME|LIB-VER name
+CLIENT NO-EVICT ON|OFF
+CLIENT UNBLOCK number
+CLIENT KILL ID number
+CLIENT LIST ID number
+CLIENT LIST TYPE type
+CLIENT UNPAUSE
+CLIENT TRACKINGINFO
+CLIENT GETREDIR
+CLIENT ID
+COMMAND COUNT
+COMMAND INFO command
+COMMAND GETKEYS command arguments
+COMMAND GETKEYSANDFLAGS command arguments
+COMMAND LIST FILTERBY PATTERN pattern
+COMMAND LIST FILTERBY ACLCAT category
+COMMAND DOCS command
+CONFIG GET config+
+CONFIG SET setting
+CONFIG SET setting setting
+CONFIG RESETSTAT
+HELLO 2|3
+HELLO number {SETNAME name|AUTH name value}
+RESET
+TIME
+AUTH value
+AUTH name value
+OBJECT HELP
+COMMAND HELP
+CLIENT HELP
+CONFIG HELP
+DEBUG PROTOCOL protocol_kind
+DEBUG STRINGMATCH-LEN number pattern
+LOLWUT VERSION small
+LPUSH key value+
+RPUSH key value+
+SADD key value+
+HSET key name value
+ZADD key float value
+"""
+
+# Pools. Keys are few, so that commands meet each other's; some hold other types (see FILL).
+KEYS = [b"a", b"b", b"c", b"d", b"e", b"{t}1", b"{t}2", b"list", b"hash", b"set", b"zset", b"int",
+        b"float", b"long", b"volatile", b"missing", b"", b"\x00\xff\r\n", b"k" * 60]
+FILL = """
+SET int 41
+SET float 3.5
+SET long aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee
+SET volatile v EX 5000
+SET a hello
+SET b 1
+LPUSH list one two
+HSET hash f v
+SADD set 1 2 3
+ZADD zset 1.5 m
+"""
+LIMITS = [0, 1, -1, 2, 7, 63, 64, 127, 128, 255, 256, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**63,
+          -2**31, -2**63, -2**63 - 1, 2**64 - 1, 2**64]
+WEIRD = [b"", b" ", b"-", b"+", b"+1", b"01", b"-01", b"1.0", b"1e3", b"1E3", b"inf", b"-inf", b"+inf",
+         b"nan", b"-0", b"0x10", b" 1", b"1 ", b"1\x00", b"\x00", b"\xc3\xa9", b"\r\n", b"*", b"%s",
+         b"99999999999999999999", b"9223372036854775807", b"9223372036854775808",
+         b"-9223372036854775808", b"18446744073709551615", b"1" * 40, b"x" * 300, b"(nil)", b"#",
+         b"NX", b"GET", b"EX", b"5e-324", b"1.7976931348623157e308", b"0.1", b"3.0e-5", b".5", b"5.",
+         b"1_000", b"1e400", b"infinity", b"0b1", b"True"]
+
+# Relative times are long or over at once: nothing may depend on how fast a server is.
+TTL = [0, -1, 2**31, 9223372036854775, 9223372036854776, 2**63 - 1, -2**63]
+TTL_MS = [0, -1, 2**53, 2**63 - 1, -2**63, 2**62]
+AT = [4102444800, 4102444801, 1, 0, -1, 9223372036854775, 9223372036854776, 2**63 - 1]
+AT_MS = [4102444800000, 4102444800001, 1, 0, -1, 2**53, 2**62, 2**63 - 1]
+FLOATS = [b"0", b"1", b"-1", b"0.1", b"0.2", b"1e5", b"1.5e-7", b"-2.25", b"1e17", b"123456789.123",
+          b"3.14159265358979323846", b"1e300", b"-1e300", b"1e4932", b"5.0e3", b"10.0"]
+PATTERNS = [b"*", b"?", b"[a-c]", b"[^a]*", b"l*", b"{t}?", b"\\*", b"", b"[a", b"a**", b"*[", b"\\",
+            b"[a-", b"[]", b"[^]", b"v*e", b"[z-a]", b"??*", b"*\x00*", b"h[a-b]sh", b"int|long"]
+CONFIGS = [b"maxmemory-policy", b"timeout", b"*max-*-entries", b"hash-max-ziplist-*", b"hz", b"nope",
+           b"databases", b"proto-max-bulk-len", b"save", b"", b"*list*", b"Timeout", b"maxclients",
+           b"set-max-intset-entries", b"zset-max-ziplist-value", b"lazyfree-*", b"tcp-keepalive"]
+
+SETTINGS = ["timeout 100", "timeout -1", "timeout x", "hz 100", "hash-max-listpack-entries 5",
+            "zset-max-ziplist-value 10", "proto-max-bulk-len 1mb", "proto-max-bulk-len 1", "nosuch 1",
+            "tcp-keepalive 9999999999", "maxmemory-policy LRU", "maxmemory-policy allkeys-lru", "databases 9",
+            "Set-Max-Intset-Entries 9", "set-max-intset-entries 1k", "timeout", "bind *", "port 65536",
+            "lazyfree-lazy-expire maybe", "lazyfree-lazy-expire YES", "maxclients 0", "save x",
+            "client-output-buffer-limit x", "client-output-buffer-limit normal", "loglevel loud"]
+
+INTEGERS = [str(number).encode() for number in LIMITS]
+
+
+def pick_value(rng):
+    roll = rng.random()
+    if roll < 0.3:
+        return rng.choice([b"hello", b"world", b"10", b"-5", b"foobar", b"x", b"0"])
+    if roll < 0.5:
+        return bytes(rng.choice(b"ab01\xff\x00 ") for _ in range(rng.choice([0, 1, 5, 20, 44, 45, 90])))
+    if roll < 0.7:
+        return rng.choice(INTEGERS)
+    if roll < 0.8:
+        return rng.choice(FLOATS)
+    return rng.choice(WEIRD)
+
+
+def pick_number(rng):
+    return str(rng.randint(-20, 200)).encode() if rng.random() < 0.7 else rng.choice(INTEGERS)
+
+
+def pick_ttl(rng, odd, unit):
+    """Seldom the same twice: GT and LT between equal ones would depend on the millisecond."""
+    return str(rng.randint(100, 10**6) * unit if rng.random() < 0.6 else rng.choice(odd)).encode()
+
+
+def pick_bitfield_type(rng):
+    return (rng.choice("ui") + str(rng.choice([1, 2, 5, 8, 16, 32, 63, 64, 0, 65, 7]))).encode()
+
+
+def pick_bitfield_offset(rng):
+    return rng.choice([b"", b"#"]) + str(rng.choice([0, 1, 3, 8, 100, 7, 63, -1])).encode()
+
+
+def bitfield_read(rng):
+    return [b"GET", pick_bitfield_type(rng), pick_bitfield_offset(rng)]
+
+
+def bitfield_op(rng):
+    roll = rng.random()
+    if roll < 0.3:
+        return bitfield_read(rng)
+    if roll < 0.5:
+        return [b"OVERFLOW", rng.choice([b"WRAP", b"SAT", b"FAIL", b"wrap", b"x"])]
+    return [rng.choice([b"SET", b"INCRBY", b"incrby"]), pick_bitfield_type(rng),
+            pick_bitfield_offset(rng), rng.choice(INTEGERS)]
+
+
+def one_of(pool):
+    texts = [item if isinstance(item, bytes) else str(item).encode() for item in pool]
+    return lambda rng: [rng.choice(texts)]
+
+
+KINDS = {
+    "key": one_of(KEYS), "value": lambda rng: [pick_value(rng)], "number": lambda rng: [pick_number(rng)],
+    "integer": lambda rng: [pick_number(rng)], "float": one_of(FLOATS + INTEGERS),
+    "small": one_of([1, 2, 5, 10, 100, 1000]), "bit": one_of([0, 1, 1, 0, 2]),
+    "ttl": lambda rng: [pick_ttl(rng, TTL, 1)], "ttl_ms": lambda rng: [pick_ttl(rng, TTL_MS, 1000)], "at": one_of(AT), "at_ms": one_of(AT_MS),
+    "offset": one_of([0, 1, 3, 10, 100, 5000, -1, 536870912, 2**32, 2**63 - 1]),
+    "bit_offset": one_of([0, 1, 7, 8, 100, 30000, -1, 2**32, 2**63 - 1]),
+    "index": one_of([0, 1, 2, 5, -1, -2, -100, 100, 2**31, 2**63 - 1, -2**63]),
+    "pattern": one_of(PATTERNS), "cursor": one_of([0, 0, 0, 0, "x", -1, 2**64]),
+    "type": one_of(["string", "list", "hash", "STRING", "nosuch", "normal", "master", "pubsub"]),
+    "db": one_of([0, 1, 1, 2, 2, 15, 16, -1]),
+    "name": one_of(["me", "", "a b", "x\n", "lib-1.0", "\xe9"]), "config": one_of(CONFIGS),
+    "setting": lambda rng: rng.choice(SETTINGS).encode().split(),
+    "command": one_of(["get", "SET", "mset", "nosuch", "client|list", "object", "bitop", "lcs", "config|get",
+                       "eval", "sort", "copy", "exec", "xread", "zunionstore", "client|nosuch"]),
+    "arguments": lambda rng: [pick_value(rng) for _ in range(rng.randint(0, 4))],
+    "category": one_of(["read", "write", "string", "dangerous", "nosuch", "FAST"]),
+    "protocol_kind": one_of(["string", "integer", "double", "null", "array", "set", "map", "attrib", "push",
+                             "verbatim", "true", "false", "bignum", "nosuch"]),
+    "bitfield_op": bitfield_op, "bitfield_read": bitfield_read,
+}
+
+TOKEN = re.compile(r"\{[^}]*\}|\S+")
+
+
+class Command:
+    """One line of COMMANDS, ready to be drawn from."""
+
+    def __init__(self, text):
+        self.tokens = TOKEN.findall(text)
+        self.name = self.tokens[0].lstrip("@")
+
+    def draw(self, rng):
+        args = []
+        for token in self.tokens:
+            args += draw_options(token, rng) if token.startswith("{") else draw_token(token, rng)
+        return args
+
+
+def draw_options(token, rng):
+    choices = token[1:-1].split("|")
+    args = []
+    for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):
+        for word in rng.choice(choices).split():
+            args += draw_token(word, rng)
+    return args
+
+
+def draw_token(token, rng):
+    if token.endswith("?"):
+        return draw_token(token[:-1], rng) if rng.random() < 0.5 else []
+    if token.endswith("+"):
+        args = []
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            args += draw_token(token[:-1], rng)
+        return args
+    if token in KINDS:
+        return KINDS[token](rng)
+    return [rng.choice(token.split("|")).encode()]
+
+
+def mutate(args, rng):
+    """Wrong on purpose: arity, case, an odd argument, an option at the wrong place."""
+    args = list(args)
+    roll = rng.randrange(6)
+    at = rng.randrange(len(args))
+    if roll == 0 and len(args) > 1:
+        del args[-1]
+    elif roll == 1:
+        args.append(pick_value(rng))
+    elif roll == 2 and len(args) > 1:
+        args[rng.randrange(1, len(args))] = rng.choice(WEIRD)
+    elif roll == 3:
+        args[at] = args[at].swapcase()
+    elif roll == 4 and len(args) > 2:
+        other = rng.randrange(1, len(args))
+        at = max(at, 1)
+        args[at], args[other] = args[other], args[at]
+    else:
+        # A zero byte in a name or subcommand: Redis's answer depends on its hash seed.
+        args[at] = args[at] + rng.choice([b"x", b"\x00", b" "] if at > 1 else [b"x"])
+    return args
+
+
+class Grammar:
+    """known: the names both servers have, in capitals."""
+
+    def __init__(self, known):
+        lines = [text.strip() for text in COMMANDS.strip().splitlines()]
+        self.commands = [command for command in map(Command, lines) if command.name in known]
+
+    def draw(self, rng):
+        args = rng.choice(self.commands).draw(rng)
+        return mutate(args, rng) if rng.random() < 0.15 and args[0][:1] != b"@" else args
+
+    def sequence(self, rng, length):
+        """Steps of (client, args); mostly of a few commands, so that they work on each other."""
+        favourites = rng.sample(self.commands, min(len(self.commands), 8))
+        steps, client = [], 1
+        for _ in range(length):
+            if rng.random() < 0.1:
+                client = 3 - client
+            if rng.random() < 0.6:
+                command = rng.choice(favourites)
+                args = command.draw(rng)
+                if rng.random() < 0.15 and args[0][:1] != b"@":
+                    args = mutate(args, rng)
+            else:
+                args = self.draw(rng)
+            steps.append((client, args))
+        return steps

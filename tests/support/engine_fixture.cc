@@ -1,0 +1,162 @@
+#include "tests/support/engine_fixture.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+
+#include "server/commands/families.h"
+#include "tests/support/command_line.h"
+
+namespace sluice {
+namespace {
+
+// More turns than any test needs without time moving: beyond it the engine goes round in circles.
+constexpr int kTurnsMax = 100'000;
+
+std::vector<std::string> Words(const std::string& text) {
+  return SplitCommandLine(text).value_or(std::vector<std::string>{text});
+}
+
+}  // namespace
+
+Reply TestClient::Run(const std::vector<std::string>& arguments) {
+  EXPECT_EQ(received_, "") << "an earlier reply was not read";
+  Send(arguments);
+  std::optional<Reply> reply = Next();
+  if (!reply) {
+    ADD_FAILURE() << "no reply to " << (arguments.empty() ? "nothing" : arguments[0])
+                  << (closed_ ? ": the connection is closed" : "");
+    return {};
+  }
+  return *std::move(reply);
+}
+
+Reply TestClient::Line(std::string_view line) {
+  auto arguments = SplitCommandLine(line);
+  EXPECT_TRUE(arguments) << "quotes: " << line;
+  return arguments ? Run(*arguments) : Reply();
+}
+
+void TestClient::Send(const std::vector<std::string>& arguments) {
+  SendBytes(EncodeRequest(arguments));
+}
+
+void TestClient::SendBytes(std::string_view bytes) {
+  if (closed_) return;
+  engine_.engine().Receive(id_, bytes);
+  engine_.Settle();
+}
+
+std::optional<Reply> TestClient::Next() {
+  ReplyReader reader;
+  std::optional<Reply> reply = reader.Read(received_);
+  if (reply) {
+    received_.erase(0, reader.consumed());
+  } else if (reader.failed()) {
+    ADD_FAILURE() << "not RESP: " << received_;
+  }
+  return reply;
+}
+
+void TestClient::Disconnect() {
+  if (closed_) return;
+  closed_ = true;
+  engine_.engine().Drop(id_);
+  engine_.Settle();
+}
+
+void TestClient::set_reading(bool on) {
+  reading_ = on;
+  Session* session = on ? engine_.engine().Find(id_) : nullptr;
+  if (!session || session->output.empty()) return;
+  engine_.Send(*session);
+  engine_.engine().Sent(id_);
+  engine_.Settle();
+}
+
+TestEngine::TestEngine(const Options& options) {
+  config_.SetAtStart("enable-debug-command", {"yes"});
+  for (const auto& [name, value] : options.config) {
+    const std::string error = config_.SetAtStart(name, Words(value));
+    EXPECT_EQ(error, "") << name << " " << value;
+  }
+  const auto families = AllFamilies();
+  families_.assign(std::begin(families), std::end(families));
+  EngineOptions engine_options;
+  engine_options.seed = options.seed;
+  engine_options.executable = "sluice";
+  engine_options.process_id = 1;
+  Host& host = *this;
+  engine_ = std::make_unique<Engine>(config_, clock_, host, families_, engine_options);
+}
+
+TestEngine::~TestEngine() = default;
+
+TestClient& TestEngine::Connect() {
+  Peer peer;
+  peer.address = "127.0.0.1:" + std::to_string(50'000 + clients_.size());
+  peer.local_address = "127.0.0.1:6379";
+  peer.descriptor = static_cast<int>(8 + clients_.size());
+  return Connect(std::move(peer));
+}
+
+TestClient& TestEngine::Connect(Peer peer) {
+  clients_.push_back(std::make_unique<TestClient>(*this, engine_->Open(std::move(peer))));
+  Settle();
+  return *clients_.back();
+}
+
+void TestEngine::AdvanceTime(int64_t ms) {
+  const int64_t target = clock_.Sample().ms() + ms;
+  while (true) {
+    const int64_t here = clock_.Sample().ms();
+    const int64_t step = std::clamp(engine_->NextWork(), here, target) - here;
+    // The engine may name a moment too early, but never one that it then does not move past.
+    clock_.Advance(std::max<int64_t>(step, here < target ? 1 : 0));
+    Settle();
+    if (clock_.Sample().ms() >= target) return;
+  }
+}
+
+void TestEngine::Settle() {
+  int turns = 0;
+  while (engine_->RunTurn()) {
+    if (++turns < kTurnsMax) continue;
+    ADD_FAILURE() << "work is left after " << turns << " turns";
+    break;
+  }
+  EXPECT_EQ(engine_->keyspace().Audit(engine_->now()), "");
+}
+
+void TestEngine::Send(Session& session) {
+  TestClient* client = FindClient(session.id);
+  if (client && !client->reading_) return;
+  while (!session.output.empty()) {
+    iovec vectors[16];
+    const size_t count = session.output.Peek(vectors, 16);
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (client)
+        client->received_.append(static_cast<char*>(vectors[i].iov_base), vectors[i].iov_len);
+      bytes += vectors[i].iov_len;
+    }
+    session.output.Consume(bytes);
+  }
+}
+
+void TestEngine::Closed(SessionId id) {
+  if (TestClient* client = FindClient(id)) client->closed_ = true;
+}
+
+void TestEngine::Log(int level, std::string_view line) {
+  log_.push_back(std::to_string(level) + " " + std::string(line));
+}
+
+TestClient* TestEngine::FindClient(SessionId id) {
+  for (const auto& client : clients_) {
+    if (client->id_ == id) return client.get();
+  }
+  return nullptr;
+}
+
+}  // namespace sluice

@@ -1,0 +1,129 @@
+// A whole server inside a test: the engine with a clock that is moved by hand and clients without
+// sockets. Nothing sleeps, nothing is random but the seed, and after every step the keyspace is
+// audited.
+//
+//   TEST_F(EngineFixture, LeaseEnds) {
+//     EXPECT_EQ(Run({"set", "lock", "me", "nx", "px", "1000"}).ToText(), "+OK");
+//     AdvanceTime(1000);
+//     EXPECT_EQ(Run({"get", "lock"}).ToText(), "(nil)");
+//   }
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocol/reply_reader.h"
+#include "server/config.h"
+#include "server/engine/engine.h"
+#include "storage/clock.h"
+
+namespace sluice {
+
+class TestEngine;
+
+// One connection. Owned by its TestEngine, also after it was closed.
+class TestClient {
+ public:
+  TestClient(TestEngine& engine, SessionId id) : engine_(engine), id_(id) {}
+
+  // Sends one request and returns its reply; a failure of the test, and a null, when there is none.
+  Reply Run(const std::vector<std::string>& arguments);
+  // The same from a line in redis-cli's quoting.
+  Reply Line(std::string_view line);
+  // Sends a request and reads nothing; the reply, if one comes, is for Next().
+  void Send(const std::vector<std::string>& arguments);
+  // Any bytes, whole requests or not.
+  void SendBytes(std::string_view bytes);
+  // The next unread reply or push; null when there is none (yet).
+  std::optional<Reply> Next();
+  // All unread bytes, forgotten by it.
+  std::string TakeBytes() { return std::exchange(received_, {}); }
+  // The connection breaks.
+  void Disconnect();
+
+  bool closed() const { return closed_; }  // by the server, or by Disconnect
+  SessionId id() const { return id_; }
+  // While false, the client takes no bytes: they stay in the session's output.
+  void set_reading(bool on);
+
+ private:
+  friend class TestEngine;
+  TestEngine& engine_;
+  SessionId id_;
+  std::string received_;
+  bool closed_ = false;
+  bool reading_ = true;
+};
+
+class TestEngine final : private Host {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    // As on the command line: {"maxclients", "10"}. Debug commands are allowed unless said
+    // otherwise.
+    std::vector<std::pair<std::string, std::string>> config;
+  };
+  TestEngine() : TestEngine(Options()) {}
+  explicit TestEngine(const Options& options);
+  ~TestEngine() override;
+
+  TestClient& Connect();
+  TestClient& Connect(Peer peer);
+  // Moves the clock, stopping wherever the engine has work, as a loop that waits for it would.
+  void AdvanceTime(int64_t ms);
+  // Runs turns until no work is left, then audits.
+  void Settle();
+  // One turn without an audit; true when work is left.
+  bool Turn() { return engine_->RunTurn(); }
+
+  Engine& engine() { return *engine_; }
+  ManualClock& clock() { return clock_; }
+  Config& config() { return config_; }
+  std::optional<int> shutdown_code() const { return shutdown_code_; }
+  const std::vector<std::string>& log() const { return log_; }
+
+ private:
+  friend class TestClient;
+  void Send(Session& session) override;
+  void Closed(SessionId id) override;
+  void Poll() override {}
+  void Shutdown(int code) override { shutdown_code_ = code; }
+  void Sleep(int64_t micros) override { clock_.AdvanceMicros(micros); }
+  void Log(int level, std::string_view line) override;
+  TestClient* FindClient(SessionId id);
+
+  Config config_;
+  ManualClock clock_;
+  std::vector<CommandFamily> families_;
+  std::vector<std::unique_ptr<TestClient>> clients_;
+  std::vector<std::string> log_;
+  std::optional<int> shutdown_code_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// For tests with one engine and mostly one client.
+class EngineFixture : public testing::Test {
+ protected:
+  Reply Run(const std::vector<std::string>& arguments) { return client().Run(arguments); }
+  Reply Line(std::string_view line) { return client().Line(line); }
+  void AdvanceTime(int64_t ms) { server_.AdvanceTime(ms); }
+  TestClient& Connect() { return server_.Connect(); }
+  Engine& engine() { return server_.engine(); }
+  TestEngine& server() { return server_; }
+  TestClient& client() {
+    if (!client_) client_ = &server_.Connect();
+    return *client_;
+  }
+
+ private:
+  TestEngine server_;
+  TestClient* client_ = nullptr;
+};
+
+}  // namespace sluice

@@ -1,0 +1,114 @@
+"""A server process for tests: started in a temporary folder on a Unix socket or a free port, and gone at
+the end, whatever happens. Knows nothing of what is tested; works for sluice and redis-server alike."""
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SLUICE = ROOT / "build" / "sluice"
+REDIS = pathlib.Path("/usr/bin/redis-server")
+
+START_SECONDS = 30
+PR_SET_PDEATHSIG = 1
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Server:
+    """program: a path. options: as on the command line. tcp: also listen on a free port of 127.0.0.1."""
+
+    def __init__(self, program=SLUICE, options=(), tcp=False, wait=True):
+        self.program = str(program)
+        self.options = [str(option) for option in options]
+        self.port = free_port() if tcp else 0
+        self.folder = tempfile.mkdtemp(prefix="sluice-test-")
+        self.socket_path = os.path.join(self.folder, "s.sock")
+        self.process = None
+        self.start(wait)
+
+    def start(self, wait=True):
+        command = [self.program, "--port", str(self.port), "--unixsocket", self.socket_path,
+                   "--dir", self.folder, "--save", "", "--enable-debug-command", "yes"]
+        with open(os.path.join(self.folder, "output"), "ab") as output:
+            self.process = subprocess.Popen(
+                command + self.options, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                preexec_fn=die_with_parent)
+        if wait:
+            self.wait_until_up()
+
+    def wait_until_up(self):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"{self.program} ended at once:\n{self.output()}")
+            try:
+                with self.connect(2) as probe:
+                    probe.sendall(b"PING\r\n")
+                    if probe.recv(64):
+                        return
+            except OSError:
+                pass
+            time.sleep(0.002)
+        raise RuntimeError(f"{self.program} does not answer:\n{self.output()}")
+
+    def connect(self, timeout=20, path=None):
+        """A blocking socket to the Unix socket."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(timeout)
+        try:
+            connection.connect(path or self.socket_path)
+        except OSError:
+            connection.close()
+            raise
+        return connection
+
+    def connect_tcp(self, timeout=20, host="127.0.0.1"):
+        return socket.create_connection((host, self.port), timeout)
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def output(self, bytes_max=4000):
+        try:
+            with open(os.path.join(self.folder, "output"), "rb") as output:
+                return output.read()[-bytes_max:].decode(errors="replace")
+        except OSError:
+            return ""
+
+    def rss_bytes(self):
+        with open(f"/proc/{self.process.pid}/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def restart(self):
+        self.kill()
+        self.start()
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()
+
+    def stop(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
