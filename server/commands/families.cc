@@ -7,7 +7,10 @@ std::span<const CommandFamily> AllFamilies() {
   static const CommandFamily kFamilies[] = {
       BitFieldFamily(),
       BitsFamily(),
+      ClientFamily(),
       CompareFamily(),
+      ConfigFamily(),
+      ConnectionFamily(),
       CountersFamily(),
       DatabasesFamily(),
       ExpiryFamily(),

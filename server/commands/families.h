@@ -10,7 +10,10 @@ namespace sluice {
 
 CommandFamily BitFieldFamily();
 CommandFamily BitsFamily();
+CommandFamily ClientFamily();
 CommandFamily CompareFamily();
+CommandFamily ConfigFamily();
+CommandFamily ConnectionFamily();
 CommandFamily CountersFamily();
 CommandFamily DatabasesFamily();
 CommandFamily ExpiryFamily();

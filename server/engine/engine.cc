@@ -46,6 +46,10 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
   every_second_.run = &Engine::EverySecond;
   end_pause_.run = &Engine::EndPause;
   Arm(every_second_, now_.ms() + 1000);
+  config_.OnChange("requirepass", [this] {
+    PasswordChanged();
+    return std::string();
+  });
 }
 
 Engine::~Engine() {
@@ -99,6 +103,16 @@ Session* Engine::FindClient(uint64_t client_id) {
 void Engine::ForEachSession(const std::function<void(Session&)>& visit) {
   for (const Slot& slot : slots_) {
     if (slot.session) visit(*slot.session);
+  }
+}
+
+// Who has logged in stays so; without a password nobody needs to.
+void Engine::PasswordChanged() {
+  for (const Slot& slot : slots_) {
+    if (!slot.session) continue;
+    const bool needs = !settings().requirepass.empty() && !slot.session->authenticated;
+    slot.session->conditions &= ~kNeedsLogin;
+    if (needs) slot.session->conditions |= kNeedsLogin;
   }
 }
 

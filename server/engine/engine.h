@@ -167,6 +167,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void CloseAll();
   void CheckOutputLimit(Session& session);
   void EverySecond();
+  void PasswordChanged();
   void EndPause();
   void Arm(Task& task, int64_t at_ms);
 

@@ -1,0 +1,14 @@
+// Handlers of CLIENT's larger subcommands, for its table in client.cc.
+#pragma once
+
+#include "server/engine/command.h"
+
+namespace sluice {
+
+// client_list.cc
+void ClientList(CommandCall& call);
+void ClientInfo(CommandCall& call);
+// client_kill.cc
+void ClientKill(CommandCall& call);
+
+}  // namespace sluice

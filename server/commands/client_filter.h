@@ -1,0 +1,27 @@
+// Choosing clients for CLIENT LIST and CLIENT KILL.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "server/engine/session.h"
+
+namespace sluice {
+
+enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
+
+// "normal", "master", "replica" or "slave", "pubsub", in any case.
+std::optional<ClientType> ReadClientType(std::string_view word);
+ClientType TypeOf(const Session& session);
+
+struct ClientFilter {
+  std::optional<uint64_t> id;
+  std::optional<std::string_view> address;
+  std::optional<std::string_view> local_address;
+  std::optional<ClientType> type;
+  std::optional<int64_t> age_s_min;
+
+  bool Matches(const Session& session, int64_t now_ms) const;
+};
+
+}  // namespace sluice

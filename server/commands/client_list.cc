@@ -1,0 +1,111 @@
+// CLIENT LIST and CLIENT INFO: one line a client, Redis 7.0's fields in its order and 7.2's names
+// of libraries behind them.
+
+#include <algorithm>
+#include <vector>
+
+#include "protocol/concat.h"
+#include "protocol/number_text.h"
+#include "server/commands/client_commands.h"
+#include "server/commands/client_filter.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+struct FlagLetter {
+  char letter;
+  bool (*holds)(const Session& session);
+};
+constexpr FlagLetter kFlagLetters[] = {
+    {'P', [](const Session& s) { return (s.conditions & kSubscriber) != 0; }},
+    {'x', [](const Session& s) { return s.in_multi(); }},
+    {'b', [](const Session& s) { return s.blocked || s.paused; }},
+    {'d', [](const Session& s) { return s.transaction && s.transaction->dirty; }},
+    {'c', [](const Session& s) { return s.close == CloseMode::kAfterReply; }},
+    {'A', [](const Session& s) { return s.close == CloseMode::kNow; }},
+    {'U', [](const Session& s) { return s.peer.unix_socket; }},
+    {'e', [](const Session& s) { return s.no_evict; }},
+    {'T', [](const Session& s) { return s.no_touch; }},
+};
+
+std::string FlagsOf(const Session& session) {
+  std::string flags;
+  for (const FlagLetter& row : kFlagLetters) {
+    if (row.holds(session)) flags.push_back(row.letter);
+  }
+  return flags.empty() ? "N" : flags;
+}
+
+void AddLine(std::string& text, const Session& session, const Now& now) {
+  const bool multi = session.in_multi();
+  const Transaction* transaction = session.transaction.get();
+  const size_t unread = session.pending.size() - session.pending_start;
+  ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
+           " laddr=", session.peer.local_address, " fd=", session.peer.descriptor,
+           " name=", session.name, " age=", (now.ms() - session.created_ms) / 1000,
+           " idle=", (now.ms() - session.active_ms) / 1000, " flags=", FlagsOf(session),
+           " db=", session.db, " sub=0 psub=0 ssub=0");
+  ConcatTo(text, " multi=", multi ? static_cast<int64_t>(transaction->queue.size()) : -1,
+           " qbuf=", unread, " qbuf-free=", session.pending.capacity() - session.pending.size(),
+           " argv-mem=0 multi-mem=", transaction ? transaction->queue_bytes : 0,
+           " rbs=", session.output.memory(), " rbp=", session.output.memory(),
+           " obl=", session.output.bytes(), " oll=0 omem=0 tot-mem=", session.MemoryBytes());
+  const std::string_view command =
+      session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
+  ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
+           " user=default redir=-1 resp=", session.resp(), " lib-name=", session.library_name,
+           " lib-ver=", session.library_version, '\n');
+}
+
+// The ids behind LIST ID; false after answering what is wrong.
+bool ReadIds(CommandCall& call, ArgReader& args, std::vector<uint64_t>& ids) {
+  while (args.more()) {
+    const std::optional<int64_t> id = ParseInt64(args.Bytes());
+    if (!id) {
+      call.reply.Error("ERR Invalid client ID");
+      return false;
+    }
+    ids.push_back(static_cast<uint64_t>(*id));
+  }
+  return true;
+}
+
+}  // namespace
+
+void ClientInfo(CommandCall& call) {
+  std::string text;
+  AddLine(text, call.client, call.now);
+  call.reply.Verbatim(text, "txt");
+}
+
+void ClientList(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  std::string text;
+  if (args.left() > 1 && args.TakeWord("ID")) {
+    std::vector<uint64_t> ids;
+    if (!ReadIds(call, args, ids)) return;
+    for (const uint64_t id : ids) {
+      if (const Session* session = call.engine.FindClient(id)) AddLine(text, *session, call.now);
+    }
+    return call.reply.Verbatim(text, "txt");
+  }
+  ClientFilter filter;
+  if (args.left() == 2 && args.TakeWord("TYPE")) {
+    const std::string_view word = args.Bytes();
+    filter.type = ReadClientType(word);
+    if (!filter.type) return call.reply.Error(Concat("ERR Unknown client type '", word, "'"));
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  std::vector<const Session*> sessions;
+  call.engine.ForEachSession([&](Session& session) {
+    if (filter.Matches(session, call.now.ms())) sessions.push_back(&session);
+  });
+  std::sort(sessions.begin(), sessions.end(),
+            [](const Session* a, const Session* b) { return a->client_id < b->client_id; });
+  for (const Session* session : sessions) AddLine(text, *session, call.now);
+  call.reply.Verbatim(text, "txt");
+}
+
+}  // namespace sluice

@@ -1,0 +1,213 @@
+// The connection family: greeting, logging in and leaving.
+
+#include <optional>
+
+#include "protocol/concat.h"
+#include "protocol/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/login.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+#include "server/version.h"
+
+namespace sluice {
+namespace {
+
+void Ping(CommandCall& call) {
+  if (call.args.size() > 2) {
+    return call.reply.Error("ERR wrong number of arguments for 'ping' command");
+  }
+  const bool given = call.args.size() == 2;
+  if (call.client.conditions & kSubscriber) {  // looks like a message there
+    call.reply.Array(2);
+    call.reply.Bulk("pong");
+    return call.reply.Bulk(given ? call.args[1] : "");
+  }
+  if (given) return call.reply.Bulk(call.args[1]);
+  call.reply.Status("PONG");
+}
+
+void Echo(CommandCall& call) { call.reply.Bulk(call.args[1]); }
+
+void Auth(CommandCall& call) {
+  if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
+  const bool named = call.args.size() == 3;
+  if (!named && call.engine.settings().requirepass.empty()) {
+    return call.reply.Error(
+        "ERR AUTH <password> called without any password configured for the default user. Are you "
+        "sure your configuration is correct?");
+  }
+  if (!LogIn(call, named ? call.args[1] : "default", call.args.back())) {
+    return call.reply.Error(kWrongPassword);
+  }
+  call.reply.Ok();
+}
+
+// --- HELLO
+
+struct Greeting {
+  int64_t version = 0;  // 0: as it is
+  std::optional<std::string_view> user;
+  std::string_view password;
+  std::optional<std::string_view> name;
+};
+
+// False: the error has been answered.
+bool ReadGreeting(CommandCall& call, Greeting& greeting) {
+  if (call.args.size() == 1) return true;
+  const std::optional<int64_t> version = ParseInt64(call.args[1]);
+  if (!version) {
+    call.reply.Error("ERR Protocol version is not an integer or out of range");
+    return false;
+  }
+  if (*version != 2 && *version != 3) {
+    call.reply.Error("NOPROTO unsupported protocol version");
+    return false;
+  }
+  greeting.version = *version;
+  ArgReader args(call.args, 2);
+  while (args.more()) {
+    const std::string_view word = args.Peek();
+    if (args.left() > 2 && args.TakeWord("AUTH")) {
+      greeting.user = args.Bytes();
+      greeting.password = args.Bytes();
+    } else if (args.left() > 1 && args.TakeWord("SETNAME")) {
+      greeting.name = args.Bytes();
+      if (!IsClientName(*greeting.name)) args.Fail(std::string(kBadClientName));
+    } else {
+      args.Fail(Concat("ERR Syntax error in HELLO option '", word, "'"));
+    }
+  }
+  if (!args.Finish()) call.reply.Error(args.error());
+  return !args.failed();
+}
+
+void DescribeServer(CommandCall& call) {
+  ReplySink& reply = call.reply;
+  reply.Map(7);
+  reply.Bulk("server");
+  reply.Bulk("redis");
+  reply.Bulk("version");
+  reply.Bulk(kRedisVersion);
+  reply.Bulk("proto");
+  reply.Integer(call.client.resp());
+  reply.Bulk("id");
+  reply.Integer(static_cast<int64_t>(call.client.client_id));
+  reply.Bulk("mode");
+  reply.Bulk("standalone");
+  reply.Bulk("role");
+  reply.Bulk("master");
+  reply.Bulk("modules");
+  reply.Array(0);
+}
+
+void Hello(CommandCall& call) {
+  Greeting greeting;
+  if (!ReadGreeting(call, greeting)) return;
+  if (greeting.user && !LogIn(call, *greeting.user, greeting.password)) {
+    return call.reply.Error(kWrongPassword);
+  }
+  if (call.client.conditions & kNeedsLogin) {
+    return call.reply.Error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+        "RESP protocol version at the same time");
+  }
+  if (greeting.name) call.client.name = *greeting.name;
+  if (greeting.version != 0) call.client.writer.set_version(static_cast<int>(greeting.version));
+  DescribeServer(call);
+}
+
+// --- leaving
+
+void Quit(CommandCall& call) {
+  call.reply.Ok();
+  call.engine.Close(call.client, CloseMode::kAfterReply);
+}
+
+void Reset(CommandCall& call) {
+  Session& client = call.client;
+  EndTransaction(client, call.engine.watches());
+  LogInAsAtTheStart(call);
+  client.name.clear();
+  client.db = 0;
+  client.reply_mode = ReplyMode::kOn;
+  client.no_evict = false;
+  client.no_touch = false;
+  client.writer.set_version(2);
+  call.engine.SinkOf(client).Status("RESET");
+}
+
+// --- the table
+
+constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
+constexpr std::string_view kPingTips = "request_policy:all_shards,response_policy:all_succeeded";
+
+constexpr CommandSpec kRows[] = {
+    {.name = "PING",
+     .arity = -1,
+     .flags = kFast | kInSubscriber,
+     .categories = kCatConnection,
+     .run = Ping,
+     .group = "connection",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "[message]",
+     .summary = "Answer PONG, or the message: is anybody there?",
+     .tips = kPingTips},
+    {.name = "ECHO",
+     .arity = 2,
+     .flags = kLoading | kStale | kFast,
+     .categories = kCatConnection,
+     .run = Echo,
+     .group = "connection",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "message",
+     .summary = "Answer the message itself."},
+    {.name = "HELLO",
+     .arity = -1,
+     .flags = kAnytime,
+     .categories = kCatConnection,
+     .run = Hello,
+     .group = "connection",
+     .since = "6.0.0",
+     .complexity = "O(1)",
+     .usage = "[protover [AUTH username password] [SETNAME clientname]]",
+     .summary = "Agree on the protocol version, log in, take a name; facts about the server."},
+    {.name = "AUTH",
+     .arity = -2,
+     .flags = kAnytime,
+     .categories = kCatConnection,
+     .run = Auth,
+     .group = "connection",
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of passwords defined for the user",
+     .usage = "[username] password",
+     .summary = "Log in with a password."},
+    {.name = "QUIT",
+     .arity = -1,
+     .flags = kAnytime | kNotQueued | kInSubscriber,
+     .categories = kCatConnection,
+     .run = Quit,
+     .group = "connection",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .summary = "Close the connection when what was asked is answered."},
+    {.name = "RESET",
+     .arity = 1,
+     .flags = kAnytime | kNotQueued | kInSubscriber,
+     .categories = kCatConnection,
+     .run = Reset,
+     .group = "connection",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .summary = "Make the connection as it was when it was opened."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ConnectionFamily() { return {"connection", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,22 @@
+// Who a client is: the default user's password, and the names that clients give themselves.
+#pragma once
+
+#include <string_view>
+
+#include "server/engine/command.h"
+
+namespace sluice {
+
+inline constexpr std::string_view kWrongPassword =
+    "WRONGPASS invalid username-password pair or user is disabled.";
+inline constexpr std::string_view kBadClientName =
+    "ERR Client names cannot contain spaces, newlines or special characters.";
+
+// Logs the client in as that user; false for a wrong name or password, which changes nothing.
+bool LogIn(CommandCall& call, std::string_view user, std::string_view password);
+// As a connection that has just been opened.
+void LogInAsAtTheStart(CommandCall& call);
+// Printable ASCII without spaces, as CLIENT LIST needs it; empty is fine.
+bool IsClientName(std::string_view name);
+
+}  // namespace sluice
