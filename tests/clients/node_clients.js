@@ -1,0 +1,111 @@
+// ioredis and node-redis, the newest and the last that Debian's Node 18 runs:
+//   node node_clients.js ioredis|ioredis-5|redis|redis-5 port
+"use strict";
+const assert = require("node:assert");
+
+const SKIPPED = 77;  // ctest's SKIP_RETURN_CODE
+const [name, port] = [process.argv[2], Number(process.argv[3])];
+const needs = { ioredis: 20, redis: 20 }[name] || 18;
+if (Number(process.versions.node.split(".")[0]) < needs) {
+  console.log(`skipped: ${name} needs Node ${needs}, this is ${process.version}`);
+  process.exit(SKIPPED);
+}
+
+function keysOf(count) {
+  return Array.from({ length: count }, (_, number) => `key:${number}`).sort();
+}
+
+async function ioredis() {
+  const Redis = require(name).default || require(name);
+  const one = new Redis({ port, connectionName: "one" });
+  const other = new Redis({ port });
+  await one.flushall();
+
+  assert.strictEqual(await one.set("lock", "me", "PX", 60000, "NX"), "OK");
+  assert.strictEqual(await other.set("lock", "you", "PX", 60000, "NX"), null);
+  await one.watch("lock");
+  assert.strictEqual(await one.get("lock"), "me");
+  assert.deepStrictEqual(await one.multi().del("lock").exec(), [[null, 1]]);
+  await one.set("lock", "me");
+  await one.watch("lock");
+  await other.set("lock", "you");
+  assert.strictEqual(await one.multi().del("lock").exec(), null);
+
+  for (let count = 1; count <= 3; ++count) {
+    assert.deepStrictEqual(await one.multi().incr("hits").pexpire("hits", 60000).exec(),
+                           [[null, count], [null, 1]]);
+  }
+  assert.ok(await one.pttl("hits") > 0);
+  assert.strictEqual(await one.get("window"), null);
+  assert.strictEqual(await one.incr("window"), 1);
+  assert.strictEqual(await one.pexpire("window", 1000), 1);
+
+  const pipeline = one.pipeline();
+  for (const key of keysOf(2000)) pipeline.set(key, "v", "EX", 1000);
+  assert.ok((await pipeline.exec()).every(([error, answer]) => !error && answer === "OK"));
+  const seen = new Set();
+  for await (const keys of one.scanStream({ match: "key:*", count: 100 })) keys.forEach((k) => seen.add(k));
+  assert.deepStrictEqual([...seen].sort(), keysOf(2000));
+
+  await assert.rejects(one.incr("lock"), /^ReplyError: ERR value is not an integer or out of range$/);
+  assert.strictEqual(await one.client("GETNAME"), "one");
+  const id = await one.client("ID");
+  assert.strictEqual(Number(await other.client("KILL", "ID", id)), 1);
+  assert.strictEqual(await one.get("lock"), "you");  // on a new connection, after its ready check
+  assert.notStrictEqual(await one.client("ID"), id);
+  assert.strictEqual(await one.client("GETNAME"), "one");
+  await Promise.all([one.quit(), other.quit()]);
+}
+
+async function nodeRedis(protocol) {
+  const { createClient, WatchError } = require(name);
+  const url = `redis://127.0.0.1:${port}`;
+  const one = createClient({ url, RESP: protocol, name: "one" });
+  const other = createClient({ url, RESP: protocol });
+  for (const client of [one, other]) client.on("error", () => {});  // it reconnects by itself
+  await Promise.all([one.connect(), other.connect()]);
+  await one.flushAll();
+
+  assert.strictEqual(await one.set("lock", "me", { NX: true, PX: 60000 }), "OK");
+  assert.strictEqual(await other.set("lock", "you", { NX: true, PX: 60000 }), null);
+  await one.watch("lock");
+  assert.strictEqual(await one.get("lock"), "me");
+  assert.deepStrictEqual(await one.multi().del("lock").exec(), [1]);
+  await one.set("lock", "me");
+  await one.watch("lock");
+  await other.set("lock", "you");
+  await assert.rejects(one.multi().del("lock").exec(), WatchError);
+
+  for (let count = 1; count <= 3; ++count) {
+    assert.deepStrictEqual(await one.multi().incr("hits").pExpire("hits", 60000).exec(), [count, 1]);
+  }
+  assert.ok(await one.pTTL("hits") > 0);
+
+  const answers = await Promise.all(keysOf(2000).map((key) => one.set(key, "v", { EX: 1000 })));
+  assert.ok(answers.every((answer) => answer === "OK"));
+  const seen = new Set();
+  for await (const keys of one.scanIterator({ MATCH: "key:*", COUNT: 100 })) {
+    [].concat(keys).forEach((key) => seen.add(key));
+  }
+  assert.deepStrictEqual([...seen].sort(), keysOf(2000));
+
+  await assert.rejects(one.incr("lock"), /ERR value is not an integer or out of range/);
+  assert.deepStrictEqual({ ...await one.configGet("maxmemory-policy") }, { "maxmemory-policy": "noeviction" });
+  const id = await one.clientId();
+  const back = new Promise((resolve) => one.once("ready", resolve));
+  await other.sendCommand(["CLIENT", "KILL", "ID", String(id)]);
+  await back;
+  assert.strictEqual(await one.get("lock"), "you");
+  assert.strictEqual(await one.clientGetName(), "one");
+  await Promise.all([one.close(), other.close()]);
+}
+
+async function main() {
+  if (name.startsWith("ioredis")) return ioredis();
+  for (const protocol of [2, 3]) await nodeRedis(protocol);
+}
+
+main().then(() => console.log("ok"), (error) => {
+  console.error(`${name}:`, error);
+  process.exit(1);
+});

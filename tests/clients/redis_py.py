@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""redis-py: locks, throttles, pipelines, scans, and a connection that is lost.   redis_py.py port"""
+import sys
+import time
+
+import redis
+
+
+def lock(one, other):
+    assert one.set("lock", "me", nx=True, px=60000) is True
+    assert other.set("lock", "you", nx=True, px=60000) is None
+    assert release(one, "me") and not one.exists("lock")
+
+    one.set("lock", "me", px=60000)
+    with one.pipeline() as pipe:
+        pipe.watch("lock")
+        assert pipe.get("lock") == b"me"
+        other.set("lock", "you")
+        pipe.multi()
+        pipe.delete("lock")
+        try:
+            pipe.execute()
+            raise AssertionError("another's lock was released")
+        except redis.WatchError:
+            pass
+    assert not release(one, "me")
+
+    assert one.set("lease", "me", px=30)
+    deadline = time.monotonic() + 10
+    while not other.set("lease", "you", nx=True):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def release(client, owner):
+    def body(pipe):
+        held = pipe.get("lock") == owner.encode()
+        pipe.multi()
+        if held:
+            pipe.delete("lock")
+    return client.transaction(body, "lock") == [1]
+
+
+def throttle(client):
+    for count in range(1, 4):
+        answer = client.pipeline().incr("hits").pexpire("hits", 60000).execute()
+        assert answer == [count, True], answer
+    assert 0 < client.pttl("hits") <= 60000
+    if client.get("window") is None:
+        client.incr("window")
+        client.pexpire("window", 60000)
+    assert client.get("window") == b"1"
+
+
+def pipeline_and_scan(client):
+    with client.pipeline(transaction=False) as pipe:
+        for number in range(3000):
+            pipe.set(f"key:{number}", number, ex=1000)
+        assert all(pipe.execute())
+    assert set(client.scan_iter("key:*", count=100)) == {b"key:%d" % n for n in range(3000)}
+    assert client.mget(["key:1", "nosuch", "key:2"]) == [b"1", None, b"2"]
+    assert client.type("key:1") == b"string" and client.object("encoding", "key:1") == b"int"
+    assert client.getex("key:1", persist=True) == b"1" and client.ttl("key:1") == -1
+
+
+def introspection(client):
+    info = client.info()
+    assert info["redis_version"].startswith("7.") and info["loading"] == 0
+    assert info["db0"]["keys"] == client.dbsize()
+    assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+    assert client.client_setname("me") and client.client_getname() in (b"me", "me")
+    assert any(row["name"] == "me" for row in client.client_list())
+    if "sluice_version" in info:  # Redis has it since 7.2
+        assert client.execute_command("CLIENT SETINFO", "LIB-NAME", "redis-py") in (b"OK", True)
+    assert client.time()[0] > 1_600_000_000
+    assert client.command_count() > 50
+
+
+def errors(client):
+    client.set("text", "abc")
+    try:
+        client.incr("text")
+        raise AssertionError("no error")
+    except redis.ResponseError as error:
+        assert str(error) == "value is not an integer or out of range", error
+    pipe = client.pipeline().set("text", "1").incr("text").get("text")
+    assert pipe.execute() == [True, 2, b"2"]
+
+
+def reconnect(port, other):
+    """A killed connection is made again, with its name, and the command is sent once more."""
+    client = redis.Redis(port=port, retry_on_error=[redis.ConnectionError], client_name="victim")
+    assert client.ping()
+    victims = [row["id"] for row in other.client_list() if row["name"] == "victim"]
+    assert other.client_kill_filter(_id=victims[0]) == 1
+    assert client.ping() and client.client_getname() in (b"victim", "victim")
+
+
+def main():
+    port = int(sys.argv[1])
+    one, other = (redis.Redis(port=port, single_connection_client=True) for _ in range(2))
+    one.flushall()
+    lock(one, other)
+    throttle(one)
+    pipeline_and_scan(one)
+    introspection(one)
+    errors(one)
+    reconnect(port, other)
+    print("ok")
+
+
+main()
