@@ -1,0 +1,12 @@
+// What COMMAND DOCS says about a command. The tree of its arguments is read from the row's usage.
+#pragma once
+
+#include "protocol/reply_sink.h"
+#include "server/engine/command_table.h"
+
+namespace sluice {
+
+// Two replies: the full name and a map.
+void ReplyDocs(ReplySink& reply, const Command& command);
+
+}  // namespace sluice

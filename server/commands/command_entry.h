@@ -1,0 +1,20 @@
+// What COMMAND INFO says about a command, and the words for flags and categories: all of it is
+// derived from the row.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "protocol/reply_sink.h"
+#include "server/engine/command_table.h"
+
+namespace sluice {
+
+// The ten elements of COMMAND INFO, subcommands included.
+void ReplyEntry(ReplySink& reply, const Command& command);
+// The flags of a key ("RW", "access" ...) as a set.
+void ReplyKeyFlags(ReplySink& reply, uint16_t flags);
+// Whether the command is in the ACL category of that name, any case, without its '@'.
+bool IsInCategory(const CommandSpec& spec, std::string_view name);
+
+}  // namespace sluice
