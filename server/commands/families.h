@@ -11,6 +11,7 @@ namespace sluice {
 CommandFamily BitFieldFamily();
 CommandFamily BitsFamily();
 CommandFamily ClientFamily();
+CommandFamily CommandInfoFamily();
 CommandFamily CompareFamily();
 CommandFamily ConfigFamily();
 CommandFamily ConnectionFamily();
@@ -18,8 +19,10 @@ CommandFamily CountersFamily();
 CommandFamily DatabasesFamily();
 CommandFamily ExpiryFamily();
 CommandFamily IncrExFamily();
+CommandFamily KeyWalkFamily();
 CommandFamily KeysFamily();
 CommandFamily LcsFamily();
+CommandFamily ObjectFamily();
 CommandFamily StringsFamily();
 CommandFamily StringsManyFamily();
 CommandFamily SubstringsFamily();
