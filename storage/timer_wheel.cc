@@ -58,7 +58,7 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
   assert(!advancing_);
   advancing_ = true;
   const int64_t target = Clamp(now_ms);
-  if (late_.linked()) Splice(late_, due_);
+  bool late_taken = false;  // once a call, and after what an unfinished cascade has for this tick
   size_t spent = 0;
   while (true) {
     if (cascading_.linked()) {
@@ -67,6 +67,9 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
       Unlink(node);
       Place(node, due_);
       ++spent;
+    } else if (!late_taken) {
+      if (late_.linked()) Splice(late_, due_);
+      late_taken = true;
     } else if (due_.linked()) {
       if (spent == budget) break;
       TimerNode& node = Next(due_);
@@ -162,6 +165,9 @@ void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
   const int64_t deadline = node.deadline_ms();
   if (deadline <= now_ms_) return Append(reached, node);
   const int level = (63 - std::countl_zero(static_cast<uint64_t>(deadline ^ now_ms_))) / kSlotBits;
+  // A newcomer queues up behind those of its tick that are still on their way down.
+  if (&reached == &late_ && cascading_.linked() && level < cascading_level_)
+    return Append(cascading_, node);
   const int slot = static_cast<int>(deadline >> (level * kSlotBits)) & (kSlots - 1);
   Append(SlotHead(level, slot), node);
 }
@@ -197,6 +203,7 @@ void TimerWheel::Detach(const NextSlot& next) {
   now_ms_ = next.start_ms;
   TimerNode& head = levels_[next.level]->heads[next.slot];
   Splice(head, next.level == 0 ? due_ : cascading_);
+  cascading_level_ = next.level;
   MarkEmpty(head);
 }
 

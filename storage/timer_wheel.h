@@ -76,10 +76,9 @@ class TimerWheel {
   // Advance.
   //
   // A timer set to a tick that the wheel has reached already fires in the next Advance, after what
-  // is left of that tick: one that sets itself again and again fires once a call. Order within a
-  // tick is that of insertion, but for a timer inserted while an unfinished cascade (budget spent
-  // halfway through a slot of a higher level) still holds older ones of the same tick. `now_ms`
-  // before the wheel's time only works off what is due.
+  // is left of that tick: one that sets itself again and again fires once a call. (Only if there
+  // are as many of those as the budget do they hold up what is later.) `now_ms` before the wheel's
+  // time only works off what is due.
   size_t Advance(int64_t now_ms, size_t budget, absl::FunctionRef<void(TimerNode&)> fire);
 
   // When Advance next has something to do: never later than the earliest deadline; may be earlier
@@ -138,6 +137,7 @@ class TimerWheel {
   TimerNode due_;        // of the tick now_ms_, in firing order
   TimerNode late_;       // set to a tick already reached: appended to due_ by the next Advance
   TimerNode cascading_;  // of a detached slot that begins at now_ms_, to be placed on lower levels
+  int cascading_level_ = 0;
   std::array<std::unique_ptr<Level>, kLevels> levels_;
 };
 
