@@ -1,0 +1,162 @@
+// What walks a SegmentTable: visits, SCAN, random choice, draining, and the audit. Where an order
+// is promised it is that of hashes, which the seed alone decides; that of the tables inside depends
+// on addresses.
+#include <algorithm>
+#include <cassert>
+
+#include "storage/segment.h"
+#include "storage/segment_table.h"
+
+namespace sluice {
+namespace {
+
+using namespace segment;
+
+// Segments that one call of Scan looks into, at least: bounds the work where they are nearly empty.
+constexpr size_t kScanSegments = 16;
+
+constexpr int kCursorBits = 48;
+constexpr int kCursorShift = 64 - kCursorBits;
+
+}  // namespace
+
+void SegmentTable::ForEach(absl::FunctionRef<void(Entry&)> visit) const {
+  for (size_t place = drained_; place < directory_.size();) {
+    const Segment& segment = *directory_[place];
+    PrefetchEntries(segment.slots);
+    for (const PackedPointer slot : segment.slots) visit(*slot.As<Entry>());
+    place += PlacesOf(segment);
+  }
+}
+
+uint64_t SegmentTable::Scan(uint64_t cursor, size_t count,
+                            absl::FunctionRef<void(const Entry&)> visit) const {
+  if (size_ == 0 || (cursor >> kCursorBits) != 0) return 0;
+  const auto by_hash = [](const Ranked& a, const Ranked& b) { return a.hash < b.hash; };
+  size_t wanted = std::max<size_t>(count, 1);
+  size_t segments_left = kScanSegments + count / kMergeBelow;
+  size_t place = PlaceOf(cursor << kCursorShift);
+  while (true) {
+    const Segment& segment = *directory_[place];
+    std::vector<Ranked> ranked = Rank(segment);
+    std::erase_if(ranked,
+                  [cursor](const Ranked& item) { return (item.hash >> kCursorShift) < cursor; });
+    auto end = ranked.end();
+    const bool whole = ranked.size() <= wanted;
+    if (!whole) {
+      std::nth_element(ranked.begin(), ranked.begin() + wanted - 1, ranked.end(), by_hash);
+      cursor = (ranked[wanted - 1].hash >> kCursorShift) + 1;
+      end = std::partition(ranked.begin() + wanted, ranked.end(), [cursor](const Ranked& item) {
+        return (item.hash >> kCursorShift) < cursor;
+      });
+    }
+    // Table order depends on addresses; this one on the seed alone.
+    std::sort(ranked.begin(), end, by_hash);
+    for (auto it = ranked.begin(); it != end; ++it) visit(*it->entry);
+    if (!whole) return cursor >> kCursorBits == 0 ? cursor : 0;
+
+    place = (place & ~(PlacesOf(segment) - 1)) + PlacesOf(segment);
+    if (place == directory_.size()) return 0;
+    cursor = FirstHashAt(place) >> kCursorShift;
+    wanted -= ranked.size();
+    if (wanted == 0 || --segments_left == 0) return cursor;
+  }
+}
+
+uint64_t SegmentTable::Walk(uint64_t position, size_t budget,
+                            absl::FunctionRef<void(Entry&)> visit) const {
+  if (size_ == 0) return 0;
+  size_t given = 0;
+  size_t place = PlaceOf(position);
+  do {
+    const Segment& segment = *directory_[place];
+    PrefetchEntries(segment.slots);
+    for (const PackedPointer slot : segment.slots) visit(*slot.As<Entry>());
+    given += segment.slots.size() + 1;  // an empty one costs something as well
+    place = (place & ~(PlacesOf(segment) - 1)) + PlacesOf(segment);
+    if (place == directory_.size()) return 0;
+  } while (given < budget);
+  return FirstHashAt(place);
+}
+
+// Rejection sampling: a place at random finds a segment with the probability of its width, which is
+// corrected by accepting it with that of its fill. Mostly two or three tries; a table that is
+// mostly empty segments is counted through instead. The n-th entry is that by hash, for
+// repeatability.
+Entry* SegmentTable::RandomEntry(Random& random) const {
+  if (size_ == 0) return nullptr;
+  const auto nth = [this](const Segment& segment, size_t n) {
+    std::vector<Ranked> ranked = Rank(segment);
+    std::nth_element(ranked.begin(), ranked.begin() + n, ranked.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.hash < b.hash; });
+    return ranked[n].entry;
+  };
+  constexpr int kTries = 64;
+  for (int i = 0; i < kTries; ++i) {
+    const Segment& segment = *directory_[random() & (directory_.size() - 1)];
+    const size_t ticket = random() % (PlacesOf(segment) * (kSplitAt + 1));
+    if (ticket < segment.slots.size()) return nth(segment, ticket);
+  }
+  size_t ticket = random() % size_;
+  for (size_t place = 0;; place += PlacesOf(*directory_[place])) {
+    const Segment& segment = *directory_[place];
+    if (ticket < segment.slots.size()) return nth(segment, ticket);
+    ticket -= segment.slots.size();
+  }
+}
+
+size_t SegmentTable::Drain(size_t budget, absl::FunctionRef<void(Entry&)> free) {
+  size_t drained = 0;
+  while (drained < budget && size_ > 0) {
+    Segment* segment = directory_[drained_];
+    auto it = segment->slots.begin();
+    for (; it != segment->slots.end() && drained < budget; ++drained, --size_) {
+      Entry& entry = *it->As<Entry>();
+      segment->slots.erase(it++);
+      free(entry);
+    }
+    if (it != segment->slots.end()) break;
+    drained_ += PlacesOf(*segment);
+    DeleteSegment(segment);
+  }
+  return drained;
+}
+
+// --- audit
+
+size_t SegmentTable::table_bytes() const {
+  size_t bytes = directory_.size() * sizeof(Segment*);
+  for (size_t place = drained_; place < directory_.size(); place += PlacesOf(*directory_[place]))
+    bytes += sizeof(Segment) + SlotsBytes(directory_[place]->slots.capacity());
+  return bytes;
+}
+
+std::string SegmentTable::Audit() const {
+  if (directory_.empty()) return size_ == 0 ? "" : "a table without a directory has a size";
+  if (directory_.size() != size_t{1} << depth_) return "the directory's size is not its depth's";
+  size_t count = 0;
+  std::array<uint32_t, kDepthMax + 1> of_depth{};
+  for (size_t place = 0; place < directory_.size();) {
+    const Segment& segment = *directory_[place];
+    if (segment.depth > depth_) return "a segment is deeper than the directory";
+    const size_t places = PlacesOf(segment);
+    if (place % places != 0) return "a segment's places are not aligned";
+    for (size_t i = 0; i < places; ++i)
+      if (directory_[place + i] != &segment) return "a segment's places are not contiguous";
+    if (segment.depth < kDepthMax &&
+        (segment.slots.size() > kSplitAt || segment.slots.capacity() > kCapacityMax))
+      return "a segment has outgrown its limit";
+    for (const Ranked& item : Rank(segment)) {
+      if (PlaceOf(item.hash) / places != place / places) return "an entry lies in a wrong segment";
+      if (Find({item.entry->key(), item.hash}) != item.entry) return "an entry is not found";
+    }
+    ++of_depth[segment.depth];
+    count += segment.slots.size();
+    place += places;
+  }
+  if (of_depth != segments_of_depth_) return "the segments of a depth are miscounted";
+  if (depth_ > 0 && of_depth[depth_] == 0) return "the directory is deeper than any segment";
+  return count == size_ ? "" : "a table's size is wrong";
+}
+
+}  // namespace sluice
