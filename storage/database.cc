@@ -253,6 +253,11 @@ void Database::AssignInPlace(Entry& entry, std::string_view text) {
 
 Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile,
                            bool is_absolute) {
+  if (!entry.outside() && payload.form != Form::kOutside &&
+      entry.HasLayout(is_volatile, is_absolute, payload.bytes.size())) [[likely]] {
+    entry.Store(payload);
+    return entry;
+  }
   const bool had_outside = entry.outside() && payload.bytes.data() != entry.value_field();
   const size_t accounted = had_outside ? entry.accounted() : 0;
   std::string* text = had_outside && entry.is_string() ? entry.outside_text() : nullptr;

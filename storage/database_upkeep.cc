@@ -20,9 +20,8 @@ Entry& Database::Reshape(Entry& entry, const EntryPayload& payload, bool is_vola
                          bool is_absolute) {
   const EntryShape old = entry.shape();
   const EntryShape shape{is_volatile, is_absolute, old.key_bytes, payload.bytes.size()};
-  const bool same_layout = old.is_volatile == is_volatile && old.is_absolute == is_absolute;
-  if (same_layout &&
-      (old.value_bytes == shape.value_bytes || old.BlockBytes() == shape.BlockBytes())) {
+  if (entry.HasLayout(is_volatile, is_absolute, old.value_bytes) &&
+      old.BlockBytes() == shape.BlockBytes()) {
     entry.Store(payload);
     return entry;
   }

@@ -125,6 +125,10 @@ class Entry {
   const char* value_field() const { return base() + value_offset(); }
 
   EntryShape shape() const;
+  bool HasLayout(bool is_volatile, bool is_absolute, size_t value_bytes) const {
+    return has(kVolatile) == is_volatile && has(kAbsolute) == is_absolute &&
+           value_length_ == value_bytes;
+  }
   EntryPayload payload() const;
   // Precondition: the block has room for it.
   void Store(const EntryPayload& payload);
