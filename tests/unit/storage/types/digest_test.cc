@@ -1,0 +1,29 @@
+// The digest of a value is part of the protocol: these are Redis 8.4's.
+#include "storage/types/digest.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+TEST(Digest, IsRedis) {
+  EXPECT_EQ(DigestText(ValueDigest("Hello world")), "b6acb9d84a38ff74");
+  EXPECT_EQ(DigestText(ValueDigest("hello")), "9555e8555c62dcfd");
+  EXPECT_EQ(DigestText(ValueDigest("")), "2d06800538d394c2");
+  EXPECT_EQ(DigestText(ValueDigest("v8")), "0cc76dbb41381419") << "a leading zero stays";
+}
+
+TEST(Digest, IsReadInEitherCase) {
+  EXPECT_EQ(ParseDigest("0cc76dbb41381419"), ValueDigest("v8"));
+  EXPECT_EQ(ParseDigest("0CC76DBB41381419"), ValueDigest("v8"));
+}
+
+TEST(Digest, IsExactlySixteenHexadecimalDigits) {
+  for (const char* text : {"", "0", "0cc76dbb4138141", "0cc76dbb413814190", "0cc76dbb4138141g",
+                           "0x76dbb413814190", "+cc76dbb41381419"}) {
+    EXPECT_FALSE(ParseDigest(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
