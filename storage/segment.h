@@ -1,5 +1,5 @@
-// What a segment of a SegmentTable is made of: an absl flat hash set of packed entry pointers, and the
-// probes that look into it with a hash known already. Only the table's own files include this.
+// What a segment of a SegmentTable is made of: an absl flat hash set of packed entry pointers, and
+// the probes that look into it with a hash known already. Only the table's own files include this.
 #pragma once
 
 #include <cstddef>
