@@ -57,6 +57,8 @@ constexpr std::pair<std::string_view, std::string_view> kChoices[] = {
     {"NX", "condition"},
 };
 
+constexpr size_t kNameMax = 40;
+
 bool IsToken(std::string_view word) {
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
@@ -199,9 +201,19 @@ class Parser {
   // A token with the values behind it, or with the "<group>" behind it.
   UsageNode ParseAfterToken(std::string_view token) {
     std::vector<UsageNode> values;
-    while (!Closes() && words_[at_] != "|" && words_[at_] != "[" && words_[at_] != "..." &&
-           !IsToken(words_[at_])) {
+    std::vector<size_t> begins;
+    const size_t begin = at_;
+    while (!Closes() && words_[at_] != "|" && words_[at_] != "..." && !IsToken(words_[at_])) {
+      if (words_[at_] == "[") {
+        // "ID client-id [client-id ...]" belongs to ID, any other option does not.
+        const size_t inside = Repetition();
+        if (inside == 0 || inside > at_ - begin) break;
+        Repeat(values, begins, words_.subspan(at_ + 1, inside));
+        at_ += inside + 3;
+        break;
+      }
       const bool group = words_[at_] == "<";
+      begins.push_back(at_);
       values.push_back(ParseItem());
       if (group) break;
     }
@@ -240,7 +252,8 @@ class Parser {
     for (const auto& [token, name] : kChoices) {
       if (choice.children.front().token == token) return std::string(name);
     }
-    return JointName(choice.children);
+    const std::string joint = JointName(choice.children);
+    return joint.size() <= kNameMax ? joint : choice.children.front().name;
   }
 
   Words words_;
