@@ -8,6 +8,7 @@ namespace sluice {
 bool Batch::Fill(Engine& engine, std::vector<Input>& inputs, size_t& at) {
   requests_.clear();
   arguments_.clear();
+  last_command_ = nullptr;
   for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {
     Input& input = inputs[index];
     while (!input.spent() && requests_.size() < kRequestsMax) {
@@ -40,12 +41,21 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
   if (!request.broken) {
     input.parsed += session.parser.consumed();
     request.end = input.parsed;
-    if (request.arguments > 0) request.command = engine.commands().Find(arguments_[first]);
+    if (request.arguments > 0) request.command = Look(engine, arguments_[first]);
   } else {
     input.parsed = input.window.size();
   }
   requests_.push_back(request);
   return true;
+}
+
+// Pipelines repeat themselves: the row of the request before is tried first.
+Command* Batch::Look(Engine& engine, std::string_view name) {
+  if (name != last_name_ || !last_command_) {
+    last_command_ = engine.commands().Find(name);
+    last_name_ = name;
+  }
+  return last_command_;
 }
 
 void Batch::Prefetch(Engine& engine) {

@@ -53,10 +53,13 @@ class Batch {
     HashedKey key;
   };
   bool Parse(Engine& engine, std::vector<Input>& inputs, size_t index);
+  Command* Look(Engine& engine, std::string_view name);
   void RunOne(Engine& engine, Input& input, const Request& request);
 
   std::vector<Request> requests_;
   std::vector<std::string_view> arguments_;
+  std::string_view last_name_;  // of the request parsed last in this batch
+  Command* last_command_ = nullptr;
 };
 
 }  // namespace sluice

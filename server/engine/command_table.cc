@@ -10,32 +10,6 @@ namespace {
 
 constexpr uint64_t kLowerBits = 0x2020202020202020;
 
-struct Folded {
-  uint64_t low = 0, high = 0;
-};
-
-// The first 16 bytes of a name with letters folded to lower case (others may be changed too, which is
-// why a hit is compared in full), and its length mixed in.
-Folded Fold(std::string_view name) {
-  Folded folded;
-  const size_t size = std::min<size_t>(name.size(), 16);
-  if (size >= 8) {
-    std::memcpy(&folded.low, name.data(), 8);
-    std::memcpy(&folded.high, name.data() + size - 8, 8);
-  } else {
-    std::memcpy(&folded.low, name.data(), size);
-    folded.high = name.size();
-  }
-  folded.low |= kLowerBits;
-  folded.high |= kLowerBits;
-  return folded;
-}
-
-size_t SlotOf(const Folded& folded, size_t slots) {
-  const uint64_t mixed = (folded.low ^ (folded.high * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93;
-  return (mixed >> 40) & (slots - 1);
-}
-
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -79,20 +53,44 @@ Command* CommandTable::Add(const CommandSpec& spec, Command* container) {
   return added;
 }
 
+CommandTable::Image CommandTable::ImageOf(std::string_view name) {
+  Image image;
+  image.size = static_cast<uint32_t>(name.size());
+  const char* bytes = name.data();
+  if (name.size() >= 8) {
+    std::memcpy(&image.low, bytes, 8);
+    std::memcpy(&image.high, bytes + name.size() - 8, 8);
+  } else if (name.size() >= 4) {
+    uint32_t first, last;
+    std::memcpy(&first, bytes, 4);
+    std::memcpy(&last, bytes + name.size() - 4, 4);
+    image.low = first | uint64_t{last} << 32;
+  } else {
+    for (const char c : name) image.low = image.low << 8 | static_cast<unsigned char>(c);
+  }
+  return image;
+}
+
+size_t CommandTable::SlotOf(const Image& image) {
+  const uint64_t folded = (image.low | kLowerBits) ^ ((image.high | kLowerBits) * 0x9E3779B97F4A7C15);
+  return ((folded * 0xD6E8FEB86659FD93) >> 40) & (kSlots - 1);
+}
+
 void CommandTable::Index(Command* command) {
-  const Folded folded = Fold(command->spec->name);
-  size_t slot = SlotOf(folded, kSlots);
+  const std::string_view upper = command->spec->name;
+  const Image image = ImageOf(upper);
+  size_t slot = SlotOf(image);
   while (slots_[slot].command) slot = (slot + 1) & (kSlots - 1);
-  slots_[slot] = {folded.low, folded.high, command};
+  slots_[slot] = {image, ImageOf(LowerCase(upper)), command};
 }
 
 Command* CommandTable::Find(std::string_view name) const {
-  if (name.empty()) return nullptr;
-  const Folded folded = Fold(name);
-  for (size_t slot = SlotOf(folded, kSlots); slots_[slot].command; slot = (slot + 1) & (kSlots - 1)) {
+  const Image image = ImageOf(name);
+  const bool whole = name.size() <= 16;
+  for (size_t slot = SlotOf(image); slots_[slot].command; slot = (slot + 1) & (kSlots - 1)) {
     const Slot& candidate = slots_[slot];
-    if (candidate.low == folded.low && candidate.high == folded.high &&
-        IsWord(name, candidate.command->spec->name)) {
+    if (whole && (candidate.upper == image || candidate.lower == image)) return candidate.command;
+    if (candidate.upper.size == image.size && IsWord(name, candidate.command->spec->name)) {
       return candidate.command;
     }
   }

@@ -43,10 +43,19 @@ class CommandTable {
   Command* Add(const CommandSpec& spec, Command* container);
   void Index(Command* command);
 
-  // Open addressing over names folded to lower case, 16 bytes a name: names that are longer are told
-  // apart by the full comparison that ends every look-up.
-  struct Slot {
+  // What a name looks like: its length, and its first and last 8 bytes (all of it, up to 16).
+  struct Image {
     uint64_t low = 0, high = 0;
+    uint32_t size = 0;
+    bool operator==(const Image&) const = default;
+  };
+  static Image ImageOf(std::string_view name);
+  static size_t SlotOf(const Image& image);
+
+  // Open addressing by the image with all letters folded to lower case. A name spelled all in upper or
+  // all in lower case is told by its image; any other is compared letter by letter.
+  struct Slot {
+    Image upper, lower;
     Command* command = nullptr;
   };
   static constexpr size_t kSlots = 2048;
