@@ -38,7 +38,7 @@ std::optional<Span> CountedKeys(const KeySpec& spec, Args args, int begin) {
   const std::optional<int64_t> keys = ParseInt64(args[count_at]);
   if (!keys || *keys < 0 || *keys > static_cast<int64_t>(args.size())) return std::nullopt;
   const int64_t first = begin + spec.first_key;
-  return Span{first, first + *keys - 1};
+  return Span{first, first + (*keys - 1) * spec.step};
 }
 
 Span RangeOfKeys(const KeySpec& spec, Args args, int begin) {
