@@ -98,6 +98,8 @@ def differences(ours, theirs, known, seed, count):
             if not server.alive():
                 server.restart()
             connection = wire.Connection(server.connect())
+            connection.call("AUTH", "secret")
+            connection.call("CONFIG", "SET", "requirepass", "")
             connection.call("FLUSHALL")
             connection.close()
         try:

@@ -47,7 +47,8 @@ class Side:
 
     def prepare(self):
         connection = wire.Connection(self.server.connect())
-        requests = [("FLUSHALL",), *RESET, ("CLIENT", "UNPAUSE")]
+        # A case may have ended with its password set.
+        requests = [("AUTH", "secret"), ("FLUSHALL",), *RESET, ("CLIENT", "UNPAUSE")]
         connection.send(b"".join(wire.encode([word.encode() for word in words]) for words in requests))
         connection.replies(len(requests))
         connection.close()
@@ -85,6 +86,7 @@ class Play:
         self.ended = False  # a difference on purpose has parted the states
 
     def run(self, steps):
+        """Plays all steps; the first difference that nothing excuses, or None."""
         try:
             for side in self.sides:
                 side.prepare()

@@ -68,12 +68,12 @@ class Server:
     def connect(self, timeout=20, path=None):
         """A blocking socket to the Unix socket."""
         connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(timeout)
         try:
-            connection.connect(path or self.socket_path)
+            connection.connect(path or self.socket_path)  # waits while the backlog is full
         except OSError:
             connection.close()
             raise
+        connection.settimeout(timeout)
         return connection
 
     def connect_tcp(self, timeout=20, host="127.0.0.1"):
