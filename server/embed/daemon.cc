@@ -1,5 +1,6 @@
 // RunDaemon: command line and configuration in, a Server until it stops.
 #include <sys/random.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -41,6 +42,12 @@ std::string ExecutablePath() {
   return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
 }
 
+std::string SystemName() {
+  utsname name;
+  if (uname(&name) < 0) return {};
+  return Concat(name.sysname, ' ', name.release, ' ', name.machine);
+}
+
 int Fail(std::string_view sentence) {
   std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
   return 1;
@@ -51,6 +58,7 @@ int Serve(Config& config) {
   EngineOptions options;
   options.seed = settings.seed != 0 ? settings.seed : SystemSeed();
   options.executable = ExecutablePath();
+  options.os = SystemName();
   if (chdir(settings.dir.c_str()) < 0) {
     return Fail(Concat("can't change to the directory '", settings.dir, "' (dir)"));
   }

@@ -42,7 +42,8 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       keyspace_(std::make_unique<Keyspace>(static_cast<int>(config.settings().databases), random_(),
                                            wheel_, *this)),
       commands_(families, /*test_double=*/false),
-      dispatcher_(*this) {
+      dispatcher_(*this),
+      started_ms_(now_.ms()) {
   every_second_.run = &Engine::EverySecond;
   end_pause_.run = &Engine::EndPause;
   Arm(every_second_, now_.ms() + 1000);
@@ -160,6 +161,7 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
 
 bool Engine::RunTurn() {
   RefreshNow();
+  if (statistics_.turns == 0) cpu_us_ = clock_.CpuMicros();  // the start of the process is no turn
   const int64_t begin = Tick();
   const bool timers_left = RunTimers();
   TakeCarried();

@@ -68,6 +68,7 @@ struct EngineOptions {
   uint64_t seed = 0;             // every random choice comes from it
   std::string executable;        // for INFO and CONFIG
   int64_t process_id = 0;
+  std::string os;                // "Linux 6.1.0 x86_64"
 };
 
 class Engine final : public KeyspaceObserver, public ErrorListener {
@@ -111,6 +112,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Host& host() { return host_; }
   Clock& clock() { return clock_; }
   const EngineOptions& options() const { return options_; }
+  int64_t started_ms() const { return started_ms_; }
   const Now& now() const { return now_; }
   // Takes a new sample of the clock in the middle of a turn (after DEBUG SLEEP and other long work).
   void RefreshNow();
@@ -189,6 +191,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Dispatcher dispatcher_;
   NullSink null_sink_;
   int64_t tick_ = 0;
+  int64_t started_ms_;
 
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;

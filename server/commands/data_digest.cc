@@ -1,0 +1,87 @@
+#include "server/commands/data_digest.h"
+
+#include <arpa/inet.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+class Digest {
+ public:
+  // Order does not matter between what is added...
+  void Add(std::string_view bytes) { Xor(Sha1(bytes)); }
+  // ...and does around what is mixed.
+  void Mix(std::string_view bytes) {
+    Xor(Sha1(bytes));
+    sum_ = Sha1(text());
+  }
+  void Mix(uint32_t number) {
+    const uint32_t ordered = htonl(number);
+    Mix({reinterpret_cast<const char*>(&ordered), sizeof ordered});
+  }
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(sum_.data()), sum_.size()};
+  }
+  std::string Hex() const {
+    std::string hex;
+    for (const unsigned char byte : sum_) {
+      hex.push_back("0123456789abcdef"[byte >> 4]);
+      hex.push_back("0123456789abcdef"[byte & 15]);
+    }
+    return hex;
+  }
+
+ private:
+  using Sum = std::array<unsigned char, 20>;
+  static Sum Sha1(std::string_view bytes) {
+    Sum sum;
+    unsigned int length = 0;
+    EVP_Digest(bytes.data(), bytes.size(), sum.data(), &length, EVP_sha1(), nullptr);
+    return sum;
+  }
+  void Xor(const Sum& sum) {
+    for (size_t i = 0; i < sum_.size(); ++i) sum_[i] ^= sum[i];
+  }
+
+  Sum sum_{};
+};
+
+void MixValue(Digest& digest, const Entry& entry) {
+  digest.Mix(static_cast<uint32_t>(entry.type()));
+  if (entry.is_string()) {
+    char scratch[Entry::kTextScratch];
+    digest.Mix(entry.Text(scratch));
+  }
+  if (entry.is_volatile()) digest.Add("!!expire!!");
+}
+
+}  // namespace
+
+std::string DigestOfValue(const Entry* entry) {
+  Digest digest;
+  if (entry) MixValue(digest, *entry);
+  return digest.Hex();
+}
+
+std::string DigestOfAll(Keyspace& keyspace, const Now& now) {
+  Digest all;
+  for (int i = 0; i < keyspace.databases(); ++i) {
+    if (!keyspace.made(i)) continue;
+    bool numbered = false;
+    keyspace.db(i).ForEach([&](const Entry& entry) {
+      if (entry.Expired(now)) return;
+      if (!numbered) all.Mix(static_cast<uint32_t>(i));
+      numbered = true;
+      Digest one;
+      one.Mix(entry.key());
+      MixValue(one, entry);
+      all.Add(one.text());
+    });
+  }
+  return all.Hex();
+}
+
+}  // namespace sluice

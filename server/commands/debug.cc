@@ -1,0 +1,232 @@
+// DEBUG: what test suites ask a server to do to itself. Its words are a table of their own, because
+// COMMAND knows DEBUG as one command. Only with enable-debug-command.
+
+#include <cmath>
+#include <cstdlib>
+
+#include "protocol/concat.h"
+#include "protocol/number_text.h"
+#include "server/commands/data_digest.h"
+#include "server/commands/families.h"
+#include "server/commands/help.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kLogWarning = 3;
+constexpr double kSleepSecondsMax = 3600;
+constexpr int64_t kAccessClockMask = (1 << 24) - 1;
+
+// As C's strtod and strtol read them: the number at the start, 0 where there is none.
+void Sleep(CommandCall& call) {
+  const double seconds = std::strtod(std::string(call.args[2]).c_str(), nullptr);
+  if (seconds > 0) {
+    const double micros = std::fmin(seconds, kSleepSecondsMax) * 1e6;
+    call.engine.host().Sleep(static_cast<int64_t>(micros));
+    call.engine.RefreshNow();
+  }
+  call.reply.Ok();
+}
+
+void SetActiveExpire(CommandCall& call) {
+  const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
+  call.keyspace.set_active_expiry(on != 0);
+  call.reply.Ok();
+}
+
+// --- data
+
+// A key's length in a dump, without compression (which Sluice does not do).
+size_t SerializedBytes(const Entry& entry) {
+  if (!entry.is_string()) return entry.MemoryBytes();
+  const size_t length = entry.TextBytes();
+  char scratch[Entry::kTextScratch];
+  const std::optional<int64_t> number =
+      length <= 11 ? ParseInt64(entry.Text(scratch)) : std::nullopt;
+  if (number && *number >= INT8_MIN && *number <= INT8_MAX) return 2;
+  if (number && *number >= INT16_MIN && *number <= INT16_MAX) return 3;
+  if (number && *number >= INT32_MIN && *number <= INT32_MAX) return 5;
+  return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
+}
+
+void Object(CommandCall& call) {
+  const Entry* entry = call.db.Find(call.Key(2), call.now);
+  if (!entry) return call.reply.Error(ErrorCode::kNoSuchKey);
+  char address[20];
+  const auto end =
+      std::to_chars(address, address + sizeof address, reinterpret_cast<uintptr_t>(entry), 16);
+  const int64_t idle_s = (call.now.ms() / 1000 - entry->access_clock()) & kAccessClockMask;
+  call.reply.Status(Concat(
+      "Value at:0x", std::string_view(address, static_cast<size_t>(end.ptr - address)),
+      " refcount:1 encoding:", entry->Encoding(), " serializedlength:", SerializedBytes(*entry),
+      " lru:", entry->access_clock(), " lru_seconds_idle:", idle_s));
+}
+
+void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace, call.now)); }
+
+void DigestValues(CommandCall& call) {
+  call.reply.Array(call.args.size() - 2);
+  for (size_t i = 2; i < call.args.size(); ++i) {
+    call.reply.Status(DigestOfValue(call.db.Find(call.Key(i), call.now)));
+  }
+}
+
+// --- replies
+
+void ReplyNumbers(ReplySink& reply) {
+  for (int64_t i = 0; i < 3; ++i) reply.Integer(i);
+}
+
+struct ProtocolType {
+  std::string_view word;
+  void (*answer)(ReplySink& reply);
+};
+constexpr ProtocolType kProtocolTypes[] = {
+    {"STRING", [](ReplySink& reply) { reply.Bulk("Hello World"); }},
+    {"INTEGER", [](ReplySink& reply) { reply.Integer(12345); }},
+    {"DOUBLE", [](ReplySink& reply) { reply.Double(3.141); }},
+    {"NULL", [](ReplySink& reply) { reply.Null(); }},
+    {"ARRAY",
+     [](ReplySink& reply) {
+       reply.Array(3);
+       ReplyNumbers(reply);
+     }},
+    {"SET",
+     [](ReplySink& reply) {
+       reply.Set(3);
+       ReplyNumbers(reply);
+     }},
+    {"MAP",
+     [](ReplySink& reply) {
+       reply.Map(3);
+       for (int64_t i = 0; i < 3; ++i) {
+         reply.Integer(i);
+         reply.Bool(i == 1);
+       }
+     }},
+    {"ATTRIB",
+     [](ReplySink& reply) {
+       if (reply.version() > 2) {
+         reply.Attribute(1);
+         reply.Bulk("key-popularity");
+         reply.Array(2);
+         reply.Bulk("key:123");
+         reply.Integer(90);
+       }
+       reply.Bulk("Some real reply following the attribute");
+     }},
+    {"PUSH",
+     [](ReplySink& reply) {
+       if (reply.version() < 3) {
+         return reply.Error("ERR RESP2 is not supported by this command");
+       }
+       reply.Push(2);
+       reply.Bulk("server-cpu-usage");
+       reply.Integer(42);
+       reply.Bulk("Some real reply following the push reply");
+     }},
+    {"TRUE", [](ReplySink& reply) { reply.Bool(true); }},
+    {"FALSE", [](ReplySink& reply) { reply.Bool(false); }},
+    {"VERBATIM", [](ReplySink& reply) { reply.Verbatim("This is a verbatim\nstring", "txt"); }},
+    {"BIGNUM", [](ReplySink& reply) { reply.BigNumber("1234567999999999999999999999999999999"); }},
+};
+
+void Protocol(CommandCall& call) {
+  for (const ProtocolType& row : kProtocolTypes) {
+    if (IsWord(call.args[2], row.word)) return row.answer(call.reply);
+  }
+  call.reply.Error(
+      "ERR Wrong protocol type name. Please use one of the following: "
+      "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
+}
+
+void Error(CommandCall& call) {
+  std::string text(call.args[2]);
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  call.reply.Error(text);
+}
+
+void LogLine(CommandCall& call) {
+  call.engine.host().Log(kLogWarning, Concat("DEBUG LOG: ", call.args[2]));
+  call.reply.Ok();
+}
+
+// No command is denied to scripts but by a flag of its row, and there are no scripts yet.
+void SetDisableDenyScripts(CommandCall& call) { call.reply.Ok(); }
+
+constexpr std::string_view kHelp[] = {
+    "DIGEST",
+    "    A hash of all data: the same on every server that holds the same.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Such a hash of the value of each key.",
+    "ERROR <string>",
+    "    Answer with that error.",
+    "LOG <message>",
+    "    Write the message into the log.",
+    "OBJECT <key>",
+    "    How the value of the key is kept.",
+    "PROTOCOL <type>",
+    "    An answer of that type: string, integer, double, bignum, null, array, set, map, attrib,",
+    "    push, verbatim, true, false.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    With 0, expired keys stay until somebody asks for them.",
+    "SET-DISABLE-DENY-SCRIPTS <0|1>",
+    "    Taken; no command is denied to scripts without it.",
+    "SLEEP <seconds>",
+    "    Do nothing for so long, and serve nobody. Decimals are fine.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the tables
+
+struct DebugWord {
+  std::string_view word;
+  size_t arguments_min, arguments_max;  // behind the word
+  Handler run;
+};
+constexpr DebugWord kWords[] = {
+    {"DIGEST", 0, 0, DigestAll},
+    {"DIGEST-VALUE", 0, SIZE_MAX, DigestValues},
+    {"ERROR", 1, 1, Error},
+    {"HELP", 0, 0, Help},
+    {"LOG", 1, 1, LogLine},
+    {"OBJECT", 1, 1, Object},
+    {"PROTOCOL", 1, 1, Protocol},
+    {"SET-ACTIVE-EXPIRE", 1, 1, SetActiveExpire},
+    {"SET-DISABLE-DENY-SCRIPTS", 1, 1, SetDisableDenyScripts},
+    {"SLEEP", 1, 1, Sleep},
+};
+
+void Debug(CommandCall& call) {
+  const size_t arguments = call.args.size() - 2;
+  for (const DebugWord& row : kWords) {
+    if (!IsWord(call.args[1], row.word)) continue;
+    if (arguments < row.arguments_min || arguments > row.arguments_max) break;
+    return row.run(call);
+  }
+  call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
+                          call.args[1].substr(0, 128), "'. Try DEBUG HELP."));
+}
+
+constexpr CommandSpec kRows[] = {
+    {.name = "DEBUG",
+     .arity = -2,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kProtected,
+     .run = Debug,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "For tests: look inside, and misbehave on demand."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily DebugFamily() { return {"debug", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,130 @@
+// INFO's sections about what the server is and holds now. Fields that Redis has and that are not
+// here have no truth behind them on Sluice.
+
+#include "server/commands/info.h"
+#include "server/engine/engine.h"
+#include "server/version.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kDayMs = 24 * 3600 * 1000;
+
+size_t ClientBytes(Engine& engine) {
+  size_t bytes = 0;
+  engine.ForEachSession([&](Session& session) { bytes += session.MemoryBytes(); });
+  return bytes;
+}
+
+std::string Ratio(uint64_t a, uint64_t b) {
+  return FixedText(b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b), 2);
+}
+
+std::string Seconds(int64_t micros) { return FixedText(static_cast<double>(micros) / 1e6, 6); }
+
+}  // namespace
+
+void WriteServer(Engine& engine, InfoText& text) {
+  const int64_t uptime_ms = engine.now().ms() - engine.started_ms();
+  text.Field("redis_version", kRedisVersion);
+  text.Field("sluice_version", kSluiceVersion);
+  text.Field("redis_mode", "standalone");
+  text.Field("os", engine.options().os);
+  text.Field("arch_bits", sizeof(void*) * 8);
+  text.Field("gcc_version", __GNUC__, '.', __GNUC_MINOR__, '.', __GNUC_PATCHLEVEL__);
+  text.Field("process_id", engine.options().process_id);
+  text.Field("process_supervised", "no");
+  text.Field("run_id", engine.run_id());
+  text.Field("tcp_port", engine.settings().port);
+  text.Field("server_time_usec", engine.now().unix_us());
+  text.Field("uptime_in_seconds", uptime_ms / 1000);
+  text.Field("uptime_in_days", uptime_ms / kDayMs);
+  text.Field("executable", engine.options().executable);
+  text.Field("config_file", engine.config().file());
+  text.Field("io_threads_active", 0);
+}
+
+void WriteClients(Engine& engine, InfoText& text) {
+  size_t blocked = 0;
+  engine.ForEachSession([&](Session& session) { blocked += session.blocked; });
+  text.Field("connected_clients", engine.session_count());
+  text.Field("cluster_connections", 0);
+  text.Field("maxclients", engine.settings().maxclients);
+  text.Field("blocked_clients", blocked);
+  text.Field("tracking_clients", 0);
+  text.Field("clients_in_timeout_table", 0);
+}
+
+// used_memory is what Sluice accounts for: keys and clients. What the system sees is
+// used_memory_rss.
+void WriteMemory(Engine& engine, InfoText& text) {
+  const ProcessUsage usage = engine.host().Usage();
+  const size_t dataset = engine.keyspace().memory_bytes();
+  const size_t clients = ClientBytes(engine);
+  const uint64_t used = dataset + clients;
+  const auto resident = static_cast<uint64_t>(usage.resident_bytes);
+  text.Bytes("used_memory", used);
+  text.Bytes("used_memory_rss", resident);
+  text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
+  text.Field("used_memory_dataset", dataset);
+  text.Field("used_memory_dataset_perc", Ratio(dataset * 100, used), '%');
+  text.Bytes("maxmemory", 0);
+  text.Field("maxmemory_policy", engine.settings().maxmemory_policy);
+  text.Field("mem_fragmentation_ratio", Ratio(resident, used));
+  text.Field("mem_fragmentation_bytes", static_cast<int64_t>(resident - used));
+  text.Field("mem_not_counted_for_evict", 0);
+  text.Field("mem_clients_slaves", 0);
+  text.Field("mem_clients_normal", clients);
+  text.Field("mem_aof_buffer", 0);
+  text.Field("mem_allocator", "libc");
+  text.Field("active_defrag_running", 0);
+}
+
+void WritePersistence(Engine& engine, InfoText& text) {
+  text.Field("loading", 0);
+  text.Field("async_loading", 0);
+  text.Field("rdb_changes_since_last_save", engine.keyspace().changes());
+  text.Field("rdb_bgsave_in_progress", 0);
+  text.Field("rdb_saves", 0);
+  text.Field("aof_enabled", 0);
+  text.Field("aof_rewrite_in_progress", 0);
+  text.Field("aof_rewrite_scheduled", 0);
+}
+
+void WriteReplication(Engine& engine, InfoText& text) {
+  text.Field("role", "master");
+  text.Field("connected_slaves", 0);
+  text.Field("master_failover_state", "no-failover");
+  text.Field("master_replid", engine.run_id());
+  text.Field("master_replid2", std::string(40, '0'));
+  text.Field("master_repl_offset", 0);
+  text.Field("second_repl_offset", -1);
+  text.Field("repl_backlog_active", 0);
+  text.Field("repl_backlog_histlen", 0);
+}
+
+void WriteCpu(Engine& engine, InfoText& text) {
+  const ProcessUsage usage = engine.host().Usage();
+  text.Field("used_cpu_sys", Seconds(usage.system_us));
+  text.Field("used_cpu_user", Seconds(usage.user_us));
+  text.Field("used_cpu_sys_children", Seconds(0));  // there are none
+  text.Field("used_cpu_user_children", Seconds(0));
+  text.Field("used_cpu_sys_main_thread", Seconds(usage.thread_system_us));
+  text.Field("used_cpu_user_main_thread", Seconds(usage.thread_user_us));
+}
+
+void WriteModules(Engine&, InfoText&) {}
+
+void WriteCluster(Engine&, InfoText& text) { text.Field("cluster_enabled", 0); }
+
+void WriteKeyspace(Engine& engine, InfoText& text) {
+  Keyspace& keyspace = engine.keyspace();
+  for (int i = 0; i < keyspace.databases(); ++i) {
+    if (!keyspace.made(i) || keyspace.db(i).size() == 0) continue;
+    // No average is kept: Redis samples it, and shows 0 until it has.
+    text.Field(Concat("db", i), "keys=", keyspace.db(i).size(),
+               ",expires=", keyspace.db(i).volatile_size(), ",avg_ttl=0");
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,135 @@
+// INFO's sections about what has been counted since the start or CONFIG RESETSTAT.
+
+#include <functional>
+
+#include "server/commands/info.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+void ForEachCommand(Engine& engine, const std::function<void(const Command&)>& visit) {
+  for (const Command* command : engine.commands().all()) {
+    visit(*command);
+    for (const Command* sub : command->subcommands) visit(*sub);
+  }
+}
+
+// Bytes that would break the line, as Redis replaces them.
+std::string SafeName(std::string_view name) {
+  std::string safe(name);
+  for (char& c : safe) {
+    if (c == '#' || c == ':' || c == '\n' || c == '\r') c = '_';
+  }
+  return safe;
+}
+
+// "%f" without the zeros at its end: 99.900000 is "99.9".
+std::string ShortText(double value) {
+  std::string text = FixedText(value, 6);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+struct Percentile {
+  std::string_view suffix;
+  double percent;
+};
+constexpr Percentile kPercentiles[] = {{"_p50", 50}, {"_p99", 99}, {"_p999", 99.9}};
+
+void WriteHistogram(InfoText& text, std::string_view name, const Histogram& histogram,
+                    std::span<const int64_t> bounds) {
+  for (const Percentile& row : kPercentiles) {
+    text.Field(Concat(name, row.suffix), histogram.Percentile(row.percent));
+  }
+  text.Field(Concat(name, "_max"), histogram.max());
+  std::string counts;
+  for (const int64_t bound : bounds) {
+    ConcatTo(counts, "le_", bound, '=', histogram.CountAtMost(bound), ',');
+  }
+  text.Field(Concat(name, "_histogram"), counts, "inf=", histogram.count());
+}
+
+constexpr int64_t kTurnBoundsUs[] = {50, 100, 250, 500, 1000, 2000, 5000, 10000};
+constexpr int64_t kLatenessBoundsMs[] = {0, 1, 2, 5, 10, 100, 1000};
+
+}  // namespace
+
+void WriteStats(Engine& engine, InfoText& text) {
+  const Statistics& stats = engine.statistics();
+  text.Field("total_connections_received", stats.connections);
+  text.Field("total_commands_processed", stats.commands);
+  text.Field("total_net_input_bytes", stats.bytes_in);
+  text.Field("total_net_output_bytes", stats.bytes_out);
+  text.Field("rejected_connections", stats.rejected_connections);
+  text.Field("sync_full", 0);
+  text.Field("sync_partial_ok", 0);
+  text.Field("sync_partial_err", 0);
+  text.Field("expired_keys", stats.expired_keys);
+  text.Field("evicted_keys", 0);
+  text.Field("evicted_clients", 0);
+  text.Field("keyspace_hits", stats.keyspace_hits);
+  text.Field("keyspace_misses", stats.keyspace_misses);
+  text.Field("pubsub_channels", 0);
+  text.Field("pubsub_patterns", 0);
+  text.Field("pubsubshard_channels", 0);
+  text.Field("latest_fork_usec", 0);  // it never forks
+  text.Field("total_forks", 0);
+  text.Field("unexpected_error_replies", 0);
+  text.Field("total_error_replies", stats.error_replies);
+  text.Field("total_reads_processed", stats.reads);
+  text.Field("total_writes_processed", stats.writes);
+  text.Field("client_query_buffer_limit_disconnections", stats.query_limit_closed);
+  text.Field("client_output_buffer_limit_disconnections", stats.output_limit_closed);
+}
+
+void WriteErrorStats(Engine& engine, InfoText& text) {
+  for (const auto& [code, count] : engine.statistics().errors) {
+    text.Field(Concat("errorstat_", SafeName(code)), "count=", count);
+  }
+}
+
+void WriteCommandStats(Engine& engine, InfoText& text) {
+  ForEachCommand(engine, [&](const Command& command) {
+    const CommandStatistics& stats = command.statistics;
+    if (stats.calls == 0 && stats.rejected == 0 && stats.failed == 0) return;
+    const double micros = static_cast<double>(stats.nanos) / 1000;
+    const double per_call = stats.calls == 0 ? 0 : micros / static_cast<double>(stats.calls);
+    text.Field(Concat("cmdstat_", SafeName(command.full_name)), "calls=", stats.calls,
+               ",usec=", stats.nanos / 1000, ",usec_per_call=", FixedText(per_call, 2),
+               ",rejected_calls=", stats.rejected, ",failed_calls=", stats.failed);
+  });
+}
+
+void WriteLatencyStats(Engine& engine, InfoText& text) {
+  if (!engine.settings().latency_tracking) return;
+  ForEachCommand(engine, [&](const Command& command) {
+    const Histogram& histogram = command.statistics.latency_ns;
+    if (histogram.count() == 0) return;
+    std::string shown;
+    for (const double percent : engine.settings().latency_tracking_percentiles) {
+      const double micros = static_cast<double>(histogram.Percentile(percent)) / 1000;
+      ConcatTo(shown, shown.empty() ? "p" : ",p", ShortText(percent), '=', FixedText(micros, 3));
+    }
+    text.Field(Concat("latency_percentiles_usec_", SafeName(command.full_name)), shown);
+  });
+}
+
+// A turn of the loop: what was ready was read, run and answered. Its CPU time bounds how long any
+// client waits for others.
+void WriteTurns(Engine& engine, InfoText& text) {
+  const Statistics& stats = engine.statistics();
+  text.Field("turns", stats.turns);
+  WriteHistogram(text, "turn_cpu_us", stats.turn_cpu_us, kTurnBoundsUs);
+  text.Field("read_calls", stats.reads);
+  text.Field("write_calls", stats.writes);
+}
+
+void WriteTimers(Engine& engine, InfoText& text) {
+  text.Field("timers_pending", engine.wheel().size());
+  WriteHistogram(text, "expiry_lateness_ms", engine.statistics().expiry_lateness_ms,
+                 kLatenessBoundsMs);
+}
+
+}  // namespace sluice
