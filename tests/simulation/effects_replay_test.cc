@@ -1,0 +1,122 @@
+// Effects say all: whatever a random run did, its recorded effects alone, played into an empty
+// engine, make the same keyspace: keys, values, encodings and deadlines. The replay holds time back
+// until it is through, as a loader must: what had a deadline then may be long past it when it is
+// read.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/random_commands.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kSeeds = 60;
+constexpr int kSteps = 400;
+
+// Records what happened, with its database; groups are checked and flattened.
+class Recorder final : public EffectSink {
+ public:
+  void Effect(int db, Args command) override {
+    effects_.emplace_back(db, std::vector<std::string>(command.begin(), command.end()));
+    in_group_empty_ = false;
+  }
+  void GroupBegin() override {
+    EXPECT_FALSE(in_group_) << "groups do not nest";
+    in_group_ = in_group_empty_ = true;
+  }
+  void GroupEnd() override {
+    EXPECT_TRUE(in_group_);
+    EXPECT_FALSE(in_group_empty_) << "an empty group";
+    in_group_ = false;
+  }
+  const std::vector<std::pair<int, std::vector<std::string>>>& effects() const { return effects_; }
+
+ private:
+  std::vector<std::pair<int, std::vector<std::string>>> effects_;
+  bool in_group_ = false;
+  bool in_group_empty_ = false;
+};
+
+using Contents = std::map<std::pair<int, std::string>, std::string>;
+
+Contents Walk(TestEngine& server) {
+  Contents contents;
+  Keyspace& keyspace = server.engine().keyspace();
+  const Now now = server.clock().Sample();
+  for (int db = 0; db < keyspace.databases(); ++db) {
+    if (!keyspace.made(db)) continue;
+    keyspace.db(db).ForEach([&](const Entry& entry) {
+      if (entry.Expired(now)) return;
+      char scratch[Entry::kTextScratch];
+      std::string text(entry.is_string() ? entry.Text(scratch) : std::string_view());
+      text += " until " +
+              (entry.deadline().none() ? "ever" : std::to_string(entry.deadline().UnixMs(now)));
+      contents[{db, std::string(entry.key())}] = text;
+    });
+  }
+  return contents;
+}
+
+std::string Line(const std::vector<std::string>& command) {
+  std::string line;
+  for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+void Replay(const Recorder& recorded, TestEngine& server) {
+  TestClient& client = server.Connect();
+  int selected = 0;
+  for (const auto& [db, command] : recorded.effects()) {
+    if (db != selected) client.Run({"SELECT", std::to_string(db)});
+    selected = db;
+    const std::string reply = client.Run(command).ToText();
+    EXPECT_NE(reply.substr(0, 1), "-") << reply << " to the effect " << Line(command);
+  }
+}
+
+void RunOnce(uint64_t seed) {
+  SimulationRandom random(seed);
+  Recorder recorder;
+  TestEngine server({.seed = seed});
+  server.engine().effects().set_sink(&recorder);
+  TestClient* clients[] = {&server.Connect(), &server.Connect()};
+  clients[1]->Run({"SELECT", "1"});
+  for (int step = 0; step < kSteps; ++step) {
+    TestClient& client = *clients[Between(random, 0, 1)];
+    if (Between(random, 0, 9) == 0) {
+      client.Run({"MULTI"});
+      for (int64_t left = Between(random, 0, 4); left > 0; --left)
+        client.Run(RandomCommand(random));
+      client.Run({"EXEC"});
+    } else {
+      client.Run(RandomCommand(random));
+    }
+    if (Between(random, 0, 30) == 0) client.Run({"SWAPDB", "0", "1"});
+    if (Between(random, 0, 80) == 0) client.Run({"FLUSHDB"});
+    server.AdvanceTime(Between(random, 0, 25));
+  }
+  server.engine().effects().set_sink(nullptr);
+
+  TestEngine later({.seed = seed + 1});
+  Replay(recorder, later);
+  const int64_t passed_ms = server.clock().Sample().ms();
+  later.AdvanceTime(passed_ms);
+  ASSERT_EQ(Walk(server), Walk(later));
+}
+
+TEST(Simulation, EffectsReplayToTheSameState) {
+  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
+    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+    RunOnce(seed);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
