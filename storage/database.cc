@@ -101,6 +101,15 @@ Entry* Database::Modify(HashedKey key, const Now& now) {
   return entry;
 }
 
+Entry& Database::Modify(const Entry& found, const Now& now) {
+  assert(!found.Expired(now));
+  Entry& entry = const_cast<Entry&>(found);  // ours: only readers are shown it as const
+  state_.now = now;
+  Touch(entry.key());
+  MarkAccess(entry, now);
+  return entry;
+}
+
 Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now) {
   if (MayBeInteger(text))
     if (const auto integer = ParseInt64(text)) return PutInteger(key, *integer, deadline, now);

@@ -73,6 +73,8 @@ class Database {
   // --- writing. Each tells the observer and counts a change.
   // Null when missing or expired. The caller is going to change what it points to.
   Entry* Modify(HashedKey key, const Now& now);
+  // The same for an entry that Find or FindAndTouch has just given: no second look-up.
+  Entry& Modify(const Entry& found, const Now& now);
   // Creates or overwrites with a string. Text that is a canonical int64 is kept as an integer, as
   // Redis's tryObjectEncoding does. The deadline is `deadline` (None: the key becomes persistent).
   Entry& PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now);

@@ -34,7 +34,7 @@ void Add(CommandCall& call, int64_t increment) {
     return call.reply.Error(ErrorCode::kOverflow);
   }
   if (old) {
-    call.db.SetInteger(*call.db.Modify(key, call.now), value);
+    call.db.SetInteger(call.db.Modify(*old, call.now), value);
   } else {
     call.db.PutInteger(key, value, Deadline::None(), call.now);
   }
@@ -72,7 +72,7 @@ void IncrByFloat(CommandCall& call) {
 
   const std::string text = HumanLongDoubleText(sum);
   if (old) {
-    call.db.SetText(*call.db.Modify(key, call.now), text);
+    call.db.SetText(call.db.Modify(*old, call.now), text);
   } else {
     call.db.PutTextAsIs(key, text, Deadline::None(), call.now);
   }

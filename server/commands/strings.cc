@@ -137,14 +137,14 @@ void GetSet(CommandCall& call) {
   if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], call.args[2]});
 }
 
-void ExpireRead(CommandCall& call, HashedKey key, Deadline deadline) {
+void ExpireRead(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
   // Only a Unix time can have passed already.
   if (deadline.Passed(call.now)) {
     call.db.Delete(key, call.now);
     if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
     return;
   }
-  call.db.SetDeadline(*call.db.Modify(key, call.now), deadline);
+  call.db.SetDeadline(call.db.Modify(entry, call.now), deadline);
   if (!call.effects.wanted()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
   call.effects.Instead({"PEXPIREAT", key.bytes, unix_ms});
@@ -167,9 +167,9 @@ void GetEx(CommandCall& call) {
   if (expiry.timed() && !ReadDeadline(call, expiry, deadline)) return;
   ReplyText(call, *entry);
   if (expiry.timed()) {
-    ExpireRead(call, key, deadline);
+    ExpireRead(call, key, *entry, deadline);
   } else if (expiry.kind == ExpiryKind::kPersist && entry->is_volatile()) {
-    call.db.SetDeadline(*call.db.Modify(key, call.now), Deadline::None());
+    call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
     if (call.effects.wanted()) call.effects.Instead({"PERSIST", key.bytes});
   }
 }

@@ -492,8 +492,13 @@ class History {
     world_.db(db).PutInteger(world_.Key(key), integer, deadline, world_.now());
     model_[db][key] = {std::to_string(integer), deadline};
   }
+  Entry* ModifyFound(Database& db, const std::string& key) {
+    const Entry* found = db.Find(world_.Key(key), world_.now());
+    return found == nullptr ? nullptr : &db.Modify(*found, world_.now());
+  }
   void Change(int db, const std::string& key) {
-    Entry* entry = world_.db(db).Modify(world_.Key(key), world_.now());
+    Entry* entry = Pick(2) ? world_.db(db).Modify(world_.Key(key), world_.now())
+                           : ModifyFound(world_.db(db), key);
     ModelEntry* expected = Live(db, key);
     ASSERT_EQ(entry != nullptr, expected != nullptr);
     if (entry == nullptr) return;
