@@ -93,6 +93,22 @@ bool ReadOps(CommandCall& call, FieldOps& ops) {
   return false;
 }
 
+uint16_t FieldKeyFlags(Args request) {
+  ArgReader args(request, 2);
+  while (args.more()) {
+    if (args.TakeWord("OVERFLOW")) {
+      args.Bytes();
+      continue;
+    }
+    const std::optional<FieldOp::Kind> kind = TakeKind(args);
+    if (!kind) break;
+    if (*kind != FieldOp::Kind::kGet) return kKeyRw | kKeyAccess | kKeyUpdate;
+    args.Bytes();
+    args.Bytes();
+  }
+  return kKeyRo | kKeyAccess;
+}
+
 // --- running it
 
 // The string that the operations work on. It is opened for writing by the first one that changes
@@ -179,7 +195,8 @@ constexpr CommandSpec kRows[] = {
          "key [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] SET encoding offset value | "
          "INCRBY encoding offset increment [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] "
          "SET encoding offset value | INCRBY encoding offset increment ...]]",
-     .summary = "Read, write and add to integers of any width inside a string."},
+     .summary = "Read, write and add to integers of any width inside a string.",
+     .key_flags = FieldKeyFlags},
     {.name = "BITFIELD_RO",
      .arity = -2,
      .flags = kReadOnly | kFast,

@@ -120,8 +120,10 @@ std::vector<FoundKey> FindKeys(const CommandSpec& spec, Args request) {
   for (const KeySpec& keys : spec.keys.all()) {
     of_spec.clear();
     FindKeyPositions(keys, request, of_spec);
+    const bool varies = (keys.flags & kKeyVariableFlags) && spec.key_flags;
+    const uint16_t flags = varies ? spec.key_flags(request) : keys.flags;
     for (FoundKey& key : found) {
-      if (std::ranges::find(of_spec, key.position) != of_spec.end()) key.flags = keys.flags;
+      if (std::ranges::find(of_spec, key.position) != of_spec.end()) key.flags = flags;
     }
   }
   return found;

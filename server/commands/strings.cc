@@ -23,8 +23,7 @@ struct SetOptions {
   bool get = false;
 };
 
-bool ReadSetOptions(CommandCall& call, SetOptions& options) {
-  ArgReader args(call.args, 3);
+void ReadSetOptions(ArgReader& args, SetOptions& options) {
   while (args.more()) {
     if (TakePresence(args, options.condition)) continue;
     if (TakeExpiry(args, options.expiry)) continue;
@@ -36,9 +35,14 @@ bool ReadSetOptions(CommandCall& call, SetOptions& options) {
       args.Fail(ErrorCode::kSyntax);
     }
   }
-  if (!args.failed()) return true;
-  call.reply.Error(args.error());
-  return false;
+}
+
+uint16_t SetKeyFlags(Args request) {
+  ArgReader args(request, 3);
+  SetOptions options;
+  ReadSetOptions(args, options);
+  const bool looks = options.get || options.condition.compares();
+  return looks ? kKeyRw | kKeyAccess | kKeyUpdate : kKeyOw | kKeyUpdate;
 }
 
 // What SET did, where its arguments would not say it again at another time or in another state.
@@ -56,8 +60,10 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) 
 }
 
 void SetWithOptions(CommandCall& call) {
+  ArgReader args(call.args, 3);
   SetOptions options;
-  if (!ReadSetOptions(call, options)) return;
+  ReadSetOptions(args, options);
+  if (args.failed()) return call.reply.Error(args.error());
   Deadline deadline;
   if (options.expiry.timed() && !ReadDeadline(call, options.expiry, deadline)) return;
 
@@ -202,7 +208,8 @@ constexpr CommandSpec kRows[] = {
      .usage = "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | "
               "IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
               "PXAT unix-time-milliseconds | KEEPTTL]",
-     .summary = "Store a string, on a condition if wanted, and say when it ends."},
+     .summary = "Store a string, on a condition if wanted, and say when it ends.",
+     .key_flags = SetKeyFlags},
     {.name = "SETNX",
      .arity = 3,
      .flags = kWriteMore | kFast,

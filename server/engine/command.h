@@ -131,6 +131,8 @@ struct CommandSpec {
   std::string_view usage;
   std::string_view summary;
   std::string_view tips;      // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
+  // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
+  uint16_t (*key_flags)(Args args) = nullptr;
   // Writes into `positions` the indexes of keys that no key spec can describe (kMovableKeys).
   bool (*find_keys)(Args args, std::vector<int>& positions) = nullptr;
 };
