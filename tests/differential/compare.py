@@ -29,12 +29,29 @@ def shape(value):
     return value if kind in "-!" else (kind, None)
 
 
-def flags_sorted(value):
-    """COMMAND INFO: flags, categories, tips come in an order of no meaning."""
+def sorted_deeply(value):
+    """Lists of flags, categories and tips come in an order of no meaning; notes are prose."""
     kind, body = value
-    if isinstance(body, list):
-        return kind, sorted((flags_sorted(item) for item in body), key=repr)
-    return value
+    if not isinstance(body, list):
+        return value
+    if body[:1] == [("$", b"notes")]:
+        body = body[2:]
+    return kind.translate(AS_ARRAY), sorted((sorted_deeply(item) for item in body), key=repr)
+
+
+AS_ARRAY = str.maketrans("%", "*")  # a map without its notes has another length, but not another kind
+
+
+def docs(value):
+    """Which commands, since when, in which group; the sentences are everybody's own."""
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    told = []
+    for name, about in zip(body[::2], body[1::2]):
+        facts = dict(zip((key[1] for key in about[1][::2]), about[1][1::2]))
+        told.append((name, facts.get(b"since"), facts.get(b"group"), facts.get(b"complexity") is None))
+    return kind, sorted(told, key=repr)
 
 
 def hello(value):
@@ -49,24 +66,41 @@ def hello(value):
 
 # The first pattern that is found in the command line (in capitals) counts.
 RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
-    (r"^KEYS\b|^COMMAND LIST", unordered),
+    (r"^KEYS\b", unordered),
     (r"^CONFIG GET", pairs),
-    (r"^COMMAND (INFO|DOCS)", flags_sorted),
+    (r"^COMMAND INFO", sorted_deeply),
+    (r"^COMMAND DOCS .", docs),
     (r"^(RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
-    (r"^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)|^COMMAND$", shape),
+    (r"^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)$|^COMMAND$", shape),
     (r"^HELLO\b", hello),
 ]]
 TIMED = re.compile(r"^(P?TTL|P?EXPIRETIME|OBJECT IDLETIME|TIME)\b", re.S)
 
 
-def same(line, ours, theirs):
-    """line: the command as text; both replies parsed."""
-    for pattern, rule in RULES:
-        if pattern.search(line.upper()):
-            return rule(ours) == rule(theirs)
-    if TIMED.search(line.upper()) and ours[0] == theirs[0] == ":":
-        return close(int(ours[1]), int(theirs[1]))
-    return ours == theirs
+class Rules:
+    """common: names of the commands that both servers have, lower case, subcommands as "client|list"."""
+
+    def __init__(self, common):
+        self.common = common
+
+    def same(self, line, ours, theirs):
+        """line: the command as text; both replies parsed."""
+        capitals = line.upper()
+        if capitals.startswith("COMMAND LIST"):
+            return self.listed(ours) == self.listed(theirs)
+        for pattern, rule in RULES:
+            if pattern.search(capitals):
+                return rule(ours) == rule(theirs)
+        if TIMED.search(capitals) and ours[0] == theirs[0] == ":":
+            return close(int(ours[1]), int(theirs[1]))
+        return ours == theirs
+
+    def listed(self, value):
+        """A list of commands, without those that only one server has."""
+        kind, body = value
+        if not isinstance(body, list):
+            return value
+        return kind, sorted(name for _, name in body if name.decode() in self.common)
 
 
 def close(one, other):

@@ -24,6 +24,7 @@ from server import REDIS, SLUICE, Server  # noqa: E402
 from sequences import Play, read_cases, shrink  # noqa: E402
 
 SEQUENCE_STEPS = 60
+LATER = (b"lpush", b"hset", b"sadd", b"zadd")  # cases with these wait until Sluice has them
 REPORTS_MAX = 10
 
 
@@ -32,8 +33,8 @@ def known_commands(server):
     reply = connection.call("COMMAND", "LIST")
     connection.close()
     if not reply or reply[0] != "*":
-        return set(grammar.Command(text).name for text in grammar.COMMANDS.strip().splitlines())
-    return {name.decode().upper() for _, name in reply[1]}
+        return set(grammar.Command(text).name.lower() for text in grammar.COMMANDS.strip().splitlines())
+    return {name.decode() for _, name in reply[1]}
 
 
 class Harness:
@@ -42,6 +43,9 @@ class Harness:
         self.differences = compare.Differences()
         self.ours = Server(options.server)
         self.theirs = Server(options.oracle)
+        self.known = known_commands(self.ours)
+        self.common = self.known & known_commands(self.theirs)
+        self.rules = compare.Rules(self.common)
         self.reports = {}
         self.commands = 0
 
@@ -56,7 +60,7 @@ class Harness:
         if not self.theirs.alive():
             self.theirs.restart()
         self.commands += len(steps)
-        return Play(self.ours, self.theirs, self.differences, resp).run(steps)
+        return Play(self.ours, self.theirs, self.rules, self.differences, resp).run(steps)
 
     def check(self, title, steps, resp):
         found = self.play(steps, resp)
@@ -77,22 +81,20 @@ class Harness:
         print(self.reports[signature], flush=True)
 
     def hand_picked(self):
-        known = known_commands(self.ours)
         for name, steps in read_cases(FOLDER / "cases.txt"):
             if self.options.case and self.options.case not in name:
                 continue
-            if any(args[0].upper().decode() in ("LPUSH", "HSET", "SADD", "ZADD") and
-                   args[0].upper().decode() not in known for _, args in steps):
+            if any(args[0].lower() in LATER and args[0].lower().decode() not in self.known
+                   for _, args in steps):
                 continue
             for resp in (2, 3):
                 self.check(f"case {name}", steps, resp)
 
     def random_rounds(self):
         options = self.options
-        known = known_commands(self.ours) & known_commands(self.theirs)
-        drawn = grammar.Grammar(known)
+        drawn = grammar.Grammar(self.common)
         fill = [(1, [word.encode() for word in text.split()])
-                for text in grammar.FILL.strip().splitlines() if text.split()[0] in known]
+                for text in grammar.FILL.strip().splitlines() if text.split()[0].lower() in self.common]
         deadline = time.monotonic() + options.seconds
         rounds = 0
         while rounds < options.rounds and time.monotonic() < deadline and self.room():

@@ -169,6 +169,9 @@ SETTINGS = ["timeout 100", "timeout -1", "timeout x", "hz 100", "hash-max-listpa
             "lazyfree-lazy-expire maybe", "lazyfree-lazy-expire YES", "maxclients 0", "save x",
             "client-output-buffer-limit x", "client-output-buffer-limit normal", "loglevel loud"]
 
+ASKED_ABOUT = ["get", "SET", "mset", "nosuch", "client|list", "object", "bitop", "lcs", "config|get", "eval",
+               "sort", "copy", "msetnx", "xread", "zunionstore", "client|nosuch", "bitfield", "rename"]
+
 INTEGERS = [str(number).encode() for number in LIMITS]
 
 
@@ -234,8 +237,6 @@ KINDS = {
     "db": one_of([0, 1, 1, 2, 2, 15, 16, -1]),
     "name": one_of(["me", "", "a b", "x\n", "lib-1.0", "\xe9"]), "config": one_of(CONFIGS),
     "setting": lambda rng: rng.choice(SETTINGS).encode().split(),
-    "command": one_of(["get", "SET", "mset", "nosuch", "client|list", "object", "bitop", "lcs", "config|get",
-                       "eval", "sort", "copy", "exec", "xread", "zunionstore", "client|nosuch"]),
     "arguments": lambda rng: [pick_value(rng) for _ in range(rng.randint(0, 4))],
     "category": one_of(["read", "write", "string", "dangerous", "nosuch", "FAST"]),
     "protocol_kind": one_of(["string", "integer", "double", "null", "array", "set", "map", "attrib", "push",
@@ -306,11 +307,13 @@ def mutate(args, rng):
 
 
 class Grammar:
-    """known: the names both servers have, in capitals."""
+    """common: the names that both servers have."""
 
-    def __init__(self, known):
+    def __init__(self, common):
         lines = [text.strip() for text in COMMANDS.strip().splitlines()]
-        self.commands = [command for command in map(Command, lines) if command.name in known]
+        self.commands = [command for command in map(Command, lines) if command.name.lower() in common]
+        KINDS["command"] = one_of([name for name in ASKED_ABOUT
+                                   if name.lower() in common or "nosuch" in name])
 
     def draw(self, rng):
         args = rng.choice(self.commands).draw(rng)

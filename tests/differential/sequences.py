@@ -78,10 +78,10 @@ class Side:
 
 
 class Play:
-    def __init__(self, ours, theirs, differences, resp):
+    def __init__(self, ours, theirs, rules, differences, resp):
         self.sides = Side(ours, resp), Side(theirs, resp)
         self.servers = ours, theirs
-        self.differences = differences
+        self.rules, self.differences = rules, differences
         self.queued = {}    # client: the lines of its MULTI
         self.ended = False  # a difference on purpose has parted the states
 
@@ -145,10 +145,10 @@ class Play:
             ours, theirs = (wire.reply(data) for data in raw)
             if exec_lines and is_list_of(len(exec_lines), ours, theirs):
                 pairs = zip(exec_lines, ours[1], theirs[1])
-                if all(compare.same(queued, mine, other) for queued, mine, other in pairs):
+                if all(self.rules.same(queued, mine, other) for queued, mine, other in pairs):
                     return None
                 line = "EXEC of " + "; ".join(exec_lines)
-            elif compare.same(line, ours, theirs):
+            elif self.rules.same(line, ours, theirs):
                 return None
         entry = self.differences.find(line, *raw)
         if entry:

@@ -141,7 +141,7 @@ def test_cut_anywhere():
 
 def test_half_requests_then_gone():
     """Clients that leave in the middle of a request or of a reply."""
-    with Checked() as server:
+    with Checked(grow=160 * MIB) as server:
         other = client(server)
         other.call("SET", "big", b"x" * MIB)
         for _ in range(200):
