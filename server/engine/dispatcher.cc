@@ -13,18 +13,21 @@ namespace {
 // How much of a stranger's words an error repeats, as Redis.
 constexpr size_t kEchoBytesMax = 128;
 
+// A stranger's word as Redis repeats it: a C string, cut.
+std::string_view Echo(std::string_view word, size_t bytes_max = kEchoBytesMax) {
+  return word.substr(0, std::min(word.find('\0'), bytes_max));
+}
+
 std::string UnknownCommand(Args args) {
   std::string begin;
   for (size_t i = 1; i < args.size() && begin.size() < kEchoBytesMax; ++i) {
-    ConcatTo(begin, '\'', args[i].substr(0, kEchoBytesMax - begin.size()), "' ");
+    ConcatTo(begin, '\'', Echo(args[i], kEchoBytesMax - begin.size()), "' ");
   }
-  return Concat("ERR unknown command '", args[0].substr(0, kEchoBytesMax),
-                "', with args beginning with: ", begin);
+  return Concat("ERR unknown command '", Echo(args[0]), "', with args beginning with: ", begin);
 }
 
 std::string UnknownSubcommand(const Command& container, std::string_view word) {
-  return Concat("ERR unknown subcommand '", word.substr(0, kEchoBytesMax), "'. Try ",
-                container.spec->name, " HELP.");
+  return Concat("ERR unknown subcommand '", Echo(word), "'. Try ", container.spec->name, " HELP.");
 }
 
 bool ArityFits(const CommandSpec& spec, size_t arguments) {
@@ -103,8 +106,8 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   const int db = session.db;
 
   effects.Begin(db);
-  CommandCall call{args,    reply,    *command.spec,      session, engine_,
-                   keyspace, keyspace.db(db), effects, engine_.now(), first_key};
+  CommandCall call{args,     reply,           *command.spec, session,       engine_,
+                   keyspace, keyspace.db(db), effects,       engine_.now(), first_key};
   command.spec->run(call);
   if (effects.wanted()) effects.Finish(db, keyspace.changes() != changes, args);
 
@@ -113,7 +116,8 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   ++own.calls;
   const int64_t nanos = engine_.Tick() - begin;
   own.nanos += static_cast<uint64_t>(nanos);
-  if (statistics.error_replies > errors) [[unlikely]] ++own.failed;  // less after RESETSTAT
+  if (statistics.error_replies > errors) [[unlikely]]
+    ++own.failed;  // less after RESETSTAT
   if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos);
 }
 
