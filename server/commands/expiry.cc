@@ -103,7 +103,7 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
     call.db.Delete(key, call.now);
     if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
   } else {
-    call.db.SetDeadline(*call.db.Modify(key, call.now), deadline);
+    call.db.SetDeadline(call.db.Modify(*entry, call.now), deadline);
     if (call.effects.wanted()) {
       call.effects.Instead({"PEXPIREAT", call.args[1], Int64Text(unix_ms)});
     }
@@ -135,10 +135,9 @@ void ExpireTime(CommandCall& call) { TimeLeft(call, Unit::kSeconds, Base::kEpoch
 void PExpireTime(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kEpoch); }
 
 void Persist(CommandCall& call) {
-  const HashedKey key = call.Key(1);
-  const Entry* const entry = LookUp(call, key);
+  const Entry* const entry = LookUp(call, call.Key(1));
   if (!entry || !entry->is_volatile()) return call.reply.Integer(0);
-  call.db.SetDeadline(*call.db.Modify(key, call.now), Deadline::None());
+  call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
   call.reply.Integer(1);
 }
 
