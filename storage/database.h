@@ -20,7 +20,7 @@
 namespace sluice {
 
 // Told of what happens to keys. `db` is the index clients use (SELECT). The callbacks run in the
-// middle of a change: they must not touch the keyspace, not even to read it.
+// middle of a change: but for the last they must not touch the keyspace, not even to read it.
 class KeyspaceObserver {
  public:
   virtual ~KeyspaceObserver() = default;
@@ -30,7 +30,8 @@ class KeyspaceObserver {
   // whole. Called before KeyTouched. late_ms: how long after its deadline.
   virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
   // All keys of `db` go away (FLUSHDB), or change place with those of `other` (SWAPDB); called
-  // before it happens. other = -1 for a flush. One call a flush or swap.
+  // before anything of it has happened, so that here Find may be used. other = -1 for a flush. One
+  // call a flush or swap.
   virtual void DatabaseReplaced(int db, int other) = 0;
 };
 
