@@ -159,8 +159,9 @@ void Config::OnChange(std::string_view option, std::function<std::string()> appl
 Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
   Pairs found;
   const auto add = [&](std::string_view name, size_t option) {
-    const bool there = std::any_of(found.begin(), found.end(),
-                                   [&](const auto& pair) { return pair.first == name; });
+    const bool there = std::any_of(found.begin(), found.end(), [&](const auto& pair) {
+      return GlobMatches(pair.first, name, /*ignore_case=*/true);  // names have no wildcards
+    });
     if (!there) found.emplace_back(name, ValueOf(option));
   };
   for (const std::string_view glob : globs) {

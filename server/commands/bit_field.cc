@@ -101,12 +101,12 @@ uint16_t FieldKeyFlags(Args request) {
       continue;
     }
     const std::optional<FieldOp::Kind> kind = TakeKind(args);
-    if (!kind) break;
-    if (*kind != FieldOp::Kind::kGet) return kKeyRw | kKeyAccess | kKeyUpdate;
+    if (kind != FieldOp::Kind::kGet) return kKeyRw | kKeyAccess | kKeyUpdate;
     args.Bytes();
     args.Bytes();
   }
-  return kKeyRo | kKeyAccess;
+  // What makes no sense is taken for a write, to be on the safe side.
+  return args.Finish() ? kKeyRo | kKeyAccess : kKeyRw | kKeyAccess | kKeyUpdate;
 }
 
 // --- running it

@@ -110,8 +110,8 @@ void Hello(CommandCall& call) {
   if (call.client.conditions & kNeedsLogin) {
     return call.reply.Error(
         "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
-        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
-        "RESP protocol version at the same time");
+        "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+        "protocol version at the same time");
   }
   if (greeting.name) call.client.name = *greeting.name;
   if (greeting.version != 0) call.client.writer.set_version(static_cast<int>(greeting.version));

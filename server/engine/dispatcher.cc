@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "protocol/concat.h"
+#include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
 #include "server/engine/gates.h"
 #include "server/engine/null_sink.h"
@@ -34,6 +35,10 @@ bool ArityFits(const CommandSpec& spec, size_t arguments) {
   const int given = static_cast<int>(arguments);
   return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
 }
+
+// The words that a browser sends which a web page has made talk to this port: what follows them
+// would be commands of the page's choice.
+bool IsHttp(std::string_view word) { return IsWord(word, "POST") || IsWord(word, "HOST:"); }
 
 }  // namespace
 
@@ -67,6 +72,11 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
       [[unlikely]] {
     std::string error;
     command = Resolve(args, command, error);
+    if (!command && IsHttp(args[0])) {
+      engine_.host().Log(2, Concat("HTTP from ", session.peer.address, ": closed"));
+      engine_.Close(session, CloseMode::kNow);
+      return Outcome::kDone;
+    }
     if (!command) {
       Reject(session, nullptr, error);
       return Outcome::kDone;
