@@ -68,10 +68,10 @@ def hello(value):
 RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
     (r"^KEYS\b", unordered),
     (r"^CONFIG GET", pairs),
-    (r"^COMMAND INFO", sorted_deeply),
+    (r"^COMMAND INFO .", sorted_deeply),
     (r"^COMMAND DOCS .", docs),
     (r"^(RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
-    (r"^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)$|^COMMAND$", shape),
+    (r"^COMMAND INFO$|^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)$|^COMMAND$", shape),
     (r"^HELLO\b", hello),
 ]]
 TIMED = re.compile(r"^(P?TTL|P?EXPIRETIME|OBJECT IDLETIME|TIME)\b", re.S)
@@ -168,8 +168,10 @@ def state_difference(ours, theirs):
     """A sentence about the first key that is not the same, or None."""
     for where in sorted(set(ours) | set(theirs)):
         if where not in ours or where not in theirs:
-            return f"db {where[0]}, key {wire.quote(where[1])}: only in {'ours' if where in ours else 'theirs'}"
+            side = "ours" if where in ours else "theirs"
+            return f"only db {where[0]}, key {wire.quote(where[1])} in {side}"
         mine, other = ours[where], theirs[where]
         if mine[:4] != other[:4] or not close(int(mine[4][1:]), int(other[4][1:])):
-            return f"db {where[0]}, key {wire.quote(where[1])}:\n  ours   {mine}\n  theirs {other}"
+            what = "ENCODING" if mine[2:4] == other[2:4] and mine[0] == other[0] else "of"
+            return f"{what} db {where[0]}, key {wire.quote(where[1])}:\n  ours   {mine}\n  theirs {other}"
     return None

@@ -22,9 +22,11 @@ class Found:
 
     def signature(self):
         """What shrinking must keep: the command's name and the kinds of both replies."""
-        words = re.sub(r"^(DURING|STATE) ", "", self.line).split()
+        words = self.line.split()
+        if words[0] == "STATE":
+            return ("STATE", words[1], self.line.split()[-1] if words[1] == "only" else "")
         digits = [re.sub(r"\d+|'[^']*'", "#", str(text))[:60] for text in (self.ours, self.theirs)]
-        return (words[0].upper() if words else "", *digits)
+        return (words[0].upper(), *digits)
 
     def __str__(self):
         return f"at {self.line}\n  ours   {self.ours}\n  theirs {self.theirs}"
@@ -105,9 +107,9 @@ class Play:
     def compare_states(self):
         ours, theirs = (side.state() for side in self.sides)
         difference = compare.state_difference(ours, theirs)
-        if not difference or self.differences.find("STATE", b"", difference.encode()):
+        if not difference or self.differences.find(f"STATE {difference}", b"", b""):
             return None
-        return Found("STATE", difference, "")
+        return Found(f"STATE {difference}", "", "")
 
     def batch(self, client, lines):
         """Commands of one client, sent at once."""
