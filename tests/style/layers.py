@@ -85,7 +85,7 @@ def check_file(root, path, edges):
             for sentence in check_include(root, path, target):
                 yield number, sentence
             here, there = path.rpartition("/")[0], target.rpartition("/")[0]
-            if here != there:
+            if here != there and path != MAIN:
                 edges.setdefault((here, there), f"{path}:{number}")
         elif folder_of(path) not in MAY_ASK_SYSTEM and path != MAIN:
             asked = ASKS_SYSTEM.search(re.sub(STRING, '""', line))
