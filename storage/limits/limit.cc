@@ -1,0 +1,66 @@
+// Names, sentences and bounds of limiter configurations. See limit.h.
+#include "storage/limits/limit.h"
+
+#include <iterator>
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"};
+
+constexpr std::string_view kFaults[] = {
+    "",
+    "ERR max is out of range, must be positive",
+    "ERR period is out of range, must be positive",
+    "ERR burst is out of range",
+    "ERR this algorithm has no BURST",
+    "ERR the burst would take too long to refill",
+};
+static_assert(std::size(kFaults) == static_cast<size_t>(LimitFault::kRefill) + 1);
+
+bool EqualsInAnyCase(std::string_view text, std::string_view upper) {
+  if (text.size() != upper.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i] >= 'a' && text[i] <= 'z' ? static_cast<char>(text[i] - 32) : text[i];
+    if (c != upper[i]) return false;
+  }
+  return true;
+}
+
+bool HasBurst(LimitAlgorithm algorithm) {
+  return algorithm == LimitAlgorithm::kRolling || algorithm == LimitAlgorithm::kGcra;
+}
+
+}  // namespace
+
+std::string_view LimitAlgorithmName(LimitAlgorithm algorithm) {
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm) {
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (!EqualsInAnyCase(text, kNames[i])) continue;
+    *algorithm = static_cast<LimitAlgorithm>(i);
+    return true;
+  }
+  return false;
+}
+
+std::string_view LimitFaultText(LimitFault fault) { return kFaults[static_cast<size_t>(fault)]; }
+
+LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period_ms, int64_t burst,
+                           LimitConfig* config) {
+  if (max < 1 || max > kUnitsMax) return LimitFault::kMax;
+  if (period_ms < 1 || period_ms > kPeriodMsMax) return LimitFault::kPeriod;
+  if (burst != kNotGiven && !HasBurst(algorithm)) return LimitFault::kBurstUnknown;
+  const bool rolling = algorithm == LimitAlgorithm::kRolling;
+  if (burst == kNotGiven) burst = rolling ? max : 0;
+  if (burst < (rolling ? 1 : 0) || burst > kUnitsMax) return LimitFault::kBurst;
+  const LimitConfig made{algorithm, max, period_ms, burst};
+  if (DivideUp(Product(made.Capacity(), made.PeriodUs()), static_cast<Wide>(max)) > kRefillUsMax)
+    return LimitFault::kRefill;
+  *config = made;
+  return LimitFault::kNone;
+}
+
+}  // namespace sluice

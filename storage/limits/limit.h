@@ -1,0 +1,98 @@
+// What every limiter algorithm speaks: the configuration it works under, and its answer.
+//
+// Each algorithm is a state, a plain struct with pure functions of (state, config, now):
+//
+//   LimitAnswer Ask(config, now_us, cost) const    what would be said; nothing changes
+//   void Consume(config, now_us, cost)             precondition: cost <= Ask().remaining
+//   void Refund(config, now_us, units)             gives back, never beyond an unused limiter
+//   void Reconfigure(from, to, now_us)             keeps the consumed fraction, rounded up
+//   int64_t WholeAtUs(config, now_us) const        from when on it is as good as a new one
+//
+// A new limiter is a value-initialized state. Times are engine time, in µs between functions. The
+// algorithms that keep counts (WINDOW, SLIDING, LOG, LEAKY) count in whole ticks of 1 ms, as
+// everything on the timer wheel does; ROLLING and GCRA refill from µs to µs, so that a million a
+// second, evenly spaced, is what it says. `now` never goes back; a time before one seen earlier
+// counts as that one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "protocol/error_text.h"
+#include "storage/limits/wide.h"
+
+namespace sluice {
+
+enum class LimitAlgorithm : uint8_t { kWindow, kRolling, kSliding, kLog, kGcra, kLeaky };
+
+// "WINDOW", "ROLLING" ..., as LIMIT.TAKE takes and LIMIT.INFO gives them.
+std::string_view LimitAlgorithmName(LimitAlgorithm algorithm);
+// In any case; false for anything else.
+bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm);
+
+// kNotGiven: the burst that the algorithm has when none is named.
+inline constexpr int64_t kNotGiven = -1;
+
+// 2,229 years; its µs and those of any engine time add up within 62 bits.
+inline constexpr int64_t kPeriodMsMax = int64_t{1} << 46;
+// What is consumed must come back within 73,000 years, so that its end is a 64-bit time.
+inline constexpr int64_t kRefillUsMax = int64_t{1} << 61;
+inline constexpr int64_t kUnitsMax = int64_t{1} << 62;  // of max and burst
+inline constexpr int64_t kBanMsMax = kPeriodMsMax;
+
+struct LimitConfig {
+  LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
+  int64_t max = 0;  // units a period
+  int64_t period_ms = 0;
+  int64_t burst = 0;  // ROLLING: the capacity; GCRA: extra units at once; 0 for the others
+
+  // The most that an unused limiter grants at once: the `limit` of replies.
+  int64_t Capacity() const {
+    if (algorithm == LimitAlgorithm::kRolling) return burst;
+    return algorithm == LimitAlgorithm::kGcra ? burst + 1 : max;
+  }
+  int64_t PeriodUs() const { return period_ms * 1000; }
+  bool operator==(const LimitConfig&) const = default;
+};
+
+// What is wrong with the numbers of a configuration; its sentence is LimitFaultText.
+enum class LimitFault : uint8_t {
+  kNone,
+  kMax,           // not 1 .. kUnitsMax
+  kPeriod,        // not 1 .. kPeriodMsMax
+  kBurst,         // below 0 (GCRA) or 1 (ROLLING), or above kUnitsMax
+  kBurstUnknown,  // given for an algorithm without one
+  kRefill,        // the burst would take more than kRefillUsMax to come back
+};
+std::string_view LimitFaultText(LimitFault fault);
+
+// Fills in the burst and checks everything; `config` is set if the answer is kNone.
+LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period_ms, int64_t burst,
+                           LimitConfig* config);
+
+inline constexpr int64_t kNeverUs = kInt64Max;
+
+struct LimitAnswer {
+  bool fits = false;
+  int64_t remaining = 0;    // whole units that could be taken now, 0 .. capacity
+  int64_t fits_at_us = 0;   // the first moment at which the cost fits if nobody else takes; now if
+                            // it does, kNeverUs if it is above the capacity
+  int64_t whole_at_us = 0;  // when the limit is whole again; <= now if it is
+};
+
+// One request: consumed if it fits, else nothing changes. Preconditions: cost >= 1; `state` was
+// made under `config` or reconfigured to it.
+template <typename State>
+LimitAnswer TakeFrom(State& state, const LimitConfig& config, int64_t now_us, int64_t cost) {
+  LimitAnswer answer = state.Ask(config, now_us, cost);
+  if (!answer.fits) return answer;
+  state.Consume(config, now_us, cost);
+  answer.remaining -= cost;
+  answer.whole_at_us = state.WholeAtUs(config, now_us);
+  return answer;
+}
+
+inline int64_t TickOf(int64_t now_us) { return now_us / 1000; }
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+// LOG: the exact sliding log, at most max units in any `period` consecutive ticks of 1 ms; and
+// LEAKY, the leaky bucket as a meter whose every unit drains by itself one period after it came.
+// Seen from the gate the two are one rule, so they are one class: what came less than a period ago
+// counts.
+//
+// A record holds a tick and how many units had come up to and with it, so units that share a tick
+// share a record and "when will enough have gone" is a binary search. Memory: 16 bytes a tick with
+// requests, at most min(max, period) records, freed as they leave.
+//
+// Invariants: ticks and sums strictly increase from front to back; the last sum less `gone_` is
+// what counts, at most max (the sums wrap around at 2^64, their differences do not).
+#pragma once
+
+#include <cstddef>
+
+#include "storage/limits/limit.h"
+#include "storage/limits/ring.h"
+
+namespace sluice {
+
+class RequestLog {
+ public:
+  LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const;
+  void Consume(const LimitConfig& config, int64_t now_us, int64_t cost);
+  // The newest first.
+  void Refund(const LimitConfig& config, int64_t now_us, int64_t units);
+  // Counts keep their share of max, ages their share of the period. Walks all records.
+  void Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
+  int64_t WholeAtUs(const LimitConfig& config, int64_t now_us) const;
+
+  // Drops what has left; the others do it in passing where they change something.
+  void Prune(const LimitConfig& config, int64_t now_us);
+  size_t heap_bytes() const { return records_.heap_bytes(); }
+  size_t records() const { return records_.size(); }
+
+ private:
+  struct Record {
+    int64_t tick;
+    uint64_t sum;  // of all units up to and with this tick
+  };
+
+  // Index of the first record that still counts; size() if none does.
+  size_t FirstCounting(int64_t tick, int64_t period_ms) const;
+  // Index of the first record whose leaving, with all before it, leaves at most `most` units.
+  size_t FirstLeaving(int64_t most) const;
+  uint64_t SumBefore(size_t index) const { return index == 0 ? gone_ : records_[index - 1].sum; }
+  int64_t Counted(size_t first) const;
+
+  Ring<Record> records_;
+  uint64_t gone_ = 0;  // the sum before the front record
+};
+
+}  // namespace sluice

@@ -1,0 +1,36 @@
+// SLIDING: the sliding window counter (Figma 2017, Cloudflare 2017). Two counters, of the current
+// window and of the one before; the older counts with the share of it that still lies within one
+// period:
+//
+//   previous x (period - elapsed) / period + current + cost <= max
+//
+// compared exactly, multiplied by the period. It supposes that what came in the older window came
+// evenly, so it is exact to that model and not to the log of requests (LOG is). Windows follow each
+// other without a gap from the first request on, until one ends in which nothing came.
+//
+// Units: requests, and ticks of 1 ms.
+#pragma once
+
+#include "storage/limits/limit.h"
+
+namespace sluice {
+
+struct SlidingWindowState {
+  int64_t start_ms = 0;  // of the current window; no meaning while both counts are 0
+  int64_t previous = 0;
+  int64_t current = 0;
+
+  LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const;
+  void Consume(const LimitConfig& config, int64_t now_us, int64_t cost);
+  // From the current window first: the newest requests are those that come back.
+  void Refund(const LimitConfig& config, int64_t now_us, int64_t units);
+  void Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
+  int64_t WholeAtUs(const LimitConfig& config, int64_t now_us) const;
+
+ private:
+  // The state as of now: windows that have passed are behind.
+  SlidingWindowState At(const LimitConfig& config, int64_t now_us) const;
+};
+static_assert(sizeof(SlidingWindowState) == 24);
+
+}  // namespace sluice
