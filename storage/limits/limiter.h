@@ -1,0 +1,47 @@
+// Limiter: a key's value of type `limiter`, any algorithm. A thin object around the pure functions
+// of limiter_state.h, where everything is documented: it holds a state and, for LOG and LEAKY, the
+// requests.
+//
+//   if (limiter.algorithm() != config.algorithm) return WrongAlgorithm(...);
+//   const LimitVerdict verdict = limiter.Take({config, cost}, now);
+//   entry deadline <- Deadline::Steady(limiter.EndsAtMs(now)), or delete the key if that is past
+#pragma once
+
+#include <memory>
+
+#include "storage/limits/limiter_state.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+class Limiter final : public Value {
+ public:
+  explicit Limiter(const LimitConfig& config);
+
+  LimitAlgorithm algorithm() const { return state_.config.algorithm; }
+  const LimitConfig& config() const { return state_.config; }
+  const LimiterState& state() const { return state_; }
+
+  LimitVerdict Take(const LimitRequest& request, const Now& now) {
+    return TakeLimit(state_, log_.get(), request, now);
+  }
+  LimitVerdict Peek(const LimitConfig& config, int64_t cost, const Now& now) const {
+    return PeekLimit(state_, log_.get(), config, cost, now);
+  }
+  int64_t Refund(int64_t units, const Now& now) {
+    return RefundLimit(state_, log_.get(), units, now);
+  }
+  LimitInfo Info(const Now& now) const { return DescribeLimit(state_, log_.get(), now); }
+  int64_t EndsAtMs(const Now& now) const { return LimitEndsAtMs(state_, log_.get(), now); }
+
+  ValueType type() const override { return ValueType::kLimiter; }
+  std::string_view Encoding() const override;  // "window", "gcra" ...
+  size_t MemoryBytes() const override;
+  std::unique_ptr<Value> Clone() const override;
+
+ private:
+  LimiterState state_;
+  std::unique_ptr<RequestLog> log_;  // null unless the algorithm needs it
+};
+
+}  // namespace sluice

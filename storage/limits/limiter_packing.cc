@@ -1,0 +1,112 @@
+// The packed forms of LimiterState; see limiter_state.h. Both are the same four fields: a time and
+// up to three counts, of which SLIDING uses the last for its second counter and the others for
+// their burst (SLIDING has none).
+#include <cstring>
+
+#include "storage/limits/limiter_state.h"
+
+namespace sluice {
+namespace {
+
+struct Fields {
+  int64_t time = 0;    // end, theoretical arrival or start
+  int64_t count = 0;   // used, part or previous
+  int64_t second = 0;  // SLIDING's current
+};
+
+template <typename Number>
+struct [[gnu::packed]] Packed {
+  Number max;
+  Number period_ms;
+  Number burst_or_second;
+  Number count;
+  int64_t time;
+  LimitAlgorithm algorithm;
+};
+
+struct [[gnu::packed]] Wide64 {
+  Packed<int64_t> limiter;
+  int64_t banned_until_ms;
+};
+
+static_assert(sizeof(Packed<uint32_t>) == kNarrowLimiterBytes);
+static_assert(sizeof(Wide64) == kWideLimiterBytes);
+
+Fields FieldsOf(const LimiterState& state) {
+  switch (state.config.algorithm) {
+    case LimitAlgorithm::kWindow:
+      return {state.window.end_ms, state.window.used};
+    case LimitAlgorithm::kSliding:
+      return {state.sliding.start_ms, state.sliding.previous, state.sliding.current};
+    default:
+      return {state.gcra.tat_us, state.gcra.tat_part};
+  }
+}
+
+bool IsNarrow(const LimiterState& state, const Fields& fields) {
+  const LimitConfig& config = state.config;
+  // None is negative, so the bits of all of them tell.
+  return ((config.max | config.period_ms | config.burst | fields.count | fields.second) >> 32) ==
+             0 &&
+         state.banned_until_ms == 0;
+}
+
+template <typename Number>
+Packed<Number> Pack(const LimiterState& state, const Fields& fields) {
+  const LimitConfig& config = state.config;
+  return {static_cast<Number>(config.max),
+          static_cast<Number>(config.period_ms),
+          static_cast<Number>(config.burst + fields.second),  // one of them is 0
+          static_cast<Number>(fields.count),
+          fields.time,
+          config.algorithm};
+}
+
+template <typename Number>
+LimiterState Unpack(const Packed<Number>& packed) {
+  const bool sliding = packed.algorithm == LimitAlgorithm::kSliding;
+  const auto last = static_cast<int64_t>(packed.burst_or_second);
+  const auto count = static_cast<int64_t>(packed.count);
+  LimiterState state({packed.algorithm, static_cast<int64_t>(packed.max),
+                      static_cast<int64_t>(packed.period_ms), sliding ? 0 : last});
+  if (sliding) {
+    state.sliding = {packed.time, count, last};
+  } else if (packed.algorithm == LimitAlgorithm::kWindow) {
+    state.window = {packed.time, count};
+  } else {
+    state.gcra.tat_us = packed.time;
+    state.gcra.tat_part = count;
+  }
+  return state;
+}
+
+}  // namespace
+
+size_t PackLimiter(const LimiterState& state, char* out) {
+  assert(!NeedsLog(state.config.algorithm));
+  const Fields fields = FieldsOf(state);
+  if (IsNarrow(state, fields)) {
+    const auto packed = Pack<uint32_t>(state, fields);
+    std::memcpy(out, &packed, sizeof(packed));
+    return sizeof(packed);
+  }
+  const Wide64 packed{Pack<int64_t>(state, fields), state.banned_until_ms};
+  std::memcpy(out, &packed, sizeof(packed));
+  return sizeof(packed);
+}
+
+LimiterState UnpackLimiter(std::string_view bytes) {
+  if (bytes.size() == kNarrowLimiterBytes) {
+    Packed<uint32_t> packed;
+    std::memcpy(&packed, bytes.data(), sizeof(packed));
+    return Unpack(packed);
+  }
+  assert(bytes.size() == kWideLimiterBytes);
+  Wide64 packed;
+  std::memcpy(&packed, bytes.data(), sizeof(packed));
+  LimiterState state = Unpack(packed.limiter);
+  state.banned_until_ms = packed.banned_until_ms;
+  return state;
+}
+
+}  // namespace sluice

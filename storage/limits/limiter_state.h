@@ -1,0 +1,93 @@
+// The whole state of one limiter with O(1) memory (all but LOG and LEAKY), and its packed form.
+//
+// LimiterState is what the code works on: configuration, the algorithm's own struct, and a ban.
+// Packed it takes kNarrowLimiterBytes (25) while all numbers but the time are below 2^32 and nobody
+// is banned, else kWideLimiterBytes; the length tells the two apart.
+//
+// How it fits into an Entry: as the inline bytes of an EntryPayload {kLimiter, kInline}. With the
+// header (8), a timer (18) and a key of 20 bytes that is a block of 71 -> 72 bytes, 80 from malloc,
+// and 92 with the entry's share of its segment. A handler unpacks, calls TakeLimit, packs, and
+// overwrites the payload in place (same length: same block), so no Value is made or freed.
+//
+// Beyond the numbers of LimitConfig nothing is refused here: see limit.h for units and bounds.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "storage/clock.h"
+#include "storage/limits/limit.h"
+#include "storage/limits/request_log.h"
+#include "storage/limits/rolling.h"
+#include "storage/limits/sliding_window.h"
+#include "storage/limits/window.h"
+
+namespace sluice {
+
+struct LimiterState {
+  LimitConfig config;
+  union {
+    SlidingWindowState sliding{};
+    WindowState window;
+    GcraState gcra;  // and ROLLING
+  };
+  int64_t banned_until_ms = 0;
+
+  explicit LimiterState(const LimitConfig& config);
+  bool Banned(const Now& now) const { return now.ms() < banned_until_ms; }
+};
+
+// LOG and LEAKY keep their requests in a RequestLog beside the state.
+inline bool NeedsLog(LimitAlgorithm algorithm) {
+  return algorithm == LimitAlgorithm::kLog || algorithm == LimitAlgorithm::kLeaky;
+}
+
+// What LIMIT.TAKE asks. Preconditions: cost >= 1; 0 <= ban_ms <= kBanMsMax.
+struct LimitRequest {
+  LimitConfig config;  // the limiter is reconfigured to it
+  int64_t cost = 1;
+  int64_t ban_ms = 0;   // > 0: a refusal bans for that long. One that is banned is not banned anew.
+  bool shadow = false;  // takes what there is of `cost`, whatever the answer
+};
+
+// The six values of LIMIT.TAKE's reply. Spans are rounded up to whole ms.
+struct LimitVerdict {
+  bool allowed = false;
+  int64_t limit = 0;        // the capacity
+  int64_t remaining = 0;    // 0 .. limit; 0 while banned
+  int64_t retry_ms = 0;     // 0 if allowed, -1 if the cost never fits
+  int64_t reset_ms = 0;     // until the limit is whole and no ban is left
+  int64_t reset_at_ms = 0;  // the same as Unix time, the same in every answer in between
+};
+
+struct LimitInfo {
+  LimitConfig config;
+  int64_t used = 0;  // capacity less remaining; counts what is partly there again as not there
+  int64_t remaining = 0;
+  int64_t reset_at_ms = 0;
+};
+
+// In all of these, `log` is the limiter's log if it needs one, else null. Precondition: the
+// algorithm of the request is the limiter's ("limiter is WINDOW, not GCRA" is the caller's error).
+LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
+                       const Now& now);
+// The answer that the same request would get, but for SHADOW and BAN, and nothing changes.
+LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
+                       int64_t cost, const Now& now);
+// Gives back; returns what remains. Precondition: units >= 0.
+int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const Now& now);
+LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const Now& now);
+// Engine ms from when on it is as good as none: the key's deadline. One that has passed means that
+// nothing is to be stored (a refused first request).
+int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now);
+
+inline constexpr size_t kNarrowLimiterBytes = 25;
+inline constexpr size_t kWideLimiterBytes = 49;
+
+// Writes one of the two lengths at `out` (kWideLimiterBytes of room) and returns it.
+// Precondition: !NeedsLog.
+size_t PackLimiter(const LimiterState& state, char* out);
+// Precondition: made by PackLimiter in this process; a file is read by its own decoder.
+LimiterState UnpackLimiter(std::string_view packed);
+
+}  // namespace sluice
