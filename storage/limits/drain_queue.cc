@@ -1,0 +1,136 @@
+// See drain_queue.h.
+#include "storage/limits/drain_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace sluice {
+
+// --- ScatteredDrains
+
+std::vector<int64_t>& ScatteredDrains::LevelOf(int64_t due_ms) {
+  assert(due_ms > base_ms_ && due_ms >> kTickBits == 0);
+  return levels_[63 - std::countl_zero(static_cast<uint64_t>(due_ms ^ base_ms_))];
+}
+
+void ScatteredDrains::Add(int64_t due_ms, uint64_t units) {
+  const auto [place, is_new] = units_.try_emplace(due_ms, units);
+  if (is_new) {
+    LevelOf(due_ms).push_back(due_ms);
+  } else {
+    place->second += units;
+  }
+}
+
+uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
+  if (now_ms <= base_ms_) return 0;
+  // Below the highest bit in which the times differ everything is due; on it some is, and the rest
+  // agrees with now_ms in that bit, so it belongs further down; above it nothing changes.
+  const int highest =
+      std::min(kTickBits - 1, 63 - std::countl_zero(static_cast<uint64_t>(now_ms ^ base_ms_)));
+  base_ms_ = now_ms;
+  uint64_t drained = 0;
+  for (int level = 0; level <= highest; ++level) {
+    const std::vector<int64_t> ticks = std::move(levels_[level]);
+    levels_[level].clear();
+    for (const int64_t tick : ticks) {
+      if (tick > now_ms) {
+        LevelOf(tick).push_back(tick);
+        continue;
+      }
+      const auto found = units_.find(tick);
+      drained += found->second;
+      units_.erase(found);
+    }
+  }
+  return drained;
+}
+
+size_t ScatteredDrains::heap_bytes() const {
+  size_t bytes = sizeof(*this) + units_.capacity() * (sizeof(int64_t) + sizeof(uint64_t) + 1);
+  for (const std::vector<int64_t>& level : levels_) bytes += level.capacity() * sizeof(int64_t);
+  return bytes;
+}
+
+void ScatteredDrains::ForEach(absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
+  for (const auto& [due_ms, units] : units_) visit(due_ms, units);
+}
+
+// --- DrainQueue
+
+DrainQueue& DrainQueue::operator=(const DrainQueue& other) {
+  ring_ = other.ring_;
+  epoch_ms_ = other.epoch_ms_;
+  last_due_ms_ = other.last_due_ms_;
+  if (this != &other)
+    scattered_ = other.scattered_ == nullptr ? nullptr
+                                             : std::make_unique<ScatteredDrains>(*other.scattered_);
+  return *this;
+}
+
+void DrainQueue::Add(int64_t now_ms, int64_t due_ms, uint64_t units) {
+  assert(due_ms > now_ms && units >= 1);
+  last_due_ms_ = empty() ? due_ms : std::max(last_due_ms_, due_ms);
+  if (AddToRing(due_ms, units)) return;
+  if (scattered_ == nullptr) scattered_ = std::make_unique<ScatteredDrains>(now_ms);
+  scattered_->Add(due_ms, units);
+}
+
+// False when it is not the ring's: before its last, or too far or too much for 32 bits.
+bool DrainQueue::AddToRing(int64_t due_ms, uint64_t units) {
+  if (units > UINT32_MAX) return false;
+  if (ring_.empty()) {
+    epoch_ms_ = due_ms;
+  } else {
+    Record& last = ring_.back();
+    const int64_t last_ms = epoch_ms_ + last.due;
+    if (due_ms < last_ms) return false;
+    if (due_ms == last_ms && units <= UINT32_MAX - last.units) {
+      last.units += static_cast<uint32_t>(units);
+      return true;
+    }
+    if (due_ms - epoch_ms_ > UINT32_MAX && !Rebase(due_ms)) return false;
+  }
+  ring_.PushBack({static_cast<uint32_t>(due_ms - epoch_ms_), static_cast<uint32_t>(units)});
+  return true;
+}
+
+// Counts the ring's ticks from its front on, so that due_ms fits. False when that is not enough or
+// would not last: a walk over the ring pays only if the next one is half the range away.
+bool DrainQueue::Rebase(int64_t due_ms) {
+  const uint32_t shift = ring_.front().due;
+  if (shift < UINT32_MAX / 2 || due_ms - epoch_ms_ - shift > UINT32_MAX) return false;
+  for (size_t i = 0; i < ring_.size(); ++i) ring_[i].due -= shift;
+  epoch_ms_ += shift;
+  return true;
+}
+
+uint64_t DrainQueue::DrainTo(int64_t now_ms) {
+  uint64_t drained = 0;
+  while (!ring_.empty() && epoch_ms_ + ring_.front().due <= now_ms) {
+    drained += ring_.front().units;
+    ring_.PopFront();
+  }
+  if (scattered_ == nullptr) return drained;
+  drained += scattered_->DrainTo(now_ms);
+  if (scattered_->empty()) scattered_ = nullptr;
+  return drained;
+}
+
+size_t DrainQueue::records() const {
+  size_t count = 0;
+  ForEach([&count](int64_t, uint64_t) { ++count; });
+  return count;
+}
+
+size_t DrainQueue::heap_bytes() const {
+  return ring_.heap_bytes() + (scattered_ == nullptr ? 0 : scattered_->heap_bytes());
+}
+
+void DrainQueue::ForEach(absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
+  for (size_t i = 0; i < ring_.size(); ++i) visit(epoch_ms_ + ring_[i].due, ring_[i].units);
+  if (scattered_ != nullptr) scattered_->ForEach(visit);
+}
+
+}  // namespace sluice

@@ -1,0 +1,82 @@
+// DrainQueue: how many units are to go at which tick. What LeakyBucket consists of.
+//
+// Two parts. While drains come in order of time, as they do when every unit of a counter stays
+// equally long, they stand in a ring: 8 bytes a tick, written and left in order, so that a count
+// and the drain of what is due cost a few ns however many wait. A drain that is due before the last
+// of the ring goes to ScatteredDrains, made when first needed: a radix heap (Ahuja, Mehlhorn, Orlin
+// and Tarjan 1990) of ticks with a hash map of their counts. There a drain costs O(1) too: a tick
+// is moved at most once a bit, always to a lower one. Units due at the same tick share a record.
+//
+// Ticks are engine ms below 2^48. Nothing fires by itself: whoever asks says what time it is, so an
+// answer is exact to the tick however late a turn comes. The wheel carries one timer a counter, its
+// key's deadline, instead of one a drain: ten million pending drains take 80 MB, and none of them
+// is touched until its counter is.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "storage/limits/ring.h"
+
+namespace sluice {
+
+class ScatteredDrains {
+ public:
+  explicit ScatteredDrains(int64_t now_ms) : base_ms_(now_ms) {}
+
+  void Add(int64_t due_ms, uint64_t units);  // precondition: due_ms is after the last DrainTo
+  uint64_t DrainTo(int64_t now_ms);          // takes out what is due and returns its units
+  bool empty() const { return units_.empty(); }
+  size_t heap_bytes() const;
+  void ForEach(absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
+
+ private:
+  static constexpr int kTickBits = 48;
+
+  std::vector<int64_t>& LevelOf(int64_t due_ms);
+
+  int64_t base_ms_;  // everything is after it
+  // By the highest bit in which a tick differs from base_ms_.
+  std::array<std::vector<int64_t>, kTickBits> levels_;
+  absl::flat_hash_map<int64_t, uint64_t> units_;  // by tick; each stands in one level
+};
+
+class DrainQueue {
+ public:
+  DrainQueue() = default;
+  DrainQueue(const DrainQueue& other) { *this = other; }
+  DrainQueue& operator=(const DrainQueue& other);
+
+  // Preconditions: due_ms is after now_ms, now_ms not before any time handed in earlier; units
+  // >= 1.
+  void Add(int64_t now_ms, int64_t due_ms, uint64_t units);
+  uint64_t DrainTo(int64_t now_ms);  // what is due at now_ms goes; returns its units
+  int64_t last_due_ms() const { return last_due_ms_; }  // no meaning when empty
+  bool empty() const { return ring_.empty() && (scattered_ == nullptr || scattered_->empty()); }
+  size_t records() const;
+  size_t heap_bytes() const;
+  // In order of time within the ring, then in no order.
+  void ForEach(absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
+
+ private:
+  struct Record {
+    uint32_t due;  // ms after epoch_ms_
+    uint32_t units;
+  };
+
+  bool AddToRing(int64_t due_ms, uint64_t units);
+  bool Rebase(int64_t due_ms);
+
+  Ring<Record> ring_;  // in order of time
+  int64_t epoch_ms_ = 0;
+  int64_t last_due_ms_ = 0;
+  std::unique_ptr<ScatteredDrains> scattered_;
+};
+
+}  // namespace sluice

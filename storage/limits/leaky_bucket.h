@@ -1,0 +1,50 @@
+// LeakyBucket: a key's value of type `leakybucket`, as the Redis module redis-leaky-bucket keeps
+// its counters. A count adds units and takes them away again, each by itself, some time later:
+//
+//   bucket.Count(now, bucket.DueMs(now, seconds, by_second));
+//   entry deadline <- Deadline::Steady(bucket.last_due_ms())       when the last unit is gone
+//
+// It limits nothing: whoever counts decides what is too much. Times are engine ms. The last unit's
+// tick is the key's deadline, so an empty bucket is a missing key; of keys with other deadlines
+// (EXPIRE) the earlier one holds. A count or a look drains what is due, exact to the tick; drains
+// and their memory are drain_queue.h.
+#pragma once
+
+#include <memory>
+
+#include "storage/clock.h"
+#include "storage/limits/drain_queue.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+class LeakyBucket final : public Value {
+ public:
+  // When a unit counted now, for that many seconds, is to drain: the next tick for 0, the wheel's
+  // last (8,919 years) for what is beyond. With `by_second` counts of one bucket and one whole
+  // second of Unix time that stay equally long go together with the first of them, as in the module
+  // (so later ones up to 1 s early). Precondition: seconds >= 0.
+  int64_t DueMs(const Now& now, int64_t seconds, bool by_second) const;
+
+  // Precondition: units >= 1. Saturates at 2^64 - 1 units; what is due already is gone at once.
+  void Count(const Now& now, int64_t due_ms, uint64_t units = 1);
+  // What has not drained yet. Frees memory, but MemoryBytes tells so only after the next Count: a
+  // look is not a change, and what is accounted must not change under the keyspace's hands.
+  uint64_t Level(const Now& now) const;
+  int64_t last_due_ms() const { return drains_.last_due_ms(); }  // precondition: counted once
+  // All that is pending, for snapshots: Count it again with the same ticks.
+  void ForEachDrain(const Now& now,
+                    absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
+
+  ValueType type() const override { return ValueType::kLeakyBucket; }
+  std::string_view Encoding() const override { return "drains"; }
+  size_t MemoryBytes() const override { return accounted_bytes_; }
+  std::unique_ptr<Value> Clone() const override;
+
+ private:
+  mutable DrainQueue drains_;
+  mutable uint64_t level_ = 0;
+  size_t accounted_bytes_ = sizeof(LeakyBucket);
+};
+
+}  // namespace sluice
