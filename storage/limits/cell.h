@@ -1,0 +1,59 @@
+// The dialects of GCRA that count from a stored "theoretical arrival time": CL.THROTTLE (Redis
+// module redis-cell 0.5.0), RL.THROTTLE (the same), and the command GCRA. The arithmetic is
+// redis-cell's, rounding for rounding, in ns of Unix time:
+//
+//   e = trunc(period / count)   D = e x (max_burst + 1)   inc = e x quantity
+//   new = max(now, tat) + inc   allowed if now >= new - D
+//
+// but in 128 bits, so that it never wraps: what does not fit into a reply or into the stored 64
+// bits is a CellFault. The emission interval e is truncated to whole ns there, so it is here too:
+// these are dialects; exact rates are LIMIT.TAKE's.
+//
+// Nothing is stored here. The caller reads `tat` from the key (a decimal string) and, if `stored`,
+// writes new_tat_ns with a TTL of ttl_ms: as PEXPIRE, so a TTL of 0 or less removes the key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sluice {
+
+enum class CellFault : uint8_t {
+  kNone,
+  kZeroRate,  // count or period is 0
+  kTooFast,   // less than 1 ns between two units
+  kOverflow,  // the result does not fit into 64 bits
+};
+// The sentence without "Cell error: Store error: ", which is CL.THROTTLE's own.
+std::string_view CellFaultText(CellFault fault);
+
+struct CellRequest {
+  int64_t max_burst = 0;
+  int64_t count = 0;  // per period
+  __int128 period_ns = 0;
+  int64_t quantity = 1;  // 0 peeks, below 0 gives back
+};
+
+struct CellAnswer {
+  bool limited = false;
+  int64_t limit = 0;  // max_burst + 1
+  int64_t remaining = 0;
+  int64_t retry_after_s = -1;  // -1 if allowed, or if never possible
+  int64_t reset_after_s = 0;
+  bool stored = false;
+  int64_t new_tat_ns = 0;  // meaningful if `stored`, as is the next
+  int64_t ttl_ms = 0;      // may be 0 or less
+};
+
+// `tat_ns` is what the key holds, nullopt if there is none.
+CellFault TakeCell(const CellRequest& request, std::optional<int64_t> tat_ns, int64_t now_ns,
+                   CellAnswer* answer);
+
+// A period in whole seconds as CL.THROTTLE takes it.
+inline __int128 CellPeriodNs(int64_t seconds) { return __int128{seconds} * 1'000'000'000; }
+// GCRA's period: decimal seconds, "1" or "0.25" or "1.5"; digits beyond the ns are cut off.
+// nullopt for anything else, and beyond 2^63 - 1 s.
+std::optional<__int128> ParseCellPeriodNs(std::string_view text);
+
+}  // namespace sluice
