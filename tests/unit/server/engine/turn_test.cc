@@ -1,0 +1,129 @@
+// A turn seen from outside: what is parsed ahead, prefetched and batched must not show.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+class Turn : public EngineFixture {};
+
+std::string Pings(int count) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes += "PING\r\n";
+  return bytes;
+}
+
+std::string Pongs(int count) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes += "+PONG\r\n";
+  return bytes;
+}
+
+TEST_F(Turn, AnswersALongPipelineInOrder) {
+  TestClient& client = Connect();
+  client.SendBytes(Pings(1000) + "ECHO last\r\n");
+  EXPECT_EQ(client.TakeBytes(), Pongs(1000) + "$4\r\nlast\r\n");
+}
+
+TEST_F(Turn, AnswersWhatCameBeforeAProtocolError) {
+  TestClient& client = Connect();
+  client.SendBytes("PING\r\n*1\r\n+broken\r\nPING\r\n");
+  EXPECT_EQ(client.TakeBytes(), "+PONG\r\n-ERR Protocol error: expected '$', got '+'\r\n");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(Turn, IgnoresWhatComesBehindQuit) {
+  TestClient& client = Connect();
+  client.SendBytes("SET a 1\r\nQUIT\r\nSET a 2\r\n");
+  EXPECT_EQ(client.TakeBytes(), "+OK\r\n+OK\r\n");
+  EXPECT_TRUE(client.closed());
+  EXPECT_EQ(Run({"GET", "a"}).text, "1");
+}
+
+TEST_F(Turn, LetsAClientBeKilledByAnotherInTheSameTurn) {
+  TestClient& victim = Connect();
+  TestClient& killer = Connect();
+  engine().Receive(killer.id(), "CLIENT KILL ID 1\r\n");
+  engine().Receive(victim.id(), "SET a 1\r\n");
+  server().Settle();
+  EXPECT_TRUE(victim.closed());
+  EXPECT_EQ(Run({"EXISTS", "a"}).integer, 0);
+}
+
+TEST_F(Turn, SurvivesAConnectionThatBreaksBetweenReceiveAndRun) {
+  TestClient& client = Connect();
+  engine().Receive(client.id(), "SET a 1\r\n");
+  client.Disconnect();
+  server().Settle();
+  EXPECT_EQ(Run({"EXISTS", "a"}).integer, 0);
+}
+
+TEST_F(Turn, RunsUnderTheLimitsThatAuthChanges) {
+  Run({"CONFIG", "SET", "requirepass", "secret"});
+  TestClient& client = Connect();
+  // One pipeline: the large request is within the limits only because AUTH stands before it.
+  const std::string large(20'000, 'x');
+  client.SendBytes("AUTH secret\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$20000\r\n" + large + "\r\n");
+  EXPECT_EQ(client.TakeBytes(), "+OK\r\n+OK\r\n");
+
+  TestClient& stranger = Connect();
+  stranger.SendBytes("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$20000\r\n");
+  EXPECT_EQ(stranger.TakeBytes(), "-ERR Protocol error: unauthenticated bulk length\r\n");
+  EXPECT_TRUE(stranger.closed());
+}
+
+TEST_F(Turn, PauseKeepsEveryRequestAndItsOrder) {
+  TestClient& writer = Connect();
+  Run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  writer.SendBytes("PING\r\nSET a 1\r\nAPPEND a 2\r\n");
+  EXPECT_EQ(writer.TakeBytes(), "+PONG\r\n");
+  writer.SendBytes("APPEND a 3\r\n");
+  AdvanceTime(999);
+  EXPECT_EQ(writer.TakeBytes(), "");
+  AdvanceTime(1);
+  EXPECT_EQ(writer.TakeBytes(), "+OK\r\n:2\r\n:3\r\n");
+}
+
+TEST_F(Turn, ClosesAnIdleClientAfterItsTimeout) {
+  Run({"CONFIG", "SET", "timeout", "10"});
+  TestClient& idle = Connect();
+  TestClient& busy = Connect();
+  for (int second = 0; second < 12; ++second) {
+    AdvanceTime(1000);
+    busy.SendBytes("PING\r\n");
+  }
+  EXPECT_TRUE(idle.closed());
+  EXPECT_FALSE(busy.closed());
+}
+
+TEST_F(Turn, ClosesWhoReadsNothingAtTheHardLimitAndAtTheSoftOneInTime) {
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 1000000 100000 5"});
+  Run({"SET", "big", std::string(60'000, 'x')});
+  TestClient& hard = Connect();
+  hard.set_reading(false);
+  for (int i = 0; i < 20; ++i) hard.SendBytes("GET big\r\n");
+  EXPECT_TRUE(hard.closed());
+
+  TestClient& soft = Connect();
+  soft.set_reading(false);
+  soft.SendBytes("GET big\r\nGET big\r\n");
+  AdvanceTime(4000);
+  EXPECT_FALSE(soft.closed());
+  AdvanceTime(3000);
+  EXPECT_TRUE(soft.closed());
+}
+
+TEST_F(Turn, ClosesWhoSendsMoreThanTheQueryLimit) {
+  Run({"CONFIG", "SET", "client-query-buffer-limit", "1048576"});
+  TestClient& client = Connect();
+  client.SendBytes("*2\r\n$3\r\nGET\r\n$500000000\r\n");
+  for (int i = 0; i < 40 && !client.closed(); ++i) client.SendBytes(std::string(65'536, 'x'));
+  EXPECT_TRUE(client.closed());
+  EXPECT_EQ(Run({"PING"}).text, "PONG");
+}
+
+}  // namespace
+}  // namespace sluice
