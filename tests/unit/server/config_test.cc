@@ -137,7 +137,7 @@ TEST(Config, GetTakesGlobsAndAliases) {
   for (const auto& [name, value] : config.Get(globs)) ConcatTo(shown, name, '=', value, ' ');
   EXPECT_EQ(shown,
             "zset-max-listpack-entries=128 zset-max-ziplist-entries=128 zset-max-listpack-value=64 "
-            "zset-max-ziplist-value=64 Port=6379 port=6379 slaveof= ");
+            "zset-max-ziplist-value=64 Port=6379 slaveof= ");
 }
 
 TEST(Config, TuningIsTakenWithAWarning) {
