@@ -18,6 +18,10 @@ std::string Refusal(const Option& option) {
   return Concat("Sluice takes no other value than ", only, ": ", option.doc);
 }
 
+bool IsName(std::string_view name, std::string_view other) {
+  return name.size() == other.size() && GlobMatches(name, other, /*ignore_case=*/true);
+}
+
 bool IsTrue(const Option& option, std::string_view value) {
   return value == option.value || (option.also_true && option.also_true(value));
 }
@@ -47,7 +51,6 @@ std::string Config::SetAtStart(std::string_view name, std::vector<std::string> v
     if (values.size() != 1) return std::string(kWrongNumber);
   } else if (values.size() == 1) {
     values = SplitAtSpaces(values[0]);  // --save "3600 1"
-    if (values.empty()) values.emplace_back();
   }
   return Assign(option, values);
 }
@@ -88,7 +91,6 @@ std::string Config::Set(const Pairs& pairs, bool protected_too) {
   for (size_t i = 0; i < changes.size() && fault.empty(); ++i) {
     std::vector<std::string> values = {pairs[i].second};
     if (OptionAt(changes[i].option).is_list()) values = SplitAtSpaces(pairs[i].second);
-    if (values.empty()) values.emplace_back();
     fault = Assign(changes[i].option, values);
     if (!fault.empty()) fault = Failure(changes[i].name, fault);
   }
@@ -117,7 +119,7 @@ std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
     const Option& row = OptionAt(option);
     if (row.immutable) return Failure(name, "can't set immutable config");
     if (row.is_protected && !protected_too) return Failure(name, "can't set protected config");
-    const bool as_alias = !GlobMatches(row.name, name, /*ignore_case=*/true);
+    const bool as_alias = !IsName(row.name, name);
     const std::string_view called = as_alias ? row.alias : row.name;
     for (const Change& other : changes) {
       if (other.name == called) return Failure(name, "duplicate parameter");
@@ -159,9 +161,8 @@ void Config::OnChange(std::string_view option, std::function<std::string()> appl
 Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
   Pairs found;
   const auto add = [&](std::string_view name, size_t option) {
-    const bool there = std::any_of(found.begin(), found.end(), [&](const auto& pair) {
-      return GlobMatches(pair.first, name, /*ignore_case=*/true);  // names have no wildcards
-    });
+    const bool there = std::any_of(found.begin(), found.end(),
+                                   [&](const auto& pair) { return IsName(pair.first, name); });
     if (!there) found.emplace_back(name, ValueOf(option));
   };
   for (const std::string_view glob : globs) {

@@ -22,8 +22,7 @@ std::string Join(const std::vector<std::string>& pieces) {
 
 std::string ReadBind(OptionValues values, Settings& settings) {
   if (values.size() > kBindMax) return "Too many bind addresses specified.";
-  const bool none = values.size() == 1 && values[0].empty();
-  settings.bind.assign(values.begin(), none ? values.begin() : values.end());
+  settings.bind.assign(values.begin(), values.end());
   return {};
 }
 
@@ -103,8 +102,7 @@ std::vector<std::string> OutputLimitLines(const Settings& settings) {
 
 std::string ReadPercentiles(OptionValues values, Settings& settings) {
   std::vector<double> percentiles;
-  const bool none = values.size() == 1 && values[0].empty();
-  for (const std::string& value : none ? OptionValues() : values) {
+  for (const std::string& value : values) {
     const std::optional<double> percent = ParseDouble(value);
     if (!percent) return "Invalid latency-tracking-info-percentiles parameters";
     if (*percent < 0 || *percent > 100) {
@@ -135,7 +133,6 @@ const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
 
 std::string CheckSavePoints(OptionValues values) {
   constexpr std::string_view kFault = "Invalid save parameters";
-  if (values.size() == 1 && values[0].empty()) return {};
   if (values.size() % 2 != 0) return std::string(kFault);
   for (size_t i = 0; i < values.size(); ++i) {
     const std::optional<int64_t> number = ParseInt64(values[i]);

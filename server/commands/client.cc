@@ -94,7 +94,14 @@ void TrackingInfo(CommandCall& call) {
 
 // --- others
 
+// For more arguments than a subcommand takes.
+void RefuseArguments(CommandCall& call, std::string_view subcommand) {
+  call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '", subcommand,
+                          "'. Try CLIENT HELP."));
+}
+
 void StartPause(CommandCall& call) {
+  if (call.args.size() > 4) return RefuseArguments(call, call.args[1]);
   ArgReader args(call.args, 3);
   Pause::Mode mode = Pause::Mode::kAll;
   if (args.TakeWord("WRITE")) {
@@ -115,12 +122,9 @@ void EndPause(CommandCall& call) {
 }
 
 void Unblock(CommandCall& call) {
+  if (call.args.size() > 4) return RefuseArguments(call, call.args[1]);
   if (call.args.size() == 4 && !IsWord(call.args[3], "TIMEOUT") && !IsWord(call.args[3], "ERROR")) {
     return call.reply.Error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
-  }
-  if (call.args.size() > 4) {
-    return call.reply.Error(
-        "ERR unknown subcommand or wrong number of arguments for 'unblock'. Try CLIENT HELP.");
   }
   if (!ParseInt64(call.args[2])) return call.reply.Error(ErrorCode::kNotInteger);
   call.reply.Integer(0);  // there is no command yet that waits

@@ -1,5 +1,6 @@
 // The connection family: greeting, logging in and leaving.
 
+#include <algorithm>
 #include <optional>
 
 #include "protocol/concat.h"
@@ -45,35 +46,37 @@ void Auth(CommandCall& call) {
 
 // --- HELLO
 
-struct Greeting {
-  int64_t version = 0;  // 0: as it is
-  std::optional<std::string_view> user;
-  std::string_view password;
-  std::optional<std::string_view> name;
-};
-
-// False: the error has been answered.
-bool ReadGreeting(CommandCall& call, Greeting& greeting) {
-  if (call.args.size() == 1) return true;
+// The version asked for, 0 for the one there is; null after answering what is wrong.
+std::optional<int> ReadVersion(CommandCall& call) {
+  if (call.args.size() == 1) return 0;
   const std::optional<int64_t> version = ParseInt64(call.args[1]);
   if (!version) {
     call.reply.Error("ERR Protocol version is not an integer or out of range");
-    return false;
+    return std::nullopt;
   }
   if (*version != 2 && *version != 3) {
     call.reply.Error("NOPROTO unsupported protocol version");
-    return false;
+    return std::nullopt;
   }
-  greeting.version = *version;
-  ArgReader args(call.args, 2);
+  return static_cast<int>(*version);
+}
+
+// AUTH and SETNAME take place as they are read, as in Redis: a fault behind them does not undo
+// them.
+bool TakeHelloOptions(CommandCall& call) {
+  ArgReader args(call.args, std::min<size_t>(2, call.args.size()));
   while (args.more()) {
     const std::string_view word = args.Peek();
     if (args.left() > 2 && args.TakeWord("AUTH")) {
-      greeting.user = args.Bytes();
-      greeting.password = args.Bytes();
+      const std::string_view user = args.Bytes();
+      if (!LogIn(call, user, args.Bytes())) args.Fail(std::string(kWrongPassword));
     } else if (args.left() > 1 && args.TakeWord("SETNAME")) {
-      greeting.name = args.Bytes();
-      if (!IsClientName(*greeting.name)) args.Fail(std::string(kBadClientName));
+      const std::string_view name = args.Bytes();
+      if (!IsClientName(name)) {
+        args.Fail(std::string(kBadClientName));
+      } else {
+        call.client.name = name;
+      }
     } else {
       args.Fail(Concat("ERR Syntax error in HELLO option '", word, "'"));
     }
@@ -102,19 +105,15 @@ void DescribeServer(CommandCall& call) {
 }
 
 void Hello(CommandCall& call) {
-  Greeting greeting;
-  if (!ReadGreeting(call, greeting)) return;
-  if (greeting.user && !LogIn(call, *greeting.user, greeting.password)) {
-    return call.reply.Error(kWrongPassword);
-  }
+  const std::optional<int> version = ReadVersion(call);
+  if (!version || !TakeHelloOptions(call)) return;
   if (call.client.conditions & kNeedsLogin) {
     return call.reply.Error(
         "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
         "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
         "protocol version at the same time");
   }
-  if (greeting.name) call.client.name = *greeting.name;
-  if (greeting.version != 0) call.client.writer.set_version(static_cast<int>(greeting.version));
+  if (*version != 0) call.client.writer.set_version(*version);
   DescribeServer(call);
 }
 

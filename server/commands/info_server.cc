@@ -76,7 +76,7 @@ void WriteMemory(Engine& engine, InfoText& text) {
   text.Field("mem_clients_slaves", 0);
   text.Field("mem_clients_normal", clients);
   text.Field("mem_aof_buffer", 0);
-  text.Field("mem_allocator", "libc");
+  text.Field("mem_allocator", engine.options().allocator);
   text.Field("active_defrag_running", 0);
 }
 

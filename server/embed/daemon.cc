@@ -19,6 +19,8 @@
 #include "server/net/server.h"
 #include "server/version.h"
 
+extern "C" int mi_version() __attribute__((weak));
+
 namespace sluice {
 namespace {
 
@@ -48,6 +50,13 @@ std::string SystemName() {
   return Concat(name.sysname, ' ', name.release, ' ', name.machine);
 }
 
+// The program that links us may have put mimalloc in malloc's place.
+std::string AllocatorName() {
+  if (!mi_version) return "libc";
+  const int version = mi_version();  // 209 is 2.0.9
+  return Concat("mimalloc-", version / 100, '.', version / 10 % 10, '.', version % 10);
+}
+
 int Fail(std::string_view sentence) {
   std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
   return 1;
@@ -59,6 +68,7 @@ int Serve(Config& config) {
   options.seed = settings.seed != 0 ? settings.seed : SystemSeed();
   options.executable = ExecutablePath();
   options.os = SystemName();
+  options.allocator = AllocatorName();
   if (chdir(settings.dir.c_str()) < 0) {
     return Fail(Concat("can't change to the directory '", settings.dir, "' (dir)"));
   }

@@ -69,6 +69,7 @@ struct EngineOptions {
   std::string executable;        // for INFO and CONFIG
   int64_t process_id = 0;
   std::string os;                // "Linux 6.1.0 x86_64"
+  std::string allocator = "libc";
 };
 
 class Engine final : public KeyspaceObserver, public ErrorListener {

@@ -52,6 +52,8 @@ constexpr SetCase kSetCases[] = {
      "normal 1073741824 268435456 60 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
     {"latency-tracking-info-percentiles", "50.5 100", "", "50.5 100"},
     {"latency-tracking-info-percentiles", "", "", ""},
+    {"client-output-buffer-limit", "", "",
+     "normal 1073741824 268435456 60 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
     {"latency-tracking-info-percentiles", "101",
      "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]", "50 99 99.9"},
     {"maxmemory-clients", "101%", "percentage argument must be less or equal to 100", "0"},
