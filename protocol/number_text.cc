@@ -1,5 +1,6 @@
 #include "protocol/number_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -90,7 +91,10 @@ std::optional<double> ParseDouble(std::string_view text) { return ParseFloat<dou
 
 std::optional<long double> ParseLongDouble(std::string_view text) {
   if (text.size() >= kLongDoubleTextMax) return std::nullopt;
-  return ParseFloat<long double>(text);
+  // libstdc++ 12 looks for a NUL behind the text of a long double, whatever its end is said to be.
+  char copy[kLongDoubleTextMax];
+  *std::copy(text.begin(), text.end(), copy) = '\0';
+  return ParseFloat<long double>({copy, text.size()});
 }
 
 char* FormatInt64(char* out, int64_t value) {
