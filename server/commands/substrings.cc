@@ -67,7 +67,7 @@ void GetRange(CommandCall& call) {
   if (args.failed()) return call.reply.Error(args.error());
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!IsTextOrMissing(call, entry)) return;
-  if (!entry || (start < 0 && end < 0 && start > end)) return call.reply.Bulk({});
+  if (!entry || (start < 0 && end < 0 && start > end)) return call.reply.Bulk("");
 
   char scratch[Entry::kTextScratch];
   const std::string_view text = entry->Text(scratch);
@@ -75,7 +75,7 @@ void GetRange(CommandCall& call) {
   if (start < 0) start = std::max<int64_t>(start + bytes, 0);
   if (end < 0) end = std::max<int64_t>(end + bytes, 0);
   end = std::min(end, bytes - 1);
-  if (start > end) return call.reply.Bulk({});
+  if (start > end) return call.reply.Bulk("");
   call.reply.Bulk(text.substr(static_cast<size_t>(start), static_cast<size_t>(end - start) + 1));
 }
 

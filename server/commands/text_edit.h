@@ -28,7 +28,7 @@ class TextEdit {
 
  private:
   std::string& Open(CommandCall& call, HashedKey key) {
-    if (!entry_) entry_ = &db_.PutTextAsIs(key, {}, Deadline::None(), call.now);
+    if (!entry_) entry_ = &db_.PutTextAsIs(key, "", Deadline::None(), call.now);
     return db_.MutableText(entry_);
   }
 
