@@ -174,6 +174,14 @@ std::string& Database::MutableText(Entry*& entry) {
 
 void Database::TextChanged(Entry& entry) { AccountOutside(entry); }
 
+void Database::MakeRaw(const Entry& found, const Now& now) {
+  if (found.is_raw()) return;
+  state_.now = now;
+  Entry* entry = const_cast<Entry*>(&found);
+  MutableText(entry);
+  TextChanged(*entry);
+}
+
 void Database::ValueChanged(Entry& entry) { AccountOutside(entry); }
 
 Entry& Database::SetDeadline(Entry& entry, Deadline deadline) {

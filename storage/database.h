@@ -90,6 +90,9 @@ class Database {
   // database; from now on its encoding is raw. Call TextChanged when done (it accounts the memory).
   std::string& MutableText(Entry*& entry);
   void TextChanged(Entry& entry);
+  // The string that Find has just given keeps its text and is shown as raw from now on. No change
+  // of the key: nobody is told.
+  void MakeRaw(const Entry& found, const Now& now);
   Entry& SetDeadline(Entry& entry, Deadline deadline);  // None: PERSIST; it may have passed
   void ValueChanged(Entry& entry);                      // a Value grew or shrank: account it
   bool Delete(HashedKey key, const Now& now);           // false when missing or expired

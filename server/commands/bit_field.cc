@@ -120,6 +120,7 @@ class FieldText {
   }
 
   std::string_view bytes() const { return bytes_; }
+  bool changed() const { return edit_.has_value(); }
   void GrowTo(size_t bytes) {
     if (bytes_.size() >= bytes) return;
     Open().GrowTo(bytes);
@@ -163,6 +164,7 @@ void Run(CommandCall& call, const FieldOps& ops) {
   if (writes) text.GrowTo(ops.write_bytes);
   call.reply.Array(ops.list.size());
   for (const FieldOp& op : ops.list) RunOp(call, text, op);
+  if (writes && !text.changed()) call.db.MakeRaw(*entry, call.now);  // as Redis shows it
 }
 
 void BitField(CommandCall& call) {

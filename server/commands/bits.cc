@@ -33,11 +33,13 @@ void SetBit(CommandCall& call) {
   char scratch[Entry::kTextScratch];
   const std::string_view text = old ? old->Text(scratch) : std::string_view();
   const bool was = BitAt(text, *offset);
-  // A bit that is so already is no change: nobody's WATCH may notice.
+  // A bit that is so already is no change: nobody's WATCH may notice. Only OBJECT ENCODING does.
   if (text.size() < bytes || was != (*bit == 1)) {
     TextEdit edit(call, key);
     edit.GrowTo(bytes);
     PutBit(edit.text(), *offset, *bit == 1);
+  } else {
+    call.db.MakeRaw(*old, call.now);
   }
   call.reply.Integer(was);
 }

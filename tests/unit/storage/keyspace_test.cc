@@ -292,6 +292,13 @@ TEST(Keyspace, AChangedTextIsRawFromThenOn) {
   EXPECT_EQ(world.Get(0, "k"), "123");
   EXPECT_EQ(entry->Encoding(), "raw");
   EXPECT_EQ(entry->deadline(), Deadline::Steady(1000));
+  db.PutText(world.Key("same"), "34", Deadline::Steady(1000), world.now());
+  const uint64_t changes = world.keyspace.changes();
+  db.MakeRaw(*db.Find(world.Key("same"), world.now()), world.now());
+  EXPECT_EQ(db.Find(world.Key("same"), world.now())->Encoding(), "raw");
+  EXPECT_EQ(world.Get(0, "same"), "34");
+  EXPECT_EQ(world.keyspace.changes(), changes);
+  entry = db.Modify(world.Key("k"), world.now());
   db.MutableText(entry).append(10'000, 'x');
   EXPECT_NE(world.Audit(), "");
   db.TextChanged(*entry);
