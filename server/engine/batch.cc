@@ -35,9 +35,13 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
     input.starved = true;
     return false;
   }
-  Request request{static_cast<uint32_t>(index), static_cast<uint32_t>(first),
+  Request request{static_cast<uint32_t>(index),
+                  static_cast<uint32_t>(first),
                   static_cast<uint32_t>(arguments_.size() - first),
-                  status == ParseStatus::kError, input.window.size(), nullptr, {}};
+                  status == ParseStatus::kError,
+                  input.window.size(),
+                  nullptr,
+                  {}};
   if (!request.broken) {
     input.parsed += session.parser.consumed();
     request.end = input.parsed;
@@ -51,7 +55,7 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
 
 // Pipelines repeat themselves: the row of the request before is tried first.
 Command* Batch::Look(Engine& engine, std::string_view name) {
-  if (name != last_name_ || !last_command_) {
+  if (!last_command_ || name != last_name_) {  // in this order: the bytes of an old name are gone
     last_command_ = engine.commands().Find(name);
     last_name_ = name;
   }
@@ -105,8 +109,7 @@ void Batch::RunOne(Engine& engine, Input& input, const Request& request) {
   }
   if (request.arguments > 0) {
     const Args args(arguments_.data() + request.first_argument, request.arguments);
-    if (engine.Execute(session, args, request.command, request.key) ==
-        Dispatcher::Outcome::kHeld) {
+    if (engine.Execute(session, args, request.command, request.key) == Dispatcher::Outcome::kHeld) {
       input.stopped = true;
       return;
     }
