@@ -15,14 +15,6 @@ def unordered(value):
     return (kind, sorted(body, key=repr)) if isinstance(body, list) else value
 
 
-def pairs(value):
-    """A map, or the flat array that RESP2 has instead."""
-    kind, body = value
-    if not isinstance(body, list):
-        return value
-    return kind, sorted(zip(body[::2], body[1::2]), key=repr)
-
-
 def shape(value):
     """Errors must be the same, all else only of the same kind."""
     kind, body = value
@@ -67,33 +59,44 @@ def hello(value):
 # The first pattern that is found in the command line (in capitals) counts.
 RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
     (r"^KEYS\b", unordered),
-    (r"^CONFIG GET", pairs),
     (r"^COMMAND INFO .", sorted_deeply),
     (r"^COMMAND DOCS .", docs),
     (r"^(RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
     (r"^COMMAND INFO$|^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)$|^COMMAND$", shape),
     (r"^HELLO\b", hello),
 ]]
+WHERE_A_SERVER_IS = {"dir", "unixsocket", "logfile", "pidfile"}
 TIMED = re.compile(r"^(P?TTL|P?EXPIRETIME|OBJECT IDLETIME|TIME)\b", re.S)
 
 
 class Rules:
-    """common: names of the commands that both servers have, lower case, subcommands as "client|list"."""
+    """common: names of the commands that both servers have, lower case, subcommands as "client|list".
+    own_options: those whose values are not compared."""
 
-    def __init__(self, common):
-        self.common = common
+    def __init__(self, common, own_options):
+        self.common, self.own_options = common, own_options | WHERE_A_SERVER_IS
 
     def same(self, line, ours, theirs):
         """line: the command as text; both replies parsed."""
         capitals = line.upper()
         if capitals.startswith("COMMAND LIST"):
             return self.listed(ours) == self.listed(theirs)
+        if capitals.startswith("CONFIG GET"):
+            return self.options(ours) == self.options(theirs)
         for pattern, rule in RULES:
             if pattern.search(capitals):
                 return rule(ours) == rule(theirs)
         if TIMED.search(capitals) and ours[0] == theirs[0] == ":":
             return close(int(ours[1]), int(theirs[1]))
         return ours == theirs
+
+    def options(self, value):
+        """A map, or the flat array that RESP2 has instead; its kind counts, its length need not."""
+        kind, body = value
+        if not isinstance(body, list):
+            return value
+        return kind, sorted((name[1], about) for name, about in zip(body[::2], body[1::2])
+                            if name[1].decode().lower() not in self.own_options)
 
     def listed(self, value):
         """A list of commands, without those that only one server has."""
@@ -114,20 +117,23 @@ def show(reply, width=300):
 class Differences:
     """The checked-in list. An entry: `command` (found in the command line, regardless of case), at will
     `ours` and `theirs` (found in the raw replies), `state = differs` when what follows in a sequence
-    cannot be compared any more, and a `reason`."""
+    cannot be compared any more, and a `reason`. Instead of a command: `options` whose values differ."""
 
-    FIELDS = {"command", "ours", "theirs", "state", "reason"}
+    FIELDS = {"command", "options", "ours", "theirs", "state", "reason"}
 
     def __init__(self, path=FOLDER / "differences.txt"):
         parser = configparser.ConfigParser(interpolation=None, delimiters=("=",),
                                            comment_prefixes=("#",))
         parser.read(path)
-        self.entries = []
+        self.entries, self.options = [], set()
         for title in parser.sections():
             entry = dict(parser[title])
-            if not entry.get("reason") or not entry.get("command") or set(entry) - self.FIELDS:
-                raise ValueError(f"{path}: [{title}] needs command and reason, and knows no others "
-                                 f"than {sorted(self.FIELDS)}")
+            if not entry.get("reason") or set(entry) - self.FIELDS:
+                raise ValueError(f"{path}: [{title}] needs a reason, and has no other fields than "
+                                 f"{sorted(self.FIELDS)}")
+            if "command" not in entry:
+                self.options.update(entry["options"].split())
+                continue
             for field in ("command", "ours", "theirs"):
                 flags = re.S | (re.I if field == "command" else 0)
                 entry[field] = re.compile(entry.get(field, ""), flags)

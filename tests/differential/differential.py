@@ -45,7 +45,7 @@ class Harness:
         self.theirs = Server(options.oracle)
         self.known = known_commands(self.ours)
         self.common = self.known & known_commands(self.theirs)
-        self.rules = compare.Rules(self.common)
+        self.rules = compare.Rules(self.common, self.differences.options)
         self.reports = {}
         self.commands = 0
 

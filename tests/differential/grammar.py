@@ -304,6 +304,14 @@ def mutate(args, rng):
     return args
 
 
+def hangs_on_time(args):
+    """Whether a key would end so soon that it depends on the machine's speed if the next command meets it."""
+    words = [arg.upper() for arg in args]
+    times = args[2:3] if words[0] in (b"PSETEX", b"PEXPIRE") else []
+    times += [time for option, time in zip(words, args[1:]) if option == b"PX"]
+    return any(re.fullmatch(rb"\d{1,4}", time) and int(time) for time in times)
+
+
 class Grammar:
     """common: the names that both servers have."""
 
@@ -313,9 +321,12 @@ class Grammar:
         KINDS["command"] = one_of([name for name in ASKED_ABOUT
                                    if name.lower() in common or "nosuch" in name])
 
-    def draw(self, rng):
-        args = rng.choice(self.commands).draw(rng)
-        return mutate(args, rng) if rng.random() < 0.15 and args[0][:1] != b"@" else args
+    @staticmethod
+    def draw(command, rng):
+        """The command's arguments, at times with a mistake in them."""
+        args = command.draw(rng)
+        wrong = mutate(args, rng) if rng.random() < 0.15 and args[0][:1] != b"@" else args
+        return args if hangs_on_time(wrong) else wrong
 
     def sequence(self, rng, length):
         """Steps of (client, args); mostly of a few commands, so that they work on each other."""
@@ -324,12 +335,6 @@ class Grammar:
         for _ in range(length):
             if rng.random() < 0.1:
                 client = 3 - client
-            if rng.random() < 0.6:
-                command = rng.choice(favourites)
-                args = command.draw(rng)
-                if rng.random() < 0.15 and args[0][:1] != b"@":
-                    args = mutate(args, rng)
-            else:
-                args = self.draw(rng)
-            steps.append((client, args))
+            command = rng.choice(favourites if rng.random() < 0.6 else self.commands)
+            steps.append((client, self.draw(command, rng)))
         return steps
