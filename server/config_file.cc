@@ -2,10 +2,12 @@
 
 #include <glob.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "protocol/concat.h"
@@ -66,6 +68,16 @@ bool TakeSingleQuoted(std::string_view line, size_t& at, std::string& word) {
     }
   }
   return false;
+}
+
+// Redis's CONFIG REWRITE writes the default user into every file. As it is by default it is no
+// other than ours.
+bool IsPlainDefaultUser(const std::vector<std::string>& rules) {
+  constexpr std::string_view kPlain[] = {"on", "nopass", "sanitize-payload", "~*", "&*", "+@all"};
+  if (rules.empty() || rules[0] != "default") return false;
+  return std::all_of(rules.begin() + 1, rules.end(), [&](const std::string& rule) {
+    return std::find(std::begin(kPlain), std::end(kPlain), rule) != std::end(kPlain);
+  });
 }
 
 std::string Lower(std::string text) {
@@ -173,6 +185,7 @@ std::string Config::LoadDirective(std::vector<std::string> words, int depth) {
   for (const std::string_view ignored : IgnoredDirectives()) {
     if (name == ignored && words.size() == 1) return {};
   }
+  if (name == "user" && settings_.requirepass.empty() && IsPlainDefaultUser(words)) return {};
   for (const RefusedDirective& refused : RefusedDirectives()) {
     if (name == refused.name) return Concat("Sluice does not take this: ", refused.why);
   }

@@ -59,6 +59,9 @@ void AddLine(std::string& text, const Session& session, const Now& now) {
            " lib-ver=", session.library_version, '\n');
 }
 
+// Killed clients are gone, although they leave only when the turn ends.
+bool IsThere(const Session& session) { return session.close != CloseMode::kNow; }
+
 // The ids behind LIST ID; false after answering what is wrong.
 bool ReadIds(CommandCall& call, ArgReader& args, std::vector<uint64_t>& ids) {
   while (args.more()) {
@@ -87,7 +90,8 @@ void ClientList(CommandCall& call) {
     std::vector<uint64_t> ids;
     if (!ReadIds(call, args, ids)) return;
     for (const uint64_t id : ids) {
-      if (const Session* session = call.engine.FindClient(id)) AddLine(text, *session, call.now);
+      const Session* session = call.engine.FindClient(id);
+      if (session && IsThere(*session)) AddLine(text, *session, call.now);
     }
     return call.reply.Verbatim(text, "txt");
   }
@@ -100,7 +104,7 @@ void ClientList(CommandCall& call) {
   if (!args.Finish()) return call.reply.Error(args.error());
   std::vector<const Session*> sessions;
   call.engine.ForEachSession([&](Session& session) {
-    if (filter.Matches(session, call.now.ms())) sessions.push_back(&session);
+    if (IsThere(session) && filter.Matches(session, call.now.ms())) sessions.push_back(&session);
   });
   std::sort(sessions.begin(), sessions.end(),
             [](const Session* a, const Session* b) { return a->client_id < b->client_id; });

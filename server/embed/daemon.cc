@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -71,6 +72,10 @@ int Serve(Config& config) {
   options.allocator = AllocatorName();
   if (chdir(settings.dir.c_str()) < 0) {
     return Fail(Concat("can't change to the directory '", settings.dir, "' (dir)"));
+  }
+  std::error_code unknown;
+  if (const auto dir = std::filesystem::current_path(unknown); !unknown) {
+    config.SetAtStart("dir", {dir.string()});  // as CONFIG GET shows it
   }
   if (settings.daemonize) Daemonize();
   options.process_id = getpid();

@@ -70,6 +70,8 @@ constexpr TextCase kTexts[] = {
     {"# comment\n\n  port 7000  \r\nsave \"\"\n", ""},
     {"list-max-ziplist-entries 5\nlua-replicate-commands yes\n", ""},
     {"client-output-buffer-limit normal 0 0 0\nclient-output-buffer-limit replica 1mb 0 0\n", ""},
+    {"user default on nopass sanitize-payload ~* &* +@all", ""},
+    {"user default on nopass ~app:* +@all", "Sluice does not take this: it has no users"},
     {"foo bar", "Bad directive or wrong number of arguments"},
     {"port", "wrong number of arguments"},
     {"port 1 2", "wrong number of arguments"},
