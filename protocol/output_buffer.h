@@ -28,7 +28,11 @@ class OutputBuffer {
 
   bool empty() const { return bytes_ == 0; }
   size_t bytes() const { return bytes_; }
-  // Memory owned, for output limits: at least bytes().
+  // Once more than `bytes` would wait (0: no limit) everything is dropped and what comes is
+  // swallowed: overflowed() tells, and the client is to be closed.
+  void set_limit(size_t bytes) { limit_bytes_ = bytes; }
+  bool overflowed() const { return overflowed_; }
+  // Memory owned: at least bytes().
   size_t memory() const { return memory_; }
 
   void Append(std::string_view bytes) {
@@ -73,6 +77,7 @@ class OutputBuffer {
 
   size_t room() const { return static_cast<size_t>(limit_ - end_); }
   void AppendSlow(std::string_view bytes);
+  bool Overflows(size_t more);
   void AddBlock(size_t at_least);
   void FreeFirst();
 
@@ -82,6 +87,8 @@ class OutputBuffer {
   char* limit_ = nullptr;
   size_t bytes_ = 0;
   size_t memory_ = 0;
+  size_t limit_bytes_ = 0;
+  bool overflowed_ = false;
   char* begin_ = nullptr;
   Block* first_ = nullptr;
   Block* last_ = nullptr;

@@ -142,6 +142,9 @@ void Dispatcher::Queue(Session& session, Command& command, Args args) {
   transaction.queue.emplace_back(&command, args);
   transaction.queue_bytes += transaction.queue.back().bytes();
   transaction.writes |= (command.spec->flags & (kWrite | kMayReplicate)) != 0;
+  if (transaction.queue_bytes > static_cast<size_t>(engine_.settings().client_query_buffer_limit)) {
+    return engine_.CloseOverQueryLimit(session);
+  }
   engine_.SinkOf(session).Status("QUEUED");
 }
 

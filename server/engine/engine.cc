@@ -72,6 +72,7 @@ SessionId Engine::Open(Peer peer) {
   session->writer.set_error_listener(this);
   session->authenticated = settings().requirepass.empty();
   if (!session->authenticated) session->conditions |= kNeedsLogin;
+  LimitOutput(*session);
   slots_[slot].session = std::move(session);
   ++session_count_;
   ++statistics_.connections;
@@ -151,12 +152,16 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
   }
   session->pending.append(bytes);
   if (session->pending.size() > static_cast<size_t>(settings().client_query_buffer_limit)) {
-    ++statistics_.query_limit_closed;
-    host_.Log(3, Concat("closing client id ", session->client_id,
-                        ": it reached the query buffer limit (client-query-buffer-limit)"));
-    return Close(*session, CloseMode::kNow);
+    return CloseOverQueryLimit(*session);
   }
   if (!session->blocked && !session->paused) Carry(*session);
+}
+
+void Engine::CloseOverQueryLimit(Session& session) {
+  ++statistics_.query_limit_closed;
+  host_.Log(3, Concat("closing client id ", session.client_id,
+                      ": it reached the query buffer limit (client-query-buffer-limit)"));
+  Close(session, CloseMode::kNow);
 }
 
 bool Engine::RunTurn() {
@@ -222,6 +227,10 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
   const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
   ++session.commands;
+  if (session.output.overflowed()) [[unlikely]] {
+    CheckOutputLimit(session);
+    QueueSend(session);
+  }
   if (!session.output.empty() && !session.queued_to_send) QueueSend(session);
   return outcome;
 }
@@ -291,10 +300,14 @@ void Engine::Sent(SessionId id) {
   }
 }
 
+// The buffer itself holds to the hard limit, in the middle of a command too.
+void Engine::LimitOutput(Session& session) {
+  session.output.set_limit(settings().output_normal.hard_bytes);
+}
+
 // Hard limit at once, soft limit when it has been exceeded for so long without a pause.
 void Engine::CheckOutputLimit(Session& session) {
   const OutputLimit& limit = settings().output_normal;
-  const size_t bytes = session.output.memory();
   const bool soft = limit.soft_bytes > 0 && session.output.bytes() > limit.soft_bytes;
   if (!soft) {
     session.over_soft_limit_since_ms = -1;
@@ -303,11 +316,12 @@ void Engine::CheckOutputLimit(Session& session) {
   }
   const bool soft_over =
       soft && now_.ms() - session.over_soft_limit_since_ms > limit.soft_seconds * 1000;
-  const bool hard_over = limit.hard_bytes > 0 && session.output.bytes() > limit.hard_bytes;
+  const bool hard_over = session.output.overflowed() ||
+                         (limit.hard_bytes > 0 && session.output.bytes() > limit.hard_bytes);
   if (!soft_over && !hard_over) return;
   ++statistics_.output_limit_closed;
-  host_.Log(3, Concat("closing client id ", session.client_id, ": ", bytes,
-                      " bytes of replies wait for it (client-output-buffer-limit)"));
+  host_.Log(3, Concat("closing client id ", session.client_id,
+                      ": too many replies wait for it (client-output-buffer-limit)"));
   session.close = CloseMode::kNow;
 }
 

@@ -133,6 +133,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   }
   Dispatcher::Outcome Execute(Session& session, Args args, Command* command, HashedKey key);
   void ProtocolError(Session& session);
+  // It has sent more than client-query-buffer-limit that could not be run yet.
+  void CloseOverQueryLimit(Session& session);
   const std::vector<Input>& inputs() const { return inputs_; }
   // The cheap tick at which the command before ended, and a new reading of it.
   int64_t tick() const { return tick_; }
@@ -169,6 +171,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void SendAll();
   void CloseAll();
   void CheckOutputLimit(Session& session);
+  void LimitOutput(Session& session);
   void EverySecond();
   void PasswordChanged();
   void EndPause();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include <algorithm>
 #include <random>
 
@@ -11,7 +13,7 @@
 namespace sluice {
 namespace {
 
-static_assert(sizeof(OutputBuffer) <= 64, "every session has one");
+static_assert(sizeof(OutputBuffer) <= 72, "every session has one");
 
 TEST(OutputBuffer, OwnsNothingUntilUsedAndAfterRelease) {
   OutputBuffer out;
@@ -126,6 +128,22 @@ TEST(OutputBuffer, AgreesWithAStringOverRandomHistories) {
       ASSERT_GE(out.memory(), out.bytes());
       ASSERT_EQ(OutputText(out), model);
     }
+  }
+}
+
+TEST(OutputBuffer, SwallowsWhatGoesOverItsLimit) {
+  OutputBuffer buffer;
+  buffer.set_limit(100'000);
+  const std::string piece(30'000, 'x');
+  for (int i = 0; i < 3; ++i) buffer.Append(piece);
+  EXPECT_FALSE(buffer.overflowed());
+  EXPECT_EQ(buffer.bytes(), 90'000u);
+  buffer.Append(piece);
+  EXPECT_TRUE(buffer.overflowed());
+  for (int i = 0; i < 100'000; ++i) {
+    std::memset(buffer.Reserve(100), 'y', 100);
+    buffer.Commit(100);
+    EXPECT_LE(buffer.memory(), 3 * OutputBuffer::kBlockBytes);
   }
 }
 

@@ -116,6 +116,33 @@ TEST_F(Turn, ClosesWhoReadsNothingAtTheHardLimitAndAtTheSoftOneInTime) {
   EXPECT_TRUE(soft.closed());
 }
 
+// Sixty-four replies of a megabyte from one pipeline, and as many from one EXEC, never stand in memory
+// together.
+TEST_F(Turn, HoldsToTheHardLimitInsideABatchAndInsideExec) {
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 3000000 0 0"});
+  Run({"SET", "big", std::string(1'000'000, 'x')});
+  std::string gets;
+  for (int i = 0; i < 64; ++i) gets += "GET big\r\n";
+  for (const std::string& pipeline : {gets, "MULTI\r\n" + gets + "EXEC\r\n"}) {
+    TestClient& client = Connect();
+    engine().Receive(client.id(), pipeline);
+    server().Settle();
+    EXPECT_TRUE(client.closed());
+    EXPECT_LT(client.TakeBytes().size(), 3'000'000u);
+  }
+}
+
+TEST_F(Turn, ClosesWhoQueuesMoreThanTheQueryLimit) {
+  Run({"CONFIG", "SET", "client-query-buffer-limit", "1048576"});
+  TestClient& client = Connect();
+  client.SendBytes("MULTI\r\n");
+  const std::string large(100'000, 'x');
+  for (int i = 0; i < 12 && !client.closed(); ++i) {
+    client.SendBytes("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100000\r\n" + large + "\r\n");
+  }
+  EXPECT_TRUE(client.closed());
+}
+
 TEST_F(Turn, ClosesWhoSendsMoreThanTheQueryLimit) {
   Run({"CONFIG", "SET", "client-query-buffer-limit", "1048576"});
   TestClient& client = Connect();
