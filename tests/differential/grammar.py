@@ -85,8 +85,8 @@ UNWATCH
 CLIENT SETNAME name
 CLIENT GETNAME
 CLIENT NO-EVICT ON|OFF
-CLIENT UNBLOCK number
-CLIENT KILL ID number
+CLIENT UNBLOCK nobody
+CLIENT KILL ID nobody
 CLIENT LIST ID number
 CLIENT LIST TYPE type
 CLIENT UNPAUSE
@@ -235,6 +235,7 @@ KINDS = {
     "type": one_of(["string", "list", "hash", "STRING", "nosuch", "normal", "master", "pubsub"]),
     "db": one_of([0, 1, 1, 2, 2, 15, 16, -1]),
     "name": one_of(["me", "", "a b", "x\n", "lib-1.0", "\xe9"]), "config": one_of(CONFIGS),
+    "nobody": one_of([0, -1, 10**12, 2**63 - 1, 2**63, -2**63, "x", "", "1.5"]),
     "setting": lambda rng: rng.choice(SETTINGS).encode().split(),
     "arguments": lambda rng: [pick_value(rng) for _ in range(rng.randint(0, 4))],
     "category": one_of(["read", "write", "string", "dangerous", "nosuch", "FAST"]),
