@@ -1,6 +1,6 @@
 // The CONFIG family: options as rows are in server/config.h; here they are asked for and answered.
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 #include "protocol/concat.h"
 #include "server/commands/families.h"

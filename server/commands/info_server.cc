@@ -3,7 +3,7 @@
 
 #include "server/commands/info.h"
 #include "server/engine/engine.h"
-#include "server/version.h"
+#include "server/config/version.h"
 
 namespace sluice {
 namespace {

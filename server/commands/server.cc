@@ -8,7 +8,7 @@
 #include "server/commands/families.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
-#include "server/version.h"
+#include "server/config/version.h"
 
 namespace sluice {
 namespace {

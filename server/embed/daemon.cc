@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "protocol/concat.h"
-#include "server/commandline.h"
+#include "server/config/commandline.h"
 #include "server/commands/families.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/embed/sluice.h"
 #include "server/net/process.h"
 #include "server/net/server.h"
-#include "server/version.h"
+#include "server/net/system_disk.h"
+#include "server/config/version.h"
 
 extern "C" int mi_version() __attribute__((weak));
 
@@ -108,7 +109,8 @@ int RunDaemon(int argc, char** argv) {
     std::printf("%s\n", VersionText().c_str());
     return 0;
   }
-  Config config;
+  SystemDisk disk;
+  Config config(disk);
   const std::string stdin_text = line.from_stdin ? ReadStandardInput() : std::string();
   if (const std::string error = Configure(line, stdin_text, config); !error.empty()) {
     return Fail(error);

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/engine/batch.h"
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"

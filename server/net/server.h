@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "server/net/connection.h"
 #include "server/net/listener.h"

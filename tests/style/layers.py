@@ -15,23 +15,20 @@ import sys
 TOPS = ("protocol", "storage", "scripting", "server")
 LOWER = {"protocol", "storage", "scripting"}
 
-# Folder: the folders that it may include, itself among them. `server` stands for the files directly
-# in it (options, INFO), main.cc excepted.
+# Folder: the folders that it may include, itself among them.
+BELOW_NET = LOWER | {"server/config", "server/engine", "server/commands"}
 MAY_INCLUDE = {
     "protocol": {"protocol"},
     "storage": {"storage", "protocol"},
     "scripting": LOWER,
-    "server/engine": LOWER | {"server", "server/engine"},
-    "server": LOWER | {"server", "server/engine"},
-    "server/commands": LOWER | {"server", "server/engine", "server/commands"},
-    "server/persistence": LOWER | {"server", "server/engine", "server/commands",
-                                   "server/persistence"},
-    "server/replication": LOWER | {"server", "server/engine", "server/commands",
-                                   "server/replication"},
-    "server/net": LOWER | {"server", "server/engine", "server/commands", "server/persistence",
-                           "server/replication", "server/net"},
-    "server/embed": LOWER | {"server", "server/engine", "server/commands", "server/persistence",
-                             "server/replication", "server/net", "server/embed"},
+    "server/config": LOWER | {"server/config"},
+    "server/engine": LOWER | {"server/config", "server/engine"},
+    "server/commands": BELOW_NET,
+    "server/persistence": BELOW_NET | {"server/persistence"},
+    "server/replication": BELOW_NET | {"server/replication"},
+    "server/net": BELOW_NET | {"server/persistence", "server/replication", "server/net"},
+    "server/embed": BELOW_NET | {"server/persistence", "server/replication", "server/net",
+                                 "server/embed"},
 }
 MAIN = "server/main.cc"
 MAIN_INCLUDES = "server/embed/sluice.h"

@@ -19,9 +19,10 @@
 #include <vector>
 
 #include "protocol/reply_reader.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "storage/clock.h"
+#include "tests/support/memory_disk.h"
 
 namespace sluice {
 
@@ -98,7 +99,8 @@ class TestEngine final : private Host {
   void Log(int level, std::string_view line) override;
   TestClient* FindClient(SessionId id);
 
-  Config config_;
+  MemoryDisk disk_;
+  Config config_{disk_};
   ManualClock clock_;
   std::vector<CommandFamily> families_;
   std::vector<std::unique_ptr<TestClient>> clients_;

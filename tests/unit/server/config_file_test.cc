@@ -1,5 +1,5 @@
 // The syntax of redis.conf, how faults in it are told, CONFIG REWRITE, and the command line.
-#include "server/config_file.h"
+#include "server/config/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "server/commandline.h"
-#include "server/config.h"
+#include "protocol/concat.h"
+#include "server/config/commandline.h"
+#include "server/config/config.h"
+#include "tests/support/memory_disk.h"
 
 namespace sluice {
 namespace {
@@ -25,22 +27,14 @@ std::vector<std::string> Split(std::string_view line) {
 
 class ConfigFile : public ::testing::Test {
  protected:
-  ConfigFile() { std::filesystem::create_directories(folder_); }
-  ~ConfigFile() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(std::string_view name, std::string_view text) {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return (folder_ / name).string();
+    const std::string path = Concat("/etc/", name);
+    disk_.files[path] = text;
+    return path;
   }
-  static std::string Read(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-  }
+  const std::string& Read(const std::string& path) { return disk_.files[path]; }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) /
-      ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  MemoryDisk disk_;
 };
 
 TEST(SplitWords, ReadsQuotesAndEscapes) {
@@ -91,7 +85,7 @@ constexpr TextCase kTexts[] = {
 
 TEST_F(ConfigFile, SaysWhatIsWrongAndWhere) {
   for (const TextCase& c : kTexts) {
-    Config config;
+    Config config(disk_);
     const std::string fault = config.LoadText(c.text, "x.conf");
     if (c.fault.empty()) {
       EXPECT_EQ(fault, "") << c.text;
@@ -105,18 +99,16 @@ TEST_F(ConfigFile, SaysWhatIsWrongAndWhere) {
 TEST_F(ConfigFile, IncludesFilesAndPatterns) {
   Write("a.part", "timeout 1\n");
   Write("b.part", "timeout 2\nmaxclients 7\n");
-  const std::string path = Write("main.conf", "include " + folder_.string() + "/*.part\n" +
-                                                  "include " + folder_.string() + "/no*.where\n");
-  Config config;
+  const std::string path = Write("main.conf", "include /etc/*.part\ninclude /etc/no*.where\n");
+  Config config(disk_);
   EXPECT_EQ(config.LoadFile(path), "");
   EXPECT_EQ(config.settings().timeout, 2);
   EXPECT_EQ(config.settings().maxclients, 7);
 }
 
 TEST_F(ConfigFile, AFileThatIncludesItselfIsRefused) {
-  const std::string path = (folder_ / "loop.conf").string();
-  Write("loop.conf", "include " + path + "\n");
-  Config config;
+  const std::string path = Write("loop.conf", "include /etc/loop.conf\n");
+  Config config(disk_);
   EXPECT_THAT(config.LoadFile(path), HasSubstr("does a file include itself?"));
 }
 
@@ -126,10 +118,9 @@ TEST_F(ConfigFile, RewriteKeepsWhatIsThere) {
                                  "port 7000\n\n\n\n"
                                  "slave-priority 100\n"
                                  "client-output-buffer-limit normal 0 0 0\n"
-                                 "timeout 5 # five\n"
+                                 "timeout 5\n"
                                  "loglevel debug\n");
-  Write("r.conf", Read(path).replace(Read(path).find(" # five"), 7, ""));
-  Config config;
+  Config config(disk_);
   ASSERT_EQ(config.LoadFile(path), "");
   ASSERT_EQ(
       config.Set({{"timeout", "9"}, {"proto-max-bulk-len", "64mb"}, {"requirepass", "a \"b"}}), "");
@@ -150,13 +141,13 @@ TEST_F(ConfigFile, RewriteKeepsWhatIsThere) {
 
 TEST_F(ConfigFile, RewriteRoundTrips) {
   const std::string path = Write("r.conf", "port 7000\nbind 127.0.0.1 ::1\nhz 20\nsave \"\"\n");
-  Config first;
+  Config first(disk_);
   ASSERT_EQ(first.LoadFile(path), "");
   ASSERT_EQ(first.SetAtStart("latency-tracking-info-percentiles", {"1", "2.5"}), "");
   ASSERT_EQ(first.SetAtStart("unixsocketperm", {"700"}), "");
   ASSERT_EQ(first.Rewrite(), "");
   const std::string text = Read(path);
-  Config second;
+  Config second(disk_);
   ASSERT_EQ(second.LoadFile(path), "");
   const std::string_view all[] = {"*"};
   EXPECT_EQ(first.Get(all), second.Get(all));
@@ -165,21 +156,24 @@ TEST_F(ConfigFile, RewriteRoundTrips) {
 }
 
 TEST_F(ConfigFile, RewriteNeedsAFileItCanWrite) {
-  Config config;
+  Config config(disk_);
   EXPECT_EQ(config.Rewrite(), "The server is running without a config file");
   const std::string path = Write("x.conf", "");
   ASSERT_EQ(config.LoadFile(path), "");
-  std::filesystem::remove_all(folder_);
-  EXPECT_EQ(config.Rewrite(), "Rewriting config file: No such file or directory");
+  disk_.write_fault = ENOSPC;
+  EXPECT_EQ(config.Rewrite(), "Rewriting config file: No space left on device");
+  EXPECT_EQ(Read(path), "");
 }
 
 TEST_F(ConfigFile, DebiansFileLoadsWithWarningsOnly) {
   const std::string stock = "/etc/redis/redis.conf";
   std::error_code error;
   if (!std::filesystem::exists(stock, error)) GTEST_SKIP() << "redis-server is not installed";
-  const std::string text = Read(stock);
+  std::ostringstream lines;
+  lines << std::ifstream(stock, std::ios::binary).rdbuf();
+  const std::string text = lines.str();
   if (text.empty()) GTEST_SKIP() << stock << " may not be read";
-  Config config;
+  Config config(disk_);
   EXPECT_EQ(config.LoadFile(Write("redis.conf", text)), "");
   EXPECT_EQ(config.settings().port, 6379);
   EXPECT_TRUE(config.settings().daemonize);
@@ -222,7 +216,8 @@ TEST(CommandLineTest, KnowsTheOtherForms) {
 
 TEST(CommandLineTest, LaterOnesCount) {
   const std::string_view arguments[] = {"-", "--timeout", "3"};
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   EXPECT_EQ(Configure(ReadCommandLine(arguments), "timeout 1\nmaxclients 5\n", config), "");
   EXPECT_EQ(config.settings().timeout, 3);
   EXPECT_EQ(config.settings().maxclients, 5);
@@ -230,7 +225,8 @@ TEST(CommandLineTest, LaterOnesCount) {
 
 TEST(CommandLineTest, FaultsNameTheOption) {
   const std::string_view arguments[] = {"--prot", "7000"};
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   EXPECT_EQ(Configure(ReadCommandLine(arguments), "", config),
             "--prot \"7000\": Bad directive or wrong number of arguments");
 }

@@ -1,11 +1,13 @@
 // CONFIG SET and GET as tables of what is given and what is answered, the roll-back of several at
 // once, and how options arrive at the start.
-#include "server/config.h"
+#include "server/config/config.h"
 
 #include <gtest/gtest.h>
 
 #include "protocol/concat.h"
-#include "server/config_options.h"
+#include "server/config/options.h"
+
+#include "tests/support/memory_disk.h"
 
 namespace sluice {
 namespace {
@@ -77,7 +79,8 @@ constexpr SetCase kSetCases[] = {
 
 TEST(Config, SetsOrSaysWhyNot) {
   for (const SetCase& c : kSetCases) {
-    Config config;
+    MemoryDisk disk;
+    Config config(disk);
     const std::string answer = config.Set({{std::string(c.name), std::string(c.value)}});
     const size_t reason = answer.find(" - ");
     EXPECT_EQ(answer.empty() ? answer : answer.substr(reason + 3), c.fault) << c.name << c.value;
@@ -86,7 +89,8 @@ TEST(Config, SetsOrSaysWhyNot) {
 }
 
 TEST(Config, NamesAreCheckedBeforeValues) {
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   EXPECT_EQ(config.Set({{"port", "x"}, {"nope", "1"}}),
             "Unknown option or number of arguments for CONFIG SET - 'nope'");
   EXPECT_EQ(config.Set({{"port", "1"}, {"PORT", "2"}}),
@@ -98,7 +102,8 @@ TEST(Config, NamesAreCheckedBeforeValues) {
 }
 
 TEST(Config, SeveralAreSetTogetherOrNotAtAll) {
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   EXPECT_EQ(config.Set({{"timeout", "5"}, {"hz", "99"}, {"maxclients", "0"}}),
             "CONFIG SET failed (possibly related to argument 'maxclients') - argument must be "
             "between 1 and 4294967295 inclusive");
@@ -107,7 +112,8 @@ TEST(Config, SeveralAreSetTogetherOrNotAtAll) {
 }
 
 TEST(Config, WhatCannotBeCarriedOutIsRolledBack) {
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   std::vector<int64_t> ports;
   config.OnChange("port", [&] {
     ports.push_back(config.settings().port);
@@ -126,14 +132,16 @@ TEST(Config, WhatCannotBeCarriedOutIsRolledBack) {
 }
 
 TEST(Config, ProtectedOptionsNeedLeave) {
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   config.OnChange("dir", [] { return std::string(); });
   EXPECT_EQ(config.Set({{"dir", "/"}}, /*protected_too=*/true), "");
   EXPECT_EQ(config.settings().dir, "/");
 }
 
 TEST(Config, GetTakesGlobsAndAliases) {
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   const std::string_view globs[] = {"ZSET-MAX-*", "Port", "port", "slaveof", "nothing"};
   std::string shown;
   for (const auto& [name, value] : config.Get(globs)) ConcatTo(shown, name, '=', value, ' ');
@@ -143,7 +151,8 @@ TEST(Config, GetTakesGlobsAndAliases) {
 }
 
 TEST(Config, TuningIsTakenWithAWarning) {
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   EXPECT_EQ(config.SetAtStart("hz", {"10"}), "");
   EXPECT_TRUE(config.warnings().empty());
   EXPECT_EQ(config.SetAtStart("masterauth", {"secret"}), "");
@@ -154,7 +163,8 @@ TEST(Config, TuningIsTakenWithAWarning) {
 }
 
 TEST(Config, EveryOptionHasADocAndTakesItsOwnValue) {
-  Config config;
+  MemoryDisk disk;
+  Config config(disk);
   for (size_t i = 0; i < OptionCount(); ++i) {
     const Option& row = OptionAt(i);
     EXPECT_FALSE(row.doc.empty()) << row.name;

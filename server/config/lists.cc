@@ -1,11 +1,11 @@
-#include "server/config_lists.h"
+#include "server/config/lists.h"
 
 #include <charconv>
 #include <cmath>
 
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
-#include "server/config_value.h"
+#include "server/config/value.h"
 
 namespace sluice {
 namespace {

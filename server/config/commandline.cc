@@ -1,10 +1,10 @@
-#include "server/commandline.h"
+#include "server/config/commandline.h"
 
 #include <algorithm>
 
 #include "protocol/concat.h"
-#include "server/config_file.h"
-#include "server/version.h"
+#include "server/config/file.h"
+#include "server/config/version.h"
 
 namespace sluice {
 namespace {

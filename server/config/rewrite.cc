@@ -1,20 +1,15 @@
 // CONFIG REWRITE, after Redis's way: comments and order of the file stay, a line of an option gets
 // the option's value, options that are not at their default and have no line are put at the end.
 // What is no option (`include`) stays as it is. The new file replaces the old one at once.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <map>
 
 #include "protocol/concat.h"
-#include "server/config_file.h"
-#include "server/config_options.h"
-#include "server/config_value.h"
+#include "server/config/file.h"
+#include "server/config/options.h"
+#include "server/config/value.h"
 
 namespace sluice {
 namespace {
@@ -27,11 +22,12 @@ struct FileLines {
   bool signed_already = false;
 };
 
-FileLines ReadLines(const std::string& path) {
+FileLines ReadLines(std::string_view text) {
   FileLines file;
-  std::ifstream stream(path, std::ios::binary);
-  for (std::string raw; std::getline(stream, raw);) {
-    const std::string line(TrimLine(raw));
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string line(TrimLine(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
     std::vector<std::string> words;
     file.signed_already |= line == kSignature;
     if (line.empty() || line.front() == '#') {
@@ -74,31 +70,6 @@ std::string Text(const FileLines& file) {
   return text;
 }
 
-bool WriteWhole(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return fsync(descriptor) == 0;
-}
-
-// Through a temporary file beside it, so that a crash leaves the old or the new one. 0 or an errno.
-int ReplaceFile(const std::string& path, std::string_view text) {
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return errno;
-  struct stat old;
-  const mode_t mode = stat(path.c_str(), &old) == 0 ? old.st_mode & 07777 : 0644;
-  int fault = 0;
-  if (!WriteWhole(descriptor, text) || fchmod(descriptor, mode) != 0) fault = errno;
-  close(descriptor);
-  if (fault == 0 && rename(temporary.c_str(), path.c_str()) != 0) fault = errno;
-  if (fault != 0) unlink(temporary.c_str());
-  return fault;
-}
-
 }  // namespace
 
 std::vector<std::string> Config::LinesOf(size_t option) const {
@@ -121,12 +92,14 @@ std::vector<std::string> Config::LinesOf(size_t option) const {
 
 std::string Config::Rewrite() {
   if (file_.empty()) return "The server is running without a config file";
-  FileLines file = ReadLines(file_);
-  const Config fresh;
+  std::string old_text;  // a file that is gone is written anew
+  disk_->Read(file_, old_text);
+  FileLines file = ReadLines(old_text);
+  const Config fresh(*disk_);
   for (size_t option = 0; option < OptionCount(); ++option) {
     PutLines(file, option, LinesOf(option), ValueOf(option) != fresh.ValueOf(option));
   }
-  const int fault = ReplaceFile(file_, Text(file));
+  const int fault = disk_->Replace(file_, Text(file));
   return fault == 0 ? std::string() : Concat("Rewriting config file: ", std::strerror(fault));
 }
 

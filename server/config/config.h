@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/persist/disk.h"
+
 namespace sluice {
 
 struct OutputLimit {
@@ -78,7 +80,8 @@ struct Settings {
 
 class Config {
  public:
-  Config();
+  // `disk` holds the configuration file; it outlives the configuration.
+  explicit Config(Disk& disk);
 
   const Settings& settings() const { return settings_; }
 
@@ -132,6 +135,7 @@ class Config {
   // The line or lines that a config file needs for an option, its name included.
   std::vector<std::string> LinesOf(size_t option) const;
 
+  Disk* disk_;
   Settings settings_;
   std::vector<std::string> kept_;  // values of options without a member of Settings, by number
   std::vector<std::string> warnings_;

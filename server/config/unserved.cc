@@ -1,7 +1,7 @@
 #include "protocol/glob.h"
-#include "server/config_lists.h"
-#include "server/config_options.h"
-#include "server/config_value.h"
+#include "server/config/lists.h"
+#include "server/config/options.h"
+#include "server/config/value.h"
 
 namespace sluice {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "server/config_options.h"
+#include "server/config/options.h"
 
 namespace sluice {
 namespace {

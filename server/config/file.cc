@@ -1,17 +1,10 @@
-#include "server/config_file.h"
-
-#include <glob.h>
+#include "server/config/file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 
 #include "protocol/concat.h"
-#include "server/config_options.h"
+#include "server/config/options.h"
 
 namespace sluice {
 namespace {
@@ -139,20 +132,16 @@ std::string_view TrimLine(std::string_view line) {
 // --- loading
 
 std::string Config::LoadFile(const std::string& path) {
-  file_ = std::filesystem::absolute(path).lexically_normal().string();
+  file_ = disk_->Absolute(path);
   return LoadFile(path, 0);
 }
 
 std::string Config::LoadFile(const std::string& path, int depth) {
-  std::error_code error;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, error)) {
-    const std::string_view why = file ? "it is a directory" : std::strerror(errno);
-    return Concat("can't open the config file '", path, "': ", why);
+  std::string text;
+  if (const int fault = disk_->Read(path, text); fault != 0) {
+    return Concat("can't open the config file '", path, "': ", std::strerror(fault));
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return LoadLines(text.str(), {.source = path, .depth = depth});
+  return LoadLines(text, {.source = path, .depth = depth});
 }
 
 std::string Config::LoadText(std::string_view text, std::string_view source) {
@@ -197,13 +186,9 @@ std::string Config::LoadDirective(std::vector<std::string> words, int depth) {
 std::string Config::Include(const std::string& pattern, int depth) {
   if (depth + 1 >= kIncludeDepthMax) return "includes go too deep: does a file include itself?";
   if (pattern.find_first_of("*?[") == std::string::npos) return LoadFile(pattern, depth + 1);
-  glob_t found;
   std::string fault;
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
-    for (size_t i = 0; i < found.gl_pathc && fault.empty(); ++i) {
-      fault = LoadFile(found.gl_pathv[i], depth + 1);
-    }
-    globfree(&found);
+  for (const std::string& path : disk_->Match(pattern)) {
+    if (fault.empty()) fault = LoadFile(path, depth + 1);
   }
   return fault;
 }

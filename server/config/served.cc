@@ -1,5 +1,5 @@
-#include "server/config_lists.h"
-#include "server/config_options.h"
+#include "server/config/lists.h"
+#include "server/config/options.h"
 
 namespace sluice {
 namespace {

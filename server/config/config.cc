@@ -1,12 +1,12 @@
-#include "server/config.h"
+#include "server/config/config.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "protocol/concat.h"
 #include "protocol/glob.h"
-#include "server/config_options.h"
-#include "server/config_value.h"
+#include "server/config/options.h"
+#include "server/config/value.h"
 
 namespace sluice {
 namespace {
@@ -32,7 +32,7 @@ std::string Failure(std::string_view name, std::string_view fault) {
 
 }  // namespace
 
-Config::Config() : kept_(OptionCount()) {
+Config::Config(Disk& disk) : disk_(&disk), kept_(OptionCount()) {
   for (size_t i = 0; i < kept_.size(); ++i) kept_[i] = OptionAt(i).value;
 }
 

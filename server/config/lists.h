@@ -1,7 +1,7 @@
 // Options whose value is a list: how each is read and written.
 #pragma once
 
-#include "server/config_options.h"
+#include "server/config/options.h"
 
 namespace sluice {
 

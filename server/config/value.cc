@@ -1,4 +1,4 @@
-#include "server/config_value.h"
+#include "server/config/value.h"
 
 #include <charconv>
 #include <cstdlib>

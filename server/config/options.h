@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 namespace sluice {
 

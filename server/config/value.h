@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/config_options.h"
+#include "server/config/options.h"
 
 namespace sluice {
 

@@ -1,0 +1,16 @@
+// SystemDisk: the machine's file system.
+#pragma once
+
+#include "storage/persist/disk.h"
+
+namespace sluice {
+
+class SystemDisk final : public Disk {
+ public:
+  int Read(const std::string& path, std::string& bytes) override;
+  int Replace(const std::string& path, std::string_view bytes) override;
+  std::vector<std::string> Match(const std::string& pattern) override;
+  std::string Absolute(const std::string& path) override;
+};
+
+}  // namespace sluice
