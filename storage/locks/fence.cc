@@ -1,0 +1,95 @@
+// See fence.h.
+#include "storage/locks/fence.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace sluice {
+
+// --- FenceTokens
+
+int64_t FenceTokens::Next(const Now& now) const {
+  if (last_ >= kTokenMax) return 0;
+  const int64_t wall_us = now.unix_us();
+  return wall_us > last_ && wall_us <= kTokenMax ? wall_us : last_ + 1;
+}
+
+bool FenceTokens::CanIssue(const Now& now, int64_t count) const {
+  const int64_t next = Next(now);
+  return next != 0 && next - 1 <= mark_ - count;
+}
+
+int64_t FenceTokens::MarkFor(const Now& now, int64_t count) const {
+  return std::min(kTokenMax, Next(now) + count + kTokenMarkAhead);
+}
+
+void FenceTokens::set_mark(int64_t mark) {
+  assert(mark >= mark_ && mark <= kTokenMax);
+  mark_ = mark;
+}
+
+int64_t FenceTokens::Issue(const Now& now) {
+  const int64_t token = Next(now);
+  assert(token > last_ && token <= mark_);
+  last_ = token;
+  return token;
+}
+
+void FenceTokens::JumpPast(int64_t mark) {
+  last_ = std::max(last_, mark);
+  mark_ = std::max(mark_, mark);
+}
+
+// --- FenceMemory
+
+size_t FenceMemory::BytesOf(const Memory& memory) {
+  constexpr size_t kListLinks = 16;
+  // The name is kept twice: in the list and in the map.
+  return sizeof(Memory) + kListLinks + 2 * memory.name.key.size() + sizeof(LockName) +
+         sizeof(Order::iterator) + 2;
+}
+
+void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
+  Forget(name);
+  order_.push_back({LockName(name), token, now.ms()});
+  memory_bytes_ += BytesOf(order_.back());
+  newest_.emplace(LockName(name), std::prev(order_.end()));
+  Collapse(now);
+}
+
+void FenceMemory::Forget(LockNameView name) {
+  const auto found = newest_.find(name);
+  if (found != newest_.end()) Drop(found->second);
+}
+
+void FenceMemory::Drop(Order::iterator place) {
+  memory_bytes_ -= BytesOf(*place);
+  newest_.erase(LockNameView(place->name));
+  order_.erase(place);
+}
+
+void FenceMemory::DropOldest() {
+  floor_ = std::max(floor_, order_.front().token);
+  Drop(order_.begin());
+}
+
+void FenceMemory::Collapse(const Now& now) {
+  while (!order_.empty() &&
+         (memory_bytes_ > memory_max_ || now.ms() - order_.front().since_ms >= retention_ms_))
+    DropOldest();
+}
+
+void FenceMemory::ForgetDatabase(int db) {
+  for (auto place = order_.begin(); place != order_.end();) {
+    const auto next = std::next(place);
+    if (db < 0 || place->name.db == db) Drop(place);
+    place = next;
+  }
+}
+
+int64_t FenceMemory::Newest(LockNameView name) const {
+  const auto found = newest_.find(name);
+  return found == newest_.end() ? 0 : found->second->token;
+}
+
+}  // namespace sluice

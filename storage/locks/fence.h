@@ -1,0 +1,97 @@
+// Fencing tokens (Kleppmann 2016; ZooKeeper's zxid, Chubby's sequencers): every grant of a lock
+// gets a number above all earlier ones of the server, so that a write by a former holder can be
+// told from one by the present holder.
+//
+// FenceTokens issues them: max(last + 1, wall clock in µs), below 2^53. A mark, kept durable ahead
+// of what is issued, makes them grow over crashes and restored backups: after a start everything up
+// to the mark counts as issued.
+//
+// FenceMemory knows the newest token of locks that nobody holds, for a bounded time and in a
+// bounded space. The rule of FENCED is exact: a token passes if it is held, or is the newest of its
+// lock. So forgetting is always safe: a lock without a memory lets no token pass but those held.
+// The floor is the highest token forgotten.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+
+#include "storage/clock.h"
+#include "storage/locks/lock_name.h"
+
+namespace sluice {
+
+inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;  // what a double can hold
+inline constexpr int64_t kTokenMarkAhead = 10'000'000;        // 10 s of µs
+
+class FenceTokens {
+ public:
+  // `mark`: read from where it is kept, 0 if nowhere; everything up to it counts as issued.
+  explicit FenceTokens(int64_t mark = 0) : last_(mark), mark_(mark) {}
+
+  // What Issue would give; 0 when all numbers are spent. A wall clock that is beyond the numbers,
+  // or before 1970, is not followed.
+  int64_t Next(const Now& now) const;
+  // Whether `count` tokens may be issued under the mark. If not, and Next is not 0: write MarkFor
+  // and, once it is durable, hand it to set_mark. A server that keeps nothing sets kTokenMax once.
+  bool CanIssue(const Now& now, int64_t count) const;
+  int64_t MarkFor(const Now& now, int64_t count) const;
+  void set_mark(int64_t mark);
+  // Precondition: CanIssue(now, 1).
+  int64_t Issue(const Now& now);
+  // Another server's mark (a replica that is promoted): goes on above it.
+  void JumpPast(int64_t mark);
+
+  int64_t last() const { return last_; }
+  int64_t mark() const { return mark_; }
+
+ private:
+  int64_t last_;
+  int64_t mark_;
+};
+
+class FenceMemory {
+ public:
+  static constexpr int64_t kRetentionMs = 3'600'000;      // fence-retention
+  static constexpr size_t kMemoryMax = 64 * 1024 * 1024;  // fence-memory-max
+
+  explicit FenceMemory(uint64_t seed) : newest_(0, LockNameHash{seed}) {}
+
+  void set_retention_ms(int64_t ms) { retention_ms_ = ms; }
+  void set_memory_max(size_t bytes) { memory_max_ = bytes; }
+
+  // The lock was given back by its last holder. Collapses what is too old or too much.
+  void Remember(LockNameView name, int64_t token, const Now& now);
+  void Forget(LockNameView name);  // its tokens are stale, or the lock remembers for itself again
+  void Collapse(const Now& now);   // to be called now and then: what is older than the retention
+  void ForgetDatabase(int db);     // FLUSHDB; -1: all of them
+  int64_t Newest(LockNameView name) const;  // 0 when nothing is remembered
+
+  // After a start without the memories of before: everything issued until then is forgotten.
+  void RaiseFloor(int64_t token) { floor_ = std::max(floor_, token); }
+  int64_t floor() const { return floor_; }
+  size_t size() const { return newest_.size(); }
+  size_t memory_bytes() const { return memory_bytes_; }
+
+ private:
+  struct Memory {
+    LockName name;
+    int64_t token;
+    int64_t since_ms;
+  };
+  using Order = std::list<Memory>;
+
+  static size_t BytesOf(const Memory& memory);
+  void Drop(Order::iterator place);
+  void DropOldest();
+
+  int64_t retention_ms_ = kRetentionMs;
+  size_t memory_max_ = kMemoryMax;
+  int64_t floor_ = 0;
+  size_t memory_bytes_ = 0;
+  Order order_;  // oldest first
+  LockNameMap<Order::iterator> newest_;
+};
+
+}  // namespace sluice

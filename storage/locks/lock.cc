@@ -1,0 +1,196 @@
+// See lock.h.
+#include "storage/locks/lock.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace sluice {
+
+Lock::~Lock() {
+  if (counts_ == nullptr) return;
+  for (const auto& [owner, token] : by_owner_) counts_->Freed(owner);
+}
+
+LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
+  if (holders_.empty()) return LockFit::kFits;
+  const bool semaphore = mode_ == LockMode::kPermits && shape.mode == LockMode::kPermits;
+  if (const LockHolder* holder = FindOwner(owner)) {
+    const bool same = mode_ == shape.mode &&
+                      (!semaphore || (of_ == shape.of && holder->permits == shape.permits));
+    return same ? LockFit::kReentrant : LockFit::kLockMode;
+  }
+  if (semaphore) {
+    if (of_ != shape.of) return LockFit::kOtherPermits;
+    return shape.permits <= of_ - permits_used_ ? LockFit::kFits : LockFit::kBusy;
+  }
+  const bool both_shared = mode_ == LockMode::kShared && shape.mode == LockMode::kShared;
+  return both_shared ? LockFit::kFits : LockFit::kBusy;
+}
+
+const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, int64_t token,
+                              const Now& now) {
+  assert(Fit(owner, terms.shape) == LockFit::kFits && token > newest_token_);
+  assert(terms.lease_ms > 0 || terms.session != 0);
+  mode_ = terms.shape.mode;
+  of_ = terms.shape.of;
+  newest_token_ = token;
+  LockHolder& holder = holders_[token];
+  holder.owner = owner;
+  holder.token = token;
+  holder.permits = mode_ == LockMode::kPermits ? terms.shape.permits : 1;
+  holder.since_ms = now.ms();
+  holder.minhold_until_ms = terms.minhold_ms > 0 ? now.ms() + terms.minhold_ms : 0;
+  holder.session = terms.session;
+  holder.notify = terms.notify;
+  holder.label = terms.label;
+  permits_used_ += holder.permits;
+  by_owner_.emplace(holder.owner, token);
+  if (counts_ != nullptr) counts_->Taken(owner);
+  if (terms.lease_ms > 0) SetEnd(holder, now.ms() + terms.lease_ms);
+  return holder;
+}
+
+const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, const Now& now) {
+  assert(Fit(owner, terms.shape) == LockFit::kReentrant);
+  LockHolder& holder = *FindHeld(owner, 0);
+  ++holder.holds;
+  if (terms.session != 0) holder.session = terms.session;
+  if (terms.lease_ms > 0 && holder.lease_until_ms < now.ms() + terms.lease_ms)
+    SetEnd(holder, now.ms() + terms.lease_ms);
+  return holder;
+}
+
+const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t token,
+                              const Now& now) {
+  assert(lease_ms > 0 && lease_ms <= kLeaseMsMax);
+  LockHolder* holder = FindHeld(owner, token);
+  if (holder != nullptr) SetEnd(*holder, now.ms() + lease_ms);
+  return holder;
+}
+
+int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now& now,
+                      OnEnd on_end) {
+  LockHolder* holder = FindHeld(owner, token);
+  if (holder == nullptr) return -1;
+  if (!all && holder->holds > 1) return --holder->holds;
+  End(holders_.find(holder->token), true, now, on_end);
+  return 0;
+}
+
+// --- how a holding ends
+
+void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
+  deadlines_.erase({holder.EndsAtMs(), holder.token});
+  holder.lease_until_ms = lease_until_ms;
+  if (holder.EndsAtMs() != kNoDeadline) deadlines_.emplace(holder.EndsAtMs(), holder.token);
+}
+
+Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, const Now& now,
+                                  OnEnd on_end) {
+  LockHolder& holder = place->second;
+  deadlines_.erase({holder.EndsAtMs(), holder.token});
+  if (!holder.lingers()) {
+    on_end(holder);
+    by_owner_.erase(holder.owner);
+    if (counts_ != nullptr) counts_->Freed(holder.owner);
+    if (may_linger && holder.minhold_until_ms > now.ms()) {
+      holder.holds = 0;
+      holder.session = 0;
+      deadlines_.emplace(holder.EndsAtMs(), holder.token);
+      return std::next(place);
+    }
+  }
+  permits_used_ -= holder.permits;
+  return holders_.erase(place);
+}
+
+int64_t Lock::Expire(const Now& now, OnEnd on_end) {
+  int64_t ended = 0;
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now.ms()) {
+    const auto place = holders_.find(deadlines_.begin()->second);
+    ended += place->second.lingers() ? 0 : 1;
+    End(place, true, now, on_end);
+  }
+  return ended;
+}
+
+int64_t Lock::EndSession(uint64_t session, const Now& now, OnEnd on_end) {
+  assert(session != 0);
+  int64_t ended = 0;
+  for (auto place = holders_.begin(); place != holders_.end();) {
+    if (place->second.session != session) {
+      ++place;
+      continue;
+    }
+    ++ended;
+    place = End(place, true, now, on_end);
+  }
+  return ended;
+}
+
+int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
+  int64_t ended = 0;
+  for (auto place = holders_.begin(); place != holders_.end();) {
+    if (token != 0 && place->first != token) {
+      ++place;
+      continue;
+    }
+    ended += place->second.lingers() ? 0 : 1;
+    place = End(place, false, now, on_end);
+  }
+  return ended;
+}
+
+// --- looking
+
+int64_t Lock::NextDeadlineMs() const {
+  return deadlines_.empty() ? kNoDeadline : deadlines_.begin()->first;
+}
+
+const LockHolder* Lock::FindOwner(std::string_view owner) const {
+  const auto found = by_owner_.find(owner);
+  return found == by_owner_.end() ? nullptr : &holders_.find(found->second)->second;
+}
+
+LockHolder* Lock::FindHeld(std::string_view owner, int64_t token) {
+  const auto found = by_owner_.find(owner);
+  if (found == by_owner_.end() || (token != 0 && found->second != token)) return nullptr;
+  return &holders_.find(found->second)->second;
+}
+
+bool Lock::Holds(int64_t token) const {
+  const auto found = holders_.find(token);
+  return found != holders_.end() && !found->second.lingers();
+}
+
+size_t Lock::MemoryBytes() const {
+  constexpr size_t kTreeNode = 32 + 16;  // links and colour, and the allocator's word
+  size_t bytes = sizeof(*this);
+  for (const auto& [token, holder] : holders_)
+    bytes += 3 * kTreeNode + sizeof(Holders::value_type) + 2 * sizeof(std::string_view) +
+             holder.owner.capacity() + holder.label.capacity();
+  return bytes;
+}
+
+std::string Lock::Audit() const {
+  int64_t permits = 0;
+  size_t held = 0;
+  for (const auto& [token, holder] : holders_) {
+    permits += holder.permits;
+    held += holder.lingers() ? 0 : 1;
+    if (token > newest_token_ || token != holder.token) return "a token is above the newest";
+    const int64_t ends_ms = holder.EndsAtMs();
+    if (ends_ms == kNoDeadline && holder.session == 0) return "a lock is held for ever";
+    if (ends_ms != kNoDeadline && !deadlines_.contains({ends_ms, token}))
+      return "a deadline is missing";
+    if (!holder.lingers() && FindOwner(holder.owner) != &holder) return "an owner is not found";
+  }
+  if (permits != permits_used_) return "the count of permits is wrong";
+  if (held != by_owner_.size()) return "an owner holds twice";
+  if (deadlines_.size() > holders_.size()) return "a deadline belongs to nobody";
+  if (mode_ == LockMode::kExclusive && holders_.size() > 1) return "two exclusive holders";
+  if (mode_ == LockMode::kPermits && permits > of_) return "more permits than there are";
+  return {};
+}
+
+}  // namespace sluice

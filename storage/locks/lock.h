@@ -1,0 +1,148 @@
+// Lock: a key's value of type `lock`, and the rules of who may hold it. Many readers or one writer
+// (Courtois, Heymans, Parnas 1971), or a semaphore of m permits (Dijkstra 1965); leases as in Gray
+// and Cheriton 1989.
+//
+// A holder is an owner with a token, a lease and/or a session, and a number of holds (re-entrancy).
+// MINHOLD keeps the place of a holder that is gone until its time is over: such a one "lingers", it
+// takes room and belongs to nobody. A lock without holders is to be removed from the keyspace.
+//
+// Times are engine ms. Leases end by Expire, which whoever looks at a lock calls first: nothing
+// else here looks at the clock. Waiting, tokens and events are locks.h; nothing here knows of them.
+//
+// Invariants: at most one exclusive holder and then no other; all holders have the lock's mode; the
+// permits in use are at most m; every owner holds once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "storage/clock.h"
+#include "storage/locks/owner_counts.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+enum class LockMode : uint8_t { kExclusive, kShared, kPermits };
+
+inline constexpr int64_t kNoDeadline = INT64_MAX;
+inline constexpr int64_t kLeaseMsMax = int64_t{1} << 46;  // also of MINHOLD and WAIT
+inline constexpr int64_t kPermitsMax = int64_t{1} << 31;
+
+// What is asked for.
+struct LockShape {
+  LockMode mode = LockMode::kExclusive;
+  int64_t permits = 1;  // kPermits: 1 .. of
+  int64_t of = 1;       // kPermits: 1 .. kPermitsMax
+  bool operator==(const LockShape&) const = default;
+};
+
+// On which terms it is held. Precondition of a grant: a lease or a session.
+struct LockTerms {
+  LockShape shape;
+  int64_t lease_ms = 0;    // 0: none; <= kLeaseMsMax
+  uint64_t session = 0;    // 0: none
+  int64_t minhold_ms = 0;  // <= kLeaseMsMax
+  bool notify = false;
+  std::string label;
+};
+
+struct LockHolder {
+  std::string owner;
+  int64_t token = 0;
+  int64_t permits = 1;
+  int64_t holds = 1;  // 0: lingers
+  int64_t since_ms = 0;
+  int64_t lease_until_ms = kNoDeadline;
+  int64_t minhold_until_ms = 0;
+  uint64_t session = 0;
+  bool notify = false;
+  std::string label;
+
+  bool lingers() const { return holds == 0; }
+  // -1: bound to its session alone.
+  int64_t LeaseLeftMs(const Now& now) const {
+    return lease_until_ms == kNoDeadline ? -1 : lease_until_ms - now.ms();
+  }
+  int64_t EndsAtMs() const { return lingers() ? minhold_until_ms : lease_until_ms; }
+};
+
+enum class LockFit : uint8_t {
+  kFits,
+  kReentrant,     // its owner holds it already, in this shape
+  kBusy,          // it has to wait
+  kLockMode,      // its owner holds it in another shape
+  kOtherPermits,  // the semaphore has another m
+};
+
+class Lock final : public Value {
+ public:
+  using OnEnd = absl::FunctionRef<void(const LockHolder&)>;
+
+  // `counts`, if given, outlives the lock and is told of its holders.
+  explicit Lock(OwnerCounts* counts = nullptr) : counts_(counts) {}
+  Lock(const Lock&) = delete;
+  ~Lock() override;
+
+  LockFit Fit(std::string_view owner, const LockShape& shape) const;
+
+  // Precondition: Fit is kFits; token above newest_token().
+  const LockHolder& Grant(std::string_view owner, const LockTerms& terms, int64_t token,
+                          const Now& now);
+  // One hold more; the lease becomes the longer of what is left and the new one, the session the
+  // new one if there is one. Precondition: Fit is kReentrant.
+  const LockHolder& Reenter(std::string_view owner, const LockTerms& terms, const Now& now);
+  // Sets the lease anew; null if the owner holds nothing, or (token != 0) under another token.
+  const LockHolder* Renew(std::string_view owner, int64_t lease_ms, int64_t token, const Now& now);
+  // The holds that are left, -1 if not held likewise. At 0 `on_end` was called.
+  int64_t Release(std::string_view owner, bool all, int64_t token, const Now& now, OnEnd on_end);
+
+  // These call `on_end` for every holder that loses the lock, while it still is one, and return how
+  // many. Break ends lingering ones too, in silence.
+  int64_t Expire(const Now& now, OnEnd on_end);
+  int64_t EndSession(uint64_t session, const Now& now, OnEnd on_end);
+  int64_t Break(int64_t token, const Now& now, OnEnd on_end);  // 0: all
+
+  bool empty() const { return holders_.empty(); }
+  LockMode mode() const { return mode_; }
+  int64_t permits_of() const { return of_; }
+  int64_t permits_used() const { return permits_used_; }
+  int64_t newest_token() const { return newest_token_; }
+  // When Expire has next something to do; kNoDeadline if never.
+  int64_t NextDeadlineMs() const;
+  const LockHolder* FindOwner(std::string_view owner) const;  // null if it holds nothing
+  bool Holds(int64_t token) const;                            // a holder that does not linger
+  // Lingering ones included; in the order of their tokens.
+  const std::map<int64_t, LockHolder>& holders() const { return holders_; }
+  std::string Audit() const;  // the first violated invariant, or empty
+
+  ValueType type() const override { return ValueType::kLock; }
+  std::string_view Encoding() const override { return "lock"; }
+  size_t MemoryBytes() const override;
+  // Without holders: a copy gives nobody a lock.
+  std::unique_ptr<Value> Clone() const override { return std::make_unique<Lock>(); }
+
+ private:
+  using Holders = std::map<int64_t, LockHolder>;
+
+  LockHolder* FindHeld(std::string_view owner, int64_t token);
+  void SetEnd(LockHolder& holder, int64_t lease_until_ms);
+  // The owner's part is over: it lingers, or is gone. Returns what follows it.
+  Holders::iterator End(Holders::iterator place, bool may_linger, const Now& now, OnEnd on_end);
+
+  OwnerCounts* const counts_;
+  LockMode mode_ = LockMode::kExclusive;  // of the holders
+  int64_t of_ = 1;
+  int64_t permits_used_ = 0;
+  int64_t newest_token_ = 0;
+  Holders holders_;                                  // by token
+  std::map<std::string_view, int64_t> by_owner_;     // views into holders_; lingering ones left out
+  std::set<std::pair<int64_t, int64_t>> deadlines_;  // of (EndsAtMs, token), where there is one
+};
+
+}  // namespace sluice

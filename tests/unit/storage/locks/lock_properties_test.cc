@@ -1,0 +1,310 @@
+// The promises of locks, over thousands of seeded histories of acquiring, renewing, releasing,
+// breaking, deleting, closing sessions, giving up, and time passing with and without timers:
+//
+//   at most one exclusive holder; shared never with exclusive; permits never above m (Lock::Audit);
+//   FIFO among equals (LockWorld::WaitGranted); nobody waits who may go; every wait is granted,
+//   timed out or gone; tokens grow; a token that the rule calls stale never passes, also after its
+//   memory has collapsed; no circle of owners waits, and what is refused as one would have been
+//   one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/unit/storage/locks/lock_world.h"
+
+namespace sluice {
+namespace {
+
+struct Bounds {
+  int owners;
+  int keys;
+  bool many_waits;  // an owner may wait on several connections at once
+};
+
+class History {
+ public:
+  History(uint64_t seed, const Bounds& bounds) : random_(seed), bounds_(bounds) {
+    world_.clock.Advance(In(0, 1'000'000));
+    if (OneIn(2)) world_.memory.set_retention_ms(In(1, 200));
+    if (OneIn(3)) world_.memory.set_memory_max(static_cast<size_t>(In(0, 1'000)));
+  }
+
+  void Run(int steps) {
+    for (int step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
+      Step();
+      Check();
+    }
+    world_.Advance(10'000);  // longer than any wait or lease
+    for (uint64_t session = 1; session <= kSessions; ++session)
+      world_.locks.SessionEnded(session, world_.now());
+    world_.Advance(10'000);
+    EXPECT_EQ(world_.locks.queue().size(), 0u);
+    EXPECT_TRUE(world_.store.empty());
+    EXPECT_EQ(world_.locks.owner_counts().size(), 0u);
+  }
+
+  int deadlocks = 0;
+  int overtaken = 0;
+  size_t handed_over() const { return world_.granted.size(); }
+
+ private:
+  static constexpr uint64_t kSessions = 4;
+
+  int64_t In(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
+  bool OneIn(int64_t n) { return In(1, n) == 1; }
+  std::string AnyKey() { return std::string(1, static_cast<char>('p' + In(0, bounds_.keys - 1))); }
+  std::string AnyOwner() {
+    return std::string(1, static_cast<char>('a' + In(0, bounds_.owners - 1)));
+  }
+  int64_t AnyToken() {
+    const auto& grants = world_.history[AnyKey()];
+    if (grants.empty() || OneIn(9)) return In(0, world_.tokens.last() + 5);
+    return grants[static_cast<size_t>(In(0, static_cast<int64_t>(grants.size()) - 1))].token;
+  }
+
+  void Step() {
+    switch (In(0, 11)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return Acquire();
+      case 4:
+      case 5:
+      case 6:
+        world_.locks.Release(LockWorld::Name(AnyKey()), AnyOwner(), OneIn(3),
+                             OneIn(4) ? AnyToken() : 0, world_.now());
+        return;
+      case 7:
+        world_.locks.Renew(LockWorld::Name(AnyKey()), AnyOwner(), In(1, 100),
+                           OneIn(4) ? AnyToken() : 0, world_.now());
+        return;
+      case 8:
+        if (OneIn(2)) return world_.Advance(In(0, 60));
+        world_.clock.Advance(In(0, 60));  // the timers come later
+        if (OneIn(8)) world_.clock.StepWall(In(-5'000, 5'000));
+        return;
+      case 9:
+        return GiveUp();
+      case 10:
+        if (OneIn(3)) return Disconnect();
+        world_.Advance(1);
+        return;
+      default:
+        if (OneIn(2)) return world_.Drop(AnyKey());
+        world_.locks.Break(LockWorld::Name(AnyKey()), OneIn(2) ? 0 : AnyToken(), world_.now());
+    }
+  }
+
+  LockRequest AnyRequest() {
+    LockTerms terms;
+    if (OneIn(3)) terms.session = static_cast<uint64_t>(In(1, kSessions));
+    if (terms.session == 0 || OneIn(2)) terms.lease_ms = In(1, 100);
+    if (OneIn(6)) terms.minhold_ms = In(1, 80);
+    const int64_t kind = In(0, 5);
+    std::set<std::string> keys{AnyKey()};
+    if (kind <= 1) terms.shape.mode = LockMode::kShared;
+    if (kind == 2) {
+      const int64_t of = OneIn(9) ? 4 : 3;
+      terms.shape = {LockMode::kPermits, In(1, of), of};
+    } else if (OneIn(3)) {
+      keys.insert(AnyKey());
+      keys.insert(AnyKey());
+    }
+    return LockWorld::Request(AnyOwner(), {keys.begin(), keys.end()}, terms);
+  }
+
+  void Acquire() {
+    const LockRequest request = AnyRequest();
+    if (!bounds_.many_waits && world_.locks.queue().WaitsOf(request.owner) != nullptr) return;
+    const int64_t wait_ms = OneIn(4) ? 0 : In(1, 200);
+    for (const LockName& name : request.names) world_.locks.Settle(name, world_.now());
+    const WaitQueue::Obstacle obstacle = world_.locks.queue().ObstacleOf(request);
+    const bool would_be_stuck = IsStuck(&request);
+    const AcquireResult result = world_.Acquire(request, wait_ms);
+    const bool may_deadlock = !bounds_.many_waits;  // the model is exact for one wait an owner
+    if (result.outcome == AcquireOutcome::kDeadlock) {
+      ++deadlocks;
+      EXPECT_TRUE(would_be_stuck || !may_deadlock);
+    } else if (result.outcome == AcquireOutcome::kQueued) {
+      EXPECT_TRUE(!would_be_stuck || !may_deadlock);
+      world_.Queued(result.wait_id, world_.now().ms() + wait_ms);
+    } else if (result.outcome == AcquireOutcome::kGranted) {
+      if (obstacle == WaitQueue::Obstacle::kQueue) {
+        ++overtaken;
+        EXPECT_TRUE(would_be_stuck || !may_deadlock);
+      } else {
+        EXPECT_EQ(obstacle, WaitQueue::Obstacle::kNone);
+      }
+      EXPECT_EQ(result.grants.size(), request.names.size());
+    } else if (result.outcome == AcquireOutcome::kRefused) {
+      EXPECT_EQ(wait_ms, 0);
+    }
+  }
+
+  void GiveUp() {
+    if (world_.waiting.empty()) return;
+    auto place = world_.waiting.begin();
+    std::advance(place, In(0, static_cast<int64_t>(world_.waiting.size()) - 1));
+    world_.locks.Cancel(place->first, world_.now());
+    world_.waiting.erase(place);
+  }
+
+  // The waits of the connection go first, then what it holds.
+  void Disconnect() {
+    const auto session = static_cast<uint64_t>(In(1, kSessions));
+    for (auto place = world_.waiting.begin(); place != world_.waiting.end();) {
+      const LockWait* wait = world_.locks.queue().Find(place->first);
+      if (wait != nullptr && wait->request.terms.session == session) {
+        world_.locks.Cancel(place->first, world_.now());
+        place = world_.waiting.erase(place);
+      } else {
+        ++place;
+      }
+    }
+    world_.locks.SessionEnded(session, world_.now());
+    for (const auto& [key, lock] : world_.store)
+      for (const auto& [token, holder] : lock->holders()) EXPECT_NE(holder.session, session);
+  }
+
+  void Check() {
+    for (const auto& [key, lock] : world_.store) {
+      ASSERT_EQ(lock->Audit(), "");
+      ASSERT_FALSE(lock->empty());
+    }
+    for (const auto& [id, deadline_ms] : world_.waiting) {
+      const LockWait* wait = world_.locks.queue().Find(id);
+      if (wait == nullptr) continue;
+      ASSERT_NE(world_.locks.queue().ObstacleOf(*wait), WaitQueue::Obstacle::kNone)
+          << "somebody waits who may go";
+    }
+    ASSERT_TRUE(bounds_.many_waits || !IsStuck(nullptr));
+    CheckTokens();
+  }
+
+  // The rule of FENCED as COMMANDS.md words it, from the record of all grants.
+  bool IsStale(const std::vector<LockWorld::Grant>& grants, size_t index) {
+    const LockWorld::Grant& grant = grants[index];
+    if (grant.dropped) return true;
+    for (size_t later = index + 1; later < grants.size(); ++later) {
+      const bool excludes = grant.mode == LockMode::kExclusive || grants[later].mode != grant.mode;
+      if (excludes || grant.ended) return true;
+    }
+    return false;
+  }
+
+  void CheckTokens() {
+    const std::string key = AnyKey();
+    world_.locks.Settle(LockWorld::Name(key), world_.now());
+    const std::vector<LockWorld::Grant> grants = world_.history[key];
+    const size_t first = grants.size() > 12 ? grants.size() - 12 : 0;
+    for (size_t i = first; i < grants.size(); ++i) {
+      const TokenCheck check =
+          world_.locks.CheckToken(LockWorld::Name(key), grants[i].token, world_.now());
+      if (IsStale(grants, i)) {
+        ASSERT_NE(check, TokenCheck::kValid) << "a stale token passed";
+      } else if (!grants[i].ended) {
+        ASSERT_EQ(check, TokenCheck::kValid) << "a holder was fenced off";
+      } else {
+        ASSERT_NE(check, TokenCheck::kSuperseded) << "the newest can only be forgotten";
+      }
+    }
+    ASSERT_EQ(world_.locks.CheckToken(LockWorld::Name(key), world_.tokens.last() + 1, world_.now()),
+              TokenCheck::kNeverIssued);
+  }
+
+  // --- a circle of waiting owners, by naive reduction over everything that waits
+
+  struct Pending {
+    const LockRequest* request;
+    uint64_t id;
+  };
+
+  // Whether somebody can never go on (`extra` null), or whether `extra`, put at the end, could not.
+  bool IsStuck(const LockRequest* extra) {
+    std::vector<Pending> pending;
+    for (const auto& [id, deadline_ms] : world_.waiting)
+      if (const LockWait* wait = world_.locks.queue().Find(id))
+        pending.push_back({&wait->request, id});
+    if (extra != nullptr) pending.push_back({extra, INT64_MAX});
+    while (true) {
+      const auto can_go = std::find_if(pending.begin(), pending.end(),
+                                       [&](const Pending& one) { return CanGo(one, pending); });
+      if (can_go == pending.end()) break;
+      pending.erase(can_go);
+    }
+    return extra == nullptr ? !pending.empty()
+                            : std::any_of(pending.begin(), pending.end(),
+                                          [&](const Pending& one) { return one.request == extra; });
+  }
+
+  bool CanGo(const Pending& one, const std::vector<Pending>& pending) {
+    const auto waits = [&](const std::string& owner) {
+      return std::any_of(pending.begin(), pending.end(),
+                         [&](const Pending& other) { return other.request->owner == owner; });
+    };
+    for (const LockName& name : one.request->names) {
+      const LockShape& shape = one.request->terms.shape;
+      const Lock* lock = world_.FindLock(name);
+      if (lock != nullptr && lock->FindOwner(one.request->owner) != nullptr) continue;
+      int64_t stuck_permits = 0;
+      bool stuck_holder = false;
+      if (lock != nullptr)
+        for (const auto& [token, holder] : lock->holders()) {
+          if (holder.lingers() || !waits(holder.owner)) continue;
+          stuck_holder = true;
+          stuck_permits += holder.permits;
+        }
+      if (stuck_holder) {
+        const bool readers = lock->mode() == LockMode::kShared && shape.mode == LockMode::kShared;
+        const bool room = lock->mode() == LockMode::kPermits && shape.mode == LockMode::kPermits &&
+                          lock->permits_of() == shape.of &&
+                          stuck_permits + shape.permits <= shape.of;
+        if (!readers && !room) return false;
+      }
+      for (const Pending& other : pending) {
+        if (other.request->owner == one.request->owner) continue;
+        if (world_.Rank(other.id, name.key) >= world_.Rank(one.id, name.key)) continue;
+        const auto& names = other.request->names;
+        if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+        if (WaitQueue::Conflict(other.request->terms.shape, shape)) return false;
+      }
+    }
+    return true;
+  }
+
+  std::mt19937_64 random_;
+  const Bounds bounds_;
+  LockWorld world_;
+};
+
+void RunHistories(const Bounds& bounds, int histories, int steps) {
+  int deadlocks = 0;
+  int overtaken = 0;
+  size_t handed_over = 0;
+  for (int seed = 1; seed <= histories; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    History history(static_cast<uint64_t>(seed), bounds);
+    history.Run(steps);
+    deadlocks += history.deadlocks;
+    overtaken += history.overtaken;
+    handed_over += history.handed_over();
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(handed_over, static_cast<size_t>(histories));
+  EXPECT_GT(deadlocks, histories / 50);
+  EXPECT_GT(overtaken, 0);
+}
+
+TEST(LockProperties, HoldForFewOwnersAndKeys) { RunHistories({3, 2, false}, 2'000, 150); }
+TEST(LockProperties, HoldForManyOwners) { RunHistories({12, 3, false}, 1'000, 150); }
+TEST(LockProperties, HoldForManyKeys) { RunHistories({6, 7, false}, 1'000, 150); }
+TEST(LockProperties, HoldForOwnersWithSeveralConnections) {
+  RunHistories({4, 3, true}, 1'500, 150);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,164 @@
+// A keyspace of locks in a std::map, a manual clock, timers, and a plain record of all that
+// happened: what the property tests hold against the rules.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "storage/locks/deadlock.h"
+#include "storage/locks/locks.h"
+
+namespace sluice {
+
+class LockWorld : public LockStore, public LockListener {
+ public:
+  struct Grant {
+    int64_t token;
+    LockMode mode;
+    bool ended = false;
+    bool dropped = false;
+  };
+  struct Ended {
+    std::string key;
+    std::string owner;
+    LockEnd end;
+  };
+
+  explicit LockWorld(int64_t mark = kTokenMax)
+      : tokens(0), memory(1), locks(*this, *this, tokens, memory, 1) {
+    tokens.set_mark(mark);
+  }
+
+  Now now() { return clock.Sample(); }
+  static LockNameView Name(std::string_view key) { return {0, key}; }
+  static LockRequest Request(std::string_view owner, std::vector<std::string> keys,
+                             LockTerms terms = {.lease_ms = 1000}) {
+    LockRequest request{std::string(owner), {}, std::move(terms)};
+    for (const std::string& key : keys) request.names.push_back(LockName(Name(key)));
+    return request;
+  }
+  AcquireResult Acquire(const LockRequest& request, int64_t wait_ms = 0, uint64_t client = 0) {
+    return locks.Acquire(request, {client, wait_ms}, now());
+  }
+  int64_t Release(std::string_view key, std::string_view owner) {
+    return locks.Release(Name(key), owner, false, 0, now());
+  }
+  Lock* At(std::string_view key) { return ModifyLock(Name(key)); }
+
+  // As DEL does.
+  void Drop(std::string_view key) {
+    if (At(key) == nullptr) return;
+    store.erase(std::string(key));
+    for (Grant& grant : history[std::string(key)]) grant.dropped = true;
+    locks.Dropped(Name(key), now());
+  }
+
+  // Moves the clock; leases and waits end at their times, in order.
+  void Advance(int64_t ms) {
+    const int64_t target = now().ms() + ms;
+    while (true) {
+      const int64_t next = NextTimer();
+      if (next > target) break;
+      if (next > now().ms()) clock.Advance(next - now().ms());
+      RunTimers();
+    }
+    clock.Advance(target - now().ms());
+  }
+
+  // --- LockStore
+  const Lock* FindLock(LockNameView name) const override {
+    const auto found = store.find(name.key);
+    return found == store.end() ? nullptr : found->second.get();
+  }
+  Lock* ModifyLock(LockNameView name) override { return const_cast<Lock*>(FindLock(name)); }
+  Lock& CreateLock(LockNameView name) override {
+    auto& place = store[std::string(name.key)];
+    EXPECT_EQ(place, nullptr);
+    place = std::make_unique<Lock>(&locks.owner_counts());
+    return *place;
+  }
+  void RemoveLock(LockNameView name) override { EXPECT_EQ(store.erase(std::string(name.key)), 1u); }
+  void LockChanged(LockNameView, const Lock& lock) override { ASSERT_EQ(lock.Audit(), ""); }
+
+  // --- LockListener
+  void LockAcquired(LockNameView name, const LockHolder& holder) override {
+    EXPECT_GT(holder.token, newest_token) << "tokens grow";
+    newest_token = holder.token;
+    history[std::string(name.key)].push_back({holder.token, FindLock(name)->mode()});
+  }
+  void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) override {
+    ended.push_back({std::string(name.key), holder.owner, end});
+    for (Grant& grant : history[std::string(name.key)])
+      if (grant.token == holder.token) grant.ended = true;
+  }
+  void WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) override {
+    ASSERT_EQ(grants.size(), wait.request.names.size());
+    for (size_t i = 0; i < grants.size(); ++i) {
+      if (grants[i].holds > 1) continue;  // re-entrant: whatever its place
+      const WaitQueue::Queue* queue = locks.queue().QueueOf(wait.request.names[i]);
+      if (queue == nullptr) continue;
+      const std::string& key = wait.request.names[i].key;
+      for (const LockWait* other : *queue)
+        EXPECT_FALSE(Rank(other->id, key) < Rank(wait.id, key) &&
+                     WaitQueue::Conflict(other->request.terms.shape, wait.request.terms.shape))
+            << "overtaken";
+    }
+    granted.push_back(wait.id);
+  }
+
+  // The place in the line of a lock: by arrival, but in front for who held it when it was queued.
+  void Queued(uint64_t id, int64_t deadline_ms) {
+    waiting[id] = deadline_ms;
+    const LockRequest& request = locks.queue().Find(id)->request;
+    for (const LockName& name : request.names) {
+      const Lock* lock = FindLock(name);
+      if (lock != nullptr && lock->FindOwner(request.owner) != nullptr)
+        fronts[{id, name.key}] = -static_cast<int64_t>(id);
+    }
+  }
+  int64_t Rank(uint64_t id, const std::string& key) const {
+    const auto found = fronts.find({id, key});
+    return found == fronts.end() ? static_cast<int64_t>(id) : found->second;
+  }
+
+  int64_t NextTimer() {
+    int64_t next = kNoDeadline;
+    for (const auto& [key, lock] : store) next = std::min(next, lock->NextDeadlineMs());
+    for (const auto& [id, deadline_ms] : waiting) next = std::min(next, deadline_ms);
+    return next;
+  }
+  void RunTimers() {
+    std::vector<std::string> keys;
+    for (const auto& [key, lock] : store) keys.push_back(key);
+    for (const std::string& key : keys) locks.Settle(Name(key), now());
+    for (auto place = waiting.begin(); place != waiting.end();) {
+      if (locks.queue().Find(place->first) == nullptr) {
+        place = waiting.erase(place);
+      } else if (place->second <= now().ms()) {
+        locks.Cancel(place->first, now());
+        place = waiting.erase(place);
+      } else {
+        ++place;
+      }
+    }
+  }
+
+  ManualClock clock;
+  FenceTokens tokens;
+  FenceMemory memory;
+  Locks locks;
+  std::map<std::string, std::unique_ptr<Lock>, std::less<>> store;
+  std::map<std::string, std::vector<Grant>> history;  // of every key, all grants ever
+  std::vector<Ended> ended;
+  std::vector<uint64_t> granted;        // waits
+  std::map<uint64_t, int64_t> waiting;  // deadlines of those that the test queued
+  std::map<std::pair<uint64_t, std::string>, int64_t> fronts;
+  int64_t newest_token = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,242 @@
+// The rules of locks, one example each. The properties over many histories are in
+// lock_properties_test.cc.
+#include "storage/locks/locks.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/storage/locks/lock_world.h"
+
+namespace sluice {
+namespace {
+
+using enum AcquireOutcome;
+
+constexpr LockShape kReader{LockMode::kShared};
+LockShape Permits(int64_t n, int64_t of) { return {LockMode::kPermits, n, of}; }
+LockTerms Leased(LockShape shape) { return {.shape = shape, .lease_ms = 1000}; }
+
+TEST(Locks, GrantsOneHolderAndIsReentrant) {
+  LockWorld world;
+  const AcquireResult first = world.Acquire(world.Request("a", {"k"}));
+  ASSERT_EQ(first.outcome, kGranted);
+  EXPECT_EQ(first.grants[0].token, world.now().unix_us());
+  EXPECT_EQ(first.grants[0].lease_ms, 1000);
+  EXPECT_EQ(world.Acquire(world.Request("b", {"k"})).outcome, kRefused);
+  world.clock.Advance(400);
+  const AcquireResult again = world.Acquire(world.Request("a", {"k"}, {.lease_ms = 100}));
+  EXPECT_EQ(again.grants[0].token, first.grants[0].token);
+  EXPECT_EQ(again.grants[0].holds, 2);
+  EXPECT_EQ(again.grants[0].lease_ms, 600);  // the longer
+  EXPECT_EQ(world.Release("k", "b"), -1);
+  EXPECT_EQ(world.Release("k", "a"), 1);
+  EXPECT_EQ(world.locks.Release(world.Name("k"), "a", false, 5, world.now()), -1);
+  EXPECT_EQ(world.Release("k", "a"), 0);
+  EXPECT_EQ(world.Release("k", "a"), -1);
+  EXPECT_TRUE(world.store.empty());
+  EXPECT_EQ(world.locks.owner_counts().size(), 0u);
+}
+
+TEST(Locks, EndsWithItsLeaseOrItsSession) {
+  LockWorld world;
+  world.Acquire(world.Request("a", {"k"}, {.lease_ms = 50, .session = 7}));
+  EXPECT_EQ(world.Acquire(world.Request("b", {"s"}, {.session = 7})).grants[0].lease_ms, -1);
+  EXPECT_EQ(world.locks.Renew(world.Name("k"), "a", 80, 0, world.now()), 80);
+  EXPECT_EQ(world.locks.Renew(world.Name("k"), "b", 80, 0, world.now()), -1);
+  world.Advance(80);
+  ASSERT_EQ(world.ended.size(), 1u);
+  EXPECT_EQ(world.ended[0].end, LockEnd::kExpired);
+  world.Advance(1'000'000);
+  EXPECT_NE(world.At("s"), nullptr);
+  world.locks.SessionEnded(7, world.now());
+  EXPECT_EQ(world.ended[1].end, LockEnd::kReleased);
+  EXPECT_TRUE(world.store.empty());
+}
+
+TEST(Locks, HandsOverInTheOrderOfArrival) {
+  LockWorld world;
+  world.Acquire(world.Request("a", {"k"}));
+  std::vector<uint64_t> ids;
+  for (const char* owner : {"b", "c", "d"})
+    ids.push_back(world.Acquire(world.Request(owner, {"k"}), 500).wait_id);
+  EXPECT_TRUE(world.locks.Cancel(ids[1], world.now()));
+  EXPECT_FALSE(world.locks.Cancel(ids[1], world.now()));
+  world.Release("k", "a");
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{ids[0]}));
+  world.Advance(1000);  // its lease ends
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{ids[0], ids[2]}));
+}
+
+TEST(Locks, ReadersDoNotOvertakeAWaitingWriter) {
+  LockWorld world;
+  ASSERT_EQ(world.Acquire(world.Request("r1", {"k"}, Leased(kReader))).outcome, kGranted);
+  ASSERT_EQ(world.Acquire(world.Request("r2", {"k"}, Leased(kReader))).outcome, kGranted);
+  const uint64_t writer = world.Acquire(world.Request("w", {"k"}), 500).wait_id;
+  EXPECT_EQ(world.Acquire(world.Request("r3", {"k"}, Leased(kReader))).outcome, kRefused);
+  const uint64_t r4 = world.Acquire(world.Request("r4", {"k"}, Leased(kReader)), 500).wait_id;
+  const uint64_t r5 = world.Acquire(world.Request("r5", {"k"}, Leased(kReader)), 500).wait_id;
+  EXPECT_EQ(world.Acquire(world.Request("r1", {"k"})).outcome, kLockMode);
+  EXPECT_EQ(world.Acquire(world.Request("r1", {"k"}, Leased(kReader))).grants[0].holds, 2);
+  world.Release("k", "r2");
+  EXPECT_TRUE(world.granted.empty());
+  // The writer gives up: the readers behind it are free to go at once.
+  world.locks.Cancel(writer, world.now());
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{r4, r5}));
+}
+
+TEST(Locks, CountsPermits) {
+  LockWorld world;
+  ASSERT_EQ(world.Acquire(world.Request("a", {"k"}, Leased(Permits(2, 3)))).outcome, kGranted);
+  EXPECT_EQ(world.Acquire(world.Request("b", {"k"}, Leased(Permits(1, 4)))).outcome, kOtherPermits);
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"}, Leased(Permits(1, 3)))).outcome, kLockMode);
+  const uint64_t large = world.Acquire(world.Request("b", {"k"}, Leased(Permits(2, 3))), 9).wait_id;
+  const uint64_t small = world.Acquire(world.Request("c", {"k"}, Leased(Permits(1, 3))), 9).wait_id;
+  EXPECT_NE(small, 0u);  // there is one, but it came later
+  world.Release("k", "a");
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{large, small}));
+}
+
+TEST(Locks, KeepsThePlaceForMinhold) {
+  LockWorld world;
+  world.Acquire(world.Request("a", {"k"}, {.lease_ms = 100, .minhold_ms = 300}));
+  EXPECT_EQ(world.Release("k", "a"), 0);
+  EXPECT_EQ(world.Release("k", "a"), -1);
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"})).outcome, kRefused);
+  const uint64_t next = world.Acquire(world.Request("b", {"k"}), 1000).wait_id;
+  world.Advance(299);
+  EXPECT_TRUE(world.granted.empty());
+  world.Advance(1);
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{next}));
+  EXPECT_EQ(world.ended.size(), 1u);
+}
+
+TEST(Locks, TakesManyOrNone) {
+  LockWorld world;
+  world.Acquire(world.Request("a", {"y"}));
+  const uint64_t both = world.Acquire(world.Request("b", {"x", "y"}), 900).wait_id;
+  EXPECT_EQ(world.At("x"), nullptr);                                      // holds nothing meanwhile
+  EXPECT_EQ(world.Acquire(world.Request("c", {"x"})).outcome, kRefused);  // but has its place
+  const uint64_t later = world.Acquire(world.Request("c", {"x"}), 900).wait_id;
+  world.Release("y", "a");
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{both}));
+  EXPECT_LT(world.At("x")->newest_token(), world.At("y")->newest_token());
+  world.Release("x", "b");
+  EXPECT_EQ(world.granted.back(), later);
+}
+
+TEST(Locks, RefusesToCloseACircle) {
+  LockWorld world;
+  for (const char* name : {"a", "b", "c"}) world.Acquire(world.Request(name, {name}));
+  EXPECT_EQ(world.Acquire(world.Request("a", {"b"}), 500).outcome, kQueued);
+  EXPECT_EQ(world.Acquire(world.Request("b", {"c"}), 500).outcome, kQueued);
+  EXPECT_EQ(world.Acquire(world.Request("c", {"a"}), 500).outcome, kDeadlock);
+  EXPECT_EQ(world.Acquire(world.Request("c", {"a"})).outcome, kRefused);  // does not wait
+  EXPECT_EQ(world.Acquire(world.Request("x", {"a"}), 500).outcome, kQueued);
+}
+
+TEST(Locks, LetsPassWhomTheQueueWaitsFor) {
+  LockWorld world;
+  world.Acquire(world.Request("o", {"b"}));
+  const uint64_t both = world.Acquire(world.Request("m", {"a", "b"}), 500).wait_id;
+  EXPECT_EQ(world.Acquire(world.Request("p", {"a"})).outcome, kRefused);
+  EXPECT_EQ(world.Acquire(world.Request("o", {"a"})).outcome, kGranted);
+  world.Release("b", "o");
+  EXPECT_TRUE(world.granted.empty());
+  world.Release("a", "o");
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{both}));
+}
+
+TEST(Locks, ASemaphoreIsNoDeadlockWhileAnotherCanGiveBack) {
+  LockWorld world;
+  const LockTerms one = Leased(Permits(1, 2));
+  world.Acquire(world.Request("a", {"s"}, one));
+  world.Acquire(world.Request("b", {"s"}, one));
+  world.Acquire(world.Request("c", {"k"}));
+  EXPECT_EQ(world.Acquire(world.Request("c", {"s"}, one), 500).outcome, kQueued);
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"}), 500).outcome, kQueued);  // b may give back
+  EXPECT_EQ(world.Acquire(world.Request("b", {"k"}), 500).outcome, kDeadlock);
+}
+
+TEST(Locks, BreaksHolders) {
+  LockWorld world;
+  const auto first = world.Acquire(world.Request("r1", {"k"}, Leased(kReader)));
+  world.Acquire(world.Request("r2", {"k"}, Leased(kReader)));
+  const uint64_t writer = world.Acquire(world.Request("w", {"k"}), 500).wait_id;
+  EXPECT_EQ(world.locks.Break(world.Name("k"), first.grants[0].token, world.now()), 1);
+  EXPECT_EQ(world.locks.Break(world.Name("k"), 12345, world.now()), 0);
+  EXPECT_EQ(world.locks.Break(world.Name("k"), 0, world.now()), 1);
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{writer}));
+  EXPECT_EQ(world.locks.Break(world.Name("none"), 0, world.now()), 0);
+}
+
+TEST(Locks, DroppingALockMakesItsTokensStale) {
+  LockWorld world;
+  const int64_t token = world.Acquire(world.Request("a", {"k"})).grants[0].token;
+  EXPECT_EQ(world.locks.CheckToken(world.Name("k"), token, world.now()), TokenCheck::kValid);
+  EXPECT_EQ(world.locks.CheckToken(world.Name("j"), token, world.now()), TokenCheck::kForgotten);
+  const uint64_t next = world.Acquire(world.Request("b", {"k"}), 500).wait_id;
+  world.Drop("k");
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{next}));
+  EXPECT_EQ(world.locks.CheckToken(world.Name("k"), token, world.now()), TokenCheck::kSuperseded);
+  EXPECT_FALSE(world.locks.owner_counts().HoldsAny("a"));
+}
+
+TEST(Locks, HandsOverAThousandWaitersOneByOne) {
+  LockWorld world;
+  world.Acquire(world.Request("first", {"k"}));
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_EQ(world.Acquire(world.Request(std::to_string(i), {"k"}), 500).outcome, kQueued);
+  world.Release("k", "first");
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(world.granted.size(), static_cast<size_t>(i) + 1);
+    ASSERT_EQ(world.Release("k", std::to_string(i)), 0);
+  }
+  EXPECT_EQ(world.locks.queue().size(), 0u);
+}
+
+TEST(FenceTokens, GrowOverClocksAndRestarts) {
+  ManualClock clock;
+  FenceTokens tokens;
+  EXPECT_FALSE(tokens.CanIssue(clock.Sample(), 1));
+  tokens.set_mark(tokens.MarkFor(clock.Sample(), 3));
+  const int64_t first = tokens.Issue(clock.Sample());
+  EXPECT_EQ(first, clock.Sample().unix_us());
+  EXPECT_EQ(tokens.Issue(clock.Sample()), first + 1);
+  clock.StepWall(-3'600'000);
+  EXPECT_EQ(tokens.Issue(clock.Sample()), first + 2);
+  FenceTokens restarted(tokens.mark());
+  EXPECT_GT(restarted.Next(clock.Sample()), tokens.mark());
+  restarted.JumpPast(kTokenMax - 1);
+  restarted.set_mark(kTokenMax);
+  EXPECT_EQ(restarted.Issue(clock.Sample()), kTokenMax);
+  EXPECT_EQ(restarted.Next(clock.Sample()), 0);
+  EXPECT_FALSE(restarted.CanIssue(clock.Sample(), 1));
+  FenceTokens odd;  // a wall clock in the year 2300, or before 1970, is not followed
+  EXPECT_EQ(odd.Next({.unix_offset_ms = 10'413'792'000'000}), 1);
+  EXPECT_EQ(odd.Next({.unix_offset_ms = -5'000}), 1);
+}
+
+TEST(FenceMemory, IsBoundedInTimeAndSpace) {
+  ManualClock clock;
+  FenceMemory memory(1);
+  memory.set_retention_ms(1000);
+  memory.Remember({0, "k"}, 10, clock.Sample());
+  memory.Remember({1, "k"}, 11, clock.Sample());
+  clock.Advance(999);
+  memory.Remember({0, "k"}, 20, clock.Sample());
+  EXPECT_EQ(memory.Newest({1, "k"}), 11);
+  clock.Advance(1);
+  memory.Collapse(clock.Sample());
+  EXPECT_EQ(memory.Newest({1, "k"}), 0);
+  EXPECT_EQ(memory.Newest({0, "k"}), 20);
+  EXPECT_EQ(memory.floor(), 11);
+  memory.set_memory_max(100'000);
+  for (int i = 0; i < 10'000; ++i) memory.Remember({0, std::to_string(i)}, 100 + i, clock.Sample());
+  EXPECT_LE(memory.memory_bytes(), 100'000u);
+  EXPECT_GT(memory.size(), 300u);
+  memory.ForgetDatabase(0);
+  EXPECT_EQ(memory.size(), 0u);
+  EXPECT_EQ(memory.memory_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace sluice
