@@ -31,7 +31,10 @@ AcquireResult Locks::Acquire(LockRequest request, const WaitTerms& wait, const N
     }
     result.grants = GrantAll(request, now);
     // The owner may wait for these locks on another connection: it is re-entrant now.
-    if (queue_.WaitsOf(request.owner) != nullptr) MoveOn(std::move(request.names), now);
+    if (queue_.WaitsOf(request.owner) == nullptr) return result;
+    Names moved;
+    LetReenter(request.names, request.owner, &moved, now);
+    MoveOn(std::move(moved), now);
   } else if (result.outcome == AcquireOutcome::kQueued) {
     result.wait_id = queue_.Add(std::move(request), wait.client, now.ms(), now.ms() + wait.wait_ms);
   }
@@ -176,28 +179,38 @@ void Locks::MoveOn(Names names, const Now& now) {
   while (!names.empty()) {
     const LockName name = std::move(names.back());
     names.pop_back();
-    while (const LockWait* next = NextToGo(name)) {
-      const LockRequest& asked = next->request;
-      if (!tokens_.CanIssue(now, static_cast<int64_t>(asked.names.size()))) return;
-      const LockWait wait = *next;
-      queue_.Remove(wait.id);
-      listener_.WaitGranted(wait, GrantAll(wait.request, now));
-      for (const LockName& moved : wait.request.names)
-        if (queue_.QueueOf(moved) != nullptr && !LockNameEqual()(moved, name))
-          names.push_back(moved);
+    while (const LockWait* next = queue_.FirstReady(name)) {
+      const std::string owner = next->request.owner;
+      const Names taken = HandTo(*next, now);
+      if (taken.empty()) return;
+      names.insert(names.end(), taken.begin(), taken.end());
+      LetReenter(taken, owner, &names, now);
     }
   }
 }
 
-// The first in line, or another request of one who holds the lock by now.
-const LockWait* Locks::NextToGo(LockNameView name) const {
-  if (queue_.QueueOf(name) == nullptr) return nullptr;
-  if (const LockWait* ready = queue_.FirstReady(name)) return ready;
-  const Lock* lock = store_.FindLock(name);
-  if (lock == nullptr) return nullptr;
-  // Who came last is the only one for whom this can be news.
-  const LockHolder& newest = lock->holders().rbegin()->second;
-  return newest.lingers() ? nullptr : queue_.FirstReentrant(name, newest.owner);
+// The owner holds `fresh` since just now: if it waits for them on other connections too, it is
+// re-entrant there, whatever its place. Adds the queues to look at again to `moved`.
+void Locks::LetReenter(Names fresh, std::string_view owner, Names* moved, const Now& now) {
+  while (!fresh.empty()) {
+    const LockName name = std::move(fresh.back());
+    fresh.pop_back();
+    while (const LockWait* again = queue_.FirstReentrant(name, owner)) {
+      const Names taken = HandTo(*again, now);
+      if (taken.empty()) return;
+      fresh.insert(fresh.end(), taken.begin(), taken.end());
+      moved->insert(moved->end(), taken.begin(), taken.end());
+    }
+  }
+}
+
+// Ends the wait with a grant; returns its names, none when there is no token to give.
+Locks::Names Locks::HandTo(const LockWait& next, const Now& now) {
+  if (!tokens_.CanIssue(now, static_cast<int64_t>(next.request.names.size()))) return {};
+  const LockWait wait = next;
+  queue_.Remove(wait.id);
+  listener_.WaitGranted(wait, GrantAll(wait.request, now));
+  return wait.request.names;
 }
 
 // --- sessions

@@ -133,7 +133,8 @@ class Locks {
   int64_t EndHolders(LockNameView name, LockEnd why, const Now& now,
                      absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end);
   void MoveOn(Names names, const Now& now);
-  const LockWait* NextToGo(LockNameView name) const;
+  void LetReenter(Names fresh, std::string_view owner, Names* moved, const Now& now);
+  Names HandTo(const LockWait& next, const Now& now);
   void JoinSession(uint64_t session, LockNameView name);
   void LeaveSession(uint64_t session, LockNameView name);
 
