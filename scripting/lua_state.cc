@@ -1,0 +1,94 @@
+#include "scripting/lua_state.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "scripting/libraries/libraries.h"
+#include "scripting/sandbox.h"
+#include "scripting/script_errors.h"
+
+namespace sluice {
+namespace {
+
+// Only a bug leads here: everything that can fail runs under lua_pcall or with the bound lifted.
+int Panic(lua_State* L) {
+  const char* text = lua_tostring(L, -1);
+  std::fprintf(stderr, "sluice: unprotected Lua error: %s\n", text ? text : "(no text)");
+  std::abort();
+}
+
+}  // namespace
+
+LuaState::LuaState(CommandPort& port, Kind kind) : port_(port), kind_(kind) {
+  LiftBound();
+  lua_ = lua_newstate(Allocate, this);
+  if (!lua_) std::abort();  // malloc failed for a few kilobytes
+  lua_atpanic(lua_, Panic);
+  lua_pushcfunction(lua_, HandleScriptError);
+  OpenSandbox(*this);
+  lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
+  lua_gc(lua_, LUA_GCCOLLECT, 0);
+  RestoreBound();
+}
+
+LuaState::~LuaState() {
+  LiftBound();
+  lua_close(lua_);
+}
+
+void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes) {
+  LuaState& state = *static_cast<LuaState*>(self);
+  if (bytes == 0) {
+    state.memory_bytes_ -= old_bytes;
+    std::free(block);
+    return nullptr;
+  }
+  const size_t sum = state.memory_bytes_ - old_bytes + bytes;
+  if (sum > kMemoryMax && bytes > old_bytes && state.bound_lifted_ == 0) return nullptr;
+  void* const moved = std::realloc(block, bytes);
+  if (!moved) {
+    if (state.bound_lifted_ > 0) std::abort();
+    return nullptr;
+  }
+  state.memory_bytes_ = sum;
+  return moved;
+}
+
+void LuaState::Hook(lua_State* L, lua_Debug*) {
+  const std::string_view reason = Of(L).port_.Interrupt();
+  if (reason.empty()) return;
+  // From now on at every line, so that no pcall in the script outlives it.
+  lua_sethook(L, Hook, LUA_MASKLINE | LUA_MASKCOUNT, kHookInstructions);
+  PushError(L, reason);
+  lua_error(L);
+}
+
+void LuaState::BeginRun() {
+  random.Seed(0);
+  resp = 2;
+}
+
+void LuaState::EndRun() {
+  LiftBound();
+  lua_settop(lua_, kGlobals);
+  lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
+  if (changed_json) [[unlikely]] {
+    lua_getfield(lua_, kGlobals, "cjson");
+    if (PushViewed(lua_, -1)) ResetJson(lua_);
+    lua_settop(lua_, kGlobals);
+    changed_json = false;
+  }
+  // Thousands of cached scripts may need more for good: then the collector goes on by itself.
+  if (memory_bytes_ > 2 * kept_bytes_) [[unlikely]] {
+    for (const char* name : {"KEYS", "ARGV"}) {
+      lua_newtable(lua_);
+      lua_setfield(lua_, kGlobals, name);
+    }
+    lua_gc(lua_, LUA_GCCOLLECT, 0);
+    kept_bytes_ = std::max(memory_bytes_, kMemoryKept);
+  }
+  RestoreBound();
+}
+
+}  // namespace sluice

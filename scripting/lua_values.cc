@@ -1,0 +1,300 @@
+#include "scripting/lua_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "protocol/number_text.h"
+#include "scripting/script_errors.h"
+
+namespace sluice {
+
+// --- reply -> Lua
+
+void LuaReplySink::Status(std::string_view text) {
+  lua_createtable(L_, 0, 1);
+  lua_pushlstring(L_, text.data(), text.size());
+  lua_setfield(L_, -2, "ok");
+  Put();
+}
+
+void LuaReplySink::Error(std::string_view text) {
+  if (open_.empty()) failed_ = true;
+  port_.ErrorReplied(text);
+  PushCommandError(L_, text);
+  Put();
+}
+
+void LuaReplySink::Integer(int64_t value) {
+  lua_pushnumber(L_, static_cast<lua_Number>(value));
+  Put();
+}
+
+void LuaReplySink::Bulk(std::string_view bytes) {
+  lua_pushlstring(L_, bytes.data(), bytes.size());
+  Put();
+}
+
+void LuaReplySink::Null() {
+  if (version_ == 2) {
+    lua_pushboolean(L_, 0);
+  } else {
+    lua_pushnil(L_);
+  }
+  Put();
+}
+
+void LuaReplySink::Map(size_t pairs) {
+  if (version_ == 2) return Array(2 * pairs);
+  Open(2 * pairs, 0, kMapKey);
+}
+
+void LuaReplySink::Set(size_t length) {
+  if (version_ == 2) return Array(length);
+  Open(length, 0, kSet);
+}
+
+void LuaReplySink::Double(double value) {
+  if (version_ == 2) {
+    char text[kDoubleTextMax];
+    return Bulk({text, static_cast<size_t>(FormatDouble(text, value) - text)});
+  }
+  lua_pushnumber(L_, value);
+  Wrap("double");
+  Put();
+}
+
+void LuaReplySink::Bool(bool value) {
+  if (version_ == 2) return Integer(value ? 1 : 0);
+  lua_pushboolean(L_, value);
+  Put();
+}
+
+void LuaReplySink::BigNumber(std::string_view digits) {
+  if (version_ == 2) return Bulk(digits);
+  lua_pushlstring(L_, digits.data(), digits.size());
+  Wrap("big_number");
+  Put();
+}
+
+void LuaReplySink::Verbatim(std::string_view bytes, std::string_view format) {
+  if (version_ == 2) return Bulk(bytes);
+  lua_createtable(L_, 0, 2);
+  lua_pushlstring(L_, bytes.data(), bytes.size());
+  lua_setfield(L_, -2, "string");
+  lua_pushlstring(L_, format.data(), format.size());
+  lua_setfield(L_, -2, "format");
+  Wrap("verbatim_string");
+  Put();
+}
+
+// Attributes say something about the next reply; scripts have no use for them.
+void LuaReplySink::Attribute(size_t pairs) {
+  if (version_ != 2) Open(2 * pairs, 0, kDropped);
+}
+
+// The value on top becomes {field = value}.
+void LuaReplySink::Wrap(const char* field) {
+  lua_createtable(L_, 0, 1);
+  lua_insert(L_, -2);
+  lua_setfield(L_, -2, field);
+}
+
+void LuaReplySink::Open(size_t replies, size_t room, Shape shape) {
+  // With the bound lifted this fails only beyond Lua's own depth, which no command comes near.
+  lua_checkstack(L_, 4);
+  lua_createtable(L_, static_cast<int>(std::min<size_t>(room, 1 << 20)), 0);
+  open_.push_back({replies, 0, shape});
+  if (replies == 0) Close();
+}
+
+// All elements of the innermost aggregate are there.
+void LuaReplySink::Close() {
+  const uint8_t shape = open_.back().shape;
+  open_.pop_back();
+  if (shape == kDropped) return lua_pop(L_, 1);
+  if (shape == kMapKey) Wrap("map");
+  if (shape == kSet) Wrap("set");
+  Put();
+}
+
+// A whole value is on top: into the aggregate that is open, if any.
+void LuaReplySink::Put() {
+  if (open_.empty()) return;
+  LuaState::OpenReply& into = open_.back();
+  switch (into.shape) {
+    case kArray:
+      lua_rawseti(L_, -2, static_cast<int>(++into.at));
+      break;
+    case kMapKey:
+      into.shape = kMapValue;  // the key stays on the stack until its value comes
+      break;
+    case kMapValue:
+      into.shape = kMapKey;
+      if (lua_isnil(L_, -2)) {
+        lua_pop(L_, 2);  // nothing can be found under it
+      } else {
+        lua_rawset(L_, -3);
+      }
+      break;
+    case kSet:
+      lua_pushboolean(L_, 1);
+      if (lua_isnil(L_, -2)) {
+        lua_pop(L_, 2);
+      } else {
+        lua_rawset(L_, -3);
+      }
+      break;
+    default:
+      lua_pop(L_, 1);
+  }
+  if (--into.left == 0) Close();
+}
+
+// --- Lua -> reply
+
+namespace {
+
+// Slots that one level needs at most while it looks at a table.
+constexpr int kSlotsALevel = 4;
+
+std::string_view TextAt(lua_State* L, int index) {
+  size_t size = 0;
+  const char* text = lua_tolstring(L, index, &size);
+  return {text, size};
+}
+
+// Pushes table[field], raw; true if it has that type, else pops it.
+bool PushField(lua_State* L, const char* field, int type) {
+  lua_pushstring(L, field);
+  lua_rawget(L, -2);
+  if (lua_type(L, -1) == type) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+// As a C cast does on x86-64: what does not fit is the smallest.
+int64_t Truncated(lua_Number number) {
+  if (!(number >= -0x1p63 && number < 0x1p63)) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(number);
+}
+
+void SendStatus(std::string_view text, ReplySink& reply) {
+  if (text.find('\r') == text.npos && text.find('\n') == text.npos) return reply.Status(text);
+  std::string one_line(text);
+  std::replace(one_line.begin(), one_line.end(), '\r', ' ');
+  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+  reply.Status(one_line);
+}
+
+// The table on top, up to its first nil.
+void SendArray(lua_State* L, int resp, ReplySink& reply) {
+  int length = 0;
+  for (bool more = true; more; ++length) {
+    lua_rawgeti(L, -1, length + 1);
+    more = !lua_isnil(L, -1);
+    lua_pop(L, 1);
+  }
+  reply.Array(static_cast<size_t>(--length));
+  for (int i = 1; i <= length; ++i) {
+    lua_rawgeti(L, -1, i);
+    SendLuaValue(L, resp, reply);
+  }
+}
+
+size_t Count(lua_State* L) {
+  size_t count = 0;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) ++count;
+  return count;
+}
+
+void SendMap(lua_State* L, int resp, ReplySink& reply) {
+  reply.Map(Count(L));
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    lua_pushvalue(L, -2);
+    SendLuaValue(L, resp, reply);  // the key
+    SendLuaValue(L, resp, reply);  // the value; the key stays for the next
+  }
+}
+
+void SendSet(lua_State* L, int resp, ReplySink& reply) {
+  reply.Set(Count(L));
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, -1);
+    SendLuaValue(L, resp, reply);
+  }
+}
+
+void SendVerbatim(lua_State* L, ReplySink& reply) {
+  const int table = lua_gettop(L);
+  if (PushField(L, "string", LUA_TSTRING)) {
+    lua_pushliteral(L, "format");
+    lua_rawget(L, table);
+    if (lua_type(L, -1) == LUA_TSTRING) {
+      reply.Verbatim(TextAt(L, -2), TextAt(L, -1));
+      return lua_settop(L, table);
+    }
+  }
+  lua_settop(L, table);
+  reply.Array(0);
+}
+
+void SendTable(lua_State* L, int resp, ReplySink& reply) {
+  const int table = lua_gettop(L);
+  if (PushField(L, "err", LUA_TSTRING)) {
+    reply.Error(TextAt(L, -1));
+  } else if (PushField(L, "ok", LUA_TSTRING)) {
+    SendStatus(TextAt(L, -1), reply);
+  } else if (PushField(L, "double", LUA_TNUMBER)) {
+    reply.Double(lua_tonumber(L, -1));
+  } else if (PushField(L, "map", LUA_TTABLE)) {
+    SendMap(L, resp, reply);
+  } else if (PushField(L, "set", LUA_TTABLE)) {
+    SendSet(L, resp, reply);
+  } else if (PushField(L, "big_number", LUA_TSTRING)) {
+    reply.BigNumber(TextAt(L, -1));
+  } else if (PushField(L, "verbatim_string", LUA_TTABLE)) {
+    SendVerbatim(L, reply);
+  } else {
+    SendArray(L, resp, reply);
+  }
+  lua_settop(L, table);
+}
+
+}  // namespace
+
+void SendLuaValue(lua_State* L, int resp, ReplySink& reply) {
+  if (!lua_checkstack(L, kSlotsALevel)) {
+    reply.Error("ERR reached lua stack limit");
+    return lua_pop(L, 1);
+  }
+  switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+      reply.Bulk(TextAt(L, -1));
+      break;
+    case LUA_TBOOLEAN:
+      if (resp == 3) {
+        reply.Bool(lua_toboolean(L, -1));
+      } else if (lua_toboolean(L, -1)) {
+        reply.Integer(1);
+      } else {
+        reply.Null();
+      }
+      break;
+    case LUA_TNUMBER:
+      reply.Integer(Truncated(lua_tonumber(L, -1)));
+      break;
+    case LUA_TTABLE:
+      SendTable(L, resp, reply);
+      break;
+    default:
+      reply.Null();
+  }
+  lua_pop(L, 1);
+}
+
+}  // namespace sluice

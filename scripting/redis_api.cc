@@ -1,0 +1,287 @@
+#include "scripting/redis_api.h"
+
+#include <openssl/sha.h>
+
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+#include "protocol/number_text.h"
+#include "scripting/lua_state.h"
+#include "scripting/lua_values.h"
+#include "scripting/sandbox.h"
+#include "scripting/script_errors.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kArgumentsInPlace = 16;
+constexpr size_t kNumberTextMax = kDoubleTextMax;
+
+// --- redis.call
+
+// A number as Redis writes it for a command: %.17g. Whole ones below 1e17 need no printf.
+std::string_view NumberText(lua_Number number, char* text) {
+  const auto whole = static_cast<int64_t>(std::abs(number) < 1e17 ? number : 0);
+  char* end;
+  if (static_cast<lua_Number>(whole) == number && (whole != 0 || !std::signbit(number)))
+      [[likely]] {
+    end = FormatInt64(text, whole);
+  } else {
+    end = text + std::snprintf(text, kNumberTextMax, "%.17g", number);
+  }
+  return {text, static_cast<size_t>(end - text)};
+}
+
+// The arguments as views: strings where Lua has them, numbers written into `number_text`. False
+// when one is neither.
+bool ReadArguments(lua_State* L, int count, std::string_view* arguments, char* number_text) {
+  for (int i = 0; i < count; ++i) {
+    switch (lua_type(L, i + 1)) {
+      case LUA_TSTRING: {
+        size_t size = 0;
+        const char* text = lua_tolstring(L, i + 1, &size);
+        arguments[i] = {text, size};
+        break;
+      }
+      case LUA_TNUMBER:
+        arguments[i] = NumberText(lua_tonumber(L, i + 1), number_text);
+        number_text += kNumberTextMax;
+        break;
+      default:
+        return false;
+    }
+  }
+  return true;
+}
+
+// Runs the command whose words are the arguments of this C function and pushes the reply. True when
+// it is an error.
+bool PushReplyOf(lua_State* L, int count) {
+  LuaState& state = LuaState::Of(L);
+  std::string_view in_place[kArgumentsInPlace];
+  char text_in_place[kArgumentsInPlace * kNumberTextMax];
+  std::string_view* arguments = in_place;
+  char* number_text = text_in_place;
+  if (count > kArgumentsInPlace) {
+    state.arguments.resize(static_cast<size_t>(count));
+    state.number_text.resize(static_cast<size_t>(count) * kNumberTextMax);
+    arguments = state.arguments.data();
+    number_text = state.number_text.data();
+  }
+  if (!ReadArguments(L, count, arguments, number_text)) {
+    PushError(L, "Lua redis lib command arguments must be strings or integers");
+    return true;
+  }
+  bool failed;
+  state.LiftBound();
+  {
+    LuaReplySink reply(L, state);
+    state.port().Call({arguments, static_cast<size_t>(count)}, reply);
+    failed = reply.failed();
+  }
+  state.RestoreBound();
+  if (state.over_bound()) [[unlikely]]
+    luaL_error(L, "not enough memory");
+  return failed;
+}
+
+bool HasArguments(lua_State* L) {
+  if (lua_gettop(L) > 0) return true;
+  PushError(L, "Please specify at least one argument for this redis lib call");
+  return false;
+}
+
+int Call(lua_State* L) {
+  const int count = lua_gettop(L);
+  if (!HasArguments(L) || PushReplyOf(L, count)) [[unlikely]]
+    return lua_error(L);
+  return 1;
+}
+
+int PCall(lua_State* L) {
+  const int count = lua_gettop(L);
+  if (HasArguments(L)) PushReplyOf(L, count);
+  return 1;
+}
+
+int AclCheckCommand(lua_State* L) {
+  if (!HasArguments(L)) return lua_error(L);
+  LuaState& state = LuaState::Of(L);
+  const int count = lua_gettop(L);
+  state.arguments.resize(static_cast<size_t>(count));
+  state.number_text.resize(static_cast<size_t>(count) * kNumberTextMax);
+  if (!ReadArguments(L, count, state.arguments.data(), state.number_text.data())) {
+    return RaiseError(L, "Lua redis lib command arguments must be strings or integers");
+  }
+  const auto permission = state.port().MayCall(state.arguments);
+  if (permission == CommandPort::Permission::kUnknownCommand) {
+    return RaiseError(L, "Invalid command passed to redis.acl_check_cmd()");
+  }
+  lua_pushboolean(L, permission == CommandPort::Permission::kAllowed);
+  return 1;
+}
+
+// --- replies of one field
+
+// {field = text}, or an error table if the argument is no text.
+bool HasOneText(lua_State* L) {
+  if (lua_gettop(L) == 1 && lua_type(L, 1) == LUA_TSTRING) return true;
+  PushError(L, "wrong number or type of arguments");
+  return false;
+}
+
+int ErrorReply(lua_State* L) {
+  if (!HasOneText(L)) return 1;
+  size_t size = 0;
+  const char* text = lua_tolstring(L, 1, &size);
+  PushErrorReply(L, {text, size});
+  return 1;
+}
+
+int StatusReply(lua_State* L) {
+  if (!HasOneText(L)) return 1;
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, 1);
+  lua_setfield(L, -2, "ok");
+  return 1;
+}
+
+// --- the rest
+
+int Sha1Hex(lua_State* L) {
+  if (lua_gettop(L) != 1) return RaiseError(L, "wrong number of arguments");
+  size_t size = 0;
+  const char* text = lua_tolstring(L, 1, &size);
+  unsigned char digest[SHA_DIGEST_LENGTH];
+  SHA1(reinterpret_cast<const unsigned char*>(text ? text : ""), size, digest);
+  char hex[2 * sizeof digest];
+  for (size_t i = 0; i < sizeof digest; ++i) {
+    hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+    hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+  }
+  lua_pushlstring(L, hex, sizeof hex);
+  return 1;
+}
+
+int Log(lua_State* L) {
+  const int count = lua_gettop(L);
+  if (count < 2) return RaiseError(L, "redis.log() requires two arguments or more.");
+  if (!lua_isnumber(L, 1)) {
+    return RaiseError(L, "First argument must be a number (log level).");
+  }
+  const auto level = static_cast<int>(lua_tonumber(L, 1));
+  if (level < 0 || level > 3) return RaiseError(L, "Invalid debug level.");
+  luaL_Buffer line;
+  luaL_buffinit(L, &line);
+  bool first = true;
+  for (int i = 2; i <= count; ++i) {
+    if (!lua_isstring(L, i)) continue;
+    if (!first) luaL_addchar(&line, ' ');
+    first = false;
+    lua_pushvalue(L, i);
+    luaL_addvalue(&line);
+  }
+  luaL_pushresult(&line);
+  size_t size = 0;
+  const char* text = lua_tolstring(L, -1, &size);
+  LuaState::Of(L).port().Log(level, {text, size});
+  return 0;
+}
+
+int SetResp(lua_State* L) {
+  if (lua_gettop(L) != 1) return RaiseError(L, "redis.setresp() requires one argument.");
+  const auto version = static_cast<int>(lua_tonumber(L, 1));
+  if (version != 2 && version != 3) return RaiseError(L, "RESP version must be 2 or 3.");
+  LuaState::Of(L).resp = version;
+  return 0;
+}
+
+int SetRepl(lua_State* L) {
+  if (lua_gettop(L) != 1) return RaiseError(L, "redis.set_repl() requires two arguments.");
+  const auto flags = static_cast<int>(lua_tonumber(L, 1));
+  if ((flags & ~3) != 0) {
+    return RaiseError(L,
+                      "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or "
+                      "REPL_NONE.");
+  }
+  LuaState::Of(L).port().SetReplication(flags & 1, flags & 2);
+  return 0;
+}
+
+// Effects are what is replicated, always.
+int ReplicateCommands(lua_State* L) {
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// There is no debugger to break into.
+int Breakpoint(lua_State* L) {
+  lua_pushboolean(L, 0);
+  return 1;
+}
+
+int Debug(lua_State*) { return 0; }
+
+struct NamedFunction {
+  const char* name;
+  lua_CFunction function;
+};
+struct NamedNumber {
+  const char* name;
+  int number;
+};
+
+// In Redis's order, which shows in pairs().
+constexpr NamedFunction kCalls[] = {{"call", Call}, {"pcall", PCall}, {"log", Log}};
+constexpr NamedNumber kLevels[] = {
+    {"LOG_DEBUG", 0}, {"LOG_VERBOSE", 1}, {"LOG_NOTICE", 2}, {"LOG_WARNING", 3}};
+constexpr NamedNumber kVersion[] = {{"REDIS_VERSION_NUM", 0x0007000f}};
+constexpr NamedFunction kFunctions[] = {
+    {"setresp", SetResp},          {"sha1hex", Sha1Hex},  {"error_reply", ErrorReply},
+    {"status_reply", StatusReply}, {"set_repl", SetRepl},
+};
+constexpr NamedNumber kReplication[] = {
+    {"REPL_NONE", 0}, {"REPL_SLAVE", 2}, {"REPL_REPLICA", 2}, {"REPL_AOF", 1}, {"REPL_ALL", 3}};
+constexpr NamedFunction kAcl[] = {{"acl_check_cmd", AclCheckCommand}};
+// What functions of a library do not have.
+constexpr NamedFunction kScriptFunctions[] = {
+    {"breakpoint", Breakpoint},
+    {"debug", Debug},
+    {"replicate_commands", ReplicateCommands},
+};
+void Set(lua_State* L, std::span<const NamedFunction> rows) {
+  for (const NamedFunction& row : rows) {
+    lua_pushcfunction(L, row.function);
+    lua_setfield(L, -2, row.name);
+  }
+}
+
+void Set(lua_State* L, std::span<const NamedNumber> rows) {
+  for (const NamedNumber& row : rows) {
+    lua_pushinteger(L, row.number);
+    lua_setfield(L, -2, row.name);
+  }
+}
+
+}  // namespace
+
+void OpenRedisApi(LuaState& state) {
+  lua_State* L = state.lua();
+  lua_newtable(L);
+  Set(L, kCalls);
+  Set(L, kLevels);
+  lua_pushliteral(L, "7.0.15");
+  lua_setfield(L, -2, "REDIS_VERSION");
+  Set(L, kVersion);
+  Set(L, kFunctions);
+  Set(L, kReplication);
+  Set(L, kAcl);
+  if (state.kind() == LuaState::Kind::kScripts) Set(L, kScriptFunctions);
+  PushView(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LuaState::kGlobals, "redis");
+  lua_setfield(L, LuaState::kGlobals, "server");
+}
+
+}  // namespace sluice

@@ -1,0 +1,380 @@
+#include "scripting/sandbox.h"
+
+#include <cstring>
+
+#include "scripting/libraries/libraries.h"
+#include "scripting/libraries/random.h"
+#include "scripting/lua_state.h"
+#include "scripting/redis_api.h"
+#include "scripting/script_errors.h"
+
+namespace sluice {
+namespace {
+
+constexpr char kReadOnly[] = "Attempt to modify a readonly table";
+// Fields of a view's metatable: that it is one (the value is the address of kReadOnly, which no
+// script can get hold of), and the real table.
+constexpr int kMark = 1;
+constexpr int kReal = 2;
+
+// What of the base library stays; the others (dofile, getfenv, module, newproxy ...) are not there.
+constexpr const char* kBase[] = {
+    "_VERSION", "assert", "collectgarbage", "coroutine", "error", "gcinfo", "ipairs", "pairs",
+    "rawequal", "select", "tonumber",       "tostring",  "type",  "unpack", "xpcall",
+};
+
+int RefuseWrite(lua_State* L) { return luaL_error(L, kReadOnly); }
+
+int RefuseGlobal(lua_State* L) {
+  const char* name = lua_tostring(L, 2);
+  return luaL_error(L, "Script attempted to access nonexistent global variable '%s'",
+                    name ? name : "?");
+}
+
+// --- base functions that know views
+
+int Next(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (PushViewed(L, 1)) lua_replace(L, 1);
+  if (lua_next(L, 1)) return 2;
+  lua_pushnil(L);
+  return 1;
+}
+
+int Pairs(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  return 3;
+}
+
+int RawGet(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checkany(L, 2);
+  lua_settop(L, 2);
+  if (PushViewed(L, 1)) lua_replace(L, 1);
+  lua_rawget(L, 1);
+  return 1;
+}
+
+int RawSet(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checkany(L, 2);
+  luaL_checkany(L, 3);
+  lua_settop(L, 3);
+  RefuseView(L, 1);
+  lua_rawset(L, 1);
+  return 1;
+}
+
+// The metatable of the globals exists for scripts too (a view of it), those of other views do not.
+int GetMetatable(lua_State* L) {
+  luaL_checkany(L, 1);
+  if (PushViewed(L, 1)) {
+    if (!lua_getmetatable(L, -1)) lua_pushnil(L);
+    return 1;
+  }
+  if (!lua_getmetatable(L, 1)) {
+    lua_pushnil(L);
+    return 1;
+  }
+  luaL_getmetafield(L, 1, "__metatable");
+  return 1;
+}
+
+int SetMetatable(lua_State* L) {
+  const int type = lua_type(L, 2);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_argcheck(L, type == LUA_TNIL || type == LUA_TTABLE, 2, "nil or table expected");
+  RefuseView(L, 1);
+  if (luaL_getmetafield(L, 1, "__metatable")) luaL_error(L, "cannot change a protected metatable");
+  lua_settop(L, 2);
+  lua_setmetatable(L, 1);
+  return 1;
+}
+
+// As Redis's: of an error table the caller sees the text alone.
+int ProtectedCall(lua_State* L) {
+  if (lua_gettop(L) == 0) {
+    lua_pushboolean(L, 0);
+    return 1;
+  }
+  const int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  if (status != 0 && lua_istable(L, -1)) {
+    lua_pushliteral(L, "err");
+    lua_rawget(L, -2);
+    if (lua_isstring(L, -1)) {
+      lua_replace(L, -2);
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+  lua_pushboolean(L, status == 0);
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
+int Print(lua_State* L) {
+  const int count = lua_gettop(L);
+  luaL_Buffer line;
+  luaL_buffinit(L, &line);
+  for (int i = 1; i <= count; ++i) {
+    if (i > 1) luaL_addchar(&line, '\t');
+    if (lua_isstring(L, i)) {
+      lua_pushvalue(L, i);
+    } else {
+      lua_pushstring(
+          L, lua_isboolean(L, i) ? (lua_toboolean(L, i) ? "true" : "false") : luaL_typename(L, i));
+    }
+    luaL_addvalue(&line);
+  }
+  luaL_pushresult(&line);
+  size_t size = 0;
+  const char* text = lua_tolstring(L, -1, &size);
+  LuaState::Of(L).port().Log(0, {text, size});
+  return 0;
+}
+
+// --- load and loadstring: text alone
+
+int LoadString(lua_State* L) {
+  size_t size = 0;
+  const char* text = luaL_checklstring(L, 1, &size);
+  const char* name = luaL_optstring(L, 2, text);
+  if (LoadText(L, text, size, name) == 0) return 1;
+  lua_pushnil(L);
+  lua_insert(L, -2);
+  return 2;
+}
+
+// The pieces are fetched before the parser begins: no script's code runs in the middle of it.
+int Load(lua_State* L) {
+  const char* name = luaL_optstring(L, 2, "=(load)");
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 2);
+  luaL_Buffer whole;
+  luaL_buffinit(L, &whole);
+  while (true) {
+    lua_pushvalue(L, 1);
+    bool failed = lua_pcall(L, 0, 1, 0) != 0;
+    if (!failed && !lua_isnil(L, -1) && !lua_isstring(L, -1)) {
+      lua_pushliteral(L, "reader function must return a string");
+      failed = true;
+    }
+    if (failed) {
+      lua_pushnil(L);
+      lua_insert(L, -2);
+      return 2;
+    }
+    if (lua_isnil(L, -1) || lua_objlen(L, -1) == 0) break;
+    luaL_addvalue(&whole);
+  }
+  lua_pop(L, 1);
+  luaL_pushresult(&whole);
+  size_t size = 0;
+  const char* text = lua_tolstring(L, -1, &size);
+  if (LoadText(L, text, size, name) == 0) return 1;
+  lua_pushnil(L);
+  lua_insert(L, -2);
+  return 2;
+}
+
+// --- table and string functions that need a look at their arguments first. The library's own
+// function is called in the same activation, so that its error texts are what they were.
+
+template <void (*Check)(lua_State*)>
+int Checked(lua_State* L) {
+  Check(L);
+  return lua_tocfunction(L, lua_upvalueindex(1))(L);
+}
+
+void ViewNotWritten(lua_State* L) { RefuseView(L, 1); }
+
+void ViewLookedThrough(lua_State* L) {
+  if (PushViewed(L, 1)) lua_replace(L, 1);
+}
+
+// Lua's matcher recurs once for each of these; the C stack is not endless.
+void PatternBounded(lua_State* L) {
+  constexpr size_t kRecursingMax = 4000;
+  size_t size = 0;
+  if (lua_type(L, 2) != LUA_TSTRING) return;
+  const char* pattern = lua_tolstring(L, 2, &size);
+  if (size <= kRecursingMax) return;
+  size_t recursing = 0;
+  for (size_t i = 0; i < size; ++i) recursing += std::strchr("?*+-()", pattern[i]) != nullptr;
+  if (recursing > kRecursingMax) luaL_error(L, "pattern too complex");
+}
+
+// Puts Check in front of the function `name` of the table on top of the stack.
+template <void (*Check)(lua_State*)>
+void Guard(lua_State* L, const char* name) {
+  lua_getfield(L, -1, name);
+  lua_pushcclosure(L, Checked<Check>, 1);
+  lua_setfield(L, -2, name);
+}
+
+// --- putting it together
+
+void OpenLibrary(lua_State* L, const char* name, lua_CFunction open) {
+  lua_pushcfunction(L, open);
+  lua_pushstring(L, name);
+  lua_call(L, 1, 0);
+}
+
+void SetFunction(lua_State* L, const char* name, lua_CFunction function) {
+  lua_pushcfunction(L, function);
+  lua_setfield(L, LuaState::kGlobals, name);
+}
+
+// The library that is a global of Lua's own under `name` becomes a view among the script's globals.
+void MoveLibrary(lua_State* L, const char* name) {
+  lua_getglobal(L, name);
+  PushView(L);
+  lua_setfield(L, LuaState::kGlobals, name);
+}
+
+void SetBase(lua_State* L) {
+  for (const char* name : kBase) {
+    lua_getglobal(L, name);
+    if (lua_istable(L, -1)) PushView(L);
+    lua_setfield(L, LuaState::kGlobals, name);
+  }
+  SetFunction(L, "next", Next);
+  lua_getfield(L, LuaState::kGlobals, "next");
+  lua_pushcclosure(L, Pairs, 1);
+  lua_setfield(L, LuaState::kGlobals, "pairs");
+  SetFunction(L, "rawget", RawGet);
+  SetFunction(L, "rawset", RawSet);
+  SetFunction(L, "getmetatable", GetMetatable);
+  SetFunction(L, "setmetatable", SetMetatable);
+  SetFunction(L, "pcall", ProtectedCall);
+  SetFunction(L, "print", Print);
+  SetFunction(L, "load", Load);
+  SetFunction(L, "loadstring", LoadString);
+  SetFunction(L, "__redis__err__handler", HandleScriptError);
+}
+
+void SetLibraries(LuaState& state) {
+  lua_State* L = state.lua();
+  lua_getglobal(L, "table");
+  Guard<ViewNotWritten>(L, "insert");
+  Guard<ViewLookedThrough>(L, "foreach");
+  lua_getglobal(L, "string");
+  for (const char* name : {"find", "match", "gmatch", "gfind", "gsub"}) {
+    Guard<PatternBounded>(L, name);
+  }
+  lua_getglobal(L, "math");
+  OpenRandom(L, state.random);
+  lua_pop(L, 3);
+  for (const char* name : {"table", "string", "math"}) MoveLibrary(L, name);
+  OpenJson(L, state.changed_json);
+  OpenBit(L);
+  OpenMessagePack(L);
+  OpenStruct(L);
+  for (const char* name : {"cjson", "bit", "cmsgpack", "struct"}) MoveLibrary(L, name);
+}
+
+// Strings find their methods in the real table; scripts see a view of their metatable.
+void ProtectStrings(lua_State* L) {
+  lua_pushliteral(L, "");
+  lua_getmetatable(L, -1);
+  lua_newtable(L);
+  lua_getfield(L, LuaState::kGlobals, "string");
+  lua_setfield(L, -2, "__index");
+  PushView(L);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 2);
+}
+
+// The metatable of the globals: unknown names are errors; scripts may look at it.
+void ProtectGlobals(lua_State* L) {
+  lua_newtable(L);
+  lua_pushcfunction(L, RefuseGlobal);
+  lua_setfield(L, -2, "__index");
+  lua_newtable(L);
+  lua_pushcfunction(L, RefuseGlobal);
+  lua_setfield(L, -2, "__index");
+  PushView(L);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, LuaState::kGlobals);
+
+  lua_pushvalue(L, LuaState::kGlobals);
+  PushView(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LuaState::kGlobals, "_G");
+  lua_replace(L, LUA_GLOBALSINDEX);
+}
+
+}  // namespace
+
+void PushView(lua_State* L) {
+  lua_newtable(L);
+  lua_createtable(L, 2, 2);
+  lua_pushlightuserdata(L, const_cast<char*>(kReadOnly));
+  lua_rawseti(L, -2, kMark);
+  lua_pushvalue(L, -3);
+  lua_rawseti(L, -2, kReal);
+  lua_pushvalue(L, -3);
+  lua_setfield(L, -2, "__index");
+  lua_pushcfunction(L, RefuseWrite);
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, -2);
+  lua_replace(L, -2);
+}
+
+bool PushViewed(lua_State* L, int index) {
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) [[likely]]
+    return false;
+  lua_rawgeti(L, -1, kMark);
+  const bool is_view = lua_touserdata(L, -1) == kReadOnly;
+  lua_pop(L, 1);
+  if (is_view) {
+    lua_rawgeti(L, -1, kReal);
+    lua_replace(L, -2);
+  } else {
+    lua_pop(L, 1);
+  }
+  return is_view;
+}
+
+void RefuseView(lua_State* L, int index) {
+  if (!PushViewed(L, index)) return;
+  lua_pushstring(L, kReadOnly);
+  lua_error(L);
+}
+
+int LoadText(lua_State* L, const char* text, size_t size, const char* name) {
+  lua_gc(L, LUA_GCSTOP, 0);
+  const bool binary = size > 0 && text[0] == LUA_SIGNATURE[0];
+  // A blank in front of it makes it text again, and no valid one.
+  if (binary) {
+    lua_pushliteral(L, " ");
+    lua_pushlstring(L, text, size);
+    lua_concat(L, 2);
+    text = lua_tolstring(L, -1, &size);
+  }
+  const int status = luaL_loadbuffer(L, text, size, name);
+  if (binary) lua_remove(L, -2);
+  lua_gc(L, LUA_GCRESTART, 0);
+  return status;
+}
+
+void OpenSandbox(LuaState& state) {
+  lua_State* L = state.lua();
+  lua_newtable(L);  // slot kGlobals
+  OpenLibrary(L, "", luaopen_base);
+  OpenLibrary(L, LUA_TABLIBNAME, luaopen_table);
+  OpenLibrary(L, LUA_STRLIBNAME, luaopen_string);
+  OpenLibrary(L, LUA_MATHLIBNAME, luaopen_math);
+  SetBase(L);
+  SetLibraries(state);
+  OpenRedisApi(state);
+  ProtectStrings(L);
+  ProtectGlobals(L);
+  lua_settop(L, LuaState::kGlobals);
+}
+
+}  // namespace sluice

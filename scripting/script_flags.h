@@ -1,0 +1,40 @@
+// What a script or function declares about itself: the flags of a shebang line ("#!lua
+// flags=no-writes,allow-oom") or of redis.register_function, and the line itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+enum ScriptFlag : uint32_t {
+  kScriptNoWrites = 1u << 0,
+  kScriptAllowOom = 1u << 1,
+  kScriptAllowStale = 1u << 2,
+  kScriptNoCluster = 1u << 3,
+  kScriptAllowCrossSlot = 1u << 4,
+  // No shebang: what it does is found out as it does it.
+  kScriptUndeclared = 1u << 8,
+};
+
+// Zero when there is no flag of that name.
+uint32_t ScriptFlagNamed(std::string_view name);
+// The names of all that are set, in Redis's order.
+std::vector<std::string_view> ScriptFlagNames(uint32_t flags);
+
+// "#!lua key=value ..." taken apart.
+struct Shebang {
+  size_t bytes = 0;  // of the line without its end; 0: there is none
+  std::string_view engine;
+  std::vector<std::string_view> options;
+};
+// Null: a line that begins as one and has no end.
+std::optional<Shebang> ReadShebang(std::string_view text);
+
+// The flags of a script for EVAL; on failure `error` holds Redis's sentence.
+std::optional<uint32_t> ReadScriptFlags(const Shebang& shebang, std::string& error);
+
+}  // namespace sluice
