@@ -23,6 +23,7 @@ std::span<const CommandFamily> AllFamilies() {
       LcsFamily(),
       ObjectFamily(),
       ServerFamily(),
+      ScriptsFamily(),
       StringsFamily(),
       StringsManyFamily(),
       SubstringsFamily(),

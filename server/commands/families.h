@@ -26,6 +26,7 @@ CommandFamily KeysFamily();
 CommandFamily LcsFamily();
 CommandFamily ObjectFamily();
 CommandFamily ServerFamily();
+CommandFamily ScriptsFamily();
 CommandFamily StringsFamily();
 CommandFamily StringsManyFamily();
 CommandFamily SubstringsFamily();

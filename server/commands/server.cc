@@ -96,6 +96,10 @@ void Shutdown(CommandCall& call) {
         "ERR SHUTDOWN SAVE cannot be done: Sluice keeps nothing on disk yet. All data is lost with "
         "SHUTDOWN NOSAVE");
   }
+  // Beside a script past its time only the hard way is open.
+  if (call.engine.scripts().busy() && !words.nosave) {
+    return call.reply.Error(call.engine.scripts().BusyText());
+  }
   // Nobody is answered any more; that the connection closes is the answer.
   call.engine.host().Log(kLogWarning, "User requested shutdown...");
   call.engine.Close(call.client, CloseMode::kNow);

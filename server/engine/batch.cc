@@ -90,7 +90,9 @@ void Batch::Run(Engine& engine, std::vector<Input>& inputs) {
     Input& input = inputs[request.input];
     if (!input.stopped) RunOne(engine, input, request);
   }
-  for (const Request& request : requests_) inputs[request.input].session->parser.ReleaseInline();
+  for (const Request& request : requests_) {
+    if (Session* session = inputs[request.input].session) session->parser.ReleaseInline();
+  }
 }
 
 void Batch::RunOne(Engine& engine, Input& input, const Request& request) {

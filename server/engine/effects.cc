@@ -17,7 +17,7 @@ void Effects::Finish(int db, bool changed, Args verbatim) {
 }
 
 void Effects::Add(int db, Args command) {
-  if (!sink_) return;
+  if (!sink_ || muted_) return;
   if (group_depth_ > 0 && !group_open_) {
     group_open_ = true;
     sink_->GroupBegin();

@@ -53,11 +53,14 @@ class Effects {
   // One atomic group from here to GroupEnd (nests); written only if something happens inside.
   void GroupBegin() { ++group_depth_; }
   void GroupEnd();
+  // redis.set_repl(REPL_NONE) in a script: what happens is told to nobody.
+  void set_muted(bool muted) { muted_ = muted; }
 
  private:
   EffectSink* sink_ = nullptr;
   int db_ = 0;
   bool replaced_ = false;
+  bool muted_ = false;
   int group_depth_ = 0;
   bool group_open_ = false;
 };

@@ -43,6 +43,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
                                            wheel_, *this)),
       commands_(families, /*test_double=*/false),
       dispatcher_(*this),
+      scripts_(*this),
       started_ms_(now_.ms()) {
   every_second_.run = &Engine::EverySecond;
   end_pause_.run = &Engine::EndPause;
@@ -83,7 +84,12 @@ void Engine::Drop(SessionId id) {
   Session* session = Find(id);
   if (!session) return;
   watches_.UnwatchAll(*session);
-  std::erase_if(inputs_, [&](const Input& input) { return input.session == session; });
+  // The place stays: the batch counts on it.
+  for (Input& input : inputs_) {
+    if (input.session != session) continue;
+    input.session = nullptr;
+    input.stopped = true;
+  }
   slots_[id.slot].session.reset();
   ++slots_[id.slot].generation;
   free_slots_.push_back(id.slot);
@@ -165,6 +171,7 @@ void Engine::CloseOverQueryLimit(Session& session) {
 }
 
 bool Engine::RunTurn() {
+  if (nested_) return RunNestedTurn();
   RefreshNow();
   if (statistics_.turns == 0) cpu_us_ = clock_.CpuMicros();  // the start of the process is no turn
   const int64_t begin = Tick();
@@ -175,6 +182,51 @@ bool Engine::RunTurn() {
   const bool rearm_left = keyspace_->RearmSlice(now_, kRearmedPerTurn);
   EndTurn();
   return timers_left || garbage_left || rearm_left || !carried_.empty();
+}
+
+// --- turns inside a command
+
+bool Engine::MayTouch(SessionId id) const { return !nested_ || !(caller_->id == id); }
+
+void Engine::ServeOthers(Session& caller) {
+  if (nested_) return;
+  nested_ = true;
+  caller_ = &caller;
+  SetAside(caller);
+  host_.Poll();
+  caller_ = nullptr;
+  nested_ = false;
+  Tick();
+}
+
+// What this turn still held of other clients' requests becomes their own again, so that they are
+// answered now and not after the script.
+void Engine::SetAside(Session& caller) {
+  for (Input& input : inputs_) {
+    if (!input.session || input.session == &caller) continue;
+    Session& session = *input.session;
+    const bool requests_left = input.position < input.parsed;
+    if (requests_left) session.parser.Reset();  // it has read ahead of what has been run
+    KeepRest(input);
+    if (requests_left && !session.pending.empty() && !session.blocked && !session.paused) {
+      Carry(session);
+    }
+    input.session = nullptr;
+    input.stopped = true;
+  }
+}
+
+bool Engine::RunNestedTurn() {
+  std::vector<Input> outer_inputs = std::exchange(inputs_, {});
+  Batch outer_batch = std::exchange(batch_, {});
+  const int64_t begin = Tick();
+  TakeCarried();
+  RunInputs(begin);
+  inputs_ = std::move(outer_inputs);
+  batch_ = std::move(outer_batch);
+  SendAll();
+  CloseAll();
+  return !carried_.empty();
 }
 
 // Sessions with unfinished business in `pending` take part in this turn.
@@ -196,7 +248,9 @@ void Engine::RunInputs(int64_t turn_begin) {
     batch_.Run(*this, inputs_);
     if (Tick() - turn_begin > kTurnBudgetNanos) break;
   }
-  for (Input& input : inputs_) KeepRest(input);
+  for (Input& input : inputs_) {
+    if (input.session) KeepRest(input);
+  }
   inputs_.clear();
 }
 
@@ -287,6 +341,10 @@ void Engine::SendAll() {
 void Engine::CloseAll() {
   for (const SessionId id : std::exchange(to_close_, {})) {
     if (!Find(id)) continue;
+    if (!MayTouch(id)) {
+      to_close_.push_back(id);
+      continue;
+    }
     Drop(id);
     host_.Closed(id);
   }

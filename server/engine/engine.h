@@ -25,6 +25,7 @@
 #include "server/engine/effects.h"
 #include "server/engine/null_sink.h"
 #include "server/engine/pause.h"
+#include "server/engine/script_engine.h"
 #include "server/engine/session.h"
 #include "server/engine/statistics.h"
 #include "server/engine/transaction.h"
@@ -58,6 +59,8 @@ class Host {
   virtual void Poll() = 0;
   // Stop the process or the loop; the exit code.
   virtual void Shutdown(int code) = 0;
+  // True between Shutdown and the end: long work gives up.
+  virtual bool Stopping() const { return false; }
   // DEBUG SLEEP: really do nothing for so long.
   virtual void Sleep(int64_t micros) = 0;
   virtual void Log(int level, std::string_view line) = 0;  // 0 debug .. 3 warning
@@ -93,6 +96,11 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // Runs what was received, due timers and background slices, at most about kTurnBudgetNanos of it; then
   // ends the turn: effects out, outputs sent. True when work is left and the next turn should come at once.
   bool RunTurn();
+  // A turn inside Host::Poll: time stands still and no timer fires, others than the client whose
+  // command takes so long are served.
+  bool serving_from_within() const { return nested_; }
+  // False for the client whose command runs now: it must neither be read from nor dropped.
+  bool MayTouch(SessionId id) const;
   // When RunTurn should be called next if nothing arrives, in engine ms; TimerWheel::kNever if never.
   int64_t NextWork() const;
   // A session whose Send left bytes behind got rid of all of them, or made progress.
@@ -108,6 +116,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Effects& effects() { return effects_; }
   WatchTable& watches() { return watches_; }
   Pause& pause() { return pause_; }
+  ScriptEngine& scripts() { return scripts_; }
   Statistics& statistics() { return statistics_; }
   Random& random() { return random_; }
   Host& host() { return host_; }
@@ -127,7 +136,10 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void QueueSend(Session& session);
 
   // --- for the dispatcher and the batch
-  uint32_t conditions() const { return pause_.mode() == Pause::Mode::kNone ? 0 : kServerPaused; }
+  uint32_t conditions() const {
+    return (pause_.mode() == Pause::Mode::kNone ? 0 : kServerPaused) |
+           (scripts_.busy() ? kServerBusy : 0);
+  }
   ReplySink& SinkOf(Session& session) {
     return session.reply_mode == ReplyMode::kOn ? static_cast<ReplySink&>(session.writer) : null_sink_;
   }
@@ -136,6 +148,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // It has sent more than client-query-buffer-limit that could not be run yet.
   void CloseOverQueryLimit(Session& session);
   const std::vector<Input>& inputs() const { return inputs_; }
+  // Lets others be served while the command of `caller` goes on.
+  void ServeOthers(Session& caller);
   // The cheap tick at which the command before ended, and a new reading of it.
   int64_t tick() const { return tick_; }
   int64_t Tick() { return tick_ = clock_.TickNanos(); }
@@ -155,13 +169,17 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
     TimerNode node;  // first: a fired node's address is its task's
     void (Engine::*run)() = nullptr;
   };
-  static constexpr uint32_t kServerPaused = 1u << 31;  // beside SessionCondition's bits
+  // Beside SessionCondition's bits.
+  static constexpr uint32_t kServerPaused = 1u << 31;
+  static constexpr uint32_t kServerBusy = 1u << 30;
 
   struct Slot {
     std::unique_ptr<Session> session;
     uint32_t generation = 0;
   };
 
+  bool RunNestedTurn();
+  void SetAside(Session& caller);
   void RunInputs(int64_t turn_begin);
   void TakeCarried();
   void KeepRest(Input& input);
@@ -193,6 +211,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Statistics statistics_;
   Pause pause_;
   Dispatcher dispatcher_;
+  ScriptEngine scripts_;
   NullSink null_sink_;
   int64_t tick_ = 0;
   int64_t started_ms_;
@@ -204,6 +223,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
 
   std::vector<Input> inputs_;        // of this turn
   Batch batch_;
+  bool nested_ = false;               // inside ServeOthers
+  Session* caller_ = nullptr;         // whose command that is
   std::vector<SessionId> carried_;   // have requests left in `pending` for the next turn
   std::vector<SessionId> to_send_;
   std::vector<SessionId> to_close_;

@@ -27,10 +27,16 @@ std::string_view OutsideMulti(Engine&, Session& session, const Command& command)
   return "ERR Command not allowed inside a transaction";
 }
 
+// A script past its time is running, and this is served from inside it.
+std::string_view NotBusy(Engine& engine, Session&, const Command& command) {
+  if (!engine.scripts().busy() || (command.spec->flags & kAllowBusy)) return {};
+  return engine.scripts().BusyText();
+}
+
 using Gate = std::string_view (*)(Engine&, Session&, const Command&);
 
 // In this order: who asks an unknown server first learns that it must log in.
-constexpr Gate kGates[] = {Protected, LoggedIn, OutsideMulti};
+constexpr Gate kGates[] = {Protected, LoggedIn, OutsideMulti, NotBusy};
 
 }  // namespace
 

@@ -39,6 +39,7 @@ enum SessionCondition : uint32_t {
   kNeedsLogin = 1u << 0,
   kInMulti = 1u << 1,
   kSubscriber = 1u << 2,    // RESP2 client with subscriptions
+  kInScript = 1u << 3,      // the stand-in client of a script: as in MULTI, nothing may block
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };

@@ -24,6 +24,9 @@ constexpr size_t kReadBytes = 16 * 1024;
 // Descriptors beside those of clients: listeners, log, epoll, timer, files being written.
 constexpr int64_t kReservedDescriptors = 32;
 
+// Handlers run by one Poll.
+constexpr int kPollHandlersMax = 256;
+
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
 constexpr std::string_view kProtectedMode =
     "-DENIED Sluice is running in protected mode: no password is set, so only clients on this "
@@ -171,7 +174,7 @@ void Server::Writable(const std::shared_ptr<Connection>& connection) {
 }
 
 void Server::PostTurn() {
-  if (turn_posted_) return;
+  if (turn_posted_ || polling_) return;
   turn_posted_ = true;
   boost::asio::post(io_, [this] { Turn(); });
 }
@@ -190,24 +193,30 @@ void Server::Turn() {
 }
 
 // One recv for every ready client, until the turn's buffer is full; the others wait for the next turn.
+// Inside Poll, the client whose command polls is not read either.
 void Server::ReadReady() {
+  char* const buffer = polling_ ? poll_buffer_.get() : buffer_.get();
   size_t used = 0;
-  size_t at = 0;
-  for (; at < ready_.size() && kTurnBytes - used >= kReadBytes; ++at) {
-    Connection& connection = *ready_[at];
+  std::vector<std::shared_ptr<Connection>> later;
+  for (std::shared_ptr<Connection>& waiting : ready_) {
+    Connection& connection = *waiting;
     if (!connection.open()) continue;
+    if (kTurnBytes - used < kReadBytes || !engine_.MayTouch(connection.session)) {
+      later.push_back(std::move(waiting));
+      continue;
+    }
     ++engine_.statistics().reads;
-    const ssize_t got = connection.Read({buffer_.get() + used, kReadBytes});
+    const ssize_t got = connection.Read({buffer + used, kReadBytes});
     if (got < 0) {
       engine_.Drop(connection.session);
       Closed(connection.session);
       continue;
     }
-    engine_.Receive(connection.session, {buffer_.get() + used, static_cast<size_t>(got)});
+    engine_.Receive(connection.session, {buffer + used, static_cast<size_t>(got)});
     used += static_cast<size_t>(got);
     connection.WaitReadable();
   }
-  ready_.erase(ready_.begin(), ready_.begin() + static_cast<ptrdiff_t>(at));
+  ready_ = std::move(later);
 }
 
 void Server::Send(Session& session) {
@@ -230,6 +239,10 @@ void Server::Send(Session& session) {
 void Server::DropBroken() {
   for (const SessionId id : std::exchange(broken_, {})) {
     if (!engine_.Find(id)) continue;
+    if (!engine_.MayTouch(id)) {
+      broken_.push_back(id);
+      continue;
+    }
     engine_.Drop(id);
     Closed(id);
   }
@@ -281,7 +294,19 @@ void Server::Drain() {
   io_.stop();
 }
 
-void Server::Poll() {}
+// Called from inside a turn: one nested turn for what is ready. What Asio's handlers find is bounded,
+// so that clients who never stop sending don't stop the script.
+void Server::Poll() {
+  if (polling_) return;
+  polling_ = true;
+  if (!poll_buffer_) poll_buffer_.reset(new char[kTurnBytes]);
+  for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
+  }
+  ReadReady();
+  engine_.RunTurn();
+  DropBroken();
+  polling_ = false;
+}
 
 void Server::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }
 

@@ -42,6 +42,7 @@ class Server final : public Host, public ConnectionOwner {
   void Closed(SessionId id) override;
   void Poll() override;
   void Shutdown(int code) override;
+  bool Stopping() const override { return stopping_; }
   void Sleep(int64_t micros) override;
   void Log(int level, std::string_view line) override { log_.Write(level, line); }
   ProcessUsage Usage() override;
@@ -75,6 +76,8 @@ class Server final : public Host, public ConnectionOwner {
   std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
   std::vector<SessionId> broken_;                         // found while sending
   std::unique_ptr<char[]> buffer_;
+  std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
+  bool polling_ = false;
   bool turn_posted_ = false;
   int64_t wake_ms_ = TimerWheel::kNever;                  // engine time for which wake_ is set
   bool stopping_ = false;

@@ -1,0 +1,157 @@
+#include "server/engine/script_engine.h"
+
+#include "protocol/concat.h"
+#include "server/engine/command.h"
+#include "server/engine/command_table.h"
+#include "server/engine/engine.h"
+#include "server/engine/session.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kBusyScript =
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+constexpr std::string_view kBusyFunction =
+    "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
+
+}  // namespace
+
+ScriptEngine::ScriptEngine(Engine& engine) : engine_(engine), cache_(*this) {}
+
+ScriptEngine::~ScriptEngine() = default;
+
+// --- running
+
+void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
+                       bool read_only) {
+  const bool declared = !(flags & kScriptUndeclared);
+  if (read_only && declared && !(flags & kScriptNoWrites)) {
+    return call.reply.Error("ERR Can not execute a script with write flag using *_ro command.");
+  }
+  if (!session_) {
+    session_ = std::make_unique<Session>(SessionId{}, 0, Peer{}, call.now.ms());
+    session_->conditions = kInScript;
+    session_->authenticated = true;
+  }
+  session_->db = call.client.db;
+  session_->no_touch = call.client.no_touch;
+  Running running{.caller = &call.client,
+                  .name = script.name,
+                  .command = call.args,
+                  .is_function = state.kind() == LuaState::Kind::kFunctions,
+                  .read_only = read_only || (declared && (flags & kScriptNoWrites)),
+                  .begin_ns = engine_.tick()};
+  running_ = &running;
+  call.effects.GroupBegin();
+  ScriptFailure failure;
+  const bool returned = RunScript(state, script, call.reply, failure);
+  call.effects.set_muted(false);
+  call.effects.GroupEnd();
+  call.effects.Nothing();
+  running_ = nullptr;
+  if (returned) [[likely]]
+    return;
+  ReplyWriter& writer = call.client.writer;
+  if (failure.counted) writer.set_error_listener(nullptr);
+  call.reply.Error(failure.line);
+  writer.set_error_listener(&engine_);
+}
+
+// --- its commands
+
+// The command of a script, or why it has none.
+Command* ScriptEngine::FindCommand(Args args, std::string_view& refusal) {
+  Command* command = engine_.commands().Find(args[0]);
+  if (command && !command->subcommands.empty() && args.size() > 1) {
+    command = engine_.commands().FindSubcommand(*command, args[1]);
+  }
+  if (!command) {
+    refusal = "ERR Unknown Redis command called from script";
+    return nullptr;
+  }
+  const int arity = command->spec->arity;
+  const int given = static_cast<int>(args.size());
+  if (!command->spec->run || (arity >= 0 ? given != arity : given < -arity)) {
+    refusal = "ERR Wrong number of args calling Redis command from script";
+    return nullptr;
+  }
+  return command;
+}
+
+void ScriptEngine::Call(Args args, ReplySink& reply) {
+  std::string_view refusal;
+  Command* command = FindCommand(args, refusal);
+  if (!command) [[unlikely]]
+    return reply.Error(refusal);
+  const uint32_t flags = command->spec->flags;
+  if (flags & (kNoScript | kWrite)) {
+    if (flags & kNoScript) {
+      ++command->statistics.rejected;
+      return reply.Error("ERR This Redis command is not allowed from script");
+    }
+    if (running_->read_only) {
+      ++command->statistics.rejected;
+      return reply.Error("ERR Write commands are not allowed from read-only scripts.");
+    }
+    running_->wrote = true;
+  }
+  engine_.dispatcher().Run(*session_, *command, args, reply);
+}
+
+void ScriptEngine::ErrorReplied(std::string_view text) { engine_.ErrorSent(text); }
+
+// Without users of different rights, everybody may call everything.
+CommandPort::Permission ScriptEngine::MayCall(Args args) {
+  Command* command = engine_.commands().Find(args[0]);
+  if (command && !command->subcommands.empty() && args.size() > 1) {
+    command = engine_.commands().FindSubcommand(*command, args[1]);
+  }
+  return command ? Permission::kAllowed : Permission::kUnknownCommand;
+}
+
+void ScriptEngine::Log(int level, std::string_view line) { engine_.host().Log(level, line); }
+
+void ScriptEngine::SetReplication(bool log, bool replicas) {
+  engine_.effects().set_muted(!log && !replicas);
+}
+
+// --- when it takes long
+
+std::string_view ScriptEngine::Interrupt() {
+  Running& run = *running_;
+  const int64_t threshold_ms = engine_.settings().busy_reply_threshold;
+  if (!run.late) {
+    const int64_t ms = (engine_.clock().TickNanos() - run.begin_ns) / 1'000'000;
+    if (threshold_ms <= 0 || ms < threshold_ms) return {};
+    run.late = true;
+    engine_.host().Log(3, Concat("Slow script detected: still in execution after ", ms,
+                                 " milliseconds. You can try killing the script using the ",
+                                 run.is_function ? "FUNCTION KILL" : "SCRIPT KILL",
+                                 " command. Script name is: ", run.name, "."));
+  }
+  engine_.ServeOthers(*run.caller);
+  if (engine_.host().Stopping()) return "Script ended by the server's shutdown.";
+  if (!run.killed) return {};
+  const std::string_view sentence = run.is_function ? "Script killed by user with FUNCTION KILL."
+                                                    : "Script killed by user with SCRIPT KILL.";
+  engine_.host().Log(2, sentence);
+  return sentence;
+}
+
+std::string_view ScriptEngine::BusyText() const {
+  return running_ && running_->is_function ? kBusyFunction : kBusyScript;
+}
+
+std::string_view ScriptEngine::Kill(bool function) {
+  if (!running_) return "NOTBUSY No scripts in execution right now.";
+  if (running_->wrote) {
+    return "UNKILLABLE Sorry the script already executed write commands against the dataset. You "
+           "can either wait the script termination or kill the server in a hard way using the "
+           "SHUTDOWN NOSAVE command.";
+  }
+  if (function != running_->is_function) return BusyText();
+  running_->killed = true;
+  return {};
+}
+
+}  // namespace sluice
