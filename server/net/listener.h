@@ -31,6 +31,7 @@ class Listener {
  private:
   std::string Bind(int family, const void* address, unsigned length, int backlog);
   void Wait();
+  void AcceptLater();
   void AcceptAll();
   bool AcceptOne();
 
@@ -39,6 +40,7 @@ class Listener {
   Accepted accepted_;
   std::string unix_path_;
   int spare_ = -1;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();  // for handlers that outlive `this`
 };
 
 }  // namespace sluice

@@ -73,30 +73,55 @@ std::string Server::Start() {
 
 std::string Server::Listen() {
   const Settings& settings = config_.settings();
-  const int backlog = static_cast<int>(settings.tcp_backlog);
-  const auto accepted = [this](int fd, Peer peer) { Accept(fd, std::move(peer)); };
+  if (std::string error = ListenTcp(); !error.empty()) return error;
+  if (!settings.unixsocket.empty()) {
+    unix_listener_ = MakeListener();
+    const std::string error = unix_listener_->ListenUnix(
+        settings.unixsocket, static_cast<int>(settings.unixsocketperm), Backlog());
+    if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
+    unix_listener_->Start();
+  }
+  if (tcp_listeners_.empty() && !unix_listener_) {
+    return "there is nothing to listen on: port is 0 and no unixsocket is set";
+  }
+  // A change that fails is rolled back, and this called again for the old values.
+  config_.OnChange("port", [this] {
+    return ListenTcp().empty() ? "" : "Unable to listen on this port. Check server logs.";
+  });
+  config_.OnChange("bind", [this] {
+    return ListenTcp().empty() ? "" : "Failed to bind to specified addresses.";
+  });
+  return {};
+}
+
+std::unique_ptr<Listener> Server::MakeListener() {
+  return std::make_unique<Listener>(io_, [this](int fd, Peer peer) { Accept(fd, std::move(peer)); });
+}
+
+int Server::Backlog() const { return static_cast<int>(config_.settings().tcp_backlog); }
+
+// Every address of `bind` on `port`, in place of those listened on before.
+std::string Server::ListenTcp() {
+  const Settings& settings = config_.settings();
+  tcp_listeners_.clear();
+  if (settings.port == 0) return {};
   for (std::string address : settings.bind) {
-    if (settings.port == 0) break;
     const bool optional = address.starts_with('-');
     if (optional) address.erase(0, 1);
-    auto listener = std::make_unique<Listener>(io_, accepted);
-    const std::string error = listener->ListenTcp(address, static_cast<int>(settings.port), backlog);
-    if (!error.empty()) {
-      if (optional) continue;
-      return Concat("can't listen on ", address, " port ", settings.port, ": ", error);
+    auto listener = MakeListener();
+    const std::string fault =
+        listener->ListenTcp(address, static_cast<int>(settings.port), Backlog());
+    if (fault.empty()) {
+      listener->Start();
+      tcp_listeners_.push_back(std::move(listener));
+    } else if (!optional) {
+      const std::string error =
+          Concat("can't listen on ", address, " port ", settings.port, ": ", fault);
+      log_.Write(Log::kWarning, error);
+      return error;
     }
-    listeners_.push_back(std::move(listener));
   }
-  if (!settings.unixsocket.empty()) {
-    auto listener = std::make_unique<Listener>(io_, accepted);
-    const std::string error = listener->ListenUnix(
-        settings.unixsocket, static_cast<int>(settings.unixsocketperm), backlog);
-    if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
-    listeners_.push_back(std::move(listener));
-  }
-  if (listeners_.empty()) return "there is nothing to listen on: port is 0 and no unixsocket is set";
-  for (const auto& listener : listeners_) listener->Start();
-  return {};
+  return tcp_listeners_.empty() ? "can't listen on any address of bind" : "";
 }
 
 int Server::Run() {
@@ -108,7 +133,12 @@ int Server::Run() {
 
 void Server::Accept(int descriptor, Peer peer) {
   const Settings& settings = config_.settings();
-  if (static_cast<int64_t>(engine_.session_count()) >= settings.maxclients) {
+  const auto full = [&] {
+    return static_cast<int64_t>(engine_.session_count()) >= settings.maxclients;
+  };
+  // Clients that have just left may not have been noticed yet.
+  if (full() && !ready_.empty()) Turn();
+  if (full()) {
     ++engine_.statistics().rejected_connections;
     return Refuse(descriptor, kTooManyClients);
   }
@@ -286,7 +316,8 @@ void Server::Shutdown(int code) {
 
 // Replies that were promised leave before the process does, if their clients take them at once.
 void Server::Drain() {
-  for (const auto& listener : listeners_) listener->Close();
+  tcp_listeners_.clear();
+  unix_listener_.reset();
   engine_.ForEachSession([this](Session& session) {
     if (!session.output.empty()) Send(session);
   });

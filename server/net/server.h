@@ -52,6 +52,9 @@ class Server final : public Host, public ConnectionOwner {
   void Writable(const std::shared_ptr<Connection>& connection) override;
 
   std::string Listen();
+  std::string ListenTcp();
+  std::unique_ptr<Listener> MakeListener();
+  int Backlog() const;
   void Accept(int descriptor, Peer peer);
   void Refuse(int descriptor, std::string_view sentence);
   void SetTcpOptions(int descriptor) const;
@@ -70,7 +73,8 @@ class Server final : public Host, public ConnectionOwner {
   Engine engine_;
   boost::asio::steady_timer wake_;
   boost::asio::signal_set signals_;
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<Listener>> tcp_listeners_;
+  std::unique_ptr<Listener> unix_listener_;
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
   std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn

@@ -18,7 +18,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from server import SLUICE, Server  # noqa: E402
+from server import SLUICE, Server, free_port  # noqa: E402
 
 MIB = 1 << 20
 PATIENCE = 30  # seconds for what takes milliseconds on an idle machine
@@ -374,6 +374,19 @@ def test_port_in_use():
             raise AssertionError("it started")
         except RuntimeError as error:
             assert "in use" in str(error), error
+
+
+def test_port_moves():
+    """CONFIG SET port listens anew; a port or an address that is not to be had leaves all as it was."""
+    with Checked(tcp=True) as server, Checked(tcp=True) as other:
+        admin = client(server)
+        for option, value in (("port", other.port), ("bind", "192.0.2.1")):
+            refused = admin.call("CONFIG", "SET", option, str(value))
+            assert refused[0] == "-" and option.encode() in refused[1], refused
+            assert client(server, tcp=True).call("PING") == ("+", b"PONG")
+        server.port = free_port()
+        assert admin.call("CONFIG", "SET", "port", str(server.port)) == ("+", b"OK")
+        assert client(server, tcp=True).call("PING") == ("+", b"PONG")
 
 
 def test_big_pipeline():
