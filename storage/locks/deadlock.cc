@@ -18,7 +18,7 @@ DeadlockSearch::DeadlockSearch(const LockFinder& locks, const WaitQueue& queue,
     Reach(name);
   }
   AddWait(asked_);  // last: it would stand at the end of every line
-  DrawLines();
+  if (steps_ < kDeadlockStepsMax) DrawLines();
 }
 
 // --- what can be reached
@@ -32,7 +32,10 @@ void DeadlockSearch::Reach(const LockName& name) {
   }
   const WaitQueue::Queue* queue = queue_.QueueOf(name);
   if (queue == nullptr) return;
-  for (const LockWait* wait : *queue) ReachOwner(wait->request.owner);
+  for (const LockWait* wait : *queue) {
+    if (steps_ >= kDeadlockStepsMax) return;
+    ReachOwner(wait->request.owner);
+  }
 }
 
 void DeadlockSearch::ReachOwner(std::string_view owner) {
@@ -64,7 +67,6 @@ void DeadlockSearch::DrawLines() {
     if (queue == nullptr) continue;
     for (const LockWait* wait : *queue) {
       const auto owner = owners_.find(LockNameView{0, wait->request.owner});
-      if (owner == owners_.end()) continue;  // beyond the bound
       for (Wait* known : owner->second->waits)
         if (known->request == &wait->request) line.waits.push_back(known);
     }
@@ -73,6 +75,7 @@ void DeadlockSearch::DrawLines() {
 }
 
 bool DeadlockSearch::ClosesCircle() {
+  if (steps_ >= kDeadlockStepsMax) return false;
   const Wait& asking = waits_.back();
   FinishAll();
   if (steps_ >= kDeadlockStepsMax || asking.owner->finished) return false;

@@ -9,7 +9,7 @@
 // linger are no obstacle: time frees them.
 //
 // Only owners that can be reached from the request are looked at, and kDeadlockStepsMax bounds the
-// work; what is not looked at is taken to finish (waits and leases end by themselves).
+// work: a longer search finds no circle (waits and leases end by themselves).
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace sluice {
 
-inline constexpr size_t kDeadlockStepsMax = 50'000;  // some ms
+inline constexpr size_t kDeadlockStepsMax = 10'000;  // some 3 ms
 
 class DeadlockSearch {
  public:

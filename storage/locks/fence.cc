@@ -50,16 +50,27 @@ size_t FenceMemory::BytesOf(const Memory& memory) {
 }
 
 void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
-  Forget(name);
-  order_.push_back({LockName(name), token, now.ms()});
-  memory_bytes_ += BytesOf(order_.back());
-  newest_.emplace(LockName(name), std::prev(order_.end()));
+  const auto [place, is_new] = newest_.try_emplace(LockName(name), order_.end());
+  if (is_new) {
+    order_.push_back({LockName(name), token, now.ms()});
+    place->second = std::prev(order_.end());
+    memory_bytes_ += BytesOf(order_.back());
+  } else {
+    order_.splice(order_.end(), order_, place->second);
+    order_.back().token = token;
+    order_.back().since_ms = now.ms();
+  }
   Collapse(now);
 }
 
 void FenceMemory::Forget(LockNameView name) {
   const auto found = newest_.find(name);
   if (found != newest_.end()) Drop(found->second);
+}
+
+void FenceMemory::Supersede(LockNameView name) {
+  const auto found = newest_.find(name);
+  if (found != newest_.end()) found->second->token = 0;
 }
 
 void FenceMemory::Drop(Order::iterator place) {

@@ -63,9 +63,12 @@ class FenceMemory {
 
   // The lock was given back by its last holder. Collapses what is too old or too much.
   void Remember(LockNameView name, int64_t token, const Now& now);
-  void Forget(LockNameView name);  // its tokens are stale, or the lock remembers for itself again
-  void Collapse(const Now& now);   // to be called now and then: what is older than the retention
-  void ForgetDatabase(int db);     // FLUSHDB; -1: all of them
+  void Forget(LockNameView name);  // its tokens are stale
+  // The lock is held again and remembers for itself: what is known here is stale, its place is
+  // kept.
+  void Supersede(LockNameView name);
+  void Collapse(const Now& now);  // to be called now and then: what is older than the retention
+  void ForgetDatabase(int db);    // FLUSHDB; -1: all of them
   int64_t Newest(LockNameView name) const;  // 0 when nothing is remembered
 
   // After a start without the memories of before: everything issued until then is forgotten.

@@ -8,7 +8,8 @@ namespace sluice {
 
 Lock::~Lock() {
   if (counts_ == nullptr) return;
-  for (const auto& [owner, token] : by_owner_) counts_->Freed(owner);
+  for (const auto& [token, holder] : holders_)
+    if (!holder.lingers()) counts_->Freed(holder.owner);
 }
 
 LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
@@ -44,9 +45,10 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   holder.notify = terms.notify;
   holder.label = terms.label;
   permits_used_ += holder.permits;
-  by_owner_.emplace(holder.owner, token);
+  if (terms.lease_ms > 0) holder.lease_until_ms = now.ms() + terms.lease_ms;
   if (counts_ != nullptr) counts_->Taken(owner);
-  if (terms.lease_ms > 0) SetEnd(holder, now.ms() + terms.lease_ms);
+  List(holder);
+  MakeIndexIfMany();
   return holder;
 }
 
@@ -80,25 +82,24 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
 // --- how a holding ends
 
 void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
-  deadlines_.erase({holder.EndsAtMs(), holder.token});
+  Unlist(holder);
   holder.lease_until_ms = lease_until_ms;
-  if (holder.EndsAtMs() != kNoDeadline) deadlines_.emplace(holder.EndsAtMs(), holder.token);
+  List(holder);
 }
 
 Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, const Now& now,
                                   OnEnd on_end) {
   LockHolder& holder = place->second;
-  deadlines_.erase({holder.EndsAtMs(), holder.token});
   if (!holder.lingers()) {
     on_end(holder);
-    by_owner_.erase(holder.owner);
     if (counts_ != nullptr) counts_->Freed(holder.owner);
-    if (may_linger && holder.minhold_until_ms > now.ms()) {
-      holder.holds = 0;
-      holder.session = 0;
-      deadlines_.emplace(holder.EndsAtMs(), holder.token);
-      return std::next(place);
-    }
+  }
+  Unlist(holder);
+  if (!holder.lingers() && may_linger && holder.minhold_until_ms > now.ms()) {
+    holder.holds = 0;
+    holder.session = 0;
+    List(holder);
+    return std::next(place);
   }
   permits_used_ -= holder.permits;
   return holders_.erase(place);
@@ -106,12 +107,13 @@ Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, cons
 
 int64_t Lock::Expire(const Now& now, OnEnd on_end) {
   int64_t ended = 0;
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now.ms()) {
-    const auto place = holders_.find(deadlines_.begin()->second);
+  while (true) {
+    const auto [ends_ms, token] = EarliestEnd();
+    if (ends_ms > now.ms() || ends_ms == kNoDeadline) return ended;
+    const auto place = holders_.find(token);
     ended += place->second.lingers() ? 0 : 1;
     End(place, true, now, on_end);
   }
-  return ended;
 }
 
 int64_t Lock::EndSession(uint64_t session, const Now& now, OnEnd on_end) {
@@ -143,19 +145,50 @@ int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
 
 // --- looking
 
-int64_t Lock::NextDeadlineMs() const {
-  return deadlines_.empty() ? kNoDeadline : deadlines_.begin()->first;
+int64_t Lock::NextDeadlineMs() const { return EarliestEnd().first; }
+
+std::pair<int64_t, int64_t> Lock::EarliestEnd() const {
+  std::pair<int64_t, int64_t> earliest{kNoDeadline, 0};
+  if (index_ != nullptr) return index_->deadlines.empty() ? earliest : *index_->deadlines.begin();
+  for (const auto& [token, holder] : holders_)
+    earliest = std::min(earliest, {holder.EndsAtMs(), token});
+  return earliest;
 }
 
 const LockHolder* Lock::FindOwner(std::string_view owner) const {
-  const auto found = by_owner_.find(owner);
-  return found == by_owner_.end() ? nullptr : &holders_.find(found->second)->second;
+  if (index_ != nullptr) {
+    const auto found = index_->by_owner.find(owner);
+    return found == index_->by_owner.end() ? nullptr : &holders_.find(found->second)->second;
+  }
+  for (const auto& [token, holder] : holders_)
+    if (!holder.lingers() && holder.owner == owner) return &holder;
+  return nullptr;
 }
 
 LockHolder* Lock::FindHeld(std::string_view owner, int64_t token) {
-  const auto found = by_owner_.find(owner);
-  if (found == by_owner_.end() || (token != 0 && found->second != token)) return nullptr;
-  return &holders_.find(found->second)->second;
+  const LockHolder* holder = FindOwner(owner);
+  if (holder == nullptr || (token != 0 && holder->token != token)) return nullptr;
+  return const_cast<LockHolder*>(holder);
+}
+
+// --- the index of many holders
+
+void Lock::MakeIndexIfMany() {
+  if (index_ != nullptr || holders_.size() <= kScanned) return;
+  index_ = std::make_unique<Index>();
+  for (const auto& [token, holder] : holders_) List(holder);
+}
+
+void Lock::List(const LockHolder& holder) {
+  if (index_ == nullptr) return;
+  if (!holder.lingers()) index_->by_owner.emplace(holder.owner, holder.token);
+  if (holder.EndsAtMs() != kNoDeadline) index_->deadlines.emplace(holder.EndsAtMs(), holder.token);
+}
+
+void Lock::Unlist(const LockHolder& holder) {
+  if (index_ == nullptr) return;
+  if (!holder.lingers()) index_->by_owner.erase(holder.owner);
+  index_->deadlines.erase({holder.EndsAtMs(), holder.token});
 }
 
 bool Lock::Holds(int64_t token) const {
@@ -167,8 +200,8 @@ size_t Lock::MemoryBytes() const {
   constexpr size_t kTreeNode = 32 + 16;  // links and colour, and the allocator's word
   size_t bytes = sizeof(*this);
   for (const auto& [token, holder] : holders_)
-    bytes += 3 * kTreeNode + sizeof(Holders::value_type) + 2 * sizeof(std::string_view) +
-             holder.owner.capacity() + holder.label.capacity();
+    bytes += (index_ == nullptr ? 1 : 3) * kTreeNode + sizeof(Holders::value_type) +
+             2 * sizeof(std::string_view) + holder.owner.capacity() + holder.label.capacity();
   return bytes;
 }
 
@@ -181,13 +214,15 @@ std::string Lock::Audit() const {
     if (token > newest_token_ || token != holder.token) return "a token is above the newest";
     const int64_t ends_ms = holder.EndsAtMs();
     if (ends_ms == kNoDeadline && holder.session == 0) return "a lock is held for ever";
-    if (ends_ms != kNoDeadline && !deadlines_.contains({ends_ms, token}))
+    if (index_ != nullptr && ends_ms != kNoDeadline &&
+        !index_->deadlines.contains({ends_ms, token}))
       return "a deadline is missing";
-    if (!holder.lingers() && FindOwner(holder.owner) != &holder) return "an owner is not found";
+    if (!holder.lingers() && FindOwner(holder.owner) != &holder) return "an owner holds twice";
   }
   if (permits != permits_used_) return "the count of permits is wrong";
-  if (held != by_owner_.size()) return "an owner holds twice";
-  if (deadlines_.size() > holders_.size()) return "a deadline belongs to nobody";
+  if (index_ != nullptr && held != index_->by_owner.size()) return "an owner is listed wrongly";
+  if (index_ != nullptr && index_->deadlines.size() > holders_.size())
+    return "a deadline belongs to nobody";
   if (mode_ == LockMode::kExclusive && holders_.size() > 1) return "two exclusive holders";
   if (mode_ == LockMode::kPermits && permits > of_) return "more permits than there are";
   return {};

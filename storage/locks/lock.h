@@ -130,6 +130,18 @@ class Lock final : public Value {
  private:
   using Holders = std::map<int64_t, LockHolder>;
 
+  // Only for locks with more than kScanned holders: fewer are looked through.
+  struct Index {
+    std::map<std::string_view, int64_t> by_owner;  // views into holders_; lingering ones left out
+    std::set<std::pair<int64_t, int64_t>> deadlines;  // of (EndsAtMs, token), where there is one
+  };
+  static constexpr size_t kScanned = 8;
+
+  void MakeIndexIfMany();
+  // To be called around every change of a holder: out of the index before, into it after.
+  void Unlist(const LockHolder& holder);
+  void List(const LockHolder& holder);
+  std::pair<int64_t, int64_t> EarliestEnd() const;  // and its token
   LockHolder* FindHeld(std::string_view owner, int64_t token);
   void SetEnd(LockHolder& holder, int64_t lease_until_ms);
   // The owner's part is over: it lingers, or is gone. Returns what follows it.
@@ -140,9 +152,8 @@ class Lock final : public Value {
   int64_t of_ = 1;
   int64_t permits_used_ = 0;
   int64_t newest_token_ = 0;
-  Holders holders_;                                  // by token
-  std::map<std::string_view, int64_t> by_owner_;     // views into holders_; lingering ones left out
-  std::set<std::pair<int64_t, int64_t>> deadlines_;  // of (EndsAtMs, token), where there is one
+  Holders holders_;               // by token
+  std::unique_ptr<Index> index_;  // once made it stays
 };
 
 }  // namespace sluice

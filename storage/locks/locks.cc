@@ -51,7 +51,7 @@ AcquireOutcome Locks::WhyNot(const LockRequest& request, const WaitTerms& wait) 
   const bool may_wait = wait.wait_ms > 0;
   if (obstacle == Obstacle::kHolders && !may_wait) return AcquireOutcome::kRefused;
   // Only who holds or waits somewhere can be waited for.
-  if ((owners_.HoldsAny(request.owner) || queue_.WaitsOf(request.owner) != nullptr) &&
+  if ((owners_.MayHold(request.owner) || queue_.WaitsOf(request.owner) != nullptr) &&
       DeadlockSearch(store_, queue_, request).ClosesCircle())
     return obstacle == Obstacle::kQueue ? AcquireOutcome::kGranted : AcquireOutcome::kDeadlock;
   return may_wait ? AcquireOutcome::kQueued : AcquireOutcome::kRefused;
@@ -75,7 +75,7 @@ LockGrant Locks::GrantOne(LockNameView name, const LockRequest& request, const N
   } else {
     if (lock == nullptr) {
       lock = &store_.CreateLock(name);
-      memory_.Forget(name);  // from now on the lock knows its newest token itself
+      memory_.Supersede(name);  // from now on the lock knows its newest token itself
     }
     holder = &lock->Grant(request.owner, request.terms, tokens_.Issue(now), now);
     listener_.LockAcquired(name, *holder);

@@ -1,32 +1,61 @@
-// How many locks each owner holds. Locks keep it themselves, also when they are destroyed with all
-// their holders, so it cannot drift; whoever holds nothing cannot be part of a deadlock, and nearly
-// every request is of that kind.
+// A hint at which owners hold locks: whoever holds nothing cannot be part of a deadlock, and nearly
+// every request is of that kind. Counts by hash, so it needs no memory for an owner: "holds
+// nothing" is certain, "may hold" is not, and costs a search at worst (a counting Bloom filter, Fan
+// et al. 2000). Locks keep it themselves, also when they are destroyed with all their holders, so
+// it cannot drift.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
-#include <string>
+#include <cstdint>
+#include <memory>
 #include <string_view>
 
-#include "storage/locks/lock_name.h"
+#include "xxhash.h"
 
 namespace sluice {
 
 class OwnerCounts {
  public:
-  explicit OwnerCounts(uint64_t seed) : counts_(0, LockNameHash{seed}) {}
+  explicit OwnerCounts(uint64_t seed) : seed_(seed) {}
 
-  void Taken(std::string_view owner) { ++counts_[LockName({0, owner})]; }
-  void Freed(std::string_view owner) {
-    const auto found = counts_.find(LockNameView{0, owner});
-    assert(found != counts_.end());
-    if (--found->second == 0) counts_.erase(found);
+  void Taken(std::string_view owner) {
+    if (counts_ == nullptr) counts_ = std::make_unique<uint32_t[]>(kSlots);
+    const Slots slots = SlotsOf(owner);
+    ++counts_[slots.first];
+    ++counts_[slots.second];
   }
-  bool HoldsAny(std::string_view owner) const { return counts_.contains(LockNameView{0, owner}); }
-  size_t size() const { return counts_.size(); }
+  void Freed(std::string_view owner) {
+    const Slots slots = SlotsOf(owner);
+    assert(counts_ != nullptr && counts_[slots.first] > 0 && counts_[slots.second] > 0);
+    --counts_[slots.first];
+    --counts_[slots.second];
+  }
+  bool MayHold(std::string_view owner) const {
+    if (counts_ == nullptr) return false;
+    const Slots slots = SlotsOf(owner);
+    return counts_[slots.first] > 0 && counts_[slots.second] > 0;
+  }
+  bool empty() const {
+    return counts_ == nullptr || std::all_of(counts_.get(), counts_.get() + kSlots,
+                                             [](uint32_t count) { return count == 0; });
+  }
 
  private:
-  LockNameMap<size_t> counts_;  // names of no database
+  static constexpr size_t kSlots = 8192;  // 32 KB, made with the first lock
+
+  struct Slots {
+    size_t first;
+    size_t second;
+  };
+  Slots SlotsOf(std::string_view owner) const {
+    const uint64_t hash = XXH3_64bits_withSeed(owner.data(), owner.size(), seed_);
+    return {hash % kSlots, (hash >> 32) % kSlots};
+  }
+
+  const uint64_t seed_;
+  std::unique_ptr<uint32_t[]> counts_;
 };
 
 }  // namespace sluice

@@ -135,6 +135,7 @@ const LockWait* WaitQueue::FirstReentrant(LockNameView name, std::string_view ow
 }
 
 const WaitQueue::Queue* WaitQueue::QueueOf(LockNameView name) const {
+  if (queues_.empty()) return nullptr;  // the usual case: spares the hashing
   const auto found = queues_.find(name);
   return found == queues_.end() ? nullptr : &found->second;
 }
@@ -147,6 +148,7 @@ std::vector<LockName> WaitQueue::NamesIn(int db) const {
 }
 
 const std::vector<LockWait*>* WaitQueue::WaitsOf(std::string_view owner) const {
+  if (by_owner_.empty()) return nullptr;
   const auto found = by_owner_.find(LockNameView{0, owner});
   return found == by_owner_.end() ? nullptr : &found->second;
 }

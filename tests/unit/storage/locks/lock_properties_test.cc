@@ -41,7 +41,7 @@ class History {
     world_.Advance(10'000);
     EXPECT_EQ(world_.locks.queue().size(), 0u);
     EXPECT_TRUE(world_.store.empty());
-    EXPECT_EQ(world_.locks.owner_counts().size(), 0u);
+    EXPECT_TRUE(world_.locks.owner_counts().empty());
   }
 
   int deadlocks = 0;
