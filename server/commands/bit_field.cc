@@ -188,15 +188,15 @@ constexpr CommandSpec kRows[] = {
      .arity = -2,
      .flags = kWrite | kDenyOom,
      .categories = kCatBitmap,
-     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags,
+                   "reads or writes, as its operations say"),
      .run = BitField,
      .group = "bitmap",
      .since = "3.2.0",
      .complexity = "O(1) for each subcommand specified",
-     .usage =
-         "key [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] SET encoding offset value | "
-         "INCRBY encoding offset increment [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] "
-         "SET encoding offset value | INCRBY encoding offset increment ...]]",
+     .usage = "key operation=[GET encoding offset | write=<[OVERFLOW <WRAP | SAT | FAIL>] "
+              "write_operation=<SET encoding offset value:integer | INCRBY encoding offset "
+              "increment>> ...]",
      .summary = "Read, write and add to integers of any width inside a string.",
      .key_flags = FieldKeyFlags},
     {.name = "BITFIELD_RO",

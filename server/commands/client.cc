@@ -186,9 +186,6 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 constexpr uint32_t kAny = kNoScript | kLoading | kStale;
 constexpr uint32_t kAdminFlags = kAny | kAdmin;
 constexpr std::string_view kPerClient = "O(N) where N is the number of client connections";
-constexpr std::string_view kKillUsage =
-    "ip:port | [ID client-id] | [TYPE NORMAL | MASTER | SLAVE | REPLICA | PUBSUB] | "
-    "[USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME yes/no] | [MAXAGE maxage]";
 
 constexpr CommandSpec kSubcommands[] = {
     {.name = "GETNAME",
@@ -245,8 +242,13 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "connection",
      .since = "2.4.0",
      .complexity = kPerClient,
-     .usage = kKillUsage,
-     .summary = "Close connections."},
+     .usage = "filter=<ip:port@-2.8.12 | new-format=<[ID client-id]@2.8.12 | [TYPE "
+              "normal_master_slave_pubsub=<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | "
+              "PUBSUB>]@2.8.12 | [USER username] | [ADDR ip:port] | [LADDR ip:port]@6.2.0 | "
+              "[SKIPME yes/no] | [MAXAGE maxage:integer]@7.4.0 ...>>",
+     .summary = "Close connections.",
+     .history = "2.8.12 Filters, and `SKIPME`.|2.8.12 `ID`.|3.2.0 `MASTER` as a type.|5.0.0 "
+                "`REPLICA` instead of `SLAVE`.|6.2.0 `LADDR`.|7.4.0 `MAXAGE`."},
     {.name = "LIST",
      .arity = -2,
      .flags = kAdminFlags,
@@ -255,8 +257,12 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "connection",
      .since = "2.4.0",
      .complexity = kPerClient,
-     .usage = "[TYPE NORMAL | MASTER | REPLICA | PUBSUB] [ID client-id [client-id ...]]",
+     .usage = "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID id=<client-id [client-id "
+              "...]>]@6.2.0",
      .summary = "The connections, a line each.",
+     .history = "2.8.12 Client numbers that are never used again.|5.0.0 `TYPE`.|6.0.0 The field "
+                "`user`.|6.2.0 `ID`, `argv-mem`, `tot-mem`, `laddr` and `redir`.|7.0.0 `resp`, "
+                "`multi-mem`, `rbs` and `rbp`.|7.0.3 `ssub`.",
      .tips = "nondeterministic_output"},
     {.name = "MAINT_NOTIFICATIONS",
      .arity = -2,
@@ -276,7 +282,7 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "connection",
      .since = "7.0.0",
      .complexity = "O(1)",
-     .usage = "ON | OFF",
+     .usage = "enabled=<ON | OFF>",
      .summary = "Never close this connection to win memory."},
     {.name = "NO-TOUCH",
      .arity = 3,
@@ -286,7 +292,7 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "connection",
      .since = "7.2.0",
      .complexity = "O(1)",
-     .usage = "ON | OFF",
+     .usage = "enabled=<ON | OFF>",
      .summary = "Leave the idle time of the keys that this connection uses alone."},
     {.name = "PAUSE",
      .arity = -3,
@@ -296,8 +302,9 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "connection",
      .since = "2.9.50",
      .complexity = "O(1)",
-     .usage = "timeout [WRITE | ALL]",
-     .summary = "Hold commands back for some time."},
+     .usage = "timeout mode=[WRITE | ALL]@6.2.0",
+     .summary = "Hold commands back for some time.",
+     .history = "6.2.0 `WRITE` and `ALL`."},
     {.name = "REPLY",
      .arity = 3,
      .flags = kAny,

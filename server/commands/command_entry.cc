@@ -208,7 +208,11 @@ void ReplyFindKeys(ReplySink& reply, const KeySpec& spec) {
 void ReplyKeySpecs(ReplySink& reply, std::span<const KeySpec> specs) {
   reply.Set(specs.size());
   for (const KeySpec& spec : specs) {
-    reply.Map(3);
+    reply.Map(3 + !spec.notes.empty());
+    if (!spec.notes.empty()) {
+      reply.Bulk("notes");
+      reply.Bulk(spec.notes);
+    }
     reply.Bulk("flags");
     ReplyKeyFlags(reply, spec.flags);
     ReplyBeginSearch(reply, spec);

@@ -256,6 +256,7 @@ constexpr CommandSpec kSubcommands[] = {
      .complexity = kPerLookUp,
      .usage = "[command-name [command-name ...]]",
      .summary = "Arity, flags, key positions and categories of all or of some commands.",
+     .history = "7.0.0 Without names it answers for all commands.",
      .tips = kAnyOrder},
     {.name = "LIST",
      .arity = -2,

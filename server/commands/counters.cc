@@ -140,7 +140,7 @@ constexpr CommandSpec kRows[] = {
      .group = "string",
      .since = "2.6.0",
      .complexity = "O(1)",
-     .usage = "key increment",
+     .usage = "key increment:double",
      .summary = "Add a decimal number to a counter; the sum as text."},
 };
 static_assert(RowsAreSound(kRows));

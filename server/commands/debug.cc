@@ -216,7 +216,7 @@ void Debug(CommandCall& call) {
 constexpr CommandSpec kRows[] = {
     {.name = "DEBUG",
      .arity = -2,
-     .flags = kAdmin | kNoScript | kLoading | kStale | kProtected,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kProtected | kSystem,
      .run = Debug,
      .group = "server",
      .since = "1.0.0",

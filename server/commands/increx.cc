@@ -229,9 +229,10 @@ constexpr CommandSpec kRows[] = {
      .group = "string",
      .since = "8.8.0",
      .complexity = "O(1)",
-     .usage = "key [NX | XX] [BYFLOAT increment | BYINT increment] [LBOUND lowerbound] "
-              "[UBOUND upperbound] [SATURATE] [EX seconds | PX milliseconds | "
-              "EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] [ENX]",
+     .usage =
+         "key [NX | XX] [BYFLOAT increment:double | BYINT increment] [LBOUND lowerbound:double] "
+         "[UBOUND upperbound:double] [SATURATE] [EX seconds | PX milliseconds | EXAT "
+         "unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] [ENX]",
      .summary =
          "Add to a counter within bounds and say when it ends; the value and what was added."},
 };

@@ -69,6 +69,7 @@ constexpr CommandSpec kRows[] = {
      .complexity = "O(1)",
      .usage = "[section [section ...]]",
      .summary = "Facts and counters about the server.",
+     .history = "7.0.0 Several sections at once.",
      .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
 };
 static_assert(RowsAreSound(kRows));

@@ -123,8 +123,9 @@ constexpr CommandSpec kRows[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command "
                    "calls for the cursor to return back to 0. N is the number of elements inside "
                    "the collection.",
-     .usage = "cursor [MATCH pattern] [COUNT count] [TYPE type]",
+     .usage = "cursor [MATCH pattern] [COUNT count] [TYPE type]@6.0.0",
      .summary = "Some more of the keys, and the cursor with which to go on; 0 at the end.",
+     .history = "6.0.0 `TYPE`.",
      .tips = "nondeterministic_output,request_policy:special"},
 };
 static_assert(RowsAreSound(kRows));

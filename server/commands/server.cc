@@ -134,8 +134,9 @@ constexpr CommandSpec kRows[] = {
      .since = "1.0.0",
      .complexity = "O(N) when saving, where N is the total number of keys in all databases when "
                    "saving data, otherwise O(1)",
-     .usage = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
-     .summary = "End the server."},
+     .usage = "[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0",
+     .summary = "End the server.",
+     .history = "7.0.0 `NOW`, `FORCE` and `ABORT`."},
 };
 static_assert(RowsAreSound(kRows));
 

@@ -200,15 +200,20 @@ constexpr CommandSpec kRows[] = {
      .arity = -3,
      .flags = kWriteMore,
      .categories = kCatString,
-     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags),
+     .keys =
+         KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags, "with `GET` it reads, too"),
      .run = Set,
      .group = "string",
      .since = "1.0.0",
      .complexity = "O(1)",
-     .usage = "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | "
-              "IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
-              "PXAT unix-time-milliseconds | KEEPTTL]",
+     .usage = "key value [NX | XX | IFEQ ifeq-value@8.4.0 | IFNE ifne-value@8.4.0 | IFDEQ "
+              "ifdeq-digest@8.4.0 | IFDNE ifdne-digest@8.4.0]@2.6.12 [GET@6.2.0] [EX "
+              "seconds@2.6.12 | PX milliseconds@2.6.12 | EXAT unix-time-seconds@6.2.0 | PXAT "
+              "unix-time-milliseconds@6.2.0 | KEEPTTL@6.0.0]",
      .summary = "Store a string, on a condition if wanted, and say when it ends.",
+     .history =
+         "2.6.12 `EX`, `PX`, `NX` and `XX`.|6.0.0 `KEEPTTL`.|6.2.0 `GET`, `EXAT` and `PXAT`.|7.0.0 "
+         "`NX` together with `GET`.|8.4.0 `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`.",
      .key_flags = SetKeyFlags},
     {.name = "SETNX",
      .arity = 3,
@@ -253,7 +258,9 @@ constexpr CommandSpec kRows[] = {
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key value",
-     .summary = "Store a string and answer with the one it replaces."},
+     .summary = "Store a string and answer with the one it replaces.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`SET` with its option `GET`"},
     {.name = "GETDEL",
      .arity = 2,
      .flags = kWrite | kFast,
@@ -269,7 +276,7 @@ constexpr CommandSpec kRows[] = {
      .arity = -2,
      .flags = kWrite | kFast,
      .categories = kCatString,
-     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate, "its options change the deadline"),
      .run = GetEx,
      .group = "string",
      .since = "6.2.0",

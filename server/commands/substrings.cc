@@ -147,7 +147,9 @@ constexpr CommandSpec kRows[] = {
          "determined by the returned length, but because creating a substring from an "
          "existing string is very cheap, it can be considered O(1) for small strings.",
      .usage = "key start end",
-     .summary = "The old name of GETRANGE."},
+     .summary = "The old name of GETRANGE.",
+     .deprecated_since = "2.0.0",
+     .replaced_by = "`GETRANGE`"},
 };
 static_assert(RowsAreSound(kRows));
 

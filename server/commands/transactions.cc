@@ -166,7 +166,7 @@ constexpr CommandSpec kRows[] = {
      .group = "transactions",
      .since = "1.2.0",
      .complexity = "Depends on commands in the transaction",
-     .usage = "[IFEQ key value | IFNE key value | NX key | XX key ...]",
+     .usage = "condition=[IFEQ key value | IFNE key value | NX key | XX key ...]",
      .summary = "Run the queued commands at once, if keys are as they should be.",
      .find_keys = FindConditionKeys},
     {.name = "DISCARD",

@@ -59,13 +59,36 @@ constexpr std::pair<std::string_view, std::string_view> kChoices[] = {
 
 constexpr size_t kNameMax = 40;
 
+// "index=", the name of the brackets that follow.
+bool IsBlockName(std::string_view word) { return word.size() > 1 && word.ends_with('='); }
+
+bool OpensGroup(std::string_view word) { return word == "[" || word == "<"; }
+
+bool IsVersion(std::string_view word) { return word.starts_with('@'); }
+
+void SetVersion(UsageNode& node, std::string_view word) {
+  word.remove_prefix(1);
+  if (!word.starts_with('-')) {
+    node.since = word;
+  } else {
+    node.deprecated_since = word.substr(1);
+  }
+}
+
 bool IsToken(std::string_view word) {
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   return std::ranges::any_of(word, is_upper) && std::ranges::none_of(word, is_lower);
 }
 
+// "value:integer" has its type with it; "ip:port" is a name.
 UsageNode ValueNode(std::string_view name) {
+  for (const UsageType type : {UsageType::kInteger, UsageType::kDouble}) {
+    const std::string_view type_name = UsageTypeName(type);
+    if (!name.ends_with(type_name) || name.size() < type_name.size() + 2) continue;
+    const size_t colon = name.size() - type_name.size() - 1;
+    if (name[colon] == ':') return {.name = std::string(name.substr(0, colon)), .type = type};
+  }
   UsageNode node{.name = std::string(name)};
   for (const NamedType& row : kValueTypes) {
     if (row.name == name) node.type = row.type;
@@ -136,6 +159,9 @@ class Parser {
       } else if (word == "...") {
         group.repeated = true;
         ++at_;
+      } else if (IsVersion(word)) {
+        if (!sequence.empty()) SetVersion(sequence.back(), word);
+        ++at_;
       } else if (const size_t inside = Repetition(); inside > 0) {
         const Words repeated = words_.subspan(at_ + 1, inside);
         if (!Repeat(sequence, begins, repeated) &&
@@ -187,9 +213,14 @@ class Parser {
   }
 
   UsageNode ParseItem() {
-    const std::string_view word = words_[at_++];
-    if (word == "[" || word == "<") {
-      UsageNode node = NodeOf(ParseGroup());
+    std::string_view word = words_[at_++];
+    std::string_view name;
+    if (IsBlockName(word) && !done() && OpensGroup(words_[at_])) {
+      name = word.substr(0, word.size() - 1);
+      word = words_[at_++];
+    }
+    if (OpensGroup(word)) {
+      UsageNode node = NodeOf(ParseGroup(), name);
       if (!done()) ++at_;
       node.optional = node.optional || word == "[";
       return node;
@@ -203,8 +234,10 @@ class Parser {
     std::vector<UsageNode> values;
     std::vector<size_t> begins;
     const size_t begin = at_;
-    while (!Closes() && words_[at_] != "|" && words_[at_] != "..." && !IsToken(words_[at_])) {
-      if (words_[at_] == "[") {
+    while (!Closes() && IsValue(words_[at_])) {
+      const size_t opening = at_ + IsBlockName(words_[at_]);
+      const std::string_view opens = opening < words_.size() ? words_[opening] : "";
+      if (opens == "[") {
         // "ID client-id [client-id ...]" belongs to ID, any other option does not.
         const size_t inside = Repetition();
         if (inside == 0 || inside > at_ - begin) break;
@@ -212,7 +245,7 @@ class Parser {
         at_ += inside + 3;
         break;
       }
-      const bool group = words_[at_] == "<";
+      const bool group = opens == "<";
       begins.push_back(at_);
       values.push_back(ParseItem());
       if (group) break;
@@ -221,6 +254,11 @@ class Parser {
     UsageNode node = BlockOf(std::move(values));
     node.token = token;
     return node;
+  }
+
+  // May belong to the token before it.
+  static bool IsValue(std::string_view word) {
+    return word != "|" && word != "..." && !IsVersion(word) && !IsToken(word);
   }
 
   // "OVERFLOW WRAP | SAT": the first of two tokens belongs to the whole choice.
@@ -234,16 +272,21 @@ class Parser {
     first.erase(first.begin());
   }
 
-  static UsageNode NodeOf(Group group) {
+  // `name`: its own, or empty.
+  static UsageNode NodeOf(Group group, std::string_view name = {}) {
     UsageNode node;
-    if (group.alternatives.size() == 1) {
+    if (group.alternatives.size() == 1 && name.empty()) {
       node = BlockOf(std::move(group.alternatives.front()));
+    } else if (group.alternatives.size() == 1) {
+      node.type = UsageType::kBlock;
+      node.children = std::move(group.alternatives.front());
     } else {
       node.type = UsageType::kOneOf;
       for (auto& nodes : group.alternatives) node.children.push_back(BlockOf(std::move(nodes)));
       node.token = group.token;
       node.name = group.token.empty() ? ChoiceName(node) : TokenNode(group.token).name;
     }
+    if (!name.empty()) node.name = name;
     node.multiple = node.multiple || group.repeated;
     return node;
   }
@@ -267,7 +310,7 @@ std::vector<std::string_view> SplitUsage(std::string_view usage) {
     size_t size = 1;
     if (usage[0] != ' ') {
       if (kMarks.find(usage[0]) == std::string_view::npos)
-        size = std::min(usage.find_first_of(" []|<>"), usage.size());
+        size = std::min(usage.find_first_of(" []|<>@", 1), usage.size());
       words.push_back(usage.substr(0, size));
     }
     usage.remove_prefix(size);

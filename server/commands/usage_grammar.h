@@ -2,16 +2,21 @@
 // redis-cli builds its hints from that.
 //
 //   usage     = sequence { "|" sequence }
-//   sequence  = { item } [ "..." ]
-//   item      = word | "[" usage "]" | "<" usage ">"
+//   sequence  = { item [ "@" version | "@-" version ] } [ "..." ]
+//   item      = word | [ name "=" ] ( "[" usage "]" | "<" usage ">" )
+//   word      = name [ ":" type ]
 //
 // WORDS in capitals stand for themselves, others for values: the values behind a WORD belong to it.
 // "[x]" may be left out. "key [key ...]", "[key ...]" and "[key [key ...]]" may be repeated. Where
 // the first of several alternatives begins with two WORDS, the first of these introduces them all:
-// "[OVERFLOW WRAP | SAT | FAIL]".
+// "[OVERFLOW WRAP | SAT | FAIL]". What is in brackets is named after what it holds, unless it has a
+// name of its own before it; and then it is a block even of one item. "@6.2.0" says since when the
+// item before it is there, "@-6.2.0" since when it is deprecated.
 //
 //   "key value [NX | XX] [EX seconds | KEEPTTL]"
 //     key, value, optional oneof (nx, xx), optional oneof (seconds with the token EX, keepttl)
+//   "key increment:double index=[start end unit=[BYTE | BIT]@7.0.0]"
+//     key, increment, optional block index (start, end, optional oneof unit (byte, bit))
 #pragma once
 
 #include <cstdint>
@@ -39,8 +44,10 @@ std::string_view UsageTypeName(UsageType type);
 struct UsageNode {
   std::string name;
   UsageType type = UsageType::kString;
-  std::string_view token;   // a view into the usage; empty: none
-  int key_spec_index = -1;  // of a key: which of the row's key specs finds it
+  std::string_view token;             // a view into the usage; empty: none
+  std::string_view since;             // views into the usage, too; empty: as the command
+  std::string_view deprecated_since;  // empty: it is not
+  int key_spec_index = -1;            // of a key: which of the row's key specs finds it
   bool optional = false;
   bool multiple = false;
   bool multiple_token = false;      // the token is repeated too

@@ -58,6 +58,7 @@ enum CommandFlag : uint32_t {
   kTestDouble = 1u << 25,    // exists only with --test-double yes
   kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
   kNotPaused = 1u << 27,     // runs although CLIENT PAUSE holds commands back
+  kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"
 };
 
 // ACL categories beyond those that flags imply (@read @write @admin @fast @slow @blocking ...).
@@ -89,6 +90,7 @@ struct KeySpec {
   int limit = 0;
   int keynum_index = 0;
   int first_key = 0;
+  std::string_view notes;  // why the flags are what they are, where that needs words
 };
 
 struct KeySpecs {
@@ -98,8 +100,8 @@ struct KeySpecs {
 };
 
 // .keys = KeyAt(1, kKeyRw | kKeyUpdate): one key at that position.
-constexpr KeySpecs KeyAt(int position, uint16_t flags) {
-  return {{KeySpec{.flags = flags, .begin = position}}, 1};
+constexpr KeySpecs KeyAt(int position, uint16_t flags, std::string_view notes = {}) {
+  return {{KeySpec{.flags = flags, .begin = position, .notes = notes}}, 1};
 }
 // Keys at first, first + step, ... to `last` (relative to first; -1: to the end).
 constexpr KeySpecs KeyRange(int first, int last, int step, uint16_t flags) {
@@ -130,6 +132,10 @@ struct CommandSpec {
   // the argument tree of COMMAND DOCS is derived from it.
   std::string_view usage;
   std::string_view summary;
+  // What later versions changed: "6.0.0 It takes a user name.|7.0.0 ..."
+  std::string_view history;
+  std::string_view deprecated_since;  // empty: it is not
+  std::string_view replaced_by;
   std::string_view tips;      // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
   // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
   uint16_t (*key_flags)(Args args) = nullptr;

@@ -34,15 +34,22 @@ def sorted_deeply(value):
 AS_ARRAY = str.maketrans("%", "*")  # a map without its notes has another length, but not another kind
 
 
+SENTENCES = (b"summary", b"complexity", b"replaced_by")
+
+
 def docs(value):
-    """Which commands, since when, in which group; the sentences are everybody's own."""
+    """Everything but the sentences, which are everybody's own. Subcommands that only one server has
+    would differ: they are asked for by their full names instead."""
     kind, body = value
     if not isinstance(body, list):
         return value
     told = []
     for name, about in zip(body[::2], body[1::2]):
-        facts = dict(zip((key[1] for key in about[1][::2]), about[1][1::2]))
-        told.append((name, facts.get(b"since"), facts.get(b"group"), facts.get(b"complexity") is None))
+        facts = {key[1]: fact for key, fact in zip(about[1][::2], about[1][1::2])}
+        facts.pop(b"subcommands", None)
+        if b"history" in facts:
+            facts[b"history"] = [change[1][0] for change in facts[b"history"][1]]
+        told.append((name, [(key, key in SENTENCES or facts[key]) for key in sorted(facts)]))
     return kind, sorted(told, key=repr)
 
 

@@ -1,5 +1,5 @@
 // Usage lines and the trees that come of them, written as
-// name:type/TOKEN#key-spec{optional,multiple}(children).
+// name:type/TOKEN#key-spec@since!deprecated?+(children): ? optional, + multiple, ++ with its token.
 #include "server/commands/usage_grammar.h"
 
 #include <gtest/gtest.h>
@@ -19,6 +19,8 @@ std::string Show(const UsageNode& node) {
   std::string text = node.name + ':' + std::string(UsageTypeName(node.type));
   if (!node.token.empty()) text += '/' + std::string(node.token);
   if (node.key_spec_index >= 0) text += '#' + std::to_string(node.key_spec_index);
+  if (!node.since.empty()) text += '@' + std::string(node.since);
+  if (!node.deprecated_since.empty()) text += '!' + std::string(node.deprecated_since);
   if (node.optional) text += '?';
   if (node.multiple) text += node.multiple_token ? "++" : "+";
   if (!node.children.empty()) text += '(' + Show(node.children) + ')';
@@ -78,6 +80,29 @@ TEST(UsageGrammar, ATokenForAWholeChoice) {
   EXPECT_EQ(Tree("[TYPE <A | B>]"), "a_b:oneof/TYPE?(a:pure-token/A b:pure-token/B)");
 }
 
+TEST(UsageGrammar, TypesOfTheirOwn) {
+  EXPECT_EQ(Tree("increment:double value:integer ip:port"),
+            "increment:double value:integer ip:port:string");
+}
+
+TEST(UsageGrammar, NamesOfTheirOwn) {
+  EXPECT_EQ(Tree("index=[start end unit=[BYTE | BIT]]"),
+            "index:block?(start:integer end:integer "
+            "unit:oneof?(byte:pure-token/BYTE bit:pure-token/BIT))");
+  EXPECT_EQ(Tree("enabled=<ON | OFF>"), "enabled:oneof(on:pure-token/ON off:pure-token/OFF)");
+  EXPECT_EQ(Tree("name=<name ...>"), "name:block+(name:string)");
+  EXPECT_EQ(Tree("[ID id=<client-id [client-id ...]>]"), "id:block/ID?(client-id:integer+)");
+  EXPECT_EQ(Tree("IDX unit=[A | B]"),
+            "idx:pure-token/IDX unit:oneof?(a:pure-token/A b:pure-token/B)");
+}
+
+TEST(UsageGrammar, Versions) {
+  EXPECT_EQ(Tree("[NX | XX@2.0.0]@1.0.0 [EX seconds@3.0.0] [old@-4.0.0]"),
+            "condition:oneof@1.0.0?(nx:pure-token/NX xx:pure-token/XX@2.0.0) "
+            "seconds:integer/EX@3.0.0? old:string!4.0.0?");
+  EXPECT_EQ(Tree("[TYPE <A | B>]@5.0.0"), "a_b:oneof/TYPE@5.0.0?(a:pure-token/A b:pure-token/B)");
+}
+
 TEST(UsageGrammar, KeysKnowTheirSpecs) {
   EXPECT_EQ(Tree("key newkey", KeyAt(1, kKeyRw) + KeyAt(2, kKeyOw)), "key:key#0 newkey:key#1");
   EXPECT_EQ(Tree("key1 key2", KeyRange(1, 1, 1, kKeyRo)), "key1:key#0 key2:key#0");
@@ -87,8 +112,10 @@ TEST(UsageGrammar, KeysKnowTheirSpecs) {
 
 // Brackets that do not match are our own mistake, and still end.
 TEST(UsageGrammar, AnythingEnds) {
-  for (const std::string_view usage : {"[", "]", "[]", "|", "...", "[...]", "A <", "[a ...", "> a",
-                                       "a [a ...", "[[[a]", "a | ", "[A B | ]", "A [ ...]"}) {
+  for (const std::string_view usage :
+       {"[",      "]",     "[]",       "|",     "...",  "[...]",    "A <",
+        "[a ...", "> a",   "a [a ...", "[[[a]", "a | ", "[A B | ]", "A [ ...]",
+        "a=",     "A a=[", "=[a]",     "@",     "@-",   "a@"}) {
     Tree(usage);
   }
 }
@@ -96,7 +123,7 @@ TEST(UsageGrammar, AnythingEnds) {
 void CheckRows(std::span<const CommandSpec> rows) {
   for (const CommandSpec& row : rows) {
     const std::string tree = Show(ParseUsage(row));
-    EXPECT_EQ(tree.find_first_of("[]|<>"), std::string::npos) << row.name << ": " << tree;
+    EXPECT_EQ(tree.find_first_of("[]|<>="), std::string::npos) << row.name << ": " << tree;
     EXPECT_EQ(tree.empty(), row.usage.empty()) << row.name;
     CheckRows(row.subcommands);
   }
