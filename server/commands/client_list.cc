@@ -20,7 +20,7 @@ struct FlagLetter {
 };
 constexpr FlagLetter kFlagLetters[] = {
     {'P', [](const Session& s) { return (s.conditions & kSubscriber) != 0; }},
-    {'x', [](const Session& s) { return s.in_multi(); }},
+    {'x', [](const Session& s) { return s.queue() != nullptr; }},
     {'b', [](const Session& s) { return s.blocked || s.paused; }},
     {'d', [](const Session& s) { return s.transaction && s.transaction->dirty; }},
     {'c', [](const Session& s) { return s.close == CloseMode::kAfterReply; }},
@@ -39,17 +39,16 @@ std::string FlagsOf(const Session& session) {
 }
 
 void AddLine(std::string& text, const Session& session, const Now& now) {
-  const bool multi = session.in_multi();
-  const Transaction* transaction = session.transaction.get();
+  const Transaction* queue = session.queue();
   const size_t unread = session.pending.size() - session.pending_start;
   ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
            " laddr=", session.peer.local_address, " fd=", session.peer.descriptor,
            " name=", session.name, " age=", (now.ms() - session.created_ms) / 1000,
            " idle=", (now.ms() - session.active_ms) / 1000, " flags=", FlagsOf(session),
            " db=", session.db, " sub=0 psub=0 ssub=0");
-  ConcatTo(text, " multi=", multi ? static_cast<int64_t>(transaction->queue.size()) : -1,
+  ConcatTo(text, " multi=", queue ? static_cast<int64_t>(queue->queue.size()) : -1,
            " qbuf=", unread, " qbuf-free=", session.pending.capacity() - session.pending.size(),
-           " argv-mem=0 multi-mem=", transaction ? transaction->queue_bytes : 0,
+           " argv-mem=0 multi-mem=", queue ? queue->queue_bytes : 0,
            " rbs=", session.output.memory(), " rbp=", session.output.memory(),
            " obl=", session.output.bytes(), " oll=0 omem=0 tot-mem=", session.MemoryBytes());
   const std::string_view command =

@@ -9,6 +9,7 @@
 #include "server/commands/data_digest.h"
 #include "server/commands/families.h"
 #include "server/commands/help.h"
+#include "server/commands/reference_count.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
 
@@ -58,10 +59,11 @@ void Object(CommandCall& call) {
   const auto end =
       std::to_chars(address, address + sizeof address, reinterpret_cast<uintptr_t>(entry), 16);
   const int64_t idle_s = (call.now.ms() / 1000 - entry->access_clock()) & kAccessClockMask;
-  call.reply.Status(Concat(
-      "Value at:0x", std::string_view(address, static_cast<size_t>(end.ptr - address)),
-      " refcount:1 encoding:", entry->Encoding(), " serializedlength:", SerializedBytes(*entry),
-      " lru:", entry->access_clock(), " lru_seconds_idle:", idle_s));
+  call.reply.Status(Concat("Value at:0x",
+                           std::string_view(address, static_cast<size_t>(end.ptr - address)),
+                           " refcount:", ReferenceCount(*entry), " encoding:", entry->Encoding(),
+                           " serializedlength:", SerializedBytes(*entry),
+                           " lru:", entry->access_clock(), " lru_seconds_idle:", idle_s));
 }
 
 void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace, call.now)); }

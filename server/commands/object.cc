@@ -1,18 +1,14 @@
 // The OBJECT family: how a value is kept and when it was last used. Test suites and profilers look
 // at it, so the answers are those that Redis would give.
 
-#include <limits>
-
 #include "server/commands/families.h"
 #include "server/commands/help.h"
 #include "server/commands/lookup.h"
+#include "server/commands/reference_count.h"
 
 namespace sluice {
 namespace {
 
-// Redis shares the objects of these integers, and shows so.
-constexpr int64_t kSharedIntegersEnd = 10000;
-constexpr int64_t kSharedReferences = std::numeric_limits<int>::max();
 constexpr int64_t kAccessClockMask = (1 << 24) - 1;
 
 // The entry of the key, or null after the null has been answered.
@@ -28,10 +24,7 @@ void Encoding(CommandCall& call) {
 
 void RefCount(CommandCall& call) {
   const Entry* const entry = FindObject(call);
-  if (!entry) return;
-  const bool shared = entry->is_string() && entry->is_integer() && entry->integer() >= 0 &&
-                      entry->integer() < kSharedIntegersEnd;
-  call.reply.Integer(shared ? kSharedReferences : 1);
+  if (entry) call.reply.Integer(ReferenceCount(*entry));
 }
 
 void IdleTime(CommandCall& call) {

@@ -126,22 +126,27 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
   return ConditionsHold(call, conditions);
 }
 
+void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
+  call.reply.Array(queue.size());
+  call.effects.GroupBegin();
+  for (const QueuedCommand& queued : queue) {
+    call.engine.dispatcher().Run(call.client, *queued.command, queued.args(), call.reply);
+  }
+  call.effects.GroupEnd();
+  call.effects.Nothing();
+}
+
 void Exec(CommandCall& call) {
   Session& client = call.client;
   if (!client.in_multi()) return call.reply.Error("ERR EXEC without MULTI");
   const bool may_execute = MayExecute(call, *client.transaction);
-  // The session leaves MULTI first: what runs now is no longer queued, and watches nothing.
-  const std::vector<QueuedCommand> queue = std::move(client.transaction->queue);
-  EndTransaction(client, call.engine.watches());
-  if (!may_execute) return;
-
-  call.reply.Array(queue.size());
-  call.effects.GroupBegin();
-  for (const QueuedCommand& queued : queue) {
-    call.engine.dispatcher().Run(client, *queued.command, queued.args(), call.reply);
-  }
-  call.effects.GroupEnd();
-  call.effects.Nothing();
+  // The session leaves MULTI first: what runs now is no longer queued, and watches nothing. It only
+  // shows still, in CLIENT LIST.
+  call.engine.watches().UnwatchAll(client);
+  client.executing = std::move(client.transaction);
+  client.conditions &= ~kInMulti;
+  if (may_execute) RunQueue(call, client.executing->queue);
+  client.executing.reset();
 }
 
 // --- the table

@@ -13,9 +13,12 @@ Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_m
       writer(output) {}
 
 size_t Session::MemoryBytes() const {
+  size_t transactions = 0;
+  for (const auto& held : {transaction.get(), executing.get()}) {
+    if (held) transactions += sizeof(Transaction) + held->queue_bytes;
+  }
   return sizeof(Session) + pending.capacity() + output.memory() + name.capacity() +
-         library_name.capacity() + library_version.capacity() +
-         (transaction ? sizeof(Transaction) + transaction->queue_bytes : 0);
+         library_name.capacity() + library_version.capacity() + transactions;
 }
 
 }  // namespace sluice

@@ -68,6 +68,7 @@ class Session {
   bool blocked = false;        // parked by a command (engine/waiters.h) or by CLIENT PAUSE
   bool paused = false;
   std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
+  std::unique_ptr<Transaction> executing;    // the one that EXEC runs now
 
   // --- statistics
   int64_t created_ms;
@@ -86,6 +87,10 @@ class Session {
   bool carried = false;         // in the engine's list of those with requests left in `pending`
 
   bool in_multi() const { return conditions & kInMulti; }
+  // What is queued or run by EXEC; null outside of both.
+  const Transaction* queue() const {
+    return executing ? executing.get() : in_multi() ? transaction.get() : nullptr;
+  }
   int resp() const { return writer.version(); }
   // What CLIENT LIST calls tot-mem: an estimate of all memory this client costs.
   size_t MemoryBytes() const;
