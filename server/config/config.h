@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -125,6 +126,7 @@ class Config {
   std::string LoadFile(const std::string& path, int depth);
   std::string LoadLines(std::string_view text, Place place);
   std::string LoadDirective(std::vector<std::string> words, int depth);
+  std::string CheckDefaultUser() const;
   std::string Include(const std::string& pattern, int depth);
   std::string Assign(size_t option, std::span<const std::string> values);
   std::string CheckChanges(const Pairs& pairs, bool protected_too,
@@ -140,6 +142,7 @@ class Config {
   std::vector<std::string> kept_;  // values of options without a member of Settings, by number
   std::vector<std::string> warnings_;
   std::string file_;  // absolute
+  std::optional<std::string> default_user_;  // what "user default" says of its password, if there
   std::vector<std::pair<std::string, std::function<std::string()>>> hooks_;
 };
 

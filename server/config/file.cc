@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "protocol/concat.h"
+#include "server/config/default_user.h"
 #include "server/config/options.h"
 
 namespace sluice {
@@ -61,16 +62,6 @@ bool TakeSingleQuoted(std::string_view line, size_t& at, std::string& word) {
     }
   }
   return false;
-}
-
-// Redis's CONFIG REWRITE writes the default user into every file. As it is by default it is no
-// other than ours.
-bool IsPlainDefaultUser(const std::vector<std::string>& rules) {
-  constexpr std::string_view kPlain[] = {"on", "nopass", "sanitize-payload", "~*", "&*", "+@all"};
-  if (rules.empty() || rules[0] != "default") return false;
-  return std::all_of(rules.begin() + 1, rules.end(), [&](const std::string& rule) {
-    return std::find(std::begin(kPlain), std::end(kPlain), rule) != std::end(kPlain);
-  });
 }
 
 std::string Lower(std::string text) {
@@ -133,7 +124,8 @@ std::string_view TrimLine(std::string_view line) {
 
 std::string Config::LoadFile(const std::string& path) {
   file_ = disk_->Absolute(path);
-  return LoadFile(path, 0);
+  const std::string fault = LoadFile(path, 0);
+  return fault.empty() ? CheckDefaultUser() : fault;
 }
 
 std::string Config::LoadFile(const std::string& path, int depth) {
@@ -145,7 +137,15 @@ std::string Config::LoadFile(const std::string& path, int depth) {
 }
 
 std::string Config::LoadText(std::string_view text, std::string_view source) {
-  return LoadLines(text, {.source = source});
+  const std::string fault = LoadLines(text, {.source = source});
+  return fault.empty() ? CheckDefaultUser() : fault;
+}
+
+// Only when all is read: requirepass may stand before or after the user.
+std::string Config::CheckDefaultUser() const {
+  if (!default_user_ || IsPasswordOf(*default_user_, settings_.requirepass)) return {};
+  return "the line 'user default' has another password than requirepass; Sluice knows only "
+         "requirepass: let it be the same, and delete that line";
 }
 
 std::string Config::LoadLines(std::string_view text, Place place) {
@@ -174,7 +174,10 @@ std::string Config::LoadDirective(std::vector<std::string> words, int depth) {
   for (const std::string_view ignored : IgnoredDirectives()) {
     if (name == ignored && words.size() == 1) return {};
   }
-  if (name == "user" && settings_.requirepass.empty() && IsPlainDefaultUser(words)) return {};
+  if (name == "user") {
+    default_user_ = DefaultUserPassword(words);
+    if (default_user_) return {};
+  }
   for (const RefusedDirective& refused : RefusedDirectives()) {
     if (name == refused.name) return Concat("Sluice does not take this: ", refused.why);
   }

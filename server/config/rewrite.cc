@@ -1,6 +1,7 @@
 // CONFIG REWRITE, after Redis's way: comments and order of the file stay, a line of an option gets
 // the option's value, options that are not at their default and have no line are put at the end.
-// What is no option (`include`) stays as it is. The new file replaces the old one at once.
+// What is no option (`include`) stays as it is, but for `user`: all that it may say is said by
+// requirepass, and would not follow its changes. The new file replaces the old one at once.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -34,7 +35,7 @@ FileLines ReadLines(std::string_view text) {
       file.lines.push_back(line);
     } else if (!SplitWords(line, words) || words.empty()) {
       file.lines.push_back(Concat("# ??? ", line));
-    } else {
+    } else if (words[0] != "user") {
       if (const size_t option = FindOption(words[0]); option < OptionCount()) {
         file.of_option[option].push_back(file.lines.size());
       }

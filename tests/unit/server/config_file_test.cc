@@ -1,6 +1,4 @@
 // The syntax of redis.conf, how faults in it are told, CONFIG REWRITE, and the command line.
-#include "server/config/file.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "protocol/concat.h"
 #include "server/config/commandline.h"
 #include "server/config/config.h"
+#include "server/config/file.h"
 #include "tests/support/memory_disk.h"
 
 namespace sluice {
@@ -94,6 +93,36 @@ TEST_F(ConfigFile, SaysWhatIsWrongAndWhere) {
       EXPECT_TRUE(fault.starts_with("x.conf, line 1: '")) << fault;
     }
   }
+}
+
+// "x" and "y", as `echo -n x | sha256sum` has them.
+constexpr char kUserX[] =
+    "user default on #2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881 ~* &* +@all";
+constexpr char kUserOpen[] = "user default on nopass sanitize-payload ~* &* +@all";
+
+TEST_F(ConfigFile, TheDefaultUserMustHaveThePassword) {
+  const std::string x = kUserX, open = kUserOpen;
+  EXPECT_EQ(Config(disk_).LoadText(x + "\nrequirepass x"), "");
+  EXPECT_EQ(Config(disk_).LoadText("requirepass \"x\"\n" + x), "");
+  EXPECT_EQ(Config(disk_).LoadText(open), "");
+  for (const std::string& text : {x, x + "\nrequirepass y", open + "\nrequirepass x"}) {
+    EXPECT_THAT(Config(disk_).LoadText(text), HasSubstr("has another password than requirepass"));
+  }
+  for (const std::string text : {"user default on nopass", "user default off nopass ~* &* +@all",
+                                 "user default on >x ~* &* +@all", "user default on ~* &* +@all",
+                                 "user default on nopass #00 ~* &* +@all"}) {
+    EXPECT_THAT(Config(disk_).LoadText(text), HasSubstr("Sluice does not take this")) << text;
+  }
+}
+
+TEST_F(ConfigFile, RewriteLeavesTheDefaultUserOut) {
+  const std::string path = Write("u.conf", std::string(kUserOpen) + "\nport 7000\n");
+  Config config(disk_);
+  ASSERT_EQ(config.LoadFile(path), "");
+  ASSERT_EQ(config.Set({{"requirepass", "x"}}), "");
+  ASSERT_EQ(config.Rewrite(), "");
+  EXPECT_EQ(Read(path).find("user"), std::string::npos);
+  EXPECT_EQ(Config(disk_).LoadFile(path), "");
 }
 
 TEST_F(ConfigFile, IncludesFilesAndPatterns) {

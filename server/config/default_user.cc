@@ -1,0 +1,47 @@
+#include "server/config/default_user.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+std::string Sha256Hex(std::string_view bytes) {
+  unsigned char sum[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  EVP_Digest(bytes.data(), bytes.size(), sum, &length, EVP_sha256(), nullptr);
+  std::string hex;
+  for (unsigned int i = 0; i < length; ++i) {
+    hex.push_back("0123456789abcdef"[sum[i] >> 4]);
+    hex.push_back("0123456789abcdef"[sum[i] & 15]);
+  }
+  return hex;
+}
+
+}  // namespace
+
+std::optional<std::string> DefaultUserPassword(std::span<const std::string> words) {
+  // A line of a file begins with nothing allowed: what is not said is denied.
+  constexpr std::string_view kNeeded[] = {"on", "~*", "&*", "+@all"};
+  if (words.empty() || words[0] != "default") return std::nullopt;
+  words = words.subspan(1);
+  for (const std::string_view needed : kNeeded) {
+    if (std::ranges::find(words, needed) == words.end()) return std::nullopt;
+  }
+  std::optional<std::string> digest;
+  for (const std::string& word : words) {
+    if (word == "sanitize-payload" || std::ranges::find(kNeeded, word) != std::end(kNeeded)) {
+      continue;
+    }
+    if (digest || (word != "nopass" && !word.starts_with('#'))) return std::nullopt;
+    digest = word == "nopass" ? std::string() : word.substr(1);
+  }
+  return digest;
+}
+
+bool IsPasswordOf(std::string_view digest, std::string_view password) {
+  return digest.empty() ? password.empty() : Sha256Hex(password) == digest;
+}
+
+}  // namespace sluice
