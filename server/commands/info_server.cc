@@ -1,20 +1,16 @@
 // INFO's sections about what the server is and holds now. Fields that Redis has and that are not
 // here have no truth behind them on Sluice.
 
+#include <algorithm>
+
 #include "server/commands/info.h"
-#include "server/engine/engine.h"
 #include "server/config/version.h"
+#include "server/engine/engine.h"
 
 namespace sluice {
 namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
-
-size_t ClientBytes(Engine& engine) {
-  size_t bytes = 0;
-  engine.ForEachSession([&](Session& session) { bytes += session.MemoryBytes(); });
-  return bytes;
-}
 
 std::string Ratio(uint64_t a, uint64_t b) {
   return FixedText(b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b), 2);
@@ -45,11 +41,17 @@ void WriteServer(Engine& engine, InfoText& text) {
 }
 
 void WriteClients(Engine& engine, InfoText& text) {
-  size_t blocked = 0;
-  engine.ForEachSession([&](Session& session) { blocked += session.blocked; });
+  size_t blocked = 0, input_max = 0, output_max = 0;
+  engine.ForEachSession([&](Session& session) {
+    blocked += session.blocked;
+    input_max = std::max(input_max, session.pending.size());
+    output_max = std::max(output_max, session.output.bytes());
+  });
   text.Field("connected_clients", engine.session_count());
   text.Field("cluster_connections", 0);
   text.Field("maxclients", engine.settings().maxclients);
+  text.Field("client_recent_max_input_buffer", input_max);
+  text.Field("client_recent_max_output_buffer", output_max);
   text.Field("blocked_clients", blocked);
   text.Field("tracking_clients", 0);
   text.Field("clients_in_timeout_table", 0);
@@ -60,11 +62,15 @@ void WriteClients(Engine& engine, InfoText& text) {
 void WriteMemory(Engine& engine, InfoText& text) {
   const ProcessUsage usage = engine.host().Usage();
   const size_t dataset = engine.keyspace().memory_bytes();
-  const size_t clients = ClientBytes(engine);
-  const uint64_t used = dataset + clients;
+  const uint64_t used = engine.UsedMemory();
+  const uint64_t clients = used - dataset;
+  const uint64_t peak = std::max<uint64_t>(engine.memory_peak(), used);
   const auto resident = static_cast<uint64_t>(usage.resident_bytes);
   text.Bytes("used_memory", used);
   text.Bytes("used_memory_rss", resident);
+  text.Bytes("used_memory_peak", peak);
+  text.Field("used_memory_peak_perc", Ratio(used * 100, peak), '%');
+  text.Field("used_memory_overhead", clients);
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
   text.Field("used_memory_dataset", dataset);
   text.Field("used_memory_dataset_perc", Ratio(dataset * 100, used), '%');
@@ -85,10 +91,21 @@ void WritePersistence(Engine& engine, InfoText& text) {
   text.Field("async_loading", 0);
   text.Field("rdb_changes_since_last_save", engine.keyspace().changes());
   text.Field("rdb_bgsave_in_progress", 0);
+  // As Redis before its first save: it began with what there was.
+  text.Field("rdb_last_save_time",
+             (engine.now().unix_us() / 1000 - engine.now().ms() + engine.started_ms()) / 1000);
+  text.Field("rdb_last_bgsave_status", "ok");
+  text.Field("rdb_last_bgsave_time_sec", -1);
+  text.Field("rdb_current_bgsave_time_sec", -1);
   text.Field("rdb_saves", 0);
+  text.Field("rdb_last_cow_size", 0);
   text.Field("aof_enabled", 0);
   text.Field("aof_rewrite_in_progress", 0);
   text.Field("aof_rewrite_scheduled", 0);
+  text.Field("aof_last_rewrite_time_sec", -1);
+  text.Field("aof_current_rewrite_time_sec", -1);
+  text.Field("aof_last_bgrewrite_status", "ok");
+  text.Field("aof_last_write_status", "ok");
 }
 
 void WriteReplication(Engine& engine, InfoText& text) {
@@ -100,6 +117,7 @@ void WriteReplication(Engine& engine, InfoText& text) {
   text.Field("master_repl_offset", 0);
   text.Field("second_repl_offset", -1);
   text.Field("repl_backlog_active", 0);
+  text.Field("repl_backlog_first_byte_offset", 0);
   text.Field("repl_backlog_histlen", 0);
 }
 

@@ -51,6 +51,23 @@ void WriteHistogram(InfoText& text, std::string_view name, const Histogram& hist
   text.Field(Concat(name, "_histogram"), counts, "inf=", histogram.count());
 }
 
+// Kilobytes, as Redis's kbps.
+std::string Kilobytes(uint64_t bytes) { return FixedText(static_cast<double>(bytes) / 1024, 2); }
+
+// What Redis counts and Sluice never does: monitors look for some of it.
+constexpr std::string_view kNeverDone[] = {
+    "total_net_repl_input_bytes",     "total_net_repl_output_bytes",
+    "expired_time_cap_reached_count", "total_eviction_exceeded_time",
+    "current_eviction_exceeded_time", "migrate_cached_sockets",
+    "slave_expires_tracked_keys",     "active_defrag_hits",
+    "active_defrag_misses",           "active_defrag_key_hits",
+    "active_defrag_key_misses",       "total_active_defrag_time",
+    "current_active_defrag_time",     "tracking_total_keys",
+    "tracking_total_items",           "tracking_total_prefixes",
+    "dump_payload_sanitizations",     "io_threaded_reads_processed",
+    "io_threaded_writes_processed",
+};
+
 constexpr int64_t kTurnBoundsUs[] = {50, 100, 250, 500, 1000, 2000, 5000, 10000};
 constexpr int64_t kLatenessBoundsMs[] = {0, 1, 2, 5, 10, 100, 1000};
 
@@ -58,15 +75,22 @@ constexpr int64_t kLatenessBoundsMs[] = {0, 1, 2, 5, 10, 100, 1000};
 
 void WriteStats(Engine& engine, InfoText& text) {
   const Statistics& stats = engine.statistics();
+  const Rates::Counts& rates = engine.rates().per_second();
   text.Field("total_connections_received", stats.connections);
   text.Field("total_commands_processed", stats.commands);
+  text.Field("instantaneous_ops_per_sec", rates.commands);
   text.Field("total_net_input_bytes", stats.bytes_in);
   text.Field("total_net_output_bytes", stats.bytes_out);
+  text.Field("instantaneous_input_kbps", Kilobytes(rates.bytes_in));
+  text.Field("instantaneous_output_kbps", Kilobytes(rates.bytes_out));
+  text.Field("instantaneous_input_repl_kbps", Kilobytes(0));
+  text.Field("instantaneous_output_repl_kbps", Kilobytes(0));
   text.Field("rejected_connections", stats.rejected_connections);
   text.Field("sync_full", 0);
   text.Field("sync_partial_ok", 0);
   text.Field("sync_partial_err", 0);
   text.Field("expired_keys", stats.expired_keys);
+  text.Field("expired_stale_perc", FixedText(0, 2));  // each has a timer
   text.Field("evicted_keys", 0);
   text.Field("evicted_clients", 0);
   text.Field("keyspace_hits", stats.keyspace_hits);
@@ -82,6 +106,7 @@ void WriteStats(Engine& engine, InfoText& text) {
   text.Field("total_writes_processed", stats.writes);
   text.Field("client_query_buffer_limit_disconnections", stats.query_limit_closed);
   text.Field("client_output_buffer_limit_disconnections", stats.output_limit_closed);
+  for (const std::string_view name : kNeverDone) text.Field(name, 0);
 }
 
 void WriteErrorStats(Engine& engine, InfoText& text) {

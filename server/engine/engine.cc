@@ -393,8 +393,18 @@ void Engine::Arm(Task& task, int64_t at_ms) {
   }
 }
 
-// Idle clients, and soft output limits of clients to which nothing new is sent.
+size_t Engine::UsedMemory() const {
+  size_t bytes = keyspace_->memory_bytes();
+  for (const Slot& slot : slots_) {
+    if (slot.session) bytes += slot.session->MemoryBytes();
+  }
+  return bytes;
+}
+
+// Samples for INFO. Idle clients, and soft output limits of clients to which nothing new is sent.
 void Engine::EverySecond() {
+  rates_.Sample(statistics_, now_.ms());
+  memory_peak_ = std::max(memory_peak_, UsedMemory());
   const int64_t idle_ms = settings().timeout * 1000;
   for (const Slot& slot : slots_) {
     if (!slot.session) continue;

@@ -118,6 +118,10 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Pause& pause() { return pause_; }
   ScriptEngine& scripts() { return scripts_; }
   Statistics& statistics() { return statistics_; }
+  const Rates& rates() const { return rates_; }
+  // What keys and clients take now; looks at every client.
+  size_t UsedMemory() const;
+  size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   Random& random() { return random_; }
   Host& host() { return host_; }
   Clock& clock() { return clock_; }
@@ -209,6 +213,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   WatchTable watches_;
   bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
   Statistics statistics_;
+  Rates rates_;
+  size_t memory_peak_ = 0;
   Pause pause_;
   Dispatcher dispatcher_;
   ScriptEngine scripts_;

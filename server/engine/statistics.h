@@ -42,4 +42,21 @@ struct Statistics {
   void CountError(std::string_view text);
 };
 
+// What was counted per second, between the last two samples.
+class Rates {
+ public:
+  struct Counts {
+    uint64_t commands = 0;
+    uint64_t bytes_in = 0;
+    uint64_t bytes_out = 0;
+  };
+  void Sample(const Statistics& statistics, int64_t now_ms);
+  const Counts& per_second() const { return per_second_; }
+
+ private:
+  Counts last_;
+  Counts per_second_;
+  int64_t last_ms_ = 0;
+};
+
 }  // namespace sluice
