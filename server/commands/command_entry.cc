@@ -59,13 +59,14 @@ struct CategoryWord {
   std::string_view shown;
   uint32_t category = 0;
   uint32_t flags = 0;
-  uint32_t without_flag = 0;  // implied by the lack of this one
+  uint32_t without_flag = 0;      // implied by the lack of this one
+  uint32_t without_category = 0;  // not implied in this one
 };
 
 constexpr CategoryWord kCategoryWords[] = {
     {"KEYSPACE", "@keyspace", kCatKeyspace},
-    {"READ", "@read", 0, kReadOnly},
-    {"WRITE", "@write", 0, kWrite},
+    {"READ", "@read", 0, kReadOnly, 0, kCatScripting},
+    {"WRITE", "@write", 0, kWrite, 0, kCatScripting},
     {"SET", "@set", kCatSet},
     {"SORTEDSET", "@sortedset", kCatSortedSet},
     {"LIST", "@list", kCatList},
@@ -89,6 +90,7 @@ constexpr CategoryWord kCategoryWords[] = {
 };
 
 bool Holds(const CategoryWord& row, const CommandSpec& spec) {
+  if (spec.categories & row.without_category) return false;
   return (spec.categories & row.category) || (spec.flags & row.flags) ||
          (row.without_flag && !(spec.flags & row.without_flag));
 }
