@@ -52,6 +52,10 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
     PasswordChanged();
     return std::string();
   });
+  config_.OnChange("client-output-buffer-limit", [this] {
+    ForEachSession([this](Session& session) { LimitOutput(session); });
+    return std::string();
+  });
 }
 
 Engine::~Engine() {
@@ -130,6 +134,7 @@ void Engine::Close(Session& session, CloseMode mode) {
 }
 
 void Engine::Resume(Session& session) {
+  session.active_ms = now_.ms();  // its waiting was not idleness
   if (!session.pending.empty()) Carry(session);
 }
 
@@ -152,15 +157,27 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
   if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
   statistics_.bytes_in += bytes.size();
   session->active_ms = now_.ms();
-  if (session->pending.empty() && !session->blocked && !session->paused) {
+  if (session->received) KeepReceived(*session);
+  // Inside a command the inputs belong to the turn around it.
+  const bool may_run = !session->blocked && !session->paused;
+  if (session->pending.empty() && may_run && !nested_) {
     inputs_.push_back({.session = session, .window = bytes});
+    session->received = true;
     return;
   }
   session->pending.append(bytes);
   if (session->pending.size() > static_cast<size_t>(settings().client_query_buffer_limit)) {
     return CloseOverQueryLimit(*session);
   }
-  if (!session->blocked && !session->paused) Carry(*session);
+  if (may_run) Carry(*session);
+}
+
+// A second piece in one turn: a request may lie across both, so they have to lie together.
+void Engine::KeepReceived(Session& session) {
+  const auto first = std::ranges::find(inputs_, &session, &Input::session);
+  session.pending.assign(first->window);
+  session.received = false;
+  inputs_.erase(first);
 }
 
 void Engine::CloseOverQueryLimit(Session& session) {
@@ -229,8 +246,10 @@ bool Engine::RunNestedTurn() {
   return !carried_.empty();
 }
 
-// Sessions with unfinished business in `pending` take part in this turn.
+// Sessions with unfinished business in `pending` take part in this turn, before newcomers.
 void Engine::TakeCarried() {
+  if (carried_.empty()) return;
+  const auto received = static_cast<ptrdiff_t>(inputs_.size());
   for (const SessionId id : std::exchange(carried_, {})) {
     Session* session = Find(id);
     if (!session) continue;
@@ -239,6 +258,7 @@ void Engine::TakeCarried() {
     const auto window = std::string_view(session->pending).substr(session->pending_start);
     inputs_.push_back({.session = session, .window = window, .from_pending = true});
   }
+  std::rotate(inputs_.begin(), inputs_.begin() + received, inputs_.end());
 }
 
 void Engine::RunInputs(int64_t turn_begin) {
@@ -246,7 +266,12 @@ void Engine::RunInputs(int64_t turn_begin) {
   while (at < inputs_.size() && batch_.Fill(*this, inputs_, at)) {
     batch_.Prefetch(*this);
     batch_.Run(*this, inputs_);
-    if (Tick() - turn_begin > kTurnBudgetNanos) break;
+    if (Tick() - turn_begin > kTurnBudgetNanos) {
+      // Who got no share of this turn is first in the next.
+      std::stable_partition(inputs_.begin(), inputs_.end(),
+                            [](const Input& input) { return input.position == 0; });
+      break;
+    }
   }
   for (Input& input : inputs_) {
     if (input.session) KeepRest(input);
@@ -257,6 +282,8 @@ void Engine::RunInputs(int64_t turn_begin) {
 // What of an input has not been run stays with its session.
 void Engine::KeepRest(Input& input) {
   Session& session = *input.session;
+  session.received = false;
+  if (input.stopped) session.parser.Reset();  // it had read beyond what is kept
   if (session.close != CloseMode::kOpen) {
     session.pending.clear();
     session.pending_start = 0;
@@ -277,10 +304,11 @@ void Engine::KeepRest(Input& input) {
 }
 
 Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* command, HashedKey key) {
+  const ReplyMode reply_mode = session.reply_mode;
   if (session.reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
   const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
-  ++session.commands;
+  if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
   if (session.output.overflowed()) [[unlikely]] {
     CheckOutputLimit(session);
     QueueSend(session);
@@ -327,7 +355,9 @@ void Engine::SendAll() {
     if (!session) continue;
     session->queued_to_send = false;
     if (session->close != CloseMode::kNow && !session->output.empty()) {
+      const size_t before = session->output.bytes();
       host_.Send(*session);
+      if (session->output.bytes() < before) session->active_ms = now_.ms();
       CheckOutputLimit(*session);
     }
     if (session->close == CloseMode::kNow ||
@@ -350,9 +380,17 @@ void Engine::CloseAll() {
   }
 }
 
+bool Engine::HasBacklog(SessionId id) {
+  const Session* session = Find(id);
+  return session && session->carried;
+}
+
 void Engine::Sent(SessionId id) {
   Session* session = Find(id);
-  if (session && session->output.empty() && session->close == CloseMode::kAfterReply) {
+  if (!session) return;
+  session->active_ms = now_.ms();
+  CheckOutputLimit(*session);
+  if (session->output.empty() && session->close == CloseMode::kAfterReply) {
     Drop(id);
     host_.Closed(id);
   }
@@ -410,7 +448,8 @@ void Engine::EverySecond() {
     if (!slot.session) continue;
     Session& session = *slot.session;
     if (!session.output.empty()) CheckOutputLimit(session);
-    const bool idle = idle_ms > 0 && !session.blocked && now_.ms() - session.active_ms > idle_ms;
+    const bool waits = session.blocked || session.paused;
+    const bool idle = idle_ms > 0 && !waits && now_.ms() - session.active_ms > idle_ms;
     if (idle) session.close = CloseMode::kNow;
     if (session.close == CloseMode::kNow) QueueSend(session);
   }

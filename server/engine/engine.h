@@ -103,6 +103,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   bool MayTouch(SessionId id) const;
   // When RunTurn should be called next if nothing arrives, in engine ms; TimerWheel::kNever if never.
   int64_t NextWork() const;
+  // Whether requests of it wait that could run: before its next bytes are read those should be.
+  bool HasBacklog(SessionId id);
   // A session whose Send left bytes behind got rid of all of them, or made progress.
   void Sent(SessionId id);
 
@@ -185,6 +187,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   bool RunNestedTurn();
   void SetAside(Session& caller);
   void RunInputs(int64_t turn_begin);
+  void KeepReceived(Session& session);
   void TakeCarried();
   void KeepRest(Input& input);
   void Carry(Session& session);

@@ -65,16 +65,15 @@ class Session {
   bool no_touch = false;
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
-  bool blocked = false;        // parked by a command (engine/waiters.h) or by CLIENT PAUSE
-  bool paused = false;
+  bool blocked = false;        // parked by a command
+  bool paused = false;         // held back by CLIENT PAUSE
   std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
   std::unique_ptr<Transaction> executing;    // the one that EXEC runs now
 
   // --- statistics
   int64_t created_ms;
-  int64_t active_ms;           // last request
+  int64_t active_ms;           // when it last sent or took something
   const Command* last_command = nullptr;
-  uint64_t commands = 0;
 
   // --- bytes
   RequestParser parser;
@@ -84,6 +83,7 @@ class Session {
   ReplyWriter writer;
   int64_t over_soft_limit_since_ms = -1;
   bool queued_to_send = false;  // in the engine's list of this turn
+  bool received = false;        // has an Input of bytes that came for this turn
   bool carried = false;         // in the engine's list of those with requests left in `pending`
 
   bool in_multi() const { return conditions & kInMulti; }

@@ -26,7 +26,10 @@ class QueuedCommand {
 
   Command* command;
   Args args() const { return views_; }
-  size_t bytes() const { return bytes_.size(); }
+  // What it takes of memory.
+  size_t bytes() const {
+    return sizeof(*this) + bytes_.capacity() + views_.capacity() * sizeof(std::string_view);
+  }
 
  private:
   std::vector<char> bytes_;  // moves keep its address

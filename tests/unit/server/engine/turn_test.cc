@@ -87,6 +87,74 @@ TEST_F(Turn, PauseKeepsEveryRequestAndItsOrder) {
   EXPECT_EQ(writer.TakeBytes(), "+OK\r\n:2\r\n:3\r\n");
 }
 
+// What was parsed ahead of a held request, half a request or a fault, is forgotten with it.
+TEST_F(Turn, PauseKeepsHalfARequestAndAFaultBehindTheHeldOne) {
+  TestClient& half = Connect();
+  TestClient& broken = Connect();
+  Run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  half.SendBytes("SET a 1\r\n*2\r\n$3\r\nGET\r\n$1\r\n");
+  broken.SendBytes("SET b 1\r\n*1\r\n+broken\r\n");
+  half.SendBytes("a\r\n");
+  AdvanceTime(1000);
+  EXPECT_EQ(half.TakeBytes(), "+OK\r\n$1\r\n1\r\n");
+  EXPECT_EQ(broken.TakeBytes(), "+OK\r\n-ERR Protocol error: expected '$', got '+'\r\n");
+}
+
+TEST_F(Turn, PauseDoesNotUseUpAReplyToBeSkipped) {
+  TestClient& writer = Connect();
+  Run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  writer.SendBytes("CLIENT REPLY SKIP\r\nSET a 1\r\nECHO b\r\n");
+  AdvanceTime(1000);
+  EXPECT_EQ(writer.TakeBytes(), "$1\r\nb\r\n");
+}
+
+TEST_F(Turn, SparesWhoIsHeldByAPauseFromTheIdleTimeout) {
+  Run({"CONFIG", "SET", "timeout", "5"});
+  TestClient& writer = Connect();
+  Run({"CLIENT", "PAUSE", "10000", "WRITE"});
+  writer.SendBytes("SET a 1\r\n");
+  AdvanceTime(10'000);
+  EXPECT_EQ(writer.TakeBytes(), "+OK\r\n");
+}
+
+TEST_F(Turn, SparesWhoIsStillTakingALongReplyFromTheIdleTimeout) {
+  Run({"CONFIG", "SET", "timeout", "5"});
+  TestClient& reader = Connect();
+  reader.set_reading(false);
+  reader.SendBytes("PING\r\n");
+  AdvanceTime(4000);
+  reader.set_reading(true);
+  AdvanceTime(4000);
+  EXPECT_FALSE(reader.closed());
+}
+
+// One request may be handed over in pieces, in the same turn too.
+TEST_F(Turn, TakesARequestInSeveralPiecesInOneTurn) {
+  TestClient& client = Connect();
+  for (const std::string_view piece : {"*2\r\n$4\r\nEC", "HO\r\n$1\r", "\na\r\nPING\r\nPI", "NG\r\n"}) {
+    engine().Receive(client.id(), piece);
+  }
+  server().Settle();
+  EXPECT_EQ(client.TakeBytes(), "$1\r\na\r\n+PONG\r\n+PONG\r\n");
+}
+
+// A turn ends after a fraction of a millisecond. Who did not get its share in one comes first in the
+// next, whatever else has come in meanwhile.
+TEST_F(Turn, ServesWhoWasLeftOverFirst) {
+  TestClient& busy = Connect();
+  TestClient& waiting = Connect();
+  TestClient& newcomer = Connect();
+  const std::string slow = "DEBUG SLEEP 0.001\r\n" + Pings(70);
+  engine().Receive(busy.id(), slow);
+  engine().Receive(waiting.id(), "PING\r\n");
+  EXPECT_TRUE(server().Turn());
+  EXPECT_EQ(waiting.TakeBytes(), "");
+  engine().Receive(newcomer.id(), slow);
+  EXPECT_TRUE(server().Turn());
+  EXPECT_EQ(waiting.TakeBytes(), Pongs(1));
+  server().Settle();
+}
+
 TEST_F(Turn, ClosesAnIdleClientAfterItsTimeout) {
   Run({"CONFIG", "SET", "timeout", "10"});
   TestClient& idle = Connect();
@@ -130,6 +198,44 @@ TEST_F(Turn, HoldsToTheHardLimitInsideABatchAndInsideExec) {
     EXPECT_TRUE(client.closed());
     EXPECT_LT(client.TakeBytes().size(), 3'000'000u);
   }
+}
+
+// The time over the soft limit counts from when it was last passed.
+TEST_F(Turn, ForgetsThatASoftLimitWasOncePassed) {
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 0 100000 5"});
+  Run({"SET", "big", std::string(60'000, 'x')});
+  TestClient& client = Connect();
+  for (int i = 0; i < 2; ++i) {
+    client.set_reading(false);
+    client.SendBytes("GET big\r\nGET big\r\n");
+    AdvanceTime(3000);
+    EXPECT_FALSE(client.closed());
+    client.set_reading(true);
+    AdvanceTime(10'000);
+  }
+}
+
+TEST_F(Turn, ChangesTheHardLimitOfClientsThatAreThere) {
+  TestClient& client = Connect();
+  Run({"SET", "big", std::string(100'000, 'x')});
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 150000 0 0"});
+  engine().Receive(client.id(), "GET big\r\nGET big\r\n");
+  server().Settle();
+  EXPECT_TRUE(client.closed());
+  EXPECT_EQ(client.TakeBytes(), "");
+  TestClient& next = Connect();
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 0 0 0"});
+  next.SendBytes("GET big\r\nGET big\r\n");
+  EXPECT_FALSE(next.closed());
+}
+
+// What a queued command costs beside its arguments counts as well.
+TEST_F(Turn, ClosesWhoQueuesTooManySmallCommands) {
+  Run({"CONFIG", "SET", "client-query-buffer-limit", "1048576"});
+  TestClient& client = Connect();
+  client.SendBytes("MULTI\r\n");
+  client.SendBytes(Pings(20'000));
+  EXPECT_TRUE(client.closed());
 }
 
 TEST_F(Turn, ClosesWhoQueuesMoreThanTheQueryLimit) {
