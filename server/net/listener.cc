@@ -48,6 +48,11 @@ bool IsLoopback(const sockaddr_storage& address) {
   return true;
 }
 
+bool IsAddressMissing(int error) {
+  return error == EADDRNOTAVAIL || error == EAFNOSUPPORT || error == EPFNOSUPPORT ||
+         error == EPROTONOSUPPORT || error == ESOCKTNOSUPPORT || error == ENOPROTOOPT;
+}
+
 int OpenSpare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
@@ -62,11 +67,15 @@ Listener::~Listener() {
 
 std::string Listener::Bind(int family, const void* address, unsigned length, int backlog) {
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return std::strerror(errno);
+  if (fd < 0) {
+    address_missing_ = IsAddressMissing(errno);
+    return std::strerror(errno);
+  }
   const int on = 1;
   if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   if (::bind(fd, static_cast<const sockaddr*>(address), length) < 0 || ::listen(fd, backlog) < 0) {
+    address_missing_ = IsAddressMissing(errno);
     const std::string error = std::strerror(errno);
     ::close(fd);
     return error;
@@ -80,6 +89,8 @@ std::string Listener::ListenTcp(const std::string& address, int port, int backlo
   const bool any6 = address == "::*";
   const std::string host = address == "*" ? "0.0.0.0" : any6 ? "::" : address;
   addrinfo hints{};
+  // As Redis: a name such as localhost means IPv4, whatever else it stands for.
+  hints.ai_family = host.find(':') == std::string::npos ? AF_INET : AF_INET6;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
@@ -144,8 +155,8 @@ bool Listener::AcceptOne() {
   const int listening = socket_.native_handle();
   int fd = ::accept4(listening, reinterpret_cast<sockaddr*>(&remote), &length,
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0 && (errno == EMFILE || errno == ENFILE) && spare_ >= 0) {
-    ::close(spare_);
+  if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+    if (spare_ >= 0) ::close(spare_);
     fd = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd >= 0) ::close(fd);
     spare_ = OpenSpare();

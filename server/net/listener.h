@@ -24,6 +24,8 @@ class Listener {
 
   // An error sentence, or empty.
   std::string ListenTcp(const std::string& address, int port, int backlog);
+  // Whether that error was that this machine has no such address, or no such protocol.
+  bool address_missing() const { return address_missing_; }
   std::string ListenUnix(const std::string& path, int mode, int backlog);
   void Start();
   void Close();
@@ -40,6 +42,7 @@ class Listener {
   Accepted accepted_;
   std::string unix_path_;
   int spare_ = -1;
+  bool address_missing_ = false;
   std::shared_ptr<char> alive_ = std::make_shared<char>();  // for handlers that outlive `this`
 };
 

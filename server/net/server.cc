@@ -58,6 +58,13 @@ std::string Server::Start() {
     log_.set_level(config_.settings().loglevel);
     return std::string();
   });
+  config_.OnChange("maxclients", [this] {
+    const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
+    const int64_t allowed = RaiseDescriptorLimit(wanted);
+    if (allowed >= wanted) return std::string();
+    return Concat("The operating system is not able to handle the specified number of clients, try with ",
+                  allowed - kReservedDescriptors);
+  });
   const int64_t allowed = RaiseDescriptorLimit(settings.maxclients + kReservedDescriptors);
   if (allowed < settings.maxclients + kReservedDescriptors) {
     const int64_t clients = std::max<int64_t>(1, allowed - kReservedDescriptors);
@@ -114,7 +121,7 @@ std::string Server::ListenTcp() {
     if (fault.empty()) {
       listener->Start();
       tcp_listeners_.push_back(std::move(listener));
-    } else if (!optional) {
+    } else if (!optional || !listener->address_missing()) {
       const std::string error =
           Concat("can't listen on ", address, " port ", settings.port, ": ", fault);
       log_.Write(Log::kWarning, error);
@@ -223,6 +230,8 @@ void Server::Turn() {
 }
 
 // One recv for every ready client, until the turn's buffer is full; the others wait for the next turn.
+// So does a client with requests that have not run yet: it is the kernel that keeps what it sends then,
+// and that it will send no more is not seen before all it has sent is answered.
 // Inside Poll, the client whose command polls is not read either.
 void Server::ReadReady() {
   char* const buffer = polling_ ? poll_buffer_.get() : buffer_.get();
@@ -231,7 +240,8 @@ void Server::ReadReady() {
   for (std::shared_ptr<Connection>& waiting : ready_) {
     Connection& connection = *waiting;
     if (!connection.open()) continue;
-    if (kTurnBytes - used < kReadBytes || !engine_.MayTouch(connection.session)) {
+    if (kTurnBytes - used < kReadBytes || !engine_.MayTouch(connection.session) ||
+        engine_.HasBacklog(connection.session)) {
       later.push_back(std::move(waiting));
       continue;
     }
@@ -283,7 +293,8 @@ void Server::ArmWake() {
   const int64_t next_ms = engine_.NextWork();
   if (next_ms == TimerWheel::kNever || next_ms >= wake_ms_) return;
   wake_ms_ = next_ms;
-  const int64_t delay_us = std::max<int64_t>(0, next_ms * 1000 - engine_.now().steady_us);
+  // Of now: the turn that ends here may have been a long one.
+  const int64_t delay_us = std::max<int64_t>(0, next_ms * 1000 - clock_.Sample().steady_us);
   wake_.expires_after(std::chrono::microseconds(delay_us));
   wake_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;

@@ -176,6 +176,33 @@ def test_ten_thousand_idle():
         assert other.call("GET", "k") == ("$", b"v")
 
 
+def test_half_closed():
+    """Who says that it will send no more still gets all it has asked for, in many turns if need be."""
+    with Checked() as server:
+        connection = client(server)
+        connection.send(b"DEBUG SLEEP 0.0001\r\n" * 800 + b"SET a 1\r\n")
+        connection.sock.shutdown(socket.SHUT_WR)
+        assert answer(connection, b"") == b"+OK\r\n" * 801
+        assert client(server).call("GET", "a") == ("$", b"1")
+
+
+def test_slow_requests_wait_in_the_kernel():
+    """A pipeline that runs more slowly than it comes is read no faster than it runs."""
+    with Checked() as server:
+        sender, other = client(server), client(server)
+        sender.sock.setblocking(False)
+        request, sent = b"DEBUG SLEEP 0.0001\r\n" * 500, 0
+        for _ in range(50):
+            try:
+                sent += sender.sock.send(request)
+            except BlockingIOError:
+                pass
+            line = other.call("CLIENT", "LIST", "ID", 2)[1].decode()
+            waiting = [int(word[5:]) for word in line.split() if word.startswith("qbuf=")]
+            assert waiting and waiting[0] <= 64 << 10, (sent, line)
+        sender.close()
+
+
 def test_reader_that_never_reads():
     """Replies pile up for one client: the output limit closes it and the memory comes back."""
     with Checked("--client-output-buffer-limit", "normal 32mb 8mb 1", grow=96 * MIB) as server:
@@ -279,6 +306,7 @@ def test_maxclients():
             newcomer.close()
             return got == ("+", b"PONG")
         until(admitted, "the free place is taken")
+        until(lambda: len(crowd[0].call("CLIENT", "LIST")[1].splitlines()) == 4, "it is free again")
 
 
 def foreign_address():
@@ -354,6 +382,25 @@ def test_addresses():
             connection = wire.Connection(server.connect_tcp(host="::1"))
             assert connection.call("PING") == ("+", b"PONG")
             assert b"addr=[::1]:" in connection.call("CLIENT", "INFO")[1]
+
+
+def test_names_mean_ipv4():
+    with Checked("--bind", "localhost", tcp=True) as server:
+        assert client(server, tcp=True).call("PING") == ("+", b"PONG")
+
+
+def test_maxclients_beyond_the_system():
+    """More clients than there can be descriptors are refused, live as at the start."""
+    with Checked() as server:
+        connection = client(server)
+        with open(f"/proc/{server.process.pid}/limits") as limits:
+            hard = int(next(row for row in limits if "open files" in row).split()[4])
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (10064, min(hard, 20000)))
+        before = connection.call("CONFIG", "GET", "maxclients")
+        assert connection.call("CONFIG", "SET", "maxclients", 15000) == ("+", b"OK")
+        kind, text = connection.call("CONFIG", "SET", "maxclients", 4_000_000_000)
+        assert kind == "-" and b"operating system is not able" in text, text
+        assert connection.call("CONFIG", "GET", "maxclients")[1][1] == ("$", b"15000"), before
 
 
 def has_ipv6():
