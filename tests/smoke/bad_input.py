@@ -203,6 +203,21 @@ def test_slow_requests_wait_in_the_kernel():
         sender.close()
 
 
+def test_newcomers_during_a_slow_script():
+    """Who comes while a script runs for ever is told so, however many they are, and can end it."""
+    with Checked("--busy-reply-threshold", 20) as server:
+        caller = client(server)
+        caller.send(wire.encode([b"EVAL", b"while true do end", b"0"]))
+        time.sleep(0.1)
+        crowd = [client(server) for _ in range(40)]
+        for connection in crowd * 3:
+            connection.send(b"GET a\r\n")
+        for connection in crowd * 3:
+            assert connection.replies(1)[0].startswith(b"-BUSY")
+        assert crowd[0].call("SCRIPT", "KILL") == ("+", b"OK")
+        assert caller.replies(1)[0].startswith(b"-")
+
+
 def test_reader_that_never_reads():
     """Replies pile up for one client: the output limit closes it and the memory comes back."""
     with Checked("--client-output-buffer-limit", "normal 32mb 8mb 1", grow=96 * MIB) as server:
