@@ -56,7 +56,12 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
 }
 
 void LuaState::Hook(lua_State* L, lua_Debug*) {
-  const std::string_view reason = Of(L).port_.Interrupt();
+  LuaState& state = Of(L);
+  if (state.loading) {
+    if (++state.loading_hooks > kLoadingHooksMax) RaiseError(L, "FUNCTION LOAD timeout");
+    return;
+  }
+  const std::string_view reason = state.port_.Interrupt();
   if (reason.empty()) return;
   // From now on at every line, so that no pcall in the script outlives it.
   lua_sethook(L, Hook, LUA_MASKLINE | LUA_MASKCOUNT, kHookInstructions);
@@ -82,10 +87,16 @@ void LuaState::EndRun() {
   // Thousands of cached scripts may need more for good: then the collector goes on by itself.
   if (memory_bytes_ > 2 * kept_bytes_) [[unlikely]] {
     for (const char* name : {"KEYS", "ARGV"}) {
+      if (kind_ != Kind::kScripts) break;
       lua_newtable(lua_);
       lua_setfield(lua_, kGlobals, name);
     }
-    lua_gc(lua_, LUA_GCCOLLECT, 0);
+    // Lua gives up half of its own buffers a cycle.
+    size_t before;
+    do {
+      before = memory_bytes_;
+      lua_gc(lua_, LUA_GCCOLLECT, 0);
+    } while (memory_bytes_ < before - before / 16);
     kept_bytes_ = std::max(memory_bytes_, kMemoryKept);
   }
   RestoreBound();

@@ -27,6 +27,9 @@ class LuaState {
   // What is left standing after a run; above it the garbage is collected at once.
   static constexpr size_t kMemoryKept = 8UL << 20;
 
+  // What loading a library may take: about half a second.
+  static constexpr int kLoadingHooksMax = 500;
+
   static constexpr int kErrorHandler = 1;  // stack slots
   static constexpr int kGlobals = 2;       // the table behind the protected _G
 
@@ -63,7 +66,9 @@ class LuaState {
   RedisRandom random;
   int resp = 2;               // redis.setresp
   bool changed_json = false;  // cjson's settings are not the usual ones
-  void* loading = nullptr;    // the library being loaded (functions.cc)
+  // The functions of the library being loaded (register_function.cc), and for how long already.
+  void* loading = nullptr;
+  int loading_hooks = 0;
 
   // Room that a call of a command borrows, so that it need not be made each time.
   std::vector<std::string_view> arguments;

@@ -266,6 +266,15 @@ void Set(lua_State* L, std::span<const NamedNumber> rows) {
 
 }  // namespace
 
+void PushLoaderApi(lua_State* L) {
+  lua_newtable(L);
+  Set(L, std::span(kCalls).last(1));
+  Set(L, kLevels);
+  lua_pushliteral(L, "7.0.15");
+  lua_setfield(L, -2, "REDIS_VERSION");
+  Set(L, kVersion);
+}
+
 void OpenRedisApi(LuaState& state) {
   lua_State* L = state.lua();
   lua_newtable(L);

@@ -1,11 +1,15 @@
 // The `redis` table (and `server`, the same under Valkey's name): how a script talks to the server.
 #pragma once
 
+#include "scripting/libraries/lua_api.h"
+
 namespace sluice {
 
 class LuaState;
 
 // Puts `redis` and `server` into the globals (stack slot LuaState::kGlobals).
 void OpenRedisApi(LuaState& state);
+// Pushes a table with what a library sees of it while it is loaded: log and the constants.
+void PushLoaderApi(lua_State* L);
 
 }  // namespace sluice

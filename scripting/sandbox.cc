@@ -1,5 +1,6 @@
 #include "scripting/sandbox.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include "scripting/libraries/libraries.h"
@@ -73,7 +74,7 @@ int RawSet(lua_State* L) {
 int GetMetatable(lua_State* L) {
   luaL_checkany(L, 1);
   if (PushViewed(L, 1)) {
-    if (!lua_getmetatable(L, -1)) lua_pushnil(L);
+    if (!luaL_getmetafield(L, -1, "__metatable")) lua_pushnil(L);
     return 1;
   }
   if (!lua_getmetatable(L, 1)) {
@@ -137,6 +138,21 @@ int Print(lua_State* L) {
   return 0;
 }
 
+// Lua's own computes the width in an int, which may overflow.
+int Unpack(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const int64_t first = luaL_optint(L, 2, 1);
+  const int64_t last =
+      lua_isnoneornil(L, 3) ? static_cast<int64_t>(lua_objlen(L, 1)) : luaL_checkint(L, 3);
+  if (first > last) return 0;
+  const int64_t count = last - first + 1;
+  if (count > LUAI_MAXCSTACK || !lua_checkstack(L, static_cast<int>(count))) {
+    return luaL_error(L, "too many results to unpack");
+  }
+  for (int64_t i = first; i <= last; ++i) lua_rawgeti(L, 1, static_cast<int>(i));
+  return static_cast<int>(count);
+}
+
 // --- load and loadstring: text alone
 
 int LoadString(lua_State* L) {
@@ -153,14 +169,19 @@ int LoadString(lua_State* L) {
 int Load(lua_State* L) {
   const char* name = luaL_optstring(L, 2, "=(load)");
   luaL_checktype(L, 1, LUA_TFUNCTION);
+  constexpr int kHandler = 3;  // faults of the reader are shaped as those of the script
   lua_settop(L, 2);
+  lua_pushcfunction(L, HandleScriptError);
   luaL_Buffer whole;
   luaL_buffinit(L, &whole);
   while (true) {
     lua_pushvalue(L, 1);
-    bool failed = lua_pcall(L, 0, 1, 0) != 0;
+    bool failed = lua_pcall(L, 0, 1, kHandler) != 0;
     if (!failed && !lua_isnil(L, -1) && !lua_isstring(L, -1)) {
+      luaL_where(L, 1);
       lua_pushliteral(L, "reader function must return a string");
+      lua_concat(L, 2);
+      PushError(L, lua_tostring(L, -1));
       failed = true;
     }
     if (failed) {
@@ -252,6 +273,7 @@ void SetBase(lua_State* L) {
   SetFunction(L, "setmetatable", SetMetatable);
   SetFunction(L, "pcall", ProtectedCall);
   SetFunction(L, "print", Print);
+  SetFunction(L, "unpack", Unpack);
   SetFunction(L, "load", Load);
   SetFunction(L, "loadstring", LoadString);
   SetFunction(L, "__redis__err__handler", HandleScriptError);
@@ -338,6 +360,15 @@ bool PushViewed(lua_State* L, int index) {
     lua_pop(L, 1);
   }
   return is_view;
+}
+
+void ShowThroughGlobals(lua_State* L) {
+  lua_getmetatable(L, LUA_GLOBALSINDEX);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, kReal);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 2);
 }
 
 void RefuseView(lua_State* L, int index) {

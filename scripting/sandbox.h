@@ -24,6 +24,9 @@ bool PushViewed(lua_State* L, int index);
 // For functions that write into a table they are given: raises if it is a view.
 void RefuseView(lua_State* L, int index);
 
+// Lets the view that all code has as its globals show the table on top of the stack; pops it.
+void ShowThroughGlobals(lua_State* L);
+
 // As luaL_loadbuffer, but text only, and with the collector at rest while the parser runs.
 int LoadText(lua_State* L, const char* text, size_t size, const char* name);
 

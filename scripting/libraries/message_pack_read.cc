@@ -175,6 +175,7 @@ int Unpack(lua_State* L, int limit, int offset) {
 }  // namespace
 
 int UnpackMessage(lua_State* L) {
+  luaL_checkstring(L, 1);
   lua_settop(L, 1);
   return Unpack(L, 0, 0);
 }

@@ -295,9 +295,9 @@ int Size(lua_State* L) {
     const size_t bytes = OptionBytes(L, option, &format);
     position += Padding(position, layout, option, bytes);
     if (option == 's') {
-      luaL_argerror(L, 1, "variable-size format in 'size'");
+      luaL_argerror(L, 1, "option 's' has no fixed size");
     } else if (option == 'c' && bytes == 0) {
-      luaL_argerror(L, 1, "variable-length format in 'size'");
+      luaL_argerror(L, 1, "option 'c0' has no fixed size");
     }
     if (!std::isalnum(static_cast<unsigned char>(option))) Control(L, option, &format, layout);
     position += bytes;

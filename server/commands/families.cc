@@ -16,6 +16,7 @@ std::span<const CommandFamily> AllFamilies() {
       DatabasesFamily(),
       DebugFamily(),
       ExpiryFamily(),
+      FunctionsFamily(),
       IncrExFamily(),
       InfoFamily(),
       KeyWalkFamily(),

@@ -19,6 +19,7 @@ CommandFamily CountersFamily();
 CommandFamily DatabasesFamily();
 CommandFamily DebugFamily();
 CommandFamily ExpiryFamily();
+CommandFamily FunctionsFamily();
 CommandFamily IncrExFamily();
 CommandFamily InfoFamily();
 CommandFamily KeyWalkFamily();

@@ -16,7 +16,7 @@ constexpr std::string_view kBusyFunction =
 
 }  // namespace
 
-ScriptEngine::ScriptEngine(Engine& engine) : engine_(engine), cache_(*this) {}
+ScriptEngine::ScriptEngine(Engine& engine) : engine_(engine), cache_(*this), functions_(*this) {}
 
 ScriptEngine::~ScriptEngine() = default;
 

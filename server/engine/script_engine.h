@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "scripting/command_port.h"
+#include "scripting/functions.h"
 #include "scripting/script_cache.h"
 #include "scripting/script_runner.h"
 
@@ -29,6 +30,7 @@ class ScriptEngine final : public CommandPort {
   ~ScriptEngine() override;
 
   ScriptCache& cache() { return cache_; }
+  FunctionLibraries& functions() { return functions_; }
 
   // Runs a script and answers `call`. `flags`: ScriptFlag; `read_only`: EVAL_RO and the like.
   void Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
@@ -67,6 +69,7 @@ class ScriptEngine final : public CommandPort {
 
   Engine& engine_;
   ScriptCache cache_;
+  FunctionLibraries functions_;
   std::unique_ptr<Session> session_;  // the stand-in client
   Running* running_ = nullptr;
 };

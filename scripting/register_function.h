@@ -1,0 +1,22 @@
+// redis.register_function, and the world of a library that is being loaded: a `redis` table with
+// that, log and the constants, and nothing else.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+class LuaState;
+struct LibraryFunction;
+
+inline constexpr std::string_view kBadFunctionName =
+    "Library names can only contain letters, numbers, or underscores(_) and must be at least one "
+    "character long";
+bool IsFunctionName(std::string_view name);
+
+// From here to EndLoading code sees the loader's globals and `functions` takes what it registers.
+void BeginLoading(LuaState& state, std::vector<LibraryFunction>& functions);
+void EndLoading(LuaState& state);
+
+}  // namespace sluice

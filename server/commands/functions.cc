@@ -1,0 +1,390 @@
+// The function family: FUNCTION keeps libraries of Lua functions, FCALL runs them by name.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/concat.h"
+#include "protocol/glob.h"
+#include "scripting/function_dump.h"
+#include "server/commands/families.h"
+#include "server/commands/help.h"
+#include "server/commands/script_args.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/command.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+FunctionLibraries& Libraries(CommandCall& call) { return call.engine.scripts().functions(); }
+
+// --- FCALL
+
+void RunFunction(CommandCall& call, bool read_only) {
+  const LibraryFunction* const function = Libraries(call).Find(call.args[1]);
+  if (!function) return call.reply.Error("ERR Function not found");
+  if (!ParseInt64(call.args[2])) return call.reply.Error("ERR Bad number of keys provided");
+  const std::optional<ScriptKeys> given = ReadScriptKeys(call);
+  if (!given) return;
+  const ScriptRun run{function->function, function->name, given->keys, given->arguments};
+  call.engine.scripts().Run(call, Libraries(call).lua(), run, function->flags, read_only);
+}
+
+void FCall(CommandCall& call) { RunFunction(call, /*read_only=*/false); }
+void FCallReadOnly(CommandCall& call) { RunFunction(call, /*read_only=*/true); }
+
+// --- loading and forgetting. Libraries are not in the keyspace: their effects are said here.
+
+void RecordAsIs(CommandCall& call) {
+  if (call.effects.wanted()) call.effects.Instead(call.args);
+}
+
+void Load(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  bool replace = false;
+  while (args.left() > 1) {
+    const std::string_view word = args.Bytes();
+    if (!IsWord(word, "REPLACE")) {
+      return call.reply.Error(Concat("ERR Unknown option given: ", word));
+    }
+    replace = true;
+  }
+  std::string error;
+  const FunctionLibrary* const library = Libraries(call).Load(args.Bytes(), replace, error);
+  if (!library) return call.reply.Error(error);
+  RecordAsIs(call);
+  call.reply.Bulk(library->name);
+}
+
+void Delete(CommandCall& call) {
+  if (!Libraries(call).Delete(call.args[2])) return call.reply.Error("ERR Library not found");
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+void Flush(CommandCall& call) {
+  if (call.args.size() > 3) {
+    return call.reply.Error(
+        "ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION HELP.");
+  }
+  if (call.args.size() == 3 && !IsWord(call.args[2], "SYNC") && !IsWord(call.args[2], "ASYNC")) {
+    return call.reply.Error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
+  }
+  Libraries(call).Flush();
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+void Kill(CommandCall& call) {
+  const std::string_view refusal = call.engine.scripts().Kill(/*function=*/true);
+  if (!refusal.empty()) return call.reply.Error(refusal);
+  call.reply.Ok();
+}
+
+// --- looking at them
+
+void ReplyFunction(const LibraryFunction& function, ReplySink& reply) {
+  reply.Map(3);
+  reply.Bulk("name");
+  reply.Bulk(function.name);
+  reply.Bulk("description");
+  if (function.description) {
+    reply.Bulk(*function.description);
+  } else {
+    reply.Null();
+  }
+  const std::vector<std::string_view> flags = ScriptFlagNames(function.flags);
+  reply.Bulk("flags");
+  reply.Set(flags.size());
+  for (const std::string_view flag : flags) reply.Status(flag);
+}
+
+void ReplyLibrary(const FunctionLibrary& library, bool with_code, ReplySink& reply) {
+  reply.Map(with_code ? 4 : 3);
+  reply.Bulk("library_name");
+  reply.Bulk(library.name);
+  reply.Bulk("engine");
+  reply.Bulk("LUA");
+  reply.Bulk("functions");
+  reply.Array(library.functions.size());
+  for (const LibraryFunction& function : library.functions) ReplyFunction(function, reply);
+  if (!with_code) return;
+  reply.Bulk("library_code");
+  reply.Bulk(library.code);
+}
+
+void List(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  bool with_code = false;
+  std::optional<std::string_view> pattern;
+  while (args.more()) {
+    if (!with_code && args.TakeWord("WITHCODE")) {
+      with_code = true;
+    } else if (!pattern && args.TakeWord("LIBRARYNAME")) {
+      if (!args.more()) return call.reply.Error("ERR library name argument was not given");
+      pattern = args.Bytes();
+    } else {
+      return call.reply.Error(Concat("ERR Unknown argument ", args.Peek()));
+    }
+  }
+  std::vector<const FunctionLibrary*> chosen;
+  for (const auto& [name, library] : Libraries(call).all()) {
+    if (!pattern || GlobMatches(*pattern, name)) chosen.push_back(library.get());
+  }
+  call.reply.Array(chosen.size());
+  for (const FunctionLibrary* library : chosen) ReplyLibrary(*library, with_code, call.reply);
+}
+
+void Stats(CommandCall& call) {
+  ReplySink& reply = call.reply;
+  const ScriptEngine::Running* const running = call.engine.scripts().now_running();
+  reply.Map(2);
+  reply.Bulk("running_script");
+  if (!running) {
+    reply.Null();
+  } else {
+    reply.Map(3);
+    reply.Bulk("name");
+    reply.Bulk(running->name);
+    reply.Bulk("command");
+    reply.Array(running->command.size());
+    for (const std::string_view word : running->command) reply.Bulk(word);
+    reply.Bulk("duration_ms");
+    reply.Integer((call.engine.clock().TickNanos() - running->begin_ns) / 1'000'000);
+  }
+  reply.Bulk("engines");
+  reply.Map(1);
+  reply.Bulk("LUA");
+  reply.Map(2);
+  reply.Bulk("libraries_count");
+  reply.Integer(static_cast<int64_t>(Libraries(call).all().size()));
+  reply.Bulk("functions_count");
+  reply.Integer(static_cast<int64_t>(Libraries(call).function_count()));
+}
+
+// --- DUMP and RESTORE
+
+void Dump(CommandCall& call) {
+  std::vector<std::string_view> codes;
+  for (const auto& [name, library] : Libraries(call).all()) codes.push_back(library->code);
+  call.reply.Bulk(WriteFunctionDump(codes));
+}
+
+// All or nothing: when one library cannot be loaded, all is as it was before.
+void Restore(CommandCall& call) {
+  if (call.args.size() > 4) return call.reply.Error(ErrorCode::kSyntax);
+  const std::string_view policy = call.args.size() == 4 ? call.args[3] : "APPEND";
+  const bool flush = IsWord(policy, "FLUSH");
+  const bool replace = IsWord(policy, "REPLACE");
+  if (!flush && !replace && !IsWord(policy, "APPEND")) {
+    return call.reply.Error(
+        "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
+  }
+  const std::optional<std::vector<std::string>> codes = ReadFunctionDump(call.args[2]);
+  if (!codes) return call.reply.Error("ERR DUMP payload version or checksum are wrong");
+  FunctionLibraries& libraries = Libraries(call);
+  std::vector<std::string> before;
+  for (const auto& [name, library] : libraries.all()) before.push_back(library->code);
+  if (flush) libraries.Flush();
+  std::string error;
+  for (const std::string& code : *codes) {
+    if (libraries.Load(code, replace, error)) continue;
+    libraries.Flush();
+    std::string ignored;
+    for (const std::string& old : before) libraries.Load(old, /*replace=*/true, ignored);
+    return call.reply.Error(error);
+  }
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+constexpr std::string_view kHelp[] = {
+    "LOAD [REPLACE] <FUNCTION CODE>",
+    "    Create a new library with the given library name and code.",
+    "DELETE <LIBRARY NAME>",
+    "    Delete the given library.",
+    "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+    "    Return general information on all the libraries:",
+    "    * Library name",
+    "    * The engine used to run the Library",
+    "    * Library description",
+    "    * Functions list",
+    "    * Library code (if WITHCODE is given)",
+    "    It also possible to get only function that matches a pattern using LIBRARYNAME argument.",
+    "STATS",
+    "    Return information about the current function running:",
+    "    * Function name",
+    "    * Command used to run the function",
+    "    * Duration in MS that the function is running",
+    "    If no function is running, return nil",
+    "    In addition, returns a list of available engines.",
+    "KILL",
+    "    Kill the current running function.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Delete all the libraries.",
+    "    When called without the optional mode argument, the behavior is determined by the",
+    "    lazyfree-lazy-user-flush configuration directive. Valid modes are:",
+    "    * ASYNC: Asynchronously flush the libraries.",
+    "    * SYNC: Synchronously flush the libraries.",
+    "DUMP",
+    "    Return a serialized payload representing the current libraries, can be restored using "
+    "FUNCTION RESTORE command",
+    "RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
+    "    Restore the libraries represented by the given payload, it is possible to give a restore "
+    "policy to",
+    "    control how to handle existing libraries (default APPEND):",
+    "    * FLUSH: delete all existing libraries.",
+    "    * APPEND: appends the restored libraries to the existing libraries. On collision, abort.",
+    "    * REPLACE: appends the restored libraries to the existing libraries, On collision, "
+    "replace "
+    "the old",
+    "      libraries with the new libraries (notice that even on this option there is a chance of "
+    "failure",
+    "      in case of functions name collision with another library).",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kRuns = kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys;
+constexpr uint32_t kChanges = kNoScript | kWrite;
+constexpr std::string_view kOnShards = "request_policy:all_shards,response_policy:all_succeeded";
+constexpr std::string_view kDepends = "Depends on the function that is executed.";
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "DELETE",
+     .arity = 3,
+     .flags = kChanges,
+     .categories = kCatScripting,
+     .run = Delete,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(1)",
+     .usage = "library-name",
+     .summary = "Forget a library.",
+     .tips = kOnShards},
+    {.name = "DUMP",
+     .arity = 2,
+     .flags = kNoScript,
+     .categories = kCatScripting,
+     .run = Dump,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of functions",
+     .summary = "All libraries as a payload for FUNCTION RESTORE."},
+    {.name = "FLUSH",
+     .arity = -2,
+     .flags = kChanges,
+     .categories = kCatScripting,
+     .run = Flush,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of functions deleted",
+     .usage = "[ASYNC | SYNC]",
+     .summary = "Forget all libraries.",
+     .tips = kOnShards},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .categories = kCatScripting,
+     .run = Help,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(1)",
+     .summary = "What the subcommands do."},
+    {.name = "KILL",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .categories = kCatScripting,
+     .run = Kill,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(1)",
+     .summary = "End the function that runs, if it has written nothing.",
+     .tips = "request_policy:all_shards,response_policy:one_succeeded"},
+    {.name = "LIST",
+     .arity = -2,
+     .flags = kNoScript,
+     .categories = kCatScripting,
+     .run = List,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of functions",
+     .usage = "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+     .summary = "The libraries and their functions.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "LOAD",
+     .arity = -3,
+     .flags = kChanges | kDenyOom,
+     .categories = kCatScripting,
+     .run = Load,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(1) (considering compilation time is redundant)",
+     .usage = "[REPLACE] function-code",
+     .summary = "Load a library of functions.",
+     .tips = kOnShards},
+    {.name = "RESTORE",
+     .arity = -3,
+     .flags = kChanges | kDenyOom,
+     .categories = kCatScripting,
+     .run = Restore,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of functions on the payload",
+     .usage = "serialized-value [FLUSH | APPEND | REPLACE]",
+     .summary = "Load the libraries of a FUNCTION DUMP.",
+     .tips = kOnShards},
+    {.name = "STATS",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .categories = kCatScripting,
+     .run = Stats,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "O(1)",
+     .summary = "What runs now, and how many libraries and functions there are.",
+     .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "FCALL",
+     .arity = -3,
+     .flags = kRuns,
+     .categories = kCatScripting,
+     .keys = KeysCounted(2, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = FCall,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = kDepends,
+     .usage = "function numkeys [key ...] [arg ...]",
+     .summary = "Run a function of a library."},
+    {.name = "FCALL_RO",
+     .arity = -3,
+     .flags = kRuns | kReadOnly,
+     .categories = kCatScripting,
+     .keys = KeysCounted(2, kKeyRo | kKeyAccess),
+     .run = FCallReadOnly,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = kDepends,
+     .usage = "function numkeys [key ...] [arg ...]",
+     .summary = "Run a function of a library that may not write."},
+    {.name = "FUNCTION",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Keep libraries of Lua functions."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily FunctionsFamily() { return {"functions", kRows}; }
+
+}  // namespace sluice
