@@ -1,0 +1,167 @@
+// What a script must not be able to do: reach outside, leave traces, or end the process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/output_buffer.h"
+#include "protocol/reply_writer.h"
+#include "scripting/script_cache.h"
+#include "scripting/script_runner.h"
+#include "tests/support/output_text.h"
+#include "tests/unit/scripting/fake_port.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class Sandbox : public testing::Test {
+ protected:
+  // The script's answer in RESP2, or its error.
+  std::string Eval(std::string_view text) {
+    std::string error;
+    const Script* const script = cache_.Load(text, error);
+    if (!script) return error;
+    OutputBuffer out;
+    ReplyWriter writer(out);
+    ScriptFailure failure;
+    const ScriptRun run{script->function, script->name(), {}, {}};
+    if (!RunScript(cache_.lua(), run, writer, failure)) return failure.line;
+    return OutputText(out);
+  }
+
+  FakePort port_;
+  ScriptCache cache_{port_};
+};
+
+TEST_F(Sandbox, NothingOfTheSystemIsThere) {
+  for (const char* name : {"io", "os", "debug", "package", "require", "module", "dofile",
+                           "loadfile", "getfenv", "setfenv", "newproxy"}) {
+    EXPECT_THAT(Eval(std::string("return ") + name),
+                HasSubstr("Script attempted to access nonexistent global variable"))
+        << name;
+  }
+}
+
+TEST_F(Sandbox, SharedTablesCannotBeChanged) {
+  for (const char* text :
+       {"x = 1", "_G.x = 1", "rawset(_G, 'x', 1)", "rawset(redis, 'x', 1)", "redis.call = nil",
+        "string.len = nil", "table.insert(math, 1)", "setmetatable(_G, {})",
+        "setmetatable(cjson, {})", "getmetatable('').__index = nil",
+        "setmetatable(getmetatable(''), {})", "getmetatable(_G).__index = nil", "KEYS = 1",
+        "coroutine.wrap(function() _G.pcall = 1 end)()", "loadstring('x = 1')()"}) {
+    EXPECT_THAT(Eval(text), HasSubstr("Attempt to modify a readonly table")) << text;
+    EXPECT_EQ(Eval("return {type(redis.call), ('x'):len(), rawget(_G, 'x') or 0}"),
+              "*3\r\n$8\r\nfunction\r\n:1\r\n:0\r\n");
+  }
+}
+
+TEST_F(Sandbox, ViewsLookLikeTheirTables) {
+  EXPECT_EQ(Eval("local n = 0 for k in pairs(string) do n = n + 1 end return n"), ":15\r\n");
+  EXPECT_EQ(Eval("return next(_G) ~= nil and rawget(_G, 'redis') == redis"), ":1\r\n");
+  EXPECT_EQ(Eval("return rawequal(_G, _G._G)"), ":1\r\n");
+  EXPECT_EQ(Eval("return redis == server"), ":1\r\n");
+}
+
+TEST_F(Sandbox, BinaryChunksAreText) {
+  EXPECT_THAT(Eval("\x1bLua"), HasSubstr("unexpected symbol near"));
+  EXPECT_THAT(Eval("return assert(loadstring(string.dump(function() end)))"),
+              HasSubstr("unexpected symbol near"));
+  EXPECT_THAT(Eval("local s = string.dump(function() end) local done "
+                   "return assert(load(function() if done then return nil end done = true "
+                   "return s end))"),
+              HasSubstr("unexpected symbol near"));
+}
+
+TEST_F(Sandbox, BombsAreErrorsAndMemoryComesBack) {
+  Eval("return 1");
+  const size_t before = cache_.lua_bytes();
+  for (const char* text :
+       {"return #string.rep('x', 1e9)", "local t = {} while true do t[#t + 1] = {} end",
+        "local s = 'x' while true do s = s .. s end",
+        "local s = string.rep('x', 1e6) local t = {} for i = 1, 1e6 do t[i] = s end "
+        "return table.concat(t)"}) {
+    port_.interrupts_left = 1'000'000;
+    EXPECT_THAT(Eval(text), HasSubstr("not enough memory")) << text;
+    EXPECT_LT(cache_.lua_bytes(), before + LuaState::kMemoryKept) << text;
+  }
+}
+
+TEST_F(Sandbox, RecursionEnds) {
+  EXPECT_THAT(Eval("local function f() return f() + 1 end return f()"),
+              HasSubstr("stack overflow"));
+  EXPECT_THAT(Eval("return string.find(string.rep('a', 1e6), string.rep('a?', 5e5))"),
+              HasSubstr("pattern too complex"));
+  EXPECT_THAT(Eval(std::string("return ") + std::string(100'000, '(')),
+              HasSubstr("too many syntax levels"));
+  EXPECT_THAT(Eval("local t = {} t[1] = t return t"), HasSubstr("reached lua stack limit"));
+  EXPECT_THAT(Eval("return cjson.decode(string.rep('[', 1e6))"), HasSubstr("too many nested"));
+  EXPECT_THAT(Eval("cjson.decode_max_depth(1e9) return cjson.decode(string.rep('[', 1e6))"),
+              HasSubstr("too many nested"));
+  EXPECT_THAT(Eval("local t = {} t.t = t return cjson.encode(t)"), HasSubstr("excessive nesting"));
+  EXPECT_THAT(Eval("local t = {} t.t = t cjson.encode_max_depth(1e9) return cjson.encode(t)"),
+              HasSubstr("excessive nesting"));
+  EXPECT_THAT(Eval("return cmsgpack.unpack(string.rep('\\145', 1e6))"), StartsWith("ERR "));
+  EXPECT_EQ(Eval("local t = {} t[1] = t return #cmsgpack.pack(t)"), ":17\r\n");
+  EXPECT_THAT(Eval("return unpack({}, 1, 1e9)"), HasSubstr("too many results to unpack"));
+  EXPECT_THAT(Eval("return unpack({}, 0, 2147483647)"), HasSubstr("too many results to unpack"));
+}
+
+TEST_F(Sandbox, JsonThatIsTooLargeIsRefused) {
+  port_.interrupts_left = 1'000'000;
+  EXPECT_THAT(Eval("local s = string.rep('\\1', 6e7) return #cjson.encode({s, s, s, s})"),
+              HasSubstr("too large"));
+  EXPECT_THAT(Eval("local t = {} for i = 1, 60 do t = {t, t} end return #cjson.encode(t)"),
+              HasSubstr("too large"));
+}
+
+TEST_F(Sandbox, SettingsOfJsonAreForgotten) {
+  EXPECT_EQ(Eval("cjson.encode_number_precision(3) return cjson.encode(1.23456)"),
+            "$4\r\n1.23\r\n");
+  EXPECT_EQ(Eval("return cjson.encode(1.23456)"), "$7\r\n1.23456\r\n");
+}
+
+TEST_F(Sandbox, LibrariesSurviveTheirCves) {
+  EXPECT_EQ(Eval("return bit.tohex(1, -2147483648)"), "$8\r\n00000001\r\n");
+  EXPECT_THAT(Eval("return struct.pack('>I2147483648', 10)"), HasSubstr("overflow"));
+  EXPECT_THAT(Eval("return struct.unpack('c0', 'abc', 2)"), HasSubstr("needs a previous size"));
+  EXPECT_THAT(Eval("return struct.unpack('Lc0', '\\255\\255\\255\\255\\255\\255\\255\\255x')"),
+              HasSubstr("data string too short"));
+  EXPECT_THAT(Eval("return struct.pack('!3', 1)"), HasSubstr("not a power of 2"));
+  EXPECT_THAT(Eval("return cmsgpack.unpack('\\219\\255\\255\\255\\255')"),
+              HasSubstr("Missing bytes"));
+  EXPECT_THAT(Eval("return cmsgpack.unpack_limit('x', -1, 0)"), HasSubstr("Invalid request"));
+}
+
+TEST_F(Sandbox, EndlessScriptsAreKilledThoughTheyCatch) {
+  port_.interrupts_left = 3;
+  EXPECT_THAT(Eval("while true do pcall(function() while true do end end) end"),
+              HasSubstr("killed"));
+  port_.interrupts_left = 3;
+  EXPECT_THAT(Eval("coroutine.wrap(function() while true do end end)()"), HasSubstr("killed"));
+  port_.interrupts_left = 100;
+  EXPECT_EQ(Eval("return 1"), ":1\r\n");
+}
+
+TEST_F(Sandbox, RandomNumbersRepeat) {
+  const std::string drawn = Eval("return {math.random(1000), math.random(1000)}");
+  EXPECT_EQ(Eval("return {math.random(1000), math.random(1000)}"), drawn);
+  EXPECT_EQ(drawn, "*2\r\n:171\r\n:750\r\n");
+}
+
+TEST_F(Sandbox, PrintGoesToTheLog) {
+  Eval("print('a', 1, nil, true)");
+  ASSERT_EQ(port_.log.size(), 1u);
+  EXPECT_EQ(port_.log[0], "0 a\t1\tnil\ttrue");
+}
+
+TEST_F(Sandbox, NumbersBecomeArguments) {
+  Eval("redis.call('X', 1, 1.5, 0.1, 1e15, 1e17, -0, 2^53)");
+  ASSERT_EQ(port_.calls.size(), 1u);
+  EXPECT_THAT(port_.calls[0],
+              testing::ElementsAre("X", "1", "1.5", "0.10000000000000001", "1000000000000000",
+                                   "1e+17", "-0", "9007199254740992"));
+}
+
+}  // namespace
+}  // namespace sluice
