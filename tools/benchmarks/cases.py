@@ -9,6 +9,9 @@ Redis's:
 `Work(..., setup=(...))` runs commands first; `reference=Work(..., on="sluice")` compares with
 something else than the same command on Redis. Names are what --only matches.
 """
+import hashlib
+import shlex
+
 from .expiry import ExpiryLateness
 from .load import Load, Work
 from .memory import BytesPerConnection, BytesPerKey
@@ -21,6 +24,20 @@ GET = Work("GET key:__rand_int__", fill=FILL)
 INCR = Work("INCR key:__rand_int__", fill=FILL)
 SET_NX_PX = Work("SET key:__rand_int__ value NX PX 10000", setup=("FLUSHALL",))
 
+WINDOW = ('local n = redis.call("INCR", KEYS[1]) '
+          'if n == 1 then redis.call("PEXPIRE", KEYS[1], ARGV[1]) end return n')
+RELEASE = ('if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) '
+           'else return 0 end')
+
+
+def evalsha(script, rest, fill=""):
+    sha1 = hashlib.sha1(script.encode()).hexdigest()
+    return Work(f"EVALSHA {sha1} {rest}", setup=(f"SCRIPT LOAD {shlex.quote(script)}",), fill=fill)
+
+
+EVALSHA_WINDOW = evalsha(WINDOW, "1 key:__rand_int__ 60000")
+EVALSHA_RELEASE = evalsha(RELEASE, "1 key:__rand_int__ me", fill="SET key:__rand_int__ me")
+
 CASES = [
     Load("set", SET, 400_000, bar=0.90),
     Load("get", GET, 400_000),
@@ -32,6 +49,10 @@ CASES = [
     Load("set-p64", SET, 3_000_000, 64, 0.40),
     Load("get-p64", GET, 3_000_000, 64, 0.40),
     Load("incr-p64", INCR, 3_000_000, 64, 0.40),
+    Load("evalsha-window", EVALSHA_WINDOW, 200_000, bar=0.85),
+    Load("evalsha-release", EVALSHA_RELEASE, 200_000, bar=0.85),
+    Load("evalsha-window-p16", EVALSHA_WINDOW, 800_000, 16, 0.40),
+    Load("evalsha-release-p16", EVALSHA_RELEASE, 800_000, 16, 0.40),
     StartToPong("start-to-pong", starts=11, bar=0.5),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
