@@ -55,28 +55,13 @@ struct Settings {
   std::string pidfile;
   bool daemonize = false;
   int64_t databases = 16;
-  int64_t shutdown_timeout = 10;
   uint64_t seed = 0;  // 0: from the system
   // behaviour
   std::string maxmemory_policy = "noeviction";
   bool lazyfree_lazy_user_flush = false;
-  bool lazyfree_lazy_user_del = false;
-  bool lazyfree_lazy_expire = false;
-  bool lazyfree_lazy_server_del = false;
   bool latency_tracking = true;
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
   int64_t busy_reply_threshold = 5000;
-  // encodings (OBJECT ENCODING)
-  int64_t hash_max_listpack_entries = 512;
-  int64_t hash_max_listpack_value = 64;
-  int64_t list_max_listpack_size = -2;
-  int64_t list_compress_depth = 0;
-  int64_t set_max_intset_entries = 512;
-  int64_t zset_max_listpack_entries = 128;
-  int64_t zset_max_listpack_value = 64;
-  int64_t stream_node_max_bytes = 4096;
-  int64_t stream_node_max_entries = 100;
-  int64_t hll_sparse_max_bytes = 3000;
 };
 
 class Config {

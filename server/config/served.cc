@@ -51,43 +51,15 @@ constexpr Option kServedOptions[] = {
     Served("pidfile", &S::pidfile, kAnyText, "file for the process id").Immutable(),
     Served("daemonize", &S::daemonize, kYesNo, "run in the background").Immutable(),
     Served("databases", &S::databases, Int(1, kIntMax), "how many SELECT can reach").Immutable(),
-    Served("shutdown-timeout", &S::shutdown_timeout, Int(0, kIntMax),
-           "seconds a shutdown may wait"),
     Served("seed", &S::seed, Int(0, kLongMax), "of every random choice; 0: from the system")
         .Immutable(),
     // behaviour
     Served("lazyfree-lazy-user-flush", &S::lazyfree_lazy_user_flush, kYesNo, "FLUSHALL is ASYNC"),
-    Served("lazyfree-lazy-user-del", &S::lazyfree_lazy_user_del, kYesNo, "DEL frees in slices"),
-    Served("lazyfree-lazy-expire", &S::lazyfree_lazy_expire, kYesNo, "so does expiry"),
-    Served("lazyfree-lazy-server-del", &S::lazyfree_lazy_server_del, kYesNo, "so does overwriting"),
     Served("latency-tracking", &S::latency_tracking, kYesNo, "a histogram of times a command"),
     Served("latency-tracking-info-percentiles", &kPercentileList, kList, "those that INFO shows"),
     Served("busy-reply-threshold", &S::busy_reply_threshold, Int(0, kLongMax),
            "ms after which a script is slow: others get BUSY")
         .Alias("lua-time-limit"),
-    // encodings: what OBJECT ENCODING answers
-    Served("hash-max-listpack-entries", &S::hash_max_listpack_entries, Int(0, kLongMax),
-           "a hash is a listpack up to so many fields")
-        .Alias("hash-max-ziplist-entries"),
-    Served("hash-max-listpack-value", &S::hash_max_listpack_value, Memory(),
-           "and up to such a length of each")
-        .Alias("hash-max-ziplist-value"),
-    Served("list-max-listpack-size", &S::list_max_listpack_size, Int(-kIntMax - 1, kIntMax),
-           "elements, or -1..-5: 4..64 KiB, of a node of a list")
-        .Alias("list-max-ziplist-size"),
-    Served("list-compress-depth", &S::list_compress_depth, Int(0, kIntMax), "as OBJECT shows it"),
-    Served("set-max-intset-entries", &S::set_max_intset_entries, Int(0, kLongMax),
-           "a set of integers is an intset up to so many"),
-    Served("zset-max-listpack-entries", &S::zset_max_listpack_entries, Int(0, kLongMax),
-           "a sorted set is a listpack up to so many")
-        .Alias("zset-max-ziplist-entries"),
-    Served("zset-max-listpack-value", &S::zset_max_listpack_value, Memory(),
-           "and up to such a length of each")
-        .Alias("zset-max-ziplist-value"),
-    Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(), "of a node of a stream"),
-    Served("stream-node-max-entries", &S::stream_node_max_entries, Int(0, kLongMax), "of the same"),
-    Served("hll-sparse-max-bytes", &S::hll_sparse_max_bytes, Memory(),
-           "a HyperLogLog is sparse so far"),
 };
 
 }  // namespace
