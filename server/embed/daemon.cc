@@ -78,7 +78,9 @@ int Serve(Config& config) {
   if (const auto dir = std::filesystem::current_path(unknown); !unknown) {
     config.SetAtStart("dir", {dir.string()});  // as CONFIG GET shows it
   }
-  if (settings.daemonize) Daemonize();
+  if (settings.daemonize) {
+    if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
+  }
   options.process_id = getpid();
 
   Server server(config, AllFamilies(), options);

@@ -24,10 +24,8 @@ bool Batch::Fill(Engine& engine, std::vector<Input>& inputs, size_t& at) {
 bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
   Input& input = inputs[index];
   Session& session = *input.session;
-  ParseLimits limits;
-  limits.bulk_bytes_max = engine.settings().proto_max_bulk_len;
-  limits.before_login = session.conditions & kNeedsLogin;
-
+  const ParseLimits limits{.bulk_bytes_max = engine.settings().proto_max_bulk_len,
+                           .before_login = (session.conditions & kNeedsLogin) != 0};
   const size_t first = arguments_.size();
   const ParseStatus status =
       session.parser.Next(input.window.substr(input.parsed), limits, arguments_);
@@ -90,6 +88,7 @@ void Batch::Run(Engine& engine, std::vector<Input>& inputs) {
     Input& input = inputs[request.input];
     if (!input.stopped) RunOne(engine, input, request);
   }
+  engine.dispatcher().EndTimedRun();
   for (const Request& request : requests_) {
     if (Session* session = inputs[request.input].session) session->parser.ReleaseInline();
   }

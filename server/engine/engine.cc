@@ -9,13 +9,6 @@
 namespace sluice {
 namespace {
 
-// A turn stops taking new batches after this long, so that nobody waits for it.
-constexpr int64_t kTurnBudgetNanos = 400'000;
-// Timers fired or moved in one turn: some 50 µs.
-constexpr size_t kTimersPerTurn = 256;
-constexpr size_t kFreedPerTurn = 256;
-constexpr size_t kRearmedPerTurn = 512;
-
 std::string HexDigits(Random& random, size_t count) {
   std::string text;
   while (text.size() < count) {
@@ -78,6 +71,7 @@ SessionId Engine::Open(Peer peer) {
   session->authenticated = settings().requirepass.empty();
   if (!session->authenticated) session->conditions |= kNeedsLogin;
   LimitOutput(*session);
+  slot_of_client_.emplace(session->client_id, slot);
   slots_[slot].session = std::move(session);
   ++session_count_;
   ++statistics_.connections;
@@ -94,6 +88,7 @@ void Engine::Drop(SessionId id) {
     input.session = nullptr;
     input.stopped = true;
   }
+  slot_of_client_.erase(session->client_id);
   slots_[id.slot].session.reset();
   ++slots_[id.slot].generation;
   free_slots_.push_back(id.slot);
@@ -106,10 +101,8 @@ Session* Engine::Find(SessionId id) {
 }
 
 Session* Engine::FindClient(uint64_t client_id) {
-  for (const Slot& slot : slots_) {
-    if (slot.session && slot.session->client_id == client_id) return slot.session.get();
-  }
-  return nullptr;
+  const auto found = slot_of_client_.find(client_id);
+  return found == slot_of_client_.end() ? nullptr : slots_[found->second].session.get();
 }
 
 void Engine::ForEachSession(const std::function<void(Session&)>& visit) {
@@ -148,277 +141,6 @@ void Engine::QueueSend(Session& session) {
   if (session.queued_to_send) return;
   session.queued_to_send = true;
   to_send_.push_back(session.id);
-}
-
-// --- a turn
-
-void Engine::Receive(SessionId id, std::string_view bytes) {
-  Session* session = Find(id);
-  if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
-  statistics_.bytes_in += bytes.size();
-  session->active_ms = now_.ms();
-  if (session->received) KeepReceived(*session);
-  // Inside a command the inputs belong to the turn around it.
-  const bool may_run = !session->blocked && !session->paused;
-  if (session->pending.empty() && may_run && !nested_) {
-    inputs_.push_back({.session = session, .window = bytes});
-    session->received = true;
-    return;
-  }
-  session->pending.append(bytes);
-  if (session->pending.size() > static_cast<size_t>(settings().client_query_buffer_limit)) {
-    return CloseOverQueryLimit(*session);
-  }
-  if (may_run) Carry(*session);
-}
-
-// A second piece in one turn: a request may lie across both, so they have to lie together.
-void Engine::KeepReceived(Session& session) {
-  const auto first = std::ranges::find(inputs_, &session, &Input::session);
-  session.pending.assign(first->window);
-  session.received = false;
-  inputs_.erase(first);
-}
-
-void Engine::CloseOverQueryLimit(Session& session) {
-  ++statistics_.query_limit_closed;
-  host_.Log(3, Concat("closing client id ", session.client_id,
-                      ": it reached the query buffer limit (client-query-buffer-limit)"));
-  Close(session, CloseMode::kNow);
-}
-
-bool Engine::RunTurn() {
-  if (nested_) return RunNestedTurn();
-  RefreshNow();
-  if (statistics_.turns == 0) cpu_us_ = clock_.CpuMicros();  // the start of the process is no turn
-  const int64_t begin = Tick();
-  const bool timers_left = RunTimers();
-  TakeCarried();
-  RunInputs(begin);
-  const bool garbage_left = keyspace_->FreeSlice(kFreedPerTurn);
-  const bool rearm_left = keyspace_->RearmSlice(now_, kRearmedPerTurn);
-  EndTurn();
-  return timers_left || garbage_left || rearm_left || !carried_.empty();
-}
-
-// --- turns inside a command
-
-bool Engine::MayTouch(SessionId id) const { return !nested_ || !(caller_->id == id); }
-
-void Engine::ServeOthers(Session& caller) {
-  if (nested_) return;
-  nested_ = true;
-  caller_ = &caller;
-  SetAside(caller);
-  host_.Poll();
-  caller_ = nullptr;
-  nested_ = false;
-  Tick();
-}
-
-// What this turn still held of other clients' requests becomes their own again, so that they are
-// answered now and not after the script.
-void Engine::SetAside(Session& caller) {
-  for (Input& input : inputs_) {
-    if (!input.session || input.session == &caller) continue;
-    Session& session = *input.session;
-    const bool requests_left = input.position < input.parsed;
-    if (requests_left) session.parser.Reset();  // it has read ahead of what has been run
-    KeepRest(input);
-    if (requests_left && !session.pending.empty() && !session.blocked && !session.paused) {
-      Carry(session);
-    }
-    input.session = nullptr;
-    input.stopped = true;
-  }
-}
-
-bool Engine::RunNestedTurn() {
-  std::vector<Input> outer_inputs = std::exchange(inputs_, {});
-  Batch outer_batch = std::exchange(batch_, {});
-  const int64_t begin = Tick();
-  TakeCarried();
-  RunInputs(begin);
-  inputs_ = std::move(outer_inputs);
-  batch_ = std::move(outer_batch);
-  SendAll();
-  CloseAll();
-  return !carried_.empty();
-}
-
-// Sessions with unfinished business in `pending` take part in this turn, before newcomers.
-void Engine::TakeCarried() {
-  if (carried_.empty()) return;
-  const auto received = static_cast<ptrdiff_t>(inputs_.size());
-  for (const SessionId id : std::exchange(carried_, {})) {
-    Session* session = Find(id);
-    if (!session) continue;
-    session->carried = false;
-    if (session->pending.empty() || session->blocked || session->paused) continue;
-    const auto window = std::string_view(session->pending).substr(session->pending_start);
-    inputs_.push_back({.session = session, .window = window, .from_pending = true});
-  }
-  std::rotate(inputs_.begin(), inputs_.begin() + received, inputs_.end());
-}
-
-void Engine::RunInputs(int64_t turn_begin) {
-  size_t at = 0;
-  while (at < inputs_.size() && batch_.Fill(*this, inputs_, at)) {
-    batch_.Prefetch(*this);
-    batch_.Run(*this, inputs_);
-    if (Tick() - turn_begin > kTurnBudgetNanos) {
-      // Who got no share of this turn is first in the next.
-      std::stable_partition(inputs_.begin(), inputs_.end(),
-                            [](const Input& input) { return input.position == 0; });
-      break;
-    }
-  }
-  for (Input& input : inputs_) {
-    if (input.session) KeepRest(input);
-  }
-  inputs_.clear();
-}
-
-// What of an input has not been run stays with its session.
-void Engine::KeepRest(Input& input) {
-  Session& session = *input.session;
-  session.received = false;
-  if (input.stopped) session.parser.Reset();  // it had read beyond what is kept
-  if (session.close != CloseMode::kOpen) {
-    session.pending.clear();
-    session.pending_start = 0;
-  } else if (input.from_pending) {
-    session.pending_start += input.position;
-    if (session.pending_start > session.pending.size() / 2) {
-      session.pending.erase(0, std::exchange(session.pending_start, 0));
-    }
-  } else {
-    session.pending.assign(input.window.substr(input.position));
-  }
-  if (session.pending.empty()) {
-    session.pending_start = 0;
-    if (session.pending.capacity() > 64) session.pending = std::string();
-  } else if (!input.starved && !session.blocked && !session.paused) {
-    Carry(session);
-  }
-}
-
-Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* command, HashedKey key) {
-  const ReplyMode reply_mode = session.reply_mode;
-  if (session.reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
-  if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
-  const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
-  if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
-  if (session.output.overflowed()) [[unlikely]] {
-    CheckOutputLimit(session);
-    QueueSend(session);
-  }
-  if (!session.output.empty() && !session.queued_to_send) QueueSend(session);
-  return outcome;
-}
-
-void Engine::ProtocolError(Session& session) {
-  SinkOf(session).Error(Concat("ERR ", session.parser.error()));
-  Close(session, CloseMode::kAfterReply);
-}
-
-void Engine::RefreshNow() {
-  const int64_t offset = now_.unix_offset_ms;
-  now_ = clock_.Sample();
-  if (now_.unix_offset_ms != offset) keyspace_->WallStepped();
-}
-
-bool Engine::RunTimers() {
-  const int64_t now_ms = now_.ms();
-  const size_t spent = wheel_.Advance(now_ms, kTimersPerTurn, [this](TimerNode& node) {
-    if (node.kind() == TimerKind::kEntry) return keyspace_->TimerFired(node, now_);
-    const Task& task = reinterpret_cast<Task&>(node);
-    (this->*task.run)();
-  });
-  return spent >= kTimersPerTurn;
-}
-
-int64_t Engine::NextWork() const { return wheel_.NextWork(); }
-
-void Engine::EndTurn() {
-  SendAll();
-  CloseAll();
-  ++statistics_.turns;
-  const int64_t cpu_us = clock_.CpuMicros();
-  statistics_.turn_cpu_us.Record(cpu_us - cpu_us_);
-  cpu_us_ = cpu_us;
-}
-
-void Engine::SendAll() {
-  for (const SessionId id : to_send_) {
-    Session* session = Find(id);
-    if (!session) continue;
-    session->queued_to_send = false;
-    if (session->close != CloseMode::kNow && !session->output.empty()) {
-      const size_t before = session->output.bytes();
-      host_.Send(*session);
-      if (session->output.bytes() < before) session->active_ms = now_.ms();
-      CheckOutputLimit(*session);
-    }
-    if (session->close == CloseMode::kNow ||
-        (session->close == CloseMode::kAfterReply && session->output.empty())) {
-      to_close_.push_back(id);
-    }
-  }
-  to_send_.clear();
-}
-
-void Engine::CloseAll() {
-  for (const SessionId id : std::exchange(to_close_, {})) {
-    if (!Find(id)) continue;
-    if (!MayTouch(id)) {
-      to_close_.push_back(id);
-      continue;
-    }
-    Drop(id);
-    host_.Closed(id);
-  }
-}
-
-bool Engine::HasBacklog(SessionId id) {
-  const Session* session = Find(id);
-  return session && session->carried;
-}
-
-void Engine::Sent(SessionId id) {
-  Session* session = Find(id);
-  if (!session) return;
-  session->active_ms = now_.ms();
-  CheckOutputLimit(*session);
-  if (session->output.empty() && session->close == CloseMode::kAfterReply) {
-    Drop(id);
-    host_.Closed(id);
-  }
-}
-
-// The buffer itself holds to the hard limit, in the middle of a command too.
-void Engine::LimitOutput(Session& session) {
-  session.output.set_limit(settings().output_normal.hard_bytes);
-}
-
-// Hard limit at once, soft limit when it has been exceeded for so long without a pause.
-void Engine::CheckOutputLimit(Session& session) {
-  const OutputLimit& limit = settings().output_normal;
-  const bool soft = limit.soft_bytes > 0 && session.output.bytes() > limit.soft_bytes;
-  if (!soft) {
-    session.over_soft_limit_since_ms = -1;
-  } else if (session.over_soft_limit_since_ms < 0) {
-    session.over_soft_limit_since_ms = now_.ms();
-  }
-  const bool soft_over =
-      soft && now_.ms() - session.over_soft_limit_since_ms > limit.soft_seconds * 1000;
-  const bool hard_over = session.output.overflowed() ||
-                         (limit.hard_bytes > 0 && session.output.bytes() > limit.hard_bytes);
-  if (!soft_over && !hard_over) return;
-  ++statistics_.output_limit_closed;
-  host_.Log(3, Concat("closing client id ", session.client_id,
-                      ": too many replies wait for it (client-output-buffer-limit)"));
-  session.close = CloseMode::kNow;
 }
 
 // --- timed

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "server/config/config.h"
 #include "server/engine/batch.h"
 #include "server/engine/command.h"
@@ -192,7 +193,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void KeepRest(Input& input);
   void Carry(Session& session);
   bool RunTimers();
-  void EndTurn();
+  void EndTurn(int64_t begin);
   void SendAll();
   void CloseAll();
   void CheckOutputLimit(Session& session);
@@ -227,6 +228,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
 
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
+  absl::flat_hash_map<uint64_t, uint32_t> slot_of_client_;
   size_t session_count_ = 0;
   uint64_t next_client_id_ = 1;
 
@@ -239,7 +241,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   std::vector<SessionId> to_close_;
   Task every_second_;
   Task end_pause_;
-  int64_t cpu_us_ = 0;               // of the thread, at the end of the last turn
+  int64_t cpu_us_ = 0;                // of the thread, when it was last read
+  int64_t cpu_read_tick_ = 0;
 };
 
 }  // namespace sluice

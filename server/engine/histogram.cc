@@ -21,11 +21,11 @@ int64_t Histogram::UpperBound(int bucket) {
   return static_cast<int64_t>(((base + 1) << shift) - 1);
 }
 
-void Histogram::Record(int64_t value) {
+void Histogram::Record(int64_t value, uint64_t times) {
   if (!buckets_) buckets_ = std::make_unique<uint64_t[]>(kBuckets);
   value = std::max<int64_t>(value, 0);
-  ++buckets_[BucketOf(static_cast<uint64_t>(value))];
-  ++count_;
+  buckets_[BucketOf(static_cast<uint64_t>(value))] += times;
+  count_ += times;
   max_ = std::max(max_, value);
 }
 

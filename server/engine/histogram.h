@@ -9,7 +9,7 @@ namespace sluice {
 
 class Histogram {
  public:
-  void Record(int64_t value);
+  void Record(int64_t value, uint64_t times = 1);
   // The smallest bucket bound at or above which `percent` (0..100] of the values do not lie; 0 if empty.
   int64_t Percentile(double percent) const;
   int64_t max() const { return max_; }

@@ -56,13 +56,16 @@ ProcessUsage ReadProcessUsage() {
   return usage;
 }
 
-void Daemonize() {
-  if (fork() != 0) std::_Exit(0);
+std::string Daemonize() {
+  const pid_t child = fork();
+  if (child < 0) return Concat("can't go into the background: ", std::strerror(errno));
+  if (child > 0) std::_Exit(0);
   setsid();
   const int null = ::open("/dev/null", O_RDWR);
-  if (null < 0) return;
+  if (null < 0) return {};
   for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
   if (null > 2) ::close(null);
+  return {};
 }
 
 std::string WritePidFile(const std::string& path) {

@@ -11,8 +11,9 @@ namespace sluice {
 // Raises the soft limit of open files as far as needed and allowed; the limit now in force.
 int64_t RaiseDescriptorLimit(int64_t wanted);
 ProcessUsage ReadProcessUsage();
-// Forks into the background (before any thread or socket exists). False in no process: it exits.
-void Daemonize();
+// Goes on in a child process, in the background; the parent exits. To be called before any thread or
+// socket exists. Error sentence or empty.
+std::string Daemonize();
 // Error sentence or empty.
 std::string WritePidFile(const std::string& path);
 
