@@ -29,7 +29,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Socket socket, ConnectionOwner& owner) : socket_(std::move(socket)), owner_(owner) {}
 
   SessionId session;
-  uint64_t window = 0;  // of TurnPacer
 
   bool open() const { return socket_.is_open(); }
   // One recv. Bytes read; 0: nothing there now; -1: the peer has closed or the connection broke.

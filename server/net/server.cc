@@ -218,7 +218,6 @@ void Server::PostTurn() {
 
 void Server::Turn() {
   turn_posted_ = false;
-  pacer_.TurnBegins(engine_.tick());
   ReadReady();
   const bool more = engine_.RunTurn();
   DropBroken();
@@ -227,7 +226,6 @@ void Server::Turn() {
     PostTurn();
   } else {
     ArmWake();
-    pacer_.Rest(engine_.tick());
   }
 }
 
@@ -248,7 +246,6 @@ void Server::ReadReady() {
       continue;
     }
     ++engine_.statistics().reads;
-    pacer_.Reads(connection.window);
     const ssize_t got = connection.Read({buffer + used, kReadBytes});
     if (got < 0) {
       engine_.Drop(connection.session);

@@ -21,7 +21,6 @@
 #include "server/net/listener.h"
 #include "server/net/log.h"
 #include "server/net/system_clock.h"
-#include "server/net/turn_pacer.h"
 
 namespace sluice {
 
@@ -84,7 +83,6 @@ class Server final : public Host, public ConnectionOwner {
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
   bool polling_ = false;
   bool turn_posted_ = false;
-  TurnPacer pacer_;
   int64_t wake_ms_ = TimerWheel::kNever;                  // engine time for which wake_ is set
   bool stopping_ = false;
   int exit_code_ = 0;
