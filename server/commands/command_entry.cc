@@ -66,7 +66,7 @@ struct CategoryWord {
 constexpr CategoryWord kCategoryWords[] = {
     {"KEYSPACE", "@keyspace", kCatKeyspace},
     {"READ", "@read", 0, kReadOnly, 0, kCatScripting},
-    {"WRITE", "@write", 0, kWrite, 0, kCatScripting},
+    {"WRITE", "@write", 0, kWrite},
     {"SET", "@set", kCatSet},
     {"SORTEDSET", "@sortedset", kCatSortedSet},
     {"LIST", "@list", kCatList},

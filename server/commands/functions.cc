@@ -250,7 +250,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 // --- the table
 
 constexpr uint32_t kRuns = kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys;
-constexpr uint32_t kChanges = kNoScript | kWrite;
+constexpr uint32_t kChanges = kWrite | kNoScript;
 constexpr std::string_view kOnShards = "request_policy:all_shards,response_policy:all_succeeded";
 constexpr std::string_view kDepends = "Depends on the function that is executed.";
 

@@ -31,11 +31,18 @@ struct Span {
   int64_t last = -1;
 };
 
+// A count, or what of it is one: where a key spec fails Redis asks the command's own function, and that
+// reads with atoi.
+std::optional<int64_t> CountOf(std::string_view text) {
+  if (const std::optional<int64_t> count = ParseInt64(text)) return count;
+  return ParseInt64(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
 // The keys of a counted spec that begins at `begin`; none when there is no count.
 std::optional<Span> CountedKeys(const KeySpec& spec, Args args, int begin) {
   const int count_at = begin + spec.keynum_index;
   if (count_at >= static_cast<int>(args.size())) return std::nullopt;
-  const std::optional<int64_t> keys = ParseInt64(args[count_at]);
+  const std::optional<int64_t> keys = CountOf(args[count_at]);
   if (!keys || *keys < 0 || *keys > static_cast<int64_t>(args.size())) return std::nullopt;
   const int64_t first = begin + spec.first_key;
   return Span{first, first + (*keys - 1) * spec.step};
