@@ -2,8 +2,10 @@
 
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -15,8 +17,15 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || e
 
 }  // namespace
 
+Connection::Connection(boost::asio::io_context& io, int descriptor, ConnectionOwner& owner)
+    : descriptor_(descriptor), owner_(owner), readiness_(io, descriptor, *this) {
+  if (!readiness_.watching()) ::close(std::exchange(descriptor_, -1));
+}
+
+Connection::~Connection() { Close(); }
+
 ssize_t Connection::Read(std::span<char> into) {
-  const ssize_t got = ::recv(socket_.native_handle(), into.data(), into.size(), 0);
+  const ssize_t got = ::recv(descriptor_, into.data(), into.size(), 0);
   if (got > 0) return got;
   return got < 0 && WouldBlock(errno) ? 0 : -1;
 }
@@ -26,41 +35,28 @@ bool Connection::Write(OutputBuffer& output) {
   const size_t count = output.Peek(vectors, kVectorsMax);
   ssize_t sent;
   if (count == 1) {
-    sent = ::send(socket_.native_handle(), vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL);
+    sent = ::send(descriptor_, vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL);
   } else {
     msghdr message{};
     message.msg_iov = vectors;
     message.msg_iovlen = count;
-    sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
+    sent = ::sendmsg(descriptor_, &message, MSG_NOSIGNAL);
   }
   if (sent < 0) return WouldBlock(errno);
   output.Consume(static_cast<size_t>(sent));
   return true;
 }
 
-void Connection::WaitReadable() {
-  if (waiting_to_read_ || !socket_.is_open()) return;
-  waiting_to_read_ = true;
-  socket_.async_wait(Socket::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
-                       self->waiting_to_read_ = false;
-                       if (!error) self->owner_.Readable(self);
-                     });
-}
-
-void Connection::WaitWritable() {
-  if (waiting_to_write_ || !socket_.is_open()) return;
-  waiting_to_write_ = true;
-  socket_.async_wait(Socket::wait_write,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
-                       self->waiting_to_write_ = false;
-                       if (!error) self->owner_.Writable(self);
-                     });
+// The owner may let go of this connection meanwhile.
+void Connection::Writable() {
+  const auto self = shared_from_this();
+  owner_.Writable(*this);
 }
 
 void Connection::Close() {
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  if (!open()) return;
+  readiness_.Stop();
+  ::close(std::exchange(descriptor_, -1));
 }
 
 }  // namespace sluice

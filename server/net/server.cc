@@ -17,10 +17,12 @@
 namespace sluice {
 namespace {
 
-// What one turn reads at most, and one client of it. Small enough that running it takes well under a
-// millisecond, large enough for fifty clients' pipelines.
+// What one turn reads at most, and one client of it. Small enough that running it takes well under
+// a millisecond, large enough for fifty clients' pipelines.
 constexpr size_t kTurnBytes = 128 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
+// How long a client that sent something has to be quiet before its socket is looked at once more.
+constexpr int64_t kSecondLookMs = 10;
 // Descriptors beside those of clients: listeners, log, epoll, timer, files being written.
 constexpr int64_t kReservedDescriptors = 32;
 
@@ -62,8 +64,9 @@ std::string Server::Start() {
     const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
     const int64_t allowed = RaiseDescriptorLimit(wanted);
     if (allowed >= wanted) return std::string();
-    return Concat("The operating system is not able to handle the specified number of clients, try with ",
-                  allowed - kReservedDescriptors);
+    return Concat(
+        "The operating system is not able to handle the specified number of clients, try with ",
+        allowed - kReservedDescriptors);
   });
   const int64_t allowed = RaiseDescriptorLimit(settings.maxclients + kReservedDescriptors);
   if (allowed < settings.maxclients + kReservedDescriptors) {
@@ -102,7 +105,8 @@ std::string Server::Listen() {
 }
 
 std::unique_ptr<Listener> Server::MakeListener() {
-  return std::make_unique<Listener>(io_, [this](int fd, Peer peer) { Accept(fd, std::move(peer)); });
+  return std::make_unique<Listener>(io_,
+                                    [this](int fd, Peer peer) { Accept(fd, std::move(peer)); });
 }
 
 int Server::Backlog() const { return static_cast<int>(config_.settings().tcp_backlog); }
@@ -154,20 +158,12 @@ void Server::Accept(int descriptor, Peer peer) {
     return Refuse(descriptor, kProtectedMode);
   }
   if (!peer.unix_socket) SetTcpOptions(descriptor);
-  Connection::Socket socket(io_);
-  boost::system::error_code error;
-  const int family = peer.unix_socket ? AF_UNIX : peer.address.starts_with('[') ? AF_INET6 : AF_INET;
-  socket.assign(boost::asio::generic::stream_protocol(family, 0), descriptor, error);
-  if (error) {
-    ::close(descriptor);
-    return;
-  }
-  auto connection = std::make_shared<Connection>(std::move(socket), *this);
+  auto connection = std::make_shared<Connection>(io_, descriptor, *this);
+  if (!connection->open()) return;
   connection->session = engine_.Open(std::move(peer));
   const uint32_t slot = connection->session.slot;
   if (slot >= connections_.size()) connections_.resize(slot + 1);
-  connections_[slot] = connection;
-  connection->WaitReadable();
+  connections_[slot] = std::move(connection);
 }
 
 void Server::Refuse(int descriptor, std::string_view sentence) {
@@ -197,17 +193,19 @@ void Server::Closed(SessionId id) {
 
 // --- turns
 
-void Server::Readable(const std::shared_ptr<Connection>& connection) {
-  ready_.push_back(connection);
+void Server::Readable(Connection& connection) {
+  if (connection.ready) return;
+  connection.ready = true;
+  ready_.push_back(connection.shared_from_this());
   PostTurn();
 }
 
-void Server::Writable(const std::shared_ptr<Connection>& connection) {
-  Session* session = engine_.Find(connection->session);
+void Server::Writable(Connection& connection) {
+  Session* session = engine_.Find(connection.session);
   if (!session) return;
   Send(*session);
   DropBroken();
-  engine_.Sent(connection->session);
+  engine_.Sent(connection.session);
 }
 
 void Server::PostTurn() {
@@ -218,6 +216,7 @@ void Server::PostTurn() {
 
 void Server::Turn() {
   turn_posted_ = false;
+  TakeSecondLooks();
   ReadReady();
   const bool more = engine_.RunTurn();
   DropBroken();
@@ -229,10 +228,10 @@ void Server::Turn() {
   }
 }
 
-// One recv for every ready client, until the turn's buffer is full; the others wait for the next turn.
-// So does a client with requests that have not run yet: it is the kernel that keeps what it sends then,
-// and that it will send no more is not seen before all it has sent is answered.
-// Inside Poll, the client whose command polls is not read either.
+// One recv for every ready client, until the turn's buffer is full; the others wait for the next
+// turn. So does a client with requests that have not run yet: it is the kernel that keeps what it
+// sends then, and that it will send no more is not seen before all it has sent is answered. Inside
+// Poll, the client whose command polls is not read either.
 void Server::ReadReady() {
   char* const buffer = polling_ ? poll_buffer_.get() : buffer_.get();
   size_t used = 0;
@@ -245,18 +244,61 @@ void Server::ReadReady() {
       later.push_back(std::move(waiting));
       continue;
     }
-    ++engine_.statistics().reads;
-    const ssize_t got = connection.Read({buffer + used, kReadBytes});
-    if (got < 0) {
-      engine_.Drop(connection.session);
-      Closed(connection.session);
-      continue;
+    size_t got = 0;
+    const bool more = ReadOne(connection, {buffer + used, kReadBytes}, got);
+    used += got;
+    if (more) {
+      later.push_back(std::move(waiting));
+    } else {
+      connection.ready = false;
     }
-    engine_.Receive(connection.session, {buffer + used, static_cast<size_t>(got)});
-    used += static_cast<size_t>(got);
-    connection.WaitReadable();
   }
   ready_ = std::move(later);
+}
+
+// Whether there may be more to read at once.
+bool Server::ReadOne(Connection& connection, std::span<char> into, size_t& got) {
+  ++engine_.statistics().reads;
+  const ssize_t result = connection.Read(into);
+  if (result < 0) {
+    const SessionId id = connection.session;
+    engine_.Drop(id);
+    Closed(id);
+    return false;
+  }
+  got = static_cast<size_t>(result);
+  engine_.Receive(connection.session, {into.data(), got});
+  if (got == into.size()) return true;
+  connection.read_ms = engine_.now().ms();
+  if (got > 0 && !connection.awaits_second_look) LookAgainLater(connection);
+  return false;
+}
+
+// --- second looks
+
+void Server::LookAgainLater(Connection& connection) {
+  connection.awaits_second_look = true;
+  second_looks_.push_back({connection.shared_from_this(), clock_.Sample().ms() + kSecondLookMs});
+}
+
+// Who has been quiet since it was read gets one more recv; a busy client's next read finds the end
+// of its stream by itself. Those nearly due are taken along, which saves setting the timer for
+// each.
+void Server::TakeSecondLooks() {
+  if (second_looks_.empty()) return;
+  const int64_t now_ms = clock_.Sample().ms();
+  if (second_looks_.front().due_ms > now_ms) return;
+  while (!second_looks_.empty() && second_looks_.front().due_ms <= now_ms + kSecondLookMs / 2) {
+    const SecondLook look = std::move(second_looks_.front());
+    second_looks_.pop_front();
+    if (!look.connection->open()) continue;
+    if (look.connection->read_ms > look.due_ms - kSecondLookMs) {
+      LookAgainLater(*look.connection);
+    } else {
+      look.connection->awaits_second_look = false;
+      Readable(*look.connection);
+    }
+  }
 }
 
 void Server::Send(Session& session) {
@@ -272,7 +314,7 @@ void Server::Send(Session& session) {
   if (session.output.empty()) {
     session.output.ReleaseMemory();
   } else {
-    connection->WaitWritable();
+    connection->AwaitWritable();
   }
 }
 
@@ -288,9 +330,11 @@ void Server::DropBroken() {
   }
 }
 
-// Sets the timer for the engine's next work; an earlier one already set is left, it only looks sooner.
+// Sets the timer for the engine's next work; an earlier one already set is left, it only looks
+// sooner.
 void Server::ArmWake() {
-  const int64_t next_ms = engine_.NextWork();
+  int64_t next_ms = engine_.NextWork();
+  if (!second_looks_.empty()) next_ms = std::min(next_ms, second_looks_.front().due_ms);
   if (next_ms == TimerWheel::kNever || next_ms >= wake_ms_) return;
   wake_ms_ = next_ms;
   // Of now: the turn that ends here may have been a long one.
@@ -336,8 +380,8 @@ void Server::Drain() {
   io_.stop();
 }
 
-// Called from inside a turn: one nested turn for what is ready. What Asio's handlers find is bounded,
-// so that clients who never stop sending don't stop the script.
+// Called from inside a turn: one nested turn for what is ready. What Asio's handlers find is
+// bounded, so that clients who never stop sending don't stop the script.
 void Server::Poll() {
   if (polling_) return;
   polling_ = true;

@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,11 @@ class Server final : public Host, public ConnectionOwner {
   void Write(int level, std::string_view line) { log_.Write(level, line); }
 
  private:
+  struct SecondLook {
+    std::shared_ptr<Connection> connection;
+    int64_t due_ms;  // engine time
+  };
+
   // Host
   void Send(Session& session) override;
   void Closed(SessionId id) override;
@@ -48,8 +54,8 @@ class Server final : public Host, public ConnectionOwner {
   ProcessUsage Usage() override;
 
   // ConnectionOwner
-  void Readable(const std::shared_ptr<Connection>& connection) override;
-  void Writable(const std::shared_ptr<Connection>& connection) override;
+  void Readable(Connection& connection) override;
+  void Writable(Connection& connection) override;
 
   std::string Listen();
   std::string ListenTcp();
@@ -61,6 +67,9 @@ class Server final : public Host, public ConnectionOwner {
   void PostTurn();
   void Turn();
   void ReadReady();
+  bool ReadOne(Connection& connection, std::span<char> into, size_t& got);
+  void LookAgainLater(Connection& connection);
+  void TakeSecondLooks();
   void DropBroken();
   void ArmWake();
   void WaitForSignals();
@@ -78,12 +87,15 @@ class Server final : public Host, public ConnectionOwner {
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
   std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
-  std::vector<SessionId> broken_;                         // found while sending
+  // Read until they were empty, oldest first. Readiness comes in edges, so that the end of a stream
+  // that came with its last data is found only by looking once more (see TakeSecondLooks).
+  std::deque<SecondLook> second_looks_;
+  std::vector<SessionId> broken_;  // found while sending
   std::unique_ptr<char[]> buffer_;
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
   bool polling_ = false;
   bool turn_posted_ = false;
-  int64_t wake_ms_ = TimerWheel::kNever;                  // engine time for which wake_ is set
+  int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set
   bool stopping_ = false;
   int exit_code_ = 0;
 };

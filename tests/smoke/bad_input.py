@@ -42,10 +42,12 @@ def until(condition, what):
 
 def answer(connection, data):
     """Sends bytes; everything that comes until the connection is closed."""
-    connection.send(data)
+    if data:
+        connection.send(data)
     connection.sock.settimeout(PATIENCE)
     while connection.fill():
         pass
+    assert connection.closed, "the server has not closed the connection"
     return connection.data
 
 
@@ -184,6 +186,18 @@ def test_half_closed():
         connection.sock.shutdown(socket.SHUT_WR)
         assert answer(connection, b"") == b"+OK\r\n" * 801
         assert client(server).call("GET", "a") == ("$", b"1")
+
+
+def test_end_of_stream_with_the_last_data():
+    """A request and the end of its stream that the server meets together: answered, and closed."""
+    with Checked() as server:
+        sleeper, gone = client(server), client(server)
+        assert gone.call("PING") == ("+", b"PONG")
+        sleeper.send(b"DEBUG SLEEP 0.2\r\n")
+        gone.send(b"PING\r\n")
+        gone.sock.shutdown(socket.SHUT_WR)
+        assert answer(gone, b"") == b"+PONG\r\n"
+        assert sleeper.replies(1) == [b"+OK\r\n"]
 
 
 def test_slow_requests_wait_in_the_kernel():
