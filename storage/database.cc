@@ -282,9 +282,12 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
 
   Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
   // Only now: the payload may have been a view of it.
-  delete text;
-  delete value;
-  state_.memory_bytes -= accounted;
+  if (value != nullptr) {
+    state_.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
+  } else {
+    delete text;
+    state_.memory_bytes -= accounted;
+  }
   if (result.outside()) AccountOutside(result);
   return result;
 }

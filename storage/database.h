@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "storage/clock.h"
 #include "storage/entry.h"
+#include "storage/reclaimer.h"
 #include "storage/segment_table.h"
 #include "storage/timer_wheel.h"
 
@@ -42,6 +43,7 @@ struct KeyspaceState {
   const uint64_t seed;
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
+  Reclaimer reclaimer{memory_bytes};
   uint64_t changes = 0;
   bool active_expiry = true;
   bool expiry_allowed = true;

@@ -108,11 +108,12 @@ void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
 void Database::Destroy(KeyspaceState& state, Entry& entry) {
   if (entry.is_volatile()) state.wheel.Cancel(entry.timer());
   if (entry.outside()) {
-    state.memory_bytes -= entry.accounted();
-    if (entry.is_string())
+    if (entry.is_string()) {
+      state.memory_bytes -= entry.accounted();
       delete entry.outside_text();
-    else
-      delete entry.outside_value();
+    } else {
+      state.reclaimer.Take(std::unique_ptr<Value>(entry.outside_value()), entry.accounted());
+    }
   }
   state.memory_bytes -= entry.shape().BlockBytes();
   Entry::Free(&entry);

@@ -22,6 +22,7 @@ Keyspace::~Keyspace() {
   FreeSlice(SIZE_MAX);
   garbage_.clear();
   made_.clear();
+  state_.reclaimer.Free(SIZE_MAX);
   assert(state_.memory_bytes == 0);
 }
 
@@ -59,13 +60,14 @@ void Keyspace::Flush(int index, bool lazily) {
 }
 
 bool Keyspace::FreeSlice(size_t budget) {
+  budget -= state_.reclaimer.Free(budget);
   while (!garbage_.empty()) {
     SegmentTable& table = garbage_.back();
     budget -= table.Drain(budget, [this](Entry& entry) { Database::Destroy(state_, entry); });
     if (table.size() > 0) return true;
     garbage_.pop_back();
   }
-  return false;
+  return !state_.reclaimer.empty();
 }
 
 // --- single entries
@@ -154,7 +156,7 @@ void Keyspace::set_expiry_allowed(bool on) {
 
 std::string Keyspace::Audit(const Now&) const {
   size_t linked = 0;
-  size_t memory = 0;
+  size_t memory = state_.reclaimer.accounted();
   for (size_t id = 0; id < made_.size(); ++id) {
     const Database& database = *made_[id];
     if (database.id_ != id) return "a database is not where its id says";

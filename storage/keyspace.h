@@ -35,11 +35,14 @@ class Keyspace {
   Database& db(int index);  // precondition: 0 <= index < databases(); made on first use
   bool made(int index) const { return by_index_[index] != nullptr; }  // exists already (INFO)
   HashedKey Hash(std::string_view key) const;
+  uint64_t seed() const { return state_.seed; }  // for the hashes of values' members
 
   void Swap(int a, int b);
-  // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily`.
+  // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` (as
+  // that of big values always is).
   void Flush(int index, bool lazily);
-  // Frees up to `budget` entries of what was flushed lazily; false when nothing is left.
+  // Frees up to `budget` entries of what was flushed lazily and pieces of big values that were
+  // deleted or overwritten; false when nothing is left.
   bool FreeSlice(size_t budget);
   // Moves the entry to another database under its name. Precondition: absent there.
   void MoveEntry(Database& from, HashedKey key, Database& to, const Now& now);

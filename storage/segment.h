@@ -1,4 +1,4 @@
-// What a segment of a SegmentTable is made of: an absl flat hash set of packed entry pointers, and
+// What a segment of a SegmentTable is made of: an absl flat hash set of packed pointers, and
 // the probes that look into it with a hash known already. Only the table's own files include this.
 #pragma once
 
@@ -14,56 +14,60 @@ namespace sluice {
 namespace segment {
 
 // absl's tables have 2^n - 1 slots, of which 7 in 8 may be used: 448 of 511.
-constexpr size_t kCapacityMax = 511;
-constexpr size_t kSplitAt = 447;
+inline constexpr size_t kCapacityMax = 511;
+inline constexpr size_t kSplitAt = 447;
 // Buddies merge below a quarter of that together: far from where the result would split again.
-constexpr size_t kMergeBelow = 112;
+inline constexpr size_t kMergeBelow = 112;
 
-// What can be looked for in a segment besides a HashedKey: a known entry, any entry that looks like
-// the hash (it is prefetched, not compared), and nothing at all (a new entry, known to be absent).
-struct ThisEntry {
+// What can be looked for in a segment besides a HashedKey: a known element, any that looks like
+// the hash (it is prefetched, not compared), and nothing at all (a new one, known to be absent).
+struct ThisOne {
   uint64_t hash;
-  const Entry* entry;
+  const void* element;
 };
-struct LikelyEntry {
+struct LikelyOne {
   uint64_t hash;
 };
-struct NewEntry {
+struct NewOne {
   uint64_t hash;
 };
 
+template <typename Element>
 struct SlotHash {
   using is_transparent = void;
   uint64_t seed = 0;
-  size_t operator()(PackedPointer slot) const { return HashKey(slot.As<Entry>()->key(), seed); }
+  size_t operator()(PackedPointer slot) const { return HashKey(slot.As<Element>()->key(), seed); }
   template <typename Probe>
   size_t operator()(const Probe& probe) const {
     return probe.hash;
   }
 };
 
+template <typename Element>
 struct SlotEqual {
   using is_transparent = void;
   bool operator()(PackedPointer slot, const HashedKey& key) const {
-    return slot.As<Entry>()->key() == key.bytes;
+    return slot.As<Element>()->key() == key.bytes;
   }
-  bool operator()(PackedPointer slot, const ThisEntry& probe) const {
-    return slot.As<Entry>() == probe.entry;
+  bool operator()(PackedPointer slot, const ThisOne& probe) const {
+    return slot.As<Element>() == probe.element;
   }
-  bool operator()(PackedPointer slot, const LikelyEntry&) const {
-    __builtin_prefetch(slot.As<Entry>());
+  bool operator()(PackedPointer slot, const LikelyOne&) const {
+    __builtin_prefetch(slot.As<Element>());
     return true;
   }
-  bool operator()(PackedPointer, const NewEntry&) const { return false; }
+  bool operator()(PackedPointer, const NewOne&) const { return false; }
   bool operator()(PackedPointer a, PackedPointer b) const { return a == b; }
 };
 
-using Slots = absl::flat_hash_set<PackedPointer, SlotHash, SlotEqual>;
+template <typename Element>
+using Slots = absl::flat_hash_set<PackedPointer, SlotHash<Element>, SlotEqual<Element>>;
 
 inline size_t UsableSlots(size_t capacity) { return capacity - capacity / 8; }
 
-inline void PrefetchEntries(const Slots& slots) {
-  for (const PackedPointer slot : slots) __builtin_prefetch(slot.As<Entry>());
+template <typename Element>
+void PrefetchElements(const Slots<Element>& slots) {
+  for (const PackedPointer slot : slots) __builtin_prefetch(slot.As<Element>());
 }
 
 // What absl allocates: a byte a slot, a sentinel, 15 cloned bytes, the slots.
@@ -73,9 +77,10 @@ inline size_t SlotsBytes(size_t capacity) {
 
 }  // namespace segment
 
-struct SegmentTable::Segment {
-  Segment(uint64_t seed, int depth) : slots(0, segment::SlotHash{seed}), depth(depth) {}
-  segment::Slots slots;
+template <typename Element>
+struct SegmentTableOf<Element>::Segment {
+  Segment(uint64_t seed, int depth) : slots(0, segment::SlotHash<Element>{seed}), depth(depth) {}
+  segment::Slots<Element> slots;
   int depth;
 };
 

@@ -1,4 +1,4 @@
-// A set of entries found by key: a directory of small hash tables ("segments") picked by the top
+// A set of elements found by key: a directory of small hash tables ("segments") picked by the top
 // bits of the hash (extendible hashing, Fagin 1979). A segment of depth d holds the hashes that
 // share its d leading bits and stands in 2^(depth - d) neighbouring places of the directory. One
 // that fills up splits in two; two sparse buddies merge; the directory doubles and halves with the
@@ -6,7 +6,10 @@
 //
 // So the work of one insert or erase is bounded by one segment (some 20 µs), and whatever walks in
 // the order of hashes sees what stays exactly once however the segments change in between.
-// Entries are neither made nor freed here.
+// Elements are neither made nor freed here. They are whatever has `std::string_view key() const`:
+// SegmentTable holds a database's entries; a type with members of its own (a sorted set's nodes)
+// says SegmentTableOf<Node>, and in one .cc `template class SegmentTableOf<Node>;` with
+// segment_table_impl.h included. Elements' addresses are even.
 #pragma once
 
 #include <array>
@@ -30,36 +33,38 @@ struct HashedKey {
   uint64_t hash = 0;
 };
 
-class SegmentTable {
+template <typename Element>
+class SegmentTableOf {
  public:
   // The bytes of segments and directory are kept in `memory`, which outlives the table.
-  SegmentTable(uint64_t seed, size_t& memory) : seed_(seed), memory_(&memory) {}
-  ~SegmentTable();
-  SegmentTable(SegmentTable&& other) noexcept;  // leaves it empty
-  SegmentTable& operator=(SegmentTable&&) = delete;
+  SegmentTableOf(uint64_t seed, size_t& memory) : seed_(seed), memory_(&memory) {}
+  ~SegmentTableOf();
+  SegmentTableOf(SegmentTableOf&& other) noexcept;  // leaves it empty
+  SegmentTableOf& operator=(SegmentTableOf&&) = delete;
 
   size_t size() const { return size_; }
-  Entry* Find(HashedKey key) const;
-  bool Holds(const Entry& entry, uint64_t hash) const;  // this very entry
-  void Prefetch(uint64_t hash) const;                   // the segment's lines
-  void PrefetchEntry(uint64_t hash) const;              // the likely entry itself
+  Element* Find(HashedKey key) const;
+  bool Holds(const Element& element, uint64_t hash) const;  // this very one
+  void Prefetch(uint64_t hash) const;                       // the segment's lines
+  void PrefetchEntry(uint64_t hash) const;                  // the likely element itself
 
-  void Insert(Entry& entry, uint64_t hash);                   // precondition: no entry of that key
-  void Replace(const Entry& from, Entry& to, uint64_t hash);  // preconditions: held; the same key
-  void Erase(const Entry& entry, uint64_t hash);              // precondition: held
+  void Insert(Element& element, uint64_t hash);  // precondition: none of that key
+  void Replace(const Element& from, Element& to,
+               uint64_t hash);                        // preconditions: held; the same key
+  void Erase(const Element& element, uint64_t hash);  // precondition: held
 
   // In no order. `visit` must not change the table.
-  void ForEach(absl::FunctionRef<void(Entry&)> visit) const;
+  void ForEach(absl::FunctionRef<void(Element&)> visit) const;
   // Database::Scan; given in the order of hashes.
-  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
-  // Gives whole segments, from the one of hash `position`, until `budget` entries were given or
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Element&)> visit) const;
+  // Gives whole segments, from the one of hash `position`, until `budget` elements were given or
   // passed; returns the position to go on from, 0 at the end. What stays is given at least once.
-  uint64_t Walk(uint64_t position, size_t budget, absl::FunctionRef<void(Entry&)> visit) const;
-  Entry* RandomEntry(Random& random) const;  // uniform; null when empty
+  uint64_t Walk(uint64_t position, size_t budget, absl::FunctionRef<void(Element&)> visit) const;
+  Element* RandomEntry(Random& random) const;  // uniform; null when empty
 
-  // Takes out up to `budget` entries, giving each to `free`; returns how many. A table once drained
-  // in part is good for nothing but ForEach and further draining.
-  size_t Drain(size_t budget, absl::FunctionRef<void(Entry&)> free);
+  // Takes out up to `budget` elements, giving each to `free`; returns how many. A table once
+  // drained in part is good for nothing but ForEach and further draining.
+  size_t Drain(size_t budget, absl::FunctionRef<void(Element&)> free);
 
   // Walks everything; the first violated invariant as a sentence, or empty.
   std::string Audit() const;
@@ -71,7 +76,7 @@ class SegmentTable {
 
   struct Ranked {
     uint64_t hash;
-    Entry* entry;
+    Element* element;
   };
 
   size_t PlaceOf(uint64_t hash) const { return (hash >> 1) >> shift_; }
@@ -80,7 +85,7 @@ class SegmentTable {
   void SetDepth(int depth);
   Segment* NewSegment(int depth);
   void DeleteSegment(Segment* segment);
-  void Put(Segment& segment, Entry& entry, uint64_t hash);
+  void Put(Segment& segment, Element& element, uint64_t hash);
   void Reserve(Segment& segment, size_t count);
   std::vector<Ranked> Rank(const Segment& segment) const;
   void Split(Segment* segment, uint64_t hash);
@@ -99,5 +104,8 @@ class SegmentTable {
   std::vector<Segment*> directory_;
   std::array<uint32_t, kDepthMax + 1> segments_of_depth_{};
 };
+
+using SegmentTable = SegmentTableOf<Entry>;
+extern template class SegmentTableOf<Entry>;
 
 }  // namespace sluice

@@ -31,6 +31,15 @@ class Value {
   virtual std::string_view Encoding() const = 0;     // for OBJECT ENCODING
   virtual size_t MemoryBytes() const = 0;            // heap memory owned, itself included
   virtual std::unique_ptr<Value> Clone() const = 0;  // for COPY
+  // How many pieces freeing it takes: members, chunks. Values of many are freed in slices.
+  virtual size_t Elements() const { return 1; }
+  // Frees up to `budget` pieces of a value that nobody is going to use again; returns how many, 0
+  // when only the destructor is left to do. MemoryBytes follows; of the other functions only this,
+  // Elements and the destructor may be called afterwards.
+  virtual size_t FreeSome(size_t budget) {
+    static_cast<void>(budget);
+    return 0;
+  }
 };
 
 }  // namespace sluice

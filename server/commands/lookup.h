@@ -1,7 +1,22 @@
 // Looking a key up for a handler: the one place that knows which look-ups mark the access (not
 // those of a client in CLIENT NO-TOUCH) and which count as keyspace hits and misses (those of
 // reads).
+//
+// Of keys that hold Values (T has kType and empty()):
+//
+//   const auto hash = FindTyped<Hash>(call, key);       // LookUpTyped in a command that writes
+//   if (hash.refused) return;                           // WRONGTYPE has been answered
+//   if (!hash) return call.reply.Null();                // no such key
+//   Use(hash->...);
+//
+//   auto hash = OpenTyped<Hash>(call, key);             // made when missing; or OpenFound(call,
+//   hash) if (hash.refused) return;
+//   ... hash->Set(...);                                 // everything that may fail comes before
+//   const bool gone = CloseTyped(call, hash);           // accounts; removes the key when empty
 #pragma once
+
+#include <memory>
+#include <type_traits>
 
 #include "server/engine/command.h"
 #include "server/engine/engine.h"
@@ -38,6 +53,81 @@ inline bool IsTextOrMissing(CommandCall& call, const Entry* entry) {
     return true;
   call.reply.Error(ErrorCode::kWrongType);
   return false;
+}
+
+// What has been found at a key that should hold a T.
+template <typename T>
+struct Typed {
+  const Entry* entry = nullptr;
+  bool refused = false;  // it holds another type, and WRONGTYPE has been answered
+
+  explicit operator bool() const { return entry != nullptr; }
+  const T* operator->() const { return &**this; }
+  const T& operator*() const { return static_cast<const T&>(entry->value()); }
+};
+
+template <typename T>
+Typed<T> AsTyped(CommandCall& call, const Entry* entry) {
+  if (!entry || entry->type() == T::kType) [[likely]]
+    return {entry, false};
+  call.reply.Error(ErrorCode::kWrongType);
+  return {nullptr, true};
+}
+
+template <typename T>
+Typed<T> FindTyped(CommandCall& call, HashedKey key) {
+  return AsTyped<T>(call, LookUpToRead(call, key));
+}
+
+template <typename T>
+Typed<T> LookUpTyped(CommandCall& call, HashedKey key) {
+  return AsTyped<T>(call, LookUp(call, key));
+}
+
+// A value that is being changed. Until CloseTyped the database may not be used otherwise.
+template <typename T>
+struct Opened {
+  HashedKey key;
+  Entry* entry = nullptr;
+  bool refused = false;
+  bool created = false;
+
+  T* operator->() const { return &**this; }
+  T& operator*() const { return static_cast<T&>(entry->value()); }
+};
+
+// From here on the key counts as changed (watchers, effects). Precondition: found is not null.
+template <typename T>
+Opened<T> OpenFound(CommandCall& call, HashedKey key, const Typed<T>& found) {
+  return {key, &call.db.Modify(*found.entry, call.now), false, false};
+}
+
+template <typename T>
+Opened<T> CreateTyped(CommandCall& call, HashedKey key) {
+  std::unique_ptr<T> value;
+  if constexpr (std::is_constructible_v<T, uint64_t>) {
+    value = std::make_unique<T>(call.keyspace.seed());  // of its members' hashes
+  } else {
+    value = std::make_unique<T>();
+  }
+  Entry& entry = call.db.PutValue(key, std::move(value), Deadline::None(), call.now);
+  return {key, &entry, false, true};
+}
+
+template <typename T>
+Opened<T> OpenTyped(CommandCall& call, HashedKey key) {
+  const Typed<T> found = LookUpTyped<T>(call, key);
+  if (found.refused) return {key, nullptr, true, false};
+  return found ? OpenFound(call, key, found) : CreateTyped<T>(call, key);
+}
+
+// True when the value has become empty: then the key is gone.
+template <typename T>
+bool CloseTyped(CommandCall& call, const Opened<T>& opened) {
+  call.db.ValueChanged(*opened.entry);
+  if (!opened->empty()) return false;
+  call.db.Delete(opened.key, call.now);
+  return true;
 }
 
 // Answers with a string's bytes. Precondition: entry.is_string().

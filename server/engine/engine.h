@@ -193,6 +193,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void KeepRest(Input& input);
   void Carry(Session& session);
   bool RunTimers();
+  bool FreeGarbage(int64_t turn_begin);
   void EndTurn(int64_t begin);
   void SendAll();
   void CloseAll();

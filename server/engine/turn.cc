@@ -14,7 +14,11 @@ constexpr int64_t kTurnBudgetNanos = 400'000;
 constexpr int64_t kCpuReadEveryNanos = 250'000;
 // Timers fired or moved in one turn: some 50 µs.
 constexpr size_t kTimersPerTurn = 256;
-constexpr size_t kFreedPerTurn = 256;
+// Freeing takes so long a turn, or half as long as its requests took: what they can delete in a turn
+// they have to have made before, at a higher price, so garbage does not pile up.
+constexpr int64_t kFreeingNanos = 200'000;
+constexpr size_t kFreedPerSlice = 256;
+constexpr int kFreeingSlicesMax = 64;  // for clocks that stand still
 constexpr size_t kRearmedPerTurn = 512;
 
 }  // namespace
@@ -61,10 +65,20 @@ bool Engine::RunTurn() {
   const bool timers_left = RunTimers();
   TakeCarried();
   RunInputs(begin);
-  const bool garbage_left = keyspace_->FreeSlice(kFreedPerTurn);
+  const bool garbage_left = FreeGarbage(begin);
   const bool rearm_left = keyspace_->RearmSlice(now_, kRearmedPerTurn);
   EndTurn(begin);
   return timers_left || garbage_left || rearm_left || !carried_.empty();
+}
+
+bool Engine::FreeGarbage(int64_t turn_begin) {
+  if (!keyspace_->FreeSlice(kFreedPerSlice)) return false;
+  const int64_t begin = Tick();
+  const int64_t budget = std::max(kFreeingNanos, (begin - turn_begin) / 2);
+  for (int i = 1; i < kFreeingSlicesMax && Tick() - begin < budget; ++i) {
+    if (!keyspace_->FreeSlice(kFreedPerSlice)) return false;
+  }
+  return true;
 }
 
 // --- turns inside a command

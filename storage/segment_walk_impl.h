@@ -1,6 +1,8 @@
 // What walks a SegmentTable: visits, SCAN, random choice, draining, and the audit. Where an order
 // is promised it is that of hashes, which the seed alone decides; that of the tables inside depends
 // on addresses.
+#pragma once
+
 #include <algorithm>
 #include <cassert>
 
@@ -8,29 +10,31 @@
 #include "storage/segment_table.h"
 
 namespace sluice {
-namespace {
+namespace segment {
+
+// Segments that one call of Scan looks into, at least: bounds the work where they are nearly empty.
+inline constexpr size_t kScanSegments = 16;
+
+inline constexpr int kCursorBits = 48;
+inline constexpr int kCursorShift = 64 - kCursorBits;
+
+}  // namespace segment
 
 using namespace segment;
 
-// Segments that one call of Scan looks into, at least: bounds the work where they are nearly empty.
-constexpr size_t kScanSegments = 16;
-
-constexpr int kCursorBits = 48;
-constexpr int kCursorShift = 64 - kCursorBits;
-
-}  // namespace
-
-void SegmentTable::ForEach(absl::FunctionRef<void(Entry&)> visit) const {
+template <typename Element>
+void SegmentTableOf<Element>::ForEach(absl::FunctionRef<void(Element&)> visit) const {
   for (size_t place = drained_; place < directory_.size();) {
     const Segment& segment = *directory_[place];
-    PrefetchEntries(segment.slots);
-    for (const PackedPointer slot : segment.slots) visit(*slot.As<Entry>());
+    PrefetchElements(segment.slots);
+    for (const PackedPointer slot : segment.slots) visit(*slot.As<Element>());
     place += PlacesOf(segment);
   }
 }
 
-uint64_t SegmentTable::Scan(uint64_t cursor, size_t count,
-                            absl::FunctionRef<void(const Entry&)> visit) const {
+template <typename Element>
+uint64_t SegmentTableOf<Element>::Scan(uint64_t cursor, size_t count,
+                                       absl::FunctionRef<void(const Element&)> visit) const {
   if (size_ == 0 || (cursor >> kCursorBits) != 0) return 0;
   const auto by_hash = [](const Ranked& a, const Ranked& b) { return a.hash < b.hash; };
   size_t wanted = std::max<size_t>(count, 1);
@@ -52,7 +56,7 @@ uint64_t SegmentTable::Scan(uint64_t cursor, size_t count,
     }
     // Table order depends on addresses; this one on the seed alone.
     std::sort(ranked.begin(), end, by_hash);
-    for (auto it = ranked.begin(); it != end; ++it) visit(*it->entry);
+    for (auto it = ranked.begin(); it != end; ++it) visit(*it->element);
     if (!whole) return cursor >> kCursorBits == 0 ? cursor : 0;
 
     place = (place & ~(PlacesOf(segment) - 1)) + PlacesOf(segment);
@@ -63,15 +67,16 @@ uint64_t SegmentTable::Scan(uint64_t cursor, size_t count,
   }
 }
 
-uint64_t SegmentTable::Walk(uint64_t position, size_t budget,
-                            absl::FunctionRef<void(Entry&)> visit) const {
+template <typename Element>
+uint64_t SegmentTableOf<Element>::Walk(uint64_t position, size_t budget,
+                                       absl::FunctionRef<void(Element&)> visit) const {
   if (size_ == 0) return 0;
   size_t given = 0;
   size_t place = PlaceOf(position);
   do {
     const Segment& segment = *directory_[place];
-    PrefetchEntries(segment.slots);
-    for (const PackedPointer slot : segment.slots) visit(*slot.As<Entry>());
+    PrefetchElements(segment.slots);
+    for (const PackedPointer slot : segment.slots) visit(*slot.As<Element>());
     given += segment.slots.size() + 1;  // an empty one costs something as well
     place = (place & ~(PlacesOf(segment) - 1)) + PlacesOf(segment);
     if (place == directory_.size()) return 0;
@@ -81,15 +86,16 @@ uint64_t SegmentTable::Walk(uint64_t position, size_t budget,
 
 // Rejection sampling: a place at random finds a segment with the probability of its width, which is
 // corrected by accepting it with that of its fill. Mostly two or three tries; a table that is
-// mostly empty segments is counted through instead. The n-th entry is that by hash, for
+// mostly empty segments is counted through instead. The n-th element is that by hash, for
 // repeatability.
-Entry* SegmentTable::RandomEntry(Random& random) const {
+template <typename Element>
+Element* SegmentTableOf<Element>::RandomEntry(Random& random) const {
   if (size_ == 0) return nullptr;
   const auto nth = [this](const Segment& segment, size_t n) {
     std::vector<Ranked> ranked = Rank(segment);
     std::nth_element(ranked.begin(), ranked.begin() + n, ranked.end(),
                      [](const Ranked& a, const Ranked& b) { return a.hash < b.hash; });
-    return ranked[n].entry;
+    return ranked[n].element;
   };
   constexpr int kTries = 64;
   for (int i = 0; i < kTries; ++i) {
@@ -105,15 +111,16 @@ Entry* SegmentTable::RandomEntry(Random& random) const {
   }
 }
 
-size_t SegmentTable::Drain(size_t budget, absl::FunctionRef<void(Entry&)> free) {
+template <typename Element>
+size_t SegmentTableOf<Element>::Drain(size_t budget, absl::FunctionRef<void(Element&)> free) {
   size_t drained = 0;
   while (drained < budget && size_ > 0) {
     Segment* segment = directory_[drained_];
     auto it = segment->slots.begin();
     for (; it != segment->slots.end() && drained < budget; ++drained, --size_) {
-      Entry& entry = *it->As<Entry>();
+      Element& element = *it->template As<Element>();
       segment->slots.erase(it++);
-      free(entry);
+      free(element);
     }
     if (it != segment->slots.end()) break;
     drained_ += PlacesOf(*segment);
@@ -124,14 +131,16 @@ size_t SegmentTable::Drain(size_t budget, absl::FunctionRef<void(Entry&)> free) 
 
 // --- audit
 
-size_t SegmentTable::table_bytes() const {
+template <typename Element>
+size_t SegmentTableOf<Element>::table_bytes() const {
   size_t bytes = directory_.size() * sizeof(Segment*);
   for (size_t place = drained_; place < directory_.size(); place += PlacesOf(*directory_[place]))
     bytes += sizeof(Segment) + SlotsBytes(directory_[place]->slots.capacity());
   return bytes;
 }
 
-std::string SegmentTable::Audit() const {
+template <typename Element>
+std::string SegmentTableOf<Element>::Audit() const {
   if (directory_.empty()) return size_ == 0 ? "" : "a table without a directory has a size";
   if (directory_.size() != size_t{1} << depth_) return "the directory's size is not its depth's";
   size_t count = 0;
@@ -147,8 +156,9 @@ std::string SegmentTable::Audit() const {
         (segment.slots.size() > kSplitAt || segment.slots.capacity() > kCapacityMax))
       return "a segment has outgrown its limit";
     for (const Ranked& item : Rank(segment)) {
-      if (PlaceOf(item.hash) / places != place / places) return "an entry lies in a wrong segment";
-      if (Find({item.entry->key(), item.hash}) != item.entry) return "an entry is not found";
+      if (PlaceOf(item.hash) / places != place / places)
+        return "an element lies in a wrong segment";
+      if (Find({item.element->key(), item.hash}) != item.element) return "an element is not found";
     }
     ++of_depth[segment.depth];
     count += segment.slots.size();

@@ -1,0 +1,67 @@
+#include "storage/types/split_map.h"
+
+#include "storage/key_hash.h"
+#include "storage/segment_table_impl.h"
+
+namespace sluice {
+
+template class SegmentTableOf<Member>;
+
+SplitMap::SplitMap(const SplitMap& other) : SplitMap(other.seed_) {
+  other.ForEach([this](const Member& member) { Put(member.key(), member.content()); });
+}
+
+HashedKey SplitMap::Hash(std::string_view name) const { return {name, HashKey(name, seed_)}; }
+
+const Member* SplitMap::Find(std::string_view name) const { return table_.Find(Hash(name)); }
+
+void SplitMap::ForEach(absl::FunctionRef<void(const Member&)> visit) const {
+  table_.ForEach([visit](Member& member) { visit(member); });
+}
+
+bool SplitMap::Put(std::string_view name, const MemberContent& content) {
+  const HashedKey key = Hash(name);
+  const Member::Shape shape(name, content);
+  Member* const old = table_.Find(key);
+  if (old && old->HasShape(shape)) {
+    if (content.value) old->StoreValue(*content.value);
+    if (!content.deadline.none()) old->StoreDeadline(content.deadline);
+    return false;
+  }
+  Member* const fresh = Member::Make(shape, name, content);
+  memory_bytes_ += shape.BlockBytes();
+  if (!old) {
+    table_.Insert(*fresh, key.hash);
+    return true;
+  }
+  table_.Replace(*old, *fresh, key.hash);
+  Free(*old);
+  return false;
+}
+
+bool SplitMap::Erase(std::string_view name) {
+  const HashedKey key = Hash(name);
+  Member* const member = table_.Find(key);
+  if (!member) return false;
+  table_.Erase(*member, key.hash);
+  Free(*member);
+  return true;
+}
+
+void SplitMap::Free(Member& member) {
+  memory_bytes_ -= member.BlockBytes();
+  Member::Free(&member);
+}
+
+size_t SplitMap::FreeSome(size_t budget) {
+  return table_.Drain(budget, [this](Member& member) { Free(member); });
+}
+
+std::string SplitMap::Audit() const {
+  size_t bytes = table_.table_bytes();
+  ForEach([&bytes](const Member& member) { bytes += member.BlockBytes(); });
+  if (bytes != memory_bytes_) return "the memory of a map's members is miscounted";
+  return table_.Audit();
+}
+
+}  // namespace sluice

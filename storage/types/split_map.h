@@ -1,0 +1,71 @@
+// SplitMap: byte strings, each with a value or without, in a hash table of small segments. Large
+// hashes are maps of it and large sets are sets of it: no insert ever rehashes more than one
+// segment (at most 512 members), however many there are.
+//
+//   SplitMap map(keyspace.seed());
+//   map.Put("field", {.value = "text"});            // a hash
+//   map.Put("member", {});                          // a set
+//   if (const Member* found = map.Find("field")) Use(found->value());
+//
+// An index over objects that live elsewhere and know their own key (a sorted set's nodes) does not
+// need this: SegmentTableOf<Node> (storage/segment_table.h) is the same table without owning.
+//
+// Not movable: it is what its table accounts memory in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "storage/segment_table.h"
+#include "storage/types/member.h"
+
+namespace sluice {
+
+extern template class SegmentTableOf<Member>;
+
+class SplitMap {
+ public:
+  // The seed of its hashes; chance for everyone who may choose the members.
+  explicit SplitMap(uint64_t seed) : seed_(seed), table_(seed, memory_bytes_) {}
+  SplitMap(const SplitMap& other);  // a copy of every member
+  SplitMap& operator=(const SplitMap&) = delete;
+  ~SplitMap() { FreeSome(SIZE_MAX); }
+
+  size_t size() const { return table_.size(); }
+  bool empty() const { return size() == 0; }
+  size_t heap_bytes() const { return memory_bytes_; }  // without this object itself
+
+  // --- reading. What is pointed to is valid until the next change.
+  const Member* Find(std::string_view name) const;
+  // In no order. `visit` must not change the map.
+  void ForEach(absl::FunctionRef<void(const Member&)> visit) const;
+  // As Database::Scan: cursors are hash prefixes below 2^48, 0 is start and end; what stays from
+  // the first to the last call is given exactly once.
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Member&)> visit) const {
+    return table_.Scan(cursor, count, visit);
+  }
+  const Member* RandomMember(Random& random) const { return table_.RandomEntry(random); }
+
+  // --- changing
+  // Creates the member or gives it other content; true if it was created. The content may point
+  // into the member itself.
+  bool Put(std::string_view name, const MemberContent& content);
+  bool Erase(std::string_view name);  // false when it is not there. `name` may be the member's own
+  // Frees up to `budget` members; returns how many. Afterwards it may only be freed further.
+  size_t FreeSome(size_t budget);
+
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
+
+ private:
+  HashedKey Hash(std::string_view name) const;
+  void Free(Member& member);
+
+  uint64_t seed_;
+  size_t memory_bytes_ = 0;
+  SegmentTableOf<Member> table_;
+};
+
+}  // namespace sluice

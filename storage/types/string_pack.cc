@@ -1,0 +1,236 @@
+#include "storage/types/string_pack.h"
+
+#include <absl/base/macros.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+constexpr uint8_t kTextMax = 239;   // head: the length of the text
+constexpr uint8_t kInteger = 0xF0;  // + bytes of the integer
+constexpr uint8_t kText16 = 0xF9;   // a length of 2 bytes follows
+constexpr uint8_t kText32 = 0xFA;   // a length of 4 bytes follows
+constexpr size_t kHeadMax = 5;
+
+// Head and, of an integer, content of an element in its kept form.
+struct Encoded {
+  explicit Encoded(std::string_view text);
+  size_t bytes() const { return small_size + rest.size(); }
+  void WriteTo(char* out) const {
+    std::memcpy(out, small, small_size);
+    if (!rest.empty()) std::memcpy(out + small_size, rest.data(), rest.size());
+  }
+  bool Equals(const char* kept) const {
+    return std::memcmp(kept, small, small_size) == 0 &&
+           (rest.empty() || std::memcmp(kept + small_size, rest.data(), rest.size()) == 0);
+  }
+
+  char small[9];
+  size_t small_size;
+  std::string_view rest;
+};
+
+size_t IntegerBytes(int64_t value) {
+  const uint64_t magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
+  const size_t bits = 65 - (magnitude == 0 ? 64 : __builtin_clzll(magnitude));  // with a sign bit
+  return (bits + 7) / 8;
+}
+
+bool MayBeInteger(std::string_view text) {
+  return text.size() >= 2 && text.size() <= kInt64TextMax &&
+         (text[0] == '-' || (text[0] >= '1' && text[0] <= '9'));
+}
+
+Encoded::Encoded(std::string_view text) : rest(text) {
+  if (MayBeInteger(text)) {
+    const auto integer = ParseInt64(text);
+    const size_t size = integer ? IntegerBytes(*integer) : text.size();
+    if (size < text.size()) {
+      small[0] = static_cast<char>(kInteger + size);
+      for (size_t i = 0; i < size; ++i) small[1 + i] = static_cast<char>(*integer >> (8 * i));
+      small_size = 1 + size;
+      rest = {};
+      return;
+    }
+  }
+  if (text.size() <= kTextMax) {
+    small[0] = static_cast<char>(text.size());
+    small_size = 1;
+    return;
+  }
+  const size_t length_bytes = text.size() <= UINT16_MAX ? 2 : 4;
+  small[0] = static_cast<char>(length_bytes == 2 ? kText16 : kText32);
+  const auto length = static_cast<uint32_t>(text.size());
+  std::memcpy(small + 1, &length, length_bytes);  // the lowest byte first on all that we run on
+  small_size = 1 + length_bytes;
+}
+
+int64_t ReadInteger(const char* at, size_t bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; ++i) value |= uint64_t{static_cast<uint8_t>(at[i])} << (8 * i);
+  const int unused = static_cast<int>(64 - 8 * bytes);
+  return static_cast<int64_t>(value << unused) >> unused;
+}
+
+}  // namespace
+
+std::string_view StringPack::Item::Text(char* scratch) const {
+  if (!is_integer()) return {data_, size_};
+  return {scratch, static_cast<size_t>(FormatInt64(scratch, integer_) - scratch)};
+}
+
+size_t StringPack::Item::TextBytes() const {
+  char scratch[kTextScratch];
+  return Text(scratch).size();
+}
+
+// --- the block
+
+StringPack::StringPack(const StringPack& other) {
+  if (!other.block_) return;
+  Splice(0, 0, other.bytes());
+  std::memcpy(block_->data(), other.block_->data(), other.bytes());
+  block_->count = other.block_->count;
+}
+
+StringPack::StringPack(StringPack&& other) noexcept
+    : block_(std::exchange(other.block_, nullptr)) {}
+
+StringPack& StringPack::operator=(StringPack other) noexcept {
+  std::swap(block_, other.block_);
+  return *this;
+}
+
+StringPack::~StringPack() { std::free(block_); }
+
+// Whole 16 bytes, as malloc gives them; larger ones in eighths of a power of two.
+size_t StringPack::BlockBytes(size_t bytes) {
+  const size_t wanted = sizeof(Block) + bytes;
+  size_t step = 16;
+  while (wanted > step * 16) step *= 2;
+  return (wanted + step - 1) & ~(step - 1);
+}
+
+size_t StringPack::MemoryBytes() const { return block_ ? BlockBytes(block_->bytes) : 0; }
+
+char* StringPack::Splice(Position at, size_t old_bytes, size_t new_bytes) {
+  const size_t before = bytes();
+  ABSL_HARDENING_ASSERT(at <= before && old_bytes <= before - at);
+  const size_t after = before - old_bytes + new_bytes;
+  ABSL_HARDENING_ASSERT(after <= kBytesMax);
+  const size_t tail = before - at - old_bytes;
+  const bool moves = !block_ || BlockBytes(before) != BlockBytes(after);
+  if (after < before && tail > 0) {
+    std::memmove(block_->data() + at + new_bytes, block_->data() + at + old_bytes, tail);
+  }
+  if (moves) {
+    const uint32_t count = block_ ? block_->count : 0;
+    block_ = static_cast<Block*>(std::realloc(block_, BlockBytes(after)));
+    if (!block_) std::abort();  // as `new` without exceptions would
+    block_->count = count;
+  }
+  if (after > before && tail > 0) {
+    std::memmove(block_->data() + at + new_bytes, block_->data() + at + old_bytes, tail);
+  }
+  block_->bytes = static_cast<uint32_t>(after);
+  return block_->data() + at;
+}
+
+// --- reading
+
+StringPack::Frame StringPack::FrameAt(Position at) const {
+  const size_t all = bytes();
+  ABSL_HARDENING_ASSERT(at < all);
+  const char* const data = block_->data() + at;
+  const auto head = static_cast<uint8_t>(data[0]);
+  Frame frame{1, head, false};
+  if (head > kTextMax) [[unlikely]] {
+    if (head == kText16 || head == kText32) {
+      frame.head = head == kText16 ? 3 : kHeadMax;
+      ABSL_HARDENING_ASSERT(frame.head <= all - at);
+      uint32_t length = 0;
+      std::memcpy(&length, data + 1, frame.head - 1);
+      frame.content = length;
+    } else {
+      ABSL_HARDENING_ASSERT(head > kInteger && head <= kInteger + 8);
+      frame.content = head - kInteger;
+      frame.integer = true;
+    }
+  }
+  ABSL_HARDENING_ASSERT(frame.head + frame.content <= all - at);
+  return frame;
+}
+
+StringPack::Position StringPack::Next(Position at) const {
+  const Frame frame = FrameAt(at);
+  return static_cast<Position>(at + frame.head + frame.content);
+}
+
+StringPack::Item StringPack::At(Position at) const {
+  const Frame frame = FrameAt(at);
+  const char* const content = block_->data() + at + frame.head;
+  Item item;
+  if (frame.integer) {
+    item.integer_ = ReadInteger(content, frame.content);
+  } else {
+    item.data_ = content;
+    item.size_ = frame.content;
+  }
+  return item;
+}
+
+StringPack::Position StringPack::Nth(size_t index) const {
+  if (index >= size()) return end();
+  Position at = begin();
+  for (; index > 0; --index) at = Next(at);
+  return at;
+}
+
+StringPack::Position StringPack::Find(std::string_view text, Position from, size_t stride) const {
+  const Encoded wanted(text);
+  const Position all = end();
+  for (Position at = from; at != all;) {
+    const Position next = Next(at);
+    if (next - at == wanted.bytes() && wanted.Equals(block_->data() + at)) return at;
+    at = next;
+    for (size_t i = 1; i < stride && at != all; ++i) at = Next(at);
+  }
+  return all;
+}
+
+// --- changing
+
+size_t StringPack::EncodedBytes(std::string_view text) { return Encoded(text).bytes(); }
+
+StringPack::Position StringPack::Insert(Position at, std::string_view text) {
+  const Encoded encoded(text);
+  encoded.WriteTo(Splice(at, 0, encoded.bytes()));
+  ++block_->count;
+  return at;
+}
+
+void StringPack::Replace(Position at, std::string_view text) {
+  const Encoded encoded(text);
+  encoded.WriteTo(Splice(at, Next(at) - at, encoded.bytes()));
+}
+
+StringPack::Position StringPack::Erase(Position at, size_t count) {
+  const Position all = end();
+  Position to = at;
+  size_t erased = 0;
+  for (; erased < count && to != all; ++erased) to = Next(to);
+  if (erased == size()) {
+    Clear();
+    return end();
+  }
+  Splice(at, to - at, 0);
+  block_->count -= static_cast<uint32_t>(erased);
+  return at;
+}
+
+void StringPack::Clear() { std::free(std::exchange(block_, nullptr)); }
+
+}  // namespace sluice

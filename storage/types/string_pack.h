@@ -1,0 +1,101 @@
+// StringPack: a compact sequence of byte strings in one block. What small hashes, sets and sorted
+// sets are kept in, and what lists are cut into.
+//
+//   StringPack pack;
+//   pack.Append("field"); pack.Append("1700000000");
+//   for (auto at = pack.begin(); at != pack.end(); at = pack.Next(at))
+//   Use(pack.At(at).Text(scratch));
+//
+// An element is a head byte and what it says: up to 239 bytes of text; text behind a length of 2 or
+// 4 bytes; or, where that is shorter than its text, an integer of 1 to 8 bytes, the lowest first.
+// The form follows from the text alone, so equal texts are equal bytes, and an element is looked
+// for without being decoded. There are no back-pointers: what one element says about itself is all
+// there is, and everything read is checked against the end of the block.
+//
+// A position is where an element begins; it holds until the next change. Changing and looking up
+// are O(bytes): for up to some thousands of them. The block grows in steps that malloc has anyhow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "protocol/number_text.h"
+
+namespace sluice {
+
+class StringPack {
+ public:
+  using Position = uint32_t;
+  static constexpr size_t kTextScratch = kInt64TextMax;  // room for the text of an integer
+  static constexpr size_t kBytesMax = size_t{1} << 30;   // of one pack: see HasRoom
+
+  // An element as it is kept. Valid until the next change of the pack.
+  class Item {
+   public:
+    bool is_integer() const { return data_ == nullptr; }  // kept as one; other texts may be one too
+    int64_t integer() const { return integer_; }          // precondition: is_integer()
+    std::string_view Text(char* scratch) const;           // kTextScratch bytes
+    size_t TextBytes() const;
+
+   private:
+    friend class StringPack;
+    const char* data_ = nullptr;
+    size_t size_ = 0;
+    int64_t integer_ = 0;
+  };
+
+  StringPack() = default;
+  StringPack(const StringPack& other);
+  StringPack(StringPack&& other) noexcept;
+  StringPack& operator=(StringPack other) noexcept;
+  ~StringPack();
+
+  size_t size() const { return block_ ? block_->count : 0; }  // elements
+  bool empty() const { return size() == 0; }
+  size_t bytes() const { return block_ ? block_->bytes : 0; }  // of all elements as they are kept
+  size_t MemoryBytes() const;                                  // heap memory owned
+  // False when it would become too long for a position. Precondition of adding `text_bytes`.
+  bool HasRoom(size_t text_bytes) const { return text_bytes + bytes() + 16 <= kBytesMax; }
+  static size_t EncodedBytes(std::string_view text);  // what it would add to bytes()
+
+  // --- reading
+  Position begin() const { return 0; }
+  Position end() const { return static_cast<Position>(bytes()); }
+  Position Next(Position at) const;  // precondition: at != end()
+  Item At(Position at) const;        // precondition: at != end()
+  Position Nth(size_t index) const;  // end() when there are not so many
+  // The first element with that text among every stride-th from `from`; end() when there is none.
+  Position Find(std::string_view text, Position from = 0, size_t stride = 1) const;
+
+  // --- changing. Texts may not lie in this pack.
+  Position Insert(Position at, std::string_view text);  // before `at`; returns where it begins: at
+  Position Append(std::string_view text) { return Insert(end(), text); }
+  void Replace(Position at, std::string_view text);
+  // Takes out `count` elements, or as many as there are; returns what follows them: at.
+  Position Erase(Position at, size_t count = 1);
+  void Clear();
+
+ private:
+  struct Block {
+    uint32_t bytes;
+    uint32_t count;
+    char* data() { return reinterpret_cast<char*>(this + 1); }
+    const char* data() const { return reinterpret_cast<const char*>(this + 1); }
+  };
+  // Where an element's content lies and what it is.
+  struct Frame {
+    size_t head;     // bytes before the content
+    size_t content;  // bytes of it
+    bool integer;
+  };
+
+  static size_t BlockBytes(size_t bytes);
+  Frame FrameAt(Position at) const;
+  // Makes or takes room: `old_bytes` at `at` become `new_bytes` of undefined content, pointed to.
+  char* Splice(Position at, size_t old_bytes, size_t new_bytes);
+
+  Block* block_ = nullptr;  // null when empty
+};
+
+}  // namespace sluice
