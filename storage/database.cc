@@ -110,6 +110,15 @@ Entry& Database::Modify(const Entry& found, const Now& now) {
   return entry;
 }
 
+Entry& Database::ModifyUnseen(const Entry& found, const Now& now) {
+  assert(!found.Expired(now));
+  Entry& entry = const_cast<Entry&>(found);
+  state_.now = now;
+  ++state_.changes;
+  MarkAccess(entry, now);
+  return entry;
+}
+
 Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now) {
   if (MayBeInteger(text))
     if (const auto integer = ParseInt64(text)) return PutInteger(key, *integer, deadline, now);

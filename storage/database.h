@@ -78,6 +78,9 @@ class Database {
   Entry* Modify(HashedKey key, const Now& now);
   // The same for an entry that Find or FindAndTouch has just given: no second look-up.
   Entry& Modify(const Entry& found, const Now& now);
+  // As that, but nobody is told: what changes is no content of the key in the eyes of WATCH (the
+  // book-keeping of a stream's groups).
+  Entry& ModifyUnseen(const Entry& found, const Now& now);
   // Creates or overwrites with a string. Text that is a canonical int64 is kept as an integer, as
   // Redis's tryObjectEncoding does. The deadline is `deadline` (None: the key becomes persistent).
   Entry& PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
