@@ -62,6 +62,7 @@ struct Settings {
   bool latency_tracking = true;
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
   int64_t busy_reply_threshold = 5000;
+  uint32_t notify_classes = 0;  // NotifyClass bits
 };
 
 class Config {

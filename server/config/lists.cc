@@ -5,6 +5,7 @@
 
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
+#include "server/config/event_classes.h"
 #include "server/config/value.h"
 
 namespace sluice {
@@ -125,11 +126,25 @@ std::string WritePercentiles(const Settings& settings) {
   return text;
 }
 
+// --- notify-keyspace-events
+
+std::string ReadEventClasses(OptionValues values, Settings& settings) {
+  const std::optional<uint32_t> classes = ParseEventClasses(values[0]);
+  if (!classes) return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+  settings.notify_classes = *classes;
+  return {};
+}
+
+std::string WriteEventClasses(const Settings& settings) {
+  return EventClassLetters(settings.notify_classes);
+}
+
 }  // namespace
 
 const OptionCodec kBindList{ReadBind, WriteBind};
 const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLimitLines};
 const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
+const OptionCodec kEventClasses{ReadEventClasses, WriteEventClasses};
 
 std::string CheckSavePoints(OptionValues values) {
   constexpr std::string_view kFault = "Invalid save parameters";
@@ -167,11 +182,6 @@ std::string CheckShutdownWords(OptionValues values) {
   return values.empty()
              ? "argument(s) must be one of the following: default, save, nosave, now, force"
              : std::string();
-}
-
-std::string CheckEventClasses(OptionValues values) {
-  if (values[0].find_first_not_of("Ag$lshzxeKEtmdn") == std::string::npos) return {};
-  return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
 }
 
 std::string CheckHostname(OptionValues values) {

@@ -8,12 +8,12 @@ namespace sluice {
 extern const OptionCodec kBindList;
 extern const OptionCodec kOutputLimitList;
 extern const OptionCodec kPercentileList;
+extern const OptionCodec kEventClasses;
 
 // Lists of options that are not served: the fault as Redis words it, or empty.
 std::string CheckSavePoints(OptionValues values);
 std::string CheckOomScores(OptionValues values);
 std::string CheckShutdownWords(OptionValues values);
-std::string CheckEventClasses(OptionValues values);
 std::string CheckHostname(OptionValues values);
 
 }  // namespace sluice

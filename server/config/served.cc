@@ -60,6 +60,8 @@ constexpr Option kServedOptions[] = {
     Served("busy-reply-threshold", &S::busy_reply_threshold, Int(0, kLongMax),
            "ms after which a script is slow: others get BUSY")
         .Alias("lua-time-limit"),
+    Served("notify-keyspace-events", &kEventClasses, kAnyText,
+           "classes of keyspace events that are published, a letter each"),
 };
 
 }  // namespace

@@ -183,7 +183,6 @@ constexpr Option kSecurity[] = {
 };
 
 constexpr Option kTuning[] = {
-    Refused("notify-keyspace-events", "", Checked(CheckEventClasses), kNoPush),
     NoEffect("tracking-table-max-keys", "1000000", kLongCount, kNoPush),
     NoEffect("hz", "10", kCount, kExactExpiry),
     NoEffect("dynamic-hz", "yes", kYesNo, kExactExpiry),

@@ -16,6 +16,7 @@
 
 #include "protocol/args.h"
 #include "protocol/reply_sink.h"
+#include "server/engine/notifications.h"
 #include "storage/clock.h"
 #include "storage/keyspace.h"
 
@@ -159,6 +160,7 @@ struct CommandCall {
   Keyspace& keyspace;
   Database& db;  // the one the client has selected
   Effects& effects;
+  Notifications& notifications;
   const Now& now;
   HashedKey first_key;  // of the first key argument, when the batch has hashed it (bytes.data() set)
 
@@ -166,6 +168,15 @@ struct CommandCall {
   HashedKey Key(size_t index) const {
     if (args[index].data() == first_key.bytes.data()) return first_key;
     return keyspace.Hash(args[index]);
+  }
+
+  // A keyspace event, to be told after the change, in the client's database or another one.
+  void Notify(NotifyClass event_class, std::string_view event, std::string_view key) const {
+    notifications.Notify(event_class, event, db.index(), key);
+  }
+  void Notify(NotifyClass event_class, std::string_view event, std::string_view key,
+              const Database& in) const {
+    notifications.Notify(event_class, event, in.index(), key);
   }
 };
 

@@ -117,8 +117,17 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   const int db = session.db;
 
   effects.Begin(db);
-  CommandCall call{args,     reply,           *command.spec, session,       engine_,
-                   keyspace, keyspace.db(db), effects,       engine_.now(), first_key};
+  CommandCall call{args,
+                   reply,
+                   *command.spec,
+                   session,
+                   engine_,
+                   keyspace,
+                   keyspace.db(db),
+                   effects,
+                   engine_.notifications(),
+                   engine_.now(),
+                   first_key};
   command.spec->run(call);
   if (effects.wanted()) effects.Finish(db, keyspace.changes() != changes, args);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/concat.h"
+#include "server/engine/pubsub.h"
 
 namespace sluice {
 namespace {
@@ -35,6 +36,8 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       keyspace_(std::make_unique<Keyspace>(static_cast<int>(config.settings().databases), random_(),
                                            wheel_, *this)),
       commands_(families, /*test_double=*/false),
+      pubsub_(std::make_unique<PubSub>(*this)),
+      notifications_(config.settings().notify_classes, *pubsub_),
       dispatcher_(*this),
       scripts_(*this),
       started_ms_(now_.ms()) {
@@ -82,6 +85,7 @@ void Engine::Drop(SessionId id) {
   Session* session = Find(id);
   if (!session) return;
   watches_.UnwatchAll(*session);
+  pubsub_->Forget(*session);
   // The place stays: the batch counts on it.
   for (Input& input : inputs_) {
     if (input.session != session) continue;
@@ -121,6 +125,13 @@ void Engine::PasswordChanged() {
   }
 }
 
+void Engine::ClassChanged(Session& session) {
+  const bool restricted = session.resp() == 2 && session.subscribes();
+  session.conditions &= ~kSubscriber;
+  if (restricted) session.conditions |= kSubscriber;
+  LimitOutput(session);
+}
+
 void Engine::Close(Session& session, CloseMode mode) {
   session.close = std::max(session.close, mode);
   QueueSend(session);
@@ -138,6 +149,8 @@ void Engine::Carry(Session& session) {
 }
 
 void Engine::QueueSend(Session& session) {
+  if (session.output.overflowed()) [[unlikely]]
+    CheckOutputLimit(session);
   if (session.queued_to_send) return;
   session.queued_to_send = true;
   to_send_.push_back(session.id);
@@ -206,6 +219,7 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
   ++statistics_.expired_keys;
   statistics_.expiry_lateness_ms.Record(late_ms);
   if (effects_.wanted()) effects_.Add(db, {"DEL", entry.key()});
+  notifications_.Notify(kNotifyExpired, "expired", db, entry.key());
 }
 
 void Engine::DatabaseReplaced(int db, int other) {

@@ -25,6 +25,7 @@
 #include "server/engine/dispatcher.h"
 #include "server/engine/effects.h"
 #include "server/engine/null_sink.h"
+#include "server/engine/notifications.h"
 #include "server/engine/pause.h"
 #include "server/engine/script_engine.h"
 #include "server/engine/session.h"
@@ -35,6 +36,8 @@
 #include "storage/timer_wheel.h"
 
 namespace sluice {
+
+class PubSub;
 
 // What the process has used so far, for INFO.
 struct ProcessUsage {
@@ -119,6 +122,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Effects& effects() { return effects_; }
   WatchTable& watches() { return watches_; }
   Pause& pause() { return pause_; }
+  PubSub& pubsub() { return *pubsub_; }
+  Notifications& notifications() { return notifications_; }
   ScriptEngine& scripts() { return scripts_; }
   Statistics& statistics() { return statistics_; }
   const Rates& rates() const { return rates_; }
@@ -139,6 +144,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void Close(Session& session, CloseMode mode);
   // Takes a blocked session's input up again (its command has been answered).
   void Resume(Session& session);
+  // Its subscriptions or protocol changed: what it may call, and how much output may wait for it.
+  void ClassChanged(Session& session);
   // To be called when output was appended to a session outside its own command (push, unblock, MONITOR).
   void QueueSend(Session& session);
 
@@ -199,6 +206,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void CloseAll();
   void CheckOutputLimit(Session& session);
   void LimitOutput(Session& session);
+  const OutputLimit& OutputLimitOf(const Session& session) const;
   void EverySecond();
   void PasswordChanged();
   void EndPause();
@@ -216,6 +224,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   CommandTable commands_;
   Effects effects_;
   WatchTable watches_;
+  std::unique_ptr<PubSub> pubsub_;
+  Notifications notifications_;
   bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
   Statistics statistics_;
   Rates rates_;

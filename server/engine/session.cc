@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/engine/pubsub.h"
+
 namespace sluice {
 
 Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_ms)
@@ -11,6 +13,10 @@ Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_m
       created_ms(now_ms),
       active_ms(now_ms),
       writer(output) {}
+
+Session::~Session() = default;
+
+bool Session::subscribes() const { return subscriptions && subscriptions->total() > 0; }
 
 size_t Session::MemoryBytes() const {
   size_t transactions = 0;

@@ -17,6 +17,7 @@
 namespace sluice {
 
 struct Command;
+struct Subscriptions;
 
 // Slot and generation: a stale id finds nobody.
 struct SessionId {
@@ -48,6 +49,7 @@ enum class CloseMode : uint8_t { kOpen, kAfterReply, kNow };
 class Session {
  public:
   Session(SessionId id, uint64_t client_id, Peer peer, int64_t now_ms);
+  ~Session();
 
   // --- identity
   const SessionId id;
@@ -69,6 +71,7 @@ class Session {
   bool paused = false;         // held back by CLIENT PAUSE
   std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
   std::unique_ptr<Transaction> executing;    // the one that EXEC runs now
+  std::unique_ptr<Subscriptions> subscriptions;  // present from the first one on
 
   // --- statistics
   int64_t created_ms;
@@ -92,6 +95,7 @@ class Session {
     return executing ? executing.get() : in_multi() ? transaction.get() : nullptr;
   }
   int resp() const { return writer.version(); }
+  bool subscribes() const;  // to anything at all
   // What CLIENT LIST calls tot-mem: an estimate of all memory this client costs.
   size_t MemoryBytes() const;
 };

@@ -282,14 +282,19 @@ void Engine::Sent(SessionId id) {
   }
 }
 
+const OutputLimit& Engine::OutputLimitOf(const Session& session) const {
+  return session.subscribes() ? settings().output_pubsub : settings().output_normal;
+}
+
 // The buffer itself holds to the hard limit, in the middle of a command too.
 void Engine::LimitOutput(Session& session) {
-  session.output.set_limit(settings().output_normal.hard_bytes);
+  session.output.set_limit(OutputLimitOf(session).hard_bytes);
 }
 
 // Hard limit at once, soft limit when it has been exceeded for so long without a pause.
 void Engine::CheckOutputLimit(Session& session) {
-  const OutputLimit& limit = settings().output_normal;
+  if (session.close == CloseMode::kNow) return;
+  const OutputLimit& limit = OutputLimitOf(session);
   const bool soft = limit.soft_bytes > 0 && session.output.bytes() > limit.soft_bytes;
   if (!soft) {
     session.over_soft_limit_since_ms = -1;

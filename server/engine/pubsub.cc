@@ -1,0 +1,129 @@
+#include "server/engine/pubsub.h"
+
+#include "protocol/concat.h"
+#include "protocol/glob.h"
+#include "server/engine/engine.h"
+#include "server/engine/session.h"
+
+namespace sluice {
+namespace {
+
+// The elements that end every message, as bulk strings.
+std::string BulkPair(std::string_view channel, std::string_view payload) {
+  std::string bytes;
+  bytes.reserve(channel.size() + payload.size() + 32);
+  ConcatTo(bytes, "\r\n$", channel.size(), "\r\n", channel, "\r\n$", payload.size(), "\r\n",
+           payload, "\r\n");
+  return bytes;
+}
+
+}  // namespace
+
+// A message but for its first character: what comes before the channel's name, and the rest.
+struct PubSub::Encoded {
+  std::string head;
+  std::string_view tail;
+};
+
+size_t PubSub::NameHash::operator()(std::string_view name) const {
+  return absl::HashOf(absl::string_view(name.data(), name.size()));
+}
+
+const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
+  const auto& by_name = names_of(kind).get<1>();
+  const auto found = by_name.find(name, NameHash(), NameEqual());
+  return found == by_name.end() ? nullptr : &*found;
+}
+
+// --- subscribing
+
+bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name) {
+  const Channel* channel = FindName(kind, name);
+  if (!channel) channel = &*names_of(kind).emplace_back(kind, name).first;
+  const auto [place, fresh] =
+      subscriptions_.insert(std::make_unique<Subscription>(session, *channel));
+  if (!fresh) return false;
+  channel->subscribers.push_back(**place);
+  ++channel->count;
+  if (!session.subscriptions) session.subscriptions = std::make_unique<Subscriptions>();
+  Subscriptions::OfKind& own = session.subscriptions->of(kind);
+  own.list.push_back(**place);
+  ++own.count;
+  return true;
+}
+
+bool PubSub::Unsubscribe(Session& session, ChannelKind kind, std::string_view name) {
+  const Channel* const channel = FindName(kind, name);
+  if (!channel) return false;
+  const auto place = subscriptions_.find(Pair{&session, channel});
+  if (place == subscriptions_.end()) return false;
+  End(**place);
+  return true;
+}
+
+// `subscription` is gone afterwards, and so are names that nobody is left for.
+void PubSub::End(Subscription& subscription) {
+  const Channel* const channel = subscription.channel;
+  --subscription.session->subscriptions->of(channel->kind).count;
+  subscriptions_.erase(Pair{subscription.session, channel});
+  if (--channel->count > 0) return;
+  Names& names = names_of(channel->kind);
+  names.erase(names.iterator_to(*channel));
+}
+
+void PubSub::Forget(Session& session) {
+  if (!session.subscriptions) return;
+  for (Subscriptions::OfKind& own : session.subscriptions->kinds) {
+    while (!own.list.empty()) End(own.list.front());
+  }
+  session.subscriptions.reset();
+}
+
+// --- publishing
+
+size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
+  for (const Subscription& subscription : to.subscribers) {
+    Session& session = *subscription.session;
+    if (session.close != CloseMode::kOpen) continue;
+    session.output.Append(session.resp() == 2 ? "*" : ">");
+    session.output.Append(message.head);
+    session.output.Append(message.tail);
+    engine_.QueueSend(session);
+  }
+  return to.count;
+}
+
+size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
+  const Channel* const name = FindName(ChannelKind::kChannel, channel);
+  const Names& patterns = names_of(ChannelKind::kPattern);
+  if (!name && patterns.empty()) return 0;
+  const std::string pair = BulkPair(channel, payload);
+  size_t receivers = 0;
+  if (name) receivers += Deliver(*name, {"3\r\n$7\r\nmessage", pair});
+  for (const Channel& pattern : patterns) {
+    if (!GlobMatches(pattern.name, channel)) continue;
+    const std::string head =
+        Concat("4\r\n$8\r\npmessage\r\n$", pattern.name.size(), "\r\n", pattern.name);
+    receivers += Deliver(pattern, {head, pair});
+  }
+  return receivers;
+}
+
+size_t PubSub::PublishToShard(std::string_view channel, std::string_view payload) {
+  const Channel* const name = FindName(ChannelKind::kShardChannel, channel);
+  if (!name) return 0;
+  return Deliver(*name, {"3\r\n$8\r\nsmessage", BulkPair(channel, payload)});
+}
+
+// --- asking
+
+size_t PubSub::Subscribers(ChannelKind kind, std::string_view name) const {
+  const Channel* const channel = FindName(kind, name);
+  return channel ? channel->count : 0;
+}
+
+void PubSub::ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const {
+  for (const Channel& channel : names_of(kind)) visit(channel.name);
+}
+
+}  // namespace sluice
