@@ -126,8 +126,13 @@ void Unblock(CommandCall& call) {
   if (call.args.size() == 4 && !IsWord(call.args[3], "TIMEOUT") && !IsWord(call.args[3], "ERROR")) {
     return call.reply.Error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
   }
-  if (!ParseInt64(call.args[2])) return call.reply.Error(ErrorCode::kNotInteger);
-  call.reply.Integer(0);  // there is no command yet that waits
+  const std::optional<int64_t> id = ParseInt64(call.args[2]);
+  if (!id) return call.reply.Error(ErrorCode::kNotInteger);
+  const bool error = call.args.size() == 4 && IsWord(call.args[3], "ERROR");
+  Session* const session = call.engine.FindClient(static_cast<uint64_t>(*id));
+  call.reply.Integer(session &&
+                     call.engine.waiters().Unblock(
+                         *session, error ? Waiters::End::kError : Waiters::End::kTimeout));
 }
 
 constexpr std::string_view kHelp[] = {

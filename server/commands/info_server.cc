@@ -41,9 +41,8 @@ void WriteServer(Engine& engine, InfoText& text) {
 }
 
 void WriteClients(Engine& engine, InfoText& text) {
-  size_t blocked = 0, input_max = 0, output_max = 0;
+  size_t input_max = 0, output_max = 0;
   engine.ForEachSession([&](Session& session) {
-    blocked += session.blocked;
     input_max = std::max(input_max, session.pending.size());
     output_max = std::max(output_max, session.output.bytes());
   });
@@ -52,9 +51,9 @@ void WriteClients(Engine& engine, InfoText& text) {
   text.Field("maxclients", engine.settings().maxclients);
   text.Field("client_recent_max_input_buffer", input_max);
   text.Field("client_recent_max_output_buffer", output_max);
-  text.Field("blocked_clients", blocked);
+  text.Field("blocked_clients", engine.waiters().size());
   text.Field("tracking_clients", 0);
-  text.Field("clients_in_timeout_table", 0);
+  text.Field("clients_in_timeout_table", engine.waiters().with_deadline());
 }
 
 // used_memory is what Sluice accounts for: keys and clients. What the system sees is

@@ -27,6 +27,7 @@ class Engine;
 class Session;
 struct CommandCall;
 struct CommandSpec;
+struct Parking;
 
 using Handler = void (*)(CommandCall&);
 
@@ -163,6 +164,9 @@ struct CommandCall {
   Notifications& notifications;
   const Now& now;
   HashedKey first_key;  // of the first key argument, when the batch has hashed it (bytes.data() set)
+  // Run again because something has happened to a key that the client waits for: see waiters.h.
+  bool woken = false;
+  std::string_view woken_key;
 
   // args[index] as a key, hashed at most once.
   HashedKey Key(size_t index) const {
@@ -178,6 +182,10 @@ struct CommandCall {
               const Database& in) const {
     notifications.Notify(event_class, event, in.index(), key);
   }
+  // False inside MULTI and scripts, where nothing may wait.
+  bool may_park() const;
+  // Instead of an answer: the client waits, for keys or for whatever `parking` says: see waiters.h.
+  void Park(std::span<const std::string_view> keys, const Parking& parking);
 };
 
 // For static_assert under each file's table: names are upper case and unique, a row reads or writes but

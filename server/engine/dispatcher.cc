@@ -128,12 +128,18 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
                    engine_.notifications(),
                    engine_.now(),
                    first_key};
+  if (session.blocked) [[unlikely]] {
+    call.woken = true;  // nothing else of a blocked client runs
+    call.woken_key = session.parked->woken_key;
+  }
   command.spec->run(call);
   if (effects.wanted()) effects.Finish(db, keyspace.changes() != changes, args);
 
-  ++statistics.commands;
   CommandStatistics& own = command.statistics;
-  ++own.calls;
+  if (!call.woken) [[likely]] {
+    ++statistics.commands;
+    ++own.calls;
+  }
   if (statistics.error_replies > errors) [[unlikely]]
     ++own.failed;  // less after RESETSTAT
   if (command.spec->flags & kFast) {

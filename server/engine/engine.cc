@@ -38,11 +38,12 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       commands_(families, /*test_double=*/false),
       pubsub_(std::make_unique<PubSub>(*this)),
       notifications_(config.settings().notify_classes, *pubsub_),
+      waiters_(*this),
       dispatcher_(*this),
       scripts_(*this),
       started_ms_(now_.ms()) {
-  every_second_.run = &Engine::EverySecond;
-  end_pause_.run = &Engine::EndPause;
+  every_second_.fired = [](Engine& engine, Timed&) { engine.EverySecond(); };
+  end_pause_.fired = [](Engine& engine, Timed&) { engine.EndPause(); };
   Arm(every_second_, now_.ms() + 1000);
   config_.OnChange("requirepass", [this] {
     PasswordChanged();
@@ -55,6 +56,9 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
 }
 
 Engine::~Engine() {
+  for (const Slot& slot : slots_) {
+    if (slot.session) waiters_.Abandon(*slot.session);
+  }
   wheel_.Cancel(every_second_.node);
   wheel_.Cancel(end_pause_.node);
 }
@@ -86,6 +90,7 @@ void Engine::Drop(SessionId id) {
   if (!session) return;
   watches_.UnwatchAll(*session);
   pubsub_->Forget(*session);
+  waiters_.Abandon(*session);
   // The place stays: the batch counts on it.
   for (Input& input : inputs_) {
     if (input.session != session) continue;
@@ -134,6 +139,7 @@ void Engine::ClassChanged(Session& session) {
 
 void Engine::Close(Session& session, CloseMode mode) {
   session.close = std::max(session.close, mode);
+  if (mode == CloseMode::kNow) waiters_.Abandon(session);
   QueueSend(session);
 }
 
@@ -158,11 +164,11 @@ void Engine::QueueSend(Session& session) {
 
 // --- timed
 
-void Engine::Arm(Task& task, int64_t at_ms) {
-  if (task.node.linked()) {
-    wheel_.Move(task.node, at_ms);
+void Engine::Arm(Timed& timed, int64_t at_ms) {
+  if (timed.node.linked()) {
+    wheel_.Move(timed.node, at_ms);
   } else {
-    wheel_.Insert(task.node, TimerKind::kTask, at_ms);
+    wheel_.Insert(timed.node, TimerKind::kTask, at_ms);
   }
 }
 
@@ -212,6 +218,7 @@ void Engine::EndPause() {
 void Engine::KeyTouched(int db, std::string_view key) {
   const bool died = std::exchange(key_dying_, false);
   if (!watches_.empty()) watches_.Touched(db, key, died);
+  if (!waiters_.no_keys()) waiters_.KeyTouched(db, key);
 }
 
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
@@ -224,6 +231,7 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
 
 void Engine::DatabaseReplaced(int db, int other) {
   if (!watches_.empty()) watches_.Replaced(db, other, *keyspace_, now_);
+  if (!waiters_.no_keys()) waiters_.DatabaseReplaced(db, other);
 }
 
 void Engine::ErrorSent(std::string_view text) { statistics_.CountError(text); }

@@ -30,7 +30,9 @@
 #include "server/engine/script_engine.h"
 #include "server/engine/session.h"
 #include "server/engine/statistics.h"
+#include "server/engine/timed.h"
 #include "server/engine/transaction.h"
+#include "server/engine/waiters.h"
 #include "storage/clock.h"
 #include "storage/keyspace.h"
 #include "storage/timer_wheel.h"
@@ -121,6 +123,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Dispatcher& dispatcher() { return dispatcher_; }
   Effects& effects() { return effects_; }
   WatchTable& watches() { return watches_; }
+  Waiters& waiters() { return waiters_; }
   Pause& pause() { return pause_; }
   PubSub& pubsub() { return *pubsub_; }
   Notifications& notifications() { return notifications_; }
@@ -146,6 +149,9 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void Resume(Session& session);
   // Its subscriptions or protocol changed: what it may call, and how much output may wait for it.
   void ClassChanged(Session& session);
+  // Sets a timer, also one that is set already.
+  void Arm(Timed& timed, int64_t at_ms);
+  void Disarm(Timed& timed) { wheel_.Cancel(timed.node); }
   // To be called when output was appended to a session outside its own command (push, unblock, MONITOR).
   void QueueSend(Session& session);
 
@@ -178,11 +184,6 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void ErrorSent(std::string_view text) override;
 
  private:
-  // What is timed on the wheel beside the entries.
-  struct Task {
-    TimerNode node;  // first: a fired node's address is its task's
-    void (Engine::*run)() = nullptr;
-  };
   // Beside SessionCondition's bits.
   static constexpr uint32_t kServerPaused = 1u << 31;
   static constexpr uint32_t kServerBusy = 1u << 30;
@@ -210,7 +211,6 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void EverySecond();
   void PasswordChanged();
   void EndPause();
-  void Arm(Task& task, int64_t at_ms);
 
   Config& config_;
   Clock& clock_;
@@ -226,6 +226,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   WatchTable watches_;
   std::unique_ptr<PubSub> pubsub_;
   Notifications notifications_;
+  Waiters waiters_;
   bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
   Statistics statistics_;
   Rates rates_;
@@ -250,8 +251,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   std::vector<SessionId> carried_;   // have requests left in `pending` for the next turn
   std::vector<SessionId> to_send_;
   std::vector<SessionId> to_close_;
-  Task every_second_;
-  Task end_pause_;
+  Timed every_second_;
+  Timed end_pause_;
   int64_t cpu_us_ = 0;                // of the thread, when it was last read
   int64_t cpu_read_tick_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/engine/pubsub.h"
+#include "server/engine/waiters.h"
 
 namespace sluice {
 
@@ -24,7 +25,8 @@ size_t Session::MemoryBytes() const {
     if (held) transactions += sizeof(Transaction) + held->queue_bytes;
   }
   return sizeof(Session) + pending.capacity() + output.memory() + name.capacity() +
-         library_name.capacity() + library_version.capacity() + transactions;
+         library_name.capacity() + library_version.capacity() + transactions +
+         (parked ? sizeof(Parked) + parked->request.bytes() : 0);
 }
 
 }  // namespace sluice

@@ -17,6 +17,7 @@
 namespace sluice {
 
 struct Command;
+struct Parked;
 struct Subscriptions;
 
 // Slot and generation: a stale id finds nobody.
@@ -67,7 +68,8 @@ class Session {
   bool no_touch = false;
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
-  bool blocked = false;        // parked by a command
+  bool blocked = false;        // parked by a command: set exactly while there is `parked`
+  std::unique_ptr<Parked> parked;  // Waiters' own
   bool paused = false;         // held back by CLIENT PAUSE
   std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
   std::unique_ptr<Transaction> executing;    // the one that EXEC runs now

@@ -189,6 +189,8 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
   const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
   if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
+  if (waiters_.any_ready() && !nested_) [[unlikely]]
+    waiters_.ServeReady();
   if (session.output.overflowed()) [[unlikely]] {
     CheckOutputLimit(session);
     QueueSend(session);
@@ -212,13 +214,18 @@ bool Engine::RunTimers() {
   const int64_t now_ms = now_.ms();
   const size_t spent = wheel_.Advance(now_ms, kTimersPerTurn, [this](TimerNode& node) {
     if (node.kind() == TimerKind::kEntry) return keyspace_->TimerFired(node, now_);
-    const Task& task = reinterpret_cast<Task&>(node);
-    (this->*task.run)();
+    Timed& timed = reinterpret_cast<Timed&>(node);
+    timed.fired(*this, timed);
   });
+  // Keys that were found expired are noted too.
+  if (waiters_.any_ready()) waiters_.ServeReady();
   return spent >= kTimersPerTurn;
 }
 
-int64_t Engine::NextWork() const { return wheel_.NextWork(); }
+int64_t Engine::NextWork() const {
+  const bool at_once = !to_send_.empty() || !carried_.empty() || waiters_.any_ready();
+  return at_once ? now_.ms() : wheel_.NextWork();
+}
 
 // Reading the CPU's clock is a system call. A turn that was short by the cheap clock is counted with that
 // time, which CPU time cannot exceed; the CPU's clock is read for long ones, and often enough that what

@@ -206,6 +206,7 @@ void Server::Writable(Connection& connection) {
   Send(*session);
   DropBroken();
   engine_.Sent(connection.session);
+  ArmWake();  // a client that went may have left others something to do
 }
 
 void Server::PostTurn() {

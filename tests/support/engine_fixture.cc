@@ -82,6 +82,7 @@ TestEngine::TestEngine(const Options& options) {
   }
   const auto families = AllFamilies();
   families_.assign(std::begin(families), std::end(families));
+  families_.insert(families_.end(), options.families.begin(), options.families.end());
   EngineOptions engine_options;
   engine_options.seed = options.seed;
   engine_options.executable = "sluice";

@@ -69,6 +69,7 @@ class TestEngine final : private Host {
     // As on the command line: {"maxclients", "10"}. Debug commands are allowed unless said
     // otherwise.
     std::vector<std::pair<std::string, std::string>> config;
+    std::vector<CommandFamily> families;  // the test's own, besides the server's
   };
   TestEngine() : TestEngine(Options()) {}
   explicit TestEngine(const Options& options);

@@ -1,0 +1,210 @@
+// See waiters.h.
+#include "server/engine/waiters.h"
+
+#include <cassert>
+#include <utility>
+
+#include "server/engine/engine.h"
+
+namespace sluice {
+
+bool CommandCall::may_park() const {
+  return !client.executing && !(client.conditions & (kInMulti | kInScript));
+}
+
+void CommandCall::Park(std::span<const std::string_view> keys, const Parking& parking) {
+  if (may_park()) return engine.waiters().Park(*this, keys, parking);
+  if (parking.on_timeout) return parking.on_timeout(*this);
+  reply.NullArray();
+}
+
+Waiters::Waiters(Engine& engine) : engine_(engine), lines_(0, KeyNameHash{engine.options().seed}) {}
+
+// --- parking
+
+void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys,
+                   const Parking& parking) {
+  Session& session = call.client;
+  if (session.blocked) {
+    assert(session.parked->woken);
+    session.parked->stays = true;
+    return;
+  }
+  assert(keys.empty() || parking.owner == nullptr);
+  std::string error;
+  Command* const command = engine_.dispatcher().Resolve(call.args, nullptr, error);
+  auto parked = std::make_unique<Parked>(session.id, command,
+                                         parking.again.empty() ? call.args : parking.again);
+  parked->arrival = ++arrivals_;
+  parked->type = parking.type;
+  parked->when_gone = parking.when_gone;
+  parked->on_timeout = parking.on_timeout;
+  parked->owner = parking.owner;
+  parked->wait_id = parking.wait_id;
+  for (const std::string_view key : keys) {
+    KeyName name(KeyNameView{call.db.index(), key});
+    Line& line = lines_[name];
+    if (!line.parked.emplace(parked->arrival, parked.get()).second) continue;  // named twice
+    line.when_gone += parking.when_gone;
+    parked->keys.push_back(std::move(name));
+  }
+  if (parking.deadline_ms != 0) {
+    parked->fired = [](Engine& engine, Timed& timed) {
+      engine.waiters().EndWait(*engine.Find(static_cast<Parked&>(timed).session), End::kTimeout);
+    };
+    engine_.Arm(*parked, parking.deadline_ms);
+    ++with_deadline_;
+  }
+  ++size_;
+  session.blocked = true;
+  session.parked = std::move(parked);
+}
+
+void Waiters::Wrap(CommandCall& call, size_t prefix) {
+  if (!call.client.blocked || call.woken) return;
+  QueuedCommand& request = call.client.parked->request;
+  std::vector<std::string_view> args(call.args.begin(), call.args.begin() + prefix);
+  args.insert(args.end(), request.args().begin(), request.args().end());
+  std::string error;
+  request = QueuedCommand(engine_.dispatcher().Resolve(args, nullptr, error), args);
+}
+
+// --- the end of a wait
+
+std::unique_ptr<Parked> Waiters::Unpark(Session& session) {
+  std::unique_ptr<Parked> parked = std::move(session.parked);
+  session.blocked = false;
+  if (parked->fired) --with_deadline_;
+  engine_.Disarm(*parked);
+  LeaveLines(*parked);
+  --size_;
+  return parked;
+}
+
+void Waiters::LeaveLines(const Parked& parked) {
+  for (const KeyName& name : parked.keys) {
+    const auto line = lines_.find(name);
+    line->second.parked.erase(parked.arrival);
+    line->second.when_gone -= parked.when_gone;
+    if (line->second.parked.empty()) lines_.erase(line);
+  }
+}
+
+void Waiters::Answered(Session& session) {
+  engine_.QueueSend(session);
+  engine_.Resume(session);
+}
+
+void Waiters::Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer) {
+  if (!session.blocked) return;
+  Unpark(session);
+  answer(engine_.SinkOf(session));
+  Answered(session);
+}
+
+void Waiters::Abandon(Session& session) {
+  if (!session.blocked || session.parked->woken) return;  // Wake sees to that one
+  const std::unique_ptr<Parked> parked = Unpark(session);
+  if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
+}
+
+bool Waiters::Unblock(Session& session, End end) {
+  if (!session.blocked || session.parked->woken) return false;
+  EndWait(session, end);
+  return true;
+}
+
+void Waiters::EndWait(Session& session, End end) {
+  const std::unique_ptr<Parked> parked = Unpark(session);
+  if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
+  ReplySink& reply = engine_.SinkOf(session);
+  if (end == End::kError) {
+    reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  } else if (!parked->on_timeout) {
+    reply.NullArray();
+  } else {
+    const Command& command = *parked->request.command;
+    CommandCall call{parked->request.args(),
+                     reply,
+                     *command.spec,
+                     session,
+                     engine_,
+                     engine_.keyspace(),
+                     engine_.keyspace().db(session.db),
+                     engine_.effects(),
+                     engine_.notifications(),
+                     engine_.now(),
+                     HashedKey{}};
+    parked->on_timeout(call);
+  }
+  Answered(session);
+}
+
+// --- keys
+
+void Waiters::Note(const KeyName& name, Line& line) {
+  if (std::exchange(line.noted, true)) return;
+  ready_.push_back(name);
+}
+
+void Waiters::KeyTouched(int db, std::string_view key) {
+  const auto line = lines_.find(KeyNameView{db, key});
+  if (line != lines_.end()) Note(line->first, line->second);
+}
+
+// What will be there when they are served counts.
+void Waiters::DatabaseReplaced(int db, int other) {
+  for (auto& [name, line] : lines_) {
+    if (name.db == db || name.db == other) Note(name, line);
+  }
+}
+
+void Waiters::ServeReady() {
+  if (std::exchange(serving_, true)) return;
+  while (!ready_.empty()) {
+    for (const KeyName& name : std::exchange(ready_, {})) ServeKey(name);
+  }
+  serving_ = false;
+}
+
+// The line is looked up again for every waiter: a handler may end any wait and so any line.
+void Waiters::ServeKey(const KeyName& name) {
+  uint64_t served = 0;
+  while (true) {
+    const auto line = lines_.find(name);
+    if (line == lines_.end()) return;
+    if (served == 0) line->second.noted = false;
+    const auto next = line->second.parked.upper_bound(served);
+    if (next == line->second.parked.end()) return;
+    served = next->first;
+    Session* const session = engine_.Find(next->second->session);
+    if (Wants(*next->second, name)) {
+      Wake(*session, name.key);
+    } else if (line->second.when_gone == 0 &&
+               !engine_.keyspace().db(name.db).Find(engine_.keyspace().Hash(name.key),
+                                                    engine_.now())) {
+      return;
+    }
+  }
+}
+
+bool Waiters::Wants(const Parked& parked, const KeyName& name) {
+  Keyspace& keyspace = engine_.keyspace();
+  const Entry* const entry = keyspace.db(name.db).Find(keyspace.Hash(name.key), engine_.now());
+  return parked.when_gone || (entry && entry->type() == parked.type);
+}
+
+void Waiters::Wake(Session& session, std::string_view key) {
+  Parked& parked = *session.parked;
+  parked.woken = true;
+  parked.woken_key = key;
+  parked.stays = false;
+  engine_.dispatcher().Run(session, *parked.request.command, parked.request.args(),
+                           engine_.SinkOf(session));
+  parked.woken = false;
+  if (parked.stays && session.close == CloseMode::kOpen) return;
+  Unpark(session);
+  Answered(session);
+}
+
+}  // namespace sluice

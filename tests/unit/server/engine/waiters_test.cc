@@ -1,0 +1,352 @@
+// Parking and waking, with a small family of commands of the test's own:
+//   PARK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (ms 0: for
+//                                ever); woken, it looks at the woken key alone
+//   PARK.LOOK key                waits until somebody touches the key; null once it is gone
+//   PARK.MOVE from to            takes a character of `from`, waiting for it, and appends it to `to`
+//   PARK.FOR n                   waits for PARK.ANSWER n text
+//   PARK.ANSWER n text           -> whether somebody waited for n
+// Keys are strings here, one that has no characters is deleted.
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "protocol/number_text.h"
+#include "server/engine/engine.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+bool PopCharacter(CommandCall& call, std::string_view key, std::string& taken) {
+  const HashedKey hashed = call.keyspace.Hash(key);
+  Entry* entry = call.db.Modify(hashed, call.now);
+  if (!entry) return false;
+  char scratch[Entry::kTextScratch];
+  const std::string text(entry->Text(scratch));
+  taken = text.substr(0, 1);
+  if (text.size() == 1) return call.db.Delete(hashed, call.now);
+  call.db.SetText(*entry, text.substr(1));
+  return true;
+}
+
+void AppendText(CommandCall& call, std::string_view key, const std::string& more) {
+  const HashedKey hashed = call.keyspace.Hash(key);
+  char scratch[Entry::kTextScratch];
+  const Entry* entry = call.db.Find(hashed, call.now);
+  const std::string text = entry ? std::string(entry->Text(scratch)) + more : more;
+  call.db.PutTextAsIs(hashed, text, Deadline::None(), call.now);
+}
+
+void Take(CommandCall& call) {
+  const Args keys = call.args.subspan(2);
+  std::string taken;
+  for (const std::string_view key : keys) {
+    if (call.woken && key != call.woken_key) continue;
+    const HashedKey hashed = call.keyspace.Hash(key);
+    if (!call.db.Find(hashed, call.now)) continue;
+    PopCharacter(call, key, taken);
+    call.reply.Array(2);
+    call.reply.Bulk(key);
+    return call.reply.Bulk(taken);
+  }
+  const int64_t ms = *ParseInt64(call.args[1]);
+  call.Park(keys, {.deadline_ms = ms == 0 ? 0 : call.now.ms() + ms});
+}
+
+void Look(CommandCall& call) {
+  if (!call.woken) {
+    return call.Park(call.args.subspan(1), {.type = ValueType::kList, .when_gone = true});
+  }
+  const bool there = call.db.Find(call.Key(1), call.now) != nullptr;
+  there ? call.reply.Status("there") : call.reply.Null();
+}
+
+void TooLate(CommandCall& call) { call.reply.Bulk(call.args[2]); }
+
+void Move(CommandCall& call) {
+  if (!call.db.Find(call.Key(1), call.now)) {
+    return call.Park(call.args.subspan(1, 1), {.on_timeout = TooLate});
+  }
+  std::string taken;
+  PopCharacter(call, call.args[1], taken);
+  AppendText(call, call.args[2], taken);
+  call.reply.Bulk(taken);
+}
+
+// Who waits for numbers: what a lock or a limiter would be.
+struct Numbers : WaitOwner {
+  void WaitCancelled(uint64_t wait_id) override { waits.erase(wait_id); }
+  std::map<uint64_t, SessionId> waits;
+};
+Numbers numbers;
+
+void WaitFor(CommandCall& call) {
+  const auto number = static_cast<uint64_t>(*ParseInt64(call.args[1]));
+  if (call.may_park()) numbers.waits[number] = call.client.id;
+  call.Park({}, {.deadline_ms = call.now.ms() + 1000, .owner = &numbers, .wait_id = number});
+}
+
+void Answer(CommandCall& call) {
+  const auto found = numbers.waits.find(static_cast<uint64_t>(*ParseInt64(call.args[1])));
+  call.reply.Integer(found != numbers.waits.end());
+  if (found == numbers.waits.end()) return;
+  Session* session = call.engine.Find(found->second);
+  numbers.waits.erase(found);
+  call.engine.waiters().Finish(*session, [&](ReplySink& sink) { sink.Bulk(call.args[2]); });
+}
+
+// Runs what follows, as FENCED does, unless its key says "no".
+void Guard(CommandCall& call) {
+  const Entry* gate = call.db.Find(call.Key(1), call.now);
+  if (gate) return call.reply.Error("ERR no");
+  const Args inner = call.args.subspan(2);
+  std::string error;
+  Command* command = call.engine.dispatcher().Resolve(inner, nullptr, error);
+  call.engine.dispatcher().Run(call.client, *command, inner, call.reply);
+  call.engine.waiters().Wrap(call, 2);
+}
+
+constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
+  return {.name = name, .arity = arity, .flags = kWrite | kBlocking, .run = run, .group = "test",
+          .summary = "For this test."};
+}
+constexpr CommandSpec kRows[] = {
+    Row("PARK.TAKE", -3, Take), Row("PARK.LOOK", 2, Look),       Row("PARK.MOVE", 3, Move),
+    Row("PARK.FOR", 2, WaitFor), Row("PARK.ANSWER", 3, Answer), Row("PARK.GUARD", -3, Guard),
+};
+
+class WaitersTest : public testing::Test {
+ protected:
+  WaitersTest() { numbers.waits.clear(); }
+  ~WaitersTest() override { EXPECT_EQ(waiters().keys() > 0, waiters().size() > 0 && !without_keys_); }
+
+  TestClient& Connect() { return server_.Connect(); }
+  Waiters& waiters() { return server_.engine().waiters(); }
+  // Without quotes; a null array is the time-out's answer.
+  std::string Text(TestClient& client) {
+    const std::optional<Reply> reply = client.Next();
+    return reply ? Plain(*reply) : "waits";
+  }
+  static std::string Plain(const Reply& reply) {
+    std::string text = reply.ToText();
+    std::erase(text, '"');
+    return text;
+  }
+  uint64_t IdOf(TestClient& client) { return server_.engine().Find(client.id())->client_id; }
+
+  TestEngine server_{{.families = {{"park", kRows}}}};
+  bool without_keys_ = false;
+  TestClient& a_ = Connect();
+  TestClient& b_ = Connect();
+  TestClient& c_ = Connect();
+};
+
+TEST_F(WaitersTest, ServedInOrderOfArrival) {
+  a_.Send({"park.take", "0", "k"});
+  b_.Send({"park.take", "0", "k"});
+  EXPECT_EQ(waiters().size(), 2u);
+  EXPECT_EQ(c_.Run({"append", "k", "x"}).ToText(), ":1");
+  EXPECT_EQ(Text(a_), "[k, x]");
+  EXPECT_EQ(Text(b_), "waits");
+  EXPECT_EQ(c_.Run({"exists", "k"}).ToText(), ":0");
+  c_.Run({"append", "k", "yz"});
+  EXPECT_EQ(Text(b_), "[k, y]");
+  EXPECT_EQ(c_.Run({"get", "k"}).ToText(), "\"z\"");
+  EXPECT_EQ(waiters().size(), 0u);
+}
+
+TEST_F(WaitersTest, KeysInTheOrderInWhichTheyBecameReady) {
+  a_.Send({"park.take", "0", "k1", "k2", "k1"});
+  b_.Send({"park.take", "0", "k1"});
+  EXPECT_EQ(waiters().keys(), 2u);
+  c_.Run({"multi"});
+  c_.Run({"set", "k2", "two"});
+  c_.Run({"set", "k1", "one"});
+  c_.Run({"exec"});
+  EXPECT_EQ(Text(a_), "[k2, t]");
+  EXPECT_EQ(Text(b_), "[k1, o]");
+  EXPECT_EQ(waiters().keys(), 0u);
+}
+
+TEST_F(WaitersTest, ScriptsAndTransactionsAreServedAfterTheirEnd) {
+  a_.Send({"park.take", "0", "k"});
+  c_.Run({"eval", "redis.call('set', 'k', 'v') redis.call('del', 'k')", "0"});
+  EXPECT_EQ(Text(a_), "waits");
+  c_.Run({"eval", "redis.call('set', 'k', 'v') redis.call('set', 'k', 'w')", "0"});
+  EXPECT_EQ(Text(a_), "[k, w]");
+}
+
+TEST_F(WaitersTest, NothingWaitsInsideMultiAndScripts) {
+  c_.Run({"multi"});
+  c_.Run({"park.take", "0", "k"});
+  c_.Run({"park.move", "k", "l"});
+  c_.Run({"park.for", "1"});
+  EXPECT_EQ(c_.Run({"exec"}).ToText(), "[(nil-array), \"l\", (nil-array)]");
+  EXPECT_EQ(c_.Run({"eval", "return redis.call('park.move', 'k', 'l')", "0"}).ToText(), "\"l\"");
+  EXPECT_EQ(waiters().size(), 0u);
+  EXPECT_TRUE(numbers.waits.empty());
+}
+
+TEST_F(WaitersTest, AChainIsServedToItsEnd) {
+  a_.Send({"park.move", "k3", "k4"});
+  b_.Send({"park.move", "k2", "k3"});
+  c_.Send({"park.move", "k1", "k2"});
+  TestClient& d = Connect();
+  EXPECT_EQ(d.Run({"append", "k1", "x"}).ToText(), ":1");
+  EXPECT_EQ(Text(c_) + Text(b_) + Text(a_), "xxx");
+  EXPECT_EQ(d.Run({"get", "k4"}).ToText(), "\"x\"");
+}
+
+TEST_F(WaitersTest, DeadlineAnswersAndLeavesNothing) {
+  a_.Send({"park.take", "50", "k"});
+  b_.Send({"park.take", "0", "k"});
+  EXPECT_EQ(waiters().with_deadline(), 1u);
+  server_.AdvanceTime(49);
+  EXPECT_EQ(Text(a_), "waits");
+  server_.AdvanceTime(1);
+  EXPECT_EQ(Text(a_), "(nil-array)");
+  EXPECT_EQ(waiters().size(), 1u);
+  EXPECT_EQ(waiters().with_deadline(), 0u);
+  c_.Run({"set", "k", "x"});
+  EXPECT_EQ(Text(b_), "[k, x]");
+  EXPECT_EQ(a_.Run({"ping"}).ToText(), "+PONG");
+}
+
+TEST_F(WaitersTest, RequestsBehindItWait) {
+  a_.SendBytes("PARK.TAKE 0 k\r\nECHO one\r\nPARK.TAKE 0 k\r\nECHO two\r\n");
+  EXPECT_EQ(Text(a_), "waits");
+  a_.SendBytes("ECHO three\r\n");
+  c_.Run({"set", "k", "x"});
+  EXPECT_EQ(Text(a_), "[k, x]");
+  EXPECT_EQ(Text(a_), "one");
+  EXPECT_EQ(Text(a_), "waits");
+  c_.Run({"set", "k", "y"});
+  EXPECT_EQ(Text(a_), "[k, y]");
+  EXPECT_EQ(Text(a_), "two");
+  EXPECT_EQ(Text(a_), "three");
+}
+
+TEST_F(WaitersTest, ClosedClientsLeaveTheirPlace) {
+  a_.Send({"park.take", "1000", "k"});
+  b_.Send({"park.take", "0", "k"});
+  a_.Disconnect();
+  EXPECT_EQ(waiters().size(), 1u);
+  EXPECT_EQ(waiters().with_deadline(), 0u);
+  // Killed and passed over in the same turn.
+  TestClient& d = Connect();
+  d.Send({"park.take", "0", "k"});
+  const std::string id = std::to_string(IdOf(b_));
+  c_.SendBytes("CLIENT KILL ID " + id + "\r\nSET k x\r\n");
+  EXPECT_EQ(Text(c_), ":1");
+  EXPECT_EQ(Text(c_), "+OK");
+  EXPECT_TRUE(b_.closed());
+  EXPECT_EQ(Text(d), "[k, x]");
+}
+
+TEST_F(WaitersTest, Unblock) {
+  const auto unblock = [&](TestClient& whom, const std::string& how) {
+    return c_.Run({"client", "unblock", std::to_string(IdOf(whom)), how}).ToText();
+  };
+  EXPECT_EQ(unblock(a_, "timeout"), ":0");
+  a_.Send({"park.take", "0", "k"});
+  EXPECT_EQ(c_.Run({"client", "list"}).ToText().find("flags=b") != std::string::npos, true);
+  EXPECT_EQ(unblock(a_, "timeout"), ":1");
+  EXPECT_EQ(Text(a_), "(nil-array)");
+  a_.Send({"park.move", "k", "l"});
+  EXPECT_EQ(unblock(a_, "timeout"), ":1");
+  EXPECT_EQ(Text(a_), "l");
+  a_.Send({"park.take", "0", "k"});
+  EXPECT_EQ(unblock(a_, "error"), ":1");
+  EXPECT_EQ(Text(a_), "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  EXPECT_EQ(unblock(a_, "error"), ":0");
+}
+
+TEST_F(WaitersTest, TypesAndMissingKeys) {
+  a_.Send({"park.look", "k"});  // wants a list, or to know that there is none
+  EXPECT_EQ(Text(a_), "waits");
+  c_.Run({"del", "k"});  // was not there: nothing is touched
+  EXPECT_EQ(Text(a_), "waits");
+  c_.Run({"set", "k", "x"});
+  EXPECT_EQ(Text(a_), "+there");
+  a_.Send({"park.look", "k"});
+  c_.Run({"del", "k"});
+  EXPECT_EQ(Text(a_), "(nil)");
+  c_.Run({"set", "k", "x", "px", "10"});
+  a_.Send({"park.look", "k"});
+  server_.AdvanceTime(10);
+  EXPECT_EQ(Text(a_), "(nil)");
+  c_.Run({"set", "k", "x"});
+  a_.Send({"park.look", "k"});
+  c_.Run({"flushall"});
+  EXPECT_EQ(Text(a_), "(nil)");
+}
+
+TEST_F(WaitersTest, SwapBringsAKey) {
+  c_.Run({"select", "1"});
+  c_.Run({"set", "k", "x"});
+  a_.Send({"park.take", "0", "k"});
+  b_.Send({"park.take", "0", "k"});
+  c_.Run({"swapdb", "0", "1"});
+  EXPECT_EQ(Text(a_), "[k, x]");
+  EXPECT_EQ(Text(b_), "waits");
+  c_.Run({"set", "k", "y"});  // in the other database
+  EXPECT_EQ(Text(b_), "waits");
+  c_.Run({"move", "k", "0"});
+  EXPECT_EQ(Text(b_), "[k, y]");
+}
+
+TEST_F(WaitersTest, WithoutKeysTheOwnerAnswersOrIsTold) {
+  without_keys_ = true;
+  a_.Send({"park.for", "1"});
+  b_.Send({"park.for", "2"});
+  EXPECT_EQ(c_.Run({"park.answer", "1", "hello"}).ToText(), ":1");
+  EXPECT_EQ(Text(a_), "hello");
+  server_.AdvanceTime(1000);
+  EXPECT_EQ(Text(b_), "(nil-array)");
+  EXPECT_TRUE(numbers.waits.empty());
+  a_.Send({"park.for", "3"});
+  b_.Send({"park.for", "4"});
+  a_.Disconnect();
+  EXPECT_EQ(numbers.waits.size(), 1u);
+  c_.Run({"client", "unblock", std::to_string(IdOf(b_)), "error"});
+  EXPECT_TRUE(numbers.waits.empty());
+  EXPECT_EQ(waiters().size(), 0u);
+}
+
+TEST_F(WaitersTest, AWrappedCommandIsRunFromItsOutside) {
+  a_.Send({"park.guard", "gate", "park.take", "0", "k"});
+  b_.Send({"park.guard", "gate", "park.take", "0", "k"});
+  c_.Run({"set", "k", "x"});
+  EXPECT_EQ(Text(a_), "[k, x]");
+  c_.Run({"set", "gate", "shut"});
+  EXPECT_EQ(Text(b_), "waits");
+  c_.Run({"set", "k", "y"});
+  EXPECT_EQ(Text(b_), "-ERR no");
+  EXPECT_EQ(c_.Run({"get", "k"}).ToText(), "\"y\"");
+}
+
+TEST_F(WaitersTest, CountedOnceAndSilentWhenRepliesAreOff) {
+  a_.SendBytes("CLIENT REPLY SKIP\r\nPARK.TAKE 0 k\r\nECHO after\r\n");
+  EXPECT_NE(c_.Run({"info", "clients"}).ToText().find("blocked_clients:1"), std::string::npos);
+  c_.Run({"set", "k", "x"});
+  EXPECT_EQ(Text(a_), "after");
+  const std::string counted = c_.Run({"info", "commandstats"}).ToText();
+  EXPECT_NE(counted.find("park.take:calls=1,"), std::string::npos);
+}
+
+TEST_F(WaitersTest, PauseHoldsRequestsNotWaits) {
+  a_.Send({"park.take", "100", "k"});
+  c_.Run({"client", "pause", "1000", "all"});
+  server_.AdvanceTime(100);
+  EXPECT_EQ(Text(a_), "(nil-array)");
+  a_.Send({"park.take", "100", "k"});
+  EXPECT_EQ(waiters().size(), 0u);  // held back, not parked
+  server_.AdvanceTime(900);
+  EXPECT_EQ(waiters().size(), 1u);
+  server_.AdvanceTime(100);
+  EXPECT_EQ(Text(a_), "(nil-array)");
+}
+
+}  // namespace
+}  // namespace sluice
