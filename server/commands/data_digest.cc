@@ -6,6 +6,9 @@
 #include <array>
 #include <cstring>
 
+#include "protocol/concat.h"
+#include "storage/types/stream.h"
+
 namespace sluice {
 namespace {
 
@@ -49,8 +52,30 @@ class Digest {
   Sum sum_{};
 };
 
+void MixStream(Digest& digest, const Stream& stream) {
+  stream.ForEach(StreamId::Min(), StreamId::Max(), [&](const StreamEntry& entry) {
+    digest.Mix(Concat(entry.id().ms, '.', entry.id().seq));
+    for (size_t i = 0; i < entry.pairs(); ++i) {
+      digest.Mix(entry.Field(i));
+      digest.Mix(entry.Value(i));
+    }
+    return true;
+  });
+}
+
+// Redis's number of the type.
+uint32_t TypeNumber(ValueType type) {
+  constexpr uint32_t kModule = 5;
+  constexpr uint32_t kStream = 6;
+  if (type < ValueType::kStream) return static_cast<uint32_t>(type);
+  return type == ValueType::kStream ? kStream : kModule;
+}
+
 void MixValue(Digest& digest, const Entry& entry) {
-  digest.Mix(static_cast<uint32_t>(entry.type()));
+  digest.Mix(TypeNumber(entry.type()));
+  if (entry.type() == ValueType::kStream) {
+    MixStream(digest, static_cast<const Stream&>(entry.value()));
+  }
   if (entry.is_string()) {
     char scratch[Entry::kTextScratch];
     digest.Mix(entry.Text(scratch));

@@ -57,6 +57,21 @@ constexpr std::pair<std::string_view, std::string_view> kChoices[] = {
     {"NX", "condition"},
 };
 
+// Tokens without letters.
+constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
+    {"$", "new_id"},
+    {"*", "auto_id"},
+    {"=", "equal"},
+    {"~", "approximately"},
+};
+
+std::string_view SignName(std::string_view word) {
+  for (const auto& [sign, name] : kSigns) {
+    if (sign == word) return name;
+  }
+  return {};
+}
+
 constexpr size_t kNameMax = 40;
 
 // "index=", the name of the brackets that follow.
@@ -76,6 +91,7 @@ void SetVersion(UsageNode& node, std::string_view word) {
 }
 
 bool IsToken(std::string_view word) {
+  if (!SignName(word).empty()) return true;
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   return std::ranges::any_of(word, is_upper) && std::ranges::none_of(word, is_lower);
@@ -83,7 +99,7 @@ bool IsToken(std::string_view word) {
 
 // "value:integer" has its type with it; "ip:port" is a name.
 UsageNode ValueNode(std::string_view name) {
-  for (const UsageType type : {UsageType::kInteger, UsageType::kDouble}) {
+  for (const UsageType type : {UsageType::kInteger, UsageType::kDouble, UsageType::kString}) {
     const std::string_view type_name = UsageTypeName(type);
     if (!name.ends_with(type_name) || name.size() < type_name.size() + 2) continue;
     const size_t colon = name.size() - type_name.size() - 1;
@@ -97,7 +113,10 @@ UsageNode ValueNode(std::string_view name) {
 }
 
 UsageNode TokenNode(std::string_view token) {
-  UsageNode node{.name = std::string(token), .type = UsageType::kPureToken, .token = token};
+  const std::string_view sign = SignName(token);
+  UsageNode node{.name = std::string(sign.empty() ? token : sign),
+                 .type = UsageType::kPureToken,
+                 .token = token};
   for (char& c : node.name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   return node;
 }

@@ -56,6 +56,9 @@ struct Settings {
   bool daemonize = false;
   int64_t databases = 16;
   uint64_t seed = 0;  // 0: from the system
+  // values
+  int64_t stream_node_max_entries = 100;
+  int64_t stream_node_max_bytes = 4096;
   // behaviour
   std::string maxmemory_policy = "noeviction";
   bool lazyfree_lazy_user_flush = false;

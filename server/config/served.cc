@@ -53,6 +53,11 @@ constexpr Option kServedOptions[] = {
     Served("databases", &S::databases, Int(1, kIntMax), "how many SELECT can reach").Immutable(),
     Served("seed", &S::seed, Int(0, kLongMax), "of every random choice; 0: from the system")
         .Immutable(),
+    // values
+    Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
+           "bytes that one node of a stream holds; 0: any number"),
+    Served("stream-node-max-entries", &S::stream_node_max_entries, Int(0, kLongMax),
+           "entries that one node of a stream holds; 0: any number"),
     // behaviour
     Served("lazyfree-lazy-user-flush", &S::lazyfree_lazy_user_flush, kYesNo, "FLUSHALL is ASYNC"),
     Served("latency-tracking", &S::latency_tracking, kYesNo, "a histogram of times a command"),

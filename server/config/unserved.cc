@@ -210,8 +210,6 @@ constexpr Option kTuning[] = {
         .Alias("zset-max-ziplist-entries"),
     NoEffect("zset-max-listpack-value", "64", Memory(), kNoCollections)
         .Alias("zset-max-ziplist-value"),
-    NoEffect("stream-node-max-bytes", "4096", Memory(), kNoCollections),
-    NoEffect("stream-node-max-entries", "100", kLongCount, kNoCollections),
     NoEffect("hll-sparse-max-bytes", "3000", Memory(), kNoCollections),
     NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),

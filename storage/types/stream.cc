@@ -38,10 +38,24 @@ std::unique_ptr<Value> Stream::Clone() const {
   return copy;
 }
 
-size_t Stream::ElementCount() const {
-  size_t elements = 1 + chunks_.size();
-  for (const auto& [name, group] : groups_) elements += group->Elements();
+size_t Stream::Elements() const {
+  size_t elements = chunks_.size();
+  for (const auto& [name, group] : groups_) elements += 1 + group->pending().size();
   return elements;
+}
+
+size_t Stream::FreeSome(size_t budget) {
+  size_t freed = 0;
+  for (; freed < budget && !chunks_.empty(); ++freed) DropChunk(chunks_.begin());
+  while (freed < budget && !groups_.empty()) {
+    StreamGroup& group = *groups_.begin()->second;
+    freed += group.FreeSome(budget - freed);
+    if (freed == budget) break;
+    group_bytes_ -= group.MemoryBytes();
+    groups_.erase(groups_.begin());
+    ++freed;
+  }
+  return freed;
 }
 
 // --- adding

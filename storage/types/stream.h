@@ -69,6 +69,8 @@ class Stream final : public Value {
   std::string_view Encoding() const override { return "stream"; }
   size_t MemoryBytes() const override;
   std::unique_ptr<Value> Clone() const override;
+  size_t Elements() const override;
+  size_t FreeSome(size_t budget) override;
 
   // --- entries
   uint64_t length() const { return length_; }
@@ -113,9 +115,6 @@ class Stream final : public Value {
   int64_t EntriesAddedUpTo(StreamId id) const;
   // The group has been given `id`, which is above its last one.
   void Deliver(StreamGroup& group, StreamId id) const;
-
-  // How many pieces freeing it takes.
-  size_t ElementCount() const;
 
   // Checks every invariant; the first violation as a sentence, or empty.
   std::string Audit() const;

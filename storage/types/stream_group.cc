@@ -83,7 +83,11 @@ size_t StreamGroup::MemoryBytes() const {
          pending_.size() * (ShareBytes<PendingEntries::value_type>() + ShareBytes<StreamId>());
 }
 
-size_t StreamGroup::Elements() const { return 1 + consumers_.size() + pending_.size() / 4; }
+size_t StreamGroup::FreeSome(size_t budget) {
+  size_t freed = 0;
+  for (; freed < budget && !pending_.empty(); ++freed) Release(pending_.begin()->first);
+  return freed;
+}
 
 void StreamGroup::CopyFrom(const StreamGroup& other) {
   for (const auto& [name, consumer] : other.consumers_) AddConsumer(name, consumer->seen_ms);

@@ -62,7 +62,8 @@ class StreamGroup {
   bool Release(StreamId id);  // false when it was not pending
 
   size_t MemoryBytes() const;  // itself included
-  size_t Elements() const;     // how many pieces freeing it takes
+  // Forgets up to `budget` pending entries; how many.
+  size_t FreeSome(size_t budget);
   // Precondition: there are neither consumers nor pending entries here yet.
   void CopyFrom(const StreamGroup& other);
 

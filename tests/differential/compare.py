@@ -53,6 +53,23 @@ def docs(value):
     return kind, sorted(told, key=repr)
 
 
+UNSTEADY = (b"idle", b"seen-time", b"radix-tree-nodes")
+
+
+def without_times(value):
+    """What XPENDING and XINFO tell of streams, without the times when entries were given out."""
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    shown = [without_times(item) for item in body]
+    if "".join(item[0] for item in body) in ("$$::", "$::"):
+        shown[-2] = "time"
+    for at, item in enumerate(body[:-1]):
+        if item[0] == "$" and item[1] in UNSTEADY:
+            shown[at + 1] = "unsteady"
+    return kind, shown
+
+
 def hello(value):
     kind, body = value
     if not isinstance(body, list):
@@ -71,6 +88,7 @@ RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
     (r"^(RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
     (r"^COMMAND INFO$|^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)$|^COMMAND$", shape),
     (r"^HELLO\b", hello),
+    (r"^X(PENDING|INFO)\b", without_times),
 ]]
 WHERE_A_SERVER_IS = {"dir", "unixsocket", "logfile", "pidfile"}
 TIMED = re.compile(r"^(P?TTL|P?EXPIRETIME|OBJECT IDLETIME|TIME)\b", re.S)

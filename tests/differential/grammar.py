@@ -117,6 +117,40 @@ CONFIG HELP
 DEBUG PROTOCOL protocol_kind
 DEBUG STRINGMATCH-LEN number pattern
 LOLWUT VERSION small
+XADD stream_key sid field value
+XADD stream_key sid field value field number
+XADD stream_key 9-* field value
+XADD stream_key {NOMKSTREAM|MAXLEN = small|MAXLEN small|MAXLEN ~ small|MINID sid|MINID ~ sid|LIMIT small} sid field value
+XLEN stream_key
+XRANGE stream_key range_id range_id {COUNT small}
+XREVRANGE stream_key range_id range_id {COUNT small}
+XDEL stream_key sid+
+XTRIM stream_key {MAXLEN = small|MAXLEN small|MAXLEN ~ small|MINID sid|MINID ~ sid|LIMIT small}
+XREAD {COUNT small} STREAMS stream_key last_id
+XREAD {COUNT small} STREAMS stream_key stream_key last_id last_id
+XREADGROUP GROUP group consumer {COUNT small|NOACK} STREAMS stream_key new_id
+XREADGROUP GROUP group consumer {COUNT small|NOACK} STREAMS stream_key stream_key new_id new_id
+XREADGROUP GROUP group consumer STREAMS stream >
+XACK stream_key group sid+
+XCLAIM stream_key group consumer idle_ms sid+ {IDLE small|TIME at_ms|RETRYCOUNT small|FORCE|JUSTID|LASTID sid}
+XCLAIM stream group consumer 0 sid+ {FORCE|JUSTID}
+XAUTOCLAIM stream_key group consumer idle_ms range_id {COUNT small|JUSTID}
+XPENDING stream_key group
+XPENDING stream_key group range_id range_id small consumer?
+XPENDING stream_key group IDLE idle_ms range_id range_id small consumer?
+XINFO STREAM stream_key
+XINFO STREAM stream_key FULL
+XINFO STREAM stream_key FULL COUNT small
+XINFO GROUPS stream_key
+XINFO CONSUMERS stream_key group
+XINFO HELP
+XGROUP CREATE stream_key group last_id {MKSTREAM|ENTRIESREAD small}
+XGROUP SETID stream_key group last_id {ENTRIESREAD small}
+XGROUP DESTROY stream_key group
+XGROUP CREATECONSUMER stream_key group consumer
+XGROUP DELCONSUMER stream_key group consumer
+XGROUP HELP
+XSETID stream_key sid {ENTRIESADDED small|MAXDELETEDID sid}
 LPUSH key value+
 RPUSH key value+
 SADD key value+
@@ -125,7 +159,7 @@ ZADD key float value
 """
 
 # Pools. Keys are few, so that commands meet each other's; some hold other types (see FILL).
-KEYS = [b"a", b"b", b"c", b"d", b"e", b"{t}1", b"{t}2", b"list", b"hash", b"set", b"zset", b"int",
+KEYS = [b"a", b"b", b"c", b"d", b"e", b"{t}1", b"{t}2", b"list", b"hash", b"set", b"zset", b"stream", b"int",
         b"float", b"long", b"volatile", b"missing", b"", b"\x00\xff\r\n", b"k" * 60]
 FILL = """
 SET int 41
@@ -138,7 +172,15 @@ LPUSH list one two
 HSET hash f v
 SADD set 1 2 3
 ZADD zset 1.5 m
+XADD stream 1-1 f one
+XADD stream 1-2 f two
+XADD stream 2-1 g three f 4
+XADD stream 3-1 f five
+XGROUP CREATE stream g 0
+XGROUP CREATE stream h $
 """
+STREAM_IDS = [b"1-1", b"1-2", b"2-1", b"3", b"3-1", b"4-0", b"5", b"7-7", b"0", b"0-0", b"0-1", b"9-*", b"5-*",
+              b"18446744073709551615-18446744073709551615", b"18446744073709551616", b"1-1-1", b"x"]
 LIMITS = [0, 1, -1, 2, 7, 63, 64, 127, 128, 255, 256, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**63,
           -2**31, -2**63, -2**63 - 1, 2**64 - 1, 2**64]
 WEIRD = [b"", b" ", b"-", b"+", b"+1", b"01", b"-01", b"1.0", b"1e3", b"1E3", b"inf", b"-inf", b"+inf",
@@ -168,7 +210,7 @@ SETTINGS = ["timeout 100", "timeout -1", "timeout x", "hz 100", "hash-max-listpa
             "lazyfree-lazy-expire maybe", "lazyfree-lazy-expire YES", "maxclients 0", "save x",
             "client-output-buffer-limit x", "client-output-buffer-limit normal", "loglevel loud"]
 
-ASKED_ABOUT = ["get", "SET", "mset", "nosuch", "client|list", "object", "bitop", "lcs", "config|get", "eval",
+ASKED_ABOUT = ["get", "xadd", "xread", "xgroup", "xinfo|stream", "xautoclaim", "SET", "mset", "nosuch", "client|list", "object", "bitop", "lcs", "config|get", "eval",
                "sort", "copy", "msetnx", "xread", "zunionstore", "client|nosuch", "bitfield", "rename"]
 
 INTEGERS = [str(number).encode() for number in LIMITS]
@@ -236,6 +278,13 @@ KINDS = {
     "db": one_of([0, 1, 1, 2, 2, 15, 16, -1]),
     "name": one_of(["me", "", "a b", "x\n", "lib-1.0", "\xe9"]), "config": one_of(CONFIGS),
     "nobody": one_of([0, -1, 10**12, 2**63 - 1, 2**63, -2**63, "x", "", "1.5"]),
+    "stream_key": lambda rng: [b"stream" if rng.random() < 0.75 else rng.choice(KEYS)],
+    "sid": lambda rng: [stream_id(rng)], "field": one_of(["f", "g", "", "1", "longer-field"]),
+    "range_id": lambda rng: [rng.choice([b"-", b"+", b"(1-1", b"(3", b"(", b"(0-0", stream_id(rng)])],
+    "last_id": lambda rng: [rng.choice([b"$", b"0", b">", b"-", stream_id(rng)])],
+    "new_id": lambda rng: [rng.choice([b">", b">", b">", b"0", b"$", stream_id(rng)])],
+    "group": one_of(["g", "g", "g", "h", "nosuch", ""]), "consumer": one_of(["me", "you", ""]),
+    "idle_ms": one_of([0, 0, 0, -1, 10**9, 2**63, "x"]),
     "setting": lambda rng: rng.choice(SETTINGS).encode().split(),
     "arguments": lambda rng: [pick_value(rng) for _ in range(rng.randint(0, 4))],
     "category": one_of(["read", "write", "string", "dangerous", "nosuch", "FAST"]),
@@ -243,6 +292,10 @@ KINDS = {
                              "verbatim", "true", "false", "bignum", "nosuch"]),
     "bitfield_op": bitfield_op, "bitfield_read": bitfield_read,
 }
+
+def stream_id(rng):
+    return rng.choice(STREAM_IDS) if rng.random() < 0.4 else b"%d-%d" % (rng.randint(0, 12), rng.randint(0, 3))
+
 
 TOKEN = re.compile(r"\{[^}]*\}|\S+")
 

@@ -38,6 +38,8 @@ def evalsha(script, rest, fill=""):
 EVALSHA_WINDOW = evalsha(WINDOW, "1 key:__rand_int__ 60000")
 EVALSHA_RELEASE = evalsha(RELEASE, "1 key:__rand_int__ me", fill="SET key:__rand_int__ me")
 
+XADD = Work("XADD stream MAXLEN ~ 10000 * field value", setup=("FLUSHALL",))
+
 CASES = [
     Load("set", SET, 400_000, bar=0.90),
     Load("get", GET, 400_000),
@@ -49,6 +51,7 @@ CASES = [
     Load("set-p64", SET, 3_000_000, 64, 0.40),
     Load("get-p64", GET, 3_000_000, 64, 0.40),
     Load("incr-p64", INCR, 3_000_000, 64, 0.40),
+    Load("xadd-p16", XADD, 1_000_000, 16, 0.70),
     Load("evalsha-window", EVALSHA_WINDOW, 200_000, bar=0.85),
     Load("evalsha-release", EVALSHA_RELEASE, 200_000, bar=0.85),
     Load("evalsha-window-p16", EVALSHA_WINDOW, 800_000, 16, 0.40),
