@@ -1,7 +1,8 @@
 // See timer_wheel.h. The invariant that everything rests on: a node in a slot has a deadline after
 // now_ms_, its level is that of the highest byte in which the two differ, and its slot is the value
-// of that byte. So occupied slots lie ahead of the current one on every level, and the first
-// occupied slot of the lowest level that has any is the earliest of all.
+// of that byte (of a postponed node: it was when it was placed, for an earlier deadline). So
+// occupied slots lie ahead of the current one on every level, and the first occupied slot of the
+// lowest level that has any is the earliest of all.
 #include "storage/timer_wheel.h"
 
 #include <bit>
@@ -34,6 +35,11 @@ void TimerWheel::Move(TimerNode& node, int64_t deadline_ms) {
   Unlink(node);
   SetDeadline(node, Clamp(deadline_ms));
   Place(node, late_);
+}
+
+void TimerWheel::Postpone(TimerNode& node, int64_t deadline_ms) {
+  assert(node.linked() && Clamp(deadline_ms) >= node.deadline_ms());
+  SetDeadline(node, Clamp(deadline_ms));
 }
 
 void TimerWheel::Cancel(TimerNode& node) {
@@ -74,8 +80,12 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
       if (spent == budget) break;
       TimerNode& node = Next(due_);
       Unlink(node);
-      --size_;
       ++spent;
+      if (node.deadline_ms() > now_ms_) {  // postponed
+        Place(node, due_);
+        continue;
+      }
+      --size_;
       fire(node);
     } else {
       const NextSlot next = FindNextSlot();
@@ -99,12 +109,11 @@ int64_t TimerWheel::EarliestDeadline() const {
     for (const TimerNode* node = &Next(head); node != &head; node = &Next(*node))
       if (node->deadline_ms() < earliest) earliest = node->deadline_ms();
   };
-  walk(due_);
-  walk(late_);
-  if (earliest != kNever) return earliest;  // reached: everything else is later
-  walk(cascading_);
-  const NextSlot next = FindNextSlot();
-  if (next.start_ms != kNever) walk(levels_[next.level]->heads[next.slot]);
+  for (const TimerNode* head : {&due_, &late_, &cascading_}) walk(*head);
+  // The first slot may hold postponed nodes alone.
+  for (int level = 0; level < kLevels; ++level)
+    for (int slot = 0; levels_[level] != nullptr && slot < kSlots; ++slot)
+      if (StartOf(level, slot) < earliest) walk(levels_[level]->heads[slot]);
   return earliest;
 }
 
@@ -190,11 +199,16 @@ TimerWheel::NextSlot TimerWheel::FindNextSlot() const {
       const uint64_t bits = levels_[level]->occupied[word];
       if (bits == 0) continue;
       const int slot = word * 64 + std::countr_zero(bits);
-      const int64_t block = int64_t{1} << ((level + 1) * kSlotBits);
-      return {(now_ms_ & ~(block - 1)) | int64_t{slot} << (level * kSlotBits), level, slot};
+      return {StartOf(level, slot), level, slot};
     }
   }
   return {};
+}
+
+// The first tick of a slot. Precondition: it is not behind the wheel's time.
+int64_t TimerWheel::StartOf(int level, int slot) const {
+  const int64_t block = int64_t{1} << ((level + 1) * kSlotBits);
+  return (now_ms_ & ~(block - 1)) | int64_t{slot} << (level * kSlotBits);
 }
 
 // Steps the wheel's time to the begin of the slot and takes its list out.
@@ -241,9 +255,8 @@ std::string TimerWheel::Audit() const {
       if (&Previous(*node) != previous) fault = "a timer's neighbours disagree";
       if (level < 0) continue;
       if (deadline <= now_ms_) fault = "a timer of the past lies in a slot";
-      if ((deadline ^ now_ms_) >> ((level + 1) * kSlotBits) != 0 ||
-          ((deadline >> (level * kSlotBits)) & (kSlots - 1)) != slot)
-        fault = "a timer lies in the wrong slot";
+      if (StartOf(level, slot) <= now_ms_) fault = "a slot of the past is not empty";
+      if (StartOf(level, slot) > deadline) fault = "a timer lies in too late a slot";
     }
     if (&Previous(head) != previous) fault = "a list's end disagrees with its head";
   });

@@ -11,6 +11,9 @@
 // so it lags behind the caller's clock then; that is what keeps the order. A bitmap a level finds
 // the next slot, so an advance over years costs no more than one over a millisecond.
 //
+// A deadline that moves away is only written down (Postpone): the node is placed anew when its old
+// slot comes up. So a node may lie in an earlier slot than its deadline's, never in a later one.
+//
 // Deadlines are engine milliseconds, kept in 48 bits (8,919 years); later ones count as the last.
 #pragma once
 
@@ -64,6 +67,9 @@ class TimerWheel {
   // Advance.
   void Insert(TimerNode& node, TimerKind kind, int64_t deadline_ms);
   void Move(TimerNode& node, int64_t deadline_ms);  // precondition: linked
+  // As Move to a later deadline, but the node stays in its list until that comes up: what is
+  // renewed again and again costs a store of six bytes a time. Precondition: linked.
+  void Postpone(TimerNode& node, int64_t deadline_ms);
   void Cancel(TimerNode& node);                     // unlinked nodes are left alone
   // `to` takes the place of `from` in its list, deadline included (its owner moved in memory). Of
   // an unlinked `from` only the deadline is taken. Precondition: !to.linked(). `from` is unlinked
@@ -71,7 +77,8 @@ class TimerWheel {
   void Relocate(TimerNode& from, TimerNode& to);
 
   // Fires timers with deadline <= now_ms, earliest tick first, same tick in order of insertion,
-  // until none is left or `budget` is spent; returns how much was spent. The node is unlinked
+  // until none is left or `budget` is spent (a postponed timer counts as inserted when it is placed
+  // anew, which takes one of the budget); returns how much was spent. The node is unlinked
   // before `fire(node)`, which may insert, move and cancel any timer and free the node, but not
   // Advance.
   //
@@ -84,7 +91,7 @@ class TimerWheel {
   // When Advance next has something to do: never later than the earliest deadline; may be earlier
   // (a level to move down). kNever when empty; <= the wheel's time while a slice is unfinished.
   int64_t NextWork() const;
-  // The earliest deadline itself, exact; walks one slot. For the test double's NEXT.
+  // The earliest deadline itself, exact; walks the slots before it. For the test double's NEXT.
   int64_t EarliestDeadline() const;
 
   int64_t now_ms() const { return now_ms_; }
@@ -129,6 +136,7 @@ class TimerWheel {
   NextSlot FindNextSlot() const;
   void Detach(const NextSlot& next);
   bool HasDetached() const { return due_.linked() || late_.linked() || cascading_.linked(); }
+  int64_t StartOf(int level, int slot) const;
   void WalkLists(absl::FunctionRef<void(const TimerNode& head, int level, int slot)> visit) const;
 
   int64_t now_ms_;  // nothing in a slot is at or before it
