@@ -7,6 +7,7 @@
 
 #include "protocol/number_text.h"
 #include "storage/key_hash.h"
+#include "storage/limits/limiter_state.h"
 
 namespace sluice {
 namespace {
@@ -47,6 +48,10 @@ class OutsidePayload : public EntryPayload {
 
 EntryPayload InlineText(std::string_view text) {
   return {ValueType::kString, Form::kInline, false, text};
+}
+
+EntryPayload PackedLimiter(std::string_view packed) {
+  return {ValueType::kLimiter, Form::kInline, false, packed};
 }
 
 // Most texts are no integers, and most of those show it at once.
@@ -150,6 +155,20 @@ Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline 
   return Put(key, OutsidePayload(type, value.release(), false), deadline, now);
 }
 
+Entry& Database::PutPacked(HashedKey key, std::string_view packed, Deadline deadline,
+                           const Now& now) {
+  return Put(key, PackedLimiter(packed), deadline, now);
+}
+
+Entry& Database::SetPacked(Entry& entry, std::string_view packed, Deadline deadline) {
+  assert(!deadline.none());
+  deadline = Storable(deadline);
+  const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
+  Entry& result = Overwrite(entry, PackedLimiter(packed), true, is_absolute);
+  Arm(result, deadline);
+  return result;
+}
+
 Entry& Database::SetText(Entry& entry, std::string_view text) {
   if (text.size() <= Entry::kInlineBytesMax)
     return OverwriteKeepingDeadline(entry, InlineText(text));
@@ -194,10 +213,14 @@ void Database::MakeRaw(const Entry& found, const Now& now) {
 void Database::ValueChanged(Entry& entry) { AccountOutside(entry); }
 
 Entry& Database::SetDeadline(Entry& entry, Deadline deadline) {
+  if (!entry.is_string()) deadline = NotAfterItsEnd(entry, deadline);
   deadline = Storable(deadline);
-  Entry& result =
-      Reshape(entry, entry.payload(), !deadline.none(), deadline.kind == Deadline::Kind::kUnix);
-  if (!deadline.none()) Arm(result, deadline);
+  const bool is_volatile = !deadline.none();
+  const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
+  Entry& result = entry.HasLayout(is_volatile, is_absolute, entry.value_length_)
+                      ? entry
+                      : Reshape(entry, entry.payload(), is_volatile, is_absolute);
+  if (is_volatile) Arm(result, deadline);
   return result;
 }
 
@@ -311,6 +334,16 @@ Deadline Database::Storable(Deadline deadline) const {
   if (deadline.kind != Deadline::Kind::kSteady || deadline.ms <= TimerWheel::kDeadlineMsMax)
     return deadline;
   return Deadline::Unix(deadline.UnixMs(state_.now));
+}
+
+Deadline Database::NotAfterItsEnd(const Entry& entry, Deadline deadline) const {
+  const Now& now = state_.now;
+  const int64_t end_ms = entry.is_packed()
+                             ? LimitEndsAtMs(UnpackLimiter(entry.packed()), nullptr, now)
+                             : entry.value().EndsAtMs(now);
+  if (end_ms == kEndsNever) return deadline;
+  const Deadline end = Deadline::Steady(end_ms);
+  return deadline.none() || deadline.LeftMs(now) >= end.LeftMs(now) ? end : deadline;
 }
 
 }  // namespace sluice

@@ -88,6 +88,8 @@ class Database {
   Entry& PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
   Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
   Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
+  // A limiter in its packed form.
+  Entry& PutPacked(HashedKey key, std::string_view packed, Deadline deadline, const Now& now);
   // In-place changes of an entry got from Modify in this call; they return it, perhaps moved.
   Entry& SetText(Entry& entry, std::string_view text);  // keeps the deadline; no integer attempt
   Entry& SetInteger(Entry& entry, int64_t integer);     // keeps the deadline
@@ -98,7 +100,11 @@ class Database {
   // The string that Find has just given keeps its text and is shown as raw from now on. No change
   // of the key: nobody is told.
   void MakeRaw(const Entry& found, const Now& now);
-  Entry& SetDeadline(Entry& entry, Deadline deadline);  // None: PERSIST; it may have passed
+  // None: PERSIST; it may have passed. A value that ends by itself (Value::EndsAtMs) gets no later
+  // deadline than that.
+  Entry& SetDeadline(Entry& entry, Deadline deadline);
+  // The packed form of a limiter in a new state, and the deadline that comes with it.
+  Entry& SetPacked(Entry& entry, std::string_view packed, Deadline deadline);
   void ValueChanged(Entry& entry);                      // a Value grew or shrank: account it
   bool Delete(HashedKey key, const Now& now);           // false when missing or expired
 
@@ -132,6 +138,7 @@ class Database {
   Entry& Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
                  const EntryPayload& payload);
   Deadline Storable(Deadline deadline) const;
+  Deadline NotAfterItsEnd(const Entry& entry, Deadline deadline) const;
   void Arm(Entry& entry, Deadline deadline);
   void AccountOutside(Entry& entry);
 

@@ -4,6 +4,7 @@
 
 #include "storage/database.h"
 #include "storage/key_hash.h"
+#include "storage/limits/limiter_state.h"
 
 namespace sluice {
 
@@ -62,7 +63,12 @@ void Database::Arm(Entry& entry, Deadline deadline) {
     if (__builtin_sub_overflow(deadline.ms, state_.now.unix_offset_ms, &steady_ms))
       steady_ms = deadline.ms < 0 ? 0 : TimerWheel::kDeadlineMsMax;
   }
-  if (entry.timer().linked()) return state_.wheel.Move(entry.timer(), steady_ms);
+  if (entry.timer().linked()) {
+    // Deadlines of leases, limiters and counters mostly move away, and many a time.
+    if (steady_ms >= entry.timer().deadline_ms()) [[likely]]
+      return state_.wheel.Postpone(entry.timer(), steady_ms);
+    return state_.wheel.Move(entry.timer(), steady_ms);
+  }
   state_.wheel.Insert(entry.timer(), TimerKind::kEntry, steady_ms);
   --parked_;
 }
@@ -170,12 +176,15 @@ std::string Database::AuditEntry(const Entry& entry) const {
   if (entry.is_volatile() && entry.timer().linked() && entry.timer().kind() != TimerKind::kEntry)
     return "an entry's timer is of another kind";
   if (entry.type() > ValueType::kLock) return "an entry's type is unknown";
+  if (entry.type() == ValueType::kLimiter && entry.is_packed())
+    return AuditPackedLimiter(entry.packed());
   if (!entry.is_string() && !entry.outside()) return "a value lies inside its entry";
   if (entry.is_string() && entry.is_integer() && entry.is_raw()) return "an integer is raw";
   if (entry.outside() && entry.accounted() != entry.outside_bytes())
     return "a value has changed its size without being accounted";
   if (!entry.is_string() && entry.value().type() != entry.type())
     return "an entry's type is not its value's";
+  if (!entry.is_string()) return entry.value().Audit();
   return "";
 }
 

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "protocol/number_text.h"
+#include "storage/limits/limiter_state.h"
 
 namespace sluice {
 namespace {
@@ -88,8 +89,6 @@ EntryShape Entry::shape() const {
   return {has(kVolatile), absolute(), key().size(), value_length_};
 }
 
-size_t Entry::value_offset() const { return key_offset() + key().size(); }
-
 EntryPayload Entry::payload() const {
   return {type(), form(), has(kRaw), {value_field(), value_length_}};
 }
@@ -141,7 +140,7 @@ size_t Entry::TextBytes() const {
 bool Entry::is_raw() const { return has(kRaw); }
 
 std::string_view Entry::Encoding() const {
-  if (!is_string()) return value().Encoding();
+  if (!is_string()) return is_packed() ? PackedLimiterEncoding(packed()) : value().Encoding();
   if (is_integer()) return "int";
   return !is_raw() && TextBytes() <= kEmbeddedTextMax ? "embstr" : "raw";
 }

@@ -87,7 +87,11 @@ class Entry {
   std::string_view Encoding() const;  // "int", "embstr", "raw"; a Value's own word otherwise
 
   // --- other types. Precondition: !is_string().
-  Value& value() const;
+  // A limiter of fixed size is packed into the entry (limits/limiter_state.h); of everything else
+  // the value is an object.
+  bool is_packed() const { return !outside(); }
+  std::string_view packed() const;  // precondition: is_packed(); valid as the entry is
+  Value& value() const;             // precondition: !is_packed()
 
   // Engine time in seconds (now.ms() / 1000) of the last access, modulo 2^24 as Redis's LRU clock;
   // OBJECT IDLETIME is the difference modulo 2^24.
@@ -177,6 +181,10 @@ inline std::string_view Entry::key() const {
       key_length_ < kLongKey ? key_length_ : Load<uint32_t>(offset - sizeof(uint32_t));
   return {base() + offset, length};
 }
+
+inline size_t Entry::value_offset() const { return key_offset() + key().size(); }
+
+inline std::string_view Entry::packed() const { return {value_field(), value_length_}; }
 
 inline ValueType Entry::type() const { return static_cast<ValueType>(type_); }
 inline bool Entry::is_volatile() const { return has(kVolatile); }

@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+
+#include "storage/clock.h"
 
 namespace sluice {
 
@@ -24,6 +27,9 @@ enum class ValueType : uint8_t {
 // The word that TYPE answers: "string", "zset", "leakybucket" ...
 std::string_view TypeName(ValueType type);
 
+// Of Value::EndsAtMs: it stays until somebody removes it.
+inline constexpr int64_t kEndsNever = INT64_MAX;
+
 class Value {
  public:
   virtual ~Value() = default;
@@ -40,6 +46,10 @@ class Value {
     static_cast<void>(budget);
     return 0;
   }
+  // Engine ms from when on there is nothing left of it: its key's deadline is never later.
+  virtual int64_t EndsAtMs(const Now&) const { return kEndsNever; }
+  // The first violated invariant as a sentence, or empty.
+  virtual std::string Audit() const { return {}; }
 };
 
 }  // namespace sluice

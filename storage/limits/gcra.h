@@ -17,7 +17,7 @@
 namespace sluice {
 
 struct GcraState {
-  int64_t tat_us = 0;
+  int64_t tat_us = kLongAgo;
   int64_t tat_part = 0;  // of a µs, in 1/max: 0 .. max - 1
 
   LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const;

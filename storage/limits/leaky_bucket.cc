@@ -15,17 +15,21 @@ int64_t UnixSecond(int64_t engine_ms, const Now& now) {
 
 }  // namespace
 
-int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds, bool by_second) const {
+int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds) {
   assert(seconds >= 0);
   const int64_t last = TimerWheel::kDeadlineMsMax;
-  if (seconds > (last - now.ms()) / 1000) return last;
-  const int64_t span_ms = std::max<int64_t>(1, seconds * 1000);
-  if (by_second && Level(now) > 0) {
-    const int64_t counted_ms = last_due_ms() - span_ms;  // by the first of its second
-    if (counted_ms <= now.ms() && UnixSecond(counted_ms, now) == UnixSecond(now.ms(), now))
-      return std::max(last_due_ms(), now.ms() + 1);
-  }
-  return now.ms() + span_ms;
+  const int64_t now_ms = now.ms();
+  if (seconds > last / 1000 || seconds * 1000 > last - now_ms) return last;
+  return now_ms + std::max<int64_t>(1, seconds * 1000);
+}
+
+int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds, bool by_second) const {
+  const int64_t due_ms = DueMs(now, seconds);
+  if (!by_second || Level(now) == 0) return due_ms;
+  const int64_t counted_ms = last_due_ms() - (due_ms - now.ms());  // by the first of its second
+  const bool together =
+      counted_ms <= now.ms() && UnixSecond(counted_ms, now) == UnixSecond(now.ms(), now);
+  return together ? std::max(last_due_ms(), now.ms() + 1) : due_ms;
 }
 
 void LeakyBucket::Count(const Now& now, int64_t due_ms, uint64_t units) {
@@ -48,6 +52,18 @@ void LeakyBucket::ForEachDrain(const Now& now,
                                absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
   Level(now);
   drains_.ForEach(visit);
+}
+
+std::string LeakyBucket::Audit() const {
+  uint64_t units = 0;
+  bool in_time = true;
+  drains_.ForEach([&](int64_t due_ms, uint64_t each) {
+    units += each;
+    in_time &= due_ms <= last_due_ms();
+  });
+  if (units != level_) return "a bucket's level is not the sum of its drains";
+  if (!in_time) return "a drain is due after the bucket's last";
+  return {};
 }
 
 std::unique_ptr<Value> LeakyBucket::Clone() const { return std::make_unique<LeakyBucket>(*this); }

@@ -25,6 +25,7 @@ class LeakyBucket final : public Value {
   // second of Unix time that stay equally long go together with the first of them, as in the module
   // (so later ones up to 1 s early). Precondition: seconds >= 0.
   int64_t DueMs(const Now& now, int64_t seconds, bool by_second) const;
+  static int64_t DueMs(const Now& now, int64_t seconds);  // of an empty bucket
 
   // Precondition: units >= 1. Saturates at 2^64 - 1 units; what is due already is gone at once.
   void Count(const Now& now, int64_t due_ms, uint64_t units = 1);
@@ -40,6 +41,8 @@ class LeakyBucket final : public Value {
   std::string_view Encoding() const override { return "drains"; }
   size_t MemoryBytes() const override { return accounted_bytes_; }
   std::unique_ptr<Value> Clone() const override;
+  int64_t EndsAtMs(const Now&) const override { return last_due_ms(); }
+  std::string Audit() const override;
 
  private:
   mutable DrainQueue drains_;

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::string_view kNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"};
 
+constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
+
 constexpr std::string_view kFaults[] = {
     "",
     "ERR max is out of range, must be positive",
@@ -27,14 +29,14 @@ bool EqualsInAnyCase(std::string_view text, std::string_view upper) {
   return true;
 }
 
-bool HasBurst(LimitAlgorithm algorithm) {
-  return algorithm == LimitAlgorithm::kRolling || algorithm == LimitAlgorithm::kGcra;
-}
-
 }  // namespace
 
 std::string_view LimitAlgorithmName(LimitAlgorithm algorithm) {
   return kNames[static_cast<size_t>(algorithm)];
+}
+
+std::string_view LimitEncoding(LimitAlgorithm algorithm) {
+  return kEncodings[static_cast<size_t>(algorithm)];
 }
 
 bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm) {
@@ -57,7 +59,9 @@ LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period
   if (burst == kNotGiven) burst = rolling ? max : 0;
   if (burst < (rolling ? 1 : 0) || burst > kUnitsMax) return LimitFault::kBurst;
   const LimitConfig made{algorithm, max, period_ms, burst};
-  if (DivideUp(Product(made.Capacity(), made.PeriodUs()), static_cast<Wide>(max)) > kRefillUsMax)
+  // Without a burst it takes a period.
+  if (HasBurst(algorithm) &&
+      DivideUp(Product(made.Capacity(), made.PeriodUs()), static_cast<Wide>(max)) > kRefillUsMax)
     return LimitFault::kRefill;
   *config = made;
   return LimitFault::kNone;

@@ -28,8 +28,15 @@ enum class LimitAlgorithm : uint8_t { kWindow, kRolling, kSliding, kLog, kGcra, 
 
 // "WINDOW", "ROLLING" ..., as LIMIT.TAKE takes and LIMIT.INFO gives them.
 std::string_view LimitAlgorithmName(LimitAlgorithm algorithm);
+// "window", "rolling" ..., as OBJECT ENCODING gives them.
+std::string_view LimitEncoding(LimitAlgorithm algorithm);
 // In any case; false for anything else.
 bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm);
+
+// ROLLING and GCRA: the others take no burst.
+inline bool HasBurst(LimitAlgorithm algorithm) {
+  return algorithm == LimitAlgorithm::kRolling || algorithm == LimitAlgorithm::kGcra;
+}
 
 // kNotGiven: the burst that the algorithm has when none is named.
 inline constexpr int64_t kNotGiven = -1;
@@ -40,6 +47,8 @@ inline constexpr int64_t kPeriodMsMax = int64_t{1} << 46;
 inline constexpr int64_t kRefillUsMax = int64_t{1} << 61;
 inline constexpr int64_t kUnitsMax = int64_t{1} << 62;  // of max and burst
 inline constexpr int64_t kBanMsMax = kPeriodMsMax;
+// Before any engine time, which may be below 0: what a state holds that has never been used.
+inline constexpr int64_t kLongAgo = -(int64_t{1} << 61);
 
 struct LimitConfig {
   LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
@@ -93,6 +102,7 @@ LimitAnswer TakeFrom(State& state, const LimitConfig& config, int64_t now_us, in
   return answer;
 }
 
-inline int64_t TickOf(int64_t now_us) { return now_us / 1000; }
+// Rounded down: a log of another machine is replayed at times before this one's engine time began.
+inline int64_t TickOf(int64_t now_us) { return now_us / 1000 - (now_us % 1000 < 0 ? 1 : 0); }
 
 }  // namespace sluice

@@ -2,17 +2,11 @@
 #include "storage/limits/limiter.h"
 
 namespace sluice {
-namespace {
-
-constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
-
-}  // namespace
-
 Limiter::Limiter(const LimitConfig& config) : state_(config) {
   if (NeedsLog(config.algorithm)) log_ = std::make_unique<RequestLog>();
 }
 
-std::string_view Limiter::Encoding() const { return kEncodings[static_cast<size_t>(algorithm())]; }
+std::string_view Limiter::Encoding() const { return LimitEncoding(algorithm()); }
 
 size_t Limiter::MemoryBytes() const {
   return sizeof(*this) + (log_ == nullptr ? 0 : sizeof(RequestLog) + log_->heap_bytes());

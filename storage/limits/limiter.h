@@ -32,12 +32,13 @@ class Limiter final : public Value {
     return RefundLimit(state_, log_.get(), units, now);
   }
   LimitInfo Info(const Now& now) const { return DescribeLimit(state_, log_.get(), now); }
-  int64_t EndsAtMs(const Now& now) const { return LimitEndsAtMs(state_, log_.get(), now); }
 
   ValueType type() const override { return ValueType::kLimiter; }
   std::string_view Encoding() const override;  // "window", "gcra" ...
   size_t MemoryBytes() const override;
   std::unique_ptr<Value> Clone() const override;
+  int64_t EndsAtMs(const Now& now) const override { return LimitEndsAtMs(state_, log_.get(), now); }
+  std::string Audit() const override { return AuditLimiter(state_, log_.get()); }
 
  private:
   LimiterState state_;

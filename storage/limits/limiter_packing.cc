@@ -1,6 +1,7 @@
 // The packed forms of LimiterState; see limiter_state.h. Both are the same four fields: a time and
 // up to three counts, of which SLIDING uses the last for its second counter and the others for
 // their burst (SLIDING has none).
+#include <cstddef>
 #include <cstring>
 
 #include "storage/limits/limiter_state.h"
@@ -107,6 +108,21 @@ LimiterState UnpackLimiter(std::string_view bytes) {
   LimiterState state = Unpack(packed.limiter);
   state.banned_until_ms = packed.banned_until_ms;
   return state;
+}
+
+std::string_view PackedLimiterEncoding(std::string_view packed) {
+  const size_t at = packed.size() == kNarrowLimiterBytes
+                        ? offsetof(Packed<uint32_t>, algorithm)
+                        : offsetof(Wide64, limiter) + offsetof(Packed<int64_t>, algorithm);
+  return LimitEncoding(static_cast<LimitAlgorithm>(packed[at]));
+}
+
+std::string AuditPackedLimiter(std::string_view packed) {
+  if (packed.size() != kNarrowLimiterBytes && packed.size() != kWideLimiterBytes)
+    return "a limiter's packed form is of no length";
+  const LimiterState state = UnpackLimiter(packed);
+  if (NeedsLog(state.config.algorithm)) return "a limiter with a log is packed";
+  return AuditLimiter(state, nullptr);
 }
 
 }  // namespace sluice

@@ -140,12 +140,38 @@ LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const 
   return {state.config, verdict.limit - answer.remaining, verdict.remaining, verdict.reset_at_ms};
 }
 
+std::string AuditLimiter(const LimiterState& state, const RequestLog* log) {
+  const LimitConfig& config = state.config;
+  const bool has_burst = HasBurst(config.algorithm);
+  LimitConfig made;
+  if (MakeLimitConfig(config.algorithm, config.max, config.period_ms,
+                      has_burst ? config.burst : kNotGiven, &made) != LimitFault::kNone ||
+      made != config)
+    return "a limiter's configuration is out of bounds";
+  if (NeedsLog(config.algorithm) != (log != nullptr)) return "a limiter's log is missing or stray";
+  switch (config.algorithm) {
+    case LimitAlgorithm::kWindow:
+      return state.window.used < 0 ? "a window has given back more than it had" : "";
+    case LimitAlgorithm::kSliding:
+      for (const int64_t count : {state.sliding.previous, state.sliding.current})
+        if (count < 0 || count > config.max) return "a sliding window's count is out of bounds";
+      return {};
+    case LimitAlgorithm::kRolling:
+    case LimitAlgorithm::kGcra:
+      if (state.gcra.tat_part < 0 || state.gcra.tat_part >= config.max)
+        return "the fraction of a limiter's time is none";
+      return {};
+    default:
+      return log->Audit(config);
+  }
+}
+
 int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now) {
   const int64_t whole_at_us = WithAlgorithm(state, log, [&](const auto& algorithm) {
     return algorithm.WholeAtUs(state.config, now.steady_us);
   });
   const int64_t ends_ms = whole_at_us <= now.steady_us ? now.ms() : TickAfter(whole_at_us);
-  return std::max(ends_ms, state.banned_until_ms);
+  return state.banned_until_ms == 0 ? ends_ms : std::max(ends_ms, state.banned_until_ms);
 }
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "storage/clock.h"
@@ -31,10 +32,10 @@ struct LimiterState {
     WindowState window;
     GcraState gcra;  // and ROLLING
   };
-  int64_t banned_until_ms = 0;
+  int64_t banned_until_ms = 0;  // 0: nobody is
 
   explicit LimiterState(const LimitConfig& config);
-  bool Banned(const Now& now) const { return now.ms() < banned_until_ms; }
+  bool Banned(const Now& now) const { return banned_until_ms != 0 && now.ms() < banned_until_ms; }
 };
 
 // LOG and LEAKY keep their requests in a RequestLog beside the state.
@@ -89,5 +90,10 @@ inline constexpr size_t kWideLimiterBytes = 49;
 size_t PackLimiter(const LimiterState& state, char* out);
 // Precondition: made by PackLimiter in this process; a file is read by its own decoder.
 LimiterState UnpackLimiter(std::string_view packed);
+// Of the same: for OBJECT ENCODING.
+std::string_view PackedLimiterEncoding(std::string_view packed);
+// The first violated invariant as a sentence, or empty.
+std::string AuditLimiter(const LimiterState& state, const RequestLog* log);
+std::string AuditPackedLimiter(std::string_view packed);
 
 }  // namespace sluice

@@ -120,6 +120,19 @@ void RequestLog::Reconfigure(const LimitConfig& from, const LimitConfig& to, int
   gone_ = 0;
 }
 
+std::string RequestLog::Audit(const LimitConfig& config) const {
+  for (size_t i = 1; i < records_.size(); ++i) {
+    if (records_[i].tick <= records_[i - 1].tick)
+      return "the requests of a limiter are out of order";
+    if (records_[i].sum == records_[i - 1].sum) return "a limiter keeps an empty request";
+  }
+  // After a lowered max the whole is scaled, so this holds then too.
+  if (!records_.empty() &&
+      Counted(FirstCounting(records_.back().tick, config.period_ms)) > config.max)
+    return "a limiter counts more requests than it allows";
+  return {};
+}
+
 int64_t RequestLog::WholeAtUs(const LimitConfig& config, int64_t now_us) const {
   if (records_.empty()) return now_us;
   return std::max(now_us, (records_.back().tick + config.period_ms) * 1000);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "storage/limits/limit.h"
 #include "storage/limits/ring.h"
@@ -32,6 +33,8 @@ class RequestLog {
   void Prune(const LimitConfig& config, int64_t now_us);
   size_t heap_bytes() const { return records_.heap_bytes(); }
   size_t records() const { return records_.size(); }
+  // The first violated invariant as a sentence, or empty.
+  std::string Audit(const LimitConfig& config) const;
 
  private:
   struct Record {

@@ -10,8 +10,8 @@
 namespace sluice {
 
 struct WindowState {
-  int64_t end_ms = 0;  // open while now < end_ms
-  int64_t used = 0;    // may be above max after max was lowered
+  int64_t end_ms = kLongAgo;  // open while now < end_ms
+  int64_t used = 0;           // may be above max after max was lowered
 
   bool Open(int64_t now_us) const { return TickOf(now_us) < end_ms; }
   LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const;
