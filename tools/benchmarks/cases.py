@@ -9,12 +9,13 @@ Redis's:
 `Work(..., setup=(...))` runs commands first; `reference=Work(..., on="sluice")` compares with
 something else than the same command on Redis. Names are what --only matches.
 """
+import dataclasses
 import hashlib
 import shlex
 
 from .expiry import ExpiryLateness
 from .load import Load, Work
-from .memory import BytesPerConnection, BytesPerKey
+from .memory import BytesPerConnection, BytesPerKey, BytesPerLimiter
 from .stall import Stall
 from .startup import StartToPong
 
@@ -40,6 +41,35 @@ EVALSHA_RELEASE = evalsha(RELEASE, "1 key:__rand_int__ me", fill="SET key:__rand
 
 XADD = Work("XADD stream MAXLEN ~ 10000 * field value", setup=("FLUSHALL",))
 
+# Buckets and limiters, each beside our own SET.
+FRESH = ("FLUSHALL",)
+SET_HOT = Work("SET hot xxx")
+
+
+def count(key, seconds, **more):
+    return Work(f"LBUCKET.COUNT {key} {seconds}", setup=FRESH, **more)
+
+
+def beside_set(name, work, bar, reference=SET):
+    return [Load(f"{name}-p16", work, 2_000_000, 16, bar, reference),
+            Load(f"{name}-p64", work, 3_000_000, 64, bar, reference)]
+
+
+def take(limit):
+    return Work(f"LIMIT.TAKE key:__rand_int__ {limit}", setup=FRESH)
+
+
+TAKE_WINDOW = take("WINDOW 1000000 60000")
+COUNT = count("key:__rand_int__", 45)
+# Ten million drains that wait while it is measured.
+COUNT_AMONG_MANY = Work("LBUCKET.COUNT key:__rand_int__ 86400", before=10_000_000)
+LIMITERS = {
+    "window": "WINDOW 1000 3600000",
+    "rolling": "ROLLING 1000 3600000 COST 1000",
+    "sliding": "SLIDING 1000 3600000",
+    "gcra": "GCRA 1000 3600000 BURST 999 COST 1000",
+}
+
 CASES = [
     Load("set", SET, 400_000, bar=0.90),
     Load("get", GET, 400_000),
@@ -56,6 +86,21 @@ CASES = [
     Load("evalsha-release", EVALSHA_RELEASE, 200_000, bar=0.85),
     Load("evalsha-window-p16", EVALSHA_WINDOW, 800_000, 16, 0.40),
     Load("evalsha-release-p16", EVALSHA_RELEASE, 800_000, 16, 0.40),
+    *beside_set("lbucket-count", COUNT, 1.15),
+    *beside_set("lbucket-count-hot", count("hot", 45), 1.15, SET_HOT),
+    *beside_set("lbucket-count-1s", count("key:__rand_int__", 1), 1.5),
+    *beside_set("lbucket-count-1s-hot", count("hot", 1), 1.5, SET_HOT),
+    Load("lbucket-count-among-10m", COUNT_AMONG_MANY, 2_000_000, 16, 1.3, COUNT),
+    *beside_set("limit-window", TAKE_WINDOW, 1.15),
+    *beside_set("limit-rolling", take("ROLLING 1000000 60000"), 1.15),
+    *beside_set("limit-sliding", take("SLIDING 1000000 60000"), 1.15),
+    *beside_set("limit-gcra", take("GCRA 1000000 60000 BURST 1000000"), 1.15),
+    *beside_set("cl-throttle", Work("CL.THROTTLE key:__rand_int__ 1000000 1000000 60", setup=FRESH),
+                1.15),
+    Load("limit-window-evalsha-p64", TAKE_WINDOW, 1_500_000, 64, 0.2,
+         dataclasses.replace(EVALSHA_WINDOW, on="redis")),
+    *(BytesPerLimiter(f"bytes-per-limiter-{name}", limit, keys=1_000_000, bar=96)
+      for name, limit in LIMITERS.items()),
     StartToPong("start-to-pong", starts=11, bar=0.5),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),

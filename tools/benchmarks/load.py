@@ -24,6 +24,7 @@ class Work:
     command: str
     setup: tuple[str, ...] = ()
     fill: str = ""
+    before: int = 0  # so many of the command itself are sent once, before the first round
     on: str = "sluice"  # or "redis"
 
 
@@ -42,6 +43,9 @@ class Load:
                                            on="redis")
         with server(bench.binary(self.work.on)) as ours, \
                 server(bench.binary(reference.on)) as theirs:
+            for target, work in ((ours, self.work), (theirs, reference)):
+                if work.before:
+                    redis_benchmark(target, work.command, bench.scaled(work.before), CLIENTS, 64, KEYS)
             rounds = []
             for round_number in bench.rounds():
                 bench.progress(f"{self.name}: round {round_number}")

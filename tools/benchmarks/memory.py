@@ -3,7 +3,7 @@ import resource
 import time
 from dataclasses import dataclass
 
-from .report import paired
+from .report import Row, paired
 from .resp import Client, encode
 from .servers import server
 
@@ -30,6 +30,27 @@ class BytesPerKey:
                 time.sleep(SETTLE_SECONDS)
                 cost.append([(target.resident_bytes() - before) / keys])
         yield paired(self.name, "bytes", *cost, bar=self.bar)
+
+
+@dataclass(frozen=True)
+class BytesPerLimiter:
+    """Live limiters of one kind with names of 20 bytes, all in."""
+    name: str
+    limit: str  # what follows the key in LIMIT.TAKE
+    keys: int
+    bar: float
+
+    def run(self, bench):
+        keys = bench.scaled(self.keys)
+        bench.progress(f"{self.name}: {keys:,} keys")
+        with server(bench.binary("sluice")) as target:
+            before = target.resident_bytes()
+            target.client.pipeline(
+                encode(["LIMIT.TAKE", f"limit:user:{number:09}", *self.limit.split()])
+                for number in range(keys))
+            time.sleep(SETTLE_SECONDS)
+            cost = (target.resident_bytes() - before) / keys
+        yield Row(self.name, "bytes", cost, bar=self.bar, absolute=True, note=self.limit)
 
 
 @dataclass(frozen=True)
