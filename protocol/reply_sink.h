@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "protocol/error_text.h"
@@ -40,6 +41,11 @@ class ReplySink {
   // 2 or 3: for the few answers whose content, not only form, depends on it.
   virtual int version() const = 0;
 
+  // An array of integers.
+  virtual void Integers(std::span<const int64_t> values) {
+    Array(values.size());
+    for (const int64_t value : values) Integer(value);
+  }
   void Ok() { Status("OK"); }
   void Error(ErrorCode code) { Error(ErrorText(code)); }
 };

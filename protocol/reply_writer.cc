@@ -65,6 +65,15 @@ void ReplyWriter::Error(std::string_view text) {
 
 void ReplyWriter::Integer(int64_t value) { Header(':', value); }
 
+void ReplyWriter::Integers(std::span<const int64_t> values) {
+  const size_t most = (values.size() + 1) * kHeaderBytesMax;
+  if (most > OutputBuffer::kFirstBlockBytes) return ReplySink::Integers(values);
+  char* const start = out_->Reserve(most);
+  char* at = WriteHeader(start, '*', static_cast<int64_t>(values.size()));
+  for (const int64_t value : values) at = WriteHeader(at, ':', value);
+  out_->Commit(static_cast<size_t>(at - start));
+}
+
 void ReplyWriter::Bulk(std::string_view bytes) {
   if (bytes.size() > OutputBuffer::kBlockBytes / 4) [[unlikely]] {
     // Large ones may straddle blocks: reserving their room would waste the rest of this one.

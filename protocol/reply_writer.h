@@ -26,6 +26,7 @@ class ReplyWriter final : public ReplySink {
   void Error(std::string_view text) override;
   using ReplySink::Error;
   void Integer(int64_t value) override;
+  void Integers(std::span<const int64_t> values) override;
   void Bulk(std::string_view bytes) override;
   void Null() override;
   void NullArray() override;

@@ -7,6 +7,7 @@ std::span<const CommandFamily> AllFamilies() {
   static const CommandFamily kFamilies[] = {
       BitFieldFamily(),
       BitsFamily(),
+      CellsFamily(),
       ClientFamily(),
       CommandInfoFamily(),
       CompareFamily(),
@@ -22,6 +23,8 @@ std::span<const CommandFamily> AllFamilies() {
       KeyWalkFamily(),
       KeysFamily(),
       LcsFamily(),
+      LeakyBucketsFamily(),
+      LimitsFamily(),
       ObjectFamily(),
       ServerFamily(),
       ScriptsFamily(),

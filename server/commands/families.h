@@ -10,6 +10,7 @@ namespace sluice {
 
 CommandFamily BitFieldFamily();
 CommandFamily BitsFamily();
+CommandFamily CellsFamily();
 CommandFamily ClientFamily();
 CommandFamily CommandInfoFamily();
 CommandFamily CompareFamily();
@@ -25,6 +26,8 @@ CommandFamily InfoFamily();
 CommandFamily KeyWalkFamily();
 CommandFamily KeysFamily();
 CommandFamily LcsFamily();
+CommandFamily LeakyBucketsFamily();
+CommandFamily LimitsFamily();
 CommandFamily ObjectFamily();
 CommandFamily ServerFamily();
 CommandFamily ScriptsFamily();

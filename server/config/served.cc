@@ -67,6 +67,8 @@ constexpr Option kServedOptions[] = {
         .Alias("lua-time-limit"),
     Served("notify-keyspace-events", &kEventClasses, kAnyText,
            "classes of keyspace events that are published, a letter each"),
+    Served("lbucket-second-buckets", &S::lbucket_second_buckets, kYesNo,
+           "LBUCKET.COUNTs of one second drain together, as redis-leaky-bucket has it"),
 };
 
 }  // namespace

@@ -203,7 +203,8 @@ constexpr bool RowsAreSound(std::span<const CommandSpec> rows) {
     }
     const int arity_min = row.arity < 0 ? -row.arity : row.arity;
     for (const KeySpec& spec : row.keys.all()) {
-      if (spec.keyword.empty() && spec.begin >= arity_min) return false;
+      // Arity -1 is that of modules, which count their arguments themselves.
+      if (spec.keyword.empty() && spec.begin >= arity_min && row.arity != -1) return false;
     }
     for (size_t j = 0; j < i; ++j) {
       if (rows[j].name == row.name) return false;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/concat.h"
+#include "server/engine/limit_desk.h"
 #include "server/engine/pubsub.h"
 
 namespace sluice {
@@ -41,6 +42,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       waiters_(*this),
       dispatcher_(*this),
       scripts_(*this),
+      limits_(std::make_unique<LimitDesk>(*this)),
       started_ms_(now_.ms()) {
   every_second_.fired = [](Engine& engine, Timed&) { engine.EverySecond(); };
   end_pause_.fired = [](Engine& engine, Timed&) { engine.EndPause(); };
@@ -219,6 +221,7 @@ void Engine::KeyTouched(int db, std::string_view key) {
   const bool died = std::exchange(key_dying_, false);
   if (!watches_.empty()) watches_.Touched(db, key, died);
   if (!waiters_.no_keys()) waiters_.KeyTouched(db, key);
+  if (!limits_->idle()) limits_->KeyTouched(db, key);
 }
 
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
@@ -232,6 +235,7 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
 void Engine::DatabaseReplaced(int db, int other) {
   if (!watches_.empty()) watches_.Replaced(db, other, *keyspace_, now_);
   if (!waiters_.no_keys()) waiters_.DatabaseReplaced(db, other);
+  if (!limits_->idle()) limits_->DatabaseReplaced(db, other);
 }
 
 void Engine::ErrorSent(std::string_view text) { statistics_.CountError(text); }

@@ -81,6 +81,8 @@ struct EngineOptions {
   std::string allocator = "libc";
 };
 
+class LimitDesk;
+
 class Engine final : public KeyspaceObserver, public ErrorListener {
  public:
   Engine(Config& config, Clock& clock, Host& host, std::span<const CommandFamily> families,
@@ -128,6 +130,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   PubSub& pubsub() { return *pubsub_; }
   Notifications& notifications() { return notifications_; }
   ScriptEngine& scripts() { return scripts_; }
+  LimitDesk& limits() { return *limits_; }
   Statistics& statistics() { return statistics_; }
   const Rates& rates() const { return rates_; }
   // What keys and clients take now; looks at every client.
@@ -234,6 +237,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Pause pause_;
   Dispatcher dispatcher_;
   ScriptEngine scripts_;
+  std::unique_ptr<LimitDesk> limits_;
   NullSink null_sink_;
   int64_t tick_ = 0;
   int64_t started_ms_;

@@ -5,6 +5,7 @@
 
 #include "protocol/concat.h"
 #include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
 
 namespace sluice {
 namespace {
@@ -68,7 +69,7 @@ bool Engine::RunTurn() {
   const bool garbage_left = FreeGarbage(begin);
   const bool rearm_left = keyspace_->RearmSlice(now_, kRearmedPerTurn);
   EndTurn(begin);
-  return timers_left || garbage_left || rearm_left || !carried_.empty();
+  return timers_left || garbage_left || rearm_left || !carried_.empty() || limits_->any_ready();
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {
@@ -191,6 +192,8 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
   if (waiters_.any_ready() && !nested_) [[unlikely]]
     waiters_.ServeReady();
+  if (limits_->any_ready() && !nested_) [[unlikely]]
+    limits_->ServeReady();
   if (session.output.overflowed()) [[unlikely]] {
     CheckOutputLimit(session);
     QueueSend(session);
@@ -219,11 +222,13 @@ bool Engine::RunTimers() {
   });
   // Keys that were found expired are noted too.
   if (waiters_.any_ready()) waiters_.ServeReady();
+  if (limits_->any_ready()) limits_->ServeReady();
   return spent >= kTimersPerTurn;
 }
 
 int64_t Engine::NextWork() const {
-  const bool at_once = !to_send_.empty() || !carried_.empty() || waiters_.any_ready();
+  const bool at_once =
+      !to_send_.empty() || !carried_.empty() || waiters_.any_ready() || limits_->any_ready();
   return at_once ? now_.ms() : wheel_.NextWork();
 }
 

@@ -27,10 +27,21 @@ bool Fits64(Signed value) {
          value <= std::numeric_limits<int64_t>::max();
 }
 
+// Truncates. Divisions of 128 bits are calls, and nearly all numbers have 64.
+Signed Quotient(Signed dividend, Signed divisor) {
+  if (Fits64(dividend) && Fits64(divisor)) [[likely]]
+    return static_cast<int64_t>(dividend) / static_cast<int64_t>(divisor);
+  return dividend / divisor;
+}
+
 // redis-cell cuts to whole ms, then rounds up to seconds.
-Signed SecondsOf(Signed ns) {
-  const Signed ms = ns / kMsNs;
+template <typename Integer>
+Integer RoundedSeconds(Integer ns) {
+  const Integer ms = ns / 1'000'000;
   return ms / 1000 + (ms % 1000 > 0 ? 1 : 0);
+}
+Signed SecondsOf(Signed ns) {
+  return Fits64(ns) ? RoundedSeconds(static_cast<int64_t>(ns)) : RoundedSeconds(ns);
 }
 
 struct Sums {
@@ -40,7 +51,7 @@ struct Sums {
 };
 
 CellFault MakeSums(const CellRequest& request, Sums* sums) {
-  sums->interval = request.period_ns / request.count;
+  sums->interval = Quotient(request.period_ns, request.count);
   if (sums->interval == 0) return CellFault::kTooFast;
   const Signed capacity = Signed{request.max_burst} + 1;
   if (__builtin_mul_overflow(sums->interval, capacity, &sums->tolerance) ||
@@ -86,13 +97,13 @@ CellFault TakeCell(const CellRequest& request, std::optional<int64_t> tat_ns, in
   answer->limited = missing > 0;
   const Signed ttl = (answer->limited ? tat : new_tat) - now;
   if (!answer->limited) {
-    if (!Fits64(new_tat) || !Fits64(ttl / kMsNs)) return CellFault::kOverflow;
+    if (!Fits64(new_tat) || !Fits64(Quotient(ttl, kMsNs))) return CellFault::kOverflow;
     answer->stored = true;
     answer->new_tat_ns = static_cast<int64_t>(new_tat);
-    answer->ttl_ms = static_cast<int64_t>(ttl / kMsNs);
+    answer->ttl_ms = static_cast<int64_t>(Quotient(ttl, kMsNs));
   }
   const Signed left = sums.tolerance - ttl;
-  const Signed remaining = left > -sums.interval ? left / sums.interval : 0;
+  const Signed remaining = left > -sums.interval ? Quotient(left, sums.interval) : 0;
   const bool can_wait = answer->limited && sums.increment <= sums.tolerance;
   return Fill(remaining, can_wait ? SecondsOf(missing) : -1, SecondsOf(ttl), answer);
 }

@@ -15,6 +15,24 @@ function keysOf(count) {
   return Array.from({ length: count }, (_, number) => `key:${number}`).sort();
 }
 
+// The values of a LIMIT.TAKE's answer, which is a map in RESP3.
+function valuesOf(answer) {
+  if (answer instanceof Map) return [...answer.values()];
+  return Array.isArray(answer) ? answer : Object.values(answer);
+}
+
+async function limits(send) {
+  const take = async (...words) => valuesOf(await send('LIMIT.TAKE', ...words)).map(Number);
+  assert.deepStrictEqual(
+      (await take('user:17', 'ROLLING', '10', '60000')).slice(0, 4), [1, 10, 9, 0]);
+  assert.strictEqual((await take('user:17', 'ROLLING', '10', '60000', 'COST', '10'))[0], 0);
+  assert.strictEqual((await take('shaped', 'GCRA', '50', '1000'))[0], 1);
+  assert.strictEqual((await take('shaped', 'GCRA', '50', '1000', 'WAIT', '10000'))[0], 1);
+  await send('LBUCKET.COUNT', 'bucket', '45');
+  assert.strictEqual(await send('LBUCKET.GET', 'bucket'), '1');
+  assert.deepStrictEqual(await send('CL.THROTTLE', 'cell', '15', '30', '60'), [0, 16, 15, -1, 2]);
+}
+
 async function ioredis() {
   const Redis = require(name).default || require(name);
   const one = new Redis({ port, connectionName: "one" });
@@ -54,6 +72,7 @@ async function ioredis() {
   assert.strictEqual(await one.get("lock"), "you");  // on a new connection, after its ready check
   assert.notStrictEqual(await one.client("ID"), id);
   assert.strictEqual(await one.client("GETNAME"), "one");
+  if (/sluice_version/.test(await one.info())) await limits((...words) => one.call(...words));
   await Promise.all([one.quit(), other.quit()]);
 }
 
@@ -97,6 +116,7 @@ async function nodeRedis(protocol) {
   await back;
   assert.strictEqual(await one.get("lock"), "you");
   assert.strictEqual(await one.clientGetName(), "one");
+  if (/sluice_version/.test(await one.info())) await limits((...words) => one.sendCommand(words));
   await Promise.all([one.close(), other.close()]);
 }
 

@@ -52,6 +52,44 @@ def throttle(client):
     assert client.get("window") == b"1"
 
 
+def limits(client, other):
+    """The limiters: how a web application would ask."""
+    fields = ["allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms"]
+
+    def take(*words):
+        answer = client.execute_command("LIMIT.TAKE", *words)
+        if not isinstance(answer, dict):  # RESP2
+            return dict(zip(fields, answer))
+        return {name.decode() if isinstance(name, bytes) else name: value
+                for name, value in answer.items()}
+
+    first = take("user:17", "WINDOW", 2, 60000)
+    assert list(first) == fields and (first["allowed"], first["remaining"]) == (1, 1), first
+    assert take("user:17", "WINDOW", 2, 60000)["reset_at_ms"] == first["reset_at_ms"]
+    refused = take("user:17", "WINDOW", 2, 60000)
+    assert refused["allowed"] == 0 and 0 < refused["retry_ms"] <= 60000, refused
+    assert client.execute_command("LIMIT.REFUND", "user:17", 1) == 1
+    try:
+        take("user:17", "GCRA", 2, 60000)
+        raise AssertionError("no error")
+    except redis.ResponseError as error:
+        assert str(error) == "limiter is WINDOW, not GCRA", error
+
+    take("shaped", "GCRA", 50, 1000)
+    begin = time.monotonic()
+    for client_of_two in (client, other):  # each waits its 20 ms
+        answer = client_of_two.execute_command("LIMIT.TAKE", "shaped", "GCRA", 50, 1000, "WAIT", 10000)
+        assert (answer[0] if isinstance(answer, list) else list(answer.values())[0]) == 1
+    assert time.monotonic() - begin > 0.03
+
+    pipe = client.pipeline()
+    for _ in range(3):
+        pipe.execute_command("LBUCKET.COUNT", "bucket", 45)
+    pipe.execute_command("LBUCKET.GET", "bucket")
+    assert pipe.execute()[-1] in (b"3", "3")
+    assert client.execute_command("CL.THROTTLE", "cell", 15, 30, 60) == [0, 16, 15, -1, 2]
+
+
 def pipeline_and_scan(client):
     with client.pipeline(transaction=False) as pipe:
         for number in range(3000):
@@ -102,6 +140,8 @@ def main():
     one.flushall()
     lock(one, other)
     throttle(one)
+    if "sluice_version" in one.info():
+        limits(one, other)
     pipeline_and_scan(one)
     introspection(one)
     errors(one)

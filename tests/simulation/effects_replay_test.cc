@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/limits/leaky_bucket.h"
+#include "storage/limits/limiter.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 
@@ -43,6 +45,28 @@ class Recorder final : public EffectSink {
   bool in_group_empty_ = false;
 };
 
+// All there is to a value.
+std::string TextOf(const Entry& entry, const Now& now) {
+  char scratch[Entry::kTextScratch];
+  if (entry.is_string()) return std::string(entry.Text(scratch));
+  if (entry.is_packed()) return std::string(entry.packed());
+  std::string text;
+  if (entry.type() == ValueType::kLeakyBucket) {
+    std::map<int64_t, uint64_t> drains;
+    static_cast<LeakyBucket&>(entry.value()).ForEachDrain(now, [&](int64_t due_ms, uint64_t units) {
+      drains[due_ms] += units;
+    });
+    for (const auto& [due_ms, units] : drains)
+      text += std::to_string(due_ms) + ":" + std::to_string(units) + " ";
+  } else if (entry.type() == ValueType::kLimiter) {
+    const Limiter& limiter = static_cast<Limiter&>(entry.value());
+    Now at = now;
+    for (int step = 0; step < 500; ++step, at.steady_us += 1000)
+      text += std::to_string(limiter.Info(at).remaining) + " ";
+  }
+  return text;
+}
+
 using Contents = std::map<std::pair<int, std::string>, std::string>;
 
 Contents Walk(TestEngine& server) {
@@ -53,8 +77,7 @@ Contents Walk(TestEngine& server) {
     if (!keyspace.made(db)) continue;
     keyspace.db(db).ForEach([&](const Entry& entry) {
       if (entry.Expired(now)) return;
-      char scratch[Entry::kTextScratch];
-      std::string text(entry.is_string() ? entry.Text(scratch) : std::string_view());
+      std::string text = TextOf(entry, now);
       text += " until " +
               (entry.deadline().none() ? "ever" : std::to_string(entry.deadline().UnixMs(now)));
       contents[{db, std::string(entry.key())}] = text;

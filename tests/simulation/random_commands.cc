@@ -9,7 +9,7 @@ namespace sluice {
 namespace {
 
 // k: a key, v: a value, n: a small number, t: milliseconds, s: seconds, u / U: a Unix time in s /
-// ms around the start of the manual clock, b: a bit.
+// ms around the start of the manual clock, b: a bit, a: a limiter's algorithm, p: a policy.
 constexpr std::string_view kCommands[] = {
     "SET k v",
     "SET k v PX t",
@@ -82,6 +82,29 @@ constexpr std::string_view kCommands[] = {
     "OBJECT ENCODING k",
     "LCS k k",
     "EXISTS k",
+    "LBUCKET.COUNT k s",
+    "LBUCKET.COUNT k s",
+    "LBUCKET.COUNT k 0",
+    "LBUCKET.GET k",
+    "LBUCKET.COUNTAT k U",
+    "LIMIT.TAKE k a n t",
+    "LIMIT.TAKE k a n t",
+    "LIMIT.TAKE k a n t COST n",
+    "LIMIT.TAKE k a n t BAN t",
+    "LIMIT.TAKE k a n t SHADOW COST n",
+    "LIMIT.TAKE k a n t PEEK",
+    "LIMIT.TAKE k GCRA n t BURST n COST n",
+    "LIMIT.TAKE k ROLLING n t BURST n",
+    "LIMIT.TAKE k POLICY p COST n",
+    "LIMIT.ALL 2 k k a n t 0 n a n t 0 n",
+    "LIMIT.ALL 2 k k POLICY p n a n t 0 n",
+    "LIMIT.REFUND k n",
+    "LIMIT.INFO k",
+    "LIMIT.POLICY SET p a n t",
+    "LIMIT.POLICY DEL p",
+    "CL.THROTTLE k n n s",
+    "CL.THROTTLE k n n s n",
+    "GCRA k n n s TOKENS n",
 };
 constexpr std::string_view kMischief[] = {
     "MULTI",
@@ -124,6 +147,7 @@ constexpr std::string_view kMischief[] = {
     "DEBUG SLEEP 0.001",
 };
 
+constexpr std::string_view kAlgorithms[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"};
 constexpr int64_t kUnixStartMs = 1'700'000'000'000;  // where ManualClock begins
 
 std::string Filled(std::string_view word, SimulationRandom& random) {
@@ -144,6 +168,10 @@ std::string Filled(std::string_view word, SimulationRandom& random) {
       return std::to_string(kUnixStartMs / 1000 + Between(random, -1, 8));
     case 'U':
       return std::to_string(kUnixStartMs + Between(random, -100, 8000));
+    case 'a':
+      return std::string(kAlgorithms[Between(random, 0, std::size(kAlgorithms) - 1)]);
+    case 'p':
+      return "policy:" + std::to_string(Between(random, 0, 2));
     case 'b':
       return std::to_string(Between(random, 0, 1));
     default:

@@ -1,0 +1,179 @@
+// The leaky buckets of the Redis module redis-leaky-bucket, whose earlier name was mcaptcha-cache:
+// LBUCKET.COUNT adds one and takes it away again so many seconds later, each by itself;
+// LBUCKET.GET tells what is there. Replies and error texts are the module's, which has no "ERR" in
+// them; like it, both commands ignore what stands behind their arguments.
+//
+// LBUCKET.COUNTAT is ours: the same with the moment at which the units drain, as a Unix time. It is
+// how a count is written to the log, and so the one form that replays to the same bucket.
+
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "protocol/concat.h"
+#include "protocol/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/lookup.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "storage/limits/leaky_bucket.h"
+#include "storage/limits/wide.h"
+
+namespace sluice {
+namespace {
+
+// False when an argument is missing: that has been answered.
+bool HasArguments(CommandCall& call, size_t arguments) {
+  if (call.args.size() > arguments) [[likely]]
+    return true;
+  std::string name(call.spec.name);
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
+  return false;
+}
+
+// False when the key holds something else: WRONGTYPE has been answered. A missing key is fine.
+bool IsBucketOrMissing(CommandCall& call, const Entry* entry) {
+  if (!entry || entry->type() == ValueType::kLeakyBucket) [[likely]]
+    return true;
+  call.reply.Error(ErrorCode::kWrongType);
+  return false;
+}
+
+LeakyBucket& BucketOf(const Entry& entry) { return static_cast<LeakyBucket&>(entry.value()); }
+
+// --- counting
+
+void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
+  LeakyBucket& bucket = BucketOf(entry);
+  // One that EXPIRE has set is earlier and stays.
+  const bool own_deadline = entry.deadline() == Deadline::Steady(bucket.last_due_ms());
+  bucket.Count(call.now, due_ms, units);
+  call.db.ValueChanged(entry);
+  if (own_deadline) call.db.SetDeadline(entry, Deadline::Steady(bucket.last_due_ms()));
+}
+
+void CountInNew(CommandCall& call, HashedKey key, int64_t due_ms, uint64_t units) {
+  auto bucket = std::make_unique<LeakyBucket>();
+  bucket->Count(call.now, due_ms, units);
+  call.db.PutValue(key, std::move(bucket), Deadline::Steady(due_ms), call.now);
+}
+
+// `due_of` says when what is counted drains, in engine ms, given the bucket as it is (null: none).
+template <typename DueOf>
+void CountUnits(CommandCall& call, uint64_t units, DueOf due_of) {
+  const HashedKey key = call.Key(1);
+  const Entry* const found = call.db.Find(key, call.now);
+  if (!IsBucketOrMissing(call, found)) return;
+  const int64_t due_ms = due_of(found ? &BucketOf(*found) : nullptr);
+  // Nothing is left of what was due already (or at the end of the wheel's time).
+  if (due_ms <= call.now.ms()) return call.reply.Ok();
+  if (found) {
+    CountIn(call, call.db.Modify(*found, call.now), due_ms, units);
+  } else {
+    CountInNew(call, key, due_ms, units);
+  }
+  call.Notify(kNotifyModule, "lbucket.count", key.bytes);
+  if (call.effects.wanted()) {
+    const std::string unix_ms = Int64Text(due_ms + call.now.unix_offset_ms);
+    call.effects.Instead({"LBUCKET.COUNTAT", key.bytes, unix_ms, Concat(units)});
+  }
+  call.reply.Ok();
+}
+
+void Count(CommandCall& call) {
+  if (!HasArguments(call, 2)) return;
+  const std::optional<int64_t> seconds = ParseInt64(call.args[2]);
+  if (!seconds) return call.reply.Error("Couldn't parse as integer");
+  if (*seconds < 0) {
+    return call.reply.Error("Couldn't parse negative number as unsigned integer");
+  }
+  const bool by_second = call.engine.settings().lbucket_second_buckets;
+  CountUnits(call, 1, [&](const LeakyBucket* bucket) {
+    return bucket ? bucket->DueMs(call.now, *seconds, by_second)
+                  : LeakyBucket::DueMs(call.now, *seconds);
+  });
+}
+
+void CountAt(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t unix_ms = args.IntIn(0, kInt64Max);
+  const int64_t units = args.more() ? args.IntIn(1, kInt64Max, ErrorCode::kNotPositive) : 1;
+  if (!args.Finish()) return call.reply.Error(args.error());
+  // The offset is positive on any machine whose wall clock is past its start.
+  const int64_t due_ms =
+      std::min(SaturatingSum(unix_ms, -call.now.unix_offset_ms), TimerWheel::kDeadlineMsMax);
+  CountUnits(call, static_cast<uint64_t>(units), [due_ms](const LeakyBucket*) { return due_ms; });
+}
+
+// --- looking
+
+void Get(CommandCall& call) {
+  if (!HasArguments(call, 1)) return;
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  if (!IsBucketOrMissing(call, entry)) return;
+  const uint64_t level = entry ? BucketOf(*entry).Level(call.now) : 0;
+  if (level == 0) {
+    // The module shows the name of its own key, with a number that it draws at its start.
+    return call.reply.Error(Concat("key lbucket:captcha:1:", call.args[1], " not found"));
+  }
+  char digits[24];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, level).ptr;
+  call.reply.Bulk({digits, static_cast<size_t>(end - digits)});
+}
+
+// --- the table
+
+constexpr CommandSpec CountRow(std::string_view name) {
+  return {.name = name,
+          .arity = -1,
+          .flags = kWrite | kDenyOom | kFast,
+          .categories = kCatLimit,
+          .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert),
+          .run = Count,
+          .group = "limit",
+          .since = "0.1.0",
+          .complexity = "O(1), amortized over what has drained since.",
+          .usage = "key seconds",
+          .summary = "Count one, which drains by itself so many seconds later."};
+}
+
+constexpr CommandSpec GetRow(std::string_view name) {
+  return {.name = name,
+          .arity = -1,
+          .flags = kReadOnly | kFast,
+          .categories = kCatLimit,
+          .keys = KeyAt(1, kKeyRo | kKeyAccess),
+          .run = Get,
+          .group = "limit",
+          .since = "0.1.0",
+          .complexity = "O(1), amortized over what has drained since.",
+          .usage = "key",
+          .summary = "How many of those counted have not drained yet; an error when none."};
+}
+
+constexpr CommandSpec kRows[] = {
+    CountRow("LBUCKET.COUNT"),
+    GetRow("LBUCKET.GET"),
+    CountRow("MCAPTCHA_CACHE.COUNT"),
+    GetRow("MCAPTCHA_CACHE.GET"),
+    {.name = "LBUCKET.COUNTAT",
+     .arity = -3,
+     .flags = kWrite | kDenyOom | kFast,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert),
+     .run = CountAt,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(1), amortized over what has drained since.",
+     .usage = "key unix-time-milliseconds [units]",
+     .summary = "Count units that drain at that moment: what the log says for LBUCKET.COUNT."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LeakyBucketsFamily() { return {"leaky_buckets", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,152 @@
+// See limit_args.h.
+#include "server/commands/limit_args.h"
+
+#include <algorithm>
+#include <string>
+
+#include "protocol/concat.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kEchoBytesMax = 128;  // of a stranger's word in an error
+
+struct Numbers {
+  LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
+  int64_t max = 0;
+  int64_t period_ms = 0;
+};
+
+Numbers ReadNumbers(ArgReader& args) {
+  Numbers numbers;
+  const std::string_view word = args.Bytes();
+  if (!ParseLimitAlgorithm(word, &numbers.algorithm)) {
+    args.Fail(Concat("ERR unknown limiter algorithm '", word.substr(0, kEchoBytesMax), "'"));
+  }
+  numbers.max = args.Int();
+  numbers.period_ms = args.Int();
+  return numbers;
+}
+
+void MakeConfig(ArgReader& args, const Numbers& numbers, int64_t burst, LimitConfig& config) {
+  if (args.failed()) return;
+  const LimitFault fault =
+      MakeLimitConfig(numbers.algorithm, numbers.max, numbers.period_ms, burst, &config);
+  if (fault != LimitFault::kNone) args.Fail(std::string(LimitFaultText(fault)));
+}
+
+// An explicit -1 is no burst, though it is how "none given" is said inside.
+int64_t ReadBurst(ArgReader& args) {
+  const int64_t burst = args.Int();
+  if (burst < 0) args.Fail(std::string(LimitFaultText(LimitFault::kBurst)));
+  return burst;
+}
+
+LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
+  const std::string_view name = args.Bytes();
+  const LimitConfig* const policy = args.failed() ? nullptr : policies.Find(name);
+  if (!policy) args.Fail("ERR no such policy");
+  return policy ? *policy : LimitConfig();
+}
+
+int64_t ReadSpan(ArgReader& args, int64_t least, std::string_view fault) {
+  const int64_t ms = args.Int();
+  if (ms < least || ms > kPeriodMsMax) args.Fail(std::string(fault));
+  return ms;
+}
+
+// --- the options of LIMIT.TAKE, a row each
+
+struct Reading {
+  TakeOptions options;
+  int64_t burst = kNotGiven;
+};
+
+struct OptionRow {
+  std::string_view word;
+  void (*read)(ArgReader& args, Reading& reading);
+};
+
+constexpr OptionRow kOptions[] = {
+    {"COST",
+     [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadUnits(args); }},
+    {"BURST", [](ArgReader& args, Reading& reading) { reading.burst = ReadBurst(args); }},
+    {"PEEK", [](ArgReader&, Reading& reading) { reading.options.peek = true; }},
+    {"WAIT",
+     [](ArgReader& args, Reading& reading) {
+       reading.options.wait_ms = ReadSpan(args, 0, "ERR wait is out of range, must be positive");
+     }},
+    {"BAN",
+     [](ArgReader& args, Reading& reading) {
+       reading.options.request.ban_ms =
+           ReadSpan(args, 1, "ERR ban is out of range, must be positive");
+     }},
+    {"SHADOW", [](ArgReader&, Reading& reading) { reading.options.request.shadow = true; }},
+    {"AT", [](ArgReader& args,
+              Reading& reading) { reading.options.at_unix_us = args.IntIn(0, kUnixUsMax); }},
+};
+
+void ReadOption(ArgReader& args, Reading& reading) {
+  for (const OptionRow& row : kOptions) {
+    if (args.TakeWord(row.word)) return row.read(args, reading);
+  }
+  args.Fail(ErrorCode::kSyntax);
+}
+
+void CheckTogether(ArgReader& args, const TakeOptions& options) {
+  const bool bans = options.request.ban_ms > 0;
+  if (options.peek && options.wait_ms) args.Fail("ERR PEEK and WAIT exclude each other");
+  if (options.at_unix_us && options.wait_ms) args.Fail("ERR AT and WAIT exclude each other");
+  if (options.peek && bans) args.Fail("ERR PEEK and BAN exclude each other");
+  if (options.request.shadow && options.wait_ms)
+    args.Fail("ERR SHADOW and WAIT exclude each other");
+  if (options.request.shadow && bans) args.Fail("ERR SHADOW and BAN exclude each other");
+}
+
+}  // namespace
+
+int64_t ReadUnits(ArgReader& args) {
+  const int64_t units = args.Int();
+  if (units < 1) args.Fail("ERR cost is out of range, must be positive");
+  return units;
+}
+
+TakeOptions ReadTake(ArgReader& args, const PolicyTable& policies) {
+  Reading reading;
+  TakeOptions& options = reading.options;
+  if (args.TakeWord("POLICY")) [[unlikely]] {
+    options.request.config = ReadPolicy(args, policies);
+    while (args.more()) ReadOption(args, reading);
+    if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
+  } else {
+    const Numbers numbers = ReadNumbers(args);
+    while (args.more()) ReadOption(args, reading);
+    MakeConfig(args, numbers, reading.burst, options.request.config);
+  }
+  CheckTogether(args, options);
+  return options;
+}
+
+LimitConfig ReadConfig(ArgReader& args) {
+  const Numbers numbers = ReadNumbers(args);
+  int64_t burst = kNotGiven;
+  if (args.TakeWord("BURST")) burst = ReadBurst(args);
+  LimitConfig config;
+  if (args.Finish()) MakeConfig(args, numbers, burst, config);
+  return config;
+}
+
+LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies) {
+  LimitRequest request;
+  if (args.TakeWord("POLICY")) {
+    request.config = ReadPolicy(args, policies);
+  } else {
+    const Numbers numbers = ReadNumbers(args);
+    const int64_t burst = ReadBurst(args);
+    MakeConfig(args, numbers, burst == 0 ? kNotGiven : burst, request.config);
+  }
+  request.cost = ReadUnits(args);
+  return request;
+}
+
+}  // namespace sluice

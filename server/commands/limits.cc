@@ -1,0 +1,426 @@
+// The limiter family: six algorithms behind one command each for taking, taking from several at
+// once, giving back and looking. What an algorithm says is decided in storage/limits; this file
+// reads requests, asks, answers and reports. Named policies are in limit_policies.cc.
+//
+// A RESP3 client gets a map of named fields, a RESP2 client their values in the same order.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "protocol/concat.h"
+#include "protocol/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/limit_args.h"
+#include "server/commands/limiter_key.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
+
+namespace sluice {
+namespace {
+
+// --- answers
+
+constexpr std::string_view kVerdictFields[] = {"allowed",  "limit",    "remaining",
+                                               "retry_ms", "reset_ms", "reset_at_ms"};
+
+void ReplyVerdict(ReplySink& reply, const LimitVerdict& verdict) {
+  const int64_t values[] = {verdict.allowed,  verdict.limit,    verdict.remaining,
+                            verdict.retry_ms, verdict.reset_ms, verdict.reset_at_ms};
+  static_assert(std::size(values) == std::size(kVerdictFields));
+  if (reply.version() == 2) return reply.Integers(values);
+  reply.Map(std::size(values));
+  for (size_t i = 0; i < std::size(values); ++i) {
+    reply.Bulk(kVerdictFields[i]);
+    reply.Integer(values[i]);
+  }
+}
+
+// The fields of a map one by one; of RESP2's array the values alone.
+class FieldWriter {
+ public:
+  FieldWriter(ReplySink& reply, size_t fields) : reply_(reply) {
+    reply.version() == 2 ? reply.Array(fields) : reply.Map(fields);
+  }
+  void Text(std::string_view name, std::string_view value) {
+    Name(name);
+    reply_.Bulk(value);
+  }
+  void Integer(std::string_view name, int64_t value) {
+    Name(name);
+    reply_.Integer(value);
+  }
+
+ private:
+  void Name(std::string_view name) {
+    if (reply_.version() != 2) reply_.Bulk(name);
+  }
+  ReplySink& reply_;
+};
+
+// --- effects and events
+
+constexpr std::string_view kTakeEvent = "limit.take";
+
+// The request again, with all of its numbers and the moment at which it was made: from the same
+// state it leads to the same one, whenever it is replayed.
+std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& request,
+                                    const Now& now) {
+  const LimitConfig& config = request.config;
+  std::vector<std::string> words = {"LIMIT.TAKE", std::string(key),
+                                    std::string(LimitAlgorithmName(config.algorithm)),
+                                    Int64Text(config.max), Int64Text(config.period_ms)};
+  const auto add = [&words](std::string_view option, int64_t value) {
+    words.emplace_back(option);
+    words.push_back(Int64Text(value));
+  };
+  if (HasBurst(config.algorithm)) add("BURST", config.burst);
+  if (request.cost != 1) add("COST", request.cost);
+  if (request.ban_ms > 0) add("BAN", request.ban_ms);
+  if (request.shadow) words.emplace_back("SHADOW");
+  add("AT", now.unix_us());
+  return words;
+}
+
+void Changed(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now) {
+  call.Notify(kNotifyModule, kTakeEvent, key);
+  if (!call.effects.wanted()) return;
+  const std::vector<std::string> words = LoggedTake(key, request, now);
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  call.effects.Instead(views);
+}
+
+// The call's moment, or the one that a logged request names.
+Now MomentOf(const CommandCall& call, const std::optional<int64_t>& at_unix_us) {
+  if (!at_unix_us) [[likely]]
+    return call.now;
+  return {*at_unix_us - call.now.unix_offset_ms * 1000, call.now.unix_offset_ms};
+}
+
+// --- LIMIT.TAKE. With WAIT a request that does not fit queues at the key; what it wants is tried
+// again by LimitDesk, without a command running, until its time is over.
+
+// What Changed does, without a call.
+void ChangedByWaiter(Engine& engine, KeyNameView key, const LimitRequest& request) {
+  engine.notifications().Notify(kNotifyModule, kTakeEvent, key.db, key.key);
+  if (!engine.effects().wanted()) return;
+  const std::vector<std::string> words = LoggedTake(key.key, request, engine.now());
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  engine.effects().Add(key.db, views);
+}
+
+std::optional<int64_t> TryAgain(Engine& engine, KeyNameView key, const LimitDesk::Ticket& ticket) {
+  const LimitRequest& request = ticket.request;
+  Session& session = *engine.Find(ticket.session);
+  LimiterKey limiter(engine.keyspace().db(key.db), engine.keyspace().Hash(key.key), engine.now());
+  if (!limiter.IsOpenTo(request.config.algorithm)) {  // somebody has put something else there
+    engine.waiters().Finish(
+        session, [&](ReplySink& reply) { limiter.Accepts(reply, request.config.algorithm); });
+    return std::nullopt;
+  }
+  const LimitVerdict verdict = limiter.Take(request);
+  if (limiter.changed()) ChangedByWaiter(engine, key, request);
+  if (!verdict.allowed) return verdict.retry_ms;
+  engine.waiters().Finish(session, [&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
+  return std::nullopt;
+}
+
+// The time of a waiter is over: what it would be told now, but that its turn has not come.
+void TakeTimedOut(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const TakeOptions options = ReadTake(args, call.engine.limits().policies());
+  if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
+  const LimitRequest& request = options.request;
+  const LimiterKey limiter(call.db, call.Key(1), call.now);
+  if (!limiter.Accepts(call.reply, request.config.algorithm)) return;
+  LimitVerdict verdict = limiter.Peek(request.config, request.cost);
+  verdict.allowed = false;
+  ReplyVerdict(call.reply, verdict);
+}
+
+// Queues the request if it has to wait and may; false when it is to be answered at once.
+bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& limiter) {
+  const int64_t wait_ms = *options.wait_ms;
+  if (wait_ms == 0 || !call.may_park()) return false;
+  LimitDesk& desk = call.engine.limits();
+  const KeyNameView key{call.db.index(), call.args[1]};
+  LimitDesk::Ticket ticket{call.client.id, options.request, TryAgain};
+  const LimitVerdict verdict = limiter.Peek(ticket.request.config, ticket.request.cost);
+  if (verdict.retry_ms < 0 || (verdict.allowed && !desk.AnyoneWaits(key))) return false;
+  // Who is to be banned for asking too much is so at once, if waiting would not help anyway.
+  if (ticket.request.ban_ms > 0 && verdict.retry_ms > wait_ms) return false;
+  ticket.request.ban_ms = 0;
+  desk.Join(call, key, ticket, call.now.ms() + wait_ms, verdict.retry_ms, TakeTimedOut);
+  return true;
+}
+
+void Take(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const TakeOptions options = ReadTake(args, call.engine.limits().policies());
+  if (args.failed()) return call.reply.Error(args.error());
+  const LimitRequest& request = options.request;
+  const Now now = MomentOf(call, options.at_unix_us);
+  LimiterKey limiter(call.db, call.Key(1), now);
+  if (!limiter.Accepts(call.reply, request.config.algorithm)) return;
+  if (options.peek) return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
+  if (options.wait_ms && Queues(call, options, limiter)) return;
+  const LimitVerdict verdict = limiter.Take(request);
+  if (limiter.changed()) Changed(call, call.args[1], request, now);
+  ReplyVerdict(call.reply, verdict);
+}
+
+// --- LIMIT.ALL
+
+struct Part {
+  HashedKey key;
+  LimitRequest request;
+};
+
+// False: the error has been answered.
+bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
+  ArgReader args(call.args);
+  const auto most = static_cast<int64_t>(call.args.size()) - 2;
+  const std::optional<int64_t> count = ParseInt64(args.Bytes());
+  if (!count || *count < 1) args.Fail("ERR numkeys should be greater than 0");
+  if (count && *count > most) args.Fail("ERR Number of keys can't be greater than number of args");
+  absl::flat_hash_set<std::string_view> seen;
+  for (int64_t i = 0; !args.failed() && i < *count; ++i) {
+    parts.push_back({call.Key(args.position()), {}});
+    if (!seen.insert(args.Bytes()).second) args.Fail("ERR the same key twice");
+  }
+  for (Part& part : parts) {
+    if (!args.failed()) part.request = ReadPart(args, call.engine.limits().policies());
+  }
+  if (args.Finish()) return true;
+  call.reply.Error(args.error());
+  return false;
+}
+
+// Asks everybody first. False: one of the keys is no such limiter, which has been answered.
+bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
+               std::vector<LimitVerdict>& verdicts) {
+  for (const Part& part : parts) {
+    LimiterKey limiter(call.db, part.key, call.now);
+    if (!limiter.Accepts(call.reply, part.request.config.algorithm)) return false;
+    verdicts.push_back(limiter.Peek(part.request.config, part.request.cost));
+  }
+  return true;
+}
+
+void TakeParts(CommandCall& call, const std::vector<Part>& parts,
+               std::vector<LimitVerdict>& verdicts) {
+  call.effects.GroupBegin();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    LimiterKey limiter(call.db, parts[i].key, call.now);
+    verdicts[i] = limiter.Take(parts[i].request);
+    Changed(call, parts[i].key.bytes, parts[i].request, call.now);
+  }
+  call.effects.GroupEnd();
+}
+
+void TakeAll(CommandCall& call) {
+  std::vector<Part> parts;
+  std::vector<LimitVerdict> verdicts;
+  if (!ReadParts(call, parts) || !PeekParts(call, parts, verdicts)) return;
+  bool allowed = true;
+  for (const LimitVerdict& verdict : verdicts) allowed &= verdict.allowed;
+  if (allowed) TakeParts(call, parts, verdicts);
+  call.reply.Array(1 + verdicts.size());
+  call.reply.Integer(allowed);
+  for (const LimitVerdict& verdict : verdicts) ReplyVerdict(call.reply, verdict);
+}
+
+// --- LIMIT.REFUND, LIMIT.INFO
+
+void Refund(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t units = ReadUnits(args);
+  std::optional<int64_t> at_unix_us;
+  if (args.TakeWord("AT")) at_unix_us = args.IntIn(0, kUnixUsMax);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  const Now now = MomentOf(call, at_unix_us);
+  LimiterKey limiter(call.db, call.Key(1), now);
+  if (!limiter.IsLimiter(call.reply)) return;
+  if (!limiter.exists()) return call.reply.NullArray();
+  const int64_t remaining = limiter.Refund(units);
+  if (limiter.changed()) call.Notify(kNotifyModule, "limit.refund", call.args[1]);
+  if (limiter.changed() && call.effects.wanted()) {
+    call.effects.Instead(
+        {"LIMIT.REFUND", call.args[1], Int64Text(units), "AT", Int64Text(now.unix_us())});
+  }
+  call.reply.Integer(remaining);
+}
+
+void Info(CommandCall& call) {
+  const LimiterKey limiter(call.db, call.Key(1), call.now);
+  if (!limiter.IsLimiter(call.reply)) return;
+  if (!limiter.exists()) return call.reply.Map(0);
+  const LimitInfo info = limiter.Info();
+  FieldWriter fields(call.reply, 7);
+  fields.Text("algorithm", LimitAlgorithmName(info.config.algorithm));
+  fields.Integer("limit", info.config.max);
+  fields.Integer("period_ms", info.config.period_ms);
+  fields.Integer("burst", info.config.burst);
+  fields.Integer("used", info.used);
+  fields.Integer("remaining", info.remaining);
+  fields.Integer("reset_at_ms", info.reset_at_ms);
+}
+
+// --- LIMIT.POLICY. Policies are not in the keyspace: their effects are said here.
+
+PolicyTable& Policies(CommandCall& call) { return call.engine.limits().policies(); }
+
+void RecordAsIs(CommandCall& call) {
+  if (call.effects.wanted()) call.effects.Instead(call.args);
+}
+
+void SetPolicy(CommandCall& call) {
+  ArgReader args(call.args, 3);
+  const LimitConfig config = ReadConfig(args);
+  if (args.failed()) return call.reply.Error(args.error());
+  switch (Policies(call).Set(call.args[2], config)) {
+    case PolicyTable::SetResult::kNameTooLong:
+      return call.reply.Error("ERR a policy's name has at most 256 bytes");
+    case PolicyTable::SetResult::kTooMany:
+      return call.reply.Error("ERR there are 10000 policies already");
+    case PolicyTable::SetResult::kSet:
+      RecordAsIs(call);
+      return call.reply.Ok();
+  }
+}
+
+void GetPolicy(CommandCall& call) {
+  const LimitConfig* const policy = Policies(call).Find(call.args[2]);
+  if (!policy) return call.reply.Map(0);
+  FieldWriter fields(call.reply, 4);
+  fields.Text("algorithm", LimitAlgorithmName(policy->algorithm));
+  fields.Integer("max", policy->max);
+  fields.Integer("period_ms", policy->period_ms);
+  fields.Integer("burst", policy->burst);
+}
+
+void DeletePolicy(CommandCall& call) {
+  const bool deleted = Policies(call).Delete(call.args[2]);
+  if (deleted) RecordAsIs(call);
+  call.reply.Integer(deleted);
+}
+
+void ListPolicies(CommandCall& call) {
+  const std::vector<std::string_view> names = Policies(call).Names();
+  call.reply.Array(names.size());
+  for (const std::string_view name : names) call.reply.Bulk(name);
+}
+
+// --- the table
+
+constexpr uint32_t kTakes = kWrite | kDenyOom | kFast;
+constexpr std::string_view kTakeComplexity =
+    "O(1); LOG and LEAKY: O(log N) and amortized O(1) for what has left, where N is the number of "
+    "milliseconds of the period in which something came.";
+
+constexpr CommandSpec kPolicyRows[] = {
+    {.name = "DEL",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .categories = kCatLimit,
+     .run = DeletePolicy,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(log N) where N is the number of policies.",
+     .usage = "name",
+     .summary = "Forget a policy; keys keep the numbers they have. 1 or 0."},
+    {.name = "GET",
+     .arity = 3,
+     .flags = kReadOnly | kFast,
+     .categories = kCatLimit,
+     .run = GetPolicy,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(log N) where N is the number of policies.",
+     .usage = "name",
+     .summary = "A policy's algorithm, max, period and burst; nothing if there is none."},
+    {.name = "LIST",
+     .arity = 2,
+     .flags = kReadOnly,
+     .categories = kCatLimit,
+     .run = ListPolicies,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of policies.",
+     .summary = "The names of all policies, sorted."},
+    {.name = "SET",
+     .arity = -6,
+     .flags = kWrite | kDenyOom | kFast,
+     .categories = kCatLimit,
+     .run = SetPolicy,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(log N) where N is the number of policies.",
+     .usage = "name <WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max period-ms [BURST burst]",
+     .summary = "Name a limit, so that it can be changed in one place."},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LIMIT.TAKE",
+     .arity = -4,
+     .flags = kTakes | kBlocking,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Take,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = kTakeComplexity,
+     .usage = "key <<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max period-ms | POLICY name> "
+              "[BURST burst] [COST cost] [PEEK | WAIT wait-ms] [BAN ban-ms] [SHADOW] [AT "
+              "unix-time-us]",
+     .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset."},
+    {.name = "LIMIT.ALL",
+     .arity = -5,
+     .flags = kTakes,
+     .categories = kCatLimit,
+     .keys = KeysCounted(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = TakeAll,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of keys; each as LIMIT.TAKE.",
+     .usage = "numkeys key [key ...] limit [limit ...]",
+     .summary = "Take from several limits, all or none: allowed, and each one's values."},
+    {.name = "LIMIT.REFUND",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Refund,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(1); LOG and LEAKY: O(N) where N is the number of units.",
+     .usage = "key units [AT unix-time-us]",
+     .summary = "Give back what was taken and not used; what remains, or null without the key."},
+    {.name = "LIMIT.INFO",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Info,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "A limiter's numbers, what of it is used, and when it is whole again."},
+    {.name = "LIMIT.POLICY",
+     .arity = -2,
+     .subcommands = kPolicyRows,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Named limits."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LimitsFamily() { return {"limits", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,101 @@
+// See limit_desk.h.
+#include "server/engine/limit_desk.h"
+
+#include <utility>
+
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+// Answers to waiters of one key in one turn: some 100 µs.
+constexpr int kServedPerTurn = 256;
+
+}  // namespace
+
+void LimitDesk::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
+                     int64_t retry_ms, Handler on_timeout) {
+  std::unique_ptr<Queue>& queue = queues_[KeyName(key)];
+  if (!queue) {
+    queue = std::make_unique<Queue>();
+    queue->key = KeyName(key);
+    queue->fired = [](Engine& engine, Timed& timed) {
+      engine.limits().Serve(static_cast<Queue&>(timed));
+    };
+    ArmFor(*queue, retry_ms);
+  }
+  const uint64_t number = ++tickets_;
+  queue->tickets.emplace(number, ticket);
+  queue_of_[number] = queue.get();
+  call.Park(
+      {}, {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
+}
+
+void LimitDesk::ArmFor(Queue& queue, int64_t retry_ms) {
+  if (retry_ms < 0) return engine_.Disarm(queue);
+  const int64_t now_ms = engine_.now().ms();
+  engine_.Arm(queue, retry_ms > TimerWheel::kDeadlineMsMax - now_ms ? TimerWheel::kDeadlineMsMax
+                                                                    : now_ms + retry_ms);
+}
+
+void LimitDesk::Serve(Queue& queue) {
+  serving_ = &queue;
+  std::optional<int64_t> retry_ms;
+  for (int served = 0; !retry_ms && !queue.tickets.empty(); ++served) {
+    if (served == kServedPerTurn) break;
+    const auto head = queue.tickets.begin();
+    retry_ms = head->second.try_again(engine_, queue.key, head->second);
+    if (retry_ms) break;
+    queue_of_.erase(head->first);
+    queue.tickets.erase(head);
+  }
+  serving_ = nullptr;
+  if (queue.tickets.empty()) return Forget(queue);
+  if (!retry_ms) return Note(queue);  // the rest in the next turn
+  ArmFor(queue, *retry_ms);
+}
+
+void LimitDesk::Forget(Queue& queue) {
+  engine_.Disarm(queue);
+  queues_.erase(queues_.find(queue.key));
+}
+
+void LimitDesk::WaitCancelled(uint64_t wait_id) {
+  const auto found = queue_of_.find(wait_id);
+  if (found == queue_of_.end()) return;
+  Queue& queue = *found->second;
+  const bool was_head = queue.tickets.begin()->first == wait_id;
+  queue.tickets.erase(wait_id);
+  queue_of_.erase(found);
+  if (queue.tickets.empty()) return Forget(queue);
+  if (was_head) Note(queue);  // the next one may want less
+}
+
+// --- touched keys
+
+void LimitDesk::KeyTouched(int db, std::string_view key) {
+  const auto found = queues_.find(KeyNameView{db, key});
+  if (found != queues_.end() && found->second.get() != serving_) Note(*found->second);
+}
+
+void LimitDesk::DatabaseReplaced(int db, int other) {
+  for (const auto& [name, queue] : queues_)
+    if (name.db == db || name.db == other) Note(*queue);
+}
+
+void LimitDesk::Note(Queue& queue) {
+  if (queue.noted) return;
+  queue.noted = true;
+  ready_.push_back(queue.key);
+}
+
+void LimitDesk::ServeReady() {
+  for (const KeyName& name : std::exchange(ready_, {})) {
+    const auto found = queues_.find(name);
+    if (found == queues_.end()) continue;
+    found->second->noted = false;
+    Serve(*found->second);
+  }
+}
+
+}  // namespace sluice

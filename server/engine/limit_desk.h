@@ -1,0 +1,79 @@
+// LimitDesk: what the limiter commands keep beside the keyspace, for the whole server: the named
+// policies, and who waits (LIMIT.TAKE ... WAIT).
+//
+// Waiters of a key stand in a queue, first come first served. Only its head is ever tried: at the
+// moment from when on its cost should fit, and whenever somebody has touched the key (a refund,
+// DEL, a flush), after the current top-level command. So a grant costs the same however many wait.
+// A key is waited for by its database and name, whatever is there.
+//
+//   engine.limits().Join(call, key, request, deadline_ms, retry_ms);    // parks the client
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/engine/session.h"
+#include "server/engine/timed.h"
+#include "server/engine/waiters.h"
+#include "storage/key_name.h"
+#include "storage/limits/limiter_state.h"
+#include "storage/limits/policy.h"
+
+namespace sluice {
+
+class LimitDesk final : public WaitOwner {
+ public:
+  struct Ticket {
+    SessionId session;
+    LimitRequest request;
+    // Tries the request again and answers the client (Waiters::Finish) if it is over. If not, says
+    // in how many ms it should fit; -1: no time alone will do.
+    std::optional<int64_t> (*try_again)(Engine& engine, KeyNameView key, const Ticket& ticket);
+  };
+
+  explicit LimitDesk(Engine& engine) : engine_(engine) {}
+
+  PolicyTable& policies() { return policies_; }
+
+  bool AnyoneWaits(KeyNameView key) const { return queues_.contains(key); }
+  // Parks the call's client until deadline_ms. `retry_ms`: when its cost should fit, -1 as above;
+  // it counts only if nobody waits before it.
+  void Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
+            int64_t retry_ms, Handler on_timeout);
+
+  // --- for the engine
+  bool idle() const { return queues_.empty(); }
+  void KeyTouched(int db, std::string_view key);
+  void DatabaseReplaced(int db, int other);  // as KeyspaceObserver's
+  bool any_ready() const { return !ready_.empty(); }
+  // Tries the heads of the queues whose keys were touched. Between top-level commands only.
+  void ServeReady();
+  void WaitCancelled(uint64_t wait_id) override;
+
+ private:
+  struct Queue : Timed {
+    KeyName key;
+    std::map<uint64_t, Ticket> tickets;  // by number: in the order in which they came
+    bool noted = false;                  // is in ready_
+  };
+
+  void Note(Queue& queue);
+  void Serve(Queue& queue);
+  void ArmFor(Queue& queue, int64_t retry_ms);
+  void Forget(Queue& queue);
+
+  Engine& engine_;
+  PolicyTable policies_;
+  KeyNameMap<std::unique_ptr<Queue>> queues_;       // none is empty
+  absl::flat_hash_map<uint64_t, Queue*> queue_of_;  // by ticket
+  std::vector<KeyName> ready_;
+  Queue* serving_ = nullptr;
+  uint64_t tickets_ = 0;
+};
+
+}  // namespace sluice
