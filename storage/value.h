@@ -7,6 +7,9 @@
 #include <memory>
 #include <string_view>
 
+#include "storage/clock.h"
+#include "storage/timer_wheel.h"
+
 namespace sluice {
 
 enum class ValueType : uint8_t {
@@ -24,8 +27,19 @@ enum class ValueType : uint8_t {
 // The word that TYPE answers: "string", "zset", "leakybucket" ...
 std::string_view TypeName(ValueType type);
 
+class Entry;
+
+// For values in which something ends by itself before the key does. Database sets the timer, follows
+// the entry, and tells KeyspaceObserver::ValueDue when the time has come.
+struct ValueTimer {
+  TimerNode node;  // first: a fired node's address is its timer's
+  Entry* entry = nullptr;
+};
+
 class Value {
  public:
+  static constexpr int64_t kNever = TimerWheel::kNever;
+
   virtual ~Value() = default;
   virtual ValueType type() const = 0;
   virtual std::string_view Encoding() const = 0;     // for OBJECT ENCODING
@@ -40,6 +54,10 @@ class Value {
     static_cast<void>(budget);
     return 0;
   }
+  // The timer of a value that has, or had, something to do by itself; null otherwise.
+  virtual ValueTimer* timer() { return nullptr; }
+  // Engine ms at which it next has; kNever if it has not. Asked for by ValueChanged.
+  virtual int64_t NextDueMs(const Now&) const { return kNever; }
 };
 
 }  // namespace sluice
