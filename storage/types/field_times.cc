@@ -35,8 +35,9 @@ const Member* FieldTimes::FirstDue(const Now& now) const {
 
 size_t FieldTimes::CountDue(const Now& now) const {
   const auto due = [](const Order& order, int64_t ms) {
-    return std::distance(order.begin(), std::find_if(order.begin(), order.end(),
-                                                     [ms](const auto& at) { return at.first > ms; }));
+    return std::distance(
+        order.begin(),
+        std::find_if(order.begin(), order.end(), [ms](const auto& at) { return at.first > ms; }));
   };
   return static_cast<size_t>(due(steady_, now.ms()) + due(unix_, now.unix_ms()));
 }

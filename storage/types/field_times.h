@@ -22,7 +22,7 @@ class FieldTimes {
   size_t size() const { return steady_.size() + unix_.size(); }
   bool empty() const { return size() == 0; }
 
-  int64_t NextMs(const Now& now) const;         // engine ms of the earliest; Value::kNever
+  int64_t NextMs(const Now& now) const;          // engine ms of the earliest; Value::kNever
   const Member* FirstDue(const Now& now) const;  // null when none is due
   size_t CountDue(const Now& now) const;         // of those that are due
   size_t heap_bytes() const { return size() * kBytesEach; }

@@ -74,8 +74,8 @@ uint64_t Hash::Scan(uint64_t cursor, size_t count, const Now& now, Visit visit) 
 
 void Hash::Sample(size_t count, Random& random, const Now& now, Visit visit) const {
   if (table_ && !has_deadlines()) {
-    return table_->map.Sample(
-        count, random, [&](const Member& member) { visit(member.key(), member.value()); });
+    return table_->map.Sample(count, random,
+                              [&](const Member& member) { visit(member.key(), member.value()); });
   }
   Selection selection(count, CountLive(now), random);
   Scan(0, SIZE_MAX, now, [&](std::string_view name, std::string_view value) {

@@ -76,14 +76,15 @@ uint64_t Set::Scan(uint64_t cursor, size_t count, Visit visit) const {
 
 std::string Set::RandomMember(Random& random) const {
   return std::visit(
-      Overloaded{[&](const StringPack& pack) {
-                   char scratch[StringPack::kTextScratch];
-                   return std::string(pack.At(pack.Nth(random() % pack.size())).Text(scratch));
-                 },
-                 [&](const Numbers& numbers) {
-                   return Int64Text(numbers->at(random() % numbers->size()));
-                 },
-                 [&](const Large& large) { return std::string(large->RandomMember(random)->key()); }},
+      Overloaded{
+          [&](const StringPack& pack) {
+            char scratch[StringPack::kTextScratch];
+            return std::string(pack.At(pack.Nth(random() % pack.size())).Text(scratch));
+          },
+          [&](const Numbers& numbers) {
+            return Int64Text(numbers->at(random() % numbers->size()));
+          },
+          [&](const Large& large) { return std::string(large->RandomMember(random)->key()); }},
       members_);
 }
 
@@ -142,19 +143,18 @@ void Set::LeavePack() {
 }
 
 bool Set::Remove(std::string_view member) {
-  return std::visit(
-      Overloaded{[&](StringPack& pack) {
-                   const auto at = pack.Find(member);
-                   if (at == pack.end()) return false;
-                   pack.Erase(at);
-                   return true;
-                 },
-                 [&](Numbers& numbers) {
-                   const std::optional<int64_t> number = ParseInt64(member);
-                   return number && numbers->Remove(*number);
-                 },
-                 [&](Large& large) { return large->Erase(member); }},
-      members_);
+  return std::visit(Overloaded{[&](StringPack& pack) {
+                                 const auto at = pack.Find(member);
+                                 if (at == pack.end()) return false;
+                                 pack.Erase(at);
+                                 return true;
+                               },
+                               [&](Numbers& numbers) {
+                                 const std::optional<int64_t> number = ParseInt64(member);
+                                 return number && numbers->Remove(*number);
+                               },
+                               [&](Large& large) { return large->Erase(member); }},
+                    members_);
 }
 
 // --- as a value
