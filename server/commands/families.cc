@@ -20,6 +20,7 @@ std::span<const CommandFamily> AllFamilies() {
       HashExpiryFamily(),
       HashWalkFamily(),
       HashesFamily(),
+      HyperLogLogsFamily(),
       IncrExFamily(),
       InfoFamily(),
       KeyWalkFamily(),

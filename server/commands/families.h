@@ -23,6 +23,7 @@ CommandFamily FunctionsFamily();
 CommandFamily HashExpiryFamily();
 CommandFamily HashWalkFamily();
 CommandFamily HashesFamily();
+CommandFamily HyperLogLogsFamily();
 CommandFamily IncrExFamily();
 CommandFamily InfoFamily();
 CommandFamily KeyWalkFamily();
