@@ -152,7 +152,9 @@ Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline 
                           const Now& now) {
   const ValueType type = value->type();
   assert(type != ValueType::kString);
-  return Put(key, OutsidePayload(type, value.release(), false), deadline, now);
+  Entry& entry = Put(key, OutsidePayload(type, value.release(), false), deadline, now);
+  SetValueTimer(entry);
+  return entry;
 }
 
 Entry& Database::PutPacked(HashedKey key, std::string_view packed, Deadline deadline,
@@ -210,7 +212,10 @@ void Database::MakeRaw(const Entry& found, const Now& now) {
   TextChanged(*entry);
 }
 
-void Database::ValueChanged(Entry& entry) { AccountOutside(entry); }
+void Database::ValueChanged(Entry& entry) {
+  AccountOutside(entry);
+  SetValueTimer(entry);
+}
 
 Entry& Database::SetDeadline(Entry& entry, Deadline deadline) {
   if (!entry.is_string()) deadline = NotAfterItsEnd(entry, deadline);
@@ -315,7 +320,7 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
   Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
   // Only now: the payload may have been a view of it.
   if (value != nullptr) {
-    state_.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
+    DropValue(state_, value, accounted);
   } else {
     delete text;
     state_.memory_bytes -= accounted;

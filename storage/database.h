@@ -20,6 +20,8 @@
 
 namespace sluice {
 
+class Database;
+
 // Told of what happens to keys. `db` is the index clients use (SELECT). The callbacks run in the
 // middle of a change: but for the last they must not touch the keyspace, not even to read it.
 class KeyspaceObserver {
@@ -34,6 +36,9 @@ class KeyspaceObserver {
   // before anything of it has happened, so that here Find may be used. other = -1 for a flush. One
   // call a flush or swap.
   virtual void DatabaseReplaced(int db, int other) = 0;
+  // The time has come that Value::NextDueMs named. Not in the middle of a change: the value may be
+  // changed here, and its key deleted; call ValueChanged.
+  virtual void ValueDue(Database&, HashedKey, Entry&) {}
 };
 
 // What the databases of a keyspace share.
@@ -44,6 +49,7 @@ struct KeyspaceState {
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
   Reclaimer reclaimer{memory_bytes};
+  size_t values_timed = 0;  // timers of values that are linked
   uint64_t changes = 0;
   bool active_expiry = true;
   bool expiry_allowed = true;
@@ -105,7 +111,8 @@ class Database {
   Entry& SetDeadline(Entry& entry, Deadline deadline);
   // The packed form of a limiter in a new state, and the deadline that comes with it.
   Entry& SetPacked(Entry& entry, std::string_view packed, Deadline deadline);
-  void ValueChanged(Entry& entry);                      // a Value grew or shrank: account it
+  // A Value grew or shrank, or is due at another time: accounts it, sets its timer.
+  void ValueChanged(Entry& entry);
   bool Delete(HashedKey key, const Now& now);           // false when missing or expired
 
   // As RESTORE IDLETIME and loading want it; modulo 2^24.
@@ -141,6 +148,9 @@ class Database {
   Deadline NotAfterItsEnd(const Entry& entry, Deadline deadline) const;
   void Arm(Entry& entry, Deadline deadline);
   void AccountOutside(Entry& entry);
+  void SetValueTimer(Entry& entry);
+  void FollowEntry(Entry& entry);
+  static void DropValue(KeyspaceState& state, Value* value, size_t accounted);
 
   // --- coming and going
   void Adopt(Entry& entry, uint64_t hash);    // into table and counts
@@ -152,10 +162,12 @@ class Database {
   // --- for Keyspace
   SegmentTable TakeAll();
   void TimerFired(Entry& entry, uint64_t hash, const Now& now);
-  bool needs_rearming() const { return absolute_ + parked_ > 0; }
+  void ValueTimerFired(Entry& entry, uint64_t hash, const Now& now);
+  bool needs_rearming() const { return absolute_ + parked_ + state_.values_timed > 0; }
   void Rearm(Entry& entry, const Now& now);
   // Adds its timers and bytes to what the keyspace compares with the whole.
   std::string Audit(size_t& linked, size_t& memory) const;
+  static bool ValueIsTimed(const Entry& entry);
   std::string AuditEntry(const Entry& entry) const;
 
   KeyspaceState& state_;

@@ -52,6 +52,7 @@ Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view k
   if (shape.is_absolute && old.absolute()) fresh.set_unix_deadline_ms(old.unix_deadline_ms());
   state_.memory_bytes += shape.BlockBytes() - old.shape().BlockBytes();
   Entry::Free(&old);
+  FollowEntry(fresh);
   return fresh;
 }
 
@@ -78,6 +79,52 @@ void Database::AccountOutside(Entry& entry) {
   const size_t bytes = entry.outside_bytes();
   state_.memory_bytes += bytes - entry.accounted();
   entry.set_accounted(bytes);
+}
+
+// --- values with timers of their own
+
+void Database::SetValueTimer(Entry& entry) {
+  Value& value = *entry.outside_value();
+  ValueTimer* const timer = value.timer();
+  if (timer == nullptr) return;
+  timer->entry = &entry;
+  const int64_t due_ms = value.NextDueMs(state_.now);
+  if (timer->node.linked()) {
+    if (due_ms != Value::kNever) return state_.wheel.Move(timer->node, due_ms);
+    state_.wheel.Cancel(timer->node);
+    --state_.values_timed;
+  } else if (due_ms != Value::kNever) {
+    state_.wheel.Insert(timer->node, TimerKind::kValue, due_ms);
+    ++state_.values_timed;
+  }
+}
+
+// The entry has a new address.
+void Database::FollowEntry(Entry& entry) {
+  if (entry.is_string() || !entry.outside()) return;
+  if (ValueTimer* const timer = entry.outside_value()->timer()) timer->entry = &entry;
+}
+
+void Database::DropValue(KeyspaceState& state, Value* value, size_t accounted) {
+  ValueTimer* const timer = value->timer();
+  if (timer != nullptr && timer->node.linked()) {
+    state.wheel.Cancel(timer->node);
+    --state.values_timed;
+  }
+  state.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
+}
+
+// While nothing may expire it is tried again and again: that is rare, and short.
+void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
+  constexpr int64_t kRetryMs = 100;
+  state_.now = now;
+  if (state_.active_expiry && state_.expiry_allowed) {
+    const std::string key(entry.key());  // it may be deleted
+    return state_.observer.ValueDue(*this, {key, hash}, entry);
+  }
+  state_.wheel.Insert(entry.outside_value()->timer()->node, TimerKind::kValue,
+                      now.ms() + kRetryMs);
+  ++state_.values_timed;
 }
 
 // --- coming and going
@@ -118,7 +165,7 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
       state.memory_bytes -= entry.accounted();
       delete entry.outside_text();
     } else {
-      state.reclaimer.Take(std::unique_ptr<Value>(entry.outside_value()), entry.accounted());
+      DropValue(state, entry.outside_value(), entry.accounted());
     }
   }
   state.memory_bytes -= entry.shape().BlockBytes();
@@ -140,6 +187,7 @@ void Database::TimerFired(Entry& entry, uint64_t hash, const Now& now) {
 }
 
 void Database::Rearm(Entry& entry, const Now& now) {
+  if (ValueIsTimed(entry)) SetValueTimer(entry);
   if (!entry.is_volatile()) return;
   const bool may_be_removed = state_.active_expiry && state_.expiry_allowed;
   const bool useful =
@@ -161,6 +209,7 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
     parked += entry.is_volatile() && !armed ? 1 : 0;
     linked += armed ? 1 : 0;
     memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);
+    linked += ValueIsTimed(entry) ? 1 : 0;
   });
   memory += table_.table_bytes();
   if (!fault.empty()) return fault;
@@ -168,6 +217,12 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
   if (absolutes != absolute_) return "the absolute deadlines are miscounted";
   if (parked != parked_) return "a volatile key has no timer";
   return "";
+}
+
+bool Database::ValueIsTimed(const Entry& entry) {
+  if (entry.is_string() || !entry.outside()) return false;
+  ValueTimer* const timer = entry.value().timer();
+  return timer != nullptr && timer->node.linked();
 }
 
 std::string Database::AuditEntry(const Entry& entry) const {
@@ -184,6 +239,8 @@ std::string Database::AuditEntry(const Entry& entry) const {
     return "a value has changed its size without being accounted";
   if (!entry.is_string() && entry.value().type() != entry.type())
     return "an entry's type is not its value's";
+  if (ValueIsTimed(entry) && entry.value().timer()->entry != &entry)
+    return "a value's timer points to another entry";
   if (!entry.is_string()) return entry.value().Audit();
   return "";
 }

@@ -115,6 +115,14 @@ void Keyspace::TimerFired(TimerNode& node, const Now& now) {
   if (database.table_.Holds(entry, hash)) database.TimerFired(entry, hash, now);
 }
 
+void Keyspace::ValueTimerFired(TimerNode& node, const Now& now) {
+  --state_.values_timed;
+  Entry& entry = *reinterpret_cast<ValueTimer&>(node).entry;
+  Database& database = *made_[entry.database_id_];
+  const uint64_t hash = database.HashOf(entry);
+  if (database.table_.Holds(entry, hash)) database.ValueTimerFired(entry, hash, now);
+}
+
 void Keyspace::WallStepped() { RestartRearming(); }
 
 void Keyspace::RestartRearming() {
@@ -168,11 +176,15 @@ std::string Keyspace::Audit(const Now&) const {
     table.ForEach([&](const Entry& entry) {
       memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);
       linked += entry.is_volatile() && entry.timer().linked() ? 1 : 0;
+      linked += Database::ValueIsTimed(entry) ? 1 : 0;
     });
   }
   if (memory != state_.memory_bytes) return "the memory is miscounted";
   if (std::string fault = state_.wheel.Audit(); !fault.empty()) return fault;
-  if (linked != state_.wheel.CountLinked(TimerKind::kEntry)) return "an entry's timer is stray";
+  const size_t of_values = state_.wheel.CountLinked(TimerKind::kValue);
+  if (of_values != state_.values_timed) return "the timers of values are miscounted";
+  if (linked != of_values + state_.wheel.CountLinked(TimerKind::kEntry))
+    return "an entry's timer is stray";
   return "";
 }
 

@@ -52,6 +52,8 @@ class Keyspace {
   // To be called for a fired TimerNode of kind kEntry: expires it, or re-arms it when its absolute
   // deadline has moved.
   void TimerFired(TimerNode& node, const Now& now);
+  // To be called for a fired TimerNode of kind kValue: tells the observer, ValueDue.
+  void ValueTimerFired(TimerNode& node, const Now& now);
   // The wall clock was stepped, or a switch below was turned on again: call RearmSlice every turn
   // while it answers that there is more to do. It re-derives the timers of absolute deadlines and
   // sets those again that fired in vain, some `budget` entries a call. Costs nothing where there

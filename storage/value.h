@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "storage/clock.h"
+#include "storage/timer_wheel.h"
 
 namespace sluice {
 
@@ -29,9 +30,19 @@ std::string_view TypeName(ValueType type);
 
 // Of Value::EndsAtMs: it stays until somebody removes it.
 inline constexpr int64_t kEndsNever = INT64_MAX;
+class Entry;
+
+// For values in which something ends by itself before the key does. Database sets the timer, follows
+// the entry, and tells KeyspaceObserver::ValueDue when the time has come.
+struct ValueTimer {
+  TimerNode node;  // first: a fired node's address is its timer's
+  Entry* entry = nullptr;
+};
 
 class Value {
  public:
+  static constexpr int64_t kNever = TimerWheel::kNever;
+
   virtual ~Value() = default;
   virtual ValueType type() const = 0;
   virtual std::string_view Encoding() const = 0;     // for OBJECT ENCODING
@@ -50,6 +61,10 @@ class Value {
   virtual int64_t EndsAtMs(const Now&) const { return kEndsNever; }
   // The first violated invariant as a sentence, or empty.
   virtual std::string Audit() const { return {}; }
+  // The timer of a value that has, or had, something to do by itself; null otherwise.
+  virtual ValueTimer* timer() { return nullptr; }
+  // Engine ms at which it next has; kNever if it has not. Asked for by ValueChanged.
+  virtual int64_t NextDueMs(const Now&) const { return kNever; }
 };
 
 }  // namespace sluice

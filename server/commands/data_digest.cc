@@ -8,6 +8,8 @@
 
 #include "protocol/concat.h"
 #include "storage/types/stream.h"
+#include "storage/types/hash.h"
+#include "storage/types/set.h"
 
 namespace sluice {
 namespace {
@@ -71,6 +73,15 @@ uint32_t TypeNumber(ValueType type) {
   return type == ValueType::kStream ? kStream : kModule;
 }
 
+void AddElements(Digest& digest, const Hash& hash) {
+  hash.ForEach({}, [&digest](std::string_view name, std::string_view value) {
+    Digest one;
+    one.Mix(name);
+    one.Mix(value);
+    digest.Add(one.text());
+  });
+}
+
 void MixValue(Digest& digest, const Entry& entry) {
   digest.Mix(TypeNumber(entry.type()));
   if (entry.type() == ValueType::kStream) {
@@ -79,6 +90,12 @@ void MixValue(Digest& digest, const Entry& entry) {
   if (entry.is_string()) {
     char scratch[Entry::kTextScratch];
     digest.Mix(entry.Text(scratch));
+  }
+  if (entry.type() == ValueType::kHash) {
+    AddElements(digest, static_cast<const Hash&>(entry.value()));
+  }
+  if (entry.type() == ValueType::kSet) {
+    static_cast<const Set&>(entry.value()).ForEach([&digest](auto member) { digest.Add(member); });
   }
   if (entry.is_volatile()) digest.Add("!!expire!!");
 }

@@ -90,6 +90,7 @@ void WriteStats(Engine& engine, InfoText& text) {
   text.Field("sync_partial_ok", 0);
   text.Field("sync_partial_err", 0);
   text.Field("expired_keys", stats.expired_keys);
+  text.Field("expired_subkeys", stats.expired_fields);
   text.Field("expired_stale_perc", FixedText(0, 2));  // each has a timer
   text.Field("evicted_keys", 0);
   text.Field("evicted_clients", 0);

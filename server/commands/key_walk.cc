@@ -10,13 +10,10 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
-#include "server/engine/arg_reader.h"
+#include "server/commands/scan_args.h"
 
 namespace sluice {
 namespace {
-
-// A single star matches everything, the empty key too, for which GlobMatches knows no star.
-bool MatchesAll(std::string_view pattern) { return pattern == "*"; }
 
 void Keys(CommandCall& call) {
   const std::string_view pattern = call.args[1];
@@ -32,57 +29,23 @@ void Keys(CommandCall& call) {
 
 // --- SCAN
 
-constexpr int64_t kScanCount = 10;
-
-struct ScanOptions {
-  int64_t count = kScanCount;
-  std::string_view pattern = "*";
-  std::optional<std::string_view> type;
-
-  bool Wants(const Entry& entry) const {
-    return MatchesAll(pattern) || GlobMatches(pattern, entry.key());
-  }
-};
-
 bool SameWord(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
   return std::ranges::equal(a, b, [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-// False: the error has been answered.
-bool ReadScanOptions(CommandCall& call, ScanOptions& options) {
-  ArgReader args(call.args, 2);
-  while (args.more()) {
-    const bool has_value = args.left() >= 2;
-    if (has_value && args.TakeWord("COUNT")) {
-      options.count = args.Int();
-      if (options.count < 1) args.Fail(ErrorCode::kSyntax);
-    } else if (has_value && args.TakeWord("MATCH")) {
-      options.pattern = args.Bytes();
-    } else if (has_value && args.TakeWord("TYPE")) {
-      // A type that nobody has heard of matches nothing. Redis compares C strings.
-      const std::string_view type = args.Bytes();
-      options.type = type.substr(0, type.find('\0'));
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
-  if (args.failed()) call.reply.Error(args.error());
-  return !args.failed();
 }
 
 void Scan(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[1]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
   ScanOptions options;
-  if (!ReadScanOptions(call, options)) return;
+  if (!ReadScanOptions(call, 2, ScanTarget::kKeys, options)) return;
 
   std::vector<std::string_view> found;
   std::vector<std::string_view> expired;
   Statistics& statistics = call.engine.statistics();
   const uint64_t next =
       call.db.Scan(*cursor, static_cast<size_t>(options.count), [&](const Entry& entry) {
-        if (!options.Wants(entry)) return;
+        if (!options.Wants(entry.key())) return;
         if (entry.Expired(call.now)) return expired.push_back(entry.key());
         if (options.type) {
           ++statistics.keyspace_hits;  // Redis looks the key up to learn its type

@@ -42,6 +42,11 @@ struct Settings {
   std::string requirepass;
   std::string enable_debug_command = "no";      // no | local | yes
   std::string enable_protected_configs = "no";  // the same
+  // small collections: up to here they are kept, and shown, in their compact form
+  int64_t hash_max_listpack_entries = 512;
+  int64_t hash_max_listpack_value = 64;
+  int64_t set_max_intset_entries = 512;
+  int64_t hll_sparse_max_bytes = 3000;
   // limits
   int64_t proto_max_bulk_len = 512LL * 1024 * 1024;
   int64_t client_query_buffer_limit = 1024LL * 1024 * 1024;

@@ -58,6 +58,17 @@ constexpr Option kServedOptions[] = {
            "bytes that one node of a stream holds; 0: any number"),
     Served("stream-node-max-entries", &S::stream_node_max_entries, Int(0, kLongMax),
            "entries that one node of a stream holds; 0: any number"),
+    // small collections
+    Served("hash-max-listpack-entries", &S::hash_max_listpack_entries, Int(0, kLongMax),
+           "fields of a hash kept in order")
+        .Alias("hash-max-ziplist-entries"),
+    Served("hash-max-listpack-value", &S::hash_max_listpack_value, Memory(),
+           "bytes of a name or value there")
+        .Alias("hash-max-ziplist-value"),
+    Served("set-max-intset-entries", &S::set_max_intset_entries, Int(0, kLongMax),
+           "members of a set kept as sorted integers"),
+    Served("hll-sparse-max-bytes", &S::hll_sparse_max_bytes, Memory(),
+           "bytes of a HyperLogLog kept sparse"),
     // behaviour
     Served("lazyfree-lazy-user-flush", &S::lazyfree_lazy_user_flush, kYesNo, "FLUSHALL is ASYNC"),
     Served("latency-tracking", &S::latency_tracking, kYesNo, "a histogram of times a command"),

@@ -48,6 +48,7 @@ constexpr std::string_view kOneThread = "it runs in one thread";
 constexpr std::string_view kOwnTables = "its tables and allocator need no such tuning";
 constexpr std::string_view kProcess = "it leaves this to the system that starts it";
 constexpr std::string_view kNoModules = "it loads no modules";
+constexpr std::string_view kAlwaysLazy = "big values are always freed in slices";
 constexpr std::string_view kNoCollections = "it has no hashes, lists, sets and streams yet";
 constexpr std::string_view kNoPush = "it has no keyspace notifications and no client tracking yet";
 
@@ -195,22 +196,16 @@ constexpr Option kTuning[] = {
     NoEffect("active-defrag-threshold-upper", "100", Int(0, 1000), kOwnTables),
     NoEffect("active-defrag-ignore-bytes", "104857600", Memory(1), kOwnTables),
     NoEffect("active-defrag-max-scan-fields", "1000", Int(1, kLongMax), kOwnTables),
-    NoEffect("lazyfree-lazy-user-del", "no", kYesNo, kNoCollections),
-    NoEffect("lazyfree-lazy-expire", "no", kYesNo, kNoCollections),
-    NoEffect("lazyfree-lazy-server-del", "no", kYesNo, kNoCollections),
-    NoEffect("hash-max-listpack-entries", "512", kLongCount, kNoCollections)
-        .Alias("hash-max-ziplist-entries"),
-    NoEffect("hash-max-listpack-value", "64", Memory(), kNoCollections)
-        .Alias("hash-max-ziplist-value"),
+    NoEffect("lazyfree-lazy-user-del", "no", kYesNo, kAlwaysLazy),
+    NoEffect("lazyfree-lazy-expire", "no", kYesNo, kAlwaysLazy),
+    NoEffect("lazyfree-lazy-server-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("list-max-listpack-size", "-2", Int(-kIntMax - 1, kIntMax), kNoCollections)
         .Alias("list-max-ziplist-size"),
     NoEffect("list-compress-depth", "0", kCount, kNoCollections),
-    NoEffect("set-max-intset-entries", "512", kLongCount, kNoCollections),
     NoEffect("zset-max-listpack-entries", "128", kLongCount, kNoCollections)
         .Alias("zset-max-ziplist-entries"),
     NoEffect("zset-max-listpack-value", "64", Memory(), kNoCollections)
         .Alias("zset-max-ziplist-value"),
-    NoEffect("hll-sparse-max-bytes", "3000", Memory(), kNoCollections),
     NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),
     NoEffect("disable-thp", "yes", kYesNo, kOwnTables).Immutable(),

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "server/engine/field_expiry.h"
 #include "protocol/concat.h"
 #include "server/engine/limit_desk.h"
 #include "server/engine/pubsub.h"
@@ -230,6 +231,10 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
   statistics_.expiry_lateness_ms.Record(late_ms);
   if (effects_.wanted()) effects_.Add(db, {"DEL", entry.key()});
   notifications_.Notify(kNotifyExpired, "expired", db, entry.key());
+}
+
+void Engine::ValueDue(Database& db, HashedKey key, Entry& entry) {
+  if (entry.type() == ValueType::kHash) TakeExpiredFields({*this, db, key}, entry);
 }
 
 void Engine::DatabaseReplaced(int db, int other) {

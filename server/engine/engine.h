@@ -184,6 +184,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void KeyTouched(int db, std::string_view key) override;
   void KeyExpired(int db, const Entry& entry, int64_t late_ms) override;
   void DatabaseReplaced(int db, int other) override;
+  void ValueDue(Database& db, HashedKey key, Entry& entry) override;
   void ErrorSent(std::string_view text) override;
 
  private:

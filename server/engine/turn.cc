@@ -217,6 +217,7 @@ bool Engine::RunTimers() {
   const int64_t now_ms = now_.ms();
   const size_t spent = wheel_.Advance(now_ms, kTimersPerTurn, [this](TimerNode& node) {
     if (node.kind() == TimerKind::kEntry) return keyspace_->TimerFired(node, now_);
+    if (node.kind() == TimerKind::kValue) return keyspace_->ValueTimerFired(node, now_);
     Timed& timed = reinterpret_cast<Timed&>(node);
     timed.fired(*this, timed);
   });

@@ -2,6 +2,7 @@
 
 #include "storage/key_hash.h"
 #include "storage/segment_table_impl.h"
+#include "storage/types/sampling.h"
 
 namespace sluice {
 
@@ -17,6 +18,25 @@ const Member* SplitMap::Find(std::string_view name) const { return table_.Find(H
 
 void SplitMap::ForEach(absl::FunctionRef<void(const Member&)> visit) const {
   table_.ForEach([visit](Member& member) { visit(member); });
+}
+
+// Few of many are drawn one by one (a draw looks through a segment), many in one walk, which is in
+// the order of hashes so that it depends on the seed alone.
+void SplitMap::Sample(size_t count, Random& random,
+                      absl::FunctionRef<void(const Member&)> visit) const {
+  constexpr size_t kWalkedADraw = 100;
+  if (count < size() / kWalkedADraw) {
+    absl::flat_hash_set<const Member*> drawn;
+    while (drawn.size() < count) {
+      const Member* const member = RandomMember(random);
+      if (drawn.insert(member).second) visit(*member);
+    }
+    return;
+  }
+  Selection selection(count, size(), random);
+  Scan(0, SIZE_MAX, [&](const Member& member) {
+    if (selection.Take()) visit(member);
+  });
 }
 
 bool SplitMap::Put(std::string_view name, const MemberContent& content) {

@@ -48,6 +48,8 @@ class SplitMap {
     return table_.Scan(cursor, count, visit);
   }
   const Member* RandomMember(Random& random) const { return table_.RandomEntry(random); }
+  // Visits `count` different members chosen at random, or all if there are no more.
+  void Sample(size_t count, Random& random, absl::FunctionRef<void(const Member&)> visit) const;
 
   // --- changing
   // Creates the member or gives it other content; true if it was created. The content may point

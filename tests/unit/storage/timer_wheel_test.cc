@@ -51,7 +51,7 @@ TEST(TimerWheel, FiresOnTheVeryTickOnEveryLevel) {
 
 TEST(TimerWheel, KeepsTheKindOfANodeThroughEverything) {
   for (const TimerKind kind :
-       {TimerKind::kEntry, TimerKind::kTask, TimerKind::kReserved2, TimerKind::kReserved3}) {
+       {TimerKind::kEntry, TimerKind::kTask, TimerKind::kValue, TimerKind::kReserved3}) {
     TimerNode a, b;
     TimerWheel wheel(0);
     wheel.Insert(a, kind, 1'000'000);

@@ -1,0 +1,260 @@
+// Several sets into one: intersection, union and difference, answered or stored. Missing keys are
+// empty sets.
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/lookup.h"
+#include "server/engine/arg_reader.h"
+#include "storage/types/set.h"
+
+namespace sluice {
+namespace {
+
+using Sets = std::vector<const Set*>;  // null: a missing key
+
+enum class Purpose : uint8_t { kAnswer, kStore };
+
+// The sets of the keys `first` .. `first + count`; null after WRONGTYPE has been answered. Looking
+// one key up frees no other's value.
+std::optional<Sets> FindSets(CommandCall& call, size_t first, size_t count, Purpose purpose) {
+  Sets sets;
+  for (size_t i = first; i < first + count; ++i) {
+    const HashedKey key = call.Key(i);
+    const auto set =
+        purpose == Purpose::kAnswer ? FindTyped<Set>(call, key) : LookUpTyped<Set>(call, key);
+    if (set.refused) return std::nullopt;
+    sets.push_back(set ? &*set : nullptr);
+  }
+  return sets;
+}
+
+// --- the operations. `visit` returns false to stop.
+
+template <typename Visit>
+void Intersect(Sets sets, const Visit& visit) {
+  if (std::ranges::find(sets, nullptr) != sets.end()) return;
+  std::ranges::stable_sort(sets, {}, &Set::size);
+  bool going = true;
+  sets.front()->ForEach([&](std::string_view member) {
+    if (!going) return;
+    const bool in_all = std::all_of(sets.begin() + 1, sets.end(),
+                                    [member](const Set* set) { return set->Has(member); });
+    if (in_all) going = visit(member);
+  });
+}
+
+struct Building {
+  Set& into;
+  size_t integers_max;
+  void Add(std::string_view member) const { into.Add(member, integers_max); }
+};
+
+void IntersectInto(const Sets& sets, const Building& result) {
+  Intersect(sets, [&result](std::string_view member) {
+    result.Add(member);
+    return true;
+  });
+}
+
+void UniteInto(const Sets& sets, const Building& result) {
+  for (const Set* const set : sets) {
+    if (set) set->ForEach([&result](std::string_view member) { result.Add(member); });
+  }
+}
+
+void SubtractInto(const Sets& sets, const Building& result) {
+  if (!sets.front()) return;
+  sets.front()->ForEach([&](std::string_view member) {
+    const bool elsewhere = std::any_of(
+        sets.begin() + 1, sets.end(), [member](const Set* set) { return set && set->Has(member); });
+    if (!elsewhere) result.Add(member);
+  });
+}
+
+using Operation = void (*)(const Sets& sets, const Building& result);
+
+std::unique_ptr<Set> Combine(CommandCall& call, const Sets& sets, Operation operation) {
+  auto result = std::make_unique<Set>(call.keyspace.seed());
+  operation(sets, {*result, static_cast<size_t>(call.engine.settings().set_max_intset_entries)});
+  return result;
+}
+
+// --- answers
+
+void Answer(CommandCall& call, Operation operation) {
+  const auto sets = FindSets(call, 1, call.args.size() - 1, Purpose::kAnswer);
+  if (!sets) return;
+  const std::unique_ptr<Set> result = Combine(call, *sets, operation);
+  call.reply.Set(result->size());
+  result->ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
+}
+
+void SInter(CommandCall& call) { Answer(call, IntersectInto); }
+void SUnion(CommandCall& call) { Answer(call, UniteInto); }
+void SDiff(CommandCall& call) { Answer(call, SubtractInto); }
+
+void Store(CommandCall& call, Operation operation, std::string_view event) {
+  const auto sets = FindSets(call, 2, call.args.size() - 2, Purpose::kStore);
+  if (!sets) return;
+  std::unique_ptr<Set> result = Combine(call, *sets, operation);
+  const HashedKey key = call.Key(1);
+  const auto size = static_cast<int64_t>(result->size());
+  if (size > 0) {
+    call.db.PutValue(key, std::move(result), Deadline::None(), call.now);
+    call.Notify(kNotifySet, event, key.bytes);
+  } else if (call.db.Delete(key, call.now)) {
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+  }
+  call.reply.Integer(size);
+}
+
+void SInterStore(CommandCall& call) { Store(call, IntersectInto, "sinterstore"); }
+void SUnionStore(CommandCall& call) { Store(call, UniteInto, "sunionstore"); }
+void SDiffStore(CommandCall& call) { Store(call, SubtractInto, "sdiffstore"); }
+
+// --- SINTERCARD numkeys key ... [LIMIT limit]
+
+// The keys' number and the limit; false: the error has been answered.
+bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
+  const std::optional<int64_t> count = ParseInt64(call.args[1]);
+  if (!count || *count < 1) {
+    call.reply.Error("ERR numkeys should be greater than 0");
+    return false;
+  }
+  if (static_cast<uint64_t>(*count) > call.args.size() - 2) {
+    call.reply.Error("ERR Number of keys can't be greater than number of args");
+    return false;
+  }
+  keys = static_cast<size_t>(*count);
+  for (size_t at = 2 + keys; at < call.args.size(); at += 2) {
+    if (!IsWord(call.args[at], "LIMIT") || at + 1 == call.args.size()) {
+      call.reply.Error(ErrorCode::kSyntax);
+      return false;
+    }
+    const std::optional<int64_t> number = ParseInt64(call.args[at + 1]);
+    if (!number || *number < 0) {
+      call.reply.Error("ERR LIMIT can't be negative");
+      return false;
+    }
+    limit = *number > 0 ? static_cast<size_t>(*number) : std::numeric_limits<size_t>::max();
+  }
+  return true;
+}
+
+void SInterCard(CommandCall& call) {
+  size_t keys = 0;
+  size_t limit = std::numeric_limits<size_t>::max();
+  if (!ReadInterCard(call, keys, limit)) return;
+  const auto sets = FindSets(call, 2, keys, Purpose::kAnswer);
+  if (!sets) return;
+  size_t count = 0;
+  Intersect(*sets, [&](std::string_view) { return ++count < limit; });
+  call.reply.Integer(static_cast<int64_t>(count));
+}
+
+// --- the table
+
+constexpr KeySpecs kAll = KeyRange(1, -1, 1, kKeyRo | kKeyAccess);
+constexpr KeySpecs kSources = KeyRange(2, -1, 1, kKeyRo | kKeyAccess);
+constexpr std::string_view kInterCost =
+    "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
+constexpr std::string_view kUnionCost =
+    "O(N) where N is the total number of elements in all given sets.";
+
+constexpr CommandSpec kRows[] = {
+    {.name = "SDIFF",
+     .arity = -2,
+     .flags = kReadOnly,
+     .categories = kCatSet,
+     .keys = kAll,
+     .run = SDiff,
+     .group = "set",
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "key [key ...]",
+     .summary = "What is in the first set and in none of the others.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "SDIFFSTORE",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatSet,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate) + kSources,
+     .run = SDiffStore,
+     .group = "set",
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "destination:key key [key ...]",
+     .summary = "Store a difference of sets; how many members it has."},
+    {.name = "SINTER",
+     .arity = -2,
+     .flags = kReadOnly,
+     .categories = kCatSet,
+     .keys = kAll,
+     .run = SInter,
+     .group = "set",
+     .since = "1.0.0",
+     .complexity = kInterCost,
+     .usage = "key [key ...]",
+     .summary = "What is in all of several sets.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "SINTERCARD",
+     .arity = -3,
+     .flags = kReadOnly | kMovableKeys,
+     .categories = kCatSet,
+     .keys = KeysCounted(1, kKeyRo | kKeyAccess),
+     .run = SInterCard,
+     .group = "set",
+     .since = "7.0.0",
+     .complexity = kInterCost,
+     .usage = "numkeys key [key ...] [LIMIT limit]",
+     .summary = "How many members an intersection of sets has."},
+    {.name = "SINTERSTORE",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatSet,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate) + kSources,
+     .run = SInterStore,
+     .group = "set",
+     .since = "1.0.0",
+     .complexity = kInterCost,
+     .usage = "destination:key key [key ...]",
+     .summary = "Store an intersection of sets; how many members it has."},
+    {.name = "SUNION",
+     .arity = -2,
+     .flags = kReadOnly,
+     .categories = kCatSet,
+     .keys = kAll,
+     .run = SUnion,
+     .group = "set",
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "key [key ...]",
+     .summary = "What is in any of several sets.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "SUNIONSTORE",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatSet,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate) + kSources,
+     .run = SUnionStore,
+     .group = "set",
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "destination:key key [key ...]",
+     .summary = "Store a union of sets; how many members it has."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily SetAlgebraFamily() { return {"set_algebra", kRows}; }
+
+}  // namespace sluice

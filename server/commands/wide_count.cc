@@ -1,0 +1,29 @@
+#include "server/commands/wide_count.h"
+
+#include <limits>
+#include <optional>
+
+#include "protocol/number_text.h"
+#include "server/engine/session.h"
+
+namespace sluice {
+
+bool ReadWideCount(CommandCall& call, size_t at, int64_t& count) {
+  const std::optional<int64_t> number = ParseInt64(call.args[at]);
+  if (!number) {
+    call.reply.Error(ErrorCode::kNotInteger);
+    return false;
+  }
+  if (*number == std::numeric_limits<int64_t>::min()) {
+    call.reply.Error(
+        "ERR value is out of range, value must between -9223372036854775807 and "
+        "9223372036854775807");
+    return false;
+  }
+  count = *number;
+  return true;
+}
+
+bool ReplyIsTooLong(const CommandCall& call) { return call.client.output.overflowed(); }
+
+}  // namespace sluice

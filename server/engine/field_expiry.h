@@ -1,0 +1,19 @@
+// What happens when the time of a hash's fields has come: they are taken out, and the log, watchers
+// and subscribers hear of it. Commands leave that to the timer; to them such fields are missing.
+#pragma once
+
+#include "server/engine/engine.h"
+
+namespace sluice {
+
+struct FieldExpiry {
+  Engine& engine;
+  Database& db;
+  HashedKey key;
+};
+
+// A slice of the fields that are due, the others in the next turn; without the last one the key is
+// gone. Precondition: the entry, at that key, holds a Hash.
+void TakeExpiredFields(const FieldExpiry& where, Entry& entry);
+
+}  // namespace sluice

@@ -1,0 +1,47 @@
+// FieldTimes: which fields of a hash have deadlines, earliest first. Made with the first of them.
+//
+// Relative deadlines are engine times and absolute ones Unix times, which a step of the wall clock
+// moves against each other: so there are two orders, and the earliest is one of two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/btree_set.h"
+#include "storage/types/member.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+class FieldTimes {
+ public:
+  // Members are told apart by address: one that moves is removed before and added after.
+  void Add(const Member& member);     // those without a deadline are left out
+  void Remove(const Member& member);  // those that are not there are left alone
+  size_t size() const { return steady_.size() + unix_.size(); }
+  bool empty() const { return size() == 0; }
+
+  int64_t NextMs(const Now& now) const;          // engine ms of the earliest; Value::kNever
+  const Member* FirstDue(const Now& now) const;  // null when none is due
+  size_t CountDue(const Now& now) const;         // of those that are due
+  size_t heap_bytes() const { return size() * kBytesEach; }
+  // Forgets up to `budget` members; returns how many.
+  size_t FreeSome(size_t budget);
+
+  ValueTimer timer;
+
+ private:
+  using Order = absl::btree_set<std::pair<int64_t, const Member*>>;
+  // 16 bytes and a share of a node that is three quarters full.
+  static constexpr size_t kBytesEach = 24;
+
+  Order& OrderOf(const Deadline& deadline) {
+    return deadline.kind == Deadline::Kind::kUnix ? unix_ : steady_;
+  }
+
+  Order steady_;
+  Order unix_;
+};
+
+}  // namespace sluice

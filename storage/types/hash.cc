@@ -1,0 +1,241 @@
+#include "storage/types/hash.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/types/sampling.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kEach = 2;  // elements of a pack a field
+
+void VisitPack(const StringPack& pack, StringPack::Position at, Hash::Visit visit) {
+  char name[StringPack::kTextScratch];
+  char value[StringPack::kTextScratch];
+  const auto value_at = pack.Next(at);
+  visit(pack.At(at).Text(name), pack.At(value_at).Text(value));
+}
+
+}  // namespace
+
+// --- reading
+
+size_t Hash::size() const { return table_ ? table_->map.size() : pack_.size() / kEach; }
+
+size_t Hash::CountLive(const Now& now) const {
+  return has_deadlines() ? size() - table_->times->CountDue(now) : size();
+}
+
+const Member* Hash::FindLive(std::string_view name, const Now& now) const {
+  const Member* const member = table_->map.Find(name);
+  return member && !member->Expired(now) ? member : nullptr;
+}
+
+bool Hash::Get(std::string_view name, const Now& now, FieldValue& value) const {
+  if (!table_) {
+    const auto at = pack_.Find(name, pack_.begin(), kEach);
+    if (at == pack_.end()) return false;
+    value.text = pack_.At(pack_.Next(at)).Text(value.scratch);
+    return true;
+  }
+  const Member* const member = FindLive(name, now);
+  if (!member) return false;
+  value.text = member->value();
+  value.deadline = member->deadline();
+  return true;
+}
+
+bool Hash::Has(std::string_view name, const Now& now) const {
+  if (table_) return FindLive(name, now) != nullptr;
+  return pack_.Find(name, pack_.begin(), kEach) != pack_.end();
+}
+
+void Hash::ForEach(const Now& now, Visit visit) const {
+  if (table_) {
+    return table_->map.ForEach([&](const Member& member) {
+      if (!member.Expired(now)) visit(member.key(), member.value());
+    });
+  }
+  for (auto at = pack_.begin(); at != pack_.end(); at = pack_.Next(pack_.Next(at))) {
+    VisitPack(pack_, at, visit);
+  }
+}
+
+uint64_t Hash::Scan(uint64_t cursor, size_t count, const Now& now, Visit visit) const {
+  if (table_) {
+    return table_->map.Scan(cursor, count, [&](const Member& member) {
+      if (!member.Expired(now)) visit(member.key(), member.value());
+    });
+  }
+  ForEach(now, visit);
+  return 0;
+}
+
+void Hash::Sample(size_t count, Random& random, const Now& now, Visit visit) const {
+  if (table_ && !has_deadlines()) {
+    return table_->map.Sample(count, random,
+                              [&](const Member& member) { visit(member.key(), member.value()); });
+  }
+  Selection selection(count, CountLive(now), random);
+  Scan(0, SIZE_MAX, now, [&](std::string_view name, std::string_view value) {
+    if (selection.Take()) visit(name, value);
+  });
+}
+
+void Hash::VisitRandom(Random& random, const Now& now, Visit visit) const {
+  if (!table_) return VisitPack(pack_, pack_.Nth(random() % size() * kEach), visit);
+  constexpr int kTries = 32;
+  for (int i = 0; i < kTries; ++i) {
+    const Member* const member = table_->map.RandomMember(random);
+    if (!member->Expired(now)) return visit(member->key(), member->value());
+  }
+  Sample(1, random, now, visit);  // most of them have expired just now
+}
+
+// --- changing
+
+void Hash::LeavePack() {
+  auto table = std::make_unique<Table>(seed_);
+  ForEach({}, [&table](std::string_view name, std::string_view value) {
+    table->map.Put(name, {.value = value});
+  });
+  pack_.Clear();
+  table_ = std::move(table);
+}
+
+// Members move when their content changes its size: the times follow.
+void Hash::Put(std::string_view name, const MemberContent& content) {
+  const bool timed = !content.deadline.none();
+  if (timed && !table_->times) table_->times = std::make_unique<FieldTimes>();
+  FieldTimes* const times = table_->times.get();
+  if (times) {
+    if (const Member* const old = table_->map.Find(name)) times->Remove(*old);
+  }
+  table_->map.Put(name, content);
+  if (timed) times->Add(*table_->map.Find(name));
+}
+
+bool Hash::Set(std::string_view name, std::string_view value, const Limits& limits, const Now& now,
+               Ttl ttl) {
+  const size_t longest = std::max(name.size(), value.size());
+  if (!table_ && (longest > limits.text_bytes || !pack_.HasRoom(name.size() + value.size()))) {
+    LeavePack();
+  }
+  if (!table_) {
+    const auto at = pack_.Find(name, pack_.begin(), kEach);
+    if (at != pack_.end()) {
+      pack_.Replace(pack_.Next(at), value);
+      return false;
+    }
+    pack_.Append(name);
+    pack_.Append(value);
+    if (size() > limits.fields) LeavePack();
+    return true;
+  }
+  if (!table_->times) {
+    const bool created = table_->map.Put(name, {.value = value});
+    NoteSize(longest, limits);
+    return created;
+  }
+  const Member* const old = FindLive(name, now);
+  const bool created = old == nullptr;
+  const bool keeps = old && ttl == Ttl::kKeep;
+  Put(name, {.value = value, .deadline = keeps ? old->deadline() : Deadline::None()});
+  NoteSize(longest, limits);
+  return created;
+}
+
+void Hash::NoteSize(size_t text_bytes, const Limits& limits) {
+  if (text_bytes > limits.text_bytes || size() > limits.fields) table_->counts_as_list = false;
+}
+
+bool Hash::Erase(std::string_view name, const Now& now) {
+  if (!table_) {
+    const auto at = pack_.Find(name, pack_.begin(), kEach);
+    if (at == pack_.end()) return false;
+    pack_.Erase(at, kEach);
+    return true;
+  }
+  if (!table_->times) return table_->map.Erase(name);
+  const Member* const member = FindLive(name, now);
+  if (!member) return false;
+  table_->times->Remove(*member);
+  return table_->map.Erase(name);
+}
+
+void Hash::SetDeadline(std::string_view name, const Deadline& deadline) {
+  if (!table_) {
+    if (deadline.none()) return;
+    LeavePack();
+    table_->counts_as_list = true;
+  }
+  const Member* const member = table_->map.Find(name);
+  MemberContent content = member->content();
+  content.deadline = deadline;
+  Put(name, content);
+}
+
+size_t Hash::TakeExpired(const Now& now, size_t budget, Visit visit) {
+  size_t taken = 0;
+  if (!has_deadlines()) return taken;
+  FieldTimes& times = *table_->times;
+  for (; taken < budget; ++taken) {
+    const Member* const member = times.FirstDue(now);
+    if (!member) break;
+    visit(member->key(), member->value());
+    times.Remove(*member);
+    table_->map.Erase(member->key());
+  }
+  return taken;
+}
+
+// --- as a value
+
+std::string_view Hash::Encoding() const {
+  if (!table_) return "listpack";
+  return table_->counts_as_list ? "listpackex" : "hashtable";
+}
+
+size_t Hash::MemoryBytes() const {
+  size_t bytes = sizeof(Hash) + pack_.MemoryBytes();
+  if (!table_) return bytes;
+  bytes += sizeof(Table) + table_->map.heap_bytes();
+  if (table_->times) bytes += sizeof(FieldTimes) + table_->times->heap_bytes();
+  return bytes;
+}
+
+std::unique_ptr<Value> Hash::Clone() const {
+  auto copy = std::make_unique<Hash>(seed_);
+  copy->pack_ = pack_;
+  if (!table_) return copy;
+  copy->table_ = std::make_unique<Table>(seed_);
+  copy->table_->counts_as_list = table_->counts_as_list;
+  table_->map.ForEach([&copy](const Member& member) { copy->Put(member.key(), member.content()); });
+  return copy;
+}
+
+size_t Hash::Elements() const { return table_ ? table_->map.size() : 1; }
+
+size_t Hash::FreeSome(size_t budget) {
+  if (!table_) return 0;
+  if (has_deadlines()) return table_->times->FreeSome(budget);
+  return table_->map.FreeSome(budget);
+}
+
+int64_t Hash::NextDueMs(const Now& now) const {
+  return has_deadlines() ? table_->times->NextMs(now) : kNever;
+}
+
+std::string Hash::Audit() const {
+  if (!table_) return pack_.size() % kEach == 0 ? "" : "a field has no value";
+  if (!pack_.empty()) return "a hash has fields in two places";
+  size_t timed = 0;
+  table_->map.ForEach([&timed](const Member& member) { timed += member.has_deadline() ? 1 : 0; });
+  if (timed != (table_->times ? table_->times->size() : 0)) {
+    return "the fields with deadlines are miscounted";
+  }
+  return table_->map.Audit();
+}
+
+}  // namespace sluice

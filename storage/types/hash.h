@@ -1,0 +1,101 @@
+// Hash: a key's value of type `hash`. A small one is a StringPack of names and values in turn, in
+// the order of their coming; a large one, or one with deadlines, is a SplitMap. It never goes back.
+//
+// Fields may have deadlines. One that has passed counts as missing from that very millisecond on;
+// the hash's timer (ValueTimer) says when there are some to be taken out with TakeExpired.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "storage/types/field_times.h"
+#include "storage/types/split_map.h"
+#include "storage/types/string_pack.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+// A field's content; the text is valid until the next change of the hash, and with this object.
+struct FieldValue {
+  FieldValue() = default;
+  FieldValue(const FieldValue&) = delete;  // the text may lie in the scratch
+  std::string_view text;
+  Deadline deadline;
+  char scratch[StringPack::kTextScratch];
+};
+
+class Hash final : public Value {
+ public:
+  static constexpr ValueType kType = ValueType::kHash;
+  using Visit = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
+
+  // Up to here it is a pack: fields of it, bytes of each name and value.
+  struct Limits {
+    size_t fields = 512;
+    size_t text_bytes = 64;
+  };
+  enum class Ttl : uint8_t { kClear, kKeep };
+
+  explicit Hash(uint64_t seed) : seed_(seed) {}  // of a large one's hashes
+
+  // --- reading
+  size_t size() const;  // expired ones that nobody has taken out included
+  bool empty() const { return size() == 0; }
+  size_t CountLive(const Now& now) const;
+  bool Get(std::string_view name, const Now& now, FieldValue& value) const;
+  bool Has(std::string_view name, const Now& now) const;
+  // In a pack in order. What is visited lives during the visit alone.
+  void ForEach(const Now& now, Visit visit) const;
+  // As SplitMap::Scan; a pack is visited whole, whatever the cursor.
+  uint64_t Scan(uint64_t cursor, size_t count, const Now& now, Visit visit) const;
+  // Visits `count` different live fields chosen at random, or all if there are no more.
+  void Sample(size_t count, Random& random, const Now& now, Visit visit) const;
+  // Visits one live field chosen at random. Precondition: CountLive(now) > 0.
+  void VisitRandom(Random& random, const Now& now, Visit visit) const;
+
+  // --- changing. True when the field was not there (alive).
+  bool Set(std::string_view name, std::string_view value, const Limits& limits, const Now& now,
+           Ttl ttl = Ttl::kClear);
+  // False when it is not there (alive).
+  bool Erase(std::string_view name, const Now& now);
+  // None: it stays for ever. Precondition: the field is there.
+  void SetDeadline(std::string_view name, const Deadline& deadline);
+  // Takes out fields whose time has passed, giving each to `visit`, up to `budget`.
+  size_t TakeExpired(const Now& now, size_t budget, Visit visit);
+  bool has_deadlines() const { return table_ && table_->times && !table_->times->empty(); }
+
+  ValueType type() const override { return kType; }
+  std::string_view Encoding() const override;
+  size_t MemoryBytes() const override;
+  std::unique_ptr<Value> Clone() const override;
+  size_t Elements() const override;
+  size_t FreeSome(size_t budget) override;
+  ValueTimer* timer() override { return table_ && table_->times ? &table_->times->timer : nullptr; }
+  int64_t NextDueMs(const Now& now) const override;
+  std::string Audit() const;
+
+ private:
+  struct Table {
+    explicit Table(uint64_t seed) : map(seed) {}
+    SplitMap map;
+    std::unique_ptr<FieldTimes> times;  // null: none has a deadline
+    // Redis keeps small hashes with deadlines in a list too, and calls that "listpackex".
+    bool counts_as_list = false;
+  };
+
+  void LeavePack();
+  void Put(std::string_view name, const MemberContent& content);
+  void NoteSize(size_t text_bytes, const Limits& limits);
+  const Member* FindLive(std::string_view name, const Now& now) const;
+
+  uint64_t seed_;
+  StringPack pack_;  // names and values in turn; empty beside a table
+  std::unique_ptr<Table> table_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,96 @@
+#include "storage/types/int_set.h"
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+size_t WidthOf(int64_t value) {
+  if (value == static_cast<int16_t>(value)) return sizeof(int16_t);
+  return value == static_cast<int32_t>(value) ? sizeof(int32_t) : sizeof(int64_t);
+}
+
+template <typename T>
+int64_t Load(const char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+size_t IntSet::heap_bytes() const {
+  // Short strings lie inside the object.
+  return bytes_.capacity() > std::string().capacity() ? bytes_.capacity() + 1 : 0;
+}
+
+int64_t IntSet::at(size_t index) const {
+  assert(index < size());
+  const char* const place = bytes_.data() + index * width_;
+  switch (width_) {
+    case sizeof(int16_t):
+      return Load<int16_t>(place);
+    case sizeof(int32_t):
+      return Load<int32_t>(place);
+    default:
+      return Load<int64_t>(place);
+  }
+}
+
+// The lowest bytes come first on all that we run on.
+void IntSet::Store(size_t index, int64_t value) {
+  std::memcpy(bytes_.data() + index * width_, &value, width_);
+}
+
+size_t IntSet::LowerBound(int64_t value) const {
+  size_t low = 0;
+  for (size_t high = size(); low < high;) {
+    const size_t middle = (low + high) / 2;
+    if (at(middle) < value) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+bool IntSet::contains(int64_t value) const {
+  const size_t index = LowerBound(value);
+  return index < size() && at(index) == value;
+}
+
+void IntSet::Widen(size_t width) {
+  IntSet wide;
+  wide.width_ = width;
+  wide.bytes_.resize(size() * width);
+  for (size_t i = 0; i < size(); ++i) wide.Store(i, at(i));
+  *this = std::move(wide);
+}
+
+bool IntSet::Add(int64_t value) {
+  if (contains(value)) return false;
+  if (WidthOf(value) > width_) Widen(WidthOf(value));
+  const size_t index = LowerBound(value);
+  // Grown by an eighth at a time: doubling would waste more than the numbers take.
+  if (bytes_.size() == bytes_.capacity()) {
+    std::string roomier;
+    roomier.reserve(bytes_.size() + bytes_.size() / 8 + 2 * width_);
+    roomier.append(bytes_);
+    bytes_ = std::move(roomier);
+  }
+  bytes_.insert(index * width_, width_, '\0');
+  Store(index, value);
+  return true;
+}
+
+bool IntSet::Remove(int64_t value) {
+  const size_t index = LowerBound(value);
+  if (index == size() || at(index) != value) return false;
+  bytes_.erase(index * width_, width_);
+  return true;
+}
+
+}  // namespace sluice

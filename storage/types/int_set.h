@@ -1,0 +1,34 @@
+// IntSet: integers in ascending order, as narrow as the widest of them needs: 2, 4 or 8 bytes each.
+// What small sets of numbers are kept in.
+//
+// Looking up is a binary search; adding and removing move what is above: for some hundreds of
+// numbers. Widths only grow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sluice {
+
+class IntSet {
+ public:
+  size_t size() const { return bytes_.size() / width_; }
+  bool empty() const { return bytes_.empty(); }
+  size_t heap_bytes() const;
+
+  int64_t at(size_t index) const;  // in ascending order; precondition: index < size()
+  bool contains(int64_t value) const;
+  bool Add(int64_t value);     // false when it is there already
+  bool Remove(int64_t value);  // false when it is not there
+
+ private:
+  size_t LowerBound(int64_t value) const;
+  void Store(size_t index, int64_t value);
+  void Widen(size_t width);
+
+  size_t width_ = sizeof(int16_t);
+  std::string bytes_;  // size() numbers of width_ bytes, in the machine's own order
+};
+
+}  // namespace sluice

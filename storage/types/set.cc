@@ -1,0 +1,202 @@
+#include "storage/types/set.h"
+
+#include <optional>
+#include <utility>
+
+#include "protocol/number_text.h"
+#include "storage/types/sampling.h"
+
+namespace sluice {
+namespace {
+
+// A pack is looked through from its start, so it stays small.
+constexpr size_t kPackMembersMax = 128;
+constexpr size_t kPackTextMax = 64;
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+struct NumberText {
+  explicit NumberText(int64_t number) : bytes(FormatInt64(text, number) - text) {}
+  std::string_view view() const { return {text, static_cast<size_t>(bytes)}; }
+  char text[kInt64TextMax];
+  ptrdiff_t bytes;
+};
+
+}  // namespace
+
+// --- reading
+
+size_t Set::size() const {
+  return std::visit(Overloaded{[](const StringPack& pack) { return pack.size(); },
+                               [](const auto& other) { return other->size(); }},
+                    members_);
+}
+
+bool Set::Has(std::string_view member) const {
+  return std::visit(
+      Overloaded{[&](const StringPack& pack) { return pack.Find(member) != pack.end(); },
+                 [&](const Numbers& numbers) {
+                   const std::optional<int64_t> number = ParseInt64(member);
+                   return number && numbers->contains(*number);
+                 },
+                 [&](const Large& large) { return large->Find(member) != nullptr; }},
+      members_);
+}
+
+void Set::ForEach(Visit visit) const {
+  std::visit(Overloaded{[&](const StringPack& pack) {
+                          char scratch[StringPack::kTextScratch];
+                          for (auto at = pack.begin(); at != pack.end(); at = pack.Next(at)) {
+                            visit(pack.At(at).Text(scratch));
+                          }
+                        },
+                        [&](const Numbers& numbers) {
+                          for (size_t i = 0; i < numbers->size(); ++i) {
+                            visit(NumberText(numbers->at(i)).view());
+                          }
+                        },
+                        [&](const Large& large) {
+                          large->ForEach([&](const Member& member) { visit(member.key()); });
+                        }},
+             members_);
+}
+
+uint64_t Set::Scan(uint64_t cursor, size_t count, Visit visit) const {
+  if (const Large* const large = std::get_if<Large>(&members_)) {
+    return (*large)->Scan(cursor, count, [&](const Member& member) { visit(member.key()); });
+  }
+  ForEach(visit);
+  return 0;
+}
+
+std::string Set::RandomMember(Random& random) const {
+  return std::visit(
+      Overloaded{
+          [&](const StringPack& pack) {
+            char scratch[StringPack::kTextScratch];
+            return std::string(pack.At(pack.Nth(random() % pack.size())).Text(scratch));
+          },
+          [&](const Numbers& numbers) {
+            return Int64Text(numbers->at(random() % numbers->size()));
+          },
+          [&](const Large& large) { return std::string(large->RandomMember(random)->key()); }},
+      members_);
+}
+
+void Set::Sample(size_t count, Random& random, Visit visit) const {
+  if (const Large* const large = std::get_if<Large>(&members_)) {
+    return (*large)->Sample(count, random, [&](const Member& member) { visit(member.key()); });
+  }
+  Selection selection(count, size(), random);
+  ForEach([&](std::string_view member) {
+    if (selection.Take()) visit(member);
+  });
+}
+
+// --- changing
+
+bool Set::Add(std::string_view member, size_t integers_max) {
+  const bool may_be_number = empty() || std::holds_alternative<Numbers>(members_);
+  if (may_be_number) {
+    if (const std::optional<int64_t> number = ParseInt64(member)) {
+      if (!std::holds_alternative<Numbers>(members_)) members_ = std::make_unique<IntSet>();
+      if (!std::get<Numbers>(members_)->Add(*number)) return false;
+      if (size() > integers_max) LeaveNumbers();
+      return true;
+    }
+    if (std::holds_alternative<Numbers>(members_)) LeaveNumbers();
+  }
+  if (const Large* const large = std::get_if<Large>(&members_)) return (*large)->Put(member, {});
+  if (Has(member)) return false;
+  AddText(member);
+  return true;
+}
+
+// Precondition: these are texts, and this is not among them.
+void Set::AddText(std::string_view member) {
+  if (std::holds_alternative<StringPack>(members_) &&
+      (member.size() > kPackTextMax || size() >= kPackMembersMax)) {
+    LeavePack();
+  }
+  if (StringPack* const pack = std::get_if<StringPack>(&members_)) {
+    pack->Append(member);
+  } else {
+    std::get<Large>(members_)->Put(member, {});
+  }
+}
+
+void Set::LeaveNumbers() {
+  const Numbers numbers = std::move(std::get<Numbers>(members_));
+  members_ = StringPack();
+  for (size_t i = 0; i < numbers->size(); ++i) AddText(NumberText(numbers->at(i)).view());
+}
+
+void Set::LeavePack() {
+  auto large = std::make_unique<SplitMap>(seed_);
+  ForEach([&large](std::string_view member) { large->Put(member, {}); });
+  members_ = std::move(large);
+}
+
+bool Set::Remove(std::string_view member) {
+  return std::visit(Overloaded{[&](StringPack& pack) {
+                                 const auto at = pack.Find(member);
+                                 if (at == pack.end()) return false;
+                                 pack.Erase(at);
+                                 return true;
+                               },
+                               [&](Numbers& numbers) {
+                                 const std::optional<int64_t> number = ParseInt64(member);
+                                 return number && numbers->Remove(*number);
+                               },
+                               [&](Large& large) { return large->Erase(member); }},
+                    members_);
+}
+
+// --- as a value
+
+std::string_view Set::Encoding() const {
+  return std::holds_alternative<Numbers>(members_) ? "intset" : "hashtable";
+}
+
+size_t Set::MemoryBytes() const {
+  return sizeof(Set) +
+         std::visit(
+             Overloaded{
+                 [](const StringPack& pack) { return pack.MemoryBytes(); },
+                 [](const Numbers& numbers) { return sizeof(IntSet) + numbers->heap_bytes(); },
+                 [](const Large& large) { return sizeof(SplitMap) + large->heap_bytes(); }},
+             members_);
+}
+
+std::unique_ptr<Value> Set::Clone() const {
+  auto copy = std::make_unique<Set>(seed_);
+  std::visit(
+      Overloaded{
+          [&](const StringPack& pack) { copy->members_ = pack; },
+          [&](const Numbers& numbers) { copy->members_ = std::make_unique<IntSet>(*numbers); },
+          [&](const Large& large) { copy->members_ = std::make_unique<SplitMap>(*large); }},
+      members_);
+  return copy;
+}
+
+size_t Set::Elements() const {
+  const Large* const large = std::get_if<Large>(&members_);
+  return large ? (*large)->size() : 1;
+}
+
+size_t Set::FreeSome(size_t budget) {
+  Large* const large = std::get_if<Large>(&members_);
+  return large ? (*large)->FreeSome(budget) : 0;
+}
+
+std::string Set::Audit() const {
+  const Large* const large = std::get_if<Large>(&members_);
+  return large ? (*large)->Audit() : "";
+}
+
+}  // namespace sluice

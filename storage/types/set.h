@@ -1,0 +1,63 @@
+// Set: a key's value of type `set`. Integers alone, up to a limit, are an IntSet; other small sets
+// are a StringPack; large ones are a SplitMap. A form once left is not gone back to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "absl/functional/function_ref.h"
+#include "storage/types/int_set.h"
+#include "storage/types/split_map.h"
+#include "storage/types/string_pack.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+class Set final : public Value {
+ public:
+  static constexpr ValueType kType = ValueType::kSet;
+  using Visit = absl::FunctionRef<void(std::string_view)>;
+
+  explicit Set(uint64_t seed) : seed_(seed) {}  // of a large one's hashes
+
+  size_t size() const;
+  bool empty() const { return size() == 0; }
+  bool Has(std::string_view member) const;
+  // Numbers in ascending order, others in no order. What is visited lives during the visit alone.
+  void ForEach(Visit visit) const;
+  // As SplitMap::Scan; a small set is visited whole, whatever the cursor.
+  uint64_t Scan(uint64_t cursor, size_t count, Visit visit) const;
+  std::string RandomMember(Random& random) const;  // precondition: not empty
+  // Visits `count` different members chosen at random, or all if there are no more.
+  void Sample(size_t count, Random& random, Visit visit) const;
+
+  // False when it is a member already. Above `integers_max` members numbers are kept as texts.
+  bool Add(std::string_view member, size_t integers_max);
+  bool Remove(std::string_view member);
+
+  ValueType type() const override { return kType; }
+  std::string_view Encoding() const override;
+  size_t MemoryBytes() const override;
+  std::unique_ptr<Value> Clone() const override;
+  size_t Elements() const override;
+  size_t FreeSome(size_t budget) override;
+  std::string Audit() const;
+
+ private:
+  using Large = std::unique_ptr<SplitMap>;
+  using Numbers = std::unique_ptr<IntSet>;
+
+  void AddText(std::string_view member);
+  void LeaveNumbers();
+  void LeavePack();
+
+  uint64_t seed_;
+  // In the beginning a pack without members; null numbers never occur.
+  std::variant<StringPack, Numbers, Large> members_;
+};
+
+}  // namespace sluice
