@@ -10,6 +10,8 @@
 #include "storage/types/stream.h"
 #include "storage/types/hash.h"
 #include "storage/types/set.h"
+#include "protocol/number_text.h"
+#include "storage/types/sorted_set.h"
 
 namespace sluice {
 namespace {
@@ -65,6 +67,16 @@ void MixStream(Digest& digest, const Stream& stream) {
   });
 }
 
+void AddElements(Digest& digest, const SortedSet& set) {
+  set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double score) {
+    Digest one;
+    one.Mix(name);
+    one.Mix(DoubleText(score));
+    digest.Add(one.text());
+    return true;
+  });
+}
+
 // Redis's number of the type.
 uint32_t TypeNumber(ValueType type) {
   constexpr uint32_t kModule = 5;
@@ -96,6 +108,9 @@ void MixValue(Digest& digest, const Entry& entry) {
   }
   if (entry.type() == ValueType::kSet) {
     static_cast<const Set&>(entry.value()).ForEach([&digest](auto member) { digest.Add(member); });
+  }
+  if (entry.type() == ValueType::kSortedSet) {
+    AddElements(digest, static_cast<const SortedSet&>(entry.value()));
   }
   if (entry.is_volatile()) digest.Add("!!expire!!");
 }

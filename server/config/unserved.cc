@@ -202,10 +202,6 @@ constexpr Option kTuning[] = {
     NoEffect("list-max-listpack-size", "-2", Int(-kIntMax - 1, kIntMax), kNoCollections)
         .Alias("list-max-ziplist-size"),
     NoEffect("list-compress-depth", "0", kCount, kNoCollections),
-    NoEffect("zset-max-listpack-entries", "128", kLongCount, kNoCollections)
-        .Alias("zset-max-ziplist-entries"),
-    NoEffect("zset-max-listpack-value", "64", Memory(), kNoCollections)
-        .Alias("zset-max-ziplist-value"),
     NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),
     NoEffect("disable-thp", "yes", kYesNo, kOwnTables).Immutable(),

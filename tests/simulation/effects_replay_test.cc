@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/commands/data_digest.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
 #include "tests/simulation/random_commands.h"
@@ -63,6 +64,8 @@ std::string TextOf(const Entry& entry, const Now& now) {
     Now at = now;
     for (int step = 0; step < 500; ++step, at.steady_us += 1000)
       text += std::to_string(limiter.Info(at).remaining) + " ";
+  } else {
+    text = DigestOfValue(&entry);
   }
   return text;
 }
