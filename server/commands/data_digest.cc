@@ -7,11 +7,12 @@
 #include <cstring>
 
 #include "protocol/concat.h"
-#include "storage/types/stream.h"
-#include "storage/types/hash.h"
-#include "storage/types/set.h"
 #include "protocol/number_text.h"
+#include "storage/types/hash.h"
+#include "storage/types/list.h"
+#include "storage/types/set.h"
 #include "storage/types/sorted_set.h"
+#include "storage/types/stream.h"
 
 namespace sluice {
 namespace {
@@ -111,6 +112,12 @@ void MixValue(Digest& digest, const Entry& entry) {
   }
   if (entry.type() == ValueType::kSortedSet) {
     AddElements(digest, static_cast<const SortedSet&>(entry.value()));
+  }
+  if (entry.type() == ValueType::kList) {
+    static_cast<const List&>(entry.value()).Walk(0, ListEnd::kBack, [&](size_t, auto text) {
+      digest.Mix(text);
+      return true;
+    });
   }
   if (entry.is_volatile()) digest.Add("!!expire!!");
 }

@@ -74,6 +74,7 @@ struct Settings {
   int64_t busy_reply_threshold = 5000;
   uint32_t notify_classes = 0;  // NotifyClass bits
   bool lbucket_second_buckets = false;
+  int64_t list_max_listpack_size = -2;  // a chunk's elements; -1 to -5: its 4 to 64 kilobytes
 };
 
 class Config {

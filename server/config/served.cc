@@ -86,6 +86,9 @@ constexpr Option kServedOptions[] = {
            "classes of keyspace events that are published, a letter each"),
     Served("lbucket-second-buckets", &S::lbucket_second_buckets, kYesNo,
            "LBUCKET.COUNTs of one second drain together, as redis-leaky-bucket has it"),
+    Served("list-max-listpack-size", &S::list_max_listpack_size, Int(-kIntMax - 1, kIntMax),
+           "elements of a list's chunk; -1 to -5: its 4 to 64 kilobytes")
+        .Alias("list-max-ziplist-size"),
 };
 
 }  // namespace

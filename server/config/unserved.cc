@@ -199,8 +199,6 @@ constexpr Option kTuning[] = {
     NoEffect("lazyfree-lazy-user-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-expire", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-server-del", "no", kYesNo, kAlwaysLazy),
-    NoEffect("list-max-listpack-size", "-2", Int(-kIntMax - 1, kIntMax), kNoCollections)
-        .Alias("list-max-ziplist-size"),
     NoEffect("list-compress-depth", "0", kCount, kNoCollections),
     NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),
