@@ -23,6 +23,7 @@ std::span<const CommandFamily> AllFamilies() {
       KeysFamily(),
       LcsFamily(),
       ObjectFamily(),
+      PubSubFamily(),
       ServerFamily(),
       ScriptsFamily(),
       StreamClaimsFamily(),

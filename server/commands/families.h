@@ -26,6 +26,7 @@ CommandFamily KeyWalkFamily();
 CommandFamily KeysFamily();
 CommandFamily LcsFamily();
 CommandFamily ObjectFamily();
+CommandFamily PubSubFamily();
 CommandFamily ServerFamily();
 CommandFamily ScriptsFamily();
 CommandFamily StreamClaimsFamily();
