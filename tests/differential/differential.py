@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Plays the same commands on Sluice and on redis-server and compares every reply and the final state.
+"""Plays the same commands on Sluice and on redis-server and compares every reply, the keyspace events and
+the final state.
 
-  differential.py [--seed n] [--rounds n] [--seconds s] [--resp3] [--server program] [--case name]
+  differential.py [--seed n] [--rounds n] [--seconds s] [--resp3] [--events]
+                  [--server program] [--case name]
 
 First the hand-picked cases (cases.txt), then random sequences from grammar.py, then damaged requests. Each
 difference that differences.txt does not excuse is printed with its seed and the shortest sequence that
@@ -53,28 +55,28 @@ class Harness:
         self.ours.stop()
         self.theirs.stop()
 
-    def play(self, steps, resp):
+    def play(self, steps, resp, listens):
         """The first difference of a sequence, or None."""
         if not self.ours.alive():
             self.ours.restart()
         if not self.theirs.alive():
             self.theirs.restart()
         self.commands += len(steps)
-        return Play(self.ours, self.theirs, self.rules, self.differences, resp).run(steps)
+        return Play(self.ours, self.theirs, self.rules, self.differences, resp, listens).run(steps)
 
-    def check(self, title, steps, resp):
-        found = self.play(steps, resp)
+    def check(self, title, steps, resp, listens):
+        found = self.play(steps, resp, listens)
         if not found:
             return
         signature = found.signature()
         if signature in self.reports:
             return
-        again = self.play(steps, resp)
+        again = self.play(steps, resp, listens)
         if not again or again.signature() != signature:
             print(f"(only once, {title}: {found})", flush=True)
             return
-        shorter = shrink(steps, lambda fewer: self.play(fewer, resp), signature)
-        last = self.play(shorter, resp) or found
+        shorter = shrink(steps, lambda fewer: self.play(fewer, resp, listens), signature)
+        last = self.play(shorter, resp, listens) or found
         text = [f"--- {title}, RESP{resp}", *(f"{client}> {wire.line(args)}" for client, args in shorter),
                 str(last)]
         self.reports[signature] = "\n".join(text)
@@ -88,7 +90,7 @@ class Harness:
                    for _, args in steps):
                 continue
             for resp in (2, 3):
-                self.check(f"case {name}", steps, resp)
+                self.check(f"case {name}", steps, resp, listens=resp == 3)
 
     def random_rounds(self):
         options = self.options
@@ -101,7 +103,8 @@ class Harness:
             seed = options.seed + rounds
             rng = random.Random(seed)
             steps = fill + drawn.sequence(rng, SEQUENCE_STEPS)
-            self.check(f"--seed {seed} --rounds 1", steps, 3 if options.resp3 or seed % 3 == 0 else 2)
+            self.check(f"--seed {seed} --rounds 1", steps, 3 if options.resp3 or seed % 3 == 0 else 2,
+                       listens=options.events or seed % 2 == 0)
             rounds += 1
         return rounds
 
@@ -122,6 +125,7 @@ def parse_options():
     parser.add_argument("--rounds", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--resp3", action="store_true")
+    parser.add_argument("--events", action="store_true", help="compare keyspace events in every sequence, not every other")
     parser.add_argument("--server", default=SLUICE)
     parser.add_argument("--oracle", default=REDIS)
     parser.add_argument("--damaged", type=int, default=400, help="damaged requests")
