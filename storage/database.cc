@@ -283,6 +283,7 @@ Entry& Database::Put(HashedKey key, const EntryPayload& payload, Deadline deadli
     state_.memory_bytes += shape.BlockBytes();
     Adopt(*entry, key.hash);
     if (entry->outside()) AccountOutside(*entry);
+    state_.observer.KeyCreated(index_, key.bytes);
   }
   if (is_volatile) Arm(*entry, deadline);
   MarkAccess(*entry, now);

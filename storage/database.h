@@ -32,6 +32,8 @@ class KeyspaceObserver {
   // A key past its deadline is being removed, by its timer or because it was met; `entry` is still
   // whole. Called before KeyTouched. late_ms: how long after its deadline.
   virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
+  // A key has come to be, under this name, where none was.
+  virtual void KeyCreated(int, std::string_view) {}
   // All keys of `db` go away (FLUSHDB), or change place with those of `other` (SWAPDB); called
   // before anything of it has happened, so that here Find may be used. other = -1 for a flush. One
   // call a flush or swap.

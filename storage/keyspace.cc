@@ -84,6 +84,7 @@ void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now&
   from.Release(*entry, key.hash);
   entry->database_id_ = to.id_;
   to.Adopt(*entry, key.hash);
+  state_.observer.KeyCreated(to.index(), key.bytes);
   // A re-arming walk may have passed `to` but not `from`.
   if (entry->absolute()) to.Arm(*entry, entry->deadline());
 }
@@ -102,6 +103,7 @@ void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new
   shape.key_bytes = new_key.bytes.size();
   Entry& renamed = to.Rehouse(*entry, shape, new_key.bytes, entry->payload());
   to.Adopt(renamed, new_key.hash);
+  state_.observer.KeyCreated(to.index(), new_key.bytes);
   if (renamed.absolute()) to.Arm(renamed, renamed.deadline());  // as in MoveEntry
 }
 

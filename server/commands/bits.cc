@@ -38,6 +38,7 @@ void SetBit(CommandCall& call) {
     TextEdit edit(call, key);
     edit.GrowTo(bytes);
     PutBit(edit.text(), *offset, *bit == 1);
+    call.Notify(kNotifyString, "setbit", key.bytes);
   } else {
     call.db.MakeRaw(*old, call.now);
   }
@@ -166,11 +167,12 @@ void BitOp(CommandCall& call) {
   const std::string result = CombineBits(*operation, sources);
   const HashedKey target = call.Key(2);
   if (result.empty()) {
-    call.db.Delete(target, call.now);
+    if (call.db.Delete(target, call.now)) call.Notify(kNotifyGeneric, "del", target.bytes);
   } else {
     Entry* entry = &call.db.PutTextAsIs(target, result, Deadline::None(), call.now);
     call.db.MutableText(entry);  // OBJECT ENCODING is raw, as Redis's
     call.db.TextChanged(*entry);
+    call.Notify(kNotifyString, "set", target.bytes);
   }
   call.reply.Integer(static_cast<int64_t>(result.size()));
 }

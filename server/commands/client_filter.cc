@@ -19,7 +19,7 @@ std::optional<ClientType> ReadClientType(std::string_view word) {
 }
 
 ClientType TypeOf(const Session& session) {
-  return session.conditions & kSubscriber ? ClientType::kPubSub : ClientType::kNormal;
+  return session.subscribes() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
 bool ClientFilter::Matches(const Session& session, int64_t now_ms) const {

@@ -10,6 +10,7 @@
 #include "server/commands/client_filter.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "server/engine/pubsub.h"
 
 namespace sluice {
 namespace {
@@ -19,7 +20,7 @@ struct FlagLetter {
   bool (*holds)(const Session& session);
 };
 constexpr FlagLetter kFlagLetters[] = {
-    {'P', [](const Session& s) { return (s.conditions & kSubscriber) != 0; }},
+    {'P', [](const Session& s) { return s.subscribes(); }},
     {'x', [](const Session& s) { return s.queue() != nullptr; }},
     {'b', [](const Session& s) { return s.blocked || s.paused; }},
     {'d', [](const Session& s) { return s.transaction && s.transaction->dirty; }},
@@ -38,6 +39,10 @@ std::string FlagsOf(const Session& session) {
   return flags.empty() ? "N" : flags;
 }
 
+size_t Subscribed(const Session& session, ChannelKind kind) {
+  return session.subscriptions ? session.subscriptions->of(kind).count : 0;
+}
+
 void AddLine(std::string& text, const Session& session, const Now& now) {
   const Transaction* queue = session.queue();
   const size_t unread = session.pending.size() - session.pending_start;
@@ -45,7 +50,9 @@ void AddLine(std::string& text, const Session& session, const Now& now) {
            " laddr=", session.peer.local_address, " fd=", session.peer.descriptor,
            " name=", session.name, " age=", (now.ms() - session.created_ms) / 1000,
            " idle=", (now.ms() - session.active_ms) / 1000, " flags=", FlagsOf(session),
-           " db=", session.db, " sub=0 psub=0 ssub=0");
+           " db=", session.db, " sub=", Subscribed(session, ChannelKind::kChannel),
+           " psub=", Subscribed(session, ChannelKind::kPattern),
+           " ssub=", Subscribed(session, ChannelKind::kShardChannel));
   ConcatTo(text, " multi=", queue ? static_cast<int64_t>(queue->queue.size()) : -1,
            " qbuf=", unread, " qbuf-free=", session.pending.capacity() - session.pending.size(),
            " argv-mem=0 multi-mem=", queue ? queue->queue_bytes : 0,

@@ -31,7 +31,6 @@ constexpr FlagWord kFlagWords[] = {
     {kAsking, "asking"},
     {kFast, "fast"},
     {kNoAuth, "no_auth"},
-    {kMayReplicate, "may_replicate"},
     {kNoMandatoryKeys, "no_mandatory_keys"},
     {kNoAsyncLoading, "no_async_loading"},
     {kNoMulti, "no_multi"},

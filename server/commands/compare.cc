@@ -18,6 +18,7 @@ namespace {
 
 void DeleteAndRecord(CommandCall& call, HashedKey key) {
   call.db.Delete(key, call.now);
+  call.Notify(kNotifyGeneric, "del", key.bytes);
   if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
 }
 
@@ -76,6 +77,8 @@ void Cas(CommandCall& call) {
   if (!TextEquals(*entry, call.args[2])) return call.reply.Integer(0);
   const std::string_view value = call.args[3];
   call.db.PutText(key, value, deadline, call.now);
+  call.Notify(kNotifyString, "set", key.bytes);
+  if (expiry.timed()) call.Notify(kNotifyGeneric, "expire", key.bytes);
   if (expiry.timed()) {
     RecordTimedSet(call, key.bytes, value, deadline);
   } else if (call.effects.wanted()) {

@@ -9,6 +9,7 @@
 #include "server/commands/login.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "server/engine/pubsub.h"
 #include "server/config/version.h"
 
 namespace sluice {
@@ -113,7 +114,10 @@ void Hello(CommandCall& call) {
         "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
         "protocol version at the same time");
   }
-  if (*version != 0) call.client.writer.set_version(*version);
+  if (*version != 0) {
+    call.client.writer.set_version(*version);
+    call.engine.ClassChanged(call.client);
+  }
   DescribeServer(call);
 }
 
@@ -127,6 +131,7 @@ void Quit(CommandCall& call) {
 void Reset(CommandCall& call) {
   Session& client = call.client;
   EndTransaction(client, call.engine.watches());
+  call.engine.pubsub().Forget(client);
   LogInAsAtTheStart(call);
   client.name.clear();
   client.db = 0;
@@ -134,6 +139,7 @@ void Reset(CommandCall& call) {
   client.no_evict = false;
   client.no_touch = false;
   client.writer.set_version(2);
+  call.engine.ClassChanged(client);
   call.engine.SinkOf(client).Status("RESET");
 }
 

@@ -38,6 +38,7 @@ void Add(CommandCall& call, int64_t increment) {
   } else {
     call.db.PutInteger(key, value, Deadline::None(), call.now);
   }
+  call.Notify(kNotifyString, "incrby", key.bytes);
   call.reply.Integer(value);
 }
 
@@ -76,6 +77,7 @@ void IncrByFloat(CommandCall& call) {
   } else {
     call.db.PutTextAsIs(key, text, Deadline::None(), call.now);
   }
+  call.Notify(kNotifyString, "incrbyfloat", key.bytes);
   // The sum itself: another machine's long double may be shorter.
   if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], text, "KEEPTTL"});
   call.reply.Bulk(text);

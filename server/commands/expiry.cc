@@ -101,9 +101,11 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
 
   if (deadline.Passed(call.now)) {
     call.db.Delete(key, call.now);
+    call.Notify(kNotifyGeneric, "del", key.bytes);
     if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
   } else {
     call.db.SetDeadline(call.db.Modify(*entry, call.now), deadline);
+    call.Notify(kNotifyGeneric, "expire", key.bytes);
     if (call.effects.wanted()) {
       call.effects.Instead({"PEXPIREAT", call.args[1], Int64Text(unix_ms)});
     }
@@ -138,6 +140,7 @@ void Persist(CommandCall& call) {
   const Entry* const entry = LookUp(call, call.Key(1));
   if (!entry || !entry->is_volatile()) return call.reply.Integer(0);
   call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
+  call.Notify(kNotifyGeneric, "persist", call.args[1]);
   call.reply.Integer(1);
 }
 

@@ -36,6 +36,7 @@ std::span<const CommandFamily> AllFamilies() {
       ListWaitsFamily(),
       ListsFamily(),
       ObjectFamily(),
+      PubSubFamily(),
       ScriptsFamily(),
       ServerFamily(),
       SortFamily(),

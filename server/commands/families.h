@@ -39,6 +39,7 @@ CommandFamily ListMovesFamily();
 CommandFamily ListWaitsFamily();
 CommandFamily ListsFamily();
 CommandFamily ObjectFamily();
+CommandFamily PubSubFamily();
 CommandFamily ScriptsFamily();
 CommandFamily ServerFamily();
 CommandFamily SortFamily();

@@ -170,6 +170,8 @@ void Store(CommandCall& call, HashedKey key, int64_t value, Deadline deadline) {
 void Store(CommandCall& call, HashedKey key, long double value, Deadline deadline) {
   call.db.PutTextAsIs(key, HumanLongDoubleText(value), deadline, call.now);
 }
+std::string_view EventOf(int64_t) { return "incrby"; }
+std::string_view EventOf(long double) { return "incrbyfloat"; }
 std::string TextOf(int64_t value) { return Int64Text(value); }
 std::string TextOf(long double value) { return HumanLongDoubleText(value); }
 
@@ -178,11 +180,16 @@ void Apply(CommandCall& call, HashedKey key, const Entry* old, Number value, Dea
   const bool keeps = old && old->deadline() == deadline;
   // Only a Unix time can have passed already: the key is gone, if it was there at all.
   if (deadline.Passed(call.now)) {
-    if (old) call.db.Delete(key, call.now);
+    if (old) {
+      call.db.Delete(key, call.now);
+      call.Notify(kNotifyGeneric, "del", key.bytes);
+    }
     if (old && call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
     return;
   }
   Store(call, key, value, deadline);
+  call.Notify(kNotifyString, EventOf(value), key.bytes);
+  if (!keeps && !deadline.none()) call.Notify(kNotifyGeneric, "expire", key.bytes);
   if (call.effects.wanted()) Record(call, TextOf(value), keeps, deadline);
 }
 

@@ -4,6 +4,7 @@
 
 #include "server/commands/info.h"
 #include "server/engine/engine.h"
+#include "server/engine/pubsub.h"
 
 namespace sluice {
 namespace {
@@ -96,9 +97,9 @@ void WriteStats(Engine& engine, InfoText& text) {
   text.Field("evicted_clients", 0);
   text.Field("keyspace_hits", stats.keyspace_hits);
   text.Field("keyspace_misses", stats.keyspace_misses);
-  text.Field("pubsub_channels", 0);
-  text.Field("pubsub_patterns", 0);
-  text.Field("pubsubshard_channels", 0);
+  text.Field("pubsub_channels", engine.pubsub().names(ChannelKind::kChannel));
+  text.Field("pubsub_patterns", engine.pubsub().names(ChannelKind::kPattern));
+  text.Field("pubsubshard_channels", engine.pubsub().names(ChannelKind::kShardChannel));
   text.Field("latest_fork_usec", 0);  // it never forks
   text.Field("total_forks", 0);
   text.Field("unexpected_error_replies", 0);

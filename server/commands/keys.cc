@@ -17,7 +17,10 @@ namespace {
 void Del(CommandCall& call) {
   int64_t deleted = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {
-    if (call.db.Delete(call.Key(i), call.now)) ++deleted;
+    const HashedKey key = call.Key(i);
+    if (!call.db.Delete(key, call.now)) continue;
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+    ++deleted;
   }
   call.reply.Integer(deleted);
 }
@@ -76,6 +79,8 @@ Renamed RenameKey(CommandCall& call, bool overwrite) {
   if (from.bytes == to.bytes) return Renamed::kSameName;
   if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
   call.keyspace.Rename(call.db, from, call.db, to, call.now);
+  call.Notify(kNotifyGeneric, "rename_from", from.bytes);
+  call.Notify(kNotifyGeneric, "rename_to", to.bytes);
   return Renamed::kYes;
 }
 
@@ -96,6 +101,8 @@ void Move(CommandCall& call) {
   Database& to = call.keyspace.db(*target);
   if (!LookUp(call, key) || to.Find(key, call.now)) return call.reply.Integer(0);
   call.keyspace.MoveEntry(call.db, key, to, call.now);
+  call.Notify(kNotifyGeneric, "move_from", key.bytes);
+  call.Notify(kNotifyGeneric, "move_to", key.bytes, to);
   call.reply.Integer(1);
 }
 
@@ -152,6 +159,8 @@ void Copy(CommandCall& call) {
   const Entry* const source = LookUpToRead(call, call.Key(1));
   if (!source || (taken && !options.replace)) return call.reply.Integer(0);
   PutCopy(*source, to, key, call.now);
+  if (taken) call.Notify(kNotifyNew, "new", key.bytes, to);  // as the one that was there is gone
+  call.Notify(kNotifyGeneric, "copy_to", key.bytes, to);
   call.reply.Integer(1);
 }
 

@@ -30,19 +30,26 @@ inline const Entry* LookUp(CommandCall& call, HashedKey key) {
   return call.db.FindAndTouch(key, call.now);
 }
 
+// Tells of a key that a reader has not found.
+inline const Entry* Missed(CommandCall& call, HashedKey key) {
+  call.Notify(kNotifyKeyMiss, "keymiss", key.bytes);
+  ++call.engine.statistics().keyspace_misses;
+  return nullptr;
+}
+
 // For readers: counts a hit or a miss as well.
 inline const Entry* LookUpToRead(CommandCall& call, HashedKey key) {
   const Entry* const entry = LookUp(call, key);
-  Statistics& statistics = call.engine.statistics();
-  ++(entry ? statistics.keyspace_hits : statistics.keyspace_misses);
+  if (!entry) return Missed(call, key);
+  ++call.engine.statistics().keyspace_hits;
   return entry;
 }
 
 // For readers that only look (EXISTS, TTL, OBJECT): counts, but marks no access.
 inline const Entry* PeekToRead(CommandCall& call, HashedKey key) {
   const Entry* const entry = call.db.Find(key, call.now);
-  Statistics& statistics = call.engine.statistics();
-  ++(entry ? statistics.keyspace_hits : statistics.keyspace_misses);
+  if (!entry) return Missed(call, key);
+  ++call.engine.statistics().keyspace_hits;
   return entry;
 }
 

@@ -59,6 +59,11 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) 
   }
 }
 
+void NotifySet(CommandCall& call, HashedKey key, bool timed) {
+  call.Notify(kNotifyString, "set", key.bytes);
+  if (timed) call.Notify(kNotifyGeneric, "expire", key.bytes);
+}
+
 void SetWithOptions(CommandCall& call) {
   ArgReader args(call.args, 3);
   SetOptions options;
@@ -83,13 +88,16 @@ void SetWithOptions(CommandCall& call) {
     if (keep_ttl && old) deadline = old->deadline();
   }
   call.db.PutText(key, call.args[2], deadline, call.now);
+  NotifySet(call, key, options.expiry.timed());
   RecordSet(call, options, deadline);
   if (!options.get) call.reply.Ok();
 }
 
 void Set(CommandCall& call) {
   if (call.args.size() > 3) return SetWithOptions(call);
-  call.db.PutText(call.Key(1), call.args[2], Deadline::None(), call.now);
+  const HashedKey key = call.Key(1);
+  call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  NotifySet(call, key, false);
   call.reply.Ok();
 }
 
@@ -97,6 +105,7 @@ void SetNx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (LookUp(call, key)) return call.reply.Integer(0);
   call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  NotifySet(call, key, false);
   call.reply.Integer(1);
 }
 
@@ -104,7 +113,9 @@ void SetNx(CommandCall& call) {
 void SetTimed(CommandCall& call, ExpiryKind kind) {
   Deadline deadline;
   if (!ReadDeadline(call, {kind, call.args[2]}, deadline)) return;
-  call.db.PutText(call.Key(1), call.args[3], deadline, call.now);
+  const HashedKey key = call.Key(1);
+  call.db.PutText(key, call.args[3], deadline, call.now);
+  NotifySet(call, key, true);
   RecordTimedSet(call, call.args[1], call.args[3], deadline);
   call.reply.Ok();
 }
@@ -131,6 +142,7 @@ void GetDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (!GetText(call, key)) return;
   call.db.Delete(key, call.now);
+  call.Notify(kNotifyGeneric, "del", key.bytes);
   if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
 }
 
@@ -140,6 +152,7 @@ void GetSet(CommandCall& call) {
   if (!IsTextOrMissing(call, old)) return;
   old ? ReplyText(call, *old) : call.reply.Null();
   call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  NotifySet(call, key, false);
   if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], call.args[2]});
 }
 
@@ -147,10 +160,12 @@ void ExpireRead(CommandCall& call, HashedKey key, const Entry& entry, Deadline d
   // Only a Unix time can have passed already.
   if (deadline.Passed(call.now)) {
     call.db.Delete(key, call.now);
+    call.Notify(kNotifyGeneric, "del", key.bytes);
     if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
     return;
   }
   call.db.SetDeadline(call.db.Modify(entry, call.now), deadline);
+  call.Notify(kNotifyGeneric, "expire", key.bytes);
   if (!call.effects.wanted()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
   call.effects.Instead({"PEXPIREAT", key.bytes, unix_ms});
@@ -176,6 +191,7 @@ void GetEx(CommandCall& call) {
     ExpireRead(call, key, *entry, deadline);
   } else if (expiry.kind == ExpiryKind::kPersist && entry->is_volatile()) {
     call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
+    call.Notify(kNotifyGeneric, "persist", key.bytes);
     if (call.effects.wanted()) call.effects.Instead({"PERSIST", key.bytes});
   }
 }

@@ -48,7 +48,10 @@ size_t CountPresent(CommandCall& call, Pairs pairs) {
 
 void PutPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   for (size_t i = pairs.first; i < pairs.end; i += 2) {
-    call.db.PutText(call.Key(i), call.args[i + 1], deadline, call.now);
+    const HashedKey key = call.Key(i);
+    call.db.PutText(key, call.args[i + 1], deadline, call.now);
+    call.Notify(kNotifyString, "set", key.bytes);
+    if (!deadline.none()) call.Notify(kNotifyGeneric, "expire", key.bytes);
   }
 }
 
@@ -113,6 +116,7 @@ void PutPairsKeepingTtl(CommandCall& call, Pairs pairs) {
     const Entry* const old = LookUp(call, key);
     const Deadline deadline = old ? old->deadline() : Deadline::None();
     call.db.PutText(key, call.args[i + 1], deadline, call.now);
+    call.Notify(kNotifyString, "set", key.bytes);
   }
 }
 

@@ -27,11 +27,13 @@ void Append(CommandCall& call) {
   if (!IsTextOrMissing(call, old)) return;
   if (!old) {
     call.db.PutText(key, more, Deadline::None(), call.now);
+    call.Notify(kNotifyString, "append", key.bytes);
     return call.reply.Integer(static_cast<int64_t>(more.size()));
   }
   if (!LengthIsAllowed(call, old->TextBytes(), more.size())) return;
   TextEdit edit(call, key);
   edit.text().append(more);
+  call.Notify(kNotifyString, "append", key.bytes);
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }
 
@@ -57,6 +59,7 @@ void SetRange(CommandCall& call) {
   TextEdit edit(call, key);
   edit.GrowTo(start + piece.size());
   edit.text().replace(start, piece.size(), piece);
+  call.Notify(kNotifyString, "setrange", key.bytes);
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }
 

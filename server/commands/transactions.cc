@@ -146,7 +146,8 @@ void Exec(CommandCall& call) {
   client.executing = std::move(client.transaction);
   client.conditions &= ~kInMulti;
   if (may_execute) RunQueue(call, client.executing->queue);
-  client.executing.reset();
+  const std::unique_ptr<Transaction> done = std::move(client.executing);
+  if (!done->pushes.empty()) call.engine.Push(client, {done->pushes});
 }
 
 // --- the table

@@ -85,7 +85,7 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
   session.last_command = command;
   if ((session.conditions | engine_.conditions() | (command->spec->flags & kProtected)) != 0)
       [[unlikely]] {
-    if (const std::string_view refusal = AskGates(engine_, session, *command); !refusal.empty()) {
+    if (const std::string refusal = AskGates(engine_, session, *command); !refusal.empty()) {
       Reject(session, command, refusal);
       return Outcome::kDone;
     }

@@ -192,7 +192,7 @@ void Engine::EverySecond() {
     if (!slot.session) continue;
     Session& session = *slot.session;
     if (!session.output.empty()) CheckOutputLimit(session);
-    const bool waits = session.blocked || session.paused;
+    const bool waits = session.blocked || session.paused || session.subscribes();
     const bool idle = idle_ms > 0 && !waits && now_.ms() - session.active_ms > idle_ms;
     if (idle) session.close = CloseMode::kNow;
     if (session.close == CloseMode::kNow) QueueSend(session);
@@ -235,6 +235,10 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
 
 void Engine::ValueDue(Database& db, HashedKey key, Entry& entry) {
   if (entry.type() == ValueType::kHash) TakeExpiredFields({*this, db, key}, entry);
+}
+
+void Engine::KeyCreated(int db, std::string_view key) {
+  notifications_.Notify(kNotifyNew, "new", db, key);
 }
 
 void Engine::DatabaseReplaced(int db, int other) {

@@ -158,7 +158,10 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // Sets a timer, also one that is set already.
   void Arm(Timed& timed, int64_t at_ms);
   void Disarm(Timed& timed) { wheel_.Cancel(timed.node); }
-  // To be called when output was appended to a session outside its own command (push, unblock, MONITOR).
+  // Appends a push, `pieces` of whole RESP, to what the session is sent; behind EXEC's reply while it
+  // runs one. In its own command that is before what the handler has still to answer.
+  void Push(Session& session, std::initializer_list<std::string_view> pieces);
+  // To be called when output was appended to a session outside its own command (unblock).
   void QueueSend(Session& session);
 
   // --- for the dispatcher and the batch
@@ -186,6 +189,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // --- KeyspaceObserver, ErrorListener
   void KeyTouched(int db, std::string_view key) override;
   void KeyExpired(int db, const Entry& entry, int64_t late_ms) override;
+  void KeyCreated(int db, std::string_view key) override;
   void DatabaseReplaced(int db, int other) override;
   void ValueDue(Database& db, HashedKey key, Entry& entry) override;
   void ErrorSent(std::string_view text) override;

@@ -1,5 +1,6 @@
 #include "server/engine/gates.h"
 
+#include "protocol/concat.h"
 #include "server/engine/engine.h"
 
 namespace sluice {
@@ -10,39 +11,46 @@ constexpr std::string_view kDebugRefused =
     "run it from a local connection, otherwise you need to set this option in the configuration "
     "file, and then restart the server.";
 
-std::string_view Protected(Engine& engine, Session& session, const Command& command) {
+std::string Protected(Engine& engine, Session& session, const Command& command) {
   if (!(command.spec->flags & kProtected)) return {};
   const std::string& rule = engine.settings().enable_debug_command;
   if (rule == "yes" || (rule == "local" && session.peer.loopback)) return {};
-  return kDebugRefused;
+  return std::string(kDebugRefused);
 }
 
-std::string_view LoggedIn(Engine&, Session& session, const Command& command) {
+std::string LoggedIn(Engine&, Session& session, const Command& command) {
   if (!(session.conditions & kNeedsLogin) || (command.spec->flags & kNoAuth)) return {};
-  return ErrorText(ErrorCode::kNoAuth);
+  return std::string(ErrorText(ErrorCode::kNoAuth));
 }
 
-std::string_view OutsideMulti(Engine&, Session& session, const Command& command) {
+std::string OutsideMulti(Engine&, Session& session, const Command& command) {
   if (!session.in_multi() || !(command.spec->flags & kNoMulti)) return {};
   return "ERR Command not allowed inside a transaction";
 }
 
-// A script past its time is running, and this is served from inside it.
-std::string_view NotBusy(Engine& engine, Session&, const Command& command) {
-  if (!engine.scripts().busy() || (command.spec->flags & kAllowBusy)) return {};
-  return engine.scripts().BusyText();
+std::string MayHear(Engine&, Session& session, const Command& command) {
+  if (!(session.conditions & kSubscriber) || (command.spec->flags & kInSubscriber)) return {};
+  return Concat("ERR Can't execute '", command.full_name,
+                "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+                "context");
 }
 
-using Gate = std::string_view (*)(Engine&, Session&, const Command&);
+// A script past its time is running, and this is served from inside it.
+std::string NotBusy(Engine& engine, Session&, const Command& command) {
+  if (!engine.scripts().busy() || (command.spec->flags & kAllowBusy)) return {};
+  return std::string(engine.scripts().BusyText());
+}
+
+using Gate = std::string (*)(Engine&, Session&, const Command&);
 
 // In this order: who asks an unknown server first learns that it must log in.
-constexpr Gate kGates[] = {Protected, LoggedIn, OutsideMulti, NotBusy};
+constexpr Gate kGates[] = {Protected, LoggedIn, OutsideMulti, MayHear, NotBusy};
 
 }  // namespace
 
-std::string_view AskGates(Engine& engine, Session& session, const Command& command) {
+std::string AskGates(Engine& engine, Session& session, const Command& command) {
   for (const Gate gate : kGates) {
-    if (const std::string_view refusal = gate(engine, session, command); !refusal.empty()) {
+    if (std::string refusal = gate(engine, session, command); !refusal.empty()) {
       return refusal;
     }
   }

@@ -15,6 +15,6 @@ namespace sluice {
 class Engine;
 
 // The sentence why not, or empty.
-std::string_view AskGates(Engine& engine, Session& session, const Command& command);
+std::string AskGates(Engine& engine, Session& session, const Command& command);
 
 }  // namespace sluice

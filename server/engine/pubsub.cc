@@ -71,6 +71,11 @@ void PubSub::End(Subscription& subscription) {
   names.erase(names.iterator_to(*channel));
 }
 
+const Channel* PubSub::First(const Session& session, ChannelKind kind) const {
+  if (!session.subscriptions || session.subscriptions->of(kind).count == 0) return nullptr;
+  return session.subscriptions->of(kind).list.front().channel;
+}
+
 void PubSub::Forget(Session& session) {
   if (!session.subscriptions) return;
   for (Subscriptions::OfKind& own : session.subscriptions->kinds) {
@@ -84,11 +89,7 @@ void PubSub::Forget(Session& session) {
 size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
   for (const Subscription& subscription : to.subscribers) {
     Session& session = *subscription.session;
-    if (session.close != CloseMode::kOpen) continue;
-    session.output.Append(session.resp() == 2 ? "*" : ">");
-    session.output.Append(message.head);
-    session.output.Append(message.tail);
-    engine_.QueueSend(session);
+    engine_.Push(session, {session.resp() == 2 ? "*" : ">", message.head, message.tail});
   }
   return to.count;
 }

@@ -81,6 +81,8 @@ class PubSub {
   // False when it was subscribed already, or was not.
   bool Subscribe(Session& session, ChannelKind kind, std::string_view name);
   bool Unsubscribe(Session& session, ChannelKind kind, std::string_view name);
+  // The one of that kind that it has been subscribed to for longest; null when there is none.
+  const Channel* First(const Session& session, ChannelKind kind) const;
   // From everything: the session ends, or is reset.
   void Forget(Session& session);
 

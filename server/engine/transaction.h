@@ -50,6 +50,7 @@ struct Transaction {
   bool writes = false;  // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
   bool dirty = false;   // a watched key was touched: EXEC answers null
   size_t queue_bytes = 0;
+  std::string pushes;  // came while EXEC wrote its array: to be sent behind it
 };
 
 // A dead key (past its deadline) counts as a missing one from the first, as everywhere in Sluice.

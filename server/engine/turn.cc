@@ -279,6 +279,18 @@ void Engine::CloseAll() {
   }
 }
 
+void Engine::Push(Session& session, std::initializer_list<std::string_view> pieces) {
+  if (session.close != CloseMode::kOpen) return;
+  if (!session.executing) [[likely]] {
+    for (const std::string_view piece : pieces) session.output.Append(piece);
+    return QueueSend(session);
+  }
+  std::string& held = session.executing->pushes;
+  for (const std::string_view piece : pieces) held.append(piece);
+  const uint64_t limit = OutputLimitOf(session).hard_bytes;
+  if (limit > 0 && held.size() > limit) Close(session, CloseMode::kNow);
+}
+
 bool Engine::HasBacklog(SessionId id) {
   const Session* session = Find(id);
   return session && session->carried;

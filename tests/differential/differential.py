@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Plays the same commands on Sluice and on redis-server and compares every reply and the final state.
+"""Plays the same commands on Sluice and on redis-server and compares every reply, the keyspace events and
+the final state.
 
-  differential.py [--seed n] [--rounds n] [--seconds s] [--resp3] [--server program] [--case name]
+  differential.py [--seed n] [--rounds n] [--seconds s] [--resp3] [--events]
+                  [--server program] [--case name]
 
 First the hand-picked cases (cases.txt, and waits.txt for clients that wait), then random sequences from
 grammar.py and waiting.py, then damaged requests. Each
@@ -9,6 +11,7 @@ difference that differences.txt does not excuse is printed with its seed and the
 still shows it. Exit status 1 when there is one.
 """
 import argparse
+import functools
 import pathlib
 import random
 import sys
@@ -55,14 +58,14 @@ class Harness:
         self.ours.stop()
         self.theirs.stop()
 
-    def play(self, steps, resp):
+    def play(self, steps, resp, listens):
         """The first difference of a sequence, or None."""
         if not self.ours.alive():
             self.ours.restart()
         if not self.theirs.alive():
             self.theirs.restart()
         self.commands += len(steps)
-        return Play(self.ours, self.theirs, self.rules, self.differences, resp).run(steps)
+        return Play(self.ours, self.theirs, self.rules, self.differences, resp, listens).run(steps)
 
     def play_waiting(self, steps, resp):
         """As play, for clients that may wait."""
@@ -73,8 +76,8 @@ class Harness:
         state = Play(self.ours, self.theirs, self.rules, self.differences, resp).compare_states
         return waiting.WaitingPlay(self.ours, self.theirs, self.rules, self.differences, resp, state).run(steps)
 
-    def check(self, title, steps, resp, play=None):
-        play = play or self.play
+    def check(self, title, steps, resp, play=None, listens=False):
+        play = play or functools.partial(self.play, listens=listens)
         found = play(steps, resp)
         if not found:
             return
@@ -100,7 +103,7 @@ class Harness:
                    for _, args in steps):
                 continue
             for resp in (2, 3):
-                self.check(f"case {name}", steps, resp)
+                self.check(f"case {name}", steps, resp, listens=resp == 3)
 
         for name, steps in read_cases(FOLDER / "waits.txt"):
             if self.options.case and self.options.case not in name:
@@ -135,7 +138,8 @@ class Harness:
             seed = options.seed + rounds
             rng = random.Random(seed)
             steps = fill + drawn.sequence(rng, SEQUENCE_STEPS)
-            self.check(f"--seed {seed} --rounds 1", steps, 3 if options.resp3 or seed % 3 == 0 else 2)
+            self.check(f"--seed {seed} --rounds 1", steps, 3 if options.resp3 or seed % 3 == 0 else 2,
+                       listens=options.events or seed % 2 == 0)
             rounds += 1
         return rounds
 
@@ -158,6 +162,7 @@ def parse_options():
     parser.add_argument("--waiting", action="store_true", help="only sequences with clients that wait")
     parser.add_argument("--waiting-seconds", type=float, default=8)
     parser.add_argument("--resp3", action="store_true")
+    parser.add_argument("--events", action="store_true", help="compare keyspace events in every sequence, not every other")
     parser.add_argument("--server", default=SLUICE)
     parser.add_argument("--oracle", default=REDIS)
     parser.add_argument("--damaged", type=int, default=400, help="damaged requests")

@@ -9,7 +9,7 @@ DATABASES = (0, 1, 2, 15)
 RESET = [("CONFIG", "SET", name, value) for name, value in [
     ("timeout", "0"), ("proto-max-bulk-len", "536870912"), ("hash-max-listpack-entries", "128"),
     ("set-max-intset-entries", "512"), ("zset-max-listpack-entries", "128"), ("zset-max-listpack-value", "64"), ("maxclients", "4064"),
-    ("lazyfree-lazy-expire", "no"), ("tcp-keepalive", "300"), ("hz", "10"), ("requirepass", ""), ("maxmemory-policy", "noeviction"),
+    ("lazyfree-lazy-expire", "no"), ("tcp-keepalive", "300"), ("hz", "10"), ("requirepass", ""), ("maxmemory-policy", "noeviction"), ("notify-keyspace-events", ""),
 ]]
 UNANSWERED_SECONDS = 5
 
@@ -23,6 +23,8 @@ class Found:
     def signature(self):
         """What shrinking must keep: the command's name and the kinds of both replies."""
         words = self.line.split()
+        if words[0] == "EVENTS":
+            return ("EVENTS", *(str(events[-1])[-20:] if events else "" for events in (self.ours, self.theirs)))
         if words[0] == "STATE":
             return ("STATE", words[1], self.line.split()[-1] if words[1] == "only" else "")
         digits = [re.sub(r"\d+|'[^']*'", "#", str(text))[:60] for text in (self.ours, self.theirs)]
@@ -32,12 +34,40 @@ class Found:
         return f"at {self.line}\n  ours   {self.ours}\n  theirs {self.theirs}"
 
 
+class Listener:
+    """A subscriber to all keyspace events, in RESP2."""
+
+    def __init__(self, server):
+        self.connection = wire.Connection(server.connect())
+        self.connection.call("CONFIG", "SET", "notify-keyspace-events", "KEAmn")
+        self.connection.call("PSUBSCRIBE", "__key*@*__:*")
+
+    def heard(self):
+        """(channel, payload) of every message since the last call. When an expired key is noticed is each
+        server's own affair: that is left out."""
+        self.connection.send(wire.encode([b"PING", b"so far"]))
+        events = []
+        while True:
+            raw = self.connection.replies(1, UNANSWERED_SECONDS)
+            if not raw:
+                return events + ["silence"]
+            words = [word for _, word in wire.read(raw[0])[0][1]]
+            if words[:2] == [b"pong", b"so far"]:
+                return events
+            if b"expired" not in (words[3], words[2].rpartition(b":")[2]):
+                events.append(tuple(words[2:]))
+
+    def close(self):
+        self.connection.close()
+
+
 class Side:
     """The clients of one server."""
 
-    def __init__(self, server, resp):
+    def __init__(self, server, resp, listens):
         self.server, self.resp = server, resp
         self.clients = {}
+        self.listens, self.listener = listens, None
 
     def client(self, number):
         if number not in self.clients:
@@ -54,6 +84,10 @@ class Side:
         connection.send(b"".join(wire.encode([word.encode() for word in words]) for words in requests))
         connection.replies(len(requests))
         connection.close()
+
+    def listen(self):
+        if self.listens:
+            self.listener = Listener(self.server)
 
     def state(self):
         connection = wire.Connection(self.server.connect())
@@ -77,11 +111,13 @@ class Side:
     def close(self):
         for connection in self.clients.values():
             connection.close()
+        if self.listener:
+            self.listener.close()
 
 
 class Play:
-    def __init__(self, ours, theirs, rules, differences, resp):
-        self.sides = Side(ours, resp), Side(theirs, resp)
+    def __init__(self, ours, theirs, rules, differences, resp, listens=False):
+        self.sides = Side(ours, resp, listens), Side(theirs, resp, listens)
         self.servers = ours, theirs
         self.rules, self.differences = rules, differences
         self.queued = {}    # client: the lines of its MULTI
@@ -92,8 +128,9 @@ class Play:
         try:
             for side in self.sides:
                 side.prepare()
+                side.listen()
             for batch in batches(steps):
-                found = self.batch(*batch)
+                found = self.batch(*batch) or self.compare_events(batch[1])
                 if found or self.ended:
                     return found
             return self.compare_states()
@@ -103,6 +140,18 @@ class Play:
         finally:
             for side in self.sides:
                 side.close()
+
+    def compare_events(self, lines):
+        """What happened to keys, in the words of keyspace events."""
+        if not self.sides[0].listener or self.ended:
+            return None
+        ours, theirs = (side.listener.heard() for side in self.sides)
+        if ours == theirs:
+            return None
+        text = "EVENTS of " + "; ".join(wire.line(args) for args in lines)
+        if self.differences.find(text, *(repr(events).encode() for events in (ours, theirs))):
+            return None
+        return Found(text, ours, theirs)
 
     def compare_states(self):
         ours, theirs = (side.state() for side in self.sides)

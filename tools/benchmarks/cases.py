@@ -13,9 +13,11 @@ import dataclasses
 import hashlib
 import shlex
 
+from .events import ExpiredEvents
 from .expiry import ExpiryLateness
 from .load import Load, Work
 from .memory import BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter
+from .publish import Publish
 from .stall import Stall
 from .startup import StartToPong
 from .transactions import Transactions, sliding_window
@@ -115,5 +117,7 @@ CASES = [
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
     Stall("stall", inserts=9_000_000, bar=0.5, turn_bar_us=1000),
+    Publish("publish-50", subscribers=50, messages=5_000, payload_bytes=64, bar=0.90),
+    ExpiredEvents("expired-events", expiring=100_000, lasting=200_000, seconds=10, bar_ms=5),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
 ]
