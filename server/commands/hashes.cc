@@ -51,6 +51,8 @@ void HSetNx(CommandCall& call) {
   hash->Set(call.args[2], call.args[3], HashLimits(call), call.now);
   CloseTyped(call, hash);
   call.Notify(kNotifyHash, "hset", key.bytes);
+  // A replay may meet a field that had ended here.
+  if (call.effects.wanted()) call.effects.Instead({"HSET", key.bytes, call.args[2], call.args[3]});
   call.reply.Integer(1);
 }
 

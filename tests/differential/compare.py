@@ -81,8 +81,18 @@ def hello(value):
 
 
 # The first pattern that is found in the command line (in capitals) counts.
+def pairs(value):
+    """Fields with their values: a map, or a flat list."""
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    return kind, sorted(zip(body[::2], body[1::2]), key=repr)
+
+
 RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
-    (r"^KEYS\b", unordered),
+    (r"^(KEYS|HKEYS|HVALS|SMEMBERS|SINTER|SUNION|SDIFF|SPOP)\b", unordered),
+    (r"^HGETALL\b", pairs),
+    (r"^(HSCAN|SSCAN|HRANDFIELD|SRANDMEMBER)\b", shape),
     (r"^COMMAND INFO .", sorted_deeply),
     (r"^COMMAND DOCS .", docs),
     (r"^(ZRANDMEMBER|ZSCAN|RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),

@@ -123,6 +123,47 @@ CONFIG HELP
 DEBUG PROTOCOL protocol_kind
 DEBUG STRINGMATCH-LEN number pattern
 LOLWUT VERSION small
+HSET hash_key hash_field value
+HSET hash_key hash_field value hash_field number hash_field value
+HMSET hash_key hash_field value hash_field number
+HSETNX hash_key hash_field value
+HGET hash_key hash_field
+HMGET hash_key hash_field+
+HGETALL hash_key
+HKEYS hash_key
+HVALS hash_key
+HLEN hash_key
+HSTRLEN hash_key hash_field
+HEXISTS hash_key hash_field
+HDEL hash_key hash_field+
+HINCRBY hash_key hash_field integer
+HINCRBYFLOAT hash_key hash_field float
+HRANDFIELD hash_key index? WITHVALUES?
+HSCAN hash_key cursor {MATCH pattern|COUNT small|TYPE type}
+SADD set_key set_member+
+SADD set_key integer+
+SREM set_key set_member+
+SISMEMBER set_key set_member
+SMISMEMBER set_key set_member+
+SCARD set_key
+SMEMBERS set_key
+SPOP set_key 100|0|-1
+SRANDMEMBER set_key index?
+SMOVE set_key set_key set_member
+SSCAN set_key cursor {MATCH pattern|COUNT small|TYPE type}
+SINTER set_key+
+SINTERSTORE key set_key+
+SINTERCARD 1 set_key {LIMIT small}
+SINTERCARD 2 set_key set_key {LIMIT small}
+SUNION set_key+
+SUNIONSTORE key set_key+
+SDIFF set_key+
+SDIFFSTORE key set_key+
+PFADD hll_key set_member+
+PFADD hll_key
+PFCOUNT hll_key+
+PFMERGE hll_key hll_key+
+PFDEBUG ENCODING|DECODE|TODENSE hll_key
 XADD stream_key sid field value
 XADD stream_key sid field value field number
 XADD stream_key 9-* field value
@@ -238,6 +279,10 @@ LPUSH list one two
 HSET hash f v
 SADD set 1 2 3
 ZADD zset 1.5 m
+HSET hash a 1 b 2.5 c text
+SADD set a b c
+SADD int_set 1 2 30
+PFADD hll a b c
 XADD stream 1-1 f one
 XADD stream 1-2 f two
 XADD stream 2-1 g three f 4
@@ -373,6 +418,12 @@ def pick_lists(rng):
 KINDS = {
     "list": lambda rng: [pick_list(rng)], "lists": pick_lists,
     "item": lambda rng: [rng.choice(ITEMS) if rng.random() < 0.8 else pick_value(rng)],
+    "hash_key": one_of([b"hash", b"hash", b"hash2", b"a", b"missing"]),
+    "set_key": one_of([b"set", b"set", b"int_set", b"int_set", b"set2", b"a", b"missing"]),
+    "hll_key": one_of([b"hll", b"hll", b"hll2", b"a", b"missing"]),
+    "hash_field": one_of([b"a", b"b", b"c", b"d", b"", b"f" * 70, b"12"]),
+    "set_member": lambda rng: [rng.choice([b"a", b"b", b"c", b"1", b"2", b"30", b"-5", b"", b"007", b"m" * 70])
+                           if rng.random() < 0.7 else str(rng.randint(-40000, 40000)).encode()],
     "key": one_of(KEYS), "value": lambda rng: [pick_value(rng)], "number": lambda rng: [pick_number(rng)],
     "integer": lambda rng: [pick_number(rng)], "float": one_of(FLOATS + INTEGERS),
     "small": one_of([1, 2, 5, 10, 100, 1000]), "bit": one_of([0, 1, 1, 0, 2]),

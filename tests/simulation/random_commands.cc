@@ -9,7 +9,8 @@ namespace sluice {
 namespace {
 
 // k: a key, v: a value, n: a small number, t: milliseconds, s: seconds, u / U: a Unix time in s /
-// ms around the start of the manual clock, b: a bit, a: a limiter's algorithm, p: a policy.
+// ms around the start of the manual clock, b: a bit, a: a limiter's algorithm, p: a policy; h, S,
+// l: a key with a hash, a set, a HyperLogLog; f: a field.
 constexpr std::string_view kCommands[] = {
     "SET k v",
     "SET k v PX t",
@@ -122,6 +123,40 @@ constexpr std::string_view kCommands[] = {
     "CL.THROTTLE k n n s",
     "CL.THROTTLE k n n s n",
     "GCRA k n n s TOKENS n",
+    "HSET h f n f v",
+    "HSET h f n",
+    "HSETNX h f v",
+    "HDEL h f f",
+    "HINCRBY h f n",
+    "HINCRBYFLOAT h f 0.5",
+    "HGETALL h",
+    "HRANDFIELD h 3 WITHVALUES",
+    "HPEXPIRE h t FIELDS 2 f f",
+    "HPEXPIRE h t NX FIELDS 1 f",
+    "HPEXPIREAT h U GT FIELDS 2 f f",
+    "HPERSIST h FIELDS 2 f f",
+    "HGETDEL h FIELDS 2 f f",
+    "HGETEX h PX t FIELDS 2 f f",
+    "HSETEX h FNX PX t FIELDS 2 f n f v",
+    "HSETEX h KEEPTTL FIELDS 1 f n",
+    "SADD S n n v",
+    "SADD S n",
+    "SREM S n n",
+    "SPOP S",
+    "SPOP S 3",
+    "SMOVE S S n",
+    "SRANDMEMBER S 3",
+    "SUNIONSTORE S S S",
+    "SINTERSTORE S S S",
+    "SDIFFSTORE S S S",
+    "PFADD l v v",
+    "PFCOUNT l",
+    "PFMERGE l l l",
+    "COPY h h REPLACE",
+    "RENAME h h",
+    "MOVE h 1",
+    "PEXPIRE h t",
+    "DEL S l",
 };
 constexpr std::string_view kMischief[] = {
     "MULTI",
@@ -189,6 +224,14 @@ std::string Filled(std::string_view word, SimulationRandom& random) {
       return std::string(kAlgorithms[Between(random, 0, std::size(kAlgorithms) - 1)]);
     case 'p':
       return "policy:" + std::to_string(Between(random, 0, 2));
+    case 'h':
+      return "hash:" + std::to_string(Between(random, 0, 4));
+    case 'S':
+      return "set:" + std::to_string(Between(random, 0, 4));
+    case 'l':
+      return "hll:" + std::to_string(Between(random, 0, 2));
+    case 'f':
+      return "field:" + std::to_string(Between(random, 0, 9));
     case 'b':
       return std::to_string(Between(random, 0, 1));
     default:

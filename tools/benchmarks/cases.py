@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import shlex
 
+from .deletion import DeletionTurn
 from .events import ExpiredEvents
 from .expiry import ExpiryLateness
 from .load import Load, Work
@@ -27,6 +28,8 @@ SET = Work("SET key:__rand_int__ xxx", fill=FILL)
 GET = Work("GET key:__rand_int__", fill=FILL)
 INCR = Work("INCR key:__rand_int__", fill=FILL)
 SET_NX_PX = Work("SET key:__rand_int__ value NX PX 10000", setup=("FLUSHALL",))
+HSET = Work("HSET hash field:__rand_int__ value")
+SADD = Work("SADD set element:__rand_int__")
 
 WINDOW = ('local n = redis.call("INCR", KEYS[1]) '
           'if n == 1 then redis.call("PEXPIRE", KEYS[1], ARGV[1]) end return n')
@@ -46,6 +49,8 @@ XADD = Work("XADD stream MAXLEN ~ 10000 * field value", setup=("FLUSHALL",))
 ZADD = Work("ZADD board __rand_int__ element:__rand_int__", setup=("FLUSHALL",))
 ZRANGEBYSCORE = Work("ZRANGEBYSCORE board __rand_int__ +inf LIMIT 0 10",
                      fill="ZADD board __rand_int__ element:__rand_int__")
+HSET_ELEMENT = "HSET {key} {element} {number}"
+SADD_ELEMENT = "SADD {key} {element}"
 ZADD_ELEMENT = "ZADD {key} {number} {element}"
 
 # Buckets and limiters, each beside our own SET.
@@ -85,6 +90,8 @@ CASES = [
     Load("get-p16", GET, 2_000_000, 16, 0.60),
     Load("incr-p16", INCR, 2_000_000, 16, 0.60),
     Load("set-nx-px-p16", SET_NX_PX, 2_000_000, 16, 0.50),
+    Load("hset-p16", HSET, 2_000_000, 16, 0.70),
+    Load("sadd-p16", SADD, 2_000_000, 16, 0.70),
     Load("set-p64", SET, 3_000_000, 64, 0.40),
     Load("get-p64", GET, 3_000_000, 64, 0.40),
     Load("incr-p64", INCR, 3_000_000, 64, 0.40),
@@ -111,6 +118,10 @@ CASES = [
     Load("zadd-p16", ZADD, 1_500_000, 16, 0.70),
     Load("zrangebyscore-p16", ZRANGEBYSCORE, 1_500_000, 16, 0.70),
     Transactions("sliding-window-multi-p16", sliding_window, 200_000, 16, step_ms=1, bar=0.70),
+    BytesPerElement("bytes-per-element-hash-10", HSET_ELEMENT, 10, keys=100_000, bar=1.0),
+    BytesPerElement("bytes-per-element-hash-1m", HSET_ELEMENT, 1_000_000, bar=1.0),
+    BytesPerElement("bytes-per-element-set-10", SADD_ELEMENT, 10, keys=100_000, bar=1.0),
+    BytesPerElement("bytes-per-element-set-1m", SADD_ELEMENT, 1_000_000, bar=1.0),
     BytesPerElement("bytes-per-element-zset-10", ZADD_ELEMENT, 10, keys=100_000, bar=1.0),
     BytesPerElement("bytes-per-element-zset-1m", ZADD_ELEMENT, 1_000_000, bar=1.0),
     StartToPong("start-to-pong", starts=11, bar=0.5),
@@ -119,5 +130,7 @@ CASES = [
     Stall("stall", inserts=9_000_000, bar=0.5, turn_bar_us=1000),
     Publish("publish-50", subscribers=50, messages=5_000, payload_bytes=64, bar=0.90),
     ExpiredEvents("expired-events", expiring=100_000, lasting=200_000, seconds=10, bar_ms=5),
+    DeletionTurn("delete-set", "SADD", members=1_000_000, turn_bar_us=1000),
+    DeletionTurn("delete-hash", "HSET", members=1_000_000, turn_bar_us=1000),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
 ]
