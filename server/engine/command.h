@@ -202,9 +202,11 @@ constexpr bool RowsAreSound(std::span<const CommandSpec> rows) {
       if (c >= 'a' && c <= 'z') return false;
     }
     const int arity_min = row.arity < 0 ? -row.arity : row.arity;
-    for (const KeySpec& spec : row.keys.all()) {
-      // Arity -1 is that of modules, which count their arguments themselves.
-      if (spec.keyword.empty() && spec.begin >= arity_min && row.arity != -1) return false;
+    // The first keys are always there, but for arity -1 (that of modules, which count their arguments
+    // themselves); those of a further spec may be left out (PFMERGE's sources).
+    const KeySpec& first = row.keys.specs[0];
+    if (row.keys.count > 0 && row.arity != -1 && first.keyword.empty() && first.begin >= arity_min) {
+      return false;
     }
     for (size_t j = 0; j < i; ++j) {
       if (rows[j].name == row.name) return false;
