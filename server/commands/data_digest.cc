@@ -8,6 +8,7 @@
 
 #include "protocol/concat.h"
 #include "storage/types/stream.h"
+#include "storage/types/list.h"
 
 namespace sluice {
 namespace {
@@ -79,6 +80,12 @@ void MixValue(Digest& digest, const Entry& entry) {
   if (entry.is_string()) {
     char scratch[Entry::kTextScratch];
     digest.Mix(entry.Text(scratch));
+  }
+  if (entry.type() == ValueType::kList) {
+    static_cast<const List&>(entry.value()).Walk(0, ListEnd::kBack, [&](size_t, auto text) {
+      digest.Mix(text);
+      return true;
+    });
   }
   if (entry.is_volatile()) digest.Add("!!expire!!");
 }

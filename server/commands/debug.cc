@@ -10,13 +10,16 @@
 #include "server/commands/families.h"
 #include "server/commands/help.h"
 #include "server/commands/reference_count.h"
+#include "server/config/value.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "storage/types/list.h"
 
 namespace sluice {
 namespace {
 
 constexpr int kLogWarning = 3;
+constexpr uint64_t kPackedThresholdMax = (uint64_t{1} << 32) - (1 << 20);  // as Redis has it
 constexpr double kSleepSecondsMax = 3600;
 constexpr int64_t kAccessClockMask = (1 << 24) - 1;
 
@@ -52,6 +55,17 @@ size_t SerializedBytes(const Entry& entry) {
   return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
 }
 
+// How a list is cut into chunks, in Redis's words for it.
+std::string ListChunks(CommandCall& call, const Entry& entry) {
+  if (entry.type() != ValueType::kList) return {};
+  const List& list = static_cast<const List&>(entry.value());
+  const size_t hundredths = list.size() * 100 / list.chunks();
+  return Concat(" ql_nodes:", list.chunks(), " ql_avg_node:", hundredths / 100, '.',
+                hundredths / 10 % 10, hundredths % 10,
+                " ql_listpack_max:", call.engine.settings().list_max_listpack_size,
+                " ql_compressed:0 ql_uncompressed_size:", list.MemoryBytes());
+}
+
 void Object(CommandCall& call) {
   const Entry* entry = call.db.Find(call.Key(2), call.now);
   if (!entry) return call.reply.Error(ErrorCode::kNoSuchKey);
@@ -59,11 +73,21 @@ void Object(CommandCall& call) {
   const auto end =
       std::to_chars(address, address + sizeof address, reinterpret_cast<uintptr_t>(entry), 16);
   const int64_t idle_s = (call.now.ms() / 1000 - entry->access_clock()) & kAccessClockMask;
-  call.reply.Status(Concat("Value at:0x",
-                           std::string_view(address, static_cast<size_t>(end.ptr - address)),
-                           " refcount:", ReferenceCount(*entry), " encoding:", entry->Encoding(),
-                           " serializedlength:", SerializedBytes(*entry),
-                           " lru:", entry->access_clock(), " lru_seconds_idle:", idle_s));
+  call.reply.Status(
+      Concat("Value at:0x", std::string_view(address, static_cast<size_t>(end.ptr - address)),
+             " refcount:", ReferenceCount(*entry), " encoding:", entry->Encoding(),
+             " serializedlength:", SerializedBytes(*entry), " lru:", entry->access_clock(),
+             " lru_seconds_idle:", idle_s, ListChunks(call, *entry)));
+}
+
+void QuicklistPackedThreshold(CommandCall& call) {
+  const std::optional<uint64_t> bytes = ParseMemory(call.args[2]);
+  if (!bytes || *bytes > kPackedThresholdMax) {
+    return call.reply.Error(
+        "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+  }
+  call.engine.set_list_alone_bytes(*bytes == 0 ? SIZE_MAX : *bytes);
+  call.reply.Ok();
 }
 
 void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace, call.now)); }
@@ -174,6 +198,8 @@ constexpr std::string_view kHelp[] = {
     "PROTOCOL <type>",
     "    An answer of that type: string, integer, double, bignum, null, array, set, map, attrib,",
     "    push, verbatim, true, false.",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    From that size on an element of a list is kept alone; 0: as usual.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    With 0, expired keys stay until somebody asks for them.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
@@ -199,6 +225,7 @@ constexpr DebugWord kWords[] = {
     {"LOG", 1, 1, LogLine},
     {"OBJECT", 1, 1, Object},
     {"PROTOCOL", 1, 1, Protocol},
+    {"QUICKLIST-PACKED-THRESHOLD", 1, 1, QuicklistPackedThreshold},
     {"SET-ACTIVE-EXPIRE", 1, 1, SetActiveExpire},
     {"SET-DISABLE-DENY-SCRIPTS", 1, 1, SetDisableDenyScripts},
     {"SLEEP", 1, 1, Sleep},

@@ -66,6 +66,7 @@ struct Settings {
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
   int64_t busy_reply_threshold = 5000;
   uint32_t notify_classes = 0;  // NotifyClass bits
+  int64_t list_max_listpack_size = -2;  // a chunk's elements; -1 to -5: its 4 to 64 kilobytes
 };
 
 class Config {

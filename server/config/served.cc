@@ -67,6 +67,9 @@ constexpr Option kServedOptions[] = {
         .Alias("lua-time-limit"),
     Served("notify-keyspace-events", &kEventClasses, kAnyText,
            "classes of keyspace events that are published, a letter each"),
+    Served("list-max-listpack-size", &S::list_max_listpack_size, Int(-kIntMax - 1, kIntMax),
+           "elements of a list's chunk; -1 to -5: its 4 to 64 kilobytes")
+        .Alias("list-max-ziplist-size"),
 };
 
 }  // namespace

@@ -202,8 +202,6 @@ constexpr Option kTuning[] = {
         .Alias("hash-max-ziplist-entries"),
     NoEffect("hash-max-listpack-value", "64", Memory(), kNoCollections)
         .Alias("hash-max-ziplist-value"),
-    NoEffect("list-max-listpack-size", "-2", Int(-kIntMax - 1, kIntMax), kNoCollections)
-        .Alias("list-max-ziplist-size"),
     NoEffect("list-compress-depth", "0", kCount, kNoCollections),
     NoEffect("set-max-intset-entries", "512", kLongCount, kNoCollections),
     NoEffect("zset-max-listpack-entries", "128", kLongCount, kNoCollections)

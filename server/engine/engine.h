@@ -138,6 +138,9 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Clock& clock() { return clock_; }
   const EngineOptions& options() const { return options_; }
   int64_t started_ms() const { return started_ms_; }
+  // DEBUG QUICKLIST-PACKED-THRESHOLD: so long an element of a list has a chunk of its own.
+  size_t list_alone_bytes() const { return list_alone_bytes_; }
+  void set_list_alone_bytes(size_t bytes) { list_alone_bytes_ = bytes; }
   const Now& now() const { return now_; }
   // Takes a new sample of the clock in the middle of a turn (after DEBUG SLEEP and other long work).
   void RefreshNow();
@@ -236,6 +239,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Rates rates_;
   size_t memory_peak_ = 0;
   Pause pause_;
+  size_t list_alone_bytes_ = SIZE_MAX;
   Dispatcher dispatcher_;
   ScriptEngine scripts_;
   NullSink null_sink_;

@@ -157,8 +157,28 @@ XGROUP CREATECONSUMER stream_key group consumer
 XGROUP DELCONSUMER stream_key group consumer
 XGROUP HELP
 XSETID stream_key sid {ENTRIESADDED small|MAXDELETEDID sid}
-LPUSH key value+
-RPUSH key value+
+LPUSH list value+
+RPUSH list value+
+LPUSH list item+
+RPUSH list item+
+LPUSHX list item+
+RPUSHX list item+
+LPOP list
+RPOP list
+LPOP list index
+RPOP list small
+LLEN list
+LINDEX list index
+LRANGE list index index
+LRANGE list 0 -1
+LSET list index item
+LINSERT list BEFORE|AFTER item item
+LREM list index item
+LTRIM list index index
+LPOS list item {RANK index|COUNT index|MAXLEN index}
+LMOVE list list LEFT|RIGHT LEFT|RIGHT
+RPOPLPUSH list list
+LMPOP lists LEFT|RIGHT {COUNT index}
 SADD key value+
 HSET key name value
 ZADD key float value
@@ -196,6 +216,10 @@ WEIRD = [b"", b" ", b"-", b"+", b"+1", b"01", b"-01", b"1.0", b"1e3", b"1E3", b"
          b"NX", b"GET", b"EX", b"5e-324", b"1.7976931348623157e308", b"0.1", b"3.0e-5", b".5", b"5.",
          b"1_000", b"1e400", b"infinity", b"0b1", b"True"]
 
+# Elements are few, so that they are found; some are long enough for chunks of their own.
+LISTS = [b"list", b"list", b"list", b"mylist", b"{t}1", b"a"]
+ITEMS = [b"a", b"b", b"c", b"1", b"2", b"3", b"-1", b"007", b"300", b"70000", b"", b"x" * 100, b"y" * 3000, b"z" * 9000]
+
 # Relative times are long or over at once: nothing may depend on how fast a server is.
 TTL = [0, -1, 2**31, 9223372036854775, 9223372036854776, 2**63 - 1, -2**63]
 TTL_MS = [0, -1, 2**53, 2**63 - 1, -2**63, 2**62]
@@ -209,7 +233,7 @@ CONFIGS = [b"maxmemory-policy", b"timeout", b"*max-*-entries", b"hash-max-ziplis
            b"databases", b"proto-max-bulk-len", b"save", b"", b"*list*", b"Timeout", b"maxclients",
            b"set-max-intset-entries", b"zset-max-ziplist-value", b"lazyfree-*", b"tcp-keepalive"]
 
-SETTINGS = ["timeout 100", "timeout -1", "timeout x", "hz 100", "hash-max-listpack-entries 5",
+SETTINGS = ["list-max-listpack-size 2", "list-max-ziplist-size -1", "list-max-listpack-size x", "timeout 100", "timeout -1", "timeout x", "hz 100", "hash-max-listpack-entries 5",
             "zset-max-ziplist-value 10", "proto-max-bulk-len 1mb", "proto-max-bulk-len 1", "nosuch 1",
             "tcp-keepalive 9999999999", "maxmemory-policy LRU", "maxmemory-policy allkeys-lru", "databases 9",
             "Set-Max-Intset-Entries 9", "set-max-intset-entries 1k", "timeout", "bind *", "port 65536",
@@ -217,6 +241,7 @@ SETTINGS = ["timeout 100", "timeout -1", "timeout x", "hz 100", "hash-max-listpa
             "client-output-buffer-limit x", "client-output-buffer-limit normal", "loglevel loud"]
 
 ASKED_ABOUT = ["get", "xadd", "xread", "xgroup", "xinfo|stream", "xautoclaim", "SET", "mset", "nosuch", "client|list", "object", "bitop", "lcs", "config|get", "eval",
+               "lpush", "lpop", "lpos", "linsert", "lmove", "lmpop", "rpoplpush", "blpop", "blmove", "blmpop", "lset",
                "sort", "copy", "msetnx", "xread", "zunionstore", "client|nosuch", "bitfield", "rename"]
 
 INTEGERS = [str(number).encode() for number in LIMITS]
@@ -271,7 +296,20 @@ def one_of(pool):
     return lambda rng: [rng.choice(texts)]
 
 
+def pick_list(rng):
+    return rng.choice(KEYS) if rng.random() < 0.2 else rng.choice(LISTS)
+
+
+def pick_lists(rng):
+    """A count and so many keys; at times not so many."""
+    keys = [pick_list(rng) for _ in range(rng.choice([1, 2, 2, 3]))]
+    count = len(keys) if rng.random() < 0.9 else rng.choice([0, -1, 1, 5, "x", 2**31, 2**63 - 1])
+    return [str(count).encode(), *keys]
+
+
 KINDS = {
+    "list": lambda rng: [pick_list(rng)], "lists": pick_lists,
+    "item": lambda rng: [rng.choice(ITEMS) if rng.random() < 0.8 else pick_value(rng)],
     "key": one_of(KEYS), "value": lambda rng: [pick_value(rng)], "number": lambda rng: [pick_number(rng)],
     "integer": lambda rng: [pick_number(rng)], "float": one_of(FLOATS + INTEGERS),
     "small": one_of([1, 2, 5, 10, 100, 1000]), "bit": one_of([0, 1, 1, 0, 2]),

@@ -1,0 +1,197 @@
+#include "storage/types/list_chunk.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/base/macros.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kRoomBytesMin = 16;
+constexpr size_t kRoomSlotsMin = 4;
+constexpr size_t kSparseBytesMin = 512;  // smaller blocks are not worth a smaller one
+
+// Room is an eighth of what is in use: most of what is asked for lies in one size class of the
+// allocator, and an element is copied eight times while its chunk fills up.
+constexpr size_t Reserve(size_t in_use) { return in_use / 8; }
+
+std::unique_ptr<uint16_t[]> NewBlock(size_t bytes) {
+  return std::unique_ptr<uint16_t[]>(new uint16_t[(bytes + 1) / 2]);
+}
+
+}  // namespace
+
+std::unique_ptr<ListChunk> ListChunk::Large(const ListItem& alone) {
+  auto chunk = std::make_unique<ListChunk>();
+  chunk->block_ = NewBlock(alone.size());
+  chunk->large_bytes_ = alone.size();
+  std::memcpy(chunk->block_.get(), alone.bytes().data(), alone.size());
+  return chunk;
+}
+
+std::unique_ptr<ListChunk> ListChunk::Clone() const {
+  if (large()) return Large(ListItem(BytesAt(0)));
+  auto chunk = std::make_unique<ListChunk>();
+  chunk->Append(*this);
+  chunk->Fit();
+  return chunk;
+}
+
+std::string_view ListChunk::BytesAt(size_t index) const {
+  if (large()) return {reinterpret_cast<const char*>(block_.get()), large_bytes_};
+  ABSL_HARDENING_ASSERT(index < count_);
+  const size_t from = start(index);
+  return {bytes() + from, end(index) - from};
+}
+
+// --- changing
+
+void ListChunk::Push(ListEnd at, const ListItem& item) {
+  ABSL_HARDENING_ASSERT(HasRoomFor(item.size()));
+  const size_t size = item.size();
+  if (at == ListEnd::kBack) {
+    if (last_ + size > bytes_max_ || slot_first_ + count_ == slots_max_) MakeRoom(at, size);
+    std::memcpy(bytes() + last_, item.bytes().data(), size);
+    last_ = static_cast<uint16_t>(last_ + size);
+    block_[slot_first_ + count_] = Slot(last_, item.integer());
+  } else {
+    if (first_ < size || slot_first_ == 0) MakeRoom(at, size);
+    block_[--slot_first_] = Slot(first_, item.integer());
+    first_ = static_cast<uint16_t>(first_ - size);
+    std::memcpy(bytes() + first_, item.bytes().data(), size);
+  }
+  ++count_;
+}
+
+void ListChunk::Insert(size_t index, const ListItem& item) {
+  ABSL_HARDENING_ASSERT(index <= count_);
+  if (index == 0 && count_ > 0) return Push(ListEnd::kFront, item);
+  Push(ListEnd::kBack, item);
+  if (index + 1 == count_) return;
+  // From the back to its place: the bytes by a rotation, the slots one by one.
+  char* const from = bytes() + start(index);
+  std::rotate(from, bytes() + start(count_ - 1u), bytes() + last_);
+  for (size_t i = count_ - 1u; i > index; --i) {
+    const uint16_t before = slot(i - 1);
+    block_[slot_first_ + i] = Slot((before >> 1) + item.size(), (before & 1) != 0);
+  }
+  block_[slot_first_ + index] = Slot(start(index) + item.size(), item.integer());
+}
+
+void ListChunk::Erase(size_t index, size_t count) {
+  ABSL_HARDENING_ASSERT(!large() && index + count <= count_);
+  if (count == 0) return;
+  const size_t from = start(index);
+  const size_t to = end(index + count - 1);
+  if (index == 0) {
+    slot_first_ = static_cast<uint16_t>(slot_first_ + count);
+    first_ = static_cast<uint16_t>(to);
+  } else {
+    std::memmove(bytes() + from, bytes() + to, last_ - to);
+    for (size_t i = index + count; i < count_; ++i) {
+      block_[slot_first_ + i - count] = static_cast<uint16_t>(slot(i) - ((to - from) << 1));
+    }
+    last_ = static_cast<uint16_t>(last_ - (to - from));
+  }
+  count_ = static_cast<uint16_t>(count_ - count);
+  FitIfSparse();
+}
+
+size_t ListChunk::EraseEqual(const ListItem& item, size_t max, ListEnd from) {
+  size_t equal = 0;
+  for (size_t i = 0; i < count(); ++i) equal += Holds(i, item);
+  const size_t erased = std::min(equal, max);
+  if (erased == 0) return 0;
+  if (large()) {
+    block_.reset();
+    large_bytes_ = 0;
+    return 1;
+  }
+  // Which of the equal ones: the first `erased`, or all behind the first `kept`.
+  const size_t kept = from == ListEnd::kFront ? 0 : equal - erased;
+  size_t seen = 0;
+  size_t left = 0;
+  size_t write = first_;
+  for (size_t i = 0, read = first_; i < count_; ++i) {
+    const size_t stop = end(i);
+    const std::string_view element(bytes() + read, stop - read);
+    const bool integer = IntegerAt(i);
+    const bool same = item.Equals(element, integer);
+    if (!same || seen < kept || seen >= kept + erased) {
+      std::memmove(bytes() + write, element.data(), element.size());
+      write += element.size();
+      block_[slot_first_ + left++] = Slot(write, integer);
+    }
+    seen += same;
+    read = stop;
+  }
+  count_ = static_cast<uint16_t>(left);
+  last_ = static_cast<uint16_t>(write);
+  FitIfSparse();
+  return erased;
+}
+
+std::unique_ptr<ListChunk> ListChunk::SplitOff(size_t index) {
+  ABSL_HARDENING_ASSERT(!large() && index <= count_);
+  std::unique_ptr<ListChunk> tail = Clone();
+  tail->Erase(0, index);
+  Erase(index, count_ - index);
+  return tail;
+}
+
+void ListChunk::Append(const ListChunk& next) {
+  ABSL_HARDENING_ASSERT(!next.large() && HasRoomFor(next.used_bytes()));
+  const size_t added = static_cast<size_t>(next.last_ - next.first_);
+  Rebuild({}, {added, next.count_});
+  if (added) std::memcpy(bytes() + last_, next.bytes() + next.first_, added);
+  for (size_t i = 0; i < next.count_; ++i) {
+    block_[slot_first_ + count_ + i] =
+        static_cast<uint16_t>(next.slot(i) - (next.first_ << 1) + (last_ << 1));
+  }
+  count_ = static_cast<uint16_t>(count_ + next.count_);
+  last_ = static_cast<uint16_t>(last_ + added);
+}
+
+// --- the block
+
+void ListChunk::MakeRoom(ListEnd at, size_t size) {
+  const size_t in_use = static_cast<size_t>(last_ - first_);
+  Room room{size + std::max(Reserve(in_use + size), kRoomBytesMin),
+            std::max(1 + Reserve(count_), kRoomSlotsMin)};
+  room.bytes = std::min(room.bytes, kBytesMax - in_use);
+  at == ListEnd::kBack ? Rebuild({}, room) : Rebuild(room, {});
+}
+
+void ListChunk::Rebuild(Room front, Room back) {
+  const size_t in_use = static_cast<size_t>(last_ - first_);
+  const size_t slots_max = front.slots + count_ + back.slots;
+  const size_t bytes_max = front.bytes + in_use + back.bytes;
+  std::unique_ptr<uint16_t[]> block = NewBlock(slots_max * sizeof(uint16_t) + bytes_max);
+  for (size_t i = 0; i < count_; ++i) {
+    block[front.slots + i] =
+        static_cast<uint16_t>(slot(i) - (first_ << 1) + static_cast<int>(front.bytes << 1));
+  }
+  if (in_use) {
+    std::memcpy(reinterpret_cast<char*>(block.get() + slots_max) + front.bytes, bytes() + first_,
+                in_use);
+  }
+  block_ = std::move(block);
+  slots_max_ = static_cast<uint16_t>(slots_max);
+  slot_first_ = static_cast<uint16_t>(front.slots);
+  bytes_max_ = static_cast<uint16_t>(bytes_max);
+  first_ = static_cast<uint16_t>(front.bytes);
+  last_ = static_cast<uint16_t>(front.bytes + in_use);
+}
+
+void ListChunk::Fit() {
+  if (!large() && used_bytes() < slots_max_ * sizeof(uint16_t) + bytes_max_) Rebuild({}, {});
+}
+
+void ListChunk::FitIfSparse() {
+  const size_t block = slots_max_ * sizeof(uint16_t) + bytes_max_;
+  if (block > kSparseBytesMin && used_bytes() < block / 4) Fit();
+}
+
+}  // namespace sluice

@@ -1,0 +1,99 @@
+// ListChunk: a run of neighbouring elements of a List in one block of memory.
+//
+//   slots: 2 bytes an element (where it ends, and whether it is an integer) | the elements' bytes
+//
+// Both areas may have room at either end, so that pushing and popping at both ends moves nothing,
+// and the slots find any element at once. The room grows with what is in use (an eighth of it), in
+// the direction of the push. What an offset of 15 bits cannot reach is kept alone: a large chunk
+// has one element, a block of its exact size and no slots.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "boost/intrusive/list.hpp"
+#include "storage/types/list_item.h"
+
+namespace sluice {
+
+enum class ListEnd : uint8_t { kFront, kBack };
+
+class ListChunk : public boost::intrusive::list_base_hook<> {
+ public:
+  static constexpr size_t kBytesMax = (1u << 15) - 1;  // of the elements of one that is not large
+
+  ListChunk() = default;
+  // Precondition: `alone` is neither empty nor an integer.
+  static std::unique_ptr<ListChunk> Large(const ListItem& alone);
+  std::unique_ptr<ListChunk> Clone() const;
+
+  size_t count() const { return large_bytes_ ? 1 : count_; }
+  bool large() const { return large_bytes_ != 0; }
+  // What the elements take with their slots; without room and header.
+  size_t used_bytes() const {
+    return large() ? large_bytes_ : count_ * sizeof(uint16_t) + last_ - first_;
+  }
+  size_t MemoryBytes() const {
+    return sizeof(*this) + (large() ? large_bytes_ : slots_max_ * sizeof(uint16_t) + bytes_max_);
+  }
+
+  // Preconditions: index < count().
+  std::string_view BytesAt(size_t index) const;
+  bool IntegerAt(size_t index) const { return !large() && (slot(index) & 1) != 0; }
+  std::string_view TextAt(size_t index, char* scratch) const {
+    return ListItem::Text(BytesAt(index), IntegerAt(index), scratch);
+  }
+  bool Holds(size_t index, const ListItem& item) const {
+    return item.Equals(BytesAt(index), IntegerAt(index));
+  }
+
+  // Whether one more element of so many bytes fits at all.
+  bool HasRoomFor(size_t bytes) const {
+    return !large() && bytes <= kBytesMax && used_bytes() + bytes <= kBytesMax;
+  }
+
+  // Removes elements equal to `item`, at most `max`, the first or the last ones; how many.
+  size_t EraseEqual(const ListItem& item, size_t max, ListEnd from);
+
+  // --- changing one that is not large. Preconditions: HasRoomFor what is added; indexes in range.
+  void Push(ListEnd end, const ListItem& item);
+  void Insert(size_t index, const ListItem& item);
+  void Erase(size_t index, size_t count);
+  // Takes the elements from `index` on into a new chunk.
+  std::unique_ptr<ListChunk> SplitOff(size_t index);
+  void Append(const ListChunk& next);  // precondition: HasRoomFor(next.used_bytes())
+  void Fit();                          // gives room back
+
+ private:
+  struct Room {
+    size_t bytes = 0;
+    size_t slots = 0;
+  };
+
+  // Where element `index` ends, times two, plus 1 for an integer.
+  uint16_t slot(size_t index) const { return block_[slot_first_ + index]; }
+  size_t start(size_t index) const { return index ? slot(index - 1) >> 1 : first_; }
+  size_t end(size_t index) const { return slot(index) >> 1; }
+  char* bytes() { return reinterpret_cast<char*>(block_.get() + slots_max_); }
+  const char* bytes() const { return reinterpret_cast<const char*>(block_.get() + slots_max_); }
+  static uint16_t Slot(size_t end, bool integer) {
+    return static_cast<uint16_t>(end << 1 | (integer ? 1 : 0));
+  }
+  void MakeRoom(ListEnd at, size_t bytes);
+  // The same elements in a new block, with so much room before and behind them.
+  void Rebuild(Room front, Room back);
+  void FitIfSparse();
+
+  std::unique_ptr<uint16_t[]> block_;
+  size_t large_bytes_ = 0;  // 0: not large
+  uint16_t slots_max_ = 0;
+  uint16_t slot_first_ = 0;
+  uint16_t count_ = 0;
+  uint16_t bytes_max_ = 0;
+  uint16_t first_ = 0;  // the elements' bytes are [first_, last_) of the bytes' area
+  uint16_t last_ = 0;
+};
+
+}  // namespace sluice
