@@ -128,7 +128,12 @@ struct LegacyRange {
   int step = 0;
 };
 
-bool IsRangeAtIndex(const KeySpec& spec) { return spec.keyword.empty() && !spec.keynum; }
+// The keys are somewhere, as with SORT's STORE; CommandSpec::find_keys knows where.
+bool IsUnknown(const KeySpec& spec) { return spec.keyword.empty() && spec.begin == 0; }
+
+bool IsRangeAtIndex(const KeySpec& spec) {
+  return spec.keyword.empty() && !spec.keynum && !IsUnknown(spec);
+}
 
 // As Redis's populateCommandLegacyRangeSpec: one range as it is, or all the plain ranges that
 // follow one another.
@@ -180,6 +185,7 @@ void ReplyTypeAndSpec(ReplySink& reply, std::string_view type, size_t fields) {
 
 void ReplyBeginSearch(ReplySink& reply, const KeySpec& spec) {
   reply.Bulk("begin_search");
+  if (IsUnknown(spec)) return ReplyTypeAndSpec(reply, "unknown", 0);
   if (spec.keyword.empty()) {
     ReplyTypeAndSpec(reply, "index", 1);
     ReplyNumber(reply, "index", spec.begin);
@@ -193,6 +199,7 @@ void ReplyBeginSearch(ReplySink& reply, const KeySpec& spec) {
 
 void ReplyFindKeys(ReplySink& reply, const KeySpec& spec) {
   reply.Bulk("find_keys");
+  if (IsUnknown(spec)) return ReplyTypeAndSpec(reply, "unknown", 0);
   if (spec.keynum) {
     ReplyTypeAndSpec(reply, "keynum", 3);
     ReplyNumber(reply, "keynumidx", spec.keynum_index);

@@ -119,11 +119,14 @@ std::vector<FoundKey> FindKeys(const CommandSpec& spec, Args request) {
   std::vector<int> of_spec;
   for (const KeySpec& keys : spec.keys.all()) {
     of_spec.clear();
+    const bool known = keys.begin != 0 || !keys.keyword.empty();
     FindKeyPositions(keys, request, of_spec);
     const bool varies = (keys.flags & kKeyVariableFlags) && spec.key_flags;
     const uint16_t flags = varies ? spec.key_flags(request) : keys.flags;
     for (FoundKey& key : found) {
-      if (std::ranges::find(of_spec, key.position) != of_spec.end()) key.flags = flags;
+      // What no spec finds belongs to the last unknown one.
+      const bool found_here = std::ranges::find(of_spec, key.position) != of_spec.end();
+      if (known ? found_here : key.position != found.front().position) key.flags = flags;
     }
   }
   return found;

@@ -60,7 +60,7 @@ Span RangeOfKeys(const KeySpec& spec, Args args, int begin) {
 
 bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions) {
   const int begin = spec.keyword.empty() ? spec.begin : BeginAfterKeyword(spec, args);
-  if (begin == 0) return true;  // an optional part that is not there
+  if (begin == 0) return !spec.keyword.empty();  // an optional part that is not there, or unknown
   const std::optional<Span> span =
       spec.keynum ? CountedKeys(spec, args, begin) : RangeOfKeys(spec, args, begin);
   const auto count = static_cast<int64_t>(args.size());

@@ -5,7 +5,8 @@ the final state.
   differential.py [--seed n] [--rounds n] [--seconds s] [--resp3] [--events]
                   [--server program] [--case name]
 
-First the hand-picked cases (cases.txt), then random sequences from grammar.py, then damaged requests. Each
+First the hand-picked cases (cases.txt, and waits.txt for clients that wait), then random sequences from
+grammar.py and waiting.py, then damaged requests. Each
 difference that differences.txt does not excuse is printed with its seed and the shortest sequence that
 still shows it. Exit status 1 when there is one.
 """
@@ -21,6 +22,7 @@ sys.path.insert(0, str(FOLDER.parent / "support"))
 import compare  # noqa: E402
 import damage  # noqa: E402
 import grammar  # noqa: E402
+import waiting  # noqa: E402
 import wire  # noqa: E402
 from server import REDIS, SLUICE, Server  # noqa: E402
 from sequences import Play, read_cases, shrink  # noqa: E402
@@ -64,19 +66,29 @@ class Harness:
         self.commands += len(steps)
         return Play(self.ours, self.theirs, self.rules, self.differences, resp, listens).run(steps)
 
-    def check(self, title, steps, resp, listens):
-        found = self.play(steps, resp, listens)
+    def play_waiting(self, steps, resp):
+        """As play, for clients that may wait."""
+        for server in (self.ours, self.theirs):
+            if not server.alive():
+                server.restart()
+        self.commands += len(steps)
+        state = Play(self.ours, self.theirs, self.rules, self.differences, resp).compare_states
+        return waiting.WaitingPlay(self.ours, self.theirs, self.rules, self.differences, resp, state).run(steps)
+
+    def check(self, title, steps, resp, listens=False, play=None):
+        play = play or (lambda steps, resp: self.play(steps, resp, listens))
+        found = play(steps, resp)
         if not found:
             return
         signature = found.signature()
         if signature in self.reports:
             return
-        again = self.play(steps, resp, listens)
+        again = play(steps, resp)
         if not again or again.signature() != signature:
             print(f"(only once, {title}: {found})", flush=True)
             return
-        shorter = shrink(steps, lambda fewer: self.play(fewer, resp, listens), signature)
-        last = self.play(shorter, resp, listens) or found
+        shorter = shrink(steps, lambda fewer: play(fewer, resp), signature)
+        last = play(shorter, resp) or found
         text = [f"--- {title}, RESP{resp}", *(f"{client}> {wire.line(args)}" for client, args in shorter),
                 str(last)]
         self.reports[signature] = "\n".join(text)
@@ -91,6 +103,28 @@ class Harness:
                 continue
             for resp in (2, 3):
                 self.check(f"case {name}", steps, resp, listens=resp == 3)
+
+        for name, steps in read_cases(FOLDER / "waits.txt"):
+            if self.options.case and self.options.case not in name:
+                continue
+            names = {args[0].lower().decode() for _, args in steps if not args[0].startswith(b"@")}
+            if not names <= self.common:
+                continue
+            for resp in (2, 3):
+                self.check(f"case {name}", steps, resp, play=self.play_waiting)
+
+    def waiting_rounds(self):
+        options = self.options
+        drawn = waiting.WaitingGrammar(self.common)
+        deadline = time.monotonic() + options.waiting_seconds
+        rounds = 0
+        while drawn.waits and rounds < options.rounds and time.monotonic() < deadline and self.room():
+            seed = options.seed + rounds
+            steps = drawn.sequence(random.Random(seed), SEQUENCE_STEPS)
+            title = f"--waiting --seed {seed} --rounds 1"
+            self.check(title, steps, 3 if seed % 3 == 0 else 2, play=self.play_waiting)
+            rounds += 1
+        return rounds
 
     def random_rounds(self):
         options = self.options
@@ -124,6 +158,8 @@ def parse_options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--waiting", action="store_true", help="only sequences with clients that wait")
+    parser.add_argument("--waiting-seconds", type=float, default=8)
     parser.add_argument("--resp3", action="store_true")
     parser.add_argument("--events", action="store_true", help="compare keyspace events in every sequence, not every other")
     parser.add_argument("--server", default=SLUICE)
@@ -139,9 +175,12 @@ def main():
     harness = Harness(options)
     started = time.monotonic()
     try:
-        harness.hand_picked()
         rounds = 0
+        if not options.waiting:
+            harness.hand_picked()
         if not options.case:
+            rounds = harness.waiting_rounds()
+        if not options.case and not options.waiting:
             rounds = harness.random_rounds()
             harness.damaged()
     finally:

@@ -351,32 +351,35 @@ class Command:
         self.tokens = TOKEN.findall(text)
         self.name = self.tokens[0].lstrip("@")
 
-    def draw(self, rng):
+    def draw(self, rng, kinds=None):
+        """kinds: instead of KINDS."""
+        kinds = kinds or KINDS
         args = []
         for token in self.tokens:
-            args += draw_options(token, rng) if token.startswith("{") else draw_token(token, rng)
+            draw = draw_options if token.startswith("{") else draw_token
+            args += draw(token, rng, kinds)
         return args
 
 
-def draw_options(token, rng):
+def draw_options(token, rng, kinds):
     choices = token[1:-1].split("|")
     args = []
     for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):
         for word in rng.choice(choices).split():
-            args += draw_token(word, rng)
+            args += draw_token(word, rng, kinds)
     return args
 
 
-def draw_token(token, rng):
+def draw_token(token, rng, kinds):
     if token.endswith("?"):
-        return draw_token(token[:-1], rng) if rng.random() < 0.5 else []
+        return draw_token(token[:-1], rng, kinds) if rng.random() < 0.5 else []
     if token.endswith("+"):
         args = []
         for _ in range(rng.choice([1, 1, 2, 3])):
-            args += draw_token(token[:-1], rng)
+            args += draw_token(token[:-1], rng, kinds)
         return args
-    if token in KINDS:
-        return KINDS[token](rng)
+    if token in kinds:
+        return kinds[token](rng)
     return [rng.choice(token.split("|")).encode()]
 
 
