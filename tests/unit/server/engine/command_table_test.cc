@@ -50,7 +50,7 @@ TEST(CommandTable, AChangedByteIsAnotherName) {
         EXPECT_EQ(Spelled(found->spec->name, std::toupper), Spelled(other, std::toupper)) << byte;
       }
     }
-    EXPECT_EQ(table.Find(name + "x"), nullptr) << name;
+    EXPECT_EQ(table.Find(name + "."), nullptr) << name;
     EXPECT_NE(table.Find(name.substr(1)), command) << name;
   }
   EXPECT_EQ(table.Find(""), nullptr);
