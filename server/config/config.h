@@ -59,6 +59,8 @@ struct Settings {
   // values
   int64_t stream_node_max_entries = 100;
   int64_t stream_node_max_bytes = 4096;
+  int64_t zset_max_listpack_entries = 128;
+  int64_t zset_max_listpack_value = 64;
   // behaviour
   std::string maxmemory_policy = "noeviction";
   bool lazyfree_lazy_user_flush = false;

@@ -58,6 +58,12 @@ constexpr Option kServedOptions[] = {
            "bytes that one node of a stream holds; 0: any number"),
     Served("stream-node-max-entries", &S::stream_node_max_entries, Int(0, kLongMax),
            "entries that one node of a stream holds; 0: any number"),
+    Served("zset-max-listpack-entries", &S::zset_max_listpack_entries, Int(0, kLongMax),
+           "members of a sorted set kept as a listpack")
+        .Alias("zset-max-ziplist-entries"),
+    Served("zset-max-listpack-value", &S::zset_max_listpack_value, Memory(),
+           "bytes of its longest member")
+        .Alias("zset-max-ziplist-value"),
     // behaviour
     Served("lazyfree-lazy-user-flush", &S::lazyfree_lazy_user_flush, kYesNo, "FLUSHALL is ASYNC"),
     Served("latency-tracking", &S::latency_tracking, kYesNo, "a histogram of times a command"),

@@ -206,10 +206,6 @@ constexpr Option kTuning[] = {
         .Alias("list-max-ziplist-size"),
     NoEffect("list-compress-depth", "0", kCount, kNoCollections),
     NoEffect("set-max-intset-entries", "512", kLongCount, kNoCollections),
-    NoEffect("zset-max-listpack-entries", "128", kLongCount, kNoCollections)
-        .Alias("zset-max-ziplist-entries"),
-    NoEffect("zset-max-listpack-value", "64", Memory(), kNoCollections)
-        .Alias("zset-max-ziplist-value"),
     NoEffect("hll-sparse-max-bytes", "3000", Memory(), kNoCollections),
     NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),

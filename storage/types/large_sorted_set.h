@@ -1,0 +1,65 @@
+// A sorted set of many members or long ones: a RankedTree for the order and a table of small
+// segments for finding members by name, both pointing to the same elements. No change moves more
+// than one segment and a few nodes, however many members there are.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "storage/segment_table.h"
+#include "storage/types/ranked_tree.h"
+#include "storage/types/score_range.h"
+#include "storage/types/scored_member.h"
+
+namespace sluice {
+
+extern template class SegmentTableOf<ScoredMember>;
+
+class LargeSortedSet {
+ public:
+  using Place = RankedTree::Place;
+
+  // The seed of the hashes of names.
+  explicit LargeSortedSet(uint64_t seed) : seed_(seed), index_(seed, memory_bytes_) {}
+  LargeSortedSet(const LargeSortedSet& other);  // a copy of every element
+  LargeSortedSet& operator=(const LargeSortedSet&) = delete;
+  ~LargeSortedSet();
+
+  size_t size() const { return index_.size(); }
+  // Elements and table, this object not included.
+  size_t heap_bytes() const { return memory_bytes_ + tree_.heap_bytes(); }
+
+  const ScoredMember* Find(std::string_view name) const;
+  size_t RankOf(const ScoredMember& member) const { return tree_.RankOf(member); }
+  RankRange Between(const ScoreRange& range) const;
+  RankRange Between(const LexRange& range) const;
+  Place At(size_t rank) const { return tree_.At(rank); }
+  uint64_t Scan(uint64_t cursor, size_t count,
+                absl::FunctionRef<void(const ScoredMember&)> visit) const {
+    return index_.Scan(cursor, count, visit);
+  }
+
+  void Insert(std::string_view name, double score);  // precondition: it is not there
+  void Rescore(const ScoredMember& member, double score);
+  void Erase(const ScoredMember& member);
+  // Frees up to `budget` pieces; returns how many, 0 when nothing is left. Afterwards it may only
+  // be freed further.
+  size_t FreeSome(size_t budget);
+
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
+
+ private:
+  HashedKey Hash(std::string_view name) const;
+  void Free(ScoredMember& member);
+
+  uint64_t seed_;
+  size_t memory_bytes_ = 0;
+  SegmentTableOf<ScoredMember> index_;
+  RankedTree tree_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,124 @@
+#include "storage/types/small_sorted_set.h"
+
+#include <absl/container/inlined_vector.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+using Position = StringPack::Position;
+
+// The bytes of a score, the highest first.
+class ScoreText {
+ public:
+  explicit ScoreText(double score) {
+    const uint64_t bits = __builtin_bswap64(std::bit_cast<uint64_t>(score == 0 ? 0.0 : score));
+    std::memcpy(bytes_, &bits, sizeof(bits));
+    size_ = sizeof(bits);
+    while (size_ > 0 && bytes_[size_ - 1] == 0) --size_;
+  }
+  std::string_view text() const { return {bytes_, size_}; }
+
+ private:
+  char bytes_[sizeof(uint64_t)];
+  size_t size_;
+};
+
+class Name {
+ public:
+  Name(const StringPack& pack, Position at) : text_(pack.At(at).Text(scratch_)) {}
+  std::string_view text() const { return text_; }
+
+ private:
+  char scratch_[StringPack::kTextScratch];
+  std::string_view text_;
+};
+
+}  // namespace
+
+double SmallSortedSet::ScoreAt(Place place) const {
+  char scratch[StringPack::kTextScratch];
+  const std::string_view text = pack_.At(pack_.Next(place)).Text(scratch);
+  uint64_t bits = 0;
+  std::memcpy(&bits, text.data(), std::min(text.size(), sizeof(bits)));
+  return std::bit_cast<double>(__builtin_bswap64(bits));
+}
+
+size_t SmallSortedSet::RankOf(Place place) const {
+  return SkipWhile(0, [&](Place at) { return at != place; });
+}
+
+template <typename Holds>
+size_t SmallSortedSet::SkipWhile(size_t from, const Holds& holds) const {
+  size_t rank = from;
+  Place at = pack_.Nth(2 * from);
+  for (; at != pack_.end() && holds(at); ++rank) at = pack_.Next(pack_.Next(at));
+  return rank;
+}
+
+RankRange SmallSortedSet::Between(const ScoreRange& range) const {
+  if (range.empty()) return {};
+  const size_t first = SkipWhile(0, [&](Place at) { return range.Below(ScoreAt(at)); });
+  return {first, SkipWhile(first, [&](Place at) { return !range.Above(ScoreAt(at)); })};
+}
+
+RankRange SmallSortedSet::Between(const LexRange& range) const {
+  if (range.empty()) return {};
+  const size_t first = SkipWhile(0, [&](Place at) { return range.Below(Name(pack_, at).text()); });
+  return {first, SkipWhile(first, [&](Place at) { return !range.Above(Name(pack_, at).text()); })};
+}
+
+void SmallSortedSet::ForEach(
+    RankRange range, bool downwards,
+    absl::FunctionRef<bool(std::string_view name, double score)> visit) const {
+  if (range.empty()) return;
+  Place at = pack_.Nth(2 * range.first);
+  if (!downwards) {
+    for (size_t left = range.size(); left > 0; --left) {
+      if (!visit(Name(pack_, at).text(), ScoreAt(at))) return;
+      at = pack_.Next(pack_.Next(at));
+    }
+    return;
+  }
+  absl::InlinedVector<Place, 128> places;  // elements only know what follows them
+  for (size_t left = range.size(); left > 0; --left) {
+    places.push_back(at);
+    at = pack_.Next(pack_.Next(at));
+  }
+  for (; !places.empty(); places.pop_back()) {
+    if (!visit(Name(pack_, places.back()).text(), ScoreAt(places.back()))) return;
+  }
+}
+
+void SmallSortedSet::Insert(std::string_view name, double score) {
+  Place at = pack_.begin();
+  for (; at != pack_.end(); at = pack_.Next(pack_.Next(at))) {
+    const double other = ScoreAt(at);
+    if (other > score || (other == score && Name(pack_, at).text() > name)) break;
+  }
+  at = pack_.Insert(at, ScoreText(score).text());
+  pack_.Insert(at, name);
+}
+
+std::string SmallSortedSet::Audit() const {
+  if (pack_.size() % 2 != 0) return "a sorted set with half an element";
+  std::string fault;
+  std::string last;
+  double last_score = 0;
+  size_t rank = 0;
+  ForEach({0, size()}, false, [&](std::string_view name, double score) {
+    if (rank++ > 0 && (score < last_score || (score == last_score && name <= last))) {
+      fault = "a small sorted set out of order";
+    }
+    last = name;
+    last_score = score;
+    return true;
+  });
+  return fault;
+}
+
+}  // namespace sluice

@@ -1,0 +1,86 @@
+// SortedSet: members with scores, in the order of scores and then of names. Compact while small
+// ("listpack"), an ordered tree with an index ("skiplist") once it holds more members or longer
+// ones than it was allowed at some insertion; it never goes back, as in Redis.
+//
+//   SortedSet set(keyspace.seed());
+//   set.Put("member", 1.5, limits);
+//   set.ForEach(set.Between(ScoreRange{1, 2}), Direction::kUp, [&](auto name, double score) {...});
+//
+// Every part of a set is a range of ranks: find one, then count it, walk over it or take it out.
+// Scores are never NaN.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/types/score_range.h"
+#include "storage/types/small_sorted_set.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+class LargeSortedSet;
+
+class SortedSet final : public Value {
+ public:
+  static constexpr ValueType kType = ValueType::kSortedSet;
+  // How far a set stays small.
+  struct Limits {
+    size_t members_max = 128;
+    size_t name_bytes_max = 64;
+  };
+  enum class Direction : bool { kUp, kDown };
+  // Names are valid during the call. False: no more.
+  using Visit = absl::FunctionRef<bool(std::string_view name, double score)>;
+  struct Found {
+    size_t rank;  // the lowest element has 0
+    double score;
+  };
+
+  explicit SortedSet(uint64_t seed);  // of the hashes of names
+  SortedSet(const SortedSet& other);
+  SortedSet& operator=(const SortedSet&) = delete;
+  ~SortedSet() override;
+
+  ValueType type() const override { return kType; }
+  std::string_view Encoding() const override { return large_ ? "skiplist" : "listpack"; }
+  size_t MemoryBytes() const override;
+  std::unique_ptr<Value> Clone() const override { return std::make_unique<SortedSet>(*this); }
+  size_t Elements() const override { return large_ ? size() : 1; }
+  size_t FreeSome(size_t budget) override;
+
+  size_t size() const;
+  bool empty() const { return size() == 0; }
+  RankRange All() const { return {0, size()}; }
+  std::optional<double> Score(std::string_view name) const;
+  std::optional<Found> Find(std::string_view name) const;  // O(log n)
+  RankRange Between(const ScoreRange& range) const;
+  RankRange Between(const LexRange& range) const;  // of sets whose scores are all equal
+  // Precondition: the range lies inside the set.
+  void ForEach(RankRange range, Direction direction, Visit visit) const;
+  // Cursors as Database::Scan; of a small set the whole in one call.
+  uint64_t Scan(uint64_t cursor, size_t count,
+                absl::FunctionRef<void(std::string_view name, double score)> visit) const;
+
+  // Adds the member or gives it another score; true if it was added.
+  bool Put(std::string_view name, double score, const Limits& limits);
+  bool Erase(std::string_view name);  // false when it is not there. No name of the set's own
+  void Erase(RankRange range);        // precondition: inside the set
+
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
+
+ private:
+  void Enlarge();
+
+  const uint64_t seed_;
+  SmallSortedSet small_;                   // empty when there is large_
+  std::unique_ptr<LargeSortedSet> large_;  // null while small
+};
+
+}  // namespace sluice
