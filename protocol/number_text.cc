@@ -1,5 +1,8 @@
 #include "protocol/number_text.h"
 
+#include <locale.h>
+#include <stdlib.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -88,6 +91,16 @@ std::optional<uint64_t> ParseCursor(std::string_view text) {
 }
 
 std::optional<double> ParseDouble(std::string_view text) { return ParseFloat<double>(text); }
+
+std::optional<double> ParseStrtod(std::string_view text) {
+  if (const std::optional<double> value = ParseDouble(text)) return value;
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  const std::string copy(text.substr(0, text.find('\0')));
+  char* end = nullptr;
+  const double value = strtod_l(copy.c_str(), &end, c_locale);
+  if (*end != '\0' || std::isnan(value)) return std::nullopt;
+  return value;
+}
 
 std::optional<long double> ParseLongDouble(std::string_view text) {
   if (text.size() >= kLongDoubleTextMax) return std::nullopt;

@@ -31,6 +31,8 @@ class ReplySink {
   virtual void Set(size_t length) = 0;                  // RESP2: array
   virtual void Push(size_t length) = 0;                 // RESP2: array
   virtual void Double(double value) = 0;                // RESP2: bulk of its text
+  // The same with all digits and no exponent (coordinates): HumanLongDoubleText.
+  virtual void PlainDouble(double value) = 0;
   virtual void Bool(bool value) = 0;                    // RESP2: 1 or 0
   virtual void BigNumber(std::string_view digits) = 0;  // RESP2: bulk
   virtual void Verbatim(std::string_view bytes, std::string_view format) = 0;  // RESP2: bulk

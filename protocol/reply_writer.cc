@@ -106,6 +106,12 @@ void ReplyWriter::Double(double value) {
   Line(',', written);
 }
 
+void ReplyWriter::PlainDouble(double value) {
+  const std::string text = HumanLongDoubleText(value);
+  if (version_ == 2) return Bulk(text);
+  Line(',', text);
+}
+
 void ReplyWriter::Bool(bool value) {
   if (version_ == 2) return out_->Append(value ? ":1\r\n" : ":0\r\n");
   out_->Append(value ? "#t\r\n" : "#f\r\n");

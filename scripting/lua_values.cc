@@ -65,6 +65,11 @@ void LuaReplySink::Double(double value) {
   Put();
 }
 
+void LuaReplySink::PlainDouble(double value) {
+  if (version_ == 2) return Bulk(HumanLongDoubleText(value));
+  Double(value);
+}
+
 void LuaReplySink::Bool(bool value) {
   if (version_ == 2) return Integer(value ? 1 : 0);
   lua_pushboolean(L_, value);

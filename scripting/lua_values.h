@@ -43,6 +43,7 @@ class LuaReplySink final : public ReplySink {
   void Set(size_t length) override;
   void Push(size_t length) override { Array(length); }
   void Double(double value) override;
+  void PlainDouble(double value) override;
   void Bool(bool value) override;
   void BigNumber(std::string_view digits) override;
   void Verbatim(std::string_view bytes, std::string_view format) override;

@@ -18,6 +18,7 @@ class NullSink final : public ReplySink {
   void Set(size_t) override {}
   void Push(size_t) override {}
   void Double(double) override {}
+  void PlainDouble(double) override {}
   void Bool(bool) override {}
   void BigNumber(std::string_view) override {}
   void Verbatim(std::string_view, std::string_view) override {}

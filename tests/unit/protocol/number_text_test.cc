@@ -153,6 +153,21 @@ std::optional<double> RedisString2d(const std::string& text) {
   return value;
 }
 
+TEST(ParseStrtod, TakesWhatStrtodTakesToTheEnd) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(ParseStrtod(""), 0);
+  EXPECT_EQ(ParseStrtod("  1.5"), 1.5);
+  EXPECT_EQ(ParseStrtod("+inf"), kInf);
+  EXPECT_EQ(ParseStrtod("1e400"), kInf);
+  EXPECT_EQ(ParseStrtod("-1e400"), -kInf);
+  EXPECT_EQ(ParseStrtod("1e-400"), 0);
+  EXPECT_EQ(ParseStrtod("0x10"), 16);
+  EXPECT_EQ(ParseStrtod(std::string_view("1\0x", 3)), 1);
+  for (const std::string_view text : {"nan", " ", "1 ", "(1", "1x", "--1", "-"}) {
+    EXPECT_EQ(ParseStrtod(text), std::nullopt) << text;
+  }
+}
+
 TEST(ParseDouble, AgreesWithStrtodOnRandomTexts) {
   std::mt19937_64 random(1);
   constexpr std::string_view kPieces[] = {"1",  "0", "9", "23", ".",   "e",   "E1", "-",   "+",
