@@ -15,10 +15,11 @@ import shlex
 from .events import ExpiredEvents
 from .expiry import ExpiryLateness
 from .load import Load, Work
-from .memory import BytesPerConnection, BytesPerKey
+from .memory import BytesPerConnection, BytesPerElement, BytesPerKey
 from .publish import Publish
 from .stall import Stall
 from .startup import StartToPong
+from .transactions import Transactions, sliding_window
 
 FILL = "SET key:__rand_int__ 0"
 SET = Work("SET key:__rand_int__ xxx", fill=FILL)
@@ -41,6 +42,10 @@ EVALSHA_WINDOW = evalsha(WINDOW, "1 key:__rand_int__ 60000")
 EVALSHA_RELEASE = evalsha(RELEASE, "1 key:__rand_int__ me", fill="SET key:__rand_int__ me")
 
 XADD = Work("XADD stream MAXLEN ~ 10000 * field value", setup=("FLUSHALL",))
+ZADD = Work("ZADD board __rand_int__ element:__rand_int__", setup=("FLUSHALL",))
+ZRANGEBYSCORE = Work("ZRANGEBYSCORE board __rand_int__ +inf LIMIT 0 10",
+                     fill="ZADD board __rand_int__ element:__rand_int__")
+ZADD_ELEMENT = "ZADD {key} {number} {element}"
 
 CASES = [
     Load("set", SET, 400_000, bar=0.90),
@@ -58,6 +63,11 @@ CASES = [
     Load("evalsha-release", EVALSHA_RELEASE, 200_000, bar=0.85),
     Load("evalsha-window-p16", EVALSHA_WINDOW, 800_000, 16, 0.40),
     Load("evalsha-release-p16", EVALSHA_RELEASE, 800_000, 16, 0.40),
+    Load("zadd-p16", ZADD, 1_500_000, 16, 0.70),
+    Load("zrangebyscore-p16", ZRANGEBYSCORE, 1_500_000, 16, 0.70),
+    Transactions("sliding-window-multi-p16", sliding_window, 200_000, 16, step_ms=1, bar=0.70),
+    BytesPerElement("bytes-per-element-zset-10", ZADD_ELEMENT, 10, keys=100_000, bar=1.0),
+    BytesPerElement("bytes-per-element-zset-1m", ZADD_ELEMENT, 1_000_000, bar=1.0),
     StartToPong("start-to-pong", starts=11, bar=0.5),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),

@@ -1,4 +1,5 @@
-"""What a key and an idle connection cost in resident memory."""
+"""What a key, an element of a collection and an idle connection cost in resident memory."""
+import random
 import resource
 import time
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from .report import paired
 from .resp import Client, encode
 from .servers import server
 
+SEED = 1
 SETTLE_SECONDS = 1  # for tables still being moved in the background
 
 
@@ -30,6 +32,38 @@ class BytesPerKey:
                 time.sleep(SETTLE_SECONDS)
                 cost.append([(target.resident_bytes() - before) / keys])
         yield paired(self.name, "bytes", *cost, bar=self.bar)
+
+
+@dataclass(frozen=True)
+class BytesPerElement:
+    """Collections of so many elements, the key's own cost among them. In `command` {key}, {element}
+    and {number} (below a million) are put in."""
+    name: str
+    command: str
+    elements: int
+    keys: int = 1
+    bar: float | None = None
+
+    def run(self, bench):
+        elements = bench.scaled(self.elements) if self.keys == 1 else self.elements
+        keys = bench.scaled(self.keys) if self.keys > 1 else 1
+        cost = []
+        for side in ("sluice", "redis"):
+            bench.progress(f"{self.name}: {keys:,} x {elements:,} elements into {side}")
+            with server(bench.binary(side)) as target:
+                before = target.resident_bytes()
+                target.client.pipeline(self._commands(keys, elements))
+                time.sleep(SETTLE_SECONDS)
+                cost.append([(target.resident_bytes() - before) / (keys * elements)])
+        yield paired(self.name, "bytes", *cost, bar=self.bar)
+
+    def _commands(self, keys, elements):
+        rng = random.Random(SEED)
+        for key in range(keys):
+            for element in range(elements):
+                command = self.command.format(key=f"key:{key:08}", element=f"element:{element:012}",
+                                              number=rng.randrange(1_000_000))
+                yield encode(command.split())
 
 
 @dataclass(frozen=True)

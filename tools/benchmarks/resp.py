@@ -45,10 +45,18 @@ class Client:
         self.replies.close()
         self.socket.close()
 
-    def _run(self, batch):
-        self.socket.sendall(b"".join(batch))
-        for _ in batch:
+    def send(self, commands):
+        """Encoded commands, without waiting for their replies."""
+        self.socket.sendall(b"".join(commands))
+
+    def receive(self, count):
+        """So many replies; the first error is raised."""
+        for _ in range(count):
             self._read()
+
+    def _run(self, batch):
+        self.send(batch)
+        self.receive(len(batch))
 
     def _read(self):
         line = self.replies.readline()
