@@ -8,6 +8,8 @@
 
 #include "protocol/concat.h"
 #include "storage/types/stream.h"
+#include "protocol/number_text.h"
+#include "storage/types/sorted_set.h"
 
 namespace sluice {
 namespace {
@@ -63,6 +65,16 @@ void MixStream(Digest& digest, const Stream& stream) {
   });
 }
 
+void AddElements(Digest& digest, const SortedSet& set) {
+  set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double score) {
+    Digest one;
+    one.Mix(name);
+    one.Mix(DoubleText(score));
+    digest.Add(one.text());
+    return true;
+  });
+}
+
 // Redis's number of the type.
 uint32_t TypeNumber(ValueType type) {
   constexpr uint32_t kModule = 5;
@@ -79,6 +91,9 @@ void MixValue(Digest& digest, const Entry& entry) {
   if (entry.is_string()) {
     char scratch[Entry::kTextScratch];
     digest.Mix(entry.Text(scratch));
+  }
+  if (entry.type() == ValueType::kSortedSet) {
+    AddElements(digest, static_cast<const SortedSet&>(entry.value()));
   }
   if (entry.is_volatile()) digest.Add("!!expire!!");
 }

@@ -27,6 +27,7 @@ constexpr NamedType kValueTypes[] = {
     {"destination", UsageType::kKey},
     {"destination-db", UsageType::kInteger},
     {"destkey", UsageType::kKey},
+    {"dst", UsageType::kKey},
     {"end", UsageType::kInteger},
     {"increment", UsageType::kInteger},
     {"index", UsageType::kInteger},
@@ -44,6 +45,7 @@ constexpr NamedType kValueTypes[] = {
     {"protover", UsageType::kInteger},
     {"seconds", UsageType::kInteger},
     {"source", UsageType::kKey},
+    {"src", UsageType::kKey},
     {"start", UsageType::kInteger},
     {"timeout", UsageType::kInteger},
     {"unix-time-milliseconds", UsageType::kUnixTime},
@@ -242,6 +244,11 @@ class Parser {
       UsageNode node = NodeOf(ParseGroup(), name);
       if (!done()) ++at_;
       node.optional = node.optional || word == "[";
+      return node;
+    }
+    if (const size_t equals = word.find('='); equals < word.size() - 1) {
+      UsageNode node = TokenNode(word.substr(equals + 1));
+      node.name = word.substr(0, equals);
       return node;
     }
     if (!IsToken(word)) return ValueNode(word);

@@ -4,7 +4,7 @@
 //   usage     = sequence { "|" sequence }
 //   sequence  = { item [ "@" version | "@-" version ] } [ "..." ]
 //   item      = word | [ name "=" ] ( "[" usage "]" | "<" usage ">" )
-//   word      = name [ ":" type ]
+//   word      = name [ ":" type ] | [ name "=" ] TOKEN
 //
 // WORDS in capitals and the signs of streams (* $ = ~) stand for themselves, others for values: the values behind a WORD belong to it.
 // "[x]" may be left out. "key [key ...]", "[key ...]" and "[key [key ...]]" may be repeated. Where

@@ -85,7 +85,7 @@ RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
     (r"^KEYS\b", unordered),
     (r"^COMMAND INFO .", sorted_deeply),
     (r"^COMMAND DOCS .", docs),
-    (r"^(RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
+    (r"^(ZRANDMEMBER|ZSCAN|RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
     (r"^COMMAND INFO$|^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)$|^COMMAND$", shape),
     (r"^HELLO\b", hello),
     (r"^X(PENDING|INFO)\b", without_times),

@@ -1,6 +1,6 @@
 """What the random sequences are made of: a line a command, and what can stand for each kind of argument.
 
-In a line: a word in capitals is itself; `a|b` one of both; `kind?` perhaps; `kind+` one to three; `{A|B x}`
+In a line: a word in capitals is itself; `a|b` one of both (of two commands: two lines in one); `kind?` perhaps; `kind+` one to three; `{A|B x}`
 a set of options, of which none to three come in any order and at times twice. Kinds are rows of KINDS.
 Commands that one of the two servers does not have are left out when the harness starts.
 """
@@ -161,7 +161,47 @@ LPUSH key value+
 RPUSH key value+
 SADD key value+
 HSET key name value
-ZADD key float value
+ZADD key score_member+
+ZADD key {NX|XX|GT|LT|CH|INCR} score_member+
+ZADD lex_key lex_member+
+ZINCRBY key float member
+ZREM key member+
+ZCARD key
+ZSCORE key member
+ZMSCORE key member+
+ZRANK|ZREVRANK key member
+ZRANGE key bound bound {BYSCORE|REV|WITHSCORES|LIMIT index index}
+ZRANGE key index index REV? WITHSCORES?
+ZRANGE lex_key lex_bound lex_bound BYLEX {REV|LIMIT index index}
+ZREVRANGE key index index WITHSCORES?
+ZRANGEBYSCORE|ZREVRANGEBYSCORE key bound bound {WITHSCORES|LIMIT index index}
+ZRANGEBYLEX|ZREVRANGEBYLEX lex_key lex_bound lex_bound {LIMIT index index}
+ZRANGESTORE key key bound bound BYSCORE {REV|LIMIT index index}
+ZRANGESTORE key key index index REV?
+ZCOUNT key bound bound
+ZLEXCOUNT lex_key lex_bound lex_bound
+ZREMRANGEBYRANK key index index
+ZREMRANGEBYSCORE key bound bound
+ZREMRANGEBYLEX lex_key lex_bound lex_bound
+ZUNION|ZINTER two_keys {WEIGHTS float float|AGGREGATE MAX|AGGREGATE MIN|AGGREGATE SUM|WITHSCORES}
+ZDIFF two_keys WITHSCORES?
+ZUNIONSTORE|ZINTERSTORE key two_keys {WEIGHTS float float|AGGREGATE MAX|AGGREGATE MIN}
+ZDIFFSTORE key two_keys
+ZINTERCARD two_keys {LIMIT index}
+ZPOPMIN|ZPOPMAX key index?
+ZMPOP two_keys MIN|MAX {COUNT index}
+ZRANDMEMBER key index? WITHSCORES?
+ZSCAN key cursor {MATCH pattern|COUNT small}
+GEOADD key {NX|XX|CH} place+
+GEODIST key member member unit?
+GEOHASH|GEOPOS key member+
+GEOSEARCH key {FROMMEMBER member|FROMLONLAT coordinates} {BYRADIUS metres unit|BYBOX metres metres unit} {ASC|DESC|COUNT small|ANY|WITHDIST|WITHHASH|WITHCOORD}
+GEOSEARCH key FROMLONLAT coordinates BYRADIUS metres unit {ASC|DESC|COUNT small|WITHDIST|WITHHASH|WITHCOORD}
+GEOSEARCHSTORE key key FROMLONLAT coordinates BYBOX metres metres unit {ASC|COUNT small|STOREDIST}
+GEORADIUS key coordinates metres unit {ASC|DESC|COUNT small|ANY|WITHDIST|WITHCOORD|STORE key|STOREDIST key}
+GEORADIUS_RO key coordinates metres unit {ASC|DESC|COUNT small|WITHDIST}
+GEORADIUSBYMEMBER key member metres unit {ASC|DESC|COUNT small|WITHDIST|STORE key}
+GEORADIUSBYMEMBER_RO key member metres unit {ASC|WITHHASH}
 """
 
 # Pools. Keys are few, so that commands meet each other's; some hold other types (see FILL).
@@ -203,6 +243,11 @@ AT = [4102444800, 4102444801, 1, 0, -1, 9223372036854775, 9223372036854776, 2**6
 AT_MS = [4102444800000, 4102444800001, 1, 0, -1, 2**53, 2**62, 2**63 - 1]
 FLOATS = [b"0", b"1", b"-1", b"0.1", b"0.2", b"1e5", b"1.5e-7", b"-2.25", b"1e17", b"123456789.123",
           b"3.14159265358979323846", b"1e300", b"-1e300", b"1e4932", b"5.0e3", b"10.0"]
+BOUNDS = [b"-inf", b"+inf", b"inf", b"0", b"-0", b"1", b"(1", b"2", b"(2.5", b"(-inf", b"1e17", b"0.1", b"nan", b"(", b"",
+          b" 1", b"1e400", b"0x10", b"3.0"]
+MEMBERS = [b"a", b"b", b"bb", b"c", b"m", b"1", b"-5", b"", b"x" * 11, b"y" * 64, b"z" * 65]
+LEX_BOUNDS = [b"-", b"+", b"[a", b"(a", b"[b", b"(b", b"[", b"(", b"[c", b"(x", b"a", b"", b"-a"]
+METRES = [b"0", b"1", b"100", b"1000", b"5e5", b"1e6", b"3e6", b"2e7", b"-1", b"x", b"200.5"]
 PATTERNS = [b"*", b"?", b"[a-c]", b"[^a]*", b"l*", b"{t}?", b"\\*", b"", b"[a", b"a**", b"*[", b"\\",
             b"[a-", b"[]", b"[^]", b"v*e", b"[z-a]", b"??*", b"*\x00*", b"h[a-b]sh", b"int|long"]
 CONFIGS = [b"maxmemory-policy", b"timeout", b"*max-*-entries", b"hash-max-ziplist-*", b"hz", b"nope",
@@ -211,13 +256,14 @@ CONFIGS = [b"maxmemory-policy", b"timeout", b"*max-*-entries", b"hash-max-ziplis
 
 SETTINGS = ["timeout 100", "timeout -1", "timeout x", "hz 100", "hash-max-listpack-entries 5",
             "zset-max-ziplist-value 10", "proto-max-bulk-len 1mb", "proto-max-bulk-len 1", "nosuch 1",
-            "tcp-keepalive 9999999999", "maxmemory-policy LRU", "maxmemory-policy allkeys-lru", "databases 9",
+            "tcp-keepalive 9999999999", "zset-max-listpack-entries 2", "zset-max-listpack-entries 0", "maxmemory-policy LRU", "maxmemory-policy allkeys-lru", "databases 9",
             "Set-Max-Intset-Entries 9", "set-max-intset-entries 1k", "timeout", "bind *", "port 65536",
             "lazyfree-lazy-expire maybe", "lazyfree-lazy-expire YES", "maxclients 0", "save x",
             "client-output-buffer-limit x", "client-output-buffer-limit normal", "loglevel loud"]
 
-ASKED_ABOUT = ["get", "xadd", "xread", "xgroup", "xinfo|stream", "xautoclaim", "SET", "mset", "nosuch", "client|list", "object", "bitop", "lcs", "config|get", "eval",
-               "sort", "copy", "msetnx", "xread", "zunionstore", "client|nosuch", "bitfield", "rename"]
+ASKED_ABOUT = ["get", "xadd", "xread", "xgroup", "xinfo|stream", "xautoclaim", "SET", "mset", "nosuch", "client|list",
+               "object", "bitop", "lcs", "config|get", "eval", "sort", "copy", "msetnx", "xread", "zunionstore", "zadd",
+               "zrange", "zinter", "geosearch", "georadius", "bzmpop", "zscan", "client|nosuch", "bitfield", "rename"]
 
 INTEGERS = [str(number).encode() for number in LIMITS]
 
@@ -266,6 +312,23 @@ def bitfield_op(rng):
             pick_bitfield_offset(rng), rng.choice(INTEGERS)]
 
 
+def place(rng):
+    return pick_point(rng) + one_of(MEMBERS)(rng)
+
+
+def pick_point(rng):
+    if rng.random() < 0.1:
+        return [rng.choice(WEIRD), rng.choice(INTEGERS)]
+    # Some near each other, some at the edges of the map.
+    longitude = rng.choice([rng.uniform(-180, 180), rng.uniform(12, 16), 180, -180, 0])
+    latitude = rng.choice([rng.uniform(-85, 85), rng.uniform(36, 39), 85.05112878, -85.05112878, 0])
+    return [str(longitude).encode(), str(latitude).encode()]
+
+
+def score_member(rng):
+    return one_of(FLOATS + BOUNDS)(rng) + one_of(MEMBERS)(rng)
+
+
 def one_of(pool):
     texts = [item if isinstance(item, bytes) else str(item).encode() for item in pool]
     return lambda rng: [rng.choice(texts)]
@@ -276,6 +339,10 @@ KINDS = {
     "integer": lambda rng: [pick_number(rng)], "float": one_of(FLOATS + INTEGERS),
     "small": one_of([1, 2, 5, 10, 100, 1000]), "bit": one_of([0, 1, 1, 0, 2]),
     "ttl": lambda rng: [pick_ttl(rng, TTL, 1)], "ttl_ms": lambda rng: [pick_ttl(rng, TTL_MS, 1000)], "at": one_of(AT), "at_ms": one_of(AT_MS),
+    "bound": one_of(BOUNDS), "member": one_of(MEMBERS), "score_member": score_member,
+    "lex_key": one_of(["lex"]), "lex_bound": one_of(LEX_BOUNDS), "lex_member": lambda rng: [b"0"] + one_of(MEMBERS)(rng),
+    "two_keys": lambda rng: [b"2"] + one_of(KEYS)(rng) + one_of(KEYS)(rng),
+    "place": place, "coordinates": pick_point, "metres": one_of(METRES), "unit": one_of(["m", "km", "FT", "mi", "mm"]),
     "offset": one_of([0, 1, 3, 10, 100, 5000, -1, 536870912, 2**32, 2**63 - 1]),
     "bit_offset": one_of([0, 1, 7, 8, 100, 30000, -1, 2**32, 2**63 - 1]),
     "index": one_of([0, 1, 2, 5, -1, -2, -100, 100, 2**31, 2**63 - 1, -2**63]),
@@ -372,11 +439,17 @@ def hangs_on_time(args):
     return any(re.fullmatch(rb"\d{1,4}", time) and int(time) for time in times)
 
 
+def variants(text):
+    """A line for each of the commands that its first word names: ZRANK|ZREVRANK key member."""
+    names, _, rest = text.partition(" ")
+    return [f"{name} {rest}".strip() for name in names.split("|")]
+
+
 class Grammar:
     """common: the names that both servers have."""
 
     def __init__(self, common):
-        lines = [text.strip() for text in COMMANDS.strip().splitlines()]
+        lines = [line for text in COMMANDS.strip().splitlines() for line in variants(text.strip())]
         self.commands = [command for command in map(Command, lines) if command.name.lower() in common]
         KINDS["command"] = one_of([name for name in ASKED_ABOUT
                                    if name.lower() in common or "nosuch" in name])

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/commands/data_digest.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 
@@ -54,7 +55,8 @@ Contents Walk(TestEngine& server) {
     keyspace.db(db).ForEach([&](const Entry& entry) {
       if (entry.Expired(now)) return;
       char scratch[Entry::kTextScratch];
-      std::string text(entry.is_string() ? entry.Text(scratch) : std::string_view());
+      std::string text =
+          entry.is_string() ? std::string(entry.Text(scratch)) : DigestOfValue(&entry);
       text += " until " +
               (entry.deadline().none() ? "ever" : std::to_string(entry.deadline().UnixMs(now)));
       contents[{db, std::string(entry.key())}] = text;

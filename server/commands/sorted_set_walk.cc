@@ -1,0 +1,190 @@
+// Sorted sets member by member: chosen by chance (ZRANDMEMBER), and all of them in pieces (ZSCAN).
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "protocol/glob.h"
+#include "protocol/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/lookup.h"
+#include "server/commands/sorted_set_args.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+using Direction = SortedSet::Direction;
+
+// --- ZRANDMEMBER
+
+// With repetitions so many are more than anybody can want; Redis would answer until it runs out of
+// memory.
+constexpr int64_t kRepeatedMax = 1 << 24;
+
+void AddRank(const SortedSet& set, size_t rank, ElementsReply& reply) {
+  set.ForEach({rank, rank + 1}, Direction::kUp,
+              [&](std::string_view name, double score) { return reply.Add(name, score); });
+}
+
+void ReplyRepeated(CommandCall& call, const SortedSet& set, int64_t count, bool with_scores) {
+  ElementsReply reply(call.reply, static_cast<size_t>(count), with_scores);
+  for (int64_t i = 0; i < count; ++i) AddRank(set, call.engine.random()() % set.size(), reply);
+}
+
+// Different ones (Floyd's sampling); all of them in Redis's order, from the highest down.
+void ReplyDistinct(CommandCall& call, const SortedSet& set, uint64_t count, bool with_scores) {
+  const size_t size = set.size();
+  if (count >= size) {
+    ElementsReply reply(call.reply, size, with_scores);
+    return set.ForEach(set.All(), Direction::kDown,
+                       [&](std::string_view name, double score) { return reply.Add(name, score); });
+  }
+  ElementsReply reply(call.reply, count, with_scores);
+  absl::flat_hash_set<size_t> taken;
+  for (size_t last = size - count; last < size; ++last) {
+    const size_t rank = call.engine.random()() % (last + 1);
+    const size_t chosen = taken.insert(rank).second ? rank : last;
+    taken.insert(chosen);
+    AddRank(set, chosen, reply);
+  }
+}
+
+void ReplyOne(CommandCall& call) {
+  const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
+  if (set.refused) return;
+  if (!set) return call.reply.Null();
+  const size_t rank = call.engine.random()() % set->size();
+  set->ForEach({rank, rank + 1}, Direction::kUp, [&](std::string_view name, double) {
+    call.reply.Bulk(name);
+    return true;
+  });
+}
+
+void ZRandMember(CommandCall& call) {
+  if (call.args.size() == 2) return ReplyOne(call);
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  ArgReader args(call.args, 2);
+  const int64_t count = args.Int();
+  if (!args.failed() && count < -kMax) {
+    args.Fail(
+        "ERR value is out of range, value must between -9223372036854775807 and "
+        "9223372036854775807");
+  }
+  const bool with_scores = args.TakeWord("WITHSCORES");
+  if (args.Finish() &&
+      ((with_scores && (count < -kMax / 2 || count > kMax / 2)) || count < -kRepeatedMax)) {
+    args.Fail(ErrorCode::kOutOfRange);
+  }
+  if (args.failed()) return call.reply.Error(args.error());
+  const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
+  if (set.refused) return;
+  if (!set || count == 0) return call.reply.Array(0);
+  if (count < 0) return ReplyRepeated(call, *set, -count, with_scores);
+  ReplyDistinct(call, *set, static_cast<uint64_t>(count), with_scores);
+}
+
+// --- ZSCAN
+
+constexpr int64_t kScanCount = 10;
+
+struct ScanOptions {
+  int64_t count = kScanCount;
+  std::string_view pattern = "*";
+};
+
+void ReadScanOptions(ArgReader& args, ScanOptions& options) {
+  while (args.more()) {
+    const bool has_value = args.left() >= 2;
+    if (has_value && args.TakeWord("COUNT")) {
+      options.count = args.Int();
+      if (options.count < 1) args.Fail(ErrorCode::kSyntax);
+    } else if (has_value && args.TakeWord("MATCH")) {
+      options.pattern = args.Bytes();
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+}
+
+// As Redis keeps scores in a listpack: whole numbers with all their digits.
+std::string ScoreText(const SortedSet& set, double score) {
+  const bool whole =
+      std::fabs(score) <= static_cast<double>(std::numeric_limits<int64_t>::max() / 2) &&
+      score == std::trunc(score);
+  if (set.Encoding() == "listpack" && whole) return Int64Text(static_cast<int64_t>(score));
+  return DoubleText(score);
+}
+
+void ZScan(CommandCall& call) {
+  const std::optional<uint64_t> cursor = ParseCursor(call.args[2]);
+  if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
+  const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
+  if (set.refused) return;
+  ArgReader args(call.args, 3);
+  ScanOptions options;
+  if (set) ReadScanOptions(args, options);
+  if (args.failed()) return call.reply.Error(args.error());
+  struct Element {
+    std::string name;
+    double score;
+  };
+  std::vector<Element> found;
+  uint64_t next = 0;
+  if (set) {
+    next = set->Scan(
+        *cursor, static_cast<size_t>(options.count), [&](std::string_view name, double score) {
+          const bool wanted = options.pattern == "*" || GlobMatches(options.pattern, name);
+          if (wanted) found.push_back({std::string(name), score});
+        });
+  }
+  call.reply.Array(2);
+  call.reply.Bulk(std::to_string(next));
+  call.reply.Array(2 * found.size());
+  for (const Element& element : found) {
+    call.reply.Bulk(element.name);
+    call.reply.Bulk(ScoreText(*set, element.score));
+  }
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "ZRANDMEMBER",
+     .arity = -2,
+     .flags = kReadOnly,
+     .categories = kCatSortedSet,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZRandMember,
+     .group = "sorted-set",
+     .since = "6.2.0",
+     .complexity = "O(N) where N is the number of elements returned",
+     .usage = "key options=[count [WITHSCORES]]",
+     .summary = "Members chosen by chance.",
+     .tips = "nondeterministic_output"},
+    {.name = "ZSCAN",
+     .arity = -3,
+     .flags = kReadOnly,
+     .categories = kCatSortedSet,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZScan,
+     .group = "sorted-set",
+     .since = "2.8.0",
+     .complexity =
+         "O(1) for every call. O(N) for a complete iteration, including enough command calls for "
+         "the cursor to return back to 0. N is the number of elements inside the collection..",
+     .usage = "key cursor [MATCH pattern] [COUNT count]",
+     .summary =
+         "Some more members with their scores, and the cursor with which to go on; 0 at the end.",
+     .tips = "nondeterministic_output"},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily SortedSetWalkFamily() { return {"sorted_set_walk", kRows}; }
+
+}  // namespace sluice

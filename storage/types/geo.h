@@ -1,0 +1,50 @@
+// Places on the earth as scores of a sorted set, and what lies near them.
+//
+// The surface between the latitudes +-85.05112878 (where the web's map projection ends) is cut in
+// two 26 times along longitude and latitude; the numbers of the halves, bit by bit in turn, make a
+// score of 52 bits. So places that share their leading bits lie in the same cell of a grid, and a
+// search looks through the cell around its centre and the eight about it: nine ranges of scores.
+//
+// The earth is a ball here, and distances, cells and their order are those of Redis to the last
+// bit.
+#pragma once
+
+#include <absl/container/inlined_vector.h>
+
+#include <cstdint>
+#include <string>
+
+#include "storage/types/score_range.h"
+
+namespace sluice {
+
+struct GeoPoint {
+  double longitude = 0;
+  double latitude = 0;
+
+  bool OnTheMap() const;
+};
+
+// Precondition: OnTheMap().
+double ScoreOfPoint(const GeoPoint& point);
+GeoPoint PointOfScore(double score);  // any score
+// The standard geohash of 11 characters, of which the last is always '0'.
+std::string GeohashText(const GeoPoint& point);
+double DistanceMetres(const GeoPoint& a, const GeoPoint& b);
+
+// A circle, or a box whose sides run along the meridian and the parallel of its centre.
+struct GeoShape {
+  GeoPoint centre;
+  bool is_box = false;
+  double unit_metres = 1;  // of the sizes
+  double radius = 0;
+  double width = 0;
+  double height = 0;
+
+  // Whether it holds the point; then `metres` is how far that is from the centre.
+  bool Holds(const GeoPoint& point, double& metres) const;
+  // Ranges that together hold the scores of all points inside, in the order of the search.
+  absl::InlinedVector<ScoreRange, 9> Scores() const;
+};
+
+}  // namespace sluice
