@@ -67,6 +67,7 @@ def beside_set(name, work, bar, reference=SET):
             Load(f"{name}-p64", work, 3_000_000, 64, bar, reference)]
 
 
+# What is taken comes back so slowly that the limiters live.
 def take(limit):
     return Work(f"LIMIT.TAKE key:__rand_int__ {limit}", setup=FRESH)
 
@@ -106,10 +107,10 @@ CASES = [
     *beside_set("lbucket-count-1s-hot", count("hot", 1), 1.5, SET_HOT),
     Load("lbucket-count-among-10m", COUNT_AMONG_MANY, 2_000_000, 16, 1.3, COUNT),
     *beside_set("limit-window", TAKE_WINDOW, 1.15),
-    *beside_set("limit-rolling", take("ROLLING 1000000 60000"), 1.15),
-    *beside_set("limit-sliding", take("SLIDING 1000000 60000"), 1.15),
-    *beside_set("limit-gcra", take("GCRA 1000000 60000 BURST 1000000"), 1.15),
-    *beside_set("cl-throttle", Work("CL.THROTTLE key:__rand_int__ 1000000 1000000 60", setup=FRESH),
+    *beside_set("limit-rolling", take("ROLLING 1000 3600000 BURST 1000000"), 1.15),
+    *beside_set("limit-sliding", take("SLIDING 1000000 3600000"), 1.15),
+    *beside_set("limit-gcra", take("GCRA 1000 3600000 BURST 1000000"), 1.15),
+    *beside_set("cl-throttle", Work("CL.THROTTLE key:__rand_int__ 1000000 1000 3600", setup=FRESH),
                 1.15),
     Load("limit-window-evalsha-p64", TAKE_WINDOW, 1_500_000, 64, 0.2,
          dataclasses.replace(EVALSHA_WINDOW, on="redis")),
