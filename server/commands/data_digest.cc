@@ -13,7 +13,6 @@
 #include "storage/types/set.h"
 #include "storage/types/sorted_set.h"
 #include "storage/types/stream.h"
-#include "storage/types/list.h"
 
 namespace sluice {
 namespace {
