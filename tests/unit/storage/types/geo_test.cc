@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <initializer_list>
 #include <random>
 
 namespace sluice {
@@ -29,7 +28,7 @@ TEST(Geo, APointComesBackWithinHalfAMetre) {
 }
 
 TEST(Geo, AnyScoreIsAPlaceOnTheMap) {
-  for (const double score : {-1.0, 1e300, -1e300, INFINITY, -INFINITY, 0.5, 4503599627370496.0}) {
+  for (const double score : {-1.0, 1e300, -1e300, HUGE_VAL, -HUGE_VAL, 0.5, 4503599627370496.0}) {
     EXPECT_TRUE(PointOfScore(score).OnTheMap()) << score;
   }
 }
