@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "server/commands/families.h"
 
 namespace sluice {
@@ -122,7 +123,8 @@ TEST(UsageGrammar, AnythingEnds) {
 
 void CheckRows(std::span<const CommandSpec> rows) {
   for (const CommandSpec& row : rows) {
-    const std::string tree = Show(ParseUsage(row));
+    std::string tree = Show(ParseUsage(row));
+    absl::StrReplaceAll({{"pure-token/=", "pure-token/equals"}}, &tree);  // XTRIM's MAXLEN = 3
     EXPECT_EQ(tree.find_first_of("[]|<>="), std::string::npos) << row.name << ": " << tree;
     EXPECT_EQ(tree.empty(), row.usage.empty()) << row.name;
     CheckRows(row.subcommands);
