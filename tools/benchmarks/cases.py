@@ -16,6 +16,7 @@ import shlex
 from .deletion import DeletionTurn
 from .events import ExpiredEvents
 from .expiry import ExpiryLateness
+from .hand_over import HandOver
 from .load import Load, Work
 from .memory import BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter
 from .publish import Publish
@@ -45,11 +46,15 @@ def evalsha(script, rest, fill=""):
 EVALSHA_WINDOW = evalsha(WINDOW, "1 key:__rand_int__ 60000")
 EVALSHA_RELEASE = evalsha(RELEASE, "1 key:__rand_int__ me", fill="SET key:__rand_int__ me")
 
+LPUSH = Work("LPUSH list:__rand_int__ element", setup=("FLUSHALL",))
+LPOP = Work("LPOP list:__rand_int__", setup=("FLUSHALL",),
+            fill="RPUSH list:__rand_int__" + " element" * 30)
 XADD = Work("XADD stream MAXLEN ~ 10000 * field value", setup=("FLUSHALL",))
 ZADD = Work("ZADD board __rand_int__ element:__rand_int__", setup=("FLUSHALL",))
 ZRANGEBYSCORE = Work("ZRANGEBYSCORE board __rand_int__ +inf LIMIT 0 10",
                      fill="ZADD board __rand_int__ element:__rand_int__")
 HSET_ELEMENT = "HSET {key} {element} {number}"
+RPUSH_ELEMENT = "RPUSH {key} {element}"
 SADD_ELEMENT = "SADD {key} {element}"
 ZADD_ELEMENT = "ZADD {key} {number} {element}"
 
@@ -96,6 +101,8 @@ CASES = [
     Load("set-p64", SET, 3_000_000, 64, 0.40),
     Load("get-p64", GET, 3_000_000, 64, 0.40),
     Load("incr-p64", INCR, 3_000_000, 64, 0.40),
+    Load("lpush-p16", LPUSH, 2_000_000, 16, 0.70),
+    Load("lpop-p16", LPOP, 2_000_000, 16, 0.70),
     Load("xadd-p16", XADD, 1_000_000, 16, 0.70),
     Load("evalsha-window", EVALSHA_WINDOW, 200_000, bar=0.85),
     Load("evalsha-release", EVALSHA_RELEASE, 200_000, bar=0.85),
@@ -121,6 +128,8 @@ CASES = [
     Transactions("sliding-window-multi-p16", sliding_window, 200_000, 16, step_ms=1, bar=0.70),
     BytesPerElement("bytes-per-element-hash-10", HSET_ELEMENT, 10, keys=100_000, bar=1.0),
     BytesPerElement("bytes-per-element-hash-1m", HSET_ELEMENT, 1_000_000, bar=1.0),
+    BytesPerElement("bytes-per-element-list-10", RPUSH_ELEMENT, 10, keys=100_000, bar=1.0),
+    BytesPerElement("bytes-per-element-list-1m", RPUSH_ELEMENT, 1_000_000, bar=1.0),
     BytesPerElement("bytes-per-element-set-10", SADD_ELEMENT, 10, keys=100_000, bar=1.0),
     BytesPerElement("bytes-per-element-set-1m", SADD_ELEMENT, 1_000_000, bar=1.0),
     BytesPerElement("bytes-per-element-zset-10", ZADD_ELEMENT, 10, keys=100_000, bar=1.0),
@@ -130,6 +139,7 @@ CASES = [
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
     Stall("stall", inserts=9_000_000, bar=0.5, turn_bar_us=1000),
     Publish("publish-50", subscribers=50, messages=5_000, payload_bytes=64, bar=0.90),
+    HandOver("blpop-hand-over", consumers=50, messages=20_000, bar=0.90),
     ExpiredEvents("expired-events", expiring=100_000, lasting=200_000, seconds=10, bar_ms=5),
     DeletionTurn("delete-set", "SADD", members=1_000_000, turn_bar_us=1000),
     DeletionTurn("delete-hash", "HSET", members=1_000_000, turn_bar_us=1000),

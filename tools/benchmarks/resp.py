@@ -26,6 +26,10 @@ class Client:
         self.socket.sendall(encode(arguments))
         return self._read()
 
+    def read(self):
+        """The next reply, of something that was sent before."""
+        return self._read()
+
     def pipeline(self, commands):
         """Runs encoded commands in batches; the first error reply is raised."""
         batch = []
