@@ -6,6 +6,7 @@
 #include "server/commands/info.h"
 #include "server/config/version.h"
 #include "server/engine/engine.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -52,7 +53,7 @@ void WriteClients(Engine& engine, InfoText& text) {
   text.Field("client_recent_max_input_buffer", input_max);
   text.Field("client_recent_max_output_buffer", output_max);
   text.Field("blocked_clients", engine.waiters().size());
-  text.Field("tracking_clients", 0);
+  text.Field("tracking_clients", engine.tracking().clients());
   text.Field("clients_in_timeout_table", engine.waiters().with_deadline());
 }
 

@@ -75,6 +75,7 @@ struct Settings {
   uint32_t notify_classes = 0;  // NotifyClass bits
   bool lbucket_second_buckets = false;
   int64_t list_max_listpack_size = -2;  // a chunk's elements; -1 to -5: its 4 to 64 kilobytes
+  int64_t tracking_table_max_keys = 1000000;  // 0: no limit
 };
 
 class Config {

@@ -89,6 +89,8 @@ constexpr Option kServedOptions[] = {
     Served("list-max-listpack-size", &S::list_max_listpack_size, Int(-kIntMax - 1, kIntMax),
            "elements of a list's chunk; -1 to -5: its 4 to 64 kilobytes")
         .Alias("list-max-ziplist-size"),
+    Served("tracking-table-max-keys", &S::tracking_table_max_keys, Int(0, kLongMax),
+           "keys that are remembered for client-side caching; 0: any number"),
 };
 
 }  // namespace
