@@ -77,21 +77,6 @@ void Reply(CommandCall& call) {
 // Maintenance events are told by none: a client that asks to be told of them is content to wait.
 void MaintNotifications(CommandCall& call) { call.reply.Ok(); }
 
-// --- client-side caching, which is not served: never on
-
-void GetRedir(CommandCall& call) { call.reply.Integer(-1); }
-
-void TrackingInfo(CommandCall& call) {
-  call.reply.Map(3);
-  call.reply.Bulk("flags");
-  call.reply.Set(1);
-  call.reply.Bulk("off");
-  call.reply.Bulk("redirect");
-  call.reply.Integer(-1);
-  call.reply.Bulk("prefixes");
-  call.reply.Array(0);
-}
-
 // --- others
 
 // For more arguments than a subcommand takes.
@@ -136,10 +121,12 @@ void Unblock(CommandCall& call) {
 }
 
 constexpr std::string_view kHelp[] = {
+    "CACHING (YES|NO)",
+    "    Track the keys of the next command (OPTIN), or do not (OPTOUT).",
     "GETNAME",
     "    The name of this connection.",
     "GETREDIR",
-    "    Who gets this client's invalidation messages: -1, nobody.",
+    "    Who gets this client's invalidation messages: 0, itself; -1, nobody.",
     "ID",
     "    The number of this connection.",
     "INFO",
@@ -176,6 +163,9 @@ constexpr std::string_view kHelp[] = {
     "    Tell which library this client is.",
     "SETNAME <name>",
     "    Give this connection a name.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+    "         [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Be told when keys change that this connection has read.",
     "TRACKINGINFO",
     "    How client-side caching stands for this connection.",
     "UNBLOCK <client-id> [TIMEOUT|ERROR]",
@@ -193,6 +183,16 @@ constexpr uint32_t kAdminFlags = kAny | kAdmin;
 constexpr std::string_view kPerClient = "O(N) where N is the number of client connections";
 
 constexpr CommandSpec kSubcommands[] = {
+    {.name = "CACHING",
+     .arity = 3,
+     .flags = kAny,
+     .categories = kCatConnection,
+     .run = ClientCaching,
+     .group = "connection",
+     .since = "6.0.0",
+     .complexity = "O(1)",
+     .usage = "mode=<YES | NO>",
+     .summary = "Whether the next command's keys are to be tracked."},
     {.name = "GETNAME",
      .arity = 2,
      .flags = kAny,
@@ -206,7 +206,7 @@ constexpr CommandSpec kSubcommands[] = {
      .arity = 2,
      .flags = kAny,
      .categories = kCatConnection,
-     .run = GetRedir,
+     .run = ClientGetRedir,
      .group = "connection",
      .since = "6.0.0",
      .complexity = "O(1)",
@@ -340,11 +340,22 @@ constexpr CommandSpec kSubcommands[] = {
      .complexity = "O(1)",
      .usage = "connection-name",
      .summary = "Name this connection, for CLIENT LIST."},
+    {.name = "TRACKING",
+     .arity = -3,
+     .flags = kAny,
+     .categories = kCatConnection,
+     .run = ClientTracking,
+     .group = "connection",
+     .since = "6.0.0",
+     .complexity = "O(1), and O(N) for N prefixes",
+     .usage = "status=<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] "
+              "[BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
+     .summary = "Be told when what this connection has read changes."},
     {.name = "TRACKINGINFO",
      .arity = 2,
      .flags = kAny,
      .categories = kCatConnection,
-     .run = TrackingInfo,
+     .run = ClientTrackingInfo,
      .group = "connection",
      .since = "6.2.0",
      .complexity = "O(1)",

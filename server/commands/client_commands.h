@@ -10,5 +10,10 @@ void ClientList(CommandCall& call);
 void ClientInfo(CommandCall& call);
 // client_kill.cc
 void ClientKill(CommandCall& call);
+// client_tracking.cc
+void ClientCaching(CommandCall& call);
+void ClientGetRedir(CommandCall& call);
+void ClientTracking(CommandCall& call);
+void ClientTrackingInfo(CommandCall& call);
 
 }  // namespace sluice

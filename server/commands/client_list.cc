@@ -11,6 +11,7 @@
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
 #include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -20,9 +21,13 @@ struct FlagLetter {
   bool (*holds)(const Session& session);
 };
 constexpr FlagLetter kFlagLetters[] = {
+    {'O', [](const Session& s) { return (s.conditions & kMonitor) != 0; }},
     {'P', [](const Session& s) { return s.subscribes(); }},
     {'x', [](const Session& s) { return s.queue() != nullptr; }},
     {'b', [](const Session& s) { return s.blocked || s.paused; }},
+    {'t', [](const Session& s) { return s.tracking != nullptr; }},
+    {'R', [](const Session& s) { return s.tracking && s.tracking->redirect_broken; }},
+    {'B', [](const Session& s) { return s.tracking && s.tracking->options.broadcast; }},
     {'d', [](const Session& s) { return s.transaction && s.transaction->dirty; }},
     {'c', [](const Session& s) { return s.close == CloseMode::kAfterReply; }},
     {'A', [](const Session& s) { return s.close == CloseMode::kNow; }},
@@ -43,6 +48,10 @@ size_t Subscribed(const Session& session, ChannelKind kind) {
   return session.subscriptions ? session.subscriptions->of(kind).count : 0;
 }
 
+int64_t RedirectionOf(const Session& session) {
+  return session.tracking ? static_cast<int64_t>(session.tracking->options.redirect) : -1;
+}
+
 void AddLine(std::string& text, const Session& session, const Now& now) {
   const Transaction* queue = session.queue();
   const size_t unread = session.pending.size() - session.pending_start;
@@ -61,7 +70,7 @@ void AddLine(std::string& text, const Session& session, const Now& now) {
   const std::string_view command =
       session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
-           " user=default redir=-1 resp=", session.resp(), " lib-name=", session.library_name,
+           " user=default redir=", RedirectionOf(session), " resp=", session.resp(), " lib-name=", session.library_name,
            " lib-ver=", session.library_version, '\n');
 }
 

@@ -9,7 +9,9 @@
 #include "server/commands/login.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "server/engine/monitors.h"
 #include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
 #include "server/config/version.h"
 
 namespace sluice {
@@ -34,6 +36,7 @@ void Echo(CommandCall& call) { call.reply.Bulk(call.args[1]); }
 void Auth(CommandCall& call) {
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
   const bool named = call.args.size() == 3;
+  for (size_t i = 1; i < call.args.size(); ++i) call.engine.dispatcher().Hide(i);
   if (!named && call.engine.settings().requirepass.empty()) {
     return call.reply.Error(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
@@ -69,6 +72,9 @@ bool TakeHelloOptions(CommandCall& call) {
   while (args.more()) {
     const std::string_view word = args.Peek();
     if (args.left() > 2 && args.TakeWord("AUTH")) {
+      for (const size_t at : {args.position(), args.position() + 1}) {
+        call.engine.dispatcher().Hide(at);
+      }
       const std::string_view user = args.Bytes();
       if (!LogIn(call, user, args.Bytes())) args.Fail(std::string(kWrongPassword));
     } else if (args.left() > 1 && args.TakeWord("SETNAME")) {
@@ -132,6 +138,8 @@ void Reset(CommandCall& call) {
   Session& client = call.client;
   EndTransaction(client, call.engine.watches());
   call.engine.pubsub().Forget(client);
+  call.engine.tracking().Disable(client);
+  call.engine.monitors().Remove(client);
   LogInAsAtTheStart(call);
   client.name.clear();
   client.db = 0;

@@ -4,6 +4,7 @@
 #include "server/commands/families.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -32,6 +33,7 @@ void FlushDb(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
   call.keyspace.Flush(call.db.index(), *lazily);
+  call.engine.tracking().AllFlushed();
   call.reply.Ok();
 }
 
@@ -41,6 +43,7 @@ void FlushAll(CommandCall& call) {
   for (int i = 0; i < call.keyspace.databases(); ++i) {
     if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
   }
+  call.engine.tracking().AllFlushed();
   call.reply.Ok();
 }
 

@@ -6,6 +6,7 @@
 #include "server/commands/info.h"
 #include "server/config/version.h"
 #include "server/engine/engine.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -41,8 +42,9 @@ void WriteServer(Engine& engine, InfoText& text) {
 }
 
 void WriteClients(Engine& engine, InfoText& text) {
-  size_t input_max = 0, output_max = 0;
+  size_t input_max = 0, output_max = 0, paused = 0;
   engine.ForEachSession([&](Session& session) {
+    paused += session.paused;
     input_max = std::max(input_max, session.pending.size());
     output_max = std::max(output_max, session.output.bytes());
   });
@@ -51,8 +53,8 @@ void WriteClients(Engine& engine, InfoText& text) {
   text.Field("maxclients", engine.settings().maxclients);
   text.Field("client_recent_max_input_buffer", input_max);
   text.Field("client_recent_max_output_buffer", output_max);
-  text.Field("blocked_clients", engine.waiters().size());
-  text.Field("tracking_clients", 0);
+  text.Field("blocked_clients", engine.waiters().size() + paused);
+  text.Field("tracking_clients", engine.tracking().clients());
   text.Field("clients_in_timeout_table", engine.waiters().with_deadline());
 }
 

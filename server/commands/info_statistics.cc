@@ -5,6 +5,7 @@
 #include "server/commands/info.h"
 #include "server/engine/engine.h"
 #include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -57,15 +58,21 @@ std::string Kilobytes(uint64_t bytes) { return FixedText(static_cast<double>(byt
 
 // What Redis counts and Sluice never does: monitors look for some of it.
 constexpr std::string_view kNeverDone[] = {
-    "total_net_repl_input_bytes",     "total_net_repl_output_bytes",
-    "expired_time_cap_reached_count", "total_eviction_exceeded_time",
-    "current_eviction_exceeded_time", "migrate_cached_sockets",
-    "slave_expires_tracked_keys",     "active_defrag_hits",
-    "active_defrag_misses",           "active_defrag_key_hits",
-    "active_defrag_key_misses",       "total_active_defrag_time",
-    "current_active_defrag_time",     "tracking_total_keys",
-    "tracking_total_items",           "tracking_total_prefixes",
-    "dump_payload_sanitizations",     "io_threaded_reads_processed",
+    "total_net_repl_input_bytes",
+    "total_net_repl_output_bytes",
+    "expired_time_cap_reached_count",
+    "total_eviction_exceeded_time",
+    "current_eviction_exceeded_time",
+    "migrate_cached_sockets",
+    "slave_expires_tracked_keys",
+    "active_defrag_hits",
+    "active_defrag_misses",
+    "active_defrag_key_hits",
+    "active_defrag_key_misses",
+    "total_active_defrag_time",
+    "current_active_defrag_time",
+    "dump_payload_sanitizations",
+    "io_threaded_reads_processed",
     "io_threaded_writes_processed",
 };
 
@@ -100,6 +107,9 @@ void WriteStats(Engine& engine, InfoText& text) {
   text.Field("pubsub_channels", engine.pubsub().names(ChannelKind::kChannel));
   text.Field("pubsub_patterns", engine.pubsub().names(ChannelKind::kPattern));
   text.Field("pubsubshard_channels", engine.pubsub().names(ChannelKind::kShardChannel));
+  text.Field("tracking_total_keys", engine.tracking().keys());
+  text.Field("tracking_total_items", engine.tracking().items());
+  text.Field("tracking_total_prefixes", engine.tracking().prefixes());
   text.Field("latest_fork_usec", 0);  // it never forks
   text.Field("total_forks", 0);
   text.Field("unexpected_error_replies", 0);

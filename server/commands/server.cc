@@ -8,6 +8,7 @@
 #include "server/commands/families.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "server/engine/monitors.h"
 #include "server/config/version.h"
 
 namespace sluice {
@@ -106,9 +107,26 @@ void Shutdown(CommandCall& call) {
   call.engine.host().Shutdown(0);
 }
 
+// Who watches already is not answered, as in Redis.
+void Monitor(CommandCall& call) {
+  if (!call.may_park()) {
+    return call.reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client");
+  }
+  if (call.client.conditions & kMonitor) return;
+  call.engine.monitors().Add(call.client);
+  call.reply.Ok();
+}
+
 // --- the table
 
 constexpr CommandSpec kRows[] = {
+    {.name = "MONITOR",
+     .arity = 1,
+     .flags = kAdmin | kNoScript | kLoading | kStale,
+     .run = Monitor,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Be shown every command that the server runs."},
     {.name = "TIME",
      .arity = 1,
      .flags = kLoading | kStale | kFast,

@@ -96,6 +96,8 @@ constexpr Option kServedOptions[] = {
     Served("fence-mark-file", &S::fence_mark_file, kAnyText,
            "file that keeps fencing tokens growing over restarts; empty: none")
         .Immutable(),
+    Served("tracking-table-max-keys", &S::tracking_table_max_keys, Int(0, kLongMax),
+           "keys that are remembered for client-side caching; 0: any number"),
 };
 
 }  // namespace

@@ -50,7 +50,6 @@ constexpr std::string_view kProcess = "it leaves this to the system that starts 
 constexpr std::string_view kNoModules = "it loads no modules";
 constexpr std::string_view kAlwaysLazy = "big values are always freed in slices";
 constexpr std::string_view kNoCollections = "it has no hashes, lists, sets and streams yet";
-constexpr std::string_view kNoPush = "it has no keyspace notifications and no client tracking yet";
 
 bool SavesNothing(std::string_view words) {
   for (const std::string& word : SplitAtSpaces(words)) {
@@ -186,7 +185,6 @@ constexpr Option kSecurity[] = {
 };
 
 constexpr Option kTuning[] = {
-    NoEffect("tracking-table-max-keys", "1000000", kLongCount, kNoPush),
     NoEffect("hz", "10", kCount, kExactExpiry),
     NoEffect("dynamic-hz", "yes", kYesNo, kExactExpiry),
     NoEffect("active-expire-effort", "1", Int(1, 10), kExactExpiry),

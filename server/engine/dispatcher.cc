@@ -6,7 +6,9 @@
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
 #include "server/engine/gates.h"
+#include "server/engine/monitors.h"
 #include "server/engine/null_sink.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -137,7 +139,10 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
 
   CommandStatistics& own = command.statistics;
   if (!call.woken) [[likely]] {
-    ++statistics.commands;
+    if (engine_.monitors().any() || engine_.tracking().clients() > 0) [[unlikely]]
+    ShowAndTrack(session, command, args);
+
+  ++statistics.commands;
     ++own.calls;
   }
   if (statistics.error_replies > errors) [[unlikely]]
@@ -151,6 +156,29 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   const int64_t nanos = engine_.Tick() - begin;
   own.nanos += static_cast<uint64_t>(nanos);
   if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos);
+}
+
+void Dispatcher::Hide(size_t argument) {
+  if (engine_.monitors().any()) hidden_.push_back(argument);
+}
+
+// Monitors are shown what has run, and a client that tracks has read its keys: of a script those that its
+// call declares.
+void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args args) {
+  const uint32_t flags = command.spec->flags;
+  if (engine_.monitors().any() && !(flags & (kSkipMonitor | kAdmin))) {
+    engine_.monitors().Show(session, args, hidden_);
+  }
+  hidden_.clear();
+  if (!(flags & kReadOnly)) return;
+  const ScriptEngine::Running* const script = engine_.scripts().now_running();
+  if (!(session.conditions & kInScript) || !script) {
+    if (session.tracking) engine_.tracking().Remember(session, command, args);
+  } else if (script->caller->tracking) {
+    std::string fault;
+    const Command* const call = Resolve(script->command, nullptr, fault);
+    if (call) engine_.tracking().Remember(*script->caller, *call, script->command);
+  }
 }
 
 void Dispatcher::EndTimedRun() {

@@ -28,6 +28,9 @@ class Dispatcher {
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
   void Run(Session& session, Command& command, Args args, ReplySink& reply, HashedKey first_key = {});
 
+  // For handlers: MONITOR and the like must not show that argument of this call.
+  void Hide(size_t argument);
+
   // Closes the run of fast commands that is being timed; at the end of a batch.
   void EndTimedRun();
 
@@ -37,6 +40,7 @@ class Dispatcher {
 
  private:
   void Reject(Session& session, Command* command, std::string_view error);
+  void ShowAndTrack(Session& session, const Command& command, Args args);
   void Queue(Session& session, Command& command, Args args);
 
   // Consecutive calls of one fast (O(1)) command are timed as a whole and counted with their mean: two
@@ -47,6 +51,8 @@ class Dispatcher {
     int64_t begin = 0;
   };
   TimedRun timed_;
+
+  std::vector<size_t> hidden_;
 
   Engine& engine_;
 };

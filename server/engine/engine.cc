@@ -8,7 +8,9 @@
 #include "protocol/concat.h"
 #include "server/engine/limit_desk.h"
 #include "server/engine/lock_service.h"
+#include "server/engine/monitors.h"
 #include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -42,6 +44,8 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       commands_(families, /*test_double=*/false),
       pubsub_(std::make_unique<PubSub>(*this)),
       notifications_(config.settings().notify_classes, *pubsub_),
+      tracking_(std::make_unique<Tracking>(*this)),
+      monitors_(std::make_unique<Monitors>(*this)),
       waiters_(*this),
       dispatcher_(*this),
       scripts_(*this),
@@ -104,6 +108,8 @@ void Engine::Drop(SessionId id) {
   watches_.UnwatchAll(*session);
   pubsub_->Forget(*session);
   if (!nested_) RefreshNow();  // others' leases may begin here, between two turns
+  tracking_->Disable(*session);
+  monitors_->Remove(*session);
   waiters_.Abandon(*session);
   locks_->SessionEnded(*session);
   // The place stays: the batch counts on it.
@@ -204,7 +210,8 @@ void Engine::EverySecond() {
     if (!slot.session) continue;
     Session& session = *slot.session;
     if (!session.output.empty()) CheckOutputLimit(session);
-    const bool waits = session.blocked || session.paused || session.subscribes();
+    const bool waits = session.blocked || session.paused || session.subscribes() ||
+                       (session.conditions & kMonitor);
     const bool idle = idle_ms > 0 && !waits && now_.ms() - session.active_ms > idle_ms;
     if (idle) session.close = CloseMode::kNow;
     if (session.close == CloseMode::kNow) QueueSend(session);
@@ -236,6 +243,7 @@ void Engine::KeyTouched(int db, std::string_view key) {
   if (!waiters_.no_keys()) waiters_.KeyTouched(db, key);
   if (!limits_->idle()) limits_->KeyTouched(db, key);
   if (!locks_->nobody_waits()) locks_->KeyTouched(db, key);
+  if (!tracking_->idle()) tracking_->KeyTouched(key);
 }
 
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {

@@ -39,7 +39,9 @@
 
 namespace sluice {
 
+class Monitors;
 class PubSub;
+class Tracking;
 
 // What the process has used so far, for INFO.
 struct ProcessUsage {
@@ -131,6 +133,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Pause& pause() { return pause_; }
   PubSub& pubsub() { return *pubsub_; }
   Notifications& notifications() { return notifications_; }
+  Tracking& tracking() { return *tracking_; }
+  Monitors& monitors() { return *monitors_; }
   ScriptEngine& scripts() { return scripts_; }
   LimitDesk& limits() { return *limits_; }
   Statistics& statistics() { return statistics_; }
@@ -160,6 +164,12 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // Sets a timer, also one that is set already.
   void Arm(Timed& timed, int64_t at_ms);
   void Disarm(Timed& timed) { wheel_.Cancel(timed.node); }
+  // The client whose top-level command runs; null when none does.
+  const Session* current() const { return current_; }
+  // Whether a command of it runs, maybe around the turn that this is.
+  bool IsExecuting(const Session& session) const {
+    return &session == current_ || &session == caller_;
+  }
   // Appends a push, `pieces` of whole RESP, to what the session is sent; behind EXEC's reply while it
   // runs one. In its own command that is before what the handler has still to answer.
   void Push(Session& session, std::initializer_list<std::string_view> pieces);
@@ -241,6 +251,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   WatchTable watches_;
   std::unique_ptr<PubSub> pubsub_;
   Notifications notifications_;
+  std::unique_ptr<Tracking> tracking_;
+  std::unique_ptr<Monitors> monitors_;
   Waiters waiters_;
   bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
   Statistics statistics_;
@@ -263,6 +275,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
 
   std::vector<Input> inputs_;        // of this turn
   Batch batch_;
+  Session* current_ = nullptr;
   bool nested_ = false;               // inside ServeOthers
   Session* caller_ = nullptr;         // whose command that is
   std::vector<SessionId> carried_;   // have requests left in `pending` for the next turn

@@ -41,10 +41,17 @@ std::string NotBusy(Engine& engine, Session&, const Command& command) {
   return std::string(engine.scripts().BusyText());
 }
 
+// Redis counts who watches all commands among its replicas.
+std::string TouchesNoKeys(Engine&, Session& session, const Command& command) {
+  if (!(session.conditions & kMonitor)) return {};
+  if (!(command.spec->flags & (kReadOnly | kWrite | kMayReplicate))) return {};
+  return "ERR Replica can't interact with the keyspace";
+}
+
 using Gate = std::string (*)(Engine&, Session&, const Command&);
 
 // In this order: who asks an unknown server first learns that it must log in.
-constexpr Gate kGates[] = {Protected, LoggedIn, OutsideMulti, MayHear, NotBusy};
+constexpr Gate kGates[] = {Protected, LoggedIn, OutsideMulti, MayHear, NotBusy, TouchesNoKeys};
 
 }  // namespace
 

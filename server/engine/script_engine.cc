@@ -4,6 +4,7 @@
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
 #include "server/engine/engine.h"
+#include "server/engine/monitors.h"
 #include "server/engine/session.h"
 
 namespace sluice {
@@ -39,6 +40,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   }
   session_->db = call.client.db;
   session_->no_touch = call.client.no_touch;
+  if (engine_.monitors().any()) engine_.monitors().Show(call.client, call.args);
   Running running{.caller = &call.client,
                   .name = script.name,
                   .command = call.args,

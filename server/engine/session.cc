@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
 #include "server/engine/waiters.h"
 
 namespace sluice {

@@ -19,6 +19,7 @@ namespace sluice {
 struct Command;
 struct Parked;
 struct Subscriptions;
+struct TrackingState;
 
 // Slot and generation: a stale id finds nobody.
 struct SessionId {
@@ -43,6 +44,7 @@ enum SessionCondition : uint32_t {
   kSubscriber = 1u << 2,    // RESP2 client with subscriptions
   kInScript = 1u << 3,      // the stand-in client of a script: as in MULTI, nothing may block
   kInFenced = 1u << 4,      // FENCED runs its command: it may wait for keys alone
+  kMonitor = 1u << 5,       // is shown all commands; as Redis has it, may not touch keys
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };
@@ -75,6 +77,7 @@ class Session {
   std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
   std::unique_ptr<Transaction> executing;    // the one that EXEC runs now
   std::unique_ptr<Subscriptions> subscriptions;  // present from the first one on
+  std::unique_ptr<TrackingState> tracking;       // while CLIENT TRACKING is on
 
   // --- statistics
   int64_t created_ms;

@@ -7,6 +7,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/limit_desk.h"
 #include "server/engine/lock_service.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -123,6 +124,7 @@ bool Engine::RunNestedTurn() {
   RunInputs(begin);
   inputs_ = std::move(outer_inputs);
   batch_ = std::move(outer_batch);
+  tracking_->Broadcast();
   SendAll();
   CloseAll();
   return !carried_.empty();
@@ -189,10 +191,14 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   const ReplyMode reply_mode = session.reply_mode;
   if (session.reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
+  Session* const around = std::exchange(current_, &session);
   const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
   if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
   if ((waiters_.any_ready() || limits_->any_ready() || locks_->pending()) && !nested_) [[unlikely]]
     ServeWaiters();
+  current_ = around;
+  if (session.tracking) [[unlikely]]
+    tracking_->CommandDone(session);
   if (session.output.overflowed()) [[unlikely]] {
     CheckOutputLimit(session);
     QueueSend(session);
@@ -244,6 +250,7 @@ int64_t Engine::NextWork() const {
 // time, which CPU time cannot exceed; the CPU's clock is read for long ones, and often enough that what
 // lies between two readings is no more than kCpuReadEveryNanos.
 void Engine::EndTurn(int64_t begin) {
+  tracking_->Broadcast();
   do {
     SendAll();
     CloseAll();

@@ -33,6 +33,64 @@ async function limits(send) {
   assert.deepStrictEqual(await send('CL.THROTTLE', 'cell', '15', '30', '60'), [0, 16, 15, -1, 2]);
 }
 
+// Collects what a client hears; `next` waits for it.
+function hearing() {
+  const heard = [], waiting = [];
+  return {
+    take(...words) { waiting.length ? waiting.shift()(words) : heard.push(words); },
+    next() { return heard.length ? Promise.resolve(heard.shift()) : new Promise((take) => waiting.push(take)); },
+  };
+}
+
+async function ioredisMessages(Redis, other) {
+  const listener = new Redis({ port });
+  const ears = hearing();
+  listener.on("message", (channel, text) => ears.take(channel, text));
+  listener.on("pmessage", (pattern, channel, text) => ears.take(pattern, channel, text));
+  assert.strictEqual(await listener.subscribe("news", "sport"), 2);
+  assert.strictEqual(await listener.psubscribe("n*"), 3);
+  assert.strictEqual(await other.publish("news", "hello"), 2);
+  assert.deepStrictEqual(await ears.next(), ["news", "hello"]);
+  assert.deepStrictEqual(await ears.next(), ["n*", "news", "hello"]);
+  if (name === "ioredis-5") await assert.rejects(listener.get("key"), /subscriber mode/);  // RESP2
+  await listener.unsubscribe("news", "sport");
+  await listener.punsubscribe("n*");
+  assert.strictEqual(await listener.get("nosuch"), null);
+  await listener.quit();
+}
+
+async function nodeRedisMessages(listener, other) {
+  const ears = hearing();
+  await listener.subscribe("news", (text, channel) => ears.take(channel, text));
+  await listener.pSubscribe("n*", (text, channel) => ears.take("pattern", channel, text));
+  await listener.sSubscribe("shard", (text, channel) => ears.take(channel, text));
+  assert.strictEqual(await other.publish("news", "hello"), 2);
+  assert.deepStrictEqual(await ears.next(), ["news", "hello"]);
+  assert.deepStrictEqual(await ears.next(), ["pattern", "news", "hello"]);
+  assert.strictEqual(await other.sPublish("shard", "x"), 1);
+  assert.deepStrictEqual(await ears.next(), ["shard", "x"]);
+  await listener.unsubscribe("news");
+  await listener.pUnsubscribe("n*");
+  await listener.sUnsubscribe("shard");
+}
+
+// A client that keeps what it has read until it is told that it has changed (RESP3).
+async function nodeRedisCache(url, other) {
+  const { createClient, BasicClientSideCache } = require(name);
+  if (!BasicClientSideCache) return;
+  const cache = new BasicClientSideCache({ ttl: 0, maxEntries: 100, evictPolicy: "LRU" });
+  const client = await createClient({ url, RESP: 3, clientSideCache: cache }).connect();
+  await other.set("cached", "1");
+  for (let i = 0; i < 3; ++i) assert.strictEqual(await client.get("cached"), "1");
+  assert.strictEqual(cache.stats().hitCount, 2);
+  await other.set("cached", "2");
+  for (let tries = 0; await client.get("cached") !== "2"; ++tries) {
+    assert.ok(tries < 1000, "no invalidation came");
+    await new Promise((wait) => setTimeout(wait, 5));
+  }
+  await client.close();
+}
+
 async function ioredis() {
   const Redis = require(name).default || require(name);
   const one = new Redis({ port, connectionName: "one" });
@@ -65,6 +123,7 @@ async function ioredis() {
   for await (const keys of one.scanStream({ match: "key:*", count: 100 })) keys.forEach((k) => seen.add(k));
   assert.deepStrictEqual([...seen].sort(), keysOf(2000));
 
+  await ioredisMessages(Redis, other);
   await assert.rejects(one.incr("lock"), /^ReplyError: ERR value is not an integer or out of range$/);
   assert.strictEqual(await one.client("GETNAME"), "one");
   const id = await one.client("ID");
@@ -108,6 +167,10 @@ async function nodeRedis(protocol) {
   }
   assert.deepStrictEqual([...seen].sort(), keysOf(2000));
 
+  const listener = await one.duplicate().connect();
+  await nodeRedisMessages(listener, other);
+  await listener.close();
+  if (protocol === 3) await nodeRedisCache(url, other);
   await assert.rejects(one.incr("lock"), /ERR value is not an integer or out of range/);
   assert.deepStrictEqual({ ...await one.configGet("maxmemory-policy") }, { "maxmemory-policy": "noeviction" });
   const id = await one.clientId();

@@ -125,6 +125,42 @@ def errors(client):
     assert pipe.execute() == [True, 2, b"2"]
 
 
+def messages(port, other):
+    """Channels, patterns, and an expiry that is heard of on time."""
+    client = redis.Redis(port=port)
+    listener = client.pubsub()
+    listener.subscribe("news")
+    listener.psubscribe("n*")
+    kinds = [listener.get_message(timeout=10)["type"] for _ in range(2)]
+    assert kinds == ["subscribe", "psubscribe"], kinds
+    assert other.publish("news", "hello") == 2
+    heard = [listener.get_message(timeout=10) for _ in range(2)]
+    assert [(one["type"], one["data"]) for one in heard] == [("message", b"hello"), ("pmessage", b"hello")]
+    assert other.pubsub_channels() == [b"news"] and other.pubsub_numpat() == 1
+    assert other.pubsub_numsub("news") == [(b"news", 1)]
+    listener.punsubscribe()
+    listener.unsubscribe()
+    while listener.subscribed:
+        listener.get_message(timeout=10)
+
+    other.config_set("notify-keyspace-events", "Ex")
+    listener.subscribe("__keyevent@0__:expired")
+    assert listener.get_message(timeout=10)["type"] == "subscribe"
+    began = time.monotonic()
+    other.set("soon", 1, px=50)
+    assert listener.get_message(timeout=10)["data"] == b"soon"
+    assert time.monotonic() - began < 5
+    other.config_set("notify-keyspace-events", "")
+    listener.close()
+
+
+def watching(port, other):
+    with redis.Redis(port=port).monitor() as monitor:
+        other.set("seen", "x")
+        seen = monitor.next_command()
+        assert seen["command"] == "SET seen x" and seen["db"] == 0, seen
+
+
 def reconnect(port, other):
     """A killed connection is made again, with its name, and the command is sent once more."""
     client = redis.Redis(port=port, retry_on_error=[redis.ConnectionError], client_name="victim")
@@ -145,6 +181,8 @@ def main():
     pipeline_and_scan(one)
     introspection(one)
     errors(one)
+    messages(port, other)
+    watching(port, other)
     reconnect(port, other)
     print("ok")
 

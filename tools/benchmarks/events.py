@@ -8,7 +8,7 @@ from .report import Row
 from .resp import Client, encode
 from .servers import server
 
-LEAD_SECONDS_PER_KEY = 10e-6  # filling must be over before the first key is due
+LEAD = 3  # times what filling takes by the look of it
 PATIENCE_SECONDS = 20
 CHANNEL = "__keyevent@0__:expired"
 DIGITS = 7
@@ -42,9 +42,12 @@ class ExpiredEvents:
             target.client.call("CONFIG", "SET", "notify-keyspace-events", "Ex")
             listener = Client(target.port)
             listener.call("SUBSCRIBE", CHANNEL)
+            began = time.time()
             target.client.pipeline(encode(["SET", f"lasting:{number}", 1, "EX", 100_000])
                                    for number in range(lasting))
-            first_ms = int((time.time() + 1 + expiring * LEAD_SECONDS_PER_KEY) * 1000)
+            # Filling must be over before the first key is due.
+            lead = LEAD * (time.time() - began) * expiring / lasting
+            first_ms = int((time.time() + 1 + lead) * 1000)
             step = self.seconds * 1000 / expiring
             due = [first_ms + int(number * step) for number in range(expiring)]
             target.client.pipeline(

@@ -1,0 +1,73 @@
+#include "server/engine/monitors.h"
+
+#include <algorithm>
+#include <string>
+
+#include "protocol/concat.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+// As a C programmer would write it: what redis-cli and Redis show of any bytes.
+void AddQuoted(std::string& line, std::string_view bytes) {
+  constexpr std::string_view kSpecial = "\\\"\n\r\t\a\b";
+  constexpr std::string_view kLetters = "\\\"nrtab";
+  line.push_back('"');
+  for (const char c : bytes) {
+    const size_t special = kSpecial.find(c);
+    if (special != std::string_view::npos) {
+      line.push_back('\\');
+      line.push_back(kLetters[special]);
+    } else if (c >= ' ' && c <= '~') {
+      line.push_back(c);
+    } else {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(c);
+      ConcatTo(line, "\\x", kHex[byte >> 4], kHex[byte & 15]);
+    }
+  }
+  line.push_back('"');
+}
+
+void AddOrigin(std::string& line, const Session& client, const Settings& settings) {
+  if (client.conditions & kInScript) {
+    line.append("lua");
+  } else if (client.peer.unix_socket) {
+    ConcatTo(line, "unix:", settings.unixsocket);
+  } else {
+    line.append(client.peer.address);
+  }
+}
+
+}  // namespace
+
+void Monitors::Add(Session& session) {
+  session.conditions |= kMonitor;
+  watching_.push_back(&session);
+}
+
+void Monitors::Remove(Session& session) {
+  if (!(session.conditions & kMonitor)) return;
+  session.conditions &= ~kMonitor;
+  std::erase(watching_, &session);
+}
+
+void Monitors::Show(const Session& client, Args args, std::span<const size_t> secret) {
+  const int64_t us = engine_.clock().Sample().unix_us();
+  const std::string fraction = Concat(1'000'000 + us % 1'000'000).substr(1);
+  std::string line = Concat('+', us / 1'000'000, '.', fraction, " [", client.db, ' ');
+  AddOrigin(line, client, engine_.settings());
+  line.push_back(']');
+  for (size_t i = 0; i < args.size(); ++i) {
+    line.push_back(' ');
+    const bool hidden = std::ranges::find(secret, i) != secret.end();
+    AddQuoted(line, hidden ? "(redacted)" : args[i]);
+  }
+  line.append("\r\n");
+  for (Session* session : watching_) {
+    if (session->reply_mode == ReplyMode::kOn) engine_.Push(*session, {line});
+  }
+}
+
+}  // namespace sluice

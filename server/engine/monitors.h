@@ -1,0 +1,34 @@
+// MONITOR: clients that are shown every command as it is run, one line each:
+//
+//   +1339518083.107412 [0 127.0.0.1:60866] "set" "key" "value"
+//
+// Commands of administrators are not shown, nor arguments that a handler has called secret.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "protocol/args.h"
+#include "server/engine/session.h"
+
+namespace sluice {
+
+class Engine;
+
+class Monitors {
+ public:
+  explicit Monitors(Engine& engine) : engine_(engine) {}
+
+  void Add(Session& session);
+  void Remove(Session& session);
+
+  bool any() const { return !watching_.empty(); }
+  // `secret`: indexes of arguments to be hidden. A script's stand-in client is shown as "lua".
+  void Show(const Session& client, Args args, std::span<const size_t> secret = {});
+
+ private:
+  Engine& engine_;
+  std::vector<Session*> watching_;
+};
+
+}  // namespace sluice

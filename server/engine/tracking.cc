@@ -1,0 +1,184 @@
+#include "server/engine/tracking.h"
+
+#include "protocol/concat.h"
+#include "server/engine/command_table.h"
+#include "server/engine/engine.h"
+#include "server/engine/session.h"
+
+namespace sluice {
+namespace {
+
+void AddBulk(std::string& bytes, std::string_view text) {
+  ConcatTo(bytes, '$', text.size(), "\r\n", text, "\r\n");
+}
+
+std::string ListOf(std::string_view key) {
+  std::string bytes = "*1\r\n";
+  AddBulk(bytes, key);
+  return bytes;
+}
+
+}  // namespace
+
+size_t Tracking::KeyHash::operator()(std::string_view key) const {
+  return absl::HashOf(absl::string_view(key.data(), key.size()));
+}
+
+// --- turning it on and off
+
+void Tracking::Enable(Session& session, const TrackingOptions& options,
+                      const std::vector<std::string_view>& prefixes) {
+  if (!session.tracking) {
+    session.tracking = std::make_unique<TrackingState>();
+    ++clients_;
+  }
+  TrackingState& state = *session.tracking;
+  state.options = options;
+  state.redirect_broken = false;
+  if (!options.broadcast) return;
+  for (const std::string_view prefix : prefixes) state.prefixes.emplace(prefix);
+  if (prefixes.empty()) state.prefixes.emplace();
+  for (const std::string& prefix : state.prefixes) {
+    prefixes_[prefix].clients.insert(session.client_id);
+  }
+}
+
+void Tracking::Disable(Session& session) {
+  if (!session.tracking) return;
+  for (const std::string& prefix : session.tracking->prefixes) {
+    const auto place = prefixes_.find(prefix);
+    place->second.clients.erase(session.client_id);
+    if (place->second.clients.empty()) prefixes_.erase(place);
+  }
+  session.tracking.reset();
+  --clients_;
+}
+
+// Null when it is gone, or tracks no longer.
+Session* Tracking::FindTracking(uint64_t client_id) {
+  Session* const session = engine_.FindClient(client_id);
+  return session && session->tracking ? session : nullptr;
+}
+
+// --- what clients have read
+
+void Tracking::Remember(Session& session, const Command& command, Args args) {
+  const TrackingState& state = *session.tracking;
+  const TrackingOptions& options = state.options;
+  if (options.broadcast) return;
+  if ((options.opt_in && !state.caching) || (options.opt_out && state.caching)) return;
+  std::vector<int> positions;
+  if ((command.spec->flags & kPubSub) || !FindKeyPositions(*command.spec, args, positions)) return;
+  for (const int position : positions) {
+    Add(args[static_cast<size_t>(position)], session.client_id);
+  }
+}
+
+void Tracking::Add(std::string_view key, uint64_t client_id) {
+  auto& by_key = keys_.get<1>();
+  auto place = by_key.find(key, KeyHash(), KeyEqual());
+  if (place == by_key.end()) {
+    place = keys_.project<1>(keys_.push_back({std::string(key), {}}).first);
+  }
+  items_ += place->clients.insert(client_id).second;
+  const auto most = static_cast<size_t>(engine_.settings().tracking_table_max_keys);
+  while (most > 0 && keys_.size() > most) Invalidate(keys_.front(), false);
+}
+
+// --- changes
+
+void Tracking::KeyTouched(std::string_view key) {
+  const Session* const by = engine_.current();
+  for (auto& [prefix, about] : prefixes_) {
+    if (!key.starts_with(prefix)) continue;
+    about.changed[std::string(key)] = by ? by->client_id : 0;
+    any_changed_ = true;
+  }
+  const auto& by_key = keys_.get<1>();
+  const auto place = by_key.find(key, KeyHash(), KeyEqual());
+  if (place != by_key.end()) Invalidate(*place, true);
+}
+
+// Tells everybody who has read it and forgets the key. `by_client`: it was really changed, and whoever
+// changed it may not want to hear of it.
+void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
+  const std::string payload = ListOf(tracked.key);
+  for (const uint64_t client_id : tracked.clients) {
+    Session* const session = FindTracking(client_id);
+    if (!session || session->tracking->options.broadcast) continue;
+    const bool own = by_client && session == engine_.current();
+    if (!own || !session->tracking->options.no_loop) Tell(*session, payload);
+  }
+  items_ -= tracked.clients.size();
+  keys_.erase(keys_.iterator_to(tracked));
+}
+
+void Tracking::AllFlushed() {
+  if (clients_ > 0) {
+    engine_.ForEachSession([this](Session& session) {
+      if (session.tracking) Tell(session, session.resp() == 2 ? "$-1\r\n" : "_\r\n");
+    });
+  }
+  keys_.clear();
+  items_ = 0;
+}
+
+void Tracking::Broadcast() {
+  if (!any_changed_) return;
+  any_changed_ = false;
+  for (auto& [prefix, about] : prefixes_) {
+    if (about.changed.empty()) continue;
+    for (const uint64_t client_id : about.clients) {
+      Session* const session = FindTracking(client_id);
+      if (!session) continue;
+      size_t told = 0;
+      std::string keys;
+      for (const auto& [key, by] : about.changed) {
+        if (session->tracking->options.no_loop && by == client_id) continue;
+        AddBulk(keys, key);
+        ++told;
+      }
+      if (told > 0) Send(*session, Concat('*', told, "\r\n", keys));
+    }
+    about.changed.clear();
+  }
+}
+
+// --- telling
+
+void Tracking::Tell(Session& session, std::string payload) {
+  if (engine_.IsExecuting(session)) {
+    session.tracking->pending.push_back(std::move(payload));
+  } else {
+    Send(session, payload);
+  }
+}
+
+void Tracking::CommandDone(Session& session) {
+  TrackingState& state = *session.tracking;
+  // CLIENT CACHING reaches over other calls of CLIENT and over a whole transaction.
+  const bool over = !session.in_multi() && session.last_command->container != state.caching_by;
+  if (over) state.caching = false;
+  for (const std::string& payload : std::exchange(state.pending, {})) Send(session, payload);
+}
+
+void Tracking::Send(Session& session, std::string_view payload) {
+  TrackingState& state = *session.tracking;
+  Session* to = &session;
+  if (state.options.redirect != 0) {
+    to = engine_.FindClient(state.options.redirect);
+    if (!to || to->close == CloseMode::kNow) {
+      state.redirect_broken = true;
+      if (session.resp() == 2) return;
+      const std::string id = Concat(state.options.redirect);
+      return engine_.Push(session, {">2\r\n$21\r\ntracking-redir-broken\r\n:", id, "\r\n"});
+    }
+  }
+  if (to->resp() == 3) {
+    engine_.Push(*to, {">2\r\n$10\r\ninvalidate\r\n", payload});
+  } else if (state.options.redirect != 0 && to->subscribes()) {
+    engine_.Push(*to, {"*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n", payload});
+  }
+}
+
+}  // namespace sluice

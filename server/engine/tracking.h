@@ -1,0 +1,113 @@
+// Client-side caching (CLIENT TRACKING): the server remembers which keys a client has read, or which
+// prefixes it has asked for, and tells it once when one of them changes.
+//
+// Default mode: one table of keys, each with the clients that have read it. A change tells them all
+// and forgets the key. Its size is bounded by tracking-table-max-keys: the oldest key is given up,
+// and its clients are told that it has changed. Broadcasting mode: no memory of keys; the changes of
+// a turn are gathered for each prefix and told at its end. As in Redis, names of keys go without
+// their database, and a client that is gone leaves its number in the table until the key changes.
+//
+// A client is told of what its own command changed behind that command's reply.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "boost/multi_index/hashed_index.hpp"
+#include "boost/multi_index/member.hpp"
+#include "boost/multi_index/sequenced_index.hpp"
+#include "boost/multi_index_container.hpp"
+#include "protocol/args.h"
+
+namespace sluice {
+
+class Engine;
+class Session;
+struct Command;
+
+struct TrackingOptions {
+  uint64_t redirect = 0;  // CLIENT ID of who is told instead; 0: the client itself
+  bool broadcast = false;
+  bool opt_in = false;
+  bool opt_out = false;
+  bool no_loop = false;  // not of what it changes itself
+};
+
+// One session's tracking.
+struct TrackingState {
+  TrackingOptions options;
+  absl::btree_set<std::string> prefixes;  // broadcasting
+  bool redirect_broken = false;
+  bool caching = false;  // CLIENT CACHING was just called: it is about the next command
+  const Command* caching_by = nullptr;
+  // What its running command has changed, as payloads to be sent when it is over.
+  std::vector<std::string> pending;
+};
+
+class Tracking {
+ public:
+  explicit Tracking(Engine& engine) : engine_(engine) {}
+
+  // Adds `prefixes` to those it had; without any in broadcasting mode: all keys.
+  void Enable(Session& session, const TrackingOptions& options,
+              const std::vector<std::string_view>& prefixes);
+  void Disable(Session& session);
+
+  // Nothing is tracked: the next two need not be called.
+  bool idle() const { return clients_ == 0 && keys_.empty(); }
+  void KeyTouched(std::string_view key);
+  void AllFlushed();
+  // `session`, which tracks, has read what the request names.
+  void Remember(Session& session, const Command& command, Args args);
+  // Its top-level command is over.
+  void CommandDone(Session& session);
+  // At the end of a turn: what broadcasting clients have to be told.
+  void Broadcast();
+
+  // For INFO.
+  size_t clients() const { return clients_; }
+  size_t keys() const { return keys_.size(); }
+  size_t items() const { return items_; }
+  size_t prefixes() const { return prefixes_.size(); }
+
+ private:
+  struct KeyHash {
+    size_t operator()(std::string_view key) const;
+  };
+  struct KeyEqual {
+    bool operator()(std::string_view a, std::string_view b) const { return a == b; }
+  };
+  struct TrackedKey {
+    std::string key;
+    mutable absl::btree_set<uint64_t> clients;
+  };
+  using Keys = boost::multi_index_container<
+      TrackedKey, boost::multi_index::indexed_by<
+                      boost::multi_index::sequenced<>,
+                      boost::multi_index::hashed_unique<
+                          boost::multi_index::member<TrackedKey, std::string, &TrackedKey::key>,
+                          KeyHash, KeyEqual>>>;
+  struct Prefix {
+    absl::btree_set<uint64_t> clients;
+    absl::btree_map<std::string, uint64_t> changed;  // by which client last; 0: by none
+  };
+
+  void Add(std::string_view key, uint64_t client_id);
+  void Invalidate(const TrackedKey& tracked, bool by_client);
+  void Tell(Session& session, std::string payload);
+  void Send(Session& session, std::string_view payload);
+  Session* FindTracking(uint64_t client_id);
+
+  Engine& engine_;
+  size_t clients_ = 0;
+  Keys keys_;
+  size_t items_ = 0;  // clients over all keys
+  absl::btree_map<std::string, Prefix> prefixes_;
+  bool any_changed_ = false;
+};
+
+}  // namespace sluice
