@@ -45,12 +45,12 @@ LeakyBucket& BucketOf(const Entry& entry) { return static_cast<LeakyBucket&>(ent
 
 // --- counting
 
-void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
-  LeakyBucket& bucket = BucketOf(entry);
+void CountIn(CommandCall& call, Entry& entry, LeakyBucket& bucket, int64_t due_ms, uint64_t units) {
   // One that EXPIRE has set is earlier and stays.
   const bool own_deadline = entry.deadline() == Deadline::Steady(bucket.last_due_ms());
+  const size_t bytes = bucket.MemoryBytes();
   bucket.Count(call.now, due_ms, units);
-  call.db.ValueChanged(entry);
+  if (bucket.MemoryBytes() != bytes) call.db.ValueChanged(entry);
   if (own_deadline) call.db.SetDeadline(entry, Deadline::Steady(bucket.last_due_ms()));
 }
 
@@ -66,11 +66,12 @@ void CountUnits(CommandCall& call, uint64_t units, DueOf due_of) {
   const HashedKey key = call.Key(1);
   const Entry* const found = call.db.Find(key, call.now);
   if (!IsBucketOrMissing(call, found)) return;
-  const int64_t due_ms = due_of(found ? &BucketOf(*found) : nullptr);
+  LeakyBucket* const bucket = found ? &BucketOf(*found) : nullptr;
+  const int64_t due_ms = due_of(bucket);
   // Nothing is left of what was due already (or at the end of the wheel's time).
   if (due_ms <= call.now.ms()) return call.reply.Ok();
   if (found) {
-    CountIn(call, call.db.Modify(*found, call.now), due_ms, units);
+    CountIn(call, call.db.Modify(*found, call.now), *bucket, due_ms, units);
   } else {
     CountInNew(call, key, due_ms, units);
   }

@@ -41,6 +41,7 @@ std::string_view LimitEncoding(LimitAlgorithm algorithm) {
 
 bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm) {
   for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (text.size() != kNames[i].size() || (text[0] & ~0x20) != kNames[i][0]) continue;
     if (!EqualsInAnyCase(text, kNames[i])) continue;
     *algorithm = static_cast<LimitAlgorithm>(i);
     return true;
