@@ -164,6 +164,8 @@ PFADD hll_key
 PFCOUNT hll_key+
 PFMERGE hll_key hll_key+
 PFDEBUG ENCODING|DECODE|TODENSE hll_key
+DUMP missing
+RESTORE key ttl_ms value {REPLACE|ABSTTL|IDLETIME small|FREQ small}
 XADD stream_key sid field value
 XADD stream_key sid field value field number
 XADD stream_key 9-* field value
