@@ -111,7 +111,7 @@ bool HasKeys(const CommandSpec& spec) {
 }
 
 // The keys with the flags of the spec that finds each.
-std::vector<FoundKey> FindKeys(const CommandSpec& spec, Args request) {
+std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spec, Args request) {
   std::vector<int> positions;
   std::vector<FoundKey> found;
   if (!FindKeyPositions(spec, request, positions)) return found;
@@ -128,6 +128,13 @@ std::vector<FoundKey> FindKeys(const CommandSpec& spec, Args request) {
       const bool found_here = std::ranges::find(of_spec, key.position) != of_spec.end();
       if (known ? found_here : key.position != found.front().position) key.flags = flags;
     }
+  }
+  const auto begin = static_cast<size_t>(spec.inner_command);
+  if (begin == 0 || begin >= request.size()) return found;
+  const Command* const inner = FindForKeys(table, request.subspan(begin));
+  if (!inner || inner->spec->inner_command != 0) return found;
+  for (const FoundKey& key : FindKeys(table, *inner->spec, request.subspan(begin))) {
+    found.push_back({key.position + spec.inner_command, key.flags});
   }
   return found;
 }
@@ -155,7 +162,7 @@ void ReplyKeys(CommandCall& call, bool with_flags) {
   const Args request = call.args.subspan(2);
   const CommandSpec* const spec = SpecForKeys(call, request);
   if (!spec) return;
-  const std::vector<FoundKey> keys = FindKeys(*spec, request);
+  const std::vector<FoundKey> keys = FindKeys(call.engine.commands(), *spec, request);
   if (keys.empty() && !(spec->flags & kNoMandatoryKeys)) {
     return call.reply.Error("ERR Invalid arguments specified for command");
   }

@@ -18,6 +18,9 @@ namespace {
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 
+// Its holders' leases say when a lock ends.
+constexpr std::string_view kLockKey = "ERR the lease of a lock is set by LOCK.RENEW alone";
+
 struct Conditions {
   bool nx = false;  // only a key without a deadline
   bool xx = false;  // only a key with one
@@ -94,6 +97,7 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
   const HashedKey key = call.Key(1);
   const Entry* const entry = LookUp(call, key);
   if (!entry) return call.reply.Integer(0);
+  if (entry->type() == ValueType::kLock) return call.reply.Error(kLockKey);
   const Deadline deadline =
       base == Base::kNow ? Deadline::Steady(call.now.ms() + *ms) : Deadline::Unix(*ms);
   const int64_t unix_ms = deadline.UnixMs(call.now);
@@ -138,6 +142,7 @@ void PExpireTime(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::
 
 void Persist(CommandCall& call) {
   const Entry* const entry = LookUp(call, call.Key(1));
+  if (entry && entry->type() == ValueType::kLock) return call.reply.Error(kLockKey);
   if (!entry || !entry->is_volatile()) return call.reply.Integer(0);
   call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
   call.Notify(kNotifyGeneric, "persist", call.args[1]);

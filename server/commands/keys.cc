@@ -8,6 +8,7 @@
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
 #include "server/engine/arg_reader.h"
+#include "server/engine/lock_service.h"
 #include "server/engine/effects.h"
 
 namespace sluice {
@@ -79,6 +80,7 @@ Renamed RenameKey(CommandCall& call, bool overwrite) {
   if (from.bytes == to.bytes) return Renamed::kSameName;
   if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
   call.keyspace.Rename(call.db, from, call.db, to, call.now);
+  call.engine.locks().Moved(call.db, to);
   call.Notify(kNotifyGeneric, "rename_from", from.bytes);
   call.Notify(kNotifyGeneric, "rename_to", to.bytes);
   return Renamed::kYes;
@@ -101,6 +103,7 @@ void Move(CommandCall& call) {
   Database& to = call.keyspace.db(*target);
   if (!LookUp(call, key) || to.Find(key, call.now)) return call.reply.Integer(0);
   call.keyspace.MoveEntry(call.db, key, to, call.now);
+  call.engine.locks().Moved(to, key);
   call.Notify(kNotifyGeneric, "move_from", key.bytes);
   call.Notify(kNotifyGeneric, "move_to", key.bytes, to);
   call.reply.Integer(1);

@@ -75,6 +75,10 @@ struct Settings {
   uint32_t notify_classes = 0;  // NotifyClass bits
   bool lbucket_second_buckets = false;
   int64_t list_max_listpack_size = -2;  // a chunk's elements; -1 to -5: its 4 to 64 kilobytes
+  // locks
+  int64_t fence_retention = 3'600'000;
+  int64_t fence_memory_max = 64 * 1024 * 1024;
+  std::string fence_mark_file = "fence.mark";
 };
 
 class Config {
@@ -83,6 +87,7 @@ class Config {
   explicit Config(Disk& disk);
 
   const Settings& settings() const { return settings_; }
+  Disk& disk() const { return *disk_; }
 
   // --- start: file, then flags. Each returns an error sentence, or empty; warnings are collected.
   std::string LoadFile(const std::string& path);  // redis.conf syntax, `include` too

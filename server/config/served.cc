@@ -89,6 +89,13 @@ constexpr Option kServedOptions[] = {
     Served("list-max-listpack-size", &S::list_max_listpack_size, Int(-kIntMax - 1, kIntMax),
            "elements of a list's chunk; -1 to -5: its 4 to 64 kilobytes")
         .Alias("list-max-ziplist-size"),
+    // locks
+    Served("fence-retention", &S::fence_retention, Int(0, kLongMax),
+           "ms for which the last token of a lock that nobody holds is remembered"),
+    Served("fence-memory-max", &S::fence_memory_max, Memory(0), "bytes of such memories"),
+    Served("fence-mark-file", &S::fence_mark_file, kAnyText,
+           "file that keeps fencing tokens growing over restarts; empty: none")
+        .Immutable(),
 };
 
 }  // namespace

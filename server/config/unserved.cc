@@ -61,6 +61,8 @@ bool SavesNothing(std::string_view words) {
 bool IsZeroPercent(std::string_view value) { return value == "0%"; }
 
 constexpr Option kDurability[] = {
+    Refused("session-grace-ms", "0", kLongCount,
+            "it keeps nothing on disk yet, so no session outlives a restart"),
     Refused("save", "", List(CheckSavePoints), kNoDisk),
     Refused("appendonly", "no", kYesNo, kNoDisk),
     Refused("shutdown-on-sigint", "default", List(CheckShutdownWords), kNoDisk)

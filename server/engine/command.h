@@ -143,6 +143,8 @@ struct CommandSpec {
   uint16_t (*key_flags)(Args args) = nullptr;
   // Writes into `positions` the indexes of keys that no key spec can describe (kMovableKeys).
   bool (*find_keys)(Args args, std::vector<int>& positions) = nullptr;
+  // From this argument on it is another command, whose keys are its keys too (FENCED); 0: none.
+  int inner_command = 0;
 };
 
 // The rows of one file. The engine is handed families; none registers itself.
@@ -184,6 +186,8 @@ struct CommandCall {
   }
   // False inside MULTI and scripts, where nothing may wait.
   bool may_park() const;
+  // As may_park, for what waits without keys: that may not inside FENCED either.
+  bool may_wait() const;
   // Instead of an answer: the client waits, for keys or for whatever `parking` says: see waiters.h.
   void Park(std::span<const std::string_view> keys, const Parking& parking);
 };

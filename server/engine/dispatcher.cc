@@ -169,6 +169,10 @@ void Dispatcher::Reject(Session& session, Command* command, std::string_view err
 }
 
 void Dispatcher::Queue(Session& session, Command& command, Args args) {
+  const auto inner = static_cast<size_t>(command.spec->inner_command);
+  if (std::string error; inner != 0 && !Resolve(args.subspan(inner), nullptr, error)) {
+    return Reject(session, &command, error);
+  }
   Transaction& transaction = *session.transaction;
   transaction.queue.emplace_back(&command, args);
   transaction.queue_bytes += transaction.queue.back().bytes();

@@ -7,6 +7,7 @@
 #include "server/engine/field_expiry.h"
 #include "protocol/concat.h"
 #include "server/engine/limit_desk.h"
+#include "server/engine/lock_service.h"
 #include "server/engine/pubsub.h"
 
 namespace sluice {
@@ -35,6 +36,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       random_(options_.seed),
       run_id_(HexDigits(random_, 40)),
       wheel_(now_.ms()),
+      locks_(std::make_unique<LockService>(*this)),
       keyspace_(std::make_unique<Keyspace>(static_cast<int>(config.settings().databases), random_(),
                                            wheel_, *this)),
       commands_(families, /*test_double=*/false),
@@ -56,6 +58,14 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
     ForEachSession([this](Session& session) { LimitOutput(session); });
     return std::string();
   });
+  const auto bound_memories = [this] {
+    locks_->memory().set_retention_ms(settings().fence_retention);
+    locks_->memory().set_memory_max(static_cast<size_t>(settings().fence_memory_max));
+    return std::string();
+  };
+  bound_memories();
+  config_.OnChange("fence-retention", bound_memories);
+  config_.OnChange("fence-memory-max", bound_memories);
 }
 
 Engine::~Engine() {
@@ -93,7 +103,9 @@ void Engine::Drop(SessionId id) {
   if (!session) return;
   watches_.UnwatchAll(*session);
   pubsub_->Forget(*session);
+  if (!nested_) RefreshNow();  // others' leases may begin here, between two turns
   waiters_.Abandon(*session);
+  locks_->SessionEnded(*session);
   // The place stays: the batch counts on it.
   for (Input& input : inputs_) {
     if (input.session != session) continue;
@@ -223,6 +235,7 @@ void Engine::KeyTouched(int db, std::string_view key) {
   if (!watches_.empty()) watches_.Touched(db, key, died);
   if (!waiters_.no_keys()) waiters_.KeyTouched(db, key);
   if (!limits_->idle()) limits_->KeyTouched(db, key);
+  if (!locks_->nobody_waits()) locks_->KeyTouched(db, key);
 }
 
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
@@ -245,6 +258,7 @@ void Engine::DatabaseReplaced(int db, int other) {
   if (!watches_.empty()) watches_.Replaced(db, other, *keyspace_, now_);
   if (!waiters_.no_keys()) waiters_.DatabaseReplaced(db, other);
   if (!limits_->idle()) limits_->DatabaseReplaced(db, other);
+  locks_->DatabaseReplaced(db, other);
 }
 
 void Engine::ErrorSent(std::string_view text) { statistics_.CountError(text); }

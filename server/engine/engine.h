@@ -82,6 +82,7 @@ struct EngineOptions {
 };
 
 class LimitDesk;
+class LockService;
 
 class Engine final : public KeyspaceObserver, public ErrorListener {
  public:
@@ -126,6 +127,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Effects& effects() { return effects_; }
   WatchTable& watches() { return watches_; }
   Waiters& waiters() { return waiters_; }
+  LockService& locks() { return *locks_; }
   Pause& pause() { return pause_; }
   PubSub& pubsub() { return *pubsub_; }
   Notifications& notifications() { return notifications_; }
@@ -212,6 +214,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void KeepRest(Input& input);
   void Carry(Session& session);
   bool RunTimers();
+  void ServeWaiters();
   bool FreeGarbage(int64_t turn_begin);
   void EndTurn(int64_t begin);
   void SendAll();
@@ -231,6 +234,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Random random_;
   std::string run_id_;
   TimerWheel wheel_;
+  std::unique_ptr<LockService> locks_;  // outlives the locks in the keyspace
   std::unique_ptr<Keyspace> keyspace_;
   CommandTable commands_;
   Effects effects_;

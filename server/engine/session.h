@@ -42,6 +42,7 @@ enum SessionCondition : uint32_t {
   kInMulti = 1u << 1,
   kSubscriber = 1u << 2,    // RESP2 client with subscriptions
   kInScript = 1u << 3,      // the stand-in client of a script: as in MULTI, nothing may block
+  kInFenced = 1u << 4,      // FENCED runs its command: it may wait for keys alone
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };

@@ -6,6 +6,7 @@
 #include "protocol/concat.h"
 #include "server/engine/engine.h"
 #include "server/engine/limit_desk.h"
+#include "server/engine/lock_service.h"
 
 namespace sluice {
 namespace {
@@ -190,16 +191,23 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
   const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
   if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
-  if (waiters_.any_ready() && !nested_) [[unlikely]]
-    waiters_.ServeReady();
-  if (limits_->any_ready() && !nested_) [[unlikely]]
-    limits_->ServeReady();
+  if ((waiters_.any_ready() || limits_->any_ready() || locks_->pending()) && !nested_) [[unlikely]]
+    ServeWaiters();
   if (session.output.overflowed()) [[unlikely]] {
     CheckOutputLimit(session);
     QueueSend(session);
   }
   if (!session.output.empty() && !session.queued_to_send) QueueSend(session);
   return outcome;
+}
+
+// Each may give the other something to do.
+void Engine::ServeWaiters() {
+  do {
+    if (locks_->pending()) locks_->CatchUp();
+    if (waiters_.any_ready()) waiters_.ServeReady();
+    if (limits_->any_ready()) limits_->ServeReady();
+  } while (locks_->pending() || waiters_.any_ready());
 }
 
 void Engine::ProtocolError(Session& session) {
@@ -221,15 +229,14 @@ bool Engine::RunTimers() {
     Timed& timed = reinterpret_cast<Timed&>(node);
     timed.fired(*this, timed);
   });
-  // Keys that were found expired are noted too.
-  if (waiters_.any_ready()) waiters_.ServeReady();
-  if (limits_->any_ready()) limits_->ServeReady();
+  ServeWaiters();  // keys that were found expired are noted too
   return spent >= kTimersPerTurn;
 }
 
 int64_t Engine::NextWork() const {
   const bool at_once =
-      !to_send_.empty() || !carried_.empty() || waiters_.any_ready() || limits_->any_ready();
+      !to_send_.empty() || !carried_.empty() || waiters_.any_ready() || limits_->any_ready() ||
+      locks_->pending();
   return at_once ? now_.ms() : wheel_.NextWork();
 }
 
@@ -237,8 +244,10 @@ int64_t Engine::NextWork() const {
 // time, which CPU time cannot exceed; the CPU's clock is read for long ones, and often enough that what
 // lies between two readings is no more than kCpuReadEveryNanos.
 void Engine::EndTurn(int64_t begin) {
-  SendAll();
-  CloseAll();
+  do {
+    SendAll();
+    CloseAll();
+  } while (!to_send_.empty());  // the locks of those that were closed may be others' now
   ++statistics_.turns;
   const int64_t wall_us = (Tick() - begin) / 1000;
   if (tick_ - cpu_read_tick_ < kCpuReadEveryNanos) return statistics_.turn_cpu_us.Record(wall_us);

@@ -12,6 +12,8 @@ bool CommandCall::may_park() const {
   return !client.executing && !(client.conditions & (kInMulti | kInScript));
 }
 
+bool CommandCall::may_wait() const { return may_park() && !(client.conditions & kInFenced); }
+
 void CommandCall::Park(std::span<const std::string_view> keys, const Parking& parking) {
   if (may_park()) return engine.waiters().Park(*this, keys, parking);
   if (parking.on_timeout) return parking.on_timeout(*this);

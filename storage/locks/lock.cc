@@ -43,7 +43,9 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   holder.minhold_until_ms = terms.minhold_ms > 0 ? now.ms() + terms.minhold_ms : 0;
   holder.session = terms.session;
   holder.notify = terms.notify;
+  holder.connection = terms.connection;
   holder.label = terms.label;
+  text_bytes_ += holder.owner.capacity() + holder.label.capacity();
   permits_used_ += holder.permits;
   if (terms.lease_ms > 0) holder.lease_until_ms = now.ms() + terms.lease_ms;
   if (counts_ != nullptr) counts_->Taken(owner);
@@ -79,6 +81,34 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
   return 0;
 }
 
+bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
+  assert(restored.session != 0 || restored.EndsAtMs() != kNoDeadline);
+  const auto place = holders_.find(restored.token);
+  const bool alone = holders_.size() == (place == holders_.end() ? 0 : 1);
+  const int64_t used = permits_used_ - (place == holders_.end() ? 0 : place->second.permits);
+  const LockHolder* const same = restored.lingers() ? nullptr : FindOwner(restored.owner);
+  if (same != nullptr && same->token != restored.token) return false;
+  if (!alone && (mode_ != shape.mode || mode_ == LockMode::kExclusive || of_ != shape.of))
+    return false;
+  if (shape.mode == LockMode::kPermits && used + restored.permits > shape.of) return false;
+  if (place != holders_.end()) {
+    Unlist(place->second);
+    if (counts_ != nullptr && !place->second.lingers()) counts_->Freed(place->second.owner);
+    text_bytes_ -= place->second.owner.capacity() + place->second.label.capacity();
+  }
+  mode_ = shape.mode;
+  of_ = shape.of;
+  permits_used_ = used + restored.permits;
+  newest_token_ = std::max(newest_token_, restored.token);
+  LockHolder& holder = holders_[restored.token];
+  holder = restored;
+  text_bytes_ += holder.owner.capacity() + holder.label.capacity();
+  if (counts_ != nullptr && !holder.lingers()) counts_->Taken(holder.owner);
+  List(holder);
+  MakeIndexIfMany();
+  return true;
+}
+
 // --- how a holding ends
 
 void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
@@ -90,10 +120,8 @@ void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
 Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, const Now& now,
                                   OnEnd on_end) {
   LockHolder& holder = place->second;
-  if (!holder.lingers()) {
-    on_end(holder);
-    if (counts_ != nullptr) counts_->Freed(holder.owner);
-  }
+  on_end(holder);
+  if (!holder.lingers() && counts_ != nullptr) counts_->Freed(holder.owner);
   Unlist(holder);
   if (!holder.lingers() && may_linger && holder.minhold_until_ms > now.ms()) {
     holder.holds = 0;
@@ -102,6 +130,7 @@ Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, cons
     return std::next(place);
   }
   permits_used_ -= holder.permits;
+  text_bytes_ -= holder.owner.capacity() + holder.label.capacity();
   return holders_.erase(place);
 }
 
@@ -198,11 +227,9 @@ bool Lock::Holds(int64_t token) const {
 
 size_t Lock::MemoryBytes() const {
   constexpr size_t kTreeNode = 32 + 16;  // links and colour, and the allocator's word
-  size_t bytes = sizeof(*this);
-  for (const auto& [token, holder] : holders_)
-    bytes += (index_ == nullptr ? 1 : 3) * kTreeNode + sizeof(Holders::value_type) +
-             2 * sizeof(std::string_view) + holder.owner.capacity() + holder.label.capacity();
-  return bytes;
+  const size_t a_holder = (index_ == nullptr ? 1 : 3) * kTreeNode + sizeof(Holders::value_type) +
+                          2 * sizeof(std::string_view);
+  return sizeof(*this) + holders_.size() * a_holder + text_bytes_;
 }
 
 std::string Lock::Audit() const {

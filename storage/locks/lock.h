@@ -49,6 +49,7 @@ struct LockTerms {
   uint64_t session = 0;    // 0: none
   int64_t minhold_ms = 0;  // <= kLeaseMsMax
   bool notify = false;
+  uint64_t connection = 0;  // to be told if `notify`; not looked at
   std::string label;
 };
 
@@ -62,6 +63,7 @@ struct LockHolder {
   int64_t minhold_until_ms = 0;
   uint64_t session = 0;
   bool notify = false;
+  uint64_t connection = 0;
   std::string label;
 
   bool lingers() const { return holds == 0; }
@@ -80,7 +82,7 @@ enum class LockFit : uint8_t {
   kOtherPermits,  // the semaphore has another m
 };
 
-class Lock final : public Value {
+class Lock : public Value {
  public:
   using OnEnd = absl::FunctionRef<void(const LockHolder&)>;
 
@@ -102,8 +104,12 @@ class Lock final : public Value {
   // The holds that are left, -1 if not held likewise. At 0 `on_end` was called.
   int64_t Release(std::string_view owner, bool all, int64_t token, const Now& now, OnEnd on_end);
 
+  // Makes `holder` one as it is, lingering or not, in place of the one with its token: from a log or
+  // another server. False, and nothing changes, if it does not go with the other holders.
+  bool Restore(const LockHolder& holder, const LockShape& shape);
+
   // These call `on_end` for every holder that loses the lock, while it still is one, and return how
-  // many. Break ends lingering ones too, in silence.
+  // many. It is called for those that end lingering too, which are not counted.
   int64_t Expire(const Now& now, OnEnd on_end);
   int64_t EndSession(uint64_t session, const Now& now, OnEnd on_end);
   int64_t Break(int64_t token, const Now& now, OnEnd on_end);  // 0: all
@@ -152,6 +158,7 @@ class Lock final : public Value {
   int64_t of_ = 1;
   int64_t permits_used_ = 0;
   int64_t newest_token_ = 0;
+  size_t text_bytes_ = 0;         // of the holders' owners and labels
   Holders holders_;               // by token
   std::unique_ptr<Index> index_;  // once made it stays
 };

@@ -95,6 +95,33 @@ int64_t Locks::Renew(LockNameView name, std::string_view owner, int64_t lease_ms
   return holder->LeaseLeftMs(now);
 }
 
+// --- what others say
+
+bool Locks::Restore(LockNameView name, const LockHolder& holder, const LockShape& shape,
+                    const Now& now) {
+  tokens_.JumpPast(holder.token);
+  Lock* lock = store_.ModifyLock(name);
+  if (lock == nullptr) {
+    lock = &store_.CreateLock(name);
+    memory_.Supersede(name);
+  }
+  const bool restored = lock->Restore(holder, shape);
+  if (restored) JoinSession(holder.session, name);
+  if (lock->empty()) {
+    store_.RemoveLock(name);
+  } else {
+    store_.LockChanged(name, *lock);
+  }
+  if (restored) Settle(name, now);
+  return restored;
+}
+
+void Locks::Forgo(LockNameView name, int64_t token, const Now& now) {
+  tokens_.JumpPast(token);
+  EndHolders(name, LockEnd::kForgone, now,
+             [&](Lock& lock, Lock::OnEnd on_end) { return lock.Break(token, now, on_end); });
+}
+
 // --- giving back and losing
 
 int64_t Locks::Release(LockNameView name, std::string_view owner, bool all, int64_t token,
@@ -140,6 +167,7 @@ int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
   Lock* lock = store_.ModifyLock(name);
   if (lock == nullptr) return -1;
   const int64_t result = end(*lock, [&](const LockHolder& holder) {
+    if (holder.lingers()) return listener_.LingeringEnded(name, holder);
     LeaveSession(holder.session, name);
     listener_.LockEnded(name, holder, why);
   });

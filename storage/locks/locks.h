@@ -38,7 +38,8 @@ class LockStore : public LockFinder {
   virtual void LockChanged(LockNameView name, const Lock& lock) = 0;
 };
 
-enum class LockEnd : uint8_t { kReleased, kExpired, kBroken };  // a closed session releases
+// A closed session releases; kForgone: a log says so.
+enum class LockEnd : uint8_t { kReleased, kExpired, kBroken, kForgone };
 
 struct LockGrant {
   int64_t token = 0;
@@ -52,6 +53,8 @@ class LockListener {
   virtual ~LockListener() = default;
   virtual void LockAcquired(LockNameView name, const LockHolder& holder) = 0;
   virtual void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) = 0;
+  // One that had lost it before takes no room any more.
+  virtual void LingeringEnded(LockNameView name, const LockHolder& holder) = 0;
   // A wait is over, one grant a name in its order; `wait` lives until the return.
   virtual void WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) = 0;
 };
@@ -100,6 +103,11 @@ class Locks {
                   const Now& now);
   // How many holders were thrown out: all, or (token != 0) that one.
   int64_t Break(LockNameView name, int64_t token, const Now& now);
+
+  // What a log or another server says: `holder` holds the lock (or lingers there), or nobody does
+  // under this token any more. False if that cannot be.
+  bool Restore(LockNameView name, const LockHolder& holder, const LockShape& shape, const Now& now);
+  void Forgo(LockNameView name, int64_t token, const Now& now);
 
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);

@@ -39,6 +39,7 @@ struct LockRequest {
   std::string owner;
   std::vector<LockName> names;  // at least one, all different
   LockTerms terms;
+  bool several = false;  // kept for the caller: it asked by MACQUIRE
 };
 
 struct LockWait {

@@ -91,6 +91,7 @@ class LockWorld : public LockStore, public LockListener {
     newest_token = holder.token;
     history[std::string(name.key)].push_back({holder.token, FindLock(name)->mode()});
   }
+  void LingeringEnded(LockNameView, const LockHolder&) override {}
   void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) override {
     ended.push_back({std::string(name.key), holder.owner, end});
     for (Grant& grant : history[std::string(name.key)])

@@ -1,0 +1,28 @@
+// What all commands on locks share: whether a key may be one, and its name.
+#pragma once
+
+#include "server/commands/lookup.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/lock_service.h"
+
+namespace sluice {
+
+// False when args[at] holds something else than a lock: then WRONGTYPE has been answered.
+inline bool IsLockOrMissing(CommandCall& call, size_t at) {
+  const Entry* const entry = LookUp(call, call.Key(at));
+  if (!entry || entry->type() == ValueType::kLock) return true;
+  call.reply.Error(ErrorCode::kWrongType);
+  return false;
+}
+
+inline LockNameView NameOf(const CommandCall& call, size_t at) {
+  return {call.db.index(), call.args[at]};
+}
+
+inline std::string_view ReadOwner(ArgReader& args) {
+  const std::string_view owner = args.Bytes();
+  if (owner.size() > kOwnerBytesMax) args.Fail("ERR owner is longer than 1024 bytes");
+  return owner;
+}
+
+}  // namespace sluice

@@ -1,0 +1,155 @@
+// Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is shown,
+// with no holds.
+
+#include <string>
+#include <vector>
+
+#include "protocol/glob.h"
+#include "server/commands/db_index.h"
+#include "server/commands/families.h"
+#include "server/commands/lock_keys.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/named_fields.h"
+
+namespace sluice {
+namespace {
+
+// The lock of the first key, its over leases ended; null when nobody holds it. False in `is_lock`:
+// WRONGTYPE has been answered.
+const Lock* Look(CommandCall& call, bool& is_lock) {
+  LockService& service = call.engine.locks();
+  const LockName name(LockNameView{call.db.index(), call.args[1]});
+  is_lock = true;
+  Locks& locks = service.Enter();
+  is_lock = IsLockOrMissing(call, 1);
+  if (!is_lock) return nullptr;
+  locks.Settle(name, call.now);
+  return service.FindLock(name);
+}
+
+void ReplyHolder(CommandCall& call, const LockHolder& holder) {
+  Session* const session =
+      holder.session ? call.engine.locks().FindConnection(holder.session) : nullptr;
+  NamedFields fields(call.reply, 8);
+  fields.At("owner").Bulk(holder.owner);
+  fields.Integer("token", holder.token);
+  fields.Integer("permits", holder.permits);
+  fields.Integer("holds", holder.holds);
+  fields.Integer("lease_ms", holder.lingers() ? 0 : holder.LeaseLeftMs(call.now));
+  fields.Integer("minhold_ms", std::max<int64_t>(0, holder.minhold_until_ms - call.now.ms()));
+  fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
+  fields.At("label").Bulk(holder.label);
+}
+
+void Info(CommandCall& call) {
+  bool is_lock;
+  const Lock* const lock = Look(call, is_lock);
+  if (!is_lock) return;
+  const LockNameView name{call.db.index(), call.args[1]};
+  const WaitQueue::Queue* const queue = call.engine.locks().Enter().queue().QueueOf(name);
+  if (!lock && !queue) return ReplyNoFields(call.reply);
+  const bool held = lock && !lock->empty();
+  const bool semaphore = held && lock->mode() == LockMode::kPermits;
+  NamedFields fields(call.reply, 5);
+  fields.At("mode").Bulk(held ? kLockModeWords[static_cast<size_t>(lock->mode())] : "free");
+  fields.Integer("permits", semaphore ? lock->permits_of() : 0);
+  fields.Integer("token", lock ? lock->newest_token() : 0);
+  fields.At("holders").Array(lock ? lock->holders().size() : 0);
+  if (lock) {
+    for (const auto& [token, holder] : lock->holders()) ReplyHolder(call, holder);
+  }
+  fields.Integer("waiters", queue ? static_cast<int64_t>(queue->size()) : 0);
+}
+
+void Waiters(CommandCall& call) {
+  bool is_lock;
+  Look(call, is_lock);
+  if (!is_lock) return;
+  const LockNameView name{call.db.index(), call.args[1]};
+  const WaitQueue::Queue* const queue = call.engine.locks().Enter().queue().QueueOf(name);
+  call.reply.Array(queue ? queue->size() : 0);
+  if (!queue) return;
+  for (const LockWait* wait : *queue) {
+    Session* const session = call.engine.locks().FindConnection(wait->client);
+    NamedFields fields(call.reply, 4);
+    fields.At("owner").Bulk(wait->request.owner);
+    fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
+    fields.Integer("waited_ms", call.now.ms() - wait->since_ms);
+    fields.Integer("left_ms", std::max<int64_t>(0, wait->deadline_ms - call.now.ms()));
+  }
+}
+
+// As SCAN, for keys that are locks.
+void List(CommandCall& call) {
+  const std::optional<uint64_t> cursor = ParseCursor(call.args[1]);
+  if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
+  std::string_view pattern = "*";
+  int64_t count = 10;
+  ArgReader args(call.args, 2);
+  while (args.more()) {
+    if (args.left() >= 2 && args.TakeWord("MATCH")) {
+      pattern = args.Bytes();
+    } else if (args.left() >= 2 && args.TakeWord("COUNT")) {
+      count = args.Int();
+      if (count < 1) args.Fail(ErrorCode::kSyntax);
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  call.engine.locks().Enter();
+  std::vector<std::string_view> found;
+  const uint64_t next =
+      call.db.Scan(*cursor, static_cast<size_t>(count), [&](const Entry& entry) {
+        if (entry.type() != ValueType::kLock) return;
+        if (pattern == "*" || GlobMatches(pattern, entry.key())) found.push_back(entry.key());
+      });
+  call.reply.Array(2);
+  call.reply.Bulk(std::to_string(next));
+  call.reply.Array(found.size());
+  for (const std::string_view key : found) call.reply.Bulk(key);
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LOCK.INFO",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Info,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of holders",
+     .usage = "key",
+     .summary = "Mode, permits, newest token, holders and number of waiters of a lock."},
+    {.name = "LOCK.LIST",
+     .arity = -2,
+     .flags = kReadOnly,
+     .categories = kCatLock,
+     .run = List,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "O(1) for every call. O(N) for a complete iteration, N being the number of keys",
+     .usage = "cursor [MATCH pattern] [COUNT count]",
+     .summary = "Walk over the locks that are held, as SCAN does."},
+    {.name = "LOCK.WAITERS",
+     .arity = 2,
+     .flags = kReadOnly,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Waiters,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of waiters",
+     .usage = "key",
+     .summary = "Who waits for a lock, first come first."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LockViewsFamily() { return {"lock views", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,363 @@
+// The lock family: named locks with an owner, a lease and a fencing token. Who may take, renew or
+// release is decided in storage/locks; this file reads arguments, asks, and answers. Looking at locks
+// is lock_views.cc's, FENCED is fenced.cc's, the log's own command lock_restore.cc's.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/commands/families.h"
+#include "server/commands/lock_keys.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kNotHeld = "NOTHELD this owner does not hold the lock";
+
+// --- what ACQUIRE is asked
+
+// Whose connection it is: a script acts for its caller.
+Session& CallerOf(CommandCall& call) {
+  const ScriptEngine::Running* const script = call.engine.scripts().now_running();
+  return script ? *script->caller : call.client;
+}
+
+struct AcquireOptions {
+  LockTerms terms;
+  int64_t wait_ms = 0;
+  bool session = false;
+};
+
+void ReadLease(ArgReader& args, AcquireOptions& options) {
+  options.terms.lease_ms = args.IntIn(1, kLeaseMsMax);
+}
+void ReadSession(ArgReader&, AcquireOptions& options) { options.session = true; }
+void ReadWait(ArgReader& args, AcquireOptions& options) {
+  options.wait_ms = args.IntIn(0, kLeaseMsMax);
+}
+void ReadShared(ArgReader&, AcquireOptions& options) {
+  options.terms.shape.mode = LockMode::kShared;
+}
+void ReadPermits(ArgReader& args, AcquireOptions& options) {
+  LockShape& shape = options.terms.shape;
+  shape.mode = LockMode::kPermits;
+  shape.permits = args.IntIn(1, kPermitsMax);
+  if (!args.TakeWord("OF")) return args.Fail(ErrorCode::kSyntax);
+  shape.of = args.IntIn(1, kPermitsMax);
+  if (!args.failed() && shape.permits > shape.of) {
+    args.Fail("ERR PERMITS asks for more than there are");
+  }
+}
+void ReadMinHold(ArgReader& args, AcquireOptions& options) {
+  options.terms.minhold_ms = args.IntIn(0, kLeaseMsMax);
+}
+void ReadLabel(ArgReader& args, AcquireOptions& options) {
+  options.terms.label = args.Bytes();
+  if (options.terms.label.size() > kLabelBytesMax) {
+    args.Fail("ERR label is longer than 1024 bytes");
+  }
+}
+void ReadNotify(ArgReader&, AcquireOptions& options) { options.terms.notify = true; }
+
+struct OptionWord {
+  std::string_view word;
+  void (*read)(ArgReader& args, AcquireOptions& options);
+  uint32_t excludes;  // bits of the rows that must not have come before, its own among them
+  bool several;       // MACQUIRE has it too
+};
+constexpr OptionWord kOptionWords[] = {
+    {"LEASE", ReadLease, 1u << 0, true},     {"SESSION", ReadSession, 1u << 1, true},
+    {"WAIT", ReadWait, 1u << 2, true},       {"SHARED", ReadShared, 1u << 3 | 1u << 4, true},
+    {"PERMITS", ReadPermits, 1u << 3 | 1u << 4, false}, {"MINHOLD", ReadMinHold, 1u << 5, true},
+    {"LABEL", ReadLabel, 1u << 6, true},     {"NOTIFY", ReadNotify, 1u << 7, true},
+};
+
+// Each at most once, in any order.
+AcquireOptions ReadOptions(CommandCall& call, ArgReader& args, bool several) {
+  AcquireOptions options;
+  uint32_t seen = 0;
+  while (args.more()) {
+    const auto row = std::ranges::find_if(kOptionWords, [&](const OptionWord& option) {
+      return (option.several || !several) && IsWord(args.Peek(), option.word);
+    });
+    if (row == std::end(kOptionWords) || (seen & row->excludes)) {
+      args.Fail(ErrorCode::kSyntax);
+      break;
+    }
+    seen |= 1u << (row - std::begin(kOptionWords));
+    args.Skip();
+    row->read(args, options);
+  }
+  if (args.failed()) return options;
+  if (options.terms.lease_ms == 0 && !options.session) {
+    args.Fail("ERR a lock needs a LEASE or a SESSION");
+  }
+  const Session& caller = CallerOf(call);
+  if (options.session) options.terms.session = LockService::ConnectionOf(caller);
+  options.terms.connection = LockService::ConnectionOf(caller);
+  if (options.terms.notify && caller.resp() < 3) args.Fail("ERR NOTIFY needs RESP3 (HELLO 3)");
+  if (!call.may_wait()) options.wait_ms = 0;
+  return options;
+}
+
+// --- taking
+
+std::string_view Refusal(AcquireOutcome outcome) {
+  switch (outcome) {
+    case AcquireOutcome::kDeadlock:
+      return "DEADLOCK the owners would wait for each other in a circle";
+    case AcquireOutcome::kLockMode:
+      return "LOCKMODE this owner holds the lock in another mode";
+    case AcquireOutcome::kOtherPermits:
+      return "ERR the semaphore has another number of permits";
+    case AcquireOutcome::kNoTokens:
+      return "ERR no fencing token can be given, see the log";
+    default:
+      return {};
+  }
+}
+
+// Names `keys` in the client's database. False: one holds another type, which has been answered.
+bool NameLocks(CommandCall& call, size_t first, size_t count, std::vector<LockName>& names) {
+  for (size_t i = first; i < first + count; ++i) {
+    if (!IsLockOrMissing(call, i)) return false;
+    names.emplace_back(LockNameView{call.db.index(), call.args[i]});
+  }
+  return true;
+}
+
+void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
+  LockRequest request{.several = several};
+  request.owner = ReadOwner(args);
+  AcquireOptions options = ReadOptions(call, args, several);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  request.terms = std::move(options.terms);
+  LockService& service = call.engine.locks();
+  Locks& locks = service.Enter();
+  if (!NameLocks(call, first_key, keys, request.names)) return;
+  const WaitTerms wait{LockService::ConnectionOf(call.client), options.wait_ms};
+  const AcquireResult result = locks.Acquire(std::move(request), wait, call.now);
+  call.effects.Nothing();  // the service says what came of it
+  if (result.outcome == AcquireOutcome::kQueued) {
+    return service.Park(call, result.wait_id, call.now.ms() + options.wait_ms);
+  }
+  if (result.outcome == AcquireOutcome::kRefused) return call.reply.NullArray();
+  if (result.outcome != AcquireOutcome::kGranted) {
+    return call.reply.Error(Refusal(result.outcome));
+  }
+  for (size_t i = 0; i < keys; ++i) {
+    if (result.grants[i].holds == 1) continue;
+    service.RecordHolder(NameOf(call, first_key + i), call.args[first_key + keys]);
+  }
+  several ? ReplyTokens(call.reply, result.grants)
+          : ReplyGrant(call.reply, result.grants.front(), 0);
+}
+
+void Acquire(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  AcquireLocks(call, 1, 1, args, false);
+}
+
+// The number of keys from the second argument; 0: the error has been answered.
+size_t ReadKeyCount(CommandCall& call, ArgReader& args, size_t arguments_after) {
+  const int64_t count = args.Int();
+  if (!args.failed() && count < 1) args.Fail("ERR numkeys should be greater than 0");
+  if (!args.failed() && (static_cast<size_t>(count) > args.left() ||
+                         args.left() - static_cast<size_t>(count) < arguments_after)) {
+    args.Fail("ERR Number of keys can't be greater than number of args");
+  }
+  if (!args.failed() && static_cast<size_t>(count) > kLockNamesMax) {
+    args.Fail("ERR more than 1024 locks at once");
+  }
+  if (args.failed()) {
+    call.reply.Error(args.error());
+    return 0;
+  }
+  args.Skip(static_cast<size_t>(count));
+  return static_cast<size_t>(count);
+}
+
+bool AllDifferent(Args keys) {
+  std::vector<std::string_view> sorted(keys.begin(), keys.end());
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end();
+}
+
+void AcquireMany(CommandCall& call) {
+  ArgReader args(call.args);
+  const size_t keys = ReadKeyCount(call, args, 1);
+  if (keys == 0) return;
+  if (!AllDifferent(call.args.subspan(2, keys))) {
+    return call.reply.Error("ERR a lock is named twice");
+  }
+  AcquireLocks(call, 2, keys, args, true);
+}
+
+// --- keeping and giving back
+
+int64_t ReadToken(ArgReader& args) { return args.TakeWord("TOKEN") ? args.IntIn(1, kTokenMax) : 0; }
+
+void Renew(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const std::string_view owner = ReadOwner(args);
+  int64_t lease_ms = 0;
+  int64_t token = 0;
+  while (args.more()) {
+    if (lease_ms == 0 && args.TakeWord("LEASE")) {
+      lease_ms = args.IntIn(1, kLeaseMsMax);
+    } else if (token != 0 || (token = ReadToken(args)) == 0) {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (!args.failed() && lease_ms == 0) args.Fail(ErrorCode::kSyntax);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  const int64_t left_ms = locks.Renew(NameOf(call, 1), owner, lease_ms, token, call.now);
+  call.effects.Nothing();
+  if (left_ms < 0) return call.reply.Error(kNotHeld);
+  call.engine.locks().RecordHolder(NameOf(call, 1), owner);
+  call.reply.Integer(left_ms);
+}
+
+void Release(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const std::string_view owner = ReadOwner(args);
+  bool all = false;
+  int64_t token = 0;
+  while (args.more()) {
+    if (!all && args.TakeWord("ALL")) {
+      all = true;
+    } else if (token != 0 || (token = ReadToken(args)) == 0) {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  const int64_t left = locks.Release(NameOf(call, 1), owner, all, token, call.now);
+  call.effects.Nothing();
+  if (left < 0) return call.reply.Error(kNotHeld);
+  if (left > 0) call.engine.locks().RecordHolder(NameOf(call, 1), owner);
+  call.reply.Integer(left);
+}
+
+// Those that the owner does not hold are passed over: it counts.
+void ReleaseMany(CommandCall& call) {
+  ArgReader args(call.args);
+  const size_t keys = ReadKeyCount(call, args, 1);
+  if (keys == 0) return;
+  const std::string_view owner = ReadOwner(args);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  if (!AllDifferent(call.args.subspan(2, keys))) {
+    return call.reply.Error("ERR a lock is named twice");
+  }
+  Locks& locks = call.engine.locks().Enter();
+  std::vector<LockName> names;
+  if (!NameLocks(call, 2, keys, names)) return;
+  int64_t released = 0;
+  for (const LockName& name : names) {
+    const int64_t left = locks.Release(name, owner, false, 0, call.now);
+    released += left >= 0;
+    if (left > 0) call.engine.locks().RecordHolder(name, owner);
+  }
+  call.effects.Nothing();
+  call.reply.Integer(released);
+}
+
+void Break(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t token = args.more() ? ReadToken(args) : 0;
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  call.reply.Integer(locks.Break(NameOf(call, 1), token, call.now));
+  call.effects.Nothing();
+}
+
+// --- the table
+
+constexpr uint16_t kTakes = kKeyRw | kKeyAccess | kKeyUpdate | kKeyInsert;
+constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
+constexpr std::string_view kSince = "0.1.0";
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LOCK.ACQUIRE",
+     .arity = -4,
+     .flags = kWrite | kDenyOom | kFast | kBlocking,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kTakes),
+     .run = Acquire,
+     .group = "lock",
+     .since = kSince,
+     .complexity = "O(1); O(N) with N owners and waiters that are connected, if it has to wait",
+     .usage = "key owner [LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED | permits=<PERMITS n OF "
+              "m>] [MINHOLD minhold-ms] [LABEL label] [NOTIFY]",
+     .summary = "Take a lock; its fencing token, or null while others hold it."},
+    {.name = "LOCK.BREAK",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kGivesBack),
+     .run = Break,
+     .group = "lock",
+     .since = kSince,
+     .complexity = "O(N) where N is the number of holders",
+     .usage = "key [TOKEN token]",
+     .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
+    {.name = "LOCK.MACQUIRE",
+     .arity = -5,
+     .flags = kWrite | kDenyOom | kBlocking,
+     .categories = kCatLock,
+     .keys = KeysCounted(1, kTakes),
+     .run = AcquireMany,
+     .group = "lock",
+     .since = kSince,
+     .complexity = "O(N) where N is the number of keys",
+     .usage = "numkeys key [key ...] owner [LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED] "
+              "[MINHOLD minhold-ms] [LABEL label] [NOTIFY]",
+     .summary = "Take several locks or none; their fencing tokens."},
+    {.name = "LOCK.MRELEASE",
+     .arity = -4,
+     .flags = kWrite,
+     .categories = kCatLock,
+     .keys = KeysCounted(1, kGivesBack),
+     .run = ReleaseMany,
+     .group = "lock",
+     .since = kSince,
+     .complexity = "O(N) where N is the number of keys",
+     .usage = "numkeys key [key ...] owner",
+     .summary = "Give several locks back; how many of them the owner held."},
+    {.name = "LOCK.RELEASE",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kGivesBack),
+     .run = Release,
+     .group = "lock",
+     .since = kSince,
+     .complexity = "O(1)",
+     .usage = "key owner [ALL] [TOKEN token]",
+     .summary = "Give a lock back, once or altogether; the holds that are left."},
+    {.name = "LOCK.RENEW",
+     .arity = -5,
+     .flags = kWrite | kFast,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Renew,
+     .group = "lock",
+     .since = kSince,
+     .complexity = "O(1)",
+     .usage = "key owner LEASE lease-ms [TOKEN token]",
+     .summary = "Let the lease of a lock begin anew; how long it is."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LocksFamily() { return {"locks", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+// FenceMark: keeps fencing tokens growing over restarts. The mark stands in the file fence-mark-file in the
+// working directory, one number, written and synced some 10 s ahead of the tokens that are given: a
+// kill -9 and a restored backup cost numbers, not safety. With no file named the wall clock has to do.
+#pragma once
+
+#include "storage/locks/fence.h"
+
+namespace sluice {
+
+class Engine;
+
+class FenceMark {
+ public:
+  FenceMark(Engine& engine, FenceTokens& tokens, FenceMemory& memory)
+      : engine_(engine), tokens_(tokens), memory_(memory) {}
+
+  // Sees to it that more tokens can be issued than one turn hands out. Reads the file before the first;
+  // a mark that cannot be read or written is logged, and then there are none to give.
+  void Ensure();
+
+ private:
+  void Load();
+
+  Engine& engine_;
+  FenceTokens& tokens_;
+  FenceMemory& memory_;
+  bool loaded_ = false;
+  bool damaged_ = false;
+};
+
+}  // namespace sluice

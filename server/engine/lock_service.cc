@@ -1,0 +1,351 @@
+// See lock_service.h.
+#include "server/engine/lock_service.h"
+
+#include <cassert>
+#include <utility>
+
+#include "protocol/number_text.h"
+#include "server/engine/engine.h"
+#include "server/engine/named_fields.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kNobody = UINT64_MAX;  // no connection's number
+
+}  // namespace
+
+void ReplyGrant(ReplySink& reply, const LockGrant& grant, int64_t waited_ms) {
+  NamedFields fields(reply, 4);
+  fields.Integer("token", grant.token);
+  fields.Integer("lease_ms", grant.lease_ms);
+  fields.Integer("holds", grant.holds);
+  fields.Integer("waited_ms", waited_ms);
+}
+
+void ReplyTokens(ReplySink& reply, const std::vector<LockGrant>& grants) {
+  reply.Array(grants.size());
+  for (const LockGrant& grant : grants) reply.Integer(grant.token);
+}
+
+// --- HeldLock
+
+HeldLock::HeldLock(LockService& service)
+    : Lock(&service.locks_.owner_counts()), service_(service) {
+  timer_.lock = this;
+  timer_.fired = [](Engine&, Timed& timed) {
+    HeldLock& lock = *static_cast<LeaseTimer&>(timed).lock;
+    lock.service_.TimerFired(lock);
+  };
+}
+
+HeldLock::~HeldLock() {
+  if (named()) service_.Lost(*this);
+}
+
+size_t HeldLock::MemoryBytes() const {
+  return Lock::MemoryBytes() + sizeof(HeldLock) - sizeof(Lock) + name_.key.capacity();
+}
+
+// --- coming in
+
+LockService::LockService(Engine& engine)
+    : engine_(engine),
+      memory_(engine.options().seed),
+      mark_(engine, tokens_, memory_),
+      locks_(*this, *this, tokens_, memory_, engine.options().seed) {
+  foreign_.Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNobody}, 1, Now{});
+}
+
+Locks& LockService::Enter() {
+  modified_ = nullptr;  // what other commands have done with it since is not known here
+  if (pending_) Settle();
+  mark_.Ensure();
+  return locks_;
+}
+
+// --- the keyspace
+
+HashedKey LockService::Hash(LockNameView name) const { return engine_.keyspace().Hash(name.key); }
+
+Entry* LockService::FindEntry(LockNameView name) const {
+  Keyspace& keyspace = engine_.keyspace();
+  if (!keyspace.made(name.db)) return nullptr;
+  return const_cast<Entry*>(keyspace.db(name.db).Find(Hash(name), engine_.now()));
+}
+
+const Lock* LockService::FindLock(LockNameView name) const {
+  const Entry* const entry = FindEntry(name);
+  if (!entry) return nullptr;
+  if (entry->type() != ValueType::kLock) return &foreign_;
+  return &static_cast<const Lock&>(entry->value());
+}
+
+HeldLock& LockService::Adopt(Lock& lock, LockNameView name) {
+  HeldLock& held = static_cast<HeldLock&>(lock);
+  if (held.named()) return held;
+  held.name_ = LockName(name);
+  held_.push_back(held);
+  return held;
+}
+
+Lock* LockService::ModifyLock(LockNameView name) {
+  Entry* const found = FindEntry(name);
+  if (!found || found->type() != ValueType::kLock) return nullptr;
+  own_change_ = true;
+  modified_ = &engine_.keyspace().db(name.db).Modify(*found, engine_.now());
+  own_change_ = false;
+  return &Adopt(static_cast<Lock&>(modified_->value()), name);
+}
+
+Lock& LockService::CreateLock(LockNameView name) {
+  own_change_ = true;
+  modified_ = &engine_.keyspace().db(name.db).PutValue(Hash(name), std::make_unique<HeldLock>(*this),
+                                                       Deadline::None(), engine_.now());
+  own_change_ = false;
+  return Adopt(static_cast<Lock&>(modified_->value()), name);
+}
+
+void LockService::RemoveLock(LockNameView name) {
+  HeldLock& held = static_cast<HeldLock&>(modified_->value());
+  held.unlink();
+  engine_.Disarm(held.timer_);
+  modified_ = nullptr;
+  own_change_ = true;
+  engine_.keyspace().db(name.db).Delete(Hash(name), engine_.now());
+  own_change_ = false;
+}
+
+void LockService::LockChanged(LockNameView name, const Lock& lock) {
+  HeldLock& held = const_cast<HeldLock&>(static_cast<const HeldLock&>(lock));
+  if (!modified_ || &modified_->value() != &lock) modified_ = FindEntry(name);
+  engine_.keyspace().db(name.db).ValueChanged(*modified_);
+  const int64_t ends_ms = lock.NextDeadlineMs();
+  if (ends_ms == kNoDeadline) {
+    engine_.Disarm(held.timer_);
+  } else if (!held.timer_.node.linked() || held.timer_.node.deadline_ms() != ends_ms) {
+    engine_.Arm(held.timer_, ends_ms);
+  }
+}
+
+// In a pause nothing ends: whoever looks sees the lease over, and the hand-over comes with the end.
+void LockService::TimerFired(HeldLock& lock) {
+  if (engine_.pause().mode() != Pause::Mode::kNone) {
+    return engine_.Arm(lock.timer_, engine_.pause().until_ms() + 1);
+  }
+  const LockName name = lock.name_;
+  Enter().Settle(name, engine_.now());
+}
+
+// --- what others do to locks
+
+void LockService::Note(LockName name) {
+  touched_.push_back(std::move(name));
+  pending_ = true;
+}
+
+// In the middle of a change of the keyspace.
+void LockService::Lost(HeldLock& lock) {
+  lock.unlink();
+  engine_.Disarm(lock.timer_);
+  modified_ = nullptr;
+  Note(std::move(lock.name_));
+}
+
+void LockService::Empty(HeldLock& lock) {
+  lock.Break(0, engine_.now(), [](const LockHolder&) {});
+  lock.unlink();
+  engine_.Disarm(lock.timer_);
+  modified_ = nullptr;
+}
+
+void LockService::Moved(Database& db, HashedKey key) {
+  Entry* const entry = FindEntry({db.index(), key.bytes});
+  if (!entry || entry->type() != ValueType::kLock) return;
+  HeldLock& held = static_cast<HeldLock&>(entry->value());
+  if (!held.named()) return;
+  Empty(held);
+  Note(std::move(held.name_));
+  db.ValueChanged(*entry);
+}
+
+void LockService::KeyTouched(int db, std::string_view key) {
+  if (own_change_ || locks_.queue().QueueOf({db, key}) == nullptr) return;
+  Note(LockName(KeyNameView{db, key}));
+}
+
+void LockService::DatabaseReplaced(int db, int other) {
+  for (auto place = held_.begin(); place != held_.end();) {
+    HeldLock& held = *place++;
+    if (held.name_.db != db && held.name_.db != other) continue;
+    Empty(held);
+    Entry* const entry = FindEntry(held.name_);
+    engine_.keyspace().db(held.name_.db).ValueChanged(*entry);
+  }
+  flushed_.push_back(db);
+  if (other >= 0) flushed_.push_back(other);
+  pending_ = true;
+}
+
+void LockService::SessionEnded(const Session& session) {
+  const uint64_t connection = ConnectionOf(session);
+  ended_.push_back(connection);
+  pending_ = true;
+  // Inside a slow script nothing changes but by the script.
+  if (!engine_.serving_from_within()) Settle();
+}
+
+void LockService::WaitCancelled(uint64_t wait_id) {
+  cancelled_.push_back(wait_id);
+  pending_ = true;
+  if (!engine_.serving_from_within()) Settle();
+}
+
+void LockService::CatchUp() {
+  if (!pending_) return;
+  Settle();
+  PushLosses();
+  pending_ = false;
+}
+
+// Waits go before the locks of their sessions: else a client that is gone might be given some.
+void LockService::Settle() {
+  const Now& now = engine_.now();
+  while (true) {
+    if (!cancelled_.empty()) {
+      for (const uint64_t id : std::exchange(cancelled_, {})) locks_.Cancel(id, now);
+    } else if (!ended_.empty()) {
+      mark_.Ensure();
+      for (const uint64_t session : std::exchange(ended_, {})) locks_.SessionEnded(session, now);
+    } else if (!flushed_.empty()) {
+      for (const int db : std::exchange(flushed_, {})) locks_.DroppedDatabase(db, now);
+    } else if (!touched_.empty()) {
+      for (const LockName& name : std::exchange(touched_, {})) {
+        if (FindLock(name) == &foreign_) {
+          memory_.Forget(name);
+          RefuseWaiters(name);
+        } else {
+          locks_.Dropped(name, now);
+        }
+      }
+    } else {
+      pending_ = !losses_.empty();
+      return;
+    }
+  }
+}
+
+// The key holds something else now.
+void LockService::RefuseWaiters(LockNameView name) {
+  while (const WaitQueue::Queue* queue = locks_.queue().QueueOf(name)) {
+    const LockWait* const wait = queue->front();
+    const uint64_t id = wait->id;
+    if (Session* session = FindConnection(wait->client)) {
+      engine_.waiters().Finish(*session, [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
+    }
+    locks_.Cancel(id, engine_.now());
+  }
+}
+
+// --- clients
+
+uint64_t LockService::ConnectionOf(const Session& session) {
+  return (uint64_t{session.id.slot} << 32 | session.id.generation) + 1;
+}
+
+Session* LockService::FindConnection(uint64_t connection) {
+  const uint64_t id = connection - 1;
+  return engine_.Find({static_cast<uint32_t>(id >> 32), static_cast<uint32_t>(id)});
+}
+
+void LockService::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
+  call.Park({}, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
+}
+
+// --- the log
+
+// Moments as Unix times, so that it means the same whenever it is read.
+void LockService::Record(LockNameView name, const Lock& lock, const LockHolder& holder) {
+  if (!engine_.effects().wanted()) return;
+  const int64_t to_unix_ms = engine_.now().unix_offset_ms;
+  const bool leased = holder.lease_until_ms != kNoDeadline;
+  const int64_t minhold_ms = holder.minhold_until_ms;
+  const std::string_view mode = kLockModeWords[static_cast<size_t>(lock.mode())];
+  engine_.effects().Add(
+      name.db, {"LOCK.RESTORE", name.key, Int64Text(holder.token), holder.owner, mode,
+                Int64Text(holder.permits), Int64Text(lock.permits_of()), Int64Text(holder.holds),
+                Int64Text(leased ? holder.lease_until_ms + to_unix_ms : -1),
+                Int64Text(minhold_ms == 0 ? -1 : minhold_ms + to_unix_ms),
+                Int64Text(holder.session != 0), holder.label});
+}
+
+void LockService::RecordEnd(LockNameView name, int64_t token) {
+  if (!engine_.effects().wanted()) return;
+  engine_.effects().Add(name.db, {"LOCK.RESTORE", name.key, Int64Text(token)});
+}
+
+void LockService::RecordHolder(LockNameView name, std::string_view owner) {
+  if (!engine_.effects().wanted()) return;
+  const Lock* const lock = FindLock(name);
+  const LockHolder* const holder = lock ? lock->FindOwner(owner) : nullptr;
+  if (holder) Record(name, *lock, *holder);
+}
+
+// --- what is told to others
+
+void LockService::LockAcquired(LockNameView name, const LockHolder& holder) {
+  Record(name, static_cast<const Lock&>(modified_->value()), holder);
+  engine_.notifications().Notify(kNotifyLock, "lock-acquired", name.db, name.key);
+}
+
+void LockService::LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) {
+  constexpr std::string_view kEvents[] = {"lock-released", "lock-expired", "lock-broken",
+                                          "lock-released"};
+  engine_.notifications().Notify(kNotifyLock, kEvents[static_cast<size_t>(end)], name.db, name.key);
+  const bool may_linger = end == LockEnd::kReleased || end == LockEnd::kExpired;
+  if (may_linger && holder.minhold_until_ms > engine_.now().ms()) {
+    LockHolder lingering = holder;
+    lingering.holds = 0;
+    lingering.session = 0;
+    Record(name, static_cast<const Lock&>(modified_->value()), lingering);
+  } else {
+    RecordEnd(name, holder.token);
+  }
+  if (!holder.notify || (end != LockEnd::kExpired && end != LockEnd::kBroken)) return;
+  losses_.push_back({holder.connection, std::string(name.key), holder.token});
+  pending_ = true;
+}
+
+void LockService::LingeringEnded(LockNameView name, const LockHolder& holder) {
+  RecordEnd(name, holder.token);
+}
+
+// Not into the middle of an answer: the holder may be the one whose command runs.
+void LockService::PushLosses() {
+  for (const Loss& loss : std::exchange(losses_, {})) {
+    Session* const session = FindConnection(loss.connection);
+    if (!session || session->resp() < 3 || session->close != CloseMode::kOpen) continue;
+    session->writer.Push(3);
+    session->writer.Bulk("lock-lost");
+    session->writer.Bulk(loss.key);
+    session->writer.Integer(loss.token);
+    engine_.QueueSend(*session);
+  }
+}
+
+void LockService::WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) {
+  for (size_t i = 0; i < grants.size(); ++i) {
+    if (grants[i].holds > 1) RecordHolder(wait.request.names[i], wait.request.owner);
+  }
+  Session* const session = FindConnection(wait.client);
+  if (!session) return;
+  engine_.waiters().Finish(*session, [&](ReplySink& reply) {
+    if (wait.request.several) {
+      ReplyTokens(reply, grants);
+    } else {
+      ReplyGrant(reply, grants.front(), engine_.now().ms() - wait.since_ms);
+    }
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,140 @@
+// LockService: what storage/locks needs of a server. It keeps the locks as values in the keyspace, times
+// their leases on the wheel, parks and answers waiting clients, tells events and pushes, hears of locks
+// that leave the keyspace by other hands, and keeps fencing tokens growing over restarts.
+//
+// Handlers call Enter() before anything else: it deals with what has happened to locks since (a DEL in
+// the same script, a client that is gone), and sees to it that there are tokens to give.
+//
+// A lock is a key without a deadline. DEL, FLUSHDB, overwriting: whoever held it holds nothing any more,
+// and its tokens are stale. RENAME, MOVE, SWAPDB: likewise, and where it goes it is a lock that nobody
+// holds; so is a COPY. Who waits for a key that then holds something else is answered WRONGTYPE.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "boost/intrusive/list.hpp"
+#include "server/engine/fence_mark.h"
+#include "server/engine/timed.h"
+#include "server/engine/waiters.h"
+#include "storage/locks/locks.h"
+
+namespace sluice {
+
+class LockService;
+
+// By LockMode, as LOCK.INFO says it.
+inline constexpr std::string_view kLockModeWords[] = {"exclusive", "shared", "permits"};
+
+// LOCK.ACQUIRE's answer, and LOCK.MACQUIRE's.
+void ReplyGrant(ReplySink& reply, const LockGrant& grant, int64_t waited_ms);
+void ReplyTokens(ReplySink& reply, const std::vector<LockGrant>& grants);
+
+using HeldLockHook =
+    boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+// A lock in the keyspace. Named and listed from its first change on until it is removed or emptied.
+class HeldLock final : public Lock, public HeldLockHook {
+ public:
+  explicit HeldLock(LockService& service);
+  ~HeldLock() override;
+  size_t MemoryBytes() const override;
+  std::unique_ptr<Value> Clone() const override { return std::make_unique<HeldLock>(service_); }
+
+ private:
+  friend class LockService;
+  struct LeaseTimer : Timed {
+    HeldLock* lock;
+  };
+  bool named() const { return is_linked(); }
+
+  LockService& service_;
+  LockName name_;
+  LeaseTimer timer_;
+};
+
+class LockService final : public LockStore, public LockListener, public WaitOwner {
+ public:
+  explicit LockService(Engine& engine);
+
+  // --- for handlers
+  Locks& Enter();
+  FenceMemory& memory() { return memory_; }
+  FenceTokens& tokens() { return tokens_; }
+  // Parks the client of a request that Acquire has queued.
+  void Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms);
+  // Tells the log how the owner holds the lock now, if it does: after RENEW, a hold more or one less.
+  // What begins and ends is told by itself.
+  void RecordHolder(LockNameView name, std::string_view owner);
+  // A key was renamed or moved to where it is now.
+  void Moved(Database& db, HashedKey key);
+  static uint64_t ConnectionOf(const Session& session);
+  Session* FindConnection(uint64_t connection);
+
+  // --- for the engine
+  void SessionEnded(const Session& session);
+  // KeyTouched needs not be called while nobody waits.
+  bool nobody_waits() const { return locks_.queue().size() == 0; }
+  void KeyTouched(int db, std::string_view key);
+  void DatabaseReplaced(int db, int other);  // as KeyspaceObserver's
+  bool pending() const { return pending_; }
+  // Deals with what has been noted; between top-level commands, and after timers.
+  void CatchUp();
+
+  // --- LockStore
+  const Lock* FindLock(LockNameView name) const override;
+  Lock* ModifyLock(LockNameView name) override;
+  Lock& CreateLock(LockNameView name) override;
+  void RemoveLock(LockNameView name) override;
+  void LockChanged(LockNameView name, const Lock& lock) override;
+
+  // --- LockListener, WaitOwner
+  void LockAcquired(LockNameView name, const LockHolder& holder) override;
+  void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) override;
+  void LingeringEnded(LockNameView name, const LockHolder& holder) override;
+  void WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) override;
+  void WaitCancelled(uint64_t wait_id) override;
+
+ private:
+  friend class HeldLock;
+  struct Loss {
+    uint64_t connection;
+    std::string key;
+    int64_t token;
+  };
+
+  HashedKey Hash(LockNameView name) const;
+  Entry* FindEntry(LockNameView name) const;  // whatever it holds
+  HeldLock& Adopt(Lock& lock, LockNameView name);
+  void Record(LockNameView name, const Lock& lock, const LockHolder& holder);
+  void RecordEnd(LockNameView name, int64_t token);
+  void Lost(HeldLock& lock);
+  void Empty(HeldLock& lock);
+  void TimerFired(HeldLock& lock);
+  void Settle();
+  void RefuseWaiters(LockNameView name);
+  void PushLosses();
+  void Note(LockName name);
+
+  Engine& engine_;
+  FenceTokens tokens_;
+  FenceMemory memory_;
+  FenceMark mark_;
+  boost::intrusive::list<HeldLock, boost::intrusive::constant_time_size<false>> held_;
+  Locks locks_;
+  Lock foreign_;  // what a key of another type looks like: somebody else's for ever
+  Entry* modified_ = nullptr;  // of the lock that was modified last, until it is removed
+  bool own_change_ = false;
+
+  bool pending_ = false;  // there is something in one of these
+  std::vector<uint64_t> cancelled_;
+  std::vector<uint64_t> ended_;
+  std::vector<int> flushed_;
+  std::vector<LockName> touched_;
+  std::vector<Loss> losses_;
+};
+
+}  // namespace sluice

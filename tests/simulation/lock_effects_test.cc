@@ -1,0 +1,129 @@
+// The effects of locks say all: played into an empty engine, at one moment and before all their leases,
+// they make the same holders, with the same tokens and the same ends, whatever had happened: waits,
+// hand-overs, expiries, clients that went, keys that were deleted or renamed.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/lock_service.h"
+#include "tests/simulation/random_commands.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kSeeds = 150;
+constexpr int kSteps = 150;
+constexpr size_t kClients = 4;
+
+class Recorder final : public EffectSink {
+ public:
+  void Effect(int, Args command) override { effects.emplace_back(command.begin(), command.end()); }
+  void GroupBegin() override {}
+  void GroupEnd() override {}
+  std::vector<std::vector<std::string>> effects;
+};
+
+std::vector<std::string> LockCommand(SimulationRandom& random) {
+  const auto pick = [&](std::initializer_list<const char*> words) {
+    return std::string(words.begin()[Between(random, 0, static_cast<int64_t>(words.size()) - 1)]);
+  };
+  const std::string key = pick({"a", "b", "c"});
+  const std::string owner = pick({"ann", "bob", "cyd"});
+  switch (Between(random, 0, 11)) {
+    case 0:
+      return {"LOCK.RELEASE", key, owner};
+    case 1:
+      return {"LOCK.RELEASE", key, owner, "ALL"};
+    case 2:
+      return {"LOCK.RENEW", key, owner, "LEASE", std::to_string(Between(random, 1, 80))};
+    case 3:
+      return {"LOCK.BREAK", key};
+    case 4:
+      return {pick({"DEL", "UNLINK"}), key};
+    case 5:
+      return {"RENAME", key, pick({"a", "b", "d"})};
+    case 6:
+      return {"LOCK.MACQUIRE", "2", "a", "b", owner, "LEASE", "30", "WAIT", "10"};
+    case 7:
+      return {"LOCK.ACQUIRE", key, owner, "SESSION", "LABEL", "mine", "WAIT", "10"};
+    case 8:
+      return {"LOCK.ACQUIRE", key, owner, "LEASE", "40", "PERMITS", "1", "OF", "3"};
+    case 9:
+      return {"LOCK.ACQUIRE", key, owner, "LEASE", "40", "SHARED", "MINHOLD", "20"};
+    case 10:
+      return {"LOCK.MRELEASE", "3", "a", "b", "c", owner};
+    default:
+      return {"LOCK.ACQUIRE", key, owner, "LEASE", std::to_string(Between(random, 1, 80)), "WAIT",
+              std::to_string(Between(random, 0, 40))};
+  }
+}
+
+std::string Holders(TestEngine& server) {
+  std::string text;
+  const Now now = server.clock().Sample();
+  for (const std::string key : {"a", "b", "c", "d"}) {
+    const Lock* lock = server.engine().locks().FindLock({0, key});
+    if (!lock) continue;
+    text += key + ":";
+    for (const auto& [token, holder] : lock->holders()) {
+      const bool leased = holder.lease_until_ms != kNoDeadline;
+      const bool kept = holder.minhold_until_ms > now.ms();
+      text += " " + std::to_string(token) + " " + holder.owner + " " + holder.label + " " +
+              std::to_string(static_cast<int>(lock->mode())) + " " +
+              std::to_string(holder.permits) + "/" + std::to_string(lock->permits_of()) + " x" +
+              std::to_string(holder.holds) + " until " +
+              (leased ? std::to_string(holder.lease_until_ms) : "ever") + " kept " +
+              (kept ? std::to_string(holder.minhold_until_ms) : "not");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void RunOnce(uint64_t seed) {
+  SimulationRandom random(seed);
+  Recorder recorder;
+  TestEngine server({.seed = seed});
+  server.engine().effects().set_sink(&recorder);
+  std::vector<TestClient*> clients;
+  for (size_t i = 0; i < kClients; ++i) clients.push_back(&server.Connect());
+  for (int step = 0; step < kSteps; ++step) {
+    TestClient*& client = clients[static_cast<size_t>(Between(random, 0, kClients - 1))];
+    if (Between(random, 0, 19) == 0) {
+      client->Disconnect();
+      client = &server.Connect();
+    }
+    client->Send(LockCommand(random));
+    while (client->Next()) {
+    }
+    server.AdvanceTime(Between(random, 0, 12));
+  }
+  for (TestClient* client : clients) {
+    if (server.engine().Find(client->id())->blocked) client->Disconnect();
+  }
+  server.engine().effects().set_sink(nullptr);
+
+  TestEngine later({.seed = seed + 1});
+  TestClient& client = later.Connect();
+  for (const std::vector<std::string>& effect : recorder.effects) {
+    const std::string reply = client.Run(effect).ToText();
+    EXPECT_NE(reply.substr(0, 1), "-") << reply << " to the effect " << effect[0] << " " << effect[1];
+  }
+  later.AdvanceTime(server.clock().Sample().ms() - later.clock().Sample().ms());
+  ASSERT_EQ(Holders(server), Holders(later));
+  EXPECT_GE(later.engine().locks().tokens().last(), server.engine().locks().tokens().last());
+}
+
+TEST(Simulation, LockEffectsReplayToTheSameHolders) {
+  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
+    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+    RunOnce(seed);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace sluice

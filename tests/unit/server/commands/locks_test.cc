@@ -1,0 +1,228 @@
+// Locks as commands, where a transcript cannot show it: closed connections, files, scripts, queues.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "server/engine/engine.h"
+#include "server/engine/lock_service.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+class LocksTest : public testing::Test {
+ protected:
+  TestClient& Connect() { return server_.Connect(); }
+  static int64_t Token(const Reply& reply) { return reply.elements.at(0).integer; }
+  LockService& service() { return server_.engine().locks(); }
+  size_t Waiting() { return server_.engine().waiters().size(); }
+  // Granted: the token; 0: not (yet) answered, or not granted.
+  int64_t Granted(TestClient& client) {
+    const std::optional<Reply> reply = client.Next();
+    return reply && reply->kind == Reply::Kind::kArray ? Token(*reply) : 0;
+  }
+
+  TestEngine server_;
+  TestClient& a_ = Connect();
+  TestClient& b_ = Connect();
+  TestClient& c_ = Connect();
+};
+
+TEST_F(LocksTest, HolderOfASessionDiesAndTheNextHasItInThatTurn) {
+  const int64_t first = Token(a_.Run({"lock.acquire", "k", "a", "session"}));
+  b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "1000"});
+  a_.Disconnect();
+  EXPECT_GT(Granted(b_), first);
+  EXPECT_EQ(Waiting(), 0u);
+}
+
+TEST_F(LocksTest, TimePassesWhileNobodyCalls) {
+  // The lease of who is served by a disconnection begins then, not at the last turn.
+  a_.Run({"lock.acquire", "k", "a", "session"});
+  b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "100000"});
+  server_.clock().Advance(5000);
+  a_.Disconnect();
+  EXPECT_GT(Granted(b_), 0);
+  EXPECT_EQ(c_.Run({"lock.acquire", "k", "c", "lease", "1"}).ToText(), "(nil-array)");
+}
+
+TEST_F(LocksTest, WaitersThatGoLeaveNothing) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "1000"});
+  b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "1000"});
+  c_.Send({"lock.acquire", "k", "c", "lease", "100", "wait", "1000"});
+  EXPECT_EQ(service().Enter().queue().size(), 2u);
+  b_.Disconnect();
+  EXPECT_EQ(service().Enter().queue().size(), 1u);
+  TestClient& d = Connect();
+  const uint64_t id = server_.engine().Find(c_.id())->client_id;
+  // Killed and the lock released in the same turn: it goes to nobody.
+  d.SendBytes("CLIENT KILL ID " + std::to_string(id) + "\r\nLOCK.RELEASE k a\r\nEXISTS k\r\n");
+  EXPECT_EQ(d.Next()->ToText(), ":1");
+  EXPECT_EQ(d.Next()->ToText(), ":0");
+  EXPECT_EQ(d.Next()->ToText(), ":0");
+  EXPECT_TRUE(c_.closed());
+  EXPECT_EQ(Waiting(), 0u);
+}
+
+TEST_F(LocksTest, UnblockLeavesTheQueue) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "1000"});
+  b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "1000"});
+  const std::string id = std::to_string(server_.engine().Find(b_.id())->client_id);
+  EXPECT_EQ(a_.Run({"client", "unblock", id, "error"}).ToText(), ":1");
+  EXPECT_EQ(b_.Next()->ToText(), "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  EXPECT_EQ(a_.Run({"lock.release", "k", "a"}).ToText(), ":0");
+  EXPECT_EQ(a_.Run({"exists", "k"}).ToText(), ":0");
+}
+
+TEST_F(LocksTest, TokensGrowOverARestart) {
+  // What the next start reads is what this one wrote, ahead of what it gave.
+  std::string mark;
+  const int64_t token = Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"}));
+  ASSERT_EQ(server_.config().disk().Read("fence.mark", mark), 0);
+  EXPECT_GT(std::stoll(mark), token);
+  TestEngine next;
+  ASSERT_EQ(next.config().disk().Replace("fence.mark", mark), 0);
+  TestClient& later = next.Connect();
+  EXPECT_EQ(later.Run({"fenced", "k", std::to_string(token), "ping"}).text.substr(0, 5), "STALE");
+  EXPECT_GT(Token(later.Run({"lock.acquire", "k", "b", "lease", "1000"})), std::stoll(mark));
+}
+
+TEST_F(LocksTest, ADamagedMarkGivesNoLocks) {
+  ASSERT_EQ(server_.config().disk().Replace("fence.mark", "12x\n"), 0);
+  EXPECT_EQ(a_.Run({"lock.acquire", "k", "a", "lease", "1000"}).ToText(),
+            "-ERR no fencing token can be given, see the log");
+  EXPECT_EQ(a_.Run({"exists", "k"}).ToText(), ":0");
+  EXPECT_TRUE(std::ranges::any_of(server_.log(), [](const std::string& line) {
+    return line.find("no locks can be taken") != std::string::npos;
+  }));
+}
+
+TEST_F(LocksTest, TheMarkStaysAhead) {
+  for (int i = 0; i < 50; ++i) {
+    std::string mark;
+    const int64_t token = Token(a_.Run({"lock.acquire", "k", "a", "lease", "1"}));
+    ASSERT_EQ(server_.config().disk().Read("fence.mark", mark), 0);
+    ASSERT_GT(std::stoll(mark), token);
+    server_.AdvanceTime(1500);
+  }
+}
+
+TEST_F(LocksTest, SwapAndFlushEndEveryHolding) {
+  a_.Run({"lock.acquire", "k", "a", "session"});
+  b_.Send({"lock.acquire", "k", "b", "session", "wait", "1000"});
+  c_.Run({"swapdb", "0", "1"});
+  EXPECT_GT(Granted(b_), 0);  // in database 0, where it asked
+  EXPECT_EQ(c_.Run({"lock.release", "k", "a"}).text.substr(0, 7), "NOTHELD");
+  c_.Run({"select", "1"});
+  EXPECT_EQ(c_.Run({"lock.info", "k"}).elements.at(0).text, "free");
+  EXPECT_GT(Token(c_.Run({"lock.acquire", "k", "c", "session"})), 0);
+  c_.Run({"select", "0"});
+  a_.Send({"lock.acquire", "k", "a", "lease", "10", "wait", "1000"});
+  c_.Run({"flushall"});
+  EXPECT_GT(Granted(a_), 0);
+}
+
+TEST_F(LocksTest, DeletedInAScriptIsSeenByItsNextCall) {
+  a_.Run({"lock.acquire", "k", "a", "session"});
+  const Reply reply = c_.Run(
+      {"eval",
+       "redis.call('del', 'k') return redis.call('lock.acquire', 'k', 'c', 'lease', '100')", "0"});
+  EXPECT_EQ(reply.elements.size(), 4u);
+  EXPECT_EQ(a_.Run({"lock.release", "k", "a"}).text.substr(0, 7), "NOTHELD");
+}
+
+TEST_F(LocksTest, ASessionInAScriptIsTheCallers) {
+  a_.Run({"eval", "return redis.call('lock.acquire', 'k', 'a', 'session')", "0"});
+  EXPECT_EQ(b_.Run({"exists", "k"}).ToText(), ":1");
+  a_.Disconnect();
+  EXPECT_EQ(b_.Run({"exists", "k"}).ToText(), ":0");
+}
+
+TEST_F(LocksTest, MovedByACommandOfItsOwnOwner) {
+  a_.Run({"lock.acquire", "k", "a", "session"});
+  EXPECT_EQ(a_.Run({"move", "k", "1"}).ToText(), ":1");
+  a_.Run({"select", "1"});
+  EXPECT_EQ(a_.Run({"lock.info", "k"}).elements.at(0).text, "free");
+  EXPECT_EQ(a_.Run({"del", "k"}).ToText(), ":1");
+}
+
+TEST_F(LocksTest, AThousandWaitersAreServedInOrder) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "1000000"});
+  std::vector<TestClient*> waiters;
+  for (int i = 0; i < 1000; ++i) {
+    waiters.push_back(&Connect());
+    const std::string owner = "w" + std::to_string(i);
+    waiters.back()->Send({"lock.acquire", "k", owner, "lease", "1000000", "wait", "1000000"});
+  }
+  a_.Run({"lock.release", "k", "a"});
+  int64_t last = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t token = Granted(*waiters[static_cast<size_t>(i)]);
+    ASSERT_GT(token, last);
+    last = token;
+    ASSERT_EQ(a_.Run({"lock.release", "k", "w" + std::to_string(i)}).ToText(), ":0");
+  }
+}
+
+TEST_F(LocksTest, FencedStopsAnOldHolderAlsoAfterAllIsForgotten) {
+  const std::string old = std::to_string(Token(a_.Run({"lock.acquire", "k", "a", "lease", "10"})));
+  EXPECT_EQ(a_.Run({"fenced", "k", old, "set", "x", "1"}).ToText(), "+OK");
+  server_.AdvanceTime(10);
+  // Expired, and nobody came since: it is still the newest.
+  EXPECT_EQ(a_.Run({"fenced", "k", old, "set", "x", "2"}).ToText(), "+OK");
+  const std::string newer =
+      std::to_string(Token(b_.Run({"lock.acquire", "k", "b", "lease", "10"})));
+  EXPECT_EQ(a_.Run({"fenced", "k", old, "set", "x", "3"}).text.substr(0, 5), "STALE");
+  server_.AdvanceTime(10);
+  EXPECT_EQ(b_.Run({"config", "set", "fence-retention", "0"}).ToText(), "+OK");
+  EXPECT_EQ(b_.Run({"fenced", "k", newer, "set", "x", "4"}).text.substr(0, 5), "STALE");
+  EXPECT_EQ(a_.Run({"fenced", "k", old, "set", "x", "5"}).text.substr(0, 5), "STALE");
+  EXPECT_EQ(a_.Run({"get", "x"}).ToText(), "\"2\"");
+}
+
+TEST_F(LocksTest, FencedPassesTheGates) {
+  const std::string token =
+      std::to_string(Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"})));
+  // Inside FENCED only a wait for keys may wait.
+  b_.Run({"lock.acquire", "other", "b", "lease", "1000"});
+  EXPECT_EQ(a_.Run({"fenced", "k", token, "lock.acquire", "other", "a", "lease", "10", "wait",
+                    "1000"}).ToText(),
+            "(nil-array)");
+  EXPECT_EQ(a_.Run({"eval", "return redis.pcall('fenced', 'k', ARGV[1], 'multi')", "0", token})
+                .text,
+            "ERR this command is not allowed inside FENCED");
+  EXPECT_EQ(a_.Run({"eval", "return redis.pcall('fenced', 'k', ARGV[1], 'client', 'list')", "0",
+                    token}).text,
+            "ERR This Redis command is not allowed from script");
+}
+
+TEST_F(LocksTest, SizesHaveBounds) {
+  const std::string long_key(1 << 20, 'k');
+  EXPECT_GT(Token(a_.Run({"lock.acquire", long_key, "a", "lease", "10"})), 0);
+  EXPECT_EQ(a_.Run({"lock.release", long_key, "a"}).ToText(), ":0");
+  EXPECT_GT(Token(a_.Run({"lock.acquire", "k", std::string(1024, 'o'), "lease", "10"})), 0);
+  EXPECT_EQ(a_.Run({"lock.acquire", "l", std::string(1025, 'o'), "lease", "10"}).ToText(),
+            "-ERR owner is longer than 1024 bytes");
+  EXPECT_EQ(a_.Run({"lock.acquire", "l", "o", "lease", "10", "label", std::string(1025, 'o')})
+                .ToText(),
+            "-ERR label is longer than 1024 bytes");
+  std::vector<std::string> many{"lock.macquire", "1025"};
+  for (int i = 0; i < 1025; ++i) many.push_back("k" + std::to_string(i));
+  many.insert(many.end(), {"o", "lease", "10"});
+  EXPECT_EQ(a_.Run(many).ToText(), "-ERR more than 1024 locks at once");
+}
+
+TEST_F(LocksTest, OnePauseHoldsHandOversBack) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "100"});
+  b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "10000"});
+  c_.Run({"client", "pause", "500", "write"});
+  server_.AdvanceTime(400);
+  EXPECT_EQ(Granted(b_), 0);
+  server_.AdvanceTime(110);
+  EXPECT_GT(Granted(b_), 0);
+}
+
+}  // namespace
+}  // namespace sluice
