@@ -18,6 +18,7 @@ from .events import ExpiredEvents
 from .expiry import ExpiryLateness
 from .hand_over import HandOver
 from .load import Load, Work
+from .locks import HandOver, LockPairs
 from .memory import BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter
 from .publish import Publish
 from .stall import Stall
@@ -134,6 +135,8 @@ CASES = [
     BytesPerElement("bytes-per-element-set-1m", SADD_ELEMENT, 1_000_000, bar=1.0),
     BytesPerElement("bytes-per-element-zset-10", ZADD_ELEMENT, 10, keys=100_000, bar=1.0),
     BytesPerElement("bytes-per-element-zset-1m", ZADD_ELEMENT, 1_000_000, bar=1.0),
+    LockPairs("lock-pair-p64", pairs=400_000, pipeline=64, bar=0.35),
+    HandOver("lock-hand-over", waiters=1000, hand_overs=40_000, bar=1.0),
     StartToPong("start-to-pong", starts=11, bar=0.5),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),

@@ -1,0 +1,118 @@
+"""Locks: a lock taken and given back, and handed over to whoever waits.
+
+The load is made here: redis-benchmark can't send two commands for the same random key. What is
+compared is the server's CPU time alone, so the load generator's own does not matter.
+"""
+import hashlib
+import random
+import statistics
+from dataclasses import dataclass
+
+from .report import Row, paired
+from .resp import Client, encode
+from .servers import Failure, server
+
+CLIENTS = 20
+KEYS = 100_000
+CHUNKS = 100  # different pipelines, sent in turn
+RELEASE = ('if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) '
+           'else return 0 end')
+RELEASE_SHA1 = hashlib.sha1(RELEASE.encode()).hexdigest()
+
+
+def _native(key):
+    return [["LOCK.ACQUIRE", key, "me", "LEASE", "10000"], ["LOCK.RELEASE", key, "me"]]
+
+
+def _scripted(key):
+    return [["SET", key, "me", "NX", "PX", "10000"], ["EVALSHA", RELEASE_SHA1, "1", key, "me"]]
+
+
+@dataclass(frozen=True)
+class LockPairs:
+    """Take and release, both in one pipeline; a request is the pair."""
+    name: str
+    pairs: int
+    pipeline: int  # commands at once
+    bar: float | None = None
+
+    def run(self, bench):
+        costs = {"sluice": [], "redis": []}
+        with server(bench.binary("sluice")) as ours, server(bench.binary("redis")) as theirs:
+            theirs.client.call("SCRIPT", "LOAD", RELEASE)
+            for round_number in bench.rounds():
+                bench.progress(f"{self.name}: round {round_number}")
+                costs["sluice"].append(self._round(bench, ours, _native, lines=6))
+                costs["redis"].append(self._round(bench, theirs, _scripted, lines=2))
+        yield paired(self.name, "µs/pair", costs["sluice"], costs["redis"], bar=self.bar,
+                     note="reference: SET NX PX and EVALSHA on redis")
+
+    def _round(self, bench, target, commands_of, lines):
+        chooser = random.Random(1)
+        per_chunk = self.pipeline // 2
+        chunks = [b"".join(encode(command) for _ in range(per_chunk)
+                           for command in commands_of(f"lock:{chooser.randrange(KEYS):012}"))
+                  for _ in range(CHUNKS)]
+        clients = [Client(target.port) for _ in range(CLIENTS)]
+        left = bench.scaled(self.pairs) // (per_chunk * CLIENTS)
+        before = target.cpu()
+        for step in range(left):
+            for at, client in enumerate(clients):
+                client.socket.sendall(chunks[(step + at) % CHUNKS])
+            for client in clients:
+                _read_lines(client, per_chunk * lines)
+        cost = target.cpu_since(before)[0] / (left * per_chunk * CLIENTS)
+        for client in clients:
+            client.close()
+        return cost
+
+
+def _read_lines(client, count):
+    while count > 0:
+        received = client.socket.recv(1 << 16)
+        if not received or received.startswith(b"-"):
+            raise Failure(f"an error instead of a lock: {received[:80]}")
+        count -= received.count(b"\n")
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """A release until the next holder has its answer, with many waiters beside one."""
+    name: str
+    waiters: int
+    hand_overs: int
+    bar: float | None = None
+
+    def run(self, bench):
+        many, one = [], []
+        with server(bench.binary("sluice")) as target:
+            for round_number in bench.rounds():
+                bench.progress(f"{self.name}: round {round_number}")
+                one.append(self._round(bench, target, 1))
+                many.append(self._round(bench, target, self.waiters))
+        ratios = [ours / theirs for ours, theirs in zip(many, one)]
+        yield Row(self.name, "µs", statistics.median(many), statistics.median(one),
+                  statistics.median(ratios), bar=self.bar,
+                  note=f"{self.waiters} waiters; reference: 1 waiter")
+
+    def _round(self, bench, target, waiters):
+        clients = [Client(target.port) for _ in range(waiters + 1)]
+        acquire = [encode(["LOCK.ACQUIRE", "door", f"owner:{at}", "LEASE", "600000",
+                           "WAIT", "600000"]) for at in range(len(clients))]
+        release = [encode(["LOCK.RELEASE", "door", f"owner:{at}"]) for at in range(len(clients))]
+        for client, request in zip(clients, acquire):
+            client.socket.sendall(request)
+            target.client.call("PING")  # so that they queue in this order
+        clients[0]._read()
+        steps = bench.scaled(self.hand_overs)
+        before = target.cpu()
+        for step in range(steps):  # who has released waits again, at the end
+            at = step % len(clients)
+            clients[at].socket.sendall(release[at] + acquire[at])
+            clients[at]._read()
+            clients[(at + 1) % len(clients)]._read()
+        cost = target.cpu_since(before)[0] / steps
+        for client in clients:
+            client.close()
+        target.client.call("DEL", "door")
+        return cost
