@@ -16,6 +16,7 @@ std::span<const CommandFamily> AllFamilies() {
       CountersFamily(),
       DatabasesFamily(),
       DebugFamily(),
+      DumpFamily(),
       ExpiryFamily(),
       FencedFamily(),
       FunctionsFamily(),

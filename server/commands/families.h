@@ -19,6 +19,7 @@ CommandFamily ConnectionFamily();
 CommandFamily CountersFamily();
 CommandFamily DatabasesFamily();
 CommandFamily DebugFamily();
+CommandFamily DumpFamily();
 CommandFamily ExpiryFamily();
 CommandFamily FencedFamily();
 CommandFamily FunctionsFamily();

@@ -143,7 +143,7 @@ void TakeTimedOut(CommandCall& call) {
 // Queues the request if it has to wait and may; false when it is to be answered at once.
 bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& limiter) {
   const int64_t wait_ms = *options.wait_ms;
-  if (wait_ms == 0 || !call.may_park()) return false;
+  if (wait_ms == 0 || !call.may_wait()) return false;
   LimitDesk& desk = call.engine.limits();
   const KeyNameView key{call.db.index(), call.args[1]};
   LimitDesk::Ticket ticket{call.client.id, options.request, TryAgain};

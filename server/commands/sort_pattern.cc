@@ -2,6 +2,7 @@
 
 #include "protocol/concat.h"
 #include "server/commands/lookup.h"
+#include "storage/types/hash.h"
 
 namespace sluice {
 
@@ -25,7 +26,13 @@ std::optional<std::string> LookUpPattern(CommandCall& call, std::string_view pat
   const std::string name = Concat(head, element, tail);
   const Entry* const entry = LookUpToRead(call, call.keyspace.Hash(name));
   if (!entry) return std::nullopt;
-  if (!field.empty()) return std::nullopt;
+  if (!field.empty()) {
+    if (entry->type() != ValueType::kHash) return std::nullopt;
+    FieldValue value;
+    const Hash& hash = static_cast<const Hash&>(entry->value());
+    if (!hash.Get(field, call.now, value)) return std::nullopt;
+    return std::string(value.text);
+  }
   if (!entry->is_string()) return std::nullopt;
   char scratch[Entry::kTextScratch];
   return std::string(entry->Text(scratch));

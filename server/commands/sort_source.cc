@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "storage/types/list.h"
+#include "storage/types/set.h"
+#include "storage/types/sorted_set.h"
 
 namespace sluice {
 
@@ -13,11 +15,19 @@ bool IsSortable(const Entry& entry) {
 
 std::vector<std::string> ElementsOf(const Entry& entry, bool backwards) {
   std::vector<std::string> elements;
+  const auto add = [&elements](std::string_view text) { elements.emplace_back(text); };
   if (entry.type() == ValueType::kList) {
-    const List& list = static_cast<const List&>(entry.value());
-    elements.reserve(list.size());
-    list.Walk(0, ListEnd::kBack, [&](size_t, std::string_view text) {
-      elements.emplace_back(text);
+    static_cast<const List&>(entry.value()).Walk(0, ListEnd::kBack, [&](size_t, auto text) {
+      add(text);
+      return true;
+    });
+  } else if (entry.type() == ValueType::kSet) {
+    static_cast<const Set&>(entry.value()).ForEach(add);
+    return elements;
+  } else {
+    const auto& set = static_cast<const SortedSet&>(entry.value());
+    set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double) {
+      add(name);
       return true;
     });
   }

@@ -16,20 +16,24 @@
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 #include "storage/key_hash.h"
+#include "storage/types/set.h"
 
 namespace sluice {
 namespace {
 
 enum class Aggregate : uint8_t { kSum, kMin, kMax };
 
+constexpr double kSetScore = 1;  // of every member of a set
+
 // One input. A key that is missing is an empty one.
 struct Operand {
   const SortedSet* sorted = nullptr;
+  const Set* plain = nullptr;
   double weight = 1;
 
   // False when the key holds something else: then WRONGTYPE has been answered.
   bool Find(CommandCall& call, HashedKey key);
-  size_t size() const { return sorted ? sorted->size() : 0; }
+  size_t size() const;
   std::optional<double> Score(std::string_view name) const;
   void ForEach(SortedSet::Visit visit) const;
 
@@ -46,15 +50,27 @@ bool Operand::Find(CommandCall& call, HashedKey key) {
     sorted = static_cast<const SortedSet*>(&entry->value());
     return true;
   }
+  if (entry->type() == ValueType::kSet) {
+    plain = static_cast<const Set*>(&entry->value());
+    return true;
+  }
   call.reply.Error(ErrorCode::kWrongType);
   return false;
 }
 
+size_t Operand::size() const {
+  if (plain) return plain->size();
+  return sorted ? sorted->size() : 0;
+}
+
 std::optional<double> Operand::Score(std::string_view name) const {
+  if (plain) return plain->Has(name) ? std::optional(kSetScore) : std::nullopt;
   return sorted ? sorted->Score(name) : std::nullopt;
 }
 
 void Operand::ForEach(SortedSet::Visit visit) const {
+  bool more = true;
+  if (plain) plain->ForEach([&](std::string_view name) { more = more && visit(name, kSetScore); });
   if (sorted) sorted->ForEach(sorted->All(), SortedSet::Direction::kUp, visit);
 }
 

@@ -142,7 +142,7 @@ void ZRevRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Direc
 void ZRangeStore(CommandCall& call) {
   RangeRequest request;
   if (!ReadRange(call, 3, {.with_scores = false}, request)) return;
-  const Typed<SortedSet> source = LookUpTyped<SortedSet>(call, call.Key(2));
+  const Typed<SortedSet> source = FindTyped<SortedSet>(call, call.Key(2));
   if (source.refused) return;
   auto result = std::make_unique<SortedSet>(call.keyspace.seed());
   if (source) {

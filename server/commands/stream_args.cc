@@ -25,12 +25,6 @@ std::optional<StreamId> Read(CommandCall& call, std::string_view text, StreamIdS
 
 bool IsExclusive(std::string_view text) { return text.size() > 1 && text[0] == '('; }
 
-FoundStream CheckStream(CommandCall& call, const Entry* entry) {
-  if (entry == nullptr || entry->type() == ValueType::kStream) return {entry, false};
-  call.reply.Error(ErrorCode::kWrongType);
-  return {nullptr, true};
-}
-
 }  // namespace
 
 // --- arguments
@@ -66,12 +60,18 @@ std::optional<int64_t> ReadInteger(CommandCall& call, std::string_view text,
 
 // --- look-ups
 
+FoundStream AsStream(CommandCall& call, const Entry* entry) {
+  if (entry == nullptr || entry->type() == ValueType::kStream) return {entry, false};
+  call.reply.Error(ErrorCode::kWrongType);
+  return {nullptr, true};
+}
+
 FoundStream FindStream(CommandCall& call, HashedKey key) {
-  return CheckStream(call, LookUpToRead(call, key));
+  return AsStream(call, LookUpToRead(call, key));
 }
 
 FoundStream FindStreamToChange(CommandCall& call, HashedKey key) {
-  return CheckStream(call, LookUp(call, key));
+  return AsStream(call, LookUp(call, key));
 }
 
 Entry& MakeStream(CommandCall& call, HashedKey key) {

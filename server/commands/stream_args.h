@@ -28,6 +28,8 @@ struct FoundStream {
   bool failed = false;
   Stream* stream() const { return entry ? static_cast<Stream*>(&entry->value()) : nullptr; }
 };
+// What a look-up has found, as a stream.
+FoundStream AsStream(CommandCall& call, const Entry* entry);
 // Counts a hit or a miss.
 FoundStream FindStream(CommandCall& call, HashedKey key);
 // For what is going to be changed; counts nothing.

@@ -8,6 +8,7 @@
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/lookup.h"
 #include "server/commands/stream_args.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
@@ -210,9 +211,10 @@ bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
 }
 
 void XAutoClaim(CommandCall& call) {
+  const Entry* const entry = LookUpToRead(call, call.Key(1));  // a miss is one whatever follows
   AutoClaimArgs args;
   if (!ReadAutoClaimArgs(call, args)) return;
-  const FoundStream found = FindStream(call, call.Key(1));
+  const FoundStream found = AsStream(call, entry);
   if (found.failed) return;
   StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
   if (!group) return ReplyNoGroup(call, call.args[1], call.args[2]);
@@ -229,13 +231,13 @@ void XAutoClaim(CommandCall& call) {
     if (at == group->pending().end()) break;
     const StreamId id = at->first;
     const PendingEntry& pending = at->second;
-    const std::optional<StreamEntry> entry = stream->Find(id);
-    if (!entry) {
+    const std::optional<StreamEntry> there = stream->Find(id);
+    if (!there) {
       claim.Forget(id);
       gone.push_back(id);
       --left;
     } else if (claim.IdleEnough(pending)) {
-      claim.Take(id, *entry, &pending, call.args[3]);
+      claim.Take(id, *there, &pending, call.args[3]);
       --left;
     }
     cursor = id.Next();

@@ -1,6 +1,6 @@
-// Disk: files as everything below server/net sees them, so that a test can use memory, refuse a write or
-// break off in the middle of one. What is not here yet (appending, syncing a log) belongs here when it
-// comes.
+// Disk: files as everything below server/net sees them, so that a test can use memory, refuse a
+// write or break off in the middle of one. What is not here yet (appending, syncing a log) belongs
+// here when it comes.
 //
 // Functions answer 0 or an errno value; paths are the system's.
 #pragma once

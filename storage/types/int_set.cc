@@ -75,7 +75,7 @@ bool IntSet::Add(int64_t value) {
   if (WidthOf(value) > width_) Widen(WidthOf(value));
   const size_t index = LowerBound(value);
   // Grown by an eighth at a time: doubling would waste more than the numbers take.
-  if (bytes_.size() == bytes_.capacity()) {
+  if (bytes_.size() + width_ > bytes_.capacity()) {
     std::string roomier;
     roomier.reserve(bytes_.size() + bytes_.size() / 8 + 2 * width_);
     roomier.append(bytes_);

@@ -102,6 +102,20 @@ Stream::Added Stream::Append(StreamId id, Args pairs, const StreamNodeLimits& li
   return Added::kYes;
 }
 
+bool Stream::AppendChunk(std::unique_ptr<StreamChunk> chunk) {
+  if (!chunk || chunk->records() == 0) return false;
+  const StreamId last = chunk->record(chunk->records() - 1).id;
+  if (!chunks_.empty() && chunk->base_id() <= last_id_) return false;
+  if (last.zero()) return false;
+  length_ += chunk->live();
+  entries_added_ += chunk->live();
+  last_id_ = last;
+  chunk_bytes_ += chunk->MemoryBytes();
+  chunks_.emplace_hint(chunks_.end(), chunk->base_id(), std::move(chunk));
+  if (first_id_.zero()) UpdateFirstId();
+  return true;
+}
+
 // --- finding
 
 Stream::Chunks::const_iterator Stream::ChunkOf(StreamId id) const {

@@ -78,6 +78,9 @@ class Stream final : public Value {
   static std::optional<StreamId> NextId(StreamId last, int64_t unix_ms);
   // pairs: field, value, field, value ...; even and not empty.
   Added Append(StreamId id, Args pairs, const StreamNodeLimits& limits);
+  // A whole chunk behind all others, as loading has it; false (and nothing happens) when it is
+  // none, empty, or not behind them.
+  bool AppendChunk(std::unique_ptr<StreamChunk> chunk);
   bool Delete(StreamId id);                      // false when there is no such entry
   bool WouldTrim(const StreamTrim& trim) const;  // any entry
   uint64_t Trim(const StreamTrim& trim);         // how many went

@@ -164,6 +164,8 @@ PFADD hll_key
 PFCOUNT hll_key+
 PFMERGE hll_key hll_key+
 PFDEBUG ENCODING|DECODE|TODENSE hll_key
+DUMP missing
+RESTORE key ttl_ms value {REPLACE|ABSTTL|IDLETIME small|FREQ small}
 XADD stream_key sid field value
 XADD stream_key sid field value field number
 XADD stream_key 9-* field value
@@ -220,6 +222,9 @@ LPOS list item {RANK index|COUNT index|MAXLEN index}
 LMOVE list list LEFT|RIGHT LEFT|RIGHT
 RPOPLPUSH list list
 LMPOP lists LEFT|RIGHT {COUNT index}
+SORT sortable {BY by|LIMIT index index|GET by|ASC|DESC|ALPHA|STORE list}
+SORT sortable_alone ALPHA {DESC|LIMIT small small|STORE list|GET by}
+SORT_RO sortable ALPHA {BY by|LIMIT index index|GET by|DESC}
 SADD key value+
 HSET key name value
 ZADD key score_member+
@@ -416,6 +421,10 @@ def pick_lists(rng):
 
 
 KINDS = {
+    # No sorted sets: SORT makes Redis keep them as large ones. A set has no order of its own.
+    "sortable": one_of([b"list", b"mylist", b"hash", b"missing", b"a", b"{t}1"]),
+    "sortable_alone": one_of([b"list", b"mylist", b"set", b"hash", b"a"]),
+    "by": one_of([b"#", b"nosort", b"*", b"{t}*", b"k*", b"hash*->f", b"*->f", b"*->", b"a*->", b"**", b"->*", b"h*->a->b"]),
     "list": lambda rng: [pick_list(rng)], "lists": pick_lists,
     "item": lambda rng: [rng.choice(ITEMS) if rng.random() < 0.8 else pick_value(rng)],
     "hash_key": one_of([b"hash", b"hash", b"hash2", b"a", b"missing"]),

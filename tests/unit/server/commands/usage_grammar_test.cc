@@ -104,6 +104,10 @@ TEST(UsageGrammar, Versions) {
   EXPECT_EQ(Tree("[TYPE <A | B>]@5.0.0"), "a_b:oneof/TYPE@5.0.0?(a:pure-token/A b:pure-token/B)");
 }
 
+TEST(UsageGrammar, NamesOfTokens) {
+  EXPECT_EQ(Tree("[change=CH]@3.0.2"), "change:pure-token/CH@3.0.2?");
+}
+
 TEST(UsageGrammar, KeysKnowTheirSpecs) {
   EXPECT_EQ(Tree("key newkey", KeyAt(1, kKeyRw) + KeyAt(2, kKeyOw)), "key:key#0 newkey:key#1");
   EXPECT_EQ(Tree("key1 key2", KeyRange(1, 1, 1, kKeyRo)), "key1:key#0 key2:key#0");

@@ -1,0 +1,59 @@
+// Numbers of Redis's RDB format: https://rdb.fnordig.de and redis/src/rdb.h say more.
+//
+//   length: 00|6 bits, 01|14 bits, 10000000 + 4 bytes, 10000001 + 8 bytes (all big-endian), or
+//           11|6 bits: not a length but how the string is kept (RdbStringForm)
+//   string: length and bytes; or form and an integer; or form, length when compressed, length,
+//           bytes compressed by LZF
+//   dump:   type 1 | value | version 2 | CRC-64 of all before 8 (both little-endian)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice {
+
+inline constexpr uint16_t kRdbVersion = 10;          // Redis 7.0
+inline constexpr uint16_t kRdbVersionFieldTtl = 12;  // Redis 7.4, which has deadlines of fields
+inline constexpr uint16_t kRdbVersionMax = 12;       // the highest that is read
+inline constexpr size_t kRdbFooterBytes = 10;
+
+enum class RdbType : uint8_t {
+  kString = 0,
+  kList = 1,
+  kSet = 2,
+  kSortedSetText = 3,  // scores as text
+  kHash = 4,
+  kSortedSet = 5,
+  kModule = 7,
+  kHashZipmap = 9,
+  kListZiplist = 10,
+  kSetIntset = 11,
+  kSortedSetZiplist = 12,
+  kHashZiplist = 13,
+  kQuicklistZiplists = 14,
+  kStream1 = 15,
+  kHashListpack = 16,
+  kSortedSetListpack = 17,
+  kQuicklist = 18,
+  kStream2 = 19,
+  kSetListpack = 20,
+  kStream3 = 21,
+  kHashFieldTtl = 24,
+  kHashListpackFieldTtl = 25,
+};
+
+enum class RdbStringForm : uint8_t { kInt8 = 0, kInt16 = 1, kInt32 = 2, kLzf = 3 };
+
+enum class RdbQuicklistNode : uint8_t { kPlain = 1, kPacked = 2 };
+
+// What stands before each part of a module's value.
+enum class RdbModulePart : uint8_t {
+  kEnd = 0,
+  kSigned = 1,
+  kUnsigned = 2,
+  kFloat = 3,
+  kDouble = 4,
+  kString = 5
+};
+
+}  // namespace sluice

@@ -1,0 +1,119 @@
+#include "storage/persist/rdb_value.h"
+
+#include <utility>
+
+#include "storage/persist/crc64.h"
+#include "storage/persist/rdb_stream.h"
+#include "storage/persist/rdb_writer.h"
+
+namespace sluice {
+namespace {
+
+// --- every type's own functions, as rows
+
+using Write = void (*)(const Entry& entry, const RdbContext& context, RdbWriter& writer);
+using Read = std::unique_ptr<Value> (*)(RdbType type, RdbReader& reader, const RdbContext& context);
+
+template <typename T>
+const T& ValueOf(const Entry& entry) {
+  return static_cast<const T&>(entry.value());
+}
+
+void WriteText(const Entry& entry, const RdbContext&, RdbWriter& writer) {
+  writer.Type(RdbType::kString);
+  if (entry.is_integer()) return writer.Integer(entry.integer());
+  char scratch[Entry::kTextScratch];
+  writer.String(entry.Text(scratch));
+}
+
+void WriteStreamValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
+  writer.Type(RdbType::kStream2);
+  WriteStream(ValueOf<Stream>(entry), writer);
+}
+
+std::unique_ptr<Value> ReadStreamValue(RdbType type, RdbReader& reader, const RdbContext&) {
+  return ReadStream(type, reader);
+}
+
+struct WriteRow {
+  ValueType type;
+  Write write;
+};
+constexpr WriteRow kWriters[] = {
+    {ValueType::kString, WriteText},
+    {ValueType::kStream, WriteStreamValue},
+};
+
+struct ReadRow {
+  RdbType type;
+  Read read;
+};
+constexpr ReadRow kReaders[] = {
+    {RdbType::kStream1, ReadStreamValue},
+    {RdbType::kStream2, ReadStreamValue},
+    {RdbType::kStream3, ReadStreamValue},
+};
+
+uint64_t LittleEndian(std::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[i]);
+  return value;
+}
+
+}  // namespace
+
+bool WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out) {
+  RdbWriter writer(out);
+  for (const WriteRow& row : kWriters) {
+    if (row.type != entry.type()) continue;
+    row.write(entry, context, writer);
+    return true;
+  }
+  return false;
+}
+
+uint16_t RdbVersionOf(const Entry&) { return kRdbVersion; }
+
+std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context) {
+  RdbValue result;
+  if (type == RdbType::kString) {
+    result.text = reader.String();
+    if (reader.failed()) return std::nullopt;
+    return result;
+  }
+  for (const ReadRow& row : kReaders) {
+    if (row.type == type) result.value = row.read(type, reader, context);
+  }
+  if (!result.value || reader.failed()) return std::nullopt;
+  return result;
+}
+
+// --- dumps
+
+std::optional<std::string> WriteDump(const Entry& entry, const RdbContext& context) {
+  std::string dump;
+  if (!WriteRdbValue(entry, context, dump)) return std::nullopt;
+  const uint16_t version = RdbVersionOf(entry);
+  dump.push_back(static_cast<char>(version & 255));
+  dump.push_back(static_cast<char>(version >> 8));
+  const uint64_t crc = Crc64(dump);
+  RdbWriter(dump).Int64(static_cast<int64_t>(crc));
+  return dump;
+}
+
+bool IsDump(std::string_view dump) {
+  if (dump.size() < kRdbFooterBytes) return false;
+  const size_t crc_at = dump.size() - sizeof(uint64_t);
+  const size_t version_at = dump.size() - kRdbFooterBytes;
+  return LittleEndian(dump.substr(version_at, 2)) <= kRdbVersionMax &&
+         LittleEndian(dump.substr(crc_at)) == Crc64(dump.substr(0, crc_at));
+}
+
+std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context) {
+  RdbReader reader(dump.substr(0, dump.size() - kRdbFooterBytes));
+  const auto type = static_cast<RdbType>(reader.Byte());
+  if (reader.failed()) return std::nullopt;
+  return ReadRdbValue(type, reader, context);
+}
+
+}  // namespace sluice

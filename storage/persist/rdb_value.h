@@ -1,0 +1,49 @@
+// Values in Redis's RDB form: what DUMP gives and RESTORE takes, and what snapshots are made of.
+//
+// Every type is written as Redis 7.0 would (rdb_format.h), so that either server takes the other's.
+// Reading takes the forms of all older versions too. Bytes are input like any other: they are
+// validated, and the value is built through its own interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/clock.h"
+#include "storage/entry.h"
+#include "storage/persist/rdb_format.h"
+#include "storage/persist/rdb_reader.h"
+#include "storage/value.h"
+
+namespace sluice {
+
+// A value that no key has yet.
+struct RdbValue {
+  std::string text;              // a string, unless there is
+  std::unique_ptr<Value> value;  // another value
+};
+
+// What values are made with, beside their content.
+struct RdbContext {
+  uint64_t seed = 0;  // of the hashes of members
+  Now now;
+};
+
+// Appends type and value. False for a type that has no such form.
+bool WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out);
+// The version that readers need to know.
+uint16_t RdbVersionOf(const Entry& entry);
+// Null when the bytes are at fault.
+std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context);
+
+// --- a dump: such a value with version and checksum
+
+std::optional<std::string> WriteDump(const Entry& entry, const RdbContext& context);
+// Whether its frame is sound: of a version that is known, and with the right checksum.
+bool IsDump(std::string_view dump);
+// Precondition: IsDump(dump).
+std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context);
+
+}  // namespace sluice

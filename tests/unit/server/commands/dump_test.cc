@@ -1,0 +1,180 @@
+// DUMP and RESTORE: what is restored is what was dumped, and whatever is done to a dump on its way
+// gives an error that changes nothing, or a value that is sound.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "storage/persist/crc64.h"
+#include "storage/persist/rdb_format.h"
+#include "storage/persist/rdb_writer.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+// A key of each form of each type, by the commands that make it. `many` is a Lua loop's body.
+const char* const kMakers[] = {
+    "SET string hello",
+    "SET int 12345",
+    "SET wide 9223372036854775807",
+    "EVAL \"redis.call('SET', 'long', string.rep('abcdefgh', 400))\" 0",
+    "EVAL \"for i = 1, 300 do redis.call('XADD', 'stream', i .. '-1', 'f', i, 'g', 'v' .. i) end\" "
+    "0",
+    "XADD fields 1-1 a 1",
+    "XADD fields 2-1 b 2 c 3",
+    "XDEL stream 5-1 6-1 299-1",
+    "XGROUP CREATE stream g 0",
+    "XGROUP CREATE stream empty $",
+    "XREADGROUP GROUP g me COUNT 20 STREAMS stream >",
+    "XREADGROUP GROUP g you COUNT 3 STREAMS stream >",
+    "XGROUP CREATE none g 0 MKSTREAM",
+    "RPUSH list a b c 12 -7",
+    "EVAL \"for i = 1, 900 do redis.call('RPUSH', 'longlist', string.rep('x', i % 90) .. i) end\" "
+    "0",
+    "SADD ints 1 2 -3 70000 5000000000",
+    "SADD texts a b c 12",
+    "EVAL \"for i = 1, 900 do redis.call('SADD', 'bigset', 'm' .. i) end\" 0",
+    "HSET hash a 1 b two",
+    "EVAL \"for i = 1, 900 do redis.call('HSET', 'bighash', 'f' .. i, i) end\" 0",
+    "HSET timed a 1 b two c 3",
+    "HPEXPIREAT timed 4102444800123 FIELDS 2 a b",
+    "ZADD zset 1.5 a -inf b 3 c",
+    "EVAL \"for i = 1, 900 do redis.call('ZADD', 'bigzset', i / 7, 'm' .. i) end\" 0",
+    "LIMIT.TAKE window WINDOW 10 60000 COST 3",
+    "LIMIT.TAKE rolling ROLLING 10 60000 COST 3",
+    "LIMIT.TAKE sliding SLIDING 10 60000 COST 3",
+    "LIMIT.TAKE log LOG 10 60000 COST 3",
+    "LIMIT.TAKE gcra GCRA 10 60000 BURST 5",
+    "LIMIT.TAKE leaky LEAKY 10 60000 COST 3",
+    "LBUCKET.COUNT bucket 60",
+};
+
+class DumpTest : public EngineFixture {
+ protected:
+  // All keys that the makers of types served have made.
+  std::vector<std::string> Make() {
+    for (const char* line : kMakers) Line(line);
+    std::vector<std::string> keys;
+    for (const Reply& key : Run({"KEYS", "*"}).elements) keys.push_back(key.text);
+    EXPECT_GE(keys.size(), 7u);
+    return keys;
+  }
+  std::string Dump(const std::string& key) { return Run({"DUMP", key}).text; }
+  std::string Digest(const std::string& key) {
+    return Run({"DEBUG", "DIGEST-VALUE", key}).ToText() + Run({"TYPE", key}).text +
+           Run({"OBJECT", "ENCODING", key}).text;
+  }
+};
+
+// The dump with the checksum that it should have.
+std::string Signed(std::string body) {
+  body.resize(body.size() < 8 ? 0 : body.size() - 8);
+  const uint64_t crc = Crc64(body);
+  RdbWriter(body).Int64(static_cast<int64_t>(crc));
+  return body;
+}
+
+TEST_F(DumpTest, RestoredIsWhatWasDumped) {
+  for (const std::string& key : Make()) {
+    SCOPED_TRACE(key);
+    const std::string dump = Dump(key);
+    ASSERT_EQ(Run({"RESTORE", "copy", "0", dump}).ToText(), "+OK");
+    EXPECT_EQ(Digest("copy"), Digest(key));
+    EXPECT_EQ(Dump("copy"), dump);
+    Run({"DEL", "copy"});
+  }
+}
+
+TEST_F(DumpTest, GroupsComeBackWhole) {
+  Make();
+  Run({"RESTORE", "copy", "0", Dump("stream")});
+  for (const char* question : {"XINFO STREAM ", "XINFO GROUPS ", "XPENDING "}) {
+    const std::string rest = std::string(question) == "XPENDING " ? " g - + 100" : "";
+    EXPECT_EQ(Line(question + std::string("copy") + rest).ToText(),
+              Line(question + std::string("stream") + rest).ToText());
+  }
+  EXPECT_EQ(Line("XINFO STREAM copy FULL COUNT 0").ToText(),
+            Line("XINFO STREAM stream FULL COUNT 0").ToText());
+}
+
+TEST_F(DumpTest, CutsAndFlipsAreNoticed) {
+  for (const std::string& key : Make()) {
+    const std::string dump = Dump(key);
+    const size_t step = 1 + dump.size() / 60;
+    for (size_t at = 0; at < dump.size(); at += step) {
+      EXPECT_EQ(Run({"RESTORE", "copy", "0", dump.substr(0, at)}).ToText(),
+                "-ERR DUMP payload version or checksum are wrong");
+      std::string flipped = dump;
+      flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
+      EXPECT_EQ(Run({"RESTORE", "copy", "0", flipped}).ToText(),
+                "-ERR DUMP payload version or checksum are wrong");
+    }
+    EXPECT_EQ(Run({"EXISTS", "copy"}).integer, 0);
+  }
+}
+
+// With the checksum put right: only the value's own bytes stand between the mutator and memory.
+TEST_F(DumpTest, DamagedValuesAreRefusedOrSound) {
+  const char* const rounds_text = std::getenv("SLUICE_DUMP_ROUNDS");
+  const int rounds = rounds_text ? std::atoi(rounds_text) : 1500;
+  const std::vector<std::string> keys = Make();
+  const std::string before = Run({"DEBUG", "DIGEST"}).text;
+  std::mt19937_64 random(7);
+  int taken = 0;
+  for (const std::string& key : keys) {
+    SCOPED_TRACE(key);
+    const std::string dump = Dump(key);
+    for (int round = 0; round < rounds; ++round) {
+      std::string damaged = dump;
+      for (size_t n = 1 + random() % 4; n > 0; --n) {
+        const size_t at = random() % (damaged.size() - kRdbFooterBytes);
+        switch (random() % 6) {
+          case 0:
+            damaged.erase(at, 1 + random() % 3);
+            break;
+          case 1:
+            damaged.insert(at, 1 + random() % 3, static_cast<char>(random()));
+            break;
+          case 2:
+            damaged[at] = static_cast<char>(0xff);
+            break;
+          case 3:
+            damaged[0] = static_cast<char>(random() % 27);  // another type
+            break;
+          default:
+            damaged[at] = static_cast<char>(random());
+        }
+        if (damaged.size() <= kRdbFooterBytes) damaged = dump;
+      }
+      const std::string reply = Run({"RESTORE", "copy", "0", Signed(damaged)}).ToText();
+      if (reply != "+OK") {
+        ASSERT_TRUE(reply == "-ERR Bad data format" ||
+                    reply == "-ERR DUMP payload version or checksum are wrong")
+            << reply;
+        continue;
+      }
+      ++taken;
+      Digest("copy");
+      const std::string again = Dump("copy");
+      ASSERT_EQ(Run({"RESTORE", "copy", "0", again, "REPLACE"}).ToText(), "+OK");
+      ASSERT_EQ(Run({"DEL", "copy"}).integer, 1);
+    }
+  }
+  EXPECT_GT(taken, 0);
+  EXPECT_EQ(Run({"DEBUG", "DIGEST"}).text, before);
+}
+
+TEST_F(DumpTest, NothingClaimsMemoryThatItsBytesCannotFill) {
+  const std::string huge("\x81\x10\0\0\0\0\0\0\0", 9);
+  for (int type = 0; type < 27; ++type) {
+    const std::string body = std::string(1, static_cast<char>(type)) + huge + "x";
+    const std::string dump = body + std::string("\x0a\0", 2) + std::string(8, '\0');
+    EXPECT_EQ(Run({"RESTORE", "copy", "0", Signed(dump)}).ToText(), "-ERR Bad data format");
+  }
+}
+
+}  // namespace
+}  // namespace sluice
