@@ -27,6 +27,7 @@ LuaState::LuaState(CommandPort& port, Kind kind) : port_(port), kind_(kind) {
   lua_atpanic(lua_, Panic);
   lua_pushcfunction(lua_, HandleScriptError);
   OpenSandbox(*this);
+  argument_tables.Open(lua_);
   lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
   lua_gc(lua_, LUA_GCCOLLECT, 0);
   RestoreBound();
@@ -46,12 +47,14 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
   }
   const size_t sum = state.memory_bytes_ - old_bytes + bytes;
   if (sum > kMemoryMax && bytes > old_bytes && state.bound_lifted_ == 0) return nullptr;
-  void* const moved = std::realloc(block, bytes);
+  void* const moved = block ? std::realloc(block, bytes) : std::malloc(bytes);
   if (!moved) {
     if (state.bound_lifted_ > 0) std::abort();
     return nullptr;
   }
   state.memory_bytes_ = sum;
+  if (bytes > kBlockNoticed) [[unlikely]]
+    state.large_block_ = true;
   return moved;
 }
 
@@ -70,27 +73,26 @@ void LuaState::Hook(lua_State* L, lua_Debug*) {
 }
 
 void LuaState::BeginRun() {
-  random.Seed(0);
+  random.Seed(RedisRandom::kStart);
   resp = 2;
 }
 
 void LuaState::EndRun() {
   LiftBound();
-  lua_settop(lua_, kGlobals);
+  lua_settop(lua_, kSlots);
   lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
   if (changed_json) [[unlikely]] {
     lua_getfield(lua_, kGlobals, "cjson");
     if (PushViewed(lua_, -1)) ResetJson(lua_);
-    lua_settop(lua_, kGlobals);
+    lua_settop(lua_, kSlots);
     changed_json = false;
+  }
+  if (large_block_) [[unlikely]] {
+    if (kind_ == Kind::kScripts) argument_tables.Clear(lua_);
+    large_block_ = false;
   }
   // Thousands of cached scripts may need more for good: then the collector goes on by itself.
   if (memory_bytes_ > 2 * kept_bytes_) [[unlikely]] {
-    for (const char* name : {"KEYS", "ARGV"}) {
-      if (kind_ != Kind::kScripts) break;
-      lua_newtable(lua_);
-      lua_setfield(lua_, kGlobals, name);
-    }
     // Lua gives up half of its own buffers a cycle.
     size_t before;
     do {
@@ -99,6 +101,14 @@ void LuaState::EndRun() {
     } while (memory_bytes_ < before - before / 16);
     kept_bytes_ = std::max(memory_bytes_, kMemoryKept);
   }
+  RestoreBound();
+}
+
+void LuaState::EndCompiling() {
+  LiftBound();
+  const size_t added = memory_bytes_ - std::min(compiled_bytes_, memory_bytes_);
+  lua_gc(lua_, LUA_GCSTEP, static_cast<int>(added >> 10) + 1);
+  compiled_bytes_ = memory_bytes_;
   RestoreBound();
 }
 

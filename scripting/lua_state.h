@@ -4,7 +4,7 @@
 // All memory of the interpreter is counted and bounded: beyond kMemoryMax a script gets Lua's "not
 // enough memory". Every kHookInstructions instructions the port is asked whether to go on.
 //
-// Stack of the main thread between runs: slots kErrorHandler and kGlobals, nothing else.
+// Stack of the main thread between runs: slots up to kSlots, nothing else.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scripting/argument_tables.h"
 #include "scripting/command_port.h"
 #include "scripting/libraries/lua_api.h"
 #include "scripting/libraries/random.h"
@@ -27,11 +28,14 @@ class LuaState {
   // What is left standing after a run; above it the garbage is collected at once.
   static constexpr size_t kMemoryKept = 8UL << 20;
 
+  // A larger block taken while a script runs costs it the tables of its arguments.
+  static constexpr size_t kBlockNoticed = 1024;
   // What loading a library may take: about half a second.
   static constexpr int kLoadingHooksMax = 500;
 
   static constexpr int kErrorHandler = 1;  // stack slots
   static constexpr int kGlobals = 2;       // the table behind the protected _G
+  static constexpr int kSlots = kGlobals + ArgumentTables::kSlots;
 
   // What the script that runs has asked for.
   enum class Kind : uint8_t { kScripts, kFunctions };
@@ -62,7 +66,10 @@ class LuaState {
   // Before and after a run, however it ended.
   void BeginRun();
   void EndRun();
+  // After code has been compiled: the collector does its share, for no code has run meanwhile.
+  void EndCompiling();
 
+  ArgumentTables argument_tables;
   RedisRandom random;
   int resp = 2;               // redis.setresp
   bool changed_json = false;  // cjson's settings are not the usual ones
@@ -88,7 +95,9 @@ class LuaState {
   const Kind kind_;
   lua_State* lua_ = nullptr;
   size_t memory_bytes_ = 0;
+  bool large_block_ = false;         // taken in this run
   size_t kept_bytes_ = kMemoryKept;  // after the last full collection
+  size_t compiled_bytes_ = 0;        // memory after code was last compiled
   int bound_lifted_ = 0;
 };
 

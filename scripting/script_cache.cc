@@ -11,38 +11,35 @@
 namespace sluice {
 namespace {
 
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
+// Sets the bit that tells lower-case letters from upper-case ones, in each byte of a word; digits
+// have it too. Bytes with neither it nor the next, which would become digits, are told by their
+// lack.
+constexpr uint64_t kLowerBits = 0x2020202020202020;
 
-// 40 hex digits as 20 bytes; false when they are none.
-bool ReadHex(std::string_view hex, unsigned char* bytes) {
-  if (hex.size() != 2 * SHA_DIGEST_LENGTH) return false;
-  int bad = 0;
+std::array<char, 40> Sha1Hex(std::string_view text) {
+  unsigned char digest[SHA_DIGEST_LENGTH];
+  SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  std::array<char, 40> hex;
   for (size_t i = 0; i < SHA_DIGEST_LENGTH; ++i) {
-    const int high = HexValue(hex[2 * i]), low = HexValue(hex[2 * i + 1]);
-    bad |= high | low;
-    bytes[i] = static_cast<unsigned char>((high << 4) | (low & 15));
+    hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+    hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
   }
-  return bad >= 0;
-}
-
-void WriteHex(const unsigned char* bytes, std::array<char, 40>& hex) {
-  for (size_t i = 0; i < SHA_DIGEST_LENGTH; ++i) {
-    hex[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-  }
+  return hex;
 }
 
 }  // namespace
 
 const Script* ScriptCache::Find(std::string_view sha1) const {
-  Sha1 key{};
-  if (!ReadHex(sha1, reinterpret_cast<unsigned char*>(key.data()))) return nullptr;
+  Hex key;
+  if (sha1.size() != sizeof key) return nullptr;
+  std::memcpy(key.data(), sha1.data(), sizeof key);
+  bool maybe_hex = true;
+  for (uint64_t& word : key) {
+    maybe_hex &= ((word | word >> 1) & kLowerBits) == kLowerBits;
+    word |= kLowerBits;
+  }
   const auto found = by_sha1_.find(key);
-  return found == by_sha1_.end() ? nullptr : found->second.get();
+  return maybe_hex && found != by_sha1_.end() ? found->get() : nullptr;
 }
 
 const Script* ScriptCache::Load(std::string_view text, std::string& error) {
@@ -63,6 +60,7 @@ const Script* ScriptCache::Load(std::string_view text, std::string& error) {
     const char* reason = lua_tostring(L, -1);
     error = Concat("ERR Error compiling script (new function): ", reason ? reason : "");
     lua_pop(L, 1);
+    lua_->EndCompiling();
     return nullptr;
   }
   auto script = std::make_unique<Script>();
@@ -71,13 +69,11 @@ const Script* ScriptCache::Load(std::string_view text, std::string& error) {
   lua_->LiftBound();
   script->function = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_->RestoreBound();
-  Sha1 key{};
-  auto* const digest = reinterpret_cast<unsigned char*>(key.data());
-  SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
-  WriteHex(digest, script->sha1);
+  lua_->EndCompiling();
+  script->sha1 = Sha1Hex(text);
   text_bytes_ += sizeof(Script) + text.size() + 48;
   by_text_.insert(script.get());
-  return (by_sha1_[key] = std::move(script)).get();
+  return by_sha1_.insert(std::move(script)).first->get();
 }
 
 void ScriptCache::Flush() {

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "scripting/lua_state.h"
@@ -45,7 +45,19 @@ class ScriptCache {
   LuaState& lua() { return *lua_; }
 
  private:
-  using Sha1 = std::array<uint64_t, 3>;  // its 20 bytes
+  using Hex = std::array<uint64_t, 5>;  // the 40 digits of a SHA1, in words
+  struct BySha1 {
+    using is_transparent = void;
+    static Hex View(const std::unique_ptr<Script>& script) {
+      return std::bit_cast<Hex>(script->sha1);
+    }
+    static const Hex& View(const Hex& hex) { return hex; }
+    size_t operator()(const auto& item) const {
+      const Hex& hex = View(item);
+      return absl::HashOf(hex[0], hex[1]);
+    }
+    bool operator()(const auto& a, const auto& b) const { return View(a) == View(b); }
+  };
   struct ByText {
     using is_transparent = void;
     static absl::string_view View(const Script* script) {
@@ -59,7 +71,7 @@ class ScriptCache {
   CommandPort& port_;
   std::unique_ptr<LuaState> lua_;
   size_t text_bytes_ = 0;
-  absl::flat_hash_map<Sha1, std::unique_ptr<Script>> by_sha1_;
+  absl::flat_hash_set<std::unique_ptr<Script>, BySha1, BySha1> by_sha1_;
   absl::flat_hash_set<const Script*, ByText, ByText> by_text_;
 };
 

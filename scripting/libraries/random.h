@@ -1,5 +1,6 @@
-// Redis's math.random: the drand48 sequence in its own arithmetic, seeded with 0 for every script,
-// so that a script gives the same numbers whenever and wherever it runs.
+// Redis's math.random: the drand48 sequence in its own arithmetic. Every script begins where a
+// fresh Redis does, so that it gives the same numbers whenever and wherever it runs. (Redis 7
+// itself goes on from script to script; its documentation promises the same.)
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@ namespace sluice {
 class RedisRandom {
  public:
   static constexpr int32_t kMax = 0x7fffffff;
+  static constexpr int32_t kStart = 0x1234ABCD;  // the seed of a sequence that nobody has seeded
 
   void Seed(int32_t seed) {
     state_ = (static_cast<uint64_t>(static_cast<uint32_t>(seed)) << 16) | 0x330E;
@@ -22,7 +24,7 @@ class RedisRandom {
   }
 
  private:
-  uint64_t state_ = 0x330E;
+  uint64_t state_ = 0x1234ABCD330E;
 };
 
 // Puts random and randomseed into the `math` table on top of the stack; `random` outlives it.

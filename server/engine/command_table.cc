@@ -18,10 +18,11 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-// The argument that holds the first key, when the row alone tells (for prefetching).
+// The argument that holds the first key, if there is one, when the row alone tells (for prefetching).
 int FirstKey(const CommandSpec& spec) {
   for (const KeySpec& keys : spec.keys.all()) {
-    if (keys.keyword.empty() && !keys.keynum && !(keys.flags & kKeyNotKey)) return keys.begin;
+    if (!keys.keyword.empty() || (keys.flags & kKeyNotKey)) continue;
+    return keys.keynum ? keys.begin + keys.first_key : keys.begin;
   }
   return 0;
 }

@@ -124,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const bool returned = RunScript(cache.lua(), run, writer, failure);
     FuzzCheck(returned != out.empty(), "a value is answered, a failure is not");
     FuzzCheck(returned || !failure.line.empty(), "a failure has its sentence");
-    FuzzCheck(lua_gettop(cache.lua().lua()) == LuaState::kGlobals, "nothing stays on the stack");
+    FuzzCheck(lua_gettop(cache.lua().lua()) == LuaState::kSlots, "nothing stays on the stack");
   }
   return 0;
 }

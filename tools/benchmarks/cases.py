@@ -19,7 +19,8 @@ from .expiry import ExpiryLateness
 from .hand_over import HandOver
 from .load import Load, Work
 from .locks import HandOver, LockPairs
-from .memory import BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter
+from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
+                     BytesPerScript)
 from .publish import Publish
 from .stall import Stall
 from .startup import StartToPong
@@ -139,6 +140,7 @@ CASES = [
     HandOver("lock-hand-over", waiters=1000, hand_overs=40_000, bar=1.0),
     StartToPong("start-to-pong", starts=11, bar=0.5),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
+    BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
     Stall("stall", inserts=9_000_000, bar=0.5, turn_bar_us=1000),
     Publish("publish-50", subscribers=50, messages=5_000, payload_bytes=64, bar=0.90),

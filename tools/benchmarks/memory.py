@@ -88,6 +88,27 @@ class BytesPerElement:
 
 
 @dataclass(frozen=True)
+class BytesPerScript:
+    """Cached scripts that differ in a number, as those do whose arguments are pasted into the text."""
+    name: str
+    scripts: int
+    text: str  # {} is the number
+    bar: float | None = None
+
+    def run(self, bench):
+        scripts = bench.scaled(self.scripts)
+        cost = []
+        for side in ("sluice", "redis"):
+            bench.progress(f"{self.name}: {scripts:,} scripts into {side}")
+            with server(bench.binary(side)) as target:
+                before = target.resident_bytes()
+                target.client.pipeline(encode(["SCRIPT", "LOAD", self.text.format(number)])
+                                       for number in range(scripts))
+                cost.append([(target.resident_bytes() - before) / scripts])
+        yield paired(self.name, "bytes", *cost, bar=self.bar)
+
+
+@dataclass(frozen=True)
 class BytesPerConnection:
     """Connections that each sent one PING, measured at once, before any clean-up of theirs."""
     name: str
