@@ -104,6 +104,14 @@ bool TakeString(Bytes& in, std::string& out) {
     return !in.bad;
   }
   constexpr uint64_t kCompressed = 3;
+  if (length < kCompressed) {  // a number of 1, 2 or 4 bytes
+    const int bytes = 1 << length;
+    const int unused = 64 - 8 * bytes;
+    const auto number =
+        static_cast<int64_t>(in.Number(static_cast<size_t>(bytes), false) << unused);
+    out = std::to_string(number >> unused);
+    return !in.bad;
+  }
   if (length != kCompressed) return false;
   const uint64_t packed = in.Length(special);
   if (special) return false;
@@ -126,21 +134,26 @@ std::string WriteFunctionDump(std::span<const std::string_view> codes) {
   return out;
 }
 
-std::optional<std::vector<std::string>> ReadFunctionDump(std::string_view payload) {
+std::optional<FunctionDump> ReadFunctionDump(std::string_view payload) {
   if (payload.size() < kFooterBytes) return std::nullopt;
   Bytes footer{payload.substr(payload.size() - kFooterBytes)};
   if (footer.Number(2, false) > kVersionMax) return std::nullopt;
-  const uint64_t crc = footer.Number(8, false);
-  if (crc != 0 && crc != Crc64(payload.substr(0, payload.size() - 8))) return std::nullopt;
+  if (footer.Number(8, false) != Crc64(payload.substr(0, payload.size() - 8))) return std::nullopt;
 
-  std::vector<std::string> codes;
-  Bytes in{payload.substr(0, payload.size() - kFooterBytes)};
-  while (!in.left.empty()) {
+  // As in Redis a string may reach into the footer.
+  FunctionDump dump;
+  Bytes in{payload};
+  while (in.left.size() > kFooterBytes && dump.error.empty()) {
     std::string code;
-    if (in.Number(1, true) != kFunctionOpcode || !TakeString(in, code)) return std::nullopt;
-    codes.push_back(std::move(code));
+    if (in.Number(1, true) != kFunctionOpcode) {
+      dump.error = "ERR given type is not a function";
+    } else if (!TakeString(in, code)) {
+      dump.error = "ERR Failed loading library payload";
+    } else {
+      dump.codes.push_back(std::move(code));
+    }
   }
-  return codes;
+  return dump;
 }
 
 }  // namespace sluice

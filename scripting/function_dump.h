@@ -1,6 +1,6 @@
 // The payload of FUNCTION DUMP: for each library the byte 0xF5 and its code as an RDB string, then
 // the RDB version (2 bytes, low first) and a CRC64 of all before it. Redis reads what is written
-// here, and what Redis writes (compressed strings too) is read.
+// here, and what Redis writes (strings of every encoding) is read.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,14 @@
 
 namespace sluice {
 
+struct FunctionDump {
+  std::vector<std::string> codes;
+  std::string_view error;  // why there are no more, if that is not the end
+};
+
 std::string WriteFunctionDump(std::span<const std::string_view> codes);
-// Null: not whole, or not of a version that is known.
-std::optional<std::vector<std::string>> ReadFunctionDump(std::string_view payload);
+// Null: not whole, or not of a version that is known. What a sealed payload holds beside functions
+// is told in its place: after the libraries before it, which may have faults of their own.
+std::optional<FunctionDump> ReadFunctionDump(std::string_view payload);
 
 }  // namespace sluice

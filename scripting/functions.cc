@@ -1,6 +1,7 @@
 #include "scripting/functions.h"
 
 #include <algorithm>
+#include <span>
 
 #include "protocol/concat.h"
 #include "scripting/register_function.h"
@@ -20,52 +21,62 @@ std::string LowerCase(std::string_view text) {
 }
 
 // The library's name from the first line, or the error.
-std::optional<std::string_view> ReadLibraryName(std::string_view code, size_t& line_bytes,
-                                                std::string& error) {
+std::optional<std::string> ReadLibraryName(std::string_view code, size_t& line_bytes,
+                                           std::string& error) {
   if (!code.starts_with("#!")) {
     error = "ERR Missing library metadata";
     return std::nullopt;
   }
   const std::optional<Shebang> shebang = ReadShebang(code);
-  if (!shebang) {
+  if (!shebang || shebang->words.empty()) {
     error = "ERR Invalid library metadata";
     return std::nullopt;
   }
   line_bytes = shebang->bytes;
-  std::optional<std::string_view> name;
-  for (const std::string_view option : shebang->options) {
-    if (!option.starts_with("name=")) {
-      error = Concat("ERR Invalid metadata value given: ", option);
-      return std::nullopt;
-    }
-    if (name) {
+  std::optional<std::string> name;
+  for (const std::string& word : std::span(shebang->words).subspan(1)) {
+    if (LowerCase(word).starts_with("name=") && name) {
       error = "ERR Invalid metadata value, name argument was given multiple times";
       return std::nullopt;
     }
-    name = option.substr(5);
+    if (!LowerCase(word).starts_with("name=")) {
+      error = Concat("ERR Invalid metadata value given: ", word);
+      return std::nullopt;
+    }
+    name = word.substr(5);
   }
+  const std::string_view engine = std::string_view(shebang->words[0]).substr(2);
   if (!name) {
     error = "ERR Library name was not given";
   } else if (!IsFunctionName(*name)) {
     error = Concat("ERR ", kBadFunctionName);
     name.reset();
-  } else if (const std::string_view engine = shebang->engine.substr(2);
-             LowerCase(engine) != "lua") {
+  } else if (LowerCase(engine) != "lua") {
     error = Concat("ERR Engine '", engine, "' not found");
     name.reset();
   }
   return name;
 }
 
+std::string FunctionExists(std::string_view name) {
+  return Concat("ERR Function ", name, " already exists");
+}
+
 }  // namespace
 
 const FunctionLibrary* FunctionLibraries::Load(std::string_view code, bool replace,
                                                std::string& error) {
+  return LoadInto(current_, code, replace, error);
+}
+
+const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_view code,
+                                                   bool replace, std::string& error) {
   size_t line_bytes = 0;
-  const std::optional<std::string_view> name = ReadLibraryName(code, line_bytes, error);
+  const std::optional<std::string> name = ReadLibraryName(code, line_bytes, error);
   if (!name) return nullptr;
-  const auto old = libraries_.find(*name);
-  if (old != libraries_.end() && !replace) {
+  const auto old = shelf.libraries.find(*name);
+  const bool replaces = old != shelf.libraries.end();
+  if (replaces && !replace) {
     error = Concat("ERR Library '", *name, "' already exists");
     return nullptr;
   }
@@ -73,16 +84,23 @@ const FunctionLibrary* FunctionLibraries::Load(std::string_view code, bool repla
   auto library = std::make_unique<FunctionLibrary>();
   library->name = *name;
   library->code = code;
-  const FunctionLibrary* const replaced = old == libraries_.end() ? nullptr : old->second.get();
-  if (!Run(code.substr(line_bytes), *library, error) || !NamesAreFree(*library, replaced, error)) {
+  if (Run(code.substr(line_bytes), *library, error)) {
+    for (const LibraryFunction& function : library->functions) {
+      const auto other = shelf.by_name.find(LowerCase(function.name));
+      if (other == shelf.by_name.end()) continue;
+      if (replaces && old->second->Owns(other->second)) continue;
+      error = FunctionExists(function.name);
+      break;
+    }
+  }
+  if (!error.empty()) {
     Forget(*library);
     return nullptr;
   }
-  if (replaced) Delete(*name);
-  for (const LibraryFunction& function : library->functions) {
-    by_name_[LowerCase(function.name)] = &function;
-  }
-  return (libraries_[library->name] = std::move(library)).get();
+  if (replaces) Remove(shelf, old);
+  const FunctionLibrary* const loaded = library.get();
+  Put(shelf, std::move(library));
+  return loaded;
 }
 
 // Compiles and runs a library's code, which registers its functions.
@@ -92,8 +110,10 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
     const char* reason = lua_tostring(L, -1);
     error = Concat("ERR Error compiling function: ", reason ? reason : "");
     lua_pop(L, 1);
+    lua_->EndCompiling();
     return false;
   }
+  lua_->EndCompiling();
   lua_->BeginRun();
   BeginLoading(*lua_, library.functions);
   const bool ran = lua_pcall(L, 0, 0, LuaState::kErrorHandler) == 0;
@@ -115,17 +135,64 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
   return error.empty();
 }
 
-bool FunctionLibraries::NamesAreFree(const FunctionLibrary& library,
-                                     const FunctionLibrary* replaced, std::string& error) const {
-  for (const LibraryFunction& function : library.functions) {
-    const LibraryFunction* const other = Find(function.name);
-    if (!other) continue;
-    const auto is_other = [other](const LibraryFunction& mine) { return &mine == other; };
-    if (replaced && std::ranges::any_of(replaced->functions, is_other)) continue;
-    error = Concat("ERR Function ", function.name, " already exists");
+bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::string& error) {
+  Shelf added;
+  for (const std::string& code : dump.codes) {
+    if (!LoadInto(added, code, /*replace=*/false, error)) break;
+  }
+  if (error.empty()) error = dump.error;
+  if (!error.empty() || !MayJoin(added, policy, error)) {
+    Clear(added);
+    return false;
+  }
+  if (policy == Policy::kFlush) Clear(current_);
+  for (auto& [name, library] : added.libraries) {
+    const auto old = current_.libraries.find(name);
+    if (old != current_.libraries.end()) Remove(current_, old);
+  }
+  for (auto& [name, library] : added.libraries) Put(current_, std::move(library));
+  return true;
+}
+
+// Whether all of `added` can stand beside what stays.
+bool FunctionLibraries::MayJoin(const Shelf& added, Policy policy, std::string& error) const {
+  if (policy == Policy::kFlush) return true;
+  for (const auto& [name, library] : added.libraries) {
+    if (policy == Policy::kReplace || !current_.libraries.contains(name)) continue;
+    error = Concat("ERR Library ", name, " already exists");
+    return false;
+  }
+  for (const auto& [name, function] : added.by_name) {
+    const auto other = current_.by_name.find(name);
+    if (other == current_.by_name.end()) continue;
+    const bool goes = std::ranges::any_of(added.libraries, [&](const auto& item) {
+      const auto old = current_.libraries.find(item.first);
+      return old != current_.libraries.end() && old->second->Owns(other->second);
+    });
+    if (goes) continue;
+    error = FunctionExists(function->name);
     return false;
   }
   return true;
+}
+
+void FunctionLibraries::Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> library) {
+  for (const LibraryFunction& function : library->functions) {
+    shelf.by_name[LowerCase(function.name)] = &function;
+  }
+  shelf.libraries[library->name] = std::move(library);
+}
+
+void FunctionLibraries::Remove(Shelf& shelf, Libraries::iterator library) {
+  for (const LibraryFunction& function : library->second->functions) {
+    shelf.by_name.erase(LowerCase(function.name));
+  }
+  Forget(*library->second);
+  shelf.libraries.erase(library);
+}
+
+void FunctionLibraries::Clear(Shelf& shelf) {
+  while (!shelf.libraries.empty()) Remove(shelf, shelf.libraries.begin());
 }
 
 void FunctionLibraries::Forget(const FunctionLibrary& library) {
@@ -135,25 +202,29 @@ void FunctionLibraries::Forget(const FunctionLibrary& library) {
 }
 
 bool FunctionLibraries::Delete(std::string_view name) {
-  const auto found = libraries_.find(name);
-  if (found == libraries_.end()) return false;
-  for (const LibraryFunction& function : found->second->functions) {
-    by_name_.erase(LowerCase(function.name));
-  }
-  Forget(*found->second);
-  libraries_.erase(found);
+  const auto found = current_.libraries.find(name);
+  if (found == current_.libraries.end()) return false;
+  Remove(current_, found);
   return true;
 }
 
 void FunctionLibraries::Flush() {
-  by_name_.clear();
-  libraries_.clear();
+  current_ = {};
   lua_.reset();
 }
 
+size_t FunctionLibraries::code_bytes() const {
+  size_t bytes = 0;
+  for (const auto& [name, library] : current_.libraries) {
+    bytes += sizeof(FunctionLibrary) + library->code.size() +
+             library->functions.size() * sizeof(LibraryFunction);
+  }
+  return bytes;
+}
+
 const LibraryFunction* FunctionLibraries::Find(std::string_view name) const {
-  const auto found = by_name_.find(LowerCase(name));
-  return found == by_name_.end() ? nullptr : found->second;
+  const auto found = current_.by_name.find(LowerCase(name));
+  return found == current_.by_name.end() ? nullptr : found->second;
 }
 
 }  // namespace sluice

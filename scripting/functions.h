@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scripting/function_dump.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {
@@ -26,38 +27,55 @@ struct FunctionLibrary {
   std::string name;
   std::string code;
   std::vector<LibraryFunction> functions;
+
+  bool Owns(const LibraryFunction* function) const {
+    return !functions.empty() && function >= &functions.front() && function <= &functions.back();
+  }
 };
 
 class FunctionLibraries {
  public:
-  enum class Restore : uint8_t { kAppend, kReplace };
+  // What becomes of libraries that are there when others are restored.
+  enum class Policy : uint8_t { kAppend, kReplace, kFlush };
   using Libraries = std::map<std::string, std::unique_ptr<FunctionLibrary>, std::less<>>;
 
   explicit FunctionLibraries(CommandPort& port) : port_(port) {}
 
   // The library that was made of `code`; null: `error` holds Redis's sentence.
   const FunctionLibrary* Load(std::string_view code, bool replace, std::string& error);
+  // All libraries of a payload or, when false, none: `error` holds Redis's sentence.
+  bool Restore(const FunctionDump& dump, Policy policy, std::string& error);
   bool Delete(std::string_view name);
   void Flush();
   // By name in any case; null: unknown.
   const LibraryFunction* Find(std::string_view name) const;
 
-  const Libraries& all() const { return libraries_; }
-  size_t function_count() const { return by_name_.size(); }
+  const Libraries& all() const { return current_.libraries; }
+  size_t function_count() const { return current_.by_name.size(); }
+  // Of the libraries' texts and what finds them; the compiled functions are in lua_bytes().
+  size_t code_bytes() const;
   size_t lua_bytes() const { return lua_ ? lua_->memory_bytes() : 0; }
   // Precondition: a library has been loaded.
   LuaState& lua() { return *lua_; }
 
  private:
+  struct Shelf {
+    Libraries libraries;
+    std::map<std::string, const LibraryFunction*, std::less<>> by_name;  // lower case
+  };
+
+  const FunctionLibrary* LoadInto(Shelf& shelf, std::string_view code, bool replace,
+                                  std::string& error);
   bool Run(std::string_view text, FunctionLibrary& library, std::string& error);
-  bool NamesAreFree(const FunctionLibrary& library, const FunctionLibrary* replaced,
-                    std::string& error) const;
+  bool MayJoin(const Shelf& added, Policy policy, std::string& error) const;
+  void Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> library);
+  void Remove(Shelf& shelf, Libraries::iterator library);
+  void Clear(Shelf& shelf);
   void Forget(const FunctionLibrary& library);
 
   CommandPort& port_;
   std::unique_ptr<LuaState> lua_;
-  Libraries libraries_;
-  std::map<std::string, const LibraryFunction*, std::less<>> by_name_;  // lower case
+  Shelf current_;
 };
 
 }  // namespace sluice

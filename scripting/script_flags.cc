@@ -1,6 +1,10 @@
 #include "scripting/script_flags.h"
 
+#include <algorithm>
+#include <span>
+
 #include "protocol/concat.h"
+#include "protocol/words.h"
 
 namespace sluice {
 namespace {
@@ -17,8 +21,6 @@ constexpr NamedFlag kFlags[] = {
     {"no-cluster", kScriptNoCluster},
     {"allow-cross-slot-keys", kScriptAllowCrossSlot},
 };
-
-constexpr std::string_view kBlanks = " \t\r\v\f";
 
 }  // namespace
 
@@ -40,45 +42,40 @@ std::vector<std::string_view> ScriptFlagNames(uint32_t flags) {
 std::optional<Shebang> ReadShebang(std::string_view text) {
   Shebang shebang;
   if (!text.starts_with("#!")) return shebang;
-  const size_t end = text.find('\n');
-  if (end == text.npos) return std::nullopt;
-  shebang.bytes = end;
-  std::string_view line = text.substr(0, end);
-  for (bool first = true; !line.empty(); first = false) {
-    const size_t word = std::min(line.find_first_of(kBlanks), line.size());
-    if (first) {
-      shebang.engine = line.substr(0, word);
-    } else if (word > 0) {
-      shebang.options.push_back(line.substr(0, word));
-    }
-    line.remove_prefix(std::min(word + 1, line.size()));
-  }
+  shebang.bytes = text.find_first_of(std::string_view("\n\0", 2));
+  if (shebang.bytes == text.npos || text[shebang.bytes] == '\0') return std::nullopt;
+  if (!SplitWords(text.substr(0, shebang.bytes), shebang.words)) shebang.words.clear();
   return shebang;
 }
 
 std::optional<uint32_t> ReadScriptFlags(const Shebang& shebang, std::string& error) {
   if (shebang.bytes == 0) return kScriptUndeclared;
-  if (shebang.engine != "#!lua") {
-    error = Concat("ERR Unexpected engine in script shebang: ", shebang.engine);
+  if (shebang.words.empty()) {
+    error = "ERR Invalid engine in script shebang";
+    return std::nullopt;
+  }
+  if (shebang.words[0] != "#!lua") {
+    error = Concat("ERR Unexpected engine in script shebang: ", shebang.words[0]);
     return std::nullopt;
   }
   uint32_t flags = 0;
-  for (std::string_view option : shebang.options) {
-    if (!option.starts_with("flags=")) {
-      error = Concat("ERR Unknown lua shebang option: ", option);
+  for (const std::string& word : std::span(shebang.words).subspan(1)) {
+    if (!word.starts_with("flags=")) {
+      error = Concat("ERR Unknown lua shebang option: ", word);
       return std::nullopt;
     }
-    option.remove_prefix(6);
-    while (!option.empty()) {
-      const size_t comma = std::min(option.find(','), option.size());
-      const std::string_view name = option.substr(0, comma);
+    std::string_view names = std::string_view(word).substr(6);
+    for (bool more = !names.empty(); more;) {
+      const size_t comma = std::min(names.find(','), names.size());
+      const std::string_view name = names.substr(0, comma);
       const uint32_t flag = ScriptFlagNamed(name);
       if (flag == 0) {
         error = Concat("ERR Unexpected flag in script shebang: ", name);
         return std::nullopt;
       }
       flags |= flag;
-      option.remove_prefix(std::min(comma + 1, option.size()));
+      more = comma < names.size();
+      names.remove_prefix(comma + (more ? 1 : 0));
     }
   }
   return flags;

@@ -27,9 +27,8 @@ std::vector<std::string_view> ScriptFlagNames(uint32_t flags);
 
 // "#!lua key=value ..." taken apart.
 struct Shebang {
-  size_t bytes = 0;  // of the line without its end; 0: there is none
-  std::string_view engine;
-  std::vector<std::string_view> options;
+  size_t bytes = 0;                // of the line without its end; 0: there is none
+  std::vector<std::string> words;  // "#!lua" first; none when quotes are unbalanced
 };
 // Null: a line that begins as one and has no end.
 std::optional<Shebang> ReadShebang(std::string_view text);

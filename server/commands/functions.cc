@@ -37,6 +37,11 @@ void FCallReadOnly(CommandCall& call) { RunFunction(call, /*read_only=*/true); }
 
 // --- loading and forgetting. Libraries are not in the keyspace: their effects are said here.
 
+void RefuseArguments(CommandCall& call) {
+  call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '", call.args[1],
+                          "'. Try FUNCTION HELP."));
+}
+
 void RecordAsIs(CommandCall& call) {
   if (call.effects.wanted()) call.effects.Instead(call.args);
 }
@@ -65,10 +70,7 @@ void Delete(CommandCall& call) {
 }
 
 void Flush(CommandCall& call) {
-  if (call.args.size() > 3) {
-    return call.reply.Error(
-        "ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION HELP.");
-  }
+  if (call.args.size() > 3) return RefuseArguments(call);
   if (call.args.size() == 3 && !IsWord(call.args[2], "SYNC") && !IsWord(call.args[2], "ASYNC")) {
     return call.reply.Error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
   }
@@ -166,6 +168,18 @@ void Stats(CommandCall& call) {
 
 // --- DUMP and RESTORE
 
+bool ReadPolicy(std::string_view word, FunctionLibraries::Policy& policy) {
+  using Policy = FunctionLibraries::Policy;
+  constexpr std::pair<std::string_view, Policy> kPolicies[] = {
+      {"APPEND", Policy::kAppend}, {"REPLACE", Policy::kReplace}, {"FLUSH", Policy::kFlush}};
+  for (const auto& [name, named] : kPolicies) {
+    if (!IsWord(word, name)) continue;
+    policy = named;
+    return true;
+  }
+  return false;
+}
+
 void Dump(CommandCall& call) {
   std::vector<std::string_view> codes;
   for (const auto& [name, library] : Libraries(call).all()) codes.push_back(library->code);
@@ -174,28 +188,16 @@ void Dump(CommandCall& call) {
 
 // All or nothing: when one library cannot be loaded, all is as it was before.
 void Restore(CommandCall& call) {
-  if (call.args.size() > 4) return call.reply.Error(ErrorCode::kSyntax);
-  const std::string_view policy = call.args.size() == 4 ? call.args[3] : "APPEND";
-  const bool flush = IsWord(policy, "FLUSH");
-  const bool replace = IsWord(policy, "REPLACE");
-  if (!flush && !replace && !IsWord(policy, "APPEND")) {
+  if (call.args.size() > 4) return RefuseArguments(call);
+  auto policy = FunctionLibraries::Policy::kAppend;
+  if (call.args.size() == 4 && !ReadPolicy(call.args[3], policy)) {
     return call.reply.Error(
         "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
   }
-  const std::optional<std::vector<std::string>> codes = ReadFunctionDump(call.args[2]);
-  if (!codes) return call.reply.Error("ERR DUMP payload version or checksum are wrong");
-  FunctionLibraries& libraries = Libraries(call);
-  std::vector<std::string> before;
-  for (const auto& [name, library] : libraries.all()) before.push_back(library->code);
-  if (flush) libraries.Flush();
+  const std::optional<FunctionDump> dump = ReadFunctionDump(call.args[2]);
+  if (!dump) return call.reply.Error("ERR DUMP payload version or checksum are wrong");
   std::string error;
-  for (const std::string& code : *codes) {
-    if (libraries.Load(code, replace, error)) continue;
-    libraries.Flush();
-    std::string ignored;
-    for (const std::string& old : before) libraries.Load(old, /*replace=*/true, ignored);
-    return call.reply.Error(error);
-  }
+  if (!Libraries(call).Restore(*dump, policy, error)) return call.reply.Error(error);
   RecordAsIs(call);
   call.reply.Ok();
 }
@@ -249,7 +251,6 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- the table
 
-constexpr uint32_t kRuns = kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys;
 constexpr uint32_t kChanges = kWrite | kNoScript;
 constexpr std::string_view kOnShards = "request_policy:all_shards,response_policy:all_succeeded";
 constexpr std::string_view kDepends = "Depends on the function that is executed.";
@@ -351,28 +352,19 @@ constexpr CommandSpec kSubcommands[] = {
 };
 
 constexpr CommandSpec kRows[] = {
-    {.name = "FCALL",
-     .arity = -3,
-     .flags = kRuns,
-     .categories = kCatScripting,
-     .keys = KeysCounted(2, kKeyRw | kKeyAccess | kKeyUpdate),
-     .run = FCall,
-     .group = "scripting",
-     .since = "7.0.0",
-     .complexity = kDepends,
-     .usage = "function numkeys [key ...] [arg ...]",
-     .summary = "Run a function of a library."},
-    {.name = "FCALL_RO",
-     .arity = -3,
-     .flags = kRuns | kReadOnly,
-     .categories = kCatScripting,
-     .keys = KeysCounted(2, kKeyRo | kKeyAccess),
-     .run = FCallReadOnly,
-     .group = "scripting",
-     .since = "7.0.0",
-     .complexity = kDepends,
-     .usage = "function numkeys [key ...] [arg ...]",
-     .summary = "Run a function of a library that may not write."},
+    RunsScript({.name = "FCALL",
+                .run = FCall,
+                .since = "7.0.0",
+                .complexity = kDepends,
+                .usage = "function numkeys [key ...] [arg ...]",
+                .summary = "Run a function of a library."}),
+    RunsScript({.name = "FCALL_RO",
+                .run = FCallReadOnly,
+                .read_only = true,
+                .since = "7.0.0",
+                .complexity = kDepends,
+                .usage = "function numkeys [key ...] [arg ...]",
+                .summary = "Run a function of a library that may not write."}),
     {.name = "FUNCTION",
      .arity = -2,
      .subcommands = kSubcommands,

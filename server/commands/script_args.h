@@ -1,4 +1,5 @@
-// The arguments that EVAL and FCALL share: a count, so many keys, and the rest.
+// What EVAL, FCALL and their kin share: a row but for its words, and arguments: a count, so many
+// keys, and the rest.
 #pragma once
 
 #include <optional>
@@ -28,6 +29,32 @@ inline std::optional<ScriptKeys> ReadScriptKeys(CommandCall& call) {
     return ScriptKeys{rest.first(keys), rest.subspan(keys)};
   }
   return std::nullopt;
+}
+
+struct ScriptRow {
+  std::string_view name;
+  Handler run;
+  bool read_only = false;
+  std::string_view since;
+  std::string_view complexity;
+  std::string_view usage;
+  std::string_view summary;
+};
+
+constexpr CommandSpec RunsScript(const ScriptRow& row) {
+  constexpr uint32_t kFlags = kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys;
+  return {.name = row.name,
+          .arity = -3,
+          .flags = kFlags | (row.read_only ? kReadOnly : 0),
+          .categories = kCatScripting,
+          .keys = row.read_only ? KeysCounted(2, kKeyRo | kKeyAccess)
+                                : KeysCounted(2, kKeyRw | kKeyAccess | kKeyUpdate),
+          .run = row.run,
+          .group = "scripting",
+          .since = row.since,
+          .complexity = row.complexity,
+          .usage = row.usage,
+          .summary = row.summary};
 }
 
 }  // namespace sluice

@@ -1,0 +1,16 @@
+// Words of a line as Redis takes them apart, in configuration files and in the first line of a
+// library: between spaces, with quotes and escapes as in C.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+// Redis's sdssplitargs: false when quotes are unbalanced. Text ends at its first NUL.
+bool SplitWords(std::string_view line, std::vector<std::string>& words);
+// Redis's sdscatrepr: the text in double quotes, so that SplitWords gives it back.
+std::string QuotedWord(std::string_view text);
+
+}  // namespace sluice
