@@ -56,23 +56,40 @@ void WriteClients(Engine& engine, InfoText& text) {
   text.Field("clients_in_timeout_table", engine.waiters().with_deadline());
 }
 
-// used_memory is what Sluice accounts for: keys and clients. What the system sees is
+void WriteScriptMemory(Engine& engine, InfoText& text) {
+  const ScriptCache& cache = engine.scripts().cache();
+  const FunctionLibraries& functions = engine.scripts().functions();
+  text.Field("used_memory_vm_eval", cache.lua_bytes());
+  text.Bytes("used_memory_lua", cache.lua_bytes());
+  text.Field("used_memory_scripts_eval", cache.text_bytes());
+  text.Field("number_of_cached_scripts", cache.size());
+  text.Field("number_of_functions", functions.function_count());
+  text.Field("number_of_libraries", functions.all().size());
+  text.Field("used_memory_vm_functions", functions.lua_bytes());
+  text.Bytes("used_memory_vm_total", cache.lua_bytes() + functions.lua_bytes());
+  text.Field("used_memory_functions", functions.code_bytes());
+  text.Bytes("used_memory_scripts", cache.text_bytes() + functions.code_bytes());
+}
+
+// used_memory is what Sluice accounts for: keys, scripts and clients. What the system sees is
 // used_memory_rss.
 void WriteMemory(Engine& engine, InfoText& text) {
   const ProcessUsage usage = engine.host().Usage();
   const size_t dataset = engine.keyspace().memory_bytes();
   const uint64_t used = engine.UsedMemory();
-  const uint64_t clients = used - dataset;
+  const uint64_t overhead = used - dataset;
+  const uint64_t clients = overhead - engine.scripts().MemoryBytes();
   const uint64_t peak = std::max<uint64_t>(engine.memory_peak(), used);
   const auto resident = static_cast<uint64_t>(usage.resident_bytes);
   text.Bytes("used_memory", used);
   text.Bytes("used_memory_rss", resident);
   text.Bytes("used_memory_peak", peak);
   text.Field("used_memory_peak_perc", Ratio(used * 100, peak), '%');
-  text.Field("used_memory_overhead", clients);
+  text.Field("used_memory_overhead", overhead);
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
   text.Field("used_memory_dataset", dataset);
   text.Field("used_memory_dataset_perc", Ratio(dataset * 100, used), '%');
+  WriteScriptMemory(engine, text);
   text.Bytes("maxmemory", 0);
   text.Field("maxmemory_policy", engine.settings().maxmemory_policy);
   text.Field("mem_fragmentation_ratio", Ratio(resident, used));

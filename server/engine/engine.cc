@@ -188,7 +188,7 @@ void Engine::Arm(Timed& timed, int64_t at_ms) {
 }
 
 size_t Engine::UsedMemory() const {
-  size_t bytes = keyspace_->memory_bytes();
+  size_t bytes = keyspace_->memory_bytes() + scripts_.MemoryBytes();
   for (const Slot& slot : slots_) {
     if (slot.session) bytes += slot.session->MemoryBytes();
   }

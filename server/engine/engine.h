@@ -135,7 +135,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   LimitDesk& limits() { return *limits_; }
   Statistics& statistics() { return statistics_; }
   const Rates& rates() const { return rates_; }
-  // What keys and clients take now; looks at every client.
+  // What keys, scripts and clients take now; looks at every client.
   size_t UsedMemory() const;
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   Random& random() { return random_; }

@@ -20,6 +20,10 @@ ScriptEngine::ScriptEngine(Engine& engine) : engine_(engine), cache_(*this), fun
 
 ScriptEngine::~ScriptEngine() = default;
 
+size_t ScriptEngine::MemoryBytes() const {
+  return cache_.text_bytes() + cache_.lua_bytes() + functions_.code_bytes() + functions_.lua_bytes();
+}
+
 // --- running
 
 void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
@@ -40,7 +44,8 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
                   .command = call.args,
                   .is_function = state.kind() == LuaState::Kind::kFunctions,
                   .read_only = read_only || (declared && (flags & kScriptNoWrites)),
-                  .begin_ns = engine_.tick()};
+                  .begin_ns = engine_.tick(),
+                  .first_key = call.first_key};
   running_ = &running;
   call.effects.GroupBegin();
   ScriptFailure failure;
@@ -95,7 +100,14 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
     }
     running_->wrote = true;
   }
-  engine_.dispatcher().Run(*session_, *command, args, reply);
+  engine_.dispatcher().Run(*session_, *command, args, reply, KnownKey(args));
+}
+
+// Most scripts work on the first key of their call, which has been hashed to fetch it ahead.
+HashedKey ScriptEngine::KnownKey(Args args) const {
+  const HashedKey& known = running_->first_key;
+  if (args.size() < 2 || args[1] != known.bytes || !known.bytes.data()) return {};
+  return {args[1], known.hash};
 }
 
 void ScriptEngine::ErrorReplied(std::string_view text) { engine_.ErrorSent(text); }
@@ -130,12 +142,13 @@ std::string_view ScriptEngine::Interrupt() {
                                  " command. Script name is: ", run.name, "."));
   }
   engine_.ServeOthers(*run.caller);
-  if (engine_.host().Stopping()) return "Script ended by the server's shutdown.";
+  if (engine_.host().Stopping()) {
+    engine_.Close(*run.caller, CloseMode::kNow);  // nobody is answered any more
+    return "Script ended by the server's shutdown.";
+  }
   if (!run.killed) return {};
-  const std::string_view sentence = run.is_function ? "Script killed by user with FUNCTION KILL."
-                                                    : "Script killed by user with SCRIPT KILL.";
-  engine_.host().Log(2, sentence);
-  return sentence;
+  engine_.host().Log(3, "Lua script killed by user with SCRIPT KILL.");
+  return "Script killed by user with SCRIPT KILL...";  // of functions, too
 }
 
 std::string_view ScriptEngine::BusyText() const {

@@ -16,6 +16,7 @@
 #include "scripting/functions.h"
 #include "scripting/script_cache.h"
 #include "scripting/script_runner.h"
+#include "storage/segment_table.h"
 
 namespace sluice {
 
@@ -31,6 +32,9 @@ class ScriptEngine final : public CommandPort {
 
   ScriptCache& cache() { return cache_; }
   FunctionLibraries& functions() { return functions_; }
+
+  // What scripts, libraries and their Lua states take.
+  size_t MemoryBytes() const;
 
   // Runs a script and answers `call`. `flags`: ScriptFlag; `read_only`: EVAL_RO and the like.
   void Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
@@ -50,6 +54,7 @@ class ScriptEngine final : public CommandPort {
     bool is_function;
     bool read_only;
     int64_t begin_ns;
+    HashedKey first_key;  // of the call, if it has been hashed
     bool wrote = false;
     bool late = false;
     bool killed = false;
@@ -66,6 +71,7 @@ class ScriptEngine final : public CommandPort {
 
  private:
   Command* FindCommand(Args args, std::string_view& refusal);
+  HashedKey KnownKey(Args args) const;
 
   Engine& engine_;
   ScriptCache cache_;

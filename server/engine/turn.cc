@@ -179,7 +179,7 @@ void Engine::KeepRest(Input& input) {
   }
   if (session.pending.empty()) {
     session.pending_start = 0;
-    if (session.pending.capacity() > 64) session.pending = std::string();
+    session.pending.shrink_to_fit();  // assigning an empty string would keep the room
   } else if (!input.starved && !session.blocked && !session.paused) {
     Carry(session);
   }

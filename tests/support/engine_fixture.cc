@@ -88,7 +88,7 @@ TestEngine::TestEngine(const Options& options) {
   engine_options.executable = "sluice";
   engine_options.process_id = 1;
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config_, clock_, host, families_, engine_options);
+  engine_ = std::make_unique<Engine>(config_, ticks_, host, families_, engine_options);
 }
 
 TestEngine::~TestEngine() = default;

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +80,11 @@ class TestEngine final : private Host {
   TestClient& Connect(Peer peer);
   // Moves the clock, stopping wherever the engine has work, as a loop that waits for it would.
   void AdvanceTime(int64_t ms);
+  // From here on every reading of the tick that times commands moves it on by so much: a script
+  // takes long without any waiting.
+  void set_tick_step(int64_t nanos) { ticks_.step = nanos; }
+  // What happens when a command that takes long lets others be served.
+  void OnPoll(std::function<void()> serve) { serve_ = std::move(serve); }
   // Runs turns until no work is left, then audits.
   void Settle();
   // One turn without an audit; true when work is left.
@@ -94,8 +100,11 @@ class TestEngine final : private Host {
   friend class TestClient;
   void Send(Session& session) override;
   void Closed(SessionId id) override;
-  void Poll() override {}
+  void Poll() override {
+    if (serve_) serve_();
+  }
   void Shutdown(int code) override { shutdown_code_ = code; }
+  bool Stopping() const override { return shutdown_code_.has_value(); }
   void Sleep(int64_t micros) override { clock_.AdvanceMicros(micros); }
   void Log(int level, std::string_view line) override;
   TestClient* FindClient(SessionId id);
@@ -103,6 +112,17 @@ class TestEngine final : private Host {
   MemoryDisk disk_;
   Config config_{disk_};
   ManualClock clock_;
+  // The manual clock with a tick that can run.
+  struct Ticks final : Clock {
+    explicit Ticks(ManualClock& manual) : manual(manual) {}
+    Now Sample() override { return manual.Sample(); }
+    int64_t TickNanos() override { return manual.TickNanos() + (passed += step); }
+    ManualClock& manual;
+    int64_t passed = 0;
+    int64_t step = 0;
+  };
+  Ticks ticks_{clock_};
+  std::function<void()> serve_;
   std::vector<CommandFamily> families_;
   std::vector<std::unique_ptr<TestClient>> clients_;
   std::vector<std::string> log_;

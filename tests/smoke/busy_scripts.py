@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+"""Scripts that run for ever or move a lot, against the real binary: nobody else is held up, they can be
+ended, and their memory comes back.
+
+  busy_scripts.py [--server program] [name ...]     names: those of the functions test_*
+"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import wire  # noqa: E402
+from server import Server  # noqa: E402
+from smoke import MIB, PATIENCE, Checked, Chosen, client, run_tests, until  # noqa: E402
+
+THRESHOLD = ("--busy-reply-threshold", 20)
+FOR_EVER = "while true do end"
+LIBRARY = """#!lua name=lib
+redis.register_function{function_name = 'endless', flags = {'no-writes'},
+                        callback = function() while true do end end}
+redis.register_function('write_endless', function(keys)
+  redis.call('SET', keys[1], 1) while true do end end)"""
+BIG = 100 * MIB
+
+
+def begin(server, *command):
+    """Somebody sends it and waits."""
+    caller = client(server)
+    caller.send(wire.encode([str(word).encode() for word in command]))
+    return caller
+
+
+def busy(server, kind):
+    """A client that has been told so: from here on the script is past its time."""
+    other = client(server)
+    sentence = f"BUSY Redis is busy running a script. You can only call {kind} KILL or SHUTDOWN NOSAVE."
+    until(lambda: other.call("GET", "a") == ("-", sentence.encode()), "the script is late")
+    return other
+
+
+def refused(reply, word):
+    assert reply[0] == "-" and reply[1].startswith(word), reply
+
+
+def ended(caller, sentence):
+    (kind, text) = wire.reply(caller.replies(1, PATIENCE)[0])
+    assert kind == "-" and sentence in text, (kind, text)
+    assert caller.call("PING") == ("+", b"PONG")
+
+
+def test_script_kill():
+    with Checked(*THRESHOLD) as server:
+        for text in (FOR_EVER, "while true do pcall(function() while true do end end) end",
+                     "while true do redis.call('GET', 'a') end",
+                     "local s = string.rep('a', 30) while true do string.find(s, '.-b') end"):
+            caller = begin(server, "EVAL", text, 0)
+            other = busy(server, "SCRIPT")
+            refused(other.call("FUNCTION", "KILL"), b"BUSY")
+            refused(other.call("SHUTDOWN"), b"BUSY")
+            assert other.call("SCRIPT", "KILL") == ("+", b"OK")
+            ended(caller, b"Script killed by user with SCRIPT KILL...")
+            assert other.call("GET", "a") == ("$-1", None)
+            refused(other.call("SCRIPT", "KILL"), b"NOTBUSY")
+
+
+def test_function_kill():
+    with Checked(*THRESHOLD) as server:
+        assert client(server).call("FUNCTION", "LOAD", LIBRARY) == ("$", b"lib")
+        for command in ("FCALL", "FCALL_RO"):
+            caller = begin(server, command, "endless", 0)
+            other = busy(server, "FUNCTION")
+            refused(other.call("SCRIPT", "KILL"), b"BUSY")
+            running = dict(zip(*[iter(other.call("FUNCTION", "STATS")[1])] * 2))
+            assert ("$", b"endless") in running[("$", b"running_script")][1], running
+            assert other.call("FUNCTION", "KILL") == ("+", b"OK")
+            ended(caller, b"Script killed by user with SCRIPT KILL...")
+
+
+def unkillable(*command):
+    with Server(Chosen.program, THRESHOLD) as server:
+        client(server).call("FUNCTION", "LOAD", LIBRARY)
+        caller = begin(server, *command)
+        kind = "FUNCTION" if command[0] == "FCALL" else "SCRIPT"
+        other = busy(server, kind)
+        refused(other.call("SCRIPT", "KILL"), b"UNKILLABLE")
+        refused(other.call("FUNCTION", "KILL"), b"UNKILLABLE")
+        refused(other.call("SHUTDOWN"), b"BUSY")
+        assert server.alive()
+        other.send(b"SHUTDOWN NOSAVE\r\n")
+        until(lambda: not server.alive(), "SHUTDOWN NOSAVE ends the server")
+        assert server.process.returncode == 0, server.process.returncode
+        assert not caller.fill() and caller.closed
+
+
+def test_unkillable_script():
+    unkillable("EVAL", "redis.call('SET', KEYS[1], 1) while true do end", 1, "k")
+
+
+def test_unkillable_function():
+    unkillable("FCALL", "write_endless", 1, "k")
+
+
+def test_newcomers_log_in_while_busy():
+    """AUTH and HELLO are served from inside the script; nobody else's commands are."""
+    with Checked(*THRESHOLD) as server:
+        caller = begin(server, "EVAL", FOR_EVER, 0)
+        busy(server, "SCRIPT")
+        newcomer = client(server)
+        assert newcomer.call("HELLO", 3)[0] == "%"
+        refused(newcomer.call("SET", "a", 1), b"BUSY")
+        assert newcomer.call("SCRIPT", "KILL") == ("+", b"OK")
+        ended(caller, b"killed")
+
+
+def read_bulk(connection, size):
+    """The one bulk string of that size, read without looking at it again and again."""
+    whole = bytearray(len(b"$%d\r\n\r\n" % size) + size)
+    view, got = memoryview(whole), 0
+    connection.sock.settimeout(PATIENCE * 4)
+    while got < len(whole):
+        more = connection.sock.recv_into(view[got:])
+        assert more > 0, "the connection was closed"
+        got += more
+    assert whole.startswith(b"$%d\r\n" % size) and whole.endswith(b"\r\n"), bytes(whole[:40])
+    return whole[whole.index(b"\n") + 1:-2]
+
+
+def test_big_replies():
+    """A reply of 100 MB, as one string and as a million, and what was taken for it is given back."""
+    with Checked() as server:
+        connection = client(server)
+        for text, size in (("return string.rep('x', ARGV[1])", BIG),
+                           ("redis.call('SET', 'big', string.rep('x', ARGV[1])) "
+                            "return redis.call('GET', 'big')", BIG)):
+            connection.send(wire.encode([b"EVAL", text.encode(), b"0", str(size).encode()]))
+            assert read_bulk(connection, size).count(b"x") == size
+            connection.call("DEL", "big")
+        connection.send(wire.encode([b"EVAL", b"local s, t = string.rep('x', 100), {} "
+                                     b"for i = 1, 1e6 do t[i] = s end return t", b"0"]))
+        got, data = 0, b""
+        connection.sock.settimeout(PATIENCE * 4)
+        while got + len(data) < len(b"*1000000\r\n") + 10 ** 6 * len(b"$100\r\n\r\n" + b"x" * 100):
+            assert connection.fill(), "the reply stopped"
+            got, connection.data = got + len(connection.data), b""
+        assert connection.call("PING") == ("+", b"PONG")
+
+
+def test_big_arguments():
+    """100 MB as a key's name, as arguments and as a script's own text."""
+    with Checked() as server:
+        connection = client(server)
+        value = b"v" * BIG
+        assert connection.call("EVAL", "return #ARGV[1]", 0, value, timeout=PATIENCE * 4) == \
+            (":", str(BIG).encode())
+        assert connection.call("EVAL", "return redis.call('STRLEN', KEYS[1])", 1, value,
+                               timeout=PATIENCE * 4) == (":", b"0")
+        many = ["EVAL", "return #ARGV", 0] + [b"w" * 100] * 500_000
+        assert connection.call(*many, timeout=PATIENCE * 4) == (":", b"500000")
+        text = b"return #'" + b"s" * BIG + b"'"
+        assert connection.call("EVAL", text, 0, timeout=PATIENCE * 4) == (":", str(BIG).encode())
+        assert connection.call("SCRIPT", "FLUSH") == ("+", b"OK")
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(__doc__, globals()))

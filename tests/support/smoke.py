@@ -1,0 +1,78 @@
+"""What the tests against the real binary share: a server that must survive, waiting without guessing how
+long, and running every function test_* of a file."""
+import argparse
+import time
+import traceback
+
+import wire
+from server import SLUICE, Server
+
+MIB = 1 << 20
+PATIENCE = 30  # seconds for what takes milliseconds on an idle machine
+
+
+class Skip(Exception):
+    pass
+
+
+class Chosen:
+    """The program under test: --server."""
+    program = SLUICE
+
+
+def client(server, tcp=False):
+    return wire.Connection(server.connect_tcp() if tcp else server.connect())
+
+
+def until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"still not so: {what}"
+        time.sleep(0.01)
+
+
+class Checked:
+    """A server that must still answer, within a bound of memory, when the test is over."""
+
+    def __init__(self, *options, grow=64 * MIB, tcp=False):
+        self.options, self.grow, self.tcp = options, grow, tcp
+
+    def __enter__(self):
+        self.server = Server(Chosen.program, self.options, tcp=self.tcp)
+        self.rss = self.server.rss_bytes()
+        return self.server
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                assert self.server.alive(), f"the server died:\n{self.server.output()}"
+                assert client(self.server).call("PING") == ("+", b"PONG")
+                until(lambda: self.server.rss_bytes() - self.rss < self.grow,
+                      f"grew by less than {self.grow}")
+        finally:
+            self.server.stop()
+
+
+def run_tests(document, functions):
+    """The command line of a file of tests; its exit status. functions: its globals()."""
+    parser = argparse.ArgumentParser(description=document,
+                                     formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--server", default=SLUICE)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    Chosen.program = options.server
+    failed = 0
+    for name, test in list(functions.items()):
+        if not name.startswith("test_") or (options.names and name not in options.names):
+            continue
+        started = time.monotonic()
+        try:
+            test()
+            outcome = "ok"
+        except Skip as reason:
+            outcome = f"skipped: {reason}"
+        except Exception:  # a test's failure is reported and the next one runs
+            traceback.print_exc()
+            outcome, failed = "FAILED", failed + 1
+        print(f"{name}: {outcome} ({time.monotonic() - started:.1f} s)", flush=True)
+    return 1 if failed else 0
