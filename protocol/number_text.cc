@@ -182,7 +182,8 @@ std::string Int64Text(int64_t value) {
 }
 
 char* FormatDouble(char* out, double value) {
-  if (std::isnan(value)) {  // printf would show its sign
+  if (std::isnan(value) && std::signbit(value)) *out++ = '-';  // as printf shows it
+  if (std::isnan(value)) {
     std::memcpy(out, "nan", 3);
     return out + 3;
   }

@@ -185,13 +185,18 @@ int64_t Truncated(lua_Number number) {
   return static_cast<int64_t>(number);
 }
 
-void SendStatus(std::string_view text, ReplySink& reply) {
-  if (text.find('\r') == text.npos && text.find('\n') == text.npos) return reply.Status(text);
+// Calls `send` with the text on one line.
+template <typename Send>
+void OnOneLine(std::string_view text, Send send) {
+  if (text.find_first_of("\r\n") == text.npos) return send(text);
   std::string one_line(text);
   std::replace(one_line.begin(), one_line.end(), '\r', ' ');
   std::replace(one_line.begin(), one_line.end(), '\n', ' ');
-  reply.Status(one_line);
+  send(std::string_view(one_line));
 }
+
+// Statuses and errors are C strings in Redis.
+std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
 // The table on top, up to its first nil.
 void SendArray(lua_State* L, int resp, ReplySink& reply) {
@@ -240,7 +245,8 @@ void SendVerbatim(lua_State* L, ReplySink& reply) {
     lua_pushliteral(L, "format");
     lua_rawget(L, table);
     if (lua_type(L, -1) == LUA_TSTRING) {
-      reply.Verbatim(TextAt(L, -2), TextAt(L, -1));
+      constexpr size_t kFormatBytes = 3;
+      reply.Verbatim(TextAt(L, -2), TextAt(L, -1).substr(0, kFormatBytes));
       return lua_settop(L, table);
     }
   }
@@ -251,9 +257,9 @@ void SendVerbatim(lua_State* L, ReplySink& reply) {
 void SendTable(lua_State* L, int resp, ReplySink& reply) {
   const int table = lua_gettop(L);
   if (PushField(L, "err", LUA_TSTRING)) {
-    reply.Error(TextAt(L, -1));
+    reply.Error(UpToNul(TextAt(L, -1)));
   } else if (PushField(L, "ok", LUA_TSTRING)) {
-    SendStatus(TextAt(L, -1), reply);
+    OnOneLine(UpToNul(TextAt(L, -1)), [&](std::string_view text) { reply.Status(text); });
   } else if (PushField(L, "double", LUA_TNUMBER)) {
     reply.Double(lua_tonumber(L, -1));
   } else if (PushField(L, "map", LUA_TTABLE)) {
@@ -261,7 +267,7 @@ void SendTable(lua_State* L, int resp, ReplySink& reply) {
   } else if (PushField(L, "set", LUA_TTABLE)) {
     SendSet(L, resp, reply);
   } else if (PushField(L, "big_number", LUA_TSTRING)) {
-    reply.BigNumber(TextAt(L, -1));
+    OnOneLine(TextAt(L, -1), [&](std::string_view digits) { reply.BigNumber(digits); });
   } else if (PushField(L, "verbatim_string", LUA_TTABLE)) {
     SendVerbatim(L, reply);
   } else {

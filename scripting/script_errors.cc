@@ -88,7 +88,8 @@ std::string ErrorLine(lua_State* L, std::string_view name, bool& counted) {
   const auto text_of = [L](int index) {
     size_t size = 0;
     const char* text = lua_tolstring(L, index, &size);
-    return std::string_view(text ? text : "", size);
+    const std::string_view whole(text ? text : "", size);
+    return whole.substr(0, whole.find('\0'));  // as of a C string
   };
   if (!lua_istable(L, -1)) {
     const std::string_view text = lua_isstring(L, -1) ? text_of(-1) : "execution failure";

@@ -217,7 +217,7 @@ TEST(FormatDouble, AgreesWithPrintf) {
     expect_same(value);
   }
   EXPECT_EQ(DoubleText(NAN), "nan");
-  EXPECT_EQ(DoubleText(-NAN), "nan");
+  EXPECT_EQ(DoubleText(-NAN), "-nan");
   std::mt19937_64 random(2);
   for (int round = 0; round < 50000; ++round) {
     const uint64_t bits = random();
