@@ -18,7 +18,8 @@ from .events import ExpiredEvents
 from .expiry import ExpiryLateness
 from .hand_over import HandOver
 from .load import Load, Work
-from .locks import HandOver, LockPairs
+from .locks import HandOver as LockHandOver
+from .locks import LockPairs
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
                      BytesPerScript)
 from .publish import Publish
@@ -137,7 +138,7 @@ CASES = [
     BytesPerElement("bytes-per-element-zset-10", ZADD_ELEMENT, 10, keys=100_000, bar=1.0),
     BytesPerElement("bytes-per-element-zset-1m", ZADD_ELEMENT, 1_000_000, bar=1.0),
     LockPairs("lock-pair-p64", pairs=400_000, pipeline=64, bar=0.35),
-    HandOver("lock-hand-over", waiters=1000, hand_overs=40_000, bar=1.0),
+    LockHandOver("lock-hand-over", waiters=1000, hand_overs=40_000, bar=1.0),
     StartToPong("start-to-pong", starts=11, bar=0.5),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
