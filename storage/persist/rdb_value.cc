@@ -35,12 +35,31 @@ std::unique_ptr<Value> ReadStreamValue(RdbType type, RdbReader& reader, const Rd
   return ReadStream(type, reader);
 }
 
+<<<<<<< main
+=======
+template <typename T, void (*write)(const T& value, RdbWriter& writer)>
+void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
+  write(ValueOf<T>(entry), writer);
+}
+
+void WriteHashValue(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
+  WriteHash(ValueOf<Hash>(entry), context.now, writer);
+}
+
+>>>>>>> HEAD
 struct WriteRow {
   ValueType type;
   Write write;
 };
 constexpr WriteRow kWriters[] = {
     {ValueType::kString, WriteText},
+<<<<<<< main
+=======
+    {ValueType::kList, WriteValue<List, WriteList>},
+    {ValueType::kSet, WriteValue<Set, WriteSet>},
+    {ValueType::kSortedSet, WriteValue<SortedSet, WriteSortedSet>},
+    {ValueType::kHash, WriteHashValue},
+>>>>>>> HEAD
     {ValueType::kStream, WriteStreamValue},
 };
 
@@ -49,6 +68,26 @@ struct ReadRow {
   Read read;
 };
 constexpr ReadRow kReaders[] = {
+<<<<<<< main
+=======
+    {RdbType::kList, ReadList},
+    {RdbType::kSet, ReadSet},
+    {RdbType::kSortedSetText, ReadSortedSet},
+    {RdbType::kHash, ReadHash},
+    {RdbType::kSortedSet, ReadSortedSet},
+    {RdbType::kHashZipmap, ReadHash},
+    {RdbType::kListZiplist, ReadList},
+    {RdbType::kSetIntset, ReadSet},
+    {RdbType::kSortedSetZiplist, ReadSortedSet},
+    {RdbType::kHashZiplist, ReadHash},
+    {RdbType::kQuicklistZiplists, ReadList},
+    {RdbType::kHashListpack, ReadHash},
+    {RdbType::kSortedSetListpack, ReadSortedSet},
+    {RdbType::kQuicklist, ReadList},
+    {RdbType::kSetListpack, ReadSet},
+    {RdbType::kHashFieldTtl, ReadHash},
+    {RdbType::kHashListpackFieldTtl, ReadHash},
+>>>>>>> HEAD
     {RdbType::kStream1, ReadStreamValue},
     {RdbType::kStream2, ReadStreamValue},
     {RdbType::kStream3, ReadStreamValue},
@@ -72,7 +111,14 @@ bool WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& o
   return false;
 }
 
+<<<<<<< main
 uint16_t RdbVersionOf(const Entry&) { return kRdbVersion; }
+=======
+uint16_t RdbVersionOf(const Entry& entry) {
+  const bool is_hash = entry.type() == ValueType::kHash;
+  return is_hash && ValueOf<Hash>(entry).has_deadlines() ? kRdbVersionFieldTtl : kRdbVersion;
+}
+>>>>>>> HEAD
 
 std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context) {
   RdbValue result;
