@@ -4,14 +4,10 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
-<<<<<<< main
-#include "server/commands/lookup.h"
-=======
 #include "server/commands/hash_access.h"
 #include "server/commands/list_access.h"
 #include "server/commands/lookup.h"
 #include "server/commands/sorted_set_args.h"
->>>>>>> HEAD
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
 #include "server/engine/notifications.h"
@@ -20,9 +16,6 @@
 namespace sluice {
 namespace {
 
-<<<<<<< main
-RdbContext ContextOf(const CommandCall& call) { return {call.keyspace.seed(), call.now}; }
-=======
 RdbContext ContextOf(const CommandCall& call) {
   const Settings& settings = call.engine.settings();
   return {.seed = call.keyspace.seed(),
@@ -32,7 +25,6 @@ RdbContext ContextOf(const CommandCall& call) {
           .sorted_set = SortedSetLimits(call),
           .list = LimitsOf(call.engine)};
 }
->>>>>>> HEAD
 
 void Dump(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));

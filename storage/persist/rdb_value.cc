@@ -35,8 +35,6 @@ std::unique_ptr<Value> ReadStreamValue(RdbType type, RdbReader& reader, const Rd
   return ReadStream(type, reader);
 }
 
-<<<<<<< main
-=======
 template <typename T, void (*write)(const T& value, RdbWriter& writer)>
 void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
   write(ValueOf<T>(entry), writer);
@@ -46,20 +44,16 @@ void WriteHashValue(const Entry& entry, const RdbContext& context, RdbWriter& wr
   WriteHash(ValueOf<Hash>(entry), context.now, writer);
 }
 
->>>>>>> HEAD
 struct WriteRow {
   ValueType type;
   Write write;
 };
 constexpr WriteRow kWriters[] = {
     {ValueType::kString, WriteText},
-<<<<<<< main
-=======
     {ValueType::kList, WriteValue<List, WriteList>},
     {ValueType::kSet, WriteValue<Set, WriteSet>},
     {ValueType::kSortedSet, WriteValue<SortedSet, WriteSortedSet>},
     {ValueType::kHash, WriteHashValue},
->>>>>>> HEAD
     {ValueType::kStream, WriteStreamValue},
 };
 
@@ -68,8 +62,6 @@ struct ReadRow {
   Read read;
 };
 constexpr ReadRow kReaders[] = {
-<<<<<<< main
-=======
     {RdbType::kList, ReadList},
     {RdbType::kSet, ReadSet},
     {RdbType::kSortedSetText, ReadSortedSet},
@@ -87,7 +79,6 @@ constexpr ReadRow kReaders[] = {
     {RdbType::kSetListpack, ReadSet},
     {RdbType::kHashFieldTtl, ReadHash},
     {RdbType::kHashListpackFieldTtl, ReadHash},
->>>>>>> HEAD
     {RdbType::kStream1, ReadStreamValue},
     {RdbType::kStream2, ReadStreamValue},
     {RdbType::kStream3, ReadStreamValue},
@@ -111,14 +102,10 @@ bool WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& o
   return false;
 }
 
-<<<<<<< main
-uint16_t RdbVersionOf(const Entry&) { return kRdbVersion; }
-=======
 uint16_t RdbVersionOf(const Entry& entry) {
   const bool is_hash = entry.type() == ValueType::kHash;
   return is_hash && ValueOf<Hash>(entry).has_deadlines() ? kRdbVersionFieldTtl : kRdbVersion;
 }
->>>>>>> HEAD
 
 std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context) {
   RdbValue result;

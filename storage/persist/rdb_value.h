@@ -13,10 +13,7 @@
 
 #include "storage/clock.h"
 #include "storage/entry.h"
-<<<<<<< main
-=======
 #include "storage/persist/rdb_collections.h"
->>>>>>> HEAD
 #include "storage/persist/rdb_format.h"
 #include "storage/persist/rdb_reader.h"
 #include "storage/value.h"
@@ -29,15 +26,6 @@ struct RdbValue {
   std::unique_ptr<Value> value;  // another value
 };
 
-<<<<<<< main
-// What values are made with, beside their content.
-struct RdbContext {
-  uint64_t seed = 0;  // of the hashes of members
-  Now now;
-};
-
-=======
->>>>>>> HEAD
 // Appends type and value. False for a type that has no such form.
 bool WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out);
 // The version that readers need to know.
