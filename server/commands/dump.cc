@@ -4,7 +4,10 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/hash_access.h"
+#include "server/commands/list_access.h"
 #include "server/commands/lookup.h"
+#include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
 #include "server/engine/notifications.h"
@@ -13,7 +16,15 @@
 namespace sluice {
 namespace {
 
-RdbContext ContextOf(const CommandCall& call) { return {call.keyspace.seed(), call.now}; }
+RdbContext ContextOf(const CommandCall& call) {
+  const Settings& settings = call.engine.settings();
+  return {.seed = call.keyspace.seed(),
+          .now = call.now,
+          .hash = HashLimits(call),
+          .integers_max = static_cast<size_t>(settings.set_max_intset_entries),
+          .sorted_set = SortedSetLimits(call),
+          .list = LimitsOf(call.engine)};
+}
 
 void Dump(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));

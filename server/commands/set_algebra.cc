@@ -20,16 +20,12 @@ namespace {
 
 using Sets = std::vector<const Set*>;  // null: a missing key
 
-enum class Purpose : uint8_t { kAnswer, kStore };
-
 // The sets of the keys `first` .. `first + count`; null after WRONGTYPE has been answered. Looking
 // one key up frees no other's value.
-std::optional<Sets> FindSets(CommandCall& call, size_t first, size_t count, Purpose purpose) {
+std::optional<Sets> FindSets(CommandCall& call, size_t first, size_t count) {
   Sets sets;
   for (size_t i = first; i < first + count; ++i) {
-    const HashedKey key = call.Key(i);
-    const auto set =
-        purpose == Purpose::kAnswer ? FindTyped<Set>(call, key) : LookUpTyped<Set>(call, key);
+    const auto set = FindTyped<Set>(call, call.Key(i));  // counts, also where it is for storing
     if (set.refused) return std::nullopt;
     sets.push_back(set ? &*set : nullptr);
   }
@@ -90,7 +86,7 @@ std::unique_ptr<Set> Combine(CommandCall& call, const Sets& sets, Operation oper
 // --- answers
 
 void Answer(CommandCall& call, Operation operation) {
-  const auto sets = FindSets(call, 1, call.args.size() - 1, Purpose::kAnswer);
+  const auto sets = FindSets(call, 1, call.args.size() - 1);
   if (!sets) return;
   const std::unique_ptr<Set> result = Combine(call, *sets, operation);
   call.reply.Set(result->size());
@@ -102,7 +98,7 @@ void SUnion(CommandCall& call) { Answer(call, UniteInto); }
 void SDiff(CommandCall& call) { Answer(call, SubtractInto); }
 
 void Store(CommandCall& call, Operation operation, std::string_view event) {
-  const auto sets = FindSets(call, 2, call.args.size() - 2, Purpose::kStore);
+  const auto sets = FindSets(call, 2, call.args.size() - 2);
   if (!sets) return;
   std::unique_ptr<Set> result = Combine(call, *sets, operation);
   const HashedKey key = call.Key(1);
@@ -153,7 +149,7 @@ void SInterCard(CommandCall& call) {
   size_t keys = 0;
   size_t limit = std::numeric_limits<size_t>::max();
   if (!ReadInterCard(call, keys, limit)) return;
-  const auto sets = FindSets(call, 2, keys, Purpose::kAnswer);
+  const auto sets = FindSets(call, 2, keys);
   if (!sets) return;
   size_t count = 0;
   Intersect(*sets, [&](std::string_view) { return ++count < limit; });

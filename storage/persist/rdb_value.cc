@@ -35,12 +35,25 @@ std::unique_ptr<Value> ReadStreamValue(RdbType type, RdbReader& reader, const Rd
   return ReadStream(type, reader);
 }
 
+template <typename T, void (*write)(const T& value, RdbWriter& writer)>
+void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
+  write(ValueOf<T>(entry), writer);
+}
+
+void WriteHashValue(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
+  WriteHash(ValueOf<Hash>(entry), context.now, writer);
+}
+
 struct WriteRow {
   ValueType type;
   Write write;
 };
 constexpr WriteRow kWriters[] = {
     {ValueType::kString, WriteText},
+    {ValueType::kList, WriteValue<List, WriteList>},
+    {ValueType::kSet, WriteValue<Set, WriteSet>},
+    {ValueType::kSortedSet, WriteValue<SortedSet, WriteSortedSet>},
+    {ValueType::kHash, WriteHashValue},
     {ValueType::kStream, WriteStreamValue},
 };
 
@@ -49,6 +62,23 @@ struct ReadRow {
   Read read;
 };
 constexpr ReadRow kReaders[] = {
+    {RdbType::kList, ReadList},
+    {RdbType::kSet, ReadSet},
+    {RdbType::kSortedSetText, ReadSortedSet},
+    {RdbType::kHash, ReadHash},
+    {RdbType::kSortedSet, ReadSortedSet},
+    {RdbType::kHashZipmap, ReadHash},
+    {RdbType::kListZiplist, ReadList},
+    {RdbType::kSetIntset, ReadSet},
+    {RdbType::kSortedSetZiplist, ReadSortedSet},
+    {RdbType::kHashZiplist, ReadHash},
+    {RdbType::kQuicklistZiplists, ReadList},
+    {RdbType::kHashListpack, ReadHash},
+    {RdbType::kSortedSetListpack, ReadSortedSet},
+    {RdbType::kQuicklist, ReadList},
+    {RdbType::kSetListpack, ReadSet},
+    {RdbType::kHashFieldTtl, ReadHash},
+    {RdbType::kHashListpackFieldTtl, ReadHash},
     {RdbType::kStream1, ReadStreamValue},
     {RdbType::kStream2, ReadStreamValue},
     {RdbType::kStream3, ReadStreamValue},
@@ -72,7 +102,10 @@ bool WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& o
   return false;
 }
 
-uint16_t RdbVersionOf(const Entry&) { return kRdbVersion; }
+uint16_t RdbVersionOf(const Entry& entry) {
+  const bool is_hash = entry.type() == ValueType::kHash;
+  return is_hash && ValueOf<Hash>(entry).has_deadlines() ? kRdbVersionFieldTtl : kRdbVersion;
+}
 
 std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context) {
   RdbValue result;

@@ -13,6 +13,7 @@
 
 #include "storage/clock.h"
 #include "storage/entry.h"
+#include "storage/persist/rdb_collections.h"
 #include "storage/persist/rdb_format.h"
 #include "storage/persist/rdb_reader.h"
 #include "storage/value.h"
@@ -23,12 +24,6 @@ namespace sluice {
 struct RdbValue {
   std::string text;              // a string, unless there is
   std::unique_ptr<Value> value;  // another value
-};
-
-// What values are made with, beside their content.
-struct RdbContext {
-  uint64_t seed = 0;  // of the hashes of members
-  Now now;
 };
 
 // Appends type and value. False for a type that has no such form.

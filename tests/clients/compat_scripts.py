@@ -20,7 +20,7 @@ import redis
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 from server import Server  # noqa: E402
-from smoke import Chosen, Skip, run_tests  # noqa: E402
+from smoke import Chosen, run_tests  # noqa: E402
 
 WORKERS = 8
 PATIENCE = 60  # seconds for what takes less than one on an idle machine
@@ -64,11 +64,6 @@ def together(server, work, workers=WORKERS):
 
 def one(server):
     return redis.Redis(unix_socket_path=server.socket_path)
-
-
-def needs(server, command):
-    if one(server).execute_command("COMMAND INFO", command) == [None]:
-        raise Skip(f"{command} is not there")
 
 
 class Guarded:
@@ -230,7 +225,6 @@ def test_limit():
     """The leaking hash; its numbers go to HSET as Lua writes them, and EXPIRE is given milliseconds."""
     at = 1_700_000_000_000
     with Server(Chosen.program) as server:
-        needs(server, "HSET")
         given = together(server, lambda client, _: sum(
             LIMIT(client, ["limit"], at, 1, 100, 3_600_000) == 1 for _ in range(40)))
         client = one(server)
@@ -248,7 +242,6 @@ def test_rolling_limit():
     """print() goes to the log at debug level, and the window rolls."""
     at = 1_700_000_000_000
     with Server(Chosen.program) as server:
-        needs(server, "HSET")
         given = together(server, lambda client, number: sum(
             ROLLING(client, ["roll"], at + number, 1, 100, 1000) == 1 for _ in range(20)))
         client = one(server)
@@ -377,7 +370,6 @@ def passes(client, number, kind):
 
 def throttle(kind):
     with Server(Chosen.program) as server:
-        needs(server, "RPUSH" if kind == "list" else "INCR")
         passed = together(server, lambda client, number: sum(passes(client, number, kind)
                                                              for _ in range(20)))
         assert sum(passed) == 50, (kind, passed)
@@ -405,7 +397,6 @@ def test_throttle_by_list():
 
 def test_use_once():
     with Server(Chosen.program) as server:
-        needs(server, "HSET")
         client = one(server)
         for number in range(20):
             client.pipeline().hset(f"token:{number}", mapping={"for": "you", "used_by": 0}) \

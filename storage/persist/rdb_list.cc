@@ -1,0 +1,60 @@
+#include <string>
+#include <vector>
+
+#include "storage/persist/listpack.h"
+#include "storage/persist/rdb_collections.h"
+#include "storage/persist/rdb_sequence.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kNodeBytes = 8192;  // as list-max-listpack-size -2
+
+}  // namespace
+
+void WriteList(const List& list, RdbWriter& writer) {
+  std::vector<std::string> nodes;
+  ListpackWriter node;
+  list.Walk(0, ListEnd::kBack, [&](size_t, std::string_view text) {
+    if (node.size() > 0 && node.bytes() + text.size() > kNodeBytes) nodes.push_back(node.Finish());
+    node.Text(text);
+    return true;
+  });
+  if (node.size() > 0) nodes.push_back(node.Finish());
+  writer.Type(RdbType::kQuicklist);
+  writer.Length(nodes.size());
+  for (const std::string& bytes : nodes) {
+    writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
+    writer.String(bytes);
+  }
+}
+
+std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContext& context) {
+  auto list = std::make_unique<List>();
+  const auto push = [&](std::string_view text) {
+    list->Push(ListEnd::kBack, text, context.list);
+    return true;
+  };
+  if (type == RdbType::kList || type == RdbType::kListZiplist) {
+    ReadSequence(reader, type == RdbType::kList ? RdbSequence::kStrings : RdbSequence::kZiplist,
+                 push);
+  } else {
+    for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
+      const uint64_t node = type == RdbType::kQuicklist ? reader.Length() : 0;
+      if (node == static_cast<uint64_t>(RdbQuicklistNode::kPlain)) {
+        const std::string text = reader.String();
+        if (reader.ok()) push(text);
+      } else if (type == RdbType::kQuicklistZiplists) {
+        ReadSequence(reader, RdbSequence::kZiplist, push);
+      } else if (node == static_cast<uint64_t>(RdbQuicklistNode::kPacked)) {
+        ReadSequence(reader, RdbSequence::kListpack, push);
+      } else {
+        reader.Fail();
+      }
+    }
+  }
+  if (reader.failed() || list->empty()) return nullptr;
+  return list;
+}
+
+}  // namespace sluice

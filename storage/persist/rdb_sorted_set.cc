@@ -1,0 +1,78 @@
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "protocol/number_text.h"
+#include "storage/persist/listpack.h"
+#include "storage/persist/rdb_collections.h"
+#include "storage/persist/rdb_sequence.h"
+
+namespace sluice {
+namespace {
+
+bool ReadPackedScores(RdbReader& reader, RdbSequence form, const RdbContext& context,
+                      SortedSet& set) {
+  std::optional<std::string> member;
+  const bool whole = ReadSequence(reader, form, [&](std::string_view text) {
+    if (!member) {
+      member = text;
+      return true;
+    }
+    const std::optional<double> score = ParseDouble(text);
+    const bool is_new = score && set.Put(*member, *score, context.sorted_set);
+    member.reset();
+    return is_new;
+  });
+  return whole && !member;
+}
+
+bool ReadScores(RdbReader& reader, bool as_text, const RdbContext& context, SortedSet& set) {
+  for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
+    const std::string member = reader.String();
+    const double score = as_text ? reader.TextDouble() : reader.Double();
+    if (reader.failed() || std::isnan(score)) return false;
+    if (!set.Put(member, score, context.sorted_set)) return false;
+  }
+  return reader.ok();
+}
+
+}  // namespace
+
+void WriteSortedSet(const SortedSet& set, RdbWriter& writer) {
+  if (set.Encoding() == "listpack") {
+    ListpackWriter listpack;
+    set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double score) {
+      listpack.Text(name);
+      listpack.Text(DoubleText(score));
+      return true;
+    });
+    writer.Type(RdbType::kSortedSetListpack);
+    return writer.String(listpack.Finish());
+  }
+  writer.Type(RdbType::kSortedSet);
+  writer.Length(set.size());
+  set.ForEach(set.All(), SortedSet::Direction::kDown, [&](std::string_view name, double score) {
+    writer.String(name);
+    writer.Double(score);
+    return true;
+  });
+}
+
+std::unique_ptr<Value> ReadSortedSet(RdbType type, RdbReader& reader, const RdbContext& context) {
+  auto set = std::make_unique<SortedSet>(context.seed);
+  bool whole = false;
+  switch (type) {
+    case RdbType::kSortedSetListpack:
+      whole = ReadPackedScores(reader, RdbSequence::kListpack, context, *set);
+      break;
+    case RdbType::kSortedSetZiplist:
+      whole = ReadPackedScores(reader, RdbSequence::kZiplist, context, *set);
+      break;
+    default:
+      whole = ReadScores(reader, type == RdbType::kSortedSetText, context, *set);
+  }
+  if (!whole || set->empty()) return nullptr;
+  return set;
+}
+
+}  // namespace sluice
