@@ -7,7 +7,7 @@
 
 #include "protocol/number_text.h"
 #include "storage/key_hash.h"
-#include "storage/limits/limiter_state.h"
+#include "storage/packed_value.h"
 
 namespace sluice {
 namespace {
@@ -344,9 +344,8 @@ Deadline Database::Storable(Deadline deadline) const {
 
 Deadline Database::NotAfterItsEnd(const Entry& entry, Deadline deadline) const {
   const Now& now = state_.now;
-  const int64_t end_ms = entry.is_packed()
-                             ? LimitEndsAtMs(UnpackLimiter(entry.packed()), nullptr, now)
-                             : entry.value().EndsAtMs(now);
+  const int64_t end_ms =
+      entry.is_packed() ? PackedEndsAtMs(entry.packed(), now) : entry.value().EndsAtMs(now);
   if (end_ms == kEndsNever) return deadline;
   const Deadline end = Deadline::Steady(end_ms);
   return deadline.none() || deadline.LeftMs(now) >= end.LeftMs(now) ? end : deadline;

@@ -4,7 +4,7 @@
 
 #include "storage/database.h"
 #include "storage/key_hash.h"
-#include "storage/limits/limiter_state.h"
+#include "storage/packed_value.h"
 
 namespace sluice {
 
@@ -233,7 +233,7 @@ std::string Database::AuditEntry(const Entry& entry) const {
     return "an entry's timer is of another kind";
   if (entry.type() > ValueType::kLock) return "an entry's type is unknown";
   if (entry.type() == ValueType::kLimiter && entry.is_packed())
-    return AuditPackedLimiter(entry.packed());
+    return AuditPacked(entry.packed());
   if (!entry.is_string() && !entry.outside()) return "a value lies inside its entry";
   if (entry.is_string() && entry.is_integer() && entry.is_raw()) return "an integer is raw";
   if (entry.outside() && entry.accounted() != entry.outside_bytes())

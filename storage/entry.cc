@@ -9,7 +9,7 @@
 #include <new>
 
 #include "protocol/number_text.h"
-#include "storage/limits/limiter_state.h"
+#include "storage/packed_value.h"
 
 namespace sluice {
 namespace {
@@ -140,7 +140,7 @@ size_t Entry::TextBytes() const {
 bool Entry::is_raw() const { return has(kRaw); }
 
 std::string_view Entry::Encoding() const {
-  if (!is_string()) return is_packed() ? PackedLimiterEncoding(packed()) : value().Encoding();
+  if (!is_string()) return is_packed() ? PackedEncoding(packed()) : value().Encoding();
   if (is_integer()) return "int";
   return !is_raw() && TextBytes() <= kEmbeddedTextMax ? "embstr" : "raw";
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "storage/limits/limiter_state.h"
+#include "storage/packed_value.h"
 
 namespace sluice {
 namespace {
@@ -110,14 +111,18 @@ LimiterState UnpackLimiter(std::string_view bytes) {
   return state;
 }
 
-std::string_view PackedLimiterEncoding(std::string_view packed) {
+std::string_view PackedEncoding(std::string_view packed) {
   const size_t at = packed.size() == kNarrowLimiterBytes
                         ? offsetof(Packed<uint32_t>, algorithm)
                         : offsetof(Wide64, limiter) + offsetof(Packed<int64_t>, algorithm);
   return LimitEncoding(static_cast<LimitAlgorithm>(packed[at]));
 }
 
-std::string AuditPackedLimiter(std::string_view packed) {
+int64_t PackedEndsAtMs(std::string_view packed, const Now& now) {
+  return LimitEndsAtMs(UnpackLimiter(packed), nullptr, now);
+}
+
+std::string AuditPacked(std::string_view packed) {
   if (packed.size() != kNarrowLimiterBytes && packed.size() != kWideLimiterBytes)
     return "a limiter's packed form is of no length";
   const LimiterState state = UnpackLimiter(packed);

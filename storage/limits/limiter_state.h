@@ -90,10 +90,7 @@ inline constexpr size_t kWideLimiterBytes = 49;
 size_t PackLimiter(const LimiterState& state, char* out);
 // Precondition: made by PackLimiter in this process; a file is read by its own decoder.
 LimiterState UnpackLimiter(std::string_view packed);
-// Of the same: for OBJECT ENCODING.
-std::string_view PackedLimiterEncoding(std::string_view packed);
 // The first violated invariant as a sentence, or empty.
 std::string AuditLimiter(const LimiterState& state, const RequestLog* log);
-std::string AuditPackedLimiter(std::string_view packed);
 
 }  // namespace sluice
