@@ -161,17 +161,20 @@ void Locks::SessionEnded(uint64_t session, const Now& now) {
   }
 }
 
-// -1 when there is no lock.
+// -1 when there is no lock. One that nobody held to begin with (a copy, one that was renamed) stays:
+// nothing ended, so nothing is told to the log, and there the key stays too.
 int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
                           absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end) {
   Lock* lock = store_.ModifyLock(name);
   if (lock == nullptr) return -1;
+  bool ended = false;
   const int64_t result = end(*lock, [&](const LockHolder& holder) {
+    ended = true;
     if (holder.lingers()) return listener_.LingeringEnded(name, holder);
     LeaveSession(holder.session, name);
     listener_.LockEnded(name, holder, why);
   });
-  if (lock->empty()) {
+  if (ended && lock->empty()) {
     memory_.Remember(name, lock->newest_token(), now);
     store_.RemoveLock(name);
   } else {
