@@ -3,11 +3,16 @@
 
   locks_redis_py.py port
 """
+import pathlib
+import socket
 import sys
 import threading
 import time
 
 import redis
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import wire  # noqa: E402
 
 
 def take(client, key, owner, *options):
@@ -79,17 +84,24 @@ def holder_dies(port, one):
 
 
 def told(port):
-    """The push of RESP3, on the bare connection: redis-py has no handler for strangers' pushes."""
-    connection = redis.Connection(port=port, socket_timeout=20)
-    connection.connect()
-    connection.send_command("HELLO", "3")
-    connection.read_response()
-    wire = connection._sock
-    wire.sendall(b"LOCK.ACQUIRE door me LEASE 50 NOTIFY\r\n")
-    received = b""
-    while b"lock-lost" not in received or not received.endswith(b"\r\n"):
-        received += wire.recv(4096)
-    assert b">3\r\n$9\r\nlock-lost\r\n$4\r\ndoor\r\n:" in received, received
+    """The push of RESP3, on the bare wire: redis-py 4 speaks RESP2 only."""
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        connection = wire.Connection(sock)
+        assert connection.call("HELLO", "3")[0] == "%"
+        kind, fields = connection.call("LOCK.ACQUIRE", "door", "me", "LEASE", "50", "NOTIFY")
+        assert kind == "%" and fields[0][1] == b"token", fields
+        token = fields[1]
+        assert next_value(connection) == (
+            ">", [("$", b"lock-lost"), ("$", b"door"), token])
+
+
+def next_value(connection):
+    """What comes without having been asked for."""
+    while True:
+        try:
+            return wire.read(connection.data)[0]
+        except wire.Incomplete:
+            assert connection.fill(), "nothing was pushed"
 
 
 def main():
