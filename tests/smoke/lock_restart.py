@@ -7,46 +7,55 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import wire  # noqa: E402
 from server import SLUICE, Server  # noqa: E402
 
 ROUNDS = 3
 LOCKS = 50
+CLOCK_BACK_US = 10 * 86400 * 1000000  # as far ahead was the clock that the mark is of
 
 
-def ask(connection, *words):
-    connection.sendall(b"*%d\r\n" % len(words) + b"".join(
-        b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in words))
-    return connection.makefile("rb").readline().strip()
+def fenced(client, number, token):
+    return client.call("FENCED", f"lock:{number}", token, "INCR", "writes")
 
 
-def tokens(connection):
-    """Of LOCKS locks, taken and kept."""
+def take_all(client, last):
+    """Takes LOCKS locks and keeps them. Returns their tokens."""
+    tokens = []
     for number in range(LOCKS):
-        with connection.makefile("rb") as replies:
-            words = ["LOCK.ACQUIRE", f"lock:{number}", "me", "LEASE", "600000"]
-            connection.sendall(b"*%d\r\n" % len(words) + b"".join(
-                b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in words))
-            lines = [replies.readline() for _ in range(5)]
-            yield int(lines[1][1:])
+        grant = client.call("LOCK.ACQUIRE", f"lock:{number}", "me", "LEASE", "600000")
+        assert grant[0] == "*", grant
+        tokens.append(int(grant[1][0][1]))
+        assert tokens[-1] > last, (tokens[-1], last)
+        last = tokens[-1]
+        assert fenced(client, number, last) == (":", b"%d" % (number + 1))
+    return tokens
+
+
+def refuse_all(client, tokens):
+    for number, token in enumerate(tokens):
+        kind, text = fenced(client, number, token)
+        assert kind == "-" and text.startswith(b"STALE"), text
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", default=SLUICE)
     server = Server(parser.parse_args().server)
-    last = 0
+    mark_file = pathlib.Path(server.folder, "fence.mark")
+    tokens, mark = [], 0
     try:
         for _ in range(ROUNDS):
-            with server.connect() as connection:
-                if last:
-                    stale = ask(connection, "FENCED", "lock:0", str(last), "SET", "x", "1")
-                    assert stale.startswith(b"-STALE"), stale
-                for token in tokens(connection):
-                    assert token > last, (token, last)
-                    last = token
+            client = wire.Connection(server.connect())
+            refuse_all(client, tokens)  # before anybody took them again, and after
+            before, tokens = tokens, take_all(client, mark)
+            refuse_all(client, before)
+            client.close()
             server.kill()
-            mark = int(pathlib.Path(server.folder, "fence.mark").read_text())
-            assert mark > last, (mark, last)
+            mark = int(mark_file.read_text())
+            assert mark > tokens[-1], (mark, tokens[-1])
+            mark += CLOCK_BACK_US
+            mark_file.write_text(f"{mark}\n")
             server.start()
     finally:
         server.stop()
