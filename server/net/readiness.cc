@@ -47,7 +47,7 @@ class Readiness::Registration {
 
   void Stop() {
     watcher_ = nullptr;
-    reactor_.deregister_descriptor(descriptor_, state_, false);
+    reactor_.deregister_descriptor(descriptor_, state_, true);  // closing takes it out of the set
     reactor_.cleanup_descriptor_data(state_);
     Leave();
   }

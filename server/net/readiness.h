@@ -33,7 +33,8 @@ class Readiness {
 
   bool watching() const { return registration_ != nullptr; }  // false when the system refused
   void AwaitWritable();  // asking again meanwhile changes nothing
-  // To be called before the descriptor is closed. Nothing is reported any more.
+  // To be called just before the descriptor is closed, which takes it out of the reactor's set. Nothing
+  // is reported any more.
   void Stop();
 
  private:

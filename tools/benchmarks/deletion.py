@@ -36,6 +36,7 @@ class DeletionTurn:
         with server(bench.binary("sluice")) as target:
             for way, command in ways.items():
                 bench.progress(f"{self.name}: {way}")
+                target.client.call("DEL", "big")  # the way before may have left a string
                 target.client.pipeline(self.requests("big"))
                 time.sleep(0.1)
                 target.client.call("CONFIG", "RESETSTAT")
