@@ -8,6 +8,7 @@ DATABASES = (0, 1, 2, 15)
 # What FLUSHALL does not undo and a sequence may have changed.
 RESET = [("CONFIG", "SET", name, value) for name, value in [
     ("timeout", "0"), ("proto-max-bulk-len", "536870912"), ("hash-max-listpack-entries", "128"),
+    ("list-max-listpack-size", "-2"),
     ("set-max-intset-entries", "512"), ("zset-max-listpack-entries", "128"), ("zset-max-listpack-value", "64"), ("maxclients", "4064"),
     ("lazyfree-lazy-expire", "no"), ("tcp-keepalive", "300"), ("hz", "10"), ("requirepass", ""), ("maxmemory-policy", "noeviction"), ("notify-keyspace-events", ""),
 ]]
