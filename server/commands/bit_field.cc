@@ -121,12 +121,16 @@ class FieldText {
 
   std::string_view bytes() const { return bytes_; }
   bool changed() const { return edit_.has_value(); }
+  bool told() const { return told_; }
   void GrowTo(size_t bytes) {
     if (bytes_.size() >= bytes) return;
     Open().GrowTo(bytes);
     bytes_ = edit_->text();
   }
-  void Write(const FieldOp& op, int64_t value) {
+  // Nothing is told of operations that all failed, though the text may have grown for them.
+  void Put(const FieldOp& op, int64_t old, int64_t value) {
+    told_ = told_ || changed() || value != old;
+    if (value == old) return;
     WriteField(Open().text(), op.offset, op.type, value);
     bytes_ = edit_->text();
   }
@@ -142,6 +146,7 @@ class FieldText {
   char scratch_[Entry::kTextScratch];
   std::string_view bytes_;
   std::optional<TextEdit> edit_;
+  bool told_ = false;
 };
 
 void RunOp(CommandCall& call, FieldText& text, const FieldOp& op) {
@@ -151,7 +156,7 @@ void RunOp(CommandCall& call, FieldText& text, const FieldOp& op) {
   const std::optional<int64_t> value = adds ? FitField(op.type, old, op.operand, op.overflow)
                                             : FitField(op.type, op.operand, op.overflow);
   if (!value) return call.reply.Null();
-  if (*value != old) text.Write(op, *value);
+  text.Put(op, old, *value);
   call.reply.Integer(adds ? *value : old);
 }
 
@@ -164,7 +169,7 @@ void Run(CommandCall& call, const FieldOps& ops) {
   if (writes) text.GrowTo(ops.write_bytes);
   call.reply.Array(ops.list.size());
   for (const FieldOp& op : ops.list) RunOp(call, text, op);
-  if (text.changed()) call.Notify(kNotifyString, "setbit", key.bytes);
+  if (text.told()) call.Notify(kNotifyString, "setbit", key.bytes);
   if (writes && !text.changed()) call.db.MakeRaw(*entry, call.now);  // as Redis shows it
 }
 

@@ -51,8 +51,12 @@ void Confirm(CommandCall& call, std::string_view word, Kind kind,
 
 // --- subscribing
 
+// In MULTI only the two old kinds are allowed, as in Redis.
 template <Kind kind>
 void Subscribe(CommandCall& call) {
+  if (kind == Kind::kShardChannel && !call.may_park()) {
+    return call.reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+  }
   for (const std::string_view name : call.args.subspan(1)) {
     call.engine.pubsub().Subscribe(call.client, kind, name);
     Confirm(call, WordsOf(kind).subscribed, kind, name);

@@ -88,7 +88,8 @@ void Tracking::Add(std::string_view key, uint64_t client_id) {
 // --- changes
 
 void Tracking::KeyTouched(std::string_view key) {
-  const Session* const by = engine_.current();
+  // What a script writes is told even to NOLOOP's client, whose own commands do not name it all.
+  const Session* const by = engine_.scripts().now_running() ? nullptr : engine_.current();
   for (auto& [prefix, about] : prefixes_) {
     if (!key.starts_with(prefix)) continue;
     about.changed[std::string(key)] = by ? by->client_id : 0;

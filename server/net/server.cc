@@ -26,6 +26,8 @@ constexpr int64_t kSecondLookMs = 10;
 // Descriptors beside those of clients: listeners, log, epoll, timer, files being written.
 constexpr int64_t kReservedDescriptors = 32;
 
+// Nobody has sent anything for so long: the moment to tidy up.
+constexpr std::chrono::seconds kQuiet{1};
 // Handlers run by one Poll.
 constexpr int kPollHandlersMax = 256;
 
@@ -42,6 +44,7 @@ Server::Server(Config& config, std::span<const CommandFamily> families, EngineOp
       io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
       engine_(config, clock_, *this, families, std::move(options)),
       wake_(io_),
+      quiet_(io_),
       signals_(io_),
       buffer_(new char[kTurnBytes]) {}
 
@@ -197,6 +200,8 @@ void Server::Readable(Connection& connection) {
   if (connection.ready) return;
   connection.ready = true;
   ready_.push_back(connection.shared_from_this());
+  heard_ = true;
+  if (!awaits_quiet_) AwaitQuiet();
   PostTurn();
 }
 
@@ -345,6 +350,19 @@ void Server::ArmWake() {
     if (error) return;
     wake_ms_ = TimerWheel::kNever;
     PostTurn();
+  });
+}
+
+// A quiet server sets no timer of its own.
+void Server::AwaitQuiet() {
+  awaits_quiet_ = true;
+  heard_ = false;
+  quiet_.expires_after(kQuiet);
+  quiet_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    if (heard_ || polling_) return AwaitQuiet();
+    awaits_quiet_ = false;
+    spare_memory_.Look(engine_.UsedMemory());
   });
 }
 

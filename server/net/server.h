@@ -21,6 +21,7 @@
 #include "server/net/connection.h"
 #include "server/net/listener.h"
 #include "server/net/log.h"
+#include "server/net/spare_memory.h"
 #include "server/net/system_clock.h"
 
 namespace sluice {
@@ -72,6 +73,7 @@ class Server final : public Host, public ConnectionOwner {
   void TakeSecondLooks();
   void DropBroken();
   void ArmWake();
+  void AwaitQuiet();
   void WaitForSignals();
   void Drain();
 
@@ -81,6 +83,7 @@ class Server final : public Host, public ConnectionOwner {
   boost::asio::io_context io_;
   Engine engine_;
   boost::asio::steady_timer wake_;
+  boost::asio::steady_timer quiet_;  // ends when nobody has sent anything for a while
   boost::asio::signal_set signals_;
   std::vector<std::unique_ptr<Listener>> tcp_listeners_;
   std::unique_ptr<Listener> unix_listener_;
@@ -95,6 +98,9 @@ class Server final : public Host, public ConnectionOwner {
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
   bool polling_ = false;
   bool turn_posted_ = false;
+  SpareMemory spare_memory_;
+  bool awaits_quiet_ = false;
+  bool heard_ = false;  // something since quiet_ was set
   int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set
   bool stopping_ = false;
   int exit_code_ = 0;

@@ -36,6 +36,14 @@ bool ReadScores(RdbReader& reader, bool as_text, const RdbContext& context, Sort
   return reader.ok();
 }
 
+// Whole scores are packed as integers, as Redis does, also where they are told as "1e+17".
+std::string PackedScore(double score) {
+  constexpr double kWholeMax = 0x1p62;
+  const bool whole = std::abs(score) <= kWholeMax && score == std::trunc(score);
+  if (!whole || score == 0) return DoubleText(score);  // which knows of -0
+  return std::to_string(static_cast<int64_t>(score));
+}
+
 }  // namespace
 
 void WriteSortedSet(const SortedSet& set, RdbWriter& writer) {
@@ -43,7 +51,7 @@ void WriteSortedSet(const SortedSet& set, RdbWriter& writer) {
     ListpackWriter listpack;
     set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double score) {
       listpack.Text(name);
-      listpack.Text(DoubleText(score));
+      listpack.Text(PackedScore(score));
       return true;
     });
     writer.Type(RdbType::kSortedSetListpack);

@@ -1,4 +1,5 @@
 // FieldTimes: which fields of a hash have deadlines, earliest first. Made with the first of them.
+// Those that end together do so in the order of their names: the same in every run.
 //
 // Relative deadlines are engine times and absolute ones Unix times, which a step of the wall clock
 // moves against each other: so there are two orders, and the earliest is one of two.
@@ -16,7 +17,7 @@ namespace sluice {
 
 class FieldTimes {
  public:
-  // Members are told apart by address: one that moves is removed before and added after.
+  // Members stay where they are: one that moves is removed before and added after.
   void Add(const Member& member);     // those without a deadline are left out
   void Remove(const Member& member);  // those that are not there are left alone
   size_t size() const { return steady_.size() + unix_.size(); }
@@ -32,7 +33,13 @@ class FieldTimes {
   ValueTimer timer;
 
  private:
-  using Order = absl::btree_set<std::pair<int64_t, const Member*>>;
+  using At = std::pair<int64_t, const Member*>;
+  struct Earlier {
+    bool operator()(const At& a, const At& b) const {
+      return a.first != b.first ? a.first < b.first : a.second->key() < b.second->key();
+    }
+  };
+  using Order = absl::btree_set<At, Earlier>;
   // 16 bytes and a share of a node that is three quarters full.
   static constexpr size_t kBytesEach = 24;
 

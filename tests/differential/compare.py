@@ -80,7 +80,6 @@ def hello(value):
     return kind, sorted(known.items())
 
 
-# The first pattern that is found in the command line (in capitals) counts.
 def pairs(value):
     """Fields with their values: a map, or a flat list."""
     kind, body = value
@@ -89,9 +88,37 @@ def pairs(value):
     return kind, sorted(zip(body[::2], body[1::2]), key=repr)
 
 
+def libraries(value):
+    """FUNCTION LIST: libraries in any order, each with its functions in any order."""
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    told = []
+    for _, about in body:
+        names = [("$", b"functions") == name for name in about]
+        told.append([unordered(fact) if after else fact for after, fact in zip([False, *names], about)])
+    return kind, sorted(told, key=repr)
+
+
+HASHTABLES = (2, 4)  # RDB types of sets and of hashes
+
+
+def dumped(value):
+    """What a hashtable holds is dumped in an order of chance; dumps.py looks into it."""
+    kind, body = value
+    return (kind, body[0], len(body)) if kind == "$" and body and body[0] in HASHTABLES else value
+
+
+# Where nothing orders the members of a set, or equal weights leave it to chance.
+BY_CHANCE = r"(?=.* BY )(?=.* ALPHA\b|.* BY \"?(#|NOSORT))"
+
+# The first pattern that is found in the command line (in capitals) counts.
 RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
     (r"^(KEYS|HKEYS|HVALS|SMEMBERS|SINTER|SUNION|SDIFF|SPOP)\b", unordered),
     (r"^HGETALL\b", pairs),
+    (r"^FUNCTION LIST\b", libraries),
+    (r"^DUMP\b", dumped),
+    (rf"^SORT(_RO)? (?!.* LIMIT ){BY_CHANCE}", unordered),
     (r"^(HSCAN|SSCAN|HRANDFIELD|SRANDMEMBER)\b", shape),
     (r"^COMMAND INFO .", sorted_deeply),
     (r"^COMMAND DOCS .", docs),

@@ -222,7 +222,8 @@ LPOS list item {RANK index|COUNT index|MAXLEN index}
 LMOVE list list LEFT|RIGHT LEFT|RIGHT
 RPOPLPUSH list list
 LMPOP lists LEFT|RIGHT {COUNT index}
-SORT sortable {BY by|LIMIT index index|GET by|ASC|DESC|ALPHA|STORE list}
+SORT sortable {BY by|LIMIT index index|GET by|ASC|DESC|STORE list}
+SORT sortable {BY by|LIMIT index index|GET by|ASC|DESC|ALPHA}
 SORT sortable_alone ALPHA {DESC|LIMIT small small|STORE list|GET by}
 SORT_RO sortable ALPHA {BY by|LIMIT index index|GET by|DESC}
 SADD key value+
@@ -421,7 +422,8 @@ def pick_lists(rng):
 
 
 KINDS = {
-    # No sorted sets: SORT makes Redis keep them as large ones. A set has no order of its own.
+    # No sorted sets: SORT makes Redis keep them as large ones. A set has no order of its own:
+    # what is stored has no weights that may be equal.
     "sortable": one_of([b"list", b"mylist", b"hash", b"missing", b"a", b"{t}1"]),
     "sortable_alone": one_of([b"list", b"mylist", b"set", b"hash", b"a"]),
     "by": one_of([b"#", b"nosort", b"*", b"{t}*", b"k*", b"hash*->f", b"*->f", b"*->", b"a*->", b"**", b"->*", b"h*->a->b"]),
