@@ -271,6 +271,8 @@ TokenCheck Locks::CheckToken(LockNameView name, int64_t token, const Now& now) {
   if (token > tokens_.last()) return TokenCheck::kNeverIssued;
   Settle(name, now);
   const Lock* lock = store_.FindLock(name);
+  // What a lock without holders was given under is of another name, or of before it was emptied.
+  if (lock != nullptr && lock->empty()) lock = nullptr;
   if (lock != nullptr && (lock->Holds(token) || token == lock->newest_token()))
     return TokenCheck::kValid;
   if (lock != nullptr) return TokenCheck::kSuperseded;
