@@ -118,11 +118,13 @@ LimitInfo LimiterKey::Info() const {
 
 // --- storing
 
-// The limiter's own end, unless somebody has set an earlier one (EXPIRE).
+// The limiter's own end, unless somebody has set an earlier one (EXPIRE). One that is whole again stays
+// until the tick after: then what is left of that tick was its own end, too.
 Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
   const Deadline end = Deadline::Steady(end_ms);
   const Deadline old = entry_->deadline();
   if (old == Deadline::Steady(old_end_ms) || old.none()) return end;
+  if (old_end_ms <= now_.ms() && old == Deadline::Steady(now_.ms() + 1)) return end;
   return old.LeftMs(now_) < end.LeftMs(now_) ? old : end;
 }
 

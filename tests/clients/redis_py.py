@@ -76,7 +76,7 @@ def limits(client, other):
         assert str(error) == "limiter is WINDOW, not GCRA", error
 
     shaped = [take("shaped", "GCRA", 50, 1000)]
-    for asked in (client, other):  # each waits until the 20 ms of the one before are over
+    for asked in (client, other) * 5:  # each waits until the 20 ms of the one before are over
         shaped.append(take("shaped", "GCRA", 50, 1000, "WAIT", 10000, asked=asked))
         assert shaped[-1]["allowed"] == 1, shaped
         assert shaped[-1]["reset_at_ms"] - shaped[-2]["reset_at_ms"] >= 20, shaped
