@@ -188,6 +188,19 @@ class History {
   std::map<std::string, Held> held_;
 };
 
+// It is whole again within a tick and its key would go with the next: what is taken in between stays.
+TEST_F(LimitCommands, KeepALimiterTakenFromInItsLastTick) {
+  for (const int64_t micros : {0, 1, 500, 999}) {
+    Run({"DEL", "shaped"});
+    server().clock().AdvanceMicros(micros);
+    ASSERT_TRUE(Take("shaped GCRA 50 1000").starts_with("[:1,"));
+    AdvanceTime(20);
+    ASSERT_TRUE(Take("shaped GCRA 50 1000").starts_with("[:1,")) << micros;
+    AdvanceTime(1);
+    EXPECT_TRUE(Take("shaped GCRA 50 1000").starts_with("[:0,")) << micros;
+  }
+}
+
 TEST_F(LimitCommands, AgreeWithTheLimitersOverLongHistories) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
