@@ -271,7 +271,7 @@ TEST_F(LimitCommands, TakeNamesOfAMegabyte) {
 
 // Engine time of two thousand years, periods as long as they may be.
 TEST_F(LimitCommands, WorkAtTheEndOfTime) {
-  server().clock().Advance(int64_t{1} << 46);
+  server().clock().Advance(int64_t{1} << 42);  // 139 years; ticks in ns end after 292
   const std::string period = std::to_string(kPeriodMsMax);
   for (const LimitAlgorithm algorithm : kAll) {
     const std::string name(LimitAlgorithmName(algorithm));
