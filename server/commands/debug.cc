@@ -95,7 +95,7 @@ void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace,
 void DigestValues(CommandCall& call) {
   call.reply.Array(call.args.size() - 2);
   for (size_t i = 2; i < call.args.size(); ++i) {
-    call.reply.Status(DigestOfValue(call.db.Find(call.Key(i), call.now)));
+    call.reply.Status(DigestOfValue(call.db.Find(call.Key(i), call.now), call.now));
   }
 }
 

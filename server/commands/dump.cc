@@ -6,6 +6,7 @@
 #include "server/commands/families.h"
 #include "server/commands/hash_access.h"
 #include "server/commands/list_access.h"
+#include "server/commands/lock_keys.h"
 #include "server/commands/lookup.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
@@ -23,15 +24,14 @@ RdbContext ContextOf(const CommandCall& call) {
           .hash = HashLimits(call),
           .integers_max = static_cast<size_t>(settings.set_max_intset_entries),
           .sorted_set = SortedSetLimits(call),
-          .list = LimitsOf(call.engine)};
+          .list = LimitsOf(call.engine),
+          .make_lock = [&call](const LockImage&) { return call.engine.locks().MakeLock(); }};
 }
 
 void Dump(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!entry) return call.reply.Null();
-  const std::optional<std::string> dump = WriteDump(*entry, ContextOf(call));
-  if (!dump) return call.reply.Error("ERR a value of this type has no form that could be restored");
-  call.reply.Bulk(*dump);
+  call.reply.Bulk(WriteDump(*entry, ContextOf(call)));
 }
 
 // --- RESTORE
@@ -120,9 +120,10 @@ void Restore(CommandCall& call) {
   if (!IsRestorable(call, key, args)) return;
   std::optional<RdbValue> value = ReadDump(call.args[3], ContextOf(call));
   if (!value) return call.reply.Error("ERR Bad data format");
+  if (value->is_lock() && args.ttl_ms != 0) return call.reply.Error(kLockHasNoTtl);
 
   const Deadline deadline = DeadlineOf(call, args);
-  if (deadline.Passed(call.now)) {
+  if (deadline.Passed(call.now) || value->Ended(call.now)) {
     // Over already: what it was to replace goes all the same.
     if (call.db.Delete(key, call.now)) {
       call.Notify(kNotifyGeneric, "del", call.args[1]);
@@ -130,8 +131,7 @@ void Restore(CommandCall& call) {
     }
     return call.reply.Ok();
   }
-  Entry& entry = value->value ? call.db.PutValue(key, std::move(value->value), deadline, call.now)
-                              : call.db.PutText(key, value->text, deadline, call.now);
+  Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
   if (args.idle_s) {
     const int64_t used_s = call.now.ms() / 1000 - *args.idle_s;
     call.db.SetAccessClock(entry, static_cast<uint32_t>(used_s));

@@ -8,6 +8,7 @@
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/lock_keys.h"
 #include "server/commands/lookup.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
@@ -17,9 +18,6 @@ namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-
-// Its holders' leases say when a lock ends.
-constexpr std::string_view kLockKey = "ERR the lease of a lock is set by LOCK.RENEW alone";
 
 struct Conditions {
   bool nx = false;  // only a key without a deadline
@@ -97,7 +95,7 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
   const HashedKey key = call.Key(1);
   const Entry* const entry = LookUp(call, key);
   if (!entry) return call.reply.Integer(0);
-  if (entry->type() == ValueType::kLock) return call.reply.Error(kLockKey);
+  if (entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
   const Deadline deadline =
       base == Base::kNow ? Deadline::Steady(call.now.ms() + *ms) : Deadline::Unix(*ms);
   const int64_t unix_ms = deadline.UnixMs(call.now);
@@ -142,7 +140,7 @@ void PExpireTime(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::
 
 void Persist(CommandCall& call) {
   const Entry* const entry = LookUp(call, call.Key(1));
-  if (entry && entry->type() == ValueType::kLock) return call.reply.Error(kLockKey);
+  if (entry && entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
   if (!entry || !entry->is_volatile()) return call.reply.Integer(0);
   call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
   call.Notify(kNotifyGeneric, "persist", call.args[1]);

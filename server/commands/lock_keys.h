@@ -7,6 +7,10 @@
 
 namespace sluice {
 
+// Its holders' leases say when a lock ends.
+inline constexpr std::string_view kLockHasNoTtl =
+    "ERR the lease of a lock is set by LOCK.RENEW alone";
+
 // False when args[at] holds something else than a lock: then WRONGTYPE has been answered.
 inline bool IsLockOrMissing(CommandCall& call, size_t at) {
   const Entry* const entry = LookUp(call, call.Key(at));

@@ -10,9 +10,6 @@
 namespace sluice {
 namespace {
 
-// A session that nobody here has: only the log ends it.
-constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
-
 // The arguments behind the token. False: they make no holder.
 bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& shape) {
   holder.owner = ReadOwner(args);

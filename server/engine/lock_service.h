@@ -69,6 +69,8 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   // Tells the log how the owner holds the lock now, if it does: after RENEW, a hold more or one less.
   // What begins and ends is told by itself.
   void RecordHolder(LockNameView name, std::string_view owner);
+  // A lock that nobody holds, for a key that has none.
+  std::unique_ptr<Value> MakeLock() { return std::make_unique<HeldLock>(*this); }
   // A key was renamed or moved to where it is now.
   void Moved(Database& db, HashedKey key);
   static uint64_t ConnectionOf(const Session& session);

@@ -41,7 +41,9 @@ class LeakyBucket final : public Value {
   std::string_view Encoding() const override { return "drains"; }
   size_t MemoryBytes() const override { return accounted_bytes_; }
   std::unique_ptr<Value> Clone() const override;
-  int64_t EndsAtMs(const Now&) const override { return last_due_ms(); }
+  int64_t EndsAtMs(const Now& now) const override {
+    return Level(now) == 0 ? now.ms() : last_due_ms();
+  }
   std::string Audit() const override;
 
  private:

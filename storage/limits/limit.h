@@ -24,7 +24,15 @@
 
 namespace sluice {
 
-enum class LimitAlgorithm : uint8_t { kWindow, kRolling, kSliding, kLog, kGcra, kLeaky };
+// The numbers stand in files.
+enum class LimitAlgorithm : uint8_t {
+  kWindow = 0,
+  kRolling = 1,
+  kSliding = 2,
+  kLog = 3,
+  kGcra = 4,
+  kLeaky = 5
+};
 
 // "WINDOW", "ROLLING" ..., as LIMIT.TAKE takes and LIMIT.INFO gives them.
 std::string_view LimitAlgorithmName(LimitAlgorithm algorithm);

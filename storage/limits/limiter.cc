@@ -1,9 +1,16 @@
 // See limiter.h.
 #include "storage/limits/limiter.h"
 
+#include <utility>
+
 namespace sluice {
 Limiter::Limiter(const LimitConfig& config) : state_(config) {
   if (NeedsLog(config.algorithm)) log_ = std::make_unique<RequestLog>();
+}
+
+Limiter::Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log)
+    : state_(state), log_(std::move(log)) {
+  assert(AuditLimiter(state_, log_.get()).empty());
 }
 
 std::string_view Limiter::Encoding() const { return LimitEncoding(algorithm()); }

@@ -17,10 +17,13 @@ namespace sluice {
 class Limiter final : public Value {
  public:
   explicit Limiter(const LimitConfig& config);
+  // From a file. Precondition: as AuditLimiter has it.
+  Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log);
 
   LimitAlgorithm algorithm() const { return state_.config.algorithm; }
   const LimitConfig& config() const { return state_.config; }
   const LimiterState& state() const { return state_; }
+  const RequestLog* log() const { return log_.get(); }  // null unless the algorithm needs it
 
   LimitVerdict Take(const LimitRequest& request, const Now& now) {
     return TakeLimit(state_, log_.get(), request, now);

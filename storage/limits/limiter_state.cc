@@ -61,6 +61,12 @@ void Reconfigure(LimiterState& state, RequestLog* log, const LimitConfig& to, co
   state.config = to;
 }
 
+int64_t WholeAtUs(const LimiterState& state, const RequestLog* log, const Now& now) {
+  return WithAlgorithm(state, log, [&](const auto& algorithm) {
+    return algorithm.WholeAtUs(state.config, now.steady_us);
+  });
+}
+
 LimitAnswer AskLimit(const LimiterState& state, const RequestLog* log, int64_t cost,
                      const Now& now) {
   return WithAlgorithm(state, log, [&](const auto& algorithm) {
@@ -166,10 +172,12 @@ std::string AuditLimiter(const LimiterState& state, const RequestLog* log) {
   }
 }
 
+bool LimitIsUsed(const LimiterState& state, const RequestLog* log, const Now& now) {
+  return WholeAtUs(state, log, now) > now.steady_us;
+}
+
 int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now) {
-  const int64_t whole_at_us = WithAlgorithm(state, log, [&](const auto& algorithm) {
-    return algorithm.WholeAtUs(state.config, now.steady_us);
-  });
+  const int64_t whole_at_us = WholeAtUs(state, log, now);
   const int64_t ends_ms = whole_at_us <= now.steady_us ? now.ms() : TickAfter(whole_at_us);
   return state.banned_until_ms == 0 ? ends_ms : std::max(ends_ms, state.banned_until_ms);
 }

@@ -78,6 +78,8 @@ LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const L
 // Gives back; returns what remains. Precondition: units >= 0.
 int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const Now& now);
 LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const Now& now);
+// Whether anything but a ban tells it from a new one.
+bool LimitIsUsed(const LimiterState& state, const RequestLog* log, const Now& now);
 // Engine ms from when on it is as good as none: the key's deadline. One that has passed means that
 // nothing is to be stored (a refused first request).
 int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now);

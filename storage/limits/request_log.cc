@@ -120,6 +120,12 @@ void RequestLog::Reconfigure(const LimitConfig& from, const LimitConfig& to, int
   gone_ = 0;
 }
 
+void RequestLog::ForEach(const LimitConfig& config, int64_t now_us,
+                         absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
+  for (size_t i = FirstCounting(TickOf(now_us), config.period_ms); i < records_.size(); ++i)
+    visit(records_[i].tick, records_[i].sum - SumBefore(i));
+}
+
 std::string RequestLog::Audit(const LimitConfig& config) const {
   for (size_t i = 1; i < records_.size(); ++i) {
     if (records_[i].tick <= records_[i - 1].tick)

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "storage/limits/limit.h"
 #include "storage/limits/ring.h"
 
@@ -31,6 +32,9 @@ class RequestLog {
 
   // Drops what has left; the others do it in passing where they change something.
   void Prune(const LimitConfig& config, int64_t now_us);
+  // What counts now: ticks in ascending order, each with at least one unit.
+  void ForEach(const LimitConfig& config, int64_t now_us,
+               absl::FunctionRef<void(int64_t tick, uint64_t units)> visit) const;
   size_t heap_bytes() const { return records_.heap_bytes(); }
   size_t records() const { return records_.size(); }
   // The first violated invariant as a sentence, or empty.

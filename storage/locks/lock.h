@@ -28,11 +28,13 @@
 
 namespace sluice {
 
-enum class LockMode : uint8_t { kExclusive, kShared, kPermits };
+enum class LockMode : uint8_t { kExclusive = 0, kShared = 1, kPermits = 2 };  // in files, too
 
 inline constexpr int64_t kNoDeadline = INT64_MAX;
 inline constexpr int64_t kLeaseMsMax = int64_t{1} << 46;  // also of MINHOLD and WAIT
 inline constexpr int64_t kPermitsMax = int64_t{1} << 31;
+// A session that nobody here has: the holder's is that of another server, or of before a restart.
+inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
 
 // What is asked for.
 struct LockShape {

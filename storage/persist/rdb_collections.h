@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "storage/persist/rdb_format.h"
@@ -18,6 +19,8 @@
 
 namespace sluice {
 
+struct LockImage;
+
 // What values are made with, beside their content.
 struct RdbContext {
   uint64_t seed = 0;  // of the hashes of members
@@ -26,6 +29,8 @@ struct RdbContext {
   size_t integers_max = 512;
   SortedSet::Limits sorted_set;
   ListLimits list;
+  // Makes a lock; without it there are none to be read. RESTORE's gives nobody a lock.
+  std::function<std::unique_ptr<Value>(const LockImage& image)> make_lock;
 };
 
 // Each writes its type and value.

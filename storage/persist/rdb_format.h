@@ -24,7 +24,7 @@ enum class RdbType : uint8_t {
   kSortedSetText = 3,  // scores as text
   kHash = 4,
   kSortedSet = 5,
-  kModule = 7,
+  kModule = 7,  // Redis's RDB_TYPE_MODULE_2
   kHashZipmap = 9,
   kListZiplist = 10,
   kSetIntset = 11,

@@ -1,8 +1,11 @@
 #include "storage/persist/rdb_value.h"
 
+#include <cassert>
 #include <utility>
 
 #include "storage/persist/crc64.h"
+#include "storage/persist/rdb_limits.h"
+#include "storage/persist/rdb_lock.h"
 #include "storage/persist/rdb_stream.h"
 #include "storage/persist/rdb_writer.h"
 
@@ -40,8 +43,17 @@ void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
   write(ValueOf<T>(entry), writer);
 }
 
-void WriteHashValue(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
-  WriteHash(ValueOf<Hash>(entry), context.now, writer);
+void WriteLimiterValue(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
+  if (entry.is_packed()) {
+    return WriteLimiter(UnpackLimiter(entry.packed()), nullptr, context.now, writer);
+  }
+  const Limiter& limiter = ValueOf<Limiter>(entry);
+  WriteLimiter(limiter.state(), limiter.log(), context.now, writer);
+}
+
+template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
+void WriteTimed(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
+  write(ValueOf<T>(entry), context.now, writer);
 }
 
 struct WriteRow {
@@ -53,9 +65,42 @@ constexpr WriteRow kWriters[] = {
     {ValueType::kList, WriteValue<List, WriteList>},
     {ValueType::kSet, WriteValue<Set, WriteSet>},
     {ValueType::kSortedSet, WriteValue<SortedSet, WriteSortedSet>},
-    {ValueType::kHash, WriteHashValue},
+    {ValueType::kHash, WriteTimed<Hash, WriteHash>},
     {ValueType::kStream, WriteStreamValue},
+    {ValueType::kLimiter, WriteLimiterValue},
+    {ValueType::kLeakyBucket, WriteTimed<LeakyBucket, WriteLeakyBucket>},
+    {ValueType::kLock, WriteTimed<Lock, WriteLock>},
 };
+
+using ReadModule = std::unique_ptr<Value> (*)(ModuleReader& reader, const RdbContext& context);
+
+template <typename T, std::unique_ptr<T> (*read)(ModuleReader& reader, const Now& now)>
+std::unique_ptr<Value> ReadTimed(ModuleReader& reader, const RdbContext& context) {
+  return read(reader, context.now);
+}
+
+std::unique_ptr<Value> ReadLockValue(ModuleReader& reader, const RdbContext& context) {
+  const std::optional<LockImage> image = ReadLock(reader, context.now);
+  return image && context.make_lock ? context.make_lock(*image) : nullptr;
+}
+
+struct ModuleRow {
+  RdbModuleType type;
+  ReadModule read;
+};
+constexpr ModuleRow kModules[] = {
+    {kRdbLimiter, ReadTimed<Limiter, ReadLimiter>},
+    {kRdbLeakyBucket, ReadTimed<LeakyBucket, ReadLeakyBucket>},
+    {kRdbLock, ReadLockValue},
+};
+
+std::unique_ptr<Value> ReadModuleValue(RdbType, RdbReader& reader, const RdbContext& context) {
+  ModuleReader module(reader);
+  for (const ModuleRow& row : kModules) {
+    if (row.type.id() == module.id()) return row.read(module, context);
+  }
+  return nullptr;
+}
 
 struct ReadRow {
   RdbType type;
@@ -67,6 +112,7 @@ constexpr ReadRow kReaders[] = {
     {RdbType::kSortedSetText, ReadSortedSet},
     {RdbType::kHash, ReadHash},
     {RdbType::kSortedSet, ReadSortedSet},
+    {RdbType::kModule, ReadModuleValue},
     {RdbType::kHashZipmap, ReadHash},
     {RdbType::kListZiplist, ReadList},
     {RdbType::kSetIntset, ReadSet},
@@ -92,14 +138,12 @@ uint64_t LittleEndian(std::string_view bytes) {
 
 }  // namespace
 
-bool WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out) {
+void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out) {
   RdbWriter writer(out);
   for (const WriteRow& row : kWriters) {
-    if (row.type != entry.type()) continue;
-    row.write(entry, context, writer);
-    return true;
+    if (row.type == entry.type()) return row.write(entry, context, writer);
   }
-  return false;
+  assert(false);  // every type has a row
 }
 
 uint16_t RdbVersionOf(const Entry& entry) {
@@ -121,11 +165,26 @@ std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbC
   return result;
 }
 
+Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadline, const Now& now) {
+  assert(!value.Ended(now));
+  if (!value.value) return db.PutText(key, value.text, deadline, now);
+  const bool ends = value.value->EndsAtMs(now) != kEndsNever;
+  const auto* const limiter = value.value->type() == ValueType::kLimiter
+                                  ? static_cast<const Limiter*>(value.value.get())
+                                  : nullptr;
+  char packed[kWideLimiterBytes];
+  Entry& entry =
+      limiter && !limiter->log()
+          ? db.PutPacked(key, {packed, PackLimiter(limiter->state(), packed)}, deadline, now)
+          : db.PutValue(key, std::move(value.value), deadline, now);
+  return ends ? db.SetDeadline(entry, deadline) : entry;
+}
+
 // --- dumps
 
-std::optional<std::string> WriteDump(const Entry& entry, const RdbContext& context) {
+std::string WriteDump(const Entry& entry, const RdbContext& context) {
   std::string dump;
-  if (!WriteRdbValue(entry, context, dump)) return std::nullopt;
+  WriteRdbValue(entry, context, dump);
   const uint16_t version = RdbVersionOf(entry);
   dump.push_back(static_cast<char>(version & 255));
   dump.push_back(static_cast<char>(version >> 8));

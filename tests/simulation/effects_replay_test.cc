@@ -65,7 +65,7 @@ std::string TextOf(const Entry& entry, const Now& now) {
     for (int step = 0; step < 500; ++step, at.steady_us += 1000)
       text += std::to_string(limiter.Info(at).remaining) + " ";
   } else {
-    text = DigestOfValue(&entry);
+    text = DigestOfValue(&entry, now);
   }
   return text;
 }
