@@ -5,13 +5,17 @@
 
 #include <cerrno>
 #include <cfloat>
+#include <charconv>
 #include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
+#include <string>
+#include <string_view>
 
 namespace sluice {
 namespace {
@@ -237,6 +241,36 @@ TEST(FormatInt64, AgreesWithParse) {
     ASSERT_EQ(ParseInt64(Int64Text(value)), value);
   }
   EXPECT_EQ(Int64Text(INT64_MIN).size(), kInt64TextMax);
+}
+
+// Every length, both ways, against the standard library's.
+TEST(FormatInt64, AgreesWithToChars) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 300'000; ++i) {
+    auto value = static_cast<int64_t>(random() >> (random() % 64));
+    if (i % 3 == 0) value = -value;
+    char expected[32];
+    const std::string_view text(expected, std::to_chars(expected, std::end(expected), value).ptr);
+    char written[32];
+    ASSERT_EQ(std::string_view(written, FormatInt64(written, value)), text);
+    ASSERT_EQ(ParseInt64(text), value);
+  }
+}
+
+// Short texts are read as one word: none of their bytes may be overlooked.
+TEST(ParseInt64, RefusesAnyByteThatIsNoDigit) {
+  for (size_t length = 1; length <= 9; ++length) {
+    for (size_t at = 0; at < length; ++at) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(length, '7');
+        text[at] = static_cast<char>(byte);
+        const bool zero_first = text[0] == '0' && length > 1;
+        const bool minus_first = text[0] == '-' && length > 1;
+        const bool valid = (byte >= '0' && byte <= '9' && !zero_first) || (at == 0 && minus_first);
+        ASSERT_EQ(ParseInt64(text).has_value(), valid) << length << " " << at << " " << byte;
+      }
+    }
+  }
 }
 
 TEST(HumanLongDoubleText, Table) {
