@@ -85,8 +85,8 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
     }
   }
   session.last_command = command;
-  if ((session.conditions | engine_.conditions() | (command->spec->flags & kProtected)) != 0)
-      [[unlikely]] {
+  if (session.conditions != 0 || engine_.attention().Raised(Attention::kGates) ||
+      (command->spec->flags & kProtected)) [[unlikely]] {
     if (const std::string refusal = AskGates(engine_, session, *command); !refusal.empty()) {
       Reject(session, command, refusal);
       return Outcome::kDone;
@@ -139,10 +139,9 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
 
   CommandStatistics& own = command.statistics;
   if (!call.woken) [[likely]] {
-    if (engine_.monitors().any() || engine_.tracking().clients() > 0) [[unlikely]]
-    ShowAndTrack(session, command, args);
-
-  ++statistics.commands;
+    if (engine_.attention().Raised(Attention::kCommands)) [[unlikely]]
+      ShowAndTrack(session, command, args);
+    ++statistics.commands;
     ++own.calls;
   }
   if (statistics.error_replies > errors) [[unlikely]]
@@ -170,6 +169,9 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
     engine_.monitors().Show(session, args, hidden_);
   }
   hidden_.clear();
+  if (!engine_.monitors().any() && engine_.tracking().clients() == 0) {
+    return engine_.attention().Lower(Attention::kCommands);
+  }
   if (!(flags & kReadOnly)) return;
   const ScriptEngine::Running* const script = engine_.scripts().now_running();
   if (!(session.conditions & kInScript) || !script) {

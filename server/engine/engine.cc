@@ -221,6 +221,7 @@ void Engine::EverySecond() {
 
 void Engine::PauseClients(Pause::Mode mode, int64_t ms) {
   pause_.Start(mode, now_.ms() + ms);
+  GatesChanged();
   keyspace_->set_expiry_allowed(false);
   Arm(end_pause_, pause_.until_ms());
 }
@@ -233,21 +234,35 @@ void Engine::UnpauseClients() {
 void Engine::EndPause() {
   keyspace_->set_expiry_allowed(true);
   pause_.End(*this);
+  GatesChanged();
+}
+
+void Engine::GatesChanged() {
+  const bool closed = pause_.mode() != Pause::Mode::kNone || scripts_.busy();
+  closed ? attention_.Raise(Attention::kGates) : attention_.Lower(Attention::kGates);
 }
 
 // --- what others tell
 
 void Engine::KeyTouched(int db, std::string_view key) {
+  if (attention_.Raised(Attention::kKeys)) [[unlikely]]
+    TellOfKey(db, key);
+}
+
+void Engine::TellOfKey(int db, std::string_view key) {
   const bool died = std::exchange(key_dying_, false);
   if (!watches_.empty()) watches_.Touched(db, key, died);
   if (!waiters_.no_keys()) waiters_.KeyTouched(db, key);
   if (!limits_->idle()) limits_->KeyTouched(db, key);
   if (!locks_->nobody_waits()) locks_->KeyTouched(db, key);
   if (!tracking_->idle()) tracking_->KeyTouched(key);
+  const bool somebody = !watches_.empty() || !waiters_.no_keys() || !limits_->idle() ||
+                        !locks_->nobody_waits() || !tracking_->idle();
+  if (!somebody) attention_.Lower(Attention::kKeys);
 }
 
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
-  key_dying_ = true;  // KeyTouched follows
+  key_dying_ = !watches_.empty();  // KeyTouched follows
   ++statistics_.expired_keys;
   statistics_.expiry_lateness_ms.Record(late_ms);
   if (effects_.wanted()) effects_.Add(db, {"DEL", entry.key()});

@@ -19,6 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "server/config/config.h"
+#include "server/engine/attention.h"
 #include "server/engine/batch.h"
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
@@ -128,6 +129,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Dispatcher& dispatcher() { return dispatcher_; }
   Effects& effects() { return effects_; }
   WatchTable& watches() { return watches_; }
+  Attention& attention() { return attention_; }
   Waiters& waiters() { return waiters_; }
   LockService& locks() { return *locks_; }
   Pause& pause() { return pause_; }
@@ -177,10 +179,6 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void QueueSend(Session& session);
 
   // --- for the dispatcher and the batch
-  uint32_t conditions() const {
-    return (pause_.mode() == Pause::Mode::kNone ? 0 : kServerPaused) |
-           (scripts_.busy() ? kServerBusy : 0);
-  }
   ReplySink& SinkOf(Session& session) {
     return session.reply_mode == ReplyMode::kOn ? static_cast<ReplySink&>(session.writer) : null_sink_;
   }
@@ -197,6 +195,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // Holds commands back (CLIENT PAUSE) for `ms` from now.
   void PauseClients(Pause::Mode mode, int64_t ms);
   void UnpauseClients();
+  // A pause, or the lateness of a script, has begun or ended.
+  void GatesChanged();
 
   // --- KeyspaceObserver, ErrorListener
   void KeyTouched(int db, std::string_view key) override;
@@ -207,10 +207,6 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void ErrorSent(std::string_view text) override;
 
  private:
-  // Beside SessionCondition's bits.
-  static constexpr uint32_t kServerPaused = 1u << 31;
-  static constexpr uint32_t kServerBusy = 1u << 30;
-
   struct Slot {
     std::unique_ptr<Session> session;
     uint32_t generation = 0;
@@ -225,6 +221,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void Carry(Session& session);
   bool RunTimers();
   void ServeWaiters();
+  void TellOfKey(int db, std::string_view key);
   bool FreeGarbage(int64_t turn_begin);
   void EndTurn(int64_t begin);
   void SendAll();
@@ -248,7 +245,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   std::unique_ptr<Keyspace> keyspace_;
   CommandTable commands_;
   Effects effects_;
-  WatchTable watches_;
+  Attention attention_;
+  WatchTable watches_{attention_};
   std::unique_ptr<PubSub> pubsub_;
   Notifications notifications_;
   std::unique_ptr<Tracking> tracking_;

@@ -27,6 +27,7 @@ void LimitDesk::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t 
   const uint64_t number = ++tickets_;
   queue->tickets.emplace(number, ticket);
   queue_of_[number] = queue.get();
+  engine_.attention().Raise(Attention::kKeys);
   call.Park(
       {}, {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
 }
@@ -87,6 +88,7 @@ void LimitDesk::Note(Queue& queue) {
   if (queue.noted) return;
   queue.noted = true;
   ready_.push_back(queue.key);
+  engine_.attention().Raise(Attention::kServe);
 }
 
 void LimitDesk::ServeReady() {

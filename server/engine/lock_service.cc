@@ -139,9 +139,14 @@ void LockService::TimerFired(HeldLock& lock) {
 
 // --- what others do to locks
 
+void LockService::SetPending() {
+  pending_ = true;
+  engine_.attention().Raise(Attention::kServe);
+}
+
 void LockService::Note(LockName name) {
   touched_.push_back(std::move(name));
-  pending_ = true;
+  SetPending();
 }
 
 // In the middle of a change of the keyspace.
@@ -184,20 +189,20 @@ void LockService::DatabaseReplaced(int db, int other) {
   }
   flushed_.push_back(db);
   if (other >= 0) flushed_.push_back(other);
-  pending_ = true;
+  SetPending();
 }
 
 void LockService::SessionEnded(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
   ended_.push_back(connection);
-  pending_ = true;
+  SetPending();
   // Inside a slow script nothing changes but by the script.
   if (!engine_.serving_from_within()) Settle();
 }
 
 void LockService::WaitCancelled(uint64_t wait_id) {
   cancelled_.push_back(wait_id);
-  pending_ = true;
+  SetPending();
   if (!engine_.serving_from_within()) Settle();
 }
 
@@ -259,6 +264,7 @@ Session* LockService::FindConnection(uint64_t connection) {
 }
 
 void LockService::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
+  engine_.attention().Raise(Attention::kKeys);
   call.Park({}, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
 }
 
@@ -313,7 +319,7 @@ void LockService::LockEnded(LockNameView name, const LockHolder& holder, LockEnd
   }
   if (!holder.notify || (end != LockEnd::kExpired && end != LockEnd::kBroken)) return;
   losses_.push_back({holder.connection, std::string(name.key), holder.token});
-  pending_ = true;
+  SetPending();
 }
 
 void LockService::LingeringEnded(LockNameView name, const LockHolder& holder) {

@@ -120,6 +120,7 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   void RefuseWaiters(LockNameView name);
   void PushLosses();
   void Note(LockName name);
+  void SetPending();
 
   Engine& engine_;
   FenceTokens tokens_;

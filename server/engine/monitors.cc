@@ -45,6 +45,7 @@ void AddOrigin(std::string& line, const Session& client, const Settings& setting
 void Monitors::Add(Session& session) {
   session.conditions |= kMonitor;
   watching_.push_back(&session);
+  engine_.attention().Raise(Attention::kCommands);
 }
 
 void Monitors::Remove(Session& session) {

@@ -56,6 +56,8 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   call.effects.GroupEnd();
   call.effects.Nothing();
   running_ = nullptr;
+  if (running.late) [[unlikely]]
+    engine_.GatesChanged();
   if (returned) [[likely]]
     return;
   ReplyWriter& writer = call.client.writer;
@@ -138,6 +140,7 @@ std::string_view ScriptEngine::Interrupt() {
     const int64_t ms = (engine_.clock().TickNanos() - run.begin_ns) / 1'000'000;
     if (threshold_ms <= 0 || ms < threshold_ms) return {};
     run.late = true;
+    engine_.GatesChanged();
     engine_.host().Log(3, Concat("Slow script detected: still in execution after ", ms,
                                  " milliseconds. You can try killing the script using the ",
                                  run.is_function ? "FUNCTION KILL" : "SCRIPT KILL",

@@ -31,6 +31,8 @@ void Tracking::Enable(Session& session, const TrackingOptions& options,
   if (!session.tracking) {
     session.tracking = std::make_unique<TrackingState>();
     ++clients_;
+    engine_.attention().Raise(Attention::kCommands);
+    engine_.attention().Raise(Attention::kKeys);
   }
   TrackingState& state = *session.tracking;
   state.options = options;

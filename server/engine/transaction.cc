@@ -42,6 +42,7 @@ void WatchTable::Watch(Session& session, int db, std::string_view key, bool miss
     if (watcher.session == &session) return;
   }
   place->second.push_back({&session, missing});
+  attention_.Raise(Attention::kKeys);
   session.transaction->watched.push_back({db, std::string(key), missing});
 }
 

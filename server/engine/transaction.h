@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "protocol/args.h"
+#include "server/engine/attention.h"
 #include "storage/keyspace.h"
 
 namespace sluice {
@@ -58,6 +59,8 @@ struct Transaction {
 // comes to the same as Redis 7.0's rules.
 class WatchTable {
  public:
+  explicit WatchTable(Attention& attention) : attention_(attention) {}
+
   // `missing`: Find has just answered null. A key that the session watches already is left alone.
   void Watch(Session& session, int db, std::string_view key, bool missing);
   void UnwatchAll(Session& session);
@@ -97,6 +100,7 @@ class WatchTable {
 
   void ReplacedBy(int db, int other, Keyspace& keyspace, const Now& now);
 
+  Attention& attention_;
   absl::flat_hash_map<Name, std::vector<Watcher>, NameHash, NameEqual> watchers_;
 };
 

@@ -194,7 +194,7 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   Session* const around = std::exchange(current_, &session);
   const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
   if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
-  if ((waiters_.any_ready() || limits_->any_ready() || locks_->pending()) && !nested_) [[unlikely]]
+  if (attention_.Raised(Attention::kServe) && !nested_) [[unlikely]]
     ServeWaiters();
   current_ = around;
   if (session.tracking) [[unlikely]]
@@ -214,6 +214,7 @@ void Engine::ServeWaiters() {
     if (waiters_.any_ready()) waiters_.ServeReady();
     if (limits_->any_ready()) limits_->ServeReady();
   } while (locks_->pending() || waiters_.any_ready());
+  if (!limits_->any_ready()) attention_.Lower(Attention::kServe);
 }
 
 void Engine::ProtocolError(Session& session) {

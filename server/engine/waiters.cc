@@ -49,6 +49,7 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys,
     if (!line.parked.emplace(parked->arrival, parked.get()).second) continue;  // named twice
     line.when_gone += parking.when_gone;
     parked->keys.push_back(std::move(name));
+    engine_.attention().Raise(Attention::kKeys);
   }
   if (parking.deadline_ms != 0) {
     parked->fired = [](Engine& engine, Timed& timed) {
@@ -147,6 +148,7 @@ void Waiters::EndWait(Session& session, End end) {
 void Waiters::Note(const KeyName& name, Line& line) {
   if (std::exchange(line.noted, true)) return;
   ready_.push_back(name);
+  engine_.attention().Raise(Attention::kServe);
 }
 
 void Waiters::KeyTouched(int db, std::string_view key) {

@@ -40,7 +40,8 @@ class WatchTableTest : public testing::Test, private KeyspaceObserver {
 
   ManualClock clock_;
   TimerWheel wheel_{0};
-  WatchTable table_;
+  Attention attention_;
+  WatchTable table_{attention_};
   Keyspace keyspace_{16, 1, wheel_, *this};
 
  private:
