@@ -77,10 +77,6 @@ const Entry* Database::FindAndTouch(HashedKey key, const Now& now) {
   return entry;
 }
 
-void Database::Prefetch(HashedKey key) const { table_.Prefetch(key.hash); }
-
-void Database::PrefetchEntry(HashedKey key) const { table_.PrefetchEntry(key.hash); }
-
 size_t Database::size() const { return table_.size(); }
 
 size_t Database::volatile_size() const { return volatile_; }

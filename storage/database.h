@@ -69,8 +69,12 @@ class Database {
   const Entry* Find(HashedKey key, const Now& now);
   // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
   const Entry* FindAndTouch(HashedKey key, const Now& now);
-  void Prefetch(HashedKey key) const;       // brings the table's lines into the cache
-  void PrefetchEntry(HashedKey key) const;  // second stage: the entry itself
+  // Bring what Find will look at into the cache, in steps: each needs what the one before it has
+  // fetched, so each is called for many keys before the next. The last returns what Find is likely
+  // to find, or null; then Entry's may follow.
+  void Prefetch(HashedKey key) const { table_.Prefetch(key.hash); }
+  void PrefetchSlot(HashedKey key) const { table_.PrefetchSlot(key.hash); }
+  const Entry* PrefetchEntry(HashedKey key) const { return table_.PrefetchEntry(key.hash); }
   size_t size() const;
   size_t volatile_size() const;  // keys with a deadline
   // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().

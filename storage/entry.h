@@ -93,6 +93,10 @@ class Entry {
   std::string_view packed() const;  // precondition: is_packed(); valid as the entry is
   Value& value() const;             // precondition: !is_packed()
 
+  // Bring an object that is the value into the cache, and in a second step what it points to.
+  void PrefetchValue() const;
+  void PrefetchInside() const;
+
   // Engine time in seconds (now.ms() / 1000) of the last access, modulo 2^24 as Redis's LRU clock;
   // OBJECT IDLETIME is the difference modulo 2^24.
   uint32_t access_clock() const;
@@ -185,6 +189,17 @@ inline std::string_view Entry::key() const {
 inline size_t Entry::value_offset() const { return key_offset() + key().size(); }
 
 inline std::string_view Entry::packed() const { return {value_field(), value_length_}; }
+
+inline void Entry::PrefetchValue() const {
+  if (!outside()) return;
+  const auto* const object = reinterpret_cast<const char*>(Load<uintptr_t>(value_offset()));
+  __builtin_prefetch(object);
+  __builtin_prefetch(object + 64);
+}
+
+inline void Entry::PrefetchInside() const {
+  if (outside() && !is_string()) value().Prefetch();
+}
 
 inline ValueType Entry::type() const { return static_cast<ValueType>(type_); }
 inline bool Entry::is_volatile() const { return has(kVolatile); }

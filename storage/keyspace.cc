@@ -26,12 +26,9 @@ Keyspace::~Keyspace() {
   assert(state_.memory_bytes == 0);
 }
 
-Database& Keyspace::db(int index) {
-  assert(index >= 0 && index < databases());
-  if (by_index_[index] == nullptr) {
-    made_.emplace_back(new Database(state_, static_cast<uint8_t>(made_.size()), index));
-    by_index_[index] = made_.back().get();
-  }
+Database& Keyspace::MakeDatabase(int index) {
+  made_.emplace_back(new Database(state_, static_cast<uint8_t>(made_.size()), index));
+  by_index_[index] = made_.back().get();
   return *by_index_[index];
 }
 

@@ -11,6 +11,7 @@
 // whether or not its timer has run.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,7 +33,10 @@ class Keyspace {
   ~Keyspace();
 
   int databases() const { return static_cast<int>(by_index_.size()); }
-  Database& db(int index);  // precondition: 0 <= index < databases(); made on first use
+  Database& db(int index) {  // precondition: 0 <= index < databases(); made on first use
+    assert(index >= 0 && index < databases());
+    return made(index) ? *by_index_[index] : MakeDatabase(index);
+  }
   bool made(int index) const { return by_index_[index] != nullptr; }  // exists already (INFO)
   HashedKey Hash(std::string_view key) const;
   uint64_t seed() const { return state_.seed; }  // for the hashes of values' members
@@ -74,6 +78,7 @@ class Keyspace {
   std::string Audit(const Now& now) const;
 
  private:
+  Database& MakeDatabase(int index);
   void RestartRearming();
 
   KeyspaceState state_;

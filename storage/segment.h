@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_set.h"
+#include "protocol/same_bytes.h"
 #include "storage/key_hash.h"
 #include "storage/packed_pointer.h"
 #include "storage/segment_table.h"
@@ -20,12 +21,16 @@ inline constexpr size_t kSplitAt = 447;
 inline constexpr size_t kMergeBelow = 112;
 
 // What can be looked for in a segment besides a HashedKey: a known element, any that looks like
-// the hash (it is prefetched, not compared), and nothing at all (a new one, known to be absent).
+// the hash, its slot (which is prefetched and not looked at), and nothing at all (a new one, known
+// to be absent).
 struct ThisOne {
   uint64_t hash;
   const void* element;
 };
 struct LikelyOne {
+  uint64_t hash;
+};
+struct LikelySlot {
   uint64_t hash;
 };
 struct NewOne {
@@ -47,13 +52,14 @@ template <typename Element>
 struct SlotEqual {
   using is_transparent = void;
   bool operator()(PackedPointer slot, const HashedKey& key) const {
-    return slot.As<Element>()->key() == key.bytes;
+    return SameBytes(slot.As<Element>()->key(), key.bytes);
   }
   bool operator()(PackedPointer slot, const ThisOne& probe) const {
     return slot.As<Element>() == probe.element;
   }
-  bool operator()(PackedPointer slot, const LikelyOne&) const {
-    __builtin_prefetch(slot.As<Element>());
+  bool operator()(PackedPointer, const LikelyOne&) const { return true; }
+  bool operator()(const PackedPointer& slot, const LikelySlot&) const {
+    __builtin_prefetch(&slot);
     return true;
   }
   bool operator()(PackedPointer, const NewOne&) const { return false; }
@@ -62,6 +68,9 @@ struct SlotEqual {
 
 template <typename Element>
 using Slots = absl::flat_hash_set<PackedPointer, SlotHash<Element>, SlotEqual<Element>>;
+
+// From the start of an element to what may lie on its second cache line, and is needed as well.
+inline constexpr size_t kPrefetchedBytes = 56;
 
 inline size_t UsableSlots(size_t capacity) { return capacity - capacity / 8; }
 

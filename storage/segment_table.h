@@ -45,8 +45,11 @@ class SegmentTableOf {
   size_t size() const { return size_; }
   Element* Find(HashedKey key) const;
   bool Holds(const Element& element, uint64_t hash) const;  // this very one
-  void Prefetch(uint64_t hash) const;                       // the segment's lines
-  void PrefetchEntry(uint64_t hash) const;                  // the likely element itself
+  // In three steps, between which there should be time: the segment's bytes of hashes, the slot of
+  // the likely element, the element itself, which is returned (null: none has that hash).
+  void Prefetch(uint64_t hash) const;
+  void PrefetchSlot(uint64_t hash) const;
+  const Element* PrefetchEntry(uint64_t hash) const;
 
   void Insert(Element& element, uint64_t hash);  // precondition: none of that key
   void Replace(const Element& from, Element& to,

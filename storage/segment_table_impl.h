@@ -68,12 +68,21 @@ void SegmentTableOf<Element>::Prefetch(uint64_t hash) const {
 }
 
 template <typename Element>
-void SegmentTableOf<Element>::PrefetchEntry(uint64_t hash) const {
+void SegmentTableOf<Element>::PrefetchSlot(uint64_t hash) const {
   if (directory_.empty()) return;
-  // The comparison has the prefetch as its effect; the address keeps it from being optimised away.
+  directory_[PlaceOf(hash)]->slots.contains(LikelySlot{hash});
+}
+
+template <typename Element>
+const Element* SegmentTableOf<Element>::PrefetchEntry(uint64_t hash) const {
+  if (directory_.empty()) return nullptr;
   const Slots<Element>& slots = directory_[PlaceOf(hash)]->slots;
   const auto it = slots.find(LikelyOne{hash}, hash);
-  if (it != slots.end()) __builtin_prefetch(it->template As<Element>());
+  if (it == slots.end()) return nullptr;
+  const Element* const element = it->template As<Element>();
+  __builtin_prefetch(element);
+  __builtin_prefetch(reinterpret_cast<const char*>(element) + kPrefetchedBytes);
+  return element;
 }
 
 // --- changing

@@ -44,6 +44,8 @@ class Value {
   static constexpr int64_t kNever = TimerWheel::kNever;
 
   virtual ~Value() = default;
+  // Asks for the memory that a change is going to touch first.
+  virtual void Prefetch() const {}
   virtual ValueType type() const = 0;
   virtual std::string_view Encoding() const = 0;     // for OBJECT ENCODING
   virtual size_t MemoryBytes() const = 0;            // heap memory owned, itself included

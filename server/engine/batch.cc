@@ -1,6 +1,7 @@
 #include "server/engine/batch.h"
 
 #include "protocol/concat.h"
+#include "protocol/same_bytes.h"
 #include "server/engine/engine.h"
 
 namespace sluice {
@@ -39,7 +40,9 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
                   status == ParseStatus::kError,
                   input.window.size(),
                   nullptr,
-                  {}};
+                  {},
+                  nullptr,
+                  nullptr};
   if (!request.broken) {
     input.parsed += session.parser.consumed();
     request.end = input.parsed;
@@ -53,7 +56,7 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
 
 // Pipelines repeat themselves: the row of the request before is tried first.
 Command* Batch::Look(Engine& engine, std::string_view name) {
-  if (!last_command_ || name != last_name_) {  // in this order: the bytes of an old name are gone
+  if (!last_command_ || !SameBytes(name, last_name_)) {  // in this order: the bytes of an old name are gone
     last_command_ = engine.commands().Find(name);
     last_name_ = name;
   }
@@ -62,24 +65,36 @@ Command* Batch::Look(Engine& engine, std::string_view name) {
 
 void Batch::Prefetch(Engine& engine) {
   Keyspace& keyspace = engine.keyspace();
+  objects_ = false;
   for (Request& request : requests_) {
     if (!request.command || request.command->first_key == 0) continue;
     const auto key = static_cast<uint32_t>(request.command->first_key);
     if (key >= request.arguments) continue;
     request.key = keyspace.Hash(arguments_[request.first_argument + key]);
-  }
-  if (requests_.size() < 2) return;
-  // A SELECT in the batch makes this prefetch the wrong table, which costs nothing but the fetch.
-  const auto database = [&](const Request& request) -> Database* {
-    if (!request.key.bytes.data()) return nullptr;
+    // A SELECT in the batch makes this the wrong table, which costs nothing but the fetch.
     const int db = engine.inputs()[request.input].session->db;
-    return keyspace.made(db) ? &keyspace.db(db) : nullptr;
-  };
-  for (const Request& request : requests_) {
-    if (Database* db = database(request)) db->Prefetch(request.key);
+    if (requests_.size() > 1 && keyspace.made(db)) request.db = &keyspace.db(db);
+    objects_ |= !(request.command->spec->categories & kCatString);
   }
   for (const Request& request : requests_) {
-    if (Database* db = database(request)) db->PrefetchEntry(request.key);
+    if (request.db) request.db->Prefetch(request.key);
+  }
+  for (const Request& request : requests_) {
+    if (request.db) request.db->PrefetchSlot(request.key);
+  }
+  for (Request& request : requests_) {
+    if (request.db) request.likely = request.db->PrefetchEntry(request.key);
+  }
+  if (objects_) PrefetchObjects();
+}
+
+// What commands of strings look at is in the entry itself, but for long ones.
+void Batch::PrefetchObjects() {
+  for (const Request& request : requests_) {
+    if (request.likely) request.likely->PrefetchValue();
+  }
+  for (const Request& request : requests_) {
+    if (request.likely) request.likely->PrefetchInside();
   }
 }
 

@@ -51,13 +51,17 @@ class Batch {
     size_t end;    // offset behind it in the window
     Command* command;
     HashedKey key;
+    const Database* db;   // where the key is likely to be; null: nothing to fetch
+    const Entry* likely;  // what is likely to be found there; until the first request runs
   };
   bool Parse(Engine& engine, std::vector<Input>& inputs, size_t index);
   Command* Look(Engine& engine, std::string_view name);
+  void PrefetchObjects();
   void RunOne(Engine& engine, Input& input, const Request& request);
 
   std::vector<Request> requests_;
   std::vector<std::string_view> arguments_;
+  bool objects_ = false;  // some command may work on more than the entry of its key
   std::string_view last_name_;  // of the request parsed last in this batch
   Command* last_command_ = nullptr;
 };

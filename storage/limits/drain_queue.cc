@@ -63,6 +63,7 @@ DrainQueue& DrainQueue::operator=(const DrainQueue& other) {
   ring_ = other.ring_;
   epoch_ms_ = other.epoch_ms_;
   last_due_ms_ = other.last_due_ms_;
+  next_due_ms_ = other.next_due_ms_;
   if (this != &other)
     scattered_ = other.scattered_ == nullptr ? nullptr
                                              : std::make_unique<ScatteredDrains>(*other.scattered_);
@@ -71,10 +72,18 @@ DrainQueue& DrainQueue::operator=(const DrainQueue& other) {
 
 void DrainQueue::Add(int64_t now_ms, int64_t due_ms, uint64_t units) {
   assert(due_ms > now_ms && units >= 1);
-  last_due_ms_ = empty() ? due_ms : std::max(last_due_ms_, due_ms);
-  if (AddToRing(due_ms, units)) return;
-  if (scattered_ == nullptr) scattered_ = std::make_unique<ScatteredDrains>(now_ms);
-  scattered_->Add(due_ms, units);
+  const bool was_empty = empty();
+  if (!AddToRing(due_ms, units)) {
+    if (scattered_ == nullptr) scattered_ = std::make_unique<ScatteredDrains>(now_ms);
+    scattered_->Add(due_ms, units);
+  }
+  last_due_ms_ = was_empty ? due_ms : std::max(last_due_ms_, due_ms);
+  next_due_ms_ = was_empty ? due_ms : std::min(next_due_ms_, due_ms);
+}
+
+// Precondition: the ring is not empty.
+int64_t DrainQueue::RingLastMs() const {
+  return scattered_ == nullptr ? last_due_ms_ : epoch_ms_ + ring_.back().due;
 }
 
 // False when it is not the ring's: before its last, or too far or too much for 32 bits.
@@ -83,11 +92,10 @@ bool DrainQueue::AddToRing(int64_t due_ms, uint64_t units) {
   if (ring_.empty()) {
     epoch_ms_ = due_ms;
   } else {
-    Record& last = ring_.back();
-    const int64_t last_ms = epoch_ms_ + last.due;
+    const int64_t last_ms = RingLastMs();
     if (due_ms < last_ms) return false;
-    if (due_ms == last_ms && units <= UINT32_MAX - last.units) {
-      last.units += static_cast<uint32_t>(units);
+    if (due_ms == last_ms && units <= UINT32_MAX - ring_.back().units) {
+      ring_.back().units += static_cast<uint32_t>(units);
       return true;
     }
     if (due_ms - epoch_ms_ > UINT32_MAX && !Rebase(due_ms)) return false;
@@ -107,14 +115,20 @@ bool DrainQueue::Rebase(int64_t due_ms) {
 }
 
 uint64_t DrainQueue::DrainTo(int64_t now_ms) {
+  if (now_ms < next_due_ms_) return 0;
   uint64_t drained = 0;
   while (!ring_.empty() && epoch_ms_ + ring_.front().due <= now_ms) {
     drained += ring_.front().units;
     ring_.PopFront();
   }
-  if (scattered_ == nullptr) return drained;
-  drained += scattered_->DrainTo(now_ms);
-  if (scattered_->empty()) scattered_ = nullptr;
+  if (scattered_ != nullptr) {
+    drained += scattered_->DrainTo(now_ms);
+    if (scattered_->empty()) scattered_ = nullptr;
+  }
+  // What is scattered is in no order: it is asked at the next tick again.
+  next_due_ms_ = scattered_ != nullptr ? now_ms + 1
+                 : ring_.empty()       ? kNothing
+                                       : epoch_ms_ + ring_.front().due;
   return drained;
 }
 

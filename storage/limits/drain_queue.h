@@ -60,22 +60,27 @@ class DrainQueue {
   int64_t last_due_ms() const { return last_due_ms_; }  // no meaning when empty
   bool empty() const { return ring_.empty() && (scattered_ == nullptr || scattered_->empty()); }
   size_t records() const;
+  void Prefetch() const { ring_.PrefetchBack(); }
   size_t heap_bytes() const;
   // In order of time within the ring, then in no order.
   void ForEach(absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
 
  private:
+  static constexpr int64_t kNothing = INT64_MAX;
   struct Record {
     uint32_t due;  // ms after epoch_ms_
     uint32_t units;
   };
 
+  int64_t RingLastMs() const;
   bool AddToRing(int64_t due_ms, uint64_t units);
   bool Rebase(int64_t due_ms);
 
   Ring<Record> ring_;  // in order of time
   int64_t epoch_ms_ = 0;
   int64_t last_due_ms_ = 0;
+  // Before it nothing is due: of the ring's front, whose memory is mostly cold.
+  int64_t next_due_ms_ = kNothing;
   std::unique_ptr<ScatteredDrains> scattered_;
 };
 

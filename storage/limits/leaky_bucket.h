@@ -37,6 +37,7 @@ class LeakyBucket final : public Value {
   void ForEachDrain(const Now& now,
                     absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
 
+  void Prefetch() const override { drains_.Prefetch(); }
   ValueType type() const override { return ValueType::kLeakyBucket; }
   std::string_view Encoding() const override { return "drains"; }
   size_t MemoryBytes() const override { return accounted_bytes_; }

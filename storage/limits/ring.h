@@ -50,6 +50,10 @@ class Ring {
     --size_;
     Shrink();
   }
+  // Asks for the memory that PushBack is going to write to.
+  void PrefetchBack() const {
+    if (size_ > 0) __builtin_prefetch(&back(), 1);
+  }
   size_t heap_bytes() const { return capacity_ * sizeof(T); }
 
  private:

@@ -67,6 +67,7 @@ void Batched(benchmark::State& state, Visit visit) {
   Database& db = world.db();
   while (state.KeepRunningBatch(kBatch)) {
     for (HashedKey& key : keys) db.Prefetch(key = world.keyspace.Hash(world.Next()));
+    for (HashedKey& key : keys) db.PrefetchSlot(key);
     for (HashedKey& key : keys) db.PrefetchEntry(key);
     for (HashedKey& key : keys) visit(world, db, key);
   }
