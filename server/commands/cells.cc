@@ -16,6 +16,8 @@
 #include "server/commands/lookup.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
 #include "storage/limits/cell.h"
 
 namespace sluice {
@@ -96,15 +98,29 @@ bool ReadSigned(CommandCall& call, size_t first, std::span<int64_t> numbers) {
   return true;
 }
 
-void Throttle(CommandCall& call) {
+// Nothing: an error has been answered.
+std::optional<CellRequest> ReadThrottle(CommandCall& call) {
   if (call.args.size() < 5 || call.args.size() > 6) {
-    return call.reply.Error(Concat(kCellError,
-                                   "Usage: cl.throttle <key> <max_burst> <count per period> "
-                                   "<period> [<quantity>]"));
+    call.reply.Error(Concat(kCellError,
+                            "Usage: cl.throttle <key> <max_burst> <count per period> "
+                            "<period> [<quantity>]"));
+    return std::nullopt;
   }
+  const Args words = call.args.subspan(2);
+  WordMemo<CellRequest>& memo = call.engine.limits().cell_memo();
+  if (const CellRequest* const known = memo.Find(words)) [[likely]]
+    return *known;
   int64_t numbers[] = {0, 0, 0, 1};
-  if (!ReadSigned(call, 2, numbers)) return;
-  TakeAndReply(call, {numbers[0], numbers[1], CellPeriodNs(numbers[2]), numbers[3]}, kCellError);
+  if (!ReadSigned(call, 2, numbers)) return std::nullopt;
+  const CellRequest request{numbers[0], numbers[1], CellPeriodNs(numbers[2]), numbers[3]};
+  memo.Keep(words, request);
+  return request;
+}
+
+void Throttle(CommandCall& call) {
+  if (const std::optional<CellRequest> request = ReadThrottle(call)) {
+    TakeAndReply(call, *request, kCellError);
+  }
 }
 
 // --- GCRA

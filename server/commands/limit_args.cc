@@ -111,11 +111,15 @@ int64_t ReadUnits(ArgReader& args) {
   return units;
 }
 
-TakeOptions ReadTake(ArgReader& args, const PolicyTable& policies) {
+TakeOptions ReadTake(ArgReader& args, LimitDesk& desk) {
+  const Args words = args.rest();
+  if (const TakeOptions* const known = desk.take_memo().Find(words)) [[likely]]
+    return *known;
   Reading reading;
   TakeOptions& options = reading.options;
-  if (args.TakeWord("POLICY")) [[unlikely]] {
-    options.request.config = ReadPolicy(args, policies);
+  const bool by_policy = args.TakeWord("POLICY");
+  if (by_policy) {
+    options.request.config = ReadPolicy(args, desk.policies());
     while (args.more()) ReadOption(args, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
@@ -124,6 +128,7 @@ TakeOptions ReadTake(ArgReader& args, const PolicyTable& policies) {
     MakeConfig(args, numbers, reading.burst, options.request.config);
   }
   CheckTogether(args, options);
+  if (!args.failed() && !by_policy) desk.take_memo().Keep(words, options);  // policies change
   return options;
 }
 

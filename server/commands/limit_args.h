@@ -2,9 +2,8 @@
 // of a policy, and the options of a request. Every fault is told before anything is looked at.
 #pragma once
 
-#include <optional>
-
 #include "server/engine/arg_reader.h"
+#include "server/engine/limit_desk.h"
 #include "storage/limits/limiter_state.h"
 #include "storage/limits/policy.h"
 
@@ -12,16 +11,9 @@ namespace sluice {
 
 inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 
-struct TakeOptions {
-  LimitRequest request;
-  bool peek = false;
-  std::optional<int64_t> wait_ms;
-  std::optional<int64_t> at_unix_us;  // of a logged request: when it was made
-};
-
-// Reads "<algorithm> max period-ms" or "POLICY name", then the options. After a fault of `args` the
-// result has no meaning.
-TakeOptions ReadTake(ArgReader& args, const PolicyTable& policies);
+// Reads "<algorithm> max period-ms" or "POLICY name", then the options: all that LIMIT.TAKE has
+// behind its key. After a fault of `args` the result has no meaning.
+TakeOptions ReadTake(ArgReader& args, LimitDesk& desk);
 // "<algorithm> max period-ms [BURST b]", to the end.
 LimitConfig ReadConfig(ArgReader& args);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or

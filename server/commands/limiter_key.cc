@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/concat.h"
+#include "protocol/same_bytes.h"
 
 namespace sluice {
 
@@ -68,9 +69,8 @@ LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
 }
 
 LimitVerdict LimiterKey::TakePacked(const LimitRequest& request) {
-  const int64_t old_end_ms = LimitEndsAtMs(*packed_, nullptr, now_);
   const LimitVerdict verdict = TakeLimit(*packed_, nullptr, request, now_);
-  StorePacked(*packed_, old_end_ms);
+  StorePacked(*packed_, verdict.EndsAtMs(now_));
   return verdict;
 }
 
@@ -100,9 +100,8 @@ LimitVerdict LimiterKey::Peek(const LimitConfig& config, int64_t cost) const {
 
 int64_t LimiterKey::Refund(int64_t units) {
   if (packed_) {
-    const int64_t old_end_ms = LimitEndsAtMs(*packed_, nullptr, now_);
     const int64_t remaining = RefundLimit(*packed_, nullptr, units, now_);
-    StorePacked(*packed_, old_end_ms);
+    StorePacked(*packed_, LimitEndsAtMs(*packed_, nullptr, now_));
     return remaining;
   }
   Entry& entry = db_.Modify(*entry_, now_);
@@ -128,17 +127,20 @@ Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
   return old.LeftMs(now_) < end.LeftMs(now_) ? old : end;
 }
 
-void LimiterKey::StorePacked(const LimiterState& state, int64_t old_end_ms) {
+void LimiterKey::StorePacked(const LimiterState& state, int64_t end_ms) {
   char bytes[kWideLimiterBytes];
   const std::string_view packed(bytes, PackLimiter(state, bytes));
-  if (packed == entry_->packed()) return;
+  if (SameBytes(packed, entry_->packed())) return;
   changed_ = true;
-  const int64_t end_ms = LimitEndsAtMs(state, nullptr, now_);
   if (end_ms <= now_.ms()) {
     db_.Delete(key_, now_);
     return;
   }
-  const Deadline deadline = Following(old_end_ms, end_ms);
+  Deadline deadline = Deadline::Steady(end_ms);
+  if (entry_->deadline() != deadline) {
+    const LimiterState old = UnpackLimiter(entry_->packed());
+    deadline = Following(LimitEndsAtMs(old, nullptr, now_), end_ms);
+  }
   db_.SetPacked(db_.Modify(*entry_, now_), packed, deadline);
 }
 

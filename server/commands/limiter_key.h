@@ -46,7 +46,7 @@ class LimiterKey {
   LimitVerdict TakeObject(const LimitRequest& request);
   bool WouldChange(const LimitRequest& request) const;
   Deadline Following(int64_t old_end_ms, int64_t end_ms) const;
-  void StorePacked(const LimiterState& state, int64_t old_end_ms);
+  void StorePacked(const LimiterState& state, int64_t end_ms);
   void StoreObject(Entry& entry, int64_t old_end_ms);
 
   Database& db_;

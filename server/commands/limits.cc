@@ -130,7 +130,7 @@ std::optional<int64_t> TryAgain(Engine& engine, KeyNameView key, const LimitDesk
 // The time of a waiter is over: what it would be told now, but that its turn has not come.
 void TakeTimedOut(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, call.engine.limits().policies());
+  const TakeOptions options = ReadTake(args, call.engine.limits());
   if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
   const LimitRequest& request = options.request;
   const LimiterKey limiter(call.db, call.Key(1), call.now);
@@ -158,7 +158,7 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
 
 void Take(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, call.engine.limits().policies());
+  const TakeOptions options = ReadTake(args, call.engine.limits());
   if (args.failed()) return call.reply.Error(args.error());
   const LimitRequest& request = options.request;
   const Now now = MomentOf(call, options.at_unix_us);

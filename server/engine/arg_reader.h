@@ -37,6 +37,7 @@ class ArgReader {
   std::string_view Peek(size_t ahead = 0) const {
     return next_ + ahead < args_.size() ? args_[next_ + ahead] : std::string_view();
   }
+  Args rest() const { return args_.subspan(next_); }
   void Skip(size_t n = 1) { next_ += n; }
 
   // Each takes one argument; a missing one is a syntax error.

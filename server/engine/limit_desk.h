@@ -20,11 +20,21 @@
 #include "server/engine/session.h"
 #include "server/engine/timed.h"
 #include "server/engine/waiters.h"
+#include "server/engine/word_memo.h"
 #include "storage/key_name.h"
+#include "storage/limits/cell.h"
 #include "storage/limits/limiter_state.h"
 #include "storage/limits/policy.h"
 
 namespace sluice {
+
+// What a request of LIMIT.TAKE asks for.
+struct TakeOptions {
+  LimitRequest request;
+  bool peek = false;
+  std::optional<int64_t> wait_ms;
+  std::optional<int64_t> at_unix_us;  // of a logged request: when it was made
+};
 
 class LimitDesk final : public WaitOwner {
  public:
@@ -39,6 +49,8 @@ class LimitDesk final : public WaitOwner {
   explicit LimitDesk(Engine& engine) : engine_(engine) {}
 
   PolicyTable& policies() { return policies_; }
+  WordMemo<TakeOptions>& take_memo() { return take_memo_; }  // of what stands behind the key
+  WordMemo<CellRequest>& cell_memo() { return cell_memo_; }  // the same of CL.THROTTLE
 
   bool AnyoneWaits(KeyNameView key) const { return queues_.contains(key); }
   // Parks the call's client until deadline_ms. `retry_ms`: when its cost should fit, -1 as above;
@@ -69,6 +81,8 @@ class LimitDesk final : public WaitOwner {
 
   Engine& engine_;
   PolicyTable policies_;
+  WordMemo<TakeOptions> take_memo_;
+  WordMemo<CellRequest> cell_memo_;
   KeyNameMap<std::unique_ptr<Queue>> queues_;       // none is empty
   absl::flat_hash_map<uint64_t, Queue*> queue_of_;  // by ticket
   std::vector<KeyName> ready_;

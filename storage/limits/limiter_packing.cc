@@ -76,8 +76,7 @@ LimiterState Unpack(const Packed<Number>& packed) {
   } else if (packed.algorithm == LimitAlgorithm::kWindow) {
     state.window = {packed.time, count};
   } else {
-    state.gcra.tat_us = packed.time;
-    state.gcra.tat_part = count;
+    state.gcra = {packed.time, count};
   }
   return state;
 }

@@ -1,8 +1,6 @@
 // See limiter_state.h.
 #include "storage/limits/limiter_state.h"
 
-#include <type_traits>
-
 namespace sluice {
 namespace {
 
@@ -91,21 +89,6 @@ LimitAnswer TakeInShadow(LimiterState& state, RequestLog* log, int64_t cost, con
 }
 
 }  // namespace
-
-LimiterState::LimiterState(const LimitConfig& config_given) : config(config_given) {
-  static_assert(std::is_trivially_copyable_v<LimiterState>);
-  switch (config.algorithm) {
-    case LimitAlgorithm::kWindow:
-      window = WindowState{};
-      break;
-    case LimitAlgorithm::kRolling:
-    case LimitAlgorithm::kGcra:
-      gcra = GcraState{};
-      break;
-    default:
-      break;
-  }
-}
 
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
                        const Now& now) {

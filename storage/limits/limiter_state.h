@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <string_view>
 
 #include "storage/clock.h"
@@ -34,9 +35,18 @@ struct LimiterState {
   };
   int64_t banned_until_ms = 0;  // 0: nobody is
 
-  explicit LimiterState(const LimitConfig& config);
+  explicit LimiterState(const LimitConfig& config_given) : config(config_given) {
+    if (config.algorithm == LimitAlgorithm::kSliding) return;
+    if (config.algorithm == LimitAlgorithm::kWindow) {
+      window = WindowState{};
+    } else {
+      gcra = GcraState{};
+    }
+  }
   bool Banned(const Now& now) const { return banned_until_ms != 0 && now.ms() < banned_until_ms; }
 };
+
+static_assert(std::is_trivially_copyable_v<LimiterState>);
 
 // LOG and LEAKY keep their requests in a RequestLog beside the state.
 inline bool NeedsLog(LimitAlgorithm algorithm) {
@@ -59,6 +69,9 @@ struct LimitVerdict {
   int64_t retry_ms = 0;     // 0 if allowed, -1 if the cost never fits
   int64_t reset_ms = 0;     // until the limit is whole and no ban is left
   int64_t reset_at_ms = 0;  // the same as Unix time, the same in every answer in between
+
+  // LimitEndsAtMs of the state that has given this answer.
+  int64_t EndsAtMs(const Now& now) const { return reset_at_ms - now.unix_offset_ms; }
 };
 
 struct LimitInfo {
