@@ -12,8 +12,11 @@ inline constexpr std::string_view kLockHasNoTtl =
     "ERR the lease of a lock is set by LOCK.RENEW alone";
 
 // False when args[at] holds something else than a lock: then WRONGTYPE has been answered.
+// Precondition: the lock service was entered.
 inline bool IsLockOrMissing(CommandCall& call, size_t at) {
-  const Entry* const entry = LookUp(call, call.Key(at));
+  const HashedKey key = call.Key(at);
+  const Entry* const entry = LookUp(call, key);
+  call.engine.locks().Seen({call.db.index(), key.bytes}, key.hash, entry);
   if (!entry || entry->type() == ValueType::kLock) return true;
   call.reply.Error(ErrorCode::kWrongType);
   return false;

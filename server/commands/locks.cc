@@ -121,7 +121,7 @@ std::string_view Refusal(AcquireOutcome outcome) {
 }
 
 // Names `keys` in the client's database. False: one holds another type, which has been answered.
-bool NameLocks(CommandCall& call, size_t first, size_t count, std::vector<LockName>& names) {
+bool NameLocks(CommandCall& call, size_t first, size_t count, LockNames& names) {
   for (size_t i = first; i < first + count; ++i) {
     if (!IsLockOrMissing(call, i)) return false;
     names.emplace_back(LockNameView{call.db.index(), call.args[i]});
@@ -256,7 +256,7 @@ void ReleaseMany(CommandCall& call) {
     return call.reply.Error("ERR a lock is named twice");
   }
   Locks& locks = call.engine.locks().Enter();
-  std::vector<LockName> names;
+  LockNames names;
   if (!NameLocks(call, 2, keys, names)) return;
   int64_t released = 0;
   for (const LockName& name : names) {

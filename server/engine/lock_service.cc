@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/number_text.h"
+#include "protocol/same_bytes.h"
 #include "server/engine/engine.h"
 #include "server/engine/named_fields.h"
 
@@ -23,7 +24,7 @@ void ReplyGrant(ReplySink& reply, const LockGrant& grant, int64_t waited_ms) {
   fields.Integer("waited_ms", waited_ms);
 }
 
-void ReplyTokens(ReplySink& reply, const std::vector<LockGrant>& grants) {
+void ReplyTokens(ReplySink& reply, const LockGrants& grants) {
   reply.Array(grants.size());
   for (const LockGrant& grant : grants) reply.Integer(grant.token);
 }
@@ -59,6 +60,7 @@ LockService::LockService(Engine& engine)
 
 Locks& LockService::Enter() {
   modified_ = nullptr;  // what other commands have done with it since is not known here
+  look_.made = false;
   if (pending_) Settle();
   mark_.Ensure();
   return locks_;
@@ -66,12 +68,36 @@ Locks& LockService::Enter() {
 
 // --- the keyspace
 
-HashedKey LockService::Hash(LockNameView name) const { return engine_.keyspace().Hash(name.key); }
+bool LockService::Look::Is(LockNameView asked) const {
+  return made && name.db == asked.db && SameBytes(name.key, asked.key);
+}
+
+HashedKey LockService::Hash(LockNameView name) const {
+  return look_.Is(name) ? HashedKey{name.key, look_.hash} : engine_.keyspace().Hash(name.key);
+}
 
 Entry* LockService::FindEntry(LockNameView name) const {
   Keyspace& keyspace = engine_.keyspace();
   if (!keyspace.made(name.db)) return nullptr;
-  return const_cast<Entry*>(keyspace.db(name.db).Find(Hash(name), engine_.now()));
+  const bool known = look_.Is(name) && look_.changes == keyspace.changes() &&
+                     look_.now_us == engine_.now().steady_us;
+  if (known) return look_.entry;
+  const HashedKey key = Hash(name);
+  Entry* const entry = const_cast<Entry*>(keyspace.db(name.db).Find(key, engine_.now()));
+  Remember(name, key.hash, entry);
+  return entry;
+}
+
+void LockService::Remember(LockNameView name, uint64_t hash, Entry* entry) const {
+  if (!look_.Is(name)) {
+    look_.name.db = name.db;
+    look_.name.key.assign(name.key);
+    look_.hash = hash;
+    look_.made = true;
+  }
+  look_.entry = entry;
+  look_.changes = engine_.keyspace().changes();
+  look_.now_us = engine_.now().steady_us;
 }
 
 const Lock* LockService::FindLock(LockNameView name) const {
@@ -95,14 +121,17 @@ Lock* LockService::ModifyLock(LockNameView name) {
   own_change_ = true;
   modified_ = &engine_.keyspace().db(name.db).Modify(*found, engine_.now());
   own_change_ = false;
+  Remember(name, look_.hash, modified_);
   return &Adopt(static_cast<Lock&>(modified_->value()), name);
 }
 
 Lock& LockService::CreateLock(LockNameView name) {
   own_change_ = true;
-  modified_ = &engine_.keyspace().db(name.db).PutValue(Hash(name), std::make_unique<HeldLock>(*this),
+  const HashedKey key = Hash(name);
+  modified_ = &engine_.keyspace().db(name.db).PutValue(key, std::make_unique<HeldLock>(*this),
                                                        Deadline::None(), engine_.now());
   own_change_ = false;
+  Remember(name, key.hash, modified_);
   return Adopt(static_cast<Lock&>(modified_->value()), name);
 }
 
@@ -215,6 +244,7 @@ void LockService::CatchUp() {
 
 // Waits go before the locks of their sessions: else a client that is gone might be given some.
 void LockService::Settle() {
+  look_.made = false;
   const Now& now = engine_.now();
   while (true) {
     if (!cancelled_.empty()) {
@@ -339,7 +369,7 @@ void LockService::PushLosses() {
   }
 }
 
-void LockService::WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) {
+void LockService::WaitGranted(const LockWait& wait, const LockGrants& grants) {
   for (size_t i = 0; i < grants.size(); ++i) {
     if (grants[i].holds > 1) RecordHolder(wait.request.names[i], wait.request.owner);
   }

@@ -31,7 +31,7 @@ inline constexpr std::string_view kLockModeWords[] = {"exclusive", "shared", "pe
 
 // LOCK.ACQUIRE's answer, and LOCK.MACQUIRE's.
 void ReplyGrant(ReplySink& reply, const LockGrant& grant, int64_t waited_ms);
-void ReplyTokens(ReplySink& reply, const std::vector<LockGrant>& grants);
+void ReplyTokens(ReplySink& reply, const LockGrants& grants);
 
 using HeldLockHook =
     boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
@@ -62,6 +62,10 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
 
   // --- for handlers
   Locks& Enter();
+  // What a handler has just found under that name: it needs not be looked up again.
+  void Seen(LockNameView name, uint64_t hash, const Entry* entry) const {
+    Remember(name, hash, const_cast<Entry*>(entry));
+  }
   FenceMemory& memory() { return memory_; }
   FenceTokens& tokens() { return tokens_; }
   // Parks the client of a request that Acquire has queued.
@@ -97,7 +101,7 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   void LockAcquired(LockNameView name, const LockHolder& holder) override;
   void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) override;
   void LingeringEnded(LockNameView name, const LockHolder& holder) override;
-  void WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) override;
+  void WaitGranted(const LockWait& wait, const LockGrants& grants) override;
   void WaitCancelled(uint64_t wait_id) override;
 
  private:
@@ -108,8 +112,20 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
     int64_t token;
   };
 
+  // What a key was found to hold. A request asks again and again for the same one.
+  struct Look {
+    KeyName name;
+    uint64_t hash = 0;
+    Entry* entry = nullptr;
+    uint64_t changes = 0;  // of the keyspace, and the time: while both stay it holds
+    int64_t now_us = 0;
+    bool made = false;
+    bool Is(LockNameView asked) const;
+  };
+
   HashedKey Hash(LockNameView name) const;
   Entry* FindEntry(LockNameView name) const;  // whatever it holds
+  void Remember(LockNameView name, uint64_t hash, Entry* entry) const;
   HeldLock& Adopt(Lock& lock, LockNameView name);
   void Record(LockNameView name, const Lock& lock, const LockHolder& holder);
   void RecordEnd(LockNameView name, int64_t token);
@@ -131,6 +147,7 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   Lock foreign_;  // what a key of another type looks like: somebody else's for ever
   Entry* modified_ = nullptr;  // of the lock that was modified last, until it is removed
   bool own_change_ = false;
+  mutable Look look_;
 
   bool pending_ = false;  // there is something in one of these
   std::vector<uint64_t> cancelled_;

@@ -44,7 +44,7 @@ void DeadlockSearch::ReachOwner(std::string_view owner) {
   if (waits == nullptr || owners_.contains(LockNameView{0, owner})) return;
   for (const LockWait* wait : *waits) {
     AddWait(wait->request);
-    const std::vector<LockName>& names = wait->request.names;
+    const LockNames& names = wait->request.names;
     to_reach_.insert(to_reach_.end(), names.begin(), names.end());
   }
 }

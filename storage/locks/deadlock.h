@@ -64,7 +64,7 @@ class DeadlockSearch {
   std::vector<Owner*> in_order_;                // as first reached
   LockNameMap<std::unique_ptr<Owner>> owners_;  // under names of no database
   LockNameMap<Line> lines_;
-  std::vector<LockName> to_reach_;
+  LockNames to_reach_;
 };
 
 }  // namespace sluice

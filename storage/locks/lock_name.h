@@ -2,6 +2,7 @@
 // beside the keyspace under this name.
 #pragma once
 
+#include "absl/container/inlined_vector.h"
 #include "storage/key_name.h"
 
 namespace sluice {
@@ -10,6 +11,8 @@ using LockNameView = KeyNameView;
 using LockName = KeyName;
 using LockNameHash = KeyNameHash;
 using LockNameEqual = KeyNameEqual;
+// Of one request, which mostly names one lock.
+using LockNames = absl::InlinedVector<LockName, 1>;
 template <typename T>
 using LockNameMap = KeyNameMap<T>;
 

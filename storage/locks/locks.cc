@@ -57,8 +57,8 @@ AcquireOutcome Locks::WhyNot(const LockRequest& request, const WaitTerms& wait) 
   return may_wait ? AcquireOutcome::kQueued : AcquireOutcome::kRefused;
 }
 
-std::vector<LockGrant> Locks::GrantAll(const LockRequest& request, const Now& now) {
-  std::vector<LockGrant> grants;
+LockGrants Locks::GrantAll(const LockRequest& request, const Now& now) {
+  LockGrants grants;
   grants.reserve(request.names.size());
   for (const LockName& name : request.names) grants.push_back(GrantOne(name, request, now));
   return grants;

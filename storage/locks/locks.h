@@ -47,6 +47,8 @@ struct LockGrant {
   int64_t holds = 0;
 };
 
+using LockGrants = absl::InlinedVector<LockGrant, 1>;  // one a name
+
 // Told in the middle of a change: must not call back.
 class LockListener {
  public:
@@ -56,7 +58,7 @@ class LockListener {
   // One that had lost it before takes no room any more.
   virtual void LingeringEnded(LockNameView name, const LockHolder& holder) = 0;
   // A wait is over, one grant a name in its order; `wait` lives until the return.
-  virtual void WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) = 0;
+  virtual void WaitGranted(const LockWait& wait, const LockGrants& grants) = 0;
 };
 
 enum class AcquireOutcome : uint8_t {
@@ -76,7 +78,7 @@ struct WaitTerms {
 
 struct AcquireResult {
   AcquireOutcome outcome = AcquireOutcome::kRefused;
-  std::vector<LockGrant> grants;  // one a name
+  LockGrants grants;
   uint64_t wait_id = 0;
 };
 
@@ -127,7 +129,7 @@ class Locks {
   OwnerCounts& owner_counts() { return owners_; }  // outlive the locks, or clear those first
 
  private:
-  using Names = std::vector<LockName>;
+  using Names = LockNames;
   // Where a session holds locks. Names of locks that were dropped stay in it until it is swept.
   struct SessionLocks {
     std::map<LockName, size_t> names;  // and how many holders of each are the session's
@@ -135,7 +137,7 @@ class Locks {
   };
 
   AcquireOutcome WhyNot(const LockRequest& request, const WaitTerms& wait);
-  std::vector<LockGrant> GrantAll(const LockRequest& request, const Now& now);
+  LockGrants GrantAll(const LockRequest& request, const Now& now);
   LockGrant GrantOne(LockNameView name, const LockRequest& request, const Now& now);
   // What every loss of a lock is followed by. `end` ends holders of the lock and returns a count.
   int64_t EndHolders(LockNameView name, LockEnd why, const Now& now,

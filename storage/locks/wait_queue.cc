@@ -125,7 +125,7 @@ const LockWait* WaitQueue::FirstReentrant(LockNameView name, std::string_view ow
   const std::vector<LockWait*>* waits = WaitsOf(owner);
   if (waits == nullptr) return nullptr;
   for (const LockWait* wait : *waits) {
-    const std::vector<LockName>& names = wait->request.names;
+    const LockNames& names = wait->request.names;
     const bool asks = std::any_of(names.begin(), names.end(), [&](const LockName& asked) {
       return LockNameEqual()(asked, name);
     });
@@ -140,8 +140,8 @@ const WaitQueue::Queue* WaitQueue::QueueOf(LockNameView name) const {
   return found == queues_.end() ? nullptr : &found->second;
 }
 
-std::vector<LockName> WaitQueue::NamesIn(int db) const {
-  std::vector<LockName> names;
+LockNames WaitQueue::NamesIn(int db) const {
+  LockNames names;
   for (const auto& [name, queue] : queues_)
     if (db < 0 || name.db == db) names.push_back(name);
   return names;

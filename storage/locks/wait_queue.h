@@ -37,7 +37,7 @@ class LockFinder {
 
 struct LockRequest {
   std::string owner;
-  std::vector<LockName> names;  // at least one, all different
+  LockNames names;  // at least one, all different
   LockTerms terms;
   bool several = false;  // kept for the caller: it asked by MACQUIRE
 };
@@ -80,7 +80,7 @@ class WaitQueue {
   // All waits of an owner; null when it does not wait.
   const std::vector<LockWait*>* WaitsOf(std::string_view owner) const;
   LockNameHash name_hash() const { return queues_.hash_function(); }
-  std::vector<LockName> NamesIn(int db) const;  // that somebody waits for; -1: of all databases
+  LockNames NamesIn(int db) const;  // that somebody waits for; -1: of all databases
   size_t size() const { return waits_.size(); }
   static bool Conflict(const LockShape& a, const LockShape& b) {
     return a.mode != LockMode::kShared || b.mode != LockMode::kShared;

@@ -77,7 +77,8 @@ def _read_lines(client, count):
 
 @dataclass(frozen=True)
 class LockHandOver:
-    """A release until the next holder has its answer, with many waiters beside one."""
+    """A release until the next holder has its answer, with many waiters at one lock, beside as many
+    locks with one waiter each: the same connections wake up in turn, so what differs is the line."""
     name: str
     waiters: int
     hand_overs: int
@@ -88,31 +89,48 @@ class LockHandOver:
         with server(bench.binary("sluice")) as target:
             for round_number in bench.rounds():
                 bench.progress(f"{self.name}: round {round_number}")
-                one.append(self._round(bench, target, 1))
-                many.append(self._round(bench, target, self.waiters))
+                one.append(self._round(bench, target, doors=self.waiters // 2, at_each=2))
+                many.append(self._round(bench, target, doors=1, at_each=self.waiters + 1))
         ratios = [ours / theirs for ours, theirs in zip(many, one)]
         yield Row(self.name, "µs", statistics.median(many), statistics.median(one),
                   statistics.median(ratios), bar=self.bar,
-                  note=f"{self.waiters} waiters; reference: 1 waiter")
+                  note=f"{self.waiters} waiters at one lock; reference: one at each of many")
 
-    def _round(self, bench, target, waiters):
-        clients = [Client(target.port) for _ in range(waiters + 1)]
-        acquire = [encode(["LOCK.ACQUIRE", "door", f"owner:{at}", "LEASE", "600000",
-                           "WAIT", "600000"]) for at in range(len(clients))]
-        release = [encode(["LOCK.RELEASE", "door", f"owner:{at}"]) for at in range(len(clients))]
-        for client, request in zip(clients, acquire):
-            client.socket.sendall(request)
-            target.client.call("PING")  # so that they queue in this order
-        clients[0]._read()
+    def _round(self, bench, target, doors, at_each):
+        lines = [_Line(target, f"door:{door}", at_each) for door in range(doors)]
         steps = bench.scaled(self.hand_overs)
         before = target.cpu()
-        for step in range(steps):  # who has released waits again, at the end
-            at = step % len(clients)
-            clients[at].socket.sendall(release[at] + acquire[at])
-            clients[at]._read()
-            clients[(at + 1) % len(clients)]._read()
+        for step in range(steps):
+            lines[step % doors].hand_over()
         cost = target.cpu_since(before)[0] / steps
-        for client in clients:
-            client.close()
-        target.client.call("DEL", "door")
+        for line in lines:
+            line.close()
         return cost
+
+
+class _Line:
+    """Clients of one lock: the first holds it, the others wait in their order."""
+
+    def __init__(self, target, door, clients):
+        self.target, self.door, self.holder = target, door, 0
+        self.clients = [Client(target.port) for _ in range(clients)]
+        owners = [f"{door}:{at}" for at in range(clients)]
+        self.acquire = [encode(["LOCK.ACQUIRE", door, owner, "LEASE", "600000", "WAIT", "600000"])
+                        for owner in owners]
+        self.release = [encode(["LOCK.RELEASE", door, owner]) for owner in owners]
+        for client, request in zip(self.clients, self.acquire):
+            client.socket.sendall(request)
+            target.client.call("PING")  # so that they queue in this order
+        self.clients[0]._read()
+
+    def hand_over(self):
+        """Who releases waits again, at the end."""
+        at, self.holder = self.holder, (self.holder + 1) % len(self.clients)
+        self.clients[at].socket.sendall(self.release[at] + self.acquire[at])
+        self.clients[at]._read()
+        self.clients[self.holder]._read()
+
+    def close(self):
+        for client in self.clients:
+            client.close()
+        self.target.client.call("DEL", self.door)

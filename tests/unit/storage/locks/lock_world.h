@@ -97,7 +97,7 @@ class LockWorld : public LockStore, public LockListener {
     for (Grant& grant : history[std::string(name.key)])
       if (grant.token == holder.token) grant.ended = true;
   }
-  void WaitGranted(const LockWait& wait, const std::vector<LockGrant>& grants) override {
+  void WaitGranted(const LockWait& wait, const LockGrants& grants) override {
     ASSERT_EQ(grants.size(), wait.request.names.size());
     for (size_t i = 0; i < grants.size(); ++i) {
       if (grants[i].holds > 1) continue;  // re-entrant: whatever its place
