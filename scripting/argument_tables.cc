@@ -14,12 +14,14 @@ void Fill(lua_State* L, int slot, Args words) {
   }
 }
 
+bool HasMetatable(lua_State* L, int slot) {
+  if (!lua_getmetatable(L, slot)) return false;
+  lua_pop(L, 1);
+  return true;
+}
+
 // The table in `slot` holds `count` values and nothing else.
 bool HoldsNoMore(lua_State* L, int slot, int count) {
-  if (lua_getmetatable(L, slot)) {
-    lua_pop(L, 1);
-    return false;
-  }
   lua_pushnil(L);
   while (lua_next(L, slot)) {
     lua_pop(L, 1);
@@ -67,7 +69,7 @@ void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   const int slot = global.name + 1 + count;
   if (lua_istable(L, slot)) [[likely]] {
     Fill(L, slot, words);
-    if (HoldsNoMore(L, slot, count)) [[likely]] {
+    if (!HasMetatable(L, slot) && (exact_ || HoldsNoMore(L, slot, count))) [[likely]] {
       if (global.shown == count) return;
       global.shown = count;
       lua_pushvalue(L, slot);
@@ -79,6 +81,18 @@ void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   lua_replace(L, slot);
   global.shown = count;
   Show(L, global.name);
+}
+
+// All tables that are kept; the globals show the last ones until they are set.
+void ArgumentTables::Forget(lua_State* L) {
+  for (Global* const global : {&keys_, &arguments_}) {
+    for (int words = 0; words <= kWordsMax; ++words) {
+      lua_pushnil(L);
+      lua_replace(L, global->name + 1 + words);
+    }
+    global->shown = kNone;
+  }
+  exact_ = true;
 }
 
 void ArgumentTables::Clear(lua_State* L, Global& global) {

@@ -6,6 +6,10 @@
 // script has added to or given a metatable is thrown away. So is that of a run in which any large
 // block of memory was taken (LuaState::kBlockNoticed): it may be a huge one that was emptied again,
 // or hold a huge argument.
+//
+// A table of exactly its words cannot be added to without taking memory. While scripts take none
+// that could be a table's, the tables need not be looked through; when one has, they are from then
+// on, until a run takes none and new tables are made.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +26,13 @@ class ArgumentTables {
 
   // Takes the next kSlots slots of the stack.
   void Open(lua_State* L);
-  // Memory's bound must be lifted.
-  void Set(lua_State* L, Args keys, Args arguments) {
+  // Memory's bound must be lifted. `grown`: a table may have grown since the last call.
+  void Set(lua_State* L, Args keys, Args arguments, bool grown) {
+    if (grown) {
+      exact_ = false;
+    } else if (!exact_) {
+      Forget(L);
+    }
     Set(L, keys_, keys);
     Set(L, arguments_, arguments);
   }
@@ -42,11 +51,13 @@ class ArgumentTables {
   };
 
   static void Open(lua_State* L, Global& global, const char* name);
-  static void Set(lua_State* L, Global& global, Args words);
+  void Forget(lua_State* L);
+  void Set(lua_State* L, Global& global, Args words);
   static void Clear(lua_State* L, Global& global);
 
   Global keys_;
   Global arguments_;
+  bool exact_ = true;  // the tables that are kept have room for their words alone
 };
 
 // Pushes a new table of `words`.

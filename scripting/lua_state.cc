@@ -1,6 +1,7 @@
 #include "scripting/lua_state.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 
@@ -18,6 +19,14 @@ int Panic(lua_State* L) {
   std::abort();
 }
 
+// Whether a new block may be one of a table's parts: a power of two of values or of nodes. Some
+// strings are as long.
+bool IsOfTable(size_t bytes) {
+  constexpr size_t kNode = 40;  // sizeof(Node) in lobject.h; a TValue is 16
+  constexpr size_t kOdd = kNode / 8;
+  return std::has_single_bit(bytes) || (bytes % kOdd == 0 && std::has_single_bit(bytes / kOdd));
+}
+
 }  // namespace
 
 LuaState::LuaState(CommandPort& port, Kind kind) : port_(port), kind_(kind) {
@@ -30,6 +39,7 @@ LuaState::LuaState(CommandPort& port, Kind kind) : port_(port), kind_(kind) {
   argument_tables.Open(lua_);
   lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
   lua_gc(lua_, LUA_GCCOLLECT, 0);
+  lua_gc(lua_, LUA_GCSETPAUSE, kPausePercent);
   RestoreBound();
 }
 
@@ -53,6 +63,7 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
     return nullptr;
   }
   state.memory_bytes_ = sum;
+  state.table_grown_ |= old_bytes > 0 || IsOfTable(bytes);
   if (bytes > kBlockNoticed) [[unlikely]]
     state.large_block_ = true;
   return moved;
@@ -67,6 +78,7 @@ void LuaState::Hook(lua_State* L, lua_Debug*) {
   const std::string_view reason = state.port_.Interrupt();
   if (reason.empty()) return;
   // From now on at every line, so that no pcall in the script outlives it.
+  state.hooked_by_line_ = true;
   lua_sethook(L, Hook, LUA_MASKLINE | LUA_MASKCOUNT, kHookInstructions);
   PushError(L, reason);
   lua_error(L);
@@ -80,7 +92,10 @@ void LuaState::BeginRun() {
 void LuaState::EndRun() {
   LiftBound();
   lua_settop(lua_, kSlots);
-  lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
+  if (hooked_by_line_) [[unlikely]] {
+    lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
+    hooked_by_line_ = false;
+  }
   if (changed_json) [[unlikely]] {
     lua_getfield(lua_, kGlobals, "cjson");
     if (PushViewed(lua_, -1)) ResetJson(lua_);

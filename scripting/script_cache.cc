@@ -38,8 +38,12 @@ const Script* ScriptCache::Find(std::string_view sha1) const {
     maybe_hex &= ((word | word >> 1) & kLowerBits) == kLowerBits;
     word |= kLowerBits;
   }
+  if (!maybe_hex) return nullptr;
+  if (last_ && std::bit_cast<Hex>(last_->sha1) == key) [[likely]]
+    return last_;
   const auto found = by_sha1_.find(key);
-  return maybe_hex && found != by_sha1_.end() ? found->get() : nullptr;
+  if (found == by_sha1_.end()) return nullptr;
+  return last_ = found->get();
 }
 
 const Script* ScriptCache::Load(std::string_view text, std::string& error) {
@@ -78,6 +82,7 @@ const Script* ScriptCache::Load(std::string_view text, std::string& error) {
 
 void ScriptCache::Flush() {
   by_text_.clear();
+  last_ = nullptr;
   by_sha1_.clear();
   text_bytes_ = 0;
   lua_.reset();

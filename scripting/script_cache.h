@@ -71,6 +71,7 @@ class ScriptCache {
   CommandPort& port_;
   std::unique_ptr<LuaState> lua_;
   size_t text_bytes_ = 0;
+  mutable const Script* last_ = nullptr;  // found: requests mostly repeat themselves
   absl::flat_hash_set<std::unique_ptr<Script>, BySha1, BySha1> by_sha1_;
   absl::flat_hash_set<const Script*, ByText, ByText> by_text_;
 };

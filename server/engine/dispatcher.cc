@@ -151,8 +151,8 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
     ++timed_.calls;
     return;
   }
-  EndTimedRun();  // of what this command has called
   const int64_t nanos = engine_.Tick() - begin;
+  CloseTimedRun();  // of what this command has called
   own.nanos += static_cast<uint64_t>(nanos);
   if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos);
 }
@@ -185,8 +185,15 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
 
 void Dispatcher::EndTimedRun() {
   if (!timed_.command) return;
+  engine_.Tick();
+  CloseTimedRun();
+}
+
+// It ended at the engine's last tick.
+void Dispatcher::CloseTimedRun() {
+  if (!timed_.command) return;
   CommandStatistics& own = timed_.command->statistics;
-  const int64_t nanos = engine_.Tick() - timed_.begin;
+  const int64_t nanos = engine_.tick() - timed_.begin;
   own.nanos += static_cast<uint64_t>(nanos);
   if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos / timed_.calls, timed_.calls);
   timed_ = {};

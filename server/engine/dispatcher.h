@@ -39,6 +39,7 @@ class Dispatcher {
   Command* Resolve(Args args, Command* command, std::string& error);
 
  private:
+  void CloseTimedRun();
   void Reject(Session& session, Command* command, std::string_view error);
   void ShowAndTrack(Session& session, const Command& command, Args args);
   void Queue(Session& session, Command& command, Args args);

@@ -1,6 +1,7 @@
 #include "server/engine/script_engine.h"
 
 #include "protocol/concat.h"
+#include "protocol/same_bytes.h"
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
 #include "server/engine/engine.h"
@@ -40,7 +41,8 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   }
   session_->db = call.client.db;
   session_->no_touch = call.client.no_touch;
-  if (engine_.monitors().any()) engine_.monitors().Show(call.client, call.args);
+  if (engine_.attention().Raised(Attention::kCommands) && engine_.monitors().any()) [[unlikely]]
+    engine_.monitors().Show(call.client, call.args);
   Running running{.caller = &call.client,
                   .name = script.name,
                   .command = call.args,
@@ -110,7 +112,7 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
 // Most scripts work on the first key of their call, which has been hashed to fetch it ahead.
 HashedKey ScriptEngine::KnownKey(Args args) const {
   const HashedKey& known = running_->first_key;
-  if (args.size() < 2 || args[1] != known.bytes || !known.bytes.data()) return {};
+  if (args.size() < 2 || !known.bytes.data() || !SameBytes(args[1], known.bytes)) return {};
   return {args[1], known.hash};
 }
 

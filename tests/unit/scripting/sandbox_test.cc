@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
 #include "protocol/output_buffer.h"
 #include "protocol/reply_writer.h"
 #include "scripting/script_cache.h"
@@ -83,6 +88,32 @@ TEST_F(Sandbox, ArgumentsCarryNoTraces) {
     EXPECT_EQ(Eval(kLook), none) << text;
     Eval(text, {"1", "2", "3", "4", "5", "6", "7"}, {"8", "9"});
     EXPECT_EQ(Eval(kLook, {"1", "2", "3", "4", "5", "6", "7"}, {"8", "9"}), many) << text;
+  }
+}
+
+// Room that one script has made in a table must not serve another one, in any order of scripts that
+// take memory for tables and of those that take none.
+TEST_F(Sandbox, ArgumentsCarryNoTracesOverManyScripts) {
+  constexpr char kLook[] =
+      "local n = 0 for k in pairs(KEYS) do n = n + 1 end for k in pairs(ARGV) do n = n + 1 end "
+      "return n .. tostring(KEYS.x) .. tostring(ARGV.y) .. tostring(getmetatable(KEYS))";
+  constexpr const char* kScripts[] = {
+      "return 1", "return {1}", "KEYS.x = 1", "KEYS.x = 1 KEYS.x = nil", "KEYS.x = nil",
+      "ARGV.y = 1", "ARGV.y = 1 ARGV.y = nil", "KEYS[1] = nil", "KEYS[1] = nil KEYS.x = 1",
+      "KEYS[9] = 1 KEYS[9] = nil", "KEYS.x = 1 KEYS.y = 1 KEYS.z = 1 KEYS[1] = nil KEYS[2] = nil",
+      "setmetatable(KEYS, ARGV)", "KEYS.x, KEYS.y, KEYS.z = nil, nil, nil", "error('x')"};
+  const std::vector<std::string_view> words = {"a", "b", "c", "d", "e"};
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 3000; ++round) {
+    const size_t keys = random() % 6;
+    const size_t arguments = random() % 6;
+    const auto run = [&](const char* text) {
+      return Eval(text, {words.begin(), words.begin() + static_cast<ptrdiff_t>(keys)},
+                  {words.begin(), words.begin() + static_cast<ptrdiff_t>(arguments)});
+    };
+    for (size_t i = random() % 6; i > 0; --i) run(kScripts[random() % std::size(kScripts)]);
+    const std::string expected = std::to_string(keys + arguments) + "nilnilnil";
+    ASSERT_THAT(run(kLook), HasSubstr(expected)) << round;
   }
 }
 
