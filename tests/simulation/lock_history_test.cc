@@ -1,5 +1,5 @@
 // Histories of locks through the whole command layer: clients that take, renew, break, wait, delete keys
-// and crash, while time passes in small steps. After every step the rules must hold:
+// and crash, while time passes in small steps and the wall clock in wild ones. After every step the rules must hold:
 //   at most one exclusive holder; readers never with a writer; permits never above m;
 //   tokens grow with every grant of the server; waiters with nothing in common but the key are served in
 //   the order in which they came; every waiter is granted, timed out, turned away or gone;
@@ -75,7 +75,8 @@ class LockHistory {
     Player& player = players_[index];
     const int64_t what = Pick(0, 99);
     if (what < 8) return Crash(player);
-    if (what < 30) return server_.AdvanceTime(Pick(0, 15));
+    if (what < 27) return server_.AdvanceTime(Pick(0, 15));
+    if (what < 30) return StepWall();
     if (what < 34) return Mischief();
     if (what < 44) return CheckFence();
     if (player.waits) return;
@@ -83,7 +84,29 @@ class LockHistory {
     if (what < 83) return Send(player, {"LOCK.BREAK", AnyKey()});
     if (what < 87) return Send(player, {"LOCK.RENEW", AnyKey(), Owner(index), "LEASE", "12"});
     const auto [key, owner] = SomeHolder(index);
+    if (what < 90) return Send(player, {"LOCK.MRELEASE", "2", "a", "b", owner});
     Send(player, {"LOCK.RELEASE", key, owner});
+  }
+
+  // An NTP step, or an administrator's: no lease feels it, and tokens grow all the same.
+  void StepWall() {
+    const std::string before = Holders();
+    server_.clock().StepWall(Pick(-5'000, 5'000));
+    server_.AdvanceTime(0);
+    EXPECT_EQ(Holders(), before);
+  }
+
+  std::string Holders() {
+    std::string text;
+    for (const std::string& key : kKeys) {
+      const Lock* const lock = server_.engine().locks().FindLock({0, key});
+      if (!lock) continue;
+      for (const auto& [token, holder] : lock->holders()) {
+        text += key + " " + std::to_string(token) + " " + holder.owner + " " +
+                std::to_string(holder.EndsAtMs()) + "\n";
+      }
+    }
+    return text;
   }
 
   void Send(Player& player, const std::vector<std::string>& command) {

@@ -198,6 +198,25 @@ TEST_F(LocksTest, FencedPassesTheGates) {
             "ERR This Redis command is not allowed from script");
 }
 
+// Whoever waits inside FENCED may have lost the lock by the time there is something.
+TEST_F(LocksTest, FencedLooksAtTheTokenAgainWhenItWakes) {
+  const std::string token =
+      std::to_string(Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"})));
+  a_.Send({"fenced", "k", token, "blpop", "list", "0"});
+  EXPECT_FALSE(a_.Next());
+  b_.Run({"rpush", "list", "1"});
+  EXPECT_EQ(a_.Next().value_or(Reply()).ToText(), "[\"list\", \"1\"]");
+
+  a_.Send({"fenced", "k", token, "blpop", "list", "0"});
+  EXPECT_FALSE(a_.Next());
+  b_.Run({"lock.break", "k"});
+  EXPECT_GT(Token(b_.Run({"lock.acquire", "k", "b", "lease", "1000"})), 0);
+  EXPECT_FALSE(a_.Next());
+  b_.Run({"rpush", "list", "2"});
+  EXPECT_EQ(a_.Next().value_or(Reply()).text.substr(0, 5), "STALE");
+  EXPECT_EQ(b_.Run({"lrange", "list", "0", "-1"}).ToText(), "[\"2\"]");
+}
+
 TEST_F(LocksTest, SizesHaveBounds) {
   const std::string long_key(1 << 20, 'k');
   EXPECT_GT(Token(a_.Run({"lock.acquire", long_key, "a", "lease", "10"})), 0);
