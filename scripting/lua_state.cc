@@ -39,7 +39,6 @@ LuaState::LuaState(CommandPort& port, Kind kind) : port_(port), kind_(kind) {
   argument_tables.Open(lua_);
   lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
   lua_gc(lua_, LUA_GCCOLLECT, 0);
-  lua_gc(lua_, LUA_GCSETPAUSE, kPausePercent);
   RestoreBound();
 }
 

@@ -28,9 +28,6 @@ class LuaState {
   static constexpr int kHookInstructions = 100'000;
   // What is left standing after a run; above it the garbage is collected at once.
   static constexpr size_t kMemoryKept = 8UL << 20;
-  // A cycle of the collector begins when memory is so many times that of the end of the last one:
-  // what lives is little, and Lua's own 200 costs a short script 2 % more.
-  static constexpr int kPausePercent = 400;
 
   // A larger block taken while a script runs costs it the tables of its arguments.
   static constexpr size_t kBlockNoticed = 1024;
