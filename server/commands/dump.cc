@@ -8,6 +8,7 @@
 #include "server/commands/list_access.h"
 #include "server/commands/lock_keys.h"
 #include "server/commands/lookup.h"
+#include "server/commands/set_access.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
@@ -18,11 +19,9 @@ namespace sluice {
 namespace {
 
 RdbContext ContextOf(const CommandCall& call) {
-  const Settings& settings = call.engine.settings();
-  return {.seed = call.keyspace.seed(),
-          .now = call.now,
+  return {.now = call.now,
           .hash = HashLimits(call),
-          .integers_max = static_cast<size_t>(settings.set_max_intset_entries),
+          .set = SetLimits(call),
           .sorted_set = SortedSetLimits(call),
           .list = LimitsOf(call.engine),
           .make_lock = [&call](const LockImage&) { return call.engine.locks().MakeLock(); }};

@@ -242,7 +242,7 @@ void ReplyPlaces(CommandCall& call, const SearchRequest& request,
 
 void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest& request,
                  const std::vector<Place>& places) {
-  auto result = std::make_unique<SortedSet>(call.keyspace.seed());
+  auto result = std::make_unique<SortedSet>();
   const SortedSet::Limits limits = SortedSetLimits(call);
   for (const Place& place : places) {
     const double distance = place.distance / request.shape.unit_metres;

@@ -98,7 +98,7 @@ class FieldEdit {
       Delete(name);
       return kDeleted;
     }
-    hash().SetDeadline(name, deadline);
+    hash().SetDeadline(name, deadline, HashLimits(call_));
     timed_.push_back(name);
     return kDone;
   }
@@ -450,7 +450,7 @@ void HSetEx(CommandCall& call) {
   const auto ttl = options.keep_ttl ? Hash::Ttl::kKeep : Hash::Ttl::kClear;
   for (size_t i = options.first; i < call.args.size(); i += 2) {
     hash->Set(call.args[i], call.args[i + 1], limits, call.now, ttl);
-    if (options.deadline) hash->SetDeadline(call.args[i], *options.deadline);
+    if (options.deadline) hash->SetDeadline(call.args[i], *options.deadline, limits);
   }
   RecordSetEx(call, options);
   CloseTyped(call, hash);

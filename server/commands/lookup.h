@@ -16,7 +16,6 @@
 #pragma once
 
 #include <memory>
-#include <type_traits>
 
 #include "server/engine/command.h"
 #include "server/engine/engine.h"
@@ -111,13 +110,7 @@ Opened<T> OpenFound(CommandCall& call, HashedKey key, const Typed<T>& found) {
 
 template <typename T>
 Opened<T> CreateTyped(CommandCall& call, HashedKey key) {
-  std::unique_ptr<T> value;
-  if constexpr (std::is_constructible_v<T, uint64_t>) {
-    value = std::make_unique<T>(call.keyspace.seed());  // of its members' hashes
-  } else {
-    value = std::make_unique<T>();
-  }
-  Entry& entry = call.db.PutValue(key, std::move(value), Deadline::None(), call.now);
+  Entry& entry = call.db.PutValue(key, std::make_unique<T>(), Deadline::None(), call.now);
   return {key, &entry, false, true};
 }
 

@@ -11,9 +11,8 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
-#include "server/commands/lookup.h"
+#include "server/commands/set_access.h"
 #include "server/engine/arg_reader.h"
-#include "storage/types/set.h"
 
 namespace sluice {
 namespace {
@@ -49,8 +48,8 @@ void Intersect(Sets sets, const Visit& visit) {
 
 struct Building {
   Set& into;
-  size_t integers_max;
-  void Add(std::string_view member) const { into.Add(member, integers_max); }
+  Set::Limits limits;
+  void Add(std::string_view member) const { into.Add(member, limits); }
 };
 
 void IntersectInto(const Sets& sets, const Building& result) {
@@ -78,8 +77,8 @@ void SubtractInto(const Sets& sets, const Building& result) {
 using Operation = void (*)(const Sets& sets, const Building& result);
 
 std::unique_ptr<Set> Combine(CommandCall& call, const Sets& sets, Operation operation) {
-  auto result = std::make_unique<Set>(call.keyspace.seed());
-  operation(sets, {*result, static_cast<size_t>(call.engine.settings().set_max_intset_entries)});
+  auto result = std::make_unique<Set>();
+  operation(sets, {*result, SetLimits(call)});
   return result;
 }
 

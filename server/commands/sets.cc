@@ -7,18 +7,13 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
-#include "server/commands/lookup.h"
 #include "server/commands/scan_args.h"
+#include "server/commands/set_access.h"
 #include "server/commands/wide_count.h"
 #include "server/engine/effects.h"
-#include "storage/types/set.h"
 
 namespace sluice {
 namespace {
-
-size_t IntegersMax(const CommandCall& call) {
-  return static_cast<size_t>(call.engine.settings().set_max_intset_entries);
-}
 
 // CloseTyped after members were taken out: tells `event`, and of the key when it is gone with them.
 void CloseSet(CommandCall& call, const Opened<Set>& set, std::string_view event) {
@@ -40,8 +35,7 @@ void SAdd(CommandCall& call) {
   if (!adds) return call.reply.Integer(0);
   const auto set = found ? OpenFound(call, key, found) : CreateTyped<Set>(call, key);
   int64_t added = 0;
-  for (const std::string_view member : members)
-    added += set->Add(member, IntegersMax(call)) ? 1 : 0;
+  for (const std::string_view member : members) added += set->Add(member, SetLimits(call)) ? 1 : 0;
   CloseTyped(call, set);
   call.Notify(kNotifySet, "sadd", key.bytes);
   call.reply.Integer(added);
@@ -110,7 +104,7 @@ void SMove(CommandCall& call) {
   source->Remove(member);
   CloseSet(call, source, "srem");
   const auto target = OpenTyped<Set>(call, to_key);
-  const bool added = target->Add(member, IntegersMax(call));
+  const bool added = target->Add(member, SetLimits(call));
   CloseTyped(call, target);
   if (added) call.Notify(kNotifySet, "sadd", to_key.bytes);
   call.reply.Integer(1);

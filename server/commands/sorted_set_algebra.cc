@@ -268,7 +268,7 @@ void ZDiff(CommandCall& call) { Reply(call, kDifference); }
 void Store(CommandCall& call, const Kind& kind) {
   Request request;
   if (!ReadRequest(call, 2, {kind.weighted, false}, request)) return;
-  auto result = std::make_unique<SortedSet>(call.keyspace.seed());
+  auto result = std::make_unique<SortedSet>();
   const SortedSet::Limits limits = SortedSetLimits(call);
   for (const Element& element : kind.compute(call, request)) {
     result->Put(element.name, element.score, limits);

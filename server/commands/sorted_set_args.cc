@@ -52,7 +52,7 @@ RankRange RanksFrom(int64_t start, int64_t stop, size_t size) {
 SortedSet::Limits SortedSetLimits(const CommandCall& call) {
   const Settings& settings = call.engine.settings();
   return {static_cast<size_t>(settings.zset_max_listpack_entries),
-          static_cast<size_t>(settings.zset_max_listpack_value)};
+          static_cast<size_t>(settings.zset_max_listpack_value), call.keyspace.seed()};
 }
 
 SortedSetChange::SortedSetChange(CommandCall& call, HashedKey key)

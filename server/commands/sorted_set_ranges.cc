@@ -144,7 +144,7 @@ void ZRangeStore(CommandCall& call) {
   if (!ReadRange(call, 3, {.with_scores = false}, request)) return;
   const Typed<SortedSet> source = FindTyped<SortedSet>(call, call.Key(2));
   if (source.refused) return;
-  auto result = std::make_unique<SortedSet>(call.keyspace.seed());
+  auto result = std::make_unique<SortedSet>();
   if (source) {
     const SortedSet::Limits limits = SortedSetLimits(call);
     source->ForEach(request.Find(*source), request.direction,

@@ -23,10 +23,9 @@ struct LockImage;
 
 // What values are made with, beside their content.
 struct RdbContext {
-  uint64_t seed = 0;  // of the hashes of members
   Now now;
   Hash::Limits hash;
-  size_t integers_max = 512;
+  Set::Limits set;
   SortedSet::Limits sorted_set;
   ListLimits list;
   // Makes a lock; without it there are none to be read. RESTORE's gives nobody a lock.

@@ -41,13 +41,13 @@ void WriteTimedHash(const Hash& hash, const Now& now, RdbWriter& writer) {
 class HashMaker {
  public:
   explicit HashMaker(const RdbContext& context)
-      : context_(context), hash_(std::make_unique<Hash>(context.seed)) {}
+      : context_(context), hash_(std::make_unique<Hash>()) {}
 
   // False when the field is there already.
   bool Add(std::string_view name, std::string_view value, int64_t end_ms) {
     if (end_ms <= context_.now.unix_ms()) return true;
     if (!hash_->Set(name, value, context_.hash, context_.now)) return false;
-    if (end_ms != kNever) hash_->SetDeadline(name, Deadline::Unix(end_ms));
+    if (end_ms != kNever) hash_->SetDeadline(name, Deadline::Unix(end_ms), context_.hash);
     return true;
   }
   std::unique_ptr<Value> Take() {

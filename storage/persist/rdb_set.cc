@@ -45,10 +45,9 @@ std::unique_ptr<Value> ReadSet(RdbType type, RdbReader& reader, const RdbContext
   const RdbSequence form = type == RdbType::kSetIntset     ? RdbSequence::kIntset
                            : type == RdbType::kSetListpack ? RdbSequence::kListpack
                                                            : RdbSequence::kStrings;
-  auto set = std::make_unique<Set>(context.seed);
-  const bool whole = ReadSequence(reader, form, [&](std::string_view member) {
-    return set->Add(member, context.integers_max);
-  });
+  auto set = std::make_unique<Set>();
+  const bool whole = ReadSequence(
+      reader, form, [&](std::string_view member) { return set->Add(member, context.set); });
   if (!whole || set->empty()) return nullptr;
   return set;
 }

@@ -67,7 +67,7 @@ void WriteSortedSet(const SortedSet& set, RdbWriter& writer) {
 }
 
 std::unique_ptr<Value> ReadSortedSet(RdbType type, RdbReader& reader, const RdbContext& context) {
-  auto set = std::make_unique<SortedSet>(context.seed);
+  auto set = std::make_unique<SortedSet>();
   bool whole = false;
   switch (type) {
     case RdbType::kSortedSetListpack:

@@ -95,8 +95,8 @@ void Hash::VisitRandom(Random& random, const Now& now, Visit visit) const {
 
 // --- changing
 
-void Hash::LeavePack() {
-  auto table = std::make_unique<Table>(seed_);
+void Hash::LeavePack(uint64_t seed) {
+  auto table = std::make_unique<Table>(seed);
   ForEach({}, [&table](std::string_view name, std::string_view value) {
     table->map.Put(name, {.value = value});
   });
@@ -120,7 +120,7 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
                Ttl ttl) {
   const size_t longest = std::max(name.size(), value.size());
   if (!table_ && (longest > limits.text_bytes || !pack_.HasRoom(name.size() + value.size()))) {
-    LeavePack();
+    LeavePack(limits.seed);
   }
   if (!table_) {
     const auto at = pack_.Find(name, pack_.begin(), kEach);
@@ -130,7 +130,7 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
     }
     pack_.Append(name);
     pack_.Append(value);
-    if (size() > limits.fields) LeavePack();
+    if (size() > limits.fields) LeavePack(limits.seed);
     return true;
   }
   if (!table_->times) {
@@ -164,10 +164,10 @@ bool Hash::Erase(std::string_view name, const Now& now) {
   return table_->map.Erase(name);
 }
 
-void Hash::SetDeadline(std::string_view name, const Deadline& deadline) {
+void Hash::SetDeadline(std::string_view name, const Deadline& deadline, const Limits& limits) {
   if (!table_) {
     if (deadline.none()) return;
-    LeavePack();
+    LeavePack(limits.seed);
     table_->counts_as_list = true;
   }
   const Member* const member = table_->map.Find(name);
@@ -206,10 +206,10 @@ size_t Hash::MemoryBytes() const {
 }
 
 std::unique_ptr<Value> Hash::Clone() const {
-  auto copy = std::make_unique<Hash>(seed_);
+  auto copy = std::make_unique<Hash>();
   copy->pack_ = pack_;
   if (!table_) return copy;
-  copy->table_ = std::make_unique<Table>(seed_);
+  copy->table_ = std::make_unique<Table>(table_->map.seed());
   copy->table_->counts_as_list = table_->counts_as_list;
   table_->map.ForEach([&copy](const Member& member) { copy->Put(member.key(), member.content()); });
   return copy;

@@ -34,14 +34,14 @@ class Hash final : public Value {
   static constexpr ValueType kType = ValueType::kHash;
   using Visit = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
 
-  // Up to here it is a pack: fields of it, bytes of each name and value.
+  // Up to here it is a pack: fields of it, bytes of each name and value. `seed`: of the hashes of
+  // one that is no pack any more.
   struct Limits {
     size_t fields = 512;
     size_t text_bytes = 64;
+    uint64_t seed = 0;
   };
   enum class Ttl : uint8_t { kClear, kKeep };
-
-  explicit Hash(uint64_t seed) : seed_(seed) {}  // of a large one's hashes
 
   // --- reading
   size_t size() const;  // expired ones that nobody has taken out included
@@ -64,7 +64,7 @@ class Hash final : public Value {
   // False when it is not there (alive).
   bool Erase(std::string_view name, const Now& now);
   // None: it stays for ever. Precondition: the field is there.
-  void SetDeadline(std::string_view name, const Deadline& deadline);
+  void SetDeadline(std::string_view name, const Deadline& deadline, const Limits& limits);
   // Takes out fields whose time has passed, giving each to `visit`, up to `budget`.
   size_t TakeExpired(const Now& now, size_t budget, Visit visit);
   bool has_deadlines() const { return table_ && table_->times && !table_->times->empty(); }
@@ -88,12 +88,11 @@ class Hash final : public Value {
     bool counts_as_list = false;
   };
 
-  void LeavePack();
+  void LeavePack(uint64_t seed);
   void Put(std::string_view name, const MemberContent& content);
   void NoteSize(size_t text_bytes, const Limits& limits);
   const Member* FindLive(std::string_view name, const Now& now) const;
 
-  uint64_t seed_;
   StringPack pack_;  // names and values in turn; empty beside a table
   std::unique_ptr<Table> table_;
 };

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-size_t WidthOf(int64_t value) {
+uint32_t WidthOf(int64_t value) {
   if (value == static_cast<int16_t>(value)) return sizeof(int16_t);
   return value == static_cast<int32_t>(value) ? sizeof(int32_t) : sizeof(int64_t);
 }
@@ -20,11 +20,6 @@ int64_t Load(const char* at) {
 }
 
 }  // namespace
-
-size_t IntSet::heap_bytes() const {
-  // Short strings lie inside the object.
-  return bytes_.capacity() > std::string().capacity() ? bytes_.capacity() + 1 : 0;
-}
 
 int64_t IntSet::at(size_t index) const {
   assert(index < size());
@@ -62,26 +57,19 @@ bool IntSet::contains(int64_t value) const {
   return index < size() && at(index) == value;
 }
 
-void IntSet::Widen(size_t width) {
+void IntSet::Widen(uint32_t width) {
   IntSet wide;
   wide.width_ = width;
-  wide.bytes_.resize(size() * width);
+  wide.bytes_.Splice(0, 0, size() * width);
   for (size_t i = 0; i < size(); ++i) wide.Store(i, at(i));
   *this = std::move(wide);
 }
 
 bool IntSet::Add(int64_t value) {
-  if (contains(value)) return false;
-  if (WidthOf(value) > width_) Widen(WidthOf(value));
   const size_t index = LowerBound(value);
-  // Grown by an eighth at a time: doubling would waste more than the numbers take.
-  if (bytes_.size() + width_ > bytes_.capacity()) {
-    std::string roomier;
-    roomier.reserve(bytes_.size() + bytes_.size() / 8 + 2 * width_);
-    roomier.append(bytes_);
-    bytes_ = std::move(roomier);
-  }
-  bytes_.insert(index * width_, width_, '\0');
+  if (index < size() && at(index) == value) return false;
+  if (WidthOf(value) > width_) Widen(WidthOf(value));
+  bytes_.Splice(index * width_, 0, width_);
   Store(index, value);
   return true;
 }
@@ -89,7 +77,7 @@ bool IntSet::Add(int64_t value) {
 bool IntSet::Remove(int64_t value) {
   const size_t index = LowerBound(value);
   if (index == size() || at(index) != value) return false;
-  bytes_.erase(index * width_, width_);
+  bytes_.Splice(index * width_, width_, 0);
   return true;
 }
 

@@ -7,15 +7,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+
+#include "storage/types/byte_block.h"
 
 namespace sluice {
 
 class IntSet {
  public:
   size_t size() const { return bytes_.size() / width_; }
-  bool empty() const { return bytes_.empty(); }
-  size_t heap_bytes() const;
+  bool empty() const { return size() == 0; }
+  size_t heap_bytes() const { return bytes_.MemoryBytes(); }
 
   int64_t at(size_t index) const;  // in ascending order; precondition: index < size()
   bool contains(int64_t value) const;
@@ -25,10 +26,12 @@ class IntSet {
  private:
   size_t LowerBound(int64_t value) const;
   void Store(size_t index, int64_t value);
-  void Widen(size_t width);
+  void Widen(uint32_t width);
 
-  size_t width_ = sizeof(int16_t);
-  std::string bytes_;  // size() numbers of width_ bytes, in the machine's own order
+  // size() numbers of width_ bytes, in the machine's own order.
+  [[no_unique_address]] ByteBlock bytes_;
+  uint32_t width_ = sizeof(int16_t);
 };
+static_assert(sizeof(IntSet) == 16);
 
 }  // namespace sluice

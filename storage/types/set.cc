@@ -33,16 +33,17 @@ struct NumberText {
 
 size_t Set::size() const {
   return std::visit(Overloaded{[](const StringPack& pack) { return pack.size(); },
-                               [](const auto& other) { return other->size(); }},
+                               [](const IntSet& numbers) { return numbers.size(); },
+                               [](const Large& large) { return large->size(); }},
                     members_);
 }
 
 bool Set::Has(std::string_view member) const {
   return std::visit(
       Overloaded{[&](const StringPack& pack) { return pack.Find(member) != pack.end(); },
-                 [&](const Numbers& numbers) {
+                 [&](const IntSet& numbers) {
                    const std::optional<int64_t> number = ParseInt64(member);
-                   return number && numbers->contains(*number);
+                   return number && numbers.contains(*number);
                  },
                  [&](const Large& large) { return large->Find(member) != nullptr; }},
       members_);
@@ -55,9 +56,9 @@ void Set::ForEach(Visit visit) const {
                             visit(pack.At(at).Text(scratch));
                           }
                         },
-                        [&](const Numbers& numbers) {
-                          for (size_t i = 0; i < numbers->size(); ++i) {
-                            visit(NumberText(numbers->at(i)).view());
+                        [&](const IntSet& numbers) {
+                          for (size_t i = 0; i < numbers.size(); ++i) {
+                            visit(NumberText(numbers.at(i)).view());
                           }
                         },
                         [&](const Large& large) {
@@ -81,9 +82,7 @@ std::string Set::RandomMember(Random& random) const {
             char scratch[StringPack::kTextScratch];
             return std::string(pack.At(pack.Nth(random() % pack.size())).Text(scratch));
           },
-          [&](const Numbers& numbers) {
-            return Int64Text(numbers->at(random() % numbers->size()));
-          },
+          [&](const IntSet& numbers) { return Int64Text(numbers.at(random() % numbers.size())); },
           [&](const Large& large) { return std::string(large->RandomMember(random)->key()); }},
       members_);
 }
@@ -100,28 +99,27 @@ void Set::Sample(size_t count, Random& random, Visit visit) const {
 
 // --- changing
 
-bool Set::Add(std::string_view member, size_t integers_max) {
-  const bool may_be_number = empty() || std::holds_alternative<Numbers>(members_);
-  if (may_be_number) {
+bool Set::Add(std::string_view member, const Limits& limits) {
+  if (empty() || std::holds_alternative<IntSet>(members_)) {
     if (const std::optional<int64_t> number = ParseInt64(member)) {
-      if (!std::holds_alternative<Numbers>(members_)) members_ = std::make_unique<IntSet>();
-      if (!std::get<Numbers>(members_)->Add(*number)) return false;
-      if (size() > integers_max) LeaveNumbers();
+      if (!std::holds_alternative<IntSet>(members_)) members_ = IntSet();
+      if (!std::get<IntSet>(members_).Add(*number)) return false;
+      if (size() > limits.integers) LeaveNumbers(limits.seed);
       return true;
     }
-    if (std::holds_alternative<Numbers>(members_)) LeaveNumbers();
+    if (std::holds_alternative<IntSet>(members_)) LeaveNumbers(limits.seed);
   }
   if (const Large* const large = std::get_if<Large>(&members_)) return (*large)->Put(member, {});
   if (Has(member)) return false;
-  AddText(member);
+  AddText(member, limits.seed);
   return true;
 }
 
 // Precondition: these are texts, and this is not among them.
-void Set::AddText(std::string_view member) {
+void Set::AddText(std::string_view member, uint64_t seed) {
   if (std::holds_alternative<StringPack>(members_) &&
       (member.size() > kPackTextMax || size() >= kPackMembersMax)) {
-    LeavePack();
+    LeavePack(seed);
   }
   if (StringPack* const pack = std::get_if<StringPack>(&members_)) {
     pack->Append(member);
@@ -130,14 +128,14 @@ void Set::AddText(std::string_view member) {
   }
 }
 
-void Set::LeaveNumbers() {
-  const Numbers numbers = std::move(std::get<Numbers>(members_));
+void Set::LeaveNumbers(uint64_t seed) {
+  const IntSet numbers = std::move(std::get<IntSet>(members_));
   members_ = StringPack();
-  for (size_t i = 0; i < numbers->size(); ++i) AddText(NumberText(numbers->at(i)).view());
+  for (size_t i = 0; i < numbers.size(); ++i) AddText(NumberText(numbers.at(i)).view(), seed);
 }
 
-void Set::LeavePack() {
-  auto large = std::make_unique<SplitMap>(seed_);
+void Set::LeavePack(uint64_t seed) {
+  auto large = std::make_unique<SplitMap>(seed);
   ForEach([&large](std::string_view member) { large->Put(member, {}); });
   members_ = std::move(large);
 }
@@ -149,9 +147,9 @@ bool Set::Remove(std::string_view member) {
                                  pack.Erase(at);
                                  return true;
                                },
-                               [&](Numbers& numbers) {
+                               [&](IntSet& numbers) {
                                  const std::optional<int64_t> number = ParseInt64(member);
-                                 return number && numbers->Remove(*number);
+                                 return number && numbers.Remove(*number);
                                },
                                [&](Large& large) { return large->Erase(member); }},
                     members_);
@@ -160,26 +158,24 @@ bool Set::Remove(std::string_view member) {
 // --- as a value
 
 std::string_view Set::Encoding() const {
-  return std::holds_alternative<Numbers>(members_) ? "intset" : "hashtable";
+  return std::holds_alternative<IntSet>(members_) ? "intset" : "hashtable";
 }
 
 size_t Set::MemoryBytes() const {
   return sizeof(Set) +
          std::visit(
-             Overloaded{
-                 [](const StringPack& pack) { return pack.MemoryBytes(); },
-                 [](const Numbers& numbers) { return sizeof(IntSet) + numbers->heap_bytes(); },
-                 [](const Large& large) { return sizeof(SplitMap) + large->heap_bytes(); }},
+             Overloaded{[](const StringPack& pack) { return pack.MemoryBytes(); },
+                        [](const IntSet& numbers) { return numbers.heap_bytes(); },
+                        [](const Large& large) { return sizeof(SplitMap) + large->heap_bytes(); }},
              members_);
 }
 
 std::unique_ptr<Value> Set::Clone() const {
-  auto copy = std::make_unique<Set>(seed_);
+  auto copy = std::make_unique<Set>();
   std::visit(
-      Overloaded{
-          [&](const StringPack& pack) { copy->members_ = pack; },
-          [&](const Numbers& numbers) { copy->members_ = std::make_unique<IntSet>(*numbers); },
-          [&](const Large& large) { copy->members_ = std::make_unique<SplitMap>(*large); }},
+      Overloaded{[&](const StringPack& pack) { copy->members_ = pack; },
+                 [&](const IntSet& numbers) { copy->members_ = numbers; },
+                 [&](const Large& large) { copy->members_ = std::make_unique<SplitMap>(*large); }},
       members_);
   return copy;
 }

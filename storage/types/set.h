@@ -22,7 +22,11 @@ class Set final : public Value {
   static constexpr ValueType kType = ValueType::kSet;
   using Visit = absl::FunctionRef<void(std::string_view)>;
 
-  explicit Set(uint64_t seed) : seed_(seed) {}  // of a large one's hashes
+  // How many numbers are kept as such, and the seed of a large one's hashes.
+  struct Limits {
+    size_t integers = 512;
+    uint64_t seed = 0;
+  };
 
   size_t size() const;
   bool empty() const { return size() == 0; }
@@ -35,8 +39,7 @@ class Set final : public Value {
   // Visits `count` different members chosen at random, or all if there are no more.
   void Sample(size_t count, Random& random, Visit visit) const;
 
-  // False when it is a member already. Above `integers_max` members numbers are kept as texts.
-  bool Add(std::string_view member, size_t integers_max);
+  bool Add(std::string_view member, const Limits& limits);  // false when it is a member already
   bool Remove(std::string_view member);
 
   ValueType type() const override { return kType; }
@@ -49,15 +52,12 @@ class Set final : public Value {
 
  private:
   using Large = std::unique_ptr<SplitMap>;
-  using Numbers = std::unique_ptr<IntSet>;
 
-  void AddText(std::string_view member);
-  void LeaveNumbers();
-  void LeavePack();
+  void AddText(std::string_view member, uint64_t seed);
+  void LeaveNumbers(uint64_t seed);
+  void LeavePack(uint64_t seed);
 
-  uint64_t seed_;
-  // In the beginning a pack without members; null numbers never occur.
-  std::variant<StringPack, Numbers, Large> members_;
+  std::variant<StringPack, IntSet, Large> members_;  // in the beginning a pack without members
 };
 
 }  // namespace sluice

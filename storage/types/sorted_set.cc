@@ -4,9 +4,9 @@
 
 namespace sluice {
 
-SortedSet::SortedSet(uint64_t seed) : seed_(seed) {}
+SortedSet::SortedSet() = default;
 
-SortedSet::SortedSet(const SortedSet& other) : seed_(other.seed_), small_(other.small_) {
+SortedSet::SortedSet(const SortedSet& other) : small_(other.small_) {
   if (other.large_) large_ = std::make_unique<LargeSortedSet>(*other.large_);
 }
 
@@ -92,7 +92,7 @@ bool SortedSet::Put(std::string_view name, double score, const Limits& limits) {
       small_.Insert(name, score);
       return true;
     }
-    Enlarge();
+    Enlarge(limits.seed);
   }
   const ScoredMember* const member = large_->Find(name);
   if (!member) {
@@ -122,8 +122,8 @@ void SortedSet::Erase(RankRange range) {
   }
 }
 
-void SortedSet::Enlarge() {
-  large_ = std::make_unique<LargeSortedSet>(seed_);
+void SortedSet::Enlarge(uint64_t seed) {
+  large_ = std::make_unique<LargeSortedSet>(seed);
   small_.ForEach({0, small_.size()}, false, [this](std::string_view name, double score) {
     large_->Insert(name, score);
     return true;

@@ -2,7 +2,7 @@
 // ("listpack"), an ordered tree with an index ("skiplist") once it holds more members or longer
 // ones than it was allowed at some insertion; it never goes back, as in Redis.
 //
-//   SortedSet set(keyspace.seed());
+//   SortedSet set;
 //   set.Put("member", 1.5, limits);
 //   set.ForEach(set.Between(ScoreRange{1, 2}), Direction::kUp, [&](auto name, double score) {...});
 //
@@ -30,10 +30,11 @@ class LargeSortedSet;
 class SortedSet final : public Value {
  public:
   static constexpr ValueType kType = ValueType::kSortedSet;
-  // How far a set stays small.
+  // How far a set stays small, and the seed of a large one's hashes.
   struct Limits {
     size_t members_max = 128;
     size_t name_bytes_max = 64;
+    uint64_t seed = 0;
   };
   enum class Direction : bool { kUp, kDown };
   // Names are valid during the call. False: no more.
@@ -43,7 +44,7 @@ class SortedSet final : public Value {
     double score;
   };
 
-  explicit SortedSet(uint64_t seed);  // of the hashes of names
+  SortedSet();
   SortedSet(const SortedSet& other);
   SortedSet& operator=(const SortedSet&) = delete;
   ~SortedSet() override;
@@ -76,9 +77,8 @@ class SortedSet final : public Value {
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
-  void Enlarge();
+  void Enlarge(uint64_t seed);
 
-  const uint64_t seed_;
   SmallSortedSet small_;                   // empty when there is large_
   std::unique_ptr<LargeSortedSet> large_;  // null while small
 };

@@ -34,6 +34,7 @@ class SplitMap {
   SplitMap& operator=(const SplitMap&) = delete;
   ~SplitMap() { FreeSome(SIZE_MAX); }
 
+  uint64_t seed() const { return seed_; }
   size_t size() const { return table_.size(); }
   bool empty() const { return size() == 0; }
   size_t heap_bytes() const { return memory_bytes_; }  // without this object itself

@@ -2,9 +2,7 @@
 
 #include <absl/base/macros.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <utility>
 
 namespace sluice {
 namespace {
@@ -87,56 +85,10 @@ size_t StringPack::Item::TextBytes() const {
   return Text(scratch).size();
 }
 
-// --- the block
-
-StringPack::StringPack(const StringPack& other) {
-  if (!other.block_) return;
-  Splice(0, 0, other.bytes());
-  std::memcpy(block_->data(), other.block_->data(), other.bytes());
-  block_->count = other.block_->count;
-}
-
-StringPack::StringPack(StringPack&& other) noexcept
-    : block_(std::exchange(other.block_, nullptr)) {}
-
-StringPack& StringPack::operator=(StringPack other) noexcept {
-  std::swap(block_, other.block_);
+StringPack& StringPack::operator=(StringPack&& other) noexcept {
+  block_ = std::move(other.block_);
+  count_ = std::exchange(other.count_, 0);
   return *this;
-}
-
-StringPack::~StringPack() { std::free(block_); }
-
-// Whole 16 bytes, as malloc gives them; larger ones in eighths of a power of two.
-size_t StringPack::BlockBytes(size_t bytes) {
-  const size_t wanted = sizeof(Block) + bytes;
-  size_t step = 16;
-  while (wanted > step * 16) step *= 2;
-  return (wanted + step - 1) & ~(step - 1);
-}
-
-size_t StringPack::MemoryBytes() const { return block_ ? BlockBytes(block_->bytes) : 0; }
-
-char* StringPack::Splice(Position at, size_t old_bytes, size_t new_bytes) {
-  const size_t before = bytes();
-  ABSL_HARDENING_ASSERT(at <= before && old_bytes <= before - at);
-  const size_t after = before - old_bytes + new_bytes;
-  ABSL_HARDENING_ASSERT(after <= kBytesMax);
-  const size_t tail = before - at - old_bytes;
-  const bool moves = !block_ || BlockBytes(before) != BlockBytes(after);
-  if (after < before && tail > 0) {
-    std::memmove(block_->data() + at + new_bytes, block_->data() + at + old_bytes, tail);
-  }
-  if (moves) {
-    const uint32_t count = block_ ? block_->count : 0;
-    block_ = static_cast<Block*>(std::realloc(block_, BlockBytes(after)));
-    if (!block_) std::abort();  // as `new` without exceptions would
-    block_->count = count;
-  }
-  if (after > before && tail > 0) {
-    std::memmove(block_->data() + at + new_bytes, block_->data() + at + old_bytes, tail);
-  }
-  block_->bytes = static_cast<uint32_t>(after);
-  return block_->data() + at;
 }
 
 // --- reading
@@ -144,7 +96,7 @@ char* StringPack::Splice(Position at, size_t old_bytes, size_t new_bytes) {
 StringPack::Frame StringPack::FrameAt(Position at) const {
   const size_t all = bytes();
   ABSL_HARDENING_ASSERT(at < all);
-  const char* const data = block_->data() + at;
+  const char* const data = block_.data() + at;
   const auto head = static_cast<uint8_t>(data[0]);
   Frame frame{1, head, false};
   if (head > kTextMax) [[unlikely]] {
@@ -171,7 +123,7 @@ StringPack::Position StringPack::Next(Position at) const {
 
 StringPack::Item StringPack::At(Position at) const {
   const Frame frame = FrameAt(at);
-  const char* const content = block_->data() + at + frame.head;
+  const char* const content = block_.data() + at + frame.head;
   Item item;
   if (frame.integer) {
     item.integer_ = ReadInteger(content, frame.content);
@@ -194,7 +146,7 @@ StringPack::Position StringPack::Find(std::string_view text, Position from, size
   const Position all = end();
   for (Position at = from; at != all;) {
     const Position next = Next(at);
-    if (next - at == wanted.bytes() && wanted.Equals(block_->data() + at)) return at;
+    if (next - at == wanted.bytes() && wanted.Equals(block_.data() + at)) return at;
     at = next;
     for (size_t i = 1; i < stride && at != all; ++i) at = Next(at);
   }
@@ -207,14 +159,14 @@ size_t StringPack::EncodedBytes(std::string_view text) { return Encoded(text).by
 
 StringPack::Position StringPack::Insert(Position at, std::string_view text) {
   const Encoded encoded(text);
-  encoded.WriteTo(Splice(at, 0, encoded.bytes()));
-  ++block_->count;
+  encoded.WriteTo(block_.Splice(at, 0, encoded.bytes()));
+  ++count_;
   return at;
 }
 
 void StringPack::Replace(Position at, std::string_view text) {
   const Encoded encoded(text);
-  encoded.WriteTo(Splice(at, Next(at) - at, encoded.bytes()));
+  encoded.WriteTo(block_.Splice(at, Next(at) - at, encoded.bytes()));
 }
 
 StringPack::Position StringPack::Erase(Position at, size_t count) {
@@ -222,15 +174,9 @@ StringPack::Position StringPack::Erase(Position at, size_t count) {
   Position to = at;
   size_t erased = 0;
   for (; erased < count && to != all; ++erased) to = Next(to);
-  if (erased == size()) {
-    Clear();
-    return end();
-  }
-  Splice(at, to - at, 0);
-  block_->count -= static_cast<uint32_t>(erased);
+  block_.Splice(at, to - at, 0);
+  count_ -= static_cast<uint32_t>(erased);
   return at;
 }
-
-void StringPack::Clear() { std::free(std::exchange(block_, nullptr)); }
 
 }  // namespace sluice

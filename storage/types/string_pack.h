@@ -1,5 +1,5 @@
 // StringPack: a compact sequence of byte strings in one block. What small hashes, sets and sorted
-// sets are kept in, and what lists are cut into.
+// sets are kept in.
 //
 //   StringPack pack;
 //   pack.Append("field"); pack.Append("1700000000");
@@ -13,14 +13,16 @@
 // there is, and everything read is checked against the end of the block.
 //
 // A position is where an element begins; it holds until the next change. Changing and looking up
-// are O(bytes): for up to some thousands of them. The block grows in steps that malloc has anyhow.
+// are O(bytes): for up to some thousands of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "protocol/number_text.h"
+#include "storage/types/byte_block.h"
 
 namespace sluice {
 
@@ -46,15 +48,16 @@ class StringPack {
   };
 
   StringPack() = default;
-  StringPack(const StringPack& other);
-  StringPack(StringPack&& other) noexcept;
-  StringPack& operator=(StringPack other) noexcept;
-  ~StringPack();
+  StringPack(const StringPack& other) = default;
+  StringPack(StringPack&& other) noexcept
+      : block_(std::move(other.block_)), count_(std::exchange(other.count_, 0)) {}
+  StringPack& operator=(const StringPack& other) = default;
+  StringPack& operator=(StringPack&& other) noexcept;
 
-  size_t size() const { return block_ ? block_->count : 0; }  // elements
+  size_t size() const { return count_; }  // elements
   bool empty() const { return size() == 0; }
-  size_t bytes() const { return block_ ? block_->bytes : 0; }  // of all elements as they are kept
-  size_t MemoryBytes() const;                                  // heap memory owned
+  size_t bytes() const { return block_.size(); }               // of all elements as they are kept
+  size_t MemoryBytes() const { return block_.MemoryBytes(); }  // heap memory owned
   // False when it would become too long for a position. Precondition of adding `text_bytes`.
   bool HasRoom(size_t text_bytes) const { return text_bytes + bytes() + 16 <= kBytesMax; }
   static size_t EncodedBytes(std::string_view text);  // what it would add to bytes()
@@ -74,15 +77,9 @@ class StringPack {
   void Replace(Position at, std::string_view text);
   // Takes out `count` elements, or as many as there are; returns what follows them: at.
   Position Erase(Position at, size_t count = 1);
-  void Clear();
+  void Clear() { *this = {}; }
 
  private:
-  struct Block {
-    uint32_t bytes;
-    uint32_t count;
-    char* data() { return reinterpret_cast<char*>(this + 1); }
-    const char* data() const { return reinterpret_cast<const char*>(this + 1); }
-  };
   // Where an element's content lies and what it is.
   struct Frame {
     size_t head;     // bytes before the content
@@ -90,12 +87,11 @@ class StringPack {
     bool integer;
   };
 
-  static size_t BlockBytes(size_t bytes);
   Frame FrameAt(Position at) const;
-  // Makes or takes room: `old_bytes` at `at` become `new_bytes` of undefined content, pointed to.
-  char* Splice(Position at, size_t old_bytes, size_t new_bytes);
 
-  Block* block_ = nullptr;  // null when empty
+  [[no_unique_address]] ByteBlock block_;
+  uint32_t count_ = 0;
 };
+static_assert(sizeof(StringPack) == 16);
 
 }  // namespace sluice

@@ -34,7 +34,7 @@ std::map<std::string, std::string> Live(const Hash& hash, const Now& now) {
 class History {
  public:
   History(uint64_t seed, int names, bool timed)
-      : random_(seed), hash_(seed), names_(names), timed_(timed) {
+      : random_(seed), names_(names), timed_(timed), limits_{40, 16, seed} {
     now_.unix_offset_ms = 1'000'000;
   }
 
@@ -110,7 +110,7 @@ class History {
     const Deadline kinds[] = {Deadline::None(), Deadline::Steady(now_.ms() + ms),
                               Deadline::Unix(now_.unix_ms() + ms)};
     model_[name].deadline = kinds[random_() % 3];
-    hash_.SetDeadline(name, model_[name].deadline);
+    hash_.SetDeadline(name, model_[name].deadline, limits_);
   }
   void Jump() { now_.unix_offset_ms += static_cast<int64_t>(random_() % 20) - 10; }
   void TakeExpired() {
@@ -127,7 +127,7 @@ class History {
   Hash hash_;
   const int names_;
   const bool timed_;
-  const Hash::Limits limits_{.fields = 40, .text_bytes = 16};
+  const Hash::Limits limits_;
   Now now_;
   Model model_;
 };
@@ -145,7 +145,7 @@ TEST(Hash, BehavesAsAMap) {
 }
 
 TEST(Hash, KeepsTheOrderWhileItIsAPack) {
-  Hash hash(1);
+  Hash hash;
   const Hash::Limits limits;
   const Now now;
   for (const char* name : {"c", "a", "b"}) hash.Set(name, "1", limits, now);
@@ -159,12 +159,20 @@ TEST(Hash, KeepsTheOrderWhileItIsAPack) {
   EXPECT_EQ(hash.Encoding(), "listpack");
 }
 
+TEST(Hash, IsCompactWhileItIsAPack) {
+  Hash hash;
+  for (int i = 0; i < 10; ++i) {
+    hash.Set("element:00000000000" + std::to_string(i), std::to_string(999'990 + i), {}, {});
+  }
+  EXPECT_EQ(hash.MemoryBytes(), 32u + 256u);  // 10 x (21 + 4) bytes
+}
+
 TEST(Hash, IsFreedInSlicesItsTimesToo) {
-  Hash hash(1);
+  Hash hash;
   const Hash::Limits limits;
   for (int i = 0; i < 3000; ++i) {
     hash.Set(std::to_string(i), "v", limits, {});
-    hash.SetDeadline(std::to_string(i), Deadline::Steady(1000 + i));
+    hash.SetDeadline(std::to_string(i), Deadline::Steady(1000 + i), limits);
   }
   size_t before = hash.MemoryBytes();
   while (const size_t freed = hash.FreeSome(100)) {

@@ -13,6 +13,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kIntegersMax = 512;
+constexpr Set::Limits kLimits{.integers = kIntegersMax, .seed = 7};
 
 std::vector<std::string> Members(const Set& set) {
   std::vector<std::string> members;
@@ -56,7 +57,8 @@ TEST(IntSet, TakesTheWidthOfItsWidest) {
 TEST(Set, BehavesAsASet) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     Random random(seed);
-    Set set(seed);
+    Set set;
+    const Set::Limits limits{.integers = kIntegersMax, .seed = seed};
     std::set<std::string> model;
     const int names = seed % 3 == 0 ? 2000 : 60;
     for (int step = 0; step < 3000; ++step) {
@@ -66,7 +68,7 @@ TEST(Set, BehavesAsASet) {
       if (random() % 3 == 0) {
         ASSERT_EQ(set.Remove(member), model.erase(member) > 0);
       } else {
-        ASSERT_EQ(set.Add(member, kIntegersMax), model.insert(member).second);
+        ASSERT_EQ(set.Add(member, limits), model.insert(member).second);
       }
       ASSERT_EQ(set.size(), model.size());
       ASSERT_EQ(set.Has(member), model.contains(member));
@@ -79,11 +81,23 @@ TEST(Set, BehavesAsASet) {
   }
 }
 
+TEST(Set, IsCompactWhileItIsSmall) {
+  Set numbers;
+  Set texts;
+  for (int i = 0; i < 10; ++i) {
+    numbers.Add(std::to_string(1'000'000 + i), kLimits);
+    texts.Add("element:00000000000" + std::to_string(i), kLimits);
+  }
+  EXPECT_EQ(numbers.MemoryBytes(), sizeof(Set) + 48u);  // 10 x 4 bytes
+  EXPECT_EQ(texts.MemoryBytes(), sizeof(Set) + 224u);   // 10 x 21
+  EXPECT_LE(sizeof(Set), 32u);
+}
+
 TEST(Set, KeepsItsEncoding) {
-  Set set(1);
-  for (size_t i = 0; i < kIntegersMax; ++i) set.Add(std::to_string(i), kIntegersMax);
+  Set set;
+  for (size_t i = 0; i < kIntegersMax; ++i) set.Add(std::to_string(i), kLimits);
   EXPECT_EQ(set.Encoding(), "intset");
-  set.Add("x", kIntegersMax);
+  set.Add("x", kLimits);
   EXPECT_EQ(set.Encoding(), "hashtable");
   EXPECT_EQ(set.size(), kIntegersMax + 1);
   for (size_t i = 0; i < kIntegersMax; ++i) set.Remove(std::to_string(i));
@@ -95,8 +109,8 @@ TEST(Set, SamplesAreDifferentAndEvenlyChosen) {
   for (const int members : {20, 100, 1000}) {
     for (const std::string prefix : {"", "m"}) {
       Random random(7);
-      Set set(7);
-      for (int i = 0; i < members; ++i) set.Add(prefix + std::to_string(i), kIntegersMax);
+      Set set;
+      for (int i = 0; i < members; ++i) set.Add(prefix + std::to_string(i), kLimits);
       const size_t wanted = 5;
       std::set<std::string> seen;
       for (int draw = 0; draw < members * 4; ++draw) {
@@ -115,11 +129,11 @@ TEST(Set, SamplesAreDifferentAndEvenlyChosen) {
 }
 
 TEST(Set, ScanGivesAll) {
-  Set set(3);
+  Set set;
   std::set<std::string> model;
   for (int i = 0; i < 5000; ++i) {
     model.insert("m" + std::to_string(i));
-    set.Add("m" + std::to_string(i), kIntegersMax);
+    set.Add("m" + std::to_string(i), kLimits);
   }
   std::vector<std::string> seen;
   uint64_t cursor = 0;

@@ -138,7 +138,7 @@ class SortedSetPlay : public testing::TestWithParam<Play> {};
 TEST_P(SortedSetPlay, DoesWhatTheModelDoes) {
   const Play& play = GetParam();
   std::mt19937_64 random(play.seed);
-  SortedSet set(play.seed);
+  SortedSet set;
   Model model;
   for (int step = 0; step < play.steps; ++step) {
     const std::string name = NameOf(random() % play.names);
@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, SortedSetPlay,
                                          Play{6, kLarge, 1000000, 24000}));
 
 TEST(SortedSetTest, GrowsLargeByMembersOrByTheirLengthAndStaysSo) {
-  SortedSet set(1);
+  SortedSet set;
   for (int i = 0; i < 128; ++i) set.Put(std::to_string(i), i, kSmall);
   EXPECT_EQ(set.Encoding(), "listpack");
   set.Put("7", 3, kSmall);  // another score is no other member
@@ -190,7 +190,7 @@ TEST(SortedSetTest, GrowsLargeByMembersOrByTheirLengthAndStaysSo) {
   EXPECT_EQ(set.Encoding(), "skiplist");
   EXPECT_EQ(set.Clone()->Encoding(), "skiplist");
 
-  SortedSet other(1);
+  SortedSet other;
   other.Put(std::string(64, 'x'), 1, kSmall);
   EXPECT_EQ(other.Encoding(), "listpack");
   other.Put(std::string(65, 'x'), 1, kSmall);
@@ -198,17 +198,17 @@ TEST(SortedSetTest, GrowsLargeByMembersOrByTheirLengthAndStaysSo) {
 }
 
 TEST(SortedSetTest, MinusZeroIsZeroWhileSmall) {
-  SortedSet small(1);
+  SortedSet small;
   small.Put("m", -0.0, kSmall);
   EXPECT_FALSE(std::signbit(*small.Score("m")));
-  SortedSet large(1);
+  SortedSet large;
   large.Put("m", -0.0, kLarge);
   EXPECT_TRUE(std::signbit(*large.Score("m")));
 }
 
 TEST(SortedSetTest, NamesOfAllKindsKeepTheirBytes) {
   for (const SortedSet::Limits& limits : {SortedSet::Limits{100, 100000}, kLarge}) {
-    SortedSet set(1);
+    SortedSet set;
     const std::vector<std::string> names = {
         "", "0", "-5", "12345678901", std::string("\0x", 2), std::string(70000, 'y')};
     for (const std::string& name : names) set.Put(name, 1, limits);
@@ -220,7 +220,7 @@ TEST(SortedSetTest, NamesOfAllKindsKeepTheirBytes) {
 
 TEST(SortedSetTest, LexRangesOfEqualScores) {
   for (const SortedSet::Limits& limits : {kSmall, kLarge}) {
-    SortedSet set(1);
+    SortedSet set;
     for (const char* name : {"a", "b", "c", "d"}) set.Put(name, 0, limits);
     using Kind = LexBound::Kind;
     const LexBound low{Kind::kLowest, false, {}};
@@ -242,7 +242,7 @@ TEST(SortedSetTest, LexRangesOfEqualScores) {
 
 // Scores that only grow, and a window that moves: what rate limiters do.
 TEST(SortedSetTest, AMovingWindowStaysSound) {
-  SortedSet set(1);
+  SortedSet set;
   for (int i = 0; i < 30000; ++i) {
     set.Put(std::to_string(i), i, kLarge);
     set.Erase(set.Between(ScoreRange{-kInf, static_cast<double>(i - 5000)}));
@@ -254,7 +254,7 @@ TEST(SortedSetTest, AMovingWindowStaysSound) {
 }
 
 TEST(SortedSetTest, ManyMembersAreFreedInSlices) {
-  SortedSet set(1);
+  SortedSet set;
   for (int i = 0; i < 20000; ++i) set.Put(std::to_string(i), i % 100, kLarge);
   EXPECT_EQ(set.Elements(), 20000u);
   const size_t before = set.MemoryBytes();
@@ -273,7 +273,7 @@ TEST(SortedSetTest, ManyMembersAreFreedInSlices) {
 
 // Redis 7.0 takes some 120 bytes for each of a million members of 20 bytes.
 TEST(SortedSetTest, AManyMemberedSetIsCompact) {
-  SortedSet set(1);
+  SortedSet set;
   std::mt19937_64 random(7);
   for (int i = 0; i < 100000; ++i) {
     char name[32];

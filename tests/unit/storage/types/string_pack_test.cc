@@ -139,7 +139,7 @@ TEST(StringPack, TakesLittleMoreThanItsBytes) {
   StringPack pack;
   for (int i = 0; i < 4000; ++i) {
     pack.Append("element:" + std::to_string(i));
-    ASSERT_LE(pack.MemoryBytes(), (pack.bytes() + 8) * 9 / 8 + 16);
+    ASSERT_LE(pack.MemoryBytes(), pack.bytes() * 5 / 4 + 15);
   }
 }
 

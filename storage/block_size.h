@@ -1,0 +1,19 @@
+// How many bytes a block of memory really takes: what malloc makes of a request. Containers that
+// grow step by step take all of it, and accounts count it.
+//
+// mimalloc and jemalloc have the same classes: whole 16 bytes, above 128 four sizes to each power
+// of two.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+namespace sluice {
+
+constexpr size_t BlockSize(size_t wanted) {
+  const size_t step = std::max<size_t>(16, std::bit_ceil(wanted) / 8);
+  return (wanted + step - 1) & ~(step - 1);
+}
+
+}  // namespace sluice

@@ -1,0 +1,36 @@
+// ByteBlock: bytes in one heap block that is as large as they need, not larger; what the small
+// forms of collections are kept in. Unlike std::string it has no room of its own, never doubles,
+// and is 12 bytes in size: who has it as a [[no_unique_address]] member may put 4 bytes of his own
+// behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "storage/block_size.h"
+
+namespace sluice {
+
+class ByteBlock {
+ public:
+  ByteBlock() = default;
+  ByteBlock(const ByteBlock& other);
+  ByteBlock(ByteBlock&& other) noexcept;
+  ByteBlock& operator=(ByteBlock other) noexcept;
+  ~ByteBlock();
+
+  size_t size() const { return size_; }
+  char* data() { return data_; }  // null when empty; valid until the next Splice
+  const char* data() const { return data_; }
+  size_t MemoryBytes() const { return BlockSize(size_); }  // heap memory owned
+
+  // Makes or takes room: `old_bytes` at `at` become `new_bytes` of undefined content, pointed to.
+  // Preconditions: the old ones are there; size() stays below 4 GiB.
+  char* Splice(size_t at, size_t old_bytes, size_t new_bytes);
+
+ private:
+  char* data_ = nullptr;
+  uint32_t size_ = 0;
+};
+
+}  // namespace sluice
