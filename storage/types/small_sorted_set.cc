@@ -4,28 +4,39 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+
+#include "protocol/number_text.h"
 
 namespace sluice {
 namespace {
 
 using Position = StringPack::Position;
 
-// The bytes of a score, the highest first.
+constexpr double kWholeMax = 1e18;  // to either side: what an int64 holds
+constexpr char kFraction = 'f';
+
+// How a score is kept: see the header.
 class ScoreText {
  public:
   explicit ScoreText(double score) {
-    const uint64_t bits = __builtin_bswap64(std::bit_cast<uint64_t>(score == 0 ? 0.0 : score));
-    std::memcpy(bytes_, &bits, sizeof(bits));
-    size_ = sizeof(bits);
-    while (size_ > 0 && bytes_[size_ - 1] == 0) --size_;
+    if (std::abs(score) <= kWholeMax && score == static_cast<double>(static_cast<int64_t>(score))) {
+      size_ = FormatInt64(text_, static_cast<int64_t>(score)) - text_;
+      return;
+    }
+    const uint64_t bits = __builtin_bswap64(std::bit_cast<uint64_t>(score));
+    text_[0] = kFraction;
+    std::memcpy(text_ + 1, &bits, sizeof(bits));
+    size_ = 1 + sizeof(bits);
+    while (text_[size_ - 1] == 0) --size_;
   }
-  std::string_view text() const { return {bytes_, size_}; }
+  std::string_view text() const { return {text_, static_cast<size_t>(size_)}; }
 
  private:
-  char bytes_[sizeof(uint64_t)];
-  size_t size_;
+  char text_[kInt64TextMax];
+  ptrdiff_t size_;
 };
 
 class Name {
@@ -41,10 +52,12 @@ class Name {
 }  // namespace
 
 double SmallSortedSet::ScoreAt(Place place) const {
-  char scratch[StringPack::kTextScratch];
-  const std::string_view text = pack_.At(pack_.Next(place)).Text(scratch);
+  const StringPack::Item item = pack_.At(pack_.Next(place));
+  if (item.is_integer()) return static_cast<double>(item.integer());
+  const std::string_view text = item.Text(nullptr);
+  if (text[0] != kFraction) return text[0] - '0';
   uint64_t bits = 0;
-  std::memcpy(&bits, text.data(), std::min(text.size(), sizeof(bits)));
+  std::memcpy(&bits, text.data() + 1, std::min(text.size() - 1, sizeof(bits)));
   return std::bit_cast<double>(__builtin_bswap64(bits));
 }
 

@@ -1,7 +1,8 @@
 // A sorted set of a few short members: name, score, name, score ... in one StringPack, in order.
 //
-// A score is the bytes of the double that are not zero at its end, the highest first: 1 takes two
-// bytes, the milliseconds of today take seven. -0 is kept as 0, as Redis's listpack has it.
+// A whole score is kept as its decimal, which a pack makes an integer of: a million takes four
+// bytes, the milliseconds of today take seven. Any other is an 'f' and those bytes of the double,
+// the highest first, that are not zero at its end. -0 is kept as 0, as Redis's listpack has it.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -40,7 +41,7 @@ class SmallSortedSet {
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
-  static constexpr size_t kScoreBytesMax = sizeof(double);
+  static constexpr size_t kScoreBytesMax = 1 + sizeof(double);
 
   // The first rank, from `from` on, for whose element `holds(place)` does not hold.
   template <typename Holds>

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -269,6 +270,28 @@ TEST(SortedSetTest, ManyMembersAreFreedInSlices) {
   EXPECT_GE(freed, 20000u);
   EXPECT_GE(calls, 200u);
   EXPECT_LT(set.MemoryBytes(), 2000u);
+}
+
+TEST(SortedSetTest, ASmallSetKeepsScoresExactly) {
+  const double digits =
+      std::bit_cast<double>(uint64_t{0x3132333435363738});  // its bytes: "12345678"
+  for (const double score : {0.0,          1.0,    -1.0,       9.0,     10.0,      -10.0, 1e6,
+                             1e18,         -1e18,  1e18 + 256, 0x1p63,  1e300,     0.5,   -0.1,
+                             1.7e9 + 0.25, 5e-324, digits,     -digits, 0x1p-1022, kInf,  -kInf}) {
+    SortedSet set;
+    set.Put("name", score, kSmall);
+    ASSERT_EQ(set.Encoding(), "listpack");
+    EXPECT_EQ(set.Score("name"), score);
+    EXPECT_EQ(set.Between(ScoreRange{score, score}).size(), 1u) << score;
+  }
+}
+
+TEST(SortedSetTest, ASmallSetIsCompact) {
+  SortedSet set;
+  for (int i = 0; i < 10; ++i) {
+    set.Put("element:00000000000" + std::to_string(i), 999'990 + i, kSmall);
+  }
+  EXPECT_EQ(set.MemoryBytes(), 32u + 256u);  // 10 x (21 + 4) bytes
 }
 
 // Redis 7.0 takes some 120 bytes for each of a million members of 20 bytes.
