@@ -7,6 +7,7 @@
 
 #include "protocol/number_text.h"
 #include "storage/key_hash.h"
+#include "storage/packed_pointer.h"
 #include "storage/packed_value.h"
 
 namespace sluice {
@@ -36,14 +37,14 @@ class OutsidePayload : public EntryPayload {
     type = of_type;
     form = Form::kOutside;
     raw = is_raw;
-    const uint64_t field[2] = {reinterpret_cast<uintptr_t>(object), 0};  // not accounted yet
-    std::memcpy(buffer_, field, sizeof(buffer_));
+    const PackedPointer address(object);
+    std::memcpy(buffer_, &address, sizeof(address));
     bytes = {buffer_, sizeof(buffer_)};
   }
   OutsidePayload(const OutsidePayload&) = delete;
 
  private:
-  char buffer_[16];
+  char buffer_[Entry::kOutsideBytes] = {};  // not accounted yet
 };
 
 EntryPayload InlineText(std::string_view text) {

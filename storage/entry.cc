@@ -159,12 +159,12 @@ size_t Entry::MemoryBytes() const {
 
 std::string* Entry::outside_text() const {
   assert(is_string() && outside());
-  return reinterpret_cast<std::string*>(Load<uintptr_t>(value_offset()));
+  return reinterpret_cast<std::string*>(outside_address());
 }
 
 Value* Entry::outside_value() const {
   assert(!is_string() && outside());
-  return reinterpret_cast<Value*>(Load<uintptr_t>(value_offset()));
+  return reinterpret_cast<Value*>(outside_address());
 }
 
 size_t Entry::outside_bytes() const {
@@ -175,8 +175,9 @@ size_t Entry::outside_bytes() const {
 }
 
 void Entry::set_accounted(size_t bytes) {
+  assert(bytes <= kOutsideMax);
   const uint64_t count = bytes;
-  std::memcpy(base() + value_offset() + 8, &count, sizeof(count));
+  std::memcpy(base() + value_offset() + kOutsideBytes / 2, &count, kOutsideBytes / 2);
 }
 
 }  // namespace sluice

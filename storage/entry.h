@@ -4,10 +4,11 @@
 //
 // header: kind 1, flags 1, key length 1 (255: a 4-byte length stands before the key), inline value
 // length 1, database id 1, access clock 3. The value is an integer of 4 or 8 bytes, up to
-// kInlineBytesMax bytes of text, or an 8-byte pointer to a std::string or a Value with the 8-byte
-// count of what it is accounted with. So a counter with an 18-byte key and a TTL is one block of 48
-// bytes. Blocks are of whole 8 bytes, which is all the slack there is: its size follows from its
-// header, so a value that needs the same size is overwritten in place. Fields are not aligned.
+// kInlineBytesMax bytes of text, or a pointer to a std::string or a Value and the count of what it
+// is accounted with, of 6 bytes each (see packed_pointer.h). So a counter with an 18-byte key and a
+// TTL is one block of 48 bytes. Blocks are of whole 8 bytes, which is all the slack there is: its
+// size follows from its header, so a value that needs the same size is overwritten in place. Fields
+// are not aligned.
 //
 // Entries are made, changed and freed by Database alone (it knows their slot and their timer);
 // others read them. A pointer to one is valid until the next write to its database.
@@ -68,6 +69,7 @@ class Entry {
  public:
   static constexpr size_t kInlineBytesMax = 128;  // longer text has a std::string of its own
   static constexpr size_t kTextScratch = 24;      // room for the text of an integer
+  static constexpr size_t kOutsideBytes = 12;     // of the field of what lies outside
 
   std::string_view key() const;
   ValueType type() const;
@@ -110,7 +112,7 @@ class Entry {
   enum Flag : uint8_t { kVolatile = 1, kAbsolute = 2, kRaw = 4, kFormShift = 4 };
   static constexpr size_t kHeaderBytes = 8;
   static constexpr size_t kLongKey = 255;  // the key length that says: see before the key
-  static constexpr size_t kOutsideBytes = 16;
+  static constexpr uint64_t kOutsideMax = (uint64_t{1} << 48) - 1;  // of an address, of a count
   friend struct EntryShape;
 
   // A new block with header, key and room for the rest, its timer unlinked and its value undefined.
@@ -160,7 +162,9 @@ class Entry {
   std::string* outside_text() const;  // of a string
   Value* outside_value() const;       // of any other type
   size_t outside_bytes() const;       // what it takes now
-  size_t accounted() const { return Load<uint64_t>(value_offset() + 8); }
+  // Whole words are read, which is faster: the field's halves are the lower and the upper 6 bytes.
+  uintptr_t outside_address() const { return Load<uint64_t>(value_offset()) & kOutsideMax; }
+  size_t accounted() const { return Load<uint64_t>(value_offset() + kOutsideBytes - 8) >> 16; }
   void set_accounted(size_t bytes);
 
   uint8_t type_ = 0;

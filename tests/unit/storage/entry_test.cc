@@ -51,7 +51,7 @@ TEST_F(EntryTest, BlocksAreAsSmallAsTheyCanBe) {
       {std::string(254, 'k'), "", none, 264},
       {std::string(255, 'k'), "", none, 272},  // 4 more for the length
       {"k", std::string(128, 'v'), none, 144},
-      {"k", std::string(129, 'v'), none, 32},  // a string of its own
+      {"k", std::string(129, 'v'), none, 24},  // a string of its own
   };
   for (const auto& [key, text, deadline, bytes] : kCases) {
     keyspace_.Flush(0, false);
