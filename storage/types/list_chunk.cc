@@ -9,13 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kRoomBytesMin = 16;
-constexpr size_t kRoomSlotsMin = 4;
 constexpr size_t kSparseBytesMin = 512;  // smaller blocks are not worth a smaller one
-
-// Room is an eighth of what is in use: most of what is asked for lies in one size class of the
-// allocator, and an element is copied eight times while its chunk fills up.
-constexpr size_t Reserve(size_t in_use) { return in_use / 8; }
 
 std::unique_ptr<uint16_t[]> NewBlock(size_t bytes) {
   return std::unique_ptr<uint16_t[]>(new uint16_t[(bytes + 1) / 2]);
@@ -156,11 +150,17 @@ void ListChunk::Append(const ListChunk& next) {
 
 // --- the block
 
+// Room is made for elements of the mean size. A block that was large enough, but had its room at
+// the other end or in the other area, is followed by one with an eighth to spare: else a queue, or
+// a list of uneven elements, would soon be moved at every push.
 void ListChunk::MakeRoom(ListEnd at, size_t size) {
   const size_t in_use = static_cast<size_t>(last_ - first_);
-  Room room{size + std::max(Reserve(in_use + size), kRoomBytesMin),
-            std::max(1 + Reserve(count_), kRoomSlotsMin)};
-  room.bytes = std::min(room.bytes, kBytesMax - in_use);
+  const size_t slots = count_ + 1u;
+  const size_t needed = in_use + size + slots * sizeof(uint16_t);
+  const size_t block = BlockSize(needed <= block_bytes() ? needed + needed / 8 : needed);
+  Room room;
+  room.slots = 1 + (block - needed) / (needed / slots);
+  room.bytes = std::min(block - (count_ + room.slots) * sizeof(uint16_t), kBytesMax) - in_use;
   at == ListEnd::kBack ? Rebuild({}, room) : Rebuild(room, {});
 }
 
@@ -186,12 +186,11 @@ void ListChunk::Rebuild(Room front, Room back) {
 }
 
 void ListChunk::Fit() {
-  if (!large() && used_bytes() < slots_max_ * sizeof(uint16_t) + bytes_max_) Rebuild({}, {});
+  if (!large() && BlockSize(used_bytes()) < BlockSize(block_bytes())) Rebuild({}, {});
 }
 
 void ListChunk::FitIfSparse() {
-  const size_t block = slots_max_ * sizeof(uint16_t) + bytes_max_;
-  if (block > kSparseBytesMin && used_bytes() < block / 4) Fit();
+  if (block_bytes() > kSparseBytesMin && used_bytes() < block_bytes() / 4) Fit();
 }
 
 }  // namespace sluice

@@ -3,9 +3,9 @@
 //   slots: 2 bytes an element (where it ends, and whether it is an integer) | the elements' bytes
 //
 // Both areas may have room at either end, so that pushing and popping at both ends moves nothing,
-// and the slots find any element at once. The room grows with what is in use (an eighth of it), in
-// the direction of the push. What an offset of 15 bits cannot reach is kept alone: a large chunk
-// has one element, a block of its exact size and no slots.
+// and the slots find any element at once. A block that has run out is followed by the next size
+// that malloc has, its room in the direction of the push. What an offset of 15 bits cannot reach is
+// kept alone: a large chunk has one element, a block of its exact size and no slots.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "boost/intrusive/list.hpp"
+#include "storage/block_size.h"
 #include "storage/types/list_item.h"
 
 namespace sluice {
@@ -36,7 +37,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
     return large() ? large_bytes_ : count_ * sizeof(uint16_t) + last_ - first_;
   }
   size_t MemoryBytes() const {
-    return sizeof(*this) + (large() ? large_bytes_ : slots_max_ * sizeof(uint16_t) + bytes_max_);
+    return sizeof(*this) + BlockSize(large() ? large_bytes_ : block_bytes());
   }
 
   // Preconditions: index < count().
@@ -64,7 +65,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
   // Takes the elements from `index` on into a new chunk.
   std::unique_ptr<ListChunk> SplitOff(size_t index);
   void Append(const ListChunk& next);  // precondition: HasRoomFor(next.used_bytes())
-  void Fit();                          // gives room back
+  void Fit();                          // gives room back, if malloc has a smaller block
 
  private:
   struct Room {
@@ -72,6 +73,8 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
     size_t slots = 0;
   };
 
+  // Of one that is not large: of both areas.
+  size_t block_bytes() const { return slots_max_ * sizeof(uint16_t) + bytes_max_; }
   // Where element `index` ends, times two, plus 1 for an integer.
   uint16_t slot(size_t index) const { return block_[slot_first_ + index]; }
   size_t start(size_t index) const { return index ? slot(index - 1) >> 1 : first_; }

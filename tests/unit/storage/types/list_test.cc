@@ -250,7 +250,7 @@ TEST(List, IsCompact) {
   List ten;
   for (int i = 0; i < 10; ++i)
     ten.Push(ListEnd::kBack, "element:" + std::to_string(1000000 + i), {});
-  EXPECT_LT(ten.MemoryBytes(), 10 * (15 + 2) + 150);
+  EXPECT_EQ(ten.MemoryBytes(), sizeof(List) + sizeof(ListChunk) + BlockSize(10 * (15 + 2)));
   List numbers;
   for (int i = 0; i < 100000; ++i) numbers.Push(ListEnd::kBack, std::to_string(i), {});
   EXPECT_LT(numbers.MemoryBytes(), 100000 * (3 + 2) * 102 / 100);
