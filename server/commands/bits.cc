@@ -12,6 +12,7 @@
 #include "server/commands/bit_offset.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/commands/text_edit.h"
 #include "server/engine/arg_reader.h"
 
@@ -179,14 +180,12 @@ void BitOp(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "SETBIT",
      .arity = 4,
      .flags = kWrite | kDenyOom,
-     .categories = kCatBitmap,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = SetBit,
-     .group = "bitmap",
      .since = "2.2.0",
      .complexity = "O(1)",
      .usage = "key offset value:integer",
@@ -194,10 +193,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "GETBIT",
      .arity = 3,
      .flags = kReadOnly | kFast,
-     .categories = kCatBitmap,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = GetBit,
-     .group = "bitmap",
      .since = "2.2.0",
      .complexity = "O(1)",
      .usage = "key offset",
@@ -205,10 +202,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "BITCOUNT",
      .arity = -2,
      .flags = kReadOnly,
-     .categories = kCatBitmap,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = BitCount,
-     .group = "bitmap",
      .since = "2.6.0",
      .complexity = "O(N)",
      .usage = "key index=[start end index_unit=[BYTE | BIT]@7.0.0]",
@@ -217,10 +212,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "BITPOS",
      .arity = -3,
      .flags = kReadOnly,
-     .categories = kCatBitmap,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = BitPos,
-     .group = "bitmap",
      .since = "2.8.7",
      .complexity = "O(N)",
      .usage = "key bit index=[start end_index=[end index_unit=[BYTE | BIT]@7.0.0]]",
@@ -229,15 +222,14 @@ constexpr CommandSpec kRows[] = {
     {.name = "BITOP",
      .arity = -4,
      .flags = kWrite | kDenyOom,
-     .categories = kCatBitmap,
      .keys = KeyAt(2, kKeyOw | kKeyUpdate) + KeyRange(3, -1, 1, kKeyRo | kKeyAccess),
      .run = BitOp,
-     .group = "bitmap",
      .since = "2.6.0",
      .complexity = "O(N)",
      .usage = "operation destkey key [key ...]",
      .summary = "Combine strings bit by bit (AND, OR, XOR, NOT) into another one."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatBitmap, .group = "bitmap"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "server/commands/command_entry.h"
 #include "server/commands/families.h"
 #include "server/commands/help.h"
+#include "server/commands/rows.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
 
@@ -208,22 +209,18 @@ constexpr std::string_view kPerLookUp = "O(N) where N is the number of commands 
 constexpr std::string_view kPerCommand = "O(N) where N is the total number of Redis commands";
 constexpr std::string_view kPerArgument = "O(N) where N is the number of arguments to the command";
 
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "COUNT",
      .arity = 2,
      .flags = kAlways,
-     .categories = kCatConnection,
      .run = Count,
-     .group = "server",
      .since = "2.8.13",
      .complexity = "O(1)",
      .summary = "How many commands there are."},
     {.name = "DOCS",
      .arity = -2,
      .flags = kAlways,
-     .categories = kCatConnection,
      .run = Docs,
-     .group = "server",
      .since = "7.0.0",
      .complexity = kPerLookUp,
      .usage = "[command-name [command-name ...]]",
@@ -232,36 +229,28 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "GETKEYS",
      .arity = -4,
      .flags = kAlways,
-     .categories = kCatConnection,
      .run = GetKeys,
-     .group = "server",
      .since = "2.8.13",
      .complexity = kPerArgument,
      .summary = "Which arguments of a request are keys."},
     {.name = "GETKEYSANDFLAGS",
      .arity = -4,
      .flags = kAlways,
-     .categories = kCatConnection,
      .run = GetKeysAndFlags,
-     .group = "server",
      .since = "7.0.0",
      .complexity = kPerArgument,
      .summary = "Which arguments of a request are keys, and what it does with each."},
     {.name = "HELP",
      .arity = 2,
      .flags = kAlways,
-     .categories = kCatConnection,
      .run = Help,
-     .group = "server",
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "The subcommands of COMMAND."},
     {.name = "INFO",
      .arity = -2,
      .flags = kAlways,
-     .categories = kCatConnection,
      .run = Info,
-     .group = "server",
      .since = "2.8.13",
      .complexity = kPerLookUp,
      .usage = "[command-name [command-name ...]]",
@@ -271,15 +260,15 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "LIST",
      .arity = -2,
      .flags = kAlways,
-     .categories = kCatConnection,
      .run = List,
-     .group = "server",
      .since = "7.0.0",
      .complexity = kPerCommand,
      .usage = "[FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]",
      .summary = "The names of all commands, or of those that a filter lets through.",
      .tips = kAnyOrder},
 };
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed, {.categories = kCatConnection, .group = "server"});
 
 constexpr CommandSpec kRows[] = {
     {.name = "COMMAND",

@@ -7,12 +7,13 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/login.h"
+#include "server/commands/rows.h"
+#include "server/config/version.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
 #include "server/engine/monitors.h"
 #include "server/engine/pubsub.h"
 #include "server/engine/tracking.h"
-#include "server/config/version.h"
 
 namespace sluice {
 namespace {
@@ -156,13 +157,11 @@ void Reset(CommandCall& call) {
 constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
 constexpr std::string_view kPingTips = "request_policy:all_shards,response_policy:all_succeeded";
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "PING",
      .arity = -1,
      .flags = kFast | kInSubscriber,
-     .categories = kCatConnection,
      .run = Ping,
-     .group = "connection",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "[message]",
@@ -171,9 +170,7 @@ constexpr CommandSpec kRows[] = {
     {.name = "ECHO",
      .arity = 2,
      .flags = kLoading | kStale | kFast,
-     .categories = kCatConnection,
      .run = Echo,
-     .group = "connection",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "message",
@@ -181,9 +178,7 @@ constexpr CommandSpec kRows[] = {
     {.name = "HELLO",
      .arity = -1,
      .flags = kAnytime,
-     .categories = kCatConnection,
      .run = Hello,
-     .group = "connection",
      .since = "6.0.0",
      .complexity = "O(1)",
      .usage = "arguments=[protover [AUTH username password] [SETNAME clientname]]",
@@ -192,9 +187,7 @@ constexpr CommandSpec kRows[] = {
     {.name = "AUTH",
      .arity = -2,
      .flags = kAnytime,
-     .categories = kCatConnection,
      .run = Auth,
-     .group = "connection",
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of passwords defined for the user",
      .usage = "[username]@6.0.0 password",
@@ -203,22 +196,19 @@ constexpr CommandSpec kRows[] = {
     {.name = "QUIT",
      .arity = -1,
      .flags = kAnytime | kNotQueued | kInSubscriber,
-     .categories = kCatConnection,
      .run = Quit,
-     .group = "connection",
      .since = "1.0.0",
      .complexity = "O(1)",
      .summary = "Close the connection when what was asked is answered."},
     {.name = "RESET",
      .arity = 1,
      .flags = kAnytime | kNotQueued | kInSubscriber,
-     .categories = kCatConnection,
      .run = Reset,
-     .group = "connection",
      .since = "6.2.0",
      .complexity = "O(1)",
      .summary = "Make the connection as it was when it was opened."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatConnection, .group = "connection"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
 
@@ -88,63 +89,50 @@ void IncrByFloat(CommandCall& call) {
 constexpr uint32_t kCount = kWrite | kDenyOom | kFast;
 constexpr KeySpecs kKey = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate);
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "INCR",
      .arity = 2,
      .flags = kCount,
-     .categories = kCatString,
      .keys = kKey,
      .run = Incr,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key",
      .summary = "Add one to a counter; a missing one starts at zero."},
     {.name = "DECR",
      .arity = 2,
      .flags = kCount,
-     .categories = kCatString,
      .keys = kKey,
      .run = Decr,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key",
      .summary = "Take one from a counter; a missing one starts at zero."},
     {.name = "INCRBY",
      .arity = 3,
      .flags = kCount,
-     .categories = kCatString,
      .keys = kKey,
      .run = IncrBy,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key increment",
      .summary = "Add a whole number to a counter."},
     {.name = "DECRBY",
      .arity = 3,
      .flags = kCount,
-     .categories = kCatString,
      .keys = kKey,
      .run = DecrBy,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key decrement",
      .summary = "Take a whole number from a counter."},
     {.name = "INCRBYFLOAT",
      .arity = 3,
      .flags = kCount,
-     .categories = kCatString,
      .keys = kKey,
      .run = IncrByFloat,
-     .group = "string",
      .since = "2.6.0",
-     .complexity = "O(1)",
      .usage = "key increment:double",
      .summary = "Add a decimal number to a counter; the sum as text."},
 };
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "server/commands/families.h"
 #include "server/commands/geo_args.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 
@@ -282,14 +283,12 @@ constexpr KeySpecs StoreKeys(int from) {
           2};
 }
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "GEOSEARCH",
      .arity = -7,
      .flags = kReadOnly,
-     .categories = kCatGeo,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = GeoSearch,
-     .group = "geo",
      .since = "6.2.0",
      .complexity =
          "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area "
@@ -303,10 +302,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "GEOSEARCHSTORE",
      .arity = -8,
      .flags = kWrite | kDenyOom,
-     .categories = kCatGeo,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate) + KeyAt(2, kKeyRo | kKeyAccess),
      .run = GeoSearchStore,
-     .group = "geo",
      .since = "6.2.0",
      .complexity =
          "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area "
@@ -320,10 +317,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "GEORADIUS",
      .arity = -6,
      .flags = kWrite | kDenyOom | kMovableKeys,
-     .categories = kCatGeo,
      .keys = KeyAt(1, kKeyRo | kKeyAccess) + StoreKeys(6),
      .run = GeoRadius,
-     .group = "geo",
      .since = "3.2.0",
      .complexity =
          "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
@@ -339,10 +334,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "GEORADIUS_RO",
      .arity = -6,
      .flags = kReadOnly,
-     .categories = kCatGeo,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = GeoRadiusRo,
-     .group = "geo",
      .since = "3.2.10",
      .complexity =
          "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
@@ -356,10 +349,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "GEORADIUSBYMEMBER",
      .arity = -5,
      .flags = kWrite | kDenyOom | kMovableKeys,
-     .categories = kCatGeo,
      .keys = KeyAt(1, kKeyRo | kKeyAccess) + StoreKeys(5),
      .run = GeoRadiusByMember,
-     .group = "geo",
      .since = "3.2.0",
      .complexity =
          "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
@@ -374,10 +365,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "GEORADIUSBYMEMBER_RO",
      .arity = -5,
      .flags = kReadOnly,
-     .categories = kCatGeo,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = GeoRadiusByMemberRo,
-     .group = "geo",
      .since = "3.2.10",
      .complexity =
          "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
@@ -388,6 +377,7 @@ constexpr CommandSpec kRows[] = {
      .deprecated_since = "6.2.0",
      .replaced_by = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatGeo, .group = "geo"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

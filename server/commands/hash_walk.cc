@@ -8,6 +8,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/hash_access.h"
+#include "server/commands/rows.h"
 #include "server/commands/scan_args.h"
 #include "server/commands/wide_count.h"
 #include "server/engine/arg_reader.h"
@@ -128,14 +129,12 @@ void HScan(CommandCall& call) {
 
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "HGETALL",
      .arity = 2,
      .flags = kReadOnly,
-     .categories = kCatHash,
      .keys = kRead,
      .run = HGetAll,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
      .usage = "key",
@@ -144,10 +143,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HKEYS",
      .arity = 2,
      .flags = kReadOnly,
-     .categories = kCatHash,
      .keys = kRead,
      .run = HKeys,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
      .usage = "key",
@@ -156,10 +153,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HRANDFIELD",
      .arity = -2,
      .flags = kReadOnly,
-     .categories = kCatHash,
      .keys = kRead,
      .run = HRandField,
-     .group = "hash",
      .since = "6.2.0",
      .complexity = "O(N) where N is the number of fields returned",
      .usage = "key options=[count [WITHVALUES]]",
@@ -168,10 +163,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HSCAN",
      .arity = -3,
      .flags = kReadOnly,
-     .categories = kCatHash,
      .keys = kRead,
      .run = HScan,
-     .group = "hash",
      .since = "2.8.0",
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command "
                    "calls for the cursor to return back to 0. N is the number of elements inside "
@@ -182,16 +175,15 @@ constexpr CommandSpec kRows[] = {
     {.name = "HVALS",
      .arity = 2,
      .flags = kReadOnly,
-     .categories = kCatHash,
      .keys = kRead,
      .run = HVals,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
      .usage = "key",
      .summary = "The values of all fields of a hash.",
      .tips = "nondeterministic_output_order"},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatHash, .group = "hash"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/hash_access.h"
+#include "server/commands/rows.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
 
@@ -176,14 +177,12 @@ constexpr KeySpecs kCounted = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate);
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "HDEL",
      .arity = -3,
      .flags = kWrite | kFast,
-     .categories = kCatHash,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = HDel,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of fields to be removed.",
      .usage = "key field [field ...]",
@@ -192,10 +191,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HEXISTS",
      .arity = 3,
      .flags = kReads,
-     .categories = kCatHash,
      .keys = kLooked,
      .run = HExists,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(1)",
      .usage = "key field",
@@ -203,10 +200,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HGET",
      .arity = 3,
      .flags = kReads,
-     .categories = kCatHash,
      .keys = kRead,
      .run = HGet,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(1)",
      .usage = "key field",
@@ -214,10 +209,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HINCRBY",
      .arity = 4,
      .flags = kSets,
-     .categories = kCatHash,
      .keys = kCounted,
      .run = HIncrBy,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(1)",
      .usage = "key field increment",
@@ -225,10 +218,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HINCRBYFLOAT",
      .arity = 4,
      .flags = kSets,
-     .categories = kCatHash,
      .keys = kCounted,
      .run = HIncrByFloat,
-     .group = "hash",
      .since = "2.6.0",
      .complexity = "O(1)",
      .usage = "key field increment:double",
@@ -236,10 +227,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HLEN",
      .arity = 2,
      .flags = kReads,
-     .categories = kCatHash,
      .keys = kLooked,
      .run = HLen,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(1)",
      .usage = "key",
@@ -247,10 +236,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HMGET",
      .arity = -3,
      .flags = kReads,
-     .categories = kCatHash,
      .keys = kRead,
      .run = HMGet,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of fields being requested.",
      .usage = "key field [field ...]",
@@ -258,10 +245,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HMSET",
      .arity = -4,
      .flags = kSets,
-     .categories = kCatHash,
      .keys = kChanged,
      .run = HMSet,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of fields being set.",
      .usage = "key field value [field value ...]",
@@ -271,10 +256,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HSET",
      .arity = -4,
      .flags = kSets,
-     .categories = kCatHash,
      .keys = kChanged,
      .run = HSet,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(1) for each field/value pair added, so O(N) to add N field/value pairs when "
                    "the command is called with multiple field/value pairs.",
@@ -284,10 +267,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "HSETNX",
      .arity = 4,
      .flags = kSets,
-     .categories = kCatHash,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = HSetNx,
-     .group = "hash",
      .since = "2.0.0",
      .complexity = "O(1)",
      .usage = "key field value",
@@ -295,15 +276,14 @@ constexpr CommandSpec kRows[] = {
     {.name = "HSTRLEN",
      .arity = 3,
      .flags = kReads,
-     .categories = kCatHash,
      .keys = kLooked,
      .run = HStrLen,
-     .group = "hash",
      .since = "3.2.0",
      .complexity = "O(1)",
      .usage = "key field",
      .summary = "How many bytes the value of a field has."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatHash, .group = "hash"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

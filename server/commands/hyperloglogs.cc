@@ -10,6 +10,7 @@
 #include "protocol/concat.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/commands/text_edit.h"
 #include "server/engine/arg_reader.h"
 #include "storage/types/hyperloglog.h"
@@ -237,22 +238,18 @@ void PfSelfTest(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "PFADD",
      .arity = -2,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatHyperLogLog,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = PfAdd,
-     .group = "hyperloglog",
-     .since = "2.8.9",
      .complexity = "O(1) to add every element.",
      .usage = "key [element [element ...]]",
      .summary = "Count elements that may have come before; 1 if the estimate may have changed."},
     {.name = "PFCOUNT",
      .arity = -2,
      .flags = kReadOnly,
-     .categories = kCatHyperLogLog,
      .keys = {{KeySpec{.flags = kKeyRw | kKeyAccess,
                        .begin = 1,
                        .last = -1,
@@ -260,8 +257,6 @@ constexpr CommandSpec kRows[] = {
                                 "and propagate to replicas"}},
               1},
      .run = PfCount,
-     .group = "hyperloglog",
-     .since = "2.8.9",
      .complexity = "O(1) with a very small average constant time when called with a single key. "
                    "O(N) with N being the number of keys, and much bigger constant times, when "
                    "called with multiple keys.",
@@ -270,35 +265,28 @@ constexpr CommandSpec kRows[] = {
     {.name = "PFDEBUG",
      .arity = 3,
      .flags = kWrite | kDenyOom | kAdmin,
-     .categories = kCatHyperLogLog,
      .keys = KeyAt(2, kKeyRw | kKeyAccess),
      .run = PfDebug,
-     .group = "hyperloglog",
-     .since = "2.8.9",
      .complexity = "N/A",
      .usage = "subcommand key",
      .summary = "How a HyperLogLog is kept: ENCODING, DECODE, GETREG, TODENSE."},
     {.name = "PFMERGE",
      .arity = -2,
      .flags = kWrite | kDenyOom,
-     .categories = kCatHyperLogLog,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyInsert) + KeyRange(2, -1, 1, kKeyRo | kKeyAccess),
      .run = PfMerge,
-     .group = "hyperloglog",
-     .since = "2.8.9",
      .complexity = "O(N) to merge N HyperLogLogs, but with high constant times.",
      .usage = "destkey:key sourcekey:key [sourcekey:key ...]",
      .summary = "Merge HyperLogLogs into one that has counted what any of them has."},
     {.name = "PFSELFTEST",
      .arity = 1,
      .flags = kAdmin,
-     .categories = kCatHyperLogLog,
      .run = PfSelfTest,
-     .group = "hyperloglog",
-     .since = "2.8.9",
      .complexity = "N/A",
      .summary = "Check the estimates against elements that were counted."},
 };
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatHyperLogLog, .group = "hyperloglog", .since = "2.8.9"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

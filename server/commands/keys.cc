@@ -7,9 +7,10 @@
 #include "server/commands/db_index.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/engine/arg_reader.h"
-#include "server/engine/lock_service.h"
 #include "server/engine/effects.h"
+#include "server/engine/lock_service.h"
 
 namespace sluice {
 namespace {
@@ -171,14 +172,12 @@ void Copy(CommandCall& call) {
 
 constexpr std::string_view kPerKeyTips = "request_policy:multi_shard,response_policy:agg_sum";
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "DEL",
      .arity = -2,
      .flags = kWrite,
-     .categories = kCatKeyspace,
      .keys = KeyRange(1, -1, 1, kKeyRm | kKeyDelete),
      .run = Del,
-     .group = "generic",
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of keys that will be removed. When a key to remove "
                    "holds a value other than a string, the individual complexity for this key is "
@@ -190,10 +189,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "UNLINK",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatKeyspace,
      .keys = KeyRange(1, -1, 1, kKeyRm | kKeyDelete),
      .run = Del,
-     .group = "generic",
      .since = "4.0.0",
      .complexity = "O(1) for each key removed regardless of its size. Then the command does O(N) "
                    "work in a different thread in order to reclaim memory, where N is the number "
@@ -204,10 +201,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "EXISTS",
      .arity = -2,
      .flags = kReadOnly | kFast,
-     .categories = kCatKeyspace,
      .keys = KeyRange(1, -1, 1, kKeyRo),
      .run = Exists,
-     .group = "generic",
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of keys to check.",
      .usage = "key [key ...]",
@@ -217,10 +212,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "TYPE",
      .arity = 2,
      .flags = kReadOnly | kFast,
-     .categories = kCatKeyspace,
      .keys = KeyAt(1, kKeyRo),
      .run = Type,
-     .group = "generic",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key",
@@ -228,9 +221,7 @@ constexpr CommandSpec kRows[] = {
     {.name = "RANDOMKEY",
      .arity = 1,
      .flags = kReadOnly,
-     .categories = kCatKeyspace,
      .run = RandomKey,
-     .group = "generic",
      .since = "1.0.0",
      .complexity = "O(1)",
      .summary = "Some key of the database, each as likely as any other.",
@@ -238,10 +229,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "RENAME",
      .arity = 3,
      .flags = kWrite,
-     .categories = kCatKeyspace,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyOw | kKeyUpdate),
      .run = Rename,
-     .group = "generic",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key newkey",
@@ -249,10 +238,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "RENAMENX",
      .arity = 3,
      .flags = kWrite | kFast,
-     .categories = kCatKeyspace,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyOw | kKeyInsert),
      .run = RenameNx,
-     .group = "generic",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key newkey",
@@ -261,10 +248,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "COPY",
      .arity = -3,
      .flags = kWrite | kDenyOom,
-     .categories = kCatKeyspace,
      .keys = KeyAt(1, kKeyRo | kKeyAccess) + KeyAt(2, kKeyOw | kKeyUpdate),
      .run = Copy,
-     .group = "generic",
      .since = "6.2.0",
      .complexity = "O(N) worst case for collections, where N is the number of nested items. O(1) "
                    "for string values.",
@@ -273,10 +258,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "MOVE",
      .arity = 3,
      .flags = kWrite | kFast,
-     .categories = kCatKeyspace,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = Move,
-     .group = "generic",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key db",
@@ -284,16 +267,15 @@ constexpr CommandSpec kRows[] = {
     {.name = "TOUCH",
      .arity = -2,
      .flags = kReadOnly | kFast,
-     .categories = kCatKeyspace,
      .keys = KeyRange(1, -1, 1, kKeyRo),
      .run = Touch,
-     .group = "generic",
      .since = "3.2.1",
      .complexity = "O(N) where N is the number of keys that will be touched.",
      .usage = "key [key ...]",
      .summary = "Mark keys as used just now; how many there are.",
      .tips = kPerKeyTips},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatKeyspace, .group = "generic"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

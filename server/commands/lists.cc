@@ -8,6 +8,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/list_access.h"
+#include "server/commands/rows.h"
 
 namespace sluice {
 namespace {
@@ -66,14 +67,12 @@ constexpr std::string_view kPushComplexity =
     "multiple "
     "arguments.";
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "LPUSH",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = LPush,
-     .group = "list",
      .since = "1.0.0",
      .complexity = kPushComplexity,
      .usage = "key element [element ...]",
@@ -82,10 +81,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "RPUSH",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = RPush,
-     .group = "list",
      .since = "1.0.0",
      .complexity = kPushComplexity,
      .usage = "key element [element ...]",
@@ -94,10 +91,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LPUSHX",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = LPushX,
-     .group = "list",
      .since = "2.2.0",
      .complexity = kPushComplexity,
      .usage = "key element [element ...]",
@@ -106,10 +101,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "RPUSHX",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = RPushX,
-     .group = "list",
      .since = "2.2.0",
      .complexity = kPushComplexity,
      .usage = "key element [element ...]",
@@ -118,10 +111,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LPOP",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = LPop,
-     .group = "list",
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of elements returned",
      .usage = "key [count@6.2.0]",
@@ -130,10 +121,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "RPOP",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = RPop,
-     .group = "list",
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of elements returned",
      .usage = "key [count@6.2.0]",
@@ -142,15 +131,14 @@ constexpr CommandSpec kRows[] = {
     {.name = "LLEN",
      .arity = 2,
      .flags = kReadOnly | kFast,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRo),
      .run = LLen,
-     .group = "list",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key",
      .summary = "How many elements a list has; 0 when there is none."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatList, .group = "list"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "protocol/glob.h"
 #include "server/commands/families.h"
 #include "server/commands/help.h"
+#include "server/commands/rows.h"
 #include "server/engine/engine.h"
 
 namespace sluice {
@@ -204,12 +205,11 @@ constexpr CommandSpec kSubcommands[] = {
      .summary = "How many subscribers shard channels have."},
 };
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "SUBSCRIBE",
      .arity = -2,
      .flags = kListen,
      .run = Subscribe<Kind::kChannel>,
-     .group = "pubsub",
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of channels",
      .usage = "channel [channel ...]",
@@ -218,7 +218,6 @@ constexpr CommandSpec kRows[] = {
      .arity = -1,
      .flags = kListen,
      .run = Unsubscribe<Kind::kChannel>,
-     .group = "pubsub",
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of channels",
      .usage = "[channel [channel ...]]",
@@ -227,7 +226,6 @@ constexpr CommandSpec kRows[] = {
      .arity = -2,
      .flags = kListen,
      .run = Subscribe<Kind::kPattern>,
-     .group = "pubsub",
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of patterns",
      .usage = "pattern=<pattern ...>",
@@ -236,7 +234,6 @@ constexpr CommandSpec kRows[] = {
      .arity = -1,
      .flags = kListen,
      .run = Unsubscribe<Kind::kPattern>,
-     .group = "pubsub",
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of patterns",
      .usage = "[pattern [pattern ...]]",
@@ -246,7 +243,6 @@ constexpr CommandSpec kRows[] = {
      .flags = kListen,
      .keys = KeyRange(1, -1, 1, kKeyNotKey),
      .run = Subscribe<Kind::kShardChannel>,
-     .group = "pubsub",
      .since = "7.0.0",
      .complexity = "O(N) where N is the number of shard channels",
      .usage = "shardchannel [shardchannel ...]",
@@ -255,7 +251,6 @@ constexpr CommandSpec kRows[] = {
      .arity = 3,
      .flags = kAsk | kFast | kMayReplicate,
      .run = Publish,
-     .group = "pubsub",
      .since = "2.0.0",
      .complexity =
          "O(N+M) where N is the number of the channel's subscribers and M that of patterns",
@@ -266,7 +261,6 @@ constexpr CommandSpec kRows[] = {
      .flags = kAsk | kFast | kMayReplicate,
      .keys = KeyAt(1, kKeyNotKey),
      .run = PublishToShard,
-     .group = "pubsub",
      .since = "7.0.0",
      .complexity = "O(N) where N is the number of the channel's subscribers",
      .usage = "shardchannel message",
@@ -274,7 +268,6 @@ constexpr CommandSpec kRows[] = {
     {.name = "PUBSUB",
      .arity = -2,
      .subcommands = kSubcommands,
-     .group = "pubsub",
      .since = "2.8.0",
      .complexity = "Depends on subcommand.",
      .summary = "Who listens to what."},
@@ -283,12 +276,12 @@ constexpr CommandSpec kRows[] = {
      .flags = kListen,
      .keys = KeyRange(1, -1, 1, kKeyNotKey),
      .run = Unsubscribe<Kind::kShardChannel>,
-     .group = "pubsub",
      .since = "7.0.0",
      .complexity = "O(N) where N is the number of shard channels",
      .usage = "[shardchannel [shardchannel ...]]",
      .summary = "Listen to these shard channels, or to all, no longer."},
 };
+constexpr auto kRows = RowsOf(kListed, {.group = "pubsub"});
 // All but the last, whose "keys" may be left out.
 static_assert(RowsAreSound(std::span(kRows).first(std::size(kRows) - 1)));
 

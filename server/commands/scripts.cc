@@ -6,6 +6,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/help.h"
+#include "server/commands/rows.h"
 #include "server/commands/script_args.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/command.h"
@@ -124,13 +125,11 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 constexpr std::string_view kOnAll = "request_policy:all_nodes,response_policy:all_succeeded";
 constexpr std::string_view kDepends = "Depends on the script that is executed.";
 
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "DEBUG",
      .arity = 3,
      .flags = kNoScript,
-     .categories = kCatScripting,
      .run = Debug,
-     .group = "scripting",
      .since = "3.2.0",
      .complexity = "O(1)",
      .usage = "mode=<YES | SYNC | NO>",
@@ -138,9 +137,7 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "EXISTS",
      .arity = -3,
      .flags = kNoScript,
-     .categories = kCatScripting,
      .run = Exists,
-     .group = "scripting",
      .since = "2.6.0",
      .complexity = "O(N) with N being the number of scripts to check",
      .usage = "sha1 [sha1 ...]",
@@ -149,9 +146,7 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "FLUSH",
      .arity = -2,
      .flags = kNoScript,
-     .categories = kCatScripting,
      .run = Flush,
-     .group = "scripting",
      .since = "2.6.0",
      .complexity = "O(N) with N being the number of scripts in cache",
      .usage = "async=[ASYNC | SYNC]@6.2.0",
@@ -161,18 +156,14 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .categories = kCatScripting,
      .run = Help,
-     .group = "scripting",
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "What the subcommands do."},
     {.name = "KILL",
      .arity = 2,
      .flags = kNoScript | kAllowBusy,
-     .categories = kCatScripting,
      .run = Kill,
-     .group = "scripting",
      .since = "2.6.0",
      .complexity = "O(1)",
      .summary = "End the script that runs, if it has written nothing.",
@@ -180,9 +171,7 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "LOAD",
      .arity = 3,
      .flags = kNoScript | kStale,
-     .categories = kCatScripting,
      .run = Load,
-     .group = "scripting",
      .since = "2.6.0",
      .complexity = "O(N) with N being the length in bytes of the script body.",
      .usage = "script",
@@ -191,14 +180,14 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "SHOW",
      .arity = 3,
      .flags = kNoScript,
-     .categories = kCatScripting,
      .run = Show,
-     .group = "scripting",
      .since = "8.0.0",
      .complexity = "O(1)",
      .usage = "sha1",
      .summary = "The text of a script in the cache (Valkey)."},
 };
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed, {.categories = kCatScripting, .group = "scripting"});
 
 constexpr CommandSpec kRows[] = {
     RunsScript({.name = "EVAL",

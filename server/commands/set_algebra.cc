@@ -11,6 +11,7 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/rows.h"
 #include "server/commands/set_access.h"
 #include "server/engine/arg_reader.h"
 
@@ -164,14 +165,12 @@ constexpr std::string_view kInterCost =
 constexpr std::string_view kUnionCost =
     "O(N) where N is the total number of elements in all given sets.";
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "SDIFF",
      .arity = -2,
      .flags = kReadOnly,
-     .categories = kCatSet,
      .keys = kAll,
      .run = SDiff,
-     .group = "set",
      .since = "1.0.0",
      .complexity = kUnionCost,
      .usage = "key [key ...]",
@@ -180,10 +179,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SDIFFSTORE",
      .arity = -3,
      .flags = kWrite | kDenyOom,
-     .categories = kCatSet,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate) + kSources,
      .run = SDiffStore,
-     .group = "set",
      .since = "1.0.0",
      .complexity = kUnionCost,
      .usage = "destination:key key [key ...]",
@@ -191,10 +188,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SINTER",
      .arity = -2,
      .flags = kReadOnly,
-     .categories = kCatSet,
      .keys = kAll,
      .run = SInter,
-     .group = "set",
      .since = "1.0.0",
      .complexity = kInterCost,
      .usage = "key [key ...]",
@@ -203,10 +198,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SINTERCARD",
      .arity = -3,
      .flags = kReadOnly | kMovableKeys,
-     .categories = kCatSet,
      .keys = KeysCounted(1, kKeyRo | kKeyAccess),
      .run = SInterCard,
-     .group = "set",
      .since = "7.0.0",
      .complexity = kInterCost,
      .usage = "numkeys key [key ...] [LIMIT limit]",
@@ -214,10 +207,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SINTERSTORE",
      .arity = -3,
      .flags = kWrite | kDenyOom,
-     .categories = kCatSet,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate) + kSources,
      .run = SInterStore,
-     .group = "set",
      .since = "1.0.0",
      .complexity = kInterCost,
      .usage = "destination:key key [key ...]",
@@ -225,10 +216,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SUNION",
      .arity = -2,
      .flags = kReadOnly,
-     .categories = kCatSet,
      .keys = kAll,
      .run = SUnion,
-     .group = "set",
      .since = "1.0.0",
      .complexity = kUnionCost,
      .usage = "key [key ...]",
@@ -237,15 +226,14 @@ constexpr CommandSpec kRows[] = {
     {.name = "SUNIONSTORE",
      .arity = -3,
      .flags = kWrite | kDenyOom,
-     .categories = kCatSet,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate) + kSources,
      .run = SUnionStore,
-     .group = "set",
      .since = "1.0.0",
      .complexity = kUnionCost,
      .usage = "destination:key key [key ...]",
      .summary = "Store a union of sets; how many members it has."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSet, .group = "set"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/rows.h"
 #include "server/commands/scan_args.h"
 #include "server/commands/set_access.h"
 #include "server/commands/wide_count.h"
@@ -211,14 +212,12 @@ constexpr uint32_t kReads = kReadOnly | kFast;
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "SADD",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatSet,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = SAdd,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "O(1) for each element added, so O(N) to add N elements when the command is "
                    "called with multiple arguments.",
@@ -228,10 +227,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SCARD",
      .arity = 2,
      .flags = kReads,
-     .categories = kCatSet,
      .keys = kLooked,
      .run = SCard,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key",
@@ -239,10 +236,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SISMEMBER",
      .arity = 3,
      .flags = kReads,
-     .categories = kCatSet,
      .keys = kLooked,
      .run = SIsMember,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "key member",
@@ -250,10 +245,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SMEMBERS",
      .arity = 2,
      .flags = kReadOnly,
-     .categories = kCatSet,
      .keys = kRead,
      .run = SMembers,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "O(N) where N is the set cardinality.",
      .usage = "key",
@@ -262,10 +255,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SMISMEMBER",
      .arity = -3,
      .flags = kReads,
-     .categories = kCatSet,
      .keys = kRead,
      .run = SMIsMember,
-     .group = "set",
      .since = "6.2.0",
      .complexity = "O(N) where N is the number of elements being checked for membership",
      .usage = "key member [member ...]",
@@ -273,10 +264,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SMOVE",
      .arity = 4,
      .flags = kWrite | kFast,
-     .categories = kCatSet,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert),
      .run = SMove,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "O(1)",
      .usage = "source destination member",
@@ -284,10 +273,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SPOP",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatSet,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = SPop,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the "
                    "passed count.",
@@ -298,10 +285,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SRANDMEMBER",
      .arity = -2,
      .flags = kReadOnly,
-     .categories = kCatSet,
      .keys = kRead,
      .run = SRandMember,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value "
                    "of the passed count.",
@@ -312,10 +297,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SREM",
      .arity = -3,
      .flags = kWrite | kFast,
-     .categories = kCatSet,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = SRem,
-     .group = "set",
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of members to be removed.",
      .usage = "key member [member ...]",
@@ -324,10 +307,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "SSCAN",
      .arity = -3,
      .flags = kReadOnly,
-     .categories = kCatSet,
      .keys = kRead,
      .run = SScan,
-     .group = "set",
      .since = "2.8.0",
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command "
                    "calls for the cursor to return back to 0. N is the number of elements inside "
@@ -336,6 +317,7 @@ constexpr CommandSpec kRows[] = {
      .summary = "Some more members of a set, and the cursor with which to go on.",
      .tips = "nondeterministic_output"},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSet, .group = "set"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 #include "storage/key_hash.h"
@@ -300,14 +301,12 @@ void ZInterCard(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "ZUNION",
      .arity = -3,
      .flags = kReadOnly | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeysCounted(1, kKeyRo | kKeyAccess),
      .run = ZUnion,
-     .group = "sorted-set",
      .since = "6.2.0",
      .complexity = "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, "
                    "and M being the number of elements in the resulting sorted set.",
@@ -317,10 +316,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZINTER",
      .arity = -3,
      .flags = kReadOnly | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeysCounted(1, kKeyRo | kKeyAccess),
      .run = ZInter,
-     .group = "sorted-set",
      .since = "6.2.0",
      .complexity = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K "
                    "being the number of input sorted sets and M being the number of elements in "
@@ -331,10 +328,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZDIFF",
      .arity = -3,
      .flags = kReadOnly | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeysCounted(1, kKeyRo | kKeyAccess),
      .run = ZDiff,
-     .group = "sorted-set",
      .since = "6.2.0",
      .complexity = "O(L + (N-K)log(N)) worst case where L is the total number of elements in all "
                    "the sets, N is the size of the first set, and K is the size of the result set.",
@@ -343,10 +338,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZUNIONSTORE",
      .arity = -4,
      .flags = kWrite | kDenyOom | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate) + KeysCounted(2, kKeyRo | kKeyAccess),
      .run = ZUnionStore,
-     .group = "sorted-set",
      .since = "2.0.0",
      .complexity = "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, "
                    "and M being the number of elements in the resulting sorted set.",
@@ -356,10 +349,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZINTERSTORE",
      .arity = -4,
      .flags = kWrite | kDenyOom | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate) + KeysCounted(2, kKeyRo | kKeyAccess),
      .run = ZInterStore,
-     .group = "sorted-set",
      .since = "2.0.0",
      .complexity = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K "
                    "being the number of input sorted sets and M being the number of elements in "
@@ -370,10 +361,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZDIFFSTORE",
      .arity = -4,
      .flags = kWrite | kDenyOom | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate) + KeysCounted(2, kKeyRo | kKeyAccess),
      .run = ZDiffStore,
-     .group = "sorted-set",
      .since = "6.2.0",
      .complexity = "O(L + (N-K)log(N)) worst case where L is the total number of elements in all "
                    "the sets, N is the size of the first set, and K is the size of the result set.",
@@ -383,16 +372,15 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZINTERCARD",
      .arity = -3,
      .flags = kReadOnly | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeysCounted(1, kKeyRo | kKeyAccess),
      .run = ZInterCard,
-     .group = "sorted-set",
      .since = "7.0.0",
      .complexity = "O(N*K) worst case with N being the smallest input sorted set, K being the "
                    "number of input sorted sets.",
      .usage = "numkeys key [key ...] [LIMIT limit:integer]",
      .summary = "How many members all of several sets have in common."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/blocking.h"
 #include "server/commands/families.h"
+#include "server/commands/rows.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
@@ -161,14 +162,12 @@ void BZMPop(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "ZPOPMIN",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = ZPopMin,
-     .group = "sorted-set",
      .since = "5.0.0",
      .complexity = "O(log(N)*M) with N being the number of elements in the sorted set, and M being "
                    "the number of elements popped.",
@@ -177,10 +176,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZPOPMAX",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = ZPopMax,
-     .group = "sorted-set",
      .since = "5.0.0",
      .complexity = "O(log(N)*M) with N being the number of elements in the sorted set, and M being "
                    "the number of elements popped.",
@@ -189,10 +186,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZMPOP",
      .arity = -4,
      .flags = kWrite | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeysCounted(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = ZMPop,
-     .group = "sorted-set",
      .since = "7.0.0",
      .complexity = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number "
                    "of elements in the sorted set, and M being the number of elements popped.",
@@ -201,10 +196,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "BZPOPMIN",
      .arity = -3,
      .flags = kWrite | kNoScript | kBlocking | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyRange(1, -2, 1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = BZPopMin,
-     .group = "sorted-set",
      .since = "5.0.0",
      .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
      .usage = "key [key ...] timeout:double",
@@ -213,10 +206,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "BZPOPMAX",
      .arity = -3,
      .flags = kWrite | kNoScript | kBlocking | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyRange(1, -2, 1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = BZPopMax,
-     .group = "sorted-set",
      .since = "5.0.0",
      .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
      .usage = "key [key ...] timeout:double",
@@ -225,10 +216,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "BZMPOP",
      .arity = -5,
      .flags = kWrite | kBlocking | kMovableKeys,
-     .categories = kCatSortedSet,
      .keys = KeysCounted(2, kKeyRw | kKeyAccess | kKeyDelete),
      .run = BZMPop,
-     .group = "sorted-set",
      .since = "7.0.0",
      .complexity = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number "
                    "of elements in the sorted set, and M being the number of elements popped.",
@@ -236,6 +225,7 @@ constexpr CommandSpec kRows[] = {
      .summary =
          "Take out members of the first of several sorted sets that has any, or wait for one."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 
@@ -190,14 +191,12 @@ void ZRemRangeByLex(CommandCall& call) { Remove(call, RangeBy::kName, "zremrange
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "ZRANGE",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRange,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements returned.",
@@ -208,10 +207,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREVRANGE",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRevRange,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements returned.",
@@ -222,10 +219,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZRANGEBYSCORE",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRangeByScore,
-     .group = "sorted-set",
      .since = "1.0.5",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements being returned. If M is constant (e.g. always asking for "
@@ -238,10 +233,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREVRANGEBYSCORE",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRevRangeByScore,
-     .group = "sorted-set",
      .since = "2.2.0",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements being returned. If M is constant (e.g. always asking for "
@@ -254,10 +247,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZRANGEBYLEX",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRangeByLex,
-     .group = "sorted-set",
      .since = "2.8.9",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements being returned. If M is constant (e.g. always asking for "
@@ -269,10 +260,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREVRANGEBYLEX",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRevRangeByLex,
-     .group = "sorted-set",
      .since = "2.8.9",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements being returned. If M is constant (e.g. always asking for "
@@ -285,10 +274,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZRANGESTORE",
      .arity = -5,
      .flags = kWrite | kDenyOom,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate) + KeyAt(2, kKeyRo | kKeyAccess),
      .run = ZRangeStore,
-     .group = "sorted-set",
      .since = "6.2.0",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements stored into the destination key.",
@@ -297,10 +284,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZCOUNT",
      .arity = 4,
      .flags = kReadOnly | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZCount,
-     .group = "sorted-set",
      .since = "2.0.0",
      .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
      .usage = "key min:double max:double",
@@ -308,10 +293,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZLEXCOUNT",
      .arity = 4,
      .flags = kReadOnly | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZLexCount,
-     .group = "sorted-set",
      .since = "2.8.9",
      .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
      .usage = "key min max",
@@ -319,10 +302,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREMRANGEBYRANK",
      .arity = 4,
      .flags = kWrite,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = ZRemRangeByRank,
-     .group = "sorted-set",
      .since = "2.0.0",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements removed by the operation.",
@@ -331,10 +312,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREMRANGEBYSCORE",
      .arity = 4,
      .flags = kWrite,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = ZRemRangeByScore,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements removed by the operation.",
@@ -343,16 +322,15 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREMRANGEBYLEX",
      .arity = 4,
      .flags = kWrite,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = ZRemRangeByLex,
-     .group = "sorted-set",
      .since = "2.8.9",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
                    "number of elements removed by the operation.",
      .usage = "key min max",
      .summary = "Take out the members whose names lie in a range; how many."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "absl/container/inlined_vector.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/commands/sorted_set_add.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
@@ -107,14 +108,12 @@ void ZRevRank(CommandCall& call) { ReplyRank(call, true); }
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "ZADD",
      .arity = -4,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate),
      .run = ZAdd,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity =
          "O(log(N)) for each item added, where N is the number of elements in the sorted set.",
@@ -127,10 +126,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZINCRBY",
      .arity = 4,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = ZIncrBy,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity = "O(log(N)) where N is the number of elements in the sorted set.",
      .usage = "key increment member",
@@ -138,10 +135,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREM",
      .arity = -3,
      .flags = kWrite | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = ZRem,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity = "O(M*log(N)) with N being the number of elements in the sorted set and M the "
                    "number of elements to be removed.",
@@ -151,10 +146,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZCARD",
      .arity = 2,
      .flags = kReadOnly | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo),
      .run = ZCard,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity = "O(1)",
      .usage = "key",
@@ -162,10 +155,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZSCORE",
      .arity = 3,
      .flags = kReadOnly | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZScore,
-     .group = "sorted-set",
      .since = "1.2.0",
      .complexity = "O(1)",
      .usage = "key member",
@@ -173,10 +164,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZMSCORE",
      .arity = -3,
      .flags = kReadOnly | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZMScore,
-     .group = "sorted-set",
      .since = "6.2.0",
      .complexity = "O(N) where N is the number of members being requested.",
      .usage = "key member [member ...]",
@@ -184,10 +173,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZRANK",
      .arity = -3,
      .flags = kReadOnly | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRank,
-     .group = "sorted-set",
      .since = "2.0.0",
      .complexity = "O(log(N))",
      .usage = "key member [WITHSCORE]@7.2.0",
@@ -196,16 +183,15 @@ constexpr CommandSpec kRows[] = {
     {.name = "ZREVRANK",
      .arity = -3,
      .flags = kReadOnly | kFast,
-     .categories = kCatSortedSet,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = ZRevRank,
-     .group = "sorted-set",
      .since = "2.0.0",
      .complexity = "O(log(N))",
      .usage = "key member [WITHSCORE]@7.2.0",
      .summary = "How many members have a higher score, or null for a missing one.",
      .history = "7.2.0 `WITHSCORE`."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/help.h"
+#include "server/commands/rows.h"
 #include "server/commands/stream_args.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
@@ -199,14 +200,12 @@ void XAck(CommandCall& call) {
 
 // --- the tables
 
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "CREATE",
      .arity = -5,
      .flags = kWrite | kDenyOom,
-     .categories = kCatStream,
      .keys = KeyAt(2, kKeyRw | kKeyInsert),
      .run = Create,
-     .group = "stream",
      .since = "5.0.0",
      .complexity = "O(1)",
      .usage = "key groupname id=<id | $> [MKSTREAM] [ENTRIESREAD entries_read:integer]",
@@ -215,10 +214,8 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "CREATECONSUMER",
      .arity = 5,
      .flags = kWrite | kDenyOom,
-     .categories = kCatStream,
      .keys = KeyAt(2, kKeyRw | kKeyInsert),
      .run = CreateConsumer,
-     .group = "stream",
      .since = "6.2.0",
      .complexity = "O(1)",
      .usage = "key groupname consumername",
@@ -226,10 +223,8 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "DELCONSUMER",
      .arity = 5,
      .flags = kWrite,
-     .categories = kCatStream,
      .keys = KeyAt(2, kKeyRw | kKeyDelete),
      .run = DelConsumer,
-     .group = "stream",
      .since = "5.0.0",
      .complexity = "O(1)",
      .usage = "key groupname consumername",
@@ -237,10 +232,8 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "DESTROY",
      .arity = 4,
      .flags = kWrite,
-     .categories = kCatStream,
      .keys = KeyAt(2, kKeyRw | kKeyDelete),
      .run = Destroy,
-     .group = "stream",
      .since = "5.0.0",
      .complexity =
          "O(N) where N is the number of entries in the group's pending entries list (PEL).",
@@ -249,25 +242,23 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .categories = kCatStream,
      .run = Help,
-     .group = "stream",
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "The subcommands of XGROUP."},
     {.name = "SETID",
      .arity = -5,
      .flags = kWrite,
-     .categories = kCatStream,
      .keys = KeyAt(2, kKeyRw | kKeyUpdate),
      .run = SetId,
-     .group = "stream",
      .since = "5.0.0",
      .complexity = "O(1)",
      .usage = "key groupname id=<id | $> [ENTRIESREAD entries_read:integer]",
      .summary = "Say after which id a group goes on.",
      .history = "7.0.0 `ENTRIESREAD`."},
 };
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed, {.categories = kCatStream, .group = "stream"});
 
 constexpr CommandSpec kRows[] = {
     {.name = "XGROUP",

@@ -6,6 +6,7 @@
 #include "protocol/concat.h"
 #include "server/commands/families.h"
 #include "server/commands/help.h"
+#include "server/commands/rows.h"
 #include "server/commands/stream_args.h"
 #include "server/engine/arg_reader.h"
 
@@ -206,54 +207,41 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 constexpr KeySpecs kKey = KeyAt(2, kKeyRo | kKeyAccess);
 
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "CONSUMERS",
      .arity = 4,
      .flags = kReadOnly,
-     .categories = kCatStream,
      .keys = kKey,
      .run = ShowConsumers,
-     .group = "stream",
-     .since = "5.0.0",
-     .complexity = "O(1)",
      .usage = "key groupname",
      .summary = "The consumers of a group: what is pending for each, and since when it is quiet.",
      .tips = "nondeterministic_output"},
     {.name = "GROUPS",
      .arity = 3,
      .flags = kReadOnly,
-     .categories = kCatStream,
      .keys = kKey,
      .run = ShowGroups,
-     .group = "stream",
-     .since = "5.0.0",
-     .complexity = "O(1)",
      .usage = "key",
      .summary = "The groups of a stream.",
      .history = "7.0.0 The fields `entries-read` and `lag`."},
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .categories = kCatStream,
      .run = Help,
-     .group = "stream",
-     .since = "5.0.0",
-     .complexity = "O(1)",
      .summary = "The subcommands of XINFO."},
     {.name = "STREAM",
      .arity = -3,
      .flags = kReadOnly,
-     .categories = kCatStream,
      .keys = kKey,
      .run = ShowStream,
-     .group = "stream",
-     .since = "5.0.0",
-     .complexity = "O(1)",
      .usage = "key [FULL full=<[COUNT count]>]",
      .summary = "The counters of a stream; FULL: with its groups and some entries.",
      .history = "6.0.0 `FULL`.|7.0.0 The fields `max-deleted-entry-id`, `entries-added`, "
                 "`recorded-first-entry-id`, `entries-read` and `lag`."},
 };
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed,
+           {.categories = kCatStream, .group = "stream", .since = "5.0.0", .complexity = "O(1)"});
 
 constexpr CommandSpec kRows[] = {
     {.name = "XINFO",

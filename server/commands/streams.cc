@@ -7,6 +7,7 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/rows.h"
 #include "server/commands/stream_args.h"
 #include "server/commands/stream_trim_args.h"
 #include "server/engine/arg_reader.h"
@@ -249,16 +250,13 @@ constexpr std::string_view kRangeCost =
     "O(N) with N being the number of elements returned. If N is constant (e.g. always asking for "
     "the first 10 elements with COUNT), you can consider it O(1).";
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "XADD",
      .arity = -5,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatStream,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate,
                    "UPDATE instead of INSERT because of the optional trimming feature"),
      .run = XAdd,
-     .group = "stream",
-     .since = "5.0.0",
      .complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of "
                    "entries evicted.",
      .usage = "key [NOMKSTREAM]@6.2.0 trim=[strategy=<MAXLEN | MINID@6.2.0> operator=[= | ~] "
@@ -269,22 +267,16 @@ constexpr CommandSpec kRows[] = {
     {.name = "XLEN",
      .arity = 2,
      .flags = kReadOnly | kFast,
-     .categories = kCatStream,
      .keys = KeyAt(1, kKeyRo),
      .run = XLen,
-     .group = "stream",
-     .since = "5.0.0",
      .complexity = "O(1)",
      .usage = "key",
      .summary = "How many entries a stream has."},
     {.name = "XRANGE",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatStream,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = XRange,
-     .group = "stream",
-     .since = "5.0.0",
      .complexity =
          "O(N) with N being the number of elements being returned. If N is constant (e.g. always "
          "asking for the first 10 elements with COUNT), you can consider it O(1).",
@@ -294,11 +286,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "XREVRANGE",
      .arity = -4,
      .flags = kReadOnly,
-     .categories = kCatStream,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = XRevRange,
-     .group = "stream",
-     .since = "5.0.0",
      .complexity = kRangeCost,
      .usage = "key end:string start:string [COUNT count]",
      .summary = "The entries of a stream between two ids, the last one first.",
@@ -306,11 +295,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "XDEL",
      .arity = -3,
      .flags = kWrite | kFast,
-     .categories = kCatStream,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = XDel,
-     .group = "stream",
-     .since = "5.0.0",
      .complexity = "O(1) for each single item to delete in the stream, regardless of the stream "
                    "size.",
      .usage = "key id [id ...]",
@@ -318,11 +304,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "XTRIM",
      .arity = -4,
      .flags = kWrite,
-     .categories = kCatStream,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = XTrim,
-     .group = "stream",
-     .since = "5.0.0",
      .complexity =
          "O(N), with N being the number of evicted entries. Constant times are very small however, "
          "since entries are organized in macro nodes containing multiple entries that can be "
@@ -335,17 +318,16 @@ constexpr CommandSpec kRows[] = {
     {.name = "XSETID",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatStream,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate),
      .run = XSetId,
-     .group = "stream",
-     .since = "5.0.0",
      .complexity = "O(1)",
      .usage = "key last-id [ENTRIESADDED entries_added:integer]@7.0.0 "
               "[MAXDELETEDID max_deleted_entry_id]@7.0.0",
      .summary = "Set the counters of a stream, as replication does.",
      .history = "7.0.0 `ENTRIESADDED` and `MAXDELETEDID`."},
 };
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatStream, .group = "stream", .since = "5.0.0"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

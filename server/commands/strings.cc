@@ -8,6 +8,7 @@
 #include "server/commands/expiry_args.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/rows.h"
 #include "server/commands/value_condition.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
@@ -200,28 +201,22 @@ void GetEx(CommandCall& call) {
 
 constexpr uint32_t kWriteMore = kWrite | kDenyOom;
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "GET",
      .arity = 2,
      .flags = kReadOnly | kFast,
-     .categories = kCatString,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = Get,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key",
      .summary = "The string a key holds, or null when there is none."},
     {.name = "SET",
      .arity = -3,
      .flags = kWriteMore,
-     .categories = kCatString,
      .keys =
          KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags, "with `GET` it reads, too"),
      .run = Set,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key value [NX | XX | IFEQ ifeq-value@8.4.0 | IFNE ifne-value@8.4.0 | IFDEQ "
               "ifdeq-digest@8.4.0 | IFDNE ifdne-digest@8.4.0]@2.6.12 [GET@6.2.0] [EX "
               "seconds@2.6.12 | PX milliseconds@2.6.12 | EXAT unix-time-seconds@6.2.0 | PXAT "
@@ -234,45 +229,33 @@ constexpr CommandSpec kRows[] = {
     {.name = "SETNX",
      .arity = 3,
      .flags = kWriteMore | kFast,
-     .categories = kCatString,
      .keys = KeyAt(1, kKeyOw | kKeyInsert),
      .run = SetNx,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key value",
      .summary = "Store a string if the key is free; 1 or 0."},
     {.name = "SETEX",
      .arity = 4,
      .flags = kWriteMore,
-     .categories = kCatString,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate),
      .run = SetEx,
-     .group = "string",
      .since = "2.0.0",
-     .complexity = "O(1)",
      .usage = "key seconds value",
      .summary = "Store a string that ends after so many seconds."},
     {.name = "PSETEX",
      .arity = 4,
      .flags = kWriteMore,
-     .categories = kCatString,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate),
      .run = PSetEx,
-     .group = "string",
      .since = "2.6.0",
-     .complexity = "O(1)",
      .usage = "key milliseconds value",
      .summary = "Store a string that ends after so many milliseconds."},
     {.name = "GETSET",
      .arity = 3,
      .flags = kWriteMore | kFast,
-     .categories = kCatString,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = GetSet,
-     .group = "string",
      .since = "1.0.0",
-     .complexity = "O(1)",
      .usage = "key value",
      .summary = "Store a string and answer with the one it replaces.",
      .deprecated_since = "6.2.0",
@@ -280,27 +263,23 @@ constexpr CommandSpec kRows[] = {
     {.name = "GETDEL",
      .arity = 2,
      .flags = kWrite | kFast,
-     .categories = kCatString,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = GetDel,
-     .group = "string",
      .since = "6.2.0",
-     .complexity = "O(1)",
      .usage = "key",
      .summary = "Answer with a string and delete its key."},
     {.name = "GETEX",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatString,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate, "its options change the deadline"),
      .run = GetEx,
-     .group = "string",
      .since = "6.2.0",
-     .complexity = "O(1)",
      .usage = "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
               "PXAT unix-time-milliseconds | PERSIST]",
      .summary = "Answer with a string and change when it ends."},
 };
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace
