@@ -23,6 +23,7 @@ std::span<const CommandFamily> AllFamilies() {
       GeoFamily(),
       GeoSearchFamily(),
       HashExpiryFamily(),
+      HashFieldsFamily(),
       HashWalkFamily(),
       HashesFamily(),
       HyperLogLogsFamily(),

@@ -26,6 +26,7 @@ CommandFamily FunctionsFamily();
 CommandFamily GeoFamily();
 CommandFamily GeoSearchFamily();
 CommandFamily HashExpiryFamily();
+CommandFamily HashFieldsFamily();
 CommandFamily HashWalkFamily();
 CommandFamily HashesFamily();
 CommandFamily HyperLogLogsFamily();
