@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "protocol/concat.h"
-#include "protocol/glob.h"
 #include "scripting/function_dump.h"
 #include "server/commands/families.h"
+#include "server/commands/function_views.h"
 #include "server/commands/help.h"
+#include "server/commands/rows.h"
 #include "server/commands/script_args.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/command.h"
@@ -17,8 +18,6 @@
 
 namespace sluice {
 namespace {
-
-FunctionLibraries& Libraries(CommandCall& call) { return call.engine.scripts().functions(); }
 
 // --- FCALL
 
@@ -83,87 +82,6 @@ void Kill(CommandCall& call) {
   const std::string_view refusal = call.engine.scripts().Kill(/*function=*/true);
   if (!refusal.empty()) return call.reply.Error(refusal);
   call.reply.Ok();
-}
-
-// --- looking at them
-
-void ReplyFunction(const LibraryFunction& function, ReplySink& reply) {
-  reply.Map(3);
-  reply.Bulk("name");
-  reply.Bulk(function.name);
-  reply.Bulk("description");
-  if (function.description) {
-    reply.Bulk(*function.description);
-  } else {
-    reply.Null();
-  }
-  const std::vector<std::string_view> flags = ScriptFlagNames(function.flags);
-  reply.Bulk("flags");
-  reply.Set(flags.size());
-  for (const std::string_view flag : flags) reply.Status(flag);
-}
-
-void ReplyLibrary(const FunctionLibrary& library, bool with_code, ReplySink& reply) {
-  reply.Map(with_code ? 4 : 3);
-  reply.Bulk("library_name");
-  reply.Bulk(library.name);
-  reply.Bulk("engine");
-  reply.Bulk("LUA");
-  reply.Bulk("functions");
-  reply.Array(library.functions.size());
-  for (const LibraryFunction& function : library.functions) ReplyFunction(function, reply);
-  if (!with_code) return;
-  reply.Bulk("library_code");
-  reply.Bulk(library.code);
-}
-
-void List(CommandCall& call) {
-  ArgReader args(call.args, 2);
-  bool with_code = false;
-  std::optional<std::string_view> pattern;
-  while (args.more()) {
-    if (!with_code && args.TakeWord("WITHCODE")) {
-      with_code = true;
-    } else if (!pattern && args.TakeWord("LIBRARYNAME")) {
-      if (!args.more()) return call.reply.Error("ERR library name argument was not given");
-      pattern = args.Bytes();
-    } else {
-      return call.reply.Error(Concat("ERR Unknown argument ", args.Peek()));
-    }
-  }
-  std::vector<const FunctionLibrary*> chosen;
-  for (const auto& [name, library] : Libraries(call).all()) {
-    if (!pattern || GlobMatches(*pattern, name)) chosen.push_back(library.get());
-  }
-  call.reply.Array(chosen.size());
-  for (const FunctionLibrary* library : chosen) ReplyLibrary(*library, with_code, call.reply);
-}
-
-void Stats(CommandCall& call) {
-  ReplySink& reply = call.reply;
-  const ScriptEngine::Running* const running = call.engine.scripts().now_running();
-  reply.Map(2);
-  reply.Bulk("running_script");
-  if (!running) {
-    reply.Null();
-  } else {
-    reply.Map(3);
-    reply.Bulk("name");
-    reply.Bulk(running->name);
-    reply.Bulk("command");
-    reply.Array(running->command.size());
-    for (const std::string_view word : running->command) reply.Bulk(word);
-    reply.Bulk("duration_ms");
-    reply.Integer((call.engine.clock().TickNanos() - running->begin_ns) / 1'000'000);
-  }
-  reply.Bulk("engines");
-  reply.Map(1);
-  reply.Bulk("LUA");
-  reply.Map(2);
-  reply.Bulk("libraries_count");
-  reply.Integer(static_cast<int64_t>(Libraries(call).all().size()));
-  reply.Bulk("functions_count");
-  reply.Integer(static_cast<int64_t>(Libraries(call).function_count()));
 }
 
 // --- DUMP and RESTORE
@@ -255,14 +173,11 @@ constexpr uint32_t kChanges = kWrite | kNoScript;
 constexpr std::string_view kOnShards = "request_policy:all_shards,response_policy:all_succeeded";
 constexpr std::string_view kDepends = "Depends on the function that is executed.";
 
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "DELETE",
      .arity = 3,
      .flags = kChanges,
-     .categories = kCatScripting,
      .run = Delete,
-     .group = "scripting",
-     .since = "7.0.0",
      .complexity = "O(1)",
      .usage = "library-name",
      .summary = "Forget a library.",
@@ -270,19 +185,13 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "DUMP",
      .arity = 2,
      .flags = kNoScript,
-     .categories = kCatScripting,
      .run = Dump,
-     .group = "scripting",
-     .since = "7.0.0",
      .complexity = "O(N) where N is the number of functions",
      .summary = "All libraries as a payload for FUNCTION RESTORE."},
     {.name = "FLUSH",
      .arity = -2,
      .flags = kChanges,
-     .categories = kCatScripting,
      .run = Flush,
-     .group = "scripting",
-     .since = "7.0.0",
      .complexity = "O(N) where N is the number of functions deleted",
      .usage = "[ASYNC | SYNC]",
      .summary = "Forget all libraries.",
@@ -290,29 +199,20 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .categories = kCatScripting,
      .run = Help,
-     .group = "scripting",
-     .since = "7.0.0",
      .complexity = "O(1)",
      .summary = "What the subcommands do."},
     {.name = "KILL",
      .arity = 2,
      .flags = kNoScript | kAllowBusy,
-     .categories = kCatScripting,
      .run = Kill,
-     .group = "scripting",
-     .since = "7.0.0",
      .complexity = "O(1)",
      .summary = "End the function that runs, if it has written nothing.",
      .tips = "request_policy:all_shards,response_policy:one_succeeded"},
     {.name = "LIST",
      .arity = -2,
      .flags = kNoScript,
-     .categories = kCatScripting,
-     .run = List,
-     .group = "scripting",
-     .since = "7.0.0",
+     .run = ListFunctions,
      .complexity = "O(N) where N is the number of functions",
      .usage = "[LIBRARYNAME library-name-pattern] [WITHCODE]",
      .summary = "The libraries and their functions.",
@@ -320,10 +220,7 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "LOAD",
      .arity = -3,
      .flags = kChanges | kDenyOom,
-     .categories = kCatScripting,
      .run = Load,
-     .group = "scripting",
-     .since = "7.0.0",
      .complexity = "O(1) (considering compilation time is redundant)",
      .usage = "[REPLACE] function-code",
      .summary = "Load a library of functions.",
@@ -331,10 +228,7 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "RESTORE",
      .arity = -3,
      .flags = kChanges | kDenyOom,
-     .categories = kCatScripting,
      .run = Restore,
-     .group = "scripting",
-     .since = "7.0.0",
      .complexity = "O(N) where N is the number of functions on the payload",
      .usage = "serialized-value [FLUSH | APPEND | REPLACE]",
      .summary = "Load the libraries of a FUNCTION DUMP.",
@@ -342,14 +236,13 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "STATS",
      .arity = 2,
      .flags = kNoScript | kAllowBusy,
-     .categories = kCatScripting,
-     .run = Stats,
-     .group = "scripting",
-     .since = "7.0.0",
+     .run = ShowFunctionStats,
      .complexity = "O(1)",
      .summary = "What runs now, and how many libraries and functions there are.",
      .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
 };
+constexpr auto kSubcommands = RowsOf(
+    kSubcommandsListed, {.categories = kCatScripting, .group = "scripting", .since = "7.0.0"});
 
 constexpr CommandSpec kRows[] = {
     RunsScript({.name = "FCALL",

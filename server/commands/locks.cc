@@ -1,6 +1,6 @@
 // The lock family: named locks with an owner, a lease and a fencing token. Who may take, renew or
-// release is decided in storage/locks; this file reads arguments, asks, and answers. Looking at locks
-// is lock_views.cc's, FENCED is fenced.cc's, the log's own command lock_restore.cc's.
+// release is decided in storage/locks; this file reads arguments, asks, and answers. Looking at
+// locks is lock_views.cc's, FENCED is fenced.cc's, the log's own command lock_restore.cc's.
 
 #include <algorithm>
 #include <optional>
@@ -9,6 +9,8 @@
 
 #include "server/commands/families.h"
 #include "server/commands/lock_keys.h"
+#include "server/commands/lock_options.h"
+#include "server/commands/rows.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
 
@@ -16,92 +18,6 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kNotHeld = "NOTHELD this owner does not hold the lock";
-
-// --- what ACQUIRE is asked
-
-// Whose connection it is: a script acts for its caller.
-Session& CallerOf(CommandCall& call) {
-  const ScriptEngine::Running* const script = call.engine.scripts().now_running();
-  return script ? *script->caller : call.client;
-}
-
-struct AcquireOptions {
-  LockTerms terms;
-  int64_t wait_ms = 0;
-  bool session = false;
-};
-
-void ReadLease(ArgReader& args, AcquireOptions& options) {
-  options.terms.lease_ms = args.IntIn(1, kLeaseMsMax);
-}
-void ReadSession(ArgReader&, AcquireOptions& options) { options.session = true; }
-void ReadWait(ArgReader& args, AcquireOptions& options) {
-  options.wait_ms = args.IntIn(0, kLeaseMsMax);
-}
-void ReadShared(ArgReader&, AcquireOptions& options) {
-  options.terms.shape.mode = LockMode::kShared;
-}
-void ReadPermits(ArgReader& args, AcquireOptions& options) {
-  LockShape& shape = options.terms.shape;
-  shape.mode = LockMode::kPermits;
-  shape.permits = args.IntIn(1, kPermitsMax);
-  if (!args.TakeWord("OF")) return args.Fail(ErrorCode::kSyntax);
-  shape.of = args.IntIn(1, kPermitsMax);
-  if (!args.failed() && shape.permits > shape.of) {
-    args.Fail("ERR PERMITS asks for more than there are");
-  }
-}
-void ReadMinHold(ArgReader& args, AcquireOptions& options) {
-  options.terms.minhold_ms = args.IntIn(0, kLeaseMsMax);
-}
-void ReadLabel(ArgReader& args, AcquireOptions& options) {
-  options.terms.label = args.Bytes();
-  if (options.terms.label.size() > kLabelBytesMax) {
-    args.Fail("ERR label is longer than 1024 bytes");
-  }
-}
-void ReadNotify(ArgReader&, AcquireOptions& options) { options.terms.notify = true; }
-
-struct OptionWord {
-  std::string_view word;
-  void (*read)(ArgReader& args, AcquireOptions& options);
-  uint32_t excludes;  // bits of the rows that must not have come before, its own among them
-  bool several;       // MACQUIRE has it too
-};
-constexpr OptionWord kOptionWords[] = {
-    {"LEASE", ReadLease, 1u << 0, true},     {"SESSION", ReadSession, 1u << 1, true},
-    {"WAIT", ReadWait, 1u << 2, true},       {"SHARED", ReadShared, 1u << 3 | 1u << 4, true},
-    {"PERMITS", ReadPermits, 1u << 3 | 1u << 4, false}, {"MINHOLD", ReadMinHold, 1u << 5, true},
-    {"LABEL", ReadLabel, 1u << 6, true},     {"NOTIFY", ReadNotify, 1u << 7, true},
-};
-
-// Each at most once, in any order.
-AcquireOptions ReadOptions(CommandCall& call, ArgReader& args, bool several) {
-  AcquireOptions options;
-  uint32_t seen = 0;
-  while (args.more()) {
-    const auto row = std::ranges::find_if(kOptionWords, [&](const OptionWord& option) {
-      return (option.several || !several) && IsWord(args.Peek(), option.word);
-    });
-    if (row == std::end(kOptionWords) || (seen & row->excludes)) {
-      args.Fail(ErrorCode::kSyntax);
-      break;
-    }
-    seen |= 1u << (row - std::begin(kOptionWords));
-    args.Skip();
-    row->read(args, options);
-  }
-  if (args.failed()) return options;
-  if (options.terms.lease_ms == 0 && !options.session) {
-    args.Fail("ERR a lock needs a LEASE or a SESSION");
-  }
-  const Session& caller = CallerOf(call);
-  if (options.session) options.terms.session = LockService::ConnectionOf(caller);
-  options.terms.connection = LockService::ConnectionOf(caller);
-  if (options.terms.notify && caller.resp() < 3) args.Fail("ERR NOTIFY needs RESP3 (HELLO 3)");
-  if (!call.may_wait()) options.wait_ms = 0;
-  return options;
-}
 
 // --- taking
 
@@ -132,7 +48,7 @@ bool NameLocks(CommandCall& call, size_t first, size_t count, LockNames& names) 
 void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
   LockRequest request{.several = several};
   request.owner = ReadOwner(args);
-  AcquireOptions options = ReadOptions(call, args, several);
+  AcquireOptions options = ReadAcquireOptions(call, args, several);
   if (!args.Finish()) return call.reply.Error(args.error());
   request.terms = std::move(options.terms);
   LockService& service = call.engine.locks();
@@ -161,8 +77,15 @@ void Acquire(CommandCall& call) {
   AcquireLocks(call, 1, 1, args, false);
 }
 
-// The number of keys from the second argument; 0: the error has been answered.
-size_t ReadKeyCount(CommandCall& call, ArgReader& args, size_t arguments_after) {
+bool AllDifferent(Args keys) {
+  std::vector<std::string_view> sorted(keys.begin(), keys.end());
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end();
+}
+
+// Reads "numkeys key ..." from the second argument on; how many keys. 0: the error has been
+// answered.
+size_t ReadLockKeys(CommandCall& call, ArgReader& args, size_t arguments_after) {
   const int64_t count = args.Int();
   if (!args.failed() && count < 1) args.Fail("ERR numkeys should be greater than 0");
   if (!args.failed() && (static_cast<size_t>(count) > args.left() ||
@@ -172,6 +95,9 @@ size_t ReadKeyCount(CommandCall& call, ArgReader& args, size_t arguments_after) 
   if (!args.failed() && static_cast<size_t>(count) > kLockNamesMax) {
     args.Fail("ERR more than 1024 locks at once");
   }
+  if (!args.failed() && !AllDifferent(call.args.subspan(2, static_cast<size_t>(count)))) {
+    args.Fail("ERR a lock is named twice");
+  }
   if (args.failed()) {
     call.reply.Error(args.error());
     return 0;
@@ -180,25 +106,21 @@ size_t ReadKeyCount(CommandCall& call, ArgReader& args, size_t arguments_after) 
   return static_cast<size_t>(count);
 }
 
-bool AllDifferent(Args keys) {
-  std::vector<std::string_view> sorted(keys.begin(), keys.end());
-  std::ranges::sort(sorted);
-  return std::ranges::adjacent_find(sorted) == sorted.end();
-}
-
 void AcquireMany(CommandCall& call) {
   ArgReader args(call.args);
-  const size_t keys = ReadKeyCount(call, args, 1);
+  const size_t keys = ReadLockKeys(call, args, 1);
   if (keys == 0) return;
-  if (!AllDifferent(call.args.subspan(2, keys))) {
-    return call.reply.Error("ERR a lock is named twice");
-  }
   AcquireLocks(call, 2, keys, args, true);
 }
 
 // --- keeping and giving back
 
 int64_t ReadToken(ArgReader& args) { return args.TakeWord("TOKEN") ? args.IntIn(1, kTokenMax) : 0; }
+
+// At most once, and it has to be what comes.
+void ExpectToken(ArgReader& args, int64_t& token) {
+  if (token != 0 || (token = ReadToken(args)) == 0) args.Fail(ErrorCode::kSyntax);
+}
 
 void Renew(CommandCall& call) {
   ArgReader args(call.args, 2);
@@ -208,8 +130,8 @@ void Renew(CommandCall& call) {
   while (args.more()) {
     if (lease_ms == 0 && args.TakeWord("LEASE")) {
       lease_ms = args.IntIn(1, kLeaseMsMax);
-    } else if (token != 0 || (token = ReadToken(args)) == 0) {
-      args.Fail(ErrorCode::kSyntax);
+    } else {
+      ExpectToken(args, token);
     }
   }
   if (!args.failed() && lease_ms == 0) args.Fail(ErrorCode::kSyntax);
@@ -231,8 +153,8 @@ void Release(CommandCall& call) {
   while (args.more()) {
     if (!all && args.TakeWord("ALL")) {
       all = true;
-    } else if (token != 0 || (token = ReadToken(args)) == 0) {
-      args.Fail(ErrorCode::kSyntax);
+    } else {
+      ExpectToken(args, token);
     }
   }
   if (!args.Finish()) return call.reply.Error(args.error());
@@ -248,13 +170,10 @@ void Release(CommandCall& call) {
 // Those that the owner does not hold are passed over: it counts.
 void ReleaseMany(CommandCall& call) {
   ArgReader args(call.args);
-  const size_t keys = ReadKeyCount(call, args, 1);
+  const size_t keys = ReadLockKeys(call, args, 1);
   if (keys == 0) return;
   const std::string_view owner = ReadOwner(args);
   if (!args.Finish()) return call.reply.Error(args.error());
-  if (!AllDifferent(call.args.subspan(2, keys))) {
-    return call.reply.Error("ERR a lock is named twice");
-  }
   Locks& locks = call.engine.locks().Enter();
   LockNames names;
   if (!NameLocks(call, 2, keys, names)) return;
@@ -282,17 +201,13 @@ void Break(CommandCall& call) {
 
 constexpr uint16_t kTakes = kKeyRw | kKeyAccess | kKeyUpdate | kKeyInsert;
 constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
-constexpr std::string_view kSince = "0.1.0";
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "LOCK.ACQUIRE",
      .arity = -4,
      .flags = kWrite | kDenyOom | kFast | kBlocking,
-     .categories = kCatLock,
      .keys = KeyAt(1, kTakes),
      .run = Acquire,
-     .group = "lock",
-     .since = kSince,
      .complexity = "O(1); O(N) with N owners and waiters that are connected, if it has to wait",
      .usage = "key owner [LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED | permits=<PERMITS n OF "
               "m>] [MINHOLD minhold-ms] [LABEL label] [NOTIFY]",
@@ -300,22 +215,16 @@ constexpr CommandSpec kRows[] = {
     {.name = "LOCK.BREAK",
      .arity = -2,
      .flags = kWrite | kFast,
-     .categories = kCatLock,
      .keys = KeyAt(1, kGivesBack),
      .run = Break,
-     .group = "lock",
-     .since = kSince,
      .complexity = "O(N) where N is the number of holders",
      .usage = "key [TOKEN token]",
      .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
     {.name = "LOCK.MACQUIRE",
      .arity = -5,
      .flags = kWrite | kDenyOom | kBlocking,
-     .categories = kCatLock,
      .keys = KeysCounted(1, kTakes),
      .run = AcquireMany,
-     .group = "lock",
-     .since = kSince,
      .complexity = "O(N) where N is the number of keys",
      .usage = "numkeys key [key ...] owner [LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED] "
               "[MINHOLD minhold-ms] [LABEL label] [NOTIFY]",
@@ -323,37 +232,29 @@ constexpr CommandSpec kRows[] = {
     {.name = "LOCK.MRELEASE",
      .arity = -4,
      .flags = kWrite,
-     .categories = kCatLock,
      .keys = KeysCounted(1, kGivesBack),
      .run = ReleaseMany,
-     .group = "lock",
-     .since = kSince,
      .complexity = "O(N) where N is the number of keys",
      .usage = "numkeys key [key ...] owner",
      .summary = "Give several locks back; how many of them the owner held."},
     {.name = "LOCK.RELEASE",
      .arity = -3,
      .flags = kWrite | kFast,
-     .categories = kCatLock,
      .keys = KeyAt(1, kGivesBack),
      .run = Release,
-     .group = "lock",
-     .since = kSince,
      .complexity = "O(1)",
      .usage = "key owner [ALL] [TOKEN token]",
      .summary = "Give a lock back, once or altogether; the holds that are left."},
     {.name = "LOCK.RENEW",
      .arity = -5,
      .flags = kWrite | kFast,
-     .categories = kCatLock,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = Renew,
-     .group = "lock",
-     .since = kSince,
      .complexity = "O(1)",
      .usage = "key owner LEASE lease-ms [TOKEN token]",
      .summary = "Let the lease of a lock begin anew; how long it is."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

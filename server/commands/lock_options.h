@@ -1,0 +1,22 @@
+// What LOCK.ACQUIRE and LOCK.MACQUIRE may be asked beside the owner.
+#pragma once
+
+#include <cstdint>
+
+#include "server/engine/arg_reader.h"
+#include "server/engine/command.h"
+#include "storage/locks/lock.h"
+
+namespace sluice {
+
+struct AcquireOptions {
+  LockTerms terms;
+  int64_t wait_ms = 0;
+  bool session = false;
+};
+
+// Reads options to the end of the arguments: each at most once, in any order. A fault is left in
+// `args`. `several`: of MACQUIRE, which has no PERMITS.
+AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several);
+
+}  // namespace sluice
