@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/hex.h"
 #include "protocol/number_text.h"
 
 // Redis's grammar is laxer than its description, and clients rely on that: of a CRLF only the CR is
@@ -45,13 +46,6 @@ bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 // Not isspace: '\v' and '\f' separate arguments only in front of one.
 bool EndsWord(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '"' || c == '\'';
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "protocol/words.h"
 
 #include "protocol/concat.h"
+#include "protocol/hex.h"
 
 namespace sluice {
 namespace {
@@ -9,13 +10,6 @@ bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Other space is skipped before a word, but belongs to one that has begun.
 bool EndsWord(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 constexpr std::string_view kEscapes = "n\nr\rt\tb\ba\a";  // letter and byte
 
@@ -83,6 +77,15 @@ bool SplitWords(std::string_view line, std::vector<std::string>& words) {
     }
     words.push_back(std::move(word));
   }
+}
+
+bool SameName(std::string_view name, std::string_view given) {
+  if (name.size() != given.size()) return false;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char c = given[i];
+    if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != name[i]) return false;
+  }
+  return true;
 }
 
 std::string QuotedWord(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "protocol/words.h"
 #include "server/commands/families.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
@@ -27,15 +28,6 @@ constexpr InfoSection kSections[] = {
     {"turns", "Turns", false, WriteTurns},
     {"timers", "Timers", false, WriteTimers},
 };
-
-bool SameName(std::string_view name, std::string_view given) {
-  if (name.size() != given.size()) return false;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const char c = given[i];
-    if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != name[i]) return false;
-  }
-  return true;
-}
 
 bool IsWanted(const InfoSection& section, Args words) {
   if (words.empty()) return section.by_default;

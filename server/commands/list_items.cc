@@ -1,13 +1,14 @@
 // The list family, inside a list: elements by index and by value.
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/index_range.h"
 #include "server/commands/list_access.h"
+#include "server/commands/rows.h"
 
 namespace sluice {
 namespace {
@@ -18,21 +19,6 @@ std::optional<size_t> PlaceOf(int64_t index, size_t size) {
   if (index < 0) index += count;
   if (index < 0 || index >= count) return std::nullopt;
   return static_cast<size_t>(index);
-}
-
-// [first, last] as LRANGE and LTRIM mean it, cut to what is there.
-struct Range {
-  size_t first = 0;
-  size_t count = 0;
-};
-
-Range RangeOf(int64_t first, int64_t last, size_t size) {
-  const int64_t count = static_cast<int64_t>(size);
-  if (first < 0) first = std::max<int64_t>(first + count, 0);
-  if (last < 0) last += count;
-  last = std::min(last, count - 1);
-  if (first > last) return {};
-  return {static_cast<size_t>(first), static_cast<size_t>(last - first + 1)};
 }
 
 void LIndex(CommandCall& call) {
@@ -58,9 +44,9 @@ void LRange(CommandCall& call) {
   if (found.refused) return;
   if (!found) return call.reply.Array(0);
   const List& list = *found;
-  const Range range = RangeOf(first, last, list.size());
-  call.reply.Array(range.count);
-  size_t left = range.count;
+  const IndexRange range = RangeOf(first, last, list.size());
+  call.reply.Array(range.count());
+  size_t left = range.count();
   if (left == 0) return;
   list.Walk(range.first, ListEnd::kBack, [&](size_t, std::string_view text) {
     call.reply.Bulk(text);
@@ -139,11 +125,11 @@ void LTrim(CommandCall& call) {
   if (found.refused) return;
   if (!found) return call.reply.Ok();
   const Opened<List> list = OpenFound(call, key, found);
-  const Range range = RangeOf(first, last, list->size());
-  if (range.count == 0) {
+  const IndexRange range = RangeOf(first, last, list->size());
+  if (range.count() == 0) {
     list->Drop(ListEnd::kFront, list->size());
   } else {
-    list->Drop(ListEnd::kBack, list->size() - range.first - range.count);
+    list->Drop(ListEnd::kBack, list->size() - range.end);
     list->Drop(ListEnd::kFront, range.first);
   }
   call.Notify(kNotifyList, "ltrim", key.bytes);
@@ -221,14 +207,12 @@ void LPos(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListed[] = {
     {.name = "LINDEX",
      .arity = 3,
      .flags = kReadOnly,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = LIndex,
-     .group = "list",
      .since = "1.0.0",
      .complexity =
          "O(N) where N is the number of elements to traverse to get to the element at index. This "
@@ -238,10 +222,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LRANGE",
      .arity = 4,
      .flags = kReadOnly,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = LRange,
-     .group = "list",
      .since = "1.0.0",
      .complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from "
                    "nearest end (HEAD or TAIL) for large lists; and N is the number of elements in "
@@ -251,10 +233,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LSET",
      .arity = 4,
      .flags = kWrite | kDenyOom,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate),
      .run = LSet,
-     .group = "list",
      .since = "1.0.0",
      .complexity = "O(N) where N is the length of the list. Setting either the first or the last "
                    "element of the list is O(1).",
@@ -263,10 +243,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LINSERT",
      .arity = 5,
      .flags = kWrite | kDenyOom,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyInsert),
      .run = LInsert,
-     .group = "list",
      .since = "2.2.0",
      .complexity =
          "O(N) where N is the number of elements to traverse before seeing the value "
@@ -277,10 +255,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LREM",
      .arity = 4,
      .flags = kWrite,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = LRem,
-     .group = "list",
      .since = "1.0.0",
      .complexity = "O(N+M) where N is the length of the list and M is the number of elements "
                    "removed.",
@@ -289,10 +265,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LTRIM",
      .arity = 4,
      .flags = kWrite,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRw | kKeyDelete),
      .run = LTrim,
-     .group = "list",
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of elements to be removed by the operation.",
      .usage = "key start stop",
@@ -300,10 +274,8 @@ constexpr CommandSpec kRows[] = {
     {.name = "LPOS",
      .arity = -3,
      .flags = kReadOnly,
-     .categories = kCatList,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = LPos,
-     .group = "list",
      .since = "6.0.6",
      .complexity = "O(N) where N is the number of elements in the list, for the average case. When "
                    "searching for elements near the head or the tail of the list, or when the "
@@ -311,6 +283,7 @@ constexpr CommandSpec kRows[] = {
      .usage = "key element [RANK rank:integer] [COUNT num-matches:integer] [MAXLEN len]",
      .summary = "Where an element stands; with COUNT the places of so many, 0 for all."},
 };
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatList, .group = "list"});
 static_assert(RowsAreSound(kRows));
 
 }  // namespace

@@ -1,8 +1,7 @@
 #include "server/commands/sorted_set_args.h"
 
-#include <algorithm>
-
 #include "protocol/number_text.h"
+#include "server/commands/index_range.h"
 #include "server/engine/engine.h"
 
 namespace sluice {
@@ -41,12 +40,8 @@ std::optional<LexRange> ParseLexRange(std::string_view min, std::string_view max
 }
 
 RankRange RanksFrom(int64_t start, int64_t stop, size_t size) {
-  const auto count = static_cast<int64_t>(size);
-  if (start < 0) start = std::max<int64_t>(start + count, 0);
-  if (stop < 0) stop += count;
-  stop = std::min(stop, count - 1);
-  if (start > stop) return {};
-  return {static_cast<size_t>(start), static_cast<size_t>(stop) + 1};
+  const IndexRange range = RangeOf(start, stop, size);
+  return {range.first, range.end};
 }
 
 SortedSet::Limits SortedSetLimits(const CommandCall& call) {

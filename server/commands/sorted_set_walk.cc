@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "protocol/glob.h"
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
+#include "server/commands/scan_args.h"
 #include "server/commands/sorted_set_args.h"
 #include "server/engine/arg_reader.h"
 
@@ -89,27 +89,6 @@ void ZRandMember(CommandCall& call) {
 
 // --- ZSCAN
 
-constexpr int64_t kScanCount = 10;
-
-struct ScanOptions {
-  int64_t count = kScanCount;
-  std::string_view pattern = "*";
-};
-
-void ReadScanOptions(ArgReader& args, ScanOptions& options) {
-  while (args.more()) {
-    const bool has_value = args.left() >= 2;
-    if (has_value && args.TakeWord("COUNT")) {
-      options.count = args.Int();
-      if (options.count < 1) args.Fail(ErrorCode::kSyntax);
-    } else if (has_value && args.TakeWord("MATCH")) {
-      options.pattern = args.Bytes();
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
-}
-
 // As Redis keeps scores in a listpack: whole numbers with all their digits.
 std::string ScoreText(const SortedSet& set, double score) {
   const bool whole =
@@ -124,30 +103,17 @@ void ZScan(CommandCall& call) {
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;
-  ArgReader args(call.args, 3);
+  if (!set) return ReplyEmptyScan(call);
   ScanOptions options;
-  if (set) ReadScanOptions(args, options);
-  if (args.failed()) return call.reply.Error(args.error());
-  struct Element {
-    std::string name;
-    double score;
-  };
-  std::vector<Element> found;
-  uint64_t next = 0;
-  if (set) {
-    next = set->Scan(
-        *cursor, static_cast<size_t>(options.count), [&](std::string_view name, double score) {
-          const bool wanted = options.pattern == "*" || GlobMatches(options.pattern, name);
-          if (wanted) found.push_back({std::string(name), score});
-        });
-  }
-  call.reply.Array(2);
-  call.reply.Bulk(std::to_string(next));
-  call.reply.Array(2 * found.size());
-  for (const Element& element : found) {
-    call.reply.Bulk(element.name);
-    call.reply.Bulk(ScoreText(*set, element.score));
-  }
+  if (!ReadScanOptions(call, 3, ScanTarget::kMembers, options)) return;
+  std::vector<std::string> found;
+  const uint64_t next = set->Scan(*cursor, static_cast<size_t>(options.count),
+                                  [&](std::string_view name, double score) {
+                                    if (!options.Wants(name)) return;
+                                    found.emplace_back(name);
+                                    found.push_back(ScoreText(*set, score));
+                                  });
+  ReplyScan(call, next, found);
 }
 
 // --- the table

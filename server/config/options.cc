@@ -1,19 +1,8 @@
 #include "server/config/options.h"
 
+#include "protocol/words.h"
+
 namespace sluice {
-namespace {
-
-bool SameName(std::string_view name, std::string_view given) {
-  if (name.size() != given.size()) return false;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const char c = given[i];
-    if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != name[i]) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 size_t OptionCount() { return ServedOptions().size() + UnservedOptions().size(); }
 
 const Option& OptionAt(size_t index) {

@@ -2,18 +2,9 @@
 
 #include <xxhash.h>
 
+#include "protocol/hex.h"
+
 namespace sluice {
-namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
-
 uint64_t ValueDigest(std::string_view value) { return XXH3_64bits(value.data(), value.size()); }
 
 std::string DigestText(uint64_t digest) {
