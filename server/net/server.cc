@@ -1,9 +1,6 @@
 #include "server/net/server.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,21 +18,10 @@ namespace {
 // a millisecond, large enough for fifty clients' pipelines.
 constexpr size_t kTurnBytes = 128 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
-// How long a client that sent something has to be quiet before its socket is looked at once more.
-constexpr int64_t kSecondLookMs = 10;
-// Descriptors beside those of clients: listeners, log, epoll, timer, files being written.
-constexpr int64_t kReservedDescriptors = 32;
-
 // Nobody has sent anything for so long: the moment to tidy up.
 constexpr std::chrono::seconds kQuiet{1};
 // Handlers run by one Poll.
 constexpr int kPollHandlersMax = 256;
-
-constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
-constexpr std::string_view kProtectedMode =
-    "-DENIED Sluice is running in protected mode: no password is set, so only clients on this "
-    "machine may connect. To let others in, set a password (requirepass) or, if nobody but your "
-    "own clients can reach this port, set protected-mode to no.\r\n";
 
 }  // namespace
 
@@ -43,6 +29,12 @@ Server::Server(Config& config, std::span<const CommandFamily> families, EngineOp
     : config_(config),
       io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
       engine_(config, clock_, *this, families, std::move(options)),
+      door_(config, engine_, log_, io_,
+            {.admit = [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); },
+             .settle =
+                 [this] {
+                   if (!ready_.empty()) Turn();
+                 }}),
       wake_(io_),
       quiet_(io_),
       signals_(io_),
@@ -63,79 +55,10 @@ std::string Server::Start() {
     log_.set_level(config_.settings().loglevel);
     return std::string();
   });
-  config_.OnChange("maxclients", [this] {
-    const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
-    const int64_t allowed = RaiseDescriptorLimit(wanted);
-    if (allowed >= wanted) return std::string();
-    return Concat(
-        "The operating system is not able to handle the specified number of clients, try with ",
-        allowed - kReservedDescriptors);
-  });
-  const int64_t allowed = RaiseDescriptorLimit(settings.maxclients + kReservedDescriptors);
-  if (allowed < settings.maxclients + kReservedDescriptors) {
-    const int64_t clients = std::max<int64_t>(1, allowed - kReservedDescriptors);
-    log_.Write(Log::kWarning, Concat("maxclients is lowered to ", clients, ": the system allows ",
-                                     allowed, " open files"));
-    config_.Set({{"maxclients", Concat(clients)}});
-  }
-  if (std::string error = Listen(); !error.empty()) return error;
+  if (std::string error = door_.Open(); !error.empty()) return error;
   WaitForSignals();
   ArmWake();
   return {};
-}
-
-std::string Server::Listen() {
-  const Settings& settings = config_.settings();
-  if (std::string error = ListenTcp(); !error.empty()) return error;
-  if (!settings.unixsocket.empty()) {
-    unix_listener_ = MakeListener();
-    const std::string error = unix_listener_->ListenUnix(
-        settings.unixsocket, static_cast<int>(settings.unixsocketperm), Backlog());
-    if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
-    unix_listener_->Start();
-  }
-  if (tcp_listeners_.empty() && !unix_listener_) {
-    return "there is nothing to listen on: port is 0 and no unixsocket is set";
-  }
-  // A change that fails is rolled back, and this called again for the old values.
-  config_.OnChange("port", [this] {
-    return ListenTcp().empty() ? "" : "Unable to listen on this port. Check server logs.";
-  });
-  config_.OnChange("bind", [this] {
-    return ListenTcp().empty() ? "" : "Failed to bind to specified addresses.";
-  });
-  return {};
-}
-
-std::unique_ptr<Listener> Server::MakeListener() {
-  return std::make_unique<Listener>(io_,
-                                    [this](int fd, Peer peer) { Accept(fd, std::move(peer)); });
-}
-
-int Server::Backlog() const { return static_cast<int>(config_.settings().tcp_backlog); }
-
-// Every address of `bind` on `port`, in place of those listened on before.
-std::string Server::ListenTcp() {
-  const Settings& settings = config_.settings();
-  tcp_listeners_.clear();
-  if (settings.port == 0) return {};
-  for (std::string address : settings.bind) {
-    const bool optional = address.starts_with('-');
-    if (optional) address.erase(0, 1);
-    auto listener = MakeListener();
-    const std::string fault =
-        listener->ListenTcp(address, static_cast<int>(settings.port), Backlog());
-    if (fault.empty()) {
-      listener->Start();
-      tcp_listeners_.push_back(std::move(listener));
-    } else if (!optional || !listener->address_missing()) {
-      const std::string error =
-          Concat("can't listen on ", address, " port ", settings.port, ": ", fault);
-      log_.Write(Log::kWarning, error);
-      return error;
-    }
-  }
-  return tcp_listeners_.empty() ? "can't listen on any address of bind" : "";
 }
 
 int Server::Run() {
@@ -145,47 +68,13 @@ int Server::Run() {
 
 // --- connections
 
-void Server::Accept(int descriptor, Peer peer) {
-  const Settings& settings = config_.settings();
-  const auto full = [&] {
-    return static_cast<int64_t>(engine_.session_count()) >= settings.maxclients;
-  };
-  // Clients that have just left may not have been noticed yet.
-  if (full() && !ready_.empty()) Turn();
-  if (full()) {
-    ++engine_.statistics().rejected_connections;
-    return Refuse(descriptor, kTooManyClients);
-  }
-  if (settings.protected_mode && settings.requirepass.empty() && !peer.loopback) {
-    ++engine_.statistics().rejected_connections;
-    return Refuse(descriptor, kProtectedMode);
-  }
-  if (!peer.unix_socket) SetTcpOptions(descriptor);
+void Server::Admit(int descriptor, Peer peer) {
   auto connection = std::make_shared<Connection>(io_, descriptor, *this);
   if (!connection->open()) return;
   connection->session = engine_.Open(std::move(peer));
   const uint32_t slot = connection->session.slot;
   if (slot >= connections_.size()) connections_.resize(slot + 1);
   connections_[slot] = std::move(connection);
-}
-
-void Server::Refuse(int descriptor, std::string_view sentence) {
-  [[maybe_unused]] const ssize_t ignored =
-      ::send(descriptor, sentence.data(), sentence.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  ::close(descriptor);
-}
-
-void Server::SetTcpOptions(int descriptor) const {
-  const int on = 1;
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int idle = static_cast<int>(config_.settings().tcp_keepalive);
-  if (idle == 0) return;
-  const int interval = std::max(1, idle / 3);
-  const int probes = 3;
-  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
 void Server::Closed(SessionId id) {
@@ -222,7 +111,10 @@ void Server::PostTurn() {
 
 void Server::Turn() {
   turn_posted_ = false;
-  TakeSecondLooks();
+  if (!second_looks_.empty()) {
+    for (const auto& connection : second_looks_.TakeDue(clock_.Sample().ms()))
+      Readable(*connection);
+  }
   ReadReady();
   const bool more = engine_.RunTurn();
   DropBroken();
@@ -276,36 +168,13 @@ bool Server::ReadOne(Connection& connection, std::span<char> into, size_t& got) 
   engine_.Receive(connection.session, {into.data(), got});
   if (got == into.size()) return true;
   connection.read_ms = engine_.now().ms();
-  if (got > 0 && !connection.awaits_second_look) LookAgainLater(connection);
+  if (got > 0 && !connection.awaits_second_look) {
+    second_looks_.Add(connection, clock_.Sample().ms());
+  }
   return false;
 }
 
-// --- second looks
-
-void Server::LookAgainLater(Connection& connection) {
-  connection.awaits_second_look = true;
-  second_looks_.push_back({connection.shared_from_this(), clock_.Sample().ms() + kSecondLookMs});
-}
-
-// Who has been quiet since it was read gets one more recv; a busy client's next read finds the end
-// of its stream by itself. Those nearly due are taken along, which saves setting the timer for
-// each.
-void Server::TakeSecondLooks() {
-  if (second_looks_.empty()) return;
-  const int64_t now_ms = clock_.Sample().ms();
-  if (second_looks_.front().due_ms > now_ms) return;
-  while (!second_looks_.empty() && second_looks_.front().due_ms <= now_ms + kSecondLookMs / 2) {
-    const SecondLook look = std::move(second_looks_.front());
-    second_looks_.pop_front();
-    if (!look.connection->open()) continue;
-    if (look.connection->read_ms > look.due_ms - kSecondLookMs) {
-      LookAgainLater(*look.connection);
-    } else {
-      look.connection->awaits_second_look = false;
-      Readable(*look.connection);
-    }
-  }
-}
+// --- sending
 
 void Server::Send(Session& session) {
   Connection* connection = connections_[session.id.slot].get();
@@ -340,7 +209,7 @@ void Server::DropBroken() {
 // sooner.
 void Server::ArmWake() {
   int64_t next_ms = engine_.NextWork();
-  if (!second_looks_.empty()) next_ms = std::min(next_ms, second_looks_.front().due_ms);
+  if (!second_looks_.empty()) next_ms = std::min(next_ms, second_looks_.next_ms());
   if (next_ms == TimerWheel::kNever || next_ms >= wake_ms_) return;
   wake_ms_ = next_ms;
   // Of now: the turn that ends here may have been a long one.
@@ -390,8 +259,7 @@ void Server::Shutdown(int code) {
 
 // Replies that were promised leave before the process does, if their clients take them at once.
 void Server::Drain() {
-  tcp_listeners_.clear();
-  unix_listener_.reset();
+  door_.Close();
   engine_.ForEachSession([this](Session& session) {
     if (!session.output.empty()) Send(session);
   });

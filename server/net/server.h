@@ -10,7 +10,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,8 +18,9 @@
 #include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "server/net/connection.h"
-#include "server/net/listener.h"
+#include "server/net/front_door.h"
 #include "server/net/log.h"
+#include "server/net/second_looks.h"
 #include "server/net/spare_memory.h"
 #include "server/net/system_clock.h"
 
@@ -39,11 +39,6 @@ class Server final : public Host, public ConnectionOwner {
   void Write(int level, std::string_view line) { log_.Write(level, line); }
 
  private:
-  struct SecondLook {
-    std::shared_ptr<Connection> connection;
-    int64_t due_ms;  // engine time
-  };
-
   // Host
   void Send(Session& session) override;
   void Closed(SessionId id) override;
@@ -58,19 +53,11 @@ class Server final : public Host, public ConnectionOwner {
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 
-  std::string Listen();
-  std::string ListenTcp();
-  std::unique_ptr<Listener> MakeListener();
-  int Backlog() const;
-  void Accept(int descriptor, Peer peer);
-  void Refuse(int descriptor, std::string_view sentence);
-  void SetTcpOptions(int descriptor) const;
+  void Admit(int descriptor, Peer peer);
   void PostTurn();
   void Turn();
   void ReadReady();
   bool ReadOne(Connection& connection, std::span<char> into, size_t& got);
-  void LookAgainLater(Connection& connection);
-  void TakeSecondLooks();
   void DropBroken();
   void ArmWake();
   void AwaitQuiet();
@@ -82,17 +69,14 @@ class Server final : public Host, public ConnectionOwner {
   sluice::Log log_;
   boost::asio::io_context io_;
   Engine engine_;
+  FrontDoor door_;
   boost::asio::steady_timer wake_;
   boost::asio::steady_timer quiet_;  // ends when nobody has sent anything for a while
   boost::asio::signal_set signals_;
-  std::vector<std::unique_ptr<Listener>> tcp_listeners_;
-  std::unique_ptr<Listener> unix_listener_;
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
   std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
-  // Read until they were empty, oldest first. Readiness comes in edges, so that the end of a stream
-  // that came with its last data is found only by looking once more (see TakeSecondLooks).
-  std::deque<SecondLook> second_looks_;
+  SecondLooks second_looks_;
   std::vector<SessionId> broken_;  // found while sending
   std::unique_ptr<char[]> buffer_;
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
@@ -100,7 +84,7 @@ class Server final : public Host, public ConnectionOwner {
   bool turn_posted_ = false;
   SpareMemory spare_memory_;
   bool awaits_quiet_ = false;
-  bool heard_ = false;  // something since quiet_ was set
+  bool heard_ = false;                    // something since quiet_ was set
   int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set
   bool stopping_ = false;
   int exit_code_ = 0;
