@@ -1,76 +1,19 @@
 #!/usr/bin/python3
-"""Bad input and bad luck, against the real binary: each test does something nasty and asserts that another
-client is still answered and that memory stays bounded.
+"""Bad input against the real binary: each test sends something nasty and asserts that another client is
+still answered and that memory stays bounded.
 
   bad_input.py [--server program] [name ...]     names: those of the functions test_*
 """
-import argparse
-import os
 import pathlib
-import resource
 import select
-import signal
 import socket
 import sys
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from server import SLUICE, Server, free_port  # noqa: E402
-
-MIB = 1 << 20
-PATIENCE = 30  # seconds for what takes milliseconds on an idle machine
-PROGRAM = SLUICE
-
-
-class Skip(Exception):
-    pass
-
-
-def client(server, tcp=False):
-    return wire.Connection(server.connect_tcp() if tcp else server.connect())
-
-
-def until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"still not so: {what}"
-        time.sleep(0.01)
-
-
-def answer(connection, data):
-    """Sends bytes; everything that comes until the connection is closed."""
-    if data:
-        connection.send(data)
-    connection.sock.settimeout(PATIENCE)
-    while connection.fill():
-        pass
-    assert connection.closed, "the server has not closed the connection"
-    return connection.data
-
-
-class Checked:
-    """A server that must still answer, within a bound of memory, when the test is over."""
-
-    def __init__(self, *options, grow=64 * MIB, tcp=False):
-        self.options, self.grow, self.tcp = options, grow, tcp
-
-    def __enter__(self):
-        self.server = Server(PROGRAM, self.options, tcp=self.tcp)
-        self.rss = self.server.rss_bytes()
-        return self.server
-
-    def __exit__(self, kind, *_):
-        try:
-            if kind is None:
-                assert self.server.alive(), f"the server died:\n{self.server.output()}"
-                assert client(self.server).call("PING") == ("+", b"PONG")
-                until(lambda: self.server.rss_bytes() - self.rss < self.grow,
-                      f"grew by less than {self.grow}")
-        finally:
-            self.server.stop()
+from smoke import MIB, PATIENCE, Checked, answer, client, run_tests, until  # noqa: E402
 
 
 def test_garbage():
@@ -154,30 +97,6 @@ def test_half_requests_then_gone():
         until(lambda: len(other.call("CLIENT", "LIST")[1].splitlines()) == 1, "the clients are gone")
 
 
-def test_ten_thousand_idle():
-    """10,000 connections that each sent one PING."""
-    count = 10_000
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + 200
-    if hard < wanted:
-        raise Skip(f"only {hard} descriptors are allowed here")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    with Checked("--maxclients", count + 100, grow=256 * MIB) as server:
-        idle = []
-        for _ in range(count):
-            connection = client(server)
-            connection.send(b"PING\r\n")
-            idle.append(connection)
-        for connection in idle:
-            assert connection.replies(1) == [b"+PONG\r\n"]
-        other = client(server)
-        assert other.call("SET", "k", "v") == ("+", b"OK")
-        assert server.rss_bytes() < 256 * MIB, server.rss_bytes()
-        for connection in idle:
-            connection.close()
-        assert other.call("GET", "k") == ("$", b"v")
-
-
 def test_half_closed():
     """Who says that it will send no more still gets all it has asked for, in many turns if need be."""
     with Checked() as server:
@@ -259,41 +178,11 @@ def test_default_output_limit_is_finite():
         assert b"normal 0 0 0" not in value, value
 
 
-def test_out_of_descriptors():
-    """accept() fails: those who are in are served, and newcomers when somebody has left."""
-    with Checked(tcp=True) as server:
-        other = client(server)
-        used = len(os.listdir(f"/proc/{server.process.pid}/fd"))
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 20, used + 20))
-        crowd = [client(server, tcp=True) for _ in range(60)]
-        for connection in crowd:
-            connection.send(b"PING\r\n")
-        assert other.call("PING") == ("+", b"PONG")
-        spent = cpu_seconds(server)
-        time.sleep(0.5)
-        assert cpu_seconds(server) - spent < 0.3, "it spins while it has no descriptors"
-        assert other.call("PING") == ("+", b"PONG")
-        for connection in crowd[:55]:
-            connection.close()
-        newcomer = client(server, tcp=True)
-        assert newcomer.call("PING", timeout=PATIENCE) == ("+", b"PONG")
-
-
-def cpu_seconds(server):
-    with open(f"/proc/{server.process.pid}/stat") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def test_query_buffer_limit():
     """One request above client-query-buffer-limit ends the connection, not the server."""
     with Checked("--client-query-buffer-limit", "1mb", grow=96 * MIB) as server:
         connection = client(server)
-        connection.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$50000000\r\n" + b"x" * (8 * MIB))
-        connection.sock.settimeout(PATIENCE)
-        while connection.fill():
-            pass
-        assert connection.closed
+        answer(connection, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$50000000\r\n" + b"x" * (8 * MIB))
         assert client(server).call("EXISTS", "k") == (":", b"0")
 
 
@@ -312,157 +201,6 @@ def test_before_login():
         assert connection.call("AUTH", "secret") == ("+", b"OK")
         assert connection.call("MSET", *range(40)) == ("+", b"OK")
         connection.call("CONFIG", "SET", "requirepass", "")  # for the last look at the server
-
-
-def test_maxclients():
-    """One too many is told so; a place that is freed can be taken."""
-    with Checked("--maxclients", 5) as server:
-        crowd = [client(server)]
-        until(lambda: len(crowd[0].call("CLIENT", "LIST")[1].splitlines()) == 1, "it is alone")
-        crowd += [client(server) for _ in range(4)]
-        for connection in crowd:
-            assert connection.call("PING") == ("+", b"PONG")
-        extra = client(server)
-        extra.sock.settimeout(PATIENCE)
-        while extra.fill():
-            pass
-        assert extra.data == b"-ERR max number of clients reached\r\n", extra.data
-        crowd.pop().close()
-
-        def admitted():
-            newcomer = client(server)
-            got = newcomer.call("PING")
-            newcomer.close()
-            return got == ("+", b"PONG")
-        until(admitted, "the free place is taken")
-        until(lambda: len(crowd[0].call("CLIENT", "LIST")[1].splitlines()) == 4, "it is free again")
-
-
-def foreign_address():
-    """An address of this machine that is not the loopback's, or a skip."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing
-            address = probe.getsockname()[0]
-        except OSError:
-            address = "127.0.0.1"
-    if address.startswith("127."):
-        raise Skip("this machine has no address but the loopback's")
-    return address
-
-
-def test_protected_mode():
-    """Open to the network without a password: strangers are told why they are refused."""
-    address = foreign_address()
-    with Checked("--bind", "*", tcp=True) as server:
-        stranger = wire.Connection(server.connect_tcp(host=address))
-        stranger.sock.settimeout(PATIENCE)
-        while stranger.fill():
-            pass
-        assert stranger.data.startswith(b"-DENIED "), stranger.data
-        client(server).call("CONFIG", "SET", "protected-mode", "no")
-        assert wire.Connection(server.connect_tcp(host=address)).call("PING") == ("+", b"PONG")
-
-
-def test_idle_timeout():
-    """`timeout` closes who says nothing, and nobody else."""
-    with Checked("--timeout", 1) as server:
-        idle, busy = client(server), client(server)
-        idle.call("PING")
-        idle.sock.settimeout(0.05)
-        deadline = time.monotonic() + PATIENCE
-        while not idle.closed:
-            assert busy.call("PING") == ("+", b"PONG")
-            assert time.monotonic() < deadline, "the idle client is still there"
-            idle.fill()
-
-
-def test_signals():
-    """SIGTERM and SIGINT: a clean end, exit status 0, the socket file gone."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        server = Server(PROGRAM)
-        try:
-            connection = client(server)
-            assert connection.call("SET", "k", "v") == ("+", b"OK")
-            server.process.send_signal(number)
-            assert server.process.wait(PATIENCE) == 0, server.output()
-            assert not os.path.exists(server.socket_path)
-            assert not connection.fill() and connection.closed
-        finally:
-            server.stop()
-
-
-def test_shutdown_command():
-    server = Server(PROGRAM)
-    try:
-        connection = client(server)
-        connection.send(wire.encode([b"SHUTDOWN", b"NOSAVE"]))
-        assert server.process.wait(PATIENCE) == 0, server.output()
-    finally:
-        server.stop()
-
-
-def test_addresses():
-    """TCP on 127.0.0.1, IPv6 where there is one, and a Unix socket with its permissions."""
-    with Checked("--bind", "127.0.0.1", "-::1", "--unixsocketperm", "700", tcp=True) as server:
-        assert client(server, tcp=True).call("PING") == ("+", b"PONG")
-        assert os.stat(server.socket_path).st_mode & 0o777 == 0o700
-        if has_ipv6():
-            connection = wire.Connection(server.connect_tcp(host="::1"))
-            assert connection.call("PING") == ("+", b"PONG")
-            assert b"addr=[::1]:" in connection.call("CLIENT", "INFO")[1]
-
-
-def test_names_mean_ipv4():
-    with Checked("--bind", "localhost", tcp=True) as server:
-        assert client(server, tcp=True).call("PING") == ("+", b"PONG")
-
-
-def test_maxclients_beyond_the_system():
-    """More clients than there can be descriptors are refused, live as at the start."""
-    with Checked() as server:
-        connection = client(server)
-        with open(f"/proc/{server.process.pid}/limits") as limits:
-            hard = int(next(row for row in limits if "open files" in row).split()[4])
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (10064, min(hard, 20000)))
-        before = connection.call("CONFIG", "GET", "maxclients")
-        assert connection.call("CONFIG", "SET", "maxclients", 15000) == ("+", b"OK")
-        kind, text = connection.call("CONFIG", "SET", "maxclients", 4_000_000_000)
-        assert kind == "-" and b"operating system is not able" in text, text
-        assert connection.call("CONFIG", "GET", "maxclients")[1][1] == ("$", b"15000"), before
-
-
-def has_ipv6():
-    with socket.socket(socket.AF_INET6) as probe:
-        try:
-            probe.bind(("::1", 0))
-            return True
-        except OSError:
-            return False
-
-
-def test_port_in_use():
-    """A second server on the same port ends with a sentence, and the first one stays."""
-    with Checked(tcp=True) as server:
-        try:
-            second = Server(PROGRAM, ["--port", server.port])
-            second.stop()
-            raise AssertionError("it started")
-        except RuntimeError as error:
-            assert "in use" in str(error), error
-
-
-def test_port_moves():
-    """CONFIG SET port listens anew; a port or an address that is not to be had leaves all as it was."""
-    with Checked(tcp=True) as server, Checked(tcp=True) as other:
-        admin = client(server)
-        for option, value in (("port", other.port), ("bind", "192.0.2.1")):
-            refused = admin.call("CONFIG", "SET", option, str(value))
-            assert refused[0] == "-" and option.encode() in refused[1], refused
-            assert client(server, tcp=True).call("PING") == ("+", b"PONG")
-        server.port = free_port()
-        assert admin.call("CONFIG", "SET", "port", str(server.port)) == ("+", b"OK")
-        assert client(server, tcp=True).call("PING") == ("+", b"PONG")
 
 
 def test_big_pipeline():
@@ -487,33 +225,5 @@ def test_big_pipeline():
         assert other.call("GET", "n") == ("$", b"200000")
 
 
-def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--server", default=SLUICE)
-    parser.add_argument("names", nargs="*")
-    return parser.parse_args()
-
-
-def main():
-    global PROGRAM
-    options = parse_options()
-    PROGRAM = options.server
-    failed = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (options.names and name not in options.names):
-            continue
-        started = time.monotonic()
-        try:
-            test()
-            outcome = "ok"
-        except Skip as reason:
-            outcome = f"skipped: {reason}"
-        except Exception:  # a test's failure is reported and the next one runs
-            traceback.print_exc()
-            outcome, failed = "FAILED", failed + 1
-        print(f"{name}: {outcome} ({time.monotonic() - started:.1f} s)", flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(__doc__, globals()))

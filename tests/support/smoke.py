@@ -31,6 +31,17 @@ def until(condition, what):
         time.sleep(0.01)
 
 
+def answer(connection, data):
+    """Sends bytes; everything that comes until the connection is closed."""
+    if data:
+        connection.send(data)
+    connection.sock.settimeout(PATIENCE)
+    while connection.fill():
+        pass
+    assert connection.closed, "the server has not closed the connection"
+    return connection.data
+
+
 class Checked:
     """A server that must still answer, within a bound of memory, when the test is over."""
 
