@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from .report import number, paired
 from .resp import encode
+from .rounds import alternate
 from .servers import Failure, process, server
 
 CLIENTS = 50
@@ -46,12 +47,8 @@ class Load:
             for target, work in ((ours, self.work), (theirs, reference)):
                 if work.before:
                     redis_benchmark(target, work.command, bench.scaled(work.before), CLIENTS, 64, KEYS)
-            rounds = []
-            for round_number in bench.rounds():
-                bench.progress(f"{self.name}: round {round_number}")
-                rounds.append((self._round(bench, ours, self.work),
-                               self._round(bench, theirs, reference)))
-        ours, theirs = zip(*rounds)
+            ours, theirs = alternate(bench, self.name, lambda: self._round(bench, ours, self.work),
+                                     lambda: self._round(bench, theirs, reference))
         note = (f"{_median(ours, 1)}+{_median(ours, 2)} / {_median(theirs, 1)}+{_median(theirs, 2)}"
                 f" user+system, {_median(ours, 3)} / {_median(theirs, 3)} req/s")
         if self.reference:

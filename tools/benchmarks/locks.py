@@ -5,11 +5,11 @@ compared is the server's CPU time alone, so the load generator's own does not ma
 """
 import hashlib
 import random
-import statistics
 from dataclasses import dataclass
 
-from .report import Row, paired
+from .report import paired
 from .resp import Client, encode
+from .rounds import alternate
 from .servers import Failure, server
 
 CLIENTS = 20
@@ -37,14 +37,12 @@ class LockPairs:
     bar: float | None = None
 
     def run(self, bench):
-        costs = {"sluice": [], "redis": []}
         with server(bench.binary("sluice")) as ours, server(bench.binary("redis")) as theirs:
             theirs.client.call("SCRIPT", "LOAD", RELEASE)
-            for round_number in bench.rounds():
-                bench.progress(f"{self.name}: round {round_number}")
-                costs["sluice"].append(self._round(bench, ours, _native, lines=6))
-                costs["redis"].append(self._round(bench, theirs, _scripted, lines=2))
-        yield paired(self.name, "µs/pair", costs["sluice"], costs["redis"], bar=self.bar,
+            native, scripted = alternate(bench, self.name,
+                                         lambda: self._round(bench, ours, _native, lines=6),
+                                         lambda: self._round(bench, theirs, _scripted, lines=2))
+        yield paired(self.name, "µs/pair", native, scripted, bar=self.bar,
                      note="reference: SET NX PX and EVALSHA on redis")
 
     def _round(self, bench, target, commands_of, lines):
@@ -85,16 +83,13 @@ class LockHandOver:
     bar: float | None = None
 
     def run(self, bench):
-        many, one = [], []
         with server(bench.binary("sluice")) as target:
-            for round_number in bench.rounds():
-                bench.progress(f"{self.name}: round {round_number}")
-                one.append(self._round(bench, target, doors=self.waiters // 2, at_each=2))
-                many.append(self._round(bench, target, doors=1, at_each=self.waiters + 1))
-        ratios = [ours / theirs for ours, theirs in zip(many, one)]
-        yield Row(self.name, "µs", statistics.median(many), statistics.median(one),
-                  statistics.median(ratios), bar=self.bar,
-                  note=f"{self.waiters} waiters at one lock; reference: one at each of many")
+            many, one = alternate(
+                bench, self.name,
+                lambda: self._round(bench, target, doors=1, at_each=self.waiters + 1),
+                lambda: self._round(bench, target, doors=self.waiters // 2, at_each=2))
+        yield paired(self.name, "µs", many, one, bar=self.bar,
+                     note=f"{self.waiters} waiters at one lock; reference: one at each of many")
 
     def _round(self, bench, target, doors, at_each):
         lines = [_Line(target, f"door:{door}", at_each) for door in range(doors)]

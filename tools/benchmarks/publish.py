@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from .report import paired
 from .resp import Client, encode
-from .servers import Failure, server
+from .rounds import on_both
+from .servers import Failure
 
 CHANNEL = "news"
 PATIENCE_SECONDS = 60
@@ -43,13 +44,8 @@ class Publish:
     bar: float
 
     def run(self, bench):
-        with server(bench.binary("sluice")) as ours, server(bench.binary("redis")) as theirs:
-            rounds = []
-            for round_number in bench.rounds():
-                bench.progress(f"{self.name}: round {round_number}")
-                rounds.append((self._round(bench, ours), self._round(bench, theirs)))
-        ours, theirs = zip(*rounds)
-        yield paired(self.name, "µs/msg", list(ours), list(theirs), bar=self.bar,
+        ours, theirs = on_both(bench, self.name, lambda target: self._round(bench, target))
+        yield paired(self.name, "µs/msg", ours, theirs, bar=self.bar,
                      note=f"{self.subscribers} subscribers, one message at a time")
 
     def _round(self, bench, target):

@@ -5,7 +5,7 @@ from typing import Callable
 
 from .report import number, paired
 from .resp import Client, encode
-from .servers import server
+from .rounds import on_both
 
 CLIENTS = 50
 KEYS = 10_000
@@ -32,12 +32,7 @@ class Transactions:
 
     def run(self, bench):
         count = bench.scaled(self.count)
-        with server(bench.binary("sluice")) as ours, server(bench.binary("redis")) as theirs:
-            rounds = []
-            for round_number in bench.rounds():
-                bench.progress(f"{self.name}: round {round_number}")
-                rounds.append((self._round(ours, count), self._round(theirs, count)))
-        ours, theirs = zip(*rounds)
+        ours, theirs = on_both(bench, self.name, lambda target: self._round(target, count))
         yield paired(self.name, "µs/transaction", ours, theirs, bar=self.bar,
                      note=f"{number(count)} transactions a round")
 
