@@ -77,6 +77,7 @@ class Database {
   const Entry* PrefetchEntry(HashedKey key) const { return table_.PrefetchEntry(key.hash); }
   size_t size() const;
   size_t volatile_size() const;  // keys with a deadline
+  size_t table_bytes() const { return table_.table_bytes(); }  // by walking its segments
   // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().
   void ForEach(absl::FunctionRef<void(const Entry&)> visit) const;
   // Calls `visit` for the entries of whole hash ranges, from `cursor` (0: the start) until `count`

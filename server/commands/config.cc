@@ -31,8 +31,10 @@ bool MayChangeProtected(const CommandCall& call) {
 void Set(CommandCall& call) {
   if (call.args.size() % 2 != 0) return call.reply.Error(ErrorCode::kSyntax);
   Config::Pairs pairs;
-  for (size_t i = 2; i < call.args.size(); i += 2)
+  for (size_t i = 2; i < call.args.size(); i += 2) {
     pairs.emplace_back(call.args[i], call.args[i + 1]);
+    if (Config::IsSecret(call.args[i])) call.engine.dispatcher().Hide(i + 1);
+  }
   Config& config = call.engine.config();
   config.TakeWarnings();
   const std::string fault = config.Set(pairs, MayChangeProtected(call));

@@ -60,7 +60,7 @@ void Fenced(CommandCall& call) {
 
   const uint32_t conditions = call.client.conditions;
   call.client.conditions |= kInFenced;
-  call.engine.dispatcher().Run(call.client, *inner, request, call.reply);
+  call.engine.dispatcher().RunInner(call.client, *inner, request, call.reply, kInnerAt);
   call.client.conditions = (call.client.conditions & ~kInFenced) | (conditions & kInFenced);
   call.engine.waiters().Wrap(call, kInnerAt);
 }

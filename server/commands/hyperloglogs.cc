@@ -249,7 +249,7 @@ constexpr CommandSpec kListed[] = {
      .summary = "Count elements that may have come before; 1 if the estimate may have changed."},
     {.name = "PFCOUNT",
      .arity = -2,
-     .flags = kReadOnly,
+     .flags = kReadOnly | kMayReplicate,
      .keys = {{KeySpec{.flags = kKeyRw | kKeyAccess,
                        .begin = 1,
                        .last = -1,

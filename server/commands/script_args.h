@@ -45,7 +45,7 @@ constexpr CommandSpec RunsScript(const ScriptRow& row) {
   constexpr uint32_t kFlags = kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys;
   return {.name = row.name,
           .arity = -3,
-          .flags = row.read_only ? kFlags | kReadOnly : kFlags,
+          .flags = kFlags | (row.read_only ? kReadOnly : kMayReplicate),
           .categories = kCatScripting,
           .keys = row.read_only ? KeysCounted(2, kKeyRo | kKeyAccess)
                                 : KeysCounted(2, kKeyRw | kKeyAccess | kKeyUpdate),

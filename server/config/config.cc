@@ -152,6 +152,11 @@ const std::function<std::string()>* Config::HookOf(std::string_view option) cons
   return nullptr;
 }
 
+bool Config::IsSecret(std::string_view option) {
+  const size_t found = FindOption(option);
+  return found < OptionCount() && OptionAt(found).secret;
+}
+
 void Config::OnChange(std::string_view option, std::function<std::string()> apply) {
   hooks_.emplace_back(option, std::move(apply));
 }

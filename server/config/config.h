@@ -69,6 +69,9 @@ struct Settings {
   // behaviour
   std::string maxmemory_policy = "noeviction";
   bool lazyfree_lazy_user_flush = false;
+  int64_t slowlog_log_slower_than = 10'000;  // µs; -1: nothing is logged
+  int64_t slowlog_max_len = 128;
+  int64_t latency_monitor_threshold = 0;  // ms; 0: nothing is monitored
   bool latency_tracking = true;
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
   int64_t busy_reply_threshold = 5000;
@@ -109,6 +112,9 @@ class Config {
   // CONFIG REWRITE of the file given at start; error sentence or empty.
   std::string Rewrite();
   const std::string& file() const { return file_; }  // "" when there is none
+
+  // Whether nobody may see the value of that option: MONITOR and SLOWLOG hide it.
+  static bool IsSecret(std::string_view option);
 
   // Called after a live change of that option took place; a returned sentence rolls it back (and
   // then it is called again for the old value). Options such as `port` cannot be changed live

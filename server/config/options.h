@@ -78,6 +78,7 @@ struct Option {
   std::string_view doc;       // what it is for; if it is not served: why not
   bool immutable = false;     // only at start
   bool is_protected = false;  // CONFIG SET needs enable-protected-configs
+  bool secret = false;        // a password: MONITOR and SLOWLOG hide its value
   bool hosted = false;        // a live change needs somebody who carries it out (Config::OnChange)
   // A value besides `value` that is just as true (kRefused).
   bool (*also_true)(std::string_view value) = nullptr;
@@ -95,6 +96,11 @@ struct Option {
   constexpr Option Protected() const {
     Option option = *this;
     option.is_protected = true;
+    return option;
+  }
+  constexpr Option Secret() const {
+    Option option = *this;
+    option.secret = true;
     return option;
   }
   constexpr Option Hosted() const {

@@ -30,7 +30,7 @@ constexpr Option kServedOptions[] = {
     Served("maxclients", &S::maxclients, Int(1, 4294967295), "clients at the same time"),
     Served("protected-mode", &S::protected_mode, kYesNo, "without a password, only this machine"),
     // access
-    Served("requirepass", &S::requirepass, kAnyText, "password of the default user"),
+    Served("requirepass", &S::requirepass, kAnyText, "password of the default user").Secret(),
     Served("enable-debug-command", &S::enable_debug_command, OneOf(kAllowed), "who may DEBUG")
         .Immutable(),
     Served("enable-protected-configs", &S::enable_protected_configs, OneOf(kAllowed),
@@ -77,6 +77,11 @@ constexpr Option kServedOptions[] = {
         .Alias("zset-max-ziplist-value"),
     // behaviour
     Served("lazyfree-lazy-user-flush", &S::lazyfree_lazy_user_flush, kYesNo, "FLUSHALL is ASYNC"),
+    Served("slowlog-log-slower-than", &S::slowlog_log_slower_than, Int(-1, kLongMax),
+           "µs from which on SLOWLOG shows a command; -1: none"),
+    Served("slowlog-max-len", &S::slowlog_max_len, Int(0, kLongMax), "entries of the slow log"),
+    Served("latency-monitor-threshold", &S::latency_monitor_threshold, Int(0, kLongMax),
+           "ms from which on LATENCY notes what took so long; 0: nothing"),
     Served("latency-tracking", &S::latency_tracking, kYesNo, "a histogram of times a command"),
     Served("latency-tracking-info-percentiles", &kPercentileList, kList, "those that INFO shows"),
     Served("busy-reply-threshold", &S::busy_reply_threshold, Int(0, kLongMax),

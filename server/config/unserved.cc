@@ -41,7 +41,6 @@ constexpr std::string_view kNoCluster = "it is not part of a cluster";
 constexpr std::string_view kNoTls = "it does not speak TLS yet; put a TLS proxy before it";
 constexpr std::string_view kNoAcl = "it has no users besides the default one yet (see requirepass)";
 constexpr std::string_view kNoEviction = "it has no memory limit and evicts nothing yet";
-constexpr std::string_view kNoSlowlog = "it keeps no slow log and no latency events yet";
 constexpr std::string_view kExactExpiry =
     "every key expires by a timer of its own, nothing is sampled";
 constexpr std::string_view kOneThread = "it runs in one thread";
@@ -49,7 +48,6 @@ constexpr std::string_view kOwnTables = "its tables and allocator need no such t
 constexpr std::string_view kProcess = "it leaves this to the system that starts it";
 constexpr std::string_view kNoModules = "it loads no modules";
 constexpr std::string_view kAlwaysLazy = "big values are always freed in slices";
-constexpr std::string_view kNoCollections = "it has no hashes, lists, sets and streams yet";
 
 bool SavesNothing(std::string_view words) {
   for (const std::string& word : SplitAtSpaces(words)) {
@@ -85,7 +83,7 @@ constexpr Option kDurability[] = {
     NoEffect("rdb-del-sync-files", "no", kYesNo, kNoDisk),
     NoEffect("rdb-save-incremental-fsync", "yes", kYesNo, kNoDisk),
     NoEffect("stop-writes-on-bgsave-error", "yes", kYesNo, kNoDisk),
-    NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "it loads no payloads yet"),
+    NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "payloads are always checked"),
 };
 
 constexpr Option kMemoryLimits[] = {
@@ -109,8 +107,8 @@ constexpr Option kReplication[] = {
     Refused("replicaof", "", List(nullptr), kNoReplica).Alias("slaveof").Immutable(),
     Refused("min-replicas-to-write", "0", kCount, kNoReplica).Alias("min-slaves-to-write"),
     NoEffect("min-replicas-max-lag", "10", kCount, kNoReplica).Alias("min-slaves-max-lag"),
-    NoEffect("masteruser", "", kAnyText, kNoReplica),
-    NoEffect("masterauth", "", kAnyText, kNoReplica),
+    NoEffect("masteruser", "", kAnyText, kNoReplica).Secret(),
+    NoEffect("masterauth", "", kAnyText, kNoReplica).Secret(),
     NoEffect("replica-serve-stale-data", "yes", kYesNo, kNoReplica).Alias("slave-serve-stale-data"),
     NoEffect("replica-read-only", "yes", kYesNo, kNoReplica).Alias("slave-read-only"),
     NoEffect("replica-ignore-maxmemory", "yes", kYesNo, kNoReplica).Alias("slave-ignore-maxmemory"),
@@ -163,10 +161,10 @@ constexpr Option kSecurity[] = {
     Refused("tls-replication", "no", kYesNo, kNoTls),
     NoEffect("tls-cert-file", "", kAnyText, kNoTls),
     NoEffect("tls-key-file", "", kAnyText, kNoTls),
-    NoEffect("tls-key-file-pass", "", kAnyText, kNoTls),
+    NoEffect("tls-key-file-pass", "", kAnyText, kNoTls).Secret(),
     NoEffect("tls-client-cert-file", "", kAnyText, kNoTls),
     NoEffect("tls-client-key-file", "", kAnyText, kNoTls),
-    NoEffect("tls-client-key-file-pass", "", kAnyText, kNoTls),
+    NoEffect("tls-client-key-file-pass", "", kAnyText, kNoTls).Secret(),
     NoEffect("tls-dh-params-file", "", kAnyText, kNoTls),
     NoEffect("tls-ca-cert-file", "", kAnyText, kNoTls),
     NoEffect("tls-ca-cert-dir", "", kAnyText, kNoTls),
@@ -199,7 +197,7 @@ constexpr Option kTuning[] = {
     NoEffect("lazyfree-lazy-user-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-expire", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-server-del", "no", kYesNo, kAlwaysLazy),
-    NoEffect("list-compress-depth", "0", kCount, kNoCollections),
+    NoEffect("list-compress-depth", "0", kCount, "its lists are not compressed"),
     NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),
     NoEffect("disable-thp", "yes", kYesNo, kOwnTables).Immutable(),
@@ -209,9 +207,6 @@ constexpr Option kTuning[] = {
     NoEffect("bio_cpulist", "", kAnyText, kOneThread).Immutable(),
     NoEffect("aof_rewrite_cpulist", "", kAnyText, kNoDisk).Immutable(),
     NoEffect("bgsave_cpulist", "", kAnyText, kNoDisk).Immutable(),
-    NoEffect("slowlog-log-slower-than", "10000", Int(-1, kLongMax), kNoSlowlog),
-    NoEffect("slowlog-max-len", "128", kLongCount, kNoSlowlog),
-    NoEffect("latency-monitor-threshold", "0", kLongCount, kNoSlowlog),
     NoEffect("supervised", "no", OneOf(kSupervised), kProcess).Immutable(),
     NoEffect("syslog-enabled", "no", kYesNo, "it logs to logfile or to standard output")
         .Immutable(),

@@ -2,6 +2,7 @@
 
 #include "protocol/concat.h"
 #include "protocol/same_bytes.h"
+#include "server/engine/command_timer.h"
 #include "server/engine/engine.h"
 
 namespace sluice {
@@ -99,11 +100,12 @@ void Batch::PrefetchObjects() {
 }
 
 void Batch::Run(Engine& engine, std::vector<Input>& inputs) {
+  engine.Tick();  // timers and parsing are not the first command's time
   for (const Request& request : requests_) {
     Input& input = inputs[request.input];
     if (!input.stopped) RunOne(engine, input, request);
   }
-  engine.dispatcher().EndTimedRun();
+  engine.command_timer().EndRun();
   for (const Request& request : requests_) {
     if (Session* session = inputs[request.input].session) session->parser.ReleaseInline();
   }

@@ -1,9 +1,11 @@
 #include "server/engine/dispatcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "protocol/concat.h"
 #include "server/engine/arg_reader.h"
+#include "server/engine/command_timer.h"
 #include "server/engine/engine.h"
 #include "server/engine/gates.h"
 #include "server/engine/monitors.h"
@@ -112,8 +114,8 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   Keyspace& keyspace = engine_.keyspace();
   Effects& effects = engine_.effects();
   Statistics& statistics = engine_.statistics();
-  if (timed_.command != &command) EndTimedRun();
-  const int64_t begin = engine_.tick();
+  CommandTimer& timer = engine_.command_timer();
+  const int64_t begin = timer.Begin(command, args);
   const uint64_t errors = statistics.error_replies;
   const uint64_t changes = keyspace.changes();
   const int db = session.db;
@@ -146,19 +148,21 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   }
   if (statistics.error_replies > errors) [[unlikely]]
     ++own.failed;  // less after RESETSTAT
-  if (command.spec->flags & kFast) {
-    if (timed_.command != &command) timed_ = {.command = &command, .begin = begin};
-    ++timed_.calls;
-    return;
-  }
-  const int64_t nanos = engine_.Tick() - begin;
-  CloseTimedRun();  // of what this command has called
-  own.nanos += static_cast<uint64_t>(nanos);
-  if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos);
+  timer.End(call, command, begin, hidden_);
+  if (!hidden_.empty()) [[unlikely]]
+    hidden_of_last_ = std::exchange(hidden_, {});
 }
 
 void Dispatcher::Hide(size_t argument) {
-  if (engine_.monitors().any()) hidden_.push_back(argument);
+  engine_.command_timer().TimeSingly();
+  hidden_.push_back(argument);
+}
+
+void Dispatcher::RunInner(Session& session, Command& command, Args args, ReplySink& reply,
+                          size_t at) {
+  hidden_of_last_.clear();
+  Run(session, command, args, reply);
+  for (const size_t argument : hidden_of_last_) Hide(at + argument);
 }
 
 // Monitors are shown what has run, and a client that tracks has read its keys: of a script those that its
@@ -168,7 +172,6 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
   if (engine_.monitors().any() && !(flags & (kSkipMonitor | kAdmin))) {
     engine_.monitors().Show(session, args, hidden_);
   }
-  hidden_.clear();
   if (!engine_.monitors().any() && engine_.tracking().clients() == 0) {
     return engine_.attention().Lower(Attention::kCommands);
   }
@@ -181,22 +184,6 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
     const Command* const call = Resolve(script->command, nullptr, fault);
     if (call) engine_.tracking().Remember(*script->caller, *call, script->command);
   }
-}
-
-void Dispatcher::EndTimedRun() {
-  if (!timed_.command) return;
-  engine_.Tick();
-  CloseTimedRun();
-}
-
-// It ended at the engine's last tick.
-void Dispatcher::CloseTimedRun() {
-  if (!timed_.command) return;
-  CommandStatistics& own = timed_.command->statistics;
-  const int64_t nanos = engine_.tick() - timed_.begin;
-  own.nanos += static_cast<uint64_t>(nanos);
-  if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos / timed_.calls, timed_.calls);
-  timed_ = {};
 }
 
 void Dispatcher::Reject(Session& session, Command* command, std::string_view error) {

@@ -1,9 +1,11 @@
 // Dispatcher: from the arguments of a request to the handler's reply. It looks up the row, checks
-// arity, asks the gates (gates.h), queues inside MULTI, runs the handler, keeps the command's statistics
+// arity, asks the gates (gates.h), queues inside MULTI, runs the handler, counts and times it (command_timer.h)
 // and records its effects. Clients' requests, EXEC's queued ones and scripts all pass here.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
@@ -28,32 +30,23 @@ class Dispatcher {
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
   void Run(Session& session, Command& command, Args args, ReplySink& reply, HashedKey first_key = {});
 
-  // For handlers: MONITOR and the like must not show that argument of this call.
-  void Hide(size_t argument);
+  // As Run, of a command that stands in the arguments of another from `at` on (FENCED).
+  void RunInner(Session& session, Command& command, Args args, ReplySink& reply, size_t at);
 
-  // Closes the run of fast commands that is being timed; at the end of a batch.
-  void EndTimedRun();
+  // For handlers: MONITOR and SLOWLOG must not show that argument of this call.
+  void Hide(size_t argument);
 
   // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence. Arity is
   // checked too.
   Command* Resolve(Args args, Command* command, std::string& error);
 
  private:
-  void CloseTimedRun();
   void Reject(Session& session, Command* command, std::string_view error);
   void ShowAndTrack(Session& session, const Command& command, Args args);
   void Queue(Session& session, Command& command, Args args);
 
-  // Consecutive calls of one fast (O(1)) command are timed as a whole and counted with their mean: two
-  // readings of the clock a call would be a tenth of what a pipelined GET costs.
-  struct TimedRun {
-    Command* command = nullptr;
-    uint32_t calls = 0;
-    int64_t begin = 0;
-  };
-  TimedRun timed_;
-
-  std::vector<size_t> hidden_;
+  std::vector<size_t> hidden_;  // arguments of the command that runs
+  std::vector<size_t> hidden_of_last_;
 
   Engine& engine_;
 };

@@ -6,10 +6,12 @@
 
 #include "server/engine/field_expiry.h"
 #include "protocol/concat.h"
+#include "server/engine/latency_monitor.h"
 #include "server/engine/limit_desk.h"
 #include "server/engine/lock_service.h"
 #include "server/engine/monitors.h"
 #include "server/engine/pubsub.h"
+#include "server/engine/slow_log.h"
 #include "server/engine/tracking.h"
 
 namespace sluice {
@@ -47,6 +49,9 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       tracking_(std::make_unique<Tracking>(*this)),
       monitors_(std::make_unique<Monitors>(*this)),
       waiters_(*this),
+      slow_log_(std::make_unique<SlowLog>()),
+      latency_monitor_(std::make_unique<LatencyMonitor>()),
+      command_timer_(*this),
       dispatcher_(*this),
       scripts_(*this),
       limits_(std::make_unique<LimitDesk>(*this)),
@@ -54,22 +59,36 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
   every_second_.fired = [](Engine& engine, Timed&) { engine.EverySecond(); };
   end_pause_.fired = [](Engine& engine, Timed&) { engine.EndPause(); };
   Arm(every_second_, now_.ms() + 1000);
-  config_.OnChange("requirepass", [this] {
-    PasswordChanged();
-    return std::string();
-  });
-  config_.OnChange("client-output-buffer-limit", [this] {
+  FollowConfig();
+  startup_memory_ = UsedMemory();
+}
+
+// What an option's value has to be told to, now and when it changes.
+void Engine::FollowConfig() {
+  const auto follow = [this](std::initializer_list<std::string_view> options, auto tell) {
+    for (const std::string_view option : options) {
+      config_.OnChange(option, [tell] {
+        tell();
+        return std::string();
+      });
+    }
+    tell();
+  };
+  follow({"requirepass"}, [this] { PasswordChanged(); });
+  follow({"client-output-buffer-limit"}, [this] {
     ForEachSession([this](Session& session) { LimitOutput(session); });
-    return std::string();
   });
-  const auto bound_memories = [this] {
+  follow({"fence-retention", "fence-memory-max"}, [this] {
     locks_->memory().set_retention_ms(settings().fence_retention);
     locks_->memory().set_memory_max(static_cast<size_t>(settings().fence_memory_max));
-    return std::string();
-  };
-  bound_memories();
-  config_.OnChange("fence-retention", bound_memories);
-  config_.OnChange("fence-memory-max", bound_memories);
+  });
+  follow({"slowlog-log-slower-than", "latency-monitor-threshold"}, [this] {
+    latency_monitor_->set_threshold_ms(settings().latency_monitor_threshold);
+    command_timer_.Configure(settings());
+  });
+  follow({"slowlog-max-len"}, [this] {
+    slow_log_->set_entries_max(static_cast<size_t>(settings().slowlog_max_len));
+  });
 }
 
 Engine::~Engine() {

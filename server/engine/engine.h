@@ -23,6 +23,7 @@
 #include "server/engine/batch.h"
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
+#include "server/engine/command_timer.h"
 #include "server/engine/dispatcher.h"
 #include "server/engine/effects.h"
 #include "server/engine/null_sink.h"
@@ -40,8 +41,10 @@
 
 namespace sluice {
 
+class LatencyMonitor;
 class Monitors;
 class PubSub;
+class SlowLog;
 class Tracking;
 
 // What the process has used so far, for INFO.
@@ -52,6 +55,13 @@ struct ProcessUsage {
   int64_t system_us = 0;
   int64_t thread_user_us = 0;  // and of the thread that runs the engine
   int64_t thread_system_us = 0;
+};
+
+// What the allocator has, for MEMORY; zeros where it does not tell.
+struct AllocatorUsage {
+  int64_t allocated_bytes = 0;  // in use
+  int64_t active_bytes = 0;     // in pages that hold something in use
+  int64_t resident_bytes = 0;   // taken from the system and not given back
 };
 
 // What the engine needs from whoever runs it.
@@ -74,6 +84,10 @@ class Host {
   virtual void Sleep(int64_t micros) = 0;
   virtual void Log(int level, std::string_view line) = 0;  // 0 debug .. 3 warning
   virtual ProcessUsage Usage() { return {}; }
+  virtual AllocatorUsage Allocator() { return {}; }
+  // MEMORY PURGE: what is free goes back to the system.
+  virtual void ReleaseMemory() {}
+  virtual std::string AllocatorReport() { return {}; }  // MEMORY MALLOC-STATS; empty: it has none
 };
 
 struct EngineOptions {
@@ -127,6 +141,9 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   TimerWheel& wheel() { return wheel_; }
   CommandTable& commands() { return commands_; }
   Dispatcher& dispatcher() { return dispatcher_; }
+  CommandTimer& command_timer() { return command_timer_; }
+  SlowLog& slow_log() { return *slow_log_; }
+  LatencyMonitor& latency_monitor() { return *latency_monitor_; }
   Effects& effects() { return effects_; }
   WatchTable& watches() { return watches_; }
   Attention& attention() { return attention_; }
@@ -144,6 +161,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // What keys, scripts and clients take now; looks at every client.
   size_t UsedMemory() const;
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
+  size_t startup_memory() const { return startup_memory_; }
   Random& random() { return random_; }
   Host& host() { return host_; }
   Clock& clock() { return clock_; }
@@ -230,6 +248,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void LimitOutput(Session& session);
   const OutputLimit& OutputLimitOf(const Session& session) const;
   void EverySecond();
+  void FollowConfig();
   void PasswordChanged();
   void EndPause();
 
@@ -256,8 +275,12 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Statistics statistics_;
   Rates rates_;
   size_t memory_peak_ = 0;
+  size_t startup_memory_ = 0;
   Pause pause_;
   size_t list_alone_bytes_ = SIZE_MAX;
+  std::unique_ptr<SlowLog> slow_log_;
+  std::unique_ptr<LatencyMonitor> latency_monitor_;
+  CommandTimer command_timer_;
   Dispatcher dispatcher_;
   ScriptEngine scripts_;
   std::unique_ptr<LimitDesk> limits_;

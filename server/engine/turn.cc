@@ -5,6 +5,7 @@
 
 #include "protocol/concat.h"
 #include "server/engine/engine.h"
+#include "server/engine/latency_monitor.h"
 #include "server/engine/limit_desk.h"
 #include "server/engine/lock_service.h"
 #include "server/engine/tracking.h"
@@ -90,6 +91,7 @@ bool Engine::MayTouch(SessionId id) const { return !nested_ || !(caller_->id == 
 
 void Engine::ServeOthers(Session& caller) {
   if (nested_) return;
+  command_timer_.EndRun();
   nested_ = true;
   caller_ = &caller;
   SetAside(caller);
@@ -194,8 +196,10 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   Session* const around = std::exchange(current_, &session);
   const Dispatcher::Outcome outcome = dispatcher_.Execute(session, args, command, key);
   if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
-  if (attention_.Raised(Attention::kServe) && !nested_) [[unlikely]]
+  if (attention_.Raised(Attention::kServe) && !nested_) [[unlikely]] {
     ServeWaiters();
+    command_timer_.Skip();
+  }
   current_ = around;
   if (session.tracking) [[unlikely]]
     tracking_->CommandDone(session);
@@ -230,12 +234,15 @@ void Engine::RefreshNow() {
 
 bool Engine::RunTimers() {
   const int64_t now_ms = now_.ms();
+  const int64_t begin = tick_;
   const size_t spent = wheel_.Advance(now_ms, kTimersPerTurn, [this](TimerNode& node) {
     if (node.kind() == TimerKind::kEntry) return keyspace_->TimerFired(node, now_);
     if (node.kind() == TimerKind::kValue) return keyspace_->ValueTimerFired(node, now_);
     Timed& timed = reinterpret_cast<Timed&>(node);
     timed.fired(*this, timed);
   });
+  if (spent > 0 && Tick() - begin >= latency_monitor_->threshold_ns()) [[unlikely]]
+    latency_monitor_->Note(LatencyEvent::kExpireCycle, now_.unix_s(), tick_ - begin);
   ServeWaiters();  // keys that were found expired are noted too
   return spent >= kTimersPerTurn;
 }

@@ -33,10 +33,13 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys,
     return;
   }
   assert(keys.empty() || parking.owner == nullptr);
+  engine_.command_timer().TimeSingly();
   std::string error;
   Command* const command = engine_.dispatcher().Resolve(call.args, nullptr, error);
+  const bool asks_otherwise = !parking.again.empty();
   auto parked = std::make_unique<Parked>(session.id, command,
-                                         parking.again.empty() ? call.args : parking.again);
+                                         asks_otherwise ? parking.again : call.args);
+  if (asks_otherwise) parked->asked = std::make_unique<QueuedCommand>(command, call.args);
   parked->arrival = ++arrivals_;
   parked->type = parking.type;
   parked->when_gone = parking.when_gone;
@@ -70,6 +73,8 @@ void Waiters::Wrap(CommandCall& call, size_t prefix) {
   args.insert(args.end(), request.args().begin(), request.args().end());
   std::string error;
   request = QueuedCommand(engine_.dispatcher().Resolve(args, nullptr, error), args);
+  call.client.parked->asked = std::make_unique<QueuedCommand>(request.command, call.args);
+  call.client.parked->ran_ns = 0;  // the time of `call` has that of the inner one in it
 }
 
 // --- the end of a wait
@@ -93,16 +98,18 @@ void Waiters::LeaveLines(const Parked& parked) {
   }
 }
 
-void Waiters::Answered(Session& session) {
+void Waiters::Answered(Session& session, Parked& parked) {
+  const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
+  engine_.command_timer().Answered(session, *request.command, request.args(), parked.ran_ns);
   engine_.QueueSend(session);
   engine_.Resume(session);
 }
 
 void Waiters::Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer) {
   if (!session.blocked) return;
-  Unpark(session);
+  const std::unique_ptr<Parked> parked = Unpark(session);
   answer(engine_.SinkOf(session));
-  Answered(session);
+  Answered(session, *parked);
 }
 
 void Waiters::Abandon(Session& session) {
@@ -140,7 +147,7 @@ void Waiters::EndWait(Session& session, End end) {
                      HashedKey{}};
     parked->on_timeout(call);
   }
-  Answered(session);
+  Answered(session, *parked);
 }
 
 // --- keys
@@ -203,12 +210,14 @@ void Waiters::Wake(Session& session, std::string_view key) {
   parked.woken = true;
   parked.woken_key = key;
   parked.stays = false;
+  engine_.command_timer().Skip();
+  engine_.command_timer().TimeSingly();
   engine_.dispatcher().Run(session, *parked.request.command, parked.request.args(),
                            engine_.SinkOf(session));
   parked.woken = false;
   if (parked.stays && session.close == CloseMode::kOpen) return;
-  Unpark(session);
-  Answered(session);
+  const std::unique_ptr<Parked> done = Unpark(session);
+  Answered(session, *done);
 }
 
 }  // namespace sluice

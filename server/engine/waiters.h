@@ -82,6 +82,7 @@ struct Parking {
 struct Parked : Timed {
   SessionId session;
   QueuedCommand request;  // with the arguments to run again
+  std::unique_ptr<QueuedCommand> asked;  // those of the client, where they are others
   std::vector<KeyName> keys;  // each once
   uint64_t arrival = 0;
   ValueType type = ValueType::kString;
@@ -92,6 +93,7 @@ struct Parked : Timed {
   Handler on_timeout = nullptr;
   WaitOwner* owner = nullptr;
   uint64_t wait_id = 0;
+  int64_t ran_ns = 0;           // what its command has taken so far, waiting apart
 
   Parked(SessionId id, Command* command, Args args) : session(id), request(command, args) {}
 };
@@ -146,7 +148,7 @@ class Waiters {
   std::unique_ptr<Parked> Unpark(Session& session);
   void EndWait(Session& session, End end);
   void LeaveLines(const Parked& parked);
-  void Answered(Session& session);
+  void Answered(Session& session, Parked& parked);
 
   Engine& engine_;
   KeyNameMap<Line> lines_;  // none is empty

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "protocol/concat.h"
+#include "server/net/allocator.h"
 #include "server/net/process.h"
 
 namespace sluice {
@@ -284,5 +285,11 @@ void Server::Poll() {
 void Server::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }
 
 ProcessUsage Server::Usage() { return ReadProcessUsage(); }
+
+AllocatorUsage Server::Allocator() { return ReadAllocatorUsage(); }
+
+void Server::ReleaseMemory() { ReturnFreePages(); }
+
+std::string Server::AllocatorReport() { return AllocatorReportText(); }
 
 }  // namespace sluice

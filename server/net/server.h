@@ -48,6 +48,9 @@ class Server final : public Host, public ConnectionOwner {
   void Sleep(int64_t micros) override;
   void Log(int level, std::string_view line) override { log_.Write(level, line); }
   ProcessUsage Usage() override;
+  AllocatorUsage Allocator() override;
+  void ReleaseMemory() override;
+  std::string AllocatorReport() override;
 
   // ConnectionOwner
   void Readable(Connection& connection) override;

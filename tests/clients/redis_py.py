@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """redis-py: locks, throttles, pipelines, scans, and a connection that is lost.   redis_py.py port"""
 import sys
+import threading
 import time
 
 import redis
@@ -151,6 +152,79 @@ def messages(port, other):
     listener.close()
 
 
+def lock_class(port, one, other):
+    """redis.lock.Lock, as other libraries use it: SET NX PX, and scripts that compare the token."""
+    mine, theirs = one.lock("door", timeout=60), other.lock("door", timeout=60, blocking=False)
+    assert mine.acquire() and mine.owned() and mine.locked()
+    assert not theirs.acquire() and not theirs.owned()
+    assert 0 < one.pttl("door") <= 60000
+    assert mine.extend(60) and one.pttl("door") > 60000
+    assert mine.extend(30, replace_ttl=True) and one.pttl("door") <= 30000
+    assert mine.reacquire() and one.pttl("door") > 30000
+    for refused in (theirs.release, lambda: theirs.extend(10), theirs.reacquire):
+        assert raises(redis.exceptions.LockError, refused)
+    mine.release()
+    assert not one.exists("door") and theirs.acquire()
+    theirs.release()
+
+    # Another's token under the same name: what is no longer mine stays as it is.
+    mine.acquire()
+    one.set("door", "stolen")
+    for refused in (mine.release, lambda: mine.extend(10), mine.reacquire):
+        mine.local.token = b"mine"  # release() forgets it, whatever comes of it
+        assert raises(redis.exceptions.LockNotOwnedError, refused)
+    assert one.get("door") == b"stolen"
+    one.delete("door")
+
+    # Waiting: for one that expires, and in vain.
+    one.set("door", "somebody", px=50)
+    with one.lock("door", timeout=60, sleep=0.005, blocking_timeout=20):
+        assert raises(redis.exceptions.LockError, lambda: other.lock(
+            "door", sleep=0.005, blocking_timeout=0.02).__enter__())
+    assert not one.exists("door")
+
+    # Eight threads, each adds to a number that only the lock guards.
+    shared = redis.Redis(port=port)
+    shared.set("sum", 0)
+
+    def add():
+        for _ in range(10):
+            with shared.lock("door", timeout=60, sleep=0.002):
+                shared.set("sum", int(shared.get("sum")) + 1)
+
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert shared.get("sum") == b"80"
+
+
+def raises(kind, call):
+    try:
+        call()
+        return False
+    except kind:
+        return True
+
+
+def slow_commands(one):
+    """What monitoring reads: SLOWLOG, LATENCY and MEMORY through the client's parsers."""
+    one.config_set("slowlog-log-slower-than", 0)
+    one.slowlog_reset()
+    one.set("seen", "x")
+    slow = one.slowlog_get(1)[0]
+    assert slow["command"] == b"SET seen x" and slow["duration"] >= 0, slow
+    assert abs(slow["start_time"] - time.time()) < 60 and one.slowlog_len() == 3
+    one.config_set("slowlog-log-slower-than", 10000)
+    assert one.memory_usage("seen") > 0 and one.memory_usage("nosuch") is None
+    stats = one.memory_stats()
+    assert stats["keys.count"] > 0 and stats["dataset.bytes"] > 0
+    assert one.memory_purge() is True
+    assert one.execute_command("LATENCY", "LATEST") == []
+    assert b"set" in one.execute_command("LATENCY", "HISTOGRAM", "set")
+
+
 def watching(port, other):
     with redis.Redis(port=port).monitor() as monitor:
         other.set("seen", "x")
@@ -179,6 +253,8 @@ def main():
     introspection(one)
     errors(one)
     messages(port, other)
+    lock_class(port, one, other)
+    slow_commands(one)
     watching(port, other)
     reconnect(port, other)
     print("ok")

@@ -100,6 +100,22 @@ def libraries(value):
     return kind, sorted(told, key=repr)
 
 
+def slow_log(value):
+    """SLOWLOG GET: what was logged and for whom, not when, how long it took and from where."""
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    return kind, [(entry[1][3], entry[1][5]) for entry in body]
+
+
+def calls(value):
+    """LATENCY HISTOGRAM: which commands were called how often, not how long they took."""
+    kind, body = value
+    if not isinstance(body, list):
+        return value
+    return kind, sorted((name, about[1][1], about[1][3][0]) for name, about in zip(body[::2], body[1::2]))
+
+
 HASHTABLES = (2, 4)  # RDB types of sets and of hashes
 
 
@@ -125,6 +141,8 @@ RULES = [(re.compile(pattern, re.S), rule) for pattern, rule in [
     (r"^(ZRANDMEMBER|ZSCAN|RANDOMKEY|SCAN|INFO|TIME|LASTSAVE|LOLWUT|MEMORY|ROLE)\b", shape),
     (r"^COMMAND INFO$|^CLIENT (LIST|INFO|ID)\b|^DEBUG OBJECT|^COMMAND (COUNT|DOCS)$|^COMMAND$", shape),
     (r"^HELLO\b", hello),
+    (r"^SLOWLOG GET\b", slow_log),
+    (r"^LATENCY HISTOGRAM\b", calls),
     (r"^X(PENDING|INFO)\b", without_times),
 ]]
 WHERE_A_SERVER_IS = {"dir", "unixsocket", "logfile", "pidfile"}

@@ -120,6 +120,21 @@ OBJECT HELP
 COMMAND HELP
 CLIENT HELP
 CONFIG HELP
+SLOWLOG GET
+SLOWLOG GET -1
+SLOWLOG GET index
+SLOWLOG LEN
+SLOWLOG RESET
+LATENCY LATEST
+LATENCY HISTORY|GRAPH value
+LATENCY RESET
+LATENCY RESET value value
+LATENCY DOCTOR
+MEMORY USAGE key
+MEMORY USAGE key {SAMPLES small|SAMPLES index}
+MEMORY USAGE stream_key SAMPLES 0
+MEMORY STATS
+MEMORY PURGE
 DEBUG PROTOCOL protocol_kind
 DEBUG STRINGMATCH-LEN number pattern
 LOLWUT VERSION small
@@ -334,10 +349,13 @@ SETTINGS = ["list-max-listpack-size 2", "list-max-ziplist-size -1", "list-max-li
             "tcp-keepalive 9999999999", "zset-max-listpack-entries 2", "zset-max-listpack-entries 0", "maxmemory-policy LRU", "maxmemory-policy allkeys-lru", "databases 9",
             "Set-Max-Intset-Entries 9", "set-max-intset-entries 1k", "timeout", "bind *", "port 65536",
             "lazyfree-lazy-expire maybe", "lazyfree-lazy-expire YES", "maxclients 0", "save x",
-            "client-output-buffer-limit x", "client-output-buffer-limit normal", "loglevel loud"]
+            "client-output-buffer-limit x", "client-output-buffer-limit normal", "loglevel loud",
+            "slowlog-log-slower-than 0", "slowlog-log-slower-than 0", "slowlog-log-slower-than -1", "slowlog-log-slower-than -2",
+            "slowlog-max-len 3", "slowlog-max-len -1", "slowlog-max-len 1 slowlog-log-slower-than 0"]
 
 ASKED_ABOUT = ["get", "xadd", "xread", "xgroup", "xinfo|stream", "xautoclaim", "SET", "mset", "nosuch", "client|list",
-               "object", "bitop", "lcs", "config|get", "eval", "sort", "copy", "msetnx", "xread", "zunionstore", "zadd",
+               "object", "slowlog", "slowlog|get", "slowlog|len", "slowlog|reset", "latency", "latency|histogram",
+               "latency|graph", "latency|reset", "latency|doctor", "memory", "memory|usage", "memory|stats", "memory|purge", "bitop", "lcs", "config|get", "eval", "sort", "copy", "msetnx", "xread", "zunionstore", "zadd",
                "zrange", "zinter", "geosearch", "georadius", "bzmpop", "zscan", "client|nosuch", "bitfield", "rename",
                "lpush", "lpop", "lpos", "linsert", "lmove", "lmpop", "rpoplpush", "blpop", "blmove", "blmpop", "lset"]
 

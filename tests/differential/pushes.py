@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Four clients that subscribe, publish and track keys, on Sluice and on redis-server:
+"""Four clients that subscribe, publish, track keys and monitor, on Sluice and on redis-server:
 after every command everything that each of them has received must be the same, byte for byte.
 
   pushes.py [--seed n] [--rounds n] [--seconds s] [--server program]
@@ -72,11 +72,15 @@ DISCARD
 HELLO 2
 HELLO 3
 RESET
+RESET
+MONITOR
 PING
 """
 LINES = COMMANDS.strip().splitlines()
 CLIENT_ID = re.compile(rb"(\$2\r\nid\r\n):\d+")  # in HELLO's answer
 IN_MULTI = b"-ERR WATCH inside MULTI is not allowed\r\n"
+SHOWN = re.compile(rb"^\+\d+\.\d{6} \[(\d+) (lua|unix):?[^\]]*\]", re.M)  # to a monitor
+SETTLING = re.compile(rb'^\+\S+ \[[^\]]*\] "PING" "settle"\r\n', re.M)
 
 
 def draw(rng):
@@ -88,32 +92,41 @@ def draw(rng):
 
 
 class Client:
-    def __init__(self, server):
+    def __init__(self, server, name):
         self.connection = wire.Connection(server.connect())
-        self.in_multi = False
+        self.name = b"client-%d" % name
+        self.in_multi = self.monitors = self.asks_to_monitor = False
 
     def send(self, words):
         if words[0] in (b"EXEC", b"DISCARD", b"RESET"):
             self.in_multi = False
+        self.asks_to_monitor = words == [b"MONITOR"] and not self.in_multi
+        self.monitors = self.monitors and words != [b"RESET"]
         self.connection.send(wire.encode(words))
 
     def received(self, number, began_multi=False):
         """All bytes so far: up to the answer to a question of our own, which is told from others by its
         number, or in MULTI by its fault."""
-        mark = b"so far %d" % number
-        self.connection.send(wire.encode([b"WATCH", b"x"] if self.in_multi else [b"PING", mark]))
+        mark = b"%s so far %d" % (self.name, number)
+        question = [b"WATCH", self.name] if self.in_multi else [b"PING", mark]
+        self.connection.send(wire.encode(question))
         deadline = time.monotonic() + 10
         while True:
             data = self.connection.data
-            if data.endswith(IN_MULTI if self.in_multi else mark + b"\r\n"):
+            self.monitors |= self.asks_to_monitor and b"\r\n+OK\r\n" in b"\r\n" + data
+            answer = IN_MULTI if self.in_multi else mark + b"\r\n"
+            if self.monitors:  # it is shown the question behind the answer to it
+                answer = b'"%s" "%s"\r\n' % tuple(question)
+            if data.endswith(answer):
                 break
-            if began_multi and not self.in_multi and data.endswith(b"+OK\r\n+QUEUED\r\n"):
+            queued = b"+QUEUED\r\n" if self.monitors else b"+OK\r\n+QUEUED\r\n"
+            if began_multi and not self.in_multi and data.endswith(queued):
                 self.in_multi = True
                 break
             if time.monotonic() > deadline or not self.connection.fill():
                 return data + b" (silence)"
         self.connection.data = b""
-        return CLIENT_ID.sub(rb"\1:id", data)
+        return SHOWN.sub(rb"+[\1 \2]", SETTLING.sub(b"", CLIENT_ID.sub(rb"\1:id", data)))
 
 
 def play(servers, rng):
@@ -122,7 +135,7 @@ def play(servers, rng):
     controls = [wire.Connection(server.connect()) for server in servers]
     for control in controls:
         control.call("FLUSHALL")
-    sides = [[Client(server) for _ in range(CLIENTS)] for server in servers]
+    sides = [[Client(server, name) for name in range(CLIENTS)] for server in servers]
     try:
         for number in range(STEPS):
             who, words = rng.randrange(CLIENTS), draw(rng)
@@ -151,8 +164,8 @@ def play(servers, rng):
 
 def settle(control):
     """What a server does at the end of a turn is done: the second answer is from a later one."""
-    control.call("PING")
-    control.call("PING")
+    control.call("PING", "settle")
+    control.call("PING", "settle")
 
 
 def main():

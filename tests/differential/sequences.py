@@ -11,7 +11,8 @@ RESET = [("CONFIG", "SET", name, value) for name, value in [
     ("list-max-listpack-size", "-2"),
     ("set-max-intset-entries", "512"), ("zset-max-listpack-entries", "128"), ("zset-max-listpack-value", "64"), ("maxclients", "4064"),
     ("lazyfree-lazy-expire", "no"), ("tcp-keepalive", "300"), ("hz", "10"), ("requirepass", ""), ("maxmemory-policy", "noeviction"), ("notify-keyspace-events", ""),
-]]
+    ("slowlog-log-slower-than", "-1"), ("slowlog-max-len", "128"),
+]] + [("SLOWLOG", "RESET")]
 UNANSWERED_SECONDS = 5
 
 

@@ -136,7 +136,8 @@ bool TranscriptCase::LeavesTraces() const {
     std::string name = step.arguments[0];
     for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     return name == "CONFIG" || name == "DEBUG" || name == "INFO" || name == "SHUTDOWN" ||
-           name == "CLIENT" || name == "SWAPDB" || name == "SCRIPT" || name == "FUNCTION";
+           name == "CLIENT" || name == "SWAPDB" || name == "SCRIPT" || name == "FUNCTION" ||
+           name == "SLOWLOG" || name == "LATENCY";
   });
 }
 

@@ -1,0 +1,18 @@
+// What LATENCY GRAPH and LATENCY DOCTOR say: pictures and advice made of the latency monitor's series.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "server/engine/latency_monitor.h"
+
+namespace sluice {
+
+struct Settings;
+
+// Precondition: the event has samples.
+std::string DrawLatencyGraph(const LatencyMonitor& monitor, LatencyEvent event, int64_t unix_s);
+std::string LatencyDoctorReport(const LatencyMonitor& monitor, const Settings& settings,
+                                int64_t unix_s);
+
+}  // namespace sluice

@@ -1,0 +1,54 @@
+// What the memory goes into, for MEMORY STATS and DOCTOR. `used` is what Sluice accounts for (keys,
+// scripts, clients), as INFO's used_memory; what the allocator and the system see is beside it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/engine/engine.h"
+
+namespace sluice {
+
+// How much more one has than another is good for.
+struct MemoryExcess {
+  int64_t has = 0;
+  int64_t needs = 0;
+  int64_t bytes() const { return has - needs; }
+  double ratio() const;  // 0 where nothing is known
+};
+
+// What a database's keys take besides themselves.
+struct DatabaseOverhead {
+  int index = 0;
+  int64_t table_bytes = 0;
+  int64_t timer_bytes = 0;
+};
+
+struct MemoryReport {
+  int64_t peak = 0;
+  int64_t used = 0;
+  int64_t startup = 0;
+  int64_t clients = 0;
+  int64_t scripts = 0;    // texts and Lua
+  int64_t functions = 0;
+  int64_t overhead = 0;   // all that is no key or value
+  int64_t keys = 0;
+  int64_t resident = 0;   // of the process
+  AllocatorUsage allocator;
+  std::vector<DatabaseOverhead> databases;  // those that have keys
+
+  int64_t dataset() const { return used - overhead; }
+  int64_t bytes_per_key() const { return keys == 0 ? 0 : (used - startup) / keys; }
+  double dataset_percentage() const;
+  double peak_percentage() const;
+  MemoryExcess allocator_fragmentation() const;
+  MemoryExcess allocator_resident() const;
+  MemoryExcess process_resident() const;
+  MemoryExcess fragmentation() const;
+};
+
+MemoryReport ReportMemory(Engine& engine);
+std::string MemoryDoctorReport(Engine& engine);
+
+}  // namespace sluice

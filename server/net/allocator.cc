@@ -1,0 +1,79 @@
+#include "server/net/allocator.h"
+
+#include <malloc.h>
+#include <mimalloc.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "server/net/process.h"
+
+#pragma weak mi_collect
+#pragma weak mi_heap_get_default
+#pragma weak mi_heap_visit_blocks
+#pragma weak mi_process_info
+#pragma weak mi_stats_print_out
+
+namespace sluice {
+namespace {
+
+bool IsMimalloc() { return mi_collect != nullptr; }
+
+AllocatorUsage ReadMimalloc() {
+  AllocatorUsage usage;
+  const auto add = [](const mi_heap_t*, const mi_heap_area_t* area, void*, size_t, void* sums) {
+    auto& of_all = *static_cast<AllocatorUsage*>(sums);
+    of_all.allocated_bytes += static_cast<int64_t>(area->used * area->block_size);
+    of_all.active_bytes += static_cast<int64_t>(area->committed);
+    return true;
+  };
+  mi_heap_visit_blocks(mi_heap_get_default(), /*visit_all_blocks=*/false, add, &usage);
+  size_t ignored, committed;
+  mi_process_info(&ignored, &ignored, &ignored, &ignored, &ignored, &committed, &ignored, &ignored);
+  // It counts what it may touch, touched or not.
+  usage.resident_bytes =
+      std::min(static_cast<int64_t>(committed), ReadProcessUsage().resident_bytes);
+  return usage;
+}
+
+AllocatorUsage ReadLibc() {
+  const struct mallinfo2 info = mallinfo2();
+  AllocatorUsage usage;
+  usage.allocated_bytes = static_cast<int64_t>(info.uordblks + info.hblkhd);
+  usage.active_bytes = static_cast<int64_t>(info.arena - info.keepcost + info.hblkhd);
+  usage.resident_bytes = static_cast<int64_t>(info.arena + info.hblkhd);
+  return usage;
+}
+
+}  // namespace
+
+AllocatorUsage ReadAllocatorUsage() { return IsMimalloc() ? ReadMimalloc() : ReadLibc(); }
+
+void ReturnFreePages() {
+  if (IsMimalloc()) {
+    mi_collect(true);
+  } else {
+    malloc_trim(0);
+  }
+}
+
+std::string AllocatorReportText() {
+  std::string text;
+  if (IsMimalloc()) {
+    mi_stats_print_out(
+        [](const char* piece, void* out) { static_cast<std::string*>(out)->append(piece); }, &text);
+    return text;
+  }
+  char* written = nullptr;
+  size_t size = 0;
+  std::FILE* const file = open_memstream(&written, &size);
+  if (!file) return text;
+  malloc_info(0, file);
+  std::fclose(file);
+  text.assign(written, size);
+  std::free(written);
+  return text;
+}
+
+}  // namespace sluice

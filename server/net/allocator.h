@@ -1,0 +1,18 @@
+// What malloc has and can be told. It is mimalloc where the program that links us has put that in
+// malloc's place, as the daemon does; else the C library's.
+#pragma once
+
+#include <string>
+
+#include "server/engine/engine.h"
+
+namespace sluice {
+
+// Walks the pages of this thread's heap.
+AllocatorUsage ReadAllocatorUsage();
+// Free pages go back to the system.
+void ReturnFreePages();
+// The allocator's own report.
+std::string AllocatorReportText();
+
+}  // namespace sluice

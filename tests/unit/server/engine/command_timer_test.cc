@@ -1,0 +1,210 @@
+// How long commands take: runs of fast commands, what of it the slow log is told, and waiting clients.
+#include "server/engine/command_timer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/engine/command_table.h"
+#include "server/engine/slow_log.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Arguments = std::vector<std::string>;
+
+constexpr int64_t kMicro = 1000;
+constexpr int64_t kMilli = 1000 * kMicro;
+
+class CommandTimerTest : public EngineFixture {
+ protected:
+  // Each reading of the tick finds so much time gone: what is timed singly takes that long, and so
+  // does a whole run.
+  void EachReadingTakes(int64_t nanos) { server().set_tick_step(nanos); }
+  void Pipeline(const std::string& lines) {
+    client().SendBytes(lines);
+    client().TakeBytes();
+  }
+  static std::string Times(int count, const std::string& line) {
+    std::string lines;
+    for (int i = 0; i < count; ++i) lines += line;
+    return lines;
+  }
+  const std::deque<SlowEntry>& log() { return engine().slow_log().entries(); }
+  std::vector<Arguments> Logged() {
+    std::vector<Arguments> logged;
+    for (const SlowEntry& entry : log()) logged.push_back(entry.args);
+    return logged;
+  }
+  const CommandStatistics& Of(std::string_view command) {
+    return engine().commands().Find(command)->statistics;
+  }
+  // The one that every test but the first begins with: nobody has asked anything yet.
+  void SlowerThan(const std::string& micros) {
+    Run({"CONFIG", "SET", "slowlog-log-slower-than", micros});
+    engine().slow_log().Clear();
+  }
+};
+
+TEST_F(CommandTimerTest, ARunBelowTheThresholdIsTimedAsAWhole) {
+  EachReadingTakes(9 * kMilli);
+  Pipeline(Times(10, "GET a\r\n"));
+  EXPECT_THAT(log(), IsEmpty());
+  EXPECT_EQ(Of("GET").nanos, 9 * kMilli);
+  EXPECT_EQ(Of("GET").latency_ns.count(), 10u);
+  EXPECT_EQ(Of("GET").latency_ns.max(), 9 * kMilli / 10);
+}
+
+TEST_F(CommandTimerTest, WhatIsNoRunIsExact) {
+  EachReadingTakes(10 * kMilli);
+  Pipeline("GET a\r\nINCR a\r\nGET a\r\nSET a 1\r\nSET a 2\r\n");
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"SET", "a", "2"}, Arguments{"SET", "a", "1"},
+                                    Arguments{"GET", "a"}, Arguments{"INCR", "a"},
+                                    Arguments{"GET", "a"}));
+  for (const SlowEntry& entry : log()) EXPECT_EQ(entry.micros, 10'000);
+  EXPECT_EQ(log().front().id, 4);
+  EXPECT_EQ(log().front().address, "127.0.0.1:50000");
+}
+
+TEST_F(CommandTimerTest, ASlowRunIsLoggedAsOneAndTheNextCallsSingly) {
+  EachReadingTakes(10 * kMilli);
+  Pipeline(Times(10, "GET a\r\n"));
+  ASSERT_THAT(Logged(), ElementsAre(Arguments{"get", "... (10 calls, timed together)"}));
+  EXPECT_EQ(log().front().micros, 10'000);
+  EXPECT_EQ(log().front().address, "?:0");
+  Pipeline("GET b\r\nGET c\r\n");
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"GET", "c"}, Arguments{"GET", "b"},
+                                    Arguments{"get", "... (10 calls, timed together)"}));
+}
+
+TEST_F(CommandTimerTest, RunsComeBackWhenTheServerHasBeenWell) {
+  EachReadingTakes(10 * kMilli);
+  Pipeline(Times(2, "GET a\r\n"));
+  EachReadingTakes(0);
+  Pipeline(Times(10'000, "GET a\r\n"));
+  EachReadingTakes(10 * kMilli);
+  Pipeline(Times(3, "GET a\r\n"));
+  EXPECT_EQ(Logged().front(), (Arguments{"get", "... (3 calls, timed together)"}));
+}
+
+TEST_F(CommandTimerTest, ALowThresholdTimesEveryCall) {
+  SlowerThan("500");
+  EachReadingTakes(500 * kMicro);
+  Pipeline(Times(3, "GET a\r\n"));
+  EXPECT_THAT(log(), SizeIs(3));
+  EachReadingTakes(499 * kMicro);
+  Pipeline(Times(3, "GET a\r\n"));
+  EXPECT_THAT(log(), SizeIs(3));
+  EXPECT_EQ(Of("GET").nanos, 3 * 500 * kMicro + 3 * 499 * kMicro);
+}
+
+TEST_F(CommandTimerTest, ALongRequestIsTimedSingly) {
+  EachReadingTakes(10 * kMilli);
+  Pipeline("TOUCH a\r\nTOUCH 1 2 3 4 5 6 7 8\r\nTOUCH b\r\n");
+  EXPECT_THAT(Logged(),
+              ElementsAre(Arguments{"TOUCH", "b"},
+                          Arguments{"TOUCH", "1", "2", "3", "4", "5", "6", "7", "8"},
+                          Arguments{"TOUCH", "a"}));
+}
+
+TEST_F(CommandTimerTest, RunsEndInTransactionsAndScripts) {
+  EachReadingTakes(10 * kMilli);
+  Pipeline("MULTI\r\nINCR a\r\nEXEC\r\n");
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"INCR", "a"}, Arguments{"MULTI"}));
+  engine().slow_log().Clear();
+
+  const std::string script = "for i = 1, 100 do redis.call('incr', 'a') end";
+  Run({"EVAL", script, "0"});
+  // 64 calls at most are a run; then each is timed singly.
+  ASSERT_EQ(log().size(), 1u + 36 + 1);
+  EXPECT_EQ(Logged().front(), (Arguments{"EVAL", script, "0"}));
+  EXPECT_EQ(Logged()[1], (Arguments{"incr", "a"}));
+  EXPECT_EQ(Logged().back(), (Arguments{"incr", "... (64 calls, timed together)"}));
+  EXPECT_EQ(log()[1].address, "?:0");
+}
+
+TEST_F(CommandTimerTest, ASingleCallOfAScriptIsKnownByItsNameAlone) {
+  EachReadingTakes(10 * kMilli);
+  Run({"EVAL", "redis.call('incr', 'a')", "0"});
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"EVAL", "redis.call('incr', 'a')", "0"},
+                                    Arguments{"incr", "... (1 call by a script)"}));
+}
+
+TEST_F(CommandTimerTest, AnEntryHasTheTimeAtItsEnd) {
+  const int64_t begun_s = server().clock().Sample().unix_s();
+  Run({"DEBUG", "SLEEP", "2"});
+  ASSERT_THAT(log(), SizeIs(1));
+  EXPECT_EQ(log().front().unix_s, begun_s + 2);
+  EXPECT_EQ(log().front().micros, 2'000'000);
+}
+
+TEST_F(CommandTimerTest, WaitingIsNoTimeOfACommand) {
+  SlowerThan("0");
+  TestClient& waiter = Connect();
+  waiter.Send({"BLPOP", "list", "0"});
+  EXPECT_THAT(log(), IsEmpty());
+  EXPECT_EQ(Of("BLPOP").latency_ns.count(), 0u);
+  AdvanceTime(5000);
+  EachReadingTakes(kMilli);
+  Run({"RPUSH", "list", "a"});
+  EachReadingTakes(0);
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"BLPOP", "list", "0"}, Arguments{"RPUSH", "list", "a"}));
+  EXPECT_EQ(log().front().micros, 1000);
+  EXPECT_EQ(log().front().address, "127.0.0.1:50000");
+  EXPECT_EQ(Of("BLPOP").latency_ns.count(), 1u);
+  EXPECT_EQ(Of("BLPOP").calls, 1u);
+}
+
+TEST_F(CommandTimerTest, EveryEndOfAWaitIsAnAnswer) {
+  SlowerThan("0");
+  TestClient& waiter = Connect();
+  waiter.Send({"BZPOPMIN", "zset", "1"});
+  AdvanceTime(1000);
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"BZPOPMIN", "zset", "1"}));
+  Run({"LOCK.ACQUIRE", "lock", "me", "LEASE", "1000"});
+  engine().slow_log().Clear();
+  waiter.TakeBytes();
+  waiter.Send({"LOCK.ACQUIRE", "lock", "you", "LEASE", "1000", "WAIT", "0"});
+  EXPECT_THAT(log(), IsEmpty());
+  Run({"LOCK.RELEASE", "lock", "me"});
+  EXPECT_EQ(Logged().front()[0], "LOCK.ACQUIRE");
+  EXPECT_THAT(log(), SizeIs(2));
+  engine().slow_log().Clear();
+  waiter.TakeBytes();
+  waiter.Send({"BLPOP", "list", "0"});
+  waiter.Disconnect();
+  EXPECT_THAT(log(), IsEmpty());
+}
+
+// One that parks among others of its kind is no part of their run.
+TEST_F(CommandTimerTest, ParkingEndsARun) {
+  Run({"ZADD", "zset", "1", "a", "2", "b"});
+  TestClient& waiter = Connect();
+  waiter.SendBytes("BZPOPMIN zset 0\r\nBZPOPMIN zset 0\r\nBZPOPMIN zset 0\r\n");
+  EXPECT_EQ(Of("BZPOPMIN").latency_ns.count(), 2u);
+  Run({"ZADD", "zset", "1", "a"});
+  EXPECT_EQ(Of("BZPOPMIN").latency_ns.count(), 3u);
+  EXPECT_EQ(Of("BZPOPMIN").calls, 3u);
+}
+
+TEST_F(CommandTimerTest, WhatWaitsInsideFencedIsLoggedAsFenced) {
+  SlowerThan("0");
+  const std::string token =
+      std::to_string(Run({"LOCK.ACQUIRE", "lock", "me", "LEASE", "1000000"}).elements[0].integer);
+  engine().slow_log().Clear();
+  TestClient& waiter = Connect();
+  waiter.Send({"FENCED", "lock", token, "BLPOP", "list", "0"});
+  EXPECT_THAT(log(), IsEmpty());
+  Run({"RPUSH", "list", "a"});
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"FENCED", "lock", token, "BLPOP", "list", "0"},
+                                    Arguments{"RPUSH", "list", "a"}));
+}
+
+}  // namespace
+}  // namespace sluice
