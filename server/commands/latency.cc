@@ -16,7 +16,6 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kNameBytesMax = 128;  // how much of a stranger's word an error repeats
 
 std::optional<LatencyEvent> FindEvent(std::string_view name) {
   for (size_t i = 0; i < kLatencyEvents; ++i) {
@@ -63,7 +62,7 @@ void Graph(CommandCall& call) {
   const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
   if (!event || monitor.Of(*event).empty()) {
     return call.reply.Error(
-        Concat("ERR No samples available for event '", call.args[2].substr(0, kNameBytesMax), "'"));
+        Concat("ERR No samples available for event '", call.args[2].substr(0, call.args[2].find('\0')), "'"));
   }
   call.reply.Verbatim(DrawLatencyGraph(monitor, *event, UnixSeconds(call)), "txt");
 }

@@ -156,7 +156,7 @@ TEST_F(CommandTimerTest, WaitingIsNoTimeOfACommand) {
   EachReadingTakes(0);
   EXPECT_THAT(Logged(), ElementsAre(Arguments{"BLPOP", "list", "0"}, Arguments{"RPUSH", "list", "a"}));
   EXPECT_EQ(log().front().micros, 1000);
-  EXPECT_EQ(log().front().address, "127.0.0.1:50000");
+  EXPECT_EQ(log().front().address, "127.0.0.1:50001");
   EXPECT_EQ(Of("BLPOP").latency_ns.count(), 1u);
   EXPECT_EQ(Of("BLPOP").calls, 1u);
 }
@@ -170,10 +170,10 @@ TEST_F(CommandTimerTest, EveryEndOfAWaitIsAnAnswer) {
   Run({"LOCK.ACQUIRE", "lock", "me", "LEASE", "1000"});
   engine().slow_log().Clear();
   waiter.TakeBytes();
-  waiter.Send({"LOCK.ACQUIRE", "lock", "you", "LEASE", "1000", "WAIT", "0"});
+  waiter.Send({"LOCK.ACQUIRE", "lock", "you", "LEASE", "1000", "WAIT", "9000"});
   EXPECT_THAT(log(), IsEmpty());
   Run({"LOCK.RELEASE", "lock", "me"});
-  EXPECT_EQ(Logged().front()[0], "LOCK.ACQUIRE");
+  EXPECT_EQ(Logged().back()[0], "LOCK.ACQUIRE");
   EXPECT_THAT(log(), SizeIs(2));
   engine().slow_log().Clear();
   waiter.TakeBytes();
