@@ -211,13 +211,11 @@ bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
 
 void TakeParts(CommandCall& call, const std::vector<Part>& parts,
                std::vector<LimitVerdict>& verdicts) {
-  call.effects.GroupBegin();
   for (size_t i = 0; i < parts.size(); ++i) {
     LimiterKey limiter(call.db, parts[i].key, call.now);
     verdicts[i] = limiter.Take(parts[i].request);
     Changed(call, parts[i].key.bytes, parts[i].request, call.now);
   }
-  call.effects.GroupEnd();
 }
 
 void TakeAll(CommandCall& call) {

@@ -130,14 +130,12 @@ void ReplySorted(CommandCall& call, const SortRequest& request, std::span<const 
 
 void RecordStored(CommandCall& call, HashedKey key, const std::vector<std::string>& texts) {
   if (!call.effects.wanted()) return;
-  call.effects.GroupBegin();
   call.effects.Instead({"DEL", key.bytes});
   if (!texts.empty()) {
     std::vector<std::string_view> command = {"RPUSH", key.bytes};
     command.insert(command.end(), texts.begin(), texts.end());
     call.effects.Instead(Args(command));
   }
-  call.effects.GroupEnd();
 }
 
 void StoreSorted(CommandCall& call, const SortRequest& request, std::span<const Sortable> items) {

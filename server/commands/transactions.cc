@@ -128,12 +128,10 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
 
 void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   call.reply.Array(queue.size());
-  call.effects.GroupBegin();
   for (const QueuedCommand& queued : queue) {
     call.engine.dispatcher().Run(call.client, *queued.command, queued.args(), call.reply);
   }
   call.engine.command_timer().EndRun();  // the queue's arguments go away
-  call.effects.GroupEnd();
   call.effects.Nothing();
 }
 

@@ -137,7 +137,7 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
     call.woken_key = session.parked->woken_key;
   }
   command.spec->run(call);
-  if (effects.wanted()) effects.Finish(db, keyspace.changes() != changes, args);
+  effects.Finish(db, keyspace.changes() != changes, args);
 
   CommandStatistics& own = command.statistics;
   if (!call.woken) [[likely]] {

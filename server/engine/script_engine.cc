@@ -51,11 +51,9 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
                   .begin_ns = engine_.tick(),
                   .first_key = call.first_key};
   running_ = &running;
-  call.effects.GroupBegin();
   ScriptFailure failure;
   const bool returned = RunScript(state, script, call.reply, failure);
   call.effects.set_muted(false);
-  call.effects.GroupEnd();
   call.effects.Nothing();
   running_ = nullptr;
   if (running.late) [[unlikely]]

@@ -27,15 +27,16 @@ class Recorder final : public EffectSink {
  public:
   void Effect(int db, Args command) override {
     effects_.emplace_back(db, std::vector<std::string>(command.begin(), command.end()));
-    in_group_empty_ = false;
+    ++in_this_group_;
   }
   void GroupBegin() override {
     EXPECT_FALSE(in_group_) << "groups do not nest";
-    in_group_ = in_group_empty_ = true;
+    in_group_ = true;
+    in_this_group_ = 0;
   }
   void GroupEnd() override {
     EXPECT_TRUE(in_group_);
-    EXPECT_FALSE(in_group_empty_) << "an empty group";
+    EXPECT_GE(in_this_group_, 2) << "one stands alone";
     in_group_ = false;
   }
   const std::vector<std::pair<int, std::vector<std::string>>>& effects() const { return effects_; }
@@ -43,7 +44,7 @@ class Recorder final : public EffectSink {
  private:
   std::vector<std::pair<int, std::vector<std::string>>> effects_;
   bool in_group_ = false;
-  bool in_group_empty_ = false;
+  int in_this_group_ = 0;
 };
 
 // All there is to a value.
