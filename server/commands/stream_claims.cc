@@ -54,7 +54,7 @@ class Claim {
     taken.delivered_ms = terms_.delivered_ms;
     taken.deliveries = terms_.retry_count >= 0 ? terms_.retry_count
                        : terms_.just_id        ? before
-                                               : before + 1;
+                                               : NextCount(before);
     taken_.push_back(entry);
     RecordPending(call_, place_, id, taken);
   }

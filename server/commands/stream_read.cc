@@ -47,7 +47,7 @@ void TakePending(CommandCall& call, const GroupPlace& place, StreamConsumer& con
     if (!entry) continue;
     PendingEntry& pending = *place.group.FindPending(*at);
     pending.delivered_ms = call.now.unix_ms();
-    ++pending.deliveries;
+    pending.deliveries = NextCount(pending.deliveries);
     RecordPending(call, place, *at, pending);
   }
 }

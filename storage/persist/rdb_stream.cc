@@ -1,11 +1,11 @@
 #include "storage/persist/rdb_stream.h"
 
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "storage/persist/listpack.h"
+#include "storage/persist/rdb_moment.h"
 
 namespace sluice {
 namespace {
@@ -183,11 +183,18 @@ bool ReadChunks(RdbReader& reader, Stream& stream) {
   return reader.ok();
 }
 
+// A moment as a Unix time; what no clock shows is a fault.
+int64_t ReadUnixMs(RdbReader& reader) {
+  const int64_t ms = reader.Int64();
+  if (ms < -kRdbMomentMsMax || ms > kRdbMomentMsMax) reader.Fail();
+  return reader.ok() ? ms : 0;
+}
+
 bool ReadPending(RdbReader& reader, StreamGroup::PendingEntries& pending) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
     const StreamId id = ReadRawId(reader.Raw(16));
     PendingEntry entry;
-    entry.delivered_ms = reader.Int64();
+    entry.delivered_ms = ReadUnixMs(reader);
     entry.deliveries = static_cast<int64_t>(reader.Length());
     if (!pending.emplace(id, entry).second) return false;
   }
@@ -199,7 +206,7 @@ bool ReadConsumers(RdbType type, RdbReader& reader, const StreamGroup::PendingEn
                    StreamGroup& group) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
     const std::string name = reader.String();
-    const int64_t seen_ms = reader.Int64();
+    const int64_t seen_ms = ReadUnixMs(reader);
     if (type == RdbType::kStream3) reader.Int64();  // when it was last given something
     if (reader.failed() || group.FindConsumer(name)) return false;
     StreamConsumer& consumer = group.AddConsumer(name, seen_ms);
@@ -221,7 +228,7 @@ bool ReadGroups(RdbType type, RdbReader& reader, Stream& stream) {
     const StreamId last_id = ReadId(reader);
     const int64_t entries_read = type == RdbType::kStream1 ? stream.EntriesAddedUpTo(last_id)
                                                            : static_cast<int64_t>(reader.Length());
-    if (reader.failed() || entries_read < StreamGroup::kUnknown) return false;
+    if (reader.failed()) return false;
     StreamGroup* const group = stream.AddGroup(name, last_id, entries_read);
     StreamGroup::PendingEntries pending;
     if (!group || !ReadPending(reader, pending)) return false;
@@ -239,8 +246,7 @@ bool ReadCounters(RdbType type, RdbReader& reader, Stream& stream) {
     stream.SetMaxDeletedId(ReadId(reader));
     added = reader.Length();
   }
-  const bool fits = length == stream.length() && last_id >= stream.last_id() &&
-                    added <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  const bool fits = length == stream.length() && last_id >= stream.last_id();
   if (reader.failed() || !fits) return false;
   stream.SetLastId(last_id);
   stream.SetEntriesAdded(added);

@@ -18,6 +18,9 @@
 
 namespace sluice {
 
+// Counts that clients may set to anything: they stay at their end.
+inline int64_t NextCount(int64_t count) { return count == INT64_MAX ? count : count + 1; }
+
 struct StreamConsumer {
   std::string name;
   int64_t seen_ms = 0;  // when it last asked for something

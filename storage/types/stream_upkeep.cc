@@ -33,14 +33,16 @@ bool Stream::HasTombstonesFrom(StreamId id) const {
 
 int64_t Stream::EntriesAddedUpTo(StreamId id) const {
   if (entries_added_ == 0) return 0;
+  // Clients may set it to anything, so the differences are those of whole numbers of 64 bits.
   const auto added = static_cast<int64_t>(entries_added_);
+  const auto before_first = static_cast<int64_t>(entries_added_ - length_);
   if (length_ == 0 && id <= last_id_) return added;
   if (id == last_id_) return added;
   if (id > last_id_) return StreamGroup::kUnknown;
   if (max_deleted_id_.zero() || max_deleted_id_ < first_id_) {
     // Nothing is missing from the first entry on.
-    if (id < first_id_) return added - static_cast<int64_t>(length_);
-    if (id == first_id_) return added - static_cast<int64_t>(length_) + 1;
+    if (id < first_id_) return before_first;
+    if (id == first_id_) return NextCount(before_first);
   }
   return StreamGroup::kUnknown;
 }
@@ -52,12 +54,12 @@ std::optional<int64_t> Stream::Lag(const StreamGroup& group) const {
                            ? group.entries_read
                            : EntriesAddedUpTo(group.last_id);
   if (read == StreamGroup::kUnknown) return std::nullopt;
-  return static_cast<int64_t>(entries_added_) - read;
+  return static_cast<int64_t>(entries_added_ - static_cast<uint64_t>(read));
 }
 
 void Stream::Deliver(StreamGroup& group, StreamId id) const {
   if (group.entries_read != StreamGroup::kUnknown && !HasTombstonesFrom(id)) {
-    ++group.entries_read;
+    group.entries_read = NextCount(group.entries_read);
   } else if (entries_added_ > 0) {
     group.entries_read = EntriesAddedUpTo(id);
   }

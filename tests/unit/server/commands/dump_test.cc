@@ -160,6 +160,43 @@ TEST_F(DumpTest, DamagedValuesAreRefusedOrSound) {
   EXPECT_EQ(Run({"DEBUG", "DIGEST"}).text, before);
 }
 
+// Counts and times that a client or a dump sets as far as they go (UBSan sees what is beyond).
+TEST_F(DumpTest, CountersOfStreamsAtTheirEnds) {
+  constexpr const char* kMost = "9223372036854775807";
+  for (const char* id : {"1-1", "2-1", "3-1", "4-1"}) Run({"XADD", "s", id, "f", "v"});
+  Run({"XGROUP", "CREATE", "s", "g", "0", "ENTRIESREAD", kMost});
+  Run({"XREADGROUP", "GROUP", "g", "me", "COUNT", "2", "STREAMS", "s", ">"});
+  Run({"XCLAIM", "s", "g", "you", "0", "1-1", "RETRYCOUNT", kMost});
+  Run({"XCLAIM", "s", "g", "me", "0", "1-1"});
+  Run({"XREADGROUP", "GROUP", "g", "me", "STREAMS", "s", "0"});
+  Run({"XAUTOCLAIM", "s", "g", "you", "0", "0"});
+  EXPECT_EQ(Line("XPENDING s g 1-1 1-1 1").ToText(), R"([["1-1", "you", :0, :9223372036854775807]])");
+  Run({"XSETID", "s", "4-1", "ENTRIESADDED", kMost});
+  Run({"XADD", "s", "5-1", "f", "v"});
+  Run({"XGROUP", "CREATE", "s", "other", "1-1"});
+  Run({"XINFO", "STREAM", "s", "FULL"});
+  Run({"XREADGROUP", "GROUP", "other", "me", "STREAMS", "s", ">"});
+  Run({"XINFO", "GROUPS", "s"});
+  const std::string dump = Dump("s");
+  EXPECT_EQ(Run({"RESTORE", "copy", "0", dump}).ToText(), "+OK");
+  EXPECT_EQ(Dump("copy"), dump);
+  // The first time that is kept as it is: of a delivery.
+  const auto with_time = [&](int64_t ms) {
+    std::string bytes, changed = dump;
+    RdbWriter(bytes).Int64(server().clock().Sample().unix_ms());
+    const size_t at = dump.find(bytes);
+    EXPECT_NE(at, std::string::npos);
+    bytes.clear();
+    RdbWriter(bytes).Int64(ms);
+    return Signed(changed.replace(at, bytes.size(), bytes));
+  };
+  for (const int64_t ms : {INT64_MIN, INT64_MAX}) {
+    EXPECT_EQ(Run({"RESTORE", "copy", "0", with_time(ms), "REPLACE"}).ToText(),
+              "-ERR Bad data format");
+  }
+  EXPECT_EQ(Run({"RESTORE", "copy", "0", with_time(1), "REPLACE"}).ToText(), "+OK");
+}
+
 TEST_F(DumpTest, NothingClaimsMemoryThatItsBytesCannotFill) {
   const std::string huge("\x81\x10\0\0\0\0\0\0\0", 9);
   for (int type = 0; type < 27; ++type) {
