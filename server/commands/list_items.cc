@@ -126,6 +126,7 @@ void LTrim(CommandCall& call) {
   if (!found) return call.reply.Ok();
   const Opened<List> list = OpenFound(call, key, found);
   const IndexRange range = RangeOf(first, last, list->size());
+  if (range.count() == list->size()) call.effects.Nothing();  // as after most LPUSHes
   if (range.count() == 0) {
     list->Drop(ListEnd::kFront, list->size());
   } else {
