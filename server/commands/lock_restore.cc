@@ -10,6 +10,9 @@
 namespace sluice {
 namespace {
 
+// The end of the longest lease, whenever it was taken.
+constexpr int64_t kUnixMsMax = 2 * kLeaseMsMax;
+
 // The arguments behind the token. False: they make no holder.
 bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& shape) {
   holder.owner = ReadOwner(args);
@@ -20,8 +23,8 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   shape.of = args.IntIn(1, kPermitsMax);
   holder.holds = args.IntIn(0, INT64_MAX);
   // Engine time may be before the server's start: all but no end at all is a moment.
-  const int64_t lease_until_ms = args.IntIn(-1, kLeaseMsMax);
-  const int64_t minhold_until_ms = args.IntIn(-1, kLeaseMsMax);
+  const int64_t lease_until_ms = args.IntIn(-1, kUnixMsMax);
+  const int64_t minhold_until_ms = args.IntIn(-1, kUnixMsMax);
   if (lease_until_ms >= 0) holder.lease_until_ms = lease_until_ms - now.unix_offset_ms;
   if (minhold_until_ms >= 0) holder.minhold_until_ms = minhold_until_ms - now.unix_offset_ms;
   if (args.IntIn(0, 1) == 1) holder.session = kSessionElsewhere;

@@ -135,10 +135,12 @@ bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
   while (args.more()) {
     if (!ReadClaimOption(call, args, result, delivered_ms)) return false;
   }
-  // Clients compute times from their own clocks: what cannot be is taken for now.
+  // Clients compute times from their own clocks: what cannot be is taken for now. A log that is
+  // played knows what was.
   const int64_t now_ms = call.now.unix_ms();
   const int64_t at = delivered_ms.value_or(now_ms);
-  result.terms.delivered_ms = at < 0 || at > now_ms ? now_ms : at;
+  const bool may_be = at >= 0 && (at <= now_ms || call.client.replays);
+  result.terms.delivered_ms = may_be ? at : now_ms;
   return true;
 }
 

@@ -69,6 +69,9 @@ class Session {
   bool authenticated = false;
   bool no_evict = false;
   bool no_touch = false;
+  // What it says has happened already, at moments that may be ahead of this server's clock: a log
+  // that is played.
+  bool replays = false;
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
   bool blocked = false;        // parked by a command: set exactly while there is `parked`

@@ -1,7 +1,7 @@
 // Effects say all: whatever a random run did, its recorded effects alone, played into an empty
-// engine, make the same keyspace: keys, values, encodings and deadlines. The replay holds time back
-// until it is through, as a loader must: what had a deadline then may be long past it when it is
-// read.
+// engine, make the same keyspace: keys, values, groups of streams, deadlines. The replay holds time
+// back until it is through, as a loader must: what had a deadline then may be long past it when it
+// is read.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,6 +13,7 @@
 #include "server/commands/data_digest.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
+#include "storage/types/stream.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 
@@ -47,6 +48,23 @@ class Recorder final : public EffectSink {
   int in_this_group_ = 0;
 };
 
+// Its entries are in the digest. When consumers were last seen is no state that is told.
+std::string TextOf(const Stream& stream) {
+  std::string text = " last " + stream.last_id().Text() + " first " + stream.first_id().Text() +
+                     " deleted " + stream.max_deleted_id().Text() + " added " +
+                     std::to_string(stream.entries_added());
+  for (const auto& [name, group] : stream.groups()) {
+    text += "\n  " + name + " at " + group->last_id.Text() + " read " +
+            std::to_string(group->entries_read);
+    for (const auto& [consumer, state] : group->consumers()) text += " " + consumer;
+    for (const auto& [id, pending] : group->pending()) {
+      text += "\n    " + id.Text() + " " + pending.consumer->name + " " +
+              std::to_string(pending.delivered_ms) + " x" + std::to_string(pending.deliveries);
+    }
+  }
+  return text;
+}
+
 // All there is to a value.
 std::string TextOf(const Entry& entry, const Now& now) {
   char scratch[Entry::kTextScratch];
@@ -68,6 +86,7 @@ std::string TextOf(const Entry& entry, const Now& now) {
   } else {
     text = DigestOfValue(&entry, now);
   }
+  if (entry.type() == ValueType::kStream) text += TextOf(static_cast<Stream&>(entry.value()));
   return text;
 }
 
@@ -98,6 +117,7 @@ std::string Line(const std::vector<std::string>& command) {
 
 void Replay(const Recorder& recorded, TestEngine& server) {
   TestClient& client = server.Connect();
+  server.engine().Find(client.id())->replays = true;
   int selected = 0;
   for (const auto& [db, command] : recorded.effects()) {
     if (db != selected) client.Run({"SELECT", std::to_string(db)});
@@ -114,6 +134,7 @@ void RunOnce(uint64_t seed) {
   server.engine().effects().set_sink(&recorder);
   TestClient* clients[] = {&server.Connect(), &server.Connect()};
   clients[1]->Run({"SELECT", "1"});
+  TestClient& waiting = server.Connect();
   for (int step = 0; step < kSteps; ++step) {
     TestClient& client = *clients[Between(random, 0, 1)];
     if (Between(random, 0, 9) == 0) {
@@ -124,6 +145,9 @@ void RunOnce(uint64_t seed) {
     } else {
       client.Run(RandomCommand(random));
     }
+    while (waiting.Next()) {
+    }
+    if (!server.engine().Find(waiting.id())->blocked) waiting.Send(RandomWait(random));
     if (Between(random, 0, 30) == 0) client.Run({"SWAPDB", "0", "1"});
     if (Between(random, 0, 80) == 0) client.Run({"FLUSHDB"});
     server.AdvanceTime(Between(random, 0, 25));

@@ -32,7 +32,7 @@ std::vector<std::string> LockCommand(SimulationRandom& random) {
   };
   const std::string key = pick({"a", "b", "c"});
   const std::string owner = pick({"ann", "bob", "cyd"});
-  switch (Between(random, 0, 11)) {
+  switch (Between(random, 0, 12)) {
     case 0:
       return {"LOCK.RELEASE", key, owner};
     case 1:
@@ -55,6 +55,8 @@ std::vector<std::string> LockCommand(SimulationRandom& random) {
       return {"LOCK.ACQUIRE", key, owner, "LEASE", "40", "SHARED", "MINHOLD", "20"};
     case 10:
       return {"LOCK.MRELEASE", "3", "a", "b", "c", owner};
+    case 11:
+      return {"LOCK.ACQUIRE", key, owner, "LEASE", std::to_string(kLeaseMsMax), "MINHOLD", "30"};
     default:
       return {"LOCK.ACQUIRE", key, owner, "LEASE", std::to_string(Between(random, 1, 80)), "WAIT",
               std::to_string(Between(random, 0, 40))};

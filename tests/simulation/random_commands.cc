@@ -10,7 +10,8 @@ namespace {
 
 // k: a key, v: a value, n: a small number, t: milliseconds, s: seconds, u / U: a Unix time in s /
 // ms around the start of the manual clock, b: a bit, a: a limiter's algorithm, p: a policy; h, S,
-// l: a key with a hash, a set, a HyperLogLog; f: a field.
+// l, L: a key with a hash, a set, a HyperLogLog, a list; f: a field; X, Y: a stream with small ids,
+// with ids of the clock; i: a small id, g: a group, c: a consumer.
 constexpr std::string_view kCommands[] = {
     "SET k v",
     "SET k v PX t",
@@ -152,11 +153,73 @@ constexpr std::string_view kCommands[] = {
     "PFADD l v v",
     "PFCOUNT l",
     "PFMERGE l l l",
+    "RPUSH L v v n",
+    "RPUSH L n n",
+    "LPUSH L n v",
+    "LPUSHX L v",
+    "LPOP L",
+    "RPOP L 3",
+    "LMPOP 2 L L LEFT COUNT n",
+    "LMOVE L L LEFT RIGHT",
+    "RPOPLPUSH L L",
+    "LINSERT L BEFORE n v",
+    "LSET L 0 v",
+    "LREM L 0 n",
+    "LTRIM L b n",
+    "LRANGE L 0 -1",
+    "SORT S STORE L",
+    "SORT L ALPHA DESC STORE L",
+    "XADD X i f v",
+    "XADD X i f v",
+    "XADD X MAXLEN ~ n i f v f n",
+    "XADD Y * f v",
+    "XADD Y MAXLEN n * f v f v",
+    "XADD Y NOMKSTREAM MINID ~ U * f v",
+    "XTRIM X MAXLEN n",
+    "XTRIM Y MAXLEN ~ n LIMIT 0",
+    "XDEL X i i",
+    "XSETID X i",
+    "XGROUP CREATE X g 0 MKSTREAM",
+    "XGROUP CREATE Y g $ MKSTREAM",
+    "XGROUP CREATECONSUMER X g c",
+    "XGROUP DELCONSUMER X g c",
+    "XGROUP SETID X g i",
+    "XGROUP DESTROY X g",
+    "XREADGROUP GROUP g c COUNT 3 STREAMS X >",
+    "XREADGROUP GROUP g c COUNT 2 STREAMS X Y > >",
+    "XREADGROUP GROUP g c NOACK STREAMS Y >",
+    "XREADGROUP GROUP g c STREAMS X 0",
+    "XACK X g i i i",
+    "XCLAIM X g c 0 i i i",
+    "XCLAIM X g c t i i JUSTID",
+    "XCLAIM X g c 0 i FORCE RETRYCOUNT n IDLE t",
+    "XCLAIM X g c 0 i TIME U LASTID i",
+    "XAUTOCLAIM X g c 0 0 COUNT 5",
+    "XAUTOCLAIM Y g c t 0 JUSTID",
+    "XPENDING X g - + 10",
+    "XRANGE X - +",
+    "COPY X X REPLACE",
+    "RENAME X X",
+    "COPY L L REPLACE",
     "COPY h h REPLACE",
     "RENAME h h",
     "MOVE h 1",
     "PEXPIRE h t",
     "DEL S l",
+};
+constexpr std::string_view kWaits[] = {
+    "BLPOP L L 0.02",
+    "BRPOP L 0.02",
+    "BLMOVE L L LEFT LEFT 0.05",
+    "BRPOPLPUSH L L 0.05",
+    "BLMPOP 0.03 2 L L RIGHT COUNT 2",
+    "BZPOPMIN k k 0.02",
+    "BZPOPMAX k 0.04",
+    "BZMPOP 0.02 2 k k MAX COUNT 2",
+    "XREADGROUP GROUP g c BLOCK 20 COUNT 2 STREAMS X >",
+    "XREADGROUP GROUP g c BLOCK 20 NOACK STREAMS X Y > >",
+    "XREAD BLOCK 20 STREAMS Y $",
+    "LIMIT.TAKE k a n t COST n WAIT t",
 };
 constexpr std::string_view kMischief[] = {
     "MULTI",
@@ -232,6 +295,18 @@ std::string Filled(std::string_view word, SimulationRandom& random) {
       return "hll:" + std::to_string(Between(random, 0, 2));
     case 'f':
       return "field:" + std::to_string(Between(random, 0, 9));
+    case 'L':
+      return "list:" + std::to_string(Between(random, 0, 3));
+    case 'X':
+      return "stream:" + std::to_string(Between(random, 0, 2));
+    case 'Y':
+      return "log:" + std::to_string(Between(random, 0, 1));
+    case 'i':
+      return std::to_string(Between(random, 1, 90)) + "-" + std::to_string(Between(random, 0, 1));
+    case 'g':
+      return "group:" + std::to_string(Between(random, 0, 1));
+    case 'c':
+      return "consumer:" + std::to_string(Between(random, 0, 2));
     case 'b':
       return std::to_string(Between(random, 0, 1));
     default:
@@ -256,6 +331,8 @@ int64_t Between(SimulationRandom& random, int64_t low, int64_t high) {
 std::vector<std::string> RandomCommand(SimulationRandom& random) {
   return Drawn(kCommands, random);
 }
+
+std::vector<std::string> RandomWait(SimulationRandom& random) { return Drawn(kWaits, random); }
 
 std::vector<std::string> RandomMischief(SimulationRandom& random) {
   return Drawn(kMischief, random);

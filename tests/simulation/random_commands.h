@@ -16,6 +16,8 @@ int64_t Between(SimulationRandom& random, int64_t low, int64_t high);
 
 // Writes and reads of every family, with deadlines of a few ms up to some seconds.
 std::vector<std::string> RandomCommand(SimulationRandom& random);
+// What may wait, for some ms.
+std::vector<std::string> RandomWait(SimulationRandom& random);
 // What upsets a connection or everybody: RESET, MULTI, CLIENT KILL, PAUSE, SWAPDB, FLUSHALL,
 // errors.
 std::vector<std::string> RandomMischief(SimulationRandom& random);
