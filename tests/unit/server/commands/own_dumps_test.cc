@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -284,6 +285,34 @@ TEST_F(OwnDumpsTest, DigestsOfLocks) {
   Pass(300'000);
   Here({"LOCK.RENEW", "k", "ann", "LEASE", "1200"});
   EXPECT_NE(digest(), renewed) << "the newest token was bob's";
+}
+
+// One unit more, or the same some time later, is another value, whatever the algorithm.
+TEST_F(OwnDumpsTest, DigestsOfLimitersAndBuckets) {
+  std::vector<std::vector<std::string>> counts = {{"LBUCKET.COUNT", "k", "100"}};
+  for (const std::string algorithm : kAlgorithms) {
+    counts.push_back({"LIMIT.TAKE", "k", algorithm, "500", "60000"});
+  }
+  for (const std::vector<std::string>& count : counts) {
+    SCOPED_TRACE(count.size() > 3 ? count[2] : count[0]);
+    std::set<std::string> values, keyspaces;
+    const auto look = [&] {
+      values.insert(Here({"DEBUG", "DIGEST-VALUE", "k"}));
+      keyspaces.insert(Here({"DEBUG", "DIGEST"}));
+    };
+    Here({"DEL", "k"});
+    Here(count);
+    look();
+    Pass(500'000);
+    Here(count);
+    look();
+    Here({"DEL", "k"});
+    Pass(1'700'000);
+    Here(count);
+    look();
+    EXPECT_EQ(values.size(), 3u);
+    EXPECT_EQ(keyspaces.size(), 3u);
+  }
 }
 
 }  // namespace
