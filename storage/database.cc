@@ -317,12 +317,8 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
 
   Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
   // Only now: the payload may have been a view of it.
-  if (value != nullptr) {
-    DropValue(state_, value, accounted);
-  } else {
-    delete text;
-    state_.memory_bytes -= accounted;
-  }
+  if (value != nullptr) DropValue(state_, value, accounted);
+  if (text != nullptr) state_.reclaimer.Take(std::unique_ptr<std::string>(text), accounted);
   if (result.outside()) AccountOutside(result);
   return result;
 }

@@ -2,9 +2,11 @@
 #include "storage/reclaimer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "storage/keyspace.h"
 #include "storage/types/split_map.h"
@@ -33,6 +35,9 @@ struct World {
   void PutBig() {
     keyspace.db(0).PutValue(key, std::make_unique<Members>(10'000), Deadline::Steady(100), now);
   }
+  void PutLong(std::string_view text) {
+    keyspace.db(0).PutTextAsIs(key, text, Deadline::Steady(100), now);
+  }
   Now now;
   NullObserver observer;
   TimerWheel wheel{0};
@@ -40,26 +45,27 @@ struct World {
   HashedKey key = keyspace.Hash("big");
 };
 
+const std::function<void(World&)> kWays[] = {
+    [](World& world) { world.keyspace.db(0).Delete(world.key, world.now); },
+    [](World& world) {
+      world.keyspace.db(0).PutInteger(world.key, 1, Deadline::None(), world.now);
+    },
+    [](World& world) {
+      world.now.steady_us = 200'000;
+      world.wheel.Advance(
+          200, 100, [&world](TimerNode& node) { world.keyspace.TimerFired(node, world.now); });
+    },
+    [](World& world) { world.keyspace.Flush(0, true); },
+    [](World& world) { world.keyspace.Flush(0, false); },
+    [](World& world) {
+      const HashedKey other = world.keyspace.Hash("other");
+      world.keyspace.db(0).PutInteger(other, 1, Deadline::None(), world.now);
+      world.keyspace.Rename(world.keyspace.db(0), other, world.keyspace.db(0), world.key,
+                            world.now);
+    },
+};
+
 TEST(Reclaimer, FreesInSlicesWhateverTookTheValueAway) {
-  const std::function<void(World&)> kWays[] = {
-      [](World& world) { world.keyspace.db(0).Delete(world.key, world.now); },
-      [](World& world) {
-        world.keyspace.db(0).PutInteger(world.key, 1, Deadline::None(), world.now);
-      },
-      [](World& world) {
-        world.now.steady_us = 200'000;
-        world.wheel.Advance(
-            200, 100, [&world](TimerNode& node) { world.keyspace.TimerFired(node, world.now); });
-      },
-      [](World& world) { world.keyspace.Flush(0, true); },
-      [](World& world) { world.keyspace.Flush(0, false); },
-      [](World& world) {
-        const HashedKey other = world.keyspace.Hash("other");
-        world.keyspace.db(0).PutInteger(other, 1, Deadline::None(), world.now);
-        world.keyspace.Rename(world.keyspace.db(0), other, world.keyspace.db(0), world.key,
-                              world.now);
-      },
-  };
   for (const auto& way : kWays) {
     World world;
     world.PutBig();
@@ -76,6 +82,34 @@ TEST(Reclaimer, FreesInSlicesWhateverTookTheValueAway) {
     EXPECT_GE(slices, 10'000 / 256);
     EXPECT_EQ(world.keyspace.Audit(world.now), "");
     EXPECT_LT(world.keyspace.memory_bytes(), 2000u);
+  }
+}
+
+// A text has no members: its pages go back to the system a slice at a time, and nobody else's.
+TEST(Reclaimer, FreesLongTextsInSlices) {
+  const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  constexpr size_t kPagesASlice = 256;
+  constexpr size_t kSlices = 20;
+  for (const auto& way : kWays) {
+    World world;
+    // Not a whole number of pages, with a neighbour on either side.
+    const std::string before(kSlices * kPagesASlice * page_bytes / 2, 'b');
+    world.PutLong(std::string(kSlices * kPagesASlice * page_bytes + 77, 'x'));
+    const std::string behind(kSlices * kPagesASlice * page_bytes / 2, 'a');
+    const size_t full = world.keyspace.memory_bytes();
+    way(world);
+    size_t left = world.keyspace.memory_bytes();
+    EXPECT_GE(left + 1000, full) << "what waits is used memory";
+    size_t slices = 0;
+    for (; world.keyspace.FreeSlice(kPagesASlice); ++slices) {
+      ASSERT_EQ(world.keyspace.Audit(world.now), "");
+      EXPECT_LE(left - world.keyspace.memory_bytes(), (kPagesASlice + 2) * page_bytes);
+      left = world.keyspace.memory_bytes();
+    }
+    EXPECT_GE(slices, kSlices - 1);
+    EXPECT_LT(world.keyspace.memory_bytes(), 2000u);
+    EXPECT_EQ(before.find_first_not_of('b'), std::string::npos);
+    EXPECT_EQ(behind.find_first_not_of('a'), std::string::npos);
   }
 }
 
