@@ -262,6 +262,7 @@ void Engine::EndTurn(int64_t begin) {
   do {
     SendAll();
     CloseAll();
+    tracking_->Broadcast();
   } while (!to_send_.empty());  // the locks of those that were closed may be others' now
   ++statistics_.turns;
   const int64_t wall_us = (Tick() - begin) / 1000;

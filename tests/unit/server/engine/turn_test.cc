@@ -258,5 +258,18 @@ TEST_F(Turn, ClosesWhoSendsMoreThanTheQueryLimit) {
   EXPECT_EQ(Run({"PING"}).text, "PONG");
 }
 
+// What a client's end changes (its lock is free) is told in the turn in which it is closed.
+TEST_F(Turn, TellsBroadcastsOfWhatAClosedClientLeft) {
+  TestClient& leaving = Connect();
+  leaving.Line("LOCK.ACQUIRE door me SESSION");
+  client().Line("HELLO 3");
+  client().Line("CLIENT TRACKING ON BCAST");
+  leaving.SendBytes("QUIT\r\n");
+  EXPECT_TRUE(leaving.closed());
+  const std::optional<Reply> told = client().Next();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->ToText(), R"(>["invalidate", ["door"]])");
+}
+
 }  // namespace
 }  // namespace sluice
