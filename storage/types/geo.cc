@@ -170,15 +170,11 @@ Bounds BoundsOf(const GeoShape& shape) {
 }
 
 // Cells of this size around the centre do not reach to the edges of the shape.
-bool TooSmall(const Cell& centre, const GeoShape& shape, double radius_metres) {
-  const auto far = [&](double longitude, double latitude) {
-    return DistanceMetres(shape.centre, {longitude, latitude}) >= radius_metres;
-  };
-  const GeoPoint& at = shape.centre;
-  return !far(at.longitude, centre.Moved(0, 1).Latitudes().max) ||
-         !far(at.longitude, centre.Moved(0, -1).Latitudes().min) ||
-         !far(centre.Moved(1, 0).Longitudes().max, at.latitude) ||
-         !far(centre.Moved(-1, 0).Longitudes().min, at.latitude);
+bool TooSmall(const Cell& centre, const Bounds& bounds) {
+  return centre.Moved(0, 1).Latitudes().max < bounds.latitudes.max ||
+         centre.Moved(0, -1).Latitudes().min > bounds.latitudes.min ||
+         centre.Moved(1, 0).Longitudes().max < bounds.longitudes.max ||
+         centre.Moved(-1, 0).Longitudes().min > bounds.longitudes.min;
 }
 
 // A score range: all places inside the cell.
@@ -193,12 +189,10 @@ ScoreRange ScoresOf(const Cell& cell) {
 absl::InlinedVector<ScoreRange, 9> GeoShape::Scores() const {
   const double half_diagonal = std::sqrt((width / 2) * (width / 2) + (height / 2) * (height / 2));
   const double radius_metres = (is_box ? half_diagonal : radius) * unit_metres;
+  const Bounds bounds = BoundsOf(*this);
   int steps = StepsFor(radius_metres, centre.latitude);
   Cell middle = CellOf(centre, steps, kLatitudeMax);
-  if (steps > 1 && TooSmall(middle, *this, radius_metres)) {
-    middle = CellOf(centre, --steps, kLatitudeMax);
-  }
-  const Bounds bounds = BoundsOf(*this);
+  if (steps > 1 && TooSmall(middle, bounds)) middle = CellOf(centre, --steps, kLatitudeMax);
   const Interval x = middle.Longitudes();
   const Interval y = middle.Latitudes();
   const bool coarse = steps < 2;  // then all nine are looked through
