@@ -7,6 +7,7 @@
 
 #include "protocol/args.h"
 #include "protocol/reply_sink.h"
+#include "scripting/libraries/random.h"
 
 namespace sluice {
 
@@ -30,6 +31,9 @@ class CommandPort {
   virtual void Log(int level, std::string_view line) = 0;
   // redis.set_repl: whether effects from here on go to the log and to replicas.
   virtual void SetReplication(bool log, bool replicas) = 0;
+
+  // What math.random draws from, script after script.
+  RedisRandom random;
 };
 
 }  // namespace sluice

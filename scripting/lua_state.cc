@@ -84,7 +84,6 @@ void LuaState::Hook(lua_State* L, lua_Debug*) {
 }
 
 void LuaState::BeginRun() {
-  random.Seed(RedisRandom::kStart);
   resp = 2;
 }
 

@@ -1,5 +1,5 @@
 // LuaState: one Lua interpreter with its allocator, its clockwork and what its functions share: the
-// port to the server, the random sequence, the RESP version of the script that runs.
+// port to the server, the RESP version of the script that runs.
 //
 // All memory of the interpreter is counted and bounded: beyond kMemoryMax a script gets Lua's "not
 // enough memory". Every kHookInstructions instructions the port is asked whether to go on.
@@ -17,7 +17,6 @@
 #include "scripting/argument_tables.h"
 #include "scripting/command_port.h"
 #include "scripting/libraries/lua_api.h"
-#include "scripting/libraries/random.h"
 
 namespace sluice {
 
@@ -74,7 +73,6 @@ class LuaState {
   void EndCompiling();
 
   ArgumentTables argument_tables;
-  RedisRandom random;
   int resp = 2;               // redis.setresp
   bool changed_json = false;  // cjson's settings are not the usual ones
   // The functions of the library being loaded (register_function.cc), and for how long already.

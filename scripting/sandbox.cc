@@ -289,7 +289,7 @@ void SetLibraries(LuaState& state) {
     Guard<PatternBounded>(L, name);
   }
   lua_getglobal(L, "math");
-  OpenRandom(L, state.random);
+  OpenRandom(L, state.port().random);
   lua_pop(L, 3);
   for (const char* name : {"table", "string", "math"}) MoveLibrary(L, name);
   OpenJson(L, state.changed_json);

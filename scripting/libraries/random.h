@@ -1,6 +1,6 @@
-// Redis's math.random: the drand48 sequence in its own arithmetic. Every script begins where a
-// fresh Redis does, so that it gives the same numbers whenever and wherever it runs. (Redis 7
-// itself goes on from script to script; its documentation promises the same.)
+// Redis's math.random: the drand48 sequence in its own arithmetic. A server begins where a fresh
+// Redis does, and every script goes on where the one before it has stopped, as in Redis 7. (Its
+// documentation has each begin anew; that was so while scripts were replicated as such.)
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,6 @@ namespace sluice {
 class RedisRandom {
  public:
   static constexpr int32_t kMax = 0x7fffffff;
-  static constexpr int32_t kStart = 0x1234ABCD;  // the seed of a sequence that nobody has seeded
 
   void Seed(int32_t seed) {
     state_ = (static_cast<uint64_t>(static_cast<uint32_t>(seed)) << 16) | 0x330E;
@@ -24,7 +23,7 @@ class RedisRandom {
   }
 
  private:
-  uint64_t state_ = 0x1234ABCD330E;
+  uint64_t state_ = 0x1234ABCD330E;  // of a sequence that nobody has seeded
 };
 
 // Puts random and randomseed into the `math` table on top of the stack; `random` outlives it.

@@ -241,10 +241,13 @@ TEST_F(Sandbox, EndlessScriptsAreKilledThoughTheyCatch) {
   EXPECT_EQ(Eval("return 1"), ":1\r\n");
 }
 
-TEST_F(Sandbox, RandomNumbersRepeat) {
-  const std::string drawn = Eval("return {math.random(1000), math.random(1000)}");
-  EXPECT_EQ(Eval("return {math.random(1000), math.random(1000)}"), drawn);
+TEST_F(Sandbox, RandomNumbersGoOnFromScriptToScript) {
+  constexpr char kDraw[] = "return {math.random(1000), math.random(1000)}";
+  const std::string drawn = Eval(kDraw);
   EXPECT_EQ(drawn, "*2\r\n:397\r\n:841\r\n");
+  EXPECT_NE(Eval(kDraw), drawn);
+  const std::string seeded = Eval("math.randomseed(7) return math.random(1000)");
+  EXPECT_EQ(Eval("math.randomseed(7) return math.random(1000)"), seeded);
 }
 
 TEST_F(Sandbox, PrintGoesToTheLog) {
