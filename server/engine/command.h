@@ -61,6 +61,7 @@ enum CommandFlag : uint32_t {
   kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
   kNotPaused = 1u << 27,     // runs although CLIENT PAUSE holds commands back
   kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"
+  kEndsMulti = 1u << 29,     // refused inside MULTI, it ends that all the same (EXEC)
 };
 
 // ACL categories beyond those that flags imply (@read @write @admin @fast @slow @blocking ...).

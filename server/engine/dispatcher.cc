@@ -187,9 +187,15 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
 }
 
 void Dispatcher::Reject(Session& session, Command* command, std::string_view error) {
-  if (session.in_multi()) session.transaction->failed = true;
   if (command) ++command->statistics.rejected;
-  engine_.SinkOf(session).Error(error);
+  ReplySink& reply = engine_.SinkOf(session);
+  if (!session.in_multi()) return reply.Error(error);
+  if (command && (command->spec->flags & kEndsMulti)) {
+    EndTransaction(session, engine_.watches());
+    return reply.Error(Concat("EXECABORT Transaction discarded because of: ", error));
+  }
+  session.transaction->failed = true;
+  reply.Error(error);
 }
 
 void Dispatcher::Queue(Session& session, Command& command, Args args) {

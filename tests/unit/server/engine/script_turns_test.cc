@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/concat.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -64,6 +65,18 @@ TEST_F(ScriptTurns, AKilledScriptEndsWithItsSentence) {
   EXPECT_THAT(reply, StartsWith("-ERR Script killed by user with SCRIPT KILL... script: "));
   EXPECT_EQ(polls_, 1);
   EXPECT_FALSE(server().shutdown_code());
+  ExpectAllWell();
+}
+
+TEST_F(ScriptTurns, ExecMeanwhileEndsItsTransaction) {
+  EXPECT_EQ(Other("MULTI"), "+OK");
+  EXPECT_EQ(Other("SET a 1"), "+QUEUED");
+  Slow({"EVAL", kForEver, "0"}, [&] {
+    EXPECT_EQ(Other("EXEC"), Concat("-EXECABORT Transaction discarded because of: ",
+                                    std::string_view(kBusyScript).substr(1)));
+    EXPECT_EQ(Other("SCRIPT KILL"), "+OK");
+  });
+  EXPECT_EQ(Other("GET a"), "(nil)");  // at once: it is out of MULTI
   ExpectAllWell();
 }
 
