@@ -116,7 +116,7 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   Statistics& statistics = engine_.statistics();
   CommandTimer& timer = engine_.command_timer();
   const int64_t begin = timer.Begin(command, args);
-  const uint64_t errors = statistics.error_replies;
+  errors_told_ = statistics.error_replies;
   const uint64_t changes = keyspace.changes();
   const int db = session.db;
 
@@ -146,8 +146,10 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
     ++statistics.commands;
     ++own.calls;
   }
-  if (statistics.error_replies > errors) [[unlikely]]
-    ++own.failed;  // less after RESETSTAT
+  // Errors of what it has called (EXEC, EVAL) are told of those; there are less after RESETSTAT.
+  if (statistics.error_replies > errors_told_) [[unlikely]]
+    ++own.failed;
+  errors_told_ = statistics.error_replies;
   timer.End(call, command, begin, hidden_);
   if (!hidden_.empty()) [[unlikely]]
     hidden_of_last_ = std::exchange(hidden_, {});

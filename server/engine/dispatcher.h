@@ -45,6 +45,7 @@ class Dispatcher {
   void ShowAndTrack(Session& session, const Command& command, Args args);
   void Queue(Session& session, Command& command, Args args);
 
+  uint64_t errors_told_ = 0;    // of Statistics::error_replies: told of a command or before this one
   std::vector<size_t> hidden_;  // arguments of the command that runs
   std::vector<size_t> hidden_of_last_;
 

@@ -120,6 +120,9 @@ void Waiters::Abandon(Session& session) {
 
 bool Waiters::Unblock(Session& session, End end) {
   if (!session.blocked || session.parked->woken) return false;
+  const Parked& parked = *session.parked;
+  // As Redis counts, whichever end it is.
+  ++(parked.asked ? *parked.asked : parked.request).command->statistics.failed;
   EndWait(session, end);
   return true;
 }

@@ -260,6 +260,11 @@ TEST_F(WaitersTest, Unblock) {
   EXPECT_EQ(unblock(a_, "error"), ":1");
   EXPECT_EQ(Text(a_), "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
   EXPECT_EQ(unblock(a_, "error"), ":0");
+
+  // Each has failed, as far as statistics go.
+  const std::string counted = c_.Run({"info", "commandstats"}).ToText();
+  const std::string take = counted.substr(counted.find("cmdstat_park.take:"));
+  EXPECT_EQ(take.find("failed_calls=2\\r"), take.find("failed_calls="));
 }
 
 TEST_F(WaitersTest, TypesAndMissingKeys) {
