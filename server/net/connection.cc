@@ -17,9 +17,9 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || e
 
 }  // namespace
 
-Connection::Connection(boost::asio::io_context& io, int descriptor, ConnectionOwner& owner)
-    : descriptor_(descriptor), owner_(owner), readiness_(io, descriptor, *this) {
-  if (!readiness_.watching()) ::close(std::exchange(descriptor_, -1));
+Connection::Connection(Poller& poller, int descriptor, ConnectionOwner& owner)
+    : poller_(poller), descriptor_(descriptor), owner_(owner) {
+  if (!poller.Watch(descriptor, *this)) ::close(std::exchange(descriptor_, -1));
 }
 
 Connection::~Connection() { Close(); }
@@ -47,6 +47,11 @@ bool Connection::Write(OutputBuffer& output) {
   return true;
 }
 
+void Connection::Readable(bool ended_too) {
+  ended |= ended_too;
+  owner_.Readable(*this);
+}
+
 // The owner may let go of this connection meanwhile.
 void Connection::Writable() {
   const auto self = shared_from_this();
@@ -55,7 +60,7 @@ void Connection::Writable() {
 
 void Connection::Close() {
   if (!open()) return;
-  readiness_.Stop();
+  poller_.Forget(descriptor_);
   ::close(std::exchange(descriptor_, -1));
 }
 

@@ -26,8 +26,8 @@ constexpr std::string_view kProtectedMode =
 }  // namespace
 
 FrontDoor::FrontDoor(Config& config, Engine& engine, Log& log, boost::asio::io_context& io,
-                     Callbacks callbacks)
-    : config_(config), engine_(engine), log_(log), io_(io), callbacks_(std::move(callbacks)) {}
+                     Listener::Accepted admit)
+    : config_(config), engine_(engine), log_(log), io_(io), admit_(std::move(admit)) {}
 
 std::string FrontDoor::Open() {
   FitMaxClients();
@@ -121,18 +121,18 @@ std::string FrontDoor::ListenTcp() {
 
 // --- newcomers
 
+bool FrontDoor::IsFull() const {
+  return static_cast<int64_t>(engine_.session_count()) >= config_.settings().maxclients;
+}
+
 void FrontDoor::Accept(int descriptor, Peer peer) {
   const Settings& settings = config_.settings();
-  const auto full = [&] {
-    return static_cast<int64_t>(engine_.session_count()) >= settings.maxclients;
-  };
-  if (full()) callbacks_.settle();
-  if (full()) return Refuse(descriptor, kTooManyClients);
+  if (IsFull()) return Refuse(descriptor, kTooManyClients);
   if (settings.protected_mode && settings.requirepass.empty() && !peer.loopback) {
     return Refuse(descriptor, kProtectedMode);
   }
   if (!peer.unix_socket) SetTcpOptions(descriptor);
-  callbacks_.admit(descriptor, std::move(peer));
+  admit_(descriptor, std::move(peer));
 }
 
 void FrontDoor::Refuse(int descriptor, std::string_view sentence) {

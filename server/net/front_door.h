@@ -3,7 +3,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,18 +17,15 @@ namespace sluice {
 
 class FrontDoor {
  public:
-  struct Callbacks {
-    Listener::Accepted admit;      // takes a newcomer's descriptor
-    std::function<void()> settle;  // notices clients that have just left, when it seems full
-  };
-
+  // `admit` takes a newcomer's descriptor.
   FrontDoor(Config& config, Engine& engine, Log& log, boost::asio::io_context& io,
-            Callbacks callbacks);
+            Listener::Accepted admit);
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port` and `bind` are followed.
   std::string Open();
   void Close();
+  bool IsFull() const;
 
  private:
   void FitMaxClients();
@@ -46,7 +42,7 @@ class FrontDoor {
   Engine& engine_;
   Log& log_;
   boost::asio::io_context& io_;
-  Callbacks callbacks_;
+  Listener::Accepted admit_;
   std::vector<std::unique_ptr<Listener>> tcp_listeners_;
   std::unique_ptr<Listener> unix_listener_;
 };

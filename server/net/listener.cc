@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -129,18 +128,9 @@ void Listener::Wait() {
   socket_.async_wait(boost::asio::socket_base::wait_read,
                      [this](const boost::system::error_code& error) {
                        if (error) return;  // closed; `this` may be gone
-                       AcceptLater();
+                       AcceptAll();
+                       Wait();
                      });
-}
-
-// Behind what else this pass of the reactor has to tell: a client that closes one connection and opens
-// another finds its place free.
-void Listener::AcceptLater() {
-  boost::asio::post(socket_.get_executor(), [this, alive = std::weak_ptr<char>(alive_)] {
-    if (alive.expired() || !socket_.is_open()) return;
-    AcceptAll();
-    Wait();
-  });
 }
 
 void Listener::AcceptAll() {

@@ -7,7 +7,6 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "server/engine/session.h"
@@ -33,7 +32,6 @@ class Listener {
  private:
   std::string Bind(int family, const void* address, unsigned length, int backlog);
   void Wait();
-  void AcceptLater();
   void AcceptAll();
   bool AcceptOne();
 
@@ -43,7 +41,6 @@ class Listener {
   std::string unix_path_;
   int spare_ = -1;
   bool address_missing_ = false;
-  std::shared_ptr<char> alive_ = std::make_shared<char>();  // for handlers that outlive `this`
 };
 
 }  // namespace sluice

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "protocol/concat.h"
@@ -29,13 +30,10 @@ constexpr int kPollHandlersMax = 256;
 Server::Server(Config& config, std::span<const CommandFamily> families, EngineOptions options)
     : config_(config),
       io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
+      poller_(io_),
       engine_(config, clock_, *this, families, std::move(options)),
       door_(config, engine_, log_, io_,
-            {.admit = [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); },
-             .settle =
-                 [this] {
-                   if (!ready_.empty()) Turn();
-                 }}),
+            [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
       wake_(io_),
       quiet_(io_),
       signals_(io_),
@@ -56,6 +54,7 @@ std::string Server::Start() {
     log_.set_level(config_.settings().loglevel);
     return std::string();
   });
+  if (!poller_.open()) return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = door_.Open(); !error.empty()) return error;
   WaitForSignals();
   ArmWake();
@@ -63,14 +62,22 @@ std::string Server::Start() {
 }
 
 int Server::Run() {
-  io_.run();
+  while (!stopped_) {
+    const bool asio = poller_.Wait(turn_due_ ? Poller::Patience::kNone : Poller::Patience::kForever);
+    // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the house is full
+    // they come behind the turn, which notices who has left.
+    const bool is_full = asio && door_.IsFull();
+    if (asio && !is_full) io_.poll();
+    if (turn_due_) Turn();
+    if (is_full && !stopped_) io_.poll();
+  }
   return exit_code_;
 }
 
 // --- connections
 
 void Server::Admit(int descriptor, Peer peer) {
-  auto connection = std::make_shared<Connection>(io_, descriptor, *this);
+  auto connection = std::make_shared<Connection>(poller_, descriptor, *this);
   if (!connection->open()) return;
   connection->session = engine_.Open(std::move(peer));
   const uint32_t slot = connection->session.slot;
@@ -92,7 +99,7 @@ void Server::Readable(Connection& connection) {
   ready_.push_back(connection.shared_from_this());
   heard_ = true;
   if (!awaits_quiet_) AwaitQuiet();
-  PostTurn();
+  WantTurn();
 }
 
 void Server::Writable(Connection& connection) {
@@ -104,24 +111,16 @@ void Server::Writable(Connection& connection) {
   ArmWake();  // a client that went may have left others something to do
 }
 
-void Server::PostTurn() {
-  if (turn_posted_ || polling_) return;
-  turn_posted_ = true;
-  boost::asio::post(io_, [this] { Turn(); });
-}
+void Server::WantTurn() { turn_due_ |= !polling_; }
 
 void Server::Turn() {
-  turn_posted_ = false;
-  if (!second_looks_.empty()) {
-    for (const auto& connection : second_looks_.TakeDue(clock_.Sample().ms()))
-      Readable(*connection);
-  }
+  turn_due_ = false;
   ReadReady();
   const bool more = engine_.RunTurn();
   DropBroken();
   if (stopping_) return Drain();
   if (more || !ready_.empty()) {
-    PostTurn();
+    WantTurn();
   } else {
     ArmWake();
   }
@@ -167,12 +166,7 @@ bool Server::ReadOne(Connection& connection, std::span<char> into, size_t& got) 
   }
   got = static_cast<size_t>(result);
   engine_.Receive(connection.session, {into.data(), got});
-  if (got == into.size()) return true;
-  connection.read_ms = engine_.now().ms();
-  if (got > 0 && !connection.awaits_second_look) {
-    second_looks_.Add(connection, clock_.Sample().ms());
-  }
-  return false;
+  return got == into.size() || (got > 0 && connection.ended);
 }
 
 // --- sending
@@ -209,8 +203,7 @@ void Server::DropBroken() {
 // Sets the timer for the engine's next work; an earlier one already set is left, it only looks
 // sooner.
 void Server::ArmWake() {
-  int64_t next_ms = engine_.NextWork();
-  if (!second_looks_.empty()) next_ms = std::min(next_ms, second_looks_.next_ms());
+  const int64_t next_ms = engine_.NextWork();
   if (next_ms == TimerWheel::kNever || next_ms >= wake_ms_) return;
   wake_ms_ = next_ms;
   // Of now: the turn that ends here may have been a long one.
@@ -219,7 +212,7 @@ void Server::ArmWake() {
   wake_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     wake_ms_ = TimerWheel::kNever;
-    PostTurn();
+    WantTurn();
   });
 }
 
@@ -249,7 +242,7 @@ void Server::WaitForSignals() {
     log_.Write(Log::kWarning, number == SIGINT ? "Received SIGINT, shutting down"
                                                : "Received SIGTERM, shutting down");
     Shutdown(0);
-    PostTurn();
+    WantTurn();
   });
 }
 
@@ -265,7 +258,7 @@ void Server::Drain() {
     if (!session.output.empty()) Send(session);
   });
   log_.Write(Log::kWarning, "Sluice is now ready to exit, bye bye...");
-  io_.stop();
+  stopped_ = true;
 }
 
 // Called from inside a turn: one nested turn for what is ready. What Asio's handlers find is
@@ -274,7 +267,9 @@ void Server::Poll() {
   if (polling_) return;
   polling_ = true;
   if (!poll_buffer_) poll_buffer_.reset(new char[kTurnBytes]);
-  for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
+  if (poller_.Wait(Poller::Patience::kNone)) {
+    for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
+    }
   }
   ReadReady();
   engine_.RunTurn();

@@ -1,10 +1,9 @@
-// Server: the engine behind sockets. One thread, one Asio io_context; this is where turns are made:
+// Server: the engine behind sockets. One thread; this is where turns are made:
 //
-//   readiness (as much as one pass of the reactor reports) → one recv a client into a shared buffer
-//   → Engine::RunTurn → one send a client → wait
+//   readiness (as much as one wait reports) → Asio's handlers: newcomers, signals, timers
+//   → one recv a client into a shared buffer → Engine::RunTurn → one send a client → wait
 //
-// Asio knows no turns: the first readiness of a pass posts the turn's handler, which therefore runs
-// behind all the others of that pass. The shared buffer bounds what one turn takes in.
+// The shared buffer bounds what one turn takes in.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,7 +19,7 @@
 #include "server/net/connection.h"
 #include "server/net/front_door.h"
 #include "server/net/log.h"
-#include "server/net/second_looks.h"
+#include "server/net/poller.h"
 #include "server/net/spare_memory.h"
 #include "server/net/system_clock.h"
 
@@ -57,7 +56,7 @@ class Server final : public Host, public ConnectionOwner {
   void Writable(Connection& connection) override;
 
   void Admit(int descriptor, Peer peer);
-  void PostTurn();
+  void WantTurn();
   void Turn();
   void ReadReady();
   bool ReadOne(Connection& connection, std::span<char> into, size_t& got);
@@ -71,6 +70,7 @@ class Server final : public Host, public ConnectionOwner {
   SystemClock clock_;
   sluice::Log log_;
   boost::asio::io_context io_;
+  Poller poller_;
   Engine engine_;
   FrontDoor door_;
   boost::asio::steady_timer wake_;
@@ -79,17 +79,17 @@ class Server final : public Host, public ConnectionOwner {
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
   std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
-  SecondLooks second_looks_;
   std::vector<SessionId> broken_;  // found while sending
   std::unique_ptr<char[]> buffer_;
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
   bool polling_ = false;
-  bool turn_posted_ = false;
+  bool turn_due_ = false;
   SpareMemory spare_memory_;
   bool awaits_quiet_ = false;
   bool heard_ = false;                    // something since quiet_ was set
   int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set
   bool stopping_ = false;
+  bool stopped_ = false;
   int exit_code_ = 0;
 };
 

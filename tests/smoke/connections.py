@@ -69,6 +69,16 @@ def cpu_seconds(server):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def test_newcomers_are_listed():
+    """Who has connected, without a word yet, is in a list that is asked for later."""
+    with Checked() as server:
+        other = client(server)
+        crowd = []
+        for expected in range(2, 200):
+            crowd.append(client(server))
+            assert len(other.call("CLIENT", "LIST")[1].splitlines()) == expected
+
+
 def test_maxclients():
     """One too many is told so; a place that is freed can be taken."""
     with Checked("--maxclients", 5) as server:
