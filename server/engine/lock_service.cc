@@ -223,6 +223,7 @@ void LockService::DatabaseReplaced(int db, int other) {
 
 void LockService::SessionEnded(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
+  if (!pending_ && !locks_.HoldsAny(connection)) return;
   ended_.push_back(connection);
   SetPending();
   // Inside a slow script nothing changes but by the script.

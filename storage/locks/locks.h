@@ -113,6 +113,7 @@ class Locks {
 
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);
+  bool HoldsAny(uint64_t session) const { return sessions_.contains(session); }
   // Precondition: its waits have been cancelled.
   void SessionEnded(uint64_t session, const Now& now);
   // Expires what is due and lets the queue move on: from the lock's timer, or before looking at it.

@@ -89,6 +89,13 @@ TEST_F(LocksTest, TokensGrowOverARestart) {
   EXPECT_GT(Token(later.Run({"lock.acquire", "k", "b", "lease", "1000"})), std::stoll(mark));
 }
 
+TEST_F(LocksTest, WhoTakesNoLocksNeedsNoMark) {
+  a_.Run({"set", "k", "v"});
+  a_.Disconnect();
+  std::string mark;
+  EXPECT_EQ(server_.config().disk().Read("fence.mark", mark), ENOENT);
+}
+
 TEST_F(LocksTest, ADamagedMarkGivesNoLocks) {
   ASSERT_EQ(server_.config().disk().Replace("fence.mark", "12x\n"), 0);
   EXPECT_EQ(a_.Run({"lock.acquire", "k", "a", "lease", "1000"}).ToText(),
