@@ -24,6 +24,9 @@ constexpr const char* kBase[] = {
     "rawequal", "select", "tonumber",       "tostring",  "type",  "unpack", "xpcall",
 };
 
+// Room for all globals, each in its own place: every script looks up four or five.
+constexpr int kGlobalsRoom = 256;
+
 int RefuseWrite(lua_State* L) { return luaL_error(L, kReadOnly); }
 
 int RefuseGlobal(lua_State* L) {
@@ -395,7 +398,7 @@ int LoadText(lua_State* L, const char* text, size_t size, const char* name) {
 
 void OpenSandbox(LuaState& state) {
   lua_State* L = state.lua();
-  lua_newtable(L);  // slot kGlobals
+  lua_createtable(L, 0, kGlobalsRoom);  // slot kGlobals
   OpenLibrary(L, "", luaopen_base);
   OpenLibrary(L, LUA_TABLIBNAME, luaopen_table);
   OpenLibrary(L, LUA_STRLIBNAME, luaopen_string);

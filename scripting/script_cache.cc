@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "protocol/concat.h"
+#include "scripting/global_writes.h"
 #include "scripting/sandbox.h"
 
 namespace sluice {
@@ -66,6 +67,10 @@ const Script* ScriptCache::Load(std::string_view text, std::string& error) {
     lua_pop(L, 1);
     lua_->EndCompiling();
     return nullptr;
+  }
+  if (!AssignsGlobals(L)) {
+    lua_pushvalue(L, LuaState::kGlobals);
+    lua_setfenv(L, -2);
   }
   auto script = std::make_unique<Script>();
   script->text = text;

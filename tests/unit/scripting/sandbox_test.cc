@@ -55,7 +55,10 @@ TEST_F(Sandbox, SharedTablesCannotBeChanged) {
         "string.len = nil", "table.insert(math, 1)", "setmetatable(_G, {})",
         "setmetatable(cjson, {})", "getmetatable('').__index = nil",
         "setmetatable(getmetatable(''), {})", "getmetatable(_G).__index = nil", "KEYS = 1",
-        "coroutine.wrap(function() _G.pcall = 1 end)()", "loadstring('x = 1')()"}) {
+        "coroutine.wrap(function() _G.pcall = 1 end)()", "loadstring('x = 1')()",
+        "local t = {1, 2.5, true, 'x'} return (function() return function() pcall = t end end)()()",
+        "function redis() end", "for i = 1, 9 do local f = function() ARGV = i end f() end",
+        "loadstring('return function() _G, x = 1, 2 end')()()"}) {
     EXPECT_THAT(Eval(text), HasSubstr("Attempt to modify a readonly table")) << text;
     EXPECT_EQ(Eval("return {type(redis.call), ('x'):len(), rawget(_G, 'x') or 0}"),
               "*3\r\n$8\r\nfunction\r\n:1\r\n:0\r\n");
