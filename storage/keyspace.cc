@@ -67,6 +67,12 @@ bool Keyspace::FreeSlice(size_t budget) {
   return !state_.reclaimer.empty();
 }
 
+size_t Keyspace::waiting_to_be_freed() const {
+  size_t waiting = state_.reclaimer.waiting();
+  for (const SegmentTable& table : garbage_) waiting += table.size();
+  return waiting;
+}
+
 // --- single entries
 
 void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now& now) {

@@ -48,6 +48,7 @@ class Keyspace {
   // Frees up to `budget` entries of what was flushed lazily and pieces of big values that were
   // deleted or overwritten; false when nothing is left.
   bool FreeSlice(size_t budget);
+  size_t waiting_to_be_freed() const;  // so many entries and big values
   // Moves the entry to another database under its name. Precondition: absent there.
   void MoveEntry(Database& from, HashedKey key, Database& to, const Now& now);
   // Renames within or across databases, value and deadline kept, target overwritten.

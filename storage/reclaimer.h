@@ -30,6 +30,7 @@ class Reclaimer {
   // Frees up to `budget` pieces; returns how many.
   size_t Free(size_t budget);
   bool empty() const { return waiting_.empty(); }
+  size_t waiting() const { return waiting_.size(); }
   size_t accounted() const;  // of all that wait, recounted
 
  private:

@@ -102,6 +102,8 @@ void WriteMemory(Engine& engine, InfoText& text) {
   text.Field("mem_aof_buffer", 0);
   text.Field("mem_allocator", engine.options().allocator);
   text.Field("active_defrag_running", 0);
+  text.Field("lazyfree_pending_objects", engine.keyspace().waiting_to_be_freed());
+  text.Field("lazyfreed_objects", engine.statistics().freed_lazily);
 }
 
 void WritePersistence(Engine& engine, InfoText& text) {

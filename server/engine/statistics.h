@@ -27,6 +27,7 @@ struct Statistics {
   uint64_t error_replies = 0;
   uint64_t expired_keys = 0;
   uint64_t expired_fields = 0;  // of hashes
+  uint64_t freed_lazily = 0;    // big values, and entries that were flushed lazily
   uint64_t keyspace_hits = 0;
   uint64_t keyspace_misses = 0;
   uint64_t output_limit_closed = 0;

@@ -76,13 +76,16 @@ bool Engine::RunTurn() {
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {
-  if (!keyspace_->FreeSlice(kFreedPerSlice)) return false;
+  const size_t waiting = keyspace_->waiting_to_be_freed();
+  if (waiting == 0) return false;
   const int64_t begin = Tick();
   const int64_t budget = std::max(kFreeingNanos, (begin - turn_begin) / 2);
-  for (int i = 1; i < kFreeingSlicesMax && Tick() - begin < budget; ++i) {
-    if (!keyspace_->FreeSlice(kFreedPerSlice)) return false;
+  bool is_left = keyspace_->FreeSlice(kFreedPerSlice);
+  for (int i = 1; is_left && i < kFreeingSlicesMax && Tick() - begin < budget; ++i) {
+    is_left = keyspace_->FreeSlice(kFreedPerSlice);
   }
-  return true;
+  statistics_.freed_lazily += waiting - keyspace_->waiting_to_be_freed();
+  return is_left;
 }
 
 // --- turns inside a command
