@@ -52,7 +52,15 @@ int64_t RedirectionOf(const Session& session) {
   return session.tracking ? static_cast<int64_t>(session.tracking->options.redirect) : -1;
 }
 
+// What replies that wait take beyond the buffer that Redis gives to every client, as it counts them.
+size_t OutputMemory(const Session& session) {
+  constexpr size_t kOwnBufferBytes = 16 * 1024;
+  return session.output.bytes() > kOwnBufferBytes ? session.output.memory() : 0;
+}
+
 void AddLine(std::string& text, const Session& session, const Now& now) {
+  constexpr size_t kBlockBytes = OutputBuffer::kBlockBytes;
+  const size_t output_memory = OutputMemory(session);
   const Transaction* queue = session.queue();
   const size_t unread = session.pending.size() - session.pending_start;
   ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
@@ -66,7 +74,8 @@ void AddLine(std::string& text, const Session& session, const Now& now) {
            " qbuf=", unread, " qbuf-free=", session.pending.capacity() - session.pending.size(),
            " argv-mem=0 multi-mem=", queue ? queue->queue_bytes : 0,
            " rbs=", session.output.memory(), " rbp=", session.output.memory(),
-           " obl=", session.output.bytes(), " oll=0 omem=0 tot-mem=", session.MemoryBytes());
+           " obl=", session.output.bytes(), " oll=", (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
+           " tot-mem=", session.MemoryBytes());
   const std::string_view command =
       session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,

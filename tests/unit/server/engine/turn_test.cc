@@ -1,4 +1,5 @@
 // A turn seen from outside: what is parsed ahead, prefetched and batched must not show.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -198,6 +199,17 @@ TEST_F(Turn, HoldsToTheHardLimitInsideABatchAndInsideExec) {
     EXPECT_TRUE(client.closed());
     EXPECT_LT(client.TakeBytes().size(), 3'000'000u);
   }
+}
+
+TEST_F(Turn, ShowsWhatRepliesThatWaitTake) {
+  Run({"SET", "big", std::string(60'000, 'x')});
+  TestClient& client = Connect();
+  const std::string id = client.Line("CLIENT ID").ToText().substr(1);
+  const auto shown = [&] { return Run({"CLIENT", "LIST", "ID", id}).ToText(); };
+  EXPECT_THAT(shown(), testing::HasSubstr(" obl=0 oll=0 omem=0 "));
+  client.set_reading(false);
+  client.SendBytes("GET big\r\nGET big\r\n");
+  EXPECT_THAT(shown(), testing::ContainsRegex(" obl=12[0-9]{4} oll=[5-9] omem=1[2-4][0-9]{4} "));
 }
 
 // The time over the soft limit counts from when it was last passed.
