@@ -246,14 +246,15 @@ void Server::WaitForSignals() {
   });
 }
 
+// From now on nobody gets in: who sees its connection closed does not find the server again.
 void Server::Shutdown(int code) {
+  door_.Close();
   stopping_ = true;
   exit_code_ = code;
 }
 
 // Replies that were promised leave before the process does, if their clients take them at once.
 void Server::Drain() {
-  door_.Close();
   engine_.ForEachSession([this](Session& session) {
     if (!session.output.empty()) Send(session);
   });

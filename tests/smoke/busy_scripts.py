@@ -76,6 +76,14 @@ def test_function_kill():
             ended(caller, b"Script killed by user with SCRIPT KILL...")
 
 
+def listens(server):
+    try:
+        server.connect(PATIENCE).close()
+        return True
+    except OSError:
+        return False
+
+
 def unkillable(*command):
     with Server(Chosen.program, THRESHOLD) as server:
         client(server).call("FUNCTION", "LOAD", LIBRARY)
@@ -87,6 +95,8 @@ def unkillable(*command):
         refused(other.call("SHUTDOWN"), b"BUSY")
         assert server.alive()
         other.send(b"SHUTDOWN NOSAVE\r\n")
+        assert not other.fill() and other.closed
+        assert not listens(server), "who was sent away finds the server again"
         until(lambda: not server.alive(), "SHUTDOWN NOSAVE ends the server")
         assert server.process.returncode == 0, server.process.returncode
         assert not caller.fill() and caller.closed
