@@ -7,6 +7,7 @@
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "server/commands/data_digest.h"
+#include "server/commands/debug_data.h"
 #include "server/commands/families.h"
 #include "server/commands/help.h"
 #include "server/commands/reference_count.h"
@@ -29,7 +30,7 @@ void Sleep(CommandCall& call) {
   if (seconds > 0) {
     const double micros = std::fmin(seconds, kSleepSecondsMax) * 1e6;
     call.engine.host().Sleep(static_cast<int64_t>(micros));
-    call.engine.RefreshNow();
+    if (!call.engine.scripts().running()) call.engine.RefreshNow();  // there time stands still
   }
   call.reply.Ok();
 }
@@ -181,8 +182,12 @@ void LogLine(CommandCall& call) {
   call.reply.Ok();
 }
 
-// No command is denied to scripts but by a flag of its row, and there are no scripts yet.
-void SetDisableDenyScripts(CommandCall& call) { call.reply.Ok(); }
+// Of all that scripts may not call this sets free DEBUG alone: the rest would need a client to work on.
+void SetDisableDenyScripts(CommandCall& call) {
+  const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
+  call.engine.scripts().set_may_debug(on != 0);
+  call.reply.Ok();
+}
 
 constexpr std::string_view kHelp[] = {
     "DIGEST",
@@ -195,15 +200,19 @@ constexpr std::string_view kHelp[] = {
     "    Write the message into the log.",
     "OBJECT <key>",
     "    How the value of the key is kept.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Make keys prefix:0, prefix:1 ... where there are none, with texts of that size.",
     "PROTOCOL <type>",
     "    An answer of that type: string, integer, double, bignum, null, array, set, map, attrib,",
     "    push, verbatim, true, false.",
     "QUICKLIST-PACKED-THRESHOLD <size>",
     "    From that size on an element of a list is kept alone; 0: as usual.",
+    "RELOAD",
+    "    Make every value anew from its dump.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    With 0, expired keys stay until somebody asks for them.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
-    "    Taken; no command is denied to scripts without it.",
+    "    With 1, scripts may call DEBUG.",
     "SLEEP <seconds>",
     "    Do nothing for so long, and serve nobody. Decimals are fine.",
 };
@@ -224,8 +233,10 @@ constexpr DebugWord kWords[] = {
     {"HELP", 0, 0, Help},
     {"LOG", 1, 1, LogLine},
     {"OBJECT", 1, 1, Object},
+    {"POPULATE", 1, 3, DebugPopulate},
     {"PROTOCOL", 1, 1, Protocol},
     {"QUICKLIST-PACKED-THRESHOLD", 1, 1, QuicklistPackedThreshold},
+    {"RELOAD", 0, SIZE_MAX, DebugReload},
     {"SET-ACTIVE-EXPIRE", 1, 1, SetActiveExpire},
     {"SET-DISABLE-DENY-SCRIPTS", 1, 1, SetDisableDenyScripts},
     {"SLEEP", 1, 1, Sleep},

@@ -4,12 +4,9 @@
 
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
-#include "server/commands/hash_access.h"
-#include "server/commands/list_access.h"
 #include "server/commands/lock_keys.h"
 #include "server/commands/lookup.h"
-#include "server/commands/set_access.h"
-#include "server/commands/sorted_set_args.h"
+#include "server/commands/rdb_context.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
 #include "server/engine/notifications.h"
@@ -18,19 +15,10 @@
 namespace sluice {
 namespace {
 
-RdbContext ContextOf(const CommandCall& call) {
-  return {.now = call.now,
-          .hash = HashLimits(call),
-          .set = SetLimits(call),
-          .sorted_set = SortedSetLimits(call),
-          .list = LimitsOf(call.engine),
-          .make_lock = [&call](const LockImage&) { return call.engine.locks().MakeLock(); }};
-}
-
 void Dump(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!entry) return call.reply.Null();
-  call.reply.Bulk(WriteDump(*entry, ContextOf(call)));
+  call.reply.Bulk(WriteDump(*entry, RdbContextOf(call)));
 }
 
 // --- RESTORE
@@ -117,7 +105,7 @@ void Restore(CommandCall& call) {
   if (!ReadOptions(call, args)) return;
   const HashedKey key = call.Key(1);
   if (!IsRestorable(call, key, args)) return;
-  std::optional<RdbValue> value = ReadDump(call.args[3], ContextOf(call));
+  std::optional<RdbValue> value = ReadDump(call.args[3], RdbContextOf(call));
   if (!value) return call.reply.Error("ERR Bad data format");
   if (value->is_lock() && args.ttl_ms != 0) return call.reply.Error(kLockHasNoTtl);
 

@@ -94,7 +94,7 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
     return reply.Error(refusal);
   const uint32_t flags = command->spec->flags;
   if (flags & (kNoScript | kWrite)) {
-    if (flags & kNoScript) {
+    if ((flags & kNoScript) && !(may_debug_ && (flags & kProtected))) {
       ++command->statistics.rejected;
       return reply.Error("ERR This Redis command is not allowed from script");
     }
@@ -102,7 +102,7 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
       ++command->statistics.rejected;
       return reply.Error("ERR Write commands are not allowed from read-only scripts.");
     }
-    running_->wrote = true;
+    if (flags & kWrite) running_->wrote = true;
   }
   engine_.dispatcher().Run(*session_, *command, args, reply, KnownKey(args));
 }

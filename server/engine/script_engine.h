@@ -46,6 +46,8 @@ class ScriptEngine final : public CommandPort {
   std::string_view BusyText() const;
   // SCRIPT KILL (FUNCTION KILL): ends what runs; or the error why not.
   std::string_view Kill(bool function);
+  // DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call DEBUG.
+  void set_may_debug(bool may) { may_debug_ = may; }
   // Name, command and ms so far of the function that runs, for FUNCTION STATS.
   struct Running {
     Session* caller;
@@ -78,6 +80,7 @@ class ScriptEngine final : public CommandPort {
   FunctionLibraries functions_;
   std::unique_ptr<Session> session_;  // the stand-in client
   Running* running_ = nullptr;
+  bool may_debug_ = false;
 };
 
 }  // namespace sluice

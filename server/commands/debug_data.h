@@ -1,0 +1,13 @@
+// DEBUG's words that make data, or make it anew.
+#pragma once
+
+#include "server/engine/command.h"
+
+namespace sluice {
+
+// DEBUG POPULATE count [prefix] [size].
+void DebugPopulate(CommandCall& call);
+// DEBUG RELOAD. Locks stay as they are: their dumps give them to nobody.
+void DebugReload(CommandCall& call);
+
+}  // namespace sluice
