@@ -108,7 +108,9 @@ void CommandTimer::CloseRun() {
   CommandStatistics& own = run.command->statistics;
   const int64_t nanos = engine_.tick() - run.begin;
   own.nanos += static_cast<uint64_t>(nanos);
-  if (engine_.settings().latency_tracking) own.latency_ns.Record(nanos / run.calls, run.calls);
+  // Most runs of a script or of a mixed pipeline are of one call: a division costs as much as a look-up.
+  const int64_t mean = run.calls == 1 ? nanos : nanos / run.calls;
+  if (engine_.settings().latency_tracking) own.latency_ns.Record(mean, run.calls);
   if (singles_left_ > 0 && --singles_left_ == 0 && runs_allowed_) run_calls_max_ = kRunCallsMax;
   if (nanos >= watch_ns_) [[unlikely]]
     WatchRun(run, nanos);
