@@ -56,7 +56,7 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys,
   }
   if (parking.deadline_ms != 0) {
     parked->fired = [](Engine& engine, Timed& timed) {
-      engine.waiters().EndWait(*engine.Find(static_cast<Parked&>(timed).session), End::kTimeout);
+      engine.waiters().TimeIsOver(*engine.Find(static_cast<Parked&>(timed).session));
     };
     engine_.Arm(*parked, parking.deadline_ms);
     ++with_deadline_;
@@ -101,6 +101,10 @@ void Waiters::LeaveLines(const Parked& parked) {
 void Waiters::Answered(Session& session, Parked& parked) {
   const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
   engine_.command_timer().Answered(session, *request.command, request.args(), parked.ran_ns);
+  Resume(session);
+}
+
+void Waiters::Resume(Session& session) {
   engine_.QueueSend(session);
   engine_.Resume(session);
 }
@@ -123,12 +127,18 @@ bool Waiters::Unblock(Session& session, End end) {
   const Parked& parked = *session.parked;
   // As Redis counts, whichever end it is.
   ++(parked.asked ? *parked.asked : parked.request).command->statistics.failed;
-  EndWait(session, end);
+  Answered(session, *EndWait(session, end));
   return true;
 }
 
-void Waiters::EndWait(Session& session, End end) {
-  const std::unique_ptr<Parked> parked = Unpark(session);
+// As Redis has it, the slow log and the histogram hear nothing of it.
+void Waiters::TimeIsOver(Session& session) {
+  EndWait(session, End::kTimeout);
+  Resume(session);
+}
+
+std::unique_ptr<Parked> Waiters::EndWait(Session& session, End end) {
+  std::unique_ptr<Parked> parked = Unpark(session);
   if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
   ReplySink& reply = engine_.SinkOf(session);
   if (end == End::kError) {
@@ -150,7 +160,7 @@ void Waiters::EndWait(Session& session, End end) {
                      HashedKey{}};
     parked->on_timeout(call);
   }
-  Answered(session, *parked);
+  return parked;
 }
 
 // --- keys

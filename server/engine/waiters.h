@@ -146,9 +146,11 @@ class Waiters {
   bool Wants(const Parked& parked, const KeyName& name);
   void Wake(Session& session, std::string_view key);
   std::unique_ptr<Parked> Unpark(Session& session);
-  void EndWait(Session& session, End end);
+  void TimeIsOver(Session& session);
+  std::unique_ptr<Parked> EndWait(Session& session, End end);
   void LeaveLines(const Parked& parked);
   void Answered(Session& session, Parked& parked);
+  void Resume(Session& session);
 
   Engine& engine_;
   KeyNameMap<Line> lines_;  // none is empty
