@@ -148,5 +148,6 @@ CASES = [
     ExpiredEvents("expired-events", expiring=100_000, lasting=200_000, seconds=10, bar_ms=5),
     DeletionTurn("delete-set", "SADD", members=1_000_000, turn_bar_us=1000),
     DeletionTurn("delete-hash", "HSET", members=1_000_000, turn_bar_us=1000),
+    DeletionTurn("delete-string", "APPEND", members=500, turn_bar_us=1000),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
 ]

@@ -1,4 +1,4 @@
-"""How long a turn becomes when a value with a million members goes away, in whichever manner.
+"""How long a turn becomes when a value with a million members, or a huge string, goes away.
 
 The server's own histogram tells the CPU time of its longest turn. Nothing is compared with Redis,
 whose DEL of such a value takes some hundred ms.
@@ -11,17 +11,21 @@ from .resp import encode
 from .servers import server
 
 MEMBERS_A_COMMAND = 100
+MIB_OF_TEXT = "x" * (1 << 20)
 FREED_SECONDS = 1
 
 
 @dataclass(frozen=True)
 class DeletionTurn:
     name: str
-    command: str  # that adds members: SADD or HSET
+    command: str  # that adds members: SADD or HSET; APPEND: that adds a MiB
     members: int
     turn_bar_us: float
 
     def requests(self, key):
+        if self.command == "APPEND":
+            yield from [encode(["APPEND", key, MIB_OF_TEXT])] * self.members
+            return
         for first in range(0, self.members, MEMBERS_A_COMMAND):
             words = [self.command, key]
             for number in range(first, first + MEMBERS_A_COMMAND):

@@ -46,7 +46,8 @@ class Memory : public EngineFixture {
   void ExpectTruth(const std::string& what, int keys,
                    const std::function<void(const std::string& key)>& make) {
     if (!kMallocTells) return;
-    // malloc's own headers are not counted, and the table may just have grown.
+    // glibc's classes are not those of the allocator that the server runs on, for which see
+    // tests/smoke/memory_usage.py.
     const double share = Share(keys, make);
     EXPECT_GT(share, 0.4) << what;
     EXPECT_LT(share, 1.5) << what;
