@@ -148,7 +148,6 @@ void ClientCaching(CommandCall& call) {
         "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
   }
   state->caching = true;
-  state->caching_by = call.client.last_command->container;
   call.reply.Ok();
 }
 

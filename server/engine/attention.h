@@ -16,6 +16,7 @@ class Attention {
     kServe = 1u << 1,     // waiters can be served, locks have to be caught up with
     kCommands = 1u << 2,  // somebody is shown commands, or tracks what it reads
     kGates = 1u << 3,     // CLIENT PAUSE, or a script past its time
+    kPending = 1u << 4,   // a command has invalidated what its own client has read
   };
 
   bool Raised(Cause cause) const { return (causes_ & cause) != 0; }

@@ -1,5 +1,8 @@
 #include "server/engine/tracking.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "protocol/concat.h"
 #include "server/engine/command_table.h"
 #include "server/engine/engine.h"
@@ -10,6 +13,13 @@ namespace {
 
 void AddBulk(std::string& bytes, std::string_view text) {
   ConcatTo(bytes, '$', text.size(), "\r\n", text, "\r\n");
+}
+
+// In the place of a list: all keys. Null, in the client's protocol.
+constexpr std::string_view kAllKeys;
+
+bool IsOfClient(const Command& command) {
+  return command.container && command.container->spec->name == "CLIENT";
 }
 
 std::string ListOf(std::string_view key) {
@@ -119,7 +129,7 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
 void Tracking::AllFlushed() {
   if (clients_ > 0) {
     engine_.ForEachSession([this](Session& session) {
-      if (session.tracking) Tell(session, session.resp() == 2 ? "$-1\r\n" : "_\r\n");
+      if (session.tracking) Tell(session, std::string(kAllKeys));
     });
   }
   keys_.clear();
@@ -151,35 +161,48 @@ void Tracking::Broadcast() {
 
 void Tracking::Tell(Session& session, std::string payload) {
   if (engine_.IsExecuting(session)) {
-    session.tracking->pending.push_back(std::move(payload));
+    pending_.push_back({session.client_id, std::move(payload)});
+    engine_.attention().Raise(Attention::kPending);
   } else {
     Send(session, payload);
   }
 }
 
 void Tracking::CommandDone(Session& session) {
-  TrackingState& state = *session.tracking;
+  TrackingState* const state = session.tracking.get();
   // CLIENT CACHING reaches over other calls of CLIENT and over a whole transaction.
-  const bool over = !session.in_multi() && session.last_command->container != state.caching_by;
-  if (over) state.caching = false;
-  for (const std::string& payload : std::exchange(state.pending, {})) Send(session, payload);
+  const bool over = !session.in_multi() && !IsOfClient(*session.last_command);
+  if (state && over) state->caching = false;
+  if (!pending_.empty()) SendPending(session);
+}
+
+// A slow script's changes stay while others' commands run inside it.
+void Tracking::SendPending(Session& session) {
+  const auto own = std::stable_partition(
+      pending_.begin(), pending_.end(),
+      [&](const Pending& pending) { return pending.client_id != session.client_id; });
+  std::vector<Pending> told(std::make_move_iterator(own), std::make_move_iterator(pending_.end()));
+  pending_.erase(own, pending_.end());
+  if (pending_.empty()) engine_.attention().Lower(Attention::kPending);
+  for (const Pending& pending : told) Send(session, pending.payload);
 }
 
 void Tracking::Send(Session& session, std::string_view payload) {
-  TrackingState& state = *session.tracking;
+  if (payload == kAllKeys) payload = session.resp() == 2 ? "$-1\r\n" : "_\r\n";
+  const uint64_t redirect = session.tracking ? session.tracking->options.redirect : 0;
   Session* to = &session;
-  if (state.options.redirect != 0) {
-    to = engine_.FindClient(state.options.redirect);
+  if (redirect != 0) {
+    to = engine_.FindClient(redirect);
     if (!to || to->close == CloseMode::kNow) {
-      state.redirect_broken = true;
+      session.tracking->redirect_broken = true;
       if (session.resp() == 2) return;
-      const std::string id = Concat(state.options.redirect);
+      const std::string id = Concat(redirect);
       return engine_.Push(session, {">2\r\n$21\r\ntracking-redir-broken\r\n:", id, "\r\n"});
     }
   }
   if (to->resp() == 3) {
     engine_.Push(*to, {">2\r\n$10\r\ninvalidate\r\n", payload});
-  } else if (state.options.redirect != 0 && to->subscribes()) {
+  } else if (redirect != 0 && to->subscribes()) {
     engine_.Push(*to, {"*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n", payload});
   }
 }

@@ -43,9 +43,6 @@ struct TrackingState {
   absl::btree_set<std::string> prefixes;  // broadcasting
   bool redirect_broken = false;
   bool caching = false;  // CLIENT CACHING was just called: it is about the next command
-  const Command* caching_by = nullptr;
-  // What its running command has changed, as payloads to be sent when it is over.
-  std::vector<std::string> pending;
 };
 
 class Tracking {
@@ -63,7 +60,7 @@ class Tracking {
   void AllFlushed();
   // `session`, which tracks, has read what the request names.
   void Remember(Session& session, const Command& command, Args args);
-  // Its top-level command is over.
+  // The top-level command of a session is over that tracks, or while Attention::kPending is raised.
   void CommandDone(Session& session);
   // At the end of a turn: what broadcasting clients have to be told.
   void Broadcast();
@@ -96,9 +93,17 @@ class Tracking {
     absl::btree_map<std::string, uint64_t> changed;  // by which client last; 0: by none
   };
 
+  // What a running command has changed of what its own client has read: told when it is over, be it
+  // that tracking was turned off meanwhile.
+  struct Pending {
+    uint64_t client_id;
+    std::string payload;
+  };
+
   void Add(std::string_view key, uint64_t client_id);
   void Invalidate(const TrackedKey& tracked, bool by_client);
   void Tell(Session& session, std::string payload);
+  void SendPending(Session& session);
   void Send(Session& session, std::string_view payload);
   Session* FindTracking(uint64_t client_id);
 
@@ -108,6 +113,7 @@ class Tracking {
   size_t items_ = 0;  // clients over all keys
   absl::btree_map<std::string, Prefix> prefixes_;
   bool any_changed_ = false;
+  std::vector<Pending> pending_;
 };
 
 }  // namespace sluice

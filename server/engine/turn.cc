@@ -204,7 +204,7 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
     command_timer_.Skip();
   }
   current_ = around;
-  if (session.tracking) [[unlikely]]
+  if (session.tracking || attention_.Raised(Attention::kPending)) [[unlikely]]
     tracking_->CommandDone(session);
   if (session.output.overflowed()) [[unlikely]] {
     CheckOutputLimit(session);
