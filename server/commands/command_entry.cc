@@ -76,7 +76,7 @@ constexpr CategoryWord kCategoryWords[] = {
     {"GEO", "@geo", kCatGeo},
     {"STREAM", "@stream", kCatStream},
     {"PUBSUB", "@pubsub", 0, kPubSub},
-    {"ADMIN", "@admin", 0, kAdmin},
+    {"ADMIN", "@admin", kCatAdmin, kAdmin},
     {"FAST", "@fast", 0, kFast},
     {"SLOW", "@slow", 0, 0, kFast},
     {"BLOCKING", "@blocking", 0, kBlocking},

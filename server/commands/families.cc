@@ -45,6 +45,7 @@ std::span<const CommandFamily> AllFamilies() {
       MemoryFamily(),
       ObjectFamily(),
       PubSubFamily(),
+      ReplicationFamily(),
       ScriptsFamily(),
       ServerFamily(),
       SlowLogFamily(),

@@ -48,6 +48,7 @@ CommandFamily LocksFamily();
 CommandFamily MemoryFamily();
 CommandFamily ObjectFamily();
 CommandFamily PubSubFamily();
+CommandFamily ReplicationFamily();
 CommandFamily ScriptsFamily();
 CommandFamily ServerFamily();
 CommandFamily SlowLogFamily();

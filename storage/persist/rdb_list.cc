@@ -43,6 +43,7 @@ std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContex
       const uint64_t node = type == RdbType::kQuicklist ? reader.Length() : 0;
       if (node == static_cast<uint64_t>(RdbQuicklistNode::kPlain)) {
         const std::string text = reader.String();
+        if (text.empty()) reader.Fail();  // no text is so short that it stands alone
         if (reader.ok()) push(text);
       } else if (type == RdbType::kQuicklistZiplists) {
         ReadSequence(reader, RdbSequence::kZiplist, push);
