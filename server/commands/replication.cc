@@ -26,7 +26,8 @@ void Wait(CommandCall& call) {
   const int64_t wanted = args.Int();
   const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
   if (args.failed()) return call.reply.Error(args.error());
-  if (wanted <= kReplicas) return ReplyReplicas(call);
+  // Redis keeps 32 bits of it.
+  if (static_cast<int32_t>(wanted) <= kReplicas) return ReplyReplicas(call);
   call.Park({}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
 }
 
