@@ -22,6 +22,7 @@ namespace {
 // --- FCALL
 
 void RunFunction(CommandCall& call, bool read_only) {
+  ShowScriptCall(call);
   const LibraryFunction* const function = Libraries(call).Find(call.args[1]);
   if (!function) return call.reply.Error("ERR Function not found");
   if (!ParseInt64(call.args[2])) return call.reply.Error("ERR Bad number of keys provided");

@@ -6,6 +6,8 @@
 
 #include "protocol/number_text.h"
 #include "server/engine/command.h"
+#include "server/engine/engine.h"
+#include "server/engine/monitors.h"
 
 namespace sluice {
 
@@ -29,6 +31,13 @@ inline std::optional<ScriptKeys> ReadScriptKeys(CommandCall& call) {
     return ScriptKeys{rest.first(keys), rest.subspan(keys)};
   }
   return std::nullopt;
+}
+
+// A script's call is shown before the commands it runs, and even if it finds nothing to run.
+inline void ShowScriptCall(const CommandCall& call) {
+  Engine& engine = call.engine;
+  if (engine.attention().Raised(Attention::kCommands) && engine.monitors().any()) [[unlikely]]
+    engine.monitors().Show(call.client, call.args);
 }
 
 struct ScriptRow {

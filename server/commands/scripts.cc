@@ -27,6 +27,7 @@ void RunFound(CommandCall& call, const Script& script, const ScriptKeys& given, 
 }
 
 void EvalText(CommandCall& call, bool read_only) {
+  ShowScriptCall(call);
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
   if (!given) return;
   std::string error;
@@ -36,6 +37,7 @@ void EvalText(CommandCall& call, bool read_only) {
 }
 
 void EvalKnown(CommandCall& call, bool read_only) {
+  ShowScriptCall(call);
   if (call.args[1].size() != kSha1Digits) return call.reply.Error(kNoScriptText);
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
   if (!given) return;

@@ -5,7 +5,6 @@
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
 #include "server/engine/engine.h"
-#include "server/engine/monitors.h"
 #include "server/engine/session.h"
 
 namespace sluice {
@@ -41,8 +40,6 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   }
   session_->db = call.client.db;
   session_->no_touch = call.client.no_touch;
-  if (engine_.attention().Raised(Attention::kCommands) && engine_.monitors().any()) [[unlikely]]
-    engine_.monitors().Show(call.client, call.args);
   Running running{.caller = &call.client,
                   .name = script.name,
                   .command = call.args,
