@@ -4,7 +4,8 @@
 // Stock Lua has no read-only tables, so scripts hold a view of each shared table: an empty table
 // whose metatable reads from the real one and refuses to write. The few library functions that
 // would go past a metatable (next, rawget, rawset, getmetatable, setmetatable, table.insert,
-// table.foreach) are replaced by ones that know views. The globals themselves are such a view, _G.
+// table.foreach) are replaced by ones that know views. The globals themselves are such a view, _G;
+// a script that assigns to none of them looks them up in the table behind it (global_writes.h).
 #pragma once
 
 #include "scripting/libraries/lua_api.h"

@@ -74,12 +74,14 @@ void AddLine(std::string& text, const Session& session, const Now& now) {
            " qbuf=", unread, " qbuf-free=", session.pending.capacity() - session.pending.size(),
            " argv-mem=0 multi-mem=", queue ? queue->queue_bytes : 0,
            " rbs=", session.output.memory(), " rbp=", session.output.memory(),
-           " obl=", session.output.bytes(), " oll=", (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
+           " obl=", session.output.bytes(), " oll=",
+           (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
            " tot-mem=", session.MemoryBytes());
   const std::string_view command =
       session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
-           " user=default redir=", RedirectionOf(session), " resp=", session.resp(), " lib-name=", session.library_name,
+           " user=default redir=", RedirectionOf(session), " resp=", session.resp(),
+           " lib-name=", session.library_name,
            " lib-ver=", session.library_version, '\n');
 }
 

@@ -68,7 +68,8 @@ enum CommandFlag : uint32_t {
 enum Category : uint32_t {
   kCatKeyspace = 1u << 0, kCatSet = 1u << 3, kCatSortedSet = 1u << 4, kCatList = 1u << 5,
   kCatHash = 1u << 6, kCatString = 1u << 7, kCatBitmap = 1u << 8, kCatHyperLogLog = 1u << 9,
-  kCatGeo = 1u << 10, kCatStream = 1u << 11, kCatAdmin = 1u << 12, kCatDangerous = 1u << 16, kCatConnection = 1u << 17,
+  kCatGeo = 1u << 10, kCatStream = 1u << 11, kCatAdmin = 1u << 12, kCatDangerous = 1u << 16,
+  kCatConnection = 1u << 17,
   kCatTransaction = 1u << 18, kCatScripting = 1u << 19, kCatLock = 1u << 20, kCatLimit = 1u << 21,
 };
 

@@ -1,6 +1,7 @@
 // Dispatcher: from the arguments of a request to the handler's reply. It looks up the row, checks
-// arity, asks the gates (gates.h), queues inside MULTI, runs the handler, counts and times it (command_timer.h)
-// and records its effects. Clients' requests, EXEC's queued ones and scripts all pass here.
+// arity, asks the gates (gates.h), queues inside MULTI, runs the handler, counts and times it
+// (command_timer.h) and records its effects. Clients' requests, EXEC's queued ones and scripts all
+// pass here.
 #pragma once
 
 #include <string>

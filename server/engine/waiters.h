@@ -31,9 +31,10 @@
 // is told before the client is answered, if it still is to be, and must forget the wait.
 //
 // --- Both kinds. At the deadline `on_timeout` answers, null: a null array. It is called as a handler,
-// with the arguments of the request, and changes nothing. Inside MULTI and scripts (call.may_park() is false) Park does the
-// same at once, and the owner is not told: ask before you enter the client in a queue, and ask
-// call.may_wait(), which is false inside FENCED too: only a wait for keys can check its token again.
+// with the arguments of the request, and changes nothing. Inside MULTI and scripts (call.may_park() is
+// false) Park does the same at once, and the owner is not told: ask before you enter the client in a
+// queue, and ask call.may_wait(), which is false inside FENCED too: only a wait for keys can check its
+// token again.
 // What `on_timeout` answers inside MULTI differs for a few commands (BLMOVE: null, not a null array).
 //
 // A wake-up is no new call of the command for INFO commandstats, but its time counts. The effects of a
