@@ -1,0 +1,1 @@
+// The unit with whose flags precompiled.h is compiled.
