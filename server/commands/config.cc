@@ -7,6 +7,7 @@
 #include "server/commands/help.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
 
 namespace sluice {
 namespace {
@@ -47,6 +48,7 @@ void Set(CommandCall& call) {
 
 void ResetStat(CommandCall& call) {
   call.engine.statistics() = {};
+  call.engine.limits().statistics() = {};
   call.engine.commands().ResetStatistics();
   call.reply.Ok();
 }

@@ -35,6 +35,7 @@ std::span<const CommandFamily> AllFamilies() {
       LcsFamily(),
       LeakyBucketsFamily(),
       LimitsFamily(),
+      LimitPoliciesFamily(),
       ListItemsFamily(),
       ListMovesFamily(),
       ListWaitsFamily(),

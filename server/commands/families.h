@@ -38,6 +38,7 @@ CommandFamily LatencyFamily();
 CommandFamily LcsFamily();
 CommandFamily LeakyBucketsFamily();
 CommandFamily LimitsFamily();
+CommandFamily LimitPoliciesFamily();
 CommandFamily ListItemsFamily();
 CommandFamily ListMovesFamily();
 CommandFamily ListWaitsFamily();

@@ -27,6 +27,7 @@ constexpr InfoSection kSections[] = {
     // Ours.
     {"turns", "Turns", false, WriteTurns},
     {"timers", "Timers", false, WriteTimers},
+    {"limits", "Limits", false, WriteLimits},
 };
 
 bool IsWanted(const InfoSection& section, Args words) {

@@ -55,6 +55,8 @@ void WriteCommandStats(Engine& engine, InfoText& text);
 void WriteLatencyStats(Engine& engine, InfoText& text);
 void WriteTurns(Engine& engine, InfoText& text);
 void WriteTimers(Engine& engine, InfoText& text);
+// info_limits.cc: what limiters have decided
+void WriteLimits(Engine& engine, InfoText& text);
 
 // "%.*f" without a locale.
 std::string FixedText(double value, int digits);

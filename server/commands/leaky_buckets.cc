@@ -17,6 +17,7 @@
 #include "server/commands/lookup.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
+#include "server/engine/limit_desk.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/wide.h"
 
@@ -60,18 +61,14 @@ void CountInNew(CommandCall& call, HashedKey key, int64_t due_ms, uint64_t units
   call.db.PutValue(key, std::move(bucket), Deadline::Steady(due_ms), call.now);
 }
 
-// `due_of` says when what is counted drains, in engine ms, given the bucket as it is (null: none).
-template <typename DueOf>
-void CountUnits(CommandCall& call, uint64_t units, DueOf due_of) {
+void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
   const HashedKey key = call.Key(1);
   const Entry* const found = call.db.Find(key, call.now);
   if (!IsBucketOrMissing(call, found)) return;
-  LeakyBucket* const bucket = found ? &BucketOf(*found) : nullptr;
-  const int64_t due_ms = due_of(bucket);
   // Nothing is left of what was due already (or at the end of the wheel's time).
   if (due_ms <= call.now.ms()) return call.reply.Ok();
   if (found) {
-    CountIn(call, call.db.Modify(*found, call.now), *bucket, due_ms, units);
+    CountIn(call, call.db.Modify(*found, call.now), BucketOf(*found), due_ms, units);
   } else {
     CountInNew(call, key, due_ms, units);
   }
@@ -90,11 +87,11 @@ void Count(CommandCall& call) {
   if (*seconds < 0) {
     return call.reply.Error("Couldn't parse negative number as unsigned integer");
   }
-  const bool by_second = call.engine.settings().lbucket_second_buckets;
-  CountUnits(call, 1, [&](const LeakyBucket* bucket) {
-    return bucket ? bucket->DueMs(call.now, *seconds, by_second)
-                  : LeakyBucket::DueMs(call.now, *seconds);
-  });
+  int64_t due_ms = LeakyBucket::DueMs(call.now, *seconds);
+  if (call.engine.settings().lbucket_second_buckets) {
+    due_ms = call.engine.limits().drain_seconds().Join(due_ms, call.now);
+  }
+  CountUnits(call, 1, due_ms);
 }
 
 void CountAt(CommandCall& call) {
@@ -105,7 +102,7 @@ void CountAt(CommandCall& call) {
   // The offset is positive on any machine whose wall clock is past its start.
   const int64_t due_ms =
       std::min(SaturatingSum(unix_ms, -call.now.unix_offset_ms), TimerWheel::kDeadlineMsMax);
-  CountUnits(call, static_cast<uint64_t>(units), [due_ms](const LeakyBucket*) { return due_ms; });
+  CountUnits(call, static_cast<uint64_t>(units), due_ms);
 }
 
 // --- looking

@@ -2,6 +2,7 @@
 #include "server/commands/limit_args.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "protocol/concat.h"
@@ -42,20 +43,20 @@ int64_t ReadBurst(ArgReader& args) {
   return burst;
 }
 
-LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
-  const std::string_view name = args.Bytes();
-  const LimitConfig* const policy = args.failed() ? nullptr : policies.Find(name);
-  if (!policy) args.Fail("ERR no such policy");
-  return policy ? *policy : LimitConfig();
-}
-
 int64_t ReadSpan(ArgReader& args, int64_t least, std::string_view fault) {
   const int64_t ms = args.Int();
   if (ms < least || ms > kPeriodMsMax) args.Fail(std::string(fault));
   return ms;
 }
 
-// --- the options of LIMIT.TAKE, a row each
+LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
+  const std::string_view name = args.Bytes();
+  const LimitConfig* const policy = args.failed() ? nullptr : policies.Find(name);
+  if (!policy) args.Fail(std::string(kNoSuchPolicy));
+  return policy ? *policy : LimitConfig();
+}
+
+// --- the options of LIMIT.TAKE, a row each; none may come twice
 
 struct Reading {
   TakeOptions options;
@@ -67,6 +68,8 @@ struct OptionRow {
   void (*read)(ArgReader& args, Reading& reading);
 };
 
+static_assert(kPeriodMsMax == 70368744177664 && kBanMsMax == kPeriodMsMax);
+
 constexpr OptionRow kOptions[] = {
     {"COST",
      [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadUnits(args); }},
@@ -74,23 +77,28 @@ constexpr OptionRow kOptions[] = {
     {"PEEK", [](ArgReader&, Reading& reading) { reading.options.peek = true; }},
     {"WAIT",
      [](ArgReader& args, Reading& reading) {
-       reading.options.wait_ms = ReadSpan(args, 0, "ERR wait is out of range, must be positive");
+       reading.options.wait_ms = ReadSpan(args, 0, "ERR WAIT must be 0 to 70368744177664 ms");
      }},
     {"BAN",
      [](ArgReader& args, Reading& reading) {
-       reading.options.request.ban_ms =
-           ReadSpan(args, 1, "ERR ban is out of range, must be positive");
+       reading.options.request.ban_ms = ReadSpan(args, 1, "ERR BAN must be 1 to 70368744177664 ms");
      }},
-    {"SHADOW", [](ArgReader&, Reading& reading) { reading.options.request.shadow = true; }},
+    {"SHADOW", [](ArgReader&, Reading& reading) { reading.options.shadow = true; }},
     {"AT", [](ArgReader& args,
               Reading& reading) { reading.options.at_unix_us = args.IntIn(0, kUnixUsMax); }},
 };
 
-void ReadOption(ArgReader& args, Reading& reading) {
-  for (const OptionRow& row : kOptions) {
-    if (args.TakeWord(row.word)) return row.read(args, reading);
+void ReadOptions(ArgReader& args, Reading& reading) {
+  uint32_t seen = 0;
+  while (args.more()) {
+    const auto row = std::ranges::find_if(
+        kOptions, [&args](const OptionRow& option) { return IsWord(args.Peek(), option.word); });
+    const uint32_t bit = 1u << (row - std::begin(kOptions));
+    if (row == std::end(kOptions) || (seen & bit)) return args.Fail(ErrorCode::kSyntax);
+    seen |= bit;
+    args.Skip();
+    row->read(args, reading);
   }
-  args.Fail(ErrorCode::kSyntax);
 }
 
 void CheckTogether(ArgReader& args, const TakeOptions& options) {
@@ -98,16 +106,15 @@ void CheckTogether(ArgReader& args, const TakeOptions& options) {
   if (options.peek && options.wait_ms) args.Fail("ERR PEEK and WAIT exclude each other");
   if (options.at_unix_us && options.wait_ms) args.Fail("ERR AT and WAIT exclude each other");
   if (options.peek && bans) args.Fail("ERR PEEK and BAN exclude each other");
-  if (options.request.shadow && options.wait_ms)
-    args.Fail("ERR SHADOW and WAIT exclude each other");
-  if (options.request.shadow && bans) args.Fail("ERR SHADOW and BAN exclude each other");
+  if (options.shadow && options.wait_ms) args.Fail("ERR SHADOW and WAIT exclude each other");
+  if (options.shadow && bans) args.Fail("ERR SHADOW and BAN exclude each other");
 }
 
 }  // namespace
 
-int64_t ReadUnits(ArgReader& args) {
+int64_t ReadUnits(ArgReader& args, std::string_view name) {
   const int64_t units = args.Int();
-  if (units < 1) args.Fail("ERR cost is out of range, must be positive");
+  if (units < 1) args.Fail(Concat("ERR ", name, " must be 1 to 9223372036854775807"));
   return units;
 }
 
@@ -119,12 +126,13 @@ TakeOptions ReadTake(ArgReader& args, LimitDesk& desk) {
   TakeOptions& options = reading.options;
   const bool by_policy = args.TakeWord("POLICY");
   if (by_policy) {
+    options.policy = args.Peek();
     options.request.config = ReadPolicy(args, desk.policies());
-    while (args.more()) ReadOption(args, reading);
+    ReadOptions(args, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
     const Numbers numbers = ReadNumbers(args);
-    while (args.more()) ReadOption(args, reading);
+    ReadOptions(args, reading);
     MakeConfig(args, numbers, reading.burst, options.request.config);
   }
   CheckTogether(args, options);

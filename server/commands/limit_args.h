@@ -9,6 +9,7 @@
 
 namespace sluice {
 
+inline constexpr std::string_view kNoSuchPolicy = "ERR no such policy";
 inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 
 // Reads "<algorithm> max period-ms" or "POLICY name", then the options: all that LIMIT.TAKE has
@@ -19,7 +20,7 @@ LimitConfig ReadConfig(ArgReader& args);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or
 // "POLICY name cost".
 LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies);
-// An amount of at least one.
-int64_t ReadUnits(ArgReader& args);
+// An amount of at least one; `name` is what the fault calls it.
+int64_t ReadUnits(ArgReader& args, std::string_view name = "COST");
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 // See limiter_key.h.
 #include "server/commands/limiter_key.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -70,30 +71,42 @@ LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
 
 LimitVerdict LimiterKey::TakePacked(const LimitRequest& request) {
   const LimitVerdict verdict = TakeLimit(*packed_, nullptr, request, now_);
-  StorePacked(*packed_, verdict.EndsAtMs(now_));
-  return verdict;
+  if (verdict.allowed) [[likely]]
+    return WithinDeadline(verdict, StorePacked(*packed_, verdict.EndsAtMs(now_)));
+  if (request.ban_ms == 0) return WithinDeadline(verdict, entry_->deadline());
+  return WithinDeadline(verdict, StorePacked(*packed_, LimitEndsAtMs(*packed_, nullptr, now_)));
 }
 
 LimitVerdict LimiterKey::TakeObject(const LimitRequest& request) {
-  if (!WouldChange(request)) return object_->Peek(request.config, request.cost, now_);
+  const LimitVerdict seen = object_->Peek(request.config, request.cost, now_);
+  const bool bans = request.ban_ms > 0 && !object_->state().Banned(now_);
+  if (!seen.allowed && !bans) return WithinDeadline(seen, entry_->deadline());
   Entry& entry = db_.Modify(*entry_, now_);
   const int64_t old_end_ms = object_->EndsAtMs(now_);
   const LimitVerdict verdict = object_->Take(request, now_);
-  StoreObject(entry, old_end_ms);
-  return verdict;
-}
-
-bool LimiterKey::WouldChange(const LimitRequest& request) const {
-  return request.shadow || request.ban_ms > 0 || !(request.config == object_->config()) ||
-         object_->Peek(request.config, request.cost, now_).allowed;
+  return WithinDeadline(verdict, StoreObject(entry, old_end_ms));
 }
 
 LimitVerdict LimiterKey::Peek(const LimitConfig& config, int64_t cost) const {
-  if (packed_) return PeekLimit(*packed_, nullptr, config, cost, now_);
-  if (object_) return object_->Peek(config, cost, now_);
-  const RequestLog none;
-  return PeekLimit(LimiterState(config), NeedsLog(config.algorithm) ? &none : nullptr, config, cost,
-                   now_);
+  if (!entry_) {
+    const RequestLog none;
+    return PeekLimit(LimiterState(config), NeedsLog(config.algorithm) ? &none : nullptr, config,
+                     cost, now_);
+  }
+  return WithinDeadline(packed_ ? PeekLimit(*packed_, nullptr, config, cost, now_)
+                                : object_->Peek(config, cost, now_),
+                        entry_->deadline());
+}
+
+LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const {
+  if (deadline.none()) return verdict;
+  const int64_t left_ms = deadline.LeftMs(now_);
+  if (verdict.reset_ms <= left_ms) [[likely]]
+    return verdict;
+  verdict.reset_ms = left_ms;
+  verdict.reset_at_ms = now_.unix_ms() + left_ms;
+  if (verdict.retry_ms > left_ms) verdict.retry_ms = left_ms;
+  return verdict;
 }
 
 // --- giving back, and telling
@@ -112,13 +125,16 @@ int64_t LimiterKey::Refund(int64_t units) {
 }
 
 LimitInfo LimiterKey::Info() const {
-  return packed_ ? DescribeLimit(*packed_, nullptr, now_) : object_->Info(now_);
+  LimitInfo info = packed_ ? DescribeLimit(*packed_, nullptr, now_) : object_->Info(now_);
+  const Deadline deadline = entry_->deadline();
+  if (!deadline.none()) info.reset_at_ms = std::min(info.reset_at_ms, deadline.UnixMs(now_));
+  return info;
 }
 
 // --- storing
 
-// The limiter's own end, unless somebody has set an earlier one (EXPIRE). One that is whole again stays
-// until the tick after: then what is left of that tick was its own end, too.
+// The limiter's own end, unless somebody has set an earlier one (EXPIRE). One that is whole again
+// stays until the tick after: then what is left of that tick was its own end, too.
 Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
   const Deadline end = Deadline::Steady(end_ms);
   const Deadline old = entry_->deadline();
@@ -127,32 +143,36 @@ Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
   return old.LeftMs(now_) < end.LeftMs(now_) ? old : end;
 }
 
-void LimiterKey::StorePacked(const LimiterState& state, int64_t end_ms) {
+// Returns the key's deadline afterwards; of a deleted key now.
+Deadline LimiterKey::StorePacked(const LimiterState& state, int64_t end_ms) {
   char bytes[kWideLimiterBytes];
   const std::string_view packed(bytes, PackLimiter(state, bytes));
-  if (SameBytes(packed, entry_->packed())) return;
+  if (SameBytes(packed, entry_->packed())) return entry_->deadline();
   changed_ = true;
+  Deadline deadline = Deadline::Steady(end_ms);
   if (end_ms <= now_.ms()) {
     db_.Delete(key_, now_);
-    return;
+    return deadline;
   }
-  Deadline deadline = Deadline::Steady(end_ms);
   if (entry_->deadline() != deadline) {
     const LimiterState old = UnpackLimiter(entry_->packed());
     deadline = Following(LimitEndsAtMs(old, nullptr, now_), end_ms);
   }
   db_.SetPacked(db_.Modify(*entry_, now_), packed, deadline);
+  return deadline;
 }
 
-void LimiterKey::StoreObject(Entry& entry, int64_t old_end_ms) {
+Deadline LimiterKey::StoreObject(Entry& entry, int64_t old_end_ms) {
   changed_ = true;
   db_.ValueChanged(entry);
   const int64_t end_ms = object_->EndsAtMs(now_);
   if (end_ms <= now_.ms()) {
     db_.Delete(key_, now_);
-    return;
+    return Deadline::Steady(end_ms);
   }
-  db_.SetDeadline(entry, Following(old_end_ms, end_ms));
+  const Deadline deadline = Following(old_end_ms, end_ms);
+  db_.SetDeadline(entry, deadline);
+  return deadline;
 }
 
 }  // namespace sluice

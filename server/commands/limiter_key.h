@@ -31,7 +31,8 @@ class LimiterKey {
   bool IsLimiter(ReplySink& reply) const;
   bool Accepts(ReplySink& reply, LimitAlgorithm algorithm) const;
 
-  // Precondition: Accepts(the algorithm asked for).
+  // Precondition: Accepts(the algorithm asked for). A deadline that EXPIRE has brought forward ends
+  // the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.
   LimitVerdict Take(const LimitRequest& request);
   LimitVerdict Peek(const LimitConfig& config, int64_t cost) const;
   // Preconditions: exists() and IsLimiter().
@@ -44,10 +45,10 @@ class LimiterKey {
   LimitVerdict TakeNew(const LimitRequest& request);
   LimitVerdict TakePacked(const LimitRequest& request);
   LimitVerdict TakeObject(const LimitRequest& request);
-  bool WouldChange(const LimitRequest& request) const;
+  LimitVerdict WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const;
   Deadline Following(int64_t old_end_ms, int64_t end_ms) const;
-  void StorePacked(const LimiterState& state, int64_t end_ms);
-  void StoreObject(Entry& entry, int64_t old_end_ms);
+  Deadline StorePacked(const LimiterState& state, int64_t end_ms);
+  Deadline StoreObject(Entry& entry, int64_t old_end_ms);
 
   Database& db_;
   const HashedKey key_;

@@ -17,6 +17,7 @@
 #include "server/engine/effects.h"
 #include "server/engine/engine.h"
 #include "server/engine/limit_desk.h"
+#include "server/engine/named_fields.h"
 
 namespace sluice {
 namespace {
@@ -38,31 +39,10 @@ void ReplyVerdict(ReplySink& reply, const LimitVerdict& verdict) {
   }
 }
 
-// The fields of a map one by one; of RESP2's array the values alone.
-class FieldWriter {
- public:
-  FieldWriter(ReplySink& reply, size_t fields) : reply_(reply) {
-    reply.version() == 2 ? reply.Array(fields) : reply.Map(fields);
-  }
-  void Text(std::string_view name, std::string_view value) {
-    Name(name);
-    reply_.Bulk(value);
-  }
-  void Integer(std::string_view name, int64_t value) {
-    Name(name);
-    reply_.Integer(value);
-  }
-
- private:
-  void Name(std::string_view name) {
-    if (reply_.version() != 2) reply_.Bulk(name);
-  }
-  ReplySink& reply_;
-};
-
 // --- effects and events
 
 constexpr std::string_view kTakeEvent = "limit.take";
+constexpr std::string_view kShadowEvent = "limit.shadow";
 
 // The request again, with all of its numbers and the moment at which it was made: from the same
 // state it leads to the same one, whenever it is replayed.
@@ -79,13 +59,13 @@ std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& re
   if (HasBurst(config.algorithm)) add("BURST", config.burst);
   if (request.cost != 1) add("COST", request.cost);
   if (request.ban_ms > 0) add("BAN", request.ban_ms);
-  if (request.shadow) words.emplace_back("SHADOW");
   add("AT", now.unix_us());
   return words;
 }
 
-void Changed(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now) {
-  call.Notify(kNotifyModule, kTakeEvent, key);
+void Changed(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now,
+             std::string_view event = kTakeEvent) {
+  call.Notify(kNotifyModule, event, key);
   if (!call.effects.wanted()) return;
   const std::vector<std::string> words = LoggedTake(key, request, now);
   const std::vector<std::string_view> views(words.begin(), words.end());
@@ -102,6 +82,10 @@ Now MomentOf(const CommandCall& call, const std::optional<int64_t>& at_unix_us) 
 // --- LIMIT.TAKE. With WAIT a request that does not fit queues at the key; what it wants is tried
 // again by LimitDesk, without a command running, until its time is over.
 
+LimitStatistics::Decided& CountsOf(LimitStatistics& statistics, LimitAlgorithm algorithm) {
+  return statistics.by_algorithm[static_cast<size_t>(algorithm)];
+}
+
 // What Changed does, without a call.
 void ChangedByWaiter(Engine& engine, KeyNameView key, const LimitRequest& request) {
   engine.notifications().Notify(kNotifyModule, kTakeEvent, key.db, key.key);
@@ -111,20 +95,39 @@ void ChangedByWaiter(Engine& engine, KeyNameView key, const LimitRequest& reques
   engine.effects().Add(key.db, views);
 }
 
+// A waiter with a policy asks with what the policy says now. Null: the policy is gone.
+const LimitConfig* ConfigOf(Engine& engine, const LimitDesk::Ticket& ticket) {
+  return ticket.policy.empty() ? &ticket.request.config
+                               : engine.limits().policies().Find(ticket.policy);
+}
+
 std::optional<int64_t> TryAgain(Engine& engine, KeyNameView key, const LimitDesk::Ticket& ticket) {
-  const LimitRequest& request = ticket.request;
   Session& session = *engine.Find(ticket.session);
-  LimiterKey limiter(engine.keyspace().db(key.db), engine.keyspace().Hash(key.key), engine.now());
-  if (!limiter.IsOpenTo(request.config.algorithm)) {  // somebody has put something else there
-    engine.waiters().Finish(
-        session, [&](ReplySink& reply) { limiter.Accepts(reply, request.config.algorithm); });
+  const auto finish = [&](auto answer) {
+    engine.waiters().Finish(session, answer);
     return std::nullopt;
+  };
+  const LimitConfig* const config = ConfigOf(engine, ticket);
+  if (!config) return finish([](ReplySink& reply) { reply.Error(kNoSuchPolicy); });
+  const LimitRequest request{*config, ticket.request.cost};
+  LimiterKey limiter(engine.keyspace().db(key.db), engine.keyspace().Hash(key.key), engine.now());
+  if (!limiter.IsOpenTo(config->algorithm)) {  // another command has put something else there
+    return finish([&](ReplySink& reply) { limiter.Accepts(reply, config->algorithm); });
   }
   const LimitVerdict verdict = limiter.Take(request);
   if (limiter.changed()) ChangedByWaiter(engine, key, request);
-  if (!verdict.allowed) return verdict.retry_ms;
-  engine.waiters().Finish(session, [&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
-  return std::nullopt;
+  if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
+  // Allowed, or a cost that a changed policy never admits.
+  CountsOf(engine.limits().statistics(), config->algorithm).Count(verdict.allowed);
+  return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
+}
+
+// The wait ends with a ban: a request that never fits brings it, and says it in the log.
+void BanWaiter(CommandCall& call, LimitRequest request) {
+  request.cost = kInt64Max;
+  LimiterKey limiter(call.db, call.Key(1), call.now);
+  limiter.Take(request);
+  if (limiter.changed()) ChangedByWaiter(call.engine, {call.db.index(), call.args[1]}, request);
 }
 
 // The time of a waiter is over: what it would be told now, but that its turn has not come.
@@ -133,26 +136,30 @@ void TakeTimedOut(CommandCall& call) {
   const TakeOptions options = ReadTake(args, call.engine.limits());
   if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
   const LimitRequest& request = options.request;
+  if (!LimiterKey(call.db, call.Key(1), call.now).Accepts(call.reply, request.config.algorithm)) {
+    return;
+  }
+  if (request.ban_ms > 0) BanWaiter(call, request);
   const LimiterKey limiter(call.db, call.Key(1), call.now);
-  if (!limiter.Accepts(call.reply, request.config.algorithm)) return;
   LimitVerdict verdict = limiter.Peek(request.config, request.cost);
+  if (verdict.allowed) verdict.retry_ms = 1;  // those before it in the queue go first
   verdict.allowed = false;
+  CountsOf(call.engine.limits().statistics(), request.config.algorithm).Count(false);
   ReplyVerdict(call.reply, verdict);
 }
 
-// Queues the request if it has to wait and may; false when it is to be answered at once.
+// Queues the request if it has to wait and may; false when it is to be answered at once. A ban
+// comes when the wait is over in vain.
 bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& limiter) {
   const int64_t wait_ms = *options.wait_ms;
   if (wait_ms == 0 || !call.may_wait()) return false;
   LimitDesk& desk = call.engine.limits();
   const KeyNameView key{call.db.index(), call.args[1]};
-  LimitDesk::Ticket ticket{call.client.id, options.request, TryAgain};
-  const LimitVerdict verdict = limiter.Peek(ticket.request.config, ticket.request.cost);
+  const LimitRequest request{options.request.config, options.request.cost};
+  const LimitVerdict verdict = limiter.Peek(request.config, request.cost);
   if (verdict.retry_ms < 0 || (verdict.allowed && !desk.AnyoneWaits(key))) return false;
-  // Who is to be banned for asking too much is so at once, if waiting would not help anyway.
-  if (ticket.request.ban_ms > 0 && verdict.retry_ms > wait_ms) return false;
-  ticket.request.ban_ms = 0;
-  desk.Join(call, key, ticket, call.now.ms() + wait_ms, verdict.retry_ms, TakeTimedOut);
+  LimitDesk::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
+  desk.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms, TakeTimedOut);
   return true;
 }
 
@@ -167,7 +174,12 @@ void Take(CommandCall& call) {
   if (options.peek) return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
   if (options.wait_ms && Queues(call, options, limiter)) return;
   const LimitVerdict verdict = limiter.Take(request);
-  if (limiter.changed()) Changed(call, call.args[1], request, now);
+  LimitStatistics& statistics = call.engine.limits().statistics();
+  (options.shadow ? statistics.shadow : CountsOf(statistics, request.config.algorithm))
+      .Count(verdict.allowed);
+  if (limiter.changed()) {
+    Changed(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
+  }
   ReplyVerdict(call.reply, verdict);
 }
 
@@ -214,6 +226,7 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
   for (size_t i = 0; i < parts.size(); ++i) {
     LimiterKey limiter(call.db, parts[i].key, call.now);
     verdicts[i] = limiter.Take(parts[i].request);
+    CountsOf(call.engine.limits().statistics(), parts[i].request.config.algorithm).Count(true);
     Changed(call, parts[i].key.bytes, parts[i].request, call.now);
   }
 }
@@ -223,7 +236,11 @@ void TakeAll(CommandCall& call) {
   std::vector<LimitVerdict> verdicts;
   if (!ReadParts(call, parts) || !PeekParts(call, parts, verdicts)) return;
   bool allowed = true;
-  for (const LimitVerdict& verdict : verdicts) allowed &= verdict.allowed;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const LimitAlgorithm algorithm = parts[i].request.config.algorithm;
+    allowed &= verdicts[i].allowed;
+    if (!verdicts[i].allowed) CountsOf(call.engine.limits().statistics(), algorithm).Count(false);
+  }
   if (allowed) TakeParts(call, parts, verdicts);
   call.reply.Array(1 + verdicts.size());
   call.reply.Integer(allowed);
@@ -234,7 +251,7 @@ void TakeAll(CommandCall& call) {
 
 void Refund(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const int64_t units = ReadUnits(args);
+  const int64_t units = ReadUnits(args, "units");
   std::optional<int64_t> at_unix_us;
   if (args.TakeWord("AT")) at_unix_us = args.IntIn(0, kUnixUsMax);
   if (!args.Finish()) return call.reply.Error(args.error());
@@ -254,10 +271,10 @@ void Refund(CommandCall& call) {
 void Info(CommandCall& call) {
   const LimiterKey limiter(call.db, call.Key(1), call.now);
   if (!limiter.IsLimiter(call.reply)) return;
-  if (!limiter.exists()) return call.reply.Map(0);
+  if (!limiter.exists()) return ReplyNoFields(call.reply);
   const LimitInfo info = limiter.Info();
-  FieldWriter fields(call.reply, 7);
-  fields.Text("algorithm", LimitAlgorithmName(info.config.algorithm));
+  NamedFields fields(call.reply, 7);
+  fields.At("algorithm").Bulk(LimitAlgorithmName(info.config.algorithm));
   fields.Integer("limit", info.config.max);
   fields.Integer("period_ms", info.config.period_ms);
   fields.Integer("burst", info.config.burst);
@@ -266,99 +283,12 @@ void Info(CommandCall& call) {
   fields.Integer("reset_at_ms", info.reset_at_ms);
 }
 
-// --- LIMIT.POLICY. Policies are not in the keyspace: their effects are said here.
-
-PolicyTable& Policies(CommandCall& call) { return call.engine.limits().policies(); }
-
-void RecordAsIs(CommandCall& call) {
-  if (call.effects.wanted()) call.effects.Instead(call.args);
-}
-
-void SetPolicy(CommandCall& call) {
-  ArgReader args(call.args, 3);
-  const LimitConfig config = ReadConfig(args);
-  if (args.failed()) return call.reply.Error(args.error());
-  switch (Policies(call).Set(call.args[2], config)) {
-    case PolicyTable::SetResult::kNameTooLong:
-      return call.reply.Error("ERR a policy's name has at most 256 bytes");
-    case PolicyTable::SetResult::kTooMany:
-      return call.reply.Error("ERR there are 10000 policies already");
-    case PolicyTable::SetResult::kSet:
-      RecordAsIs(call);
-      return call.reply.Ok();
-  }
-}
-
-void GetPolicy(CommandCall& call) {
-  const LimitConfig* const policy = Policies(call).Find(call.args[2]);
-  if (!policy) return call.reply.Map(0);
-  FieldWriter fields(call.reply, 4);
-  fields.Text("algorithm", LimitAlgorithmName(policy->algorithm));
-  fields.Integer("max", policy->max);
-  fields.Integer("period_ms", policy->period_ms);
-  fields.Integer("burst", policy->burst);
-}
-
-void DeletePolicy(CommandCall& call) {
-  const bool deleted = Policies(call).Delete(call.args[2]);
-  if (deleted) RecordAsIs(call);
-  call.reply.Integer(deleted);
-}
-
-void ListPolicies(CommandCall& call) {
-  const std::vector<std::string_view> names = Policies(call).Names();
-  call.reply.Array(names.size());
-  for (const std::string_view name : names) call.reply.Bulk(name);
-}
-
 // --- the table
 
 constexpr uint32_t kTakes = kWrite | kDenyOom | kFast;
 constexpr std::string_view kTakeComplexity =
     "O(1); LOG and LEAKY: O(log N) and amortized O(1) for what has left, where N is the number of "
     "milliseconds of the period in which something came.";
-
-constexpr CommandSpec kPolicyRows[] = {
-    {.name = "DEL",
-     .arity = 3,
-     .flags = kWrite | kFast,
-     .categories = kCatLimit,
-     .run = DeletePolicy,
-     .group = "limit",
-     .since = "0.1.0",
-     .complexity = "O(log N) where N is the number of policies.",
-     .usage = "name",
-     .summary = "Forget a policy; keys keep the numbers they have. 1 or 0."},
-    {.name = "GET",
-     .arity = 3,
-     .flags = kReadOnly | kFast,
-     .categories = kCatLimit,
-     .run = GetPolicy,
-     .group = "limit",
-     .since = "0.1.0",
-     .complexity = "O(log N) where N is the number of policies.",
-     .usage = "name",
-     .summary = "A policy's algorithm, max, period and burst; nothing if there is none."},
-    {.name = "LIST",
-     .arity = 2,
-     .flags = kReadOnly,
-     .categories = kCatLimit,
-     .run = ListPolicies,
-     .group = "limit",
-     .since = "0.1.0",
-     .complexity = "O(N) where N is the number of policies.",
-     .summary = "The names of all policies, sorted."},
-    {.name = "SET",
-     .arity = -6,
-     .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatLimit,
-     .run = SetPolicy,
-     .group = "limit",
-     .since = "0.1.0",
-     .complexity = "O(log N) where N is the number of policies.",
-     .usage = "name <WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max period-ms [BURST burst]",
-     .summary = "Name a limit, so that it can be changed in one place."},
-};
 
 constexpr CommandSpec kRows[] = {
     {.name = "LIMIT.TAKE",
@@ -370,9 +300,10 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = kTakeComplexity,
-     .usage = "key <<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max period-ms | POLICY name> "
-              "[BURST burst] [COST cost] [PEEK | WAIT wait-ms] [BAN ban-ms] [SHADOW] [AT "
-              "unix-time-us]",
+     .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max:integer "
+              "period-ms:integer | POLICY name> [BURST burst:integer] [COST cost:integer] "
+              "[PEEK | WAIT wait-ms:integer] [BAN ban-ms:integer] [SHADOW] "
+              "[AT unix-time-us:unix-time]",
      .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset."},
     {.name = "LIMIT.ALL",
      .arity = -5,
@@ -383,7 +314,10 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(N) where N is the number of keys; each as LIMIT.TAKE.",
-     .usage = "numkeys key [key ...] limit [limit ...]",
+     .usage =
+         "numkeys:integer key [key ...] limit=<request=<algorithm=<WINDOW | ROLLING | SLIDING | "
+         "LOG | GCRA | LEAKY> max:integer period-ms:integer burst:integer cost:integer | "
+         "POLICY name cost:integer> ...>",
      .summary = "Take from several limits, all or none: allowed, and each one's values."},
     {.name = "LIMIT.REFUND",
      .arity = -3,
@@ -394,7 +328,7 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(1); LOG and LEAKY: O(N) where N is the number of units.",
-     .usage = "key units [AT unix-time-us]",
+     .usage = "key units:integer [AT unix-time-us:unix-time]",
      .summary = "Give back what was taken and not used; what remains, or null without the key."},
     {.name = "LIMIT.INFO",
      .arity = 2,
@@ -407,13 +341,6 @@ constexpr CommandSpec kRows[] = {
      .complexity = "O(1)",
      .usage = "key",
      .summary = "A limiter's numbers, what of it is used, and when it is whole again."},
-    {.name = "LIMIT.POLICY",
-     .arity = -2,
-     .subcommands = kPolicyRows,
-     .group = "limit",
-     .since = "0.1.0",
-     .complexity = "Depends on subcommand.",
-     .summary = "Named limits."},
 };
 static_assert(RowsAreSound(kRows));
 

@@ -1,6 +1,7 @@
 // See limit_desk.h.
 #include "server/engine/limit_desk.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/engine/engine.h"
@@ -10,6 +11,10 @@ namespace {
 
 // Answers to waiters of one key in one turn: some 100 µs.
 constexpr int kServedPerTurn = 256;
+// Queues whose heads are tried in one call, and waiters of a changed policy that are looked at:
+// some 100 µs each.
+constexpr size_t kQueuesPerCall = 64;
+constexpr size_t kTicketsPerCall = 512;
 
 }  // namespace
 
@@ -25,7 +30,9 @@ void LimitDesk::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t 
     ArmFor(*queue, retry_ms);
   }
   const uint64_t number = ++tickets_;
-  queue->tickets.emplace(number, ticket);
+  if (!ticket.policy.empty()) tickets_of_policy_[ticket.policy].insert(number);
+  queue->tickets.emplace(number, std::move(ticket));
+  ++statistics_.waited;
   queue_of_[number] = queue.get();
   engine_.attention().Raise(Attention::kKeys);
   call.Park(
@@ -48,6 +55,7 @@ void LimitDesk::Serve(Queue& queue) {
     retry_ms = head->second.try_again(engine_, queue.key, head->second);
     if (retry_ms) break;
     queue_of_.erase(head->first);
+    LeavePolicy(head->first, head->second);
     queue.tickets.erase(head);
   }
   serving_ = nullptr;
@@ -65,8 +73,10 @@ void LimitDesk::WaitCancelled(uint64_t wait_id) {
   const auto found = queue_of_.find(wait_id);
   if (found == queue_of_.end()) return;
   Queue& queue = *found->second;
-  const bool was_head = queue.tickets.begin()->first == wait_id;
-  queue.tickets.erase(wait_id);
+  const auto ticket = queue.tickets.find(wait_id);
+  const bool was_head = ticket == queue.tickets.begin();
+  LeavePolicy(wait_id, ticket->second);
+  queue.tickets.erase(ticket);
   queue_of_.erase(found);
   if (queue.tickets.empty()) return Forget(queue);
   if (was_head) Note(queue);  // the next one may want less
@@ -92,12 +102,53 @@ void LimitDesk::Note(Queue& queue) {
 }
 
 void LimitDesk::ServeReady() {
-  for (const KeyName& name : std::exchange(ready_, {})) {
-    const auto found = queues_.find(name);
+  NoteOfPolicy();
+  for (size_t left = std::min(ready_.size(), kQueuesPerCall); left > 0; --left) {
+    const auto found = queues_.find(ready_.front());
+    ready_.pop_front();
     if (found == queues_.end()) continue;
     found->second->noted = false;
     Serve(*found->second);
   }
+}
+
+// --- policies
+
+void LimitDesk::PolicyChanged(std::string_view name) {
+  if (!tickets_of_policy_.contains(name)) return;
+  std::erase_if(changed_policies_, [name](const ChangedPolicy& each) { return each.name == name; });
+  changed_policies_.push_back({std::string(name), 0});
+  engine_.attention().Raise(Attention::kServe);
+}
+
+// The next slice of the waiters of changed policies: notes the queues that they head.
+void LimitDesk::NoteOfPolicy() {
+  size_t left = kTicketsPerCall;
+  while (left > 0 && !changed_policies_.empty()) {
+    ChangedPolicy& changed = changed_policies_.front();
+    const auto tickets = tickets_of_policy_.find(changed.name);
+    if (tickets == tickets_of_policy_.end()) {
+      changed_policies_.pop_front();
+      continue;
+    }
+    auto ticket = tickets->second.lower_bound(changed.next_ticket);
+    for (; left > 0 && ticket != tickets->second.end(); --left, ++ticket) {
+      Queue& queue = *queue_of_.at(*ticket);
+      if (queue.tickets.begin()->first == *ticket) Note(queue);
+    }
+    if (ticket != tickets->second.end()) {
+      changed.next_ticket = *ticket;
+    } else {
+      changed_policies_.pop_front();
+    }
+  }
+}
+
+void LimitDesk::LeavePolicy(uint64_t number, const Ticket& ticket) {
+  if (ticket.policy.empty()) return;
+  const auto tickets = tickets_of_policy_.find(ticket.policy);
+  tickets->second.erase(number);
+  if (tickets->second.empty()) tickets_of_policy_.erase(tickets);
 }
 
 }  // namespace sluice

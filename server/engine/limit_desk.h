@@ -1,20 +1,28 @@
 // LimitDesk: what the limiter commands keep beside the keyspace, for the whole server: the named
-// policies, and who waits (LIMIT.TAKE ... WAIT).
+// policies, which drains go together, what was decided, and which callers wait (LIMIT.TAKE ...
+// WAIT).
 //
 // Waiters of a key stand in a queue, first come first served. Only its head is ever tried: at the
 // moment from when on its cost should fit, and whenever somebody has touched the key (a refund,
 // DEL, a flush), after the current top-level command. So a grant costs the same however many wait.
-// A key is waited for by its database and name, whatever is there.
+// A key is waited for by its database and name, whatever is there. A waiter that named a policy
+// asks with what the policy says when it is tried; a change of the policy has such heads tried.
+//
+// Crowds are dealt with in slices: ServeReady tries kQueuesPerCall heads and leaves the rest to the
+// next call, which the engine makes in the next turn at the latest.
 //
 //   engine.limits().Join(call, key, request, deadline_ms, retry_ms);    // parks the client
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "server/engine/session.h"
@@ -23,6 +31,7 @@
 #include "server/engine/word_memo.h"
 #include "storage/key_name.h"
 #include "storage/limits/cell.h"
+#include "storage/limits/drain_seconds.h"
 #include "storage/limits/limiter_state.h"
 #include "storage/limits/policy.h"
 
@@ -31,9 +40,23 @@ namespace sluice {
 // What a request of LIMIT.TAKE asks for.
 struct TakeOptions {
   LimitRequest request;
+  std::string_view policy;  // its name; empty: the request came with numbers
   bool peek = false;
+  bool shadow = false;  // answered and stored as any other; statistics and events tell it apart
   std::optional<int64_t> wait_ms;
   std::optional<int64_t> at_unix_us;  // of a logged request: when it was made
+};
+
+// What was decided, for INFO. A request that waits counts when its wait is over.
+struct LimitStatistics {
+  struct Decided {
+    uint64_t taken = 0;
+    uint64_t refused = 0;
+    void Count(bool allowed) { ++(allowed ? taken : refused); }
+  };
+  std::array<Decided, kLimitAlgorithms> by_algorithm{};
+  Decided shadow;       // not in by_algorithm
+  uint64_t waited = 0;  // requests that queued
 };
 
 class LimitDesk final : public WaitOwner {
@@ -41,6 +64,7 @@ class LimitDesk final : public WaitOwner {
   struct Ticket {
     SessionId session;
     LimitRequest request;
+    std::string policy;  // whose numbers the request has; empty: its own
     // Tries the request again and answers the client (Waiters::Finish) if it is over. If not, says
     // in how many ms it should fit; -1: no time alone will do.
     std::optional<int64_t> (*try_again)(Engine& engine, KeyNameView key, const Ticket& ticket);
@@ -49,6 +73,7 @@ class LimitDesk final : public WaitOwner {
   explicit LimitDesk(Engine& engine) : engine_(engine) {}
 
   PolicyTable& policies() { return policies_; }
+  DrainSeconds& drain_seconds() { return drain_seconds_; }
   WordMemo<TakeOptions>& take_memo() { return take_memo_; }  // of what stands behind the key
   WordMemo<CellRequest>& cell_memo() { return cell_memo_; }  // the same of CL.THROTTLE
 
@@ -58,12 +83,17 @@ class LimitDesk final : public WaitOwner {
   void Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
             int64_t retry_ms, Handler on_timeout);
 
+  // LIMIT.POLICY SET or DEL has changed what a name says.
+  void PolicyChanged(std::string_view name);
+  LimitStatistics& statistics() { return statistics_; }
+  size_t waiting() const { return queue_of_.size(); }
+
   // --- for the engine
   bool idle() const { return queues_.empty(); }
   void KeyTouched(int db, std::string_view key);
   void DatabaseReplaced(int db, int other);  // as KeyspaceObserver's
-  bool any_ready() const { return !ready_.empty(); }
-  // Tries the heads of the queues whose keys were touched. Between top-level commands only.
+  bool any_ready() const { return !ready_.empty() || !changed_policies_.empty(); }
+  // Tries heads of the queues whose keys were touched. Between top-level commands only.
   void ServeReady();
   void WaitCancelled(uint64_t wait_id) override;
 
@@ -75,17 +105,27 @@ class LimitDesk final : public WaitOwner {
   };
 
   void Note(Queue& queue);
+  void NoteOfPolicy();
+  void LeavePolicy(uint64_t number, const Ticket& ticket);
   void Serve(Queue& queue);
   void ArmFor(Queue& queue, int64_t retry_ms);
   void Forget(Queue& queue);
 
   Engine& engine_;
   PolicyTable policies_;
+  DrainSeconds drain_seconds_;
   WordMemo<TakeOptions> take_memo_;
   WordMemo<CellRequest> cell_memo_;
   KeyNameMap<std::unique_ptr<Queue>> queues_;       // none is empty
   absl::flat_hash_map<uint64_t, Queue*> queue_of_;  // by ticket
-  std::vector<KeyName> ready_;
+  std::deque<KeyName> ready_;
+  std::map<std::string, std::set<uint64_t>, std::less<>> tickets_of_policy_;  // none is empty
+  struct ChangedPolicy {
+    std::string name;
+    uint64_t next_ticket;  // those before have been looked at
+  };
+  std::deque<ChangedPolicy> changed_policies_;
+  LimitStatistics statistics_;
   Queue* serving_ = nullptr;
   uint64_t tickets_ = 0;
 };

@@ -31,7 +31,7 @@
 // is told before the client is answered, if it still is to be, and must forget the wait.
 //
 // --- Both kinds. At the deadline `on_timeout` answers, null: a null array. It is called as a handler,
-// with the arguments of the request, and changes nothing. Inside MULTI and scripts (call.may_park() is
+// with the arguments of the request; what it changes (LIMIT.TAKE's BAN) it adds to the effects itself. Inside MULTI and scripts (call.may_park() is
 // false) Park does the same at once, and the owner is not told: ask before you enter the client in a
 // queue, and ask call.may_wait(), which is false inside FENCED too: only a wait for keys can check its
 // token again.

@@ -6,14 +6,6 @@
 #include "storage/timer_wheel.h"
 
 namespace sluice {
-namespace {
-
-int64_t UnixSecond(int64_t engine_ms, const Now& now) {
-  const int64_t unix_ms = engine_ms + now.unix_offset_ms;
-  return unix_ms / 1000 - (unix_ms % 1000 < 0 ? 1 : 0);
-}
-
-}  // namespace
 
 int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds) {
   assert(seconds >= 0);
@@ -21,15 +13,6 @@ int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds) {
   const int64_t now_ms = now.ms();
   if (seconds > last / 1000 || seconds * 1000 > last - now_ms) return last;
   return now_ms + std::max<int64_t>(1, seconds * 1000);
-}
-
-int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds, bool by_second) const {
-  const int64_t due_ms = DueMs(now, seconds);
-  if (!by_second || Level(now) == 0) return due_ms;
-  const int64_t counted_ms = last_due_ms() - (due_ms - now.ms());  // by the first of its second
-  const bool together =
-      counted_ms <= now.ms() && UnixSecond(counted_ms, now) == UnixSecond(now.ms(), now);
-  return together ? std::max(last_due_ms(), now.ms() + 1) : due_ms;
 }
 
 void LeakyBucket::Count(const Now& now, int64_t due_ms, uint64_t units) {

@@ -1,7 +1,7 @@
 // LeakyBucket: a key's value of type `leakybucket`, as the Redis module redis-leaky-bucket keeps
 // its counters. A count adds units and takes them away again, each by itself, some time later:
 //
-//   bucket.Count(now, bucket.DueMs(now, seconds, by_second));
+//   bucket.Count(now, LeakyBucket::DueMs(now, seconds));
 //   entry deadline <- Deadline::Steady(bucket.last_due_ms())       when the last unit is gone
 //
 // It limits nothing: whoever counts decides what is too much. Times are engine ms. The last unit's
@@ -21,11 +21,8 @@ namespace sluice {
 class LeakyBucket final : public Value {
  public:
   // When a unit counted now, for that many seconds, is to drain: the next tick for 0, the wheel's
-  // last (8,919 years) for what is beyond. With `by_second` counts of one bucket and one whole
-  // second of Unix time that stay equally long go together with the first of them, as in the module
-  // (so later ones up to 1 s early). Precondition: seconds >= 0.
-  int64_t DueMs(const Now& now, int64_t seconds, bool by_second) const;
-  static int64_t DueMs(const Now& now, int64_t seconds);  // of an empty bucket
+  // last (8,919 years) for what is beyond. Precondition: seconds >= 0.
+  static int64_t DueMs(const Now& now, int64_t seconds);
 
   // Precondition: units >= 1. Saturates at 2^64 - 1 units; what is due already is gone at once.
   void Count(const Now& now, int64_t due_ms, uint64_t units = 1);

@@ -12,12 +12,13 @@ constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log"
 
 constexpr std::string_view kFaults[] = {
     "",
-    "ERR max is out of range, must be positive",
-    "ERR period is out of range, must be positive",
-    "ERR burst is out of range",
+    "ERR max must be 1 to 4611686018427387904",
+    "ERR period-ms must be 1 to 70368744177664",
+    "ERR BURST must be 0 (GCRA) or 1 (ROLLING) to 4611686018427387904",
     "ERR this algorithm has no BURST",
     "ERR the burst would take too long to refill",
 };
+static_assert(kUnitsMax == 4611686018427387904 && kPeriodMsMax == 70368744177664);
 static_assert(std::size(kFaults) == static_cast<size_t>(LimitFault::kRefill) + 1);
 
 bool EqualsInAnyCase(std::string_view text, std::string_view upper) {

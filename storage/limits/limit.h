@@ -16,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -33,6 +34,7 @@ enum class LimitAlgorithm : uint8_t {
   kGcra = 4,
   kLeaky = 5
 };
+inline constexpr size_t kLimitAlgorithms = 6;
 
 // "WINDOW", "ROLLING" ..., as LIMIT.TAKE takes and LIMIT.INFO gives them.
 std::string_view LimitAlgorithmName(LimitAlgorithm algorithm);

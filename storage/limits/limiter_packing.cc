@@ -1,6 +1,6 @@
 // The packed forms of LimiterState; see limiter_state.h. Both are the same four fields: a time and
 // up to three counts, of which SLIDING uses the last for its second counter and the others for
-// their burst (SLIDING has none).
+// their burst (SLIDING has none). The wide form adds what is rarely there: a ban, SLIDING's shares.
 #include <cstddef>
 #include <cstring>
 
@@ -14,6 +14,7 @@ struct Fields {
   int64_t time = 0;    // end, theoretical arrival or start
   int64_t count = 0;   // used, part or previous
   int64_t second = 0;  // SLIDING's current
+  int64_t whole = 0;   // and its shares, if they are not its max
 };
 
 template <typename Number>
@@ -29,6 +30,7 @@ struct [[gnu::packed]] Packed {
 struct [[gnu::packed]] Wide64 {
   Packed<int64_t> limiter;
   int64_t banned_until_ms;
+  int64_t whole;  // SLIDING's shares; 0 for the others
 };
 
 static_assert(sizeof(Packed<uint32_t>) == kNarrowLimiterBytes);
@@ -39,7 +41,8 @@ Fields FieldsOf(const LimiterState& state) {
     case LimitAlgorithm::kWindow:
       return {state.window.end_ms, state.window.used};
     case LimitAlgorithm::kSliding:
-      return {state.sliding.start_ms, state.sliding.previous, state.sliding.current};
+      return {state.sliding.start_ms, state.sliding.previous, state.sliding.current,
+              state.sliding.whole};
     default:
       return {state.gcra.tat_us, state.gcra.tat_part};
   }
@@ -50,7 +53,7 @@ bool IsNarrow(const LimiterState& state, const Fields& fields) {
   // None is negative, so the bits of all of them tell.
   return ((config.max | config.period_ms | config.burst | fields.count | fields.second) >> 32) ==
              0 &&
-         state.banned_until_ms == 0;
+         (state.banned_until_ms | fields.whole) == 0;
 }
 
 template <typename Number>
@@ -72,7 +75,7 @@ LimiterState Unpack(const Packed<Number>& packed) {
   LimiterState state({packed.algorithm, static_cast<int64_t>(packed.max),
                       static_cast<int64_t>(packed.period_ms), sliding ? 0 : last});
   if (sliding) {
-    state.sliding = {packed.time, count, last};
+    state.sliding = {packed.time, count, last, 0};
   } else if (packed.algorithm == LimitAlgorithm::kWindow) {
     state.window = {packed.time, count};
   } else {
@@ -91,7 +94,7 @@ size_t PackLimiter(const LimiterState& state, char* out) {
     std::memcpy(out, &packed, sizeof(packed));
     return sizeof(packed);
   }
-  const Wide64 packed{Pack<int64_t>(state, fields), state.banned_until_ms};
+  const Wide64 packed{Pack<int64_t>(state, fields), state.banned_until_ms, fields.whole};
   std::memcpy(out, &packed, sizeof(packed));
   return sizeof(packed);
 }
@@ -107,6 +110,7 @@ LimiterState UnpackLimiter(std::string_view bytes) {
   std::memcpy(&packed, bytes.data(), sizeof(packed));
   LimiterState state = Unpack(packed.limiter);
   state.banned_until_ms = packed.banned_until_ms;
+  if (state.config.algorithm == LimitAlgorithm::kSliding) state.sliding.whole = packed.whole;
   return state;
 }
 

@@ -29,8 +29,10 @@ int64_t SpanMs(int64_t from_us, int64_t to_us) {
 
 int64_t TickAfter(int64_t us) { return us / 1000 + (us % 1000 > 0 ? 1 : 0); }
 
-// The algorithm's answer under the ban, in the units of replies.
-LimitVerdict MakeVerdict(const LimiterState& state, LimitAnswer answer, const Now& now) {
+// The algorithm's answer under the ban of `state`, in the units of replies. `config` is that of the
+// request, which the state may not have yet.
+LimitVerdict MakeVerdict(const LimiterState& state, const LimitConfig& config, LimitAnswer answer,
+                         const Now& now) {
   if (state.Banned(now)) {
     const int64_t until_us = state.banned_until_ms * 1000;
     answer.fits = false;
@@ -40,7 +42,7 @@ LimitVerdict MakeVerdict(const LimiterState& state, LimitAnswer answer, const No
   }
   LimitVerdict verdict;
   verdict.allowed = answer.fits;
-  verdict.limit = state.config.Capacity();
+  verdict.limit = config.Capacity();
   verdict.remaining = answer.remaining;
   if (!answer.fits)
     verdict.retry_ms =
@@ -72,20 +74,40 @@ LimitAnswer AskLimit(const LimiterState& state, const RequestLog* log, int64_t c
   });
 }
 
-// Takes as much of the cost as there is, so that what shadows a limit sees the load that the limit
-// would let through, and still never leaves 0 .. limit.
-LimitAnswer TakeInShadow(LimiterState& state, RequestLog* log, int64_t cost, const Now& now) {
-  return WithAlgorithm(state, log, [&](auto& algorithm) {
-    LimitAnswer answer = algorithm.Ask(state.config, now.steady_us, cost);
-    const int64_t taken = std::min(cost, answer.remaining);
-    if (taken == 0) return answer;
-    algorithm.Consume(state.config, now.steady_us, taken);
-    answer.remaining -= taken;
-    answer.whole_at_us = algorithm.WholeAtUs(state.config, now.steady_us);
-    if (!answer.fits)
-      answer.fits_at_us = algorithm.Ask(state.config, now.steady_us, cost).fits_at_us;
-    return answer;
-  });
+// What the state would answer if it were reconfigured first.
+LimitAnswer AskReconfigured(const LimiterState& state, const RequestLog* log,
+                            const LimitConfig& config, int64_t cost, const Now& now) {
+  if (NeedsLog(config.algorithm)) return log->AskAs(state.config, config, now.steady_us, cost);
+  LimiterState changed = state;
+  Reconfigure(changed, nullptr, config, now);
+  return AskLimit(changed, nullptr, cost, now);
+}
+
+// What the state answers to a request with other numbers than its own. A look and a refusal leave
+// it as it is, so it recovers at its own pace: the moment from when on the cost fits is searched
+// for by asking, in some 50 steps.
+LimitAnswer AskLimitAs(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
+                       int64_t cost, const Now& now) {
+  LimitAnswer answer = AskReconfigured(state, log, config, cost, now);
+  answer.whole_at_us = WholeAtUs(state, log, now);
+  if (answer.fits || cost > config.Capacity()) return answer;
+  int64_t refused_us = now.steady_us;
+  answer.fits_at_us = answer.whole_at_us;
+  while (answer.fits_at_us - refused_us > 1) {
+    const int64_t middle_us = refused_us + (answer.fits_at_us - refused_us) / 2;
+    const Now then{middle_us, now.unix_offset_ms};
+    (AskReconfigured(state, log, config, cost, then).fits ? answer.fits_at_us : refused_us) =
+        middle_us;
+  }
+  return answer;
+}
+
+std::string AuditSliding(const SlidingWindowState& sliding, const LimitConfig& config) {
+  if (sliding.whole < 0 || sliding.whole > kWholeMax) return "a window's shares are out of bounds";
+  for (const int64_t count : {sliding.previous, sliding.current})
+    if (count < 0 || count > (sliding.whole == 0 ? config.max : sliding.whole))
+      return "a sliding window's count is out of bounds";
+  return {};
 }
 
 }  // namespace
@@ -93,25 +115,35 @@ LimitAnswer TakeInShadow(LimiterState& state, RequestLog* log, int64_t cost, con
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
                        const Now& now) {
   assert(request.cost >= 1 && request.ban_ms >= 0 && request.ban_ms <= kBanMsMax);
-  Reconfigure(state, log, request.config, now);
-  if (!state.Banned(now)) state.banned_until_ms = 0;  // one that is over would keep the state wide
-  if (request.shadow) return MakeVerdict(state, TakeInShadow(state, log, request.cost, now), now);
-  if (state.Banned(now)) return MakeVerdict(state, AskLimit(state, log, request.cost, now), now);
-  const LimitAnswer answer = WithAlgorithm(state, log, [&](auto& algorithm) {
-    return TakeFrom(algorithm, state.config, now.steady_us, request.cost);
-  });
-  if (!answer.fits && request.ban_ms > 0) state.banned_until_ms = now.ms() + request.ban_ms;
-  return MakeVerdict(state, answer, now);
+  if (state.banned_until_ms == 0 && state.config == request.config) [[likely]] {
+    const LimitAnswer answer = WithAlgorithm(state, log, [&](auto& algorithm) {
+      return TakeFrom(algorithm, state.config, now.steady_us, request.cost);
+    });
+    if (answer.fits || request.ban_ms == 0) return MakeVerdict(state, state.config, answer, now);
+  } else {
+    const LimitVerdict seen = PeekLimit(state, log, request.config, request.cost, now);
+    if (seen.allowed) {
+      Reconfigure(state, log, request.config, now);
+      state.banned_until_ms = 0;  // one that is over would keep the state wide
+      return TakeLimit(state, log, request, now);
+    }
+    if (request.ban_ms == 0) return seen;
+  }
+  BanLimit(state, request.ban_ms, now);
+  return PeekLimit(state, log, request.config, request.cost, now);
+}
+
+void BanLimit(LimiterState& state, int64_t ban_ms, const Now& now) {
+  assert(ban_ms >= 1 && ban_ms <= kBanMsMax);
+  if (!state.Banned(now)) state.banned_until_ms = now.ms() + ban_ms;
 }
 
 LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
                        int64_t cost, const Now& now) {
   assert(cost >= 1);
-  if (state.config == config) return MakeVerdict(state, AskLimit(state, log, cost, now), now);
-  LimiterState changed = state;
-  RequestLog changed_log = log == nullptr ? RequestLog() : *log;
-  Reconfigure(changed, &changed_log, config, now);
-  return MakeVerdict(changed, AskLimit(changed, &changed_log, cost, now), now);
+  const LimitAnswer answer = state.config == config ? AskLimit(state, log, cost, now)
+                                                    : AskLimitAs(state, log, config, cost, now);
+  return MakeVerdict(state, config, answer, now);
 }
 
 int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const Now& now) {
@@ -120,12 +152,12 @@ int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const N
     // More than the capacity is nowhere consumed: products stay within their bounds.
     algorithm.Refund(state.config, now.steady_us, std::min(units, kUnitsMax));
   });
-  return MakeVerdict(state, AskLimit(state, log, 1, now), now).remaining;
+  return MakeVerdict(state, state.config, AskLimit(state, log, 1, now), now).remaining;
 }
 
 LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const Now& now) {
   const LimitAnswer answer = AskLimit(state, log, 1, now);
-  const LimitVerdict verdict = MakeVerdict(state, answer, now);
+  const LimitVerdict verdict = MakeVerdict(state, state.config, answer, now);
   return {state.config, verdict.limit - answer.remaining, verdict.remaining, verdict.reset_at_ms};
 }
 
@@ -142,9 +174,7 @@ std::string AuditLimiter(const LimiterState& state, const RequestLog* log) {
     case LimitAlgorithm::kWindow:
       return state.window.used < 0 ? "a window has given back more than it had" : "";
     case LimitAlgorithm::kSliding:
-      for (const int64_t count : {state.sliding.previous, state.sliding.current})
-        if (count < 0 || count > config.max) return "a sliding window's count is out of bounds";
-      return {};
+      return AuditSliding(state.sliding, config);
     case LimitAlgorithm::kRolling:
     case LimitAlgorithm::kGcra:
       if (state.gcra.tat_part < 0 || state.gcra.tat_part >= config.max)

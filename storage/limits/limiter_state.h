@@ -14,8 +14,8 @@
 
 #include <cstddef>
 #include <string>
-#include <type_traits>
 #include <string_view>
+#include <type_traits>
 
 #include "storage/clock.h"
 #include "storage/limits/limit.h"
@@ -55,10 +55,9 @@ inline bool NeedsLog(LimitAlgorithm algorithm) {
 
 // What LIMIT.TAKE asks. Preconditions: cost >= 1; 0 <= ban_ms <= kBanMsMax.
 struct LimitRequest {
-  LimitConfig config;  // the limiter is reconfigured to it
+  LimitConfig config;  // the limiter is reconfigured to it if the request is allowed
   int64_t cost = 1;
-  int64_t ban_ms = 0;   // > 0: a refusal bans for that long. One that is banned is not banned anew.
-  bool shadow = false;  // takes what there is of `cost`, whatever the answer
+  int64_t ban_ms = 0;  // > 0: a refusal bans for that long. One that is banned is not banned anew.
 };
 
 // The six values of LIMIT.TAKE's reply. Spans are rounded up to whole ms.
@@ -83,9 +82,12 @@ struct LimitInfo {
 
 // In all of these, `log` is the limiter's log if it needs one, else null. Precondition: the
 // algorithm of the request is the limiter's ("limiter is WINDOW, not GCRA" is the caller's error).
+// A refusal changes nothing, whatever numbers the request came with; but for its ban.
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
                        const Now& now);
-// The answer that the same request would get, but for SHADOW and BAN, and nothing changes.
+// Bans for `ban_ms` from now, unless a ban is on.
+void BanLimit(LimiterState& state, int64_t ban_ms, const Now& now);
+// The answer that the same request would get but for BAN, and nothing changes.
 LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
                        int64_t cost, const Now& now);
 // Gives back; returns what remains. Precondition: units >= 0.
@@ -98,7 +100,7 @@ bool LimitIsUsed(const LimiterState& state, const RequestLog* log, const Now& no
 int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now);
 
 inline constexpr size_t kNarrowLimiterBytes = 25;
-inline constexpr size_t kWideLimiterBytes = 49;
+inline constexpr size_t kWideLimiterBytes = 57;
 
 // Writes one of the two lengths at `out` (kWideLimiterBytes of room) and returns it.
 // Precondition: !NeedsLog.

@@ -2,6 +2,16 @@
 #include "storage/limits/request_log.h"
 
 namespace sluice {
+namespace {
+
+// The tick that has the same share of the new period behind it as this one has of the old.
+int64_t MovedTick(int64_t tick, int64_t now_tick, int64_t from_ms, int64_t to_ms) {
+  if (tick >= now_tick || from_ms == to_ms) return tick;
+  const Wide age = DivideDown(Product(now_tick - tick, to_ms), static_cast<Wide>(from_ms));
+  return now_tick - static_cast<int64_t>(age);
+}
+
+}  // namespace
 
 size_t RequestLog::FirstCounting(int64_t tick, int64_t period_ms) const {
   // Nearly always the front has been pruned a moment ago.
@@ -38,38 +48,53 @@ size_t RequestLog::FirstLeaving(int64_t most) const {
   return low;
 }
 
-LimitAnswer RequestLog::Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
-  const int64_t counted = Counted(FirstCounting(TickOf(now_us), config.period_ms));
+int64_t RequestLog::LeavesAtUs(const Record& record, const LimitConfig& own,
+                               const LimitConfig& asked, int64_t now_us) {
+  const int64_t tick = MovedTick(record.tick, TickOf(now_us), own.period_ms, asked.period_ms);
+  return (tick + asked.period_ms) * 1000;
+}
+
+LimitAnswer RequestLog::AskAs(const LimitConfig& own, const LimitConfig& asked, int64_t now_us,
+                              int64_t cost) const {
+  const int64_t whole = Whole(own);
+  const int64_t counted = Counted(FirstCounting(TickOf(now_us), own.period_ms));
   LimitAnswer answer;
-  answer.remaining = std::max<int64_t>(0, config.max - counted);
+  answer.remaining = UnitsIn(std::max<int64_t>(0, whole - counted), asked.max, whole);
   answer.fits = cost <= answer.remaining;
-  answer.whole_at_us = WholeAtUs(config, now_us);
+  answer.whole_at_us =
+      counted == 0 ? now_us : std::max(now_us, LeavesAtUs(records_.back(), own, asked, now_us));
   if (answer.fits) {
     answer.fits_at_us = now_us;
-  } else if (cost > config.max) {
+  } else if (cost > asked.max) {
     answer.fits_at_us = kNeverUs;
   } else {
-    const size_t last_to_leave = FirstLeaving(config.max - cost);
-    answer.fits_at_us = (records_[last_to_leave].tick + config.period_ms) * 1000;
+    const size_t last_to_leave = FirstLeaving(whole - SharesOf(cost, asked.max, whole));
+    answer.fits_at_us = LeavesAtUs(records_[last_to_leave], own, asked, now_us);
   }
   return answer;
 }
 
-void RequestLog::Consume(const LimitConfig& config, int64_t now_us, int64_t cost) {
-  Prune(config, now_us);
-  const int64_t tick = TickOf(now_us);
-  const auto units = static_cast<uint64_t>(cost);
+void RequestLog::Add(int64_t tick, int64_t shares) {
+  const auto units = static_cast<uint64_t>(shares);
   if (!records_.empty() && records_.back().tick >= tick) {
     records_.back().sum += units;
   } else {
     records_.PushBack({tick, (records_.empty() ? gone_ : records_.back().sum) + units});
   }
-  assert(Counted(0) <= config.max);
+}
+
+void RequestLog::Consume(const LimitConfig& config, int64_t now_us, int64_t cost) {
+  Prune(config, now_us);
+  Refine(config);
+  const int64_t now_tick = TickOf(now_us);
+  Add(now_tick + (now_us > now_tick * 1000 ? 1 : 0), SharesOf(cost, config.max, Whole(config)));
+  assert(Counted(0) <= Whole(config));
 }
 
 void RequestLog::Refund(const LimitConfig& config, int64_t now_us, int64_t units) {
   Prune(config, now_us);
-  auto left = static_cast<uint64_t>(std::min(units, Counted(0)));
+  Refine(config);
+  auto left = static_cast<uint64_t>(SharesBack(units, config.max, Whole(config), Counted(0)));
   while (left > 0) {
     Record& newest = records_.back();
     const uint64_t held = newest.sum - SumBefore(records_.size() - 1);
@@ -80,6 +105,7 @@ void RequestLog::Refund(const LimitConfig& config, int64_t now_us, int64_t units
     left -= held;
     records_.PopBack();
   }
+  if (records_.empty()) whole_ = 0;
 }
 
 void RequestLog::Prune(const LimitConfig& config, int64_t now_us) {
@@ -88,36 +114,52 @@ void RequestLog::Prune(const LimitConfig& config, int64_t now_us) {
     gone_ = records_.front().sum;
     records_.PopFront();
   }
+  if (records_.empty()) whole_ = 0;
+}
+
+void RequestLog::Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us) {
+  Prune(from, now_us);
+  if (records_.empty()) return;
+  if (from.period_ms != to.period_ms) MoveTicks(from, to, now_us);
+  set_whole(to, Whole(from));
+}
+
+void RequestLog::MoveTicks(const LimitConfig& from, const LimitConfig& to, int64_t now_us) {
+  const int64_t now_tick = TickOf(now_us);
+  size_t kept = 0;
+  for (size_t i = 0; i < records_.size(); ++i) {
+    const Record moved{MovedTick(records_[i].tick, now_tick, from.period_ms, to.period_ms),
+                       records_[i].sum};
+    if (kept > 0 && records_[kept - 1].tick == moved.tick) --kept;  // its sum contains that one's
+    records_[kept++] = moved;
+  }
+  Truncate(kept);
+}
+
+void RequestLog::Truncate(size_t records) {
+  while (records_.size() > records) records_.PopBack();
 }
 
 // Scales the running sums instead of the counts, so that only the whole is rounded up, once. Seen
 // from the newest: a sum "from here to the end" is what a rounding may not lower.
-void RequestLog::Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us) {
-  Prune(from, now_us);
-  const int64_t tick = TickOf(now_us);
-  const auto scaled = [&](uint64_t units) {
-    return static_cast<uint64_t>(
-        DivideUp(Wide{units} * static_cast<uint64_t>(to.max), static_cast<Wide>(from.max)));
-  };
-  const auto total = static_cast<uint64_t>(Counted(0));
-  const uint64_t scaled_total = scaled(total);
-  Ring<Record> records;
-  for (size_t i = 0; i < records_.size(); ++i) {
-    const uint64_t later = records_.back().sum - records_[i].sum;
-    const uint64_t sum = scaled_total - scaled(later);
-    const Wide age_ms = static_cast<Wide>(std::max<int64_t>(0, tick - records_[i].tick));
-    const Wide scaled_age_ms =
-        DivideDown(age_ms * static_cast<uint64_t>(to.period_ms), static_cast<Wide>(from.period_ms));
-    const int64_t at = tick - static_cast<int64_t>(scaled_age_ms);
-    if (sum == (records.empty() ? 0 : records.back().sum)) continue;  // rounded away
-    if (!records.empty() && records.back().tick == at) {
-      records.back().sum = sum;
-    } else {
-      records.PushBack({at, sum});
+void RequestLog::Refine(const LimitConfig& config) {
+  if (whole_ == 0) [[likely]]
+    return;
+  const Refinement finer = sluice::Refine(whole_, config.max);
+  if (!finer.None() && !records_.empty()) {
+    const uint64_t end = records_.back().sum;
+    const int64_t total = finer.Scaled(Counted(0));
+    size_t kept = 0;
+    for (size_t i = 0; i < records_.size(); ++i) {
+      const auto later = static_cast<int64_t>(end - records_[i].sum);
+      const auto sum = static_cast<uint64_t>(total - finer.Scaled(later));
+      if (sum == (kept == 0 ? 0 : records_[kept - 1].sum)) continue;  // rounded away
+      records_[kept++] = {records_[i].tick, sum};
     }
+    Truncate(kept);
+    gone_ = 0;
   }
-  records_ = records;
-  gone_ = 0;
+  set_whole(config, finer.whole);
 }
 
 void RequestLog::ForEach(const LimitConfig& config, int64_t now_us,
@@ -132,16 +174,16 @@ std::string RequestLog::Audit(const LimitConfig& config) const {
       return "the requests of a limiter are out of order";
     if (records_[i].sum == records_[i - 1].sum) return "a limiter keeps an empty request";
   }
-  // After a lowered max the whole is scaled, so this holds then too.
+  if (records_.empty() && whole_ != 0) return "an empty log of requests has shares of its own";
   if (!records_.empty() &&
-      Counted(FirstCounting(records_.back().tick, config.period_ms)) > config.max)
+      Counted(FirstCounting(records_.back().tick, config.period_ms)) > Whole(config))
     return "a limiter counts more requests than it allows";
   return {};
 }
 
 int64_t RequestLog::WholeAtUs(const LimitConfig& config, int64_t now_us) const {
   if (records_.empty()) return now_us;
-  return std::max(now_us, (records_.back().tick + config.period_ms) * 1000);
+  return std::max(now_us, LeavesAtUs(records_.back(), config, config, now_us));
 }
 
 }  // namespace sluice

@@ -3,12 +3,17 @@
 // Seen from the gate the two are one rule, so they are one class: what came less than a period ago
 // counts.
 //
-// A record holds a tick and how many units had come up to and with it, so units that share a tick
-// share a record and "when will enough have gone" is a binary search. Memory: 16 bytes a tick with
-// requests, at most min(max, period) records, freed as they leave.
+// A record holds a tick and how many shares (shares.h) had come up to and with it, so what shares a
+// tick shares a record and "when will enough have gone" is a binary search. What comes within a
+// tick is booked on its end, so that two requests which exclude each other are a whole period apart
+// to the µs, never less. Memory: 16 bytes a tick with requests, at most min(max, period) records,
+// freed as they leave.
+//
+// Another max or period is asked about in O(log n) without a change (AskAs). Taking under another
+// period moves every record, under another max only if the shares have to become finer.
 //
 // Invariants: ticks and sums strictly increase from front to back; the last sum less `gone_` is
-// what counts, at most max (the sums wrap around at 2^64, their differences do not).
+// what counts, at most the whole (the sums wrap around at 2^64, their differences do not).
 #pragma once
 
 #include <cstddef>
@@ -17,24 +22,38 @@
 #include "absl/functional/function_ref.h"
 #include "storage/limits/limit.h"
 #include "storage/limits/ring.h"
+#include "storage/limits/shares.h"
 
 namespace sluice {
 
 class RequestLog {
  public:
-  LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const;
+  LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
+    return AskAs(config, config, now_us, cost);
+  }
+  // What Ask would say after Reconfigure(own, asked).
+  LimitAnswer AskAs(const LimitConfig& own, const LimitConfig& asked, int64_t now_us,
+                    int64_t cost) const;
   void Consume(const LimitConfig& config, int64_t now_us, int64_t cost);
   // The newest first.
   void Refund(const LimitConfig& config, int64_t now_us, int64_t units);
-  // Counts keep their share of max, ages their share of the period. Walks all records.
+  // Counts keep their share of max, ages their share of the period. Walks all records if the period
+  // changes.
   void Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
   int64_t WholeAtUs(const LimitConfig& config, int64_t now_us) const;
 
   // Drops what has left; the others do it in passing where they change something.
   void Prune(const LimitConfig& config, int64_t now_us);
-  // What counts now: ticks in ascending order, each with at least one unit.
+  // What counts now: ticks in ascending order, each with at least one share.
   void ForEach(const LimitConfig& config, int64_t now_us,
-               absl::FunctionRef<void(int64_t tick, uint64_t units)> visit) const;
+               absl::FunctionRef<void(int64_t tick, uint64_t shares)> visit) const;
+  // The shares in all; to be set before the first Add.
+  int64_t Whole(const LimitConfig& config) const { return whole_ == 0 ? config.max : whole_; }
+  void set_whole(const LimitConfig& config, int64_t whole) {
+    whole_ = whole == config.max ? 0 : whole;
+  }
+  // From a file: ticks in ascending order, within one period; shares of at most the whole together.
+  void Add(int64_t tick, int64_t shares);
   size_t heap_bytes() const { return records_.heap_bytes(); }
   size_t records() const { return records_.size(); }
   // The first violated invariant as a sentence, or empty.
@@ -43,18 +62,26 @@ class RequestLog {
  private:
   struct Record {
     int64_t tick;
-    uint64_t sum;  // of all units up to and with this tick
+    uint64_t sum;  // of all shares up to and with this tick
   };
 
   // Index of the first record that still counts; size() if none does.
   size_t FirstCounting(int64_t tick, int64_t period_ms) const;
-  // Index of the first record whose leaving, with all before it, leaves at most `most` units.
+  // Index of the first record whose leaving, with all before it, leaves at most `most` shares.
   size_t FirstLeaving(int64_t most) const;
+  // When a record leaves, in engine µs.
+  static int64_t LeavesAtUs(const Record& record, const LimitConfig& own, const LimitConfig& asked,
+                            int64_t now_us);
+  void MoveTicks(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
+  // Makes the shares so fine that a unit is a whole number of them.
+  void Refine(const LimitConfig& config);
+  void Truncate(size_t records);
   uint64_t SumBefore(size_t index) const { return index == 0 ? gone_ : records_[index - 1].sum; }
   int64_t Counted(size_t first) const;
 
   Ring<Record> records_;
   uint64_t gone_ = 0;  // the sum before the front record
+  int64_t whole_ = 0;  // 0: as many as max, which has not changed since counting began
 };
 
 }  // namespace sluice

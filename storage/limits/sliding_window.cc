@@ -23,30 +23,35 @@ int64_t TickOfRoom(int64_t previous, int64_t room, int64_t period_ms) {
 SlidingWindowState SlidingWindowState::At(const LimitConfig& config, int64_t now_us) const {
   const int64_t tick = TickOf(now_us);
   const int64_t elapsed_ms = std::max<int64_t>(0, tick - start_ms);
-  if (previous == 0 && current == 0) return {tick, 0, 0};
+  if (previous == 0 && current == 0) return {tick, 0, 0, 0};
   if (elapsed_ms < config.period_ms) return *this;
-  if (elapsed_ms - config.period_ms >= config.period_ms || current == 0) return {tick, 0, 0};
-  return {start_ms + config.period_ms, current, 0};
+  if (elapsed_ms - config.period_ms >= config.period_ms || current == 0) return {tick, 0, 0, 0};
+  return {start_ms + config.period_ms, current, 0, whole};
 }
 
 LimitAnswer SlidingWindowState::Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
   const SlidingWindowState now = At(config, now_us);
   const int64_t elapsed_ms = std::max<int64_t>(0, TickOf(now_us) - now.start_ms);
   const int64_t counted = now.current + Share(now.previous, elapsed_ms, config.period_ms);
+  const int64_t whole = now.Whole(config);
   LimitAnswer answer;
-  answer.remaining = std::max<int64_t>(0, config.max - counted);
+  answer.remaining = UnitsIn(std::max<int64_t>(0, whole - counted), config.max, whole);
   answer.fits = cost <= answer.remaining;
   answer.whole_at_us = WholeAtUs(config, now_us);
   if (answer.fits) {
     answer.fits_at_us = now_us;
-  } else if (cost > config.max) {
+    return answer;
+  }
+  if (cost > config.max) {
     answer.fits_at_us = kNeverUs;
-  } else if (cost <=
-             config.max - now.current) {  // in this window, when enough of the other is gone
-    const int64_t room = config.max - now.current - cost;
-    answer.fits_at_us = (now.start_ms + TickOfRoom(now.previous, room, config.period_ms)) * 1000;
+    return answer;
+  }
+  const int64_t room = whole - SharesOf(cost, config.max, whole);  // what others may hold
+  if (now.current <= room) {  // in this window, when enough of the other is gone
+    const int64_t tick = TickOfRoom(now.previous, room - now.current, config.period_ms);
+    answer.fits_at_us = (now.start_ms + tick) * 1000;
   } else {  // in the next one, in which what is current now will be the older
-    const int64_t tick = TickOfRoom(now.current, config.max - cost, config.period_ms);
+    const int64_t tick = TickOfRoom(now.current, room, config.period_ms);
     answer.fits_at_us = (now.start_ms + config.period_ms + tick) * 1000;
   }
   return answer;
@@ -54,30 +59,41 @@ LimitAnswer SlidingWindowState::Ask(const LimitConfig& config, int64_t now_us, i
 
 void SlidingWindowState::Consume(const LimitConfig& config, int64_t now_us, int64_t cost) {
   *this = At(config, now_us);
-  current += cost;
-  assert(current <= config.max);
+  Refine(config);
+  current += SharesOf(cost, config.max, Whole(config));
+  assert(current <= Whole(config));
 }
 
 void SlidingWindowState::Refund(const LimitConfig& config, int64_t now_us, int64_t units) {
   *this = At(config, now_us);
-  const int64_t from_current = std::min(units, current);
+  Refine(config);
+  const int64_t whole_now = Whole(config);
+  const int64_t back = SharesBack(units, config.max, whole_now, current + previous);
+  const int64_t from_current = std::min(back, current);
   current -= from_current;
-  previous -= std::min(units - from_current, previous);
+  previous -= back - from_current;
+  if (previous == 0 && current == 0) whole = 0;
+}
+
+void SlidingWindowState::Refine(const LimitConfig& config) {
+  if (whole == 0) [[likely]]
+    return;
+  const Refinement finer = sluice::Refine(whole, config.max);
+  previous = finer.Scaled(previous);
+  current = finer.Scaled(current);
+  whole = finer.whole == config.max ? 0 : finer.whole;
 }
 
 void SlidingWindowState::Reconfigure(const LimitConfig& from, const LimitConfig& to,
                                      int64_t now_us) {
   *this = At(from, now_us);
+  if (previous == 0 && current == 0) return;
   const int64_t tick = TickOf(now_us);
   const auto elapsed_ms = static_cast<Wide>(std::max<int64_t>(0, tick - start_ms));
   const auto scaled_ms =
       DivideDown(elapsed_ms * static_cast<Wide>(to.period_ms), static_cast<Wide>(from.period_ms));
   start_ms = tick - static_cast<int64_t>(scaled_ms);
-  for (int64_t* count : {&previous, &current}) {
-    // A refund or a lowered max can leave no count above max: both were admitted under it.
-    assert(*count <= from.max);
-    *count = static_cast<int64_t>(DivideUp(Product(*count, to.max), static_cast<Wide>(from.max)));
-  }
+  whole = Whole(from) == to.max ? 0 : Whole(from);
 }
 
 int64_t SlidingWindowState::WholeAtUs(const LimitConfig& config, int64_t now_us) const {

@@ -8,10 +8,11 @@
 // evenly, so it is exact to that model and not to the log of requests (LOG is). Windows follow each
 // other without a gap from the first request on, until one ends in which nothing came.
 //
-// Units: requests, and ticks of 1 ms.
+// Units: shares (shares.h), and ticks of 1 ms.
 #pragma once
 
 #include "storage/limits/limit.h"
+#include "storage/limits/shares.h"
 
 namespace sluice {
 
@@ -19,6 +20,8 @@ struct SlidingWindowState {
   int64_t start_ms = 0;  // of the current window; no meaning while both counts are 0
   int64_t previous = 0;
   int64_t current = 0;
+  int64_t whole =
+      0;  // shares in all; 0: as many as max, which has not changed since counting began
 
   LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const;
   void Consume(const LimitConfig& config, int64_t now_us, int64_t cost);
@@ -30,7 +33,10 @@ struct SlidingWindowState {
  private:
   // The state as of now: windows that have passed are behind.
   SlidingWindowState At(const LimitConfig& config, int64_t now_us) const;
+  // Makes the shares so fine that a unit is a whole number of them.
+  void Refine(const LimitConfig& config);
+  int64_t Whole(const LimitConfig& config) const { return whole == 0 ? config.max : whole; }
 };
-static_assert(sizeof(SlidingWindowState) == 24);
+static_assert(sizeof(SlidingWindowState) == 32);
 
 }  // namespace sluice

@@ -53,6 +53,7 @@ void WriteUsed(const LimiterState& state, const RequestLog* log, const Now& now,
       return writer.Unsigned(static_cast<uint64_t>(state.window.used));
     case LimitAlgorithm::kSliding:
       WriteMoment(state.sliding.start_ms, now, writer);
+      writer.Unsigned(static_cast<uint64_t>(state.sliding.whole));
       writer.Unsigned(static_cast<uint64_t>(state.sliding.previous));
       return writer.Unsigned(static_cast<uint64_t>(state.sliding.current));
     case LimitAlgorithm::kRolling:
@@ -64,19 +65,23 @@ void WriteUsed(const LimiterState& state, const RequestLog* log, const Now& now,
       break;
   }
   std::vector<Tick> ticks;
+  writer.Unsigned(static_cast<uint64_t>(log->Whole(state.config)));
   log->ForEach(state.config, now.steady_us,
-               [&](int64_t tick, uint64_t units) { ticks.emplace_back(tick, units); });
+               [&](int64_t tick, uint64_t shares) { ticks.emplace_back(tick, shares); });
   WriteTicks(ticks, now, writer);
 }
 
 void ReadLog(ModuleReader& reader, const LimitConfig& config, const Now& now, RequestLog& log) {
-  auto left = static_cast<uint64_t>(config.max);
+  const uint64_t whole = reader.Unsigned(1, static_cast<uint64_t>(kWholeMax));
+  uint64_t left = whole;
   int64_t first_ms = 0;
-  ReadTicks(reader, now, [&](int64_t tick_ms, uint64_t units) {
-    if (left == static_cast<uint64_t>(config.max)) first_ms = tick_ms;
-    if (units > left || tick_ms - first_ms >= config.period_ms) return reader.Fail();
-    left -= units;
-    log.Consume(config, tick_ms * 1000, static_cast<int64_t>(units));
+  ReadTicks(reader, now, [&](int64_t tick_ms, uint64_t shares) {
+    if (left == whole) first_ms = tick_ms;
+    // What came within the tick that is now is booked on its end.
+    if (shares > left || tick_ms - first_ms > config.period_ms) return reader.Fail();
+    left -= shares;
+    log.set_whole(config, static_cast<int64_t>(whole));
+    log.Add(tick_ms, static_cast<int64_t>(shares));
   });
 }
 
@@ -93,8 +98,9 @@ void ReadUsed(ModuleReader& reader, const Now& now, LimiterState& state, Request
       return;
     case LimitAlgorithm::kSliding:
       state.sliding.start_ms = ReadMoment(reader, now);
-      state.sliding.previous = units(config.max);
-      state.sliding.current = units(config.max);
+      state.sliding.whole = units(kWholeMax);
+      state.sliding.previous = units(state.sliding.whole == 0 ? config.max : state.sliding.whole);
+      state.sliding.current = units(state.sliding.whole == 0 ? config.max : state.sliding.whole);
       // What is admitted leaves room for a share of `previous`.
       if (state.sliding.current > kInt64Max - state.sliding.previous) reader.Fail();
       return;

@@ -122,8 +122,7 @@ class History {
       request.ban_ms = In(1, 300);
       words.insert(words.end(), {"BAN", std::to_string(request.ban_ms)});
     } else if (kind == 1) {
-      request.shadow = true;
-      words.push_back("shadow");
+      words.push_back("shadow");  // nothing but events and statistics differs
     } else if (kind == 2) {
       words.push_back("Peek");
     }
@@ -131,12 +130,24 @@ class History {
     Held fresh{std::make_unique<Limiter>(config)};
     Held& held = found == held_.end() ? fresh : found->second;
     const LimitConfig before = held.limiter->config();
-    const LimitVerdict verdict = kind == 2 ? held.limiter->Peek(config, request.cost, now())
-                                           : held.limiter->Take(request, now());
+    const bool banned = held.limiter->state().Banned(now());
+    LimitVerdict verdict = kind == 2 ? held.limiter->Peek(config, request.cost, now())
+                                     : held.limiter->Take(request, now());
+    const bool changed = verdict.allowed || (request.ban_ms > 0 && !banned);
+    if (kind != 2 && (changed || found == held_.end())) Changed(held, true);
+    if (found != held_.end()) EndEarlier(verdict, EndMs(held) - now().ms());
     ASSERT_EQ(client_.Run(words).ToText(), Text(verdict));
-    if (kind != 2) Changed(held, verdict.allowed || found == held_.end() || !(before == config));
+    ASSERT_EQ(held.limiter->config(), kind != 2 && verdict.allowed ? config : before);
     if (kind != 2 && found == held_.end()) held_.emplace(key, std::move(fresh));
     Expire();
+  }
+
+  // A limiter that EXPIRE ends sooner is whole sooner.
+  void EndEarlier(LimitVerdict& verdict, int64_t left_ms) {
+    if (verdict.reset_ms <= left_ms) return;
+    verdict.reset_ms = left_ms;
+    verdict.reset_at_ms = now().unix_ms() + left_ms;
+    verdict.retry_ms = std::min(verdict.retry_ms, left_ms);
   }
 
   void Refund(const std::string& key) {
@@ -188,7 +199,8 @@ class History {
   std::map<std::string, Held> held_;
 };
 
-// It is whole again within a tick and its key would go with the next: what is taken in between stays.
+// It is whole again within a tick and its key would go with the next: what is taken in between
+// stays.
 TEST_F(LimitCommands, KeepALimiterTakenFromInItsLastTick) {
   for (const int64_t micros : {0, 1, 500, 999}) {
     Run({"DEL", "shaped"});

@@ -156,6 +156,7 @@ struct SlidingModel {
   std::vector<Request> requests;
 };
 
+// What comes within a tick counts from its end on.
 struct LogModel {
   explicit LogModel(const LimitConfig& config) : config(config) {}
   int64_t Remaining(int64_t now_us) const {
@@ -165,7 +166,7 @@ struct LogModel {
     return config.max - sum;
   }
   void Admit(int64_t now_us, int64_t cost) {
-    units.insert(units.end(), static_cast<size_t>(cost), TickOf(now_us));
+    units.insert(units.end(), static_cast<size_t>(cost), (now_us + 999) / 1000);
   }
   void Refund(int64_t now_us, int64_t n) {
     for (; n > 0 && !units.empty() && units.back() > TickOf(now_us) - config.period_ms; --n)

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "storage/limits/drain_seconds.h"
 #include "storage/timer_wheel.h"
 #include "tests/unit/storage/limits/limit_model.h"
 
@@ -78,19 +79,37 @@ TEST(LeakyBucket, SharesRecordsByTick) {
 
 TEST(LeakyBucket, TellsWhenUnitsDrain) {
   ManualClock clock(1'700'000'000'000);
-  LeakyBucket bucket;
   clock.Advance(300);
   const Now first = clock.Sample();
-  EXPECT_EQ(bucket.DueMs(first, 0, false), first.ms() + 1);
-  EXPECT_EQ(bucket.DueMs(first, 45, false), first.ms() + 45'000);
-  EXPECT_EQ(bucket.DueMs(first, kInt64Max, false), TimerWheel::kDeadlineMsMax);
-  // By seconds: what comes in the second of the first goes with it, the next second does not.
-  bucket.Count(first, bucket.DueMs(first, 2, true));
+  EXPECT_EQ(LeakyBucket::DueMs(first, 0), first.ms() + 1);
+  EXPECT_EQ(LeakyBucket::DueMs(first, 45), first.ms() + 45'000);
+  EXPECT_EQ(LeakyBucket::DueMs(first, kInt64Max), TimerWheel::kDeadlineMsMax);
+}
+
+// What is due in the second of an earlier count goes with it, whichever bucket it is in.
+TEST(LeakyBucket, SharesSecondsAsTheModuleDoes) {
+  ManualClock clock(1'700'000'000'000);
+  DrainSeconds seconds;
+  const auto count = [&](int64_t after_s) {
+    return seconds.Join(LeakyBucket::DueMs(clock.Sample(), after_s), clock.Sample());
+  };
+  clock.Advance(300);
+  const int64_t first_ms = clock.Sample().ms();
+  EXPECT_EQ(count(2), first_ms + 2'000);
   clock.Advance(699);
-  EXPECT_EQ(bucket.DueMs(clock.Sample(), 2, true), first.ms() + 2'000);
+  EXPECT_EQ(count(2), first_ms + 2'000);
   clock.Advance(1);
-  EXPECT_EQ(bucket.DueMs(clock.Sample(), 2, true), clock.Sample().ms() + 2'000);
-  EXPECT_EQ(bucket.DueMs(clock.Sample(), 3, true), clock.Sample().ms() + 3'000);
+  EXPECT_EQ(count(1), first_ms + 2'000);  // another span, the same second
+  EXPECT_EQ(count(2), first_ms + 2'700);
+  EXPECT_EQ(count(3), first_ms + 3'700);
+  clock.StepWall(-3'600'000);  // a second means another moment now
+  EXPECT_EQ(count(1), first_ms + 1'700);
+  EXPECT_EQ(count(3'602), first_ms + 700 + 3'602'000);
+  clock.Advance(4'000'000);
+  count(1);
+  EXPECT_EQ(seconds.size(), 1u);
+  for (int64_t after_s = 1; after_s < 200'000; ++after_s) count(after_s);
+  EXPECT_EQ(seconds.size(), DrainSeconds::kSecondsMax);
 }
 
 TEST(LeakyBucket, KeepsTenMillionDrains) {

@@ -108,26 +108,6 @@ TEST(Limiter, BansAfterARefusal) {
   }
 }
 
-TEST(Limiter, ShadowsStayWithinTheLimit) {
-  for (const LimitAlgorithm algorithm : kAll) {
-    ManualClock clock;
-    Limiter enforced(Config(algorithm, 7, 1000));
-    Limiter shadow(enforced.config());
-    Dice dice(9);
-    for (int step = 0; step < 5'000; ++step) {
-      clock.AdvanceMicros(dice.In(0, 250'000));
-      LimitRequest request{enforced.config(), 1};
-      const LimitVerdict real = enforced.Take(request, clock.Sample());
-      request.shadow = true;
-      ASSERT_TRUE(Same(shadow.Take(request, clock.Sample()), real));  // one by one: the same story
-    }
-    LimitRequest all{enforced.config(), shadow.config().Capacity(), 0, true};
-    shadow.Take(all, clock.Sample());
-    EXPECT_EQ(shadow.Info(clock.Sample()).remaining, 0);
-    EXPECT_FALSE(shadow.Take(all, clock.Sample()).allowed);
-  }
-}
-
 TEST(Limiter, RefundsNeverBeyondTheLimit) {
   for (const LimitAlgorithm algorithm : kAll) {
     ManualClock clock;
@@ -149,7 +129,8 @@ TEST(Limiter, KeepsTheConsumedFraction) {
       ManualClock clock;
       const int64_t burst = algorithm == kGcra ? dice.In(0, 40) : kNotGiven;
       Limiter limiter(Config(algorithm, dice.In(1, 50), dice.In(1, 5'000), burst));
-      const int64_t capacity = limiter.config().Capacity();
+      const LimitConfig from = limiter.config();
+      const int64_t capacity = from.Capacity();
       const int64_t used = dice.In(1, capacity);
       ASSERT_TRUE(limiter.Take({limiter.config(), used}, clock.Sample()).allowed);
       const LimitConfig to = Config(algorithm, dice.In(1, 90), dice.In(1, 9'000),
@@ -158,9 +139,122 @@ TEST(Limiter, KeepsTheConsumedFraction) {
       ASSERT_EQ(limiter.Peek(to, 1, clock.Sample()).remaining, to.Capacity() - scaled);
       const bool fits = limiter.Peek(to, 1, clock.Sample()).allowed;
       ASSERT_EQ(limiter.Take({to, 1}, clock.Sample()).allowed, fits);
-      ASSERT_EQ(limiter.Info(clock.Sample()).used, scaled + (fits ? 1 : 0));
-      ASSERT_EQ(limiter.config(), to);
+      ASSERT_EQ(limiter.config(), fits ? to : from);  // a refusal changes nothing
+      ASSERT_EQ(limiter.Info(clock.Sample()).used, fits ? scaled + 1 : used);
     }
+  }
+}
+
+// A refusal leaves everything as it was, whatever numbers it came with, and says truly when the
+// same request would be let through.
+TEST(Limiter, RefusesWithoutATraceUnderOtherNumbers) {
+  for (const LimitAlgorithm algorithm : kAll) {
+    Dice dice(static_cast<uint64_t>(algorithm) + 50);
+    for (int history = 0; history < 300; ++history) {
+      ManualClock clock;
+      const LimitConfig own = Config(algorithm, dice.In(1, 200), dice.In(1, 3'000));
+      Limiter limiter(own);
+      for (int step = 0; step < 30; ++step) {
+        clock.AdvanceMicros(dice.In(0, 200'000));
+        limiter.Take({own, dice.In(1, own.Capacity())}, clock.Sample());
+        const Now now = clock.Sample();
+        const LimitConfig other = Config(algorithm, dice.In(1, 200), dice.In(1, 5'000));
+        const LimitRequest request{other, dice.In(1, other.Capacity())};
+        const LimitVerdict before = limiter.Peek(own, 1, now);
+        if (limiter.Peek(other, request.cost, now).allowed) continue;
+        const LimitVerdict refused = limiter.Take(request, now);
+        ASSERT_FALSE(refused.allowed);
+        ASSERT_EQ(limiter.config(), own);
+        ASSERT_TRUE(Same(limiter.Peek(own, 1, now), before));
+        ASSERT_GT(refused.retry_ms, 0);
+        const Now then{now.steady_us + refused.retry_ms * 1000, now.unix_offset_ms};
+        ASSERT_TRUE(limiter.Peek(other, request.cost, then).allowed);
+        const Now sooner{then.steady_us - 1000, now.unix_offset_ms};
+        ASSERT_FALSE(sooner.steady_us > now.steady_us &&
+                     limiter.Peek(other, request.cost, sooner).allowed);
+      }
+    }
+  }
+}
+
+// A fleet in the middle of a deployment asks with the old max and the new one in turn.
+TEST(Limiter, AdmitsNoLessToAFleetThatAlternates) {
+  for (const LimitAlgorithm algorithm : kAll) {
+    ManualClock clock;
+    Limiter limiter(Config(algorithm, 90, 60'000, algorithm == kGcra ? 89 : kNotGiven));
+    int64_t admitted = 0;
+    for (int step = 0; step < 400; ++step) {
+      const int64_t max = step % 2 == 0 ? 90 : 100;
+      const LimitConfig asked =
+          Config(algorithm, max, 60'000, algorithm == kGcra ? max - 1 : kNotGiven);
+      admitted += limiter.Take({asked, 1}, clock.Sample()).allowed ? 1 : 0;
+    }
+    EXPECT_GE(admitted, 90) << LimitAlgorithmName(algorithm);
+    EXPECT_LE(admitted, 100) << LimitAlgorithmName(algorithm);
+    clock.Advance(120'000);  // two periods later nothing of it is left
+    const LimitVerdict rested = limiter.Peek(limiter.config(), 1, clock.Sample());
+    EXPECT_EQ(rested.remaining, rested.limit);
+  }
+}
+
+// What is asked about other numbers is what reconfiguring would give, without a walk over the log.
+TEST(Limiter, AsksALogAboutOtherNumbersAsIfItHadThem) {
+  Dice dice(31);
+  for (int history = 0; history < 2'000; ++history) {
+    const LimitConfig own = Config(kLog, dice.In(1, 60), dice.In(1, 500));
+    RequestLog log;
+    int64_t now_us = 0;
+    for (int step = 0; step < 30; ++step) {
+      now_us += dice.In(0, 30'000);
+      TakeFrom(log, own, now_us, dice.In(1, 3));
+    }
+    const LimitConfig other = Config(kLog, dice.In(1, 90), dice.In(1, 900));
+    const int64_t cost = dice.In(1, other.max + 1);
+    const LimitAnswer asked = log.AskAs(own, other, now_us, cost);
+    RequestLog changed = log;
+    changed.Reconfigure(own, other, now_us);
+    EXPECT_EQ(changed.Audit(other), "");
+    const LimitAnswer same = changed.Ask(other, now_us, cost);
+    ASSERT_EQ(asked.fits, same.fits);
+    ASSERT_EQ(asked.remaining, same.remaining);
+    ASSERT_EQ(asked.fits_at_us, same.fits_at_us);
+    ASSERT_EQ(asked.whole_at_us, same.whole_at_us);
+  }
+}
+
+// However many other numbers a log was asked with: it audits, and never admits more than it should.
+TEST(Limiter, SharesStayWithinTheirBounds) {
+  for (const LimitAlgorithm algorithm : {kSliding, kLog, kLeaky}) {
+    Dice dice(static_cast<uint64_t>(algorithm) + 7);
+    ManualClock clock;
+    Limiter limiter(Config(algorithm, 97, 10'000));
+    for (int step = 0; step < 20'000; ++step) {
+      clock.AdvanceMicros(dice.In(0, 900'000));
+      const int64_t max = dice.OneIn(20) ? kUnitsMax - dice.In(0, 50) : dice.In(50, 5'000);
+      const LimitConfig config =
+          Config(algorithm, max, dice.OneIn(9) ? dice.In(1, 20'000) : 10'000);
+      const LimitVerdict seen = limiter.Peek(config, 1, clock.Sample());
+      const int64_t cost = std::max<int64_t>(1, seen.remaining / dice.In(1, 9));
+      const LimitVerdict verdict = limiter.Take({config, cost}, clock.Sample());
+      ASSERT_EQ(verdict.allowed, cost <= seen.remaining);
+      ASSERT_EQ(limiter.Audit(), "");
+      if (dice.OneIn(5)) limiter.Refund(dice.In(1, max), clock.Sample());
+      ASSERT_EQ(limiter.Audit(), "");
+    }
+  }
+}
+
+// Two requests that exclude each other are a whole period apart, to the µs.
+TEST(Limiter, LogKeepsItsPromiseBelowTheMillisecond) {
+  for (const LimitAlgorithm algorithm : {kLog, kLeaky}) {
+    ManualClock clock;
+    Limiter limiter(Config(algorithm, 1, 10));
+    clock.AdvanceMicros(999);
+    ASSERT_TRUE(limiter.Take({limiter.config(), 1}, clock.Sample()).allowed);
+    clock.AdvanceMicros(9'001);
+    EXPECT_FALSE(limiter.Take({limiter.config(), 1}, clock.Sample()).allowed);
+    clock.AdvanceMicros(1'000);
+    EXPECT_TRUE(limiter.Take({limiter.config(), 1}, clock.Sample()).allowed);
   }
 }
 
