@@ -24,6 +24,8 @@ bool ReadWideCount(CommandCall& call, size_t at, int64_t& count) {
   return true;
 }
 
-bool ReplyIsTooLong(const CommandCall& call) { return call.client.output.overflowed(); }
+bool ReplyIsTooLong(const CommandCall& call) {
+  return call.client.output.overflowed() || call.reply.full();
+}
 
 }  // namespace sluice

@@ -12,7 +12,8 @@ namespace sluice {
 // Reads args[at]. False: the error has been answered.
 bool ReadWideCount(CommandCall& call, size_t at, int64_t& count);
 
-// The client's output has reached its limit, and the client is about to be closed: stop.
+// The client's output has reached its limit, and the client is about to be closed, or a script has no
+// room for more: stop.
 bool ReplyIsTooLong(const CommandCall& call);
 
 }  // namespace sluice
