@@ -24,9 +24,11 @@ class CommandPort {
   virtual void ErrorReplied(std::string_view text) = 0;
   // redis.acl_check_cmd.
   virtual Permission MayCall(Args args) = 0;
-  // Called every so many instructions: lets the server live on beside a slow script. The sentence
+  // Called every so many units of work: lets the server live on beside a slow script. The sentence
   // with which the script has to end, or empty.
   virtual std::string_view Interrupt() = 0;
+  // Code is compiled from now on, outside of a run: Interrupt() is asked beside that, too.
+  virtual void BeginCompiling() = 0;
   // redis.log and print. Levels as there: 0 debug, 1 verbose, 2 notice, 3 warning.
   virtual void Log(int level, std::string_view line) = 0;
   // redis.set_repl: whether effects from here on go to the log and to replicas.

@@ -106,6 +106,7 @@ const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_vie
 // Compiles and runs a library's code, which registers its functions.
 bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std::string& error) {
   lua_State* const L = lua_->lua();
+  lua_->BeginCompiling();
   if (LoadText(L, text.data(), text.size(), "@user_function") != 0) {
     const char* reason = lua_tostring(L, -1);
     error = Concat("ERR Error compiling function: ", reason ? reason : "");
@@ -114,7 +115,7 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
     return false;
   }
   lua_->EndCompiling();
-  lua_->BeginRun();
+  lua_->BeginRun(0);
   BeginLoading(*lua_, library.functions);
   const bool ran = lua_pcall(L, 0, 0, LuaState::kErrorHandler) == 0;
   EndLoading(*lua_);
@@ -196,9 +197,11 @@ void FunctionLibraries::Clear(Shelf& shelf) {
 }
 
 void FunctionLibraries::Forget(const FunctionLibrary& library) {
+  lua_->LiftBound();
   for (const LibraryFunction& function : library.functions) {
     luaL_unref(lua_->lua(), LUA_REGISTRYINDEX, function.function);
   }
+  lua_->RestoreBound();
 }
 
 bool FunctionLibraries::Delete(std::string_view name) {

@@ -37,7 +37,9 @@ LuaState::LuaState(CommandPort& port, Kind kind) : port_(port), kind_(kind) {
   lua_pushcfunction(lua_, HandleScriptError);
   OpenSandbox(*this);
   argument_tables.Open(lua_);
-  lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
+  running_ = lua_;
+  ForgetBlocks();
+  SetHook(lua_);
   lua_gc(lua_, LUA_GCCOLLECT, 0);
   RestoreBound();
 }
@@ -55,7 +57,10 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
     return nullptr;
   }
   const size_t sum = state.memory_bytes_ - old_bytes + bytes;
-  if (sum > kMemoryMax && bytes > old_bytes && state.bound_lifted_ == 0) return nullptr;
+  if (sum > state.bytes_max_ && bytes > old_bytes && state.bound_lifted_ == 0 &&
+      state.Refuses(sum)) [[unlikely]] {
+    return nullptr;
+  }
   void* const moved = block ? std::realloc(block, bytes) : std::malloc(bytes);
   if (!moved) {
     if (state.bound_lifted_ > 0) std::abort();
@@ -63,46 +68,99 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
   }
   state.memory_bytes_ = sum;
   state.table_grown_ |= old_bytes > 0 || IsOfTable(bytes);
-  if (bytes > kBlockNoticed) [[unlikely]]
-    state.large_block_ = true;
+  if (bytes > kBlockNoticed && bytes > state.largest_block_) [[unlikely]]
+    state.NoteBlock(bytes);
   return moved;
+}
+
+// What is above the bound, or what a test has chosen.
+bool LuaState::Refuses(size_t sum) {
+  if (sum > kMemoryMax) return true;
+  if (allocations_until_failure_ < 0 || allocations_until_failure_-- > 0) return false;
+  allocation_failed_ = true;
+  return true;
+}
+
+// A power of two, so that a block that grows byte by byte does not reset the hook each time.
+void LuaState::NoteBlock(size_t bytes) {
+  largest_block_ = bytes;
+  const size_t every = std::clamp<size_t>(kHookBytes / std::bit_ceil(bytes), 1, kHookInstructions);
+  if (static_cast<int>(every) >= hook_every_) return;
+  hook_every_ = static_cast<int>(every);
+  if (running_) SetHook(running_);
+}
+
+void LuaState::ForgetBlocks() {
+  largest_block_ = 0;
+  hook_every_ = kHookInstructions;
+  SetHook(lua_);
+}
+
+size_t LuaState::TakeLargestBlock() {
+  const size_t largest = largest_block_;
+  if (largest > 0) ForgetBlocks();
+  return largest;
 }
 
 void LuaState::Hook(lua_State* L, lua_Debug*) {
   LuaState& state = Of(L);
-  if (state.loading) {
-    if (++state.loading_hooks > kLoadingHooksMax) RaiseError(L, "FUNCTION LOAD timeout");
-    return;
+  state.Work(L, static_cast<size_t>(lua_gethookcount(L)) * state.weight());
+}
+
+// A share of work is done.
+void LuaState::Ask(lua_State* L) {
+  work_left_ = kHookInstructions;
+  std::string_view reason;
+  if (ending_) {
+    reason = "Script has to end.";  // where a handler of its own runs on
+  } else if (!loading) {
+    reason = port_.Interrupt();
+  } else if (++loading_hooks > kLoadingHooksMax) {
+    reason = "FUNCTION LOAD timeout";
   }
-  const std::string_view reason = state.port_.Interrupt();
   if (reason.empty()) return;
-  // From now on at every line, so that no pcall in the script outlives it.
-  state.hooked_by_line_ = true;
-  lua_sethook(L, Hook, LUA_MASKLINE | LUA_MASKCOUNT, kHookInstructions);
-  PushError(L, reason);
+  ending_ = true;
+  LiftBound();
+  if (compiling_) {
+    lua_pushlstring(L, reason.data(), reason.size());
+  } else {
+    PushError(L, reason);
+  }
+  RestoreBound();
   lua_error(L);
 }
 
-void LuaState::BeginRun() {
+// The cycle is work: what raises no error here does so with the next that is counted.
+bool LuaState::CollectFor(size_t bytes) {
+  if (bytes > kMemoryMax) return false;
+  constexpr size_t kBytesAUnit = 32;
+  work_left_ -= static_cast<int64_t>(memory_bytes_ / kBytesAUnit);
+  lua_gc(lua_, LUA_GCCOLLECT, 0);
+  return HasRoom(bytes);
+}
+
+void LuaState::BeginRun(size_t largest_block) {
   resp = 2;
+  ending_ = false;
+  collector_pause = collector_step = kCollectorUsual;
+  if (largest_block > largest_block_) [[unlikely]]
+    NoteBlock(largest_block);
 }
 
 void LuaState::EndRun() {
+  bound_lifted_ = 0;
   LiftBound();
+  running_ = lua_;
   lua_settop(lua_, kSlots);
-  if (hooked_by_line_) [[unlikely]] {
-    lua_sethook(lua_, Hook, LUA_MASKCOUNT, kHookInstructions);
-    hooked_by_line_ = false;
-  }
   if (changed_json) [[unlikely]] {
     lua_getfield(lua_, kGlobals, "cjson");
     if (PushViewed(lua_, -1)) ResetJson(lua_);
     lua_settop(lua_, kSlots);
     changed_json = false;
   }
-  if (large_block_) [[unlikely]] {
-    if (kind_ == Kind::kScripts) argument_tables.Clear(lua_);
-    large_block_ = false;
+  if (largest_block_ > 0 && kind_ == Kind::kScripts) [[unlikely]] {
+    argument_tables.Clear(lua_);
+    ForgetBlocks();
   }
   // Thousands of cached scripts may need more for good: then the collector goes on by itself.
   if (memory_bytes_ > 2 * kept_bytes_) [[unlikely]] {
@@ -114,10 +172,22 @@ void LuaState::EndRun() {
     } while (memory_bytes_ < before - before / 16);
     kept_bytes_ = std::max(memory_bytes_, kMemoryKept);
   }
+  // Functions may keep what they like in the variables of their library.
+  if (largest_block_ > memory_bytes_) [[unlikely]] {
+    ForgetBlocks();
+    NoteBlock(memory_bytes_);
+  }
   RestoreBound();
 }
 
+void LuaState::BeginCompiling() {
+  ending_ = false;
+  compiling_ = true;
+  port_.BeginCompiling();
+}
+
 void LuaState::EndCompiling() {
+  compiling_ = false;
   LiftBound();
   const size_t added = memory_bytes_ - std::min(compiled_bytes_, memory_bytes_);
   lua_gc(lua_, LUA_GCSTEP, static_cast<int>(added >> 10) + 1);

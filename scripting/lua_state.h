@@ -2,7 +2,16 @@
 // port to the server, the RESP version of the script that runs.
 //
 // All memory of the interpreter is counted and bounded: beyond kMemoryMax a script gets Lua's "not
-// enough memory". Every kHookInstructions instructions the port is asked whether to go on.
+// enough memory".
+//
+// All work is counted too, in units of about an instruction: what Lua's own code does by its count
+// hook, what a C function does that loops by Work(). For each kHookInstructions units the port is
+// asked whether to go on. An instruction, or a step of a C function, may look at all of the largest
+// string or table of the run (compare, join, search): the larger that is, the more a unit counts
+// (weight()), and the more often the hook comes. Once the port has said no, the script ends: nothing
+// in it catches an error any more (Caught()).
+//
+// Errors of Lua are longjmps; what that means for code in C++ is said in libraries/lua_api.h.
 //
 // Stack of the main thread between runs: slots up to kSlots, nothing else.
 #pragma once
@@ -22,9 +31,13 @@ namespace sluice {
 
 class LuaState {
  public:
-  // Lower than what overflows an `int` in lua-cjson's buffer for one string (6 bytes a character).
   static constexpr size_t kMemoryMax = 320UL << 20;
   static constexpr int kHookInstructions = 100'000;
+  // Of a coroutine, which adds what it has counted to its state's units.
+  static constexpr int kCoroutineHookInstructions = 1000;
+  // Bytes that the instructions between two hooks may look at. The slowest look is `<` of strings of
+  // zeros, some 5 ns a byte: in a loop of three instructions it comes to a second.
+  static constexpr size_t kHookBytes = 512UL << 20;
   // What is left standing after a run; above it the garbage is collected at once.
   static constexpr size_t kMemoryKept = 8UL << 20;
 
@@ -32,6 +45,8 @@ class LuaState {
   static constexpr size_t kBlockNoticed = 1024;
   // What loading a library may take: about half a second.
   static constexpr int kLoadingHooksMax = 500;
+
+  static constexpr int kCollectorUsual = 200;
 
   static constexpr int kErrorHandler = 1;  // stack slots
   static constexpr int kGlobals = 2;       // the table behind the protected _G
@@ -58,23 +73,68 @@ class LuaState {
   Kind kind() const { return kind_; }
   size_t memory_bytes() const { return memory_bytes_; }
 
-  // Around what must not fail for want of memory.
+  // Around what must not fail for want of memory. Nothing between the two may raise an error; should
+  // it, Caught() and the end of the run restore the bound.
   void LiftBound() { ++bound_lifted_; }
   void RestoreBound() { --bound_lifted_; }
-  bool over_bound() const { return memory_bytes_ > kMemoryMax; }
+  bool bound_lifted() const { return bound_lifted_ > 0; }
+  // Whether so many more bytes are within the bound.
+  bool HasRoom(size_t bytes) const {
+    return memory_bytes_ <= kMemoryMax && bytes <= kMemoryMax - memory_bytes_;
+  }
+  // The same, after garbage is collected if need be: Lua 5.1 does not do so when memory ends.
+  bool MakeRoom(size_t bytes) { return HasRoom(bytes) || CollectFor(bytes); }
+
+  // Counts work that is not Lua's instructions. Raises an error when the script has to end.
+  void Work(lua_State* L, size_t units) {
+    work_left_ -= static_cast<int64_t>(units);
+    if (work_left_ <= 0) [[unlikely]]
+      Ask(L);
+  }
+  // What it may cost to look through the largest object of the run, in units.
+  size_t weight() const { return static_cast<size_t>(kHookInstructions / hook_every_); }
+  // The script has to end: errors are not caught, handlers not run.
+  bool ending() const { return ending_; }
+  // Code goes on in that thread: into a coroutine, and back.
+  void Enter(lua_State* thread) {
+    running_ = thread;
+    if (lua_gethookcount(thread) != HookEvery(thread)) SetHook(thread);
+  }
+  // For who has caught an error in `L`, which is on top of the stack: sets right what the error
+  // jumped over, and raises it again if the script has to end.
+  void Caught(lua_State* L) {
+    bound_lifted_ = 0;
+    Enter(L);
+    if (ending_) lua_error(L);
+  }
+
+  // For tests: the allocation after the next `count` that may fail does so, once; negative: none. True
+  // if one has failed since this was last called.
+  bool FailAllocation(int count) {
+    allocations_until_failure_ = count;
+    bytes_max_ = count < 0 ? kMemoryMax : 0;
+    return std::exchange(allocation_failed_, false);
+  }
 
   // Whether a table may have grown, for which it takes memory, since this was last asked.
   bool TableGrown() { return std::exchange(table_grown_, false); }
 
-  // Before and after a run, however it ended.
-  void BeginRun();
+  // Before and after a run, however it ended. `largest_block`: of what the code holds (TakeLargestBlock).
+  void BeginRun(size_t largest_block);
   void EndRun();
-  // After code has been compiled: the collector does its share, for no code has run meanwhile.
+  // The largest block since the last run, taken by compiling; it is forgotten.
+  size_t TakeLargestBlock();
+  // Before and after code is compiled outside of a run. The collector does its share afterwards, for
+  // no code has run meanwhile.
+  void BeginCompiling();
   void EndCompiling();
 
   ArgumentTables argument_tables;
   int resp = 2;               // redis.setresp
-  bool changed_json = false;  // cjson's settings are not the usual ones
+  bool changed_json = false;  // cjson's settings are not the usual ones, or it holds memory
+  // What the script has set by collectgarbage; the collector does not obey.
+  int collector_pause = kCollectorUsual;
+  int collector_step = kCollectorUsual;
   // The functions of the library being loaded (register_function.cc), and for how long already.
   void* loading = nullptr;
   int loading_hooks = 0;
@@ -93,13 +153,31 @@ class LuaState {
   static void* Allocate(void* self, void* block, size_t old_bytes, size_t bytes);
   static void Hook(lua_State* L, lua_Debug* activation);
 
+  int HookEvery(lua_State* L) const {
+    return L == lua_ || hook_every_ < kCoroutineHookInstructions ? hook_every_
+                                                                  : kCoroutineHookInstructions;
+  }
+  void SetHook(lua_State* L) { lua_sethook(L, Hook, LUA_MASKCOUNT, HookEvery(L)); }
+  bool Refuses(size_t sum);
+  void NoteBlock(size_t bytes);
+  void ForgetBlocks();
+  void Ask(lua_State* L);
+  bool CollectFor(size_t bytes);
+
   CommandPort& port_;
   const Kind kind_;
   lua_State* lua_ = nullptr;
   size_t memory_bytes_ = 0;
-  bool large_block_ = false;         // taken in this run
   bool table_grown_ = false;
-  bool hooked_by_line_ = false;
+  bool ending_ = false;
+  bool compiling_ = false;  // outside of a run
+  size_t largest_block_ = 0;         // taken in this run, if above kBlockNoticed
+  lua_State* running_ = nullptr;     // the thread whose hook follows largest_block_
+  int hook_every_ = kHookInstructions;
+  int64_t work_left_ = kHookInstructions;
+  size_t bytes_max_ = kMemoryMax;  // 0: FailAllocation decides
+  int allocations_until_failure_ = -1;
+  bool allocation_failed_ = false;
   size_t kept_bytes_ = kMemoryKept;  // after the last full collection
   size_t compiled_bytes_ = 0;        // memory after code was last compiled
   int bound_lifted_ = 0;

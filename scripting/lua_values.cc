@@ -12,7 +12,20 @@ namespace sluice {
 
 // --- reply -> Lua
 
+namespace {
+
+// What Lua takes for values, or a little more.
+constexpr size_t kValueBytes = 16;   // in an array
+constexpr size_t kStringBytes = 32;  // beside its characters
+constexpr size_t kTableBytes = 160;  // with one field
+constexpr size_t kEntryBytes = 100;  // in a table that grows: the old and the new one are there
+// No array of so many is within the bound.
+constexpr size_t kRepliesMax = LuaState::kMemoryMax / kValueBytes;
+
+}  // namespace
+
 void LuaReplySink::Status(std::string_view text) {
+  if (!HasRoom(kTableBytes + kStringBytes + text.size())) return;
   lua_createtable(L_, 0, 1);
   lua_pushlstring(L_, text.data(), text.size());
   lua_setfield(L_, -2, "ok");
@@ -21,22 +34,26 @@ void LuaReplySink::Status(std::string_view text) {
 
 void LuaReplySink::Error(std::string_view text) {
   if (open_.empty()) failed_ = true;
-  port_.ErrorReplied(text);
+  state_.port().ErrorReplied(text);
+  if (!HasRoom(2 * kTableBytes + 2 * (kStringBytes + text.size()))) return;
   PushCommandError(L_, text);
   Put();
 }
 
 void LuaReplySink::Integer(int64_t value) {
+  if (full_) return;
   lua_pushnumber(L_, static_cast<lua_Number>(value));
   Put();
 }
 
 void LuaReplySink::Bulk(std::string_view bytes) {
+  if (!HasRoom(kStringBytes + bytes.size())) return;
   lua_pushlstring(L_, bytes.data(), bytes.size());
   Put();
 }
 
 void LuaReplySink::Null() {
+  if (full_) return;
   if (version_ == 2) {
     lua_pushboolean(L_, 0);
   } else {
@@ -46,8 +63,9 @@ void LuaReplySink::Null() {
 }
 
 void LuaReplySink::Map(size_t pairs) {
-  if (version_ == 2) return Array(2 * pairs);
-  Open(2 * pairs, 0, kMapKey);
+  const size_t replies = std::min(pairs, kRepliesMax) * 2;
+  if (version_ == 2) return Array(replies);
+  Open(replies, 0, kMapKey);
 }
 
 void LuaReplySink::Set(size_t length) {
@@ -60,6 +78,7 @@ void LuaReplySink::Double(double value) {
     char text[kDoubleTextMax];
     return Bulk({text, static_cast<size_t>(FormatDouble(text, value) - text)});
   }
+  if (!HasRoom(kTableBytes)) return;
   lua_pushnumber(L_, value);
   Wrap("double");
   Put();
@@ -72,12 +91,14 @@ void LuaReplySink::PlainDouble(double value) {
 
 void LuaReplySink::Bool(bool value) {
   if (version_ == 2) return Integer(value ? 1 : 0);
+  if (full_) return;
   lua_pushboolean(L_, value);
   Put();
 }
 
 void LuaReplySink::BigNumber(std::string_view digits) {
   if (version_ == 2) return Bulk(digits);
+  if (!HasRoom(kTableBytes + kStringBytes + digits.size())) return;
   lua_pushlstring(L_, digits.data(), digits.size());
   Wrap("big_number");
   Put();
@@ -85,6 +106,7 @@ void LuaReplySink::BigNumber(std::string_view digits) {
 
 void LuaReplySink::Verbatim(std::string_view bytes, std::string_view format) {
   if (version_ == 2) return Bulk(bytes);
+  if (!HasRoom(2 * (kTableBytes + kStringBytes) + bytes.size() + format.size())) return;
   lua_createtable(L_, 0, 2);
   lua_pushlstring(L_, bytes.data(), bytes.size());
   lua_setfield(L_, -2, "string");
@@ -96,7 +118,7 @@ void LuaReplySink::Verbatim(std::string_view bytes, std::string_view format) {
 
 // Attributes say something about the next reply; scripts have no use for them.
 void LuaReplySink::Attribute(size_t pairs) {
-  if (version_ != 2) Open(2 * pairs, 0, kDropped);
+  if (version_ != 2) Open(std::min(pairs, kRepliesMax) * 2, 0, kDropped);
 }
 
 // The value on top becomes {field = value}.
@@ -106,10 +128,19 @@ void LuaReplySink::Wrap(const char* field) {
   lua_setfield(L_, -2, field);
 }
 
+// All the room that the table itself will take is asked for at once, for nothing of it may fail.
 void LuaReplySink::Open(size_t replies, size_t room, Shape shape) {
-  // With the bound lifted this fails only beyond Lua's own depth, which no command comes near.
-  lua_checkstack(L_, 4);
-  lua_createtable(L_, static_cast<int>(std::min<size_t>(room, 1 << 20)), 0);
+  constexpr int kSlots = 4;  // of a level, and what makes a value
+  const size_t each = shape == kArray ? kValueBytes : kEntryBytes;
+  if (replies > kRepliesMax || !HasRoom(2 * kTableBytes + replies * each)) {
+    full_ = true;
+    return;
+  }
+  if (!lua_checkstack(L_, kSlots)) {
+    full_ = true;
+    return;
+  }
+  lua_createtable(L_, static_cast<int>(room), 0);
   open_.push_back({replies, 0, shape});
   if (replies == 0) Close();
 }
@@ -199,18 +230,93 @@ using SendText = void (ReplySink::*)(std::string_view);
 // Statuses and errors are C strings in Redis.
 std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
-// The table on top, up to its first nil.
-void SendArray(lua_State* L, int resp, ReplySink& reply) {
-  int length = 0;
-  for (bool more = true; more; ++length) {
-    lua_rawgeti(L, -1, length + 1);
-    more = !lua_isnil(L, -1);
+// --- how large an answer would be
+
+// Of a reply, for its head and its end.
+constexpr size_t kReplyBytes = 16;
+// Of a table, so that looking at tables met again and again has an end, too: after some 2 million.
+constexpr size_t kLookBytes = 256;
+
+size_t Weigh(lua_State* L, size_t bytes);
+
+// As Weigh, all keys and values of the table on top. To look at them may take as long as the largest
+// table has places.
+size_t WeighPairs(lua_State* L, size_t bytes) {
+  bytes += kLookBytes * LuaState::Of(L).weight();
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    bytes = Weigh(L, bytes);
+    lua_pop(L, 1);
+    bytes = Weigh(L, bytes);  // the key
+    if (bytes <= kScriptReplyBytesMax) continue;
+    lua_pop(L, 1);
+    break;
+  }
+  return bytes;
+}
+
+size_t WeighTable(lua_State* L, size_t bytes) {
+  bytes += kLookBytes;
+  for (const char* field : {"err", "ok", "big_number"}) {
+    if (!PushField(L, field, LUA_TSTRING)) continue;
+    bytes += lua_objlen(L, -1);
     lua_pop(L, 1);
   }
-  reply.Array(static_cast<size_t>(--length));
+  for (const char* field : {"map", "set", "verbatim_string"}) {
+    if (!PushField(L, field, LUA_TTABLE)) continue;
+    bytes = WeighPairs(L, bytes);
+    lua_pop(L, 1);
+  }
+  for (int i = 1; bytes <= kScriptReplyBytesMax; ++i) {
+    lua_rawgeti(L, -1, i);
+    const bool end = lua_isnil(L, -1);
+    if (!end) bytes = Weigh(L, bytes);
+    lua_pop(L, 1);
+    if (end) break;
+  }
+  return bytes;
+}
+
+// What the value on top takes in an answer, or somewhat more, from `bytes` on. Nothing is looked at
+// beyond the bound.
+size_t Weigh(lua_State* L, size_t bytes) {
+  bytes += kReplyBytes;
+  const int type = lua_type(L, -1);
+  if (type == LUA_TSTRING) return bytes + lua_objlen(L, -1);
+  if (type != LUA_TTABLE || bytes > kScriptReplyBytesMax || !lua_checkstack(L, kSlotsALevel)) {
+    return bytes;
+  }
+  return WeighTable(L, bytes);
+}
+
+// --- sending. `weighed`: as part of an answer that is not too large.
+
+void Send(lua_State* L, int resp, ReplySink& reply, bool weighed);
+
+bool FitsReply(size_t bytes, ReplySink& reply) {
+  if (bytes <= kScriptReplyBytesMax) [[likely]]
+    return true;
+  reply.Error("ERR The script's answer is too large");
+  return false;
+}
+
+// The table on top, up to its first nil.
+void SendArray(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  size_t bytes = 0;
+  int length = 0;
+  while (true) {
+    lua_rawgeti(L, -1, length + 1);
+    const bool end = lua_isnil(L, -1);
+    if (!weighed && !end) bytes = Weigh(L, bytes);
+    lua_pop(L, 1);
+    if (end || bytes > kScriptReplyBytesMax) break;
+    ++length;
+  }
+  if (!FitsReply(bytes, reply)) return;
+  reply.Array(static_cast<size_t>(length));
   for (int i = 1; i <= length; ++i) {
     lua_rawgeti(L, -1, i);
-    SendLuaValue(L, resp, reply);
+    Send(L, resp, reply, true);
   }
 }
 
@@ -220,23 +326,25 @@ size_t Count(lua_State* L) {
   return count;
 }
 
-void SendMap(lua_State* L, int resp, ReplySink& reply) {
+void SendMap(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  if (!weighed && !FitsReply(WeighPairs(L, 0), reply)) return;
   reply.Map(Count(L));
   lua_pushnil(L);
   while (lua_next(L, -2)) {
     lua_pushvalue(L, -2);
-    SendLuaValue(L, resp, reply);  // the key
-    SendLuaValue(L, resp, reply);  // the value; the key stays for the next
+    Send(L, resp, reply, true);  // the key
+    Send(L, resp, reply, true);  // the value; the key stays for the next
   }
 }
 
-void SendSet(lua_State* L, int resp, ReplySink& reply) {
+void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  if (!weighed && !FitsReply(WeighPairs(L, 0), reply)) return;
   reply.Set(Count(L));
   lua_pushnil(L);
   while (lua_next(L, -2)) {
     lua_pop(L, 1);
     lua_pushvalue(L, -1);
-    SendLuaValue(L, resp, reply);
+    Send(L, resp, reply, true);
   }
 }
 
@@ -255,7 +363,7 @@ void SendSet(lua_State* L, int resp, ReplySink& reply) {
   reply.Array(0);
 }
 
-void SendTable(lua_State* L, int resp, ReplySink& reply) {
+void SendTable(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   const int table = lua_gettop(L);
   if (PushField(L, "err", LUA_TSTRING)) {
     reply.Error(UpToNul(TextAt(L, -1)));
@@ -264,22 +372,21 @@ void SendTable(lua_State* L, int resp, ReplySink& reply) {
   } else if (PushField(L, "double", LUA_TNUMBER)) {
     reply.Double(lua_tonumber(L, -1));
   } else if (PushField(L, "map", LUA_TTABLE)) {
-    SendMap(L, resp, reply);
+    SendMap(L, resp, reply, weighed);
   } else if (PushField(L, "set", LUA_TTABLE)) {
-    SendSet(L, resp, reply);
+    SendSet(L, resp, reply, weighed);
   } else if (PushField(L, "big_number", LUA_TSTRING)) {
     SendOneLine(TextAt(L, -1), reply, &ReplySink::BigNumber);
   } else if (PushField(L, "verbatim_string", LUA_TTABLE)) {
     SendVerbatim(L, reply);
   } else {
-    SendArray(L, resp, reply);
+    SendArray(L, resp, reply, weighed);
   }
   lua_settop(L, table);
 }
 
-}  // namespace
-
-void SendLuaValue(lua_State* L, int resp, ReplySink& reply) {
+// The value on top, which is popped.
+void Send(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   if (!lua_checkstack(L, kSlotsALevel)) {
     reply.Error("ERR reached lua stack limit");
     return lua_pop(L, 1);
@@ -301,12 +408,18 @@ void SendLuaValue(lua_State* L, int resp, ReplySink& reply) {
       reply.Integer(Truncated(lua_tonumber(L, -1)));
       break;
     case LUA_TTABLE:
-      SendTable(L, resp, reply);
+      SendTable(L, resp, reply, weighed);
       break;
     default:
       reply.Null();
   }
   lua_pop(L, 1);
+}
+
+}  // namespace
+
+void SendLuaValue(lua_State* L, int resp, ReplySink& reply) {
+  Send(L, resp, reply, /*weighed=*/false);
 }
 
 }  // namespace sluice

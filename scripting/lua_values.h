@@ -20,16 +20,19 @@
 namespace sluice {
 
 // Pushes the one reply of a command onto the stack of a script. The state's memory bound must be
-// lifted while it is used: handlers have destructors that an error would skip.
+// lifted while it is used: handlers have destructors that an error would skip. So before a part of
+// the reply is made, the sink looks whether it is within the bound; from the first that is not it
+// keeps nothing, and what it has pushed is no value.
 class LuaReplySink final : public ReplySink {
  public:
   LuaReplySink(lua_State* L, LuaState& state)
-      : L_(L), version_(state.resp), port_(state.port()), open_(state.open_replies) {
+      : L_(L), state_(state), version_(state.resp), open_(state.open_replies) {
     open_.clear();
   }
 
   // The reply was an error.
   bool failed() const { return failed_; }
+  bool full() const override { return full_; }
 
   void Status(std::string_view text) override;
   void Error(std::string_view text) override;
@@ -53,17 +56,24 @@ class LuaReplySink final : public ReplySink {
  private:
   enum Shape : uint8_t { kArray, kMapKey, kMapValue, kSet, kDropped };
 
+  // False, and so from now on, if so many bytes more are not within the bound.
+  bool HasRoom(size_t bytes) { return !full_ && (state_.MakeRoom(bytes) || !(full_ = true)); }
   void Open(size_t replies, size_t room, Shape shape);
   void Close();
   void Put();
   void Wrap(const char* field);
 
   lua_State* L_;
+  LuaState& state_;
   const int version_;
-  CommandPort& port_;
   std::vector<LuaState::OpenReply>& open_;
   bool failed_ = false;
+  bool full_ = false;
 };
+
+// The most that a script's answer may take; beyond it an error is answered. A table can be met again
+// and again within another, and in itself.
+inline constexpr size_t kScriptReplyBytesMax = 512UL << 20;
 
 // Sends the value on top of the stack as a script's answer and pops it. `resp`: the script's. Never
 // raises if the memory bound is lifted.

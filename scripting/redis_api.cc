@@ -55,17 +55,25 @@ bool ReadArguments(lua_State* L, int count, std::string_view* arguments, char* n
   return true;
 }
 
+// Room of the state's for so many arguments, if they are too many for a frame.
+void BorrowRoom(LuaState& state, int count) {
+  state.arguments.resize(static_cast<size_t>(count));
+  state.number_text.resize(static_cast<size_t>(count) * kNumberTextMax);
+}
+
 // Runs the command whose words are the arguments of this C function and pushes the reply. True when
 // it is an error.
 bool PushReplyOf(lua_State* L, int count) {
+  // What a command may cost is not known, so every tenth asks whether to go on.
+  constexpr size_t kCallUnits = LuaState::kHookInstructions / 10;
   LuaState& state = LuaState::Of(L);
+  state.Work(L, kCallUnits);
   std::string_view in_place[kArgumentsInPlace];
   char text_in_place[kArgumentsInPlace * kNumberTextMax];
   std::string_view* arguments = in_place;
   char* number_text = text_in_place;
   if (count > kArgumentsInPlace) {
-    state.arguments.resize(static_cast<size_t>(count));
-    state.number_text.resize(static_cast<size_t>(count) * kNumberTextMax);
+    BorrowRoom(state, count);
     arguments = state.arguments.data();
     number_text = state.number_text.data();
   }
@@ -74,14 +82,16 @@ bool PushReplyOf(lua_State* L, int count) {
     return true;
   }
   bool failed;
+  bool full;
   state.LiftBound();
   {
     LuaReplySink reply(L, state);
     state.port().Call({arguments, static_cast<size_t>(count)}, reply);
     failed = reply.failed();
+    full = reply.full();
   }
   state.RestoreBound();
-  if (state.over_bound()) [[unlikely]]
+  if (full) [[unlikely]]
     luaL_error(L, "not enough memory");
   return failed;
 }
@@ -109,8 +119,7 @@ int AclCheckCommand(lua_State* L) {
   if (!HasArguments(L)) return lua_error(L);
   LuaState& state = LuaState::Of(L);
   const int count = lua_gettop(L);
-  state.arguments.resize(static_cast<size_t>(count));
-  state.number_text.resize(static_cast<size_t>(count) * kNumberTextMax);
+  BorrowRoom(state, count);
   if (!ReadArguments(L, count, state.arguments.data(), state.number_text.data())) {
     return RaiseError(L, "Lua redis lib command arguments must be strings or integers");
   }

@@ -1,7 +1,8 @@
 #include "scripting/sandbox.h"
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <utility>
 
 #include "scripting/libraries/libraries.h"
 #include "scripting/libraries/random.h"
@@ -99,27 +100,6 @@ int SetMetatable(lua_State* L) {
   return 1;
 }
 
-// As Redis's: of an error table the caller sees the text alone.
-int ProtectedCall(lua_State* L) {
-  if (lua_gettop(L) == 0) {
-    lua_pushboolean(L, 0);
-    return 1;
-  }
-  const int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-  if (status != 0 && lua_istable(L, -1)) {
-    lua_pushliteral(L, "err");
-    lua_rawget(L, -2);
-    if (lua_isstring(L, -1)) {
-      lua_replace(L, -2);
-    } else {
-      lua_pop(L, 1);
-    }
-  }
-  lua_pushboolean(L, status == 0);
-  lua_insert(L, 1);
-  return lua_gettop(L);
-}
-
 int Print(lua_State* L) {
   const int count = lua_gettop(L);
   luaL_Buffer line;
@@ -152,6 +132,7 @@ int Unpack(lua_State* L) {
   if (count > LUAI_MAXCSTACK || !lua_checkstack(L, static_cast<int>(count))) {
     return luaL_error(L, "too many results to unpack");
   }
+  LuaState::Of(L).Work(L, static_cast<size_t>(count) / 4);
   for (int64_t i = first; i <= last; ++i) lua_rawgeti(L, 1, static_cast<int>(i));
   return static_cast<int>(count);
 }
@@ -163,6 +144,7 @@ int LoadString(lua_State* L) {
   const char* text = luaL_checklstring(L, 1, &size);
   const char* name = luaL_optstring(L, 2, text);
   if (LoadText(L, text, size, name) == 0) return 1;
+  LuaState::Of(L).Caught(L);
   lua_pushnil(L);
   lua_insert(L, -2);
   return 2;
@@ -173,13 +155,16 @@ int Load(lua_State* L) {
   const char* name = luaL_optstring(L, 2, "=(load)");
   luaL_checktype(L, 1, LUA_TFUNCTION);
   constexpr int kHandler = 3;  // faults of the reader are shaped as those of the script
+  constexpr size_t kPieceUnits = 50;
   lua_settop(L, 2);
   lua_pushcfunction(L, HandleScriptError);
   luaL_Buffer whole;
   luaL_buffinit(L, &whole);
   while (true) {
+    LuaState::Of(L).Work(L, kPieceUnits);
     lua_pushvalue(L, 1);
     bool failed = lua_pcall(L, 0, 1, kHandler) != 0;
+    if (failed) LuaState::Of(L).Caught(L);
     if (!failed && !lua_isnil(L, -1) && !lua_isstring(L, -1)) {
       luaL_where(L, 1);
       lua_pushliteral(L, "reader function must return a string");
@@ -200,44 +185,10 @@ int Load(lua_State* L) {
   size_t size = 0;
   const char* text = lua_tolstring(L, -1, &size);
   if (LoadText(L, text, size, name) == 0) return 1;
+  LuaState::Of(L).Caught(L);
   lua_pushnil(L);
   lua_insert(L, -2);
   return 2;
-}
-
-// --- table and string functions that need a look at their arguments first. The library's own
-// function is called in the same activation, so that its error texts are what they were.
-
-template <void (*Check)(lua_State*)>
-int Checked(lua_State* L) {
-  Check(L);
-  return lua_tocfunction(L, lua_upvalueindex(1))(L);
-}
-
-void ViewNotWritten(lua_State* L) { RefuseView(L, 1); }
-
-void ViewLookedThrough(lua_State* L) {
-  if (PushViewed(L, 1)) lua_replace(L, 1);
-}
-
-// Lua's matcher recurs once for each of these; the C stack is not endless.
-void PatternBounded(lua_State* L) {
-  constexpr size_t kRecursingMax = 4000;
-  size_t size = 0;
-  if (lua_type(L, 2) != LUA_TSTRING) return;
-  const char* pattern = lua_tolstring(L, 2, &size);
-  if (size <= kRecursingMax) return;
-  size_t recursing = 0;
-  for (size_t i = 0; i < size; ++i) recursing += std::strchr("?*+-()", pattern[i]) != nullptr;
-  if (recursing > kRecursingMax) luaL_error(L, "pattern too complex");
-}
-
-// Puts Check in front of the function `name` of the table on top of the stack.
-template <void (*Check)(lua_State*)>
-void Guard(lua_State* L, const char* name) {
-  lua_getfield(L, -1, name);
-  lua_pushcclosure(L, Checked<Check>, 1);
-  lua_setfield(L, -2, name);
 }
 
 // --- putting it together
@@ -263,7 +214,10 @@ void MoveLibrary(lua_State* L, const char* name) {
 void SetBase(lua_State* L) {
   for (const char* name : kBase) {
     lua_getglobal(L, name);
-    if (lua_istable(L, -1)) PushView(L);
+    if (lua_istable(L, -1)) {
+      OpenCoroutines(L);
+      PushView(L);
+    }
     lua_setfield(L, LuaState::kGlobals, name);
   }
   SetFunction(L, "next", Next);
@@ -275,6 +229,8 @@ void SetBase(lua_State* L) {
   SetFunction(L, "getmetatable", GetMetatable);
   SetFunction(L, "setmetatable", SetMetatable);
   SetFunction(L, "pcall", ProtectedCall);
+  SetFunction(L, "xpcall", ProtectedCallWithHandler);
+  SetFunction(L, "collectgarbage", CollectGarbage);
   SetFunction(L, "print", Print);
   SetFunction(L, "unpack", Unpack);
   SetFunction(L, "load", Load);
@@ -285,17 +241,14 @@ void SetBase(lua_State* L) {
 void SetLibraries(LuaState& state) {
   lua_State* L = state.lua();
   lua_getglobal(L, "table");
-  Guard<ViewNotWritten>(L, "insert");
-  Guard<ViewLookedThrough>(L, "foreach");
+  OpenTables(L);
   lua_getglobal(L, "string");
-  for (const char* name : {"find", "match", "gmatch", "gfind", "gsub"}) {
-    Guard<PatternBounded>(L, name);
-  }
+  OpenText(L);
   lua_getglobal(L, "math");
   OpenRandom(L, state.port().random);
   lua_pop(L, 3);
   for (const char* name : {"table", "string", "math"}) MoveLibrary(L, name);
-  OpenJson(L, state.changed_json);
+  OpenJson(L);
   OpenBit(L);
   OpenMessagePack(L);
   OpenStruct(L);
@@ -380,18 +333,38 @@ void RefuseView(lua_State* L, int index) {
   lua_error(L);
 }
 
-int LoadText(lua_State* L, const char* text, size_t size, const char* name) {
-  lua_gc(L, LUA_GCSTOP, 0);
-  const bool binary = size > 0 && text[0] == LUA_SIGNATURE[0];
-  // A blank in front of it makes it text again, and no valid one.
-  if (binary) {
-    lua_pushliteral(L, " ");
-    lua_pushlstring(L, text, size);
-    lua_concat(L, 2);
-    text = lua_tolstring(L, -1, &size);
+namespace {
+
+// A text that the parser is given in pieces.
+struct Pieces {
+  const char* at;
+  size_t left;
+  bool binary;
+};
+
+// The parser is quick, but for some texts: each `break` walks past those before it in its loop, of
+// which there may be 131,071. So it is asked between pieces whether to go on.
+const char* NextPiece(lua_State* L, void* pieces, size_t* bytes) {
+  constexpr size_t kPieceBytes = 1024;
+  constexpr size_t kPieceUnits = LuaState::kHookInstructions / 4;
+  Pieces& rest = *static_cast<Pieces*>(pieces);
+  // A blank in front of what is compiled makes it text again, and no valid one.
+  if (std::exchange(rest.binary, false)) {
+    *bytes = 1;
+    return " ";
   }
-  const int status = luaL_loadbuffer(L, text, size, name);
-  if (binary) lua_remove(L, -2);
+  LuaState::Of(L).Work(L, kPieceUnits);
+  *bytes = std::min(rest.left, kPieceBytes);
+  rest.left -= *bytes;
+  return std::exchange(rest.at, rest.at + *bytes);
+}
+
+}  // namespace
+
+int LoadText(lua_State* L, const char* text, size_t size, const char* name) {
+  Pieces pieces{text, size, size > 0 && text[0] == LUA_SIGNATURE[0]};
+  lua_gc(L, LUA_GCSTOP, 0);
+  const int status = lua_load(L, NextPiece, &pieces, name);
   lua_gc(L, LUA_GCRESTART, 0);
   return status;
 }

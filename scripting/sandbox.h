@@ -28,7 +28,8 @@ void RefuseView(lua_State* L, int index);
 // Lets the view that all code has as its globals show the table on top of the stack; pops it.
 void ShowThroughGlobals(lua_State* L);
 
-// As luaL_loadbuffer, but text only, and with the collector at rest while the parser runs.
+// As luaL_loadbuffer, but text only, and with the collector at rest while the parser runs. Raises
+// nothing; code that a script calls has to tell LuaState::Caught of a failure.
 int LoadText(lua_State* L, const char* text, size_t size, const char* name);
 
 }  // namespace sluice

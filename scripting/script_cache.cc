@@ -2,6 +2,7 @@
 
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -16,6 +17,8 @@ namespace {
 // have it too. Bytes with neither it nor the next, which would become digits, are told by their
 // lack.
 constexpr uint64_t kLowerBits = 0x2020202020202020;
+// Of a script, in the tables that find it.
+constexpr size_t kTableBytes = 48;
 
 std::array<char, 40> Sha1Hex(std::string_view text) {
   unsigned char digest[SHA_DIGEST_LENGTH];
@@ -30,7 +33,15 @@ std::array<char, 40> Sha1Hex(std::string_view text) {
 
 }  // namespace
 
-const Script* ScriptCache::Find(std::string_view sha1) const {
+const Script* ScriptCache::Find(std::string_view sha1) const { return FindScript(sha1); }
+
+const Script* ScriptCache::Use(std::string_view sha1) {
+  Script* const script = FindScript(sha1);
+  if (script) Touch(*script);
+  return script;
+}
+
+Script* ScriptCache::FindScript(std::string_view sha1) const {
   Hex key;
   if (sha1.size() != sizeof key) return nullptr;
   std::memcpy(key.data(), sha1.data(), sizeof key);
@@ -47,8 +58,11 @@ const Script* ScriptCache::Find(std::string_view sha1) const {
   return last_ = found->get();
 }
 
-const Script* ScriptCache::Load(std::string_view text, std::string& error) {
-  if (const auto found = by_text_.find(text); found != by_text_.end()) return *found;
+const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& error) {
+  if (const auto found = by_text_.find(text); found != by_text_.end()) {
+    stays ? Keep(**found) : Touch(**found);
+    return *found;
+  }
   const std::optional<Shebang> shebang = ReadShebang(text);
   if (!shebang) {
     error = "ERR Invalid script shebang";
@@ -58,38 +72,96 @@ const Script* ScriptCache::Load(std::string_view text, std::string& error) {
   if (!flags) return nullptr;
 
   if (!lua_) lua_ = std::make_unique<LuaState>(port_, LuaState::Kind::kScripts);
-  lua_State* L = lua_->lua();
+  auto made = std::make_unique<Script>();
+  Script& script = *made;
   // The shebang's line end stays, so that line numbers are those of the text.
-  const std::string_view code = text.substr(shebang->bytes);
-  if (LoadText(L, code.data(), code.size(), "@user_script") != 0) {
+  if (!Compile(text.substr(shebang->bytes), script, error)) return nullptr;
+  script.text = text;
+  script.flags = *flags;
+  script.sha1 = Sha1Hex(text);
+  script.stays = stays;
+  script.bytes += sizeof(Script) + text.size() + kTableBytes;
+  text_bytes_ += sizeof(Script) + text.size() + kTableBytes;
+  if (!stays) MakeNewest(script);
+  by_text_.insert(&script);
+  by_sha1_.insert(std::move(made));
+  while (evictable_bytes_ > kEvictableBytesMax && oldest_ != &script) EvictOldest();
+  return &script;
+}
+
+bool ScriptCache::Compile(std::string_view code, Script& script, std::string& error) {
+  lua_State* const L = lua_->lua();
+  lua_->TakeLargestBlock();
+  lua_->BeginCompiling();
+  size_t before = lua_->memory_bytes();
+  int status = LoadText(L, code.data(), code.size(), "@user_script");
+  // Nothing that can go stands in the way of a script.
+  if (status == LUA_ERRMEM && oldest_) {
+    lua_pop(L, 1);
+    while (oldest_) EvictOldest();
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    before = lua_->memory_bytes();
+    status = LoadText(L, code.data(), code.size(), "@user_script");
+  }
+  script.bytes = lua_->memory_bytes() - std::min(before, lua_->memory_bytes());
+  script.largest_block = lua_->TakeLargestBlock();
+  lua_->LiftBound();
+  if (status != 0) {
     const char* reason = lua_tostring(L, -1);
     error = Concat("ERR Error compiling script (new function): ", reason ? reason : "");
     lua_pop(L, 1);
-    lua_->EndCompiling();
-    return nullptr;
+  } else {
+    if (!AssignsGlobals(L)) {
+      lua_pushvalue(L, LuaState::kGlobals);
+      lua_setfenv(L, -2);
+    }
+    script.function = luaL_ref(L, LUA_REGISTRYINDEX);
   }
-  if (!AssignsGlobals(L)) {
-    lua_pushvalue(L, LuaState::kGlobals);
-    lua_setfenv(L, -2);
-  }
-  auto script = std::make_unique<Script>();
-  script->text = text;
-  script->flags = *flags;
-  lua_->LiftBound();
-  script->function = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_->RestoreBound();
   lua_->EndCompiling();
-  script->sha1 = Sha1Hex(text);
-  text_bytes_ += sizeof(Script) + text.size() + 48;
-  by_text_.insert(script.get());
-  return by_sha1_.insert(std::move(script)).first->get();
+  return status == 0;
+}
+
+// --- those that may go, by their last use
+
+void ScriptCache::MakeNewest(Script& script) {
+  script.older = newest_;
+  script.newer = nullptr;
+  (newest_ ? newest_->newer : oldest_) = &script;
+  newest_ = &script;
+  evictable_bytes_ += script.bytes;
+}
+
+void ScriptCache::TakeOut(Script& script) {
+  (script.older ? script.older->newer : oldest_) = script.newer;
+  (script.newer ? script.newer->older : newest_) = script.older;
+  evictable_bytes_ -= script.bytes;
+}
+
+void ScriptCache::Keep(Script& script) {
+  if (script.stays) return;
+  TakeOut(script);
+  script.stays = true;
+}
+
+void ScriptCache::EvictOldest() {
+  Script& script = *oldest_;
+  TakeOut(script);
+  lua_->LiftBound();
+  luaL_unref(lua_->lua(), LUA_REGISTRYINDEX, script.function);
+  lua_->RestoreBound();
+  text_bytes_ -= sizeof(Script) + script.text.size() + kTableBytes;
+  if (last_ == &script) last_ = nullptr;
+  ++evicted_;
+  by_text_.erase(&script);
+  by_sha1_.erase(std::bit_cast<Hex>(script.sha1));
 }
 
 void ScriptCache::Flush() {
   by_text_.clear();
-  last_ = nullptr;
+  last_ = oldest_ = newest_ = nullptr;
   by_sha1_.clear();
-  text_bytes_ = 0;
+  text_bytes_ = evictable_bytes_ = 0;
   lua_.reset();
 }
 

@@ -1,6 +1,10 @@
 // ScriptCache: scripts by the SHA1 of their text, compiled once, in one Lua state that is made with
 // the first of them. A text that was seen before is found by itself, without its SHA1 being
 // computed again.
+//
+// Scripts that were given to SCRIPT LOAD stay until they are flushed, for who loads one counts on its
+// SHA1. Of the others, which only EVAL has sent, those used last stay, up to kEvictableBytesMax: a
+// client that builds a text of its own for each call takes no more than that from all others.
 #pragma once
 
 #include <array>
@@ -22,22 +26,36 @@ struct Script {
   std::array<char, 40> sha1;  // lower-case hex
   uint32_t flags = 0;         // ScriptFlag
   int function = 0;           // reference in Lua's registry
+  size_t largest_block = 0;   // of the compiled code
+  size_t bytes = 0;           // of all of it
+  bool stays = false;         // SCRIPT LOAD
+  // Neighbours among those that do not stay, by their last use.
+  Script* older = nullptr;
+  Script* newer = nullptr;
 
   std::string_view name() const { return {sha1.data(), sha1.size()}; }
 };
 
 class ScriptCache {
  public:
+  // Some 13,000 scripts of a kilobyte; Redis 7.4 keeps the last 500 of any size.
+  static constexpr size_t kEvictableBytesMax = 32UL << 20;
+
   explicit ScriptCache(CommandPort& port) : port_(port) {}
 
   // Null: unknown. `sha1` in hex of any case.
   const Script* Find(std::string_view sha1) const;
-  // The script with that text, compiled if it is new; null: `error` says why not.
-  const Script* Load(std::string_view text, std::string& error);
+  // The same, to be run: it counts as used now.
+  const Script* Use(std::string_view sha1);
+  // The script with that text, compiled if it is new; null: `error` says why not. `stays`: SCRIPT
+  // LOAD. Others that were used longest ago may go for it, so it counts as used now.
+  const Script* Load(std::string_view text, bool stays, std::string& error);
   // Forgets all, and the Lua state with them. Nothing may be running.
   void Flush();
 
   size_t size() const { return by_sha1_.size(); }
+  size_t evicted() const { return evicted_; }
+  void ResetStatistics() { evicted_ = 0; }
   // Of the texts and what finds them; the compiled functions are in lua_bytes().
   size_t text_bytes() const { return text_bytes_; }
   size_t lua_bytes() const { return lua_ ? lua_->memory_bytes() : 0; }
@@ -68,12 +86,30 @@ class ScriptCache {
     bool operator()(const auto& a, const auto& b) const { return View(a) == View(b); }
   };
 
+  Script* FindScript(std::string_view sha1) const;
+  // Compiles what follows the shebang; false: `error` says why not.
+  bool Compile(std::string_view code, Script& script, std::string& error);
+  // Of the order of use.
+  void MakeNewest(Script& script);
+  void TakeOut(Script& script);
+  void Touch(Script& script) {
+    if (script.stays || newest_ == &script) return;
+    TakeOut(script);
+    MakeNewest(script);
+  }
+  void Keep(Script& script);
+  void EvictOldest();
+
   CommandPort& port_;
   std::unique_ptr<LuaState> lua_;
   size_t text_bytes_ = 0;
-  mutable const Script* last_ = nullptr;  // found: requests mostly repeat themselves
+  size_t evictable_bytes_ = 0;
+  size_t evicted_ = 0;
+  Script* oldest_ = nullptr;
+  Script* newest_ = nullptr;
+  mutable Script* last_ = nullptr;  // found: requests mostly repeat themselves
   absl::flat_hash_set<std::unique_ptr<Script>, BySha1, BySha1> by_sha1_;
-  absl::flat_hash_set<const Script*, ByText, ByText> by_text_;
+  absl::flat_hash_set<Script*, ByText, ByText> by_text_;
 };
 
 }  // namespace sluice

@@ -8,7 +8,7 @@ namespace sluice {
 
 bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFailure& failure) {
   lua_State* const L = state.lua();
-  state.BeginRun();
+  state.BeginRun(run.largest_block);
   state.LiftBound();  // until the script itself is running, nothing here is protected
   int arguments = 0;
   lua_rawgeti(L, LUA_REGISTRYINDEX, run.function);
@@ -22,7 +22,7 @@ bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFa
   }
   state.RestoreBound();
   const int status = lua_pcall(L, arguments, 1, LuaState::kErrorHandler);
-  state.LiftBound();
+  state.LiftBound();  // an error may have jumped over a RestoreBound; EndRun() puts that right, too
   if (status == 0) [[likely]] {
     SendLuaValue(L, state.resp, reply);
   } else {

@@ -15,6 +15,7 @@ struct ScriptRun {
   std::string_view name;  // for errors: the SHA1, or the function's name
   Args keys;
   Args arguments;
+  size_t largest_block = 0;  // of the compiled code (LuaState::BeginRun)
 };
 
 struct ScriptFailure {

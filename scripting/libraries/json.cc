@@ -1,140 +1,137 @@
-// cjson is Debian's lua-cjson, linked as it is, with bounds in front of it: its buffer counts in
-// `int` and ends the process when it cannot grow, and it is outside Lua's counted memory. So a
-// value is weighed before it is encoded, and what a script changes in its settings is undone after
-// it.
-#include <cstddef>
-#include <initializer_list>
+// cjson: what lua-cjson 2.1.0 is to Redis's scripts, to the byte and down to the error texts. All it
+// takes is Lua's own counted memory, and its loops count as work of the script (LuaState::Work).
+// What a script changes in the settings of cjson itself is undone after it.
+#include "scripting/libraries/json.h"
+
+#include <climits>
+#include <cstdio>
+#include <new>
 
 #include "scripting/libraries/libraries.h"
-
-extern "C" int luaopen_cjson(lua_State* L);
+#include "scripting/lua_state.h"
 
 namespace sluice {
 namespace {
 
-// The most that one encoding may weigh: bytes of JSON at worst.
-constexpr size_t kJsonBytesMax = 256UL << 20;
-// Above it the encoder's buffer is given back after the script.
-constexpr size_t kBufferKept = 1UL << 20;
-// A table counts for more than its brackets: small ones met again and again cost time too.
-constexpr size_t kTableWeight = 64;
-constexpr size_t kNumberWeight = 32;
+// The settings, for a function that may be given `count` arguments; those it lacks become nil.
+JsonSettings& SettingsFor(lua_State* L, int count) {
+  luaL_argcheck(L, lua_gettop(L) <= count, count + 1, "found too many arguments");
+  lua_settop(L, count);
+  for (int i = 1; i <= count; ++i) LuaState::Of(L).changed_json |= !lua_isnil(L, i);
+  return *static_cast<JsonSettings*>(lua_touserdata(L, lua_upvalueindex(kJsonSettings)));
+}
 
-// Bytes of JSON that the value on top makes at most, from `sum` on; stops beyond the bound. What is
-// nested too deeply is left to cjson's own check.
-size_t Weigh(lua_State* L, size_t sum) {
-  switch (lua_type(L, -1)) {
-    case LUA_TSTRING:
-      return sum + 6 * lua_objlen(L, -1) + 2;
-    case LUA_TTABLE:
-      sum += kTableWeight;
-      if (!lua_checkstack(L, 3)) return sum;
-      lua_pushnil(L);
-      while (lua_next(L, -2)) {
-        sum = Weigh(L, sum) + 2;
-        lua_pop(L, 1);
-        if (lua_type(L, -1) == LUA_TSTRING) sum += 6 * lua_objlen(L, -1) + 2;
-        if (sum > kJsonBytesMax) {
-          lua_pop(L, 1);
-          break;
-        }
-      }
-      return sum;
-    default:
-      return sum + kNumberWeight;
+// Sets an integer if the argument is one, and pushes what is set. Faults name argument 1, as there.
+int Integer(lua_State* L, int argument, int& setting, int lowest, int highest) {
+  if (!lua_isnil(L, argument)) {
+    const int value = static_cast<int>(luaL_checkinteger(L, argument));
+    if (value < lowest || value > highest) {
+      char text[64];
+      std::snprintf(text, sizeof text, "expected integer between %d and %d", lowest, highest);
+      luaL_argerror(L, 1, text);
+    }
+    setting = value;
   }
-}
-
-// The functions of cjson find their settings in their first upvalue, which ours therefore share.
-// The second is cjson's own function, the third whether settings were changed.
-lua_CFunction Original(lua_State* L) { return lua_tocfunction(L, lua_upvalueindex(2)); }
-
-bool& Changed(lua_State* L) { return *static_cast<bool*>(lua_touserdata(L, lua_upvalueindex(3))); }
-
-int Encode(lua_State* L) {
-  if (lua_gettop(L) == 1) {
-    const size_t weight = Weigh(L, 0);
-    if (weight > kJsonBytesMax) luaL_error(L, "Cannot serialise: the result would be too large");
-    if (weight > kBufferKept) Changed(L) = true;
-  }
-  return Original(L)(L);
-}
-
-int Configure(lua_State* L) {
-  if (lua_gettop(L) > 0) Changed(L) = true;
-  return Original(L)(L);
-}
-
-void Wrap(lua_State* L, const char* name, lua_CFunction function, bool& changed) {
-  lua_getfield(L, -1, name);
-  lua_getupvalue(L, -1, 1);
-  lua_insert(L, -2);
-  lua_pushlightuserdata(L, &changed);
-  lua_pushcclosure(L, function, 3);
-  lua_setfield(L, -2, name);
-}
-
-constexpr const char* kSettings[] = {
-    "encode_sparse_array",     "encode_max_depth",   "decode_max_depth",
-    "encode_number_precision", "encode_keep_buffer", "encode_invalid_numbers",
-    "decode_invalid_numbers",
-};
-
-int New(lua_State* L);
-
-// Pushes an instance of cjson behind our bounds.
-void PushInstance(lua_State* L, bool& changed) {
-  const int before = lua_gettop(L);
-  luaopen_cjson(L);
-  lua_settop(L, before + 1);
-  Wrap(L, "encode", Encode, changed);
-  for (const char* name : kSettings) Wrap(L, name, Configure, changed);
-  lua_pushnil(L);
-  lua_pushnil(L);
-  lua_pushlightuserdata(L, &changed);
-  lua_pushcclosure(L, New, 3);
-  lua_setfield(L, -2, "new");
-}
-
-// cjson.new(): another instance with settings of its own.
-int New(lua_State* L) {
-  PushInstance(L, Changed(L));
+  lua_pushinteger(L, setting);
   return 1;
 }
 
-// Calls <name> of the table below the `count` arguments on top of the stack.
-void Set(lua_State* L, const char* name, int count) {
-  lua_getfield(L, -count - 1, name);
-  lua_insert(L, -count - 1);
-  lua_call(L, count, 0);
+constexpr const char* kSwitch[] = {"off", "on", nullptr};
+constexpr const char* kSwitchOrNull[] = {"off", "on", "null", nullptr};
+
+// Sets a choice, by name or as a boolean, and pushes what is set.
+int Choice(lua_State* L, int argument, int& setting, const char* const* names = kSwitch) {
+  if (!lua_isnil(L, argument)) {
+    setting = lua_isboolean(L, argument) ? lua_toboolean(L, argument)
+                                         : luaL_checkoption(L, argument, nullptr, names);
+  }
+  if (setting <= 1) {
+    lua_pushboolean(L, setting);
+  } else {
+    lua_pushstring(L, names[setting]);
+  }
+  return 1;
+}
+
+int EncodeSparseArray(lua_State* L) {
+  JsonSettings& settings = SettingsFor(L, 3);
+  Choice(L, 1, settings.sparse_convert);
+  Integer(L, 2, settings.sparse_ratio, 0, INT_MAX);
+  Integer(L, 3, settings.sparse_safe, 0, INT_MAX);
+  return 3;
+}
+
+int EncodeMaxDepth(lua_State* L) {
+  return Integer(L, 1, SettingsFor(L, 1).encode_max_depth, 1, INT_MAX);
+}
+
+int DecodeMaxDepth(lua_State* L) {
+  return Integer(L, 1, SettingsFor(L, 1).decode_max_depth, 1, INT_MAX);
+}
+
+int EncodeNumberPrecision(lua_State* L) {
+  return Integer(L, 1, SettingsFor(L, 1).precision, 1, 14);
+}
+
+int EncodeKeepBuffer(lua_State* L) { return Choice(L, 1, SettingsFor(L, 1).keep_buffer); }
+
+int EncodeInvalidNumbers(lua_State* L) {
+  return Choice(L, 1, SettingsFor(L, 1).encode_invalid, kSwitchOrNull);
+}
+
+int DecodeInvalidNumbers(lua_State* L) { return Choice(L, 1, SettingsFor(L, 1).decode_invalid); }
+
+int New(lua_State* L);
+
+// In lua-cjson's order, which shows in pairs().
+constexpr luaL_Reg kFunctions[] = {
+    {"encode", EncodeJson},
+    {"decode", DecodeJson},
+    {"encode_sparse_array", EncodeSparseArray},
+    {"encode_max_depth", EncodeMaxDepth},
+    {"decode_max_depth", DecodeMaxDepth},
+    {"encode_number_precision", EncodeNumberPrecision},
+    {"encode_keep_buffer", EncodeKeepBuffer},
+    {"encode_invalid_numbers", EncodeInvalidNumbers},
+    {"decode_invalid_numbers", DecodeInvalidNumbers},
+    {"new", New},
+};
+
+// cjson.new(): another instance, with settings of its own.
+int New(lua_State* L) {
+  lua_newtable(L);
+  new (lua_newuserdata(L, sizeof(JsonSettings))) JsonSettings;
+  for (const luaL_Reg& row : kFunctions) {
+    lua_pushvalue(L, -1);
+    lua_pushnil(L);
+    lua_pushcclosure(L, row.func, kJsonRoom);
+    lua_setfield(L, -3, row.name);
+  }
+  lua_pop(L, 1);
+  lua_pushlightuserdata(L, nullptr);
+  lua_setfield(L, -2, "null");
+  lua_pushliteral(L, "cjson");
+  lua_setfield(L, -2, "_NAME");
+  lua_pushliteral(L, "2.1.0");
+  lua_setfield(L, -2, "_VERSION");
+  return 1;
 }
 
 }  // namespace
 
-void OpenJson(lua_State* L, bool& changed) {
-  PushInstance(L, changed);
+void OpenJson(lua_State* L) {
+  New(L);
   lua_setglobal(L, "cjson");
 }
 
 void ResetJson(lua_State* L) {
-  lua_pushboolean(L, 0);
-  lua_pushinteger(L, 2);
-  lua_pushinteger(L, 10);
-  Set(L, "encode_sparse_array", 3);
-  for (const char* name : {"encode_max_depth", "decode_max_depth"}) {
-    lua_pushinteger(L, 1000);
-    Set(L, name, 1);
-  }
-  lua_pushinteger(L, 14);
-  Set(L, "encode_number_precision", 1);
-  for (const char* name : {"encode_invalid_numbers", "decode_invalid_numbers"}) {
-    lua_pushboolean(L, 0);
-    Set(L, name, 1);
-  }
-  // Off and on again: that frees the buffer.
-  for (const int on : {0, 1}) {
-    lua_pushboolean(L, on);
-    Set(L, "encode_keep_buffer", 1);
+  for (const char* name : {"encode", "decode"}) {
+    lua_getfield(L, -1, name);
+    lua_pushnil(L);
+    lua_setupvalue(L, -2, kJsonRoom);
+    lua_getupvalue(L, -1, kJsonSettings);
+    *static_cast<JsonSettings*>(lua_touserdata(L, -1)) = JsonSettings();
+    lua_pop(L, 2);
   }
 }
 

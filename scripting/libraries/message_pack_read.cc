@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "scripting/libraries/message_pack.h"
+#include "scripting/lua_state.h"
 
 namespace sluice {
 namespace {
@@ -133,6 +134,7 @@ void ReadLong(lua_State* L, Input& in, uint8_t format) {
 // Pushes one value, unless there is a fault.
 void ReadValue(lua_State* L, Input& in) {
   luaL_checkstack(L, 3, "too many return values at once; use unpack_one or unpack_limit instead.");
+  LuaState::Of(L).Work(L, 1);
   if (!in.Has(1)) return;
   const auto format = static_cast<uint8_t>(*in.Take(1));
   if (format <= 0x7f) return lua_pushnumber(L, format);

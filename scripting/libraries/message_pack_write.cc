@@ -6,90 +6,59 @@
 
 #include "scripting/libraries/libraries.h"
 #include "scripting/libraries/message_pack.h"
+#include "scripting/libraries/output_bytes.h"
+#include "scripting/lua_state.h"
 
 namespace sluice {
 namespace {
 
 constexpr int kNestingMax = 16;
 
-// The bytes of one message, kept as a userdata on the Lua stack: it is freed with it, whatever
-// happens, and counts as the script's memory.
-class Output {
- public:
-  // Pushes its storage; `slot_` is where it lies.
-  explicit Output(lua_State* L) : L_(L) {
-    capacity_ = 256;
-    data_ = static_cast<char*>(lua_newuserdata(L, capacity_));
-    slot_ = lua_gettop(L);
+// A format byte, then `bytes` (0 to 8) of a number, the highest first.
+void WriteHead(OutputBytes& out, uint8_t format, uint64_t number, size_t bytes) {
+  char head[9] = {static_cast<char>(format)};
+  for (size_t i = 0; i < bytes; ++i) {
+    head[1 + i] = static_cast<char>(number >> (8 * (bytes - 1 - i)));
   }
+  out.Append(head, 1 + bytes);
+}
 
-  void Append(const void* bytes, size_t size) {
-    if (size > capacity_ - size_) Grow(size);
-    std::memcpy(data_ + size_, bytes, size);
-    size_ += size;
-  }
-  // A format byte, then `bytes` (1, 2, 4 or 8) of a number, the highest first.
-  void Head(uint8_t format, uint64_t number, size_t bytes) {
-    char head[9] = {static_cast<char>(format)};
-    for (size_t i = 0; i < bytes; ++i) {
-      head[1 + i] = static_cast<char>(number >> (8 * (bytes - 1 - i)));
-    }
-    Append(head, 1 + bytes);
-  }
-  void Byte(uint8_t byte) { Head(byte, 0, 0); }
-  void PushString() { lua_pushlstring(L_, data_, size_); }
+void WriteByte(OutputBytes& out, uint8_t byte) { out.Byte(static_cast<char>(byte)); }
 
- private:
-  void Grow(size_t size) {
-    const size_t capacity = 2 * (size_ + size);
-    char* const larger = static_cast<char*>(lua_newuserdata(L_, capacity));
-    std::memcpy(larger, data_, size_);
-    lua_replace(L_, slot_);
-    data_ = larger;
-    capacity_ = capacity;
-  }
+void WriteValue(lua_State* L, OutputBytes& out, int depth);
 
-  lua_State* L_;
-  char* data_;
-  size_t size_ = 0;
-  size_t capacity_;
-  int slot_;
-};
-
-void WriteValue(lua_State* L, Output& out, int depth);
-
-void WriteString(lua_State* L, Output& out) {
+void WriteString(lua_State* L, OutputBytes& out) {
   size_t size = 0;
   const char* text = lua_tolstring(L, -1, &size);
   if (size < 32) {
-    out.Byte(static_cast<uint8_t>(0xa0 | size));
+    WriteByte(out, static_cast<uint8_t>(0xa0 | size));
   } else if (size <= 0xff) {
-    out.Head(0xd9, size, 1);
+    WriteHead(out, 0xd9, size, 1);
   } else if (size <= 0xffff) {
-    out.Head(0xda, size, 2);
+    WriteHead(out, 0xda, size, 2);
   } else {
-    out.Head(0xdb, size, 4);
+    WriteHead(out, 0xdb, size, 4);
   }
   out.Append(text, size);
 }
 
-void WriteInteger(int64_t number, Output& out) {
+void WriteInteger(int64_t number, OutputBytes& out) {
   const auto bits = static_cast<uint64_t>(number);
   if (number >= 0) {
-    if (number <= 127) return out.Byte(static_cast<uint8_t>(number));
-    if (number <= 0xff) return out.Head(0xcc, bits, 1);
-    if (number <= 0xffff) return out.Head(0xcd, bits, 2);
-    if (number <= 0xffffffff) return out.Head(0xce, bits, 4);
-    return out.Head(0xcf, bits, 8);
+    if (number <= 127) return WriteByte(out, static_cast<uint8_t>(number));
+    if (number <= 0xff) return WriteHead(out, 0xcc, bits, 1);
+    if (number <= 0xffff) return WriteHead(out, 0xcd, bits, 2);
+    if (number <= 0xffffffff) return WriteHead(out, 0xce, bits, 4);
+    return WriteHead(out, 0xcf, bits, 8);
   }
-  if (number >= -32) return out.Byte(static_cast<uint8_t>(bits));
-  if (number >= INT8_MIN) return out.Head(0xd0, bits, 1);
-  if (number >= INT16_MIN) return out.Head(0xd1, bits, 2);
-  if (number >= INT32_MIN) return out.Head(0xd2, bits, 4);
-  out.Head(0xd3, bits, 8);
+  if (number >= -32) return WriteByte(out, static_cast<uint8_t>(bits));
+  if (number >= INT8_MIN) return WriteHead(out, 0xd0, bits, 1);
+  if (number >= INT16_MIN) return WriteHead(out, 0xd1, bits, 2);
+  if (number >= INT32_MIN) return WriteHead(out, 0xd2, bits, 4);
+  WriteHead(out, 0xd3, bits, 8);
 }
 
-void WriteNumber(lua_State* L, Output& out) {
+void WriteNumber(lua_State* L, OutputBytes& out) {
   const lua_Number number = lua_tonumber(L, -1);
   if (number >= -0x1p63 && number < 0x1p63 &&
       static_cast<lua_Number>(static_cast<int64_t>(number)) == number) {
@@ -99,11 +68,11 @@ void WriteNumber(lua_State* L, Output& out) {
   if (static_cast<lua_Number>(narrow) == number) {
     uint32_t bits;
     std::memcpy(&bits, &narrow, sizeof bits);
-    return out.Head(0xca, bits, 4);
+    return WriteHead(out, 0xca, bits, 4);
   }
   uint64_t bits;
   std::memcpy(&bits, &number, sizeof bits);
-  out.Head(0xcb, bits, 8);
+  WriteHead(out, 0xcb, bits, 8);
 }
 
 // Whether the keys of the table on top are 1..n; `count` of them.
@@ -120,15 +89,17 @@ bool IsArray(lua_State* L, size_t& count) {
   return whole && highest == static_cast<lua_Number>(count);
 }
 
-void WriteTable(lua_State* L, Output& out, int depth) {
+void WriteTable(lua_State* L, OutputBytes& out, int depth) {
+  LuaState& state = LuaState::Of(L);
+  state.Work(L, state.weight());  // to look at all its keys
   size_t count;
   if (IsArray(L, count)) {
     if (count <= 15) {
-      out.Byte(static_cast<uint8_t>(0x90 | count));
+      WriteByte(out, static_cast<uint8_t>(0x90 | count));
     } else if (count <= 0xffff) {
-      out.Head(0xdc, count, 2);
+      WriteHead(out, 0xdc, count, 2);
     } else {
-      out.Head(0xdd, count, 4);
+      WriteHead(out, 0xdd, count, 4);
     }
     for (size_t i = 1; i <= count; ++i) {
       lua_rawgeti(L, -1, static_cast<int>(i));
@@ -137,11 +108,11 @@ void WriteTable(lua_State* L, Output& out, int depth) {
     return;
   }
   if (count <= 15) {
-    out.Byte(static_cast<uint8_t>(0x80 | count));
+    WriteByte(out, static_cast<uint8_t>(0x80 | count));
   } else if (count <= 0xffff) {
-    out.Head(0xde, count, 2);
+    WriteHead(out, 0xde, count, 2);
   } else {
-    out.Head(0xdf, count, 4);
+    WriteHead(out, 0xdf, count, 4);
   }
   lua_pushnil(L);
   while (lua_next(L, -2)) {
@@ -152,27 +123,28 @@ void WriteTable(lua_State* L, Output& out, int depth) {
 }
 
 // Packs the value on top of the stack and pops it.
-void WriteValue(lua_State* L, Output& out, int depth) {
+void WriteValue(lua_State* L, OutputBytes& out, int depth) {
   luaL_checkstack(L, 5, "in function mp_encode_lua_type");
+  LuaState::Of(L).Work(L, 1);
   switch (lua_type(L, -1)) {
     case LUA_TSTRING:
       WriteString(L, out);
       break;
     case LUA_TBOOLEAN:
-      out.Byte(lua_toboolean(L, -1) ? 0xc3 : 0xc2);
+      WriteByte(out, lua_toboolean(L, -1) ? 0xc3 : 0xc2);
       break;
     case LUA_TNUMBER:
       WriteNumber(L, out);
       break;
     case LUA_TTABLE:
       if (depth == kNestingMax) {
-        out.Byte(0xc0);
+        WriteByte(out, 0xc0);
       } else {
         WriteTable(L, out, depth);
       }
       break;
     default:
-      out.Byte(0xc0);
+      WriteByte(out, 0xc0);
   }
   lua_pop(L, 1);
 }
@@ -184,7 +156,8 @@ int PackMessage(lua_State* L) {
   const int count = lua_gettop(L);
   if (count == 0) return luaL_argerror(L, 0, "MessagePack pack needs input.");
   luaL_checkstack(L, 8, "Too many arguments for MessagePack pack.");
-  Output out(L);
+  lua_pushnil(L);  // a place for what the message outgrows its frame with
+  OutputBytes out(L, count + 1);
   for (int i = 1; i <= count; ++i) {
     lua_pushvalue(L, i);
     WriteValue(L, out, 0);

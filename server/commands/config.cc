@@ -50,6 +50,7 @@ void ResetStat(CommandCall& call) {
   call.engine.statistics() = {};
   call.engine.limits().statistics() = {};
   call.engine.commands().ResetStatistics();
+  call.engine.scripts().cache().ResetStatistics();
   call.reply.Ok();
 }
 

@@ -102,6 +102,7 @@ void WriteStats(Engine& engine, InfoText& text) {
   text.Field("expired_stale_perc", FixedText(0, 2));  // each has a timer
   text.Field("evicted_keys", 0);
   text.Field("evicted_clients", 0);
+  text.Field("evicted_scripts", engine.scripts().cache().evicted());  // as Redis 7.4 calls it
   text.Field("keyspace_hits", stats.keyspace_hits);
   text.Field("keyspace_misses", stats.keyspace_misses);
   text.Field("pubsub_channels", engine.pubsub().names(ChannelKind::kChannel));

@@ -21,7 +21,8 @@ constexpr size_t kSha1Digits = 40;
 // --- EVAL
 
 void RunFound(CommandCall& call, const Script& script, const ScriptKeys& given, bool read_only) {
-  const ScriptRun run{script.function, script.name(), given.keys, given.arguments};
+  const ScriptRun run{script.function, script.name(), given.keys, given.arguments,
+                      script.largest_block};
   ScriptEngine& scripts = call.engine.scripts();
   scripts.Run(call, scripts.cache().lua(), run, script.flags, read_only);
 }
@@ -31,7 +32,7 @@ void EvalText(CommandCall& call, bool read_only) {
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
   if (!given) return;
   std::string error;
-  const Script* const script = call.engine.scripts().cache().Load(call.args[1], error);
+  const Script* const script = call.engine.scripts().cache().Load(call.args[1], /*stays=*/false, error);
   if (!script) return call.reply.Error(error);
   RunFound(call, *script, *given, read_only);
 }
@@ -41,7 +42,7 @@ void EvalKnown(CommandCall& call, bool read_only) {
   if (call.args[1].size() != kSha1Digits) return call.reply.Error(kNoScriptText);
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
   if (!given) return;
-  const Script* const script = call.engine.scripts().cache().Find(call.args[1]);
+  const Script* const script = call.engine.scripts().cache().Use(call.args[1]);
   if (!script) return call.reply.Error(kNoScriptText);
   RunFound(call, *script, *given, read_only);
 }
@@ -55,7 +56,7 @@ void EvalShaReadOnly(CommandCall& call) { EvalKnown(call, /*read_only=*/true); }
 
 void Load(CommandCall& call) {
   std::string error;
-  const Script* const script = call.engine.scripts().cache().Load(call.args[2], error);
+  const Script* const script = call.engine.scripts().cache().Load(call.args[2], /*stays=*/true, error);
   if (!script) return call.reply.Error(error);
   call.reply.Bulk(script->name());
 }

@@ -68,6 +68,7 @@ class ScriptEngine final : public CommandPort {
   void ErrorReplied(std::string_view text) override;
   Permission MayCall(Args args) override;
   std::string_view Interrupt() override;
+  void BeginCompiling() override;
   void Log(int level, std::string_view line) override;
   void SetReplication(bool log, bool replicas) override;
 
@@ -80,6 +81,8 @@ class ScriptEngine final : public CommandPort {
   FunctionLibraries functions_;
   std::unique_ptr<Session> session_;  // the stand-in client
   Running* running_ = nullptr;
+  int64_t compiling_since_ns_ = 0;
+  int64_t served_ns_ = 0;  // when others were last served beside a late script
   bool may_debug_ = false;
 };
 

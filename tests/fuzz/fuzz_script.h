@@ -18,7 +18,7 @@ class FuzzScript {
  public:
   explicit FuzzScript(std::string_view text) {
     std::string error;
-    script_ = cache_.Load(text, error);
+    script_ = cache_.Load(text, /*stays=*/false, error);
     FuzzCheck(script_ != nullptr, "the target's script compiles");
   }
 

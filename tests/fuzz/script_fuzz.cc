@@ -113,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string error;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (int round = 0; round < 2; ++round) {
-    const Script* const script = cache.Load(text, error);
+    const Script* const script = cache.Load(text, /*stays=*/false, error);
     FuzzCheck(script != nullptr || error.starts_with("ERR "), "a script or an error");
     if (!script) return 0;
     OutputBuffer out;

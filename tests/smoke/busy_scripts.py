@@ -63,6 +63,57 @@ def test_script_kill():
             refused(other.call("SCRIPT", "KILL"), b"NOTBUSY")
 
 
+def test_scripts_that_hide():
+    """Each would run for minutes or for ever in places that the count hook alone does not see."""
+    with Checked(*THRESHOLD) as server:
+        for text in ("while true do coroutine.wrap(function() for i = 1, 900 do end end)() end",
+                     "while true do xpcall(function() while true do end end, "
+                     "function() while true do end end) end",
+                     "return string.find(string.rep('a', 1e5), string.rep('a-', 50) .. 'b')",
+                     "table.insert({}, -2147483647, 1)",
+                     "while true do collectgarbage() end",
+                     "local a = string.rep('\\0', 3e7) local b = a .. 'x' while true do local c = a < b end",
+                     "local a = string.rep('x', 1e8) while true do local b = a .. 'y' end",
+                     "local s = 'while true do ' .. string.rep('do break end ', 120000) .. ' end ' "
+                     "while true do loadstring(s) end"):
+            caller = begin(server, "EVAL", text, 0)
+            try:
+                other = busy(server, "SCRIPT")
+                assert other.call("SCRIPT", "KILL") == ("+", b"OK")
+            except AssertionError:
+                raise AssertionError(text)
+            (kind, _) = wire.reply(caller.replies(1, PATIENCE)[0])
+            assert kind == "-", text
+
+
+def test_compiling_ends():
+    """Code that takes the parser longer than any other: each break walks past those before it."""
+    with Checked(*THRESHOLD) as server:
+        caller = client(server)
+        loop = "while true do " + "do break end " * 120_000 + " end "
+        (kind, text) = caller.call("EVAL", loop * 20, 0)
+        assert kind == "-" and b"took too long" in text, text
+        assert caller.call("EVAL", "return 1", 0) == (":", 1)
+
+
+def test_replies_are_bounded():
+    """A reply that has no room is not made, also for a client that wants no answers."""
+    with Checked(*THRESHOLD) as server:
+        caller, other = client(server), client(server)
+        other.call("SADD", "s", "a", "b")
+        other.call("HSET", "h", "f", "v")
+        script = ("local one = {pcall(redis.call, 'SRANDMEMBER', 's', ARGV[1])} "
+                  "local two = {pcall(redis.call, 'HRANDFIELD', 'h', ARGV[1], 'WITHVALUES')} "
+                  "local three = {pcall(string.rep, 'x', 1e9)} "
+                  "redis.call('SET', 'seen', one[2] .. ' ' .. two[2] .. ' ' .. three[2])")
+        sentence = b"not enough memory"
+        caller.send(wire.encode([b"CLIENT", b"REPLY", b"OFF"]))
+        for count in (b"-140000000", b"-4611686018427387903"):
+            caller.send(wire.encode([b"EVAL", script.encode(), b"0", count]))
+            until(lambda: other.call("GET", "seen") == ("$", b" ".join([sentence] * 3)), "it ends")
+            other.call("DEL", "seen")
+
+
 def test_function_kill():
     with Checked(*THRESHOLD) as server:
         assert client(server).call("FUNCTION", "LOAD", LIBRARY) == ("$", b"lib")

@@ -26,6 +26,7 @@ class FakePort final : public CommandPort {
   std::string_view Interrupt() override {
     return --interrupts_left < 0 ? std::string_view("killed") : std::string_view();
   }
+  void BeginCompiling() override {}
   void Log(int level, std::string_view line) override {
     log.push_back(std::to_string(level) + " " + std::string(line));
   }
