@@ -29,7 +29,7 @@ std::string_view StaleText(TokenCheck check) {
 }
 
 // Why this command cannot run inside FENCED; empty: it can.
-std::string_view RefusalOf(CommandCall& call, const Command& inner) {
+std::string RefusalOf(CommandCall& call, const Command& inner) {
   const uint32_t flags = inner.spec->flags;
   const bool subscribes = (flags & kPubSub) && (flags & kNoScript);
   if ((flags & (kNotQueued | kNoMulti)) || inner.spec->inner_command != 0 || subscribes) {
@@ -49,7 +49,7 @@ void Fenced(CommandCall& call) {
   std::string error;
   Command* const inner = call.engine.dispatcher().Resolve(request, nullptr, error);
   if (!inner) return call.reply.Error(error);
-  if (const std::string_view refusal = RefusalOf(call, *inner); !refusal.empty()) {
+  if (const std::string refusal = RefusalOf(call, *inner); !refusal.empty()) {
     return call.reply.Error(refusal);
   }
   Locks& locks = call.engine.locks().Enter();

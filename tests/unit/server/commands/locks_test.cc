@@ -205,6 +205,16 @@ TEST_F(LocksTest, FencedPassesTheGates) {
             "ERR This Redis command is not allowed from script");
 }
 
+// What a gate says inside FENCED is what it says outside, to the last byte: none may be a view of a
+// sentence that is gone by the time it is sent.
+TEST_F(LocksTest, FencedAnswersWhatTheGatesSay) {
+  TestEngine server({.config = {{"enable-debug-command", "no"}}});
+  TestClient& client = server.Connect();
+  const std::string alone = client.Run({"debug", "object", "k"}).ToText();
+  EXPECT_TRUE(alone.starts_with("-ERR DEBUG command not allowed. If the")) << alone;
+  EXPECT_EQ(client.Run({"fenced", "k", "1", "debug", "object", "k"}).ToText(), alone);
+}
+
 // Whoever waits inside FENCED may have lost the lock by the time there is something.
 TEST_F(LocksTest, FencedLooksAtTheTokenAgainWhenItWakes) {
   const std::string token =
