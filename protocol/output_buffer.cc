@@ -78,6 +78,19 @@ void OutputBuffer::Consume(size_t n) {
   begin_ = end_ = last_->data();
 }
 
+bool OutputBuffer::Sound() const {
+  size_t bytes = 0, memory = 0;
+  for (Block* block = first_; block != nullptr; block = block->next) {
+    const char* const begin = block == first_ ? begin_ : block->data();
+    const char* const end = block == last_ ? end_ : block->end;
+    if (begin > end || end > block->data() + block->capacity) return false;
+    if (block->next == nullptr && block != last_) return false;
+    bytes += static_cast<size_t>(end - begin);
+    memory += sizeof(Block) + block->capacity;
+  }
+  return bytes == bytes_ && memory == memory_;
+}
+
 void OutputBuffer::FreeFirst() {
   Block* block = first_;
   first_ = block->next;

@@ -66,6 +66,8 @@ class OutputBuffer {
   }
   // Forgets everything and owns nothing.
   void Clear();
+  // Whether its counts are those of its blocks.
+  bool Sound() const;
 
  private:
   struct Block {

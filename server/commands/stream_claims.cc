@@ -29,8 +29,8 @@ struct ClaimTerms {
 // Takes entries of one group for one consumer, and answers with them in the end.
 class Claim {
  public:
-  Claim(CommandCall& call, const GroupPlace& place, const Stream& stream, const ClaimTerms& terms)
-      : call_(call), place_(place), stream_(stream), terms_(terms) {}
+  Claim(CommandCall& call, const GroupPlace& place, const ClaimTerms& terms)
+      : call_(call), place_(place), terms_(terms) {}
 
   // The entry is not in the stream any more: nor shall it be pending.
   void Forget(StreamId id) {
@@ -71,7 +71,6 @@ class Claim {
  private:
   CommandCall& call_;
   const GroupPlace& place_;
-  const Stream& stream_;
   const ClaimTerms& terms_;
   StreamConsumer* consumer_ = nullptr;
   std::vector<StreamEntry> taken_;
@@ -157,7 +156,7 @@ void XClaim(CommandCall& call) {
   call.effects.Nothing();  // until something has happened
   const bool moves_last_id = args.last_id > group->last_id;
   if (moves_last_id) group->last_id = args.last_id;
-  Claim claim(call, place, *stream, args.terms);
+  Claim claim(call, place, args.terms);
   for (const StreamId id : args.ids) {
     const std::optional<StreamEntry> entry = stream->Find(id);
     const PendingEntry* const pending = group->FindPending(id);
@@ -224,7 +223,7 @@ void XAutoClaim(CommandCall& call) {
   const GroupPlace place{call.args[1], call.args[2], *group};
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
   call.effects.Nothing();  // until something has happened
-  Claim claim(call, place, *stream, args.terms);
+  Claim claim(call, place, args.terms);
   std::vector<StreamId> gone;
   std::optional<StreamId> cursor = args.from;  // the next one to look at
   int64_t attempts = std::min(args.count, kAutoClaimCountMax / kAttemptsFactor) * kAttemptsFactor;

@@ -174,6 +174,9 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // Takes a new sample of the clock in the middle of a turn (after DEBUG SLEEP and other long work).
   void RefreshNow();
   const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
+  // Between turns: the first violated invariant of sessions and of those who listen, as a sentence,
+  // or empty. The keyspace has an audit of its own.
+  std::string Audit() const;
 
   // Ends a session: kAfterReply sends what it has been answered, kNow sends nothing more.
   void Close(Session& session, CloseMode mode);
@@ -230,6 +233,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
     uint32_t generation = 0;
   };
 
+  std::string AuditSession(const Session& session) const;
+  std::string AuditAttention() const;
   bool RunNestedTurn();
   void SetAside(Session& caller);
   void RunInputs(int64_t turn_begin);

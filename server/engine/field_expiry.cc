@@ -13,7 +13,9 @@ constexpr size_t kFieldsASlice = 64;
 }  // namespace
 
 void TakeExpiredFields(const FieldExpiry& where, Entry& found) {
-  const auto& [engine, db, key] = where;
+  Engine& engine = where.engine;
+  Database& db = where.db;
+  const HashedKey& key = where.key;
   const Now& now = engine.now();
   Entry& entry = db.Modify(found, now);
   Hash& hash = static_cast<Hash&>(entry.value());

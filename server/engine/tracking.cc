@@ -97,6 +97,20 @@ void Tracking::Add(std::string_view key, uint64_t client_id) {
   while (most > 0 && keys_.size() > most) Invalidate(keys_.front(), false);
 }
 
+std::string Tracking::Audit() const {
+  size_t items = 0;
+  for (const TrackedKey& tracked : keys_) {
+    if (tracked.clients.empty()) return "a key is tracked for nobody";
+    items += tracked.clients.size();
+  }
+  if (items != items_) return "the clients of tracked keys are miscounted";
+  for (const auto& [prefix, about] : prefixes_) {
+    if (about.clients.empty()) return "a prefix is tracked for nobody";
+    if (!about.changed.empty() && !any_changed_) return "changes of a prefix will be told to nobody";
+  }
+  return "";
+}
+
 // --- changes
 
 void Tracking::KeyTouched(std::string_view key) {

@@ -71,6 +71,10 @@ class Tracking {
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
 
+  // A running command has something to tell its own client.
+  bool any_pending() const { return !pending_.empty(); }
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
+
  private:
   struct KeyHash {
     size_t operator()(std::string_view key) const;

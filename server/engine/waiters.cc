@@ -66,6 +66,29 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys,
   session.parked = std::move(parked);
 }
 
+std::string Waiters::Audit() const {
+  size_t standing = 0, named = 0, deadlines = 0;
+  for (const auto& [name, line] : lines_) {
+    if (line.parked.empty()) return "nobody waits for a key that is waited for";
+    size_t when_gone = 0;
+    for (const auto& [arrival, parked] : line.parked) {
+      if (arrival != parked->arrival) return "a waiter stands in another's place";
+      const Session* const session = engine_.Find(parked->session);
+      if (!session || session->parked.get() != parked) return "a waiter is no client's";
+      when_gone += parked->when_gone;
+    }
+    if (when_gone != line.when_gone) return "those who wait for a key to go are miscounted";
+    standing += line.parked.size();
+  }
+  engine_.ForEachSession([&](const Session& session) {
+    if (!session.parked) return;
+    named += session.parked->keys.size();
+    deadlines += session.parked->fired != nullptr;
+  });
+  if (standing != named) return "a waiter stands for a key that it does not wait for";
+  return deadlines == with_deadline_ ? "" : "the waiters with a deadline are miscounted";
+}
+
 void Waiters::Wrap(CommandCall& call, size_t prefix) {
   if (!call.client.blocked || call.woken) return;
   QueuedCommand& request = call.client.parked->request;

@@ -45,6 +45,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -128,6 +129,8 @@ class Waiters {
   bool any_ready() const { return !ready_.empty(); }
   // Serves the waiters of noted keys. Between top-level commands only.
   void ServeReady();
+
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
   // --- for INFO
   size_t size() const { return size_; }

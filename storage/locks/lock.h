@@ -127,7 +127,7 @@ class Lock : public Value {
   bool Holds(int64_t token) const;                            // a holder that does not linger
   // Lingering ones included; in the order of their tokens.
   const std::map<int64_t, LockHolder>& holders() const { return holders_; }
-  std::string Audit() const;  // the first violated invariant, or empty
+  std::string Audit() const override;  // the first violated invariant, or empty
 
   ValueType type() const override { return ValueType::kLock; }
   std::string_view Encoding() const override { return "lock"; }

@@ -77,7 +77,7 @@ class Hash final : public Value {
   size_t FreeSome(size_t budget) override;
   ValueTimer* timer() override { return table_ && table_->times ? &table_->times->timer : nullptr; }
   int64_t NextDueMs(const Now& now) const override;
-  std::string Audit() const;
+  std::string Audit() const override;
 
  private:
   struct Table {

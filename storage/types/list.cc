@@ -49,6 +49,17 @@ size_t List::FreeSome(size_t budget) {
   return freed;
 }
 
+std::string List::Audit() const {
+  size_t elements = 0, bytes = 0;
+  for (const ListChunk& chunk : chunks_) {
+    if (std::string fault = chunk.Audit(); !fault.empty()) return fault;
+    elements += chunk.count();
+    bytes += chunk.MemoryBytes();
+  }
+  if (elements != size_) return "the elements of a list are miscounted";
+  return bytes == chunk_bytes_ ? "" : "the bytes of a list are miscounted";
+}
+
 // --- reading
 
 List::Place List::Locate(size_t index) const {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
@@ -45,6 +46,7 @@ class List final : public Value {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   size_t chunks() const { return chunks_.size(); }
+  std::string Audit() const override;  // the first violated invariant as a sentence, or empty
 
   // --- reading. Texts live until the list changes, or in `scratch` (kTextScratch bytes).
   // Precondition: index < size().

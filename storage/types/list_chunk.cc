@@ -33,6 +33,17 @@ std::unique_ptr<ListChunk> ListChunk::Clone() const {
   return chunk;
 }
 
+std::string ListChunk::Audit() const {
+  if (large()) return slots_max_ == 0 && count_ == 0 ? "" : "a large chunk of a list has slots";
+  if (count_ == 0) return "a chunk of a list is empty";
+  if (slot_first_ + count_ > slots_max_) return "a chunk's slots lie outside its block";
+  if (first_ > last_ || last_ > bytes_max_) return "a chunk's elements lie outside its block";
+  for (size_t i = 0; i < count_; ++i) {
+    if (start(i) > end(i)) return "an element of a chunk ends before it begins";
+  }
+  return end(count_ - 1u) == last_ ? "" : "a chunk's last slot is not where its elements end";
+}
+
 std::string_view ListChunk::BytesAt(size_t index) const {
   if (large()) return {reinterpret_cast<const char*>(block_.get()), large_bytes_};
   ABSL_HARDENING_ASSERT(index < count_);

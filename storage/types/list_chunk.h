@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "boost/intrusive/list.hpp"
@@ -39,6 +40,8 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
   size_t MemoryBytes() const {
     return sizeof(*this) + BlockSize(large() ? large_bytes_ : block_bytes());
   }
+
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
   // Preconditions: index < count().
   std::string_view BytesAt(size_t index) const;

@@ -48,7 +48,7 @@ class Set final : public Value {
   std::unique_ptr<Value> Clone() const override;
   size_t Elements() const override;
   size_t FreeSome(size_t budget) override;
-  std::string Audit() const;
+  std::string Audit() const override;
 
  private:
   using Large = std::unique_ptr<SplitMap>;

@@ -74,7 +74,7 @@ class SortedSet final : public Value {
   bool Erase(std::string_view name);  // false when it is not there. No name of the set's own
   void Erase(RankRange range);        // precondition: inside the set
 
-  std::string Audit() const;  // the first violated invariant as a sentence, or empty
+  std::string Audit() const override;  // the first violated invariant as a sentence, or empty
 
  private:
   void Enlarge(uint64_t seed);

@@ -120,7 +120,7 @@ class Stream final : public Value {
   void Deliver(StreamGroup& group, StreamId id) const;
 
   // Checks every invariant; the first violation as a sentence, or empty.
-  std::string Audit() const;
+  std::string Audit() const override;
 
  private:
   static bool HasRoom(const StreamChunk& chunk, size_t more_bytes, const StreamNodeLimits& limits);

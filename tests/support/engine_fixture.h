@@ -71,6 +71,7 @@ class TestEngine final : private Host {
     // otherwise.
     std::vector<std::pair<std::string, std::string>> config;
     std::vector<CommandFamily> families;  // the test's own, besides the server's
+    bool audits = true;  // after every step; without, the test calls Audit()
   };
   TestEngine() : TestEngine(Options()) {}
   explicit TestEngine(const Options& options);
@@ -87,6 +88,8 @@ class TestEngine final : private Host {
   void OnPoll(std::function<void()> serve) { serve_ = std::move(serve); }
   // Runs turns until no work is left, then audits.
   void Settle();
+  // Walks all state of keyspace and engine: what is wrong with it, or empty.
+  std::string Audit();
   // One turn without an audit; true when work is left.
   bool Turn() { return engine_->RunTurn(); }
 
@@ -110,6 +113,7 @@ class TestEngine final : private Host {
   TestClient* FindClient(SessionId id);
 
   MemoryDisk disk_;
+  bool audits_;
   Config config_{disk_};
   ManualClock clock_;
   // The manual clock with a tick that can run.
