@@ -49,7 +49,7 @@ std::optional<uint32_t> ParseEventClasses(std::string_view letters) {
 std::string EventClassLetters(uint32_t classes) {
   std::string letters;
   if ((classes & kAll) == kAll) {
-    letters = "A";
+    letters.push_back('A');
   } else {
     for (const ClassLetter& row : kSingleLetters) {
       if (classes & row.classes) letters.push_back(row.letter);
