@@ -156,7 +156,7 @@ class Harness:
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--rounds", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--waiting", action="store_true", help="only sequences with clients that wait")

@@ -149,7 +149,7 @@ def check_own(crossing):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--rounds", type=int, default=60, help="of each type")
     parser.add_argument("--server", default=SLUICE)
     parser.add_argument("--oracle", default=REDIS)
@@ -165,7 +165,8 @@ def main():
         check_own(crossing)
     finally:
         crossing.stop()
-    print(f"{options.rounds} values of each of {', '.join(served)}: {crossing.differences} differences")
+    print(f"{options.rounds} values of each of {', '.join(served)} from --seed {options.seed}: "
+          f"{crossing.differences} differences")
     return 1 if crossing.differences else 0
 
 

@@ -170,7 +170,7 @@ def settle(control):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--rounds", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--server", default=SLUICE)
@@ -189,7 +189,7 @@ def main():
     finally:
         for server in servers:
             server.stop()
-    print(f"{rounds} rounds of {STEPS} commands, {differences} differences")
+    print(f"{rounds} rounds of {STEPS} commands from --seed {options.seed}, {differences} differences")
     return 1 if differences else 0
 
 

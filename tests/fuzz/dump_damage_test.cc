@@ -2,8 +2,9 @@
 // nothing, or makes a value that is sound: its own dump makes the same again, it can be used and
 // deleted, and then all of its memory is back.
 //
-// SLUICE_DUMP_ROUNDS says how many, SLUICE_DUMP_FROM where to begin: a round depends on its number
-// alone. A failure prints the number and the bytes, a crash the number of its batch's first.
+// SLUICE_DUMP_ROUNDS says how many, SLUICE_DUMP_FROM where to begin (otherwise at a new place each run): a
+// round depends on its number alone. A failure prints the number and the bytes, a crash the number of
+// its batch's first.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -15,6 +16,7 @@
 
 #include "tests/fuzz/dump_mutations.h"
 #include "tests/support/command_line.h"
+#include "tests/support/seed.h"
 
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
@@ -214,7 +216,7 @@ uint64_t Number(const char* variable, uint64_t otherwise) {
 TEST_F(DumpDamageTest, IsRefusedOrSound) {
   for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, OnSignal);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(PrintBatch);
-  const uint64_t from = Number("SLUICE_DUMP_FROM", 1);
+  const uint64_t from = Number("SLUICE_DUMP_FROM", FirstSeed());
   const uint64_t rounds = Number("SLUICE_DUMP_ROUNDS", kRounds);
   Delete({});
   const size_t empty_bytes = server_.engine().keyspace().memory_bytes();

@@ -1,12 +1,14 @@
 // Runs a fuzz target without libFuzzer: over files, or over inputs made up from a seed.
 //
-//   request_parser_fuzz [iterations [seed]]     default: 10000 1
-//   request_parser_fuzz -f file...              replay inputs, e.g. of a crash
+//   request_parser_fuzz [iterations [seed]]     default: 10000, and a new seed, which is printed
+//   request_parser_fuzz -f path...              replay inputs, e.g. of a crash; of folders, all
+//   files
 //
 // An input is a row of the target's words, or an earlier input changed a little. It depends on the
 // seed and the iteration's number alone. When a check fails the input is printed in hex.
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -92,19 +94,28 @@ void RunRandom(uint64_t iterations, uint64_t seed) {
   }
 }
 
+void RunFiles(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) {
+    for (const auto& file : std::filesystem::directory_iterator(path)) RunFiles(file.path());
+    return;
+  }
+  std::ifstream file(path, std::ios::binary);
+  Run(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGABRT, OnAbort);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(PrintInput);
   if (argc > 1 && std::strcmp(argv[1], "-f") == 0) {
-    for (int i = 2; i < argc; ++i) {
-      std::ifstream file(argv[i], std::ios::binary);
-      Run(std::string(std::istreambuf_iterator<char>(file), {}));
-    }
+    for (int i = 2; i < argc; ++i) RunFiles(argv[i]);
     return 0;
   }
-  const uint64_t iterations = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000;
-  const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+  const unsigned long long iterations = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000;
+  const unsigned long long seed =
+      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : std::random_device()();
+  std::printf("repeat with: %s %llu %llu\n", argv[0], iterations, seed);
+  std::fflush(stdout);
   RunRandom(iterations, seed);
 }

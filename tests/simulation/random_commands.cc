@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "tests/support/seed.h"
+
 namespace sluice {
 namespace {
 
@@ -341,7 +343,7 @@ std::vector<std::string> RandomMischief(SimulationRandom& random) {
 std::vector<uint64_t> SimulationSeeds(uint64_t count) {
   if (const char* only = std::getenv("SLUICE_SEED")) return {std::strtoull(only, nullptr, 10)};
   std::vector<uint64_t> seeds;
-  for (uint64_t seed = 1; seed <= count; ++seed) seeds.push_back(seed);
+  for (uint64_t number = 0; number < count; ++number) seeds.push_back(TestSeed(number));
   return seeds;
 }
 
