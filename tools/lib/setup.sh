@@ -9,6 +9,7 @@ readonly build_packages=(g++ cmake ninja-build ccache pkg-config
 readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev
   redis-server redis-tools python3 python3-redis ruby ruby-redis
   python3-rq python3-celery ruby-sidekiq)
+readonly clang_packages=(clang libclang-rt-14-dev)
 
 say() { echo "sluice: $*" >&2; }
 fail() { say "$*"; exit 1; }
