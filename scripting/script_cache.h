@@ -15,9 +15,9 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/string_view.h"
 #include "scripting/lua_state.h"
 #include "scripting/script_flags.h"
+#include "storage/key_hash.h"
 
 namespace sluice {
 
@@ -41,7 +41,10 @@ class ScriptCache {
   // Some 13,000 scripts of a kilobyte; Redis 7.4 keeps the last 500 of any size.
   static constexpr size_t kEvictableBytesMax = 32UL << 20;
 
-  explicit ScriptCache(CommandPort& port) : port_(port) {}
+  // `hash_key` is the secret of the tables that find what clients send.
+  ScriptCache(CommandPort& port, const SipKey& hash_key)
+      : port_(port), by_sha1_(0, BySha1(hash_key), BySha1(hash_key)),
+        by_text_(0, ByText(hash_key), ByText(hash_key)) {}
 
   // Null: unknown. `sha1` in hex of any case.
   const Script* Find(std::string_view sha1) const;
@@ -64,25 +67,23 @@ class ScriptCache {
 
  private:
   using Hex = std::array<uint64_t, 5>;  // the 40 digits of a SHA1, in words
-  struct BySha1 {
-    using is_transparent = void;
+  struct BySha1 : KeyedHash {
+    using KeyedHash::KeyedHash;
     static Hex View(const std::unique_ptr<Script>& script) {
       return std::bit_cast<Hex>(script->sha1);
     }
     static const Hex& View(const Hex& hex) { return hex; }
     size_t operator()(const auto& item) const {
       const Hex& hex = View(item);
-      return absl::HashOf(hex[0], hex[1]);
+      return KeyedHash::operator()({reinterpret_cast<const char*>(hex.data()), sizeof hex});
     }
     bool operator()(const auto& a, const auto& b) const { return View(a) == View(b); }
   };
-  struct ByText {
-    using is_transparent = void;
-    static absl::string_view View(const Script* script) {
-      return {script->text.data(), script->text.size()};
-    }
-    static absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
-    size_t operator()(const auto& item) const { return absl::HashOf(View(item)); }
+  struct ByText : KeyedHash {
+    using KeyedHash::KeyedHash;
+    static std::string_view View(const Script* script) { return script->text; }
+    static std::string_view View(std::string_view text) { return text; }
+    size_t operator()(const auto& item) const { return KeyedHash::operator()(View(item)); }
     bool operator()(const auto& a, const auto& b) const { return View(a) == View(b); }
   };
 

@@ -238,7 +238,7 @@ void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access
 
 // --- finding
 
-uint64_t Database::HashOf(const Entry& entry) const { return HashKey(entry.key(), state_.seed); }
+uint64_t Database::HashOf(const Entry& entry) const { return HashName(entry.key(), state_.hash_key); }
 
 Entry* Database::FindLive(HashedKey key, const Now& now) {
   Entry* entry = FindToReplace(key, now);

@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "storage/clock.h"
 #include "storage/entry.h"
+#include "storage/key_hash.h"
 #include "storage/reclaimer.h"
 #include "storage/segment_table.h"
 #include "storage/timer_wheel.h"
@@ -47,7 +48,8 @@ class KeyspaceObserver {
 struct KeyspaceState {
   TimerWheel& wheel;
   KeyspaceObserver& observer;
-  const uint64_t seed;
+  // Of all databases: SWAPDB takes keys from one to another, and a request is hashed once.
+  const SipKey hash_key;
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
   Reclaimer reclaimer{memory_bytes};

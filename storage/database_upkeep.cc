@@ -9,7 +9,7 @@
 namespace sluice {
 
 Database::Database(KeyspaceState& state, uint8_t id, int index)
-    : state_(state), id_(id), index_(index), table_(state.seed, state.memory_bytes) {}
+    : state_(state), id_(id), index_(index), table_(state.hash_key, state.memory_bytes) {}
 
 Database::~Database() {
   table_.Drain(SIZE_MAX, [this](Entry& entry) { Destroy(state_, entry); });

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "xxhash.h"
+#include "storage/sip_hash.h"
 
 namespace sluice {
 
@@ -27,14 +27,14 @@ struct KeyName {
   auto operator<=>(const KeyName&) const = default;
 };
 
-// Seeded: the keys are chosen by clients.
 struct KeyNameHash {
   using is_transparent = void;
-  uint64_t seed = 0;
+  explicit KeyNameHash(const SipKey& sip_key) : key(sip_key) {}
   size_t operator()(KeyNameView name) const {
-    return XXH3_64bits_withSeed(name.key.data(), name.key.size(),
-                                seed + static_cast<uint64_t>(name.db));
+    constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // sets databases apart
+    return SipHash13(name.key, key) + kGolden * static_cast<uint64_t>(name.db);
   }
+  SipKey key;
 };
 
 struct KeyNameEqual {

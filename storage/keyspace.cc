@@ -13,8 +13,11 @@ constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
 
 }  // namespace
 
-Keyspace::Keyspace(int databases, uint64_t seed, TimerWheel& wheel, KeyspaceObserver& observer)
-    : state_{wheel, observer, seed}, by_index_(databases, nullptr) {
+Keyspace::Keyspace(int databases, const SipKey& master, TimerWheel& wheel,
+                   KeyspaceObserver& observer)
+    : hash_keys_(master),
+      state_{wheel, observer, hash_keys_.Next()},
+      by_index_(databases, nullptr) {
   assert(databases > 0 && databases <= kDatabasesMax);
 }
 
@@ -32,7 +35,9 @@ Database& Keyspace::MakeDatabase(int index) {
   return *by_index_[index];
 }
 
-HashedKey Keyspace::Hash(std::string_view key) const { return {key, HashKey(key, state_.seed)}; }
+HashedKey Keyspace::Hash(std::string_view key) const {
+  return {key, HashName(key, state_.hash_key)};
+}
 
 // --- whole databases
 

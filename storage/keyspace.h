@@ -1,8 +1,8 @@
 // The keyspace: databases of entries, and the only door to them.
 //
 // A Database is a directory of small hash tables (segments, absl flat hash sets of packed entry
-// pointers) picked by the top bits of the key's XXH3 hash under a random seed (extendible hashing,
-// Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again. So no
+// pointers) picked by the top bits of the key's hash, SipHash-1-3 under a secret key (extendible
+// hashing, Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again. So no
 // request waits for a big table to move, and an empty database owns nothing.
 //
 // `Find` reads, `Modify` and the Put / Set functions write. Those are the one place where expiry is
@@ -28,8 +28,9 @@ namespace sluice {
 
 class Keyspace {
  public:
-  // `wheel` outlives the keyspace. `seed` makes the hashes and so the order of SCAN repeatable.
-  Keyspace(int databases, uint64_t seed, TimerWheel& wheel, KeyspaceObserver& observer);
+  // `wheel` outlives the keyspace. All keys of hashes are made from `master`, which is to be secret;
+  // the same one gives the same hashes, and so the same order of SCAN.
+  Keyspace(int databases, const SipKey& master, TimerWheel& wheel, KeyspaceObserver& observer);
   ~Keyspace();
 
   int databases() const { return static_cast<int>(by_index_.size()); }
@@ -39,7 +40,7 @@ class Keyspace {
   }
   bool made(int index) const { return by_index_[index] != nullptr; }  // exists already (INFO)
   HashedKey Hash(std::string_view key) const;
-  uint64_t seed() const { return state_.seed; }  // for the hashes of values' members
+  HashKeys& hash_keys() { return hash_keys_; }  // for the tables of values, and temporary ones
 
   void Swap(int a, int b);
   // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` (as
@@ -82,6 +83,7 @@ class Keyspace {
   Database& MakeDatabase(int index);
   void RestartRearming();
 
+  HashKeys hash_keys_;
   KeyspaceState state_;
   std::vector<std::unique_ptr<Database>> made_;  // by database id, which is the order of first use
   std::vector<Database*> by_index_;              // null: not made yet

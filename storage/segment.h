@@ -40,8 +40,8 @@ struct NewOne {
 template <typename Element>
 struct SlotHash {
   using is_transparent = void;
-  uint64_t seed = 0;
-  size_t operator()(PackedPointer slot) const { return HashKey(slot.As<Element>()->key(), seed); }
+  const SipKey* key;
+  size_t operator()(PackedPointer slot) const { return HashName(slot.As<Element>()->key(), *key); }
   template <typename Probe>
   size_t operator()(const Probe& probe) const {
     return probe.hash;
@@ -74,6 +74,11 @@ inline constexpr size_t kPrefetchedBytes = 56;
 
 inline size_t UsableSlots(size_t capacity) { return capacity - capacity / 8; }
 
+// A half of a split segment has 224 elements, more or less, which just fill a table. It would grow
+// with the next insert or soon, and hash and touch all of them once more: a third of what an insert
+// costs in tables beside its own hash.
+inline size_t RoomAfterSplit(size_t elements) { return elements + elements / 8; }
+
 template <typename Element>
 void PrefetchElements(const Slots<Element>& slots) {
   for (const PackedPointer slot : slots) __builtin_prefetch(slot.As<Element>());
@@ -88,7 +93,8 @@ inline size_t SlotsBytes(size_t capacity) {
 
 template <typename Element>
 struct SegmentTableOf<Element>::Segment {
-  Segment(uint64_t seed, int depth) : slots(0, segment::SlotHash<Element>{seed}), depth(depth) {}
+  Segment(const SipKey& key, int depth)
+      : slots(0, segment::SlotHash<Element>{&key}), depth(depth) {}
   segment::Slots<Element> slots;
   int depth;
 };

@@ -22,6 +22,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "storage/entry.h"
+#include "storage/sip_hash.h"
 
 namespace sluice {
 
@@ -36,8 +37,9 @@ struct HashedKey {
 template <typename Element>
 class SegmentTableOf {
  public:
-  // The bytes of segments and directory are kept in `memory`, which outlives the table.
-  SegmentTableOf(uint64_t seed, size_t& memory) : seed_(seed), memory_(&memory) {}
+  // Hashes are HashName of the elements' keys under `hash_key`. The bytes of segments and directory
+  // are kept in `memory`. Both outlive the table.
+  SegmentTableOf(const SipKey& hash_key, size_t& memory) : hash_key_(&hash_key), memory_(&memory) {}
   ~SegmentTableOf();
   SegmentTableOf(SegmentTableOf&& other) noexcept;  // leaves it empty
   SegmentTableOf& operator=(SegmentTableOf&&) = delete;
@@ -58,7 +60,7 @@ class SegmentTableOf {
 
   // In no order. `visit` must not change the table.
   void ForEach(absl::FunctionRef<void(Element&)> visit) const;
-  // Database::Scan; given in the order of hashes.
+  // Database::Scan; given in the order of hashes, which the key alone decides.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Element&)> visit) const;
   // Gives whole segments, from the one of hash `position`, until `budget` elements were given or
   // passed; returns the position to go on from, 0 at the end. What stays is given at least once.
@@ -81,6 +83,7 @@ class SegmentTableOf {
     uint64_t hash;
     Element* element;
   };
+  static bool ByHash(const Ranked& a, const Ranked& b) { return a.hash < b.hash; }
 
   size_t PlaceOf(uint64_t hash) const { return (hash >> 1) >> shift_; }
   size_t PlacesOf(const Segment& segment) const;
@@ -91,6 +94,7 @@ class SegmentTableOf {
   void Put(Segment& segment, Element& element, uint64_t hash);
   void Reserve(Segment& segment, size_t count);
   std::vector<Ranked> Rank(const Segment& segment) const;
+  static Element* Nth(const Segment& segment, size_t n);
   void Split(Segment* segment, uint64_t hash);
   void GrowDirectory();
   void ShrinkDirectory();
@@ -98,7 +102,7 @@ class SegmentTableOf {
   bool MergeWithBuddy(Segment*& segment, uint64_t hash);
   void Rebuild(Segment& segment);
 
-  uint64_t seed_;
+  const SipKey* hash_key_;
   size_t* memory_;
   size_t size_ = 0;
   int depth_ = 0;   // the directory has 2^depth_ places, or none

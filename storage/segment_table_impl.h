@@ -36,7 +36,7 @@ SegmentTableOf<Element>::~SegmentTableOf() {
 
 template <typename Element>
 SegmentTableOf<Element>::SegmentTableOf(SegmentTableOf&& other) noexcept
-    : seed_(other.seed_),
+    : hash_key_(other.hash_key_),
       memory_(other.memory_),
       size_(std::exchange(other.size_, 0)),
       depth_(std::exchange(other.depth_, 0)),
@@ -150,7 +150,7 @@ template <typename Element>
 typename SegmentTableOf<Element>::Segment* SegmentTableOf<Element>::NewSegment(int depth) {
   ++segments_of_depth_[depth];
   *memory_ += sizeof(Segment);
-  return new Segment(seed_, depth);
+  return new Segment(*hash_key_, depth);
 }
 
 template <typename Element>
@@ -188,7 +188,7 @@ std::vector<typename SegmentTableOf<Element>::Ranked> SegmentTableOf<Element>::R
     __builtin_prefetch(slot.As<Element>());
     ranked.push_back({0, slot.As<Element>()});
   }
-  for (Ranked& item : ranked) item.hash = HashKey(item.element->key(), seed_);
+  for (Ranked& item : ranked) item.hash = HashName(item.element->key(), *hash_key_);
   return ranked;
 }
 
@@ -206,8 +206,8 @@ void SegmentTableOf<Element>::Split(Segment* segment, uint64_t hash) {
                                      [bit](const Ranked& item) { return (item.hash & bit) != 0; });
   Segment* low = NewSegment(depth);
   Segment* high = NewSegment(depth);
-  Reserve(*low, ranked.size() - highs);
-  Reserve(*high, highs);
+  Reserve(*low, RoomAfterSplit(ranked.size() - highs));
+  Reserve(*high, RoomAfterSplit(highs));
   for (const Ranked& item : ranked)
     Put((item.hash & bit) != 0 ? *high : *low, *item.element, item.hash);
 
@@ -272,7 +272,7 @@ template <typename Element>
 void SegmentTableOf<Element>::Rebuild(Segment& segment) {
   const std::vector<Ranked> ranked = Rank(segment);
   *memory_ -= SlotsBytes(segment.slots.capacity());
-  segment.slots = Slots<Element>(0, SlotHash<Element>{seed_});
+  segment.slots = Slots<Element>(0, SlotHash<Element>{hash_key_});
   Reserve(segment, ranked.size());
   for (const Ranked& item : ranked) Put(segment, *item.element, item.hash);
 }

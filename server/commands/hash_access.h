@@ -13,7 +13,7 @@ namespace sluice {
 inline Hash::Limits HashLimits(const CommandCall& call) {
   const Settings& settings = call.engine.settings();
   return {static_cast<size_t>(settings.hash_max_listpack_entries),
-          static_cast<size_t>(settings.hash_max_listpack_value), call.keyspace.seed()};
+          static_cast<size_t>(settings.hash_max_listpack_value), &call.keyspace.hash_keys()};
 }
 
 std::string LowerName(const CommandCall& call);  // of the command, as errors spell it

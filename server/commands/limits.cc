@@ -197,7 +197,8 @@ bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
   const std::optional<int64_t> count = ParseInt64(args.Bytes());
   if (!count || *count < 1) args.Fail("ERR numkeys should be greater than 0");
   if (count && *count > most) args.Fail("ERR Number of keys can't be greater than number of args");
-  absl::flat_hash_set<std::string_view> seen;
+  absl::flat_hash_set<std::string_view, KeyedHash> seen(
+      0, KeyedHash(call.keyspace.hash_keys().Next()));
   for (int64_t i = 0; !args.failed() && i < *count; ++i) {
     parts.push_back({call.Key(args.position()), {}});
     if (!seen.insert(args.Bytes()).second) args.Fail("ERR the same key twice");

@@ -177,16 +177,10 @@ void SmallestFirst(std::vector<Operand>& operands) {
   std::ranges::stable_sort(operands, {}, [](const Operand& operand) { return operand.size(); });
 }
 
-struct NameHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view name) const { return HashKey(name, seed); }
-  uint64_t seed;
-};
-
 std::vector<Element> Union(CommandCall& call, Request& request) {
   SmallestFirst(request.operands);
-  absl::flat_hash_map<std::string, double, NameHash, std::equal_to<>> scores(
-      0, NameHash{call.keyspace.seed()});
+  absl::flat_hash_map<std::string, double, KeyedHash, std::equal_to<>> scores(
+      0, KeyedHash(call.keyspace.hash_keys().Next()));
   for (const Operand& operand : request.operands) {
     operand.ForEach([&](std::string_view name, double score) {
       const double weighted = operand.Weighted(score);

@@ -47,7 +47,7 @@ RankRange RanksFrom(int64_t start, int64_t stop, size_t size) {
 SortedSet::Limits SortedSetLimits(const CommandCall& call) {
   const Settings& settings = call.engine.settings();
   return {static_cast<size_t>(settings.zset_max_listpack_entries),
-          static_cast<size_t>(settings.zset_max_listpack_value), call.keyspace.seed()};
+          static_cast<size_t>(settings.zset_max_listpack_value), &call.keyspace.hash_keys()};
 }
 
 SortedSetChange::SortedSetChange(CommandCall& call, HashedKey key)

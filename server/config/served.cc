@@ -51,7 +51,9 @@ constexpr Option kServedOptions[] = {
     Served("pidfile", &S::pidfile, kAnyText, "file for the process id").Immutable(),
     Served("daemonize", &S::daemonize, kYesNo, "run in the background").Immutable(),
     Served("databases", &S::databases, Int(1, kIntMax), "how many SELECT can reach").Immutable(),
-    Served("seed", &S::seed, Int(0, kLongMax), "of every random choice; 0: from the system")
+    Served("seed", &S::seed, Int(0, kLongMax),
+           "of every random choice and of the secret of the hash tables: a run that can be repeated, "
+           "and that who knows the seed can slow down by names that collide; 0: from the system")
         .Immutable(),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),

@@ -33,11 +33,11 @@ std::string ReadStandardInput() {
   return text;
 }
 
-uint64_t SystemSeed() {
-  uint64_t seed = 0;
-  while (getrandom(&seed, sizeof seed, 0) != sizeof seed) {
+uint64_t SystemRandom() {
+  uint64_t random = 0;
+  while (getrandom(&random, sizeof random, 0) != sizeof random) {
   }
-  return seed;
+  return random;
 }
 
 std::string ExecutablePath() {
@@ -67,7 +67,11 @@ int Fail(std::string_view sentence) {
 int Serve(Config& config) {
   const Settings& settings = config.settings();
   EngineOptions options;
-  options.seed = settings.seed != 0 ? settings.seed : SystemSeed();
+  options.seed = settings.seed;
+  if (settings.seed == 0) {
+    options.seed = SystemRandom();
+    options.hash_key = SipKey{SystemRandom(), SystemRandom()};
+  }
   options.executable = ExecutablePath();
   options.os = SystemName();
   options.allocator = AllocatorName();

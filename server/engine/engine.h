@@ -92,6 +92,10 @@ class Host {
 
 struct EngineOptions {
   uint64_t seed = 0;             // every random choice comes from it
+  // What the keys of all hash tables are made from: from the system's randomness, for chance of the seed
+  // shows in answers. None: from the seed, so that a run can be repeated; then who knows the seed can make
+  // names that collide.
+  std::optional<SipKey> hash_key;
   std::string executable;        // for INFO and CONFIG
   int64_t process_id = 0;
   std::string os;                // "Linux 6.1.0 x86_64"
@@ -163,6 +167,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   size_t startup_memory() const { return startup_memory_; }
   Random& random() { return random_; }
+  HashKeys& hash_keys() { return hash_keys_; }
   Host& host() { return host_; }
   Clock& clock() { return clock_; }
   const EngineOptions& options() const { return options_; }
@@ -262,6 +267,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   Host& host_;
   EngineOptions options_;
   Now now_;
+  HashKeys hash_keys_;
   Random random_;
   std::string run_id_;
   TimerWheel wheel_;
@@ -270,7 +276,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   CommandTable commands_;
   Effects effects_;
   Attention attention_;
-  WatchTable watches_{attention_};
+  WatchTable watches_{attention_, hash_keys_.Next()};
   std::unique_ptr<PubSub> pubsub_;
   Notifications notifications_;
   std::unique_ptr<Tracking> tracking_;

@@ -18,6 +18,9 @@ constexpr size_t kTicketsPerCall = 512;
 
 }  // namespace
 
+LimitDesk::LimitDesk(Engine& engine)
+    : engine_(engine), queues_(0, KeyNameHash(engine.hash_keys().Next())) {}
+
 void LimitDesk::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
                      int64_t retry_ms, Handler on_timeout) {
   std::unique_ptr<Queue>& queue = queues_[KeyName(key)];

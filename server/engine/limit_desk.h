@@ -70,7 +70,7 @@ class LimitDesk final : public WaitOwner {
     std::optional<int64_t> (*try_again)(Engine& engine, KeyNameView key, const Ticket& ticket);
   };
 
-  explicit LimitDesk(Engine& engine) : engine_(engine) {}
+  explicit LimitDesk(Engine& engine);
 
   PolicyTable& policies() { return policies_; }
   DrainSeconds& drain_seconds() { return drain_seconds_; }

@@ -52,9 +52,9 @@ size_t HeldLock::MemoryBytes() const {
 
 LockService::LockService(Engine& engine)
     : engine_(engine),
-      memory_(engine.options().seed),
+      memory_(engine.hash_keys().Next()),
       mark_(engine, tokens_, memory_),
-      locks_(*this, *this, tokens_, memory_, engine.options().seed) {
+      locks_(*this, *this, tokens_, memory_, engine.hash_keys().Next()) {
   foreign_.Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNobody}, 1, Now{});
 }
 

@@ -1,5 +1,6 @@
 #include "server/engine/pubsub.h"
 
+#include "boost/tuple/tuple.hpp"
 #include "protocol/concat.h"
 #include "protocol/glob.h"
 #include "server/engine/engine.h"
@@ -25,13 +26,20 @@ struct PubSub::Encoded {
   std::string_view tail;
 };
 
-size_t PubSub::NameHash::operator()(std::string_view name) const {
-  return absl::HashOf(absl::string_view(name.data(), name.size()));
+PubSub::PubSub(Engine& engine)
+    : engine_(engine), names_{NoNames(engine), NoNames(engine), NoNames(engine)} {}
+
+PubSub::Names PubSub::NoNames(Engine& engine) {
+  using ByName = Names::nth_index<1>::type;
+  return Names(boost::make_tuple(
+      Names::nth_index<0>::type::ctor_args(),
+      boost::make_tuple(size_t{0}, ByName::key_from_value(), KeyedHash(engine.hash_keys().Next()),
+                        std::equal_to<>())));
 }
 
 const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
   const auto& by_name = names_of(kind).get<1>();
-  const auto found = by_name.find(name, NameHash(), NameEqual());
+  const auto found = by_name.find(name);
   return found == by_name.end() ? nullptr : &*found;
 }
 

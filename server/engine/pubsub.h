@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include "boost/multi_index/member.hpp"
 #include "boost/multi_index/sequenced_index.hpp"
 #include "boost/multi_index_container.hpp"
+#include "storage/key_hash.h"
 
 namespace sluice {
 
@@ -74,7 +76,7 @@ struct Subscriptions {
 
 class PubSub {
  public:
-  explicit PubSub(Engine& engine) : engine_(engine) {}
+  explicit PubSub(Engine& engine);
   PubSub(const PubSub&) = delete;
   PubSub& operator=(const PubSub&) = delete;
 
@@ -101,19 +103,13 @@ class PubSub {
 
  private:
   struct Encoded;
-  struct NameHash {
-    size_t operator()(std::string_view name) const;
-  };
-  struct NameEqual {
-    bool operator()(std::string_view a, std::string_view b) const { return a == b; }
-  };
   using Names = boost::multi_index_container<
       Channel, boost::multi_index::indexed_by<
                    boost::multi_index::sequenced<>,
                    boost::multi_index::hashed_unique<
-                       boost::multi_index::member<Channel, std::string, &Channel::name>, NameHash,
-                       NameEqual>>>;
-  // A subscription is found by the pair that it joins.
+                       boost::multi_index::member<Channel, std::string, &Channel::name>, KeyedHash,
+                       std::equal_to<>>>>;
+  // A subscription is found by the pair that it joins: addresses, which clients do not choose.
   struct Pair {
     const Session* session;
     const Channel* channel;
@@ -133,6 +129,7 @@ class PubSub {
     }
   };
 
+  static Names NoNames(Engine& engine);
   Names& names_of(ChannelKind kind) { return names_[static_cast<size_t>(kind)]; }
   const Names& names_of(ChannelKind kind) const { return names_[static_cast<size_t>(kind)]; }
   const Channel* FindName(ChannelKind kind, std::string_view name) const;

@@ -17,7 +17,8 @@ constexpr std::string_view kBusyFunction =
 
 }  // namespace
 
-ScriptEngine::ScriptEngine(Engine& engine) : engine_(engine), cache_(*this), functions_(*this) {}
+ScriptEngine::ScriptEngine(Engine& engine)
+    : engine_(engine), cache_(*this, engine.hash_keys().Next()), functions_(*this) {}
 
 ScriptEngine::~ScriptEngine() = default;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "boost/tuple/tuple.hpp"
 #include "protocol/concat.h"
 #include "server/engine/command_table.h"
 #include "server/engine/engine.h"
@@ -30,9 +31,12 @@ std::string ListOf(std::string_view key) {
 
 }  // namespace
 
-size_t Tracking::KeyHash::operator()(std::string_view key) const {
-  return absl::HashOf(absl::string_view(key.data(), key.size()));
-}
+Tracking::Tracking(Engine& engine)
+    : engine_(engine),
+      keys_(boost::make_tuple(
+          Keys::nth_index<0>::type::ctor_args(),
+          boost::make_tuple(size_t{0}, Keys::nth_index<1>::type::key_from_value(),
+                            KeyedHash(engine.hash_keys().Next()), std::equal_to<>()))) {}
 
 // --- turning it on and off
 
@@ -88,7 +92,7 @@ void Tracking::Remember(Session& session, const Command& command, Args args) {
 
 void Tracking::Add(std::string_view key, uint64_t client_id) {
   auto& by_key = keys_.get<1>();
-  auto place = by_key.find(key, KeyHash(), KeyEqual());
+  auto place = by_key.find(key);
   if (place == by_key.end()) {
     place = keys_.project<1>(keys_.push_back({std::string(key), {}}).first);
   }
@@ -122,7 +126,7 @@ void Tracking::KeyTouched(std::string_view key) {
     any_changed_ = true;
   }
   const auto& by_key = keys_.get<1>();
-  const auto place = by_key.find(key, KeyHash(), KeyEqual());
+  const auto place = by_key.find(key);
   if (place != by_key.end()) Invalidate(*place, true);
 }
 

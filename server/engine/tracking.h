@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "boost/multi_index/sequenced_index.hpp"
 #include "boost/multi_index_container.hpp"
 #include "protocol/args.h"
+#include "storage/key_hash.h"
 
 namespace sluice {
 
@@ -47,7 +49,7 @@ struct TrackingState {
 
 class Tracking {
  public:
-  explicit Tracking(Engine& engine) : engine_(engine) {}
+  explicit Tracking(Engine& engine);
 
   // Adds `prefixes` to those it had; without any in broadcasting mode: all keys.
   void Enable(Session& session, const TrackingOptions& options,
@@ -76,12 +78,6 @@ class Tracking {
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
-  struct KeyHash {
-    size_t operator()(std::string_view key) const;
-  };
-  struct KeyEqual {
-    bool operator()(std::string_view a, std::string_view b) const { return a == b; }
-  };
   struct TrackedKey {
     std::string key;
     mutable absl::btree_set<uint64_t> clients;
@@ -91,7 +87,7 @@ class Tracking {
                       boost::multi_index::sequenced<>,
                       boost::multi_index::hashed_unique<
                           boost::multi_index::member<TrackedKey, std::string, &TrackedKey::key>,
-                          KeyHash, KeyEqual>>>;
+                          KeyedHash, std::equal_to<>>>>;
   struct Prefix {
     absl::btree_set<uint64_t> clients;
     absl::btree_map<std::string, uint64_t> changed;  // by which client last; 0: by none

@@ -28,15 +28,11 @@ void EndTransaction(Session& session, WatchTable& watches) {
 
 // --- watched keys
 
-size_t WatchTable::NameHash::Of(int db, std::string_view key) {
-  return absl::HashOf(db, absl::string_view(key.data(), key.size()));
-}
-
 void WatchTable::Watch(Session& session, int db, std::string_view key, bool missing) {
   if (!session.transaction) session.transaction = std::make_unique<Transaction>();
-  auto place = watchers_.find(NameView{db, key});
+  auto place = watchers_.find(KeyNameView{db, key});
   if (place == watchers_.end()) {
-    place = watchers_.emplace(Name{db, std::string(key)}, std::vector<Watcher>()).first;
+    place = watchers_.emplace(KeyName({db, key}), std::vector<Watcher>()).first;
   }
   for (const Watcher& watcher : place->second) {
     if (watcher.session == &session) return;
@@ -49,7 +45,7 @@ void WatchTable::Watch(Session& session, int db, std::string_view key, bool miss
 void WatchTable::UnwatchAll(Session& session) {
   if (!session.transaction) return;
   for (const WatchedKey& watched : session.transaction->watched) {
-    const auto place = watchers_.find(NameView{watched.db, watched.key});
+    const auto place = watchers_.find(KeyNameView{watched.db, watched.key});
     std::erase_if(place->second,
                   [&](const Watcher& watcher) { return watcher.session == &session; });
     if (place->second.empty()) watchers_.erase(place);
@@ -69,7 +65,7 @@ bool WatchTable::AnyExpired(const Session& session, Keyspace& keyspace, const No
 }
 
 void WatchTable::Touched(int db, std::string_view key, bool died) {
-  const auto place = watchers_.find(NameView{db, key});
+  const auto place = watchers_.find(KeyNameView{db, key});
   if (place == watchers_.end()) return;
   for (const Watcher& watcher : place->second) {
     if (!(died && watcher.was_missing)) watcher.session->transaction->dirty = true;

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "protocol/args.h"
 #include "server/engine/attention.h"
+#include "storage/key_name.h"
 #include "storage/keyspace.h"
 
 namespace sluice {
@@ -59,7 +59,8 @@ struct Transaction {
 // comes to the same as Redis 7.0's rules.
 class WatchTable {
  public:
-  explicit WatchTable(Attention& attention) : attention_(attention) {}
+  WatchTable(Attention& attention, const SipKey& hash_key)
+      : attention_(attention), watchers_(0, KeyNameHash(hash_key)) {}
 
   // `missing`: Find has just answered null. A key that the session watches already is left alone.
   void Watch(Session& session, int db, std::string_view key, bool missing);
@@ -75,24 +76,6 @@ class WatchTable {
   void Replaced(int db, int other, Keyspace& keyspace, const Now& now);
 
  private:
-  struct Name {
-    int db;
-    std::string key;
-  };
-  struct NameView {
-    int db;
-    std::string_view key;
-  };
-  struct NameHash {
-    using is_transparent = void;
-    size_t operator()(const Name& name) const { return Of(name.db, name.key); }
-    size_t operator()(const NameView& name) const { return Of(name.db, name.key); }
-    static size_t Of(int db, std::string_view key);
-  };
-  struct NameEqual {
-    using is_transparent = void;
-    bool operator()(const auto& a, const auto& b) const { return a.db == b.db && a.key == b.key; }
-  };
   struct Watcher {
     Session* session;
     bool was_missing;
@@ -101,7 +84,7 @@ class WatchTable {
   void ReplacedBy(int db, int other, Keyspace& keyspace, const Now& now);
 
   Attention& attention_;
-  absl::flat_hash_map<Name, std::vector<Watcher>, NameHash, NameEqual> watchers_;
+  KeyNameMap<std::vector<Watcher>> watchers_;
 };
 
 // Ends a session's MULTI and WATCH, if any: forgets the queue and the watched keys (DISCARD,

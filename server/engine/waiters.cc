@@ -20,7 +20,8 @@ void CommandCall::Park(std::span<const std::string_view> keys, const Parking& pa
   reply.NullArray();
 }
 
-Waiters::Waiters(Engine& engine) : engine_(engine), lines_(0, KeyNameHash{engine.options().seed}) {}
+Waiters::Waiters(Engine& engine)
+    : engine_(engine), lines_(0, KeyNameHash(engine.hash_keys().Next())) {}
 
 // --- parking
 

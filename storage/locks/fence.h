@@ -56,7 +56,7 @@ class FenceMemory {
   static constexpr int64_t kRetentionMs = 3'600'000;      // fence-retention
   static constexpr size_t kMemoryMax = 64 * 1024 * 1024;  // fence-memory-max
 
-  explicit FenceMemory(uint64_t seed) : newest_(0, LockNameHash{seed}) {}
+  explicit FenceMemory(const SipKey& hash_key) : newest_(0, LockNameHash(hash_key)) {}
 
   void set_retention_ms(int64_t ms) { retention_ms_ = ms; }
   void set_memory_max(size_t bytes) { memory_max_ = bytes; }

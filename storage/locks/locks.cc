@@ -9,13 +9,13 @@
 namespace sluice {
 
 Locks::Locks(LockStore& store, LockListener& listener, FenceTokens& tokens, FenceMemory& memory,
-             uint64_t seed)
+             const SipKey& hash_key)
     : store_(store),
       listener_(listener),
       tokens_(tokens),
       memory_(memory),
-      owners_(seed),
-      queue_(store, seed) {}
+      owners_(hash_key),
+      queue_(store, hash_key) {}
 
 // --- taking
 

@@ -92,7 +92,7 @@ enum class TokenCheck : uint8_t {
 class Locks {
  public:
   Locks(LockStore& store, LockListener& listener, FenceTokens& tokens, FenceMemory& memory,
-        uint64_t seed);
+        const SipKey& hash_key);
 
   // Precondition: terms have a lease or a session. Tokens never go above their mark: without room
   // under it nothing is granted, so see to FenceTokens::CanIssue at the start of a turn.

@@ -12,13 +12,13 @@
 #include <memory>
 #include <string_view>
 
-#include "xxhash.h"
+#include "storage/sip_hash.h"
 
 namespace sluice {
 
 class OwnerCounts {
  public:
-  explicit OwnerCounts(uint64_t seed) : seed_(seed) {}
+  explicit OwnerCounts(const SipKey& key) : key_(key) {}
 
   void Taken(std::string_view owner) {
     if (counts_ == nullptr) counts_ = std::make_unique<uint32_t[]>(kSlots);
@@ -50,11 +50,11 @@ class OwnerCounts {
     size_t second;
   };
   Slots SlotsOf(std::string_view owner) const {
-    const uint64_t hash = XXH3_64bits_withSeed(owner.data(), owner.size(), seed_);
+    const uint64_t hash = SipHash13(owner, key_);
     return {hash % kSlots, (hash >> 32) % kSlots};
   }
 
-  const uint64_t seed_;
+  const SipKey key_;
   std::unique_ptr<uint32_t[]> counts_;
 };
 

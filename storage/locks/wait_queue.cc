@@ -12,11 +12,11 @@ bool IsShared(const LockShape& shape) { return shape.mode == LockMode::kShared; 
 
 }  // namespace
 
-WaitQueue::WaitQueue(const LockFinder& locks, uint64_t seed)
+WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
     : locks_(locks),
-      queues_(0, LockNameHash{seed}),
-      by_owner_(0, LockNameHash{seed}),
-      exclusive_(0, LockNameHash{seed}) {}
+      queues_(0, LockNameHash(hash_key)),
+      by_owner_(0, LockNameHash(hash_key)),
+      exclusive_(0, LockNameHash(hash_key)) {}
 
 // --- what stands in the way
 

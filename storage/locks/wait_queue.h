@@ -54,7 +54,7 @@ class WaitQueue {
  public:
   using Queue = std::list<LockWait*>;
 
-  WaitQueue(const LockFinder& locks, uint64_t seed);
+  WaitQueue(const LockFinder& locks, const SipKey& hash_key);
 
   enum class Obstacle : uint8_t {
     kNone,

@@ -95,8 +95,8 @@ void Hash::VisitRandom(Random& random, const Now& now, Visit visit) const {
 
 // --- changing
 
-void Hash::LeavePack(uint64_t seed) {
-  auto table = std::make_unique<Table>(seed);
+void Hash::LeavePack(HashKeys& hash_keys) {
+  auto table = std::make_unique<Table>(hash_keys);
   ForEach({}, [&table](std::string_view name, std::string_view value) {
     table->map.Put(name, {.value = value});
   });
@@ -120,7 +120,7 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
                Ttl ttl) {
   const size_t longest = std::max(name.size(), value.size());
   if (!table_ && (longest > limits.text_bytes || !pack_.HasRoom(name.size() + value.size()))) {
-    LeavePack(limits.seed);
+    LeavePack(*limits.hash_keys);
   }
   if (!table_) {
     const auto at = pack_.Find(name, pack_.begin(), kEach);
@@ -130,7 +130,7 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
     }
     pack_.Append(name);
     pack_.Append(value);
-    if (size() > limits.fields) LeavePack(limits.seed);
+    if (size() > limits.fields) LeavePack(*limits.hash_keys);
     return true;
   }
   if (!table_->times) {
@@ -167,7 +167,7 @@ bool Hash::Erase(std::string_view name, const Now& now) {
 void Hash::SetDeadline(std::string_view name, const Deadline& deadline, const Limits& limits) {
   if (!table_) {
     if (deadline.none()) return;
-    LeavePack(limits.seed);
+    LeavePack(*limits.hash_keys);
     table_->counts_as_list = true;
   }
   const Member* const member = table_->map.Find(name);
@@ -209,7 +209,7 @@ std::unique_ptr<Value> Hash::Clone() const {
   auto copy = std::make_unique<Hash>();
   copy->pack_ = pack_;
   if (!table_) return copy;
-  copy->table_ = std::make_unique<Table>(table_->map.seed());
+  copy->table_ = std::make_unique<Table>(table_->map.hash_keys());
   copy->table_->counts_as_list = table_->counts_as_list;
   table_->map.ForEach([&copy](const Member& member) { copy->Put(member.key(), member.content()); });
   return copy;

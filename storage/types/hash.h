@@ -34,12 +34,12 @@ class Hash final : public Value {
   static constexpr ValueType kType = ValueType::kHash;
   using Visit = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
 
-  // Up to here it is a pack: fields of it, bytes of each name and value. `seed`: of the hashes of
-  // one that is no pack any more.
+  // Up to here it is a pack: fields of it, bytes of each name and value. One that is no pack any
+  // more has the key of its hashes from `hash_keys`.
   struct Limits {
     size_t fields = 512;
     size_t text_bytes = 64;
-    uint64_t seed = 0;
+    HashKeys* hash_keys = nullptr;
   };
   enum class Ttl : uint8_t { kClear, kKeep };
 
@@ -81,14 +81,14 @@ class Hash final : public Value {
 
  private:
   struct Table {
-    explicit Table(uint64_t seed) : map(seed) {}
+    explicit Table(HashKeys& hash_keys) : map(hash_keys) {}
     SplitMap map;
     std::unique_ptr<FieldTimes> times;  // null: none has a deadline
     // Redis keeps small hashes with deadlines in a list too, and calls that "listpackex".
     bool counts_as_list = false;
   };
 
-  void LeavePack(uint64_t seed);
+  void LeavePack(HashKeys& hash_keys);
   void Put(std::string_view name, const MemberContent& content);
   void NoteSize(size_t text_bytes, const Limits& limits);
   const Member* FindLive(std::string_view name, const Now& now) const;

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "storage/key_hash.h"
 #include "storage/segment_table_impl.h"
 
 namespace sluice {
 
 template class SegmentTableOf<ScoredMember>;
 
-LargeSortedSet::LargeSortedSet(const LargeSortedSet& other) : LargeSortedSet(other.seed_) {
+LargeSortedSet::LargeSortedSet(const LargeSortedSet& other) : LargeSortedSet(*other.hash_keys_) {
   for (Place at = other.At(0); !at.at_end(); at.Next()) {
     Insert(at.member().key(), at.member().score());
   }
@@ -17,7 +16,7 @@ LargeSortedSet::LargeSortedSet(const LargeSortedSet& other) : LargeSortedSet(oth
 
 LargeSortedSet::~LargeSortedSet() { FreeSome(SIZE_MAX); }
 
-HashedKey LargeSortedSet::Hash(std::string_view name) const { return {name, HashKey(name, seed_)}; }
+HashedKey LargeSortedSet::Hash(std::string_view name) const { return {name, HashName(name, key_)}; }
 
 const ScoredMember* LargeSortedSet::Find(std::string_view name) const {
   return index_.Find(Hash(name));

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/key_hash.h"
 #include "storage/segment_table.h"
 #include "storage/types/ranked_tree.h"
 #include "storage/types/score_range.h"
@@ -23,8 +24,9 @@ class LargeSortedSet {
  public:
   using Place = RankedTree::Place;
 
-  // The seed of the hashes of names.
-  explicit LargeSortedSet(uint64_t seed) : seed_(seed), index_(seed, memory_bytes_) {}
+  // `hash_keys` outlives the set, which takes a key of its own from it; so does a copy.
+  explicit LargeSortedSet(HashKeys& hash_keys)
+      : hash_keys_(&hash_keys), key_(hash_keys.Next()), index_(key_, memory_bytes_) {}
   LargeSortedSet(const LargeSortedSet& other);  // a copy of every element
   LargeSortedSet& operator=(const LargeSortedSet&) = delete;
   ~LargeSortedSet();
@@ -56,7 +58,8 @@ class LargeSortedSet {
   HashedKey Hash(std::string_view name) const;
   void Free(ScoredMember& member);
 
-  uint64_t seed_;
+  HashKeys* hash_keys_;
+  const SipKey key_;
   size_t memory_bytes_ = 0;
   SegmentTableOf<ScoredMember> index_;
   RankedTree tree_;

@@ -104,22 +104,22 @@ bool Set::Add(std::string_view member, const Limits& limits) {
     if (const std::optional<int64_t> number = ParseInt64(member)) {
       if (!std::holds_alternative<IntSet>(members_)) members_ = IntSet();
       if (!std::get<IntSet>(members_).Add(*number)) return false;
-      if (size() > limits.integers) LeaveNumbers(limits.seed);
+      if (size() > limits.integers) LeaveNumbers(*limits.hash_keys);
       return true;
     }
-    if (std::holds_alternative<IntSet>(members_)) LeaveNumbers(limits.seed);
+    if (std::holds_alternative<IntSet>(members_)) LeaveNumbers(*limits.hash_keys);
   }
   if (const Large* const large = std::get_if<Large>(&members_)) return (*large)->Put(member, {});
   if (Has(member)) return false;
-  AddText(member, limits.seed);
+  AddText(member, *limits.hash_keys);
   return true;
 }
 
 // Precondition: these are texts, and this is not among them.
-void Set::AddText(std::string_view member, uint64_t seed) {
+void Set::AddText(std::string_view member, HashKeys& hash_keys) {
   if (std::holds_alternative<StringPack>(members_) &&
       (member.size() > kPackTextMax || size() >= kPackMembersMax)) {
-    LeavePack(seed);
+    LeavePack(hash_keys);
   }
   if (StringPack* const pack = std::get_if<StringPack>(&members_)) {
     pack->Append(member);
@@ -128,14 +128,14 @@ void Set::AddText(std::string_view member, uint64_t seed) {
   }
 }
 
-void Set::LeaveNumbers(uint64_t seed) {
+void Set::LeaveNumbers(HashKeys& hash_keys) {
   const IntSet numbers = std::move(std::get<IntSet>(members_));
   members_ = StringPack();
-  for (size_t i = 0; i < numbers.size(); ++i) AddText(NumberText(numbers.at(i)).view(), seed);
+  for (size_t i = 0; i < numbers.size(); ++i) AddText(NumberText(numbers.at(i)).view(), hash_keys);
 }
 
-void Set::LeavePack(uint64_t seed) {
-  auto large = std::make_unique<SplitMap>(seed);
+void Set::LeavePack(HashKeys& hash_keys) {
+  auto large = std::make_unique<SplitMap>(hash_keys);
   ForEach([&large](std::string_view member) { large->Put(member, {}); });
   members_ = std::move(large);
 }

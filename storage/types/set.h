@@ -22,10 +22,10 @@ class Set final : public Value {
   static constexpr ValueType kType = ValueType::kSet;
   using Visit = absl::FunctionRef<void(std::string_view)>;
 
-  // How many numbers are kept as such, and the seed of a large one's hashes.
+  // How many numbers are kept as such, and where a large one has the key of its hashes from.
   struct Limits {
     size_t integers = 512;
-    uint64_t seed = 0;
+    HashKeys* hash_keys = nullptr;
   };
 
   size_t size() const;
@@ -53,9 +53,9 @@ class Set final : public Value {
  private:
   using Large = std::unique_ptr<SplitMap>;
 
-  void AddText(std::string_view member, uint64_t seed);
-  void LeaveNumbers(uint64_t seed);
-  void LeavePack(uint64_t seed);
+  void AddText(std::string_view member, HashKeys& hash_keys);
+  void LeaveNumbers(HashKeys& hash_keys);
+  void LeavePack(HashKeys& hash_keys);
 
   std::variant<StringPack, IntSet, Large> members_;  // in the beginning a pack without members
 };

@@ -92,7 +92,7 @@ bool SortedSet::Put(std::string_view name, double score, const Limits& limits) {
       small_.Insert(name, score);
       return true;
     }
-    Enlarge(limits.seed);
+    Enlarge(*limits.hash_keys);
   }
   const ScoredMember* const member = large_->Find(name);
   if (!member) {
@@ -122,8 +122,8 @@ void SortedSet::Erase(RankRange range) {
   }
 }
 
-void SortedSet::Enlarge(uint64_t seed) {
-  large_ = std::make_unique<LargeSortedSet>(seed);
+void SortedSet::Enlarge(HashKeys& hash_keys) {
+  large_ = std::make_unique<LargeSortedSet>(hash_keys);
   small_.ForEach({0, small_.size()}, false, [this](std::string_view name, double score) {
     large_->Insert(name, score);
     return true;

@@ -25,16 +25,17 @@
 
 namespace sluice {
 
+class HashKeys;
 class LargeSortedSet;
 
 class SortedSet final : public Value {
  public:
   static constexpr ValueType kType = ValueType::kSortedSet;
-  // How far a set stays small, and the seed of a large one's hashes.
+  // How far a set stays small, and where a large one has the key of its hashes from.
   struct Limits {
     size_t members_max = 128;
     size_t name_bytes_max = 64;
-    uint64_t seed = 0;
+    HashKeys* hash_keys = nullptr;
   };
   enum class Direction : bool { kUp, kDown };
   // Names are valid during the call. False: no more.
@@ -77,7 +78,7 @@ class SortedSet final : public Value {
   std::string Audit() const override;  // the first violated invariant as a sentence, or empty
 
  private:
-  void Enlarge(uint64_t seed);
+  void Enlarge(HashKeys& hash_keys);
 
   SmallSortedSet small_;                   // empty when there is large_
   std::unique_ptr<LargeSortedSet> large_;  // null while small

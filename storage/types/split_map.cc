@@ -1,6 +1,5 @@
 #include "storage/types/split_map.h"
 
-#include "storage/key_hash.h"
 #include "storage/segment_table_impl.h"
 #include "storage/types/sampling.h"
 
@@ -8,11 +7,11 @@ namespace sluice {
 
 template class SegmentTableOf<Member>;
 
-SplitMap::SplitMap(const SplitMap& other) : SplitMap(other.seed_) {
+SplitMap::SplitMap(const SplitMap& other) : SplitMap(*other.hash_keys_) {
   other.ForEach([this](const Member& member) { Put(member.key(), member.content()); });
 }
 
-HashedKey SplitMap::Hash(std::string_view name) const { return {name, HashKey(name, seed_)}; }
+HashedKey SplitMap::Hash(std::string_view name) const { return {name, HashName(name, key_)}; }
 
 const Member* SplitMap::Find(std::string_view name) const { return table_.Find(Hash(name)); }
 

@@ -2,7 +2,7 @@
 // hashes are maps of it and large sets are sets of it: no insert ever rehashes more than one
 // segment (at most 512 members), however many there are.
 //
-//   SplitMap map(keyspace.seed());
+//   SplitMap map(keyspace.hash_keys());
 //   map.Put("field", {.value = "text"});            // a hash
 //   map.Put("member", {});                          // a set
 //   if (const Member* found = map.Find("field")) Use(found->value());
@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
+#include "storage/key_hash.h"
 #include "storage/segment_table.h"
 #include "storage/types/member.h"
 
@@ -28,13 +29,14 @@ extern template class SegmentTableOf<Member>;
 
 class SplitMap {
  public:
-  // The seed of its hashes; chance for everyone who may choose the members.
-  explicit SplitMap(uint64_t seed) : seed_(seed), table_(seed, memory_bytes_) {}
+  // `hash_keys` outlives the map, which takes a key of its own from it; so does a copy.
+  explicit SplitMap(HashKeys& hash_keys)
+      : hash_keys_(&hash_keys), key_(hash_keys.Next()), table_(key_, memory_bytes_) {}
   SplitMap(const SplitMap& other);  // a copy of every member
   SplitMap& operator=(const SplitMap&) = delete;
   ~SplitMap() { FreeSome(SIZE_MAX); }
 
-  uint64_t seed() const { return seed_; }
+  HashKeys& hash_keys() const { return *hash_keys_; }
   size_t size() const { return table_.size(); }
   bool empty() const { return size() == 0; }
   size_t heap_bytes() const { return memory_bytes_; }  // without this object itself
@@ -43,8 +45,7 @@ class SplitMap {
   const Member* Find(std::string_view name) const;
   // In no order. `visit` must not change the map.
   void ForEach(absl::FunctionRef<void(const Member&)> visit) const;
-  // As Database::Scan: cursors are hash prefixes below 2^48, 0 is start and end; what stays from
-  // the first to the last call is given exactly once.
+  // As Database::Scan.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Member&)> visit) const {
     return table_.Scan(cursor, count, visit);
   }
@@ -66,7 +67,8 @@ class SplitMap {
   HashedKey Hash(std::string_view name) const;
   void Free(Member& member);
 
-  uint64_t seed_;
+  HashKeys* hash_keys_;
+  const SipKey key_;
   size_t memory_bytes_ = 0;
   SegmentTableOf<Member> table_;
 };

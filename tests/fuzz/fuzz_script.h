@@ -37,7 +37,7 @@ class FuzzScript {
 
  private:
   FakePort port_;
-  ScriptCache cache_{port_};
+  ScriptCache cache_{port_, SipKey{1}};
   const Script* script_ = nullptr;
 };
 

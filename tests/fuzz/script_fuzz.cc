@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FakePort port;
   port.answer = Answer;
   port.interrupts_left = 2;
-  ScriptCache cache(port);
+  ScriptCache cache(port, SipKey{1});
   std::string error;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (int round = 0; round < 2; ++round) {

@@ -18,7 +18,7 @@ namespace {
 
 // 18-byte keys with a deadline and a small integer: what a limiter of requests would be.
 struct Counters {
-  explicit Counters(size_t count) : wheel(0), keyspace(16, 42, wheel, observer) {
+  explicit Counters(size_t count) : wheel(0), keyspace(16, SipKey{42}, wheel, observer) {
     Random random(1);
     for (size_t i = 0; i < count; ++i) {
       keys.push_back("counter:" + std::to_string(1'000'000'000 + i));
@@ -139,7 +139,7 @@ void Fill(benchmark::State& state) {
   for (auto _ : state) {
     NullObserver observer;
     TimerWheel wheel(0);
-    Keyspace keyspace(1, 42, wheel, observer);
+    Keyspace keyspace(1, SipKey{42}, wheel, observer);
     for (int64_t i = 0; i < state.range(0); ++i) {
       const std::string key = "counter:" + std::to_string(1'000'000'000 + i);
       keyspace.db(0).PutInteger(keyspace.Hash(key), 1, Deadline::Steady(1'000'000), Now{});
@@ -157,7 +157,7 @@ void SlowestInserts(benchmark::State& state) {
   for (auto _ : state) {
     NullObserver observer;
     TimerWheel wheel(0);
-    Keyspace keyspace(1, 42, wheel, observer);
+    Keyspace keyspace(1, SipKey{42}, wheel, observer);
     for (int64_t i = 0; i < state.range(0); ++i) {
       const std::string key = "counter:" + std::to_string(1'000'000'000 + i);
       const HashedKey hashed = keyspace.Hash(key);

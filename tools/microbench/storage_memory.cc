@@ -26,7 +26,7 @@ size_t ResidentBytes() {
 void Report(size_t count) {
   NullObserver observer;
   TimerWheel wheel(0);
-  Keyspace keyspace(16, 42, wheel, observer);
+  Keyspace keyspace(16, SipKey{42}, wheel, observer);
   Random random(1);
   char key[32];
   keyspace.db(0);

@@ -97,7 +97,7 @@ TEST_F(ScriptMemory, AnyAllocationMayFail) {
 TEST_F(ScriptMemory, CompilingMayFail) {
   for (const char* text : {"return 1 + 1", "\x1bLua", "x =", "#!lua flags=no-writes\nreturn 2"}) {
     std::string error;
-    ScriptCache cache(port_);
+    ScriptCache cache(port_, SipKey{1});
     cache.Load("return 0", /*stays=*/true, error);
     bool failed = true;
     for (int tries = 0; failed && tries < 1000; ++tries) {

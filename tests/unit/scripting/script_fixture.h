@@ -33,7 +33,7 @@ class ScriptFixture : public testing::Test {
   }
 
   FakePort port_;
-  ScriptCache cache_{port_};
+  ScriptCache cache_{port_, SipKey{1}};
 };
 
 }  // namespace sluice

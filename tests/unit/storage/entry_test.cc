@@ -25,7 +25,7 @@ class EntryTest : public testing::Test {
   const Now now_{.steady_us = 1'000'000, .unix_offset_ms = 1'700'000'000'000};
   NullObserver observer_;
   TimerWheel wheel_{now_.ms()};
-  Keyspace keyspace_{2, 1, wheel_, observer_};
+  Keyspace keyspace_{2, SipKey{1}, wheel_, observer_};
 };
 
 TEST_F(EntryTest, BlocksAreAsSmallAsTheyCanBe) {

@@ -46,7 +46,7 @@ class Blob final : public Value {
 
 struct World {
   explicit World(int databases = 4, uint64_t seed = 7)
-      : wheel(clock.Sample().ms()), keyspace(databases, seed, wheel, recorder) {}
+      : wheel(clock.Sample().ms()), keyspace(databases, SipKey{seed}, wheel, recorder) {}
 
   Now now() { return clock.Sample(); }
   Database& db(int index) { return keyspace.db(index); }

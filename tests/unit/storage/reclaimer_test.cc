@@ -17,7 +17,7 @@ namespace {
 
 class Members final : public Value {
  public:
-  explicit Members(size_t count) : map_(1) {
+  explicit Members(size_t count) : map_(hash_keys_) {
     for (size_t i = 0; i < count; ++i) map_.Put(std::to_string(i), {});
   }
   ValueType type() const override { return ValueType::kSet; }
@@ -28,6 +28,7 @@ class Members final : public Value {
   size_t FreeSome(size_t budget) override { return map_.FreeSome(budget); }
 
  private:
+  HashKeys hash_keys_{SipKey{1}};
   SplitMap map_;
 };
 
@@ -41,7 +42,7 @@ struct World {
   Now now;
   NullObserver observer;
   TimerWheel wheel{0};
-  Keyspace keyspace{2, 4, wheel, observer};
+  Keyspace keyspace{2, SipKey{4}, wheel, observer};
   HashedKey key = keyspace.Hash("big");
 };
 

@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 struct World {
-  explicit World(uint64_t seed) : keyspace(4, seed, wheel, observer) {}
+  explicit World(uint64_t seed) : keyspace(4, SipKey{seed}, wheel, observer) {}
 
   void Put(int db, const std::string& key) {
     keyspace.db(db).PutInteger(keyspace.Hash(key), 1, Deadline::None(), Now{});

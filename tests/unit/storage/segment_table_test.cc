@@ -22,7 +22,7 @@ struct World {
   }
   NullObserver observer;
   TimerWheel wheel{0};
-  Keyspace keyspace{1, 4, wheel, observer};
+  Keyspace keyspace{1, SipKey{4}, wheel, observer};
   Database& db = keyspace.db(0);
   std::string key;
 };

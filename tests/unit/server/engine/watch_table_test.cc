@@ -41,8 +41,8 @@ class WatchTableTest : public testing::Test, private KeyspaceObserver {
   ManualClock clock_;
   TimerWheel wheel_{0};
   Attention attention_;
-  WatchTable table_{attention_};
-  Keyspace keyspace_{16, 1, wheel_, *this};
+  WatchTable table_{attention_, SipKey{1}};
+  Keyspace keyspace_{16, SipKey{1}, wheel_, *this};
 
  private:
   void KeyTouched(int db, std::string_view key) override {

@@ -28,7 +28,7 @@ struct World {
   ManualClock clock;
   NullObserver observer;
   TimerWheel wheel{0};
-  Keyspace keyspace{2, 7, wheel, observer};
+  Keyspace keyspace{2, SipKey{7}, wheel, observer};
 };
 
 TEST(LimiterKey, LiesInsideItsEntry) {

@@ -30,7 +30,7 @@ class LockWorld : public LockStore, public LockListener {
   };
 
   explicit LockWorld(int64_t mark = kTokenMax)
-      : tokens(0), memory(1), locks(*this, *this, tokens, memory, 1) {
+      : tokens(0), memory(SipKey{1}), locks(*this, *this, tokens, memory, SipKey{1}) {
     tokens.set_mark(mark);
   }
 

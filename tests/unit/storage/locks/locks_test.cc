@@ -246,7 +246,7 @@ TEST(FenceTokens, GrowOverClocksAndRestarts) {
 
 TEST(FenceMemory, IsBoundedInTimeAndSpace) {
   ManualClock clock;
-  FenceMemory memory(1);
+  FenceMemory memory(SipKey{1});
   memory.set_retention_ms(1000);
   memory.Remember({0, "k"}, 10, clock.Sample());
   memory.Remember({1, "k"}, 11, clock.Sample());

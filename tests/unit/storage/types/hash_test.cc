@@ -34,7 +34,11 @@ std::map<std::string, std::string> Live(const Hash& hash, const Now& now) {
 class History {
  public:
   History(uint64_t seed, int names, bool timed)
-      : random_(seed), names_(names), timed_(timed), limits_{40, 16, seed} {
+      : random_(seed),
+        names_(names),
+        timed_(timed),
+        hash_keys_(SipKey{seed}),
+        limits_{40, 16, &hash_keys_} {
     now_.unix_offset_ms = 1'000'000;
   }
 
@@ -127,6 +131,7 @@ class History {
   Hash hash_;
   const int names_;
   const bool timed_;
+  HashKeys hash_keys_;
   const Hash::Limits limits_;
   Now now_;
   Model model_;
@@ -146,7 +151,8 @@ TEST(Hash, BehavesAsAMap) {
 
 TEST(Hash, KeepsTheOrderWhileItIsAPack) {
   Hash hash;
-  const Hash::Limits limits;
+  HashKeys hash_keys(SipKey{1});
+  const Hash::Limits limits{.hash_keys = &hash_keys};
   const Now now;
   for (const char* name : {"c", "a", "b"}) hash.Set(name, "1", limits, now);
   hash.Set("a", "longer than before", limits, now);
@@ -169,7 +175,8 @@ TEST(Hash, IsCompactWhileItIsAPack) {
 
 TEST(Hash, IsFreedInSlicesItsTimesToo) {
   Hash hash;
-  const Hash::Limits limits;
+  HashKeys hash_keys(SipKey{1});
+  const Hash::Limits limits{.hash_keys = &hash_keys};
   for (int i = 0; i < 3000; ++i) {
     hash.Set(std::to_string(i), "v", limits, {});
     hash.SetDeadline(std::to_string(i), Deadline::Steady(1000 + i), limits);

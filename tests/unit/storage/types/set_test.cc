@@ -13,7 +13,8 @@ namespace sluice {
 namespace {
 
 constexpr size_t kIntegersMax = 512;
-constexpr Set::Limits kLimits{.integers = kIntegersMax, .seed = 7};
+HashKeys hash_keys(SipKey{7});
+const Set::Limits kLimits{.integers = kIntegersMax, .hash_keys = &hash_keys};
 
 std::vector<std::string> Members(const Set& set) {
   std::vector<std::string> members;
@@ -58,7 +59,8 @@ TEST(Set, BehavesAsASet) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     Random random(seed);
     Set set;
-    const Set::Limits limits{.integers = kIntegersMax, .seed = seed};
+    HashKeys own_keys(SipKey{seed});
+    const Set::Limits limits{.integers = kIntegersMax, .hash_keys = &own_keys};
     std::set<std::string> model;
     const int names = seed % 3 == 0 ? 2000 : 60;
     for (int step = 0; step < 3000; ++step) {

@@ -13,12 +13,15 @@
 #include <utility>
 #include <vector>
 
+#include "storage/key_hash.h"
+
 namespace sluice {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr SortedSet::Limits kSmall;
-constexpr SortedSet::Limits kLarge{0, 0};
+HashKeys hash_keys(SipKey{1});
+const SortedSet::Limits kSmall{.hash_keys = &hash_keys};
+const SortedSet::Limits kLarge{0, 0, &hash_keys};
 using Elements = std::vector<std::pair<std::string, double>>;
 using Direction = SortedSet::Direction;
 
@@ -174,7 +177,7 @@ TEST_P(SortedSetPlay, DoesWhatTheModelDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, SortedSetPlay,
-                         testing::Values(Play{1, {1 << 20, 1 << 20}, 60, 12000},
+                         testing::Values(Play{1, {1 << 20, 1 << 20, &hash_keys}, 60, 12000},
                                          Play{2, kLarge, 60, 12000}, Play{3, kLarge, 400, 12000},
                                          Play{4, kLarge, 6000, 24000}, Play{5, kSmall, 300, 8000},
                                          Play{6, kLarge, 1000000, 24000}));
@@ -208,7 +211,7 @@ TEST(SortedSetTest, MinusZeroIsZeroWhileSmall) {
 }
 
 TEST(SortedSetTest, NamesOfAllKindsKeepTheirBytes) {
-  for (const SortedSet::Limits& limits : {SortedSet::Limits{100, 100000}, kLarge}) {
+  for (const SortedSet::Limits& limits : {SortedSet::Limits{100, 100000, &hash_keys}, kLarge}) {
     SortedSet set;
     const std::vector<std::string> names = {
         "", "0", "-5", "12345678901", std::string("\0x", 2), std::string(70000, 'y')};

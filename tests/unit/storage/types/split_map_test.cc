@@ -58,7 +58,8 @@ void Step(SplitMap& map, Model& model, Random& random, int names) {
 TEST(SplitMap, BehavesAsAMap) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     Random random(seed);
-    SplitMap map(seed);
+    HashKeys hash_keys(SipKey{seed});
+    SplitMap map(hash_keys);
     Model model;
     const int names = seed % 2 == 0 ? 30 : 3000;
     for (int step = 0; step < 6000; ++step) {
@@ -75,7 +76,8 @@ TEST(SplitMap, BehavesAsAMap) {
 }
 
 TEST(SplitMap, AMemberMayBeTheSourceOfItsOwnContent) {
-  SplitMap map(1);
+  HashKeys hash_keys(SipKey{1});
+  SplitMap map(hash_keys);
   map.Put("field", {.value = "value"});
   MemberContent content = map.Find("field")->content();
   content.deadline = Deadline::Unix(7);
@@ -89,7 +91,8 @@ TEST(SplitMap, AMemberMayBeTheSourceOfItsOwnContent) {
 
 TEST(SplitMap, ScanGivesWhatStaysOnceThoughOthersComeAndGo) {
   Random random(5);
-  SplitMap map(5);
+  HashKeys hash_keys(SipKey{5});
+  SplitMap map(hash_keys);
   for (int i = 0; i < 3000; ++i) map.Put("stays:" + std::to_string(i), {});
   std::multiset<std::string> seen;
   uint64_t cursor = 0;
@@ -105,7 +108,8 @@ TEST(SplitMap, ScanGivesWhatStaysOnceThoughOthersComeAndGo) {
 
 TEST(SplitMap, RandomMembersAreEquallyLikely) {
   Random random(3);
-  SplitMap map(3);
+  HashKeys hash_keys(SipKey{3});
+  SplitMap map(hash_keys);
   constexpr int kMembers = 600;
   constexpr int kDraws = 12'000;
   for (int i = 0; i < kMembers; ++i) map.Put(std::to_string(i), {});
@@ -118,7 +122,8 @@ TEST(SplitMap, RandomMembersAreEquallyLikely) {
 }
 
 TEST(SplitMap, IsFreedInSlices) {
-  SplitMap map(1);
+  HashKeys hash_keys(SipKey{1});
+  SplitMap map(hash_keys);
   for (int i = 0; i < 5000; ++i) map.Put("member:" + std::to_string(i), {});
   size_t before = map.heap_bytes();
   size_t slices = 0;
@@ -132,7 +137,8 @@ TEST(SplitMap, IsFreedInSlices) {
 }
 
 TEST(SplitMap, AMemberTakesLittle) {
-  SplitMap set(1), map(1);
+  HashKeys hash_keys(SipKey{1});
+  SplitMap set(hash_keys), map(hash_keys);
   constexpr int kMembers = 100'000;
   for (int i = 0; i < kMembers; ++i) {
     const std::string name = "element:" + std::to_string(1000000 + i);  // 15 bytes

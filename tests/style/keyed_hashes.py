@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""Checks that no hash table finds by bytes that clients choose under a hash that they can foresee.
+
+A hash container in the sources names its hasher, unless it is keyed by numbers or addresses; and
+hash functions that know no secret key stand only in the files of the table below, which says why.
+Prints each breach as file:line and exits 1 if there is one.
+
+  keyed_hashes.py [the source tree]
+"""
+import pathlib
+import re
+import sys
+
+TOPS = ("protocol", "storage", "scripting", "server")
+
+CONTAINER = re.compile(r"\b(?:absl::(?:flat|node)_hash_|std::unordered_(?:multi)?)(map|set)\s*<")
+BOOST_INDEX = re.compile(r"\bhashed_(?:non_)?unique\s*<")
+# Keys that need no secret: numbers that we give out, and addresses.
+PLAIN_KEY = re.compile(r"(?:(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t)|int|const \w+\*|\w+\*)$")
+
+UNKEYED = re.compile(r"\b(?:absl::Hash(?:Of)?\b|std::hash\b|boost::hash\b|XXH\w+)")
+MAY_BE_UNKEYED = {
+    "storage/segment_walk_impl.h": "an order to choose from by chance, where any would do",
+    "storage/types/digest.cc": "DIGEST's answer is XXH3, which clients compute too",
+    "server/engine/pubsub.h": "of a session's and a channel's address",
+}
+
+
+def code_of(text):
+    """Without comments and what stands in strings."""
+    def blank(match):
+        return '""' if match.group().startswith('"') else "\n" * match.group().count("\n")
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.S)
+
+
+def template_arguments(text, begin):
+    """The arguments of the template whose '<' is just before `begin`."""
+    arguments, depth, first = [], 1, begin
+    for at in range(begin, len(text)):
+        if text[at] in "<(":
+            depth += 1
+        elif text[at] in ">)":
+            depth -= 1
+        if depth == 0 or (depth == 1 and text[at] == ","):
+            arguments.append(" ".join(text[first:at].split()))
+            first = at + 1
+        if depth == 0:
+            return arguments
+    return arguments
+
+
+def faults(path, text):
+    """Yields (offset, sentence) for each breach in one file."""
+    for match in CONTAINER.finditer(text):
+        arguments = template_arguments(text, match.end())
+        hasher = 2 if match.group(1) == "map" else 1
+        if len(arguments) <= hasher and not PLAIN_KEY.match(arguments[0]):
+            yield match.start(), f"keyed by {arguments[0]}: name its hasher (storage/key_hash.h)"
+    for match in BOOST_INDEX.finditer(text):
+        if len(template_arguments(text, match.end())) < 2:
+            yield match.start(), "a hashed index: name its hasher (storage/key_hash.h)"
+    if path not in MAY_BE_UNKEYED:
+        for match in UNKEYED.finditer(text):
+            yield match.start(), f"{match.group()} has no secret key: use storage/key_hash.h"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    found = []
+    for top in TOPS:
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in (".h", ".cc"):
+                continue
+            path = file.relative_to(root).as_posix()
+            text = code_of(file.read_text())
+            found += [f"{path}:{text.count(chr(10), 0, at) + 1}: {sentence}"
+                      for at, sentence in sorted(faults(path, text))]
+    print("\n".join(found) or "hashes: every table that clients fill has a secret key")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
