@@ -17,6 +17,9 @@ namespace segment {
 // absl's tables have 2^n - 1 slots, of which 7 in 8 may be used: 448 of 511.
 inline constexpr size_t kCapacityMax = 511;
 inline constexpr size_t kSplitAt = 447;
+inline constexpr size_t kSegmentMax = kSplitAt + 1;  // while an insert decides about splitting
+// So many places a directory may have however few elements there are: half a KB.
+inline constexpr size_t kPlacesFree = 64;
 // Buddies merge below a quarter of that together: far from where the result would split again.
 inline constexpr size_t kMergeBelow = 112;
 

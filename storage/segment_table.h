@@ -6,6 +6,12 @@
 //
 // So the work of one insert or erase is bounded by one segment (some 20 µs), and whatever walks in
 // the order of hashes sees what stays exactly once however the segments change in between.
+//
+// The directory never grows beyond one place an element (or 64): evenly spread hashes need one in
+// 150. Where that does not let a segment split, because many hashes begin alike, it stays whole and
+// its table grows: a directory of more places would cost memory and part nothing. Hashes are made
+// so that no client can bring that about (key_hash.h), and this bounds what it would cost.
+//
 // Elements are neither made nor freed here. They are whatever has `std::string_view key() const`:
 // SegmentTable holds a database's entries; a type with members of its own (a sorted set's nodes)
 // says SegmentTableOf<Node>, and in one .cc `template class SegmentTableOf<Node>;` with
@@ -89,12 +95,15 @@ class SegmentTableOf {
   size_t PlacesOf(const Segment& segment) const;
   uint64_t FirstHashAt(size_t place) const;
   void SetDepth(int depth);
+  bool CanGrowDirectory() const;
+  static size_t ExcessOf(const Segment& segment);
   Segment* NewSegment(int depth);
   void DeleteSegment(Segment* segment);
   void Put(Segment& segment, Element& element, uint64_t hash);
   void Reserve(Segment& segment, size_t count);
   std::vector<Ranked> Rank(const Segment& segment) const;
   static Element* Nth(const Segment& segment, size_t n);
+  Element* NthExcess(size_t n) const;
   void Split(Segment* segment, uint64_t hash);
   void GrowDirectory();
   void ShrinkDirectory();
@@ -105,8 +114,10 @@ class SegmentTableOf {
   const SipKey* hash_key_;
   size_t* memory_;
   size_t size_ = 0;
-  int depth_ = 0;   // the directory has 2^depth_ places, or none
-  int shift_ = 63;  // 63 - depth_
+  size_t size_when_grown_ = 0;  // of the table, when the directory last doubled
+  size_t excess_ = 0;           // of segments that could not be split: elements beyond the limit
+  int depth_ = 0;               // the directory has 2^depth_ places, or none
+  int shift_ = 63;              // 63 - depth_
   size_t drained_ = 0;
   std::vector<Segment*> directory_;
   std::array<uint32_t, kDepthMax + 1> segments_of_depth_{};

@@ -1,7 +1,8 @@
 // The body of segment_table.h: what instantiates the table includes this. Invariants: every
 // directory place points to a segment; a segment of depth d fills an aligned run of 2^(depth_ - d)
-// places; its entries' hashes begin with its d bits; it has at most kSplitAt entries in a table of
-// at most kCapacityMax (unless kDepthMax is reached).
+// places; its entries' hashes begin with its d bits; after an insert it has at most kSplitAt
+// entries in a table of at most kCapacityMax, unless it is as deep as a directory that may not
+// grow.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +40,8 @@ SegmentTableOf<Element>::SegmentTableOf(SegmentTableOf&& other) noexcept
     : hash_key_(other.hash_key_),
       memory_(other.memory_),
       size_(std::exchange(other.size_, 0)),
+      size_when_grown_(std::exchange(other.size_when_grown_, 0)),
+      excess_(std::exchange(other.excess_, 0)),
       depth_(std::exchange(other.depth_, 0)),
       shift_(std::exchange(other.shift_, 63)),
       drained_(std::exchange(other.drained_, 0)),
@@ -101,9 +104,10 @@ void SegmentTableOf<Element>::Insert(Element& element, uint64_t hash) {
   Put(*segment, element, hash);
   ++size_;
   // A table full of tombstones may grow beyond the limit with fewer entries: it splits as well. The
-  // halves of a split may be uneven: more than one can be necessary.
+  // halves of a split may be uneven: more than one can be necessary. A segment that could not be
+  // split before is now, if the table has got larger meanwhile.
   while ((segment->slots.size() > kSplitAt || segment->slots.capacity() > kCapacityMax) &&
-         segment->depth < kDepthMax) {
+         (segment->depth < depth_ || CanGrowDirectory())) {
     Split(segment, hash);
     segment = directory_[PlaceOf(hash)];
   }
@@ -124,6 +128,8 @@ void SegmentTableOf<Element>::Erase(const Element& element, uint64_t hash) {
   const auto it = segment->slots.find(ThisOne{hash, &element}, hash);
   assert(it != segment->slots.end());
   segment->slots.erase(it);
+  if (segment->slots.size() > kSplitAt) [[unlikely]]
+    --excess_;
   --size_;
   if (segment->slots.size() < kMergeBelow / 2) Shrink(segment, hash);
 }
@@ -147,6 +153,17 @@ void SegmentTableOf<Element>::SetDepth(int depth) {
 }
 
 template <typename Element>
+bool SegmentTableOf<Element>::CanGrowDirectory() const {
+  return depth_ < kDepthMax && 2 * directory_.size() <= std::max(kPlacesFree, size_);
+}
+
+// More than a segment has that could be split.
+template <typename Element>
+size_t SegmentTableOf<Element>::ExcessOf(const Segment& segment) {
+  return segment.slots.size() - std::min(segment.slots.size(), kSegmentMax);
+}
+
+template <typename Element>
 typename SegmentTableOf<Element>::Segment* SegmentTableOf<Element>::NewSegment(int depth) {
   ++segments_of_depth_[depth];
   *memory_ += sizeof(Segment);
@@ -156,6 +173,7 @@ typename SegmentTableOf<Element>::Segment* SegmentTableOf<Element>::NewSegment(i
 template <typename Element>
 void SegmentTableOf<Element>::DeleteSegment(Segment* segment) {
   --segments_of_depth_[segment->depth];
+  excess_ -= ExcessOf(*segment);
   *memory_ -= sizeof(Segment) + SlotsBytes(segment->slots.capacity());
   delete segment;
 }
@@ -166,6 +184,8 @@ void SegmentTableOf<Element>::Put(Segment& segment, Element& element, uint64_t h
   segment.slots.lazy_emplace(
       NewOne{hash},
       [&element](const typename Slots<Element>::constructor& construct) { construct(&element); });
+  if (segment.slots.size() > kSegmentMax) [[unlikely]]
+    ++excess_;
   if (segment.slots.capacity() != capacity)
     *memory_ += SlotsBytes(segment.slots.capacity()) - SlotsBytes(capacity);
 }
@@ -222,6 +242,7 @@ void SegmentTableOf<Element>::GrowDirectory() {
   *memory_ += directory_.size() * sizeof(Segment*);
   directory_ = std::move(doubled);
   SetDepth(depth_ + 1);
+  size_when_grown_ = size_;
 }
 
 template <typename Element>

@@ -86,17 +86,21 @@ uint64_t SegmentTableOf<Element>::Walk(uint64_t position, size_t budget,
   return FirstHashAt(place);
 }
 
-// Rejection sampling: a place at random finds a segment with the probability of its width, which is
-// corrected by accepting it with that of its fill. Mostly two or three tries; a table that is
-// mostly empty segments is counted through instead.
+// Rejection sampling: every place has kSegmentMax tickets, of which a segment's elements take one
+// each. Elements beyond that (of segments that could not be split) have tickets of their own.
+// Mostly two or three tries; a table that is mostly empty segments is counted through instead.
 template <typename Element>
 Element* SegmentTableOf<Element>::RandomEntry(Random& random) const {
   if (size_ == 0) return nullptr;
+  const size_t regular = directory_.size() * kSegmentMax;
   constexpr int kTries = 64;
   for (int i = 0; i < kTries; ++i) {
-    const Segment& segment = *directory_[random() & (directory_.size() - 1)];
-    const size_t ticket = random() % (PlacesOf(segment) * (kSplitAt + 1));
-    if (ticket < segment.slots.size()) return Nth(segment, ticket);
+    const size_t ticket = random() % (regular + excess_);
+    if (ticket >= regular) return NthExcess(ticket - regular);
+    const size_t place = ticket / kSegmentMax;
+    const Segment& segment = *directory_[place];
+    const size_t n = (place & (PlacesOf(segment) - 1)) * kSegmentMax + ticket % kSegmentMax;
+    if (n < std::min(segment.slots.size(), kSegmentMax)) return Nth(segment, n);
   }
   size_t ticket = random() % size_;
   for (size_t place = 0;; place += PlacesOf(*directory_[place])) {
@@ -106,8 +110,8 @@ Element* SegmentTableOf<Element>::RandomEntry(Random& random) const {
   }
 }
 
-// In an order that does not depend on addresses, for repeatability. Where n is chance any order does,
-// and XXH3 takes a quarter of the time of the table's hash.
+// In an order that does not depend on addresses, for repeatability. Where n is chance any order
+// does, and XXH3 takes a quarter of the time of the table's hash.
 template <typename Element>
 Element* SegmentTableOf<Element>::Nth(const Segment& segment, size_t n) {
   PrefetchElements(segment.slots);
@@ -119,6 +123,17 @@ Element* SegmentTableOf<Element>::Nth(const Segment& segment, size_t n) {
   }
   std::nth_element(ranked.begin(), ranked.begin() + n, ranked.end(), ByHash);
   return ranked[n].element;
+}
+
+// The n-th of those that excess_ counts.
+template <typename Element>
+Element* SegmentTableOf<Element>::NthExcess(size_t n) const {
+  for (size_t place = 0;; place += PlacesOf(*directory_[place])) {
+    const Segment& segment = *directory_[place];
+    const size_t excess = ExcessOf(segment);
+    if (n < excess) return Nth(segment, kSegmentMax + n);
+    n -= excess;
+  }
 }
 
 template <typename Element>
@@ -153,7 +168,9 @@ template <typename Element>
 std::string SegmentTableOf<Element>::Audit() const {
   if (directory_.empty()) return size_ == 0 ? "" : "a table without a directory has a size";
   if (directory_.size() != size_t{1} << depth_) return "the directory's size is not its depth's";
-  size_t count = 0;
+  if (directory_.size() > std::max(kPlacesFree, size_when_grown_))
+    return "the directory has more places than there were elements";
+  size_t count = 0, excess = 0;
   std::array<uint32_t, kDepthMax + 1> of_depth{};
   for (size_t place = 0; place < directory_.size();) {
     const Segment& segment = *directory_[place];
@@ -162,9 +179,7 @@ std::string SegmentTableOf<Element>::Audit() const {
     if (place % places != 0) return "a segment's places are not aligned";
     for (size_t i = 0; i < places; ++i)
       if (directory_[place + i] != &segment) return "a segment's places are not contiguous";
-    if (segment.depth < kDepthMax &&
-        (segment.slots.size() > kSplitAt || segment.slots.capacity() > kCapacityMax))
-      return "a segment has outgrown its limit";
+    excess += ExcessOf(segment);
     for (const Ranked& item : Rank(segment)) {
       if (PlaceOf(item.hash) / places != place / places)
         return "an element lies in a wrong segment";
@@ -176,6 +191,7 @@ std::string SegmentTableOf<Element>::Audit() const {
   }
   if (of_depth != segments_of_depth_) return "the segments of a depth are miscounted";
   if (depth_ > 0 && of_depth[depth_] == 0) return "the directory is deeper than any segment";
+  if (excess != excess_) return "what is beyond the limit of segments is miscounted";
   return count == size_ ? "" : "a table's size is wrong";
 }
 

@@ -1,0 +1,122 @@
+// What a client could do who knew the secret key of the hashes: names that begin alike by the
+// thousand. It costs memory and work in proportion to their number, and nothing goes wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storage/key_hash.h"
+#include "storage/segment_table_impl.h"
+
+namespace sluice {
+namespace {
+
+// Counts how often a table looks at its key, which is what splitting and growing cost.
+struct Counted {
+  std::string_view key() const {
+    ++*looks;
+    return name;
+  }
+  std::string name;
+  size_t* looks;
+};
+
+constexpr SipKey kKnownKey{4, 2};
+constexpr int kPrefixBits = 13;
+
+std::string NameOf(uint64_t number) { return "name:" + std::to_string(number); }
+
+// The first `count` names whose hashes begin with these bits.
+std::vector<std::string> Colliding(size_t count, uint64_t prefix) {
+  std::vector<std::string> names;
+  for (uint64_t i = 0; names.size() < count; ++i) {
+    std::string name = NameOf(i);
+    if (HashName(name, kKnownKey) >> (64 - kPrefixBits) == prefix) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+class CraftedCollisions : public testing::Test {
+ protected:
+  void Insert(const std::string& name) {
+    elements_.push_back(std::make_unique<Counted>(Counted{name, &looks_}));
+    table_.Insert(*elements_.back(), HashName(name, kKnownKey));
+  }
+  void Erase(const std::string& name) { table_.Erase(*Find(name), HashName(name, kKnownKey)); }
+  Counted* Find(const std::string& name) { return table_.Find({name, HashName(name, kKnownKey)}); }
+  // Every name, exactly once.
+  void ScanAll(size_t count) {
+    std::set<std::string> seen;
+    uint64_t cursor = 0;
+    do {
+      cursor = table_.Scan(cursor, count, [&](const Counted& element) {
+        EXPECT_TRUE(seen.insert(element.name).second);
+      });
+    } while (cursor != 0);
+    EXPECT_EQ(seen.size(), table_.size());
+  }
+
+  static constexpr size_t kNames = 1500;
+  const std::vector<std::string> names_ = Colliding(kNames, 0x1234 >> (16 - kPrefixBits));
+  std::vector<std::unique_ptr<Counted>> elements_;
+  size_t looks_ = 0;
+  size_t memory_ = 0;
+  SegmentTableOf<Counted> table_{kKnownKey, memory_};
+};
+
+TEST_F(CraftedCollisions, CostMemoryAndWorkInProportion) {
+  for (const std::string& name : names_) Insert(name);
+  // Rehashed when the table inside doubles, and where the directory does: 15 times each.
+  EXPECT_LT(looks_, 15 * kNames);
+  // 2 KB of slots of 6 bytes, and a place of 8 bytes each at worst.
+  EXPECT_LT(memory_, 30'000u);
+  EXPECT_EQ(table_.Audit(), "");
+
+  looks_ = 0;
+  for (const std::string& name : names_) EXPECT_NE(Find(name), nullptr);
+  EXPECT_LT(looks_, kNames + kNames / 10);
+  EXPECT_EQ(Find("another"), nullptr);
+}
+
+// Others come and go beside them; some of them as well.
+TEST_F(CraftedCollisions, StayRightAmongOthers) {
+  for (const std::string& name : names_) Insert(name);
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 20'000; ++i) Insert("other:" + std::to_string(i));
+    ASSERT_EQ(table_.Audit(), "");
+    ScanAll(10);
+    for (int i = 0; i < 20'000; ++i) Erase("other:" + std::to_string(i));
+    for (size_t i = round; i < kNames; i += 7) Erase(names_[i]);
+    ASSERT_EQ(table_.Audit(), "");
+    ScanAll(10);
+    for (size_t i = round; i < kNames; i += 7) Insert(names_[i]);
+    ASSERT_EQ(table_.Audit(), "");
+  }
+  for (const std::string& name : names_) EXPECT_NE(Find(name), nullptr);
+  for (const std::string& name : names_) Erase(name);
+  EXPECT_EQ(table_.size(), 0u);
+  EXPECT_EQ(table_.Audit(), "");
+  EXPECT_LT(memory_, 20'000u);
+}
+
+TEST_F(CraftedCollisions, AreChosenAtRandomAsOftenAsOthers) {
+  for (const std::string& name : names_) Insert(name);
+  for (size_t i = 0; i < kNames; ++i) Insert("other:" + std::to_string(i));
+  Random random(5);
+  constexpr int kEach = 6;
+  std::map<const Counted*, int> draws;
+  for (size_t i = 0; i < 2 * kNames * kEach; ++i) ++draws[table_.RandomEntry(random)];
+  double chi_square = 0;
+  for (const auto& element : elements_) {
+    const double off = draws[element.get()] - kEach;
+    chi_square += off * off / kEach;
+  }
+  EXPECT_LT(chi_square, 2 * kNames + 400);  // deviation 77
+}
+
+}  // namespace
+}  // namespace sluice
