@@ -31,7 +31,8 @@ inline uint64_t HashName(std::string_view name, const SipKey& key) {
   return SpreadHash(SipHash13(name, key));
 }
 
-// The hasher of a map from client's bytes: flat_hash_map<std::string, T, KeyedHash, std::equal_to<>>.
+// The hasher of a map from client's bytes: flat_hash_map<std::string, T, KeyedHash,
+// std::equal_to<>>.
 struct KeyedHash {
   using is_transparent = void;
   explicit KeyedHash(const SipKey& sip_key) : key(sip_key) {}

@@ -94,6 +94,7 @@ class SegmentTableOf {
   size_t PlaceOf(uint64_t hash) const { return (hash >> 1) >> shift_; }
   size_t PlacesOf(const Segment& segment) const;
   uint64_t FirstHashAt(size_t place) const;
+  uint64_t EndOf(const Segment& segment, uint64_t hash) const;
   void SetDepth(int depth);
   bool CanGrowDirectory() const;
   static size_t ExcessOf(const Segment& segment);
@@ -102,6 +103,8 @@ class SegmentTableOf {
   void Put(Segment& segment, Element& element, uint64_t hash);
   void Reserve(Segment& segment, size_t count);
   std::vector<Ranked> Rank(const Segment& segment) const;
+  uint64_t StopIn(const Segment& segment, std::vector<Ranked>& ranked, size_t left, size_t wanted,
+                  uint64_t end) const;
   static Element* Nth(const Segment& segment, size_t n);
   Element* NthExcess(size_t n) const;
   void Split(Segment* segment, uint64_t hash);

@@ -146,6 +146,14 @@ uint64_t SegmentTableOf<Element>::FirstHashAt(size_t place) const {
   return (static_cast<uint64_t>(place) << shift_) << 1;
 }
 
+// Where the segment that this hash falls into ends: the first hash behind it, 0 behind the last.
+template <typename Element>
+uint64_t SegmentTableOf<Element>::EndOf(const Segment& segment, uint64_t hash) const {
+  const size_t places = PlacesOf(segment);
+  const size_t next = (PlaceOf(hash) & ~(places - 1)) + places;
+  return next == directory_.size() ? 0 : FirstHashAt(next);
+}
+
 template <typename Element>
 void SegmentTableOf<Element>::SetDepth(int depth) {
   depth_ = depth;

@@ -48,16 +48,28 @@ class CraftedCollisions : public testing::Test {
   }
   void Erase(const std::string& name) { table_.Erase(*Find(name), HashName(name, kKnownKey)); }
   Counted* Find(const std::string& name) { return table_.Find({name, HashName(name, kKnownKey)}); }
-  // Every name, exactly once.
-  void ScanAll(size_t count) {
+  // Every name, exactly once; the most that one call gave, and the highest cursor.
+  struct Walked {
+    size_t most_in_call = 0;
+    uint64_t cursor_max = 0;
+    size_t calls = 0;
+  };
+  Walked ScanAll(size_t count) {
+    Walked walked;
     std::set<std::string> seen;
     uint64_t cursor = 0;
     do {
+      size_t in_call = 0;
       cursor = table_.Scan(cursor, count, [&](const Counted& element) {
         EXPECT_TRUE(seen.insert(element.name).second);
+        ++in_call;
       });
+      walked.most_in_call = std::max(walked.most_in_call, in_call);
+      walked.cursor_max = std::max(walked.cursor_max, cursor);
+      ++walked.calls;
     } while (cursor != 0);
     EXPECT_EQ(seen.size(), table_.size());
+    return walked;
   }
 
   static constexpr size_t kNames = 1500;
@@ -82,13 +94,23 @@ TEST_F(CraftedCollisions, CostMemoryAndWorkInProportion) {
   EXPECT_EQ(Find("another"), nullptr);
 }
 
+TEST_F(CraftedCollisions, AreScannedInPiecesAndOnceEach) {
+  for (const std::string& name : names_) Insert(name);
+  for (const size_t count : {1, 10, 100, 1000}) {
+    const Walked walked = ScanAll(count);
+    EXPECT_LE(walked.most_in_call, 2 * count + 64);
+    EXPECT_LT(walked.cursor_max, uint64_t{1} << 31);
+    EXPECT_LE(walked.calls, kNames / count + 20);
+  }
+}
+
 // Others come and go beside them; some of them as well.
 TEST_F(CraftedCollisions, StayRightAmongOthers) {
   for (const std::string& name : names_) Insert(name);
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 20'000; ++i) Insert("other:" + std::to_string(i));
     ASSERT_EQ(table_.Audit(), "");
-    ScanAll(10);
+    EXPECT_LE(ScanAll(10).most_in_call, 2 * 10 + 64u);
     for (int i = 0; i < 20'000; ++i) Erase("other:" + std::to_string(i));
     for (size_t i = round; i < kNames; i += 7) Erase(names_[i]);
     ASSERT_EQ(table_.Audit(), "");
@@ -116,6 +138,30 @@ TEST_F(CraftedCollisions, AreChosenAtRandomAsOftenAsOthers) {
     chi_square += off * off / kEach;
   }
   EXPECT_LT(chi_square, 2 * kNames + 400);  // deviation 77
+}
+
+// Where a call of Scan may stop.
+TEST(ScanPlaces, AreShortAndBetween) {
+  Random random(3);
+  for (int i = 0; i < 100'000; ++i) {
+    uint64_t low = random() >> random() % 64, high = random() >> random() % 64;
+    if (low > high) std::swap(low, high);
+    if (low == high) continue;
+    const uint64_t place = ShortestPlace(low, high);
+    ASSERT_LT(low, place);
+    ASSERT_LE(place, high);
+    // None between them has fewer bits.
+    if (BitsOf(place) > 1) {
+      ASSERT_GT(NextPlace(low, BitsOf(place) - 1) - 1, high - 1);
+    }
+    ASSERT_EQ(ReverseBits(ReverseBits(place)), place);
+  }
+  EXPECT_EQ(ReverseBits(1), uint64_t{1} << 63);
+  EXPECT_EQ(BitsOf(uint64_t{1} << 63), 1);
+  EXPECT_EQ(PlaceOfCursor(1), uint64_t{1} << 63);
+  // In a crowd the place gets longer, up to what a cursor holds.
+  EXPECT_LE(BitsOf(StopPlace(100, 200, 300, 20)), kCursorBits);
+  EXPECT_EQ(StopPlace(100, 100, 100, 20), NextPlace(100, kCursorBits));
 }
 
 }  // namespace
