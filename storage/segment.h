@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "protocol/same_bytes.h"
 #include "storage/key_hash.h"
 #include "storage/packed_pointer.h"
@@ -24,8 +25,8 @@ inline constexpr size_t kPlacesFree = 64;
 inline constexpr size_t kMergeBelow = 112;
 
 // What can be looked for in a segment besides a HashedKey: a known element, any that looks like
-// the hash, its slot (which is prefetched and not looked at), and nothing at all (a new one, known
-// to be absent).
+// the hash, its slot (which is prefetched and not looked at), nothing at all (a new one, known to be
+// absent), and nothing while all that look like the hash on the way are gathered.
 struct ThisOne {
   uint64_t hash;
   const void* element;
@@ -38,6 +39,11 @@ struct LikelySlot {
 };
 struct NewOne {
   uint64_t hash;
+};
+using Gathered = absl::InlinedVector<const PackedPointer*, 32>;  // their slots, not looked at yet
+struct AllLike {
+  uint64_t hash;
+  Gathered* into;  // some may come twice
 };
 
 template <typename Element>
@@ -66,6 +72,10 @@ struct SlotEqual {
     return true;
   }
   bool operator()(PackedPointer, const NewOne&) const { return false; }
+  bool operator()(const PackedPointer& slot, const AllLike& probe) const {
+    probe.into->push_back(&slot);
+    return false;
+  }
   bool operator()(PackedPointer a, PackedPointer b) const { return a == b; }
 };
 

@@ -105,8 +105,8 @@ class SegmentTableOf {
   std::vector<Ranked> Rank(const Segment& segment) const;
   uint64_t StopIn(const Segment& segment, std::vector<Ranked>& ranked, size_t left, size_t wanted,
                   uint64_t end) const;
-  static Element* Nth(const Segment& segment, size_t n);
-  Element* NthExcess(size_t n) const;
+  Element* DrawFrom(const Segment& segment, Random& random) const;
+  Element* DrawExcess(size_t n, Random& random) const;
   void Split(Segment* segment, uint64_t hash);
   void GrowDirectory();
   void ShrinkDirectory();

@@ -11,6 +11,7 @@
 
 #include "storage/key_hash.h"
 #include "storage/segment.h"
+#include "storage/segment_draw_impl.h"
 #include "storage/segment_table.h"
 #include "storage/segment_walk_impl.h"
 

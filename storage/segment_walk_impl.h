@@ -1,5 +1,5 @@
-// What walks a SegmentTable: visits, SCAN, random choice, draining, and the audit. Where an order
-// is promised it is that of hashes, which the key alone decides; that of the tables inside depends
+// What walks a SegmentTable: visits, SCAN, draining, and the audit. Where an order is promised it is
+// that of hashes, which the key alone decides; that of the tables inside depends
 // on addresses.
 //
 // SCAN's cursor is a place in the order of hashes: all before it have been given, all from it on
@@ -16,9 +16,6 @@
 // table keeps the element. To gather names that begin alike a client has to try names, 2^20 of them
 // for each that shares 20 bits; what it gets for that the directory's bound keeps small.
 #pragma once
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
@@ -155,56 +152,6 @@ uint64_t SegmentTableOf<Element>::Walk(uint64_t position, size_t budget,
     if (place == directory_.size()) return 0;
   } while (given < budget);
   return FirstHashAt(place);
-}
-
-// Rejection sampling: every place has kSegmentMax tickets, of which a segment's elements take one
-// each. Elements beyond that (of segments that could not be split) have tickets of their own.
-// Mostly two or three tries; a table that is mostly empty segments is counted through instead.
-template <typename Element>
-Element* SegmentTableOf<Element>::RandomEntry(Random& random) const {
-  if (size_ == 0) return nullptr;
-  const size_t regular = directory_.size() * kSegmentMax;
-  constexpr int kTries = 64;
-  for (int i = 0; i < kTries; ++i) {
-    const size_t ticket = random() % (regular + excess_);
-    if (ticket >= regular) return NthExcess(ticket - regular);
-    const size_t place = ticket / kSegmentMax;
-    const Segment& segment = *directory_[place];
-    const size_t n = (place & (PlacesOf(segment) - 1)) * kSegmentMax + ticket % kSegmentMax;
-    if (n < std::min(segment.slots.size(), kSegmentMax)) return Nth(segment, n);
-  }
-  size_t ticket = random() % size_;
-  for (size_t place = 0;; place += PlacesOf(*directory_[place])) {
-    const Segment& segment = *directory_[place];
-    if (ticket < segment.slots.size()) return Nth(segment, ticket);
-    ticket -= segment.slots.size();
-  }
-}
-
-// In an order that does not depend on addresses, for repeatability. Where n is chance any order
-// does, and XXH3 takes a quarter of the time of the table's hash.
-template <typename Element>
-Element* SegmentTableOf<Element>::Nth(const Segment& segment, size_t n) {
-  PrefetchElements(segment.slots);
-  std::vector<Ranked> ranked;
-  ranked.reserve(segment.slots.size());
-  for (const PackedPointer slot : segment.slots) {
-    const std::string_view key = slot.As<Element>()->key();
-    ranked.push_back({XXH3_64bits(key.data(), key.size()), slot.As<Element>()});
-  }
-  std::nth_element(ranked.begin(), ranked.begin() + n, ranked.end(), ByHash);
-  return ranked[n].element;
-}
-
-// The n-th of those that excess_ counts.
-template <typename Element>
-Element* SegmentTableOf<Element>::NthExcess(size_t n) const {
-  for (size_t place = 0;; place += PlacesOf(*directory_[place])) {
-    const Segment& segment = *directory_[place];
-    const size_t excess = ExcessOf(segment);
-    if (n < excess) return Nth(segment, kSegmentMax + n);
-    n -= excess;
-  }
 }
 
 template <typename Element>

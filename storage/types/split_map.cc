@@ -19,11 +19,11 @@ void SplitMap::ForEach(absl::FunctionRef<void(const Member&)> visit) const {
   table_.ForEach([visit](Member& member) { visit(member); });
 }
 
-// Few of many are drawn one by one (a draw looks through a segment), many in one walk, which is in
-// the order of hashes so that it depends on the seed alone.
+// Few of many are drawn one by one, many in one walk, which is in the order of hashes so that it
+// depends on the seed alone. A draw takes as long as the walk past so many members.
 void SplitMap::Sample(size_t count, Random& random,
                       absl::FunctionRef<void(const Member&)> visit) const {
-  constexpr size_t kWalkedADraw = 100;
+  constexpr size_t kWalkedADraw = 40;
   if (count < size() / kWalkedADraw) {
     absl::flat_hash_set<const Member*> drawn;
     while (drawn.size() < count) {

@@ -6,13 +6,33 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "storage/key_hash.h"
 #include "storage/keyspace.h"
+#include "storage/segment_table_impl.h"
 #include "tests/support/null_observer.h"
 
 namespace sluice {
+namespace {
+
+// Counts how often elements are looked at.
+struct Watched {
+  std::string_view key() const {
+    ++*looks;
+    return name;
+  }
+  std::string name;
+  size_t* looks;
+};
+
+}  // namespace
+
+template class SegmentTableOf<Watched>;
+
 namespace {
 
 struct World {
@@ -96,6 +116,26 @@ TEST(SegmentTable, ComingAndGoingAtOneSizeKeepsItsSize) {
     }
   }
   EXPECT_LT(world.keyspace.memory_bytes(), before * 3 / 2);
+}
+
+TEST(SegmentTable, ADrawLooksAtFewElementsHoweverManyThereAre) {
+  constexpr int kElements = 20'000;
+  constexpr uint64_t kSeed = 5;
+  size_t looks = 0;
+  size_t memory = 0;
+  std::vector<Watched> elements;
+  for (int i = 0; i < kElements; ++i) elements.push_back({std::to_string(i), &looks});
+  SegmentTableOf<Watched> table(kSeed, memory);
+  for (Watched& element : elements) table.Insert(element, HashKey(element.name, kSeed));
+
+  Random random(1);
+  std::set<const Watched*> drawn;
+  constexpr int kDraws = 100'000;
+  looks = 0;
+  for (int i = 0; i < kDraws; ++i) drawn.insert(table.RandomEntry(random));
+  EXPECT_LT(looks, kDraws * 10u);  // a full segment has 447
+  EXPECT_GT(drawn.size(), kElements * 98u / 100);
+  table.Drain(kElements, [](Watched&) {});
 }
 
 TEST(SpreadHash, KeepsOrderAndIsTwiceAsDenseAtTheUpperEnd) {
