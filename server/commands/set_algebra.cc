@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/rows.h"
@@ -32,16 +33,28 @@ std::optional<Sets> FindSets(CommandCall& call, size_t first, size_t count) {
   return sets;
 }
 
-// --- the operations. `visit` returns false to stop.
+// --- the operations. A set that is named again is looked at once.
 
+// The same sets, each at its first place.
+Sets Distinct(const Sets& sets) {
+  Sets distinct;
+  absl::flat_hash_set<const Set*> known;
+  for (const Set* const set : sets) {
+    if (known.insert(set).second) distinct.push_back(set);
+  }
+  return distinct;
+}
+
+// `visit` returns false to stop.
 template <typename Visit>
-void Intersect(Sets sets, const Visit& visit) {
-  if (std::ranges::find(sets, nullptr) != sets.end()) return;
-  std::ranges::stable_sort(sets, {}, &Set::size);
+void Intersect(const Sets& sets, const Visit& visit) {
+  Sets distinct = Distinct(sets);
+  if (std::ranges::find(distinct, nullptr) != distinct.end()) return;
+  std::ranges::stable_sort(distinct, {}, &Set::size);
   bool going = true;
-  sets.front()->ForEach([&](std::string_view member) {
+  distinct.front()->ForEach([&](std::string_view member) {
     if (!going) return;
-    const bool in_all = std::all_of(sets.begin() + 1, sets.end(),
+    const bool in_all = std::all_of(distinct.begin() + 1, distinct.end(),
                                     [member](const Set* set) { return set->Has(member); });
     if (in_all) going = visit(member);
   });
@@ -61,18 +74,51 @@ void IntersectInto(const Sets& sets, const Building& result) {
 }
 
 void UniteInto(const Sets& sets, const Building& result) {
-  for (const Set* const set : sets) {
+  for (const Set* const set : Distinct(sets)) {
     if (set) set->ForEach([&result](std::string_view member) { result.Add(member); });
   }
 }
 
-void SubtractInto(const Sets& sets, const Building& result) {
-  if (!sets.front()) return;
-  sets.front()->ForEach([&](std::string_view member) {
-    const bool elsewhere = std::any_of(
-        sets.begin() + 1, sets.end(), [member](const Set* set) { return set && set->Has(member); });
+// Whether it costs less to look each member of the first set up in the others than to take the
+// members of the others out of a copy of it. As Redis estimates it, sets named again included: the
+// encoding of what is stored tells which way was gone.
+bool LookUpIsCheaper(const Sets& sets) {
+  uint64_t look_ups = 0;
+  uint64_t removals = 0;
+  for (const Set* const set : sets) {
+    if (!set) continue;
+    look_ups += sets.front()->size();
+    removals += set->size();
+  }
+  return look_ups / 2 <= removals;  // few members are looked up everywhere
+}
+
+// The largest first: most members are found there.
+void SubtractByLookUp(const Set& from, Sets others, const Building& result) {
+  std::ranges::stable_sort(others, std::ranges::greater(), &Set::size);
+  from.ForEach([&](std::string_view member) {
+    const bool elsewhere =
+        std::ranges::any_of(others, [member](const Set* set) { return set->Has(member); });
     if (!elsewhere) result.Add(member);
   });
+}
+
+void SubtractByRemoval(const Set& from, const Sets& others, const Building& result) {
+  from.ForEach([&result](std::string_view member) { result.Add(member); });
+  for (const Set* const set : others) {
+    if (result.into.empty()) return;
+    set->ForEach([&result](std::string_view member) { result.into.Remove(member); });
+  }
+}
+
+void SubtractInto(const Sets& sets, const Building& result) {
+  const Set* const from = sets.front();
+  if (!from || std::find(sets.begin() + 1, sets.end(), from) != sets.end()) return;
+  Sets others = Distinct(sets);
+  others.erase(others.begin());
+  std::erase(others, nullptr);
+  LookUpIsCheaper(sets) ? SubtractByLookUp(*from, std::move(others), result)
+                        : SubtractByRemoval(*from, others, result);
 }
 
 using Operation = void (*)(const Sets& sets, const Building& result);

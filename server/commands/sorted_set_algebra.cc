@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
@@ -38,6 +40,7 @@ struct Operand {
   std::optional<double> Score(std::string_view name) const;
   void ForEach(SortedSet::Visit visit) const;
 
+  const void* source() const { return plain ? static_cast<const void*>(plain) : sorted; }
   double Weighted(double score) const {
     const double value = weight * score;
     return std::isnan(value) ? 0 : value;
@@ -199,17 +202,47 @@ std::vector<Element> Union(CommandCall& call, Request& request) {
   return elements;
 }
 
+// The operands' scores of one member. An operand that is named again is not asked again.
+class Scores {
+ public:
+  explicit Scores(const std::vector<Operand>& operands)
+      : operands_(operands), scores_(operands.size()) {
+    absl::flat_hash_map<const void*, size_t> first;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      same_as_.push_back(first.try_emplace(operands[i].source(), i).first->second);
+    }
+  }
+
+  // Of the first operand, whose walk is at the member.
+  void Begin(double score) { scores_[0] = score; }
+  // Of operand `i`; after Begin, in ascending order.
+  std::optional<double> Of(size_t i, std::string_view name) {
+    if (same_as_[i] < i) return scores_[i] = scores_[same_as_[i]];
+    const std::optional<double> score = operands_[i].Score(name);
+    if (score) scores_[i] = *score;
+    return score;
+  }
+
+ private:
+  const std::vector<Operand>& operands_;
+  std::vector<double> scores_;
+  std::vector<size_t> same_as_;  // the first operand of the same source
+};
+
 // Calls `visit(name, score)` for what is in all operands, until it says no.
 template <typename Visit>
 void ForEachCommon(Request& request, const Visit& visit) {
   SmallestFirst(request.operands);
-  const Operand& smallest = request.operands.front();
-  smallest.ForEach([&](std::string_view name, double score) {
-    double sum = smallest.Weighted(score);
-    for (size_t i = 1; i < request.operands.size(); ++i) {
-      const std::optional<double> other = request.operands[i].Score(name);
+  const std::vector<Operand>& operands = request.operands;
+  if (operands.front().size() == 0) return;
+  Scores scores(operands);
+  operands.front().ForEach([&](std::string_view name, double score) {
+    double sum = operands.front().Weighted(score);
+    scores.Begin(score);
+    for (size_t i = 1; i < operands.size(); ++i) {
+      const std::optional<double> other = scores.Of(i, name);
       if (!other) return true;
-      Combine(sum, request.operands[i].weight * *other, request.aggregate);
+      Combine(sum, operands[i].weight * *other, request.aggregate);
     }
     return visit(name, sum);
   });
@@ -224,15 +257,57 @@ std::vector<Element> Intersection(CommandCall&, Request& request) {
   return elements;
 }
 
-std::vector<Element> Difference(CommandCall&, Request& request) {
-  std::vector<Element> elements;
-  request.operands.front().ForEach([&](std::string_view name, double score) {
-    for (size_t i = 1; i < request.operands.size(); ++i) {
-      if (request.operands[i].Score(name)) return true;
-    }
-    elements.push_back({score, std::string(name)});
-    return true;
+// What is in the operands, each looked at once.
+void KeepDistinct(std::vector<Operand>& operands) {
+  absl::flat_hash_set<const void*> known;
+  std::erase_if(operands, [&known](const Operand& operand) {
+    return !known.insert(operand.source()).second;
   });
+}
+
+using Names = absl::flat_hash_set<std::string, NameHash, std::equal_to<>>;
+
+// What the first operand has in common with the others, where these are small beside it.
+Names CommonNames(const Operand& first, const std::vector<Operand>& others, uint64_t seed) {
+  Names names(0, NameHash{seed});
+  for (const Operand& other : others) {
+    other.ForEach([&](std::string_view name, double) {
+      if (first.Score(name)) names.emplace(name);
+      return true;
+    });
+  }
+  return names;
+}
+
+std::vector<Element> Difference(CommandCall& call, Request& request) {
+  std::vector<Operand>& others = request.operands;
+  const Operand first = others.front();
+  if (first.size() == 0) return {};
+  others.erase(others.begin());
+  KeepDistinct(others);
+  uint64_t others_size = 0;
+  for (const Operand& other : others) {
+    if (other.source() == first.source()) return {};
+    others_size += other.size();
+  }
+  // The way with fewer look-ups. Looking everywhere ends at the first that has it: half of them.
+  std::vector<Element> elements;
+  const auto subtract = [&](const auto& is_elsewhere) {
+    first.ForEach([&](std::string_view name, double score) {
+      if (!is_elsewhere(name)) elements.push_back({score, std::string(name)});
+      return true;
+    });
+  };
+  if (others_size < first.size() * others.size() / 2) {
+    const Names names = CommonNames(first, others, call.keyspace.seed());
+    subtract([&](std::string_view name) { return !names.empty() && names.contains(name); });
+  } else {
+    std::ranges::stable_sort(others, std::ranges::greater(), &Operand::size);
+    subtract([&](std::string_view name) {
+      return std::ranges::any_of(
+          others, [name](const Operand& other) { return other.Score(name).has_value(); });
+    });
+  }
   return elements;
 }
 
@@ -289,6 +364,7 @@ void ZInterCard(CommandCall& call) {
   }
   if (args.failed()) return call.reply.Error(args.error());
   int64_t count = 0;
+  KeepDistinct(request.operands);  // without their scores
   ForEachCommon(request, [&](std::string_view, double) { return ++count != limit; });
   call.reply.Integer(count);
 }
