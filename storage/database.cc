@@ -137,8 +137,13 @@ Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline dead
     AssignInPlace(*entry, text);
     return SetDeadline(*entry, deadline);
   }
-  auto* copy = new std::string(text);
+  auto* copy = new TextBlock(text);
   return Put(key, OutsidePayload(ValueType::kString, copy, false), deadline, now);
+}
+
+Entry& Database::PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now) {
+  auto* const block = new TextBlock(std::move(text));
+  return Put(key, OutsidePayload(ValueType::kString, block, true), deadline, now);
 }
 
 Entry& Database::PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now) {
@@ -175,7 +180,7 @@ Entry& Database::SetText(Entry& entry, std::string_view text) {
     AssignInPlace(entry, text);
     return entry;
   }
-  auto* copy = new std::string(text);
+  auto* copy = new TextBlock(text);
   return OverwriteKeepingDeadline(entry, OutsidePayload(ValueType::kString, copy, false));
 }
 
@@ -185,7 +190,7 @@ Entry& Database::SetInteger(Entry& entry, int64_t integer) {
   return OverwriteKeepingDeadline(entry, IntegerPayload(integer, wide));
 }
 
-std::string& Database::MutableText(Entry*& entry) {
+TextBlock& Database::MutableText(Entry*& entry) {
   assert(entry->is_string());
   if (entry->outside()) {
     EntryPayload payload = entry->payload();
@@ -193,7 +198,7 @@ std::string& Database::MutableText(Entry*& entry) {
     entry->Store(payload);
   } else {
     char scratch[Entry::kTextScratch];
-    auto* copy = new std::string(entry->Text(scratch));
+    auto* copy = new TextBlock(entry->Text(scratch));
     entry = &OverwriteKeepingDeadline(*entry, OutsidePayload(ValueType::kString, copy, true));
   }
   return *entry->outside_text();
@@ -287,7 +292,7 @@ Entry& Database::Put(HashedKey key, const EntryPayload& payload, Deadline deadli
   return *entry;
 }
 
-// A long text has a std::string already that is neither too small nor much too large for the new
+// A long text has a TextBlock already that is neither too small nor much too large for the new
 // one.
 bool Database::HasRoomFor(const Entry& entry, std::string_view text) {
   if (!entry.is_string() || !entry.outside()) return false;
@@ -296,7 +301,7 @@ bool Database::HasRoomFor(const Entry& entry, std::string_view text) {
 }
 
 void Database::AssignInPlace(Entry& entry, std::string_view text) {
-  entry.outside_text()->assign(text);
+  entry.outside_text()->Assign(text);
   EntryPayload payload = entry.payload();
   payload.raw = false;
   entry.Store(payload);
@@ -312,13 +317,13 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
   }
   const bool had_outside = entry.outside() && payload.bytes.data() != entry.value_field();
   const size_t accounted = had_outside ? entry.accounted() : 0;
-  std::string* text = had_outside && entry.is_string() ? entry.outside_text() : nullptr;
+  TextBlock* text = had_outside && entry.is_string() ? entry.outside_text() : nullptr;
   Value* value = had_outside && !entry.is_string() ? entry.outside_value() : nullptr;
 
   Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
   // Only now: the payload may have been a view of it.
   if (value != nullptr) DropValue(state_, value, accounted);
-  if (text != nullptr) state_.reclaimer.Take(std::unique_ptr<std::string>(text), accounted);
+  if (text != nullptr) state_.reclaimer.Take(std::unique_ptr<TextBlock>(text), accounted);
   if (result.outside()) AccountOutside(result);
   return result;
 }

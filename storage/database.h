@@ -103,6 +103,8 @@ class Database {
   Entry& PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
   // The same without the attempt to make it an integer (INCRBYFLOAT, COPY).
   Entry& PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
+  // The same without a copy; its encoding is raw.
+  Entry& PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now);
   Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
   Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
   // A limiter in its packed form.
@@ -112,7 +114,7 @@ class Database {
   Entry& SetInteger(Entry& entry, int64_t integer);     // keeps the deadline
   // The entry's text as a growable string, to be changed at will until the next call to the
   // database; from now on its encoding is raw. Call TextChanged when done (it accounts the memory).
-  std::string& MutableText(Entry*& entry);
+  TextBlock& MutableText(Entry*& entry);
   void TextChanged(Entry& entry);
   // The string that Find has just given keeps its text and is shown as raw from now on. No change
   // of the key: nobody is told.

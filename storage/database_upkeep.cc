@@ -163,7 +163,7 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
   if (entry.is_volatile()) state.wheel.Cancel(entry.timer());
   if (entry.outside()) {
     if (entry.is_string()) {
-      state.reclaimer.Take(std::unique_ptr<std::string>(entry.outside_text()), entry.accounted());
+      state.reclaimer.Take(std::unique_ptr<TextBlock>(entry.outside_text()), entry.accounted());
     } else {
       DropValue(state, entry.outside_value(), entry.accounted());
     }

@@ -128,7 +128,7 @@ std::string_view Entry::Text(char* scratch) const {
   assert(is_string());
   if (is_integer())
     return {scratch, static_cast<size_t>(FormatInt64(scratch, integer()) - scratch)};
-  if (outside()) return *outside_text();
+  if (outside()) return outside_text()->view();
   return {value_field(), value_length_};
 }
 
@@ -157,9 +157,9 @@ size_t Entry::MemoryBytes() const {
 
 // --- what lies outside the block
 
-std::string* Entry::outside_text() const {
+TextBlock* Entry::outside_text() const {
   assert(is_string() && outside());
-  return reinterpret_cast<std::string*>(outside_address());
+  return reinterpret_cast<TextBlock*>(outside_address());
 }
 
 Value* Entry::outside_value() const {
@@ -169,9 +169,7 @@ Value* Entry::outside_value() const {
 
 size_t Entry::outside_bytes() const {
   if (!is_string()) return outside_value()->MemoryBytes();
-  const std::string& text = *outside_text();
-  constexpr size_t kInsideString = 15;  // libstdc++'s small-string room
-  return sizeof(std::string) + (text.capacity() > kInsideString ? text.capacity() + 1 : 0);
+  return sizeof(TextBlock) + outside_text()->MemoryBytes();
 }
 
 void Entry::set_accounted(size_t bytes) {

@@ -4,7 +4,7 @@
 //
 // header: kind 1, flags 1, key length 1 (255: a 4-byte length stands before the key), inline value
 // length 1, database id 1, access clock 3. The value is an integer of 4 or 8 bytes, up to
-// kInlineBytesMax bytes of text, or a pointer to a std::string or a Value and the count of what it
+// kInlineBytesMax bytes of text, or a pointer to a TextBlock or a Value and the count of what it
 // is accounted with, of 6 bytes each (see packed_pointer.h). So a counter with an 18-byte key and a
 // TTL is one block of 48 bytes. Blocks are of whole 8 bytes, which is all the slack there is: its
 // size follows from its header, so a value that needs the same size is overwritten in place. Fields
@@ -22,6 +22,7 @@
 
 #include "storage/clock.h"
 #include "storage/timer_wheel.h"
+#include "storage/types/text_block.h"
 #include "storage/value.h"
 
 namespace sluice {
@@ -67,7 +68,7 @@ struct EntryShape {
 
 class Entry {
  public:
-  static constexpr size_t kInlineBytesMax = 128;  // longer text has a std::string of its own
+  static constexpr size_t kInlineBytesMax = 128;  // longer text has a TextBlock of its own
   static constexpr size_t kTextScratch = 24;      // room for the text of an integer
   static constexpr size_t kOutsideBytes = 12;     // of the field of what lies outside
 
@@ -159,7 +160,7 @@ class Entry {
   void set_access_clock(uint32_t seconds);
 
   // Precondition: outside().
-  std::string* outside_text() const;  // of a string
+  TextBlock* outside_text() const;  // of a string
   Value* outside_value() const;       // of any other type
   size_t outside_bytes() const;       // what it takes now
   // Whole words are read, which is faster: the field's halves are the lower and the upper 6 bytes.

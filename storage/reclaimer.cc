@@ -1,48 +1,29 @@
 #include "storage/reclaimer.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cassert>
-#include <cstdint>
 #include <utility>
 
 namespace sluice {
 namespace {
 
-// A long text, whose pages go back to the system one after the other; its block in the end. Only
-// pages that lie wholly within the text are its own: the allocator's notes are around it.
+// A long text, whose pages go back to the system one after the other.
 class LongText final : public Value {
  public:
-  // Precondition: it is longer than a page.
-  explicit LongText(std::unique_ptr<std::string> text)
-      : text_(std::move(text)), page_bytes_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
-    const auto data = reinterpret_cast<uintptr_t>(text_->data());
-    begin_ = (data + page_bytes_ - 1) / page_bytes_ * page_bytes_;
-    pages_ = (data + text_->capacity() - begin_) / page_bytes_;
-  }
+  explicit LongText(std::unique_ptr<TextBlock> text)
+      : text_(std::move(text)), page_bytes_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {}
 
   ValueType type() const override { return ValueType::kString; }
   std::string_view Encoding() const override { return "raw"; }
-  size_t MemoryBytes() const override { return pages_ * page_bytes_; }
+  size_t MemoryBytes() const override { return text_->MemoryBytes(); }
   std::unique_ptr<Value> Clone() const override { return nullptr; }  // nobody uses it any more
-  size_t Elements() const override { return pages_; }
-  size_t FreeSome(size_t budget) override {
-    const size_t pages = std::min(pages_, budget);
-    if (pages == 0) return 0;
-    // Whether or not it works: what stays goes with the block.
-    madvise(reinterpret_cast<void*>(begin_), pages * page_bytes_, MADV_DONTNEED);
-    begin_ += pages * page_bytes_;
-    pages_ -= pages;
-    return pages;
-  }
+  size_t Elements() const override { return text_->MemoryBytes() / page_bytes_; }
+  size_t FreeSome(size_t budget) override { return text_->FreePages(budget); }
 
  private:
-  std::unique_ptr<std::string> text_;
+  std::unique_ptr<TextBlock> text_;
   const size_t page_bytes_;  // the system's
-  uintptr_t begin_;          // of its pages that are still there
-  size_t pages_;
 };
 
 }  // namespace
@@ -55,7 +36,7 @@ void Reclaimer::Take(std::unique_ptr<Value> value, size_t accounted) {
   }
 }
 
-void Reclaimer::Take(std::unique_ptr<std::string> text, size_t accounted) {
+void Reclaimer::Take(std::unique_ptr<TextBlock> text, size_t accounted) {
   if (text->capacity() > kTextAtOnceMax) {
     Take(std::make_unique<LongText>(std::move(text)), accounted);
   } else {

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "storage/types/text_block.h"
 #include "storage/value.h"
 
 namespace sluice {
@@ -26,7 +26,7 @@ class Reclaimer {
 
   // `accounted`: what of the value is contained in `memory`.
   void Take(std::unique_ptr<Value> value, size_t accounted);
-  void Take(std::unique_ptr<std::string> text, size_t accounted);
+  void Take(std::unique_ptr<TextBlock> text, size_t accounted);
   // Frees up to `budget` pieces; returns how many.
   size_t Free(size_t budget);
   bool empty() const { return waiting_.empty(); }

@@ -125,14 +125,14 @@ class FieldText {
   void GrowTo(size_t bytes) {
     if (bytes_.size() >= bytes) return;
     Open().GrowTo(bytes);
-    bytes_ = edit_->text();
+    bytes_ = edit_->text().view();
   }
   // Nothing is told of operations that all failed, though the text may have grown for them.
   void Put(const FieldOp& op, int64_t old, int64_t value) {
     told_ = told_ || changed() || value != old;
     if (value == old) return;
-    WriteField(Open().text(), op.offset, op.type, value);
-    bytes_ = edit_->text();
+    WriteField(Open().text().bytes(), op.offset, op.type, value);
+    bytes_ = edit_->text().view();
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/number_text.h"
@@ -38,7 +39,7 @@ void SetBit(CommandCall& call) {
   if (text.size() < bytes || was != (*bit == 1)) {
     TextEdit edit(call, key);
     edit.GrowTo(bytes);
-    PutBit(edit.text(), *offset, *bit == 1);
+    PutBit(edit.text().bytes(), *offset, *bit == 1);
     call.Notify(kNotifyString, "setbit", key.bytes);
   } else {
     call.db.MakeRaw(*old, call.now);
@@ -165,17 +166,16 @@ void BitOp(CommandCall& call) {
   std::vector<std::string_view> sources(call.args.size() - 3);
   std::string scratch;
   if (!ReadSources(call, sources, scratch)) return;
-  const std::string result = CombineBits(*operation, sources);
+  TextBlock result = CombineBits(*operation, sources);
+  const auto bytes = static_cast<int64_t>(result.size());
   const HashedKey target = call.Key(2);
-  if (result.empty()) {
+  if (bytes == 0) {
     if (call.db.Delete(target, call.now)) call.Notify(kNotifyGeneric, "del", target.bytes);
   } else {
-    Entry* entry = &call.db.PutTextAsIs(target, result, Deadline::None(), call.now);
-    call.db.MutableText(entry);  // OBJECT ENCODING is raw, as Redis's
-    call.db.TextChanged(*entry);
+    call.db.PutRawText(target, std::move(result), Deadline::None(), call.now);
     call.Notify(kNotifyString, "set", target.bytes);
   }
-  call.reply.Integer(static_cast<int64_t>(result.size()));
+  call.reply.Integer(bytes);
 }
 
 // --- the table

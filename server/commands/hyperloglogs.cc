@@ -53,15 +53,16 @@ struct Edited {
   }
 };
 
-void Store(CommandCall& call, HashedKey key, std::string&& text) {
+void Store(CommandCall& call, HashedKey key, std::string_view text) {
   TextEdit edit(call, key);
-  edit.text() = std::move(text);
+  edit.text().Assign(text);
 }
 
 void PfAdd(CommandCall& call) {
   const HashedKey key = call.Key(1);
   std::optional<std::string_view> old;
   if (!TextOf(call, LookUp(call, key), old)) return;
+  if (old && hll::IsOverlong(*old)) return call.reply.Error(kCorrupt);
   Edited edited{.text = old ? std::string(*old) : hll::Empty(), .changed = !old};
   for (const std::string_view element : call.args.subspan(2)) {
     edited.Raise(hll::PlaceOf(element), SparseBytesMax(call));
@@ -69,7 +70,7 @@ void PfAdd(CommandCall& call) {
   }
   if (edited.changed) {
     hll::ForgetCachedCount(edited.text);
-    Store(call, key, std::move(edited.text));
+    Store(call, key, edited.text);
     call.Notify(kNotifyString, "pfadd", key.bytes);
   }
   call.reply.Integer(edited.changed ? 1 : 0);
@@ -104,7 +105,7 @@ void CountOne(CommandCall& call) {
   if (!hll::MergeInto(*registers, *text)) return call.reply.Error(kCorrupt);
   const uint64_t count = hll::Estimate(*registers);
   TextEdit edit(call, key);
-  hll::SetCachedCount(edit.text(), count);
+  hll::SetCachedCount(edit.text().bytes(), count);
   call.reply.Integer(static_cast<int64_t>(count));
 }
 
@@ -131,7 +132,7 @@ void PfMerge(CommandCall& call) {
     if ((*registers)[i] > 0) edited.Raise({i, (*registers)[i]}, SparseBytesMax(call));
   }
   hll::ForgetCachedCount(edited.text);
-  Store(call, key, std::move(edited.text));
+  Store(call, key, edited.text);
   call.Notify(kNotifyString, "pfadd", key.bytes);
   call.reply.Ok();
 }
@@ -146,7 +147,7 @@ bool Densify(CommandCall& call, HashedKey key, std::string_view text) {
     call.reply.Error(kCorrupt);
     return false;
   }
-  Store(call, key, std::move(dense));
+  Store(call, key, dense);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
 #include "server/engine/arg_reader.h"
+#include "storage/types/text_block.h"
 
 namespace sluice {
 namespace {
@@ -67,14 +68,16 @@ void ReplyPlaces(CommandCall& call, const Lcs& lcs, const LcsOptions& options) {
   call.reply.Integer(static_cast<int64_t>(lcs.text.size()));
 }
 
-// The work is the product of the lengths: bounded as in Redis, by the memory it would take there.
+// The work is the product of the lengths: bounded as in Redis, by the memory it would take there, and by
+// a bound of our own.
 bool SizesAreAllowed(CommandCall& call, std::string_view a, std::string_view b) {
   constexpr size_t kBytesMax = std::numeric_limits<uint32_t>::max() - 1;
   if (a.size() >= kBytesMax || b.size() >= kBytesMax) {
     call.reply.Error("ERR String too long for LCS");
     return false;
   }
-  const auto most = static_cast<uint64_t>(call.engine.settings().proto_max_bulk_len);
+  const auto allowed = static_cast<uint64_t>(call.engine.settings().proto_max_bulk_len);
+  const uint64_t most = std::min(allowed, TextBlock::kBytesMax);
   if (LcsTableBytes(a.size(), b.size()) > most) {
     call.reply.Error(
         "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");

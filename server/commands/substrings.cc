@@ -1,6 +1,7 @@
 // Parts of strings: APPEND and SETRANGE write them, GETRANGE reads them, STRLEN measures.
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "protocol/number_text.h"
@@ -14,7 +15,8 @@ namespace {
 
 // True when a string may have `bytes` + `more` bytes; else the error has been answered.
 bool LengthIsAllowed(CommandCall& call, uint64_t bytes, uint64_t more) {
-  const auto most = static_cast<uint64_t>(call.engine.settings().proto_max_bulk_len);
+  const auto allowed = static_cast<uint64_t>(call.engine.settings().proto_max_bulk_len);
+  const uint64_t most = std::min(allowed, TextBlock::kBytesMax);
   if (bytes <= most && more <= most - bytes) return true;
   call.reply.Error(ErrorCode::kStringTooLong);
   return false;
@@ -32,7 +34,7 @@ void Append(CommandCall& call) {
   }
   if (!LengthIsAllowed(call, old->TextBytes(), more.size())) return;
   TextEdit edit(call, key);
-  edit.text().append(more);
+  edit.text().Append(more);
   call.Notify(kNotifyString, "append", key.bytes);
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }
@@ -58,7 +60,7 @@ void SetRange(CommandCall& call) {
   if (!LengthIsAllowed(call, start, piece.size())) return;
   TextEdit edit(call, key);
   edit.GrowTo(start + piece.size());
-  edit.text().replace(start, piece.size(), piece);
+  std::memcpy(edit.text().bytes().data() + start, piece.data(), piece.size());
   call.Notify(kNotifyString, "setrange", key.bytes);
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include "server/engine/command.h"
 
@@ -20,21 +19,21 @@ class TextEdit {
   TextEdit(const TextEdit&) = delete;
   TextEdit& operator=(const TextEdit&) = delete;
 
-  std::string& text() { return text_; }
+  TextBlock& text() { return text_; }
   // Zeros to the end until it has so many bytes.
   void GrowTo(size_t bytes) {
-    if (text_.size() < bytes) text_.resize(bytes);
+    if (text_.size() < bytes) text_.Resize(bytes);
   }
 
  private:
-  std::string& Open(CommandCall& call, HashedKey key) {
+  TextBlock& Open(CommandCall& call, HashedKey key) {
     if (!entry_) entry_ = &db_.PutTextAsIs(key, "", Deadline::None(), call.now);
     return db_.MutableText(entry_);
   }
 
   Database& db_;
   Entry* entry_;
-  std::string& text_;
+  TextBlock& text_;
 };
 
 }  // namespace sluice

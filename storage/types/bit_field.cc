@@ -59,7 +59,7 @@ int64_t ReadField(std::string_view bytes, uint64_t offset, FieldType type) {
   return Interpret(type, raw);
 }
 
-void WriteField(std::string& bytes, uint64_t offset, FieldType type, int64_t value) {
+void WriteField(std::span<char> bytes, uint64_t offset, FieldType type, int64_t value) {
   assert((offset + type.bits - 1) / 8 < bytes.size());
   for (int i = 0; i < type.bits; ++i) {
     PutBit(bytes, offset + i, static_cast<uint64_t>(value) >> (type.bits - 1 - i) & 1);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <span>
 #include <string_view>
 
 namespace sluice {
@@ -26,7 +26,7 @@ enum class FieldOverflow : uint8_t {
 
 int64_t ReadField(std::string_view bytes, uint64_t offset, FieldType type);
 // Precondition: the field lies inside `bytes`, the value fits.
-void WriteField(std::string& bytes, uint64_t offset, FieldType type, int64_t value);
+void WriteField(std::span<char> bytes, uint64_t offset, FieldType type, int64_t value);
 
 // The value to store for `value` + `increment`, computed exactly; null when it does not fit and
 // the way is kFail.

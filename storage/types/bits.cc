@@ -48,23 +48,49 @@ uint64_t CountWhole(std::string_view bytes) {
   return count;
 }
 
-void Fold(BitOperation operation, std::string& result, std::string_view source) {
-  const size_t common = source.size();  // never longer than the result
-  size_t at = 0;
-  for (; at + kWordBytes <= common; at += kWordBytes) {
-    uint64_t word = WordAt(result, at);
-    const uint64_t other = WordAt(source, at);
-    if (operation == BitOperation::kAnd) word &= other;
-    if (operation == BitOperation::kOr) word |= other;
-    if (operation == BitOperation::kXor) word ^= other;
-    std::memcpy(result.data() + at, &word, kWordBytes);
+// So much is combined at a time that it stays in the cache while all sources are gone through.
+constexpr size_t kPieceBytes = 16 << 10;
+
+template <typename Combine>
+void FoldWith(std::span<char> result, std::string_view source, const Combine& combine) {
+  char* const out = result.data();
+  const char* const in = source.data();
+  for (size_t at = 0; at < source.size(); ++at) {
+    out[at] = static_cast<char>(combine(out[at], in[at]));
   }
-  for (; at < common; ++at) {
-    if (operation == BitOperation::kAnd) result[at] &= source[at];
-    if (operation == BitOperation::kOr) result[at] |= source[at];
-    if (operation == BitOperation::kXor) result[at] ^= source[at];
+}
+
+// Precondition: the source is no longer than the result.
+void Fold(BitOperation operation, std::span<char> result, std::string_view source) {
+  switch (operation) {
+    case BitOperation::kAnd:
+      FoldWith(result, source, [](char a, char b) { return a & b; });
+      std::ranges::fill(result.subspan(source.size()), '\0');
+      break;
+    case BitOperation::kOr:
+      FoldWith(result, source, [](char a, char b) { return a | b; });
+      break;
+    case BitOperation::kXor:
+      FoldWith(result, source, [](char a, char b) { return a ^ b; });
+      break;
+    case BitOperation::kNot:
+      FoldWith(result, source, [](char, char b) { return ~b; });
+      break;
   }
-  if (operation == BitOperation::kAnd) std::fill(result.begin() + common, result.end(), '\0');
+}
+
+std::string_view PieceOf(std::string_view source, size_t at, size_t bytes) {
+  return at < source.size() ? source.substr(at, bytes) : std::string_view();
+}
+
+void CombinePiece(BitOperation operation, std::span<const std::string_view> sources, size_t at,
+                  std::span<char> result) {
+  const std::string_view first = PieceOf(sources[0], at, result.size());
+  if (operation == BitOperation::kNot) return Fold(operation, result, first);
+  std::fill(std::ranges::copy(first, result.begin()).out, result.end(), '\0');
+  for (const std::string_view source : sources.subspan(1)) {
+    Fold(operation, result, PieceOf(source, at, result.size()));
+  }
 }
 
 }  // namespace
@@ -74,10 +100,10 @@ bool BitAt(std::string_view bytes, uint64_t offset) {
   return at < bytes.size() && (ByteAt(bytes, at) >> (7 - offset % 8) & 1);
 }
 
-void PutBit(std::string& bytes, uint64_t offset, bool value) {
+void PutBit(std::span<char> bytes, uint64_t offset, bool value) {
   assert(offset / 8 < bytes.size());
   const unsigned mask = 0x80u >> (offset % 8);
-  unsigned byte = ByteAt(bytes, offset / 8);
+  unsigned byte = static_cast<unsigned char>(bytes[offset / 8]);
   byte = value ? byte | mask : byte & ~mask;
   bytes[offset / 8] = static_cast<char>(byte);
 }
@@ -107,19 +133,14 @@ int64_t FindBit(std::string_view bytes, bool value, BitRange range) {
   return -1;
 }
 
-std::string CombineBits(BitOperation operation, std::span<const std::string_view> sources) {
+TextBlock CombineBits(BitOperation operation, std::span<const std::string_view> sources) {
   size_t longest = 0;
   for (const std::string_view source : sources) longest = std::max(longest, source.size());
-  if (longest == 0) return {};
-  std::string result;
-  result.reserve(longest);
-  result = sources[0];
-  result.resize(longest);
-  if (operation == BitOperation::kNot) {
-    for (char& byte : result) byte = static_cast<char>(~byte);
-    return result;
+  TextBlock result = TextBlock::OfSize(longest);
+  for (size_t at = 0; at < longest; at += kPieceBytes) {
+    const size_t bytes = std::min(kPieceBytes, longest - at);
+    CombinePiece(operation, sources, at, result.bytes().subspan(at, bytes));
   }
-  for (const std::string_view source : sources.subspan(1)) Fold(operation, result, source);
   return result;
 }
 

@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
+
+#include "storage/types/text_block.h"
 
 namespace sluice {
 
@@ -20,7 +21,7 @@ struct BitRange {
 
 bool BitAt(std::string_view bytes, uint64_t offset);
 // Precondition: the bit lies inside `bytes`.
-void PutBit(std::string& bytes, uint64_t offset, bool value);
+void PutBit(std::span<char> bytes, uint64_t offset, bool value);
 
 // For both: the range lies inside `bytes`.
 uint64_t CountBits(std::string_view bytes, BitRange range);
@@ -29,6 +30,6 @@ int64_t FindBit(std::string_view bytes, bool value, BitRange range);
 
 enum class BitOperation : uint8_t { kAnd, kOr, kXor, kNot };
 // As long as the longest source, shorter ones padded with zeros. kNot takes one source.
-std::string CombineBits(BitOperation operation, std::span<const std::string_view> sources);
+TextBlock CombineBits(BitOperation operation, std::span<const std::string_view> sources);
 
 }  // namespace sluice

@@ -228,6 +228,11 @@ bool IsOne(std::string_view text) {
   return encoding == kSparse || (encoding == kDense && text.size() == kDenseBytes);
 }
 
+// A run is of one register at least and takes two bytes at most.
+bool IsOverlong(std::string_view text) {
+  return IsSparse(text) && text.size() > kHeaderBytes + 2 * kRegisters;
+}
+
 bool IsSparse(std::string_view text) { return text[kEncodingAt] == kSparse; }
 
 Change Raise(std::string& text, const Place& place, size_t sparse_bytes_max) {
@@ -284,7 +289,7 @@ std::optional<uint64_t> CachedCount(std::string_view text) {
   return count;
 }
 
-void SetCachedCount(std::string& text, uint64_t count) {
+void SetCachedCount(std::span<char> text, uint64_t count) {
   for (size_t i = 0; i < 8; ++i) text[kCountAt + i] = static_cast<char>(count >> (8 * i));
 }
 

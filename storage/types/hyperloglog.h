@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,8 @@ Place PlaceOf(std::string_view element);
 std::string Empty();                   // sparse, of no element
 bool IsOne(std::string_view text);     // by its header and, if dense, its length
 bool IsSparse(std::string_view text);  // precondition of this and all below: IsOne
+// Sparse, and longer than any sound one: known to be corrupt without a look at its runs.
+bool IsOverlong(std::string_view text);
 
 // Raises one register. A sparse one of more than `sparse_bytes_max` becomes dense.
 Change Raise(std::string& text, const Place& place, size_t sparse_bytes_max);
@@ -53,7 +56,7 @@ bool MergeInto(Registers& registers, std::string_view text);
 uint64_t Estimate(const Registers& registers);
 
 std::optional<uint64_t> CachedCount(std::string_view text);  // null: out of date
-void SetCachedCount(std::string& text, uint64_t count);
+void SetCachedCount(std::span<char> text, uint64_t count);
 void ForgetCachedCount(std::string& text);
 
 std::string DescribeRuns(std::string_view text);  // "Z:100 v:3,1 z:5"; precondition: IsSparse

@@ -287,7 +287,7 @@ TEST(Keyspace, AChangedTextIsRawFromThenOn) {
   db.PutText(world.Key("k"), "12", Deadline::Steady(1000), world.now());
   Entry* entry = db.Modify(world.Key("k"), world.now());
   EXPECT_EQ(entry->Encoding(), "int");
-  db.MutableText(entry).append("3");
+  db.MutableText(entry).Append("3");
   db.TextChanged(*entry);
   EXPECT_EQ(world.Get(0, "k"), "123");
   EXPECT_EQ(entry->Encoding(), "raw");
@@ -299,7 +299,7 @@ TEST(Keyspace, AChangedTextIsRawFromThenOn) {
   EXPECT_EQ(world.Get(0, "same"), "34");
   EXPECT_EQ(world.keyspace.changes(), changes);
   entry = db.Modify(world.Key("k"), world.now());
-  db.MutableText(entry).append(10'000, 'x');
+  db.MutableText(entry).Append(std::string(10'000, 'x'));
   EXPECT_NE(world.Audit(), "");
   db.TextChanged(*entry);
   EXPECT_EQ(entry->TextBytes(), 10'003u);
@@ -521,7 +521,7 @@ class History {
         world_.db(db).SetText(*entry, expected->text);
         break;
       default:
-        world_.db(db).MutableText(entry) += "tail";
+        world_.db(db).MutableText(entry).Append("tail");
         world_.db(db).TextChanged(*entry);
         expected->text += "tail";
     }

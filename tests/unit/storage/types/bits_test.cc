@@ -84,10 +84,10 @@ TEST(Bits, CombineAgreesWithTheModel) {
     const std::string_view sources[] = {strings[0], strings[1], strings[2]};
     size_t longest = 0;
     for (const std::string_view source : sources) longest = std::max(longest, source.size());
-    const std::string all = CombineBits(BitOperation::kAnd, sources);
-    const std::string any = CombineBits(BitOperation::kOr, sources);
-    const std::string odd = CombineBits(BitOperation::kXor, sources);
-    const std::string none = CombineBits(BitOperation::kNot, std::span(sources, 1));
+    const std::string all(CombineBits(BitOperation::kAnd, sources).view());
+    const std::string any(CombineBits(BitOperation::kOr, sources).view());
+    const std::string odd(CombineBits(BitOperation::kXor, sources).view());
+    const std::string none(CombineBits(BitOperation::kNot, std::span(sources, 1)).view());
     ASSERT_EQ(all.size(), longest);
     ASSERT_EQ(any.size(), longest);
     ASSERT_EQ(odd.size(), longest);

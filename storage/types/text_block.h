@@ -1,0 +1,65 @@
+// TextBlock: the bytes of a long string, which grows in place and never copies much. A small one is
+// a block of the heap with room to grow, up to kSlackMax. One from kMappedAt on has pages of its
+// own: the system moves those to a larger range without copying a byte, gives out zeroed ones when
+// they are first written to, and takes them back one by one.
+//
+//   TextBlock text("abc");
+//   text.Append("def");
+//   text.Resize(500 << 20);  // zeros behind
+//
+// Memory that cannot be had ends the process, as `new` without exceptions would: callers bound the
+// size (kBytesMax) first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sluice {
+
+class TextBlock {
+ public:
+  // No string of a key is longer, whatever proto-max-bulk-len allows.
+  static constexpr uint64_t kBytesMax = uint64_t{4} << 30;
+  // Room for growth is as much as there is already, and at most this.
+  static constexpr size_t kSlackMax = 1 << 20;
+  // A page table's entry is moved in some 10 ns, a page copied in 400: worth a system call from
+  // here on, and seldom enough to stay far below the number of mappings that a process may have.
+  static constexpr size_t kMappedAt = 4 << 20;
+
+  TextBlock() = default;
+  explicit TextBlock(std::string_view text) { Assign(text); }
+  TextBlock(TextBlock&& other) noexcept;
+  TextBlock& operator=(TextBlock&& other) noexcept;
+  ~TextBlock();
+
+  // So many bytes of undefined content, without room for more.
+  static TextBlock OfSize(size_t bytes);
+
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  std::string_view view() const { return {data_, size_}; }
+  std::span<char> bytes() { return {data_, size_}; }  // valid until the next change of size
+  size_t MemoryBytes() const { return capacity_; }  // heap memory or pages owned
+
+  void Assign(std::string_view text);  // not of its own bytes
+  void Append(std::string_view text);  // not of its own bytes
+  // Zeros at the end, or fewer bytes.
+  void Resize(size_t bytes);
+  // Gives whole pages in the front back to the system, for good: the text is not used any more but
+  // to be freed further. Returns how many of up to `budget`.
+  size_t FreePages(size_t budget);
+
+ private:
+  void Reserve(size_t bytes);
+  void Move(size_t capacity);
+  void Clear(size_t from, size_t to);
+
+  char* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+  bool mapped_ = false;  // then all behind the text is zero
+};
+
+}  // namespace sluice

@@ -1,0 +1,92 @@
+// Long strings grow in place, what lies behind them is zero, and their pages are freed one by one.
+#include "storage/types/text_block.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+namespace sluice {
+namespace {
+
+constexpr size_t kMib = 1 << 20;
+
+TEST(TextBlock, IsWhatAStringWouldBe) {
+  std::mt19937_64 random(1);
+  TextBlock text;
+  std::string model;
+  for (int step = 0; step < 400; ++step) {
+    const size_t bytes = random() % 2 == 0 ? random() % 100 : random() % (2 * kMib);
+    const std::string piece(bytes, static_cast<char>('a' + step % 26));
+    switch (random() % 4) {
+      case 0:
+        text.Assign(piece);
+        model = piece;
+        break;
+      case 1:
+        text.Append(piece);
+        model += piece;
+        break;
+      case 2:
+        text.Resize(model.size() + bytes);
+        model.resize(model.size() + bytes);
+        break;
+      default:
+        text.Resize(model.size() - std::min(bytes, model.size()));
+        model.resize(model.size() - std::min(bytes, model.size()));
+    }
+    if (model.size() > 12 * kMib) {
+      text.Assign("");
+      model.clear();
+    }
+    ASSERT_TRUE(text.view() == model) << step;
+    ASSERT_GE(text.capacity(), text.size());
+    ASSERT_EQ(text.bytes().data(), text.view().data());
+  }
+}
+
+// 64 MiB and a byte, a thousand times: a copy each would be 64 GB.
+TEST(TextBlock, GrowsWithoutACopyAndWithLittleRoom) {
+  TextBlock text;
+  text.Resize(64 * kMib);
+  const char* at = text.view().data();
+  int moves = 0;
+  for (int i = 0; i < 1000; ++i) {
+    text.Append(std::string(4096, 'x'));
+    moves += text.view().data() != at;
+    at = text.view().data();
+    ASSERT_LE(text.capacity() - text.size(), TextBlock::kSlackMax + 4096);
+  }
+  EXPECT_LE(moves, 5);  // one for each MiB at most
+}
+
+TEST(TextBlock, SmallOnesDoubleAndTheFirstBlockIsMadeToMeasure) {
+  TextBlock text(std::string(1000, 'x'));
+  EXPECT_LE(text.capacity(), 1024u);
+  text.Append(std::string(100, 'y'));
+  EXPECT_GE(text.capacity(), 2200u);
+  EXPECT_LE(text.capacity(), 2304u);
+}
+
+TEST(TextBlock, MovesFromOneToAnother) {
+  TextBlock text(std::string(5 * kMib, 'x'));
+  TextBlock other(std::move(text));
+  EXPECT_EQ(text.size(), 0u);
+  EXPECT_EQ(text.capacity(), 0u);
+  text = std::move(other);
+  EXPECT_EQ(text.size(), 5 * kMib);
+}
+
+TEST(TextBlock, FreesItsPagesInSlices) {
+  TextBlock text(std::string(5 * kMib, 'x'));
+  const size_t pages = text.capacity() / static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(text.FreePages(100), 100u);
+  EXPECT_EQ(text.FreePages(SIZE_MAX), pages - 100);
+  EXPECT_EQ(text.FreePages(SIZE_MAX), 0u);
+  EXPECT_EQ(text.MemoryBytes(), 0u);
+}
+
+}  // namespace
+}  // namespace sluice
