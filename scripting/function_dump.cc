@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "storage/persist/crc64.h"
+
 namespace sluice {
 namespace {
 
@@ -11,16 +13,6 @@ constexpr uint16_t kVersion = 10;
 constexpr uint16_t kVersionMax = 12;  // newer servers wrote no other form for functions
 constexpr size_t kFooterBytes = 10;
 constexpr size_t kCodeBytesMax = 512UL << 20;
-constexpr uint64_t kPolynomial = 0x95AC9329AC4BC9B5;  // Jones, reflected
-
-uint64_t Crc64(std::string_view bytes) {
-  uint64_t crc = 0;
-  for (const char c : bytes) {
-    crc ^= static_cast<uint8_t>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? kPolynomial : 0);
-  }
-  return crc;
-}
 
 void PutNumber(std::string& out, uint64_t number, int bytes, bool high_first) {
   for (int i = 0; i < bytes; ++i) {

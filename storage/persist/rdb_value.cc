@@ -184,6 +184,9 @@ Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadlin
 
 std::string WriteDump(const Entry& entry, const RdbContext& context) {
   std::string dump;
+  // A long text is copied once. What of the room is not needed is never touched.
+  constexpr size_t kFrameBytesMax = 32;
+  if (entry.is_string()) dump.reserve(entry.TextBytes() + kFrameBytesMax);
   WriteRdbValue(entry, context, dump);
   const uint16_t version = RdbVersionOf(entry);
   dump.push_back(static_cast<char>(version & 255));

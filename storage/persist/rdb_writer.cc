@@ -3,6 +3,7 @@
 #include <liblzf/lzf.h>
 
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "protocol/number_text.h"
@@ -61,14 +62,15 @@ bool RdbWriter::ShortInteger(int64_t value) {
 }
 
 bool RdbWriter::Compressed(std::string_view text) {
-  std::string packed(text.size() - 4, '\0');  // it must save something
+  const size_t room = text.size() - 4;  // it must save something
+  const auto packed = std::make_unique_for_overwrite<char[]>(room);
   const unsigned int bytes = lzf_compress(text.data(), static_cast<unsigned int>(text.size()),
-                                          packed.data(), static_cast<unsigned int>(packed.size()));
+                                          packed.get(), static_cast<unsigned int>(room));
   if (bytes == 0) return false;
   Form(RdbStringForm::kLzf);
   Length(bytes);
   Length(text.size());
-  Raw(std::string_view(packed).substr(0, bytes));
+  Raw({packed.get(), bytes});
   return true;
 }
 

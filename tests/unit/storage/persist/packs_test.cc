@@ -37,6 +37,22 @@ TEST(Crc64Test, AsRedis) {
   EXPECT_EQ(Crc64("6789", Crc64("12345")), Crc64("123456789"));
 }
 
+// Whatever the length and however it is cut, against one bit after the other.
+TEST(Crc64Test, ManyBytesAtOnceAreAsOneBitAfterTheOther) {
+  std::string text;
+  uint64_t expected = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto byte = static_cast<unsigned char>(i * 37 + 11);
+    text.push_back(static_cast<char>(byte));
+    expected ^= byte;
+    for (int bit = 0; bit < 8; ++bit) {
+      expected = (expected >> 1) ^ (expected & 1 ? 0x95ac9329ac4bc9b5 : 0);
+    }
+    EXPECT_EQ(Crc64(text), expected);
+    EXPECT_EQ(Crc64(text.substr(i / 3), Crc64(text.substr(0, i / 3))), expected);
+  }
+}
+
 TEST(RdbTest, LengthsAndStrings) {
   const std::pair<uint64_t, size_t> lengths[] = {
       {0, 1}, {63, 1}, {64, 2}, {16383, 2}, {16384, 5}, {UINT32_MAX, 5}, {UINT64_MAX, 9}};
