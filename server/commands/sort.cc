@@ -63,15 +63,29 @@ bool ReadSort(CommandCall& call, bool may_store, SortRequest& request) {
 
 // --- ordering
 
+// An element by its number, with what decides most comparisons.
 struct Sortable {
-  std::string element;
-  double weight = 0;
-  std::optional<std::string> text;  // what it is compared by, with BY and ALPHA
+  size_t index;
+  double weight = 0;    // unless ALPHA is given
+  uint64_t prefix = 0;  // with ALPHA, and without BY: the first bytes as a number
+};
+
+// What there is to sort.
+struct Unsorted {
+  Elements elements;
+  std::vector<std::optional<std::string>> texts;  // what they are compared by, with BY and ALPHA
+};
+
+// The elements' places `first` to `last` in what is answered.
+struct Window {
+  size_t first = 0;
+  size_t last = 0;
 };
 
 // What C's strtod makes of the whole text; the empty text is 0.
 std::optional<double> WeightOf(std::string_view text) {
   if (text.empty()) return 0;
+  if (const std::optional<int64_t> whole = ParseInt64(text)) return static_cast<double>(*whole);
   const size_t begin = text.find_first_not_of(" \t\n\v\f\r");
   if (begin == std::string_view::npos) return std::nullopt;
   const std::optional<double> weight = ParseDouble(text.substr(begin));
@@ -79,120 +93,171 @@ std::optional<double> WeightOf(std::string_view text) {
   return weight;
 }
 
+uint64_t PrefixOf(std::string_view text) {
+  uint64_t prefix = 0;
+  for (size_t i = 0; i < sizeof(prefix); ++i) {
+    prefix = prefix << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
+  }
+  return prefix;
+}
+
 // False: one cannot be made a number, which has been answered.
-bool Weigh(CommandCall& call, const SortRequest& request, std::vector<Sortable>& items) {
+bool Weigh(CommandCall& call, const SortRequest& request, Unsorted& unsorted,
+           std::vector<Sortable>& items) {
   bool sound = true;
+  if (request.by && request.alpha) unsorted.texts.resize(items.size());
   for (Sortable& item : items) {
-    std::optional<std::string> text =
-        request.by ? LookUpPattern(call, *request.by, item.element) : item.element;
-    if (!text) continue;
-    if (request.alpha) {
-      if (request.by) item.text = std::move(text);
-      continue;
+    const std::string_view element = unsorted.elements[item.index];
+    std::optional<std::string> by;
+    if (request.by) by = LookUpPattern(call, *request.by, element);
+    if (request.by && !by) continue;
+    const std::string_view text = by ? std::string_view(*by) : element;
+    if (!request.alpha) {
+      const std::optional<double> weight = WeightOf(text);
+      sound = sound && weight;
+      item.weight = weight.value_or(0);
+    } else if (by) {
+      unsorted.texts[item.index] = std::move(by);
+    } else {
+      item.prefix = PrefixOf(text);
     }
-    const std::optional<double> weight = WeightOf(*text);
-    sound = sound && weight;
-    item.weight = weight.value_or(0);
   }
   if (!sound) call.reply.Error("ERR One or more scores can't be converted into double");
   return sound;
 }
 
 // Elements of the same weight are in the order of their bytes, so that the outcome is one.
-int Compare(const SortRequest& request, const Sortable& a, const Sortable& b) {
-  if (!request.alpha) {
-    if (a.weight != b.weight) return a.weight < b.weight ? -1 : 1;
-    return a.element.compare(b.element);
+int Compare(const SortRequest& request, const Unsorted& unsorted, const Sortable& a,
+            const Sortable& b) {
+  if (a.weight != b.weight) return a.weight < b.weight ? -1 : 1;
+  if (a.prefix != b.prefix) return a.prefix < b.prefix ? -1 : 1;
+  if (!request.alpha || !request.by) {
+    return unsorted.elements[a.index].compare(unsorted.elements[b.index]);
   }
-  if (!request.by) return a.element.compare(b.element);
-  if (!a.text || !b.text) return static_cast<int>(a.text.has_value()) - b.text.has_value();
-  return a.text->compare(*b.text);
+  const std::optional<std::string>& text = unsorted.texts[a.index];
+  const std::optional<std::string>& other = unsorted.texts[b.index];
+  if (!text || !other) return static_cast<int>(text.has_value()) - other.has_value();
+  return text->compare(*other);
 }
 
-void Order(const SortRequest& request, std::vector<Sortable>& items) {
-  std::stable_sort(items.begin(), items.end(), [&](const Sortable& a, const Sortable& b) {
-    return request.descending ? Compare(request, b, a) < 0 : Compare(request, a, b) < 0;
-  });
+// Brings into order what stands in the window. Equal ones stay as they came.
+void Order(const SortRequest& request, const Unsorted& unsorted, const Window& window,
+           std::vector<Sortable>& items) {
+  const auto before = [&](const Sortable& a, const Sortable& b) {
+    const int order = Compare(request, unsorted, a, b);
+    if (order == 0) return a.index < b.index;
+    return request.descending ? order > 0 : order < 0;
+  };
+  const auto first = items.begin() + static_cast<ptrdiff_t>(window.first);
+  const auto last = items.begin() + static_cast<ptrdiff_t>(window.last);
+  if (first == last) return;
+  if (first != items.begin()) std::nth_element(items.begin(), first, items.end(), before);
+  if (last != items.end()) std::nth_element(first, last, items.end(), before);
+  std::sort(first, last, before);
 }
 
 // --- answering
 
-void ReplySorted(CommandCall& call, const SortRequest& request, std::span<const Sortable> items) {
-  call.reply.Array(items.size() * std::max<size_t>(request.gets.size(), 1));
-  for (const Sortable& item : items) {
-    if (request.gets.empty()) call.reply.Bulk(item.element);
+// The elements that are answered, in order.
+struct Sorted {
+  const Elements& elements;
+  std::span<const Sortable> order;
+};
+
+void ReplySorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
+  call.reply.Array(sorted.order.size() * std::max<size_t>(request.gets.size(), 1));
+  for (const Sortable& item : sorted.order) {
+    const std::string_view element = sorted.elements[item.index];
+    if (request.gets.empty()) call.reply.Bulk(element);
     for (const std::string_view pattern : request.gets) {
-      const std::optional<std::string> found = LookUpPattern(call, pattern, item.element);
+      const std::optional<std::string> found = LookUpPattern(call, pattern, element);
       found ? call.reply.Bulk(*found) : call.reply.Null();
     }
   }
 }
 
-void RecordStored(CommandCall& call, HashedKey key, const std::vector<std::string>& texts) {
+void RecordStored(CommandCall& call, HashedKey key, const Elements& texts) {
   if (!call.effects.wanted()) return;
   call.effects.Instead({"DEL", key.bytes});
-  if (!texts.empty()) {
-    std::vector<std::string_view> command = {"RPUSH", key.bytes};
-    command.insert(command.end(), texts.begin(), texts.end());
-    call.effects.Instead(Args(command));
-  }
+  if (texts.size() == 0) return;
+  std::vector<std::string_view> command = {"RPUSH", key.bytes};
+  for (size_t i = 0; i < texts.size(); ++i) command.push_back(texts[i]);
+  call.effects.Instead(Args(command));
 }
 
-void StoreSorted(CommandCall& call, const SortRequest& request, std::span<const Sortable> items) {
-  std::vector<std::string> texts;
-  for (const Sortable& item : items) {
-    if (request.gets.empty()) texts.push_back(item.element);
+void StoreSorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
+  Elements texts;
+  for (const Sortable& item : sorted.order) {
+    const std::string_view element = sorted.elements[item.index];
+    if (request.gets.empty()) texts.Add(element);
     for (const std::string_view pattern : request.gets) {
-      texts.push_back(LookUpPattern(call, pattern, item.element).value_or(std::string()));
+      texts.Add(LookUpPattern(call, pattern, element).value_or(std::string()));
     }
   }
   const HashedKey key = call.keyspace.Hash(*request.store);
   call.reply.Integer(static_cast<int64_t>(texts.size()));
-  if (texts.empty()) {
+  if (texts.size() == 0) {
     if (!call.db.Delete(key, call.now)) return;
     call.Notify(kNotifyGeneric, "del", key.bytes);
   } else {
     auto list = std::make_unique<List>();
     const ListLimits limits = LimitsOf(call.engine);
-    for (const std::string& text : texts) list->Push(ListEnd::kBack, text, limits);
+    for (size_t i = 0; i < texts.size(); ++i) list->Push(ListEnd::kBack, texts[i], limits);
     call.db.PutValue(key, std::move(list), Deadline::None(), call.now);
     call.Notify(kNotifyList, "sortstore", key.bytes);
   }
   RecordStored(call, key, texts);
 }
 
-void Answer(CommandCall& call, const SortRequest& request, std::span<const Sortable> items) {
-  request.store ? StoreSorted(call, request, items) : ReplySorted(call, request, items);
+void Answer(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
+  request.store ? StoreSorted(call, request, sorted) : ReplySorted(call, request, sorted);
+}
+
+Window WindowOf(const SortRequest& request, size_t elements) {
+  const auto size = static_cast<int64_t>(elements);
+  const int64_t first = std::clamp<int64_t>(request.offset, 0, size);
+  const int64_t count = request.count < 0 ? size : request.count;
+  return {static_cast<size_t>(first), static_cast<size_t>(first + std::min(count, size - first))};
+}
+
+std::vector<Sortable> Numbered(size_t count) {
+  std::vector<Sortable> items(count);
+  for (size_t i = 0; i < count; ++i) items[i].index = i;
+  return items;
+}
+
+// The elements as they stand: no others are looked at.
+void AnswerAsStored(CommandCall& call, const SortRequest& request, const Entry& entry) {
+  const Window window = WindowOf(request, CountElements(entry));
+  const size_t count = window.last - window.first;
+  const Elements elements = ElementsOf(entry, request.descending, window.first, count);
+  const std::vector<Sortable> order = Numbered(count);
+  Answer(call, request, {elements, order});
 }
 
 void SortKey(CommandCall& call, bool may_store) {
   SortRequest request;
   if (!ReadSort(call, may_store, request)) return;
   const Entry* const entry = LookUpToRead(call, call.Key(1));
-  if (entry && !IsSortable(*entry)) return call.reply.Error(ErrorCode::kWrongType);
+  const Elements none;
+  if (!entry) return Answer(call, request, {none, {}});
+  if (!IsSortable(*entry)) return call.reply.Error(ErrorCode::kWrongType);
 
   // A set has no order: what is stored, or answered to a script, must not depend on chance.
-  if (request.as_stored && entry && entry->type() == ValueType::kSet &&
+  if (request.as_stored && entry->type() == ValueType::kSet &&
       (request.store || call.engine.scripts().running())) {
     request.as_stored = false;
     request.alpha = true;
     request.by.reset();
   }
-  std::vector<std::string> elements;
-  if (entry) elements = ElementsOf(*entry, request.as_stored && request.descending);
-  std::vector<Sortable> items;
-  for (std::string& element : elements) items.push_back({std::move(element)});
-  if (!request.as_stored) {
-    if (!Weigh(call, request, items)) return;
-    Order(request, items);
-  }
-  const auto size = static_cast<int64_t>(items.size());
-  const int64_t first = std::clamp<int64_t>(request.offset, 0, size);
-  const int64_t most = request.count < 0 ? size : request.count;
-  const int64_t count = std::min(most, size - first);
-  Answer(call, request,
-         std::span<const Sortable>(items).subspan(static_cast<size_t>(first),
-                                                  static_cast<size_t>(count)));
+  if (request.as_stored) return AnswerAsStored(call, request, *entry);
+  Unsorted unsorted{.elements = ElementsOf(*entry, false, 0, CountElements(*entry)), .texts = {}};
+  std::vector<Sortable> items = Numbered(unsorted.elements.size());
+  const Window window = WindowOf(request, items.size());
+  if (!Weigh(call, request, unsorted, items)) return;
+  Order(request, unsorted, window, items);
+  const auto order = std::span<const Sortable>(items).first(window.last).subspan(window.first);
+  Answer(call, request, {unsorted.elements, order});
 }
 void Sort(CommandCall& call) { SortKey(call, true); }
 void SortRo(CommandCall& call) { SortKey(call, false); }
