@@ -1,6 +1,9 @@
 // CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: what a client asks of client-side caching. What
 // comes of it is in server/engine/tracking.h.
 
+#include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,22 +91,58 @@ bool Overlap(std::string_view a, std::string_view b) {
   return a.starts_with(b) || b.starts_with(a);
 }
 
-// A client must not be told twice of one key: its prefixes may not lie inside each other.
+// The first of the sorted `prefixes` that overlaps with `prefix`; null: none does. They don't overlap
+// with each other, but for the empty one, which is there for "all keys" and overlaps with all.
+const std::string* FindOverlap(const absl::btree_set<std::string>& prefixes,
+                               std::string_view prefix) {
+  if (prefixes.empty()) return nullptr;
+  if (prefixes.begin()->empty()) return &*prefixes.begin();
+  const auto behind = prefixes.lower_bound(absl::string_view(prefix.data(), prefix.size()));
+  if (behind != prefixes.begin() && prefix.starts_with(*std::prev(behind))) {
+    return &*std::prev(behind);
+  }
+  return behind != prefixes.end() && behind->starts_with(prefix) ? &*behind : nullptr;
+}
+
+// The number of the first prefix that overlaps with any other; none: how many there are. Sorted,
+// what lies inside a prefix follows it.
+size_t FirstOverlapping(const std::vector<std::string_view>& prefixes) {
+  std::vector<size_t> sorted(prefixes.size());
+  std::iota(sorted.begin(), sorted.end(), 0);
+  std::ranges::stable_sort(sorted, {}, [&](size_t i) { return prefixes[i]; });
+  struct Around {
+    std::string_view prefix;
+    size_t least;  // number of it and of those around it
+  };
+  size_t first = prefixes.size();
+  std::vector<Around> around;  // the one at hand lies in all of them, each in the one before
+  for (const size_t i : sorted) {
+    while (!around.empty() && !prefixes[i].starts_with(around.back().prefix)) around.pop_back();
+    const size_t least = around.empty() ? i : std::min(i, around.back().least);
+    if (!around.empty()) first = std::min(first, least);
+    around.push_back({prefixes[i], least});
+  }
+  return first;
+}
+
+// A client must not be told twice of one key: its prefixes may not lie inside each other. As Redis,
+// which compares all with all, tells of the first such pair.
 std::string Collision(const std::vector<std::string_view>& prefixes, const TrackingState* before) {
   constexpr std::string_view kEnd = "'. Prefixes for a single client must not overlap.";
+  const size_t overlapping = FirstOverlapping(prefixes);
   for (size_t i = 0; i < prefixes.size(); ++i) {
-    if (before) {
-      for (const std::string& old : before->prefixes) {
-        if (!Overlap(old, prefixes[i])) continue;
-        return Concat("ERR Prefix '", prefixes[i], "' overlaps with an existing prefix '", old,
-                      kEnd);
-      }
+    const std::string* const old = before ? FindOverlap(before->prefixes, prefixes[i]) : nullptr;
+    if (old) {
+      return Concat("ERR Prefix '", prefixes[i], "' overlaps with an existing prefix '", *old,
+                    kEnd);
     }
-    for (size_t j = i + 1; j < prefixes.size(); ++j) {
-      if (!Overlap(prefixes[i], prefixes[j])) continue;
-      return Concat("ERR Prefix '", prefixes[i], "' overlaps with another provided prefix '",
-                    prefixes[j], kEnd);
-    }
+    if (i != overlapping) continue;
+    const auto other = std::find_if(prefixes.begin() + static_cast<ptrdiff_t>(i) + 1,
+                                    prefixes.end(), [&](std::string_view prefix) {
+                                      return Overlap(prefixes[i], prefix);
+                                    });
+    return Concat("ERR Prefix '", prefixes[i], "' overlaps with another provided prefix '", *other,
+                  kEnd);
   }
   return {};
 }

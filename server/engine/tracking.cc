@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "boost/tuple/tuple.hpp"
 #include "protocol/concat.h"
@@ -52,11 +53,12 @@ void Tracking::Enable(Session& session, const TrackingOptions& options,
   state.options = options;
   state.redirect_broken = false;
   if (!options.broadcast) return;
-  for (const std::string_view prefix : prefixes) state.prefixes.emplace(prefix);
-  if (prefixes.empty()) state.prefixes.emplace();
-  for (const std::string& prefix : state.prefixes) {
+  const auto add = [&](std::string prefix) {
     prefixes_[prefix].clients.insert(session.client_id);
-  }
+    state.prefixes.insert(std::move(prefix));
+  };
+  for (const std::string_view prefix : prefixes) add(std::string(prefix));
+  if (prefixes.empty()) add("");
 }
 
 void Tracking::Disable(Session& session) {
@@ -117,14 +119,32 @@ std::string Tracking::Audit() const {
 
 // --- changes
 
+// Of what is sorted before a text the last one is its longest prefix, or tells how long any can be.
+template <typename Visit>
+void Tracking::ForEachPrefixOf(std::string_view key, const Visit& visit) {
+  while (true) {
+    auto place = prefixes_.upper_bound(absl::string_view(key.data(), key.size()));
+    if (place == prefixes_.begin()) return;
+    --place;
+    const std::string& prefix = place->first;
+    if (key.starts_with(prefix)) {
+      visit(prefix, place->second);
+      if (prefix.empty()) return;
+      key = key.substr(0, prefix.size() - 1);
+    } else {
+      const auto differing = std::ranges::mismatch(key, prefix).in1;
+      key = key.substr(0, static_cast<size_t>(differing - key.begin()));
+    }
+  }
+}
+
 void Tracking::KeyTouched(std::string_view key) {
   // What a script writes is told even to NOLOOP's client, whose own commands do not name it all.
   const Session* const by = engine_.scripts().now_running() ? nullptr : engine_.current();
-  for (auto& [prefix, about] : prefixes_) {
-    if (!key.starts_with(prefix)) continue;
+  ForEachPrefixOf(key, [&](const std::string& prefix, Prefix& about) {
     about.changed[std::string(key)] = by ? by->client_id : 0;
-    any_changed_ = true;
-  }
+    changed_prefixes_.insert(prefix);
+  });
   const auto& by_key = keys_.get<1>();
   const auto place = by_key.find(key);
   if (place != by_key.end()) Invalidate(*place, true);
@@ -155,10 +175,11 @@ void Tracking::AllFlushed() {
 }
 
 void Tracking::Broadcast() {
-  if (!any_changed_) return;
-  any_changed_ = false;
-  for (auto& [prefix, about] : prefixes_) {
-    if (about.changed.empty()) continue;
+  if (changed_prefixes_.empty()) return;
+  for (const std::string& prefix : std::exchange(changed_prefixes_, {})) {
+    const auto place = prefixes_.find(prefix);
+    if (place == prefixes_.end()) continue;  // nobody asks for it any more
+    Prefix& about = place->second;
     for (const uint64_t client_id : about.clients) {
       Session* const session = FindTracking(client_id);
       if (!session) continue;

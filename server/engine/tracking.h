@@ -101,6 +101,9 @@ class Tracking {
   };
 
   void Add(std::string_view key, uint64_t client_id);
+  // Calls `visit(prefix, about)` for each that the key begins with, the longest first.
+  template <typename Visit>
+  void ForEachPrefixOf(std::string_view key, const Visit& visit);
   void Invalidate(const TrackedKey& tracked, bool by_client);
   void Tell(Session& session, std::string payload);
   void SendPending(Session& session);
@@ -112,7 +115,7 @@ class Tracking {
   Keys keys_;
   size_t items_ = 0;  // clients over all keys
   absl::btree_map<std::string, Prefix> prefixes_;
-  bool any_changed_ = false;
+  absl::btree_set<std::string> changed_prefixes_;  // in this turn
   std::vector<Pending> pending_;
 };
 
