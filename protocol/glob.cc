@@ -1,79 +1,156 @@
 #include "protocol/glob.h"
 
-#include <cstddef>
+#include <string.h>  // memmem
+
+#include <array>
 #include <utility>
 
 namespace sluice {
 namespace {
 
-int Fold(char c, bool ignore_case) {
-  const int byte = static_cast<signed char>(c);  // ranges compare as Redis's chars do
-  return ignore_case && byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte;
+constexpr uint32_t kAny = 256;
+constexpr uint32_t kFirstClass = 257;
+constexpr size_t kNowhere = std::string_view::npos;
+
+uint8_t Byte(char c) { return static_cast<uint8_t>(c); }
+
+char Fold(char c, bool ignore_case) {
+  return ignore_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-// Whether `c` is in the class whose '[' is at pattern[at]; `at` moves behind its ']'. A class that
-// nobody closed ends with the pattern.
-bool InClass(std::string_view pattern, size_t& at, char c, bool ignore_case) {
-  const bool negated = ++at < pattern.size() && pattern[at] == '^';
-  if (negated) ++at;
-  bool found = false;
-  for (; at < pattern.size(); ++at) {
-    const size_t left = pattern.size() - at;
-    if (pattern[at] == '\\' && left >= 2) {
-      found |= pattern[++at] == c;
-    } else if (pattern[at] == ']') {
-      break;
-    } else if (left >= 3 && pattern[at + 1] == '-') {
-      int low = static_cast<signed char>(pattern[at]);
-      int high = static_cast<signed char>(pattern[at + 2]);
-      if (low > high) std::swap(low, high);
-      low = Fold(static_cast<char>(low), ignore_case);
-      high = Fold(static_cast<char>(high), ignore_case);
-      const int byte = Fold(c, ignore_case);
-      found |= byte >= low && byte <= high;
-      at += 2;
-    } else {
-      found |= Fold(pattern[at], ignore_case) == Fold(c, ignore_case);
-    }
-  }
-  if (at < pattern.size()) ++at;
-  return found != negated;
-}
-
-// Matches one character at pattern[at], which is no '*'; `at` moves behind what matched it.
-bool TakeOne(std::string_view pattern, size_t& at, char c, bool ignore_case) {
-  if (pattern[at] == '?') {
-    ++at;
-    return true;
-  }
-  if (pattern[at] == '[') return InClass(pattern, at, c, ignore_case);
-  if (pattern[at] == '\\' && at + 1 < pattern.size()) ++at;
-  return Fold(pattern[at++], ignore_case) == Fold(c, ignore_case);
-}
+// Ranges compare as Redis's chars do, which have a sign.
+int Signed(char c) { return static_cast<signed char>(c); }
 
 }  // namespace
 
-// Only the last '*' need be tried again: what stands before it has matched as early as possible.
-bool GlobMatches(std::string_view pattern, std::string_view text, bool ignore_case) {
-  if (text.empty()) return pattern.empty();
-  size_t at = 0;
-  size_t star = std::string_view::npos;  // the pattern behind the last '*'
-  size_t star_text = 0;                  // and where the text behind it may begin
-  for (size_t i = 0; i < text.size();) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = ++at;
-      star_text = i;
-    } else if (at < pattern.size() && TakeOne(pattern, at, text[i], ignore_case)) {
-      ++i;
-    } else if (star != std::string_view::npos) {
-      at = star;
-      i = ++star_text;
+// --- reading the pattern
+
+Glob::Glob(std::string_view pattern, bool ignore_case)
+    : ignore_case_(ignore_case), plain_(!ignore_case), empty_(pattern.empty()) {
+  Read(pattern);
+}
+
+void Glob::Read(std::string_view pattern) {
+  pieces_.push_back({0, 0});
+  for (size_t at = 0; at < pattern.size() && !too_long_; ++at) {
+    char c = pattern[at];
+    if (c == '*') {
+      const bool follows_star = pieces_.size() > 1 && pieces_.back().size() == 0;
+      if (!follows_star) pieces_.push_back({characters_.size(), characters_.size()});
+      continue;
+    }
+    if (c == '?') {
+      AddCharacter(kAny);
+    } else if (c == '[') {
+      classes_.push_back(ReadClass(pattern, at));
+      AddCharacter(kFirstClass + static_cast<uint32_t>(classes_.size()) - 1);
     } else {
+      if (c == '\\' && at + 1 < pattern.size()) c = pattern[++at];
+      AddCharacter(Byte(Fold(c, ignore_case_)));
+    }
+    pieces_.back().end = characters_.size();
+  }
+}
+
+void Glob::AddCharacter(uint32_t character) {
+  plain_ = plain_ && character < kAny;
+  too_long_ = characters_.size() == kCharactersMax;
+  characters_.push_back(character);
+  bytes_.push_back(static_cast<char>(character));
+}
+
+// The class whose '[' is at pattern[at]; `at` moves to its ']'. A class that nobody closed ends with
+// the pattern.
+Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
+  const bool negated = ++at < pattern.size() && pattern[at] == '^';
+  if (negated) ++at;
+  Class exact;                      // after a '\' case is not ignored
+  std::array<int, 257> begun = {};  // of the folded bytes: how many more ranges hold it than the last
+  const auto add = [&](int low, int high) {
+    if (low > high) return;
+    ++begun[static_cast<size_t>(low + 128)];
+    --begun[static_cast<size_t>(high + 129)];
+  };
+  for (; at < pattern.size() && pattern[at] != ']'; ++at) {
+    const size_t left = pattern.size() - at;
+    if (pattern[at] == '\\' && left >= 2) {
+      exact.set(Byte(pattern[++at]));
+    } else if (left >= 3 && pattern[at + 1] == '-') {
+      char low = pattern[at];
+      char high = pattern[at + 2];
+      if (Signed(low) > Signed(high)) std::swap(low, high);
+      add(Signed(Fold(low, ignore_case_)), Signed(Fold(high, ignore_case_)));
+      at += 2;
+    } else {
+      const int byte = Signed(Fold(pattern[at], ignore_case_));
+      add(byte, byte);
+    }
+  }
+  Class folded;
+  int ranges = 0;
+  for (int byte = -128; byte < 128; ++byte) {
+    ranges += begun[static_cast<size_t>(byte + 128)];
+    if (ranges > 0) folded.set(static_cast<uint8_t>(byte));
+  }
+  Class result;
+  for (size_t byte = 0; byte < result.size(); ++byte) {
+    const bool found =
+        exact[byte] || folded[Byte(Fold(static_cast<char>(byte), ignore_case_))];
+    result[byte] = found != negated;
+  }
+  return result;
+}
+
+// --- matching
+
+// Precondition: the text has so many bytes from `at` on.
+bool Glob::TakesAt(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
+  for (size_t i = piece.begin; i < piece.end; ++i, ++at) {
+    ++steps;
+    const uint32_t character = characters_[i];
+    if (character < kAny) {
+      if (Byte(Fold(text[at], ignore_case_)) != character) return false;
+    } else if (character > kAny && !classes_[character - kFirstClass][Byte(text[at])]) {
       return false;
     }
   }
-  while (at < pattern.size() && pattern[at] == '*') ++at;
-  return at == pattern.size();
+  return true;
+}
+
+size_t Glob::Find(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
+  if (plain_) {  // in linear time
+    const void* const found = memmem(text.data() + at, text.size() - at,
+                                     bytes_.data() + piece.begin, piece.size());
+    return found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : kNowhere;
+  }
+  for (; at + piece.size() <= text.size() && steps < kStepsMax; ++at) {
+    if (TakesAt(piece, text, at, steps)) return at;
+  }
+  return kNowhere;
+}
+
+// The first and the last piece have their places; every other one is taken where it first comes.
+bool Glob::Matches(std::string_view text) const {
+  if (text.empty() || empty_) return text.empty() && empty_;
+  if (too_long_ || text.size() < characters_.size()) return false;
+  const Piece& first = pieces_.front();
+  const Piece& last = pieces_.back();
+  size_t steps = 0;
+  if (!TakesAt(first, text, 0, steps)) return false;
+  if (pieces_.size() == 1) return text.size() == characters_.size();
+  const size_t last_at = text.size() - last.size();
+  if (!TakesAt(last, text, last_at, steps)) return false;
+  size_t at = first.size();
+  for (size_t i = 1; i + 1 < pieces_.size(); ++i) {
+    at = Find(pieces_[i], text.substr(0, last_at), at, steps);
+    if (at == kNowhere) return false;
+    at += pieces_[i].size();
+  }
+  return at <= last_at;
+}
+
+bool GlobMatches(std::string_view pattern, std::string_view text, bool ignore_case) {
+  return Glob(pattern, ignore_case).Matches(text);
 }
 
 }  // namespace sluice

@@ -66,8 +66,8 @@ bool ReadFilter(CommandCall& call, Filter& filter) {
     } else if (args.TakeWord("ACLCAT")) {
       filter = [value](const Command& command) { return IsInCategory(*command.spec, value); };
     } else if (args.TakeWord("PATTERN")) {
-      filter = [value](const Command& command) {
-        return GlobMatches(value, command.full_name, true);
+      filter = [glob = Glob(value, true)](const Command& command) {
+        return glob.Matches(command.full_name);
       };
     }
   }

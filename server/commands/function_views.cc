@@ -71,9 +71,10 @@ void ListFunctions(CommandCall& call) {
       return call.reply.Error(Concat("ERR Unknown argument ", args.Peek()));
     }
   }
+  const Glob glob(pattern.value_or(""));
   std::vector<const FunctionLibrary*> chosen;
   for (const auto& [name, library] : Libraries(call).all()) {
-    if (!pattern || GlobMatches(*pattern, name)) chosen.push_back(library.get());
+    if (!pattern || glob.Matches(name)) chosen.push_back(library.get());
   }
   call.reply.Array(chosen.size());
   for (const FunctionLibrary* library : chosen) ReplyLibrary(*library, with_code, call.reply);

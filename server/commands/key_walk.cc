@@ -18,10 +18,11 @@ namespace {
 void Keys(CommandCall& call) {
   const std::string_view pattern = call.args[1];
   const bool all = MatchesAll(pattern);
+  const Glob glob(pattern);
   std::vector<std::string_view> found;
   call.db.ForEach([&](const Entry& entry) {
     if (entry.Expired(call.now)) return;
-    if (all || GlobMatches(pattern, entry.key())) found.push_back(entry.key());
+    if (all || glob.Matches(entry.key())) found.push_back(entry.key());
   });
   call.reply.Array(found.size());
   for (const std::string_view key : found) call.reply.Bulk(key);

@@ -98,11 +98,12 @@ void List(CommandCall& call) {
   }
   if (!args.Finish()) return call.reply.Error(args.error());
   call.engine.locks().Enter();
+  const Glob glob(pattern);
   std::vector<std::string_view> found;
   const uint64_t next =
       call.db.Scan(*cursor, static_cast<size_t>(count), [&](const Entry& entry) {
         if (entry.type() != ValueType::kLock) return;
-        if (pattern == "*" || GlobMatches(pattern, entry.key())) found.push_back(entry.key());
+        if (pattern == "*" || glob.Matches(entry.key())) found.push_back(entry.key());
       });
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(next));

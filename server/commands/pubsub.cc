@@ -108,9 +108,11 @@ void Names(CommandCall& call) {
     return call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
                                    call.args[1], "'. Try PUBSUB HELP."));
   }
+  const bool all = call.args.size() < 3;
+  const Glob glob(all ? "" : call.args[2]);
   std::vector<std::string_view> names;
   call.engine.pubsub().ForEachName(kind, [&](std::string_view name) {
-    if (call.args.size() < 3 || GlobMatches(call.args[2], name)) names.push_back(name);
+    if (all || glob.Matches(name)) names.push_back(name);
   });
   call.reply.Array(names.size());
   for (const std::string_view name : names) call.reply.Bulk(name);

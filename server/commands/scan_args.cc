@@ -1,15 +1,15 @@
 #include "server/commands/scan_args.h"
 
-#include "protocol/glob.h"
 #include "server/engine/arg_reader.h"
 
 namespace sluice {
 
 bool ScanOptions::Wants(std::string_view name) const {
-  return MatchesAll(pattern) || GlobMatches(pattern, name);
+  return !glob || glob->Matches(name);
 }
 
 bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOptions& options) {
+  std::string_view pattern = "*";
   ArgReader args(call.args, first);
   while (args.more()) {
     const bool has_value = args.left() >= 2;
@@ -17,7 +17,7 @@ bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOpt
       options.count = args.Int();
       if (options.count < 1) args.Fail(ErrorCode::kSyntax);
     } else if (has_value && args.TakeWord("MATCH")) {
-      options.pattern = args.Bytes();
+      pattern = args.Bytes();
     } else if (has_value && target == ScanTarget::kKeys && args.TakeWord("TYPE")) {
       // A type that nobody has heard of matches nothing. Redis compares C strings.
       const std::string_view type = args.Bytes();
@@ -26,8 +26,12 @@ bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOpt
       args.Fail(ErrorCode::kSyntax);
     }
   }
-  if (args.failed()) call.reply.Error(args.error());
-  return !args.failed();
+  if (args.failed()) {
+    call.reply.Error(args.error());
+    return false;
+  }
+  if (!MatchesAll(pattern)) options.glob.emplace(pattern);
+  return true;
 }
 
 void ReplyScan(CommandCall& call, uint64_t cursor, const std::vector<std::string>& found) {

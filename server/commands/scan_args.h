@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/glob.h"
 #include "server/engine/command.h"
 
 namespace sluice {
@@ -16,13 +17,13 @@ enum class ScanTarget : uint8_t { kKeys, kMembers };  // only keys have a TYPE
 
 struct ScanOptions {
   int64_t count = 10;
-  std::string_view pattern = "*";
+  std::optional<Glob> glob;  // none: every name
   std::optional<std::string_view> type;
 
   bool Wants(std::string_view name) const;
 };
 
-// A single star matches everything, the empty key too, for which GlobMatches knows no star.
+// A single star matches everything, the empty key too, for which Glob knows no star.
 inline bool MatchesAll(std::string_view pattern) { return pattern == "*"; }
 
 // Reads the options from the argument `first` on. False: the error has been answered.

@@ -1,6 +1,7 @@
 #include "server/config/config.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "protocol/concat.h"
@@ -165,21 +166,26 @@ void Config::OnChange(std::string_view option, std::function<std::string()> appl
 
 Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
   Pairs found;
-  const auto add = [&](std::string_view name, size_t option) {
-    const bool there = std::any_of(found.begin(), found.end(),
-                                   [&](const auto& pair) { return IsName(pair.first, name); });
-    if (!there) found.emplace_back(name, ValueOf(option));
+  // Of each option: whether its name and its alias have been answered.
+  std::vector<std::array<bool, 2>> answered(OptionCount());
+  const auto add = [&](std::string_view name, size_t option, bool as_alias) {
+    if (std::exchange(answered[option][as_alias], true)) return;
+    found.emplace_back(name, ValueOf(option));
   };
   for (const std::string_view glob : globs) {
     // A name that is no pattern is answered as the client spelled it.
     if (glob.find_first_of("[*?") == std::string_view::npos) {
-      if (const size_t option = FindOption(glob); option < OptionCount()) add(glob, option);
+      const size_t option = FindOption(glob);
+      if (option < OptionCount()) add(glob, option, !IsName(OptionAt(option).name, glob));
       continue;
     }
+    const Glob pattern(glob, /*ignore_case=*/true);
     for (size_t option = 0; option < OptionCount(); ++option) {
       const Option& row = OptionAt(option);
-      for (const std::string_view name : {row.name, row.alias}) {
-        if (!name.empty() && GlobMatches(glob, name, /*ignore_case=*/true)) add(name, option);
+      for (const bool as_alias : {false, true}) {
+        const std::string_view name = as_alias ? row.alias : row.name;
+        if (name.empty() || answered[option][as_alias]) continue;
+        if (pattern.Matches(name)) add(name, option, as_alias);
       }
     }
   }

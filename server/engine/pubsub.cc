@@ -2,7 +2,6 @@
 
 #include "boost/tuple/tuple.hpp"
 #include "protocol/concat.h"
-#include "protocol/glob.h"
 #include "server/engine/engine.h"
 #include "server/engine/session.h"
 
@@ -110,7 +109,7 @@ size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   size_t receivers = 0;
   if (name) receivers += Deliver(*name, {"3\r\n$7\r\nmessage", pair});
   for (const Channel& pattern : patterns) {
-    if (!GlobMatches(pattern.name, channel)) continue;
+    if (!pattern.glob->Matches(channel)) continue;
     const std::string head =
         Concat("4\r\n$8\r\npmessage\r\n$", pattern.name.size(), "\r\n", pattern.name);
     receivers += Deliver(pattern, {head, pair});

@@ -25,6 +25,7 @@
 #include "boost/multi_index/member.hpp"
 #include "boost/multi_index/sequenced_index.hpp"
 #include "boost/multi_index_container.hpp"
+#include "protocol/glob.h"
 #include "storage/key_hash.h"
 
 namespace sluice {
@@ -55,9 +56,13 @@ using SubscriptionList =
 
 // A name that somebody has subscribed to.
 struct Channel {
-  Channel(ChannelKind its_kind, std::string_view text) : kind(its_kind), name(text) {}
+  Channel(ChannelKind its_kind, std::string_view text)
+      : kind(its_kind),
+        name(text),
+        glob(its_kind == ChannelKind::kPattern ? std::make_unique<const Glob>(text) : nullptr) {}
   ChannelKind kind;
   std::string name;
+  std::unique_ptr<const Glob> glob;  // of a pattern
   mutable SubscriptionList<ChannelTag> subscribers;  // never empty
   mutable size_t count = 0;
 };
