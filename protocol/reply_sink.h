@@ -40,10 +40,11 @@ class ReplySink {
   // Attributes before the next reply; RESP2 clients don't get them (nor may the caller then send
   // the pairs: ask version() first).
   virtual void Attribute(size_t pairs) = 0;
-  // Nothing more is kept: a handler whose client chose the length of the answer may stop.
-  virtual bool full() const { return false; }
   // 2 or 3: for the few answers whose content, not only form, depends on it.
   virtual int version() const = 0;
+  // Nothing more is taken in: too much was answered already, or nobody is going to read it. Whoever
+  // makes an answer that no data bounds asks after each element and stops.
+  virtual bool full() const { return false; }
 
   // An array of integers.
   virtual void Integers(std::span<const int64_t> values) {

@@ -20,6 +20,7 @@ class ReplyWriter final : public ReplySink {
 
   void set_version(int version) { version_ = version; }  // 2 or 3
   int version() const override { return version_; }
+  bool full() const override { return out_->overflowed(); }
   void set_error_listener(ErrorListener* listener) { listener_ = listener; }
 
   void Status(std::string_view text) override;

@@ -65,8 +65,10 @@ void RandomOne(CommandCall& call) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;
   if (!hash || hash->CountLive(call.now) == 0) return call.reply.Null();
-  hash->VisitRandom(call.engine.random(), call.now,
-                    [&call](std::string_view name, std::string_view) { call.reply.Bulk(name); });
+  hash->Draw(call.engine.random(), call.now, [&call](std::string_view name, std::string_view) {
+    call.reply.Bulk(name);
+    return false;
+  });
 }
 
 void ReplyRandom(CommandCall& call, const Hash& hash, int64_t count, const RandomFields& form) {
@@ -82,9 +84,10 @@ void ReplyRandom(CommandCall& call, const Hash& hash, int64_t count, const Rando
   }
   if (live == 0) return form.Begin(call, 0);
   form.Begin(call, static_cast<size_t>(-count));
-  for (int64_t i = count; i < 0 && !ReplyIsTooLong(call); ++i) {
-    hash.VisitRandom(call.engine.random(), call.now, reply);
-  }
+  hash.Draw(call.engine.random(), call.now, [&](std::string_view name, std::string_view value) {
+    form.Reply(call, name, value);
+    return ++count < 0 && !call.reply.full();
+  });
 }
 
 void HRandField(CommandCall& call) {

@@ -171,9 +171,10 @@ void ReplyRandom(CommandCall& call, const Set& set, int64_t count) {
                                 : set.Sample(chosen, call.engine.random(), reply);
   }
   call.reply.Array(static_cast<size_t>(-count));
-  for (int64_t i = count; i < 0 && !ReplyIsTooLong(call); ++i) {
-    call.reply.Bulk(set.RandomMember(call.engine.random()));
-  }
+  set.Draw(call.engine.random(), [&](std::string_view member) {
+    call.reply.Bulk(member);
+    return ++count < 0 && !call.reply.full();
+  });
 }
 
 void SRandMember(CommandCall& call) {

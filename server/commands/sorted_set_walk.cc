@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -12,6 +13,7 @@
 #include "server/commands/lookup.h"
 #include "server/commands/scan_args.h"
 #include "server/commands/sorted_set_args.h"
+#include "server/commands/wide_count.h"
 #include "server/engine/arg_reader.h"
 
 namespace sluice {
@@ -21,18 +23,31 @@ using Direction = SortedSet::Direction;
 
 // --- ZRANDMEMBER
 
-// With repetitions so many are more than anybody can want; Redis would answer until it runs out of
-// memory.
-constexpr int64_t kRepeatedMax = 1 << 24;
-
 void AddRank(const SortedSet& set, size_t rank, ElementsReply& reply) {
   set.ForEach({rank, rank + 1}, Direction::kUp,
               [&](std::string_view name, double score) { return reply.Add(name, score); });
 }
 
+// A small set has to be walked through for each rank: once is enough.
+void ReplyRepeatedOfFew(CommandCall& call, const SortedSet& set, int64_t count,
+                        ElementsReply& reply) {
+  std::vector<std::pair<std::string, double>> elements;
+  set.ForEach(set.All(), Direction::kUp, [&](std::string_view name, double score) {
+    elements.emplace_back(name, score);
+    return true;
+  });
+  for (int64_t i = 0; i < count && !call.reply.full(); ++i) {
+    const auto& [name, score] = elements[call.engine.random()() % elements.size()];
+    reply.Add(name, score);
+  }
+}
+
 void ReplyRepeated(CommandCall& call, const SortedSet& set, int64_t count, bool with_scores) {
   ElementsReply reply(call.reply, static_cast<size_t>(count), with_scores);
-  for (int64_t i = 0; i < count; ++i) AddRank(set, call.engine.random()() % set.size(), reply);
+  if (set.Encoding() == "listpack") return ReplyRepeatedOfFew(call, set, count, reply);
+  for (int64_t i = 0; i < count && !call.reply.full(); ++i) {
+    AddRank(set, call.engine.random()() % set.size(), reply);
+  }
 }
 
 // Different ones (Floyd's sampling); all of them in Redis's order, from the highest down.

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "protocol/number_text.h"
-#include "server/engine/session.h"
 
 namespace sluice {
 
@@ -20,12 +19,12 @@ bool ReadWideCount(CommandCall& call, size_t at, int64_t& count) {
         "9223372036854775807");
     return false;
   }
+  if (*number < -kRepeatedMax) {
+    call.reply.Error(ErrorCode::kOutOfRange);
+    return false;
+  }
   count = *number;
   return true;
-}
-
-bool ReplyIsTooLong(const CommandCall& call) {
-  return call.client.output.overflowed() || call.reply.full();
 }
 
 }  // namespace sluice

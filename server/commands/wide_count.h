@@ -1,5 +1,5 @@
 // The count of HRANDFIELD and its kin: how many to choose at random, below zero with repetitions.
-// Such an answer can be as long as a client likes.
+// No data bounds such an answer: it has a bound of its own, and its makers ask ReplySink::full().
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace sluice {
 
+// With repetitions so many are more than anybody can want: 20 s of drawing. Redis would answer until
+// it runs out of memory.
+inline constexpr int64_t kRepeatedMax = 1 << 24;
+
 // Reads args[at]. False: the error has been answered.
 bool ReadWideCount(CommandCall& call, size_t at, int64_t& count);
-
-// The client's output has reached its limit, and the client is about to be closed, or a script has no
-// room for more: stop.
-bool ReplyIsTooLong(const CommandCall& call);
 
 }  // namespace sluice

@@ -24,6 +24,7 @@ class NullSink final : public ReplySink {
   void Verbatim(std::string_view, std::string_view) override {}
   void Attribute(size_t) override {}
   int version() const override { return 2; }
+  bool full() const override { return true; }
 };
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "storage/types/sampling.h"
 
@@ -83,14 +84,46 @@ void Hash::Sample(size_t count, Random& random, const Now& now, Visit visit) con
   });
 }
 
-void Hash::VisitRandom(Random& random, const Now& now, Visit visit) const {
-  if (!table_) return VisitPack(pack_, pack_.Nth(random() % size() * kEach), visit);
+void Hash::Draw(Random& random, const Now& now, VisitSome visit) const {
+  if (!table_) return DrawFromPack(random, visit);
+  while (const Member* const member = DrawLive(random, now)) {
+    if (!visit(member->key(), member->value())) return;
+  }
+  // Most of them have expired just now: the others are sought once.
+  std::vector<const Member*> live;
+  table_->map.Scan(0, SIZE_MAX, [&](const Member& member) {
+    if (!member.Expired(now)) live.push_back(&member);
+  });
+  while (true) {
+    const Member& member = *live[random() % live.size()];
+    if (!visit(member.key(), member.value())) return;
+  }
+}
+
+// Null when many tries found expired ones alone.
+const Member* Hash::DrawLive(Random& random, const Now& now) const {
   constexpr int kTries = 32;
   for (int i = 0; i < kTries; ++i) {
     const Member* const member = table_->map.RandomMember(random);
-    if (!member->Expired(now)) return visit(member->key(), member->value());
+    if (!member->Expired(now)) return member;
   }
-  Sample(1, random, now, visit);  // most of them have expired just now
+  return nullptr;
+}
+
+// The pack is gone through for a single field; for more of them it is so once.
+void Hash::DrawFromPack(Random& random, VisitSome visit) const {
+  bool more = true;
+  VisitPack(pack_, pack_.Nth(random() % size() * kEach),
+            [&](std::string_view name, std::string_view value) { more = visit(name, value); });
+  if (!more) return;
+  std::vector<StringPack::Position> fields;
+  for (auto at = pack_.begin(); at != pack_.end(); at = pack_.Next(pack_.Next(at))) {
+    fields.push_back(at);
+  }
+  while (more) {
+    VisitPack(pack_, fields[random() % fields.size()],
+              [&](std::string_view name, std::string_view value) { more = visit(name, value); });
+  }
 }
 
 // --- changing

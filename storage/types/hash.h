@@ -55,8 +55,10 @@ class Hash final : public Value {
   uint64_t Scan(uint64_t cursor, size_t count, const Now& now, Visit visit) const;
   // Visits `count` different live fields chosen at random, or all if there are no more.
   void Sample(size_t count, Random& random, const Now& now, Visit visit) const;
-  // Visits one live field chosen at random. Precondition: CountLive(now) > 0.
-  void VisitRandom(Random& random, const Now& now, Visit visit) const;
+  // Visits live fields chosen at random, each time out of all, until `visit` says no. Precondition:
+  // CountLive(now) > 0.
+  using VisitSome = absl::FunctionRef<bool(std::string_view name, std::string_view value)>;
+  void Draw(Random& random, const Now& now, VisitSome visit) const;
 
   // --- changing. True when the field was not there (alive).
   bool Set(std::string_view name, std::string_view value, const Limits& limits, const Now& now,
@@ -92,6 +94,8 @@ class Hash final : public Value {
   void Put(std::string_view name, const MemberContent& content);
   void NoteSize(size_t text_bytes, const Limits& limits);
   const Member* FindLive(std::string_view name, const Now& now) const;
+  const Member* DrawLive(Random& random, const Now& now) const;
+  void DrawFromPack(Random& random, VisitSome visit) const;
 
   StringPack pack_;  // names and values in turn; empty beside a table
   std::unique_ptr<Table> table_;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "protocol/number_text.h"
 #include "storage/types/sampling.h"
@@ -85,6 +86,16 @@ std::string Set::RandomMember(Random& random) const {
           [&](const IntSet& numbers) { return Int64Text(numbers.at(random() % numbers.size())); },
           [&](const Large& large) { return std::string(large->RandomMember(random)->key()); }},
       members_);
+}
+
+void Set::Draw(Random& random, absl::FunctionRef<bool(std::string_view)> visit) const {
+  if (const Large* const large = std::get_if<Large>(&members_)) {
+    while (visit((*large)->RandomMember(random)->key())) continue;
+    return;
+  }
+  std::vector<std::string> members;  // few: looked up once
+  ForEach([&members](std::string_view member) { members.emplace_back(member); });
+  while (visit(members[random() % members.size()])) continue;
 }
 
 void Set::Sample(size_t count, Random& random, Visit visit) const {

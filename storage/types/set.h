@@ -36,6 +36,9 @@ class Set final : public Value {
   // As SplitMap::Scan; a small set is visited whole, whatever the cursor.
   uint64_t Scan(uint64_t cursor, size_t count, Visit visit) const;
   std::string RandomMember(Random& random) const;  // precondition: not empty
+  // Visits members chosen at random, each time out of all, until `visit` says no. Precondition: not
+  // empty.
+  void Draw(Random& random, absl::FunctionRef<bool(std::string_view)> visit) const;
   // Visits `count` different members chosen at random, or all if there are no more.
   void Sample(size_t count, Random& random, Visit visit) const;
 
