@@ -25,6 +25,7 @@ from .publish import Publish
 from .stall import Stall
 from .startup import StartToPong
 from .transactions import Transactions, sliding_window
+from .worst_cases import WORST
 
 FILL = "SET key:__rand_int__ 0"
 SET = Work("SET key:__rand_int__ xxx", fill=FILL)
@@ -150,4 +151,5 @@ CASES = [
     DeletionTurn("delete-hash", "HSET", members=1_000_000, turn_bar_us=1000),
     DeletionTurn("delete-string", "APPEND", members=500, turn_bar_us=1000),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
+    *WORST,
 ]
