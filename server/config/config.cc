@@ -168,11 +168,17 @@ Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
   Pairs found;
   // Of each option: whether its name and its alias have been answered.
   std::vector<std::array<bool, 2>> answered(OptionCount());
+  size_t left = 0;  // names and aliases that have not
+  for (size_t option = 0; option < OptionCount(); ++option) {
+    left += OptionAt(option).alias.empty() ? 1 : 2;
+  }
   const auto add = [&](std::string_view name, size_t option, bool as_alias) {
     if (std::exchange(answered[option][as_alias], true)) return;
     found.emplace_back(name, ValueOf(option));
+    --left;
   };
   for (const std::string_view glob : globs) {
+    if (left == 0) break;
     // A name that is no pattern is answered as the client spelled it.
     if (glob.find_first_of("[*?") == std::string_view::npos) {
       const size_t option = FindOption(glob);

@@ -90,8 +90,8 @@ TEST(Glob, FoldsRangesAndWhatIsEscapedAsRedis) {
   EXPECT_TRUE(GlobMatches("[a-z]", "Q", true));
   EXPECT_TRUE(GlobMatches("[^A-Z]", "1", true));
   EXPECT_FALSE(GlobMatches("[^A-Z]", "q", true));
-  EXPECT_TRUE(GlobMatches("[\\A]", "A", true));
-  EXPECT_FALSE(GlobMatches("[\A]", "a", true)) << "case counts behind a backslash";
+  EXPECT_TRUE(GlobMatches(R"([\A])", "A", true));
+  EXPECT_FALSE(GlobMatches(R"([\A])", "a", true)) << "case counts behind a backslash";
   EXPECT_TRUE(GlobMatches("[\x80-\x7f]", "-"));
   EXPECT_TRUE(GlobMatches("[\xf0-a]", "Z")) << "chars have a sign";
 }

@@ -67,7 +67,7 @@ TEST(TextBlock, SmallOnesDoubleAndTheFirstBlockIsMadeToMeasure) {
   EXPECT_LE(text.capacity(), 1024u);
   text.Append(std::string(100, 'y'));
   EXPECT_GE(text.capacity(), 2200u);
-  EXPECT_LE(text.capacity(), 2304u);
+  EXPECT_LE(text.capacity(), 2560u);
 }
 
 TEST(TextBlock, MovesFromOneToAnother) {
