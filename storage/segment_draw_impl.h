@@ -100,7 +100,7 @@ Element* SegmentTableOf<Element>::DrawFrom(const Segment& segment, Random& rando
       ranked.push_back({0, slot->As<Element>()});
       __builtin_prefetch(ranked.back().element);
     }
-    for (Ranked& item : ranked) item.hash = HashKey(item.element->key(), *hash_key_);
+    for (Ranked& item : ranked) item.hash = HashName(item.element->key(), *hash_key_);
     return nth(ranked, ticket);
   }
 }

@@ -34,11 +34,11 @@ void ReadMinHold(ArgReader& args, AcquireOptions& options) {
 }
 void ReadLabel(ArgReader& args, AcquireOptions& options) {
   options.terms.label = args.Bytes();
-  if (options.terms.label.size() > kLabelBytesMax) {
+  if (options.terms.label->size() > kLabelBytesMax) {
     args.Fail("ERR label is longer than 1024 bytes");
   }
 }
-void ReadNotify(ArgReader&, AcquireOptions& options) { options.terms.notify = true; }
+void ReadNotify(ArgReader&, AcquireOptions& options) { options.notify = true; }
 
 struct OptionWord {
   std::string_view word;
@@ -86,8 +86,8 @@ AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool sever
   }
   const Session& caller = CallerOf(call);
   if (options.session) options.terms.session = LockService::ConnectionOf(caller);
-  options.terms.connection = LockService::ConnectionOf(caller);
-  if (options.terms.notify && caller.resp() < 3) args.Fail("ERR NOTIFY needs RESP3 (HELLO 3)");
+  if (options.notify) options.terms.notify = LockService::ConnectionOf(caller);
+  if (options.notify && caller.resp() < 3) args.Fail("ERR NOTIFY needs RESP3 (HELLO 3)");
   if (!call.may_wait()) options.wait_ms = 0;
   return options;
 }

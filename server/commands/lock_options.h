@@ -13,6 +13,7 @@ struct AcquireOptions {
   LockTerms terms;
   int64_t wait_ms = 0;
   bool session = false;
+  bool notify = false;
 };
 
 // Reads options to the end of the arguments: each at most once, in any order. A fault is left in

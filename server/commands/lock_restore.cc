@@ -27,12 +27,12 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   const int64_t minhold_until_ms = args.IntIn(-1, kUnixMsMax);
   if (lease_until_ms >= 0) holder.lease_until_ms = lease_until_ms - now.unix_offset_ms;
   if (minhold_until_ms >= 0) holder.minhold_until_ms = minhold_until_ms - now.unix_offset_ms;
-  if (args.IntIn(0, 1) == 1) holder.session = kSessionElsewhere;
+  if (args.IntIn(0, 1) == 1) holder.sessions = {kSessionElsewhere};
   holder.label = args.Bytes();
   holder.since_ms = now.ms();
   if (!args.Finish()) return false;
   const bool ends = holder.lingers() ? minhold_until_ms >= 0
-                                     : lease_until_ms >= 0 || holder.session != 0;
+                                     : lease_until_ms >= 0 || !holder.sessions.empty();
   return ends && (shape.mode == LockMode::kPermits ? holder.permits <= shape.of
                                                    : holder.permits == 1 && shape.of == 1);
 }

@@ -28,8 +28,10 @@ const Lock* Look(CommandCall& call, bool& is_lock) {
 }
 
 void ReplyHolder(CommandCall& call, const LockHolder& holder) {
-  Session* const session =
-      holder.session ? call.engine.locks().FindConnection(holder.session) : nullptr;
+  const Session* session = nullptr;
+  for (size_t i = 0; i < holder.sessions.size() && !session; ++i) {
+    session = call.engine.locks().FindConnection(holder.sessions[i]);
+  }
   NamedFields fields(call.reply, 8);
   fields.At("owner").Bulk(holder.owner);
   fields.Integer("token", holder.token);
@@ -46,8 +48,8 @@ void Info(CommandCall& call) {
   const Lock* const lock = Look(call, is_lock);
   if (!is_lock) return;
   const LockNameView name{call.db.index(), call.args[1]};
-  const WaitQueue::Queue* const queue = call.engine.locks().Enter().queue().QueueOf(name);
-  if (!lock && !queue) return ReplyNoFields(call.reply);
+  const size_t waiters = call.engine.locks().Enter().queue().LengthOf(name);
+  if (!lock && waiters == 0) return ReplyNoFields(call.reply);
   const bool held = lock && !lock->empty();
   const bool semaphore = held && lock->mode() == LockMode::kPermits;
   NamedFields fields(call.reply, 5);
@@ -58,7 +60,7 @@ void Info(CommandCall& call) {
   if (lock) {
     for (const auto& [token, holder] : lock->holders()) ReplyHolder(call, holder);
   }
-  fields.Integer("waiters", queue ? static_cast<int64_t>(queue->size()) : 0);
+  fields.Integer("waiters", static_cast<int64_t>(waiters));
 }
 
 void Waiters(CommandCall& call) {
@@ -66,10 +68,11 @@ void Waiters(CommandCall& call) {
   Look(call, is_lock);
   if (!is_lock) return;
   const LockNameView name{call.db.index(), call.args[1]};
-  const WaitQueue::Queue* const queue = call.engine.locks().Enter().queue().QueueOf(name);
-  call.reply.Array(queue ? queue->size() : 0);
-  if (!queue) return;
-  for (const LockWait* wait : *queue) {
+  const WaitQueue::Line* const line = call.engine.locks().Enter().queue().LineOf(name);
+  call.reply.Array(line ? line->all.size() : 0);
+  if (!line) return;
+  for (const auto& [place, queued] : line->all) {
+    const LockWait* const wait = &queued->wait;
     Session* const session = call.engine.locks().FindConnection(wait->client);
     NamedFields fields(call.reply, 4);
     fields.At("owner").Bulk(wait->request.owner);

@@ -13,6 +13,7 @@ namespace sluice {
 namespace {
 
 constexpr uint64_t kNobody = UINT64_MAX;  // no connection's number
+constexpr int64_t kRetryMs = 100;         // between attempts to write the mark
 
 }  // namespace
 
@@ -32,7 +33,7 @@ void ReplyTokens(ReplySink& reply, const LockGrants& grants) {
 // --- HeldLock
 
 HeldLock::HeldLock(LockService& service)
-    : Lock(&service.locks_.owner_counts()), service_(service) {
+    : Lock(&service.locks_.ties()), service_(service) {
   timer_.lock = this;
   timer_.fired = [](Engine&, Timed& timed) {
     HeldLock& lock = *static_cast<LeaseTimer&>(timed).lock;
@@ -45,7 +46,7 @@ HeldLock::~HeldLock() {
 }
 
 size_t HeldLock::MemoryBytes() const {
-  return Lock::MemoryBytes() + sizeof(HeldLock) - sizeof(Lock) + name_.key.capacity();
+  return Lock::MemoryBytes() + sizeof(HeldLock) - sizeof(Lock);
 }
 
 // --- coming in
@@ -55,6 +56,7 @@ LockService::LockService(Engine& engine)
       memory_(engine.hash_keys().Next()),
       mark_(engine, tokens_, memory_),
       locks_(*this, *this, tokens_, memory_, engine.hash_keys().Next()) {
+  retry_.fired = [](Engine& engine, Timed&) { engine.locks().mark_.Ensure(); };
   foreign_.Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNobody}, 1, Now{});
 }
 
@@ -110,7 +112,7 @@ const Lock* LockService::FindLock(LockNameView name) const {
 HeldLock& LockService::Adopt(Lock& lock, LockNameView name) {
   HeldLock& held = static_cast<HeldLock&>(lock);
   if (held.named()) return held;
-  held.name_ = LockName(name);
+  held.set_name(name);
   held_.push_back(held);
   return held;
 }
@@ -162,7 +164,7 @@ void LockService::TimerFired(HeldLock& lock) {
   if (engine_.pause().mode() != Pause::Mode::kNone) {
     return engine_.Arm(lock.timer_, engine_.pause().until_ms() + 1);
   }
-  const LockName name = lock.name_;
+  const LockName name = lock.name();
   Enter().Settle(name, engine_.now());
 }
 
@@ -183,11 +185,12 @@ void LockService::Lost(HeldLock& lock) {
   lock.unlink();
   engine_.Disarm(lock.timer_);
   modified_ = nullptr;
-  Note(std::move(lock.name_));
+  Note(lock.name());
 }
 
 void LockService::Empty(HeldLock& lock) {
   lock.Break(0, engine_.now(), [](const LockHolder&) {});
+  lock.Unwatch();
   lock.unlink();
   engine_.Disarm(lock.timer_);
   modified_ = nullptr;
@@ -199,22 +202,22 @@ void LockService::Moved(Database& db, HashedKey key) {
   HeldLock& held = static_cast<HeldLock&>(entry->value());
   if (!held.named()) return;
   Empty(held);
-  Note(std::move(held.name_));
+  Note(held.name());
   db.ValueChanged(*entry);
 }
 
 void LockService::KeyTouched(int db, std::string_view key) {
-  if (own_change_ || locks_.queue().QueueOf({db, key}) == nullptr) return;
+  if (own_change_ || locks_.queue().LineOf({db, key}) == nullptr) return;
   Note(LockName(KeyNameView{db, key}));
 }
 
 void LockService::DatabaseReplaced(int db, int other) {
   for (auto place = held_.begin(); place != held_.end();) {
     HeldLock& held = *place++;
-    if (held.name_.db != db && held.name_.db != other) continue;
+    if (held.name().db != db && held.name().db != other) continue;
     Empty(held);
-    Entry* const entry = FindEntry(held.name_);
-    engine_.keyspace().db(held.name_.db).ValueChanged(*entry);
+    Entry* const entry = FindEntry(held.name());
+    engine_.keyspace().db(held.name().db).ValueChanged(*entry);
   }
   flushed_.push_back(db);
   if (other >= 0) flushed_.push_back(other);
@@ -234,6 +237,17 @@ void LockService::WaitCancelled(uint64_t wait_id) {
   cancelled_.push_back(wait_id);
   SetPending();
   if (!engine_.serving_from_within()) Settle();
+}
+
+bool LockService::Continue() {
+  if (!locks_.has_left_over() && !locks_.wants_tokens()) return false;
+  if (engine_.pause().mode() != Pause::Mode::kNone) return false;
+  const bool is_left = locks_.Continue(engine_.now());
+  if (locks_.wants_tokens() && !retry_.node.linked()) {
+    engine_.Arm(retry_, engine_.now().ms() + kRetryMs);
+  }
+  CatchUp();
+  return is_left;
 }
 
 void LockService::CatchUp() {
@@ -273,10 +287,10 @@ void LockService::Settle() {
 
 // The key holds something else now.
 void LockService::RefuseWaiters(LockNameView name) {
-  while (const WaitQueue::Queue* queue = locks_.queue().QueueOf(name)) {
-    const LockWait* const wait = queue->front();
-    const uint64_t id = wait->id;
-    if (Session* session = FindConnection(wait->client)) {
+  while (const WaitQueue::Line* line = locks_.queue().LineOf(name)) {
+    const LockWait& wait = line->all.begin()->second->wait;
+    const uint64_t id = wait.id;
+    if (Session* session = FindConnection(wait.client)) {
       engine_.waiters().Finish(*session, [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
     }
     locks_.Cancel(id, engine_.now());
@@ -289,7 +303,7 @@ uint64_t LockService::ConnectionOf(const Session& session) {
   return (uint64_t{session.id.slot} << 32 | session.id.generation) + 1;
 }
 
-Session* LockService::FindConnection(uint64_t connection) {
+Session* LockService::FindConnection(uint64_t connection) const {
   const uint64_t id = connection - 1;
   return engine_.Find({static_cast<uint32_t>(id >> 32), static_cast<uint32_t>(id)});
 }
@@ -313,7 +327,7 @@ void LockService::Record(LockNameView name, const Lock& lock, const LockHolder& 
                 Int64Text(holder.permits), Int64Text(lock.permits_of()), Int64Text(holder.holds),
                 Int64Text(leased ? holder.lease_until_ms + to_unix_ms : -1),
                 Int64Text(minhold_ms == 0 ? -1 : minhold_ms + to_unix_ms),
-                Int64Text(holder.session != 0), holder.label});
+                Int64Text(!holder.sessions.empty()), holder.label});
 }
 
 void LockService::RecordEnd(LockNameView name, int64_t token) {
@@ -343,14 +357,16 @@ void LockService::LockEnded(LockNameView name, const LockHolder& holder, LockEnd
   if (may_linger && holder.minhold_until_ms > engine_.now().ms()) {
     LockHolder lingering = holder;
     lingering.holds = 0;
-    lingering.session = 0;
+    lingering.sessions.clear();
     Record(name, static_cast<const Lock&>(modified_->value()), lingering);
   } else {
     RecordEnd(name, holder.token);
   }
-  if (!holder.notify || (end != LockEnd::kExpired && end != LockEnd::kBroken)) return;
-  losses_.push_back({holder.connection, std::string(name.key), holder.token});
-  SetPending();
+  if (end != LockEnd::kExpired && end != LockEnd::kBroken) return;
+  for (const uint64_t connection : holder.notify) {
+    losses_.push_back({connection, std::string(name.key), holder.token});
+    SetPending();
+  }
 }
 
 void LockService::LingeringEnded(LockNameView name, const LockHolder& holder) {
@@ -368,6 +384,17 @@ void LockService::PushLosses() {
     session->writer.Integer(loss.token);
     engine_.QueueSend(*session);
   }
+}
+
+// As when its time is over.
+void LockService::WaitReplaced(const LockWait& wait) {
+  Session* const session = FindConnection(wait.client);
+  if (!session) return;
+  engine_.waiters().Finish(*session, [](ReplySink& reply) { reply.NullArray(); });
+}
+
+bool LockService::IsConnected(uint64_t connection) const {
+  return FindConnection(connection) != nullptr;
 }
 
 void LockService::WaitGranted(const LockWait& wait, const LockGrants& grants) {

@@ -52,7 +52,6 @@ class HeldLock final : public Lock, public HeldLockHook {
   bool named() const { return is_linked(); }
 
   LockService& service_;
-  LockName name_;
   LeaseTimer timer_;
 };
 
@@ -78,7 +77,7 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   // A key was renamed or moved to where it is now.
   void Moved(Database& db, HashedKey key);
   static uint64_t ConnectionOf(const Session& session);
-  Session* FindConnection(uint64_t connection);
+  Session* FindConnection(uint64_t connection) const;
 
   // --- for the engine
   void SessionEnded(const Session& session);
@@ -86,6 +85,9 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   bool nobody_waits() const { return locks_.queue().size() == 0; }
   void KeyTouched(int db, std::string_view key);
   void DatabaseReplaced(int db, int other);  // as KeyspaceObserver's
+  // A slice of what crowds have left to do; true when there is more. Once a turn.
+  bool Continue();
+  bool has_left_over() const { return locks_.has_left_over(); }
   bool pending() const { return pending_; }
   // Deals with what has been noted; between top-level commands, and after timers.
   void CatchUp();
@@ -102,6 +104,8 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) override;
   void LingeringEnded(LockNameView name, const LockHolder& holder) override;
   void WaitGranted(const LockWait& wait, const LockGrants& grants) override;
+  void WaitReplaced(const LockWait& wait) override;
+  bool IsConnected(uint64_t connection) const override;
   void WaitCancelled(uint64_t wait_id) override;
 
  private:
@@ -149,6 +153,7 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   bool own_change_ = false;
   mutable Look look_;
 
+  Timed retry_;  // while a wait is ready for which no token could be had
   bool pending_ = false;  // there is something in one of these
   std::vector<uint64_t> cancelled_;
   std::vector<uint64_t> ended_;

@@ -69,10 +69,11 @@ bool Engine::RunTurn() {
   const bool timers_left = RunTimers();
   TakeCarried();
   RunInputs(begin);
+  const bool locks_left = locks_->Continue();
   const bool garbage_left = FreeGarbage(begin);
   const bool rearm_left = keyspace_->RearmSlice(now_, kRearmedPerTurn);
   EndTurn(begin);
-  return timers_left || garbage_left || rearm_left || !carried_.empty() || limits_->any_ready();
+  return timers_left || locks_left || garbage_left || rearm_left || !carried_.empty() || limits_->any_ready();
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {
@@ -253,7 +254,7 @@ bool Engine::RunTimers() {
 int64_t Engine::NextWork() const {
   const bool at_once =
       !to_send_.empty() || !carried_.empty() || waiters_.any_ready() || limits_->any_ready() ||
-      locks_->pending();
+      locks_->pending() || (locks_->has_left_over() && pause_.mode() == Pause::Mode::kNone);
   return at_once ? now_.ms() : wheel_.NextWork();
 }
 

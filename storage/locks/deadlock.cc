@@ -4,144 +4,352 @@
 #include <algorithm>
 
 namespace sluice {
+namespace {
 
-DeadlockSearch::DeadlockSearch(const LockFinder& locks, const WaitQueue& queue,
-                               const LockRequest& request)
-    : locks_(locks),
-      queue_(queue),
-      asked_(request),
-      owners_(0, queue.name_hash()),
-      lines_(0, queue.name_hash()) {
-  to_reach_ = asked_.names;
-  for (size_t i = 0; i < to_reach_.size() && steps_ < kDeadlockStepsMax; ++i) {
-    const LockName name = to_reach_[i];
-    Reach(name);
-  }
-  AddWait(asked_);  // last: it would stand at the end of every line
-  if (steps_ < kDeadlockStepsMax) DrawLines();
-}
+constexpr size_t kFirstTry = 64;  // steps; mostly one side has ended by then
 
-// --- what can be reached
+}  // namespace
 
-// The whole line of a lock, and whoever holds it.
-void DeadlockSearch::Reach(const LockName& name) {
-  if (!lines_.try_emplace(name).second) return;
-  if (const Lock* lock = locks_.FindLock(name)) {
-    for (const auto& [token, holder] : lock->holders())
-      if (!holder.lingers()) ReachOwner(holder.owner);
-  }
-  const WaitQueue::Queue* queue = queue_.QueueOf(name);
-  if (queue == nullptr) return;
-  for (const LockWait* wait : *queue) {
-    if (steps_ >= kDeadlockStepsMax) return;
-    ReachOwner(wait->request.owner);
-  }
-}
+// --- who finishes, among few
 
-void DeadlockSearch::ReachOwner(std::string_view owner) {
-  ++steps_;
-  const std::vector<LockWait*>* waits = queue_.WaitsOf(owner);
-  if (waits == nullptr || owners_.contains(LockNameView{0, owner})) return;
-  for (const LockWait* wait : *waits) {
-    AddWait(wait->request);
-    const LockNames& names = wait->request.names;
-    to_reach_.insert(to_reach_.end(), names.begin(), names.end());
-  }
-}
+class DeadlockSearch::Reduction {
+ public:
+  Reduction(const DeadlockSearch& search, const std::vector<const Owner*>& owners, size_t* steps);
+  bool Finishes(const Owner& owner);
 
-void DeadlockSearch::AddWait(const LockRequest& request) {
-  std::unique_ptr<Owner>& owner = owners_[LockName({0, request.owner})];
-  if (owner == nullptr) {
-    owner = std::make_unique<Owner>();
-    in_order_.push_back(owner.get());
-  }
-  owner->waits.push_back(&waits_.emplace_back(Wait{&request, owner.get()}));
-}
+ private:
+  struct Node {
+    size_t left = 0;            // of its waits, the locks that cannot be granted yet
+    std::vector<size_t> lines;  // in which it waits
+    std::vector<std::pair<size_t, int64_t>> permits;  // that it holds, by line
+  };
+  static constexpr size_t kNone = SIZE_MAX;
+  struct Item {
+    size_t node;
+    const LockShape* shape;
+    bool is_first;  // of its owner in this line: the others follow it
+    bool granted = false;
+  };
+  struct LineState {
+    const Lock* lock;
+    std::vector<Item> items;
+    int64_t held = 0;                   // permits of owners that have not finished
+    size_t front = 0;                   // all before it have finished
+    size_t writer = 0;                  // all before it have finished or are shared
+    size_t readers = 0;                 // all shared ones before it have nobody ahead
+    std::vector<size_t> await_all;      // items that wait until all have given back,
+    std::vector<size_t> await_permits;  // or enough of them
+  };
 
-// --- who can finish
+  void AddLine(const Line& line, WaitQueue::Spot last);
+  size_t NodeOf(const Queued& queued);
+  void AddHolders(const Line& line, size_t at);
+  void AddHolder(const Owner& owner, size_t at);
+  void Advance(LineState& line);
+  void NobodyAhead(LineState& line, size_t first, bool shared);
+  bool HoldersAllow(const LineState& line, const LockShape& shape) const;
+  void Grant(LineState& line, size_t item);
+  void GiveBack(LineState& line, int64_t permits);
+  bool HasFinished(const Item& item) const { return nodes_[item.node].left == 0; }
 
-// Lines in the order of the queues; the one that asks is behind all.
-void DeadlockSearch::DrawLines() {
-  for (auto& [name, line] : lines_) {
-    const WaitQueue::Queue* queue = queue_.QueueOf(name);
-    if (queue == nullptr) continue;
-    for (const LockWait* wait : *queue) {
-      const auto owner = owners_.find(LockNameView{0, wait->request.owner});
-      for (Wait* known : owner->second->waits)
-        if (known->request == &wait->request) line.waits.push_back(known);
+  const DeadlockSearch& search_;
+  size_t& steps_;
+  absl::flat_hash_map<const Owner*, size_t> owners_;
+  std::vector<Node> nodes_;
+  std::vector<LineState> lines_;
+  std::vector<size_t> finished_;  // nodes to follow up
+};
+
+DeadlockSearch::Reduction::Reduction(const DeadlockSearch& search,
+                                     const std::vector<const Owner*>& owners, size_t* steps)
+    : search_(search), steps_(*steps) {
+  absl::flat_hash_map<const Line*, WaitQueue::Spot> last;  // of interest in each line
+  for (const Owner* owner : owners) {
+    owners_.emplace(owner, owners_.size());
+    for (const Queued* queued : owner->waits) {
+      for (const Place& place : queued->places) {
+        WaitQueue::Spot& at = last.try_emplace(place.line, place.at).first->second;
+        at = std::max(at, place.at);
+      }
     }
   }
-  for (const LockName& name : asked_.names) lines_[name].waits.push_back(&waits_.back());
+  nodes_.resize(owners_.size());
+  lines_.reserve(last.size());
+  for (const auto& [line, at] : last) AddLine(*line, at);
 }
+
+// An owner of the candidates, or a bystander, who is one of its own. kNone: it finishes anyway.
+size_t DeadlockSearch::Reduction::NodeOf(const Queued& queued) {
+  const auto found = owners_.find(queued.owner);
+  if (found != owners_.end()) return found->second;
+  if (queued.linked) return kNone;
+  nodes_.emplace_back();
+  return nodes_.size() - 1;
+}
+
+void DeadlockSearch::Reduction::AddLine(const Line& line, WaitQueue::Spot last) {
+  const size_t at = lines_.size();
+  LineState& state = lines_.emplace_back();
+  state.lock = search_.locks_.FindLock(line.name);
+  for (auto place = line.all.begin(); place != line.all.end() && place->first <= last; ++place) {
+    ++steps_;
+    const Queued& queued = *place->second;
+    const size_t node = NodeOf(queued);
+    if (node == kNone) continue;
+    const bool is_first = state.items.empty() || state.items.back().node != node;
+    if (is_first) nodes_[node].lines.push_back(at);
+    const bool reentrant = state.lock != nullptr && node < owners_.size() &&
+                           state.lock->FindOwner(queued.wait.request.owner) != nullptr;
+    nodes_[node].left += reentrant ? 0 : 1;
+    state.items.push_back({node, &queued.wait.request.terms.shape, is_first, reentrant});
+  }
+  AddHolders(line, at);
+}
+
+// By the holders or by the candidates, whichever are fewer.
+void DeadlockSearch::Reduction::AddHolders(const Line& line, size_t at) {
+  const Lock* lock = lines_[at].lock;
+  if (lock == nullptr) return;
+  if (lock->holders().size() > owners_.size()) {
+    for (const auto& [owner, node] : owners_)
+      if (search_.Holds(*owner, line)) AddHolder(*owner, at);
+    return;
+  }
+  for (const auto& [token, holder] : lock->holders()) {
+    if (holder.lingers()) continue;
+    const Owner* owner = search_.queue_.FindOwner(holder.owner);
+    if (owner != nullptr && owners_.contains(owner)) AddHolder(*owner, at);
+  }
+}
+
+void DeadlockSearch::Reduction::AddHolder(const Owner& owner, size_t at) {
+  ++steps_;
+  LineState& state = lines_[at];
+  const int64_t permits = state.lock->FindOwner(owner.name)->permits;
+  state.held += permits;
+  nodes_[owners_.at(&owner)].permits.push_back({at, permits});
+}
+
+bool DeadlockSearch::Reduction::Finishes(const Owner& owner) {
+  for (auto& [held_by, node] : owners_) {
+    if (nodes_[node].left == 0) finished_.push_back(node);
+  }
+  for (LineState& line : lines_) Advance(line);
+  while (!finished_.empty()) {
+    const Node& node = nodes_[finished_.back()];
+    finished_.pop_back();
+    for (const auto& [at, permits] : node.permits) GiveBack(lines_[at], permits);
+    for (const size_t at : node.lines) Advance(lines_[at]);
+  }
+  return nodes_[owners_.at(&owner)].left == 0;
+}
+
+void DeadlockSearch::Reduction::Advance(LineState& line) {
+  const size_t size = line.items.size();
+  while (line.front < size && HasFinished(line.items[line.front])) ++line.front;
+  if (line.front < size) NobodyAhead(line, line.front, false);
+  const auto writes = [](const Item& item) { return item.shape->mode != LockMode::kShared; };
+  while (line.writer < size &&
+         (!writes(line.items[line.writer]) || HasFinished(line.items[line.writer])))
+    ++line.writer;
+  for (; line.readers < size && line.readers <= line.writer; ++line.readers)
+    NobodyAhead(line, line.readers, true);
+}
+
+// No other owner's conflicting wait is ahead of this one's first, or will be again.
+void DeadlockSearch::Reduction::NobodyAhead(LineState& line, size_t first, bool shared) {
+  if (!line.items[first].is_first) return;
+  const size_t node = line.items[first].node;
+  for (size_t item = first; item < line.items.size() && line.items[item].node == node; ++item) {
+    ++steps_;
+    const LockShape& shape = *line.items[item].shape;
+    if ((shape.mode == LockMode::kShared) != shared || line.items[item].granted) continue;
+    if (HoldersAllow(line, shape)) {
+      Grant(line, item);
+    } else {
+      const bool permits = shape.mode == LockMode::kPermits;
+      (permits ? line.await_permits : line.await_all).push_back(item);
+    }
+  }
+}
+
+bool DeadlockSearch::Reduction::HoldersAllow(const LineState& line, const LockShape& shape) const {
+  if (line.lock == nullptr || line.held == 0) return true;
+  const LockMode mode = line.lock->mode();
+  if (mode == LockMode::kShared && shape.mode == LockMode::kShared) return true;
+  return mode == LockMode::kPermits && shape.mode == LockMode::kPermits &&
+         line.lock->permits_of() == shape.of && line.held + shape.permits <= shape.of;
+}
+
+void DeadlockSearch::Reduction::Grant(LineState& line, size_t at) {
+  Item& item = line.items[at];
+  if (std::exchange(item.granted, true)) return;
+  if (--nodes_[item.node].left == 0) finished_.push_back(item.node);
+}
+
+void DeadlockSearch::Reduction::GiveBack(LineState& line, int64_t permits) {
+  line.held -= permits;
+  for (const size_t item : line.await_permits) {
+    ++steps_;
+    if (HoldersAllow(line, *line.items[item].shape)) Grant(line, item);
+  }
+  if (line.held != 0) return;
+  for (const size_t item : line.await_all) Grant(line, item);
+  line.await_all.clear();
+}
+
+// --- who could be in the circle
 
 bool DeadlockSearch::ClosesCircle() {
-  if (steps_ >= kDeadlockStepsMax) return false;
-  const Wait& asking = waits_.back();
-  FinishAll();
-  if (steps_ >= kDeadlockStepsMax || asking.owner->finished) return false;
-  asking.owner->finished = true;
-  FinishAll();
-  return steps_ < kDeadlockStepsMax && CanBeGranted(asking);
-}
-
-void DeadlockSearch::FinishAll() {
-  for (bool progress = true; progress && steps_ < kDeadlockStepsMax;) {
-    progress = false;
-    for (Owner* owner : in_order_) {
-      if (owner->finished || !CanFinish(*owner)) continue;
-      owner->finished = true;
-      progress = true;
+  // In the midst of a line, with another wait of its owner, it may be new in the way of those
+  // behind: then the circle may go through any wait of the owner.
+  const bool is_last =
+      std::all_of(asked_.places.begin(), asked_.places.end(),
+                  [&](const Place& place) { return place.line->all.rbegin()->second == &asked_; });
+  from_ = is_last ? std::vector<const Queued*>{&asked_}
+                  : std::vector<const Queued*>(asker_->waits.begin(), asker_->waits.end());
+  for (size_t steps_max = kFirstTry;; steps_max *= 2) {
+    Reach behind;
+    began_ = steps_;
+    if (Backwards(steps_max, behind))
+      return behind.owners.size() > 1 && IsObstructedBy(behind) && IsStuck(behind);
+    Reach ahead;
+    began_ = steps_;
+    if (Forwards(steps_max, ahead)) {
+      ahead.Add(asker_);
+      return ahead.meets && IsStuck(ahead);
     }
   }
 }
 
-bool DeadlockSearch::CanFinish(const Owner& owner) {
-  return std::all_of(owner.waits.begin(), owner.waits.end(),
-                     [&](const Wait* wait) { return CanBeGranted(*wait); });
+// Who waits for the asking owner, directly or not. False: too many steps.
+bool DeadlockSearch::Backwards(size_t steps_max, Reach& reach) {
+  reach.Add(asker_);
+  for (size_t i = 0; i < reach.owners.size(); ++i) {
+    const Owner& owner = *reach.owners[i];
+    for (const Lock* lock : owner.holds) {
+      ++steps_;
+      if (IsSpent(steps_max)) return false;
+      const Line* line = queue_.LineOf(lock->name());
+      // A lock that has left the keyspace may be still to be freed.
+      if (line == nullptr || locks_.FindLock(lock->name()) != lock) continue;
+      VisitBehind(*line, INT64_MIN, steps_max, reach);
+    }
+    for (const Queued* queued : owner.waits) {
+      for (const Place& place : queued->places) {
+        ++steps_;
+        if (IsSpent(steps_max)) return false;
+        VisitBehind(*place.line, place.at.first, steps_max, reach);
+      }
+    }
+  }
+  return !IsSpent(steps_max);
 }
 
-bool DeadlockSearch::CanBeGranted(const Wait& wait) {
-  const LockRequest& request = *wait.request;
-  return std::all_of(request.names.begin(), request.names.end(), [&](const LockName& name) {
+void DeadlockSearch::VisitBehind(const Line& line, int64_t at, size_t steps_max, Reach& reach) {
+  int64_t& seen = reach.seen.try_emplace(&line, INT64_MAX).first->second;
+  if (at >= seen) return;
+  const auto end = line.linked.upper_bound({std::exchange(seen, at), UINT64_MAX});
+  for (auto place = line.linked.upper_bound({at, UINT64_MAX}); place != end; ++place) {
     ++steps_;
-    const Lock* lock = locks_.FindLock(name);
-    if (lock != nullptr && lock->FindOwner(request.owner) != nullptr) return true;  // re-entrant
-    if (lock != nullptr && !HoldersAllow(*lock, request)) return false;
-    const auto line = lines_.find(name);
-    return line == lines_.end() || LineAllows(line->second, wait);
+    if (IsSpent(steps_max)) return;
+    reach.Add(place->second->owner);
+  }
+}
+
+// For whom the request waits, directly or not, and whether that comes back to its owner.
+bool DeadlockSearch::Forwards(size_t steps_max, Reach& reach) {
+  for (const Queued* queued : from_) {
+    for (const Place& place : queued->places) {
+      ++steps_;
+      if (!Holds(*asker_, *place.line)) VisitAhead(place, steps_max, reach);
+      if (IsSpent(steps_max)) return false;
+    }
+  }
+  for (size_t i = 0; i < reach.owners.size(); ++i) {
+    for (const Queued* queued : reach.owners[i]->waits) {
+      for (const Place& place : queued->places) {
+        VisitAhead(place, steps_max, reach);
+        if (IsSpent(steps_max)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// The holders, and all ahead.
+void DeadlockSearch::VisitAhead(const Place& place, size_t steps_max, Reach& reach) {
+  ++steps_;
+  const Line& line = *place.line;
+  const auto [known, is_new] = reach.seen.try_emplace(&line, INT64_MIN);
+  if (is_new) VisitHolders(line, steps_max, reach);
+  const int64_t at = place.at.first;
+  if (at <= known->second) return;
+  const auto end = line.linked.lower_bound({at, 0});
+  auto ahead = line.linked.lower_bound({std::exchange(known->second, at), 0});
+  for (; ahead != end && !IsSpent(steps_max); ++ahead) {
+    ++steps_;
+    Reached(ahead->second->owner, reach);
+  }
+}
+
+void DeadlockSearch::VisitHolders(const Line& line, size_t steps_max, Reach& reach) {
+  const Lock* lock = locks_.FindLock(line.name);
+  if (lock == nullptr) return;
+  for (const auto& [token, holder] : lock->holders()) {
+    ++steps_;
+    if (IsSpent(steps_max)) return;
+    const Owner* owner = holder.lingers() ? nullptr : queue_.FindOwner(holder.owner);
+    if (owner != nullptr && !owner->waits.empty()) Reached(owner, reach);
+  }
+}
+
+void DeadlockSearch::Reached(const Owner* owner, Reach& reach) const {
+  if (owner == asker_) {
+    reach.meets = true;
+  } else {
+    reach.Add(owner);
+  }
+}
+
+bool DeadlockSearch::Holds(const Owner& owner, const Line& line) const {
+  const Lock* lock = locks_.FindLock(line.name);
+  return lock != nullptr && lock->FindOwner(owner.name) != nullptr;
+}
+
+// Whether one of those behind is in the way of the request itself. Bystanders between them need no
+// look: what they wait for is in the same line.
+bool DeadlockSearch::IsObstructedBy(const Reach& behind) {
+  for (const Queued* queued : from_) {
+    for (const Place& place : queued->places) {
+      if (!Holds(*asker_, *place.line) && IsObstructedAt(place, behind)) return true;
+    }
+  }
+  return false;
+}
+
+// By those behind or by those in the line, whichever are fewer.
+bool DeadlockSearch::IsObstructedAt(const Place& place, const Reach& behind) {
+  const Line& line = *place.line;
+  const Lock* lock = locks_.FindLock(line.name);
+  const size_t in_line = line.linked.size() + (lock == nullptr ? 0 : lock->holders().size());
+  if (in_line <= behind.owners.size()) {
+    Reach ahead;
+    VisitAhead(place, SIZE_MAX, ahead);
+    return std::any_of(ahead.owners.begin(), ahead.owners.end(),
+                       [&](const Owner* owner) { return behind.known.contains(owner); });
+  }
+  return std::any_of(behind.owners.begin(), behind.owners.end(), [&](const Owner* owner) {
+    ++steps_;
+    if (owner == asker_) return false;
+    if (Holds(*owner, line)) return true;
+    const WaitQueue::Together* waits = queue_.TogetherIn(line, *owner);
+    return waits != nullptr && WaitQueue::PlaceIn(*waits->front(), line).at < place.at;
   });
 }
 
-bool DeadlockSearch::HoldersAllow(const Lock& lock, const LockRequest& request) {
-  const LockShape& shape = request.terms.shape;
-  if (lock.mode() == LockMode::kShared && shape.mode == LockMode::kShared) return true;
-  const bool same_semaphore = lock.mode() == LockMode::kPermits &&
-                              shape.mode == LockMode::kPermits && lock.permits_of() == shape.of;
-  int64_t spare = same_semaphore ? shape.of - shape.permits : 0;  // what may stay in use
-  for (const auto& [token, holder] : lock.holders()) {
-    ++steps_;
-    if (!holder.lingers() && Unfinished(holder.owner) != nullptr) spare -= holder.permits;
-    if (spare < 0) return false;
-  }
-  return true;
-}
-
-bool DeadlockSearch::LineAllows(Line& line, const Wait& wait) {
-  while (line.first < line.waits.size() && line.waits[line.first]->owner->finished) ++line.first;
-  for (size_t i = line.first; i < line.waits.size(); ++i) {
-    const Wait* ahead = line.waits[i];
-    if (ahead == &wait) return true;
-    ++steps_;
-    // An owner does not wait for itself: with its first request the other is re-entrant.
-    if (ahead->owner->finished || ahead->owner == wait.owner) continue;
-    if (WaitQueue::Conflict(ahead->request->terms.shape, wait.request->terms.shape)) return false;
-  }
-  return true;
-}
-
-const DeadlockSearch::Owner* DeadlockSearch::Unfinished(std::string_view owner) const {
-  const auto found = owners_.find(LockNameView{0, owner});
-  return found == owners_.end() || found->second->finished ? nullptr : found->second.get();
+bool DeadlockSearch::IsStuck(const Reach& candidates) {
+  return !Reduction(*this, candidates.owners, &steps_).Finishes(*asker_);
 }
 
 }  // namespace sluice

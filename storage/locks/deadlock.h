@@ -1,70 +1,78 @@
-// Would a request close a circle of owners that wait for each other? Asked before it is queued, so
-// that such a circle never comes to be.
+// Would a request close a circle of owners that wait for each other? Asked when it has been queued,
+// to be taken out again if so: then such a circle never comes to be.
 //
-// A reduction of the wait-for graph (Coffman, Elphick, Shoshani 1971; Holt 1972), which is exact
-// for semaphores too: an owner can finish when all its waits can be granted once those that can
-// finish have given everything back. Who can never finish is in a circle or behind one. If the
-// asking owner cannot, and could if it were out of the way itself, it is its request that closes
-// the circle. So a permit that somebody else may give back is no deadlock. Holders that merely
-// linger are no obstacle: time frees them.
+// Two steps. First, who could be in the circle at all: owners and the lines of locks are the nodes
+// of a graph, and each is visited once. Backwards from the asking owner (who waits for what it
+// holds, or behind it), where mostly nobody is, and forwards from its request (who holds or waits
+// for what it asks, and so on), a limited number of steps each in turn, with a limit that doubles:
+// whichever side ends first costs little more than if it had been tried alone. An owner with one
+// wait for one lock that holds nothing others wait for leads nowhere else and is not visited.
 //
-// Only owners that can be reached from the request are looked at, and kDeadlockStepsMax bounds the
-// work: a longer search finds no circle (waits and leases end by themselves).
+// Then, only if these are several, a reduction of the wait-for graph among them (Coffman, Elphick,
+// Shoshani 1971; Holt 1972), which is exact for semaphores too: an owner can finish when all its
+// waits can be granted once those that can finish have given everything back. If the asking owner
+// cannot, its request closes a circle. So a permit that another may give back is no deadlock.
+// Holders that merely linger are no obstacle: time frees them. An owner does not wait for itself:
+// with its first request for a lock the others are re-entrant. Linear in the lines of those owners.
 #pragma once
 
 #include <cstddef>
-#include <list>
-#include <memory>
-#include <string_view>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "storage/locks/wait_queue.h"
 
 namespace sluice {
 
-inline constexpr size_t kDeadlockStepsMax = 10'000;  // some 3 ms
-
 class DeadlockSearch {
  public:
-  // For a request that would be queued now, at the end. All must outlive the search.
-  DeadlockSearch(const LockFinder& locks, const WaitQueue& queue, const LockRequest& request);
+  // All must outlive the search.
+  DeadlockSearch(const LockFinder& locks, const WaitQueue& queue, const WaitQueue::Queued& asked)
+      : locks_(locks), queue_(queue), asked_(asked), asker_(asked.owner) {}
   bool ClosesCircle();
+  size_t steps() const { return steps_; }  // nodes and edges looked at
 
  private:
-  struct Owner;
-  struct Wait {
-    const LockRequest* request;
-    Owner* owner;
-  };
-  struct Owner {
-    std::vector<Wait*> waits;
-    bool finished = false;
-  };
-  struct Line {  // the queue of one lock
-    std::vector<Wait*> waits;
-    size_t first = 0;  // all before it belong to finished owners
-  };
+  using Owner = WaitQueue::Owner;
+  using Line = WaitQueue::Line;
+  using Place = WaitQueue::Place;
+  using Queued = WaitQueue::Queued;
 
-  void Reach(const LockName& name);
-  void ReachOwner(std::string_view owner);
-  void AddWait(const LockRequest& request);
-  void DrawLines();
-  void FinishAll();
-  bool CanFinish(const Owner& owner);
-  bool CanBeGranted(const Wait& wait);
-  bool HoldersAllow(const Lock& lock, const LockRequest& request);
-  bool LineAllows(Line& line, const Wait& wait);
-  const Owner* Unfinished(std::string_view owner) const;  // null if it can finish
+  // What one side has reached.
+  struct Reach {
+    std::vector<const Owner*> owners;
+    absl::flat_hash_set<const Owner*> known;
+    absl::flat_hash_map<const Line*, int64_t> seen;  // up to, or from, this spot
+    bool meets = false;                              // forwards: the asking owner
+
+    void Add(const Owner* owner) {
+      if (known.insert(owner).second) owners.push_back(owner);
+    }
+  };
+  class Reduction;
+
+  bool Backwards(size_t steps_max, Reach& reach);
+  bool Forwards(size_t steps_max, Reach& reach);
+  void VisitBehind(const Line& line, int64_t at, size_t steps_max, Reach& reach);
+  void VisitAhead(const Place& place, size_t steps_max, Reach& reach);
+  void VisitHolders(const Line& line, size_t steps_max, Reach& reach);
+  void Reached(const Owner* owner, Reach& reach) const;
+  bool IsObstructedBy(const Reach& behind);
+  bool IsObstructedAt(const Place& place, const Reach& behind);
+  bool Holds(const Owner& owner, const Line& line) const;
+  bool IsStuck(const Reach& candidates);
+  bool IsSpent(size_t steps_max) const { return steps_ - began_ > steps_max; }
 
   const LockFinder& locks_;
   const WaitQueue& queue_;
-  const LockRequest& asked_;
+  const Queued& asked_;
+  const Owner* const asker_;
+  std::vector<const Queued*> from_;  // waits of the asking owner that may close a circle
   size_t steps_ = 0;
-  std::list<Wait> waits_;                       // addresses stay
-  std::vector<Owner*> in_order_;                // as first reached
-  LockNameMap<std::unique_ptr<Owner>> owners_;  // under names of no database
-  LockNameMap<Line> lines_;
-  LockNames to_reach_;
+  size_t began_ = 0;  // steps at the begin of the present try
 };
 
 }  // namespace sluice

@@ -3,14 +3,54 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace sluice {
 
-Lock::~Lock() {
-  if (counts_ == nullptr) return;
+Lock::~Lock() { Unwatch(); }
+
+// --- ties
+
+void Lock::Watch() const {
+  if (ties_ == nullptr || std::exchange(watched_, true)) return;
   for (const auto& [token, holder] : holders_)
-    if (!holder.lingers()) counts_->Freed(holder.owner);
+    if (!holder.lingers()) ties_->watcher.Held(*this, holder.owner);
 }
+
+void Lock::Unwatch() const {
+  if (!std::exchange(watched_, false)) return;
+  for (const auto& [token, holder] : holders_)
+    if (!holder.lingers()) ties_->watcher.Freed(*this, holder.owner);
+}
+
+void Lock::WatchIfMany() {
+  if (index_ != nullptr) Watch();
+}
+
+void Lock::Bind(LockHolder& holder, uint64_t session) {
+  LockClients& sessions = holder.sessions;
+  if (session == 0 || std::find(sessions.begin(), sessions.end(), session) != sessions.end())
+    return;
+  sessions.push_back(session);
+  if (ties_ == nullptr) return;
+  if (bonds_ == nullptr) bonds_ = std::make_unique<Bonds>();
+  SessionBond& bond = (*bonds_)[{holder.token, session}];
+  bond.lock = this;
+  bond.token = holder.token;
+  ties_->sessions.Add(session, bond);
+}
+
+void Lock::Tie(const LockHolder& holder) {
+  if (watched_) ties_->watcher.Held(*this, holder.owner);
+}
+
+void Lock::Untie(const LockHolder& holder) {
+  if (watched_) ties_->watcher.Freed(*this, holder.owner);
+  if (bonds_ == nullptr) return;
+  for (const uint64_t session : holder.sessions) bonds_->erase({holder.token, session});
+}
+
+// --- who may have it
 
 LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
   if (holders_.empty()) return LockFit::kFits;
@@ -41,16 +81,16 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   holder.permits = mode_ == LockMode::kPermits ? terms.shape.permits : 1;
   holder.since_ms = now.ms();
   holder.minhold_until_ms = terms.minhold_ms > 0 ? now.ms() + terms.minhold_ms : 0;
-  holder.session = terms.session;
-  holder.notify = terms.notify;
-  holder.connection = terms.connection;
-  holder.label = terms.label;
+  Bind(holder, terms.session);
+  if (terms.notify != 0) holder.notify.push_back(terms.notify);
+  holder.label = terms.label.value_or("");
   text_bytes_ += holder.owner.capacity() + holder.label.capacity();
   permits_used_ += holder.permits;
   if (terms.lease_ms > 0) holder.lease_until_ms = now.ms() + terms.lease_ms;
-  if (counts_ != nullptr) counts_->Taken(owner);
+  Tie(holder);
   List(holder);
   MakeIndexIfMany();
+  WatchIfMany();
   return holder;
 }
 
@@ -58,10 +98,35 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   assert(Fit(owner, terms.shape) == LockFit::kReentrant);
   LockHolder& holder = *FindHeld(owner, 0);
   ++holder.holds;
-  if (terms.session != 0) holder.session = terms.session;
-  if (terms.lease_ms > 0 && holder.lease_until_ms < now.ms() + terms.lease_ms)
-    SetEnd(holder, now.ms() + terms.lease_ms);
+  Bind(holder, terms.session);
+  const bool leased = holder.lease_until_ms != kNoDeadline;
+  const int64_t until_ms = now.ms() + terms.lease_ms;
+  if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) SetEnd(holder, until_ms);
+  if (terms.minhold_ms > 0)
+    holder.minhold_until_ms = std::max(holder.minhold_until_ms, now.ms() + terms.minhold_ms);
+  if (terms.label) {
+    text_bytes_ -= holder.label.capacity();
+    holder.label = *terms.label;
+    text_bytes_ += holder.label.capacity();
+  }
+  LockClients& notify = holder.notify;
+  if (terms.notify != 0 && std::find(notify.begin(), notify.end(), terms.notify) == notify.end())
+    notify.push_back(terms.notify);
   return holder;
+}
+
+void Lock::SweepNotified(std::string_view owner, absl::FunctionRef<bool(uint64_t)> is_connected) {
+  LockHolder* holder = FindHeld(owner, 0);
+  if (holder == nullptr) return;
+  LockClients& notify = holder->notify;
+  notify.erase(std::remove_if(notify.begin(), notify.end(),
+                              [&](uint64_t connection) { return !is_connected(connection); }),
+               notify.end());
+}
+
+bool Lock::IsHeldBy(std::string_view owner, int64_t token) const {
+  const LockHolder* holder = FindOwner(owner);
+  return holder != nullptr && (token == 0 || holder->token == token);
 }
 
 const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t token,
@@ -82,7 +147,7 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
 }
 
 bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
-  assert(restored.session != 0 || restored.EndsAtMs() != kNoDeadline);
+  assert(!restored.sessions.empty() || restored.EndsAtMs() != kNoDeadline);
   const auto place = holders_.find(restored.token);
   const bool alone = holders_.size() == (place == holders_.end() ? 0 : 1);
   const int64_t used = permits_used_ - (place == holders_.end() ? 0 : place->second.permits);
@@ -93,7 +158,7 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   if (shape.mode == LockMode::kPermits && used + restored.permits > shape.of) return false;
   if (place != holders_.end()) {
     Unlist(place->second);
-    if (counts_ != nullptr && !place->second.lingers()) counts_->Freed(place->second.owner);
+    if (!place->second.lingers()) Untie(place->second);
     text_bytes_ -= place->second.owner.capacity() + place->second.label.capacity();
   }
   mode_ = shape.mode;
@@ -102,10 +167,13 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   newest_token_ = std::max(newest_token_, restored.token);
   LockHolder& holder = holders_[restored.token];
   holder = restored;
+  holder.sessions.clear();
+  for (const uint64_t session : restored.sessions) Bind(holder, session);
   text_bytes_ += holder.owner.capacity() + holder.label.capacity();
-  if (counts_ != nullptr && !holder.lingers()) counts_->Taken(holder.owner);
+  if (!holder.lingers()) Tie(holder);
   List(holder);
   MakeIndexIfMany();
+  WatchIfMany();
   return true;
 }
 
@@ -121,11 +189,12 @@ Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, cons
                                   OnEnd on_end) {
   LockHolder& holder = place->second;
   on_end(holder);
-  if (!holder.lingers() && counts_ != nullptr) counts_->Freed(holder.owner);
+  if (!holder.lingers()) Untie(holder);
   Unlist(holder);
   if (!holder.lingers() && may_linger && holder.minhold_until_ms > now.ms()) {
     holder.holds = 0;
-    holder.session = 0;
+    holder.sessions.clear();
+    holder.notify.clear();
     List(holder);
     return std::next(place);
   }
@@ -140,23 +209,28 @@ int64_t Lock::Expire(const Now& now, OnEnd on_end) {
     const auto [ends_ms, token] = EarliestEnd();
     if (ends_ms > now.ms() || ends_ms == kNoDeadline) return ended;
     const auto place = holders_.find(token);
-    ended += place->second.lingers() ? 0 : 1;
+    LockHolder& holder = place->second;
+    if (!holder.lingers() && !holder.sessions.empty()) {
+      SetEnd(holder, kNoDeadline);  // from now on the sessions' alone
+      continue;
+    }
+    ended += holder.lingers() ? 0 : 1;
     End(place, true, now, on_end);
   }
 }
 
-int64_t Lock::EndSession(uint64_t session, const Now& now, OnEnd on_end) {
-  assert(session != 0);
-  int64_t ended = 0;
-  for (auto place = holders_.begin(); place != holders_.end();) {
-    if (place->second.session != session) {
-      ++place;
-      continue;
-    }
-    ++ended;
-    place = End(place, true, now, on_end);
+int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end) {
+  const auto place = holders_.find(token);
+  assert(place != holders_.end());
+  LockHolder& holder = place->second;
+  LockClients& sessions = holder.sessions;
+  if (sessions.size() == 1 && holder.lease_until_ms == kNoDeadline) {
+    End(place, true, now, on_end);
+    return 1;
   }
-  return ended;
+  sessions.erase(std::find(sessions.begin(), sessions.end(), session));
+  bonds_->erase({token, session});
+  return 0;
 }
 
 int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
@@ -229,7 +303,9 @@ size_t Lock::MemoryBytes() const {
   constexpr size_t kTreeNode = 32 + 16;  // links and colour, and the allocator's word
   const size_t a_holder = (index_ == nullptr ? 1 : 3) * kTreeNode + sizeof(Holders::value_type) +
                           2 * sizeof(std::string_view);
-  return sizeof(*this) + holders_.size() * a_holder + text_bytes_;
+  const size_t a_bond = kTreeNode + sizeof(Bonds::value_type);
+  return sizeof(*this) + holders_.size() * a_holder + text_bytes_ + name_.key.capacity() +
+         (bonds_ == nullptr ? 0 : sizeof(Bonds) + bonds_->size() * a_bond);
 }
 
 std::string Lock::Audit() const {
@@ -240,7 +316,7 @@ std::string Lock::Audit() const {
     held += holder.lingers() ? 0 : 1;
     if (token > newest_token_ || token != holder.token) return "a token is above the newest";
     const int64_t ends_ms = holder.EndsAtMs();
-    if (ends_ms == kNoDeadline && holder.session == 0) return "a lock is held for ever";
+    if (ends_ms == kNoDeadline && holder.sessions.empty()) return "a lock is held for ever";
     if (index_ != nullptr && ends_ms != kNoDeadline &&
         !index_->deadlines.contains({ends_ms, token}))
       return "a deadline is missing";

@@ -2,9 +2,11 @@
 // (Courtois, Heymans, Parnas 1971), or a semaphore of m permits (Dijkstra 1965); leases as in Gray
 // and Cheriton 1989.
 //
-// A holder is an owner with a token, a lease and/or a session, and a number of holds (re-entrancy).
-// MINHOLD keeps the place of a holder that is gone until its time is over: such a one "lingers", it
-// takes room and belongs to nobody. A lock without holders is to be removed from the keyspace.
+// A holder is an owner with a token, its bindings (a lease, sessions) and a number of holds
+// (re-entrancy). It is one until the last of its bindings has ended: each session while its
+// connection lives, the lease while it runs. MINHOLD keeps the place of a holder that is gone until
+// its time is over: such a one "lingers", it takes room and belongs to nobody. A lock without
+// holders is to be removed from the keyspace.
 //
 // Times are engine ms. Leases end by Expire, which whoever looks at a lock calls first: nothing
 // else here looks at the clock. Waiting, tokens and events are locks.h; nothing here knows of them.
@@ -16,14 +18,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "storage/clock.h"
-#include "storage/locks/owner_counts.h"
+#include "storage/locks/lock_name.h"
+#include "storage/locks/lock_ties.h"
 #include "storage/value.h"
 
 namespace sluice {
@@ -50,10 +55,12 @@ struct LockTerms {
   int64_t lease_ms = 0;    // 0: none; <= kLeaseMsMax
   uint64_t session = 0;    // 0: none
   int64_t minhold_ms = 0;  // <= kLeaseMsMax
-  bool notify = false;
-  uint64_t connection = 0;  // to be told if `notify`; not looked at
-  std::string label;
+  uint64_t notify = 0;     // the connection to be told of a loss; 0: none
+  std::optional<std::string> label;
 };
+
+// Sessions, connections: each once.
+using LockClients = absl::InlinedVector<uint64_t, 1>;
 
 struct LockHolder {
   std::string owner;
@@ -63,13 +70,12 @@ struct LockHolder {
   int64_t since_ms = 0;
   int64_t lease_until_ms = kNoDeadline;
   int64_t minhold_until_ms = 0;
-  uint64_t session = 0;
-  bool notify = false;
-  uint64_t connection = 0;
+  LockClients sessions;
+  LockClients notify;  // connections; may be gone
   std::string label;
 
   bool lingers() const { return holds == 0; }
-  // -1: bound to its session alone.
+  // -1: bound to sessions alone.
   int64_t LeaseLeftMs(const Now& now) const {
     return lease_until_ms == kNoDeadline ? -1 : lease_until_ms - now.ms();
   }
@@ -88,32 +94,51 @@ class Lock : public Value {
  public:
   using OnEnd = absl::FunctionRef<void(const LockHolder&)>;
 
-  // `counts`, if given, outlives the lock and is told of its holders.
-  explicit Lock(OwnerCounts* counts = nullptr) : counts_(counts) {}
+  // `ties`, if given, outlive the lock.
+  explicit Lock(const LockTies* ties = nullptr) : ties_(ties) {}
   Lock(const Lock&) = delete;
   ~Lock() override;
+
+  // Of the key; to be set before the first holder, and again when the lock is another key's.
+  void set_name(LockNameView name) { name_ = LockName(name); }
+  const LockName& name() const { return name_; }
+  // The watcher is told of the holders, now and from now on. Locks of many holders are watched
+  // always: so this never has many to tell of.
+  void Watch() const;
+  void Unwatch() const;
+  // It has left the keyspace, and is to be freed: no ties are left.
+  void Disown() {
+    Unwatch();
+    bonds_.reset();
+  }
+  bool has_many() const { return index_ != nullptr; }
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
 
   // Precondition: Fit is kFits; token above newest_token().
   const LockHolder& Grant(std::string_view owner, const LockTerms& terms, int64_t token,
                           const Now& now);
-  // One hold more; the lease becomes the longer of what is left and the new one, the session the
-  // new one if there is one. Precondition: Fit is kReentrant.
+  // One hold and, if there is one, one session more; lease and minhold become the longer of what is
+  // left and the new one, a new label takes the place of the old. Precondition: Fit is kReentrant.
   const LockHolder& Reenter(std::string_view owner, const LockTerms& terms, const Now& now);
   // Sets the lease anew; null if the owner holds nothing, or (token != 0) under another token.
   const LockHolder* Renew(std::string_view owner, int64_t lease_ms, int64_t token, const Now& now);
+  // Drops connections from those to be told of a loss. The list of them grows with every re-entry.
+  void SweepNotified(std::string_view owner, absl::FunctionRef<bool(uint64_t)> is_connected);
+  // Whether the owner holds it, and (token != 0) under this token.
+  bool IsHeldBy(std::string_view owner, int64_t token) const;
   // The holds that are left, -1 if not held likewise. At 0 `on_end` was called.
   int64_t Release(std::string_view owner, bool all, int64_t token, const Now& now, OnEnd on_end);
 
-  // Makes `holder` one as it is, lingering or not, in place of the one with its token: from a log or
-  // another server. False, and nothing changes, if it does not go with the other holders.
+  // Makes `holder` one as it is, lingering or not, in place of the one with its token: from a log
+  // or another server. False, and nothing changes, if it does not go with the other holders.
   bool Restore(const LockHolder& holder, const LockShape& shape);
 
   // These call `on_end` for every holder that loses the lock, while it still is one, and return how
   // many. It is called for those that end lingering too, which are not counted.
   int64_t Expire(const Now& now, OnEnd on_end);
-  int64_t EndSession(uint64_t session, const Now& now, OnEnd on_end);
+  // The holder of this token is bound to the session no more. Precondition: it was.
+  int64_t EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end);
   int64_t Break(int64_t token, const Now& now, OnEnd on_end);  // 0: all
 
   bool empty() const { return holders_.empty(); }
@@ -151,11 +176,20 @@ class Lock : public Value {
   void List(const LockHolder& holder);
   std::pair<int64_t, int64_t> EarliestEnd() const;  // and its token
   LockHolder* FindHeld(std::string_view owner, int64_t token);
+  void Bind(LockHolder& holder, uint64_t session);
+  // To be called when a holder that does not linger has come, and before one goes.
+  void Tie(const LockHolder& holder);
+  void Untie(const LockHolder& holder);
+  void WatchIfMany();
   void SetEnd(LockHolder& holder, int64_t lease_until_ms);
   // The owner's part is over: it lingers, or is gone. Returns what follows it.
   Holders::iterator End(Holders::iterator place, bool may_linger, const Now& now, OnEnd on_end);
 
-  OwnerCounts* const counts_;
+  using Bonds = std::map<std::pair<int64_t, uint64_t>, SessionBond>;  // by token and session
+
+  const LockTies* const ties_;
+  LockName name_;
+  mutable bool watched_ = false;
   LockMode mode_ = LockMode::kExclusive;  // of the holders
   int64_t of_ = 1;
   int64_t permits_used_ = 0;
@@ -163,6 +197,7 @@ class Lock : public Value {
   size_t text_bytes_ = 0;         // of the holders' owners and labels
   Holders holders_;               // by token
   std::unique_ptr<Index> index_;  // once made it stays
+  std::unique_ptr<Bonds> bonds_;  // made with the first
 };
 
 }  // namespace sluice

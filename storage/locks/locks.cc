@@ -1,12 +1,19 @@
 // See locks.h.
 #include "storage/locks/locks.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "storage/locks/deadlock.h"
 
 namespace sluice {
+namespace {
+
+// So many connections to be told of a loss, and those that are gone among them are forgotten.
+constexpr size_t kNotifiedSwept = 16;
+
+}  // namespace
 
 Locks::Locks(LockStore& store, LockListener& listener, FenceTokens& tokens, FenceMemory& memory,
              const SipKey& hash_key)
@@ -14,47 +21,93 @@ Locks::Locks(LockStore& store, LockListener& listener, FenceTokens& tokens, Fenc
       listener_(listener),
       tokens_(tokens),
       memory_(memory),
-      owners_(hash_key),
-      queue_(store, hash_key) {}
+      queue_(store, hash_key),
+      starved_(0, LockNameHash(hash_key)) {}
 
 // --- taking
 
 AcquireResult Locks::Acquire(LockRequest request, const WaitTerms& wait, const Now& now) {
+  using Obstacle = WaitQueue::Obstacle;
   assert(request.terms.lease_ms > 0 || request.terms.session != 0);
   for (const LockName& name : request.names) Settle(name, now);
-  AcquireResult result;
-  result.outcome = WhyNot(request, wait);
-  if (result.outcome == AcquireOutcome::kGranted) {
-    if (!tokens_.CanIssue(now, static_cast<int64_t>(request.names.size()))) {
-      result.outcome = AcquireOutcome::kNoTokens;
-      return result;
-    }
-    result.grants = GrantAll(request, now);
-    // The owner may wait for these locks on another connection: it is re-entrant now.
-    if (queue_.WaitsOf(request.owner) == nullptr) return result;
-    Names moved;
-    LetReenter(request.names, request.owner, &moved, now);
-    MoveOn(std::move(moved), now);
-  } else if (result.outcome == AcquireOutcome::kQueued) {
-    result.wait_id = queue_.Add(std::move(request), wait.client, now.ms(), now.ms() + wait.wait_ms);
-  }
+  const Obstacle obstacle = queue_.ObstacleOf(request);
+  if (obstacle == Obstacle::kNone) return Grant(request, now);
+  if (obstacle == Obstacle::kLockMode) return {AcquireOutcome::kLockMode};
+  if (obstacle == Obstacle::kOtherPermits) return {AcquireOutcome::kOtherPermits};
+  if (obstacle == Obstacle::kHolders && wait.wait_ms == 0) return {AcquireOutcome::kRefused};
+  return Wait(std::move(request), wait, obstacle == Obstacle::kQueue, now);
+}
+
+// The request may have all its locks, be it by going past others.
+AcquireResult Locks::Grant(const LockRequest& request, const Now& now) {
+  if (!MayIssueFor(request, now)) return {AcquireOutcome::kNoTokens};
+  AcquireResult result{AcquireOutcome::kGranted};
+  result.grants = GrantAll(request, now);
+  LetReenter(request);
+  if (!fresh_.empty()) StartWork(now);
   return result;
 }
 
-// What is to become of a request: kGranted and kQueued stand for what is to be done.
-AcquireOutcome Locks::WhyNot(const LockRequest& request, const WaitTerms& wait) {
-  using Obstacle = WaitQueue::Obstacle;
-  const Obstacle obstacle = queue_.ObstacleOf(request);
-  if (obstacle == Obstacle::kNone) return AcquireOutcome::kGranted;
-  if (obstacle == Obstacle::kLockMode) return AcquireOutcome::kLockMode;
-  if (obstacle == Obstacle::kOtherPermits) return AcquireOutcome::kOtherPermits;
-  const bool may_wait = wait.wait_ms > 0;
-  if (obstacle == Obstacle::kHolders && !may_wait) return AcquireOutcome::kRefused;
-  // Only who holds or waits somewhere can be waited for.
-  if ((owners_.MayHold(request.owner) || queue_.WaitsOf(request.owner) != nullptr) &&
-      DeadlockSearch(store_, queue_, request).ClosesCircle())
-    return obstacle == Obstacle::kQueue ? AcquireOutcome::kGranted : AcquireOutcome::kDeadlock;
-  return may_wait ? AcquireOutcome::kQueued : AcquireOutcome::kRefused;
+// Who holds or waits for nothing that others wait for cannot be in a circle, and nearly every
+// request is of that kind.
+AcquireResult Locks::Wait(LockRequest request, const WaitTerms& terms, bool only_queue,
+                          const Now& now) {
+  const bool may_wait = terms.wait_ms > 0;
+  const bool entangled = queue_.FindOwner(request.owner) != nullptr;
+  if (!may_wait && !entangled) return {AcquireOutcome::kRefused};
+  const int64_t deadline_ms = now.ms() + terms.wait_ms;
+  const LockWait* former = may_wait && entangled ? queue_.SameAsked(request) : nullptr;
+  if (former != nullptr) return WaitInPlaceOf(*former, std::move(request), terms, now);
+  const uint64_t id = queue_.Add(std::move(request), terms.client, now.ms(), deadline_ms);
+  AcquireResult result{AcquireOutcome::kQueued};
+  result.wait_id = id;
+  const bool circle = entangled && ClosesCircle(id);
+  if (may_wait && !circle) return result;
+  // Going past others makes them wait for this owner: it must not wait for them elsewhere.
+  const bool may_pass = circle && only_queue && queue_.At(id).owner->waits.size() == 1;
+  const LockRequest asked = queue_.Find(id)->request;
+  queue_.Remove(id);
+  if (may_pass) return Grant(asked, now);
+  return {may_wait ? AcquireOutcome::kDeadlock : AcquireOutcome::kRefused};
+}
+
+// The owner has asked for the same on another connection, which may be dead without our knowing.
+AcquireResult Locks::WaitInPlaceOf(const LockWait& former, LockRequest request,
+                                   const WaitTerms& terms, const Now& now) {
+  AcquireResult result{AcquireOutcome::kQueued};
+  const LockWait replaced = queue_.Replace(former.id, std::move(request), terms.client, now.ms(),
+                                           now.ms() + terms.wait_ms, &result.wait_id);
+  if (ClosesCircle(result.wait_id)) {
+    queue_.PutBack(result.wait_id, replaced);
+    return {AcquireOutcome::kDeadlock};
+  }
+  listener_.WaitReplaced(replaced);
+  // In another mode than before it may be free to go, or others behind it.
+  const LockRequest asked = queue_.Find(result.wait_id)->request;
+  Names names(asked.names.begin(), asked.names.end());
+  if (queue_.At(result.wait_id).parked == nullptr) {
+    queue_.Remove(result.wait_id);
+    result = Grant(asked, now);
+  }
+  MoveOn(std::move(names), now);
+  return result;
+}
+
+bool Locks::ClosesCircle(uint64_t wait_id) {
+  DeadlockSearch search(store_, queue_, queue_.At(wait_id));
+  const bool closes = search.ClosesCircle();
+  search_steps_ += search.steps();
+  return closes;
+}
+
+// Only new holders need tokens.
+bool Locks::MayIssueFor(const LockRequest& request, const Now& now) const {
+  const auto is_new = [&](const LockName& name) {
+    const Lock* lock = store_.FindLock(name);
+    return lock == nullptr || lock->FindOwner(request.owner) == nullptr;
+  };
+  const auto count = std::count_if(request.names.begin(), request.names.end(), is_new);
+  return count == 0 || tokens_.CanIssue(now, count);
 }
 
 LockGrants Locks::GrantAll(const LockRequest& request, const Now& now) {
@@ -68,19 +121,20 @@ LockGrant Locks::GrantOne(LockNameView name, const LockRequest& request, const N
   Lock* lock = store_.ModifyLock(name);
   const LockHolder* holder = nullptr;
   if (lock != nullptr && lock->FindOwner(request.owner) != nullptr) {
-    if (request.terms.session != 0) {
-      LeaveSession(lock->FindOwner(request.owner)->session, name);
-    }
     holder = &lock->Reenter(request.owner, request.terms, now);
+    if (holder->notify.size() > kNotifiedSwept) {
+      lock->SweepNotified(request.owner,
+                          [&](uint64_t connection) { return listener_.IsConnected(connection); });
+    }
   } else {
     if (lock == nullptr) {
       lock = &store_.CreateLock(name);
       memory_.Supersede(name);  // from now on the lock knows its newest token itself
     }
+    if (queue_.LineOf(name) != nullptr) lock->Watch();
     holder = &lock->Grant(request.owner, request.terms, tokens_.Issue(now), now);
     listener_.LockAcquired(name, *holder);
   }
-  JoinSession(request.terms.session, name);
   store_.LockChanged(name, *lock);
   return {holder->token, holder->LeaseLeftMs(now), holder->holds};
 }
@@ -88,9 +142,9 @@ LockGrant Locks::GrantOne(LockNameView name, const LockRequest& request, const N
 int64_t Locks::Renew(LockNameView name, std::string_view owner, int64_t lease_ms, int64_t token,
                      const Now& now) {
   Settle(name, now);
+  if (!IsHeldBy(name, owner, token)) return -1;
   Lock* lock = store_.ModifyLock(name);
-  const LockHolder* holder = lock == nullptr ? nullptr : lock->Renew(owner, lease_ms, token, now);
-  if (holder == nullptr) return -1;
+  const LockHolder* holder = lock->Renew(owner, lease_ms, token, now);
   store_.LockChanged(name, *lock);
   return holder->LeaseLeftMs(now);
 }
@@ -105,14 +159,15 @@ bool Locks::Restore(LockNameView name, const LockHolder& holder, const LockShape
     lock = &store_.CreateLock(name);
     memory_.Supersede(name);
   }
+  if (queue_.LineOf(name) != nullptr) lock->Watch();
   const bool restored = lock->Restore(holder, shape);
-  if (restored) JoinSession(holder.session, name);
   if (lock->empty()) {
     store_.RemoveLock(name);
   } else {
     store_.LockChanged(name, *lock);
   }
   if (restored) Settle(name, now);
+  if (queue_.LineOf(name) != nullptr) MoveOn({LockName(name)}, now);
   return restored;
 }
 
@@ -127,6 +182,7 @@ void Locks::Forgo(LockNameView name, int64_t token, const Now& now) {
 int64_t Locks::Release(LockNameView name, std::string_view owner, bool all, int64_t token,
                        const Now& now) {
   Settle(name, now);
+  if (!IsHeldBy(name, owner, token)) return -1;
   return EndHolders(name, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
     return lock.Release(owner, all, token, now, on_end);
   });
@@ -134,6 +190,8 @@ int64_t Locks::Release(LockNameView name, std::string_view owner, bool all, int6
 
 int64_t Locks::Break(LockNameView name, int64_t token, const Now& now) {
   Settle(name, now);
+  const Lock* lock = store_.FindLock(name);
+  if (lock == nullptr || (token != 0 && !lock->holders().contains(token))) return 0;
   const int64_t broken =
       EndHolders(name, LockEnd::kBroken, now,
                  [&](Lock& lock, Lock::OnEnd on_end) { return lock.Break(token, now, on_end); });
@@ -148,21 +206,31 @@ void Locks::Settle(LockNameView name, const Now& now) {
 }
 
 void Locks::SessionEnded(uint64_t session, const Now& now) {
-  const auto found = sessions_.find(session);
-  if (found == sessions_.end()) return;
-  const std::map<LockName, size_t> names = std::move(found->second.names);
-  sessions_.erase(found);
-  for (const auto& [held, count] : names) {
-    const LockNameView name = held;  // a structured binding cannot be captured
-    Settle(name, now);
-    EndHolders(name, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
-      return lock.EndSession(session, now, on_end);
-    });
-  }
+  if (!HoldsAny(session)) return sessions_.Forget(session);
+  ended_sessions_.push_back(session);
+  StartWork(now);
 }
 
-// -1 when there is no lock. One that nobody held to begin with (a copy, one that was renamed) stays:
-// nothing ended, so nothing is told to the log, and there the key stays too.
+void Locks::EndBond(uint64_t session, const Now& now) {
+  const SessionBond* bond = sessions_.First(session);
+  if (bond == nullptr) {
+    sessions_.Forget(session);
+    ended_sessions_.pop_back();
+    return;
+  }
+  work_left_ -= kHandOverWork;
+  const LockName name = bond->lock->name();
+  const int64_t token = bond->token;
+  // One that has left the keyspace may be still to be freed.
+  if (store_.FindLock(name) != bond->lock) return bond->lock->Disown();
+  Settle(name, now);
+  EndHolders(name, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
+    return lock.EndSession(session, token, now, on_end);
+  });
+}
+
+// -1 when there is no lock. One that nobody held to begin with (a copy, one that was renamed)
+// stays: nothing ended, so nothing is told to the log, and there the key stays too.
 int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
                           absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end) {
   Lock* lock = store_.ModifyLock(name);
@@ -171,7 +239,6 @@ int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
   const int64_t result = end(*lock, [&](const LockHolder& holder) {
     ended = true;
     if (holder.lingers()) return listener_.LingeringEnded(name, holder);
-    LeaveSession(holder.session, name);
     listener_.LockEnded(name, holder, why);
   });
   if (ended && lock->empty()) {
@@ -180,24 +247,25 @@ int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
   } else {
     store_.LockChanged(name, *lock);
   }
-  if (queue_.QueueOf(name) != nullptr) MoveOn({LockName(name)}, now);
+  if (queue_.LineOf(name) != nullptr) MoveOn({LockName(name)}, now);
   return result;
 }
 
 void Locks::Dropped(LockNameView name, const Now& now) {
   memory_.Forget(name);
-  if (queue_.QueueOf(name) != nullptr) MoveOn({LockName(name)}, now);
+  if (queue_.LineOf(name) != nullptr) MoveOn({LockName(name)}, now);
 }
 
 void Locks::DroppedDatabase(int db, const Now& now) {
   memory_.ForgetDatabase(db);
-  MoveOn(queue_.NamesIn(db), now);
+  const LockNames names = queue_.NamesIn(db);
+  MoveOn({names.begin(), names.end()}, now);
 }
 
 bool Locks::Cancel(uint64_t wait_id, const Now& now) {
   const LockWait* wait = queue_.Find(wait_id);
   if (wait == nullptr) return false;
-  Names names = wait->request.names;
+  Names names(wait->request.names.begin(), wait->request.names.end());
   queue_.Remove(wait_id);
   MoveOn(std::move(names), now);
   return true;
@@ -205,64 +273,90 @@ bool Locks::Cancel(uint64_t wait_id, const Now& now) {
 
 // --- handing over
 
-// Grants to whoever may go in the queues of `names`, and in those that this moves in turn.
+// Grants to all who may go in the lines of `names`, and in those that this moves in turn.
 void Locks::MoveOn(Names names, const Now& now) {
-  while (!names.empty()) {
-    const LockName name = std::move(names.back());
-    names.pop_back();
-    while (const LockWait* next = queue_.FirstReady(name)) {
-      const std::string owner = next->request.owner;
-      const Names taken = HandTo(*next, now);
-      if (taken.empty()) return;
-      names.insert(names.end(), taken.begin(), taken.end());
-      LetReenter(taken, owner, &names, now);
-    }
+  if (moving_.empty()) {
+    moving_ = std::move(names);
+  } else {
+    moving_.insert(moving_.end(), names.begin(), names.end());
   }
+  StartWork(now);
 }
 
-// The owner holds `fresh` since just now: if it waits for them on other connections too, it is
-// re-entrant there, whatever its place. Adds the queues to look at again to `moved`.
-void Locks::LetReenter(Names fresh, std::string_view owner, Names* moved, const Now& now) {
-  while (!fresh.empty()) {
-    const LockName name = std::move(fresh.back());
-    fresh.pop_back();
-    while (const LockWait* again = queue_.FirstReentrant(name, owner)) {
-      const Names taken = HandTo(*again, now);
-      if (taken.empty()) return;
-      fresh.insert(fresh.end(), taken.begin(), taken.end());
-      moved->insert(moved->end(), taken.begin(), taken.end());
-    }
+bool Locks::Continue(const Now& now) {
+  if (!starved_.empty() && tokens_.CanIssue(now, static_cast<int64_t>(kLockNamesMax))) {
+    for (const auto& [name, there] : starved_) moving_.push_back(name);
+    starved_.clear();
   }
+  StartWork(now);
+  return has_left_over();
 }
 
-// Ends the wait with a grant; returns its names, none when there is no token to give.
-Locks::Names Locks::HandTo(const LockWait& next, const Now& now) {
-  if (!tokens_.CanIssue(now, static_cast<int64_t>(next.request.names.size()))) return {};
+// In the midst of it only what there is to do grows.
+void Locks::StartWork(const Now& now) {
+  if (std::exchange(working_, true)) return;
+  work_left_ = kWorkPerCall;
+  while (work_left_ > 0 && has_left_over()) {
+    if (!fresh_.empty()) {
+      Reenter(now);
+    } else if (!moving_.empty()) {
+      MoveLine(now);
+    } else {
+      EndBond(ended_sessions_.back(), now);
+    }
+  }
+  working_ = false;
+}
+
+void Locks::MoveLine(const Now& now) {
+  --work_left_;
+  const LockName name = std::move(moving_.back());
+  moving_.pop_back();
+  while (const LockWait* next = queue_.FirstReady(name, work_left_)) {
+    if (!HandTo(name, *next, now)) return;
+    // Before it goes on here: who is re-entrant now goes first.
+    moving_.push_back(name);
+    return;
+  }
+  if (work_left_ <= 0) moving_.push_back(name);  // it may not have been done with
+}
+
+// The owner holds these since just now: if it waits for them on other connections too, it is
+// re-entrant there, whatever its place.
+void Locks::LetReenter(const LockRequest& granted) {
+  const WaitQueue::Owner* owner = queue_.FindOwner(granted.owner);
+  if (owner == nullptr || owner->waits.empty()) return;
+  for (const LockName& name : granted.names) fresh_.push_back({name, granted.owner});
+}
+
+void Locks::Reenter(const Now& now) {
+  --work_left_;
+  const Fresh& fresh = fresh_.back();
+  const LockWait* again = queue_.FirstReentrant(fresh.name, fresh.owner);
+  if (again == nullptr || !HandTo(LockName(fresh.name), *again, now)) fresh_.pop_back();
+}
+
+// Ends the wait with a grant. False: there is no token to give, and it goes on to wait.
+bool Locks::HandTo(LockNameView at, const LockWait& next, const Now& now) {
+  if (!MayIssueFor(next.request, now)) {
+    queue_.ParkAt(at, next.id);
+    starved_.try_emplace(LockName(at));
+    return false;
+  }
   const LockWait wait = next;
+  const LockNames& names = wait.request.names;
+  work_left_ -= kHandOverWork + static_cast<int64_t>(names.size());
   queue_.Remove(wait.id);
   listener_.WaitGranted(wait, GrantAll(wait.request, now));
-  return wait.request.names;
+  ++hand_overs_;
+  moving_.insert(moving_.end(), names.begin(), names.end());
+  LetReenter(wait.request);
+  return true;
 }
 
-// --- sessions
-
-void Locks::JoinSession(uint64_t session, LockNameView name) {
-  if (session == 0) return;
-  SessionLocks& locks = sessions_[session];
-  ++locks.names[LockName(name)];
-  if (locks.names.size() < locks.sweep_at) return;
-  std::erase_if(locks.names,
-                [&](const auto& held) { return store_.FindLock(held.first) == nullptr; });
-  locks.sweep_at = 2 * locks.names.size() + 1024;
-}
-
-void Locks::LeaveSession(uint64_t session, LockNameView name) {
-  const auto found = session == 0 ? sessions_.end() : sessions_.find(session);
-  if (found == sessions_.end()) return;
-  const auto held = found->second.names.find(LockName(name));
-  if (held == found->second.names.end() || --held->second > 0) return;
-  found->second.names.erase(held);
-  if (found->second.names.empty()) sessions_.erase(found);
+bool Locks::IsHeldBy(LockNameView name, std::string_view owner, int64_t token) const {
+  const Lock* lock = store_.FindLock(name);
+  return lock != nullptr && lock->IsHeldBy(owner, token);
 }
 
 // --- fencing

@@ -8,14 +8,14 @@
 //
 // Rules that live here: expired leases are settled before anything else looks at a lock; every
 // grant takes a token; a lock that loses its last holder leaves the keyspace and its newest token
-// goes to FenceMemory; whenever a lock has got room, its queue moves on until nobody may go.
+// goes to FenceMemory; whenever a lock has got room, its queue moves on until nobody may go. Crowds
+// are dealt with in slices: what is left after kWorkPerCall is for Continue.
 //
 // Timers are the caller's: after each call LockStore::LockChanged has told when Settle has
 // something to do, and a wait's deadline is known when it is queued (then call Cancel).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string_view>
 #include <vector>
 
@@ -27,12 +27,16 @@ namespace sluice {
 inline constexpr size_t kOwnerBytesMax = 1024;
 inline constexpr size_t kLabelBytesMax = 1024;
 inline constexpr size_t kLockNamesMax = 1024;  // of one MACQUIRE
+// What one call does for others: lines and waits that it looks at, and by kHandOverWork each what
+// it grants and what it ends of a closed session. 200 hand-overs are some 1 ms with their answers.
+inline constexpr int64_t kWorkPerCall = 2000;
+inline constexpr int64_t kHandOverWork = 9;
 
 // The keyspace, as locks see it. Names are given as long as the call lasts.
 class LockStore : public LockFinder {
  public:
   virtual Lock* ModifyLock(LockNameView name) = 0;  // null when there is none
-  virtual Lock& CreateLock(LockNameView name) = 0;  // Lock(&owner_counts()); precondition: absent
+  virtual Lock& CreateLock(LockNameView name) = 0;  // Lock(&ties()); precondition: absent
   virtual void RemoveLock(LockNameView name) = 0;   // precondition: present
   // Holders or deadlines have changed: account its memory, set its timer to NextDeadlineMs.
   virtual void LockChanged(LockNameView name, const Lock& lock) = 0;
@@ -59,6 +63,9 @@ class LockListener {
   virtual void LingeringEnded(LockNameView name, const LockHolder& holder) = 0;
   // A wait is over, one grant a name in its order; `wait` lives until the return.
   virtual void WaitGranted(const LockWait& wait, const LockGrants& grants) = 0;
+  // A later request of its owner has taken the place of the wait.
+  virtual void WaitReplaced(const LockWait& wait) = 0;
+  virtual bool IsConnected(uint64_t connection) const = 0;
 };
 
 enum class AcquireOutcome : uint8_t {
@@ -113,9 +120,16 @@ class Locks {
 
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);
-  bool HoldsAny(uint64_t session) const { return sessions_.contains(session); }
+  bool HoldsAny(uint64_t session) const { return sessions_.First(session) != nullptr; }
   // Precondition: its waits have been cancelled.
   void SessionEnded(uint64_t session, const Now& now);
+  // Goes on with what calls have left; true when there is more. To be called every turn, and once
+  // tokens can be issued again after they could not.
+  bool Continue(const Now& now);
+  bool has_left_over() const {
+    return !fresh_.empty() || !moving_.empty() || !ended_sessions_.empty();
+  }
+  bool wants_tokens() const { return !starved_.empty(); }
   // Expires what is due and lets the queue move on: from the lock's timer, or before looking at it.
   void Settle(LockNameView name, const Now& now);
   // The lock left the keyspace by other hands (DEL, FLUSH, RENAME, overwritten): whatever was
@@ -127,35 +141,53 @@ class Locks {
   TokenCheck CheckToken(LockNameView name, int64_t token, const Now& now);
 
   const WaitQueue& queue() const { return queue_; }
-  OwnerCounts& owner_counts() { return owners_; }  // outlive the locks, or clear those first
+  uint64_t hand_overs() const { return hand_overs_; }
+  const LockTies& ties() const { return ties_; }  // outlive the locks
+  // Nodes and edges that searches for circles have looked at: for tests of the costs.
+  uint64_t search_steps() const { return search_steps_; }
 
  private:
-  using Names = LockNames;
-  // Where a session holds locks. Names of locks that were dropped stay in it until it is swept.
-  struct SessionLocks {
-    std::map<LockName, size_t> names;  // and how many holders of each are the session's
-    size_t sweep_at = 1024;
+  using Names = std::vector<LockName>;
+  struct Fresh {
+    LockName name;
+    std::string owner;
   };
 
-  AcquireOutcome WhyNot(const LockRequest& request, const WaitTerms& wait);
+  AcquireResult Grant(const LockRequest& request, const Now& now);
+  AcquireResult Wait(LockRequest request, const WaitTerms& wait, bool only_queue, const Now& now);
+  AcquireResult WaitInPlaceOf(const LockWait& former, LockRequest request, const WaitTerms& terms,
+                              const Now& now);
+  bool ClosesCircle(uint64_t wait_id);
+  bool MayIssueFor(const LockRequest& request, const Now& now) const;
+  bool IsHeldBy(LockNameView name, std::string_view owner, int64_t token) const;
   LockGrants GrantAll(const LockRequest& request, const Now& now);
   LockGrant GrantOne(LockNameView name, const LockRequest& request, const Now& now);
   // What every loss of a lock is followed by. `end` ends holders of the lock and returns a count.
   int64_t EndHolders(LockNameView name, LockEnd why, const Now& now,
                      absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end);
   void MoveOn(Names names, const Now& now);
-  void LetReenter(Names fresh, std::string_view owner, Names* moved, const Now& now);
-  Names HandTo(const LockWait& next, const Now& now);
-  void JoinSession(uint64_t session, LockNameView name);
-  void LeaveSession(uint64_t session, LockNameView name);
+  void StartWork(const Now& now);
+  void MoveLine(const Now& now);
+  void LetReenter(const LockRequest& granted);
+  void Reenter(const Now& now);
+  bool HandTo(LockNameView at, const LockWait& next, const Now& now);
+  void EndBond(uint64_t session, const Now& now);
 
   LockStore& store_;
   LockListener& listener_;
   FenceTokens& tokens_;
   FenceMemory& memory_;
-  OwnerCounts owners_;
+  LockSessions sessions_;
   WaitQueue queue_;
-  absl::flat_hash_map<uint64_t, SessionLocks> sessions_;
+  const LockTies ties_{queue_, sessions_};
+  std::vector<Fresh> fresh_;              // held since just now by an owner that waits elsewhere
+  Names moving_;                          // locks whose lines are to be looked at
+  std::vector<uint64_t> ended_sessions_;  // that still hold locks
+  LockNameMap<bool> starved_;             // locks for which a wait is ready, but there was no token
+  int64_t work_left_ = 0;                 // of this call
+  bool working_ = false;
+  uint64_t hand_overs_ = 0;
+  uint64_t search_steps_ = 0;
 };
 
 }  // namespace sluice

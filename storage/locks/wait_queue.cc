@@ -8,55 +8,91 @@
 namespace sluice {
 namespace {
 
-bool IsShared(const LockShape& shape) { return shape.mode == LockMode::kShared; }
+constexpr WaitQueue::Spot kBehindAll{INT64_MAX, 0};
+
+std::vector<const LockName*> Sorted(const LockNames& names) {
+  std::vector<const LockName*> sorted;
+  for (const LockName& name : names) sorted.push_back(&name);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const LockName* a, const LockName* b) { return *a < *b; });
+  return sorted;
+}
+
+bool IsParkedAt(const WaitQueue::Queued& queued, const WaitQueue::Line& line) {
+  return queued.parked != nullptr && queued.parked->line == &line;
+}
+
+bool AreSame(const LockNames& a, const LockNames& b) {
+  if (a.size() != b.size()) return false;
+  const auto sorted_a = Sorted(a);
+  const auto sorted_b = Sorted(b);
+  return std::equal(sorted_a.begin(), sorted_a.end(), sorted_b.begin(),
+                    [](const LockName* x, const LockName* y) { return *x == *y; });
+}
 
 }  // namespace
 
 WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
     : locks_(locks),
-      queues_(0, LockNameHash(hash_key)),
-      by_owner_(0, LockNameHash(hash_key)),
-      exclusive_(0, LockNameHash(hash_key)) {}
+      lines_(0, LockNameHash(hash_key)),
+      owners_(0, LockNameHash(hash_key)) {}
 
 // --- what stands in the way
 
+// Errors weigh most, then holders.
 WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request) const {
-  return ObstacleAt(request, nullptr);
-}
-
-WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockWait& wait) const {
-  return ObstacleAt(wait.request, &wait);
-}
-
-// Errors weigh most, then holders. `self` is the wait in its place; null: at the end.
-WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, const LockWait* self) const {
   Obstacle worst = Obstacle::kNone;
+  const Owner* owner = FindOwner(request.owner);
   for (const LockName& name : request.names) {
-    const Lock* lock = locks_.FindLock(name);
-    const LockFit fit =
-        lock == nullptr ? LockFit::kFits : lock->Fit(request.owner, request.terms.shape);
-    Obstacle here = Obstacle::kNone;
-    if (fit == LockFit::kBusy) here = Obstacle::kHolders;
-    if (fit == LockFit::kLockMode) here = Obstacle::kLockMode;
-    if (fit == LockFit::kOtherPermits) here = Obstacle::kOtherPermits;
-    if (fit == LockFit::kFits && IsObstructed(name, request.terms.shape, self))
-      here = Obstacle::kQueue;
-    worst = std::max(worst, here);
+    const Line* line = LineOf(name);
+    const Together* own = line == nullptr || owner == nullptr ? nullptr : TogetherIn(*line, *owner);
+    Spot at = kBehindAll;
+    if (own != nullptr) at = {PlaceIn(*own->front(), *line).at.first, UINT64_MAX};
+    worst = std::max(worst, ObstacleAt(request, name, line, at));
   }
   return worst;
 }
 
-bool WaitQueue::IsObstructed(LockNameView name, const LockShape& shape,
-                             const LockWait* self) const {
-  const Queue* queue = QueueOf(name);
-  if (queue == nullptr) return false;
-  if (!IsShared(shape)) return queue->front() != self;
-  if (!exclusive_.contains(name)) return false;
-  for (const LockWait* ahead : *queue) {
-    if (ahead == self) return false;
-    if (!IsShared(ahead->request.terms.shape)) return true;
+WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockWait& wait) const {
+  Obstacle worst = Obstacle::kNone;
+  const Queued& queued = At(wait.id);
+  for (const Place& place : queued.places) worst = std::max(worst, ObstacleAt(queued, place));
+  return worst;
+}
+
+WaitQueue::Obstacle WaitQueue::ObstacleAt(const Queued& queued, const Place& place) const {
+  return ObstacleAt(queued.wait.request, place.line->name, place.line, place.at);
+}
+
+WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, LockNameView name,
+                                          const Line* line, Spot at) const {
+  const Lock* lock = locks_.FindLock(name);
+  const LockFit fit =
+      lock == nullptr ? LockFit::kFits : lock->Fit(request.owner, request.terms.shape);
+  switch (fit) {
+    case LockFit::kBusy:
+      return Obstacle::kHolders;
+    case LockFit::kLockMode:
+      return Obstacle::kLockMode;
+    case LockFit::kOtherPermits:
+      return Obstacle::kOtherPermits;
+    case LockFit::kReentrant:
+      return Obstacle::kNone;
+    case LockFit::kFits:
+      break;
   }
-  return false;
+  if (line == nullptr) return Obstacle::kNone;
+  const bool shared = request.terms.shape.mode == LockMode::kShared;
+  const Queue& ahead = shared ? line->exclusive : line->all;
+  const bool waits = !ahead.empty() && ahead.begin()->first < at;
+  return waits ? Obstacle::kQueue : Obstacle::kNone;
+}
+
+const WaitQueue::Place& WaitQueue::PlaceIn(const Queued& queued, const Line& line) {
+  const auto place = std::find_if(queued.places.begin(), queued.places.end(),
+                                  [&](const Place& one) { return one.line == &line; });
+  assert(place != queued.places.end());
+  return *place;
 }
 
 // --- coming and going
@@ -64,40 +100,94 @@ bool WaitQueue::IsObstructed(LockNameView name, const LockShape& shape,
 uint64_t WaitQueue::Add(LockRequest request, uint64_t client, int64_t since_ms,
                         int64_t deadline_ms) {
   assert(!request.names.empty());
-  auto entry = std::make_unique<Entry>();
-  entry->wait = {++last_id_, std::move(request), client, since_ms, deadline_ms};
-  LockWait& wait = entry->wait;
-  for (const LockName& name : wait.request.names) {
-    Queue& queue = queues_[name];
-    // Who holds one of the locks already is ahead of all others there, and stays so if it loses it
-    // while it waits for the rest: else it could come to wait for those who wait for it.
-    const Lock* lock = locks_.FindLock(name);
-    const bool holds = lock != nullptr && lock->FindOwner(wait.request.owner) != nullptr;
-    entry->places.push_back(queue.insert(holds ? queue.begin() : queue.end(), &wait));
-    if (!IsShared(wait.request.terms.shape)) ++exclusive_[name];
+  auto made = std::make_unique<Queued>();
+  Queued& queued = *made;
+  queued.wait = {++last_id_, std::move(request), client, since_ms, deadline_ms};
+  queued.owner = &OwnerFor(queued.wait.request.owner);
+  for (const LockName& name : queued.wait.request.names) {
+    Line& line = LineFor(name);
+    queued.places.push_back({&line, SpotFor(queued, line)});
+    Enter(queued, queued.places.back());
   }
-  by_owner_[LockName({0, wait.request.owner})].push_back(&wait);
-  waits_.emplace(wait.id, std::move(entry));
-  return last_id_;
+  queued.index = queued.owner->waits.size();
+  queued.owner->waits.push_back(&queued);
+  LinkAsNeeded(*queued.owner);
+  waits_.emplace(queued.wait.id, std::move(made));
+  FindParking(queued);
+  return queued.wait.id;
+}
+
+// At the end; with other waits of the owner. Who holds one of the locks already is ahead of all
+// others there, and stays so if it loses it while it waits for the rest: else it could come to wait
+// for those who wait for it.
+WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line) {
+  const uint64_t id = queued.wait.id;
+  const Lock* lock = locks_.FindLock(line.name);
+  if (lock != nullptr) lock->Watch();
+  if (line.all.empty()) return {0, id};
+  const bool holds = lock != nullptr && lock->FindOwner(queued.owner->name) != nullptr;
+  const int64_t first = line.all.begin()->first.first - 1;
+  const Together* others = TogetherIn(line, *queued.owner);
+  if (holds && others != nullptr) {
+    for (Queued* other : *others) Reseat(*other, line, first);
+  }
+  if (holds) return {first, id};
+  if (others != nullptr) return {PlaceIn(*others->front(), line).at.first, id};
+  return {line.all.rbegin()->first.first + 1, id};
+}
+
+void WaitQueue::Reseat(Queued& queued, Line& line, int64_t first) {
+  Place& place = const_cast<Place&>(PlaceIn(queued, line));
+  const Place* parked = queued.parked;
+  const bool linked = queued.linked;
+  Unpark(queued);
+  Link(queued, false);
+  line.all.erase(place.at);
+  if (!queued.shared()) line.exclusive.erase(place.at);
+  place.at.first = first;
+  line.all.emplace(place.at, &queued);
+  if (!queued.shared()) line.exclusive.emplace(place.at, &queued);
+  Link(queued, linked);
+  if (parked != nullptr) Park(queued, *parked);
 }
 
 void WaitQueue::Remove(uint64_t id) {
   const auto found = waits_.find(id);
   assert(found != waits_.end());
-  const std::unique_ptr<Entry> entry = std::move(found->second);
+  const std::unique_ptr<Queued> queued = std::move(found->second);
   waits_.erase(found);
-  const LockRequest& request = entry->wait.request;
-  for (size_t i = 0; i < request.names.size(); ++i) {
-    const auto queue = queues_.find(request.names[i]);
-    queue->second.erase(entry->places[i]);
-    if (queue->second.empty()) queues_.erase(queue);
-    if (IsShared(request.terms.shape)) continue;
-    const auto exclusive = exclusive_.find(request.names[i]);
-    if (--exclusive->second == 0) exclusive_.erase(exclusive);
-  }
-  const auto owner = by_owner_.find(LockNameView{0, request.owner});
-  std::erase(owner->second, &entry->wait);
-  if (owner->second.empty()) by_owner_.erase(owner);
+  Unpark(*queued);
+  Link(*queued, false);
+  for (const Place& place : queued->places) Leave(*queued, place);
+  Owner& owner = *queued->owner;
+  owner.waits[queued->index] = owner.waits.back();
+  owner.waits[queued->index]->index = queued->index;
+  owner.waits.pop_back();
+  LinkAsNeeded(owner);
+  DropIfIdle(owner);
+  for (const Place& place : queued->places) DropIfEmpty(*place.line);
+}
+
+void WaitQueue::Enter(Queued& queued, Place place) {
+  place.line->all.emplace(place.at, &queued);
+  if (!queued.shared()) place.line->exclusive.emplace(place.at, &queued);
+  together_[Pair(place.line, queued.owner)].push_back(&queued);
+}
+
+void WaitQueue::Leave(Queued& queued, Place place) {
+  place.line->all.erase(place.at);
+  if (!queued.shared()) place.line->exclusive.erase(place.at);
+  const auto together = together_.find(Pair(place.line, queued.owner));
+  Together& waits = together->second;
+  waits.erase(std::find(waits.begin(), waits.end(), &queued));
+  if (waits.empty()) together_.erase(together);
+}
+
+void WaitQueue::DropIfEmpty(Line& line) {
+  if (!line.all.empty()) return;
+  const Lock* lock = locks_.FindLock(line.name);
+  if (lock != nullptr && !lock->has_many()) lock->Unwatch();
+  lines_.erase(LockNameView(line.name));
 }
 
 const LockWait* WaitQueue::Find(uint64_t id) const {
@@ -105,52 +195,196 @@ const LockWait* WaitQueue::Find(uint64_t id) const {
   return found == waits_.end() ? nullptr : &found->second->wait;
 }
 
+// --- a request in the place of another
+
+const LockWait* WaitQueue::SameAsked(const LockRequest& request) const {
+  const Owner* owner = FindOwner(request.owner);
+  const Line* line = owner == nullptr ? nullptr : LineOf(request.names.front());
+  const Together* waits = line == nullptr ? nullptr : TogetherIn(*line, *owner);
+  if (waits == nullptr) return nullptr;
+  for (const Queued* queued : *waits) {
+    if (AreSame(queued->wait.request.names, request.names)) return &queued->wait;
+  }
+  return nullptr;
+}
+
+LockWait WaitQueue::Replace(uint64_t id, LockRequest request, uint64_t client, int64_t since_ms,
+                            int64_t deadline_ms, uint64_t* new_id) {
+  LockWait former = At(id).wait;
+  *new_id = ++last_id_;
+  PutBack(id, {*new_id, std::move(request), client, since_ms, deadline_ms});
+  return former;
+}
+
+void WaitQueue::PutBack(uint64_t id, LockWait wait) {
+  const auto found = waits_.find(id);
+  assert(found != waits_.end());
+  std::unique_ptr<Queued> owned = std::move(found->second);
+  waits_.erase(found);
+  Queued& queued = *owned;
+  Unpark(queued);
+  absl::flat_hash_map<const Line*, Spot> at;
+  for (const Place& place : queued.places) {
+    Leave(queued, place);
+    at.emplace(place.line, place.at);
+  }
+  queued.wait = std::move(wait);
+  queued.places.clear();
+  for (const LockName& name : queued.wait.request.names) {
+    Line* line = FindLine(name);
+    queued.places.push_back({line, at.at(line)});
+    Enter(queued, queued.places.back());
+  }
+  waits_.emplace(queued.wait.id, std::move(owned));
+  FindParking(queued);
+}
+
 // --- who is next
 
-const LockWait* WaitQueue::FirstReady(LockNameView name) const {
-  const Queue* queue = QueueOf(name);
-  if (queue == nullptr) return nullptr;
-  for (const LockWait* wait : *queue) {
-    if (ObstacleOf(*wait) == Obstacle::kNone) return wait;
-    // Behind it only readers may go, and only if it is a reader that lacks some other lock.
-    const Lock* lock = locks_.FindLock(name);
-    const LockShape& shape = wait->request.terms.shape;
-    if (!IsShared(shape)) return nullptr;
-    if (lock != nullptr && lock->Fit(wait->request.owner, shape) == LockFit::kBusy) return nullptr;
+// Parks it at the first of its locks that is not to be had; false when there is none.
+bool WaitQueue::FindParking(Queued& queued) {
+  ++steps_;
+  Unpark(queued);
+  for (const Place& place : queued.places) {
+    if (ObstacleAt(queued, place) == Obstacle::kNone) continue;
+    Park(queued, place);
+    return true;
+  }
+  return false;
+}
+
+void WaitQueue::Park(Queued& queued, const Place& place) {
+  queued.parked = &place;
+  if (queued.shared()) place.line->readers.emplace(place.at, &queued);
+}
+
+void WaitQueue::Unpark(Queued& queued) {
+  const Place* place = std::exchange(queued.parked, nullptr);
+  if (place != nullptr && queued.shared()) place->line->readers.erase(place->at);
+}
+
+void WaitQueue::ParkAt(LockNameView name, uint64_t id) {
+  Queued& queued = *waits_.find(id)->second;
+  Unpark(queued);
+  Park(queued, PlaceIn(queued, *FindLine(name)));
+}
+
+// One that is parked here and may have this lock.
+WaitQueue::Queued* WaitQueue::FreeToGo(Line& line) {
+  ++steps_;
+  Queued* front = line.all.begin()->second;
+  if (IsParkedAt(*front, line) && ObstacleAt(*front, *front->parked) == Obstacle::kNone)
+    return front;
+  // As the first of these, so all: there is room for readers and no writer ahead, or not.
+  if (line.readers.empty()) return nullptr;
+  Queued* reader = line.readers.begin()->second;
+  return ObstacleAt(*reader, *reader->parked) == Obstacle::kNone ? reader : nullptr;
+}
+
+const LockWait* WaitQueue::FirstReady(LockNameView name, int64_t& looks) {
+  Line* line = FindLine(name);
+  if (line == nullptr) return nullptr;
+  while (looks > 0) {
+    Queued* queued = FreeToGo(*line);
+    if (queued == nullptr) return nullptr;
+    --looks;
+    if (!FindParking(*queued)) return &queued->wait;
   }
   return nullptr;
 }
 
-const LockWait* WaitQueue::FirstReentrant(LockNameView name, std::string_view owner) const {
-  const std::vector<LockWait*>* waits = WaitsOf(owner);
+const LockWait* WaitQueue::FirstReentrant(LockNameView name, std::string_view owner) {
+  const Owner* found = FindOwner(owner);
+  Line* line = found == nullptr ? nullptr : FindLine(name);
+  const Together* waits = line == nullptr ? nullptr : TogetherIn(*line, *found);
   if (waits == nullptr) return nullptr;
-  for (const LockWait* wait : *waits) {
-    const LockNames& names = wait->request.names;
-    const bool asks = std::any_of(names.begin(), names.end(), [&](const LockName& asked) {
-      return LockNameEqual()(asked, name);
-    });
-    if (asks && ObstacleOf(*wait) == Obstacle::kNone) return wait;
+  for (Queued* queued : *waits) {
+    if (IsParkedAt(*queued, *line) && !FindParking(*queued)) return &queued->wait;
   }
   return nullptr;
 }
 
-const WaitQueue::Queue* WaitQueue::QueueOf(LockNameView name) const {
-  if (queues_.empty()) return nullptr;  // the usual case: spares the hashing
-  const auto found = queues_.find(name);
-  return found == queues_.end() ? nullptr : &found->second;
+// --- lines and owners
+
+const WaitQueue::Line* WaitQueue::LineOf(LockNameView name) const {
+  return const_cast<WaitQueue*>(this)->FindLine(name);
+}
+
+WaitQueue::Line* WaitQueue::FindLine(LockNameView name) {
+  if (lines_.empty()) return nullptr;  // the usual case: spares the hashing
+  const auto found = lines_.find(name);
+  return found == lines_.end() ? nullptr : found->second.get();
+}
+
+WaitQueue::Line& WaitQueue::LineFor(const LockName& name) {
+  std::unique_ptr<Line>& line = lines_[name];
+  if (line == nullptr) {
+    line = std::make_unique<Line>();
+    line->name = name;
+  }
+  return *line;
+}
+
+const WaitQueue::Owner* WaitQueue::FindOwner(std::string_view owner) const {
+  if (owners_.empty()) return nullptr;
+  const auto found = owners_.find(LockNameView{0, owner});
+  return found == owners_.end() ? nullptr : found->second.get();
+}
+
+WaitQueue::Owner& WaitQueue::OwnerFor(std::string_view name) {
+  std::unique_ptr<Owner>& owner = owners_[LockName(LockNameView{0, name})];
+  if (owner == nullptr) {
+    owner = std::make_unique<Owner>();
+    owner->name = name;
+  }
+  return *owner;
+}
+
+void WaitQueue::DropIfIdle(Owner& owner) {
+  if (owner.waits.empty() && owner.holds.empty()) owners_.erase(LockNameView{0, owner.name});
+}
+
+const WaitQueue::Together* WaitQueue::TogetherIn(const Line& line, const Owner& owner) const {
+  const auto found = together_.find(Pair(&line, &owner));
+  return found == together_.end() ? nullptr : &found->second;
+}
+
+void WaitQueue::Held(const Lock& lock, std::string_view name) {
+  Owner& owner = OwnerFor(name);
+  owner.holds.insert(&lock);
+  LinkAsNeeded(owner);
+}
+
+void WaitQueue::Freed(const Lock& lock, std::string_view name) {
+  Owner& owner = *owners_.find(LockNameView{0, name})->second;
+  owner.holds.erase(&lock);
+  LinkAsNeeded(owner);
+  DropIfIdle(owner);
+}
+
+void WaitQueue::Link(Queued& queued, bool on) {
+  if (std::exchange(queued.linked, on) == on) return;
+  for (const Place& place : queued.places) {
+    if (on) {
+      place.line->linked.emplace(place.at, &queued);
+    } else {
+      place.line->linked.erase(place.at);
+    }
+  }
+}
+
+// After one wait, or lock held, more or less. While an owner has several waits all are linked.
+void WaitQueue::LinkAsNeeded(Owner& owner) {
+  if (owner.waits.empty()) return;
+  Link(*owner.waits.front(), !owner.is_bystander());
+  if (owner.waits.size() > 1) Link(*owner.waits.back(), true);
 }
 
 LockNames WaitQueue::NamesIn(int db) const {
   LockNames names;
-  for (const auto& [name, queue] : queues_)
+  for (const auto& [name, line] : lines_)
     if (db < 0 || name.db == db) names.push_back(name);
   return names;
-}
-
-const std::vector<LockWait*>* WaitQueue::WaitsOf(std::string_view owner) const {
-  if (by_owner_.empty()) return nullptr;
-  const auto found = by_owner_.find(LockNameView{0, owner});
-  return found == by_owner_.end() ? nullptr : &found->second;
 }
 
 }  // namespace sluice

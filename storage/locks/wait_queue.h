@@ -1,29 +1,37 @@
 // WaitQueue: who waits for which locks, in the order in which they came.
 //
-// Every lock name has a queue; a request for several locks stands in all of their queues and holds
+// Every lock name has a line; a request for several locks stands in all of their lines and holds
 // nothing meanwhile. A wait may go when each of its locks has room for it and nobody ahead of it in
-// any of those queues conflicts with it: two shared requests do not conflict, everything else does.
+// any of those lines conflicts with it: two shared requests do not conflict, everything else does.
 // So shared requests do not overtake an exclusive one, small permit requests no large one, and a
 // request for many locks is not starved by requests for one of them. An owner that holds a lock is
 // re-entrant there, and waits for others together with it at the front.
 //
 // The one exception keeps the rule from making deadlocks itself: a request for free locks whose
-// only obstacle is waiters that wait, directly or not, for its own owner goes past them.
+// only obstacle is waiters that wait, directly or not, for its own owner, which waits nowhere
+// itself, goes past them.
 //
-// Nothing here changes locks or looks at the clock: locks.h does. Costs: adding and removing are
-// O(locks asked for); the next in line is found at the front.
+// Costs. Every wait is parked at one lock that is not to be had for it (as a clause watches one of
+// its literals, Moskewicz et al. 2001), and only what happens at that lock makes it looked at
+// again: it goes, or is parked at another one. At a lock only the front of the line and the readers
+// before the first writer can be free to go. So arriving, leaving and a release cost O(names asked
+// for, log of the line) and what they set free, however many wait.
+//
+// Nothing here changes locks or looks at the clock: locks.h does.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/functional/function_ref.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "storage/locks/lock.h"
 #include "storage/locks/lock_name.h"
 
@@ -50,9 +58,46 @@ struct LockWait {
   int64_t deadline_ms = kNoDeadline;  // kept for the caller: nothing here times out by itself
 };
 
-class WaitQueue {
+class WaitQueue final : public LockWatcher {
  public:
-  using Queue = std::list<LockWait*>;
+  struct Line;
+  struct Owner;
+  // Who is ahead has less. All waits of one owner in a line share the first number, so that one
+  // never comes to stand behind a stranger because another has gone.
+  using Spot = std::pair<int64_t, uint64_t>;
+  struct Place {
+    Line* line;
+    Spot at;
+  };
+  struct Queued {
+    LockWait wait;
+    Owner* owner;
+    size_t index;                          // in the owner's waits
+    absl::InlinedVector<Place, 1> places;  // one a name
+    const Place* parked = nullptr;         // where it is not free to go; null: it is ready
+    bool linked = false;
+
+    bool shared() const { return wait.request.terms.shape.mode == LockMode::kShared; }
+  };
+  using Queue = absl::btree_map<Spot, Queued*>;
+  struct Line {
+    LockName name;
+    Queue all;        // never empty
+    Queue exclusive;  // all but shared ones
+    Queue readers;    // shared ones that are parked here
+    // Those whose owners do or hold something besides: the rest, bystanders, lead nowhere else.
+    Queue linked;
+  };
+  // Listed while it waits, or holds a lock that is watched: one that others wait for, or of many
+  // holders.
+  struct Owner {
+    std::string name;
+    std::vector<Queued*> waits;
+    absl::flat_hash_set<const Lock*> holds;
+    bool is_bystander() const {
+      return waits.size() == 1 && waits.front()->places.size() == 1 && holds.empty();
+    }
+  };
 
   WaitQueue(const LockFinder& locks, const SipKey& hash_key);
 
@@ -63,7 +108,8 @@ class WaitQueue {
     kLockMode,      // the owner holds one of the locks in another shape
     kOtherPermits,  // one is a semaphore of another m
   };
-  // What stands in the way of a request that came now; or of a wait in its place.
+  // What stands in the way of a request that came now, at the end or with other waits of its owner;
+  // or of a wait in its place.
   Obstacle ObstacleOf(const LockRequest& request) const;
   Obstacle ObstacleOf(const LockWait& wait) const;
 
@@ -71,38 +117,75 @@ class WaitQueue {
   void Remove(uint64_t id);                 // precondition: waits
   const LockWait* Find(uint64_t id) const;  // null when it waits no more
 
-  // The first wait for `name` that may go now; null if none may.
-  const LockWait* FirstReady(LockNameView name) const;
-  // One of this owner that may go because it holds `name` already.
-  const LockWait* FirstReentrant(LockNameView name, std::string_view owner) const;
+  // The wait of this owner for exactly these locks; null if there is none.
+  const LockWait* SameAsked(const LockRequest& request) const;
+  // A request for the same locks takes the place of a wait, under an id of its own. Returns what
+  // was there; PutBack undoes that. Precondition: `id` waits.
+  LockWait Replace(uint64_t id, LockRequest request, uint64_t client, int64_t since_ms,
+                   int64_t deadline_ms, uint64_t* new_id);
+  void PutBack(uint64_t id, LockWait former);
 
-  const Queue* QueueOf(LockNameView name) const;  // null when nobody waits
-  // All waits of an owner; null when it does not wait.
-  const std::vector<LockWait*>* WaitsOf(std::string_view owner) const;
-  LockNameHash name_hash() const { return queues_.hash_function(); }
+  // The first wait for `name` that may go now; null if none may, or `looks` are used up: it takes
+  // one off for every wait that it looks at, and parks elsewhere who may not go.
+  const LockWait* FirstReady(LockNameView name, int64_t& looks);
+  // One of this owner that may go because it holds `name` already.
+  const LockWait* FirstReentrant(LockNameView name, std::string_view owner);
+  // It was ready and does not go: it is looked at again when `name` is. Precondition: waits for it.
+  void ParkAt(LockNameView name, uint64_t id);
+
+  const Line* LineOf(LockNameView name) const;  // null when nobody waits
+  size_t LengthOf(LockNameView name) const {
+    const Line* line = LineOf(name);
+    return line == nullptr ? 0 : line->all.size();
+  }
+  const Owner* FindOwner(std::string_view owner) const;  // null if it is not listed
+  const Queued& At(uint64_t id) const { return *waits_.find(id)->second; }  // precondition: waits
+  // Of one owner in one line.
+  using Together = absl::InlinedVector<Queued*, 1>;
+  const Together* TogetherIn(const Line& line, const Owner& owner) const;  // null: none
   LockNames NamesIn(int db) const;  // that somebody waits for; -1: of all databases
   size_t size() const { return waits_.size(); }
+  // Waits looked at since the start: for tests of the costs.
+  uint64_t steps() const { return steps_; }
+  // Precondition: it stands in this line.
+  static const Place& PlaceIn(const Queued& queued, const Line& line);
   static bool Conflict(const LockShape& a, const LockShape& b) {
     return a.mode != LockMode::kShared || b.mode != LockMode::kShared;
   }
 
- private:
-  struct Entry {
-    LockWait wait;
-    std::vector<Queue::iterator> places;  // one a name
-  };
+  // --- LockWatcher
+  void Held(const Lock& lock, std::string_view owner) override;
+  void Freed(const Lock& lock, std::string_view owner) override;
 
-  Obstacle ObstacleAt(const LockRequest& request, const LockWait* self) const;
-  bool IsObstructed(LockNameView name, const LockShape& shape, const LockWait* self) const;
+ private:
+  using Pair = std::pair<const Line*, const Owner*>;
+
+  Obstacle ObstacleAt(const LockRequest& request, LockNameView name, const Line* line,
+                      Spot at) const;
+  Obstacle ObstacleAt(const Queued& queued, const Place& place) const;
+  bool FindParking(Queued& queued);
+  void Park(Queued& queued, const Place& place);
+  void Unpark(Queued& queued);
+  Queued* FreeToGo(Line& line);
+  Line* FindLine(LockNameView name);
+  Line& LineFor(const LockName& name);
+  Owner& OwnerFor(std::string_view name);
+  void DropIfIdle(Owner& owner);
+  Spot SpotFor(const Queued& queued, Line& line);
+  void Enter(Queued& queued, Place place);
+  void Leave(Queued& queued, Place place);
+  void Reseat(Queued& queued, Line& line, int64_t first);
+  void DropIfEmpty(Line& line);
+  void Link(Queued& queued, bool on);
+  void LinkAsNeeded(Owner& owner);
 
   const LockFinder& locks_;
   uint64_t last_id_ = 0;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Entry>> waits_;
-  LockNameMap<Queue> queues_;                     // none is empty
-  LockNameMap<std::vector<LockWait*>> by_owner_;  // under names of no database; none is empty
-  // Waits in a queue that are not shared: while there are none, nobody there conflicts with a
-  // reader.
-  LockNameMap<size_t> exclusive_;
+  uint64_t steps_ = 0;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>> waits_;
+  LockNameMap<std::unique_ptr<Line>> lines_;
+  LockNameMap<std::unique_ptr<Owner>> owners_;  // under names of no database
+  absl::flat_hash_map<Pair, Together> together_;
 };
 
 }  // namespace sluice

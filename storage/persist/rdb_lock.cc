@@ -14,11 +14,12 @@ namespace {
 // As it is once leases that are over have ended; null when nothing is left of it.
 std::optional<LockHolder> Settled(const LockHolder& holder, const Now& now) {
   if (holder.EndsAtMs() > now.ms()) return holder;
+  LockHolder settled = holder;
+  settled.lease_until_ms = kNoDeadline;
+  if (!holder.sessions.empty()) return settled;
   if (holder.minhold_until_ms <= now.ms()) return std::nullopt;
-  LockHolder lingering = holder;
-  lingering.holds = 0;
-  lingering.session = 0;
-  return lingering;
+  settled.holds = 0;
+  return settled;
 }
 
 void WriteEnd(bool there, int64_t engine_ms, const Now& now, ModuleWriter& writer) {
@@ -32,7 +33,7 @@ void WriteHolder(const LockHolder& holder, const Now& now, ModuleWriter& writer)
   writer.Text(holder.label);
   writer.Unsigned(static_cast<uint64_t>(holder.permits));
   writer.Unsigned(static_cast<uint64_t>(holder.holds));
-  writer.Unsigned(holder.session != 0);
+  writer.Unsigned(!holder.sessions.empty());
   const bool leased = !holder.lingers() && holder.lease_until_ms != kNoDeadline;
   WriteEnd(leased, holder.lease_until_ms, now, writer);
   WriteEnd(holder.minhold_until_ms > now.ms(), holder.minhold_until_ms, now, writer);
@@ -53,12 +54,12 @@ LockHolder ReadHolder(ModuleReader& reader, int64_t token_least, const LockShape
   holder.permits = number(1, shape.of);
   holder.holds = number(0, INT64_MAX);
   holder.since_ms = now.ms();
-  if (reader.Flag()) holder.session = kSessionElsewhere;
+  if (reader.Flag()) holder.sessions = {kSessionElsewhere};
   if (reader.Flag()) holder.lease_until_ms = ReadMoment(reader, now);
   const bool kept = reader.Flag();
   if (kept) holder.minhold_until_ms = ReadMoment(reader, now);
   const bool leased = holder.lease_until_ms != kNoDeadline;
-  const bool bound = leased || holder.session != 0;
+  const bool bound = leased || !holder.sessions.empty();
   if (holder.lingers() ? bound || !kept : !bound) reader.Fail();
   return holder;
 }

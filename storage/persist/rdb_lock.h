@@ -21,7 +21,7 @@ namespace sluice {
 inline constexpr RdbModuleType kRdbLock{"sluicelck"};
 
 // What a file says of a lock. Whose session a holder was bound to it cannot say, only that it was:
-// `session` is kSessionElsewhere then. Nobody is to be notified, and all hold since it was read.
+// `sessions` is kSessionElsewhere then. Nobody is to be notified, and all hold since it was read.
 struct LockImage {
   LockShape shape;
   int64_t newest_token = 0;         // 0: nobody holds it

@@ -257,8 +257,8 @@ class LockHistory {
       EXPECT_EQ(lock->Audit(), "");
       for (const auto& [token, holder] : lock->holders()) {
         EXPECT_LE(token, server_.engine().locks().tokens().last());
-        if (holder.session) {
-          EXPECT_TRUE(server_.engine().locks().FindConnection(holder.session)) << "held by nobody";
+        for (const uint64_t session : holder.sessions) {
+          EXPECT_TRUE(server_.engine().locks().FindConnection(session)) << "held by nobody";
         }
       }
     }

@@ -37,23 +37,87 @@ TEST(Locks, GrantsOneHolderAndIsReentrant) {
   EXPECT_EQ(world.Release("k", "a"), 0);
   EXPECT_EQ(world.Release("k", "a"), -1);
   EXPECT_TRUE(world.store.empty());
-  EXPECT_TRUE(world.locks.owner_counts().empty());
+  EXPECT_EQ(world.locks.queue().FindOwner("a"), nullptr);
 }
 
-TEST(Locks, EndsWithItsLeaseOrItsSession) {
+TEST(Locks, EndsWithTheLastOfItsBindings) {
   LockWorld world;
   world.Acquire(world.Request("a", {"k"}, {.lease_ms = 50, .session = 7}));
   EXPECT_EQ(world.Acquire(world.Request("b", {"s"}, {.session = 7})).grants[0].lease_ms, -1);
   EXPECT_EQ(world.locks.Renew(world.Name("k"), "a", 80, 0, world.now()), 80);
   EXPECT_EQ(world.locks.Renew(world.Name("k"), "b", 80, 0, world.now()), -1);
-  world.Advance(80);
-  ASSERT_EQ(world.ended.size(), 1u);
-  EXPECT_EQ(world.ended[0].end, LockEnd::kExpired);
+  world.Advance(80);  // the lease is over, the session is not
+  EXPECT_TRUE(world.ended.empty());
+  EXPECT_EQ(world.At("k")->FindOwner("a")->LeaseLeftMs(world.now()), -1);
   world.Advance(1'000'000);
-  EXPECT_NE(world.At("s"), nullptr);
   world.locks.SessionEnded(7, world.now());
-  EXPECT_EQ(world.ended[1].end, LockEnd::kReleased);
+  EXPECT_EQ(world.ended.size(), 2u);
+  EXPECT_EQ(world.ended[0].end, LockEnd::kReleased);
   EXPECT_TRUE(world.store.empty());
+
+  world.Acquire(world.Request("a", {"k"}, {.lease_ms = 50, .session = 7}));
+  world.locks.SessionEnded(7, world.now());
+  EXPECT_NE(world.At("k"), nullptr);  // until the lease is over
+  world.Advance(50);
+  EXPECT_EQ(world.ended.back().end, LockEnd::kExpired);
+  EXPECT_TRUE(world.store.empty());
+}
+
+TEST(Locks, AnotherSessionOrLeaseOfTheOwnerKeepsTheLock) {
+  LockWorld world;
+  const LockTerms by_7{.session = 7};
+  const LockTerms by_8{.session = 8};
+  world.Acquire(world.Request("a", {"k"}, by_7));
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"}, by_8)).grants[0].holds, 2);
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"}, {.lease_ms = 100})).grants[0].lease_ms, 100);
+  world.locks.SessionEnded(8, world.now());
+  world.Advance(100);
+  EXPECT_TRUE(world.ended.empty());
+  EXPECT_EQ(world.At("k")->FindOwner("a")->holds, 3);
+  world.locks.SessionEnded(7, world.now());
+  EXPECT_TRUE(world.store.empty());
+}
+
+TEST(Locks, WhatAReentrantRequestAsksTakesEffect) {
+  LockWorld world;
+  world.gone = {10};
+  world.Acquire(world.Request("a", {"k"}, {.lease_ms = 100, .minhold_ms = 10, .label = "one"}));
+  for (uint64_t connection = 1; connection <= 17; ++connection)
+    world.Acquire(world.Request("a", {"k"}, {.lease_ms = 5, .notify = connection}));
+  world.Acquire(world.Request("a", {"k"}, {.lease_ms = 5, .minhold_ms = 300, .label = "two"}));
+  world.Acquire(world.Request("a", {"k"}, {.lease_ms = 5, .minhold_ms = 200}));
+  const LockHolder& holder = *world.At("k")->FindOwner("a");
+  EXPECT_EQ(holder.label, "two");
+  EXPECT_EQ(holder.minhold_until_ms, world.now().ms() + 300);
+  EXPECT_EQ(holder.notify.size(), 16u);  // 10 is gone
+  EXPECT_EQ(holder.lease_until_ms, world.now().ms() + 100);
+}
+
+TEST(Locks, ALaterRequestOfTheOwnerTakesThePlaceOfTheEarlier) {
+  LockWorld world;
+  world.Acquire(world.Request("h", {"k"}));
+  const uint64_t former = world.Acquire(world.Request("a", {"k"}), 500).wait_id;
+  const uint64_t b = world.Acquire(world.Request("b", {"k"}), 500).wait_id;
+  const AcquireResult again = world.Acquire(world.Request("a", {"k"}), 500, 9);
+  ASSERT_EQ(again.outcome, kQueued);
+  EXPECT_EQ(world.replaced, (std::vector<uint64_t>{former}));
+  world.TookPlaceOf(again.wait_id, former);
+  EXPECT_EQ(world.locks.queue().size(), 2u);
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"})).outcome, kRefused);  // it does not wait
+  world.Release("k", "h");
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{again.wait_id}));
+  world.Release("k", "a");
+  EXPECT_EQ(world.granted.back(), b);
+}
+
+// As a reader it may go where the writer that it was could not.
+TEST(Locks, ARequestInAnotherModeMayGoFromTheSamePlace) {
+  LockWorld world;
+  world.Acquire(world.Request("r", {"k"}, Leased(kReader)));
+  world.Acquire(world.Request("a", {"k"}), 500);
+  const uint64_t behind = world.Acquire(world.Request("b", {"k"}, Leased(kReader)), 500).wait_id;
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"}, Leased(kReader)), 500).outcome, kGranted);
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{behind}));
 }
 
 TEST(Locks, HandsOverInTheOrderOfArrival) {
@@ -181,7 +245,7 @@ TEST(Locks, DroppingALockMakesItsTokensStale) {
   world.Drop("k");
   EXPECT_EQ(world.granted, (std::vector<uint64_t>{next}));
   EXPECT_EQ(world.locks.CheckToken(world.Name("k"), token, world.now()), TokenCheck::kSuperseded);
-  EXPECT_FALSE(world.locks.owner_counts().MayHold("a"));
+  EXPECT_EQ(world.locks.queue().FindOwner("a"), nullptr);
 }
 
 TEST(Locks, HandsOverAThousandWaitersOneByOne) {

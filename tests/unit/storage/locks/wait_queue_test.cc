@@ -1,0 +1,104 @@
+// What the line costs where crowds wait: every arrival, leaving and release costs what it changes,
+// not the length of the line. Counted in waits looked at.
+#include "storage/locks/wait_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/storage/locks/lock_world.h"
+
+namespace sluice {
+namespace {
+
+using enum AcquireOutcome;
+
+const LockTerms kReads{.shape = {LockMode::kShared}, .lease_ms = 1'000'000};
+std::string Name(int i) { return "o" + std::to_string(i); }
+
+// Goes on with what calls have left; how many slices it took.
+int Finish(LockWorld& world) {
+  int slices = 0;
+  while (world.locks.has_left_over()) {
+    world.locks.Continue(world.now());
+    ++slices;
+  }
+  return slices;
+}
+
+// 4,000 readers of two locks and one writer, whose waits end one after the other.
+TEST(WaitQueueCosts, ACrowdOfReadersThatGivesUp) {
+  constexpr int kReaders = 4'000;
+  LockWorld world;
+  world.audits = false;
+  world.Acquire(world.Request("h", {"b"}));
+  std::vector<uint64_t> ids;
+  ids.push_back(world.Acquire(world.Request("writer", {"a", "b"}), 6'000).wait_id);
+  for (int i = 0; i < kReaders; ++i)
+    ids.push_back(world.Acquire(world.Request(Name(i), {"a", "b"}, kReads), 6'000).wait_id);
+  EXPECT_LT(world.locks.queue().steps(), 3u * kReaders);
+  const uint64_t before = world.locks.queue().steps();
+  for (const uint64_t id : ids) EXPECT_TRUE(world.locks.Cancel(id, world.now()));
+  Finish(world);
+  EXPECT_LT(world.locks.queue().steps() - before, 8u * kReaders);
+  EXPECT_EQ(world.locks.queue().size(), 0u);
+}
+
+TEST(WaitQueueCosts, ACrowdOfReadersIsLetInInSlices) {
+  constexpr int kReaders = 100'000;
+  LockWorld world;
+  world.audits = false;
+  world.Acquire(world.Request("h", {"a"}));
+  for (int i = 0; i < kReaders; ++i)
+    ASSERT_EQ(world.Acquire(world.Request(Name(i), {"a"}, kReads), 6'000).outcome, kQueued);
+  world.Release("a", "h");
+  EXPECT_LE(world.granted.size(), static_cast<size_t>(kWorkPerCall / kHandOverWork));
+  EXPECT_GE(Finish(world), 100);
+  EXPECT_EQ(world.granted.size(), static_cast<size_t>(kReaders));
+  EXPECT_TRUE(std::ranges::is_sorted(world.granted));
+}
+
+// Arrivals and releases in a line of 100,000.
+TEST(WaitQueueCosts, ALongLine) {
+  constexpr int kWaiters = 100'000;
+  LockWorld world;
+  world.audits = false;
+  world.Acquire(world.Request("h", {"a"}));
+  for (int i = 0; i < kWaiters; ++i)
+    ASSERT_EQ(world.Acquire(world.Request(Name(i), {"a"}), 6'000).outcome, kQueued);
+  EXPECT_LE(world.locks.queue().steps(), 2u * kWaiters);
+  const uint64_t before = world.locks.queue().steps();
+  world.Release("a", "h");
+  for (int i = 0; i < 1'000; ++i) ASSERT_EQ(world.Release("a", Name(i)), 0);
+  EXPECT_LE(world.locks.queue().steps() - before, 6u * 1'000);
+}
+
+// Every lock that is released goes to the one owner, which waits for 2,000 others besides.
+TEST(WaitQueueCosts, AnOwnerThatWaitsForManyLocks) {
+  constexpr int kLocks = 2'000;
+  LockWorld world;
+  world.audits = false;
+  for (int i = 0; i < kLocks; ++i) world.Acquire(world.Request("h", {Name(i)}, {.session = 1}));
+  for (int i = 0; i < kLocks; ++i)
+    ASSERT_EQ(world.Acquire(world.Request("same", {Name(i)}), 6'000).outcome, kQueued);
+  const uint64_t before = world.locks.queue().steps();
+  world.locks.SessionEnded(1, world.now());
+  EXPECT_GE(Finish(world), 5);
+  EXPECT_EQ(world.granted.size(), static_cast<size_t>(kLocks));
+  EXPECT_LT(world.locks.queue().steps() - before, 8u * kLocks);
+}
+
+// A closed session gives back in slices, and a call never does more than its share.
+TEST(WaitQueueCosts, ASessionOfManyLocksEndsInSlices) {
+  constexpr int kLocks = 100'000;
+  LockWorld world;
+  for (int i = 0; i < kLocks; ++i) world.Acquire(world.Request("h", {Name(i)}, {.session = 1}));
+  world.locks.SessionEnded(1, world.now());
+  EXPECT_GE(world.store.size(), static_cast<size_t>(kLocks - kWorkPerCall / kHandOverWork - 1));
+  EXPECT_GE(Finish(world), 100);
+  EXPECT_TRUE(world.store.empty());
+}
+
+}  // namespace
+}  // namespace sluice
