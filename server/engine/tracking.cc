@@ -112,7 +112,8 @@ std::string Tracking::Audit() const {
   if (items != items_) return "the clients of tracked keys are miscounted";
   for (const auto& [prefix, about] : prefixes_) {
     if (about.clients.empty()) return "a prefix is tracked for nobody";
-    if (!about.changed.empty() && !any_changed_) return "changes of a prefix will be told to nobody";
+    if (about.changed.empty() == changed_prefixes_.contains(prefix))
+      return "a prefix is listed as changed without a change, or the other way round";
   }
   return "";
 }

@@ -120,13 +120,13 @@ TEST(SegmentTable, ComingAndGoingAtOneSizeKeepsItsSize) {
 
 TEST(SegmentTable, ADrawLooksAtFewElementsHoweverManyThereAre) {
   constexpr int kElements = 20'000;
-  constexpr uint64_t kSeed = 5;
+  const SipKey hash_key{5};
   size_t looks = 0;
   size_t memory = 0;
   std::vector<Watched> elements;
   for (int i = 0; i < kElements; ++i) elements.push_back({std::to_string(i), &looks});
-  SegmentTableOf<Watched> table(kSeed, memory);
-  for (Watched& element : elements) table.Insert(element, HashKey(element.name, kSeed));
+  SegmentTableOf<Watched> table(hash_key, memory);
+  for (Watched& element : elements) table.Insert(element, HashName(element.name, hash_key));
 
   Random random(1);
   std::set<const Watched*> drawn;
