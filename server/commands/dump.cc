@@ -10,6 +10,7 @@
 #include "server/engine/arg_reader.h"
 #include "server/engine/effects.h"
 #include "server/engine/notifications.h"
+#include "storage/limits/limiter.h"
 #include "storage/persist/rdb_value.h"
 
 namespace sluice {
@@ -100,13 +101,22 @@ void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline
                         "REPLACE", "ABSTTL"});
 }
 
+// What a client hands in is its own word: no limiter that requests could not have made. Of locks no
+// dump gives holders or tokens.
+bool IsLikely(const CommandCall& call, const RdbValue& value) {
+  if (call.client.replays || !value.value || value.value->type() != ValueType::kLimiter)
+    return true;
+  const auto& limiter = static_cast<const Limiter&>(*value.value);
+  return LimitIsLikely(limiter.state(), limiter.log(), call.now);
+}
+
 void Restore(CommandCall& call) {
   RestoreArgs args;
   if (!ReadOptions(call, args)) return;
   const HashedKey key = call.Key(1);
   if (!IsRestorable(call, key, args)) return;
   std::optional<RdbValue> value = ReadDump(call.args[3], RdbContextOf(call));
-  if (!value) return call.reply.Error("ERR Bad data format");
+  if (!value || !IsLikely(call, *value)) return call.reply.Error("ERR Bad data format");
   if (value->is_lock() && args.ttl_ms != 0) return call.reply.Error(kLockHasNoTtl);
 
   const Deadline deadline = DeadlineOf(call, args);

@@ -4,7 +4,8 @@
 // them; like it, both commands ignore what stands behind their arguments.
 //
 // LBUCKET.COUNTAT is ours: the same with the moment at which the units drain, as a Unix time. It is
-// how a count is written to the log, and so the one form that replays to the same bucket.
+// how a count is written to the log, and so the one form that replays to the same bucket. Clients
+// may not send it.
 
 #include <charconv>
 #include <memory>
@@ -158,7 +159,7 @@ constexpr CommandSpec kRows[] = {
     GetRow("MCAPTCHA_CACHE.GET"),
     {.name = "LBUCKET.COUNTAT",
      .arity = -3,
-     .flags = kWrite | kDenyOom | kFast,
+     .flags = kWrite | kDenyOom | kNoScript | kFast | kOnlyReplayed,
      .categories = kCatLimit,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert),
      .run = CountAt,

@@ -2,6 +2,9 @@
 // once, giving back and looking. What an algorithm says is decided in storage/limits; this file
 // reads requests, asks, answers and reports. Named policies are in limit_policies.cc.
 //
+// AT, with which a log says when LIMIT.TAKE and LIMIT.REFUND were asked, is refused to clients:
+// they could take at a moment at which the limit was whole, or end it for all.
+//
 // A RESP3 client gets a map of named fields, a RESP2 client their values in the same order.
 
 #include <span>
@@ -16,6 +19,7 @@
 #include "server/commands/limiter_key.h"
 #include "server/engine/effects.h"
 #include "server/engine/engine.h"
+#include "server/engine/gates.h"
 #include "server/engine/limit_desk.h"
 #include "server/engine/named_fields.h"
 
@@ -70,6 +74,14 @@ void Changed(CommandCall& call, std::string_view key, const LimitRequest& reques
   const std::vector<std::string> words = LoggedTake(key, request, now);
   const std::vector<std::string_view> views(words.begin(), words.end());
   call.effects.Instead(views);
+}
+
+// False: a client names a moment, which has been answered.
+bool MayName(CommandCall& call, const std::optional<int64_t>& at_unix_us) {
+  if (!at_unix_us || call.client.replays) [[likely]]
+    return true;
+  call.reply.Error(kOnlyReplayedText);
+  return false;
 }
 
 // The call's moment, or the one that a logged request names.
@@ -167,6 +179,7 @@ void Take(CommandCall& call) {
   ArgReader args(call.args, 2);
   const TakeOptions options = ReadTake(args, call.engine.limits());
   if (args.failed()) return call.reply.Error(args.error());
+  if (!MayName(call, options.at_unix_us)) return;
   const LimitRequest& request = options.request;
   const Now now = MomentOf(call, options.at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
@@ -256,6 +269,7 @@ void Refund(CommandCall& call) {
   std::optional<int64_t> at_unix_us;
   if (args.TakeWord("AT")) at_unix_us = args.IntIn(0, kUnixUsMax);
   if (!args.Finish()) return call.reply.Error(args.error());
+  if (!MayName(call, at_unix_us)) return;
   const Now now = MomentOf(call, at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
   if (!limiter.IsLimiter(call.reply)) return;
@@ -303,8 +317,7 @@ constexpr CommandSpec kRows[] = {
      .complexity = kTakeComplexity,
      .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max:integer "
               "period-ms:integer | POLICY name> [BURST burst:integer] [COST cost:integer] "
-              "[PEEK | WAIT wait-ms:integer] [BAN ban-ms:integer] [SHADOW] "
-              "[AT unix-time-us:unix-time]",
+              "[PEEK | WAIT wait-ms:integer] [BAN ban-ms:integer] [SHADOW]",
      .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset."},
     {.name = "LIMIT.ALL",
      .arity = -5,
@@ -329,7 +342,7 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(1); LOG and LEAKY: O(N) where N is the number of units.",
-     .usage = "key units:integer [AT unix-time-us:unix-time]",
+     .usage = "key units:integer",
      .summary = "Give back what was taken and not used; what remains, or null without the key."},
     {.name = "LIMIT.INFO",
      .arity = 2,

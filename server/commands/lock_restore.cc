@@ -1,6 +1,7 @@
-// LOCK.RESTORE: what the log and replicas are told of locks. A holder as it is, with its token and the
-// moments at which it ends, or that nobody holds the lock under a token any more. Playing such a log
-// gives the same holders, whenever it is read.
+// LOCK.RESTORE: what the log and replicas are told of locks. A holder as it is, with its token and
+// the moments at which it ends, or that nobody holds the lock under a token any more. Playing such
+// a log gives the same holders, whenever it is read. Clients may not send it: they would choose
+// tokens.
 
 #include <algorithm>
 
@@ -41,7 +42,7 @@ void Restore(CommandCall& call) {
   ArgReader args(call.args, 2);
   LockHolder holder;
   LockShape shape;
-  holder.token = args.IntIn(1, kTokenMax);
+  holder.token = args.IntIn(1, kTokenRestoredMax);
   const bool gone = !args.more();
   if (!gone && !args.failed() && !ReadHolder(args, call.now, holder, shape) && !args.failed()) {
     args.Fail("ERR this is no holder of a lock");
@@ -62,14 +63,15 @@ void Restore(CommandCall& call) {
 constexpr CommandSpec kRows[] = {
     {.name = "LOCK.RESTORE",
      .arity = -3,
-     .flags = kWrite | kAdmin | kNoScript,
+     .flags = kWrite | kAdmin | kNoScript | kOnlyReplayed,
      .categories = kCatLock | kCatDangerous,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert | kKeyDelete),
      .run = Restore,
      .group = "lock",
      .since = "0.1.0",
      .complexity = "O(1)",
-     .usage = "key token [owner mode permits of holds lease-until-ms minhold-until-ms session label]",
+     .usage =
+         "key token [owner mode permits of holds lease-until-ms minhold-until-ms session label]",
      .summary = "What a log says of a lock: who holds it under this token, or that nobody does."},
 };
 static_assert(RowsAreSound(kRows));

@@ -62,6 +62,7 @@ enum CommandFlag : uint32_t {
   kNotPaused = 1u << 27,     // runs although CLIENT PAUSE holds commands back
   kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"
   kEndsMulti = 1u << 29,     // refused inside MULTI, it ends that all the same (EXEC)
+  kOnlyReplayed = 1u << 30,  // an effect that no client may send: see Session::replays
 };
 
 // ACL categories beyond those that flags imply (@read @write @admin @fast @slow @blocking ...).

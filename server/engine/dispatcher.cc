@@ -88,7 +88,7 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
   }
   session.last_command = command;
   if (session.conditions != 0 || engine_.attention().Raised(Attention::kGates) ||
-      (command->spec->flags & kProtected)) [[unlikely]] {
+      (command->spec->flags & (kProtected | kOnlyReplayed))) [[unlikely]] {
     if (const std::string refusal = AskGates(engine_, session, *command); !refusal.empty()) {
       Reject(session, command, refusal);
       return Outcome::kDone;

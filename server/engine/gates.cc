@@ -23,6 +23,11 @@ std::string LoggedIn(Engine&, Session& session, const Command& command) {
   return std::string(ErrorText(ErrorCode::kNoAuth));
 }
 
+std::string Replays(Engine&, Session& session, const Command& command) {
+  if (session.replays || !(command.spec->flags & kOnlyReplayed)) return {};
+  return std::string(kOnlyReplayedText);
+}
+
 std::string OutsideMulti(Engine&, Session& session, const Command& command) {
   if (!session.in_multi() || !(command.spec->flags & kNoMulti)) return {};
   return "ERR Command not allowed inside a transaction";
@@ -51,7 +56,8 @@ std::string TouchesNoKeys(Engine&, Session& session, const Command& command) {
 using Gate = std::string (*)(Engine&, Session&, const Command&);
 
 // In this order: who asks an unknown server first learns that it must log in.
-constexpr Gate kGates[] = {Protected, LoggedIn, OutsideMulti, MayHear, NotBusy, TouchesNoKeys};
+constexpr Gate kGates[] = {Protected, LoggedIn, Replays,      OutsideMulti,
+                           MayHear,   NotBusy,  TouchesNoKeys};
 
 }  // namespace
 

@@ -14,6 +14,10 @@ namespace sluice {
 
 class Engine;
 
+// The answer to a client that sends what only a log may say.
+inline constexpr std::string_view kOnlyReplayedText =
+    "ERR only a log that is replayed may say this, not a client";
+
 // The sentence why not, or empty.
 std::string AskGates(Engine& engine, Session& session, const Command& command);
 

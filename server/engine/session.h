@@ -69,8 +69,9 @@ class Session {
   bool authenticated = false;
   bool no_evict = false;
   bool no_touch = false;
-  // What it says has happened already, at moments that may be ahead of this server's clock: a log
-  // that is played.
+  // It plays a log (or speaks for a master or an import): what it says has happened already, at
+  // moments that may be ahead of this server's clock. Set by the code that reads such a source; no
+  // command sets it, so clients can neither name tokens nor moments of the past.
   bool replays = false;
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;

@@ -195,4 +195,16 @@ int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const No
   return state.banned_until_ms == 0 ? ends_ms : std::max(ends_ms, state.banned_until_ms);
 }
 
+// Two bans are room for one and for the difference of two clocks.
+bool LimitIsLikely(const LimiterState& state, const RequestLog* log, const Now& now) {
+  const LimitConfig& config = state.config;
+  const int64_t refill_ms =
+      HasBurst(config.algorithm)
+          ? static_cast<int64_t>(DivideUp(Product(config.Capacity(), config.PeriodUs()),
+                                          static_cast<Wide>(config.max))) /
+                1000
+          : 2 * config.period_ms;  // SLIDING looks back on a whole period
+  return LimitEndsAtMs(state, log, now) - now.ms() <= refill_ms + 2 * kBanMsMax;
+}
+
 }  // namespace sluice

@@ -99,6 +99,10 @@ bool LimitIsUsed(const LimiterState& state, const RequestLog* log, const Now& no
 // nothing is to be stored (a refused first request).
 int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now);
 
+// Whether requests can have made it, those of a server with another wall clock, too: it is whole
+// again within the time that its configuration and a ban take at most.
+bool LimitIsLikely(const LimiterState& state, const RequestLog* log, const Now& now);
+
 inline constexpr size_t kNarrowLimiterBytes = 25;
 inline constexpr size_t kWideLimiterBytes = 57;
 

@@ -23,6 +23,9 @@
 namespace sluice {
 
 inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;  // what a double can hold
+// Of what a log says. Tokens of this server stay below it until the year 2112, and after whatever
+// is said half of the numbers are left.
+inline constexpr int64_t kTokenRestoredMax = int64_t{1} << 52;
 inline constexpr int64_t kTokenMarkAhead = 10'000'000;        // 10 s of µs
 
 class FenceTokens {

@@ -221,6 +221,7 @@ constexpr Mutation kMutations[] = {FlipBit,  FlipBit,  ChangeByte, ChangeByte, S
 std::vector<std::string> DumpSamples(TestEngine& server) {
   DamageRandom random(1);
   TestClient& client = server.Connect();
+  client.PlayLog();  // some of the makers name moments
   Make(client, random);
   std::vector<std::string> bodies;
   for (const Reply& key : client.Run({"KEYS", "*"}).elements) {

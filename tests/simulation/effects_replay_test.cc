@@ -117,7 +117,7 @@ std::string Line(const std::vector<std::string>& command) {
 
 void Replay(const Recorder& recorded, TestEngine& server) {
   TestClient& client = server.Connect();
-  server.engine().Find(client.id())->replays = true;
+  client.PlayLog();
   int selected = 0;
   for (const auto& [db, command] : recorded.effects()) {
     if (db != selected) client.Run({"SELECT", std::to_string(db)});

@@ -110,6 +110,7 @@ void RunOnce(uint64_t seed) {
 
   TestEngine later({.seed = seed + 1});
   TestClient& client = later.Connect();
+  client.PlayLog();
   for (const std::vector<std::string>& effect : recorder.effects) {
     const std::string reply = client.Run(effect).ToText();
     EXPECT_NE(reply.substr(0, 1), "-") << reply << " to the effect " << effect[0] << " " << effect[1];

@@ -107,7 +107,6 @@ constexpr std::string_view kCommands[] = {
     "LBUCKET.COUNT k s",
     "LBUCKET.COUNT k 0",
     "LBUCKET.GET k",
-    "LBUCKET.COUNTAT k U",
     "LIMIT.TAKE k a n t",
     "LIMIT.TAKE k a n t",
     "LIMIT.TAKE k a n t COST n",

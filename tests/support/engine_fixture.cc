@@ -65,6 +65,8 @@ void TestClient::Disconnect() {
   engine_.Settle();
 }
 
+void TestClient::PlayLog() { engine_.engine().Find(id_)->replays = true; }
+
 void TestClient::set_reading(bool on) {
   reading_ = on;
   Session* session = on ? engine_.engine().Find(id_) : nullptr;

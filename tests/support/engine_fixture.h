@@ -51,6 +51,8 @@ class TestClient {
 
   bool closed() const { return closed_; }  // by the server, or by Disconnect
   SessionId id() const { return id_; }
+  // From here on its commands are effects, as those of what plays a log: see Session::replays.
+  void PlayLog();
   // While false, the client takes no bytes: they stay in the session's output.
   void set_reading(bool on);
 

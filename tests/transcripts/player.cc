@@ -13,7 +13,7 @@ namespace {
 class EngineServer final : public TranscriptServer {
  public:
   explicit EngineServer(const TranscriptCase& played)
-      : engine_({.config = played.config}), resp3_(played.resp3) {}
+      : engine_({.config = played.config}), resp3_(played.resp3), replays_(played.replays) {}
 
   void Send(int client, const std::vector<std::string>& arguments) override {
     Client(client).Send(arguments);
@@ -28,12 +28,14 @@ class EngineServer final : public TranscriptServer {
     if (!client) {
       client = &engine_.Connect();
       if (resp3_) client->Run({"HELLO", "3"});
+      if (replays_) client->PlayLog();
     }
     return *client;
   }
 
   TestEngine engine_;
   bool resp3_;
+  bool replays_;
   std::map<int, TestClient*> clients_;
 };
 

@@ -71,6 +71,8 @@ class Reader {
       case_.sluice_only = true;
     } else if (text == "resp3") {
       case_.resp3 = true;
+    } else if (text == "replays") {
+      case_.sluice_only = case_.replays = true;
     } else if (words.size() >= 2 && words[0] == "config") {
       const size_t value = text.find(words[1]) + words[1].size();
       case_.config.emplace_back(words[1], Trimmed(std::string_view(text).substr(value)));

@@ -3,6 +3,7 @@
 //   # Why this case is here.
 //   @ resp3                     the case's conditions: `sluice` (Redis does not know this),
 //   `resp3`,
+//   @ replays                   the clients play a log: a privileged session (implies `sluice`),
 //   @ config maxclients 10      or an option at start
 //   > SET lock me NX PX 1000    a command of the first client, in redis-cli's quoting
 //   < +OK                       its reply, as Reply::ToText writes it
@@ -41,6 +42,7 @@ struct TranscriptCase {
   std::string why;
   bool sluice_only = false;
   bool resp3 = false;
+  bool replays = false;
   std::vector<std::pair<std::string, std::string>> config;
   std::vector<TranscriptStep> steps;
 

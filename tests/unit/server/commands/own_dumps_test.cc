@@ -144,6 +144,8 @@ TEST_F(OwnDumpsTest, LimitersKeepTheirKind) {
 
 // A log that is played may name moments far from now; even those are within the form's bounds.
 TEST_F(OwnDumpsTest, LimitersOfDistantMoments) {
+  one_.PlayLog();
+  other_.PlayLog();
   const std::string far = std::to_string(int64_t{1} << 60);
   const std::string longest = std::to_string(int64_t{1} << 46);
   for (const std::string algorithm : kAlgorithms) {
@@ -158,6 +160,30 @@ TEST_F(OwnDumpsTest, LimitersOfDistantMoments) {
     Here({"LIMIT.TAKE", "k", algorithm, std::to_string(int64_t{1} << 62), "1000"});
     Restore();
     ExpectSame({"LIMIT.INFO", "k"}, "large");
+  }
+}
+
+// A client's dump is its own word: what no request could have made is none. The clocks of two
+// servers may differ, but not by two thousand years.
+TEST_F(OwnDumpsTest, ClientsRestoreNoLimiterOfADistantMoment) {
+  TestClient& log = here_.Connect();
+  log.PlayLog();
+  const std::string far = std::to_string(int64_t{1} << 58);  // 9,000 years
+  for (const std::string algorithm : kAlgorithms) {
+    SCOPED_TRACE(algorithm);
+    Here({"DEL", "k", "beside"});
+    There({"DEL", "beside"});
+    log.Run({"LIMIT.TAKE", "k", algorithm, "2", "1000", "AT", far});
+    ASSERT_EQ(Here({"EXISTS", "k"}), ":1");
+    const std::string dump = Dump("k");
+    EXPECT_EQ(Here({"RESTORE", "beside", "0", dump}), "-ERR Bad data format");
+    EXPECT_EQ(There({"RESTORE", "beside", "0", dump}), "-ERR Bad data format");
+    EXPECT_EQ(log.Run({"RESTORE", "beside", "0", dump, "REPLACE"}).ToText(), "+OK");
+    Here({"DEL", "k", "beside"});
+    Here({"LIMIT.TAKE", "k", algorithm, "2", "1000"});
+    here_.clock().StepWall(-3'600'000);
+    Restore();
+    here_.clock().StepWall(3'600'000);
   }
 }
 
@@ -190,6 +216,7 @@ TEST_F(OwnDumpsTest, NoKeyOutlivesItsLimiter) {
 // --- leaky buckets
 
 TEST_F(OwnDumpsTest, BucketsGoOnAsTheOriginal) {
+  one_.PlayLog();
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
@@ -222,6 +249,7 @@ TEST_F(OwnDumpsTest, BucketsGoOnAsTheOriginal) {
 }
 
 TEST_F(OwnDumpsTest, BucketsThatNeverDrain) {
+  one_.PlayLog();
   Here({"LBUCKET.COUNT", "k", "9223372036854775807"});
   Here({"LBUCKET.COUNTAT", "k", "9223372036854775807", "9223372036854775807"});
   Restore();
@@ -244,6 +272,21 @@ TEST_F(OwnDumpsTest, NobodyHoldsARestoredLock) {
   EXPECT_EQ(Here({"COPY", "k", "copy"}), ":1");
   Here({"RESTORE", "again", "0", dump});
   EXPECT_EQ(Dump("again"), Dump("copy"));
+}
+
+// Whatever token a dump names, the next one given is the server's own.
+TEST_F(OwnDumpsTest, NoDumpLiftsTokens) {
+  TestClient& log = here_.Connect();
+  log.PlayLog();
+  const std::string last = std::to_string(int64_t{1} << 52);
+  ASSERT_EQ(log.Run({"LOCK.RESTORE", "k", last, "ann", "exclusive", "1", "1", "1", "4102444800000",
+                     "-1", "0", ""})
+                .ToText(),
+            "+OK");
+  ASSERT_EQ(There({"RESTORE", "k", "0", Dump("k")}), "+OK");
+  EXPECT_EQ(There({"FENCED", "k", last, "SET", "x", "1"}).substr(0, 6), "-STALE");
+  const Reply grant = other_.Run({"LOCK.ACQUIRE", "k", "bob", "LEASE", "10"});
+  EXPECT_EQ(grant.elements[0].integer, there_.clock().Sample().unix_us());
 }
 
 TEST_F(OwnDumpsTest, RestoringOverALockMakesItsTokensStale) {
