@@ -198,6 +198,27 @@ void Stream::UpdateFirstId() {
   });
 }
 
+void Stream::DropTombstonesAbove(StreamId id) {
+  while (!chunks_.empty()) {
+    const auto last = std::prev(chunks_.end());
+    StreamChunk& chunk = *last->second;
+    if (chunk.record(chunk.records() - 1).id <= id) return;
+    if (last->first > id) {
+      assert(chunk.live() == 0);
+      DropChunk(last);
+      continue;
+    }
+    chunk.DropTombstonesAbove(id);
+    if (chunk.records() > 0) return;
+    DropChunk(last);
+  }
+}
+
+void Stream::SetLastId(StreamId last_id) {
+  DropTombstonesAbove(last_id);
+  last_id_ = last_id;
+}
+
 bool Stream::Delete(StreamId id) {
   const auto at = ChunkOf(id);
   if (at == chunks_.end()) return false;

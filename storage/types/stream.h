@@ -100,8 +100,9 @@ class Stream final : public Value {
   StreamId first_id() const { return first_id_; }
   StreamId max_deleted_id() const { return max_deleted_id_; }
   uint64_t entries_added() const { return entries_added_; }
-  // XSETID and loading: the caller has checked that no entry is above `last_id`.
-  void SetLastId(StreamId last_id) { last_id_ = last_id; }
+  // XSETID and loading. Precondition: no live entry is above `last_id`. Tombstones that are go, or
+  // entries that come under the lower id would lie behind them, out of order.
+  void SetLastId(StreamId last_id);
   void SetMaxDeletedId(StreamId id) { max_deleted_id_ = id; }
   void SetEntriesAdded(uint64_t entries) { entries_added_ = entries; }
   const Chunks& chunks() const { return chunks_; }
@@ -130,6 +131,7 @@ class Stream final : public Value {
   bool DropsWhole(const StreamChunk& chunk, const StreamTrim& trim) const;
   uint64_t TrimInside(StreamChunk& chunk, const StreamTrim& trim);
   void UpdateFirstId();
+  void DropTombstonesAbove(StreamId id);
   bool HasTombstonesFrom(StreamId id) const;
 
   Chunks chunks_;

@@ -39,6 +39,12 @@ void StreamChunk::Delete(size_t index) {
   --live_;
 }
 
+void StreamChunk::DropTombstonesAbove(StreamId id) {
+  for (; !records_.empty() && records_.back().id > id; records_.pop_back()) {
+    assert(records_.back().deleted);
+  }
+}
+
 void StreamChunk::ShrinkToFit() {
   records_.shrink_to_fit();
   ends_.shrink_to_fit();

@@ -34,6 +34,9 @@ class StreamChunk {
   // Precondition: id is greater than all of the chunk's; the texts together are below 2^30 bytes.
   void Append(StreamId id, Args pairs);
   void Delete(size_t index);  // precondition: not deleted yet
+  // Their strings stay with the chunk, and weigh as they do in Redis's node. Precondition: no live
+  // entry is above `id`.
+  void DropTombstonesAbove(StreamId id);
   void ShrinkToFit();
 
   StreamId base_id() const { return base_id_; }
