@@ -7,11 +7,6 @@
 #include "storage/key_hash.h"
 
 namespace sluice {
-namespace {
-
-constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
-
-}  // namespace
 
 Keyspace::Keyspace(int databases, const SipKey& master, TimerWheel& wheel,
                    KeyspaceObserver& observer)

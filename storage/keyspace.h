@@ -28,6 +28,7 @@ namespace sluice {
 
 class Keyspace {
  public:
+  static constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
   // `wheel` outlives the keyspace. All keys of hashes are made from `master`, which is to be secret;
   // the same one gives the same hashes, and so the same order of SCAN.
   Keyspace(int databases, const SipKey& master, TimerWheel& wheel, KeyspaceObserver& observer);

@@ -1,5 +1,6 @@
 #include "server/config/lists.h"
 #include "server/config/options.h"
+#include "storage/keyspace.h"
 
 namespace sluice {
 namespace {
@@ -12,7 +13,7 @@ constexpr OptionShape kOctalMode{OptionShape::Kind::kOctal, 0, 0777};
 constexpr OptionShape kList{OptionShape::Kind::kList};
 constexpr int64_t kMegabyte = 1024 * 1024;
 
-// Ranges are Redis's; CONFIG SET's errors show them.
+// Ranges are Redis's, but for databases; CONFIG SET's errors show them.
 constexpr Option kServedOptions[] = {
     // network
     Served("bind", &kBindList, kList, "addresses to listen on; '-' before one: it may be missing")
@@ -50,7 +51,8 @@ constexpr Option kServedOptions[] = {
     Served("loglevel", &S::loglevel, OneOf(kLogLevels), "how much is logged"),
     Served("pidfile", &S::pidfile, kAnyText, "file for the process id").Immutable(),
     Served("daemonize", &S::daemonize, kYesNo, "run in the background").Immutable(),
-    Served("databases", &S::databases, Int(1, kIntMax), "how many SELECT can reach").Immutable(),
+    Served("databases", &S::databases, Int(1, Keyspace::kDatabasesMax), "how many SELECT can reach")
+        .Immutable(),
     Served("seed", &S::seed, Int(0, kLongMax),
            "of every random choice and of the secret of the hash tables: a run that can be repeated, "
            "and that who knows the seed can slow down by names that collide; 0: from the system")

@@ -73,7 +73,7 @@ constexpr TextCase kTexts[] = {
     {"a \"b", "Unbalanced quotes in configuration line"},
     {"unixsocketperm 999", "argument couldn't be parsed as an octal number"},
     {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
-    {"databases 0", "argument must be between 1 and 2147483647 inclusive"},
+    {"databases 0", "argument must be between 1 and 256 inclusive"},
     {"save 3600 1", "Sluice takes no other value than \"\": it keeps nothing on disk yet"},
     {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it does not replicate yet"},
     {"user alice on", "Sluice does not take this: it has no users besides the default one yet"},
