@@ -3,6 +3,7 @@
 #include "server/commands/db_index.h"
 #include "server/commands/families.h"
 #include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
 #include "server/engine/engine.h"
 #include "server/engine/tracking.h"
 
@@ -29,11 +30,18 @@ std::optional<bool> ReadFlushMode(CommandCall& call) {
   return std::nullopt;
 }
 
+// What is flushed may hold no key and still be known of: tokens of locks that were given back. So
+// it is always written down, as Redis does.
+void RecordAsIs(CommandCall& call) {
+  if (call.effects.wanted()) call.effects.Instead(call.args);
+}
+
 void FlushDb(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
   call.keyspace.Flush(call.db.index(), *lazily);
   call.engine.tracking().AllFlushed();
+  RecordAsIs(call);
   call.reply.Ok();
 }
 
@@ -44,6 +52,7 @@ void FlushAll(CommandCall& call) {
     if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
   }
   call.engine.tracking().AllFlushed();
+  RecordAsIs(call);
   call.reply.Ok();
 }
 

@@ -1,8 +1,10 @@
-// The effects of locks say all: played into an empty engine, at one moment and before all their leases,
-// they make the same holders, with the same tokens and the same ends, whatever had happened: waits,
-// hand-overs, expiries, clients that went, keys that were deleted or renamed.
+// The effects of locks say all: played into an empty engine, at one moment and before all their
+// leases, they make the same holders, with the same tokens and the same ends, whatever had
+// happened: waits, hand-overs, expiries, clients that went, keys that were deleted or renamed,
+// databases that were flushed or swapped. And FENCED passes the same tokens.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,10 +22,17 @@ constexpr size_t kClients = 4;
 
 class Recorder final : public EffectSink {
  public:
-  void Effect(int, Args command) override { effects.emplace_back(command.begin(), command.end()); }
+  void Effect(int db, Args command) override {
+    if (db != db_) effects.push_back({"SELECT", std::to_string(db)});
+    db_ = db;
+    effects.emplace_back(command.begin(), command.end());
+  }
   void GroupBegin() override {}
   void GroupEnd() override {}
   std::vector<std::vector<std::string>> effects;
+
+ private:
+  int db_ = 0;
 };
 
 std::vector<std::string> LockCommand(SimulationRandom& random) {
@@ -32,7 +41,7 @@ std::vector<std::string> LockCommand(SimulationRandom& random) {
   };
   const std::string key = pick({"a", "b", "c"});
   const std::string owner = pick({"ann", "bob", "cyd"});
-  switch (Between(random, 0, 12)) {
+  switch (Between(random, 0, 14)) {
     case 0:
       return {"LOCK.RELEASE", key, owner};
     case 1:
@@ -57,6 +66,23 @@ std::vector<std::string> LockCommand(SimulationRandom& random) {
       return {"LOCK.MRELEASE", "3", "a", "b", "c", owner};
     case 11:
       return {"LOCK.ACQUIRE", key, owner, "LEASE", std::to_string(kLeaseMsMax), "MINHOLD", "30"};
+    case 12:
+      switch (Between(random, 0, 7)) {
+        case 0:
+          return {"FLUSHALL"};
+        case 1:
+          return {"FLUSHDB"};
+        case 2:
+          return {"SWAPDB", "0", "1"};
+        case 3:
+          return {"MOVE", key, "1"};
+        case 4:
+          return {"COPY", key, pick({"a", "b", "d"}), "REPLACE"};
+        case 5:
+          return {"SET", key, "text"};
+        default:
+          return {"DEL", "a", "b"};
+      }
     default:
       return {"LOCK.ACQUIRE", key, owner, "LEASE", std::to_string(Between(random, 1, 80)), "WAIT",
               std::to_string(Between(random, 0, 40))};
@@ -81,6 +107,24 @@ std::string Holders(TestEngine& server) {
               (kept ? std::to_string(holder.minhold_until_ms) : "not");
     }
     text += "\n";
+  }
+  return text;
+}
+
+// Which tokens FENCED passes of all that were given.
+std::string Valid(TestEngine& server, const Recorder& recorder) {
+  std::set<int64_t> tokens;
+  for (const std::vector<std::string>& effect : recorder.effects) {
+    if (effect[0] == "LOCK.RESTORE") tokens.insert(std::stoll(effect[2]));
+  }
+  std::string text;
+  Locks& locks = server.engine().locks().Enter();
+  for (const std::string key : {"a", "b", "c", "d"}) {
+    for (const int64_t token : tokens) {
+      const bool valid =
+          locks.CheckToken({0, key}, token, server.engine().now()) == TokenCheck::kValid;
+      if (valid) text += key + " " + std::to_string(token) + "\n";
+    }
   }
   return text;
 }
@@ -117,6 +161,7 @@ void RunOnce(uint64_t seed) {
   }
   later.AdvanceTime(server.clock().Sample().ms() - later.clock().Sample().ms());
   ASSERT_EQ(Holders(server), Holders(later));
+  ASSERT_EQ(Valid(server, recorder), Valid(later, recorder));
   EXPECT_GE(later.engine().locks().tokens().last(), server.engine().locks().tokens().last());
 }
 
