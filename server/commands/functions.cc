@@ -35,6 +35,13 @@ void RunFunction(CommandCall& call, bool read_only) {
 void FCall(CommandCall& call) { RunFunction(call, /*read_only=*/false); }
 void FCallReadOnly(CommandCall& call) { RunFunction(call, /*read_only=*/true); }
 
+template <bool read_only>
+uint32_t FCallFlags(Engine& engine, Args args) {
+  const uint32_t row_flags = ScriptRowFlags(read_only);
+  const LibraryFunction* const function = engine.scripts().functions().Find(args[1]);
+  return function ? DeclaredFlags(row_flags, function->flags) : row_flags;
+}
+
 // --- loading and forgetting. Libraries are not in the keyspace: their effects are said here.
 
 void RefuseArguments(CommandCall& call) {
@@ -251,14 +258,16 @@ constexpr CommandSpec kRows[] = {
                 .since = "7.0.0",
                 .complexity = kDepends,
                 .usage = "function numkeys [key ...] [arg ...]",
-                .summary = "Run a function of a library."}),
+                .summary = "Run a function of a library.",
+                .request_flags = FCallFlags<false>}),
     RunsScript({.name = "FCALL_RO",
                 .run = FCallReadOnly,
                 .read_only = true,
                 .since = "7.0.0",
                 .complexity = kDepends,
                 .usage = "function numkeys [key ...] [arg ...]",
-                .summary = "Run a function of a library that may not write."}),
+                .summary = "Run a function of a library that may not write.",
+                .request_flags = FCallFlags<true>}),
     {.name = "FUNCTION",
      .arity = -2,
      .subcommands = kSubcommands,

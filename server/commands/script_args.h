@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "protocol/number_text.h"
+#include "scripting/script_flags.h"
 #include "server/engine/command.h"
 #include "server/engine/engine.h"
 #include "server/engine/monitors.h"
@@ -40,6 +41,13 @@ inline void ShowScriptCall(const CommandCall& call) {
     engine.monitors().Show(call.client, call.args);
 }
 
+// The flags of a request for a script that says what it does: its word counts, not the command's.
+inline uint32_t DeclaredFlags(uint32_t row_flags, uint32_t script_flags) {
+  if (script_flags & kScriptUndeclared) return row_flags;
+  const uint32_t other = row_flags & ~(kWrite | kMayReplicate);
+  return script_flags & kScriptNoWrites ? other : other | kWrite;
+}
+
 struct ScriptRow {
   std::string_view name;
   Handler run;
@@ -48,13 +56,18 @@ struct ScriptRow {
   std::string_view complexity;
   std::string_view usage;
   std::string_view summary;
+  uint32_t (*request_flags)(Engine& engine, Args args) = nullptr;
 };
 
+constexpr uint32_t ScriptRowFlags(bool read_only) {
+  return kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys |
+         (read_only ? kReadOnly : kMayReplicate);
+}
+
 constexpr CommandSpec RunsScript(const ScriptRow& row) {
-  constexpr uint32_t kFlags = kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys;
   return {.name = row.name,
           .arity = -3,
-          .flags = kFlags | (row.read_only ? kReadOnly : kMayReplicate),
+          .flags = ScriptRowFlags(row.read_only),
           .categories = kCatScripting,
           .keys = row.read_only ? KeysCounted(2, kKeyRo | kKeyAccess)
                                 : KeysCounted(2, kKeyRw | kKeyAccess | kKeyUpdate),
@@ -63,7 +76,8 @@ constexpr CommandSpec RunsScript(const ScriptRow& row) {
           .since = row.since,
           .complexity = row.complexity,
           .usage = row.usage,
-          .summary = row.summary};
+          .summary = row.summary,
+          .request_flags = row.request_flags};
 }
 
 }  // namespace sluice

@@ -52,6 +52,24 @@ void EvalReadOnly(CommandCall& call) { EvalText(call, /*read_only=*/true); }
 void EvalSha(CommandCall& call) { EvalKnown(call, /*read_only=*/false); }
 void EvalShaReadOnly(CommandCall& call) { EvalKnown(call, /*read_only=*/true); }
 
+// What the text, or the script that is known under the name, says of itself.
+template <bool read_only>
+uint32_t EvalFlags(Engine&, Args args) {
+  const uint32_t row_flags = ScriptRowFlags(read_only);
+  const std::optional<Shebang> shebang = ReadShebang(args[1]);
+  std::string error;
+  const std::optional<uint32_t> flags = shebang ? ReadScriptFlags(*shebang, error) : std::nullopt;
+  return flags ? DeclaredFlags(row_flags, *flags) : row_flags;
+}
+
+template <bool read_only>
+uint32_t EvalShaFlags(Engine& engine, Args args) {
+  const uint32_t row_flags = ScriptRowFlags(read_only);
+  if (args[1].size() != kSha1Digits) return row_flags;
+  const Script* const script = engine.scripts().cache().Find(args[1]);
+  return script ? DeclaredFlags(row_flags, script->flags) : row_flags;
+}
+
 // --- SCRIPT
 
 void Load(CommandCall& call) {
@@ -198,27 +216,31 @@ constexpr CommandSpec kRows[] = {
                 .since = "2.6.0",
                 .complexity = kDepends,
                 .usage = "script numkeys [key ...] [arg ...]",
-                .summary = "Run a Lua script."}),
+                .summary = "Run a Lua script.",
+                .request_flags = EvalFlags<false>}),
     RunsScript({.name = "EVALSHA",
                 .run = EvalSha,
                 .since = "2.6.0",
                 .complexity = kDepends,
                 .usage = "sha1 numkeys [key ...] [arg ...]",
-                .summary = "Run a Lua script that is in the cache, by its SHA1."}),
+                .summary = "Run a Lua script that is in the cache, by its SHA1.",
+                .request_flags = EvalShaFlags<false>}),
     RunsScript({.name = "EVAL_RO",
                 .run = EvalReadOnly,
                 .read_only = true,
                 .since = "7.0.0",
                 .complexity = kDepends,
                 .usage = "script numkeys [key ...] [arg ...]",
-                .summary = "Run a Lua script that may not write."}),
+                .summary = "Run a Lua script that may not write.",
+                .request_flags = EvalFlags<true>}),
     RunsScript({.name = "EVALSHA_RO",
                 .run = EvalShaReadOnly,
                 .read_only = true,
                 .since = "7.0.0",
                 .complexity = kDepends,
                 .usage = "sha1 numkeys [key ...] [arg ...]",
-                .summary = "Run a Lua script in the cache that may not write."}),
+                .summary = "Run a Lua script in the cache that may not write.",
+                .request_flags = EvalShaFlags<true>}),
     {.name = "SCRIPT",
      .arity = -2,
      .subcommands = kSubcommands,

@@ -101,13 +101,15 @@ void SMove(CommandCall& call) {
   if (from_key.bytes == to_key.bytes) return call.reply.Integer(from->Has(member) ? 1 : 0);
   if (!from->Has(member)) return call.reply.Integer(0);
 
+  const bool adds = !to || !to->Has(member);
   const auto source = OpenFound(call, from_key, from);
   source->Remove(member);
   CloseSet(call, source, "srem");
+  if (!adds) return call.reply.Integer(1);  // a target that does not change is not touched
   const auto target = OpenTyped<Set>(call, to_key);
-  const bool added = target->Add(member, SetLimits(call));
+  target->Add(member, SetLimits(call));
   CloseTyped(call, target);
-  if (added) call.Notify(kNotifySet, "sadd", to_key.bytes);
+  call.Notify(kNotifySet, "sadd", to_key.bytes);
   call.reply.Integer(1);
 }
 

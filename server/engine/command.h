@@ -144,6 +144,9 @@ struct CommandSpec {
   std::string_view tips;      // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
   // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
   uint16_t (*key_flags)(Args args) = nullptr;
+  // The flags of this very request, where it declares itself what it does (a script with a shebang
+  // line); null: those of the row.
+  uint32_t (*request_flags)(Engine& engine, Args args) = nullptr;
   // Writes into `positions` the indexes of keys that no key spec can describe (kMovableKeys).
   bool (*find_keys)(Args args, std::vector<int>& positions) = nullptr;
   // From this argument on it is another command, whose keys are its keys too (FENCED); 0: none.

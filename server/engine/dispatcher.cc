@@ -96,7 +96,8 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
     const bool queued = session.in_multi() && !(command->spec->flags & kNotQueued);
     const bool transaction_writes =
         session.in_multi() && (command->spec->flags & kNotQueued) && session.transaction->writes;
-    if (engine_.pause().Holds(*command->spec, transaction_writes)) {
+    if (engine_.pause().mode() != Pause::Mode::kNone &&
+        engine_.pause().Holds(FlagsOf(*command, args), transaction_writes)) {
       engine_.pause().Hold(session);
       return Outcome::kHeld;
     }
@@ -107,6 +108,11 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
   }
   Run(session, *command, args, engine_.SinkOf(session), first_key);
   return Outcome::kDone;
+}
+
+uint32_t Dispatcher::FlagsOf(const Command& command, Args args) {
+  const CommandSpec& spec = *command.spec;
+  return spec.request_flags ? spec.request_flags(engine_, args) : spec.flags;
 }
 
 void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& reply,
@@ -208,7 +214,7 @@ void Dispatcher::Queue(Session& session, Command& command, Args args) {
   Transaction& transaction = *session.transaction;
   transaction.queue.emplace_back(&command, args);
   transaction.queue_bytes += transaction.queue.back().bytes();
-  transaction.writes |= (command.spec->flags & (kWrite | kMayReplicate)) != 0;
+  transaction.writes |= (FlagsOf(command, args) & (kWrite | kMayReplicate)) != 0;
   if (transaction.queue_bytes > static_cast<size_t>(engine_.settings().client_query_buffer_limit)) {
     return engine_.CloseOverQueryLimit(session);
   }

@@ -42,6 +42,7 @@ class Dispatcher {
   Command* Resolve(Args args, Command* command, std::string& error);
 
  private:
+  uint32_t FlagsOf(const Command& command, Args args);
   void Reject(Session& session, Command* command, std::string_view error);
   void ShowAndTrack(Session& session, const Command& command, Args args);
   void Queue(Session& session, Command& command, Args args);

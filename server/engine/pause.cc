@@ -24,9 +24,8 @@ void Pause::End(Engine& engine) {
   }
 }
 
-bool Pause::Holds(const CommandSpec& spec, bool transaction_writes) const {
-  if (mode_ == Mode::kNone) return false;
-  return mode_ == Mode::kAll || (spec.flags & (kWrite | kMayReplicate)) || transaction_writes;
+bool Pause::Holds(uint32_t flags, bool transaction_writes) const {
+  return mode_ == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
 }
 
 void Pause::Hold(Session& session) {

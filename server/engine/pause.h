@@ -12,7 +12,6 @@
 namespace sluice {
 
 class Engine;
-struct CommandSpec;
 
 class Pause {
  public:
@@ -24,7 +23,9 @@ class Pause {
 
   Mode mode() const { return mode_; }
   int64_t until_ms() const { return until_ms_; }
-  bool Holds(const CommandSpec& spec, bool transaction_writes) const;
+  // Precondition: mode() is not kNone. `flags`: of the request; `transaction_writes`: it ends a
+  // transaction that writes.
+  bool Holds(uint32_t flags, bool transaction_writes) const;
   void Hold(Session& session);
 
  private:

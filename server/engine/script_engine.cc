@@ -91,11 +91,12 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
   if (!command) [[unlikely]]
     return reply.Error(refusal);
   const uint32_t flags = command->spec->flags;
-  if (flags & (kNoScript | kWrite)) {
+  if (flags & (kNoScript | kWrite | kMayReplicate)) {
     if ((flags & kNoScript) && !(may_debug_ && (flags & kProtected))) {
       ++command->statistics.rejected;
       return reply.Error("ERR This Redis command is not allowed from script");
     }
+    // What may replicate (PUBLISH, PFCOUNT) counts as a write: CLIENT PAUSE holds it back too.
     if (running_->read_only) {
       ++command->statistics.rejected;
       return reply.Error("ERR Write commands are not allowed from read-only scripts.");
