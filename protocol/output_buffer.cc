@@ -8,7 +8,7 @@ namespace sluice {
 // A reply that does not fit fills the block at hand first; the rest lies in one block, of its own
 // size if it is larger than others.
 void OutputBuffer::AppendSlow(std::string_view bytes) {
-  if (Overflows(bytes.size())) return;
+  if (overflowed_ || bytes.size() > limit_bytes_ - bytes_) return Overflow();
   const size_t now = std::min(room(), bytes.size());
   if (now > 0) {
     std::memcpy(end_, bytes.data(), now);
@@ -21,14 +21,15 @@ void OutputBuffer::AppendSlow(std::string_view bytes) {
   Commit(bytes.size());
 }
 
-bool OutputBuffer::Overflows(size_t more) {
-  if (limit_bytes_ > 0 && bytes_ + more > limit_bytes_) overflowed_ = true;
-  if (overflowed_) Clear();
-  return overflowed_;
+// What is committed from now on goes the same way: room that is reserved is scratch, one block of
+// it.
+void OutputBuffer::Overflow() {
+  overflowed_ = true;
+  limit_bytes_ = 0;
+  Clear();
 }
 
 void OutputBuffer::AddBlock(size_t at_least) {
-  Overflows(at_least);  // then the block is scratch, and the next one takes its place
   // A spare block too small for what comes is of no more use.
   if (empty()) Clear();
   const size_t usual = first_ == nullptr ? kFirstBlockBytes : kBlockBytes;

@@ -10,6 +10,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -28,9 +29,9 @@ class OutputBuffer {
 
   bool empty() const { return bytes_ == 0; }
   size_t bytes() const { return bytes_; }
-  // Once more than `bytes` would wait (0: no limit) everything is dropped and what comes is
+  // Once more than `bytes` wait (0: no limit), to the byte, everything is dropped and what comes is
   // swallowed: overflowed() tells, and the client is to be closed.
-  void set_limit(size_t bytes) { limit_bytes_ = bytes; }
+  void set_limit(size_t bytes) { limit_bytes_ = bytes == 0 ? SIZE_MAX : bytes; }
   bool overflowed() const { return overflowed_; }
   // Memory owned: at least bytes().
   size_t memory() const { return memory_; }
@@ -53,6 +54,8 @@ class OutputBuffer {
   void Commit(size_t n) {
     end_ += n;
     bytes_ += n;
+    if (bytes_ > limit_bytes_) [[unlikely]]
+      Overflow();
   }
 
   // Fills `vectors` with what is to be sent first; returns how many were filled.
@@ -79,7 +82,7 @@ class OutputBuffer {
 
   size_t room() const { return static_cast<size_t>(limit_ - end_); }
   void AppendSlow(std::string_view bytes);
-  bool Overflows(size_t more);
+  void Overflow();
   void AddBlock(size_t at_least);
   void FreeFirst();
 
@@ -89,7 +92,7 @@ class OutputBuffer {
   char* limit_ = nullptr;
   size_t bytes_ = 0;
   size_t memory_ = 0;
-  size_t limit_bytes_ = 0;
+  size_t limit_bytes_ = SIZE_MAX;
   bool overflowed_ = false;
   char* begin_ = nullptr;
   Block* first_ = nullptr;

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include <algorithm>
+#include <cstring>
 #include <random>
+#include <string>
 
 #include "tests/support/output_text.h"
 
@@ -144,6 +144,40 @@ TEST(OutputBuffer, SwallowsWhatGoesOverItsLimit) {
     std::memset(buffer.Reserve(100), 'y', 100);
     buffer.Commit(100);
     EXPECT_LE(buffer.memory(), 3 * OutputBuffer::kBlockBytes);
+  }
+}
+
+// In whatever pieces the bytes come, appended or written into reserved room that was larger.
+TEST(OutputBuffer, ItsLimitIsExactToTheByte) {
+  for (const size_t limit : {size_t{1}, size_t{100}, OutputBuffer::kFirstBlockBytes,
+                             OutputBuffer::kFirstBlockBytes + 1, size_t{50'000}}) {
+    for (uint32_t seed = 1; seed <= 40; ++seed) {
+      SCOPED_TRACE("limit " + std::to_string(limit) + ", seed " + std::to_string(seed));
+      std::mt19937 random(seed);
+      OutputBuffer out;
+      out.set_limit(limit);
+      size_t waiting = 0;
+      while (waiting <= limit) {
+        ASSERT_FALSE(out.overflowed()) << waiting;
+        ASSERT_EQ(out.bytes(), waiting);
+        const size_t room = limit - waiting;
+        const size_t n = random() % 4 == 0 ? room + random() % 2 : random() % (room + 20);
+        if (random() % 2 == 0 || n > OutputBuffer::kBlockBytes) {
+          out.Append(std::string(n, 'x'));
+        } else {
+          std::memset(out.Reserve(std::min(n + 30, OutputBuffer::kBlockBytes)), 'y', n);
+          out.Commit(n);
+        }
+        waiting += n;
+        if (waiting <= limit && random() % 5 == 0) {
+          const size_t sent = random() % (waiting + 1);
+          out.Consume(sent);
+          waiting -= sent;
+        }
+      }
+      EXPECT_TRUE(out.overflowed());
+      EXPECT_TRUE(out.empty());
+    }
   }
 }
 
