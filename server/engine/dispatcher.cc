@@ -173,8 +173,8 @@ void Dispatcher::RunInner(Session& session, Command& command, Args args, ReplySi
   for (const size_t argument : hidden_of_last_) Hide(at + argument);
 }
 
-// Monitors are shown what has run, and a client that tracks has read its keys: of a script those that its
-// call declares.
+// Monitors are shown what has run, and a client that tracks has read its keys: of a script those
+// that its call declares, once one of its commands reads.
 void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args args) {
   const uint32_t flags = command.spec->flags;
   if (engine_.monitors().any() && !(flags & (kSkipMonitor | kAdmin))) {
@@ -183,7 +183,7 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
   if (!engine_.monitors().any() && engine_.tracking().clients() == 0) {
     return engine_.attention().Lower(Attention::kCommands);
   }
-  if (!(flags & kReadOnly)) return;
+  if (!(flags & kReadOnly) || (command.spec->categories & kCatScripting)) return;
   const ScriptEngine::Running* const script = engine_.scripts().now_running();
   if (!(session.conditions & kInScript) || !script) {
     if (session.tracking) engine_.tracking().Remember(session, command, args);

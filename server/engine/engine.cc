@@ -275,14 +275,16 @@ void Engine::TellOfKey(int db, std::string_view key) {
   if (!waiters_.no_keys()) waiters_.KeyTouched(db, key);
   if (!limits_->idle()) limits_->KeyTouched(db, key);
   if (!locks_->nobody_waits()) locks_->KeyTouched(db, key);
-  if (!tracking_->idle()) tracking_->KeyTouched(key);
+  if (!tracking_->idle()) tracking_->KeyTouched(key, died);
   const bool somebody = !watches_.empty() || !waiters_.no_keys() || !limits_->idle() ||
                         !locks_->nobody_waits() || !tracking_->idle();
   if (!somebody) attention_.Lower(Attention::kKeys);
 }
 
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
-  key_dying_ = !watches_.empty();  // KeyTouched follows
+  key_dying_ = attention_.Raised(Attention::kKeys);  // KeyTouched follows
+  const bool is_monitored = latency_monitor_->threshold_ns() != INT64_MAX;
+  const int64_t begin = is_monitored ? clock_.TickNanos() : 0;
   ++statistics_.expired_keys;
   statistics_.expiry_lateness_ms.Record(late_ms);
   if (effects_.wanted()) effects_.Add(db, {"DEL", entry.key()});

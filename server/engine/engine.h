@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,8 +27,8 @@
 #include "server/engine/command_timer.h"
 #include "server/engine/dispatcher.h"
 #include "server/engine/effects.h"
-#include "server/engine/null_sink.h"
 #include "server/engine/notifications.h"
+#include "server/engine/null_sink.h"
 #include "server/engine/pause.h"
 #include "server/engine/script_engine.h"
 #include "server/engine/session.h"
@@ -212,6 +213,24 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void ProtocolError(Session& session);
   // It has sent more than client-query-buffer-limit that could not be run yet.
   void CloseOverQueryLimit(Session& session);
+  // More replies or pushes wait for it than it may have (client-output-buffer-limit).
+  void CloseOverOutputLimit(Session& session);
+  const OutputLimit& OutputLimitOf(const Session& session) const;
+  // A parked client's command is run again: as if it came now, in the middle of another's turn.
+  void ExecuteWoken(Session& session, Command& command, Args args);
+  // While it lives, what happens is that client's doing: its wait is over.
+  class ActingFor {
+   public:
+    ActingFor(Engine& engine, Session& session)
+        : engine_(engine), around_(std::exchange(engine.current_, &session)) {}
+    ~ActingFor() { engine_.current_ = around_; }
+    ActingFor(const ActingFor&) = delete;
+    ActingFor& operator=(const ActingFor&) = delete;
+
+   private:
+    Engine& engine_;
+    Session* const around_;
+  };
   const std::vector<Input>& inputs() const { return inputs_; }
   // Lets others be served while the command of `caller` goes on.
   void ServeOthers(Session& caller);
@@ -256,7 +275,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void CloseAll();
   void CheckOutputLimit(Session& session);
   void LimitOutput(Session& session);
-  const OutputLimit& OutputLimitOf(const Session& session) const;
+  size_t QueryBytesMax(const Session& session) const;
   void EverySecond();
   void FollowConfig();
   void PasswordChanged();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/engine/engine.h"
+#include "server/engine/tracking.h"
 
 namespace sluice {
 namespace {
@@ -55,7 +56,12 @@ void LimitDesk::Serve(Queue& queue) {
   for (int served = 0; !retry_ms && !queue.tickets.empty(); ++served) {
     if (served == kServedPerTurn) break;
     const auto head = queue.tickets.begin();
-    retry_ms = head->second.try_again(engine_, queue.key, head->second);
+    Session& waiter = *engine_.Find(head->second.session);
+    {
+      const Engine::ActingFor acting(engine_, waiter);
+      retry_ms = head->second.try_again(engine_, queue.key, head->second);
+    }
+    if (engine_.attention().Raised(Attention::kPending)) engine_.tracking().CommandDone(waiter);
     if (retry_ms) break;
     queue_of_.erase(head->first);
     LeavePolicy(head->first, head->second);

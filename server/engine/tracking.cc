@@ -17,6 +17,8 @@ void AddBulk(std::string& bytes, std::string_view text) {
   ConcatTo(bytes, '$', text.size(), "\r\n", text, "\r\n");
 }
 
+constexpr int kKeysPerSlice = 1000;  // a turn: well below a millisecond
+
 // In the place of a list: all keys. Null, in the client's protocol.
 constexpr std::string_view kAllKeys;
 
@@ -99,8 +101,18 @@ void Tracking::Add(std::string_view key, uint64_t client_id) {
     place = keys_.project<1>(keys_.push_back({std::string(key), {}}).first);
   }
   items_ += place->clients.insert(client_id).second;
+  // One at a time keeps the table as it is; LimitSlice does what a lower limit asks for.
+  if (over_limit()) Invalidate(keys_.front(), false);
+}
+
+bool Tracking::over_limit() const {
   const auto most = static_cast<size_t>(engine_.settings().tracking_table_max_keys);
-  while (most > 0 && keys_.size() > most) Invalidate(keys_.front(), false);
+  return most > 0 && keys_.size() > most;
+}
+
+bool Tracking::LimitSlice() {
+  for (int i = 0; i < kKeysPerSlice && over_limit(); ++i) Invalidate(keys_.front(), false);
+  return over_limit();
 }
 
 std::string Tracking::Audit() const {
@@ -139,9 +151,10 @@ void Tracking::ForEachPrefixOf(std::string_view key, const Visit& visit) {
   }
 }
 
-void Tracking::KeyTouched(std::string_view key) {
+void Tracking::KeyTouched(std::string_view key, bool died) {
   // What a script writes is told even to NOLOOP's client, whose own commands do not name it all.
-  const Session* const by = engine_.scripts().now_running() ? nullptr : engine_.current();
+  const bool by_nobody = died || engine_.scripts().now_running();
+  const Session* const by = by_nobody ? nullptr : engine_.current();
   ForEachPrefixOf(key, [&](const std::string& prefix, Prefix& about) {
     about.changed[std::string(key)] = by ? by->client_id : 0;
     changed_prefixes_.insert(prefix);
@@ -201,6 +214,12 @@ void Tracking::Broadcast() {
 
 void Tracking::Tell(Session& session, std::string payload) {
   if (engine_.IsExecuting(session)) {
+    const uint64_t limit = engine_.OutputLimitOf(session).hard_bytes;
+    if (limit > 0 && pending_bytes_ > limit) {
+      engine_.CloseOverOutputLimit(session);
+      return engine_.QueueSend(session);
+    }
+    pending_bytes_ += sizeof(Pending) + payload.size();
     pending_.push_back({session.client_id, std::move(payload)});
     engine_.attention().Raise(Attention::kPending);
   } else {
@@ -224,7 +243,10 @@ void Tracking::SendPending(Session& session) {
   std::vector<Pending> told(std::make_move_iterator(own), std::make_move_iterator(pending_.end()));
   pending_.erase(own, pending_.end());
   if (pending_.empty()) engine_.attention().Lower(Attention::kPending);
-  for (const Pending& pending : told) Send(session, pending.payload);
+  for (const Pending& pending : told) {
+    pending_bytes_ -= sizeof(Pending) + pending.payload.size();
+    Send(session, pending.payload);
+  }
 }
 
 void Tracking::Send(Session& session, std::string_view payload) {

@@ -1,13 +1,14 @@
-// Client-side caching (CLIENT TRACKING): the server remembers which keys a client has read, or which
-// prefixes it has asked for, and tells it once when one of them changes.
+// Client-side caching (CLIENT TRACKING): the server remembers which keys a client has read, or
+// which prefixes it has asked for, and tells it once when one of them changes.
 //
 // Default mode: one table of keys, each with the clients that have read it. A change tells them all
 // and forgets the key. Its size is bounded by tracking-table-max-keys: the oldest key is given up,
-// and its clients are told that it has changed. Broadcasting mode: no memory of keys; the changes of
-// a turn are gathered for each prefix and told at its end. As in Redis, names of keys go without
+// and its clients are told that it has changed. Broadcasting mode: no memory of keys; the changes
+// of a turn are gathered for each prefix and told at its end. As in Redis, names of keys go without
 // their database, and a client that is gone leaves its number in the table until the key changes.
 //
-// A client is told of what its own command changed behind that command's reply.
+// A client is told of what its own command changed behind that command's reply, of a command that
+// has waited too.
 #pragma once
 
 #include <cstdint>
@@ -58,12 +59,15 @@ class Tracking {
 
   // Nothing is tracked: the next two need not be called.
   bool idle() const { return clients_ == 0 && keys_.empty(); }
-  void KeyTouched(std::string_view key);
+  // `died`: it was removed for being past its deadline, which is no client's doing.
+  void KeyTouched(std::string_view key, bool died);
   void AllFlushed();
   // `session`, which tracks, has read what the request names.
   void Remember(Session& session, const Command& command, Args args);
   // The top-level command of a session is over that tracks, or while Attention::kPending is raised.
   void CommandDone(Session& session);
+  // Gives up some of the keys that are above tracking-table-max-keys; true when more are.
+  bool LimitSlice();
   // At the end of a turn: what broadcasting clients have to be told.
   void Broadcast();
 
@@ -100,6 +104,7 @@ class Tracking {
     std::string payload;
   };
 
+  bool over_limit() const;
   void Add(std::string_view key, uint64_t client_id);
   // Calls `visit(prefix, about)` for each that the key begins with, the longest first.
   template <typename Visit>
@@ -117,6 +122,7 @@ class Tracking {
   absl::btree_map<std::string, Prefix> prefixes_;
   absl::btree_set<std::string> changed_prefixes_;  // in this turn
   std::vector<Pending> pending_;
+  size_t pending_bytes_ = 0;
 };
 
 }  // namespace sluice

@@ -72,8 +72,10 @@ bool Engine::RunTurn() {
   const bool locks_left = locks_->Continue();
   const bool garbage_left = FreeGarbage(begin);
   const bool rearm_left = keyspace_->RearmSlice(now_, kRearmedPerTurn);
+  const bool tracked_left = tracking_->LimitSlice();
   EndTurn(begin);
-  return timers_left || locks_left || garbage_left || rearm_left || !carried_.empty() || limits_->any_ready();
+  return timers_left || locks_left || garbage_left || rearm_left || tracked_left ||
+         !carried_.empty() || limits_->any_ready();
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {
@@ -215,6 +217,15 @@ Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* comman
   return outcome;
 }
 
+void Engine::ExecuteWoken(Session& session, Command& command, Args args) {
+  {
+    const ActingFor waiter(*this, session);
+    dispatcher_.Run(session, command, args, SinkOf(session));
+  }
+  if (attention_.Raised(Attention::kPending)) [[unlikely]]
+    tracking_->CommandDone(session);
+}
+
 // Each may give the other something to do.
 void Engine::ServeWaiters() {
   do {
@@ -317,7 +328,9 @@ void Engine::Push(Session& session, std::initializer_list<std::string_view> piec
   std::string& held = session.executing->pushes;
   for (const std::string_view piece : pieces) held.append(piece);
   const uint64_t limit = OutputLimitOf(session).hard_bytes;
-  if (limit > 0 && held.size() > limit) Close(session, CloseMode::kNow);
+  if (limit == 0 || held.size() <= limit) return;
+  CloseOverOutputLimit(session);
+  QueueSend(session);
 }
 
 bool Engine::HasBacklog(SessionId id) {
@@ -359,10 +372,16 @@ void Engine::CheckOutputLimit(Session& session) {
       soft && now_.ms() - session.over_soft_limit_since_ms > limit.soft_seconds * 1000;
   const bool hard_over = session.output.overflowed() ||
                          (limit.hard_bytes > 0 && session.output.bytes() > limit.hard_bytes);
-  if (!soft_over && !hard_over) return;
+  if (soft_over || hard_over) CloseOverOutputLimit(session);
+}
+
+// Nothing that waits for it is sent any more. It goes with the next sending: see to QueueSend.
+void Engine::CloseOverOutputLimit(Session& session) {
+  if (session.close == CloseMode::kNow) return;
   ++statistics_.output_limit_closed;
   host_.Log(3, Concat("closing client id ", session.client_id,
                       ": too many replies wait for it (client-output-buffer-limit)"));
+  session.output.Clear();
   session.close = CloseMode::kNow;
 }
 

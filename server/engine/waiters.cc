@@ -249,8 +249,7 @@ void Waiters::Wake(Session& session, std::string_view key) {
   parked.stays = false;
   engine_.command_timer().Skip();
   engine_.command_timer().TimeSingly();
-  engine_.dispatcher().Run(session, *parked.request.command, parked.request.args(),
-                           engine_.SinkOf(session));
+  engine_.ExecuteWoken(session, *parked.request.command, parked.request.args());
   parked.woken = false;
   if (parked.stays && session.close == CloseMode::kOpen) return;
   const std::unique_ptr<Parked> done = Unpark(session);
