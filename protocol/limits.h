@@ -15,5 +15,9 @@ inline constexpr size_t kQueryBufferBytesMax = 1024UL * 1024 * 1024;  // client-
 // Before a client has logged in it may send little: nobody knows yet who it is.
 inline constexpr int64_t kArgumentsBeforeLoginMax = 10;
 inline constexpr int64_t kBulkBytesBeforeLoginMax = 16 * 1024;
+inline constexpr size_t kQueryBytesBeforeLoginMax = 24 * 1024;  // of requests that wait
+// Of replies that wait after a turn; while a turn runs they may be as many as its requests make.
+inline constexpr size_t kReplyBytesBeforeLoginMax = 4 * 1024;
+inline constexpr size_t kTurnReplyBytesBeforeLoginMax = 1024 * 1024;
 
 }  // namespace sluice

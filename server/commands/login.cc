@@ -18,13 +18,16 @@ bool EqualsInConstantTime(std::string_view secret, std::string_view given) {
   return different == 0;
 }
 
-void SetLoggedIn(Session& client, bool in) {
+void SetLoggedIn(CommandCall& call, bool in) {
+  Session& client = call.client;
   client.authenticated = in;
   if (in) {
     client.conditions &= ~kNeedsLogin;
   } else {
     client.conditions |= kNeedsLogin;
+    client.needs_login_since_ms = call.now.ms();
   }
+  call.engine.ClassChanged(client);
 }
 
 }  // namespace
@@ -33,12 +36,12 @@ bool LogIn(CommandCall& call, std::string_view user, std::string_view password) 
   const std::string& secret = call.engine.settings().requirepass;
   if (user != "default") return false;
   if (!secret.empty() && !EqualsInConstantTime(secret, password)) return false;
-  SetLoggedIn(call.client, true);
+  SetLoggedIn(call, true);
   return true;
 }
 
 void LogInAsAtTheStart(CommandCall& call) {
-  SetLoggedIn(call.client, call.engine.settings().requirepass.empty());
+  SetLoggedIn(call, call.engine.settings().requirepass.empty());
 }
 
 bool IsClientName(std::string_view name) {

@@ -40,6 +40,7 @@ struct Settings {
   bool protected_mode = true;
   // access
   std::string requirepass;
+  int64_t login_timeout = 60;                   // seconds; 0: for ever
   std::string enable_debug_command = "no";      // no | local | yes
   std::string enable_protected_configs = "no";  // the same
   // small collections: up to here they are kept, and shown, in their compact form

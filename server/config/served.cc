@@ -32,6 +32,8 @@ constexpr Option kServedOptions[] = {
     Served("protected-mode", &S::protected_mode, kYesNo, "without a password, only this machine"),
     // access
     Served("requirepass", &S::requirepass, kAnyText, "password of the default user").Secret(),
+    Served("login-timeout", &S::login_timeout, Int(0, kIntMax),
+           "seconds that a client has to log in, where there is a password; 0: any time"),
     Served("enable-debug-command", &S::enable_debug_command, OneOf(kAllowed), "who may DEBUG")
         .Immutable(),
     Served("enable-protected-configs", &S::enable_protected_configs, OneOf(kAllowed),

@@ -114,6 +114,7 @@ SessionId Engine::Open(Peer peer) {
   session->writer.set_error_listener(this);
   session->authenticated = settings().requirepass.empty();
   if (!session->authenticated) session->conditions |= kNeedsLogin;
+  session->needs_login_since_ms = now_.ms();
   LimitOutput(*session);
   slot_of_client_.emplace(session->client_id, slot);
   slots_[slot].session = std::move(session);
@@ -168,6 +169,8 @@ void Engine::PasswordChanged() {
     const bool needs = !settings().requirepass.empty() && !slot.session->authenticated;
     slot.session->conditions &= ~kNeedsLogin;
     if (needs) slot.session->conditions |= kNeedsLogin;
+    if (needs) slot.session->needs_login_since_ms = now_.ms();
+    LimitOutput(*slot.session);
   }
 }
 
@@ -221,11 +224,13 @@ size_t Engine::UsedMemory() const {
   return bytes;
 }
 
-// Samples for INFO. Idle clients, and soft output limits of clients to which nothing new is sent.
+// Samples for INFO. Idle clients, those that do not log in, and soft output limits of clients to
+// which nothing new is sent.
 void Engine::EverySecond() {
   rates_.Sample(statistics_, now_.ms());
   memory_peak_ = std::max(memory_peak_, UsedMemory());
   const int64_t idle_ms = settings().timeout * 1000;
+  const int64_t login_ms = settings().login_timeout * 1000;
   for (const Slot& slot : slots_) {
     if (!slot.session) continue;
     Session& session = *slot.session;
@@ -234,6 +239,12 @@ void Engine::EverySecond() {
                        (session.conditions & kMonitor);
     const bool idle = idle_ms > 0 && !waits && now_.ms() - session.active_ms > idle_ms;
     if (idle) session.close = CloseMode::kNow;
+    const bool is_stranger = login_ms > 0 && (session.conditions & kNeedsLogin) &&
+                             now_.ms() - session.needs_login_since_ms > login_ms;
+    if (is_stranger && session.close != CloseMode::kNow) {
+      ++statistics_.login_timeout_closed;
+      session.close = CloseMode::kNow;
+    }
     if (session.close == CloseMode::kNow) QueueSend(session);
   }
   Arm(every_second_, now_.ms() + 1000);

@@ -46,15 +46,34 @@ void Monitors::Add(Session& session) {
   session.conditions |= kMonitor;
   watching_.push_back(&session);
   engine_.attention().Raise(Attention::kCommands);
+  engine_.ClassChanged(session);
 }
 
 void Monitors::Remove(Session& session) {
   if (!(session.conditions & kMonitor)) return;
   session.conditions &= ~kMonitor;
   std::erase(watching_, &session);
+  engine_.ClassChanged(session);
+}
+
+// What is larger than all that may wait for any of them is not even written: quoted it would be
+// four times as large.
+bool Monitors::IsTooLong(Args args) const {
+  const uint64_t limit = engine_.settings().output_pubsub.hard_bytes;
+  uint64_t bytes = 0;
+  for (const std::string_view argument : args) bytes += argument.size();
+  return limit > 0 && bytes > limit;
 }
 
 void Monitors::Show(const Session& client, Args args, std::span<const size_t> secret) {
+  if (IsTooLong(args)) {
+    for (Session* session : watching_) {
+      if (session->reply_mode != ReplyMode::kOn) continue;
+      engine_.CloseOverOutputLimit(*session);
+      engine_.QueueSend(*session);
+    }
+    return;
+  }
   const int64_t us = engine_.clock().Sample().unix_us();
   const std::string fraction = Concat(1'000'000 + us % 1'000'000).substr(1);
   std::string line = Concat('+', us / 1'000'000, '.', fraction, " [", client.db, ' ');

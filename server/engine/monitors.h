@@ -27,6 +27,8 @@ class Monitors {
   void Show(const Session& client, Args args, std::span<const size_t> secret = {});
 
  private:
+  bool IsTooLong(Args args) const;
+
   Engine& engine_;
   std::vector<Session*> watching_;
 };

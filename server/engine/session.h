@@ -86,6 +86,7 @@ class Session {
   // --- statistics
   int64_t created_ms;
   int64_t active_ms;           // when it last sent or took something
+  int64_t needs_login_since_ms = 0;  // while kNeedsLogin is set
   const Command* last_command = nullptr;
 
   // --- bytes

@@ -32,6 +32,8 @@ struct Statistics {
   uint64_t keyspace_misses = 0;
   uint64_t output_limit_closed = 0;
   uint64_t query_limit_closed = 0;
+  uint64_t login_timeout_closed = 0;
+  int64_t expiry_ns = 0;  // spent on timers that fired
   uint64_t turns = 0;
   uint64_t reads = 0;   // system calls
   uint64_t writes = 0;

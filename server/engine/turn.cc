@@ -41,9 +41,7 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
     return;
   }
   session->pending.append(bytes);
-  if (session->pending.size() > static_cast<size_t>(settings().client_query_buffer_limit)) {
-    return CloseOverQueryLimit(*session);
-  }
+  if (session->pending.size() > QueryBytesMax(*session)) return CloseOverQueryLimit(*session);
   if (may_run) Carry(*session);
 }
 
@@ -53,6 +51,11 @@ void Engine::KeepReceived(Session& session) {
   session.pending.assign(first->window);
   session.received = false;
   inputs_.erase(first);
+}
+
+size_t Engine::QueryBytesMax(const Session& session) const {
+  const auto most = static_cast<size_t>(settings().client_query_buffer_limit);
+  return session.conditions & kNeedsLogin ? std::min(most, kQueryBytesBeforeLoginMax) : most;
 }
 
 void Engine::CloseOverQueryLimit(Session& session) {
@@ -349,13 +352,21 @@ void Engine::Sent(SessionId id) {
   }
 }
 
+// Who watches all commands is sent more than it asks for, as who subscribes. A stranger gets
+// little.
 const OutputLimit& Engine::OutputLimitOf(const Session& session) const {
-  return session.subscribes() ? settings().output_pubsub : settings().output_normal;
+  static constexpr OutputLimit kBeforeLogin{.hard_bytes = kReplyBytesBeforeLoginMax};
+  if (session.conditions & kNeedsLogin) return kBeforeLogin;
+  const bool is_sent_pushes = session.subscribes() || (session.conditions & kMonitor);
+  return is_sent_pushes ? settings().output_pubsub : settings().output_normal;
 }
 
-// The buffer itself holds to the hard limit, in the middle of a command too.
+// The buffer itself holds to the hard limit, in the middle of a command too. A stranger's is looked
+// at when it has been sent what it takes: the errors to a long pipeline are no offence.
 void Engine::LimitOutput(Session& session) {
-  session.output.set_limit(OutputLimitOf(session).hard_bytes);
+  const bool is_stranger = session.conditions & kNeedsLogin;
+  session.output.set_limit(is_stranger ? kTurnReplyBytesBeforeLoginMax
+                                       : OutputLimitOf(session).hard_bytes);
 }
 
 // Hard limit at once, soft limit when it has been exceeded for so long without a pause.
