@@ -131,7 +131,6 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   for (const QueuedCommand& queued : queue) {
     call.engine.dispatcher().Run(call.client, *queued.command, queued.args(), call.reply);
   }
-  call.engine.command_timer().EndRun();  // the queue's arguments go away
   call.effects.Nothing();
 }
 

@@ -12,10 +12,6 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kNanosPerMicro = 1000;
-// A run of 64 calls takes some 20 µs, ten times that on a slow and busy machine.
-constexpr int64_t kRunsFromMicros = 1000;
-// After a slow run so many calls are timed singly.
-constexpr uint32_t kSinglesAfterSlowRun = 10'000;
 
 }  // namespace
 
@@ -27,10 +23,6 @@ void CommandTimer::Configure(const Settings& settings) {
                                 : std::min(slower_than_us, INT64_MAX / kNanosPerMicro) * kNanosPerMicro;
   latency_ns_ = engine_.latency_monitor().threshold_ns();
   watch_ns_ = std::min(slow_ns_, latency_ns_);
-  const bool threshold_is_low = slower_than_us >= 0 && slower_than_us < kRunsFromMicros;
-  runs_allowed_ = !threshold_is_low && latency_ns_ == INT64_MAX;
-  run_calls_max_ = runs_allowed_ ? kRunCallsMax : 1;
-  singles_left_ = 0;
 }
 
 // --- around a handler
@@ -45,15 +37,13 @@ void CommandTimer::End(const CommandCall& call, Command& command, int64_t begin,
   if (!(command.spec->flags & kFast) || singly_) return EndSingle(call, command, begin, secret);
   if (run_.command != &command) {
     EndRun();  // of what it has called
-    const bool by_script = call.client.conditions & kInScript;
-    run_ = {.command = &command,
-            .client = &call.client,
-            .args = call.args,
-            .args_live = run_calls_max_ == 1 || !by_script,
-            .begin = begin};
+    run_ = {.command = &command, .begin = begin};
   }
   ++run_.calls;
-  if (run_.calls >= run_calls_max_ || call.args.size() > kRunArgumentsMax) EndRun();
+  run_.end = engine_.Tick();
+  if (run_.end - begin >= watch_ns_) [[unlikely]]
+    WatchCall(call, command, run_.end - begin);
+  if (run_.calls >= kRunCallsMax || call.args.size() > kRunArgumentsMax) CloseRun();
 }
 
 void CommandTimer::TimeSingly() {
@@ -89,42 +79,32 @@ void CommandTimer::Answered(const Session& client, Command& command, Args args, 
   if (nanos >= slow_ns_) LogSlow(client, command, args, {}, nanos);
 }
 
+// A run ends with it: its next call would be charged with what was done in between.
 void CommandTimer::Skip() {
-  if (!run_.command) engine_.Tick();
+  EndRun();
+  engine_.Tick();
 }
 
 // --- runs
 
 void CommandTimer::EndRun() {
-  if (!run_.command) return;
-  engine_.Tick();
-  CloseRun();
+  if (run_.command) CloseRun();
 }
 
-// It ended at the engine's last tick.
 void CommandTimer::CloseRun() {
   if (!run_.command) return;
   const Run run = std::exchange(run_, {});
   CommandStatistics& own = run.command->statistics;
-  const int64_t nanos = engine_.tick() - run.begin;
+  const int64_t nanos = run.end - run.begin;
   own.nanos += static_cast<uint64_t>(nanos);
+  if (!engine_.settings().latency_tracking) return;
   // Most runs of a script or of a mixed pipeline are of one call: a division costs as much as a look-up.
-  const int64_t mean = run.calls == 1 ? nanos : nanos / run.calls;
-  if (engine_.settings().latency_tracking) own.latency_ns.Record(mean, run.calls);
-  if (singles_left_ > 0 && --singles_left_ == 0 && runs_allowed_) run_calls_max_ = kRunCallsMax;
-  if (nanos >= watch_ns_) [[unlikely]]
-    WatchRun(run, nanos);
+  own.latency_ns.Record(run.calls == 1 ? nanos : nanos / run.calls, run.calls);
 }
 
-void CommandTimer::WatchRun(const Run& run, int64_t nanos) {
-  if (nanos >= latency_ns_) NoteLatency(*run.command, /*woken=*/false, nanos);
-  if (nanos < slow_ns_) return;
-  if (run.calls == 1 && run.args_live) return LogSlow(*run.client, *run.command, run.args, {}, nanos);
-  run_calls_max_ = 1;
-  singles_left_ = kSinglesAfterSlowRun;
-  if (run.command->spec->flags & kSkipSlowlog) return;
-  engine_.slow_log().AddRun(run.command->full_name, run.calls, engine_.clock().Sample().unix_s(),
-                            nanos / kNanosPerMicro);
+void CommandTimer::WatchCall(const CommandCall& call, const Command& command, int64_t nanos) {
+  if (nanos >= latency_ns_) NoteLatency(command, /*woken=*/false, nanos);
+  if (nanos >= slow_ns_) LogSlow(call.client, command, call.args, {}, nanos);
 }
 
 // --- who is told

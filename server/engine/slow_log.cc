@@ -46,15 +46,6 @@ void SlowLog::Add(const Session& client, Args args, std::span<const size_t> secr
         .client_name = client.name});
 }
 
-void SlowLog::AddRun(std::string_view command, size_t calls, int64_t unix_s, int64_t micros) {
-  const std::string what = calls == 1 ? "... (1 call by a script)"
-                                      : Concat("... (", calls, " calls, timed together)");
-  Push({.unix_s = unix_s,
-        .micros = micros,
-        .args = {std::string(command), what},
-        .address = std::string(kNobody)});
-}
-
 void SlowLog::Push(SlowEntry entry) {
   entry.id = next_id_++;
   entries_.push_front(std::move(entry));

@@ -30,8 +30,6 @@ class SlowLog {
   // `secret`: indexes of arguments that nobody may see. Copies what it keeps.
   void Add(const Session& client, Args args, std::span<const size_t> secret, int64_t unix_s,
            int64_t micros);
-  // So many calls of a command, timed together; one of a script, whose arguments are gone.
-  void AddRun(std::string_view command, size_t calls, int64_t unix_s, int64_t micros);
 
   // Cuts what is there; ids go on growing, also while nothing may be kept.
   void set_entries_max(size_t count);
