@@ -15,7 +15,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kGraphColumns = 80;
-constexpr int64_t kMicrosPerMilli = 1000;
+constexpr uint64_t kMicrosPerMilli = 1000;
 
 constexpr std::string_view kDisabled =
     "I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance. You may "
@@ -90,7 +90,9 @@ std::string DescribeEvents(const LatencyMonitor& monitor, int64_t unix_s) {
 }
 
 std::string AdviseOnSlowLog(const Settings& settings) {
-  const int64_t monitored_us = settings.latency_monitor_threshold * kMicrosPerMilli;
+  // As Redis has it: beyond 64 bits it begins again.
+  const uint64_t monitored_us =
+      static_cast<uint64_t>(settings.latency_monitor_threshold) * kMicrosPerMilli;
   std::string text;
   if (settings.slowlog_log_slower_than < 0) {
     ConcatTo(text,
@@ -99,7 +101,7 @@ std::string AdviseOnSlowLog(const Settings& settings) {
              monitored_us,
              "'. If the Slow log is disabled Redis is not able to log slow commands execution for "
              "you.\n");
-  } else if (settings.slowlog_log_slower_than / kMicrosPerMilli >
+  } else if (settings.slowlog_log_slower_than / static_cast<int64_t>(kMicrosPerMilli) >
              settings.latency_monitor_threshold) {
     ConcatTo(text,
              "- Your current Slow Log configuration only logs events that are slower than your "

@@ -300,6 +300,11 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
   statistics_.expiry_lateness_ms.Record(late_ms);
   if (effects_.wanted()) effects_.Add(db, {"DEL", entry.key()});
   notifications_.Notify(kNotifyExpired, "expired", db, entry.key());
+  if (!is_monitored) [[likely]]
+    return;
+  const int64_t nanos = clock_.TickNanos() - begin;
+  if (nanos >= latency_monitor_->threshold_ns())
+    latency_monitor_->Note(LatencyEvent::kExpireDel, now_.unix_s(), nanos);
 }
 
 void Engine::ValueDue(Database& db, HashedKey key, Entry& entry) {

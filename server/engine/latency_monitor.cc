@@ -10,7 +10,7 @@ constexpr int64_t kNanosPerMilli = 1'000'000;
 
 // In the order of LatencyEvent.
 constexpr std::string_view kNames[] = {"command", "fast-command", "command-unblocking",
-                                       "expire-cycle"};
+                                       "expire-cycle", "expire-del"};
 static_assert(std::size(kNames) == kLatencyEvents);
 
 }  // namespace

@@ -13,11 +13,12 @@ namespace sluice {
 // What can take long. Redis knows more: Sluice neither forks nor evicts, and no disk holds it up.
 enum class LatencyEvent : uint8_t {
   kCommand,
-  kFastCommand,    // one of those that are O(1)
-  kUnblocking,     // a waiting client's command, run again
-  kExpireCycle,    // timers of one turn: keys, leases, drains
+  kFastCommand,  // one of those that are O(1)
+  kUnblocking,   // a waiting client's command, run again
+  kExpireCycle,  // timers of one turn: keys, leases, drains
+  kExpireDel,    // what a single key's end gave others to hear
 };
-inline constexpr size_t kLatencyEvents = 4;
+inline constexpr size_t kLatencyEvents = 5;
 
 struct LatencySample {
   int64_t unix_s = 0;

@@ -259,8 +259,12 @@ bool Engine::RunTimers() {
     Timed& timed = reinterpret_cast<Timed&>(node);
     timed.fired(*this, timed);
   });
-  if (spent > 0 && Tick() - begin >= latency_monitor_->threshold_ns()) [[unlikely]]
-    latency_monitor_->Note(LatencyEvent::kExpireCycle, now_.unix_s(), tick_ - begin);
+  if (spent > 0) {
+    const int64_t nanos = Tick() - begin;
+    statistics_.expiry_ns += nanos;
+    if (nanos >= latency_monitor_->threshold_ns()) [[unlikely]]
+      latency_monitor_->Note(LatencyEvent::kExpireCycle, now_.unix_s(), nanos);
+  }
   ServeWaiters();  // keys that were found expired are noted too
   return spent >= kTimersPerTurn;
 }
