@@ -69,6 +69,8 @@ class Database {
   // Null when missing or past its deadline (then it is removed, unless the keyspace is paused for
   // expiry: see Keyspace::set_expiry_allowed).
   const Entry* Find(HashedKey key, const Now& now);
+  // What lies there, past its deadline or not; nothing is removed.
+  const Entry* FindEvenExpired(HashedKey key) const { return table_.Find(key); }
   // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
   const Entry* FindAndTouch(HashedKey key, const Now& now);
   // Bring what Find will look at into the cache, in steps: each needs what the one before it has

@@ -12,6 +12,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/pubsub.h"
 #include "server/engine/tracking.h"
+#include "server/engine/waiters.h"
 
 namespace sluice {
 namespace {
@@ -58,11 +59,33 @@ size_t OutputMemory(const Session& session) {
   return session.output.bytes() > kOwnBufferBytes ? session.output.memory() : 0;
 }
 
-void AddLine(std::string& text, const Session& session, const Now& now) {
+size_t BytesOf(Args args) {
+  size_t bytes = 0;
+  for (const std::string_view argument : args) bytes += argument.size();
+  return bytes;
+}
+
+// What was received and has not been run to its end: the request that runs is part of it.
+size_t UnreadBytes(Engine& engine, const Session& session) {
+  for (const Input& input : engine.inputs()) {
+    if (input.session == &session) return input.window.size() - input.position;
+  }
+  return session.pending.size() - session.pending_start;
+}
+
+// Of the request that runs, or waits.
+size_t ArgumentBytes(const CommandCall& call, const Session& session) {
+  if (&session == &call.client) return BytesOf(call.args);
+  return session.parked ? BytesOf(session.parked->request.args()) : 0;
+}
+
+void AddLine(std::string& text, const CommandCall& call, const Session& session) {
+  const Now& now = call.now;
   constexpr size_t kBlockBytes = OutputBuffer::kBlockBytes;
   const size_t output_memory = OutputMemory(session);
   const Transaction* queue = session.queue();
-  const size_t unread = session.pending.size() - session.pending_start;
+  const size_t argument_bytes = ArgumentBytes(call, session);
+  const size_t queued_bytes = queue ? queue->queue_bytes : 0;
   ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
            " laddr=", session.peer.local_address, " fd=", session.peer.descriptor,
            " name=", session.name, " age=", (now.ms() - session.created_ms) / 1000,
@@ -71,12 +94,13 @@ void AddLine(std::string& text, const Session& session, const Now& now) {
            " psub=", Subscribed(session, ChannelKind::kPattern),
            " ssub=", Subscribed(session, ChannelKind::kShardChannel));
   ConcatTo(text, " multi=", queue ? static_cast<int64_t>(queue->queue.size()) : -1,
-           " qbuf=", unread, " qbuf-free=", session.pending.capacity() - session.pending.size(),
-           " argv-mem=0 multi-mem=", queue ? queue->queue_bytes : 0,
+           " qbuf=", UnreadBytes(call.engine, session),
+           " qbuf-free=", session.pending.capacity() - session.pending.size(),
+           " argv-mem=", argument_bytes, " multi-mem=", queued_bytes,
            " rbs=", session.output.memory(), " rbp=", session.output.memory(),
-           " obl=", session.output.bytes(), " oll=",
-           (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
-           " tot-mem=", session.MemoryBytes());
+           " obl=", session.output.bytes(),
+           " oll=", (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
+           " tot-mem=", session.MemoryBytes() + argument_bytes);
   const std::string_view command =
       session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
@@ -105,7 +129,7 @@ bool ReadIds(CommandCall& call, ArgReader& args, std::vector<uint64_t>& ids) {
 
 void ClientInfo(CommandCall& call) {
   std::string text;
-  AddLine(text, call.client, call.now);
+  AddLine(text, call, call.client);
   call.reply.Verbatim(text, "txt");
 }
 
@@ -117,7 +141,7 @@ void ClientList(CommandCall& call) {
     if (!ReadIds(call, args, ids)) return;
     for (const uint64_t id : ids) {
       const Session* session = call.engine.FindClient(id);
-      if (session && IsThere(*session)) AddLine(text, *session, call.now);
+      if (session && IsThere(*session)) AddLine(text, call, *session);
     }
     return call.reply.Verbatim(text, "txt");
   }
@@ -134,7 +158,7 @@ void ClientList(CommandCall& call) {
   });
   std::sort(sessions.begin(), sessions.end(),
             [](const Session* a, const Session* b) { return a->client_id < b->client_id; });
-  for (const Session* session : sessions) AddLine(text, *session, call.now);
+  for (const Session* session : sessions) AddLine(text, call, *session);
   call.reply.Verbatim(text, "txt");
 }
 

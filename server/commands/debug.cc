@@ -68,7 +68,7 @@ std::string ListChunks(CommandCall& call, const Entry& entry) {
 }
 
 void Object(CommandCall& call) {
-  const Entry* entry = call.db.Find(call.Key(2), call.now);
+  const Entry* entry = call.db.FindEvenExpired(call.Key(2));
   if (!entry) return call.reply.Error(ErrorCode::kNoSuchKey);
   char address[20];
   const auto end =
@@ -96,7 +96,7 @@ void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace,
 void DigestValues(CommandCall& call) {
   call.reply.Array(call.args.size() - 2);
   for (size_t i = 2; i < call.args.size(); ++i) {
-    call.reply.Status(DigestOfValue(call.db.Find(call.Key(i), call.now), call.now));
+    call.reply.Status(DigestOfValue(call.db.FindEvenExpired(call.Key(i)), call.now));
   }
 }
 

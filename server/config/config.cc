@@ -118,7 +118,8 @@ std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
       return Concat("Unknown option or number of arguments for CONFIG SET - '", name, "'");
     }
     const Option& row = OptionAt(option);
-    if (row.immutable) return Failure(name, "can't set immutable config");
+    const bool is_as_it_was = row.is_own && value == ValueOf(option);
+    if (row.immutable && !is_as_it_was) return Failure(name, "can't set immutable config");
     if (row.is_protected && !protected_too) return Failure(name, "can't set protected config");
     const bool as_alias = !IsName(row.name, name);
     const std::string_view called = as_alias ? row.alias : row.name;
@@ -168,14 +169,14 @@ Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
   Pairs found;
   // Of each option: whether its name and its alias have been answered.
   std::vector<std::array<bool, 2>> answered(OptionCount());
-  size_t left = 0;  // names and aliases that have not
+  size_t left = 0;  // names and aliases that patterns may find and that have not
   for (size_t option = 0; option < OptionCount(); ++option) {
-    left += OptionAt(option).alias.empty() ? 1 : 2;
+    if (!OptionAt(option).hidden) left += OptionAt(option).alias.empty() ? 1 : 2;
   }
   const auto add = [&](std::string_view name, size_t option, bool as_alias) {
     if (std::exchange(answered[option][as_alias], true)) return;
     found.emplace_back(name, ValueOf(option));
-    --left;
+    if (!OptionAt(option).hidden) --left;
   };
   for (const std::string_view glob : globs) {
     if (left == 0) break;
@@ -188,6 +189,7 @@ Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
     const Glob pattern(glob, /*ignore_case=*/true);
     for (size_t option = 0; option < OptionCount(); ++option) {
       const Option& row = OptionAt(option);
+      if (row.hidden) continue;
       for (const bool as_alias : {false, true}) {
         const std::string_view name = as_alias ? row.alias : row.name;
         if (name.empty() || answered[option][as_alias]) continue;

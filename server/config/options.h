@@ -77,6 +77,8 @@ struct Option {
   std::string_view value;
   std::string_view doc;       // what it is for; if it is not served: why not
   bool immutable = false;     // only at start
+  bool hidden = false;        // CONFIG GET answers its name, but no pattern
+  bool is_own = false;        // Redis does not have it: tools that set all they have read may do so
   bool is_protected = false;  // CONFIG SET needs enable-protected-configs
   bool secret = false;        // a password: MONITOR and SLOWLOG hide its value
   bool hosted = false;        // a live change needs somebody who carries it out (Config::OnChange)
@@ -93,9 +95,20 @@ struct Option {
     option.immutable = true;
     return option;
   }
+  // Immutable, but for the value that it has.
+  constexpr Option OwnImmutable() const {
+    Option option = Immutable();
+    option.is_own = true;
+    return option;
+  }
   constexpr Option Protected() const {
     Option option = *this;
     option.is_protected = true;
+    return option;
+  }
+  constexpr Option Hidden() const {
+    Option option = *this;
+    option.hidden = true;
     return option;
   }
   constexpr Option Secret() const {

@@ -58,7 +58,7 @@ constexpr Option kServedOptions[] = {
     Served("seed", &S::seed, Int(0, kLongMax),
            "of every random choice and of the secret of the hash tables: a run that can be repeated, "
            "and that who knows the seed can slow down by names that collide; 0: from the system")
-        .Immutable(),
+        .OwnImmutable(),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
            "bytes that one node of a stream holds; 0: any number"),
@@ -106,7 +106,7 @@ constexpr Option kServedOptions[] = {
     Served("fence-memory-max", &S::fence_memory_max, Memory(0), "bytes of such memories"),
     Served("fence-mark-file", &S::fence_mark_file, kAnyText,
            "file that keeps fencing tokens growing over restarts; empty: none")
-        .Immutable(),
+        .OwnImmutable(),
     Served("tracking-table-max-keys", &S::tracking_table_max_keys, Int(0, kLongMax),
            "keys that are remembered for client-side caching; 0: any number"),
 };

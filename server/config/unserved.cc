@@ -126,6 +126,13 @@ constexpr Option kReplication[] = {
     NoEffect("repl-disable-tcp-nodelay", "no", kYesNo, kNoReplica),
     NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),
     NoEffect("repl-diskless-sync", "yes", kYesNo, kNoReplica),
+    // Redis's own tests set these.
+    NoEffect("key-load-delay", "0", Int(INT32_MIN, kIntMax), kNoDisk).Hidden(),
+    NoEffect("rdb-key-save-delay", "0", Int(INT32_MIN, kIntMax), kNoDisk).Hidden(),
+    NoEffect("loading-process-events-interval-bytes", "2097152", Int(1024, kIntMax), kNoDisk)
+        .Hidden(),
+    NoEffect("watchdog-period", "0", kCount, "it has no software watchdog").Hidden(),
+    NoEffect("use-exit-on-panic", "no", kYesNo, "a panic always ends it by SIGABRT").Hidden(),
     NoEffect("repl-diskless-sync-delay", "5", kCount, kNoReplica),
     NoEffect("repl-diskless-sync-max-replicas", "0", kCount, kNoReplica),
     NoEffect("propagation-error-behavior", "ignore", OneOf(kPropagationErrors), kNoReplica),
