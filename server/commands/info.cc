@@ -75,8 +75,7 @@ std::string FixedText(double value, int digits) {
   return std::string(text, end.ptr);
 }
 
-void InfoText::Bytes(std::string_view name, uint64_t bytes) {
-  Field(name, bytes);
+void InfoText::Human(std::string_view name, uint64_t bytes) {
   constexpr char kUnits[] = "KMGTP";
   std::string human = Concat(bytes, 'B');
   double scaled = static_cast<double>(bytes);

@@ -23,8 +23,13 @@ class InfoText {
   void Field(std::string_view name, const Pieces&... value) {
     ConcatTo(text_, name, ':', value..., "\r\n");
   }
-  // The same number for people: "1.49M".
-  void Bytes(std::string_view name, uint64_t bytes);
+  // "name_human:1.49M"
+  void Human(std::string_view name, uint64_t bytes);
+  // The number, and below it the same for people.
+  void Bytes(std::string_view name, uint64_t bytes) {
+    Field(name, bytes);
+    Human(name, bytes);
+  }
   const std::string& text() const { return text_; }
 
  private:

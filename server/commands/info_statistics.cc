@@ -1,6 +1,7 @@
 // INFO's sections about what has been counted since the start or CONFIG RESETSTAT.
 
 #include <functional>
+#include <initializer_list>
 
 #include "server/commands/info.h"
 #include "server/engine/engine.h"
@@ -56,70 +57,73 @@ void WriteHistogram(InfoText& text, std::string_view name, const Histogram& hist
 // Kilobytes, as Redis's kbps.
 std::string Kilobytes(uint64_t bytes) { return FixedText(static_cast<double>(bytes) / 1024, 2); }
 
-// What Redis counts and Sluice never does: monitors look for some of it.
-constexpr std::string_view kNeverDone[] = {
-    "total_net_repl_input_bytes",
-    "total_net_repl_output_bytes",
-    "expired_time_cap_reached_count",
-    "total_eviction_exceeded_time",
-    "current_eviction_exceeded_time",
-    "migrate_cached_sockets",
-    "slave_expires_tracked_keys",
-    "active_defrag_hits",
-    "active_defrag_misses",
-    "active_defrag_key_hits",
-    "active_defrag_key_misses",
-    "total_active_defrag_time",
-    "current_active_defrag_time",
-    "dump_payload_sanitizations",
-    "io_threaded_reads_processed",
-    "io_threaded_writes_processed",
-};
-
 constexpr int64_t kTurnBoundsUs[] = {50, 100, 250, 500, 1000, 2000, 5000, 10000};
 constexpr int64_t kLatenessBoundsMs[] = {0, 1, 2, 5, 10, 100, 1000};
 
-}  // namespace
+// What Redis counts and Sluice never does has a 0, for monitors that look for it.
+void WriteZeros(std::initializer_list<std::string_view> names, InfoText& text) {
+  for (const std::string_view name : names) text.Field(name, 0);
+}
 
-void WriteStats(Engine& engine, InfoText& text) {
-  const Statistics& stats = engine.statistics();
-  const Rates::Counts& rates = engine.rates().per_second();
+void WriteTraffic(const Statistics& stats, const Rates::Counts& rates, InfoText& text) {
   text.Field("total_connections_received", stats.connections);
   text.Field("total_commands_processed", stats.commands);
   text.Field("instantaneous_ops_per_sec", rates.commands);
   text.Field("total_net_input_bytes", stats.bytes_in);
   text.Field("total_net_output_bytes", stats.bytes_out);
+  WriteZeros({"total_net_repl_input_bytes", "total_net_repl_output_bytes"}, text);
   text.Field("instantaneous_input_kbps", Kilobytes(rates.bytes_in));
   text.Field("instantaneous_output_kbps", Kilobytes(rates.bytes_out));
   text.Field("instantaneous_input_repl_kbps", Kilobytes(0));
   text.Field("instantaneous_output_repl_kbps", Kilobytes(0));
   text.Field("rejected_connections", stats.rejected_connections);
-  text.Field("sync_full", 0);
-  text.Field("sync_partial_ok", 0);
-  text.Field("sync_partial_err", 0);
+  WriteZeros({"sync_full", "sync_partial_ok", "sync_partial_err"}, text);
+}
+
+void WriteExpiry(const Statistics& stats, InfoText& text) {
+  constexpr int64_t kNanosPerMilli = 1'000'000;
   text.Field("expired_keys", stats.expired_keys);
-  text.Field("expired_subkeys", stats.expired_fields);
   text.Field("expired_stale_perc", FixedText(0, 2));  // each has a timer
-  text.Field("evicted_keys", 0);
-  text.Field("evicted_clients", 0);
+  text.Field("expired_time_cap_reached_count", 0);
+  text.Field("expire_cycle_cpu_milliseconds", stats.expiry_ns / kNanosPerMilli);
+  WriteZeros({"evicted_keys", "evicted_clients", "total_eviction_exceeded_time",
+              "current_eviction_exceeded_time"},
+             text);
+}
+
+}  // namespace
+
+void WriteStats(Engine& engine, InfoText& text) {
+  const Statistics& stats = engine.statistics();
+  WriteTraffic(stats, engine.rates().per_second(), text);
+  WriteExpiry(stats, text);
   text.Field("evicted_scripts", engine.scripts().cache().evicted());  // as Redis 7.4 calls it
   text.Field("keyspace_hits", stats.keyspace_hits);
   text.Field("keyspace_misses", stats.keyspace_misses);
   text.Field("pubsub_channels", engine.pubsub().names(ChannelKind::kChannel));
   text.Field("pubsub_patterns", engine.pubsub().names(ChannelKind::kPattern));
   text.Field("pubsubshard_channels", engine.pubsub().names(ChannelKind::kShardChannel));
+  WriteZeros(
+      {"latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys",
+       "active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits",
+       "active_defrag_key_misses", "total_active_defrag_time", "current_active_defrag_time"},
+      text);
   text.Field("tracking_total_keys", engine.tracking().keys());
   text.Field("tracking_total_items", engine.tracking().items());
   text.Field("tracking_total_prefixes", engine.tracking().prefixes());
-  text.Field("latest_fork_usec", 0);  // it never forks
-  text.Field("total_forks", 0);
   text.Field("unexpected_error_replies", 0);
   text.Field("total_error_replies", stats.error_replies);
+  text.Field("dump_payload_sanitizations", 0);
   text.Field("total_reads_processed", stats.reads);
   text.Field("total_writes_processed", stats.writes);
+  WriteZeros({"io_threaded_reads_processed", "io_threaded_writes_processed", "reply_buffer_shrinks",
+              "reply_buffer_expands"},
+             text);
+  // Ours, and later versions'.
+  text.Field("expired_subkeys", stats.expired_fields);
   text.Field("client_query_buffer_limit_disconnections", stats.query_limit_closed);
   text.Field("client_output_buffer_limit_disconnections", stats.output_limit_closed);
-  for (const std::string_view name : kNeverDone) text.Field(name, 0);
+  text.Field("client_login_timeout_disconnections", stats.login_timeout_closed);
 }
 
 void WriteErrorStats(Engine& engine, InfoText& text) {

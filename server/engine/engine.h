@@ -101,6 +101,9 @@ struct EngineOptions {
   int64_t process_id = 0;
   std::string os;                // "Linux 6.1.0 x86_64"
   std::string allocator = "libc";
+  uint64_t machine_memory = 0;   // bytes of RAM; 0: not known
+  std::string monotonic_clock;   // what Clock::TickNanos reads, in Redis's words
+  std::string multiplexing_api;  // what waits for sockets: "epoll"; empty: the host program
 };
 
 class LimitDesk;

@@ -56,6 +56,14 @@ ProcessUsage ReadProcessUsage() {
   return usage;
 }
 
+uint64_t MachineMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  return pages < 0 || page_bytes < 0
+             ? 0
+             : static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+}
+
 std::string Daemonize() {
   const pid_t child = fork();
   if (child < 0) return Concat("can't go into the background: ", std::strerror(errno));

@@ -25,13 +25,21 @@ constexpr std::chrono::seconds kQuiet{1};
 // Handlers run by one Poll.
 constexpr int kPollHandlersMax = 256;
 
+// What INFO tells of this house.
+EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
+  options.machine_memory = MachineMemory();
+  options.monotonic_clock = clock.TickSource();
+  options.multiplexing_api = "epoll";
+  return options;
+}
+
 }  // namespace
 
 Server::Server(Config& config, std::span<const CommandFamily> families, EngineOptions options)
     : config_(config),
       io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
       poller_(io_),
-      engine_(config, clock_, *this, families, std::move(options)),
+      engine_(config, clock_, *this, families, WithFacts(std::move(options), clock_)),
       door_(config, engine_, log_, io_,
             [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
       wake_(io_),

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "protocol/concat.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -59,6 +61,12 @@ Now SystemClock::Sample() {
 }
 
 int64_t SystemClock::CpuMicros() { return Nanos(CLOCK_THREAD_CPUTIME_ID) / 1000; }
+
+std::string SystemClock::TickSource() const {
+  constexpr uint64_t kNanosPerMicro = 1000;
+  if (tsc_factor_ == 0) return "POSIX clock_gettime";
+  return Concat("X86 TSC @ ", (kNanosPerMicro << 32) / tsc_factor_, " ticks/us");
+}
 
 int64_t SystemClock::TickNanos() {
 #if defined(__x86_64__)

@@ -5,6 +5,8 @@
 // that has moved by a millisecond or more: by drift, by an NTP step or by an administrator's hand.
 #pragma once
 
+#include <string>
+
 #include "storage/clock.h"
 
 namespace sluice {
@@ -15,6 +17,8 @@ class SystemClock final : public Clock {
   Now Sample() override;
   int64_t CpuMicros() override;
   int64_t TickNanos() override;
+  // What TickNanos reads, as INFO's monotonic_clock has it.
+  std::string TickSource() const;
 
  private:
   int64_t shift_us_ = 0;          // added to CLOCK_BOOTTIME
