@@ -251,6 +251,17 @@ void ReplyEntry(ReplySink& reply, const Command& command) {
 
 void ReplyKeyFlags(ReplySink& reply, uint16_t flags) { ReplyFlags(reply, kKeyFlagWords, flags); }
 
+std::vector<std::string_view> CategoryNames() {
+  std::vector<std::string_view> names;
+  for (const CategoryWord& row : kCategoryWords) names.push_back(row.shown.substr(1));
+  return names;
+}
+
+bool IsCategory(std::string_view name) {
+  return std::ranges::any_of(kCategoryWords,
+                             [&](const CategoryWord& row) { return IsWord(name, row.word); });
+}
+
 bool IsInCategory(const CommandSpec& spec, std::string_view name) {
   return std::ranges::any_of(kCategoryWords, [&](const CategoryWord& row) {
     return IsWord(name, row.word) && Holds(row, spec);

@@ -5,10 +5,12 @@ namespace sluice {
 std::span<const CommandFamily> AllFamilies() {
   // clang-format off
   static const CommandFamily kFamilies[] = {
+      AclFamily(),
       BitFieldFamily(),
       BitsFamily(),
       CellsFamily(),
       ClientFamily(),
+      ClusterFamily(),
       CommandInfoFamily(),
       CompareFamily(),
       ConfigFamily(),
@@ -44,6 +46,7 @@ std::span<const CommandFamily> AllFamilies() {
       LockViewsFamily(),
       LocksFamily(),
       MemoryFamily(),
+      ModulesFamily(),
       ObjectFamily(),
       PubSubFamily(),
       ReplicationFamily(),

@@ -8,10 +8,12 @@
 
 namespace sluice {
 
+CommandFamily AclFamily();
 CommandFamily BitFieldFamily();
 CommandFamily BitsFamily();
 CommandFamily CellsFamily();
 CommandFamily ClientFamily();
+CommandFamily ClusterFamily();
 CommandFamily CommandInfoFamily();
 CommandFamily CompareFamily();
 CommandFamily ConfigFamily();
@@ -47,6 +49,7 @@ CommandFamily LockRestoreFamily();
 CommandFamily LockViewsFamily();
 CommandFamily LocksFamily();
 CommandFamily MemoryFamily();
+CommandFamily ModulesFamily();
 CommandFamily ObjectFamily();
 CommandFamily PubSubFamily();
 CommandFamily ReplicationFamily();

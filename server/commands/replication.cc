@@ -1,6 +1,9 @@
 // The replication family, as a server answers that has no replicas and follows nobody: what it is, and
 // how many replicas have what was written.
 
+#include <optional>
+
+#include "protocol/number_text.h"
 #include "server/commands/blocking.h"
 #include "server/commands/families.h"
 #include "server/engine/arg_reader.h"
@@ -31,7 +34,37 @@ void Wait(CommandCall& call) {
   call.Park({}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
 }
 
+// What it is already can be asked for: clients promote a server to be sure that it is a master.
+void ReplicaOf(CommandCall& call) {
+  constexpr int64_t kPortMax = 65535;
+  if (IsWord(call.args[1], "NO") && IsWord(call.args[2], "ONE")) return call.reply.Ok();
+  const std::optional<int64_t> port = ParseInt64(call.args[2]);
+  if (!port || *port < 0 || *port > kPortMax) return call.reply.Error("ERR Invalid master port");
+  call.reply.Error("ERR Sluice does not replicate: it is a master, and stays one");
+}
+
+constexpr CommandSpec ReplicaOfRow(std::string_view name) {
+  return {.name = name,
+          .arity = 3,
+          .flags = kAdmin | kNoScript | kStale | kNoAsyncLoading,
+          .run = ReplicaOf,
+          .group = "server",
+          .since = "5.0.0",
+          .complexity = "O(1)",
+          .usage = "args=<host-port=<host port:integer> | no-one=<NO ONE>>",
+          .summary = "Follow another server, which is refused, or nobody."};
+}
+
+constexpr CommandSpec SlaveOfRow() {
+  CommandSpec row = ReplicaOfRow("SLAVEOF");
+  row.since = "1.0.0";
+  row.deprecated_since = "5.0.0";
+  row.replaced_by = "`REPLICAOF`";
+  return row;
+}
+
 constexpr CommandSpec kRows[] = {
+    ReplicaOfRow("REPLICAOF"),
     {.name = "ROLE",
      .arity = 1,
      .flags = kNoScript | kLoading | kStale | kFast,
@@ -41,6 +74,7 @@ constexpr CommandSpec kRows[] = {
      .since = "2.8.12",
      .complexity = "O(1)",
      .summary = "Whether the server is a master or a replica: always a master."},
+    SlaveOfRow(),
     {.name = "WAIT",
      .arity = 3,
      .flags = kNoScript,
