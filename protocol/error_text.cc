@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstddef>
 
+#include "absl/base/macros.h"
+
 namespace sluice {
 namespace {
 
@@ -51,7 +53,7 @@ static_assert(EveryCodeHasItsRow(), "the table stands in the order of ErrorCode"
 }  // namespace
 
 std::string_view ErrorText(ErrorCode code) {
-  assert(code < ErrorCode::kCount);
+  ABSL_HARDENING_ASSERT(code < ErrorCode::kCount);
   return kSentences[static_cast<size_t>(code)].text;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "absl/base/macros.h"
+
 namespace sluice {
 
 // A reply that does not fit fills the block at hand first; the rest lies in one block, of its own
@@ -64,7 +66,7 @@ size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
 }
 
 void OutputBuffer::Consume(size_t n) {
-  assert(n <= bytes_);
+  ABSL_HARDENING_ASSERT(n <= bytes_);
   bytes_ -= n;
   while (first_ != last_) {
     const size_t here = static_cast<size_t>(first_->end - begin_);

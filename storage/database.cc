@@ -5,6 +5,7 @@
 #include <cassert>
 #include <limits>
 
+#include "absl/base/macros.h"
 #include "protocol/number_text.h"
 #include "storage/key_hash.h"
 #include "storage/packed_pointer.h"
@@ -191,7 +192,7 @@ Entry& Database::SetInteger(Entry& entry, int64_t integer) {
 }
 
 TextBlock& Database::MutableText(Entry*& entry) {
-  assert(entry->is_string());
+  ABSL_HARDENING_ASSERT(entry->is_string());
   if (entry->outside()) {
     EntryPayload payload = entry->payload();
     payload.raw = true;

@@ -8,6 +8,8 @@
 #include <bit>
 #include <cassert>
 
+#include "absl/base/macros.h"
+
 namespace sluice {
 namespace {
 
@@ -22,7 +24,7 @@ TimerWheel::TimerWheel(int64_t now_ms) : now_ms_(Clamp(now_ms)) {
 TimerWheel::~TimerWheel() = default;
 
 void TimerWheel::Insert(TimerNode& node, TimerKind kind, int64_t deadline_ms) {
-  assert(!node.linked());
+  ABSL_HARDENING_ASSERT(!node.linked());
   node.next_.Set(nullptr, static_cast<unsigned>(kind) >> 1);
   node.previous_.Set(nullptr, static_cast<unsigned>(kind) & 1);
   SetDeadline(node, Clamp(deadline_ms));
@@ -49,7 +51,7 @@ void TimerWheel::Cancel(TimerNode& node) {
 }
 
 void TimerWheel::Relocate(TimerNode& from, TimerNode& to) {
-  assert(!to.linked());
+  ABSL_HARDENING_ASSERT(!to.linked());
   for (int i = 0; i < 3; ++i) to.deadline_[i] = from.deadline_[i];
   to.next_ = from.next_;  // the tags at least
   to.previous_ = from.previous_;

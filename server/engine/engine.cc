@@ -139,6 +139,10 @@ void Engine::Drop(SessionId id) {
     input.session = nullptr;
     input.stopped = true;
   }
+  // Nothing that outlives it knows it any more.
+  assert(!session->parked && !session->tracking && !session->subscribes());
+  assert(!session->transaction || session->transaction->watched.empty());
+  assert(session->output.Sound() && session_count_ > 0);
   slot_of_client_.erase(session->client_id);
   slots_[id.slot].session.reset();
   ++slots_[id.slot].generation;

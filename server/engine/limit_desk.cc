@@ -2,8 +2,10 @@
 #include "server/engine/limit_desk.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
+#include "absl/base/macros.h"
 #include "server/engine/engine.h"
 #include "server/engine/tracking.h"
 
@@ -74,8 +76,11 @@ void LimitDesk::Serve(Queue& queue) {
 }
 
 void LimitDesk::Forget(Queue& queue) {
+  const auto place = queues_.find(queue.key);
+  ABSL_HARDENING_ASSERT(place != queues_.end() && place->second.get() == &queue);
+  assert(queue.tickets.empty() && serving_ != &queue);
   engine_.Disarm(queue);
-  queues_.erase(queues_.find(queue.key));
+  queues_.erase(place);
 }
 
 void LimitDesk::WaitCancelled(uint64_t wait_id) {
@@ -83,6 +88,7 @@ void LimitDesk::WaitCancelled(uint64_t wait_id) {
   if (found == queue_of_.end()) return;
   Queue& queue = *found->second;
   const auto ticket = queue.tickets.find(wait_id);
+  ABSL_HARDENING_ASSERT(ticket != queue.tickets.end());
   const bool was_head = ticket == queue.tickets.begin();
   LeavePolicy(wait_id, ticket->second);
   queue.tickets.erase(ticket);

@@ -1,5 +1,7 @@
 #include "server/engine/pubsub.h"
 
+#include <cassert>
+
 #include "boost/tuple/tuple.hpp"
 #include "protocol/concat.h"
 #include "server/engine/engine.h"
@@ -71,6 +73,7 @@ bool PubSub::Unsubscribe(Session& session, ChannelKind kind, std::string_view na
 // `subscription` is gone afterwards, and so are names that nobody is left for.
 void PubSub::End(Subscription& subscription) {
   const Channel* const channel = subscription.channel;
+  assert(channel->count > 0 && subscription.session->subscriptions->of(channel->kind).count > 0);
   --subscription.session->subscriptions->of(channel->kind).count;
   subscriptions_.erase(Pair{subscription.session, channel});
   if (--channel->count > 0) return;

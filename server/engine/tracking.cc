@@ -1,9 +1,11 @@
 #include "server/engine/tracking.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <utility>
 
+#include "absl/base/macros.h"
 #include "boost/tuple/tuple.hpp"
 #include "protocol/concat.h"
 #include "server/engine/command_table.h"
@@ -67,10 +69,12 @@ void Tracking::Disable(Session& session) {
   if (!session.tracking) return;
   for (const std::string& prefix : session.tracking->prefixes) {
     const auto place = prefixes_.find(prefix);
+    ABSL_HARDENING_ASSERT(place != prefixes_.end());
     place->second.clients.erase(session.client_id);
     if (place->second.clients.empty()) prefixes_.erase(place);
   }
   session.tracking.reset();
+  assert(clients_ > 0);
   --clients_;
 }
 
@@ -174,6 +178,7 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
     const bool own = by_client && session == engine_.current();
     if (!own || !session->tracking->options.no_loop) Tell(*session, payload);
   }
+  assert(items_ >= tracked.clients.size());
   items_ -= tracked.clients.size();
   keys_.erase(keys_.iterator_to(tracked));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/base/macros.h"
 #include "server/engine/session.h"
 
 namespace sluice {
@@ -46,6 +47,7 @@ void WatchTable::UnwatchAll(Session& session) {
   if (!session.transaction) return;
   for (const WatchedKey& watched : session.transaction->watched) {
     const auto place = watchers_.find(KeyNameView{watched.db, watched.key});
+    ABSL_HARDENING_ASSERT(place != watchers_.end());
     std::erase_if(place->second,
                   [&](const Watcher& watcher) { return watcher.session == &session; });
     if (place->second.empty()) watchers_.erase(place);

@@ -1,6 +1,7 @@
 // A turn of the engine: what came in is run in batches, due timers fire, what was answered is handed to
 // the host; and the turns inside a turn that serve others while a script is slow.
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "protocol/concat.h"
@@ -24,6 +25,8 @@ constexpr int64_t kFreeingNanos = 200'000;
 constexpr size_t kFreedPerSlice = 256;
 constexpr int kFreeingSlicesMax = 64;  // for clocks that stand still
 constexpr size_t kRearmedPerTurn = 512;
+// The build that asserts looks at every client once in so many turns.
+[[maybe_unused]] constexpr uint64_t kTurnsPerAudit = 1024;
 
 }  // namespace
 
@@ -67,6 +70,7 @@ void Engine::CloseOverQueryLimit(Session& session) {
 
 bool Engine::RunTurn() {
   if (nested_) return RunNestedTurn();
+  assert(!current_);  // a turn inside a command is ServeOthers' to begin
   RefreshNow();
   const int64_t begin = Tick();
   const bool timers_left = RunTimers();
@@ -148,6 +152,7 @@ void Engine::TakeCarried() {
   for (const SessionId id : std::exchange(carried_, {})) {
     Session* session = Find(id);
     if (!session) continue;
+    assert(session->carried);
     session->carried = false;
     if (session->pending.empty() || session->blocked || session->paused) continue;
     const auto window = std::string_view(session->pending).substr(session->pending_start);
@@ -286,6 +291,8 @@ void Engine::EndTurn(int64_t begin) {
     CloseAll();
     tracking_->Broadcast();
   } while (!to_send_.empty());  // the locks of those that were closed may be others' now
+  assert(AuditAttention().empty());
+  assert(statistics_.turns % kTurnsPerAudit != 0 || Audit().empty());
   ++statistics_.turns;
   const int64_t wall_us = (Tick() - begin) / 1000;
   if (tick_ - cpu_read_tick_ < kCpuReadEveryNanos) return statistics_.turn_cpu_us.Record(wall_us);

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "absl/base/macros.h"
 #include "server/engine/engine.h"
 
 namespace sluice {
@@ -34,6 +35,7 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys,
     return;
   }
   assert(keys.empty() || parking.owner == nullptr);
+  assert(!session.parked && session.close == CloseMode::kOpen);
   engine_.command_timer().TimeSingly();
   std::string error;
   Command* const command = engine_.dispatcher().Resolve(call.args, nullptr, error);
@@ -104,6 +106,8 @@ void Waiters::Wrap(CommandCall& call, size_t prefix) {
 // --- the end of a wait
 
 std::unique_ptr<Parked> Waiters::Unpark(Session& session) {
+  ABSL_HARDENING_ASSERT(session.parked != nullptr);
+  assert(session.blocked && size_ > 0);
   std::unique_ptr<Parked> parked = std::move(session.parked);
   session.blocked = false;
   if (parked->fired) --with_deadline_;
@@ -116,7 +120,9 @@ std::unique_ptr<Parked> Waiters::Unpark(Session& session) {
 void Waiters::LeaveLines(const Parked& parked) {
   for (const KeyName& name : parked.keys) {
     const auto line = lines_.find(name);
-    line->second.parked.erase(parked.arrival);
+    ABSL_HARDENING_ASSERT(line != lines_.end());
+    [[maybe_unused]] const size_t left = line->second.parked.erase(parked.arrival);
+    assert(left == 1);
     line->second.when_gone -= parked.when_gone;
     if (line->second.parked.empty()) lines_.erase(line);
   }
@@ -226,6 +232,7 @@ void Waiters::ServeKey(const KeyName& name) {
     if (next == line->second.parked.end()) return;
     served = next->first;
     Session* const session = engine_.Find(next->second->session);
+    ABSL_HARDENING_ASSERT(session != nullptr && session->parked.get() == next->second);
     if (Wants(*next->second, name)) {
       Wake(*session, name.key);
     } else if (line->second.when_gone == 0 &&

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "absl/base/macros.h"
 #include "storage/limits/limiter_state.h"
 #include "storage/packed_value.h"
 
@@ -105,7 +106,7 @@ LimiterState UnpackLimiter(std::string_view bytes) {
     std::memcpy(&packed, bytes.data(), sizeof(packed));
     return Unpack(packed);
   }
-  assert(bytes.size() == kWideLimiterBytes);
+  ABSL_HARDENING_ASSERT(bytes.size() == kWideLimiterBytes);
   Wide64 packed;
   std::memcpy(&packed, bytes.data(), sizeof(packed));
   LimiterState state = Unpack(packed.limiter);

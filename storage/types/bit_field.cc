@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "absl/base/macros.h"
 #include "protocol/number_text.h"
 #include "storage/types/bits.h"
 
@@ -60,7 +61,7 @@ int64_t ReadField(std::string_view bytes, uint64_t offset, FieldType type) {
 }
 
 void WriteField(std::span<char> bytes, uint64_t offset, FieldType type, int64_t value) {
-  assert((offset + type.bits - 1) / 8 < bytes.size());
+  ABSL_HARDENING_ASSERT((offset + type.bits - 1) / 8 < bytes.size());
   for (int i = 0; i < type.bits; ++i) {
     PutBit(bytes, offset + i, static_cast<uint64_t>(value) >> (type.bits - 1 - i) & 1);
   }

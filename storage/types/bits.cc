@@ -5,6 +5,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "absl/base/macros.h"
+
 namespace sluice {
 namespace {
 
@@ -101,7 +103,7 @@ bool BitAt(std::string_view bytes, uint64_t offset) {
 }
 
 void PutBit(std::span<char> bytes, uint64_t offset, bool value) {
-  assert(offset / 8 < bytes.size());
+  ABSL_HARDENING_ASSERT(offset / 8 < bytes.size());
   const unsigned mask = 0x80u >> (offset % 8);
   unsigned byte = static_cast<unsigned char>(bytes[offset / 8]);
   byte = value ? byte | mask : byte & ~mask;
@@ -112,7 +114,7 @@ uint64_t CountBits(std::string_view bytes, BitRange range) {
   if (range.empty()) return 0;
   const size_t first = range.first / 8;
   const size_t last = range.last / 8;
-  assert(last < bytes.size());
+  ABSL_HARDENING_ASSERT(last < bytes.size());
   uint64_t count = std::popcount(ByteAt(bytes, first) & RangeMask(range, first));
   if (first == last) return count;
   count += std::popcount(ByteAt(bytes, last) & RangeMask(range, last));
@@ -122,7 +124,7 @@ uint64_t CountBits(std::string_view bytes, BitRange range) {
 int64_t FindBit(std::string_view bytes, bool value, BitRange range) {
   if (range.empty()) return -1;
   const size_t last = range.last / 8;
-  assert(last < bytes.size());
+  ABSL_HARDENING_ASSERT(last < bytes.size());
   const unsigned flip = value ? 0 : 0xff;  // so that a sought bit is always a 1
   const uint64_t nothing = value ? 0 : ~uint64_t{0};
   for (size_t at = range.first / 8; at <= last; ++at) {

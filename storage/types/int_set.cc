@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/base/macros.h"
+
 namespace sluice {
 namespace {
 
@@ -22,7 +24,7 @@ int64_t Load(const char* at) {
 }  // namespace
 
 int64_t IntSet::at(size_t index) const {
-  assert(index < size());
+  ABSL_HARDENING_ASSERT(index < size());
   const char* const place = bytes_.data() + index * width_;
   switch (width_) {
     case sizeof(int16_t):

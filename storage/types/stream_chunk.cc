@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "absl/base/macros.h"
 #include "storage/types/listpack_size.h"
 
 namespace sluice {
@@ -34,7 +35,8 @@ void StreamChunk::Append(StreamId id, Args pairs) {
 }
 
 void StreamChunk::Delete(size_t index) {
-  assert(!records_[index].deleted);
+  ABSL_HARDENING_ASSERT(index < records_.size());
+  assert(!records_[index].deleted && live_ > 0);
   records_[index].deleted = 1;
   --live_;
 }
@@ -78,6 +80,7 @@ size_t StreamChunk::MemoryBytes() const {
 }
 
 std::string_view StreamChunk::String(size_t index) const {
+  ABSL_HARDENING_ASSERT(index < ends_.size());
   const size_t begin = index == 0 ? 0 : ends_[index - 1];
   return std::string_view(text_).substr(begin, ends_[index] - begin);
 }

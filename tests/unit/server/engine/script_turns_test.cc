@@ -180,7 +180,9 @@ TEST_F(ScriptTurns, SessionsComeAndGoMeanwhile) {
     TestClient& newcomer = Connect();
     EXPECT_EQ(newcomer.Line("GET a").ToText(), kBusyScript);
     newcomer.Disconnect();
-    if (polls_ == 3) EXPECT_EQ(Other("SCRIPT KILL"), "+OK");
+    if (polls_ == 3) {
+      EXPECT_EQ(Other("SCRIPT KILL"), "+OK");
+    }
   });
   ExpectAllWell();
 }

@@ -97,7 +97,9 @@ TEST(Bits, CombineAgreesWithTheModel) {
       ASSERT_EQ(BitAt(all, i), set == 3);
       ASSERT_EQ(BitAt(any, i), set > 0);
       ASSERT_EQ(BitAt(odd, i), set % 2 == 1);
-      if (i < none.size() * 8) ASSERT_NE(BitAt(none, i), BitAt(sources[0], i));
+      if (i < none.size() * 8) {
+        ASSERT_NE(BitAt(none, i), BitAt(sources[0], i));
+      }
     }
   }
 }
