@@ -224,6 +224,27 @@ void RequestMaker::Begin(uint64_t seed) {
   random_.seed(seed);
   numbers_.clear();
   texts_.clear();
+  row_ = nullptr;
+  keys_ = Between(1, 3);
+  PickFocus();
+}
+
+void RequestMaker::PickFocus() {
+  focus_.clear();
+  if (Chance(20)) return;
+  const auto any = [this]() -> const Row& {
+    return rows_[static_cast<size_t>(Between(0, static_cast<int64_t>(rows_.size()) - 1))];
+  };
+  if (Chance(50)) {
+    for (int64_t left = Between(3, 20); left > 0; --left) focus_.push_back(&any());
+    return;
+  }
+  for (int64_t left = Between(1, 2); left > 0; --left) {
+    const std::string_view group = any().command->spec->group;
+    for (const Row& row : rows_) {
+      if (row.command->spec->group == group) focus_.push_back(&row);
+    }
+  }
 }
 
 int64_t RequestMaker::Between(int64_t low, int64_t high) {
@@ -259,6 +280,8 @@ const RequestMaker::Row& RequestMaker::PickRow() {
   const auto pick = [this](const std::vector<Row>& rows) -> const Row& {
     return rows[static_cast<size_t>(Between(0, static_cast<int64_t>(rows.size()) - 1))];
   };
+  if (!focus_.empty() && Chance(85))
+    return *focus_[static_cast<size_t>(Between(0, static_cast<int64_t>(focus_.size()) - 1))];
   // SHUTDOWN and its like: one request in twenty is of the rare rows.
   return pick(!rare_.empty() && Between(0, 19) == 0 ? rare_ : rows_);
 }
@@ -411,7 +434,7 @@ std::string RequestMaker::Key() {
   }
   if (prefix.empty()) prefix = kPrefixes.substr(static_cast<size_t>(Between(0, 9)), 1);
   if (Between(0, 999) == 0) return Odd();
-  return std::string(prefix) + std::to_string(Between(0, 2));
+  return std::string(prefix) + std::to_string(Between(0, keys_ - 1));
 }
 
 std::string RequestMaker::Integer(std::string_view name) {
