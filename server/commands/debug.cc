@@ -48,11 +48,11 @@ size_t SerializedBytes(const Entry& entry) {
   if (!entry.is_string()) return entry.MemoryBytes();
   const size_t length = entry.TextBytes();
   char scratch[Entry::kTextScratch];
-  const std::optional<int64_t> number =
-      length <= 11 ? ParseInt64(entry.Text(scratch)) : std::nullopt;
-  if (number && *number >= INT8_MIN && *number <= INT8_MAX) return 2;
-  if (number && *number >= INT16_MIN && *number <= INT16_MAX) return 3;
-  if (number && *number >= INT32_MIN && *number <= INT32_MAX) return 5;
+  constexpr int64_t kNone = INT64_MAX;
+  const int64_t number = length <= 11 ? ParseInt64(entry.Text(scratch)).value_or(kNone) : kNone;
+  if (number >= INT8_MIN && number <= INT8_MAX) return 2;
+  if (number >= INT16_MIN && number <= INT16_MAX) return 3;
+  if (number >= INT32_MIN && number <= INT32_MAX) return 5;
   return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
 }
 
