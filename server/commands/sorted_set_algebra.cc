@@ -265,11 +265,12 @@ void KeepDistinct(std::vector<Operand>& operands) {
   });
 }
 
-using Names = absl::flat_hash_set<std::string, NameHash, std::equal_to<>>;
+using Names = absl::flat_hash_set<std::string, KeyedHash, std::equal_to<>>;
 
 // What the first operand has in common with the others, where these are small beside it.
-Names CommonNames(const Operand& first, const std::vector<Operand>& others, uint64_t seed) {
-  Names names(0, NameHash{seed});
+Names CommonNames(const Operand& first, const std::vector<Operand>& others,
+                  const SipKey& hash_key) {
+  Names names(0, KeyedHash(hash_key));
   for (const Operand& other : others) {
     other.ForEach([&](std::string_view name, double) {
       if (first.Score(name)) names.emplace(name);
@@ -299,7 +300,7 @@ std::vector<Element> Difference(CommandCall& call, Request& request) {
     });
   };
   if (others_size < first.size() * others.size() / 2) {
-    const Names names = CommonNames(first, others, call.keyspace.seed());
+    const Names names = CommonNames(first, others, call.keyspace.hash_keys().Next());
     subtract([&](std::string_view name) { return !names.empty() && names.contains(name); });
   } else {
     std::ranges::stable_sort(others, std::ranges::greater(), &Operand::size);
