@@ -118,6 +118,7 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
   lua_->BeginRun(0);
   BeginLoading(*lua_, library.functions);
   const bool ran = lua_pcall(L, 0, 0, LuaState::kErrorHandler) == 0;
+  lua_->Returned();
   EndLoading(*lua_);
   lua_->LiftBound();
   if (!ran) {

@@ -100,6 +100,12 @@ class LuaState {
     running_ = thread;
     if (lua_gethookcount(thread) != HookEvery(thread)) SetHook(thread);
   }
+  // After the lua_pcall of a run, before anything else: no coroutine runs any more, and what an error
+  // jumped over is set right.
+  void Returned() {
+    running_ = lua_;
+    bound_lifted_ = 0;
+  }
   // For who has caught an error in `L`, which is on top of the stack: sets right what the error
   // jumped over, and raises it again if the script has to end.
   void Caught(lua_State* L) {

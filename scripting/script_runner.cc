@@ -22,7 +22,8 @@ bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFa
   }
   state.RestoreBound();
   const int status = lua_pcall(L, arguments, 1, LuaState::kErrorHandler);
-  state.LiftBound();  // an error may have jumped over a RestoreBound; EndRun() puts that right, too
+  state.Returned();
+  state.LiftBound();
   if (status == 0) [[likely]] {
     SendLuaValue(L, state.resp, reply);
   } else {

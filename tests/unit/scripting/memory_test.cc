@@ -93,6 +93,16 @@ TEST_F(ScriptMemory, AnyAllocationMayFail) {
   EXPECT_LT(cache_.lua_bytes(), 1u << 20);
 }
 
+// An error leaves a coroutine behind, which large blocks must not look for.
+TEST_F(ScriptMemory, CoroutinesThatFailedAreForgotten) {
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(Eval("coroutine.wrap(function() coroutine.wrap(function() local s = "
+                     "string.rep('x', 5000) error({err = 'ERR ' .. s .. s}) end)() end)()"),
+                HasSubstr("ERR xxx"));
+    EXPECT_EQ(Eval("collectgarbage() return #string.rep('x', 100000)"), ":100000\r\n");
+  }
+}
+
 // The state is taken to its bound, then scripts are compiled and evicted.
 TEST_F(ScriptMemory, CompilingMayFail) {
   for (const char* text : {"return 1 + 1", "\x1bLua", "x =", "#!lua flags=no-writes\nreturn 2"}) {
