@@ -59,13 +59,14 @@ void Glob::AddCharacter(uint32_t character) {
   bytes_.push_back(static_cast<char>(character));
 }
 
-// The class whose '[' is at pattern[at]; `at` moves to its ']'. A class that nobody closed ends with
-// the pattern.
+// The class whose '[' is at pattern[at]; `at` moves to its ']'. A class that nobody closed ends
+// with the pattern.
 Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
   const bool negated = ++at < pattern.size() && pattern[at] == '^';
   if (negated) ++at;
-  Class exact;                      // after a '\' case is not ignored
-  std::array<int, 257> begun = {};  // of the folded bytes: how many more ranges hold it than the last
+  Class exact;  // after a '\' case is not ignored
+  // Of the folded bytes: how many more ranges hold each than the one before.
+  std::array<int, 257> begun = {};
   const auto add = [&](int low, int high) {
     if (low > high) return;
     ++begun[static_cast<size_t>(low + 128)];
@@ -94,8 +95,7 @@ Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
   }
   Class result;
   for (size_t byte = 0; byte < result.size(); ++byte) {
-    const bool found =
-        exact[byte] || folded[Byte(Fold(static_cast<char>(byte), ignore_case_))];
+    const bool found = exact[byte] || folded[Byte(Fold(static_cast<char>(byte), ignore_case_))];
     result[byte] = found != negated;
   }
   return result;
@@ -119,8 +119,8 @@ bool Glob::TakesAt(const Piece& piece, std::string_view text, size_t at, size_t&
 
 size_t Glob::Find(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
   if (plain_) {  // in linear time
-    const void* const found = memmem(text.data() + at, text.size() - at,
-                                     bytes_.data() + piece.begin, piece.size());
+    const void* const found =
+        memmem(text.data() + at, text.size() - at, bytes_.data() + piece.begin, piece.size());
     return found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : kNowhere;
   }
   for (; at + piece.size() <= text.size() && steps < kStepsMax; ++at) {

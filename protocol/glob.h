@@ -5,8 +5,8 @@
 //   for (name : names) if (glob.Matches(name)) ...
 //
 // The time of a match is bounded whatever a client sends: texts shorter than the pattern are never
-// looked at, a class is a table, what stands between two stars is sought once, and a match that takes
-// more than kStepsMax comparisons is none, as Redis 7.2.6 gives up among too many stars.
+// looked at, a class is a table, what stands between two stars is sought once, and a match that
+// takes more than kStepsMax comparisons is none, as Redis 7.2.6 gives up among too many stars.
 #pragma once
 
 #include <bitset>

@@ -21,8 +21,8 @@
 #include <string_view>
 
 #include "storage/clock.h"
+#include "storage/text_block.h"
 #include "storage/timer_wheel.h"
-#include "storage/types/text_block.h"
 #include "storage/value.h"
 
 namespace sluice {
@@ -161,8 +161,8 @@ class Entry {
 
   // Precondition: outside().
   TextBlock* outside_text() const;  // of a string
-  Value* outside_value() const;       // of any other type
-  size_t outside_bytes() const;       // what it takes now
+  Value* outside_value() const;     // of any other type
+  size_t outside_bytes() const;     // what it takes now
   // Whole words are read, which is faster: the field's halves are the lower and the upper 6 bytes.
   uintptr_t outside_address() const { return Load<uint64_t>(value_offset()) & kOutsideMax; }
   size_t accounted() const { return Load<uint64_t>(value_offset() + kOutsideBytes - 8) >> 16; }

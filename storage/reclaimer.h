@@ -1,13 +1,13 @@
 // Reclaimer: frees values that nobody uses any more, so that no turn stalls on one with a million
-// members or on half a gigabyte of text. Small ones are freed as they come, big ones a slice a turn.
-// What still waits counts as used memory.
+// members or on half a gigabyte of text. Small ones are freed as they come, big ones a slice a
+// turn. What still waits counts as used memory.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <vector>
 
-#include "storage/types/text_block.h"
+#include "storage/text_block.h"
 #include "storage/value.h"
 
 namespace sluice {

@@ -25,8 +25,8 @@ inline constexpr size_t kPlacesFree = 64;
 inline constexpr size_t kMergeBelow = 112;
 
 // What can be looked for in a segment besides a HashedKey: a known element, any that looks like
-// the hash, its slot (which is prefetched and not looked at), nothing at all (a new one, known to be
-// absent), and nothing while all that look like the hash on the way are gathered.
+// the hash, its slot (which is prefetched and not looked at), nothing at all (a new one, known to
+// be absent), and nothing while all that look like the hash on the way are gathered.
 struct ThisOne {
   uint64_t hash;
   const void* element;

@@ -4,7 +4,7 @@
 
 #include "protocol/number_text.h"
 #include "server/engine/engine.h"
-#include "storage/types/text_block.h"
+#include "storage/text_block.h"
 
 namespace sluice {
 

@@ -91,8 +91,9 @@ bool Overlap(std::string_view a, std::string_view b) {
   return a.starts_with(b) || b.starts_with(a);
 }
 
-// The first of the sorted `prefixes` that overlaps with `prefix`; null: none does. They don't overlap
-// with each other, but for the empty one, which is there for "all keys" and overlaps with all.
+// The first of the sorted `prefixes` that overlaps with `prefix`; null: none does. They don't
+// overlap with each other, but for the empty one, which is there for "all keys" and overlaps with
+// all.
 const std::string* FindOverlap(const absl::btree_set<std::string>& prefixes,
                                std::string_view prefix) {
   if (prefixes.empty()) return nullptr;

@@ -10,7 +10,7 @@
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
 #include "server/engine/arg_reader.h"
-#include "storage/types/text_block.h"
+#include "storage/text_block.h"
 
 namespace sluice {
 namespace {
@@ -68,8 +68,8 @@ void ReplyPlaces(CommandCall& call, const Lcs& lcs, const LcsOptions& options) {
   call.reply.Integer(static_cast<int64_t>(lcs.text.size()));
 }
 
-// The work is the product of the lengths: bounded as in Redis, by the memory it would take there, and by
-// a bound of our own.
+// The work is the product of the lengths: bounded as in Redis, by the memory it would take there,
+// and by a bound of our own.
 bool SizesAreAllowed(CommandCall& call, std::string_view a, std::string_view b) {
   constexpr size_t kBytesMax = std::numeric_limits<uint32_t>::max() - 1;
   if (a.size() >= kBytesMax || b.size() >= kBytesMax) {

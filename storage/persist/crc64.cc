@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kPolynomial = 0x95ac9329ac4bc9b5;  // 0xad93d23594c935a9, its bits reversed
 
-// Bytes that are taken at once, each through a table of its own, none waiting for another: 2.4 GB/s
+// Bytes that are taken at once, each through a table of its own, none waiting for another: 1.8 GB/s
 // instead of 0.4 with one table.
 constexpr size_t kAtOnce = 16;
 

@@ -33,6 +33,11 @@ def zeros(key, mib):
     return ("SETRANGE", key, str(mib * MIB - 1), "x")
 
 
+def written(key, mib):
+    """A string that was sent whole: zeros made by SETRANGE are no pages before they are touched."""
+    return ("SET", key, b"\0" * (mib * MIB - 1) + b"x")
+
+
 def noise(mib):
     return random.Random(1).randbytes(MIB) * mib
 
@@ -80,17 +85,18 @@ WORST = [
           [("ZDIFF", "101", "zset") + ("zsmall",) * 100]),
     Worst("worst-zdiff-missing", [SORTED], [("ZDIFF", "101", "zset") + ("nothing",) * 100]),
     Worst("worst-zdiffstore", [SORTED, SMALL_SORTED], [words("ZDIFFSTORE target 2 zset zsmall")]),
-    Worst("worst-bitop-not", [zeros("text", 512)], [words("BITOP NOT target text")]),
-    Worst("worst-bitop-not-again", [zeros("text", 512), zeros("target", 512)],
+    Worst("worst-bitop-not", lambda: [written("text", 512)], [words("BITOP NOT target text")]),
+    Worst("worst-bitop-not-again", lambda: [written("text", 512), written("target", 512)],
           [words("BITOP NOT target text")]),
-    Worst("worst-bitop-and", [zeros("text", 256), zeros("other", 256)],
+    Worst("worst-bitop-and", lambda: [written("text", 256), written("other", 256)],
           [words("BITOP AND target text other")]),
-    Worst("worst-bitop-xor", [zeros("text", 64)], [("BITOP", "XOR", "target") + ("text",) * 30]),
-    Worst("worst-bitcount", [zeros("text", 512)], [words("BITCOUNT text")]),
-    Worst("worst-bitpos", [zeros("text", 512)], [words("BITPOS text 1")]),
+    Worst("worst-bitop-xor", lambda: [written("text", 64)],
+          [("BITOP", "XOR", "target") + ("text",) * 30]),
+    Worst("worst-bitcount", lambda: [written("text", 512)], [words("BITCOUNT text")]),
+    Worst("worst-bitpos", lambda: [written("text", 512)], [words("BITPOS text 1")]),
     Worst("worst-restore", [], lambda: [("RESTORE", "key", "0", bad_dump(100))]),
     Worst("worst-function-restore", [], lambda: [("FUNCTION", "RESTORE", bad_dump(100))]),
-    Worst("worst-dump", [zeros("text", 256)], [words("DUMP text")]),
+    Worst("worst-dump", lambda: [written("text", 256)], [words("DUMP text")]),
     Worst("worst-dump-noise", lambda: [("SET", "text", noise(256))], [words("DUMP text")]),
     Worst("worst-dump-zset", [SORTED], [words("DUMP zset")]),
     Worst("worst-dump-hash", [HASH], [words("DUMP hash")]),
@@ -128,9 +134,9 @@ WORST = [
     Worst("worst-zrandmember-packed", [fill(120, "zset", "'ZADD', KEYS[1], i, 'm' .. i")],
           [words("ZRANDMEMBER zset -500000")]),
     Worst("worst-set-long", [], lambda: [("SET", "text", noise(400))]),
-    Worst("worst-get-long", [zeros("text", 400)], [words("GET text")]),
+    Worst("worst-get-long", lambda: [written("text", 400)], [words("GET text")]),
     Worst("worst-getset-long", lambda: [("SET", "text", noise(200))], [words("GETSET text x")]),
-    Worst("worst-copy-string", [zeros("text", 400)], [words("COPY text other")]),
+    Worst("worst-copy-string", lambda: [written("text", 400)], [words("COPY text other")]),
     Worst("worst-copy-set", [SET], [words("COPY set other")]),
     Worst("worst-copy-hash", [HASH], [words("COPY hash other")]),
     Worst("worst-copy-zset", [SORTED], [words("COPY zset other")]),
@@ -144,8 +150,9 @@ WORST = [
           lambda: [("HSET", "hash", *(f"m:{i // 2}" for i in range(MILLION)))]),
     Worst("worst-hdel-many", [HASH],
           lambda: [("HDEL", "hash", *(f"field:{i}" for i in range(MILLION)))]),
-    Worst("worst-zadd-many", [], lambda: [
-        ("ZADD", "zset", *(w for i in range(MILLION // 2) for w in (i * 7919 % 1000003, f"m:{i}")))]),
+    Worst("worst-zadd-many", [],
+          lambda: [("ZADD", "zset", *(word for i in range(MILLION // 2)
+                                      for word in (i * 7919 % 1000003, f"m:{i}")))]),
     Worst("worst-zrem-many", [SORTED],
           lambda: [("ZREM", "zset", *(f"member:{i}" for i in range(MILLION)))]),
     Worst("worst-rpush-many", [], lambda: [("RPUSH", "list", *map(str, range(MILLION)))]),

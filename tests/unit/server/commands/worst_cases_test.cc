@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/commands/wide_count.h"
-#include "storage/types/text_block.h"
+#include "storage/text_block.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -45,7 +45,8 @@ class WorstCases : public EngineFixture {
   void FillSet(const std::string& key, int members) { Fill("SADD", key, members, {}); }
   void FillSortedSet(const std::string& key, int members) { Fill("ZADD", key, members, {"1"}); }
 
-  void Fill(const std::string& command, const std::string& key, int members, const Request& before) {
+  void Fill(const std::string& command, const std::string& key, int members,
+            const Request& before) {
     Request request = {command, key};
     for (int i = 0; i < members; ++i) {
       request = std::move(request) + before + Request{"member:" + std::to_string(i)};

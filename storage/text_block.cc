@@ -1,4 +1,4 @@
-#include "storage/types/text_block.h"
+#include "storage/text_block.h"
 
 #include <absl/base/macros.h>
 #include <sys/mman.h>
@@ -27,9 +27,8 @@ char* Checked(void* block) {
 }
 
 char* Map(size_t bytes) {
-  return Checked(
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-           0));
+  return Checked(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Long strings grow in place, what lies behind them is zero, and their pages are freed one by one.
-#include "storage/types/text_block.h"
+#include "storage/text_block.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
