@@ -31,7 +31,10 @@ std::string OptionOf(Engine& engine, std::string_view name) {
 
 // Of the version and the compiler: the same for every build of the same.
 std::string BuildId() {
-  const size_t hash = std::hash<std::string>()(Concat(kSluiceVersion, ' ', __VERSION__));
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : Concat(kSluiceVersion, ' ', __VERSION__)) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
   char digits[20];
   return std::string(digits, std::to_chars(digits, digits + sizeof digits, hash, 16).ptr);
 }
