@@ -83,6 +83,7 @@ struct Settings {
   int64_t fence_retention = 3'600'000;
   int64_t fence_memory_max = 64 * 1024 * 1024;
   std::string fence_mark_file = "fence.mark";
+  int64_t lock_session_timeout = 10'000;
   int64_t tracking_table_max_keys = 1000000;  // 0: no limit
 };
 

@@ -107,6 +107,8 @@ constexpr Option kServedOptions[] = {
     Served("fence-mark-file", &S::fence_mark_file, kAnyText,
            "file that keeps fencing tokens growing over restarts; empty: none")
         .OwnImmutable(),
+    Served("lock-session-timeout", &S::lock_session_timeout, Int(0, kIntMax),
+           "ms after which a client that holds SESSION locks and does not answer is gone; 0: never"),
     Served("tracking-table-max-keys", &S::tracking_table_max_keys, Int(0, kLongMax),
            "keys that are remembered for client-side caching; 0: any number"),
 };

@@ -77,6 +77,11 @@ class Host {
   // Called from inside long work: serve the other sessions (they get -BUSY or -LOADING). Re-entrant
   // turns are the engine's care.
   virtual void Poll() = 0;
+  // From now on a peer that does not answer for so long, without a word from it meanwhile, counts as
+  // gone: Drop is to be called. Where peers cannot vanish unseen there is nothing to do.
+  virtual void WatchPeer(Session& session, int64_t timeout_ms) {
+    static_cast<void>(session), static_cast<void>(timeout_ms);
+  }
   // Stop the process or the loop; the exit code.
   virtual void Shutdown(int code) = 0;
   // True between Shutdown and the end: long work gives up.

@@ -77,6 +77,7 @@ class Session {
   CloseMode close = CloseMode::kOpen;
   bool blocked = false;        // parked by a command: set exactly while there is `parked`
   std::unique_ptr<Parked> parked;  // Waiters' own
+  bool peer_watched = false;   // Host::WatchPeer was called
   bool paused = false;         // held back by CLIENT PAUSE
   std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
   std::unique_ptr<Transaction> executing;    // the one that EXEC runs now

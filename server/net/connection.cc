@@ -1,10 +1,14 @@
 #include "server/net/connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 namespace sluice {
@@ -56,6 +60,20 @@ void Connection::Readable(bool ended_too) {
 void Connection::Writable() {
   const auto self = shared_from_this();
   owner_.Writable(*this);
+}
+
+// Not where there is no TCP: the calls fail. What has been sent and is not acknowledged counts against
+// the time-out; so that something is, a silent peer is asked after a third of it, and then every second.
+void Connection::WatchPeer(int64_t timeout_ms) const {
+  const int on = 1;
+  const int interval_s = 1;
+  const unsigned user_timeout_ms = static_cast<unsigned>(std::min<int64_t>(timeout_ms, INT_MAX));
+  const int idle_s = static_cast<int>(std::clamp<int64_t>(timeout_ms / 3000, 1, SHRT_MAX));
+  ::setsockopt(descriptor_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
+               sizeof user_timeout_ms);
 }
 
 void Connection::Close() {

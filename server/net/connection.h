@@ -38,6 +38,8 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   ssize_t Read(std::span<char> into);
   // One send of what `output` holds. False: the connection broke.
   bool Write(OutputBuffer& output);
+  // The kernel ends the connection when the peer has not answered it for so long.
+  void WatchPeer(int64_t timeout_ms) const;
   void AwaitWritable() { poller_.AwaitWritable(descriptor_); }
   void Close();
 

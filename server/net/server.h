@@ -41,6 +41,7 @@ class Server final : public Host, public ConnectionOwner {
   // Host
   void Send(Session& session) override;
   void Closed(SessionId id) override;
+  void WatchPeer(Session& session, int64_t timeout_ms) override;
   void Poll() override;
   void Shutdown(int code) override;
   bool Stopping() const override { return stopping_; }
