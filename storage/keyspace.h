@@ -44,8 +44,8 @@ class Keyspace {
   HashKeys& hash_keys() { return hash_keys_; }  // for the tables of values, and temporary ones
 
   void Swap(int a, int b);
-  // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` (as
-  // that of big values always is).
+  // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` or when
+  // they are many (as that of big values always is).
   void Flush(int index, bool lazily);
   // Frees up to `budget` entries of what was flushed lazily and pieces of big values that were
   // deleted or overwritten; false when nothing is left.

@@ -11,6 +11,7 @@
 #include "server/config/version.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
+#include "server/engine/lock_service.h"
 #include "server/engine/monitors.h"
 #include "server/engine/pubsub.h"
 #include "server/engine/tracking.h"
@@ -141,6 +142,7 @@ void Reset(CommandCall& call) {
   call.engine.pubsub().Forget(client);
   call.engine.tracking().Disable(client);
   call.engine.monitors().Remove(client);
+  call.engine.locks().EndBindings(client);
   LogInAsAtTheStart(call);
   client.name.clear();
   client.db = 0;

@@ -120,8 +120,8 @@ void Restore(CommandCall& call) {
   if (value->is_lock() && args.ttl_ms != 0) return call.reply.Error(kLockHasNoTtl);
 
   const Deadline deadline = DeadlineOf(call, args);
-  if (deadline.Passed(call.now) || value->Ended(call.now)) {
-    // Over already: what it was to replace goes all the same.
+  if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock()) {
+    // Over already, as a lock is that nobody holds: what it was to replace goes all the same.
     if (call.db.Delete(key, call.now)) {
       call.Notify(kNotifyGeneric, "del", call.args[1]);
       if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});

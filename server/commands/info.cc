@@ -25,6 +25,7 @@ constexpr InfoSection kSections[] = {
     {"cluster", "Cluster", true, WriteCluster},
     {"keyspace", "Keyspace", true, WriteKeyspace},
     // Ours.
+    {"locks", "Locks", false, WriteLocks},
     {"turns", "Turns", false, WriteTurns},
     {"timers", "Timers", false, WriteTimers},
     {"limits", "Limits", false, WriteLimits},

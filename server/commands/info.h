@@ -58,6 +58,7 @@ void WriteStats(Engine& engine, InfoText& text);
 void WriteErrorStats(Engine& engine, InfoText& text);
 void WriteCommandStats(Engine& engine, InfoText& text);
 void WriteLatencyStats(Engine& engine, InfoText& text);
+void WriteLocks(Engine& engine, InfoText& text);
 void WriteTurns(Engine& engine, InfoText& text);
 void WriteTimers(Engine& engine, InfoText& text);
 // info_limits.cc: what limiters have decided

@@ -5,6 +5,7 @@
 
 #include "server/commands/info.h"
 #include "server/engine/engine.h"
+#include "server/engine/lock_service.h"
 #include "server/engine/pubsub.h"
 #include "server/engine/tracking.h"
 
@@ -156,6 +157,21 @@ void WriteLatencyStats(Engine& engine, InfoText& text) {
     }
     text.Field(Concat("latency_percentiles_usec_", SafeName(command.full_name)), shown);
   });
+}
+
+// Locks that are held or linger, and what has come of all that was asked.
+void WriteLocks(Engine& engine, InfoText& text) {
+  const LockCounts counts = engine.locks().counts();
+  text.Field("locks_held", engine.locks().held());
+  text.Field("locks_waiting", engine.locks().waiting());
+  text.Field("locks_remembered", engine.locks().memory().size());
+  text.Field("locks_granted", counts.granted);
+  text.Field("locks_handed_over", counts.hand_overs);
+  text.Field("locks_released", counts.released);
+  text.Field("locks_expired", counts.expired);
+  text.Field("locks_broken", counts.broken);
+  text.Field("locks_deadlocks", counts.deadlocks);
+  text.Field("locks_fences_refused", counts.fenced);
 }
 
 // A turn of the loop: what was ready was read, run and answered. Its CPU time bounds how long any

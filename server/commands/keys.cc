@@ -20,6 +20,7 @@ void Del(CommandCall& call) {
   int64_t deleted = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {
     const HashedKey key = call.Key(i);
+    call.engine.locks().Deleted({call.db.index(), key.bytes});
     if (!call.db.Delete(key, call.now)) continue;
     call.Notify(kNotifyGeneric, "del", key.bytes);
     ++deleted;
@@ -162,6 +163,8 @@ void Copy(CommandCall& call) {
   const bool taken = to.Find(key, call.now);
   const Entry* const source = LookUpToRead(call, call.Key(1));
   if (!source || (taken && !options.replace)) return call.reply.Integer(0);
+  // Nobody would hold the copy, and a lock that nobody holds is no key.
+  if (source->type() == ValueType::kLock) return call.reply.Integer(0);
   PutCopy(*source, to, key, call.now);
   if (taken) call.Notify(kNotifyNew, "new", key.bytes, to);  // as the one that was there is gone
   call.Notify(kNotifyGeneric, "copy_to", key.bytes, to);

@@ -29,6 +29,7 @@ inline LockNameView NameOf(const CommandCall& call, size_t at) {
 inline std::string_view ReadOwner(ArgReader& args) {
   const std::string_view owner = args.Bytes();
   if (owner.size() > kOwnerBytesMax) args.Fail("ERR owner is longer than 1024 bytes");
+  if (owner.empty() && !args.failed()) args.Fail("ERR owner is empty");
   return owner;
 }
 

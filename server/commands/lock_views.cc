@@ -27,6 +27,12 @@ const Lock* Look(CommandCall& call, bool& is_lock) {
   return service.FindLock(name);
 }
 
+// One that is over may still have to be ended: its holder may have renewed it in time.
+int64_t LeaseShown(const LockHolder& holder, const Now& now) {
+  if (holder.lingers()) return 0;
+  return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
+}
+
 void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   const Session* session = nullptr;
   for (size_t i = 0; i < holder.sessions.size() && !session; ++i) {
@@ -37,7 +43,7 @@ void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   fields.Integer("token", holder.token);
   fields.Integer("permits", holder.permits);
   fields.Integer("holds", holder.holds);
-  fields.Integer("lease_ms", holder.lingers() ? 0 : holder.LeaseLeftMs(call.now));
+  fields.Integer("lease_ms", LeaseShown(holder, call.now));
   fields.Integer("minhold_ms", std::max<int64_t>(0, holder.minhold_until_ms - call.now.ms()));
   fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
   fields.At("label").Bulk(holder.label);
@@ -82,7 +88,7 @@ void Waiters(CommandCall& call) {
   }
 }
 
-// As SCAN, for keys that are locks.
+// As SCAN, but walks the locks alone: a cursor is the number of the last one seen.
 void List(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[1]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
@@ -103,10 +109,10 @@ void List(CommandCall& call) {
   call.engine.locks().Enter();
   const Glob glob(pattern);
   std::vector<std::string_view> found;
-  const uint64_t next =
-      call.db.Scan(*cursor, static_cast<size_t>(count), [&](const Entry& entry) {
-        if (entry.type() != ValueType::kLock) return;
-        if (pattern == "*" || glob.Matches(entry.key())) found.push_back(entry.key());
+  const uint64_t next = call.engine.locks().List(
+      call.db.index(), *cursor, static_cast<size_t>(count), [&](const Lock& lock) {
+        const std::string_view key = lock.name().key;
+        if (pattern == "*" || glob.Matches(key)) found.push_back(key);
       });
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(next));
@@ -135,7 +141,7 @@ constexpr CommandSpec kRows[] = {
      .run = List,
      .group = "lock",
      .since = "0.1.0",
-     .complexity = "O(1) for every call. O(N) for a complete iteration, N being the number of keys",
+     .complexity = "O(1) for every call. O(N) for a complete iteration, N being the number of locks",
      .usage = "cursor [MATCH pattern] [COUNT count]",
      .summary = "Walk over the locks that are held, as SCAN does."},
     {.name = "LOCK.WAITERS",

@@ -2,17 +2,40 @@
 #include "server/engine/fence_mark.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "server/engine/engine.h"
+#include "xxhash.h"
 
 namespace sluice {
 namespace {
 
 constexpr int64_t kTokensReady = 1'000'000;
+constexpr int64_t kLeastInMicros = 1'000'000'000'000'000;
+
+std::string WithChecksum(int64_t mark) {
+  const std::string digits = Concat(mark);
+  char checksum[17];
+  std::snprintf(checksum, sizeof checksum, "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(digits.data(), digits.size())));
+  return Concat(digits, " ", checksum, "\n");
+}
+
+// Null: it is no mark.
+std::optional<int64_t> ReadMark(std::string_view text) {
+  const size_t end = text.find_first_of(" \n");
+  const std::optional<int64_t> mark = ParseInt64(text.substr(0, end));
+  if (!mark || *mark < 0 || *mark > kTokenMax) return std::nullopt;
+  if (text == WithChecksum(*mark)) return mark;
+  const bool without = text.find(' ') == text.npos;
+  return without && *mark >= kLeastInMicros ? mark : std::nullopt;
+}
 
 }  // namespace
 
@@ -22,18 +45,20 @@ void FenceMark::Load() {
   if (path.empty()) return tokens_.set_mark(kTokenMax);
   std::string text;
   const int fault = engine_.config().disk().Read(path, text);
-  if (fault == ENOENT) return;
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  const std::optional<int64_t> mark = fault ? std::nullopt : ParseInt64(text);
-  if (mark && *mark >= 0 && *mark <= kTokenMax) {
+  if (fault == ENOENT) {
+    tokens_.StartAhead(engine_.now());
+    return memory_.RaiseFloor(tokens_.last());
+  }
+  const std::optional<int64_t> mark = fault ? std::nullopt : ReadMark(text);
+  if (mark) {
     tokens_.JumpPast(*mark);
-    memory_.RaiseFloor(*mark);
-    return;
+    return memory_.RaiseFloor(*mark);
   }
   // Without it a number might be given twice: better none at all.
   damaged_ = true;
   engine_.host().Log(3, Concat("no locks can be taken: ", path, " cannot be read: ",
-                               fault ? std::strerror(fault) : "it holds no token"));
+                               fault ? std::strerror(fault) : "it is damaged; without it tokens "
+                                                              "start far ahead of the clock"));
 }
 
 void FenceMark::Ensure() {
@@ -45,7 +70,7 @@ void FenceMark::Ensure() {
   const int64_t mark = tokens_.MarkFor(now, kTokensReady);
   if (mark <= tokens_.mark()) return;
   const std::string& path = engine_.settings().fence_mark_file;
-  const int fault = engine_.config().disk().Replace(path, Concat(mark, "\n"));
+  const int fault = engine_.config().disk().Replace(path, WithChecksum(mark));
   if (fault == 0) return tokens_.set_mark(mark);
   engine_.host().Log(3, Concat("no locks can be taken: ", path,
                                " cannot be written: ", std::strerror(fault)));

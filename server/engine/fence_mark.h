@@ -1,6 +1,11 @@
 // FenceMark: keeps fencing tokens growing over restarts. The mark stands in the file fence-mark-file in the
-// working directory, one number, written and synced some 10 s ahead of the tokens that are given: a
-// kill -9 and a restored backup cost numbers, not safety. With no file named the wall clock has to do.
+// working directory, written and synced ahead of the tokens that are given: a kill -9 and a restored
+// backup cost numbers, not safety. With no file named the wall clock has to do.
+//
+//   <mark> <XXH3 of its digits, 16 hex digits>\n
+//
+// A file without a checksum is believed only if its number has the 16 digits of tokens that were
+// microseconds. One that is damaged is refused; a missing one means a start far ahead of the clock.
 #pragma once
 
 #include "storage/locks/fence.h"

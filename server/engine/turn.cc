@@ -72,11 +72,12 @@ bool Engine::RunTurn() {
   if (nested_) return RunNestedTurn();
   assert(!current_);  // a turn inside a command is ServeOthers' to begin
   RefreshNow();
+  const int64_t read_ms = now_.ms();
   const int64_t begin = Tick();
   const bool timers_left = RunTimers();
   TakeCarried();
   RunInputs(begin);
-  const bool locks_left = locks_->Continue();
+  const bool locks_left = locks_->Continue(read_ms);
   const bool garbage_left = FreeGarbage(begin);
   const bool rearm_left = keyspace_->RearmSlice(now_, kRearmedPerTurn);
   const bool tracked_left = tracking_->LimitSlice();

@@ -33,6 +33,19 @@ int SyncFolderOf(const std::string& path) {
   return fault;
 }
 
+// Where writing to `path` writes to: symbolic links are followed, also to where nothing is yet.
+std::string FollowLinks(const std::string& path) {
+  constexpr int kLinksMax = 40;  // as the kernel has it
+  std::filesystem::path at = path;
+  for (int i = 0; i < kLinksMax; ++i) {
+    std::error_code fault;
+    const std::filesystem::path next = std::filesystem::read_symlink(at, fault);
+    if (fault) return at.string();
+    at = next.is_absolute() ? next : at.parent_path() / next;
+  }
+  return path;
+}
+
 }  // namespace
 
 int SystemDisk::Read(const std::string& path, std::string& bytes) {
@@ -50,7 +63,8 @@ int SystemDisk::Read(const std::string& path, std::string& bytes) {
   return fault;
 }
 
-int SystemDisk::Replace(const std::string& path, std::string_view bytes) {
+int SystemDisk::Replace(const std::string& link, std::string_view bytes) {
+  const std::string path = FollowLinks(link);
   std::string temporary = path + ".XXXXXX";
   const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0) return errno;

@@ -10,8 +10,8 @@ namespace sluice {
 
 int64_t FenceTokens::Next(const Now& now) const {
   if (last_ >= kTokenMax) return 0;
-  const int64_t wall_us = now.unix_us();
-  return wall_us > last_ && wall_us <= kTokenMax ? wall_us : last_ + 1;
+  const int64_t wall_ms = now.unix_ms();
+  return wall_ms > last_ && wall_ms <= kTokenMax ? wall_ms : last_ + 1;
 }
 
 bool FenceTokens::CanIssue(const Now& now, int64_t count) const {
@@ -38,6 +38,11 @@ int64_t FenceTokens::Issue(const Now& now) {
 void FenceTokens::JumpPast(int64_t mark) {
   last_ = std::max(last_, mark);
   mark_ = std::max(mark_, mark);
+}
+
+void FenceTokens::StartAhead(const Now& now) {
+  const int64_t wall_ms = std::clamp<int64_t>(now.unix_ms(), 0, kTokenMax - kTokenStartAhead);
+  JumpPast(wall_ms + kTokenStartAhead - 1);
 }
 
 // --- FenceMemory
@@ -90,17 +95,12 @@ void FenceMemory::Collapse(const Now& now) {
     DropOldest();
 }
 
-void FenceMemory::ForgetDatabase(int db) {
-  for (auto place = order_.begin(); place != order_.end();) {
-    const auto next = std::next(place);
-    if (db < 0 || place->name.db == db) Drop(place);
-    place = next;
-  }
-}
-
 int64_t FenceMemory::Newest(LockNameView name) const {
   const auto found = newest_.find(name);
-  return found == newest_.end() ? 0 : found->second->token;
+  if (found == newest_.end()) return 0;
+  const auto floor = floors_.find(name.db);
+  const int64_t token = found->second->token;
+  return floor != floors_.end() && token <= floor->second ? 0 : token;
 }
 
 }  // namespace sluice

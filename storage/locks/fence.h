@@ -2,9 +2,9 @@
 // gets a number above all earlier ones of the server, so that a write by a former holder can be
 // told from one by the present holder.
 //
-// FenceTokens issues them: max(last + 1, wall clock in µs), below 2^53. A mark, kept durable ahead
-// of what is issued, makes them grow over crashes and restored backups: after a start everything up
-// to the mark counts as issued.
+// FenceTokens issues them: max(last + 1, wall clock in ms), 13 digits, which Lua's tostring, cjson
+// and every double keep. A mark, kept durable ahead of what is issued, makes them grow over crashes
+// and restored backups: after a start everything up to the mark counts as issued.
 //
 // FenceMemory knows the newest token of locks that nobody holds, for a bounded time and in a
 // bounded space. The rule of FENCED is exact: a token passes if it is held, or is the newest of its
@@ -17,16 +17,22 @@
 #include <cstdint>
 #include <list>
 
+#include "absl/container/flat_hash_map.h"
 #include "storage/clock.h"
 #include "storage/locks/lock_name.h"
 
 namespace sluice {
 
 inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;  // what a double can hold
-// Of what a log says. Tokens of this server stay below it until the year 2112, and after whatever
-// is said half of the numbers are left.
+// Of what a log says: tokens of this server stay below it for 140,000 years, and after whatever is said
+// half of the numbers are left.
 inline constexpr int64_t kTokenRestoredMax = int64_t{1} << 52;
-inline constexpr int64_t kTokenMarkAhead = 10'000'000;        // 10 s of µs
+// So far ahead of what is issued the mark is written anew: after 2.8 hours, or so many grants.
+inline constexpr int64_t kTokenMarkAhead = 10'000'000;
+// Where the mark is missing, tokens start so far ahead of the wall clock: 3.2 years. A lost mark
+// was ahead of the clock by what had been granted beyond 1,000 a second (a million a second make 86
+// * 10^9 in a day), by kTokenMarkAhead for each restart, and by what the clock was set back since.
+inline constexpr int64_t kTokenStartAhead = 100'000'000'000;
 
 class FenceTokens {
  public:
@@ -45,6 +51,8 @@ class FenceTokens {
   int64_t Issue(const Now& now);
   // Another server's mark (a replica that is promoted): goes on above it.
   void JumpPast(int64_t mark);
+  // There is no mark although there may have been one.
+  void StartAhead(const Now& now);
 
   int64_t last() const { return last_; }
   int64_t mark() const { return mark_; }
@@ -71,7 +79,9 @@ class FenceMemory {
   // kept.
   void Supersede(LockNameView name);
   void Collapse(const Now& now);  // to be called now and then: what is older than the retention
-  void ForgetDatabase(int db);    // FLUSHDB; -1: all of them
+  // FLUSHDB, SWAPDB: every token up to `last` is stale. Costs nothing: what is known stays where it
+  // is.
+  void ForgetDatabase(int db, int64_t last) { floors_[db] = last; }
   int64_t Newest(LockNameView name) const;  // 0 when nothing is remembered
 
   // After a start without the memories of before: everything issued until then is forgotten.
@@ -96,7 +106,8 @@ class FenceMemory {
   size_t memory_max_ = kMemoryMax;
   int64_t floor_ = 0;
   size_t memory_bytes_ = 0;
-  Order order_;  // oldest first
+  absl::flat_hash_map<int, int64_t> floors_;  // of databases that were flushed or swapped
+  Order order_;                               // oldest first
   LockNameMap<Order::iterator> newest_;
 };
 

@@ -234,6 +234,13 @@ int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd 
 }
 
 int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
+  return Forgo(token, now, [&](const LockHolder& holder) {
+    broken_token_ = std::max(broken_token_, holder.token);
+    on_end(holder);
+  });
+}
+
+int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
   int64_t ended = 0;
   for (auto place = holders_.begin(); place != holders_.end();) {
     if (token != 0 && place->first != token) {

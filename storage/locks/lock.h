@@ -139,13 +139,19 @@ class Lock : public Value {
   int64_t Expire(const Now& now, OnEnd on_end);
   // The holder of this token is bound to the session no more. Precondition: it was.
   int64_t EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end);
-  int64_t Break(int64_t token, const Now& now, OnEnd on_end);  // 0: all
+  // Holders, or (token != 0) the one of a token, are thrown out, and their tokens are stale.
+  int64_t Break(int64_t token, const Now& now, OnEnd on_end);
+  int64_t Forgo(int64_t token, const Now& now, OnEnd on_end);  // the same, their tokens as they are
 
   bool empty() const { return holders_.empty(); }
+  // Nobody holds it any more, although it has still to be taken apart.
+  virtual bool Ended() const { return empty(); }
   LockMode mode() const { return mode_; }
   int64_t permits_of() const { return of_; }
   int64_t permits_used() const { return permits_used_; }
   int64_t newest_token() const { return newest_token_; }
+  // The one that passes although nobody may hold it any more; 0: it was broken.
+  int64_t valid_token() const { return newest_token_ > broken_token_ ? newest_token_ : 0; }
   // When Expire has next something to do; kNoDeadline if never.
   int64_t NextDeadlineMs() const;
   const LockHolder* FindOwner(std::string_view owner) const;  // null if it holds nothing
@@ -194,6 +200,7 @@ class Lock : public Value {
   int64_t of_ = 1;
   int64_t permits_used_ = 0;
   int64_t newest_token_ = 0;
+  int64_t broken_token_ = 0;      // the newest that was
   size_t text_bytes_ = 0;         // of the holders' owners and labels
   Holders holders_;               // by token
   std::unique_ptr<Index> index_;  // once made it stays

@@ -68,6 +68,7 @@ AcquireResult Locks::Wait(LockRequest request, const WaitTerms& terms, bool only
   const LockRequest asked = queue_.Find(id)->request;
   queue_.Remove(id);
   if (may_pass) return Grant(asked, now);
+  counts_.deadlocks += may_wait;
   return {may_wait ? AcquireOutcome::kDeadlock : AcquireOutcome::kRefused};
 }
 
@@ -79,6 +80,7 @@ AcquireResult Locks::WaitInPlaceOf(const LockWait& former, LockRequest request,
                                            now.ms() + terms.wait_ms, &result.wait_id);
   if (ClosesCircle(result.wait_id)) {
     queue_.PutBack(result.wait_id, replaced);
+    ++counts_.deadlocks;
     return {AcquireOutcome::kDeadlock};
   }
   listener_.WaitReplaced(replaced);
@@ -133,8 +135,10 @@ LockGrant Locks::GrantOne(LockNameView name, const LockRequest& request, const N
     }
     if (queue_.LineOf(name) != nullptr) lock->Watch();
     holder = &lock->Grant(request.owner, request.terms, tokens_.Issue(now), now);
+    ++counts_.granted;
     listener_.LockAcquired(name, *holder);
   }
+  if (request.terms.session != 0) listener_.SessionBound(request.terms.session);
   store_.LockChanged(name, *lock);
   return {holder->token, holder->LeaseLeftMs(now), holder->holds};
 }
@@ -174,7 +178,7 @@ bool Locks::Restore(LockNameView name, const LockHolder& holder, const LockShape
 void Locks::Forgo(LockNameView name, int64_t token, const Now& now) {
   tokens_.JumpPast(token);
   EndHolders(name, LockEnd::kForgone, now,
-             [&](Lock& lock, Lock::OnEnd on_end) { return lock.Break(token, now, on_end); });
+             [&](Lock& lock, Lock::OnEnd on_end) { return lock.Forgo(token, now, on_end); });
 }
 
 // --- giving back and losing
@@ -200,9 +204,11 @@ int64_t Locks::Break(LockNameView name, int64_t token, const Now& now) {
 
 void Locks::Settle(LockNameView name, const Now& now) {
   const Lock* lock = store_.FindLock(name);
-  if (lock == nullptr || lock->NextDeadlineMs() > now.ms()) return;
+  Now until = now;
+  until.steady_us = std::min(until.steady_us, std::min(leases_until_ms_, now.ms()) * 1000 + 999);
+  if (lock == nullptr || lock->NextDeadlineMs() > until.ms()) return;
   EndHolders(name, LockEnd::kExpired, now,
-             [&](Lock& due, Lock::OnEnd on_end) { return due.Expire(now, on_end); });
+             [&](Lock& due, Lock::OnEnd on_end) { return due.Expire(until, on_end); });
 }
 
 void Locks::SessionEnded(uint64_t session, const Now& now) {
@@ -238,11 +244,18 @@ int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
   bool ended = false;
   const int64_t result = end(*lock, [&](const LockHolder& holder) {
     ended = true;
-    if (holder.lingers()) return listener_.LingeringEnded(name, holder);
+    if (holder.lingers()) return listener_.LingeringEnded(name, holder, why);
+    ++(why == LockEnd::kExpired  ? counts_.expired
+       : why == LockEnd::kBroken ? counts_.broken
+                                 : counts_.released);
     listener_.LockEnded(name, holder, why);
   });
   if (ended && lock->empty()) {
-    memory_.Remember(name, lock->newest_token(), now);
+    if (const int64_t token = lock->valid_token()) {
+      memory_.Remember(name, token, now);
+    } else {
+      memory_.Forget(name);
+    }
     store_.RemoveLock(name);
   } else {
     store_.LockChanged(name, *lock);
@@ -257,9 +270,10 @@ void Locks::Dropped(LockNameView name, const Now& now) {
 }
 
 void Locks::DroppedDatabase(int db, const Now& now) {
-  memory_.ForgetDatabase(db);
-  const LockNames names = queue_.NamesIn(db);
-  MoveOn({names.begin(), names.end()}, now);
+  memory_.ForgetDatabase(db, tokens_.last());
+  if (queue_.size() == 0) return;
+  dropped_.push_back({db, 0, queue_.last_line()});
+  StartWork(now);
 }
 
 bool Locks::Cancel(uint64_t wait_id, const Now& now) {
@@ -301,11 +315,21 @@ void Locks::StartWork(const Now& now) {
       Reenter(now);
     } else if (!moving_.empty()) {
       MoveLine(now);
+    } else if (!dropped_.empty()) {
+      MoveDropped();
     } else {
       EndBond(ended_sessions_.back(), now);
     }
   }
   working_ = false;
+}
+
+void Locks::MoveDropped() {
+  constexpr size_t kLines = 64;
+  DroppedLines& dropped = dropped_.back();
+  const size_t before = moving_.size();
+  dropped.next = queue_.LinesOf(dropped.db, dropped.next, kLines, &moving_);
+  if (moving_.size() == before || dropped.next > dropped.last) dropped_.pop_back();
 }
 
 void Locks::MoveLine(const Now& now) {
@@ -348,7 +372,7 @@ bool Locks::HandTo(LockNameView at, const LockWait& next, const Now& now) {
   work_left_ -= kHandOverWork + static_cast<int64_t>(names.size());
   queue_.Remove(wait.id);
   listener_.WaitGranted(wait, GrantAll(wait.request, now));
-  ++hand_overs_;
+  ++counts_.hand_overs;
   moving_.insert(moving_.end(), names.begin(), names.end());
   LetReenter(wait.request);
   return true;
@@ -362,12 +386,18 @@ bool Locks::IsHeldBy(LockNameView name, std::string_view owner, int64_t token) c
 // --- fencing
 
 TokenCheck Locks::CheckToken(LockNameView name, int64_t token, const Now& now) {
+  const TokenCheck check = Check(name, token, now);
+  counts_.fenced += check != TokenCheck::kValid;
+  return check;
+}
+
+TokenCheck Locks::Check(LockNameView name, int64_t token, const Now& now) {
   if (token > tokens_.last()) return TokenCheck::kNeverIssued;
   Settle(name, now);
   const Lock* lock = store_.FindLock(name);
   // What a lock without holders was given under is of another name, or of before it was emptied.
   if (lock != nullptr && lock->empty()) lock = nullptr;
-  if (lock != nullptr && (lock->Holds(token) || token == lock->newest_token()))
+  if (lock != nullptr && (lock->Holds(token) || token == lock->valid_token()))
     return TokenCheck::kValid;
   if (lock != nullptr) return TokenCheck::kSuperseded;
   memory_.Collapse(now);

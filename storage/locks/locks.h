@@ -53,6 +53,17 @@ struct LockGrant {
 
 using LockGrants = absl::InlinedVector<LockGrant, 1>;  // one a name
 
+// Since the start, for INFO.
+struct LockCounts {
+  uint64_t granted = 0;     // tokens given
+  uint64_t hand_overs = 0;  // waits that ended with a grant
+  uint64_t released = 0;    // holders that are none any more: given back, their sessions closed,
+  uint64_t expired = 0;     // leases over,
+  uint64_t broken = 0;      // thrown out
+  uint64_t deadlocks = 0;   // refused
+  uint64_t fenced = 0;      // stale tokens
+};
+
 // Told in the middle of a change: must not call back.
 class LockListener {
  public:
@@ -60,12 +71,14 @@ class LockListener {
   virtual void LockAcquired(LockNameView name, const LockHolder& holder) = 0;
   virtual void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) = 0;
   // One that had lost it before takes no room any more.
-  virtual void LingeringEnded(LockNameView name, const LockHolder& holder) = 0;
+  virtual void LingeringEnded(LockNameView name, const LockHolder& holder, LockEnd end) = 0;
   // A wait is over, one grant a name in its order; `wait` lives until the return.
   virtual void WaitGranted(const LockWait& wait, const LockGrants& grants) = 0;
   // A later request of its owner has taken the place of the wait.
   virtual void WaitReplaced(const LockWait& wait) = 0;
   virtual bool IsConnected(uint64_t connection) const = 0;
+  // It is a binding of a lock from now on, maybe of others already.
+  virtual void SessionBound(uint64_t session) = 0;
 };
 
 enum class AcquireOutcome : uint8_t {
@@ -127,21 +140,24 @@ class Locks {
   // tokens can be issued again after they could not.
   bool Continue(const Now& now);
   bool has_left_over() const {
-    return !fresh_.empty() || !moving_.empty() || !ended_sessions_.empty();
+    return !fresh_.empty() || !moving_.empty() || !ended_sessions_.empty() || !dropped_.empty();
   }
   bool wants_tokens() const { return !starved_.empty(); }
   // Expires what is due and lets the queue move on: from the lock's timer, or before looking at it.
   void Settle(LockNameView name, const Now& now);
+  // Leases that end later are not ended yet, whatever the time: what their holders have sent before
+  // is still to be read.
+  void set_leases_until_ms(int64_t ms) { leases_until_ms_ = ms; }
   // The lock left the keyspace by other hands (DEL, FLUSH, RENAME, overwritten): whatever was
   // issued for it is stale, and who waited for it may go.
   void Dropped(LockNameView name, const Now& now);
-  void DroppedDatabase(int db, const Now& now);  // all of them (FLUSHDB); -1: of all databases
+  void DroppedDatabase(int db, const Now& now);  // all of them: FLUSHDB
 
   // FENCED's question. Expired leases count as ended whether or not Settle has run.
   TokenCheck CheckToken(LockNameView name, int64_t token, const Now& now);
 
   const WaitQueue& queue() const { return queue_; }
-  uint64_t hand_overs() const { return hand_overs_; }
+  const LockCounts& counts() const { return counts_; }
   const LockTies& ties() const { return ties_; }  // outlive the locks
   // Nodes and edges that searches for circles have looked at: for tests of the costs.
   uint64_t search_steps() const { return search_steps_; }
@@ -152,12 +168,19 @@ class Locks {
     LockName name;
     std::string owner;
   };
+  // The lines of a database that are still to be looked at, by number.
+  struct DroppedLines {
+    int db;
+    uint64_t next;
+    uint64_t last;
+  };
 
   AcquireResult Grant(const LockRequest& request, const Now& now);
   AcquireResult Wait(LockRequest request, const WaitTerms& wait, bool only_queue, const Now& now);
   AcquireResult WaitInPlaceOf(const LockWait& former, LockRequest request, const WaitTerms& terms,
                               const Now& now);
   bool ClosesCircle(uint64_t wait_id);
+  TokenCheck Check(LockNameView name, int64_t token, const Now& now);
   bool MayIssueFor(const LockRequest& request, const Now& now) const;
   bool IsHeldBy(LockNameView name, std::string_view owner, int64_t token) const;
   LockGrants GrantAll(const LockRequest& request, const Now& now);
@@ -168,6 +191,7 @@ class Locks {
   void MoveOn(Names names, const Now& now);
   void StartWork(const Now& now);
   void MoveLine(const Now& now);
+  void MoveDropped();
   void LetReenter(const LockRequest& granted);
   void Reenter(const Now& now);
   bool HandTo(LockNameView at, const LockWait& next, const Now& now);
@@ -183,10 +207,12 @@ class Locks {
   std::vector<Fresh> fresh_;              // held since just now by an owner that waits elsewhere
   Names moving_;                          // locks whose lines are to be looked at
   std::vector<uint64_t> ended_sessions_;  // that still hold locks
-  LockNameMap<bool> starved_;             // locks for which a wait is ready, but there was no token
-  int64_t work_left_ = 0;                 // of this call
+  std::vector<DroppedLines> dropped_;
+  LockNameMap<bool> starved_;  // locks for which a wait is ready, but there was no token
+  int64_t leases_until_ms_ = kNoDeadline;
+  int64_t work_left_ = 0;  // of this call
   bool working_ = false;
-  uint64_t hand_overs_ = 0;
+  LockCounts counts_;
   uint64_t search_steps_ = 0;
 };
 

@@ -187,6 +187,7 @@ void WaitQueue::DropIfEmpty(Line& line) {
   if (!line.all.empty()) return;
   const Lock* lock = locks_.FindLock(line.name);
   if (lock != nullptr && !lock->has_many()) lock->Unwatch();
+  lines_by_number_.erase({line.name.db, line.number});
   lines_.erase(LockNameView(line.name));
 }
 
@@ -321,6 +322,8 @@ WaitQueue::Line& WaitQueue::LineFor(const LockName& name) {
   if (line == nullptr) {
     line = std::make_unique<Line>();
     line->name = name;
+    line->number = ++last_line_;
+    lines_by_number_.emplace(std::pair(name.db, line->number), line.get());
   }
   return *line;
 }
@@ -380,11 +383,14 @@ void WaitQueue::LinkAsNeeded(Owner& owner) {
   if (owner.waits.size() > 1) Link(*owner.waits.back(), true);
 }
 
-LockNames WaitQueue::NamesIn(int db) const {
-  LockNames names;
-  for (const auto& [name, line] : lines_)
-    if (db < 0 || name.db == db) names.push_back(name);
-  return names;
+uint64_t WaitQueue::LinesOf(int db, uint64_t from, size_t count,
+                            std::vector<LockName>* names) const {
+  auto line = lines_by_number_.lower_bound({db, from});
+  for (; count > 0 && line != lines_by_number_.end() && line->first.first == db; --count, ++line) {
+    names->push_back(line->second->name);
+    from = line->second->number + 1;
+  }
+  return from;
 }
 
 }  // namespace sluice

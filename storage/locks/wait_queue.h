@@ -82,6 +82,7 @@ class WaitQueue final : public LockWatcher {
   using Queue = absl::btree_map<Spot, Queued*>;
   struct Line {
     LockName name;
+    uint64_t number;  // never used again
     Queue all;        // never empty
     Queue exclusive;  // all but shared ones
     Queue readers;    // shared ones that are parked here
@@ -143,7 +144,10 @@ class WaitQueue final : public LockWatcher {
   // Of one owner in one line.
   using Together = absl::InlinedVector<Queued*, 1>;
   const Together* TogetherIn(const Line& line, const Owner& owner) const;  // null: none
-  LockNames NamesIn(int db) const;  // that somebody waits for; -1: of all databases
+  // Appends the names of up to `count` lines of a database, those with number `from` and above;
+  // returns the number to go on with.
+  uint64_t LinesOf(int db, uint64_t from, size_t count, std::vector<LockName>* names) const;
+  uint64_t last_line() const { return last_line_; }
   size_t size() const { return waits_.size(); }
   // Waits looked at since the start: for tests of the costs.
   uint64_t steps() const { return steps_; }
@@ -184,6 +188,8 @@ class WaitQueue final : public LockWatcher {
   uint64_t steps_ = 0;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>> waits_;
   LockNameMap<std::unique_ptr<Line>> lines_;
+  absl::btree_map<std::pair<int, uint64_t>, const Line*> lines_by_number_;  // of each database
+  uint64_t last_line_ = 0;
   LockNameMap<std::unique_ptr<Owner>> owners_;  // under names of no database
   absl::flat_hash_map<Pair, Together> together_;
 };

@@ -77,6 +77,7 @@ LockShape ReadShape(ModuleReader& reader) {
 void WriteLock(const Lock& lock, const Now& now, RdbWriter& out) {
   std::vector<LockHolder> holders;
   for (const auto& [token, holder] : lock.holders()) {
+    if (lock.Ended()) break;
     if (auto settled = Settled(holder, now)) holders.push_back(*std::move(settled));
   }
   const bool held = !holders.empty();

@@ -77,7 +77,10 @@ class LockWorld : public LockStore, public LockListener {
     const auto found = store.find(name.key);
     return found == store.end() ? nullptr : found->second.get();
   }
-  Lock* ModifyLock(LockNameView name) override { return const_cast<Lock*>(FindLock(name)); }
+  Lock* ModifyLock(LockNameView name) override {
+    ++modified;
+    return const_cast<Lock*>(FindLock(name));
+  }
   Lock& CreateLock(LockNameView name) override {
     auto& place = store[std::string(name.key)];
     EXPECT_EQ(place, nullptr);
@@ -98,11 +101,18 @@ class LockWorld : public LockStore, public LockListener {
     newest_token = holder.token;
     history[std::string(name.key)].push_back({holder.token, FindLock(name)->mode()});
   }
-  void LingeringEnded(LockNameView, const LockHolder&) override {}
+  void LingeringEnded(LockNameView name, const LockHolder& holder, LockEnd end) override {
+    for (Grant& grant : history[std::string(name.key)])
+      grant.dropped |= grant.token == holder.token && end == LockEnd::kBroken;
+  }
+  void SessionBound(uint64_t) override {}
   void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) override {
     ended.push_back({std::string(name.key), holder.owner, end});
-    for (Grant& grant : history[std::string(name.key)])
-      if (grant.token == holder.token) grant.ended = true;
+    for (Grant& grant : history[std::string(name.key)]) {
+      if (grant.token != holder.token) continue;
+      grant.ended = true;
+      grant.dropped |= end == LockEnd::kBroken;
+    }
   }
   void WaitGranted(const LockWait& wait, const LockGrants& grants) override {
     ASSERT_EQ(grants.size(), wait.request.names.size());
@@ -192,6 +202,7 @@ class LockWorld : public LockStore, public LockListener {
   std::map<uint64_t, int64_t> waiting;  // deadlines of those that the test queued
   std::map<std::pair<uint64_t, std::string>, int64_t> fronts;
   int64_t newest_token = 0;
+  int modified = 0;  // calls of ModifyLock
 };
 
 }  // namespace sluice

@@ -23,7 +23,7 @@ TEST(Locks, GrantsOneHolderAndIsReentrant) {
   LockWorld world;
   const AcquireResult first = world.Acquire(world.Request("a", {"k"}));
   ASSERT_EQ(first.outcome, kGranted);
-  EXPECT_EQ(first.grants[0].token, world.now().unix_us());
+  EXPECT_EQ(first.grants[0].token, world.now().unix_ms());
   EXPECT_EQ(first.grants[0].lease_ms, 1000);
   EXPECT_EQ(world.Acquire(world.Request("b", {"k"})).outcome, kRefused);
   world.clock.Advance(400);
@@ -292,7 +292,7 @@ TEST(FenceTokens, GrowOverClocksAndRestarts) {
   EXPECT_FALSE(tokens.CanIssue(clock.Sample(), 1));
   tokens.set_mark(tokens.MarkFor(clock.Sample(), 3));
   const int64_t first = tokens.Issue(clock.Sample());
-  EXPECT_EQ(first, clock.Sample().unix_us());
+  EXPECT_EQ(first, clock.Sample().unix_ms());
   EXPECT_EQ(tokens.Issue(clock.Sample()), first + 1);
   clock.StepWall(-3'600'000);
   EXPECT_EQ(tokens.Issue(clock.Sample()), first + 2);
@@ -303,8 +303,8 @@ TEST(FenceTokens, GrowOverClocksAndRestarts) {
   EXPECT_EQ(restarted.Issue(clock.Sample()), kTokenMax);
   EXPECT_EQ(restarted.Next(clock.Sample()), 0);
   EXPECT_FALSE(restarted.CanIssue(clock.Sample(), 1));
-  FenceTokens odd;  // a wall clock in the year 2300, or before 1970, is not followed
-  EXPECT_EQ(odd.Next({.unix_offset_ms = 10'413'792'000'000}), 1);
+  FenceTokens odd;  // a wall clock beyond the numbers, or before 1970, is not followed
+  EXPECT_EQ(odd.Next({.unix_offset_ms = kTokenMax + 1}), 1);
   EXPECT_EQ(odd.Next({.unix_offset_ms = -5'000}), 1);
 }
 
@@ -326,9 +326,74 @@ TEST(FenceMemory, IsBoundedInTimeAndSpace) {
   for (int i = 0; i < 10'000; ++i) memory.Remember({0, std::to_string(i)}, 100 + i, clock.Sample());
   EXPECT_LE(memory.memory_bytes(), 100'000u);
   EXPECT_GT(memory.size(), 300u);
-  memory.ForgetDatabase(0);
-  EXPECT_EQ(memory.size(), 0u);
-  EXPECT_EQ(memory.memory_bytes(), 0u);
+  memory.Remember({1, "k"}, 20'000, clock.Sample());
+  memory.Remember({0, "k"}, 20'001, clock.Sample());
+  memory.ForgetDatabase(0, 20'001);
+  EXPECT_EQ(memory.Newest({0, "k"}), 0);
+  EXPECT_EQ(memory.Newest({1, "k"}), 20'000);
+  memory.Remember({0, "k"}, 20'002, clock.Sample());
+  EXPECT_EQ(memory.Newest({0, "k"}), 20'002);
+}
+
+TEST(FenceTokens, StartFarAheadWhereTheMarkIsMissing) {
+  ManualClock clock;
+  FenceTokens tokens;
+  tokens.StartAhead(clock.Sample());
+  const int64_t first = tokens.Next(clock.Sample());
+  EXPECT_EQ(first, clock.Sample().unix_ms() + kTokenStartAhead);
+  EXPECT_EQ(std::to_string(first).size(), 13u);
+  EXPECT_FALSE(tokens.CanIssue(clock.Sample(), 1));  // before a mark is written
+  FenceTokens odd;
+  odd.StartAhead({.unix_offset_ms = -5});
+  EXPECT_EQ(odd.Next({.unix_offset_ms = -5}), kTokenStartAhead);
+}
+
+TEST(Locks, ABrokenTokenIsStaleAtOnce) {
+  LockWorld world;
+  const int64_t token = world.Acquire(world.Request("a", {"k"})).grants[0].token;
+  EXPECT_EQ(world.locks.Break(world.Name("k"), 0, world.now()), 1);
+  EXPECT_NE(world.locks.CheckToken(world.Name("k"), token, world.now()), TokenCheck::kValid);
+  const int64_t older = world.Acquire(world.Request("r1", {"k"}, Leased(kReader))).grants[0].token;
+  const int64_t newest = world.Acquire(world.Request("r2", {"k"}, Leased(kReader))).grants[0].token;
+  EXPECT_EQ(world.locks.Break(world.Name("k"), newest, world.now()), 1);
+  EXPECT_NE(world.locks.CheckToken(world.Name("k"), newest, world.now()), TokenCheck::kValid);
+  EXPECT_EQ(world.locks.CheckToken(world.Name("k"), older, world.now()), TokenCheck::kValid);
+  world.Release("k", "r1");  // another was given since
+  EXPECT_NE(world.locks.CheckToken(world.Name("k"), older, world.now()), TokenCheck::kValid);
+  EXPECT_NE(world.locks.CheckToken(world.Name("k"), newest, world.now()), TokenCheck::kValid);
+}
+
+// No mark can be written: who waits is granted once one can be, who is re-entrant needs none.
+TEST(Locks, WaitersSurviveATimeWithoutTokens) {
+  LockWorld poor(0);
+  EXPECT_EQ(poor.Acquire(poor.Request("a", {"k"})).outcome, kNoTokens);
+  poor.tokens.set_mark(poor.now().unix_ms());
+  ASSERT_EQ(poor.Acquire(poor.Request("a", {"k"})).outcome, kGranted);
+  EXPECT_EQ(poor.Acquire(poor.Request("a", {"k"})).outcome, kGranted);
+  const uint64_t first = poor.Acquire(poor.Request("b", {"k"}), 500).wait_id;
+  const uint64_t second = poor.Acquire(poor.Request("c", {"k"}), 500).wait_id;
+  poor.Release("k", "a");
+  poor.Release("k", "a");
+  EXPECT_TRUE(poor.granted.empty());
+  EXPECT_TRUE(poor.locks.wants_tokens());
+  poor.locks.Continue(poor.now());
+  EXPECT_TRUE(poor.granted.empty());
+  EXPECT_TRUE(poor.locks.Cancel(first, poor.now()));
+  EXPECT_TRUE(poor.granted.empty());
+  poor.tokens.set_mark(kTokenMax);
+  poor.locks.Continue(poor.now());
+  EXPECT_EQ(poor.granted, (std::vector<uint64_t>{second}));
+}
+
+TEST(Locks, ARefusedReleaseChangesNothing) {
+  LockWorld world;
+  const int64_t token = world.Acquire(world.Request("a", {"k"})).grants[0].token;
+  const int before = world.modified;
+  EXPECT_EQ(world.Release("k", "b"), -1);
+  EXPECT_EQ(world.locks.Release(world.Name("k"), "a", false, token + 1, world.now()), -1);
+  EXPECT_EQ(world.locks.Renew(world.Name("k"), "b", 10, 0, world.now()), -1);
+  EXPECT_EQ(world.locks.Break(world.Name("k"), token + 1, world.now()), 0);
+  EXPECT_EQ(world.modified, before);
 }
 
 }  // namespace
