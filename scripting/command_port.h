@@ -7,7 +7,7 @@
 
 #include "protocol/args.h"
 #include "protocol/reply_sink.h"
-#include "scripting/libraries/random.h"
+#include "scripting/random.h"
 
 namespace sluice {
 

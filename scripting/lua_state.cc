@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "scripting/libraries/libraries.h"
+#include "scripting/libraries.h"
 #include "scripting/sandbox.h"
 #include "scripting/script_errors.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "scripting/libraries/libraries.h"
-#include "scripting/libraries/random.h"
+#include "scripting/libraries.h"
+#include "scripting/random.h"
 #include "scripting/lua_state.h"
 #include "scripting/redis_api.h"
 #include "scripting/script_errors.h"

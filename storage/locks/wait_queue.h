@@ -191,7 +191,7 @@ class WaitQueue final : public LockWatcher {
   absl::btree_map<std::pair<int, uint64_t>, const Line*> lines_by_number_;  // of each database
   uint64_t last_line_ = 0;
   LockNameMap<std::unique_ptr<Owner>> owners_;  // under names of no database
-  absl::flat_hash_map<Pair, Together> together_;
+  absl::flat_hash_map<std::pair<const Line*, const Owner*>, Together> together_;
 };
 
 }  // namespace sluice

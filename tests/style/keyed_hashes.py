@@ -16,12 +16,13 @@ TOPS = ("protocol", "storage", "scripting", "server")
 CONTAINER = re.compile(r"\b(?:absl::(?:flat|node)_hash_|std::unordered_(?:multi)?)(map|set)\s*<")
 BOOST_INDEX = re.compile(r"\bhashed_(?:non_)?unique\s*<")
 # Keys that need no secret: numbers that we give out, and addresses.
-PLAIN_KEY = re.compile(r"(?:(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t)|int|const \w+\*|\w+\*)$")
+PLAIN_KEY = re.compile(r"(?:(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t)|int|(?:const )?\w+\*|"
+                       r"std::pair<(?:const )?\w+\*, (?:const )?\w+\*>)$")
 
 UNKEYED = re.compile(r"\b(?:absl::Hash(?:Of)?\b|std::hash\b|boost::hash\b|XXH\w+)")
 MAY_BE_UNKEYED = {
-    "storage/segment_walk_impl.h": "an order to choose from by chance, where any would do",
     "storage/types/digest.cc": "DIGEST's answer is XXH3, which clients compute too",
+    "server/engine/fence_mark.cc": "a checksum of the server's own file",
     "server/engine/pubsub.h": "of a session's and a channel's address",
 }
 

@@ -2,7 +2,7 @@
 // count hooks of their own. Each of them catches nothing once the script has to end
 // (LuaState::Caught), and no coroutine is without the hook. And collectgarbage, whose cycles are
 // work and whose settings end with the script.
-#include "scripting/libraries/libraries.h"
+#include "scripting/libraries.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {

@@ -1,13 +1,13 @@
 // cjson: what lua-cjson 2.1.0 is to Redis's scripts, to the byte and down to the error texts. All it
 // takes is Lua's own counted memory, and its loops count as work of the script (LuaState::Work).
 // What a script changes in the settings of cjson itself is undone after it.
-#include "scripting/libraries/json.h"
+#include "scripting/json.h"
 
 #include <climits>
 #include <cstdio>
 #include <new>
 
-#include "scripting/libraries/libraries.h"
+#include "scripting/libraries.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "scripting/libraries/libraries.h"
+#include "scripting/libraries.h"
 
 namespace sluice {
 namespace {

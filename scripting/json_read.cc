@@ -5,7 +5,7 @@
 #include <cstring>
 #include <strings.h>
 
-#include "scripting/libraries/json.h"
+#include "scripting/json.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {

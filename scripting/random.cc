@@ -1,4 +1,4 @@
-#include "scripting/libraries/random.h"
+#include "scripting/random.h"
 
 #include <cmath>
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "scripting/libraries/libraries.h"
-#include "scripting/libraries/message_pack.h"
-#include "scripting/libraries/output_bytes.h"
+#include "scripting/libraries.h"
+#include "scripting/message_pack.h"
+#include "scripting/output_bytes.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "protocol/number_text.h"
-#include "scripting/libraries/json.h"
-#include "scripting/libraries/output_bytes.h"
+#include "scripting/json.h"
+#include "scripting/output_bytes.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {

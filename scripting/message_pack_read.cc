@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "scripting/libraries/message_pack.h"
+#include "scripting/message_pack.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {

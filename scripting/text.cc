@@ -4,8 +4,8 @@
 #include <climits>
 #include <cstring>
 
-#include "scripting/libraries/libraries.h"
-#include "scripting/libraries/pattern.h"
+#include "scripting/libraries.h"
+#include "scripting/pattern.h"
 #include "scripting/lua_state.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "scripting/libraries/pattern.h"
+#include "scripting/pattern.h"
 
 #include <cctype>
 #include <cstring>

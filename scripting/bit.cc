@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "scripting/libraries/libraries.h"
+#include "scripting/libraries.h"
 
 extern "C" int luaopen_bit(lua_State* L);
 
