@@ -18,13 +18,15 @@ namespace {
 // DEL and UNLINK: the memory of one key is freed at once by both.
 void Del(CommandCall& call) {
   int64_t deleted = 0;
+  bool fenced = false;  // tokens of a lock that is no key have become stale
   for (size_t i = 1; i < call.args.size(); ++i) {
     const HashedKey key = call.Key(i);
-    call.engine.locks().Deleted({call.db.index(), key.bytes});
+    fenced |= call.engine.locks().Deleted({call.db.index(), key.bytes});
     if (!call.db.Delete(key, call.now)) continue;
     call.Notify(kNotifyGeneric, "del", key.bytes);
     ++deleted;
   }
+  if (fenced && call.effects.wanted()) call.effects.Instead(call.args);
   call.reply.Integer(deleted);
 }
 

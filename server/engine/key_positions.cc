@@ -2,6 +2,7 @@
 // getKeysUsingKeySpecs finds them.
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include "protocol/number_text.h"
@@ -35,7 +36,11 @@ struct Span {
 // reads with atoi.
 std::optional<int64_t> CountOf(std::string_view text) {
   if (const std::optional<int64_t> count = ParseInt64(text)) return count;
-  return ParseInt64(text.substr(0, text.find_first_not_of("0123456789")));
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n\v\f\r"), text.size()));
+  if (text.starts_with('+')) text.remove_prefix(1);
+  int64_t count = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return fault == std::errc() ? std::optional(count) : std::nullopt;
 }
 
 // The keys of a counted spec that begins at `begin`; none when there is no count.

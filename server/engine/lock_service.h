@@ -118,9 +118,8 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   // A key was renamed or moved to where it is now: a lock is none there.
   void Moved(Database& db, HashedKey key);
   // A key was deleted by name, be it there or not: the tokens of a lock that nobody holds are stale.
-  void Deleted(LockNameView name) {
-    if (memory_.size() > 0) memory_.Forget(name);
-  }
+  // False when nothing was known of it.
+  bool Deleted(LockNameView name) { return memory_.size() > 0 && memory_.Forget(name); }
   // RESET: the connection's session bindings end, as if it had closed.
   void EndBindings(const Session& session);
   // Calls `visit` for up to `count` locks of the database with numbers above `after`; returns that of the

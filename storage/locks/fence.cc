@@ -68,9 +68,11 @@ void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
   Collapse(now);
 }
 
-void FenceMemory::Forget(LockNameView name) {
+bool FenceMemory::Forget(LockNameView name) {
   const auto found = newest_.find(name);
-  if (found != newest_.end()) Drop(found->second);
+  if (found == newest_.end()) return false;
+  Drop(found->second);
+  return true;
 }
 
 void FenceMemory::Supersede(LockNameView name) {

@@ -74,7 +74,7 @@ class FenceMemory {
 
   // The lock was given back by its last holder. Collapses what is too old or too much.
   void Remember(LockNameView name, int64_t token, const Now& now);
-  void Forget(LockNameView name);  // its tokens are stale
+  bool Forget(LockNameView name);  // its tokens are stale; false: nothing was known of it
   // The lock is held again and remembers for itself: what is known here is stale, its place is
   // kept.
   void Supersede(LockNameView name);

@@ -92,7 +92,7 @@ def told(port):
         assert kind == "%" and fields[0][1] == b"token", fields
         token = fields[1]
         assert next_value(connection) == (
-            ">", [("$", b"lock-lost"), ("$", b"door"), token])
+            ">", [("$", b"lock-lost"), ("$", b"door"), token, ("$", b"expired")])
 
 
 def next_value(connection):

@@ -73,7 +73,7 @@ def test_scripts_that_hide():
                      "table.insert({}, -2147483647, 1)",
                      "while true do collectgarbage() end",
                      "local a = string.rep('\\0', 3e7) local b = a .. 'x' while true do local c = a < b end",
-                     "local a = string.rep('x', 1e8) while true do local b = a .. 'y' end",
+                     "local a = string.rep('x', 2e7) while true do local b = a .. 'y' end",
                      "local s = 'while true do ' .. string.rep('do break end ', 120000) .. ' end ' "
                      "while true do loadstring(s) end"):
             caller = begin(server, "EVAL", text, 0)
@@ -93,7 +93,7 @@ def test_compiling_ends():
         loop = "while true do " + "do break end " * 120_000 + " end "
         (kind, text) = caller.call("EVAL", loop * 20, 0)
         assert kind == "-" and b"took too long" in text, text
-        assert caller.call("EVAL", "return 1", 0) == (":", 1)
+        assert caller.call("EVAL", "return 1", 0) == (":", b"1")
 
 
 def test_replies_are_bounded():
@@ -106,12 +106,19 @@ def test_replies_are_bounded():
                   "local two = {pcall(redis.call, 'HRANDFIELD', 'h', ARGV[1], 'WITHVALUES')} "
                   "local three = {pcall(string.rep, 'x', 1e9)} "
                   "redis.call('SET', 'seen', one[2] .. ' ' .. two[2] .. ' ' .. three[2])")
-        sentence = b"not enough memory"
+        full, refused_count = b"not enough memory", b"ERR value is out of range"
         caller.send(wire.encode([b"CLIENT", b"REPLY", b"OFF"]))
-        for count in (b"-140000000", b"-4611686018427387903"):
+        for count, sentence in ((b"-140000000", refused_count),
+                                (b"-4611686018427387903", refused_count)):
             caller.send(wire.encode([b"EVAL", script.encode(), b"0", count]))
-            until(lambda: other.call("GET", "seen") == ("$", b" ".join([sentence] * 3)), "it ends")
+            seen = b" ".join([sentence, sentence, full])
+            until(lambda: other.call("GET", "seen") == ("$", seen), "it ends")
             other.call("DEL", "seen")
+        # The longest that is allowed: fields with their values have no room.
+        script = ("local got = {pcall(redis.call, 'HRANDFIELD', 'h', -2^24, 'WITHVALUES')} "
+                  "redis.call('SET', 'seen', got[2])")
+        caller.send(wire.encode([b"EVAL", script.encode(), b"0"]))
+        until(lambda: other.call("GET", "seen") == ("$", full), "it ends")
 
 
 def test_function_kill():
