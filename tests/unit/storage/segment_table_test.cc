@@ -17,8 +17,6 @@
 #include "tests/support/null_observer.h"
 
 namespace sluice {
-namespace {
-
 // Counts how often elements are looked at.
 struct Watched {
   std::string_view key() const {
@@ -28,8 +26,6 @@ struct Watched {
   std::string name;
   size_t* looks;
 };
-
-}  // namespace
 
 template class SegmentTableOf<Watched>;
 
