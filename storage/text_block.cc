@@ -62,10 +62,12 @@ TextBlock TextBlock::OfSize(size_t bytes) {
   return block;
 }
 
+// What is a part of this block already fits, and is in its place before any of the block is given up.
 void TextBlock::Assign(std::string_view text) {
-  Resize(std::min(size_, text.size()));
-  if (!text.empty() && size_ > 0) std::memcpy(data_, text.data(), size_);
-  Append(text.substr(size_));
+  const size_t kept = std::min(size_, text.size());
+  if (kept > 0) std::memmove(data_, text.data(), kept);
+  Resize(kept);
+  Append(text.substr(kept));
 }
 
 void TextBlock::Append(std::string_view text) {

@@ -43,7 +43,7 @@ class TextBlock {
   std::span<char> bytes() { return {data_, size_}; }  // valid until the next change of size
   size_t MemoryBytes() const { return capacity_; }  // heap memory or pages owned
 
-  void Assign(std::string_view text);  // not of its own bytes
+  void Assign(std::string_view text);  // may be a part of it
   void Append(std::string_view text);  // not of its own bytes
   // Zeros at the end, or fewer bytes.
   void Resize(size_t bytes);

@@ -70,6 +70,19 @@ TEST(TextBlock, SmallOnesDoubleAndTheFirstBlockIsMadeToMeasure) {
   EXPECT_LE(text.capacity(), 2560u);
 }
 
+TEST(TextBlock, MayBecomeAPartOfItself) {
+  for (const size_t size : {size_t{1'000}, 2 * TextBlock::kMappedAt}) {
+    std::string text(size, '\0');
+    for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7);
+    for (const size_t from : {size_t{1}, size / 3, size - 10}) {
+      TextBlock block;
+      block.Append(text);
+      block.Assign(std::string_view(block.view()).substr(from));
+      EXPECT_EQ(block.view(), std::string_view(text).substr(from)) << size << " from " << from;
+    }
+  }
+}
+
 TEST(TextBlock, MovesFromOneToAnother) {
   TextBlock text(std::string(5 * kMib, 'x'));
   TextBlock other(std::move(text));
