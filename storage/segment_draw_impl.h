@@ -28,9 +28,8 @@ void GatherLike(const Slots<Element>& slots, uint64_t likeness, Gathered& gather
     slots.contains(AllLike{hash, &gathered});
   }
   // A full group leads to the next one, which is met again.
-  std::ranges::sort(gathered);
-  const auto twice = std::ranges::unique(gathered);
-  gathered.erase(twice.begin(), twice.end());
+  std::sort(gathered.begin(), gathered.end());
+  gathered.erase(std::unique(gathered.begin(), gathered.end()), gathered.end());
 }
 
 }  // namespace segment

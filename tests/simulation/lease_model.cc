@@ -59,7 +59,8 @@ std::string LeaseModel::Increment(const std::string& key, int64_t now_ms) {
     held_[key] = {"1", std::nullopt};
     return Number(1);
   }
-  const bool number = held->text.find_first_not_of("0123456789") == std::string::npos;
+  const bool number =
+      !held->text.empty() && held->text.find_first_not_of("0123456789") == std::string::npos;
   if (!number) return "-ERR value is not an integer or out of range\r\n";
   held->text = std::to_string(std::atoll(held->text.c_str()) + 1);
   return Number(std::atoll(held->text.c_str()));
