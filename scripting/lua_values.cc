@@ -6,6 +6,7 @@
 #include <string>
 
 #include "protocol/number_text.h"
+#include "protocol/truncated.h"
 #include "scripting/script_errors.h"
 
 namespace sluice {
@@ -210,12 +211,6 @@ bool PushField(lua_State* L, const char* field, int type) {
   return false;
 }
 
-// As a C cast does on x86-64: what does not fit is the smallest.
-int64_t Truncated(lua_Number number) {
-  if (!(number >= -0x1p63 && number < 0x1p63)) return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(number);
-}
-
 // Sends the text on one line. Replies nest as deep as Lua's stack allows, some 8,000 levels: what would
 // make the frame of a level large on ours is kept out of line.
 using SendText = void (ReplySink::*)(std::string_view);
@@ -405,7 +400,7 @@ void Send(lua_State* L, int resp, ReplySink& reply, bool weighed) {
       }
       break;
     case LUA_TNUMBER:
-      reply.Integer(Truncated(lua_tonumber(L, -1)));
+      reply.Integer(Truncated<int64_t>(lua_tonumber(L, -1)));
       break;
     case LUA_TTABLE:
       SendTable(L, resp, reply, weighed);

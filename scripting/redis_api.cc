@@ -7,6 +7,7 @@
 #include <span>
 
 #include "protocol/number_text.h"
+#include "protocol/truncated.h"
 #include "scripting/lua_state.h"
 #include "scripting/lua_values.h"
 #include "scripting/sandbox.h"
@@ -179,7 +180,7 @@ int Log(lua_State* L) {
   if (!lua_isnumber(L, 1)) {
     return RaiseError(L, "First argument must be a number (log level).");
   }
-  const auto level = static_cast<int>(lua_tonumber(L, 1));
+  const auto level = Truncated<int>(lua_tonumber(L, 1));
   if (level < 0 || level > 3) return RaiseError(L, "Invalid debug level.");
   luaL_Buffer line;
   luaL_buffinit(L, &line);
@@ -200,7 +201,7 @@ int Log(lua_State* L) {
 
 int SetResp(lua_State* L) {
   if (lua_gettop(L) != 1) return RaiseError(L, "redis.setresp() requires one argument.");
-  const auto version = static_cast<int>(lua_tonumber(L, 1));
+  const auto version = Truncated<int>(lua_tonumber(L, 1));
   if (version != 2 && version != 3) return RaiseError(L, "RESP version must be 2 or 3.");
   LuaState::Of(L).resp = version;
   return 0;
@@ -208,7 +209,7 @@ int SetResp(lua_State* L) {
 
 int SetRepl(lua_State* L) {
   if (lua_gettop(L) != 1) return RaiseError(L, "redis.set_repl() requires two arguments.");
-  const auto flags = static_cast<int>(lua_tonumber(L, 1));
+  const auto flags = Truncated<int>(lua_tonumber(L, 1));
   if ((flags & ~3) != 0) {
     return RaiseError(L,
                       "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or "

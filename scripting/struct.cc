@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "protocol/truncated.h"
 #include "scripting/libraries.h"
 
 namespace sluice {
@@ -105,9 +106,7 @@ void Control(lua_State* L, char option, const char** format, Layout& layout) {
 
 uint64_t ToInteger(lua_Number number) {
   // What does not fit a C integer becomes what the conversion gives on x86-64.
-  if (number < 0)
-    return number >= -0x1p63 ? static_cast<uint64_t>(static_cast<int64_t>(number))
-                             : uint64_t{1} << 63;
+  if (number < 0) return static_cast<uint64_t>(Truncated<int64_t>(number));
   if (number < 0x1p64) return static_cast<uint64_t>(number);
   return 0;
 }

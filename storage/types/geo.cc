@@ -5,6 +5,8 @@
 #include <numbers>
 #include <optional>
 
+#include "protocol/truncated.h"
+
 namespace sluice {
 namespace {
 
@@ -83,8 +85,7 @@ double LatitudeDistance(double a, double b) {
 uint64_t BitsOfScore(double score) {
   constexpr double kTop = 0x1p63;
   if (score >= kTop) return score < 2 * kTop ? static_cast<uint64_t>(score) : 0;
-  if (score < -kTop) return uint64_t{1} << 63;
-  return static_cast<uint64_t>(static_cast<int64_t>(score));
+  return static_cast<uint64_t>(Truncated<int64_t>(score));
 }
 
 }  // namespace
