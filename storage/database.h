@@ -74,11 +74,14 @@ class Database {
   // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
   const Entry* FindAndTouch(HashedKey key, const Now& now);
   // Bring what Find will look at into the cache, in steps: each needs what the one before it has
-  // fetched, so each is called for many keys before the next. The last returns what Find is likely
-  // to find, or null; then Entry's may follow.
+  // fetched, so each is called for many keys before the next, and nothing changes meanwhile. The
+  // second returns null for a key that is surely missing. The last returns what Find is likely to
+  // find; then Entry's may follow.
   void Prefetch(HashedKey key) const { table_.Prefetch(key.hash); }
-  void PrefetchSlot(HashedKey key) const { table_.PrefetchSlot(key.hash); }
-  const Entry* PrefetchEntry(HashedKey key) const { return table_.PrefetchEntry(key.hash); }
+  const PackedPointer* PrefetchSlot(HashedKey key) const { return table_.PrefetchSlot(key.hash); }
+  static const Entry* PrefetchEntry(const PackedPointer& slot) {
+    return SegmentTable::PrefetchElement(slot);
+  }
   size_t size() const;
   size_t volatile_size() const;  // keys with a deadline
   size_t table_bytes() const { return table_.table_bytes(); }  // by walking its segments

@@ -25,16 +25,13 @@ inline constexpr size_t kPlacesFree = 64;
 inline constexpr size_t kMergeBelow = 112;
 
 // What can be looked for in a segment besides a HashedKey: a known element, any that looks like
-// the hash, its slot (which is prefetched and not looked at), nothing at all (a new one, known to
-// be absent), and nothing while all that look like the hash on the way are gathered.
+// the hash (its slot is not looked at), nothing at all (a new one, known to be absent), and nothing
+// while all that look like the hash on the way are gathered.
 struct ThisOne {
   uint64_t hash;
   const void* element;
 };
 struct LikelyOne {
-  uint64_t hash;
-};
-struct LikelySlot {
   uint64_t hash;
 };
 struct NewOne {
@@ -67,10 +64,6 @@ struct SlotEqual {
     return slot.As<Element>() == probe.element;
   }
   bool operator()(PackedPointer, const LikelyOne&) const { return true; }
-  bool operator()(const PackedPointer& slot, const LikelySlot&) const {
-    __builtin_prefetch(&slot);
-    return true;
-  }
   bool operator()(PackedPointer, const NewOne&) const { return false; }
   bool operator()(const PackedPointer& slot, const AllLike& probe) const {
     probe.into->push_back(&slot);

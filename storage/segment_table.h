@@ -28,6 +28,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "storage/entry.h"
+#include "storage/packed_pointer.h"
 #include "storage/sip_hash.h"
 
 namespace sluice {
@@ -53,11 +54,11 @@ class SegmentTableOf {
   size_t size() const { return size_; }
   Element* Find(HashedKey key) const;
   bool Holds(const Element& element, uint64_t hash) const;  // this very one
-  // In three steps, between which there should be time: the segment's bytes of hashes, the slot of
-  // the likely element, the element itself, which is returned (null: none has that hash).
+  // In three steps, between which there should be time and no change: the segment's bytes of hashes,
+  // the slot of the likely element (null: none has that hash), the element itself.
   void Prefetch(uint64_t hash) const;
-  void PrefetchSlot(uint64_t hash) const;
-  const Element* PrefetchEntry(uint64_t hash) const;
+  const PackedPointer* PrefetchSlot(uint64_t hash) const;
+  static const Element* PrefetchElement(const PackedPointer& slot);
 
   void Insert(Element& element, uint64_t hash);  // precondition: none of that key
   void Replace(const Element& from, Element& to,

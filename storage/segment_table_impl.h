@@ -72,18 +72,19 @@ void SegmentTableOf<Element>::Prefetch(uint64_t hash) const {
 }
 
 template <typename Element>
-void SegmentTableOf<Element>::PrefetchSlot(uint64_t hash) const {
-  if (directory_.empty()) return;
-  directory_[PlaceOf(hash)]->slots.contains(LikelySlot{hash});
-}
-
-template <typename Element>
-const Element* SegmentTableOf<Element>::PrefetchEntry(uint64_t hash) const {
+const PackedPointer* SegmentTableOf<Element>::PrefetchSlot(uint64_t hash) const {
   if (directory_.empty()) return nullptr;
   const Slots<Element>& slots = directory_[PlaceOf(hash)]->slots;
   const auto it = slots.find(LikelyOne{hash}, hash);
   if (it == slots.end()) return nullptr;
-  const Element* const element = it->template As<Element>();
+  const PackedPointer* const slot = &*it;
+  __builtin_prefetch(slot);
+  return slot;
+}
+
+template <typename Element>
+const Element* SegmentTableOf<Element>::PrefetchElement(const PackedPointer& slot) {
+  const auto* const element = slot.As<Element>();
   __builtin_prefetch(element);
   __builtin_prefetch(reinterpret_cast<const char*>(element) + kPrefetchedBytes);
   return element;

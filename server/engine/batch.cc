@@ -43,6 +43,7 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
                   nullptr,
                   {},
                   nullptr,
+                  nullptr,
                   nullptr};
   if (!request.broken) {
     input.parsed += session.parser.consumed();
@@ -80,11 +81,11 @@ void Batch::Prefetch(Engine& engine) {
   for (const Request& request : requests_) {
     if (request.db) request.db->Prefetch(request.key);
   }
-  for (const Request& request : requests_) {
-    if (request.db) request.db->PrefetchSlot(request.key);
+  for (Request& request : requests_) {
+    if (request.db) request.slot = request.db->PrefetchSlot(request.key);
   }
   for (Request& request : requests_) {
-    if (request.db) request.likely = request.db->PrefetchEntry(request.key);
+    if (request.slot) request.likely = Database::PrefetchEntry(*request.slot);
   }
   if (objects_) PrefetchObjects();
 }

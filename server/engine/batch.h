@@ -51,8 +51,10 @@ class Batch {
     size_t end;    // offset behind it in the window
     Command* command;
     HashedKey key;
-    const Database* db;   // where the key is likely to be; null: nothing to fetch
-    const Entry* likely;  // what is likely to be found there; until the first request runs
+    const Database* db;  // where the key is likely to be; null: nothing to fetch
+    // What is likely to be found there; until the first request runs.
+    const PackedPointer* slot;
+    const Entry* likely;
   };
   bool Parse(Engine& engine, std::vector<Input>& inputs, size_t index);
   Command* Look(Engine& engine, std::string_view name);
