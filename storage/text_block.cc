@@ -19,6 +19,9 @@ size_t PageBytes() {
   return bytes;
 }
 
+// Above this Narrow moves the text instead of leaving more before it.
+constexpr size_t kHeadMax = 1 << 20;
+
 size_t WholePages(size_t bytes) { return (bytes + PageBytes() - 1) / PageBytes() * PageBytes(); }
 
 char* Checked(void* block) {
@@ -37,19 +40,21 @@ TextBlock::TextBlock(TextBlock&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
       capacity_(std::exchange(other.capacity_, 0)),
+      head_(std::exchange(other.head_, 0)),
       mapped_(std::exchange(other.mapped_, false)) {}
 
 TextBlock& TextBlock::operator=(TextBlock&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(capacity_, other.capacity_);
+  std::swap(head_, other.head_);
   std::swap(mapped_, other.mapped_);
   return *this;
 }
 
 TextBlock::~TextBlock() {
   if (mapped_) {
-    if (capacity_ > 0) munmap(data_, capacity_);
+    if (head_ + capacity_ > 0) munmap(Pages(), head_ + capacity_);
   } else {
     std::free(data_);
   }
@@ -89,9 +94,24 @@ void TextBlock::Resize(size_t bytes) {
 
 // Makes a part of the pages zero; whole ones by giving them back.
 void TextBlock::Clear(size_t from, size_t to) {
+  from += head_;
+  to += head_;
   const size_t page = std::min(WholePages(from), to);
-  if (page > from) std::memset(data_ + from, 0, page - from);
-  if (to > page) madvise(data_ + page, WholePages(to) - page, MADV_DONTNEED);
+  if (page > from) std::memset(Pages() + from, 0, page - from);
+  if (to > page) madvise(Pages() + page, WholePages(to) - page, MADV_DONTNEED);
+}
+
+void TextBlock::Narrow(size_t begin, size_t bytes) {
+  ABSL_HARDENING_ASSERT(begin <= size_ && bytes <= size_ - begin);
+  Resize(begin + bytes);
+  if (!mapped_ || head_ + begin > kHeadMax) {
+    std::memmove(data_, data_ + begin, bytes);
+    return Resize(bytes);
+  }
+  data_ += begin;
+  size_ -= begin;
+  capacity_ -= begin;
+  head_ += static_cast<uint32_t>(begin);
 }
 
 void TextBlock::Reserve(size_t bytes) {
@@ -107,8 +127,9 @@ void TextBlock::Move(size_t capacity) {
     capacity = std::min(BlockSize(capacity), kMappedAt - 1);
     data_ = Checked(std::realloc(data_, capacity));
   } else if (mapped_) {
-    capacity = WholePages(capacity);
-    data_ = Checked(mremap(data_, capacity_, capacity, MREMAP_MAYMOVE));
+    const size_t bytes = WholePages(head_ + capacity);
+    data_ = Checked(mremap(Pages(), head_ + capacity_, bytes, MREMAP_MAYMOVE)) + head_;
+    capacity = bytes - head_;
   } else {
     capacity = WholePages(capacity);
     char* const pages = Map(capacity);
@@ -121,12 +142,14 @@ void TextBlock::Move(size_t capacity) {
 }
 
 size_t TextBlock::FreePages(size_t budget) {
-  if (!mapped_ || capacity_ == 0) return 0;
+  if (!mapped_ || head_ + capacity_ == 0) return 0;
+  data_ = Pages();
+  capacity_ += std::exchange(head_, 0);
+  size_ = 0;
   const size_t pages = std::min(capacity_ / PageBytes(), budget);
   munmap(data_, pages * PageBytes());
   data_ += pages * PageBytes();
   capacity_ -= pages * PageBytes();
-  size_ = 0;
   return pages;
 }
 

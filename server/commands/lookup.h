@@ -52,6 +52,19 @@ inline const Entry* PeekToRead(CommandCall& call, HashedKey key) {
   return entry;
 }
 
+// The argument becomes the string at `key`. One of megabytes stays in the buffer that it came in; not
+// where the entry may end, and the argument with it, before the command has been told of.
+inline void PutArgument(CommandCall& call, HashedKey key, std::string_view argument,
+                        Deadline deadline) {
+  if (argument.size() >= TextBlock::kMappedAt && !deadline.Passed(call.now)) [[unlikely]] {
+    if (auto block = call.engine.TakeArgument(call.client, argument)) {
+      call.db.PutRawText(key, *std::move(block), deadline, call.now);
+      return;
+    }
+  }
+  call.db.PutText(key, argument, deadline, call.now);
+}
+
 // False when the key holds something else than a string: then WRONGTYPE has been answered. A
 // missing key is fine.
 inline bool IsTextOrMissing(CommandCall& call, const Entry* entry) {

@@ -88,7 +88,7 @@ void SetWithOptions(CommandCall& call) {
     if (!holds) return;
     if (keep_ttl && old) deadline = old->deadline();
   }
-  call.db.PutText(key, call.args[2], deadline, call.now);
+  PutArgument(call, key, call.args[2], deadline);
   NotifySet(call, key, options.expiry.timed());
   RecordSet(call, options, deadline);
   if (!options.get) call.reply.Ok();
@@ -97,7 +97,7 @@ void SetWithOptions(CommandCall& call) {
 void Set(CommandCall& call) {
   if (call.args.size() > 3) return SetWithOptions(call);
   const HashedKey key = call.Key(1);
-  call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  PutArgument(call, key, call.args[2], Deadline::None());
   NotifySet(call, key, false);
   call.reply.Ok();
 }
@@ -105,7 +105,7 @@ void Set(CommandCall& call) {
 void SetNx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (LookUp(call, key)) return call.reply.Integer(0);
-  call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  PutArgument(call, key, call.args[2], Deadline::None());
   NotifySet(call, key, false);
   call.reply.Integer(1);
 }
@@ -115,7 +115,7 @@ void SetTimed(CommandCall& call, ExpiryKind kind) {
   Deadline deadline;
   if (!ReadDeadline(call, {kind, call.args[2]}, deadline)) return;
   const HashedKey key = call.Key(1);
-  call.db.PutText(key, call.args[3], deadline, call.now);
+  PutArgument(call, key, call.args[3], deadline);
   NotifySet(call, key, true);
   RecordTimedSet(call, call.args[1], call.args[3], deadline);
   call.reply.Ok();
@@ -152,7 +152,7 @@ void GetSet(CommandCall& call) {
   const Entry* const old = LookUpToRead(call, key);
   if (!IsTextOrMissing(call, old)) return;
   old ? ReplyText(call, *old) : call.reply.Null();
-  call.db.PutText(key, call.args[2], Deadline::None(), call.now);
+  PutArgument(call, key, call.args[2], Deadline::None());
   NotifySet(call, key, false);
   if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], call.args[2]});
 }

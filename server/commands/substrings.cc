@@ -28,7 +28,7 @@ void Append(CommandCall& call) {
   const Entry* const old = LookUp(call, key);
   if (!IsTextOrMissing(call, old)) return;
   if (!old) {
-    call.db.PutText(key, more, Deadline::None(), call.now);
+    PutArgument(call, key, more, Deadline::None());
     call.Notify(kNotifyString, "append", key.bytes);
     return call.reply.Integer(static_cast<int64_t>(more.size()));
   }

@@ -193,7 +193,7 @@ void Engine::Close(Session& session, CloseMode mode) {
 
 void Engine::Resume(Session& session) {
   session.active_ms = now_.ms();  // its waiting was not idleness
-  if (!session.pending.empty()) Carry(session);
+  if (session.pending.size() > 0) Carry(session);
 }
 
 void Engine::Carry(Session& session) {

@@ -240,6 +240,9 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
     Session* const around_;
   };
   const std::vector<Input>& inputs() const { return inputs_; }
+  // The argument without a copy, in the buffer that it came in: only where that is large and holds
+  // nothing behind this request. All its arguments can be read while the block lives.
+  std::optional<TextBlock> TakeArgument(Session& session, std::string_view argument);
   // Lets others be served while the command of `caller` goes on.
   void ServeOthers(Session& caller);
   // The cheap tick at which the command before ended, and a new reading of it.

@@ -13,6 +13,7 @@
 #include "protocol/reply_writer.h"
 #include "protocol/request_parser.h"
 #include "server/engine/transaction.h"
+#include "storage/text_block.h"
 
 namespace sluice {
 
@@ -92,7 +93,7 @@ class Session {
 
   // --- bytes
   RequestParser parser;
-  std::string pending;         // received, not yet executed: half a request, or all while blocked
+  TextBlock pending;           // received, not yet executed: half a request, or all while blocked
   size_t pending_start = 0;    // the bytes of `pending` before it have been executed
   OutputBuffer output;
   ReplyWriter writer;

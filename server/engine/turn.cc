@@ -38,12 +38,12 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
   if (session->received) KeepReceived(*session);
   // Inside a command the inputs belong to the turn around it.
   const bool may_run = !session->blocked && !session->paused;
-  if (session->pending.empty() && may_run && !nested_) {
+  if (session->pending.size() == 0 && may_run && !nested_) {
     inputs_.push_back({.session = session, .window = bytes});
     session->received = true;
     return;
   }
-  session->pending.append(bytes);
+  session->pending.Append(bytes);
   if (session->pending.size() > QueryBytesMax(*session)) return CloseOverQueryLimit(*session);
   if (may_run) Carry(*session);
 }
@@ -51,7 +51,7 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
 // A second piece in one turn: a request may lie across both, so they have to lie together.
 void Engine::KeepReceived(Session& session) {
   const auto first = std::ranges::find(inputs_, &session, &Input::session);
-  session.pending.assign(first->window);
+  session.pending.Assign(first->window);
   session.received = false;
   inputs_.erase(first);
 }
@@ -124,7 +124,7 @@ void Engine::SetAside(Session& caller) {
     const bool requests_left = input.position < input.parsed;
     if (requests_left) session.parser.Reset();  // it has read ahead of what has been run
     KeepRest(input);
-    if (requests_left && !session.pending.empty() && !session.blocked && !session.paused) {
+    if (requests_left && session.pending.size() > 0 && !session.blocked && !session.paused) {
       Carry(session);
     }
     input.session = nullptr;
@@ -155,8 +155,8 @@ void Engine::TakeCarried() {
     if (!session) continue;
     assert(session->carried);
     session->carried = false;
-    if (session->pending.empty() || session->blocked || session->paused) continue;
-    const auto window = std::string_view(session->pending).substr(session->pending_start);
+    if (session->pending.size() == 0 || session->blocked || session->paused) continue;
+    const auto window = session->pending.view().substr(session->pending_start);
     inputs_.push_back({.session = session, .window = window, .from_pending = true});
   }
   std::rotate(inputs_.begin(), inputs_.begin() + received, inputs_.end());
@@ -186,22 +186,37 @@ void Engine::KeepRest(Input& input) {
   session.received = false;
   if (input.stopped) session.parser.Reset();  // it had read beyond what is kept
   if (session.close != CloseMode::kOpen) {
-    session.pending.clear();
-    session.pending_start = 0;
-  } else if (input.from_pending) {
+    session.pending = {};
+  } else if (!input.from_pending) {
+    session.pending.Assign(input.window.substr(input.position));
+  } else if (session.pending.size() > 0) {  // else it has become a value (TakeArgument)
     session.pending_start += input.position;
     if (session.pending_start > session.pending.size() / 2) {
-      session.pending.erase(0, std::exchange(session.pending_start, 0));
+      session.pending.Assign(session.pending.view().substr(session.pending_start));
+      session.pending_start = 0;
     }
-  } else {
-    session.pending.assign(input.window.substr(input.position));
   }
-  if (session.pending.empty()) {
+  if (session.pending.size() == 0) {
     session.pending_start = 0;
-    session.pending.shrink_to_fit();  // assigning an empty string would keep the room
+    session.pending = {};  // without the room
   } else if (!input.starved && !session.blocked && !session.paused) {
     Carry(session);
   }
+}
+
+std::optional<TextBlock> Engine::TakeArgument(Session& session, std::string_view argument) {
+  const std::string_view buffer = session.pending.view();
+  const bool inside = argument.data() >= buffer.data() &&
+                      argument.data() + argument.size() <= buffer.data() + buffer.size();
+  if (!inside || argument.size() < TextBlock::kMappedAt) return std::nullopt;
+  const auto input = std::ranges::find(inputs_, &session, &Input::session);
+  if (input == inputs_.end() || !input->from_pending || !input->spent() ||
+      input->position + session.parser.consumed() != input->window.size()) {
+    return std::nullopt;
+  }
+  TextBlock taken = std::exchange(session.pending, {});
+  taken.Narrow(static_cast<size_t>(argument.data() - buffer.data()), argument.size());
+  return taken;
 }
 
 Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* command, HashedKey key) {

@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include "protocol/concat.h"
+
 namespace sluice {
 namespace {
 
@@ -20,7 +22,7 @@ TEST(TextBlock, IsWhatAStringWouldBe) {
   for (int step = 0; step < 400; ++step) {
     const size_t bytes = random() % 2 == 0 ? random() % 100 : random() % (2 * kMib);
     const std::string piece(bytes, static_cast<char>('a' + step % 26));
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0:
         text.Assign(piece);
         model = piece;
@@ -33,6 +35,13 @@ TEST(TextBlock, IsWhatAStringWouldBe) {
         text.Resize(model.size() + bytes);
         model.resize(model.size() + bytes);
         break;
+      case 3: {
+        const size_t begin = std::min(bytes, model.size());
+        const size_t kept = (model.size() - begin) / 8 * 7;
+        text.Narrow(begin, kept);
+        model = model.substr(begin, kept);
+        break;
+      }
       default:
         text.Resize(model.size() - std::min(bytes, model.size()));
         model.resize(model.size() - std::min(bytes, model.size()));
@@ -60,6 +69,26 @@ TEST(TextBlock, GrowsWithoutACopyAndWithLittleRoom) {
     ASSERT_LE(text.capacity() - text.size(), TextBlock::kSlackMax + 4096);
   }
   EXPECT_LE(moves, 5);  // one for each MiB at most
+}
+
+// As a value that lies in the request that brought it.
+TEST(TextBlock, ALargeOneIsNarrowedWhereItIs) {
+  TextBlock text(Concat("SET k ", std::string(8 * kMib, 'x'), "\r\n"));
+  const std::string_view command = text.view().substr(0, 5);
+  const char* const value = text.view().data() + 6;
+  text.Narrow(6, 8 * kMib);
+  EXPECT_EQ(text.view().data(), value);
+  EXPECT_EQ(command, "SET k");
+  EXPECT_TRUE(text.view() == std::string(8 * kMib, 'x'));
+  EXPECT_GE(text.MemoryBytes(), 8 * kMib + 6);
+  text.Resize(8 * kMib + 2);
+  EXPECT_EQ(text.view().substr(8 * kMib), std::string_view("\0\0", 2));
+  TextBlock moved = std::move(text);
+  moved.Append(std::string(9 * kMib, 'y'));
+  EXPECT_EQ(moved.view().substr(17 * kMib), "yy");
+  size_t pages = 0;
+  while (const size_t freed = moved.FreePages(100)) pages += freed;
+  EXPECT_GE(pages, 17 * kMib / 4096);
 }
 
 TEST(TextBlock, SmallOnesDoubleAndTheFirstBlockIsMadeToMeasure) {

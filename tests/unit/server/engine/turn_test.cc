@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "protocol/concat.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -52,6 +53,61 @@ TEST_F(Turn, LetsAClientBeKilledByAnotherInTheSameTurn) {
   server().Settle();
   EXPECT_TRUE(victim.closed());
   EXPECT_EQ(Run({"EXISTS", "a"}).integer, 0);
+}
+
+// A value of megabytes stays in the buffer that it came in. Nothing of that may show.
+TEST_F(Turn, TakesALongValueOverAsItCame) {
+  const std::string value = std::string(5 << 20, 'v') + "end";
+  const auto request = [](const std::vector<std::string>& words) {
+    std::string bytes = Concat("*", std::to_string(words.size()), "\r\n");
+    for (const auto& word : words) {
+      bytes += Concat("$", std::to_string(word.size()), "\r\n", word, "\r\n");
+    }
+    return bytes;
+  };
+  const auto in_pieces = [](TestClient& client, const std::string& bytes) {
+    for (size_t at = 0; at < bytes.size(); at += 1 << 20)
+      client.SendBytes(bytes.substr(at, 1 << 20));
+    return client.TakeBytes();
+  };
+  TestClient& client = Connect();
+  EXPECT_EQ(in_pieces(client, request({"SET", "plain", value})), "+OK\r\n");
+  EXPECT_EQ(in_pieces(client, request({"SET", "plain", value, "KEEPTTL"})), "+OK\r\n");
+  EXPECT_EQ(in_pieces(client, request({"SETEX", "timed", "100", value})), "+OK\r\n");
+  EXPECT_EQ(in_pieces(client, request({"SET", "over", value, "PXAT", "1"})), "+OK\r\n");
+  EXPECT_EQ(in_pieces(client, request({"APPEND", "appended", value})), ":5242883\r\n");
+  EXPECT_EQ(in_pieces(client, request({"SET", "first", value}) + request({"APPEND", "first", "x"})),
+            "+OK\r\n:5242884\r\n");
+  EXPECT_EQ(in_pieces(client, request({"SET", "half", value}) + "*2\r\n$3\r\nGET\r\n$3\r\nx"),
+            "+OK\r\n");
+  EXPECT_EQ(in_pieces(client, "yz\r\n"), "$-1\r\n");
+  EXPECT_EQ(in_pieces(client, "MULTI\r\n" + request({"SET", "queued", value}) + "EXEC\r\n"),
+            "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n");
+  EXPECT_EQ(in_pieces(client, "PING\r\n"), "+PONG\r\n");
+  for (const char* key : {"plain", "timed", "appended", "half", "queued"}) {
+    EXPECT_TRUE(Run({"GET", key}).text == value) << key;
+  }
+  EXPECT_TRUE(Run({"GET", "first"}).text == value + "x");
+  EXPECT_EQ(Run({"EXISTS", "over"}).integer, 0);
+  EXPECT_EQ(Run({"SETRANGE", "plain", "5242885", "!"}).integer, 5242886);
+  EXPECT_EQ(Run({"GETRANGE", "plain", "5242880", "-1"}).text, std::string_view("end\0\0!", 6));
+}
+
+// With what is written down of it, as shown to a monitor, and though another key's value goes.
+TEST_F(Turn, TellsOfALongValueThatItHasTakenOver) {
+  TestClient& monitor = Connect();
+  monitor.Run({"MONITOR"});
+  const std::string value(5 << 20, 'v');
+  TestClient& client = Connect();
+  for (int i = 0; i < 3; ++i) {
+    const std::string bytes =
+        Concat("*3\r\n$6\r\nGETSET\r\n$1\r\nk\r\n$5242880\r\n", value, "\r\n");
+    client.SendBytes(bytes.substr(0, 4 << 20));
+    client.SendBytes(bytes.substr(4 << 20));
+    EXPECT_EQ(client.TakeBytes().size(), i == 0 ? 5u : value.size() + 12);
+    EXPECT_GT(monitor.TakeBytes().size(), value.size());
+  }
+  EXPECT_EQ(engine().Audit(), "");
 }
 
 TEST_F(Turn, SurvivesAConnectionThatBreaksBetweenReceiveAndRun) {
@@ -132,15 +188,16 @@ TEST_F(Turn, SparesWhoIsStillTakingALongReplyFromTheIdleTimeout) {
 // One request may be handed over in pieces, in the same turn too.
 TEST_F(Turn, TakesARequestInSeveralPiecesInOneTurn) {
   TestClient& client = Connect();
-  for (const std::string_view piece : {"*2\r\n$4\r\nEC", "HO\r\n$1\r", "\na\r\nPING\r\nPI", "NG\r\n"}) {
+  for (const std::string_view piece :
+       {"*2\r\n$4\r\nEC", "HO\r\n$1\r", "\na\r\nPING\r\nPI", "NG\r\n"}) {
     engine().Receive(client.id(), piece);
   }
   server().Settle();
   EXPECT_EQ(client.TakeBytes(), "$1\r\na\r\n+PONG\r\n+PONG\r\n");
 }
 
-// A turn ends after a fraction of a millisecond. Who did not get its share in one comes first in the
-// next, whatever else has come in meanwhile.
+// A turn ends after a fraction of a millisecond. Who did not get its share in one comes first in
+// the next, whatever else has come in meanwhile.
 TEST_F(Turn, ServesWhoWasLeftOverFirst) {
   TestClient& busy = Connect();
   TestClient& waiting = Connect();
@@ -185,8 +242,8 @@ TEST_F(Turn, ClosesWhoReadsNothingAtTheHardLimitAndAtTheSoftOneInTime) {
   EXPECT_TRUE(soft.closed());
 }
 
-// Sixty-four replies of a megabyte from one pipeline, and as many from one EXEC, never stand in memory
-// together.
+// Sixty-four replies of a megabyte from one pipeline, and as many from one EXEC, never stand in
+// memory together.
 TEST_F(Turn, HoldsToTheHardLimitInsideABatchAndInsideExec) {
   Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 3000000 0 0"});
   Run({"SET", "big", std::string(1'000'000, 'x')});
