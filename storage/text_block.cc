@@ -82,6 +82,11 @@ void TextBlock::Append(std::string_view text) {
   size_ += text.size();
 }
 
+std::span<char> TextBlock::Room(size_t bytes) {
+  Reserve(size_ + bytes);
+  return {data_ + size_, bytes};
+}
+
 void TextBlock::Resize(size_t bytes) {
   if (bytes > size_) {
     Reserve(bytes);

@@ -45,6 +45,12 @@ class TextBlock {
 
   void Assign(std::string_view text);  // may be a part of it
   void Append(std::string_view text);  // not of its own bytes
+  // For a text of so many bytes; of a mapped one, pages that are not written to cost nothing.
+  void Reserve(size_t bytes);
+  // Room for so many bytes behind the text, which Lengthen then makes a part of it: as many as have been
+  // written there.
+  std::span<char> Room(size_t bytes);
+  void Lengthen(size_t bytes) { size_ += bytes; }
   // Zeros at the end, or fewer bytes.
   void Resize(size_t bytes);
   // Keeps `bytes` of the text from `begin` on. Of a mapped one no byte is copied, and what lay before
@@ -55,7 +61,6 @@ class TextBlock {
   size_t FreePages(size_t budget);
 
  private:
-  void Reserve(size_t bytes);
   void Move(size_t capacity);
   void Clear(size_t from, size_t to);
   char* Pages() const { return data_ - head_; }  // precondition: mapped

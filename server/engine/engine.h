@@ -132,6 +132,10 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // --- a turn
   // `bytes` are parsed now or in RunTurn and must stay valid until RunTurn returns.
   void Receive(SessionId id, std::string_view bytes);
+  // Of a long request the host reads the rest to where it belongs, without a copy: RoomFor is where
+  // (empty: it is none, anywhere will do), ReceiveInPlace tells how much has come there since.
+  std::span<char> RoomFor(SessionId id);
+  void ReceiveInPlace(SessionId id, size_t bytes);
   // Runs what was received, due timers and background slices, at most about kTurnBudgetNanos of it; then
   // ends the turn: effects out, outputs sent. True when work is left and the next turn should come at once.
   bool RunTurn();

@@ -25,6 +25,9 @@ constexpr int64_t kFreeingNanos = 200'000;
 constexpr size_t kFreedPerSlice = 256;
 constexpr int kFreeingSlicesMax = 64;  // for clocks that stand still
 constexpr size_t kRearmedPerTurn = 512;
+// Of a request as long as that, the rest is read to where it belongs, a piece a turn. (As Redis.)
+constexpr size_t kReadInPlaceMin = 32 * 1024;
+constexpr size_t kReadInPlaceMax = 64 * 1024;
 // The build that asserts looks at every client once in so many turns.
 [[maybe_unused]] constexpr uint64_t kTurnsPerAudit = 1024;
 
@@ -46,6 +49,27 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
   session->pending.Append(bytes);
   if (session->pending.size() > QueryBytesMax(*session)) return CloseOverQueryLimit(*session);
   if (may_run) Carry(*session);
+}
+
+std::span<char> Engine::RoomFor(SessionId id) {
+  Session* session = Find(id);
+  if (!session || session->close != CloseMode::kOpen || session->blocked || session->paused) return {};
+  const size_t wanted = session->parser.bytes_wanted();
+  const size_t there = session->pending.size() - session->pending_start;
+  if (session->received || wanted < kReadInPlaceMin || wanted <= there) return {};
+  // Pages that move are not free either: what is said to come is believed as far as has come.
+  session->pending.Reserve(session->pending_start + std::min(wanted, 2 * there));
+  return session->pending.Room(std::min(wanted - there, kReadInPlaceMax));
+}
+
+void Engine::ReceiveInPlace(SessionId id, size_t bytes) {
+  if (bytes == 0) return;
+  Session& session = *Find(id);
+  statistics_.bytes_in += bytes;
+  session.active_ms = now_.ms();
+  session.pending.Lengthen(bytes);
+  if (session.pending.size() > QueryBytesMax(session)) return CloseOverQueryLimit(session);
+  Carry(session);
 }
 
 // A second piece in one turn: a request may lie across both, so they have to lie together.

@@ -157,7 +157,7 @@ void Server::ReadReady() {
       later.push_back(std::move(waiting));
       continue;
     }
-    if (kTurnBytes - used < kReadBytes || !engine_.MayTouch(connection.session) ||
+    if (used + kReadBytes > kTurnBytes || !engine_.MayTouch(connection.session) ||
         engine_.HasBacklog(connection.session)) {
       later.push_back(std::move(waiting));
       continue;
@@ -175,7 +175,9 @@ void Server::ReadReady() {
 }
 
 // Whether there may be more to read at once.
-bool Server::ReadOne(Connection& connection, std::span<char> into, size_t& got) {
+bool Server::ReadOne(Connection& connection, std::span<char> buffer, size_t& got) {
+  const std::span<char> room = engine_.RoomFor(connection.session);
+  const std::span<char> into = room.empty() ? buffer : room;
   ++engine_.statistics().reads;
   const ssize_t result = connection.Read(into);
   if (result < 0) {
@@ -185,7 +187,11 @@ bool Server::ReadOne(Connection& connection, std::span<char> into, size_t& got) 
     return false;
   }
   got = static_cast<size_t>(result);
-  engine_.Receive(connection.session, {into.data(), got});
+  if (room.empty()) {
+    engine_.Receive(connection.session, {into.data(), got});
+  } else {
+    engine_.ReceiveInPlace(connection.session, got);
+  }
   return got == into.size() || (got > 0 && connection.ended);
 }
 

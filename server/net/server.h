@@ -60,7 +60,7 @@ class Server final : public Host, public ConnectionOwner {
   void WantTurn();
   void Turn();
   void ReadReady();
-  bool ReadOne(Connection& connection, std::span<char> into, size_t& got);
+  bool ReadOne(Connection& connection, std::span<char> buffer, size_t& got);
   void DropBroken();
   void ArmWake();
   void AwaitQuiet();

@@ -93,6 +93,30 @@ TEST_F(Turn, TakesALongValueOverAsItCame) {
   EXPECT_EQ(Run({"GETRANGE", "plain", "5242880", "-1"}).text, std::string_view("end\0\0!", 6));
 }
 
+// As a host reads the rest of a long request: no further than it goes.
+TEST_F(Turn, GivesRoomForTheRestOfALongRequest) {
+  TestClient& client = Connect();
+  EXPECT_TRUE(engine().RoomFor(client.id()).empty());
+  client.SendBytes("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5000000\r\n");
+  size_t read = 0;
+  for (auto room = engine().RoomFor(client.id()); !room.empty();
+       room = engine().RoomFor(client.id())) {
+    const size_t bytes = std::min<size_t>(room.size(), 60'000);
+    for (size_t i = 0; i < bytes; ++i, ++read)
+      room[i] = read < 5'000'000 ? 'v' : "\r\n"[read - 5'000'000];
+    engine().ReceiveInPlace(client.id(), bytes);
+    server().Settle();
+  }
+  EXPECT_EQ(read, 5'000'002u);
+  EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
+  EXPECT_TRUE(Run({"GET", "k"}).text == std::string(5'000'000, 'v'));
+  client.SendBytes("*2\r\n$4\r\nECHO\r\n$30000\r\nx");
+  EXPECT_TRUE(engine().RoomFor(client.id()).empty()) << "a short one";
+  client.SendBytes(std::string(29'999, 'x') + "\r\n*2\r\n$4\r\nECHO\r\n$50000\r\nx");
+  client.Disconnect();
+  EXPECT_TRUE(engine().RoomFor(client.id()).empty());
+}
+
 // With what is written down of it, as shown to a monitor, and though another key's value goes.
 TEST_F(Turn, TellsOfALongValueThatItHasTakenOver) {
   TestClient& monitor = Connect();
