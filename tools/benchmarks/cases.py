@@ -16,6 +16,7 @@ import shlex
 from .deletion import DeletionTurn
 from .events import ExpiredEvents
 from .expiry import ExpiryLateness
+from .flood import Flood
 from .hand_over import HandOver
 from .load import Load, Work
 from .locks import LockHandOver, LockPairs
@@ -151,5 +152,6 @@ CASES = [
     DeletionTurn("delete-hash", "HSET", members=1_000_000, turn_bar_us=1000),
     DeletionTurn("delete-string", "APPEND", members=500, turn_bar_us=1000),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
+    Flood("flood", clients=10_000, seconds=20, bar_ms=5, bar_mb=200),
     *WORST,
 ]
