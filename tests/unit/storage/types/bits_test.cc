@@ -71,6 +71,19 @@ TEST(Bits, CountAndFindAgreeWithTheModel) {
   }
 }
 
+// Wherever it stands between bits of the other value, which are skipped in blocks.
+TEST(Bits, FindsALonelyBit) {
+  for (const bool value : {false, true}) {
+    for (size_t at = 0; at < 130; ++at) {
+      std::string bytes(130, value ? '\0' : '\xff');
+      PutBit(bytes, at * 8 + at % 8, value);
+      const auto expected = static_cast<int64_t>(at * 8 + at % 8);
+      ASSERT_EQ(FindBit(bytes, value, {.first = 0, .last = bytes.size() * 8 - 1}), expected);
+      ASSERT_EQ(FindBit(bytes, value, {.first = at * 8, .last = at * 8 + 7}), expected);
+    }
+  }
+}
+
 TEST(Bits, ManySetBitsDoNotOverflowTheSums) {
   const std::string bytes(100'000, '\xff');
   EXPECT_EQ(CountBits(bytes, {0, bytes.size() * 8 - 1}), bytes.size() * 8);
