@@ -2,6 +2,7 @@
 // (SearchRequest) with its centre and its circle at fixed positions.
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,7 @@ struct Place {
   double score;
   GeoPoint point;
   double distance;  // metres
+  size_t found;     // how many were found before it
 };
 
 // --- reading
@@ -198,32 +200,79 @@ bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set
 
 // --- searching
 
+// Gathers the places that a request asks for. With COUNT they are the first ones of its order, and
+// no more than twice as many are kept, however many there are to choose from.
+class Places {
+ public:
+  explicit Places(const SearchRequest& request)
+      : farthest_first_(request.order == Order::kFarthestFirst),
+        count_(request.count > 0 ? static_cast<size_t>(request.count) : SIZE_MAX),
+        any_(request.any),
+        sorted_(request.order != Order::kNone || (request.count > 0 && !request.any)) {}
+
+  bool complete() const { return any_ && places_.size() >= count_; }
+
+  void Add(std::string_view name, double score, const GeoPoint& point, double distance) {
+    const size_t found = found_++;
+    if (last_kept_ && !Before(distance, *last_kept_)) return;
+    places_.push_back({std::string(name), score, point, distance, found});
+    if (!any_ && places_.size() / 2 >= std::max(count_, kCutFrom)) Cut();
+  }
+
+  std::vector<Place> Take() && {
+    if (places_.size() > count_) Cut();
+    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
+    if (sorted_) std::ranges::sort(places_, before);
+    return std::move(places_);
+  }
+
+ private:
+  static constexpr size_t kCutFrom = 32;  // fewer are not worth it
+
+  // Distances are not negative: their bits are in the same order, and so is a NaN, which rounding
+  // makes of two ends of the earth.
+  bool Before(double a, double b) const {
+    const auto a_bits = std::bit_cast<uint64_t>(a);
+    const auto b_bits = std::bit_cast<uint64_t>(b);
+    return farthest_first_ ? a_bits > b_bits : a_bits < b_bits;
+  }
+
+  bool Before(const Place& a, const Place& b) const {
+    if (Before(a.distance, b.distance)) return true;
+    return !Before(b.distance, a.distance) && a.found < b.found;
+  }
+
+  // Precondition: there are more than count_.
+  void Cut() {
+    const auto last = places_.begin() + static_cast<ptrdiff_t>(count_ - 1);
+    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
+    std::ranges::nth_element(places_, last, before);
+    last_kept_ = last->distance;
+    places_.erase(last + 1, places_.end());
+  }
+
+  const bool farthest_first_;
+  const size_t count_;
+  const bool any_;
+  const bool sorted_;
+  size_t found_ = 0;
+  std::optional<double> last_kept_;  // of count_ that were kept
+  std::vector<Place> places_;
+};
+
 std::vector<Place> Search(const SortedSet& set, const SearchRequest& request) {
-  const size_t most = request.any ? static_cast<size_t>(request.count) : SIZE_MAX;
-  std::vector<Place> places;
+  Places places(request);
   for (const ScoreRange& scores : request.shape.Scores()) {
-    if (places.size() >= most) break;
+    if (places.complete()) break;
     const auto visit = [&](std::string_view name, double score) {
       const GeoPoint point = PointOfScore(score);
       double metres = 0;
-      if (request.shape.Holds(point, metres)) {
-        places.push_back({std::string(name), score, point, metres});
-      }
-      return places.size() < most;
+      if (request.shape.Holds(point, metres)) places.Add(name, score, point, metres);
+      return !places.complete();
     };
     set.ForEach(set.Between(scores), SortedSet::Direction::kUp, visit);
   }
-  // So many of them means the nearest.
-  const bool sorted = request.order != Order::kNone || (request.count > 0 && !request.any);
-  if (sorted && request.order == Order::kFarthestFirst) {
-    std::ranges::stable_sort(places, std::greater<>(), &Place::distance);
-  } else if (sorted) {
-    std::ranges::stable_sort(places, {}, &Place::distance);
-  }
-  if (request.count > 0 && places.size() > static_cast<size_t>(request.count)) {
-    places.resize(static_cast<size_t>(request.count));
-  }
-  return places;
+  return std::move(places).Take();
 }
 
 void ReplyPlaces(CommandCall& call, const SearchRequest& request,

@@ -36,6 +36,8 @@ class RankedTree {
     const ScoredMember& member() const;  // precondition: !at_end()
     void Next();                         // from the last element to the end
     void Previous();                     // from the first element to the end
+    // Asks for the member that stands so many places up, in this leaf or the next.
+    void Prefetch(size_t ahead) const;  // precondition: !at_end()
 
    private:
     friend class RankedTree;
@@ -181,6 +183,16 @@ inline void RankedTree::Place::Next() {
   if (++index_ < leaf_->count) return;
   leaf_ = leaf_->next;
   index_ = 0;
+}
+
+inline void RankedTree::Place::Prefetch(size_t ahead) const {
+  const Leaf* leaf = leaf_;
+  size_t index = index_ + ahead;
+  if (index >= leaf->count) {
+    index -= leaf->count;
+    leaf = leaf->next;
+  }
+  if (leaf != nullptr && index < leaf->count) __builtin_prefetch(leaf->members[index]);
 }
 
 inline void RankedTree::Place::Previous() {
