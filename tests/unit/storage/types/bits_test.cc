@@ -92,8 +92,8 @@ TEST(Bits, ManySetBitsDoNotOverflowTheSums) {
 TEST(Bits, CombineAgreesWithTheModel) {
   std::mt19937 random(8);
   for (int round = 0; round < 1000; ++round) {
-    const std::string strings[] = {RandomBytes(random, 60), RandomBytes(random, 60),
-                                   RandomBytes(random, 60)};
+    const std::string strings[] = {RandomBytes(random, 200), RandomBytes(random, 200),
+                                   RandomBytes(random, 200)};
     const std::string_view sources[] = {strings[0], strings[1], strings[2]};
     size_t longest = 0;
     for (const std::string_view source : sources) longest = std::max(longest, source.size());
