@@ -1,5 +1,6 @@
 #include "storage/persist/listpack.h"
 
+#include <bit>
 #include <utility>
 
 #include "storage/types/listpack_size.h"
@@ -41,33 +42,31 @@ void ListpackWriter::Text(std::string_view text) {
 }
 
 void ListpackWriter::Number(int64_t number) {
-  const size_t begin = bytes_.size();
   const auto bits = static_cast<uint64_t>(number);
   switch (ListpackIntegerBytes(number) - 1) {
     case 1:
-      Byte(bits);
-      break;
+      return Encoded(bits, 1);
     case 2:
-      Byte(0xc0 | (bits >> 8 & 31));
-      Byte(bits & 255);
-      break;
+      return Encoded(0xc0 | (bits >> 8 & 31) | (bits & 255) << 8, 2);
     case 3:
-      Byte(0xf1);
-      LittleEndian(bits, 2);
-      break;
+      return Encoded(0xf1 | (bits & 0xffff) << 8, 3);
     case 4:
-      Byte(0xf2);
-      LittleEndian(bits, 3);
-      break;
+      return Encoded(0xf2 | (bits & 0xffffff) << 8, 4);
     case 5:
-      Byte(0xf3);
-      LittleEndian(bits, 4);
-      break;
-    default:
-      Byte(0xf4);
-      LittleEndian(bits, 8);
+      return Encoded(0xf3 | (bits & 0xffffffff) << 8, 5);
   }
+  const size_t begin = bytes_.size();
+  Byte(0xf4);
+  LittleEndian(bits, 8);
   EndElement(begin);
+}
+
+// An element of at most seven bytes, the first in the lowest of a word; at once, with its length.
+void ListpackWriter::Encoded(uint64_t bytes, size_t count) {
+  static_assert(std::endian::native == std::endian::little);
+  bytes |= static_cast<uint64_t>(count) << (8 * count);
+  bytes_.append(reinterpret_cast<const char*>(&bytes), count + 1);
+  ++elements_;
 }
 
 void ListpackWriter::EndElement(size_t begin) {

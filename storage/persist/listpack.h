@@ -29,6 +29,7 @@ class ListpackWriter {
  private:
   void Byte(uint64_t byte) { bytes_.push_back(static_cast<char>(byte)); }
   void LittleEndian(uint64_t value, int bytes);
+  void Encoded(uint64_t bytes, size_t count);
   void EndElement(size_t begin);
 
   std::string bytes_;

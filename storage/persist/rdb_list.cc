@@ -10,15 +10,26 @@ namespace {
 
 constexpr size_t kNodeBytes = 8192;  // as list-max-listpack-size -2
 
+// Of the text of a number.
+size_t TextBytes(int64_t number) {
+  constexpr size_t kDigitsMax = 19;
+  const auto bits = static_cast<uint64_t>(number);
+  const uint64_t magnitude = number < 0 ? -bits : bits;
+  size_t digits = 1;
+  for (uint64_t bound = 10; digits < kDigitsMax && magnitude >= bound; bound *= 10) ++digits;
+  return digits + (number < 0 ? 1 : 0);
+}
+
 }  // namespace
 
 void WriteList(const List& list, RdbWriter& writer) {
   std::vector<std::string> nodes;
   ListpackWriter node;
-  list.Walk(0, ListEnd::kBack, [&](size_t, std::string_view text) {
-    if (node.size() > 0 && node.bytes() + text.size() > kNodeBytes) nodes.push_back(node.Finish());
-    node.Text(text);
-    return true;
+  list.ForEachKept([&](std::string_view bytes, bool integer) {
+    const int64_t number = integer ? ListItem::Number(bytes) : 0;
+    const size_t text_bytes = integer ? TextBytes(number) : bytes.size();
+    if (node.size() > 0 && node.bytes() + text_bytes > kNodeBytes) nodes.push_back(node.Finish());
+    integer ? node.Number(number) : node.Text(bytes);
   });
   if (node.size() > 0) nodes.push_back(node.Finish());
   writer.Type(RdbType::kQuicklist);

@@ -28,8 +28,16 @@ std::unique_ptr<ListChunk> ListChunk::Large(const ListItem& alone) {
 std::unique_ptr<ListChunk> ListChunk::Clone() const {
   if (large()) return Large(ListItem(BytesAt(0)));
   auto chunk = std::make_unique<ListChunk>();
-  chunk->Append(*this);
-  chunk->Fit();
+  chunk->slots_max_ = chunk->count_ = count_;
+  chunk->bytes_max_ = chunk->last_ = static_cast<uint16_t>(last_ - first_);
+  chunk->block_ = NewBlock(chunk->block_bytes());
+  std::memcpy(chunk->block_.get(), block_.get() + slot_first_, count_ * sizeof(uint16_t));
+  if (first_ > 0) {  // the copy begins without room
+    for (size_t i = 0; i < count_; ++i) {
+      chunk->block_[i] = static_cast<uint16_t>(chunk->block_[i] - (first_ << 1));
+    }
+  }
+  if (chunk->last_ > 0) std::memcpy(chunk->bytes(), bytes() + first_, chunk->last_);
   return chunk;
 }
 

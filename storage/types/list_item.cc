@@ -22,13 +22,16 @@ ListItem::ListItem(std::string_view text) : text_(text) {
   }
 }
 
+int64_t ListItem::Number(std::string_view bytes) {
+  uint64_t number = 0;  // byte by byte: a copy of so few, unknown how many, is a call
+  for (size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[i]);
+  const int shift = 64 - 8 * static_cast<int>(bytes.size());
+  return static_cast<int64_t>(number << shift) >> shift;
+}
+
 std::string_view ListItem::Text(std::string_view bytes, bool integer, char* scratch) {
   if (!integer) return bytes;
-  uint64_t number = 0;
-  std::memcpy(&number, bytes.data(), bytes.size());
-  const int shift = 64 - 8 * static_cast<int>(bytes.size());
-  const int64_t value = static_cast<int64_t>(number << shift) >> shift;
-  return {scratch, static_cast<size_t>(FormatInt64(scratch, value) - scratch)};
+  return {scratch, static_cast<size_t>(FormatInt64(scratch, Number(bytes)) - scratch)};
 }
 
 }  // namespace sluice

@@ -111,6 +111,7 @@ class Pair {
     }
     const std::unique_ptr<Value> copy = list_.Clone();
     ASSERT_EQ(Contents(static_cast<List&>(*copy)), model_);
+    ASSERT_EQ(copy->Audit(), "");
     ASSERT_LE(copy->MemoryBytes(), list_.MemoryBytes());
   }
 
