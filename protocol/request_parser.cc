@@ -41,6 +41,11 @@ inline const char* ReadHeader(const char* at, const char* end, char mark, uint32
   return nullptr;
 }
 
+int64_t BulkBytesMax(const ParseLimits& limits) {
+  return limits.before_login ? std::min(limits.bulk_bytes_max, kBulkBytesBeforeLoginMax)
+                             : limits.bulk_bytes_max;
+}
+
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Not isspace: '\v' and '\f' separate arguments only in front of one.
@@ -81,12 +86,10 @@ RequestParser::Step RequestParser::Fail(std::string sentence) {
 bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& limits,
                                     std::vector<std::string_view>& arguments) {
   if (window.size() < kSmallestBulkBytes) return false;
-  int64_t count_max = limits.arguments_max;
-  int64_t bytes_max = limits.bulk_bytes_max;
-  if (limits.before_login) {
-    count_max = std::min(count_max, kArgumentsBeforeLoginMax);
-    bytes_max = std::min(bytes_max, kBulkBytesBeforeLoginMax);
-  }
+  const int64_t bytes_max = BulkBytesMax(limits);
+  const int64_t count_max = limits.before_login
+                                ? std::min(limits.arguments_max, kArgumentsBeforeLoginMax)
+                                : limits.arguments_max;
   const char* const end = window.data() + window.size();
   uint32_t count;
   const char* at = ReadHeader(window.data(), end, '*', count);
@@ -121,7 +124,9 @@ ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits
   Step step = Step::kDone;
   if (state.arguments_left == 0) step = ReadCount(window, limits);
   while (step == Step::kDone && state.arguments_left > 0) {
-    if (state.bulk_bytes < 0) step = ReadBulkLength(window, limits);
+    if (state.bulk_bytes < 0 && !ReadPlainBulkLength(window, limits)) {
+      step = ReadBulkLength(window, limits);
+    }
     if (step != Step::kDone) break;
     const auto bytes = static_cast<size_t>(state.bulk_bytes);
     state.bytes_wanted = state.position + bytes + 2;
@@ -134,6 +139,7 @@ ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits
   }
   if (step == Step::kError) return ParseStatus::kError;
   if (step == Step::kIncomplete) return ParseStatus::kIncomplete;
+  arguments.reserve(arguments.size() + state.pieces.size());  // of a million: half the time
   for (const Piece& piece : state.pieces) {
     arguments.push_back(window.substr(piece.offset, piece.bytes));
   }
@@ -157,6 +163,18 @@ RequestParser::Step RequestParser::ReadCount(std::string_view window, const Pars
   partial_->arguments_left = std::max<int64_t>(*count, 0);
   partial_->position = partial_->scanned = line_end + 2;
   return Step::kDone;
+}
+
+// The fast path of ReadBulkLength. False: nothing was changed.
+bool RequestParser::ReadPlainBulkLength(std::string_view window, const ParseLimits& limits) {
+  const std::string_view rest = window.substr(partial_->position);
+  if (rest.size() < kSmallestBulkBytes) return false;
+  uint32_t bytes;
+  const char* const end = ReadHeader(rest.data(), rest.data() + rest.size(), '$', bytes);
+  if (end == nullptr || bytes > BulkBytesMax(limits)) return false;
+  partial_->bulk_bytes = bytes;
+  partial_->position += static_cast<size_t>(end - rest.data());
+  return true;
 }
 
 RequestParser::Step RequestParser::ReadBulkLength(std::string_view window,

@@ -84,6 +84,7 @@ class RequestParser {
   ParseStatus ParseArray(std::string_view window, const ParseLimits& limits,
                          std::vector<std::string_view>& arguments);
   Step ReadCount(std::string_view window, const ParseLimits& limits);
+  bool ReadPlainBulkLength(std::string_view window, const ParseLimits& limits);
   Step ReadBulkLength(std::string_view window, const ParseLimits& limits);
   Step FindLineEnd(std::string_view window, char end, const char* what, size_t& at);
   ParseStatus ParseInline(std::string_view window, std::vector<std::string_view>& arguments);
