@@ -33,7 +33,7 @@ void Del(CommandCall& call) {
 void Exists(CommandCall& call) {
   int64_t found = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {
-    if (PeekToRead(call, call.Key(i))) ++found;
+    if (PeekToRead(call, KeyToRead(call, i))) ++found;
   }
   call.reply.Integer(found);
 }
@@ -41,7 +41,7 @@ void Exists(CommandCall& call) {
 void Touch(CommandCall& call) {
   int64_t found = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {
-    if (LookUpToRead(call, call.Key(i))) ++found;
+    if (LookUpToRead(call, KeyToRead(call, i))) ++found;
   }
   call.reply.Integer(found);
 }

@@ -36,6 +36,12 @@ inline const Entry* Missed(CommandCall& call, HashedKey key) {
   return nullptr;
 }
 
+// args[index] as a key that is only looked for. In an empty database nothing is found by a hash, so
+// none is made: of requests with a million keys that is a third of the time.
+inline HashedKey KeyToRead(const CommandCall& call, size_t index) {
+  return call.db.size() == 0 ? HashedKey{call.args[index], 0} : call.Key(index);
+}
+
 // For readers: counts a hit or a miss as well.
 inline const Entry* LookUpToRead(CommandCall& call, HashedKey key) {
   const Entry* const entry = LookUp(call, key);

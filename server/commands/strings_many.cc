@@ -20,7 +20,7 @@ namespace {
 void MGet(CommandCall& call) {
   call.reply.Array(call.args.size() - 1);
   for (size_t i = 1; i < call.args.size(); ++i) {
-    const Entry* const entry = LookUpToRead(call, call.Key(i));
+    const Entry* const entry = LookUpToRead(call, KeyToRead(call, i));
     entry && entry->is_string() ? ReplyText(call, *entry) : call.reply.Null();
   }
 }
