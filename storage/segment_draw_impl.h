@@ -28,6 +28,7 @@ void GatherLike(const Slots<Element>& slots, uint64_t likeness, Gathered& gather
     slots.contains(AllLike{hash, &gathered});
   }
   // A full group leads to the next one, which is met again.
+  if (gathered.size() < 2) return;
   std::sort(gathered.begin(), gathered.end());
   gathered.erase(std::unique(gathered.begin(), gathered.end()), gathered.end());
 }
@@ -85,6 +86,10 @@ Element* SegmentTableOf<Element>::DrawFrom(const Segment& segment, Random& rando
   if (size <= kRankedAtOnce) {
     std::vector<Ranked> ranked = Rank(segment);
     return nth(ranked, random() % size);
+  }
+  constexpr size_t kLineBytes = 64;
+  for (size_t slot = 0; slot <= segment.slots.capacity(); slot += kLineBytes) {
+    segment.slots.prefetch(LikelyOne{slot << kLikenessBits});
   }
   const size_t most = 5 + 2 * size / kLikenesses;
   Gathered gathered;
