@@ -128,7 +128,7 @@ void PopAll(CommandCall& call, HashedKey key, const Set& set) {
 void RemoveChosen(CommandCall& call, HashedKey key, const Typed<Set>& found,
                   const std::vector<std::string>& chosen) {
   const auto set = OpenFound(call, key, found);
-  for (const std::string& member : chosen) set->Remove(member);
+  set->RemoveAll(chosen);
   CloseSet(call, set, "spop");
   if (!call.effects.wanted()) return;
   std::vector<std::string_view> removal = {"SREM", key.bytes};

@@ -86,28 +86,9 @@ void Hash::Sample(size_t count, Random& random, const Now& now, Visit visit) con
 
 void Hash::Draw(Random& random, const Now& now, VisitSome visit) const {
   if (!table_) return DrawFromPack(random, visit);
-  while (const Member* const member = DrawLive(random, now)) {
-    if (!visit(member->key(), member->value())) return;
-  }
-  // Most of them have expired just now: the others are sought once.
-  std::vector<const Member*> live;
-  table_->map.Scan(0, SIZE_MAX, [&](const Member& member) {
-    if (!member.Expired(now)) live.push_back(&member);
-  });
-  while (true) {
-    const Member& member = *live[random() % live.size()];
-    if (!visit(member.key(), member.value())) return;
-  }
-}
-
-// Null when many tries found expired ones alone.
-const Member* Hash::DrawLive(Random& random, const Now& now) const {
-  constexpr int kTries = 32;
-  for (int i = 0; i < kTries; ++i) {
-    const Member* const member = table_->map.RandomMember(random);
-    if (!member->Expired(now)) return member;
-  }
-  return nullptr;
+  table_->map.Draw(
+      random, [&now](const Member& member) { return !member.Expired(now); },
+      [visit](const Member& member) { return visit(member.key(), member.value()); });
 }
 
 // The pack is gone through for a single field; for more of them it is so once.

@@ -94,7 +94,6 @@ class Hash final : public Value {
   void Put(std::string_view name, const MemberContent& content);
   void NoteSize(size_t text_bytes, const Limits& limits);
   const Member* FindLive(std::string_view name, const Now& now) const;
-  const Member* DrawLive(Random& random, const Now& now) const;
   void DrawFromPack(Random& random, VisitSome visit) const;
 
   StringPack pack_;  // names and values in turn; empty beside a table

@@ -90,8 +90,8 @@ std::string Set::RandomMember(Random& random) const {
 
 void Set::Draw(Random& random, absl::FunctionRef<bool(std::string_view)> visit) const {
   if (const Large* const large = std::get_if<Large>(&members_)) {
-    while (visit((*large)->RandomMember(random)->key())) continue;
-    return;
+    const auto any = [](const Member&) { return true; };
+    return (*large)->Draw(random, any, [&](const Member& member) { return visit(member.key()); });
   }
   std::vector<std::string> members;  // few: looked up once
   ForEach([&members](std::string_view member) { members.emplace_back(member); });
@@ -164,6 +164,11 @@ bool Set::Remove(std::string_view member) {
                                },
                                [&](Large& large) { return large->Erase(member); }},
                     members_);
+}
+
+void Set::RemoveAll(std::span<const std::string> members) {
+  if (const Large* const large = std::get_if<Large>(&members_)) return (*large)->EraseAll(members);
+  for (const std::string& member : members) Remove(member);
 }
 
 // --- as a value

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -44,6 +45,7 @@ class Set final : public Value {
 
   bool Add(std::string_view member, const Limits& limits);  // false when it is a member already
   bool Remove(std::string_view member);
+  void RemoveAll(std::span<const std::string> members);  // those that are there
 
   ValueType type() const override { return kType; }
   std::string_view Encoding() const override;

@@ -1,5 +1,9 @@
 #include "storage/types/split_map.h"
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include "storage/segment_table_impl.h"
 #include "storage/types/sampling.h"
 
@@ -19,11 +23,20 @@ void SplitMap::ForEach(absl::FunctionRef<void(const Member&)> visit) const {
   table_.ForEach([visit](Member& member) { visit(member); });
 }
 
+namespace {
+
+// A draw takes as long as the walk past so many members.
+constexpr size_t kWalkedADraw = 40;
+
+// So many members are asked for before the first of them is looked at.
+constexpr size_t kAhead = 16;
+
+}  // namespace
+
 // Few of many are drawn one by one, many in one walk, which is in the order of hashes so that it
-// depends on the seed alone. A draw takes as long as the walk past so many members.
+// depends on the seed alone.
 void SplitMap::Sample(size_t count, Random& random,
                       absl::FunctionRef<void(const Member&)> visit) const {
-  constexpr size_t kWalkedADraw = 40;
   if (count < size() / kWalkedADraw) {
     absl::flat_hash_set<const Member*> drawn;
     while (drawn.size() < count) {
@@ -36,6 +49,37 @@ void SplitMap::Sample(size_t count, Random& random,
   Scan(0, SIZE_MAX, [&](const Member& member) {
     if (selection.Take()) visit(member);
   });
+}
+
+// One by one at first. Where that has taken as long as a walk, it goes on with a list made by one;
+// so it does when most members are not wanted.
+void SplitMap::Draw(Random& random, Test wanted, Test visit) const {
+  constexpr int kMissesMax = 32;
+  int misses = 0;
+  for (size_t drawn = 0; drawn <= size() / kWalkedADraw && misses < kMissesMax;) {
+    const Member& member = *RandomMember(random);
+    if (!wanted(member)) {
+      ++misses;
+      continue;
+    }
+    misses = 0;
+    ++drawn;
+    if (!visit(member)) return;
+  }
+  std::vector<const Member*> members;
+  Scan(0, SIZE_MAX, [&](const Member& member) {
+    if (wanted(member)) members.push_back(&member);
+  });
+  while (true) {
+    std::array<const Member*, kAhead> next;
+    for (const Member*& member : next) {
+      member = members[random() % members.size()];
+      __builtin_prefetch(member);
+    }
+    for (const Member* const member : next) {
+      if (!visit(*member)) return;
+    }
+  }
 }
 
 bool SplitMap::Put(std::string_view name, const MemberContent& content) {
@@ -58,8 +102,27 @@ bool SplitMap::Put(std::string_view name, const MemberContent& content) {
   return false;
 }
 
-bool SplitMap::Erase(std::string_view name) {
-  const HashedKey key = Hash(name);
+bool SplitMap::Erase(std::string_view name) { return Erase(Hash(name)); }
+
+void SplitMap::EraseAll(std::span<const std::string> names) {
+  while (!names.empty()) {
+    const std::span<const std::string> some = names.first(std::min(names.size(), kAhead));
+    std::array<HashedKey, kAhead> keys;
+    std::array<const PackedPointer*, kAhead> slots;
+    for (size_t i = 0; i < some.size(); ++i) {
+      keys[i] = Hash(some[i]);
+      table_.Prefetch(keys[i].hash);
+    }
+    for (size_t i = 0; i < some.size(); ++i) slots[i] = table_.PrefetchSlot(keys[i].hash);
+    for (size_t i = 0; i < some.size(); ++i) {
+      if (slots[i] != nullptr) table_.PrefetchElement(*slots[i]);
+    }
+    for (size_t i = 0; i < some.size(); ++i) Erase(keys[i]);
+    names = names.subspan(some.size());
+  }
+}
+
+bool SplitMap::Erase(HashedKey key) {
   Member* const member = table_.Find(key);
   if (!member) return false;
   table_.Erase(*member, key.hash);

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -52,12 +53,17 @@ class SplitMap {
   const Member* RandomMember(Random& random) const { return table_.RandomEntry(random); }
   // Visits `count` different members chosen at random, or all if there are no more.
   void Sample(size_t count, Random& random, absl::FunctionRef<void(const Member&)> visit) const;
+  // Visits members chosen at random, each time out of all that are `wanted`, until `visit` says no.
+  // Precondition: some are wanted.
+  using Test = absl::FunctionRef<bool(const Member&)>;
+  void Draw(Random& random, Test wanted, Test visit) const;
 
   // --- changing
   // Creates the member or gives it other content; true if it was created. The content may point
   // into the member itself.
   bool Put(std::string_view name, const MemberContent& content);
   bool Erase(std::string_view name);  // false when it is not there. `name` may be the member's own
+  void EraseAll(std::span<const std::string> names);  // those that are there
   // Frees up to `budget` members; returns how many. Afterwards it may only be freed further.
   size_t FreeSome(size_t budget);
 
@@ -65,6 +71,7 @@ class SplitMap {
 
  private:
   HashedKey Hash(std::string_view name) const;
+  bool Erase(HashedKey key);
   void Free(Member& member);
 
   HashKeys* hash_keys_;

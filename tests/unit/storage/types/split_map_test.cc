@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -119,6 +120,66 @@ TEST(SplitMap, RandomMembersAreEquallyLikely) {
   double chi_square = 0;
   for (const auto& [name, count] : draws) chi_square += (count - 20.0) * (count - 20.0) / 20.0;
   EXPECT_LT(chi_square, 760);  // 599 degrees of freedom: mean 599, deviation 35
+}
+
+// Also far beyond the first draws, where the members are gone through.
+TEST(SplitMap, DrawsAreOfWantedMembersAndEquallyLikely) {
+  HashKeys hash_keys(SipKey{4});
+  SplitMap map(hash_keys);
+  for (int i = 0; i < 1200; ++i) map.Put(std::to_string(i), {});
+  const auto even = [](const Member& member) { return (member.key().back() - '0') % 2 == 0; };
+  for (const uint64_t seed : {1, 2, 3}) {
+    Random random(seed);
+    std::map<std::string, int> draws;
+    int left = 12'000;
+    map.Draw(random, even, [&](const Member& member) {
+      ++draws[std::string(member.key())];
+      return --left > 0;
+    });
+    EXPECT_EQ(left, 0);
+    EXPECT_EQ(draws.size(), 600u);
+    double chi_square = 0;
+    for (const auto& [name, count] : draws) {
+      EXPECT_EQ((name.back() - '0') % 2, 0);
+      chi_square += (count - 20.0) * (count - 20.0) / 20.0;
+    }
+    EXPECT_LT(chi_square, 780);  // 599 degrees of freedom: mean 599, deviation 35
+  }
+}
+
+TEST(SplitMap, DrawsOfOneWantedMemberAmongManyComeToAnEnd) {
+  HashKeys hash_keys(SipKey{4});
+  SplitMap map(hash_keys);
+  for (int i = 0; i < 100'000; ++i) map.Put(std::to_string(i), {});
+  Random random(1);
+  size_t looks = 0;
+  int left = 1000;
+  map.Draw(
+      random,
+      [&looks](const Member& member) {
+        ++looks;
+        return member.key() == "77";
+      },
+      [&left](const Member&) { return --left > 0; });
+  EXPECT_LT(looks, map.size() + 1000);
+}
+
+TEST(SplitMap, ErasesManyAtOnce) {
+  HashKeys hash_keys(SipKey{4});
+  for (const int erased : {0, 1, 15, 16, 17, 100, 1000}) {
+    SplitMap map(hash_keys);
+    std::vector<std::string> names = {"missing"};
+    for (int i = 0; i < 1000; ++i) {
+      const std::string name = "name:" + std::to_string(i);
+      map.Put(name, {});
+      if (i < erased) names.push_back(name);
+    }
+    names.push_back(names.back());  // once more
+    map.EraseAll(names);
+    EXPECT_EQ(map.Audit(), "");
+    ASSERT_EQ(map.size(), static_cast<size_t>(1000 - erased));
+    for (const std::string& name : names) EXPECT_EQ(map.Find(name), nullptr);
+  }
 }
 
 TEST(SplitMap, IsFreedInSlices) {
