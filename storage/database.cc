@@ -16,6 +16,8 @@ namespace {
 
 using Form = EntryPayload::Form;
 
+constexpr size_t kPackedAgainMax = Entry::kInlineBytesMax * 5 / 8;
+
 // Payloads whose bytes have to be made; they point into themselves.
 class IntegerPayload : public EntryPayload {
  public:
@@ -52,8 +54,8 @@ EntryPayload InlineText(std::string_view text) {
   return {ValueType::kString, Form::kInline, false, text};
 }
 
-EntryPayload PackedLimiter(std::string_view packed) {
-  return {ValueType::kLimiter, Form::kInline, false, packed};
+EntryPayload PackedValue(ValueType type, std::string_view packed) {
+  return {type, Form::kInline, false, packed};
 }
 
 // Most texts are no integers, and most of those show it at once.
@@ -155,23 +157,41 @@ Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline 
                           const Now& now) {
   const ValueType type = value->type();
   assert(type != ValueType::kString);
+  char bytes[Entry::kInlineBytesMax];
+  if (const size_t size = value->Pack(bytes, sizeof(bytes)))
+    return PutPacked(key, type, {bytes, size}, deadline, now);
   Entry& entry = Put(key, OutsidePayload(type, value.release(), false), deadline, now);
   SetValueTimer(entry);
   return entry;
 }
 
-Entry& Database::PutPacked(HashedKey key, std::string_view packed, Deadline deadline,
-                           const Now& now) {
-  return Put(key, PackedLimiter(packed), deadline, now);
+Entry& Database::PutPacked(HashedKey key, ValueType type, std::string_view packed,
+                           Deadline deadline, const Now& now) {
+  return Put(key, PackedValue(type, packed), deadline, now);
 }
 
 Entry& Database::SetPacked(Entry& entry, std::string_view packed, Deadline deadline) {
-  assert(!deadline.none());
+  assert(!deadline.none() && !entry.is_string());
   deadline = Storable(deadline);
   const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
-  Entry& result = Overwrite(entry, PackedLimiter(packed), true, is_absolute);
+  Entry& result = Overwrite(entry, PackedValue(entry.type(), packed), true, is_absolute);
   Arm(result, deadline);
   return result;
+}
+
+Entry& Database::SetValue(Entry& entry, std::unique_ptr<Value> value) {
+  assert(value->type() == entry.type());
+  Entry& result =
+      OverwriteKeepingDeadline(entry, OutsidePayload(entry.type(), value.release(), false));
+  SetValueTimer(result);
+  return result;
+}
+
+Entry& Database::PackIfSmall(Entry& entry) {
+  char bytes[kPackedAgainMax];
+  const size_t size = entry.value().Pack(bytes, sizeof(bytes));
+  if (size == 0) return entry;
+  return OverwriteKeepingDeadline(entry, PackedValue(entry.type(), {bytes, size}));
 }
 
 Entry& Database::SetText(Entry& entry, std::string_view text) {
@@ -343,8 +363,9 @@ Deadline Database::Storable(Deadline deadline) const {
 
 Deadline Database::NotAfterItsEnd(const Entry& entry, Deadline deadline) const {
   const Now& now = state_.now;
-  const int64_t end_ms =
-      entry.is_packed() ? PackedEndsAtMs(entry.packed(), now) : entry.value().EndsAtMs(now);
+  const int64_t end_ms = entry.is_packed()
+                             ? UnpackValue(entry.type(), entry.packed())->EndsAtMs(now)
+                             : entry.value().EndsAtMs(now);
   if (end_ms == kEndsNever) return deadline;
   const Deadline end = Deadline::Steady(end_ms);
   return deadline.none() || deadline.LeftMs(now) >= end.LeftMs(now) ? end : deadline;

@@ -111,9 +111,11 @@ class Database {
   // The same without a copy; its encoding is raw.
   Entry& PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now);
   Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
+  // Packed, if it is so small.
   Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
-  // A limiter in its packed form.
-  Entry& PutPacked(HashedKey key, std::string_view packed, Deadline deadline, const Now& now);
+  // A value of that type in its packed form (packed_value.h).
+  Entry& PutPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
+                   const Now& now);
   // In-place changes of an entry got from Modify in this call; they return it, perhaps moved.
   Entry& SetText(Entry& entry, std::string_view text);  // keeps the deadline; no integer attempt
   Entry& SetInteger(Entry& entry, int64_t integer);     // keeps the deadline
@@ -127,8 +129,13 @@ class Database {
   // None: PERSIST; it may have passed. A value that ends by itself (Value::EndsAtMs) gets no later
   // deadline than that.
   Entry& SetDeadline(Entry& entry, Deadline deadline);
-  // The packed form of a limiter in a new state, and the deadline that comes with it.
+  // The packed form of the entry's value in a new state, and the deadline that comes with it.
   Entry& SetPacked(Entry& entry, std::string_view packed, Deadline deadline);
+  // The object that a packed value becomes, of the same type; keeps the deadline.
+  Entry& SetValue(Entry& entry, std::unique_ptr<Value> value);
+  // Packs an object that takes about half of the room, so that one which goes up and down does
+  // not move with each change. Precondition: the value is an object, and accounted.
+  Entry& PackIfSmall(Entry& entry);
   // A Value grew or shrank, or is due at another time: accounts it, sets its timer.
   void ValueChanged(Entry& entry);
   bool Delete(HashedKey key, const Now& now);           // false when missing or expired

@@ -231,9 +231,10 @@ std::string Database::AuditEntry(const Entry& entry) const {
   if (entry.is_volatile() && entry.timer().linked() && entry.timer().kind() != TimerKind::kEntry)
     return "an entry's timer is of another kind";
   if (entry.type() > ValueType::kLock) return "an entry's type is unknown";
-  if (entry.type() == ValueType::kLimiter && entry.is_packed())
-    return AuditPacked(entry.packed());
-  if (!entry.is_string() && !entry.outside()) return "a value lies inside its entry";
+  if (!entry.is_string() && entry.is_packed()) {
+    const std::unique_ptr<Value> value = UnpackValue(entry.type(), entry.packed());
+    return value == nullptr ? "a packed value is none of its type" : value->Audit();
+  }
   if (entry.is_string() && entry.is_integer() && entry.is_raw()) return "an integer is raw";
   if (entry.outside() && entry.accounted() != entry.outside_bytes())
     return "a value has changed its size without being accounted";

@@ -140,7 +140,8 @@ size_t Entry::TextBytes() const {
 bool Entry::is_raw() const { return has(kRaw); }
 
 std::string_view Entry::Encoding() const {
-  if (!is_string()) return is_packed() ? PackedEncoding(packed()) : value().Encoding();
+  if (!is_string())
+    return is_packed() ? UnpackValue(type(), packed())->Encoding() : value().Encoding();
   if (is_integer()) return "int";
   return !is_raw() && TextBytes() <= kEmbeddedTextMax ? "embstr" : "raw";
 }

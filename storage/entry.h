@@ -90,8 +90,8 @@ class Entry {
   std::string_view Encoding() const;  // "int", "embstr", "raw"; a Value's own word otherwise
 
   // --- other types. Precondition: !is_string().
-  // A limiter of fixed size is packed into the entry (limits/limiter_state.h); of everything else
-  // the value is an object.
+  // Small limiters and buckets are packed into the entry (packed_value.h); of everything else the
+  // value is an object.
   bool is_packed() const { return !outside(); }
   std::string_view packed() const;  // precondition: is_packed(); valid as the entry is
   Value& value() const;             // precondition: !is_packed()

@@ -32,8 +32,8 @@ std::string_view TypeName(ValueType type);
 inline constexpr int64_t kEndsNever = INT64_MAX;
 class Entry;
 
-// For values in which something ends by itself before the key does. Database sets the timer, follows
-// the entry, and tells KeyspaceObserver::ValueDue when the time has come.
+// For values in which something ends by itself before the key does. Database sets the timer,
+// follows the entry, and tells KeyspaceObserver::ValueDue when the time has come.
 struct ValueTimer {
   TimerNode node;  // first: a fired node's address is its timer's
   Entry* entry = nullptr;
@@ -50,6 +50,9 @@ class Value {
   virtual std::string_view Encoding() const = 0;     // for OBJECT ENCODING
   virtual size_t MemoryBytes() const = 0;            // heap memory owned, itself included
   virtual std::unique_ptr<Value> Clone() const = 0;  // for COPY
+  // Writes its packed form (packed_value.h) into `out` and returns how many bytes that took; 0 if
+  // it has none, or none of at most `room` bytes.
+  virtual size_t Pack([[maybe_unused]] char* out, [[maybe_unused]] size_t room) const { return 0; }
   // How many pieces freeing it takes: members, chunks. Values of many are freed in slices.
   virtual size_t Elements() const { return 1; }
   // Frees up to `budget` pieces of a value that nobody is going to use again; returns how many, 0

@@ -139,7 +139,7 @@ bool ReadCopyOptions(CommandCall& call, CopyOptions& options) {
 void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
   const Deadline deadline = source.deadline();
   if (!source.is_string() && source.is_packed()) {
-    to.PutPacked(key, source.packed(), deadline, now);
+    to.PutPacked(key, source.type(), source.packed(), deadline, now);
   } else if (!source.is_string()) {
     to.PutValue(key, source.value().Clone(), deadline, now);
   } else if (source.is_integer()) {

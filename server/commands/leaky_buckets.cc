@@ -45,18 +45,40 @@ bool IsBucketOrMissing(CommandCall& call, const Entry* entry) {
 
 LeakyBucket& BucketOf(const Entry& entry) { return static_cast<LeakyBucket&>(entry.value()); }
 
-// --- counting
+// --- counting. A deadline that EXPIRE has set is earlier than the last drain, and stays.
 
-void CountIn(CommandCall& call, Entry& entry, LeakyBucket& bucket, int64_t due_ms, uint64_t units) {
-  // One that EXPIRE has set is earlier and stays.
+void CountInObject(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
+  LeakyBucket& bucket = BucketOf(entry);
   const bool own_deadline = entry.deadline() == Deadline::Steady(bucket.last_due_ms());
   const size_t bytes = bucket.MemoryBytes();
   bucket.Count(call.now, due_ms, units);
   if (bucket.MemoryBytes() != bytes) call.db.ValueChanged(entry);
-  if (own_deadline) call.db.SetDeadline(entry, Deadline::Steady(bucket.last_due_ms()));
+  Entry* at = &entry;
+  if (own_deadline) at = &call.db.SetDeadline(*at, Deadline::Steady(bucket.last_due_ms()));
+  if (bucket.IsFew()) call.db.PackIfSmall(*at);
+}
+
+void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
+  if (!entry.is_packed()) return CountInObject(call, entry, due_ms, units);
+  TickRun run(entry.packed());
+  const Deadline deadline = entry.deadline();
+  const bool own_deadline = deadline == Deadline::Steady(run.last());
+  run.DropThrough(call.now.ms());
+  if (run.Add(due_ms, units)) [[likely]] {
+    call.db.SetPacked(entry, run.bytes(), own_deadline ? Deadline::Steady(run.last()) : deadline);
+    return;
+  }
+  Entry& moved = call.db.SetValue(entry, std::make_unique<LeakyBucket>(TickRun(entry.packed())));
+  CountInObject(call, moved, due_ms, units);
 }
 
 void CountInNew(CommandCall& call, HashedKey key, int64_t due_ms, uint64_t units) {
+  TickRun run;
+  if (run.Add(due_ms, units)) [[likely]] {
+    call.db.PutPacked(key, ValueType::kLeakyBucket, run.bytes(), Deadline::Steady(due_ms),
+                      call.now);
+    return;
+  }
   auto bucket = std::make_unique<LeakyBucket>();
   bucket->Count(call.now, due_ms, units);
   call.db.PutValue(key, std::move(bucket), Deadline::Steady(due_ms), call.now);
@@ -69,7 +91,7 @@ void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
   // Nothing is left of what was due already (or at the end of the wheel's time).
   if (due_ms <= call.now.ms()) return call.reply.Ok();
   if (found) {
-    CountIn(call, call.db.Modify(*found, call.now), BucketOf(*found), due_ms, units);
+    CountIn(call, call.db.Modify(*found, call.now), due_ms, units);
   } else {
     CountInNew(call, key, due_ms, units);
   }
@@ -108,11 +130,16 @@ void CountAt(CommandCall& call) {
 
 // --- looking
 
+uint64_t LevelOf(const Entry& entry, const Now& now) {
+  return entry.is_packed() ? TickRun(entry.packed()).UnitsAfter(now.ms())
+                           : BucketOf(entry).Level(now);
+}
+
 void Get(CommandCall& call) {
   if (!HasArguments(call, 1)) return;
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!IsBucketOrMissing(call, entry)) return;
-  const uint64_t level = entry ? BucketOf(*entry).Level(call.now) : 0;
+  const uint64_t level = entry ? LevelOf(*entry, call.now) : 0;
   if (level == 0) {
     // The module shows the name of its own key, with a number that it draws at its start.
     return call.reply.Error(Concat("key lbucket:captcha:1:", call.args[1], " not found"));

@@ -15,6 +15,10 @@ LimiterKey::LimiterKey(Database& db, HashedKey key, const Now& now)
   if (!entry_ || entry_->type() != ValueType::kLimiter) return;
   if (entry_->is_packed()) {
     packed_ = UnpackLimiter(entry_->packed());
+    if (NeedsLog(packed_->config.algorithm)) [[unlikely]] {
+      log_ = UnpackLog(entry_->packed());
+      old_end_ms_ = LimitEndsAtMs(*packed_, log(), now_);
+    }
   } else {
     object_ = static_cast<Limiter*>(&entry_->value());
   }
@@ -52,29 +56,30 @@ LimitVerdict LimiterKey::Take(const LimitRequest& request) {
 }
 
 LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
-  const bool with_log = NeedsLog(request.config.algorithm);
-  std::unique_ptr<Limiter> object = with_log ? std::make_unique<Limiter>(request.config) : nullptr;
-  LimiterState state(request.config);
-  const LimitVerdict verdict =
-      with_log ? object->Take(request, now_) : TakeLimit(state, nullptr, request, now_);
-  const int64_t end_ms = with_log ? object->EndsAtMs(now_) : LimitEndsAtMs(state, nullptr, now_);
+  packed_.emplace(request.config);
+  if (NeedsLog(request.config.algorithm)) log_.emplace();
+  const LimitVerdict verdict = TakeLimit(*packed_, log(), request, now_);
+  const int64_t end_ms = LimitEndsAtMs(*packed_, log(), now_);
   if (end_ms <= now_.ms()) return verdict;  // a refusal leaves nothing behind
   changed_ = true;
-  if (with_log) {
-    db_.PutValue(key_, std::move(object), Deadline::Steady(end_ms), now_);
-    return verdict;
+  const Deadline deadline = Deadline::Steady(end_ms);
+  char bytes[kPackedLimiterMax];
+  const size_t size = PackLimiter(*packed_, log(), bytes);
+  if (size > 0) [[likely]] {
+    db_.PutPacked(key_, ValueType::kLimiter, {bytes, size}, deadline, now_);
+  } else {
+    db_.PutValue(key_, MakeObject(), deadline, now_);
   }
-  char bytes[kWideLimiterBytes];
-  db_.PutPacked(key_, {bytes, PackLimiter(state, bytes)}, Deadline::Steady(end_ms), now_);
   return verdict;
 }
 
 LimitVerdict LimiterKey::TakePacked(const LimitRequest& request) {
-  const LimitVerdict verdict = TakeLimit(*packed_, nullptr, request, now_);
+  const LimitVerdict verdict = TakeLimit(*packed_, log(), request, now_);
   if (verdict.allowed) [[likely]]
-    return WithinDeadline(verdict, StorePacked(*packed_, verdict.EndsAtMs(now_)));
+    return WithinDeadline(verdict, StorePacked(verdict.EndsAtMs(now_), Change::kSurely));
   if (request.ban_ms == 0) return WithinDeadline(verdict, entry_->deadline());
-  return WithinDeadline(verdict, StorePacked(*packed_, LimitEndsAtMs(*packed_, nullptr, now_)));
+  return WithinDeadline(verdict,
+                        StorePacked(LimitEndsAtMs(*packed_, log(), now_), Change::kPerhaps));
 }
 
 LimitVerdict LimiterKey::TakeObject(const LimitRequest& request) {
@@ -93,9 +98,9 @@ LimitVerdict LimiterKey::Peek(const LimitConfig& config, int64_t cost) const {
     return PeekLimit(LimiterState(config), NeedsLog(config.algorithm) ? &none : nullptr, config,
                      cost, now_);
   }
-  return WithinDeadline(packed_ ? PeekLimit(*packed_, nullptr, config, cost, now_)
-                                : object_->Peek(config, cost, now_),
-                        entry_->deadline());
+  return WithinDeadline(
+      packed_ ? PeekLimit(*packed_, log(), config, cost, now_) : object_->Peek(config, cost, now_),
+      entry_->deadline());
 }
 
 LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const {
@@ -113,8 +118,8 @@ LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& de
 
 int64_t LimiterKey::Refund(int64_t units) {
   if (packed_) {
-    const int64_t remaining = RefundLimit(*packed_, nullptr, units, now_);
-    StorePacked(*packed_, LimitEndsAtMs(*packed_, nullptr, now_));
+    const int64_t remaining = RefundLimit(*packed_, log(), units, now_);
+    StorePacked(LimitEndsAtMs(*packed_, log(), now_), Change::kPerhaps);
     return remaining;
   }
   Entry& entry = db_.Modify(*entry_, now_);
@@ -125,7 +130,7 @@ int64_t LimiterKey::Refund(int64_t units) {
 }
 
 LimitInfo LimiterKey::Info() const {
-  LimitInfo info = packed_ ? DescribeLimit(*packed_, nullptr, now_) : object_->Info(now_);
+  LimitInfo info = packed_ ? DescribeLimit(*packed_, log(), now_) : object_->Info(now_);
   const Deadline deadline = entry_->deadline();
   if (!deadline.none()) info.reset_at_ms = std::min(info.reset_at_ms, deadline.UnixMs(now_));
   return info;
@@ -143,22 +148,34 @@ Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
   return old.LeftMs(now_) < end.LeftMs(now_) ? old : end;
 }
 
+std::unique_ptr<Limiter> LimiterKey::MakeObject() const {
+  return std::make_unique<Limiter>(*packed_, log_ ? std::make_unique<RequestLog>(*log_) : nullptr);
+}
+
+// Of the packed state before this command.
+int64_t LimiterKey::OldEndMs() const {
+  return log_ ? old_end_ms_ : LimitEndsAtMs(UnpackLimiter(entry_->packed()), nullptr, now_);
+}
+
 // Returns the key's deadline afterwards; of a deleted key now.
-Deadline LimiterKey::StorePacked(const LimiterState& state, int64_t end_ms) {
-  char bytes[kWideLimiterBytes];
-  const std::string_view packed(bytes, PackLimiter(state, bytes));
-  if (SameBytes(packed, entry_->packed())) return entry_->deadline();
+Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
+  char bytes[kPackedLimiterMax];
+  const size_t size = PackLimiter(*packed_, log(), bytes, entry_->packed().size());
+  const std::string_view packed(bytes, size);
+  if (change == Change::kPerhaps && SameBytes(packed, entry_->packed())) return entry_->deadline();
   changed_ = true;
   Deadline deadline = Deadline::Steady(end_ms);
   if (end_ms <= now_.ms()) {
     db_.Delete(key_, now_);
     return deadline;
   }
-  if (entry_->deadline() != deadline) {
-    const LimiterState old = UnpackLimiter(entry_->packed());
-    deadline = Following(LimitEndsAtMs(old, nullptr, now_), end_ms);
+  if (entry_->deadline() != deadline) deadline = Following(OldEndMs(), end_ms);
+  Entry& entry = db_.Modify(*entry_, now_);
+  if (size > 0) [[likely]] {
+    db_.SetPacked(entry, packed, deadline);
+  } else {
+    db_.SetDeadline(db_.SetValue(entry, MakeObject()), deadline);
   }
-  db_.SetPacked(db_.Modify(*entry_, now_), packed, deadline);
   return deadline;
 }
 
@@ -171,7 +188,9 @@ Deadline LimiterKey::StoreObject(Entry& entry, int64_t old_end_ms) {
     return Deadline::Steady(end_ms);
   }
   const Deadline deadline = Following(old_end_ms, end_ms);
-  db_.SetDeadline(entry, deadline);
+  const bool is_few = object_->IsFew();
+  Entry& at = db_.SetDeadline(entry, deadline);
+  if (is_few) db_.PackIfSmall(at);
   return deadline;
 }
 

@@ -1,6 +1,7 @@
 // LimiterKey: one limiter key during a command. It finds the limiter wherever it is kept (packed
-// into its entry, or an object beside it), asks it, and stores what came of it with the deadline
-// that follows from its state: a limiter that is whole again is no key.
+// into its entry, or a larger log as an object beside it), asks it, and stores what came of it,
+// there or where it fits now, with the deadline that follows from its state: a limiter that is
+// whole again is no key.
 //
 //   LimiterKey limiter(call.db, call.Key(1), call.now);
 //   if (!limiter.Accepts(call.reply, request.config.algorithm)) return;  // that was an error
@@ -10,6 +11,7 @@
 // Every method may be called once, and none after a change of the keyspace by others.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "protocol/reply_sink.h"
@@ -47,15 +49,22 @@ class LimiterKey {
   LimitVerdict TakeObject(const LimitRequest& request);
   LimitVerdict WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const;
   Deadline Following(int64_t old_end_ms, int64_t end_ms) const;
-  Deadline StorePacked(const LimiterState& state, int64_t end_ms);
+  RequestLog* log() { return log_ ? &*log_ : nullptr; }
+  const RequestLog* log() const { return log_ ? &*log_ : nullptr; }
+  std::unique_ptr<Limiter> MakeObject() const;
+  int64_t OldEndMs() const;
+  enum class Change { kSurely, kPerhaps };
+  Deadline StorePacked(int64_t end_ms, Change change);
   Deadline StoreObject(Entry& entry, int64_t old_end_ms);
 
   Database& db_;
   const HashedKey key_;
   const Now now_;
   const Entry* entry_;
-  Limiter* object_ = nullptr;           // of LOG and LEAKY
-  std::optional<LimiterState> packed_;  // of the others
+  Limiter* object_ = nullptr;
+  std::optional<LimiterState> packed_;  // if it is no object
+  std::optional<RequestLog> log_;       // of a packed one that needs it
+  int64_t old_end_ms_ = 0;              // of a packed one with a log
   bool changed_ = false;
 };
 

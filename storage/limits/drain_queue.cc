@@ -138,6 +138,13 @@ size_t DrainQueue::records() const {
   return count;
 }
 
+bool DrainQueue::CopyTo(TickRun& run) const {
+  if (scattered_ != nullptr) return false;
+  for (size_t i = 0; i < ring_.size(); ++i)
+    if (!run.Add(epoch_ms_ + ring_[i].due, ring_[i].units)) return false;
+  return true;
+}
+
 size_t DrainQueue::heap_bytes() const {
   return ring_.heap_bytes() + (scattered_ == nullptr ? 0 : scattered_->heap_bytes());
 }

@@ -23,6 +23,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "storage/limits/ring.h"
+#include "storage/limits/tick_run.h"
 
 namespace sluice {
 
@@ -60,13 +61,17 @@ class DrainQueue {
   int64_t last_due_ms() const { return last_due_ms_; }  // no meaning when empty
   bool empty() const { return ring_.empty() && (scattered_ == nullptr || scattered_->empty()); }
   size_t records() const;
+  bool IsFew() const { return ring_.size() <= kFew && scattered_ == nullptr; }
   void Prefetch() const { ring_.PrefetchBack(); }
   size_t heap_bytes() const;
+  // False where they are too many, too much or scattered.
+  bool CopyTo(TickRun& run) const;
   // In order of time within the ring, then in no order.
   void ForEach(absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
 
  private:
   static constexpr int64_t kNothing = INT64_MAX;
+  static constexpr size_t kFew = 8;
   struct Record {
     uint32_t due;  // ms after epoch_ms_
     uint32_t units;

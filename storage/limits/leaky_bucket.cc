@@ -15,6 +15,30 @@ int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds) {
   return now_ms + std::max<int64_t>(1, seconds * 1000);
 }
 
+// In order of time none is scattered, and the time of adding does not matter.
+LeakyBucket::LeakyBucket(const TickRun& run) {
+  run.ForEach([this](int64_t due_ms, uint64_t units) {
+    drains_.Add(due_ms - 1, due_ms, units);
+    level_ += units;
+  });
+  accounted_bytes_ = sizeof(LeakyBucket) + drains_.heap_bytes();
+}
+
+std::unique_ptr<LeakyBucket> LeakyBucket::Unpack(std::string_view packed) {
+  const TickRun run(packed);
+  if (run.empty() || !run.Audit().empty()) return nullptr;
+  return std::make_unique<LeakyBucket>(run);
+}
+
+size_t LeakyBucket::Pack(char* out, size_t room) const {
+  TickRun run;
+  if (!drains_.CopyTo(run)) return 0;
+  const std::string_view bytes = run.bytes();
+  if (run.empty() || bytes.size() > room) return 0;
+  std::ranges::copy(bytes, out);
+  return bytes.size();
+}
+
 void LeakyBucket::Count(const Now& now, int64_t due_ms, uint64_t units) {
   Level(now);
   units = std::min(units, UINT64_MAX - level_);

@@ -8,12 +8,16 @@
 // tick is the key's deadline, so an empty bucket is a missing key; of keys with other deadlines
 // (EXPIRE) the earlier one holds. A count or a look drains what is due, exact to the tick; drains
 // and their memory are drain_queue.h.
+//
+// Its packed form is the TickRun of its drains: a bucket of a few has no object at all, and
+// LBUCKET.COUNT works on the run.
 #pragma once
 
 #include <memory>
 
 #include "storage/clock.h"
 #include "storage/limits/drain_queue.h"
+#include "storage/limits/tick_run.h"
 #include "storage/value.h"
 
 namespace sluice {
@@ -24,12 +28,20 @@ class LeakyBucket final : public Value {
   // last (8,919 years) for what is beyond. Precondition: seconds >= 0.
   static int64_t DueMs(const Now& now, int64_t seconds);
 
+  LeakyBucket() = default;
+  // Precondition: the run is not empty.
+  explicit LeakyBucket(const TickRun& run);
+  // Null: the bytes are no bucket's.
+  static std::unique_ptr<LeakyBucket> Unpack(std::string_view packed);
+
   // Precondition: units >= 1. Saturates at 2^64 - 1 units; what is due already is gone at once.
   void Count(const Now& now, int64_t due_ms, uint64_t units = 1);
   // What has not drained yet. Frees memory, but MemoryBytes tells so only after the next Count: a
   // look is not a change, and what is accounted must not change under the keyspace's hands.
   uint64_t Level(const Now& now) const;
   int64_t last_due_ms() const { return drains_.last_due_ms(); }  // precondition: counted once
+  // So few drains that it is worth a look whether they fit into the entry again.
+  bool IsFew() const { return drains_.IsFew(); }
   // All that is pending, for snapshots: Count it again with the same ticks.
   void ForEachDrain(const Now& now,
                     absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
@@ -39,6 +51,7 @@ class LeakyBucket final : public Value {
   std::string_view Encoding() const override { return "drains"; }
   size_t MemoryBytes() const override { return accounted_bytes_; }
   std::unique_ptr<Value> Clone() const override;
+  size_t Pack(char* out, size_t room) const override;
   int64_t EndsAtMs(const Now& now) const override {
     return Level(now) == 0 ? now.ms() : last_due_ms();
   }

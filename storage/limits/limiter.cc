@@ -1,6 +1,7 @@
 // See limiter.h.
 #include "storage/limits/limiter.h"
 
+#include <cstring>
 #include <utility>
 
 namespace sluice {
@@ -11,6 +12,26 @@ Limiter::Limiter(const LimitConfig& config) : state_(config) {
 Limiter::Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log)
     : state_(state), log_(std::move(log)) {
   assert(AuditLimiter(state_, log_.get()).empty());
+}
+
+std::unique_ptr<Limiter> Limiter::Unpack(std::string_view packed) {
+  if (packed.size() < kNarrowLimiterBytes) return nullptr;
+  const LimiterState state = UnpackLimiter(packed);
+  if (!NeedsLog(state.config.algorithm)) {
+    const bool has_form =
+        packed.size() == kNarrowLimiterBytes || packed.size() == kWideLimiterBytes;
+    return has_form ? std::make_unique<Limiter>(state, nullptr) : nullptr;
+  }
+  if (!TickRun(packed.substr(kNarrowLimiterBytes)).Audit().empty()) return nullptr;
+  return std::make_unique<Limiter>(state, std::make_unique<RequestLog>(UnpackLog(packed)));
+}
+
+size_t Limiter::Pack(char* out, size_t room) const {
+  char bytes[kPackedLimiterMax];
+  const size_t size = PackLimiter(state_, log_.get(), bytes);
+  if (size > room) return 0;
+  std::memcpy(out, bytes, size);
+  return size;
 }
 
 std::string_view Limiter::Encoding() const { return LimitEncoding(algorithm()); }

@@ -19,11 +19,16 @@ class Limiter final : public Value {
   explicit Limiter(const LimitConfig& config);
   // From a file. Precondition: as AuditLimiter has it.
   Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log);
+  // Null: the bytes are no limiter's.
+  static std::unique_ptr<Limiter> Unpack(std::string_view packed);
 
   LimitAlgorithm algorithm() const { return state_.config.algorithm; }
   const LimitConfig& config() const { return state_.config; }
   const LimiterState& state() const { return state_; }
   const RequestLog* log() const { return log_.get(); }  // null unless the algorithm needs it
+
+  // So few requests that it is worth a look whether they fit into the entry again.
+  bool IsFew() const { return !log_ || log_->records() <= kFew; }
 
   LimitVerdict Take(const LimitRequest& request, const Now& now) {
     return TakeLimit(state_, log_.get(), request, now);
@@ -41,10 +46,13 @@ class Limiter final : public Value {
   std::string_view Encoding() const override;  // "window", "gcra" ...
   size_t MemoryBytes() const override;
   std::unique_ptr<Value> Clone() const override;
+  size_t Pack(char* out, size_t room) const override;
   int64_t EndsAtMs(const Now& now) const override { return LimitEndsAtMs(state_, log_.get(), now); }
   std::string Audit() const override { return AuditLimiter(state_, log_.get()); }
 
  private:
+  static constexpr size_t kFew = 8;
+
   LimiterState state_;
   std::unique_ptr<RequestLog> log_;  // null unless the algorithm needs it
 };

@@ -1,12 +1,13 @@
 // The packed forms of LimiterState; see limiter_state.h. Both are the same four fields: a time and
 // up to three counts, of which SLIDING uses the last for its second counter and the others for
 // their burst (SLIDING has none). The wide form adds what is rarely there: a ban, SLIDING's shares.
-#include <cstddef>
+// LOG and LEAKY have their shares as the time, and the run of their requests behind the narrow
+// form.
 #include <cstring>
 
 #include "absl/base/macros.h"
+#include "storage/entry.h"
 #include "storage/limits/limiter_state.h"
-#include "storage/packed_value.h"
 
 namespace sluice {
 namespace {
@@ -36,6 +37,10 @@ struct [[gnu::packed]] Wide64 {
 
 static_assert(sizeof(Packed<uint32_t>) == kNarrowLimiterBytes);
 static_assert(sizeof(Wide64) == kWideLimiterBytes);
+
+static_assert(kPackedLimiterMax <= Entry::kInlineBytesMax);
+// So the length tells what it is.
+static_assert(kNarrowLimiterBytes + TickRun::kBytesMin > kWideLimiterBytes);
 
 Fields FieldsOf(const LimiterState& state) {
   switch (state.config.algorithm) {
@@ -79,16 +84,29 @@ LimiterState Unpack(const Packed<Number>& packed) {
     state.sliding = {packed.time, count, last, 0};
   } else if (packed.algorithm == LimitAlgorithm::kWindow) {
     state.window = {packed.time, count};
-  } else {
+  } else if (!NeedsLog(packed.algorithm)) {
     state.gcra = {packed.time, count};
   }
   return state;
 }
 
+size_t PackWithLog(const LimiterState& state, const RequestLog& log, char* out, size_t old_bytes) {
+  const Fields fields{log.packed_whole()};
+  TickRun run(old_bytes > kNarrowLimiterBytes ? old_bytes - kNarrowLimiterBytes : 0);
+  if (!IsNarrow(state, fields) || !log.CopyTo(run)) return 0;
+  const auto packed = Pack<uint32_t>(state, fields);
+  std::memcpy(out, &packed, sizeof(packed));
+  const std::string_view bytes = run.bytes();
+  std::memcpy(out + sizeof(packed), bytes.data(), bytes.size());
+  return sizeof(packed) + bytes.size();
+}
+
 }  // namespace
 
-size_t PackLimiter(const LimiterState& state, char* out) {
-  assert(!NeedsLog(state.config.algorithm));
+size_t PackLimiter(const LimiterState& state, const RequestLog* log, char* out, size_t old_bytes) {
+  assert(NeedsLog(state.config.algorithm) == (log != nullptr));
+  if (log != nullptr) [[unlikely]]
+    return PackWithLog(state, *log, out, old_bytes);
   const Fields fields = FieldsOf(state);
   if (IsNarrow(state, fields)) {
     const auto packed = Pack<uint32_t>(state, fields);
@@ -101,12 +119,12 @@ size_t PackLimiter(const LimiterState& state, char* out) {
 }
 
 LimiterState UnpackLimiter(std::string_view bytes) {
-  if (bytes.size() == kNarrowLimiterBytes) {
+  ABSL_HARDENING_ASSERT(bytes.size() >= kNarrowLimiterBytes);
+  if (bytes.size() != kWideLimiterBytes) {
     Packed<uint32_t> packed;
     std::memcpy(&packed, bytes.data(), sizeof(packed));
     return Unpack(packed);
   }
-  ABSL_HARDENING_ASSERT(bytes.size() == kWideLimiterBytes);
   Wide64 packed;
   std::memcpy(&packed, bytes.data(), sizeof(packed));
   LimiterState state = Unpack(packed.limiter);
@@ -115,23 +133,11 @@ LimiterState UnpackLimiter(std::string_view bytes) {
   return state;
 }
 
-std::string_view PackedEncoding(std::string_view packed) {
-  const size_t at = packed.size() == kNarrowLimiterBytes
-                        ? offsetof(Packed<uint32_t>, algorithm)
-                        : offsetof(Wide64, limiter) + offsetof(Packed<int64_t>, algorithm);
-  return LimitEncoding(static_cast<LimitAlgorithm>(packed[at]));
-}
-
-int64_t PackedEndsAtMs(std::string_view packed, const Now& now) {
-  return LimitEndsAtMs(UnpackLimiter(packed), nullptr, now);
-}
-
-std::string AuditPacked(std::string_view packed) {
-  if (packed.size() != kNarrowLimiterBytes && packed.size() != kWideLimiterBytes)
-    return "a limiter's packed form is of no length";
-  const LimiterState state = UnpackLimiter(packed);
-  if (NeedsLog(state.config.algorithm)) return "a limiter with a log is packed";
-  return AuditLimiter(state, nullptr);
+RequestLog UnpackLog(std::string_view bytes) {
+  Packed<uint32_t> packed;
+  ABSL_HARDENING_ASSERT(bytes.size() > sizeof(packed));
+  std::memcpy(&packed, bytes.data(), sizeof(packed));
+  return {TickRun(bytes.substr(sizeof(packed))), packed.time};
 }
 
 }  // namespace sluice

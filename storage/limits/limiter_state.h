@@ -1,8 +1,9 @@
-// The whole state of one limiter with O(1) memory (all but LOG and LEAKY), and its packed form.
+// The whole state of one limiter, but for the requests of LOG and LEAKY, and its packed form.
 //
 // LimiterState is what the code works on: configuration, the algorithm's own struct, and a ban.
 // Packed it takes kNarrowLimiterBytes (25) while all numbers but the time are below 2^32 and nobody
-// is banned, else kWideLimiterBytes; the length tells the two apart.
+// is banned, else kWideLimiterBytes; the length tells the two apart. LOG and LEAKY have only the
+// first, with the TickRun of their requests behind it: with more they are a Limiter object.
 //
 // How it fits into an Entry: as the inline bytes of an EntryPayload {kLimiter, kInline}. With the
 // header (8), a timer (18) and a key of 20 bytes that is a block of 71 -> 72 bytes, 80 from malloc,
@@ -106,11 +107,19 @@ bool LimitIsLikely(const LimiterState& state, const RequestLog* log, const Now& 
 inline constexpr size_t kNarrowLimiterBytes = 25;
 inline constexpr size_t kWideLimiterBytes = 57;
 
-// Writes one of the two lengths at `out` (kWideLimiterBytes of room) and returns it.
-// Precondition: !NeedsLog.
-size_t PackLimiter(const LimiterState& state, char* out);
-// Precondition: made by PackLimiter in this process; a file is read by its own decoder.
+inline constexpr size_t kPackedLimiterMax = kNarrowLimiterBytes + TickRun::kBytesMax;
+
+// Writes a packed form at `out` (kPackedLimiterMax of room) and returns its length; 0 for a log
+// that does not fit. `old_bytes`: the length that this takes the place of, or 0.
+size_t PackLimiter(const LimiterState& state, const RequestLog* log, char* out,
+                   size_t old_bytes = 0);
+inline size_t PackLimiter(const LimiterState& state, char* out) {
+  return PackLimiter(state, nullptr, out);
+}
+// Precondition of both: made by PackLimiter in this process; a file is read by its own decoder.
 LimiterState UnpackLimiter(std::string_view packed);
+// Precondition: NeedsLog.
+RequestLog UnpackLog(std::string_view packed);
 // The first violated invariant as a sentence, or empty.
 std::string AuditLimiter(const LimiterState& state, const RequestLog* log);
 

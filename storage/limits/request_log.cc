@@ -13,6 +13,20 @@ int64_t MovedTick(int64_t tick, int64_t now_tick, int64_t from_ms, int64_t to_ms
 
 }  // namespace
 
+RequestLog::RequestLog(const TickRun& run, int64_t whole) : whole_(whole) {
+  records_.Reserve(run.records() + 1);  // one is going to come
+  run.ForEach([this](int64_t tick, uint64_t shares) { Add(tick, static_cast<int64_t>(shares)); });
+}
+
+bool RequestLog::CopyTo(TickRun& run) const {
+  uint64_t before = gone_;
+  for (size_t i = 0; i < records_.size(); ++i) {
+    if (!run.Add(records_[i].tick, records_[i].sum - before)) return false;
+    before = records_[i].sum;
+  }
+  return true;
+}
+
 size_t RequestLog::FirstCounting(int64_t tick, int64_t period_ms) const {
   // Nearly always the front has been pruned a moment ago.
   if (records_.empty() || tick - records_[0].tick < period_ms) return 0;

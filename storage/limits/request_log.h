@@ -23,11 +23,16 @@
 #include "storage/limits/limit.h"
 #include "storage/limits/ring.h"
 #include "storage/limits/shares.h"
+#include "storage/limits/tick_run.h"
 
 namespace sluice {
 
 class RequestLog {
  public:
+  RequestLog() = default;
+  // Of a packed form. `whole`: as whole_.
+  RequestLog(const TickRun& run, int64_t whole);
+
   LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
     return AskAs(config, config, now_us, cost);
   }
@@ -47,6 +52,8 @@ class RequestLog {
   // What counts now: ticks in ascending order, each with at least one share.
   void ForEach(const LimitConfig& config, int64_t now_us,
                absl::FunctionRef<void(int64_t tick, uint64_t shares)> visit) const;
+  // As it is packed: 0, or what Whole says.
+  int64_t packed_whole() const { return whole_; }
   // The shares in all; to be set before the first Add.
   int64_t Whole(const LimitConfig& config) const { return whole_ == 0 ? config.max : whole_; }
   void set_whole(const LimitConfig& config, int64_t whole) {
@@ -54,6 +61,9 @@ class RequestLog {
   }
   // From a file: ticks in ascending order, within one period; shares of at most the whole together.
   void Add(int64_t tick, int64_t shares);
+  // The packed form of its requests, beside which `whole` has to be kept. False: too many, or too
+  // much for it.
+  bool CopyTo(TickRun& run) const;
   size_t heap_bytes() const { return records_.heap_bytes(); }
   size_t records() const { return records_.size(); }
   // The first violated invariant as a sentence, or empty.

@@ -39,6 +39,10 @@ class Ring {
     ++size_;
     back() = record;
   }
+  // Room for so many, if it has less.
+  void Reserve(size_t records) {
+    if (records > capacity_) Reallocate(*this, records);
+  }
   void PopFront() {
     assert(size_ > 0);
     head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;

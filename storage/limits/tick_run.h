@@ -28,6 +28,7 @@ namespace sluice {
 
 class TickRun {
  public:
+  static constexpr size_t kBytesMin = 48;
   static constexpr size_t kBytesMax = 103;  // kInlineBytesMax, less what a limiter has beside it
 
   TickRun() : TickRun(size_t{0}) {}  // empty
@@ -65,7 +66,7 @@ class TickRun {
   };
   static constexpr size_t kHeaderBytes = offsetof(Image, records);
   static_assert(kHeaderBytes == 17);
-  static constexpr size_t kSizes[] = {48, 80, kBytesMax};
+  static constexpr size_t kSizes[] = {kBytesMin, 80, kBytesMax};
   struct Record {
     uint64_t gap;
     uint64_t units;

@@ -132,8 +132,9 @@ LimitConfig ReadConfig(ModuleReader& reader) {
 
 }  // namespace
 
-void WriteLimiter(const LimiterState& state, const RequestLog* log, const Now& now,
-                  RdbWriter& out) {
+void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& out) {
+  const LimiterState& state = limiter.state();
+  const RequestLog* const log = limiter.log();
   const LimitConfig& config = state.config;
   ModuleWriter writer(kRdbLimiter, out);
   writer.Unsigned(static_cast<uint64_t>(config.algorithm));

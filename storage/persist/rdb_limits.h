@@ -6,7 +6,8 @@
 //              [WINDOW: end in ms | units       SLIDING: start in ms | previous | current
 //               ROLLING, GCRA: arrival time in us | its part in 1/max us      LOG, LEAKY: ticks]
 //   sluicebkt: ticks, at which units drain
-//   ticks:     count | [first in ms] (ms after the one before: 0 of the first, then 1 ..; units) ...
+//   ticks:     count | [first in ms] (ms after the one before: 0 of the first, then 1 ..; units)
+//   ...
 //
 // Algorithms have the numbers of LimitAlgorithm. Moments are signed, all other numbers unsigned.
 #pragma once
@@ -23,9 +24,7 @@ namespace sluice {
 inline constexpr RdbModuleType kRdbLimiter{"sluicelim"};
 inline constexpr RdbModuleType kRdbLeakyBucket{"sluicebkt"};
 
-// `log`: the limiter's, if it needs one.
-void WriteLimiter(const LimiterState& state, const RequestLog* log, const Now& now,
-                  RdbWriter& writer);
+void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& writer);
 void WriteLeakyBucket(const LeakyBucket& bucket, const Now& now, RdbWriter& writer);
 
 // Each takes the parts of its type; null at a fault. What is read may have ended: ask EndsAtMs.

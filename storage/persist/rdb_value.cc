@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "storage/packed_value.h"
 #include "storage/persist/crc64.h"
 #include "storage/persist/rdb_limits.h"
 #include "storage/persist/rdb_lock.h"
@@ -43,17 +44,11 @@ void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
   write(ValueOf<T>(entry), writer);
 }
 
-void WriteLimiterValue(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
-  if (entry.is_packed()) {
-    return WriteLimiter(UnpackLimiter(entry.packed()), nullptr, context.now, writer);
-  }
-  const Limiter& limiter = ValueOf<Limiter>(entry);
-  WriteLimiter(limiter.state(), limiter.log(), context.now, writer);
-}
-
 template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
 void WriteTimed(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
-  write(ValueOf<T>(entry), context.now, writer);
+  if (!entry.is_packed()) return write(ValueOf<T>(entry), context.now, writer);
+  const std::unique_ptr<Value> value = UnpackValue(entry.type(), entry.packed());
+  write(static_cast<const T&>(*value), context.now, writer);
 }
 
 struct WriteRow {
@@ -67,7 +62,7 @@ constexpr WriteRow kWriters[] = {
     {ValueType::kSortedSet, WriteValue<SortedSet, WriteSortedSet>},
     {ValueType::kHash, WriteTimed<Hash, WriteHash>},
     {ValueType::kStream, WriteStreamValue},
-    {ValueType::kLimiter, WriteLimiterValue},
+    {ValueType::kLimiter, WriteTimed<Limiter, WriteLimiter>},
     {ValueType::kLeakyBucket, WriteTimed<LeakyBucket, WriteLeakyBucket>},
     {ValueType::kLock, WriteTimed<Lock, WriteLock>},
 };
@@ -169,14 +164,7 @@ Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadlin
   assert(!value.Ended(now));
   if (!value.value) return db.PutText(key, value.text, deadline, now);
   const bool ends = value.value->EndsAtMs(now) != kEndsNever;
-  const auto* const limiter = value.value->type() == ValueType::kLimiter
-                                  ? static_cast<const Limiter*>(value.value.get())
-                                  : nullptr;
-  char packed[kWideLimiterBytes];
-  Entry& entry =
-      limiter && !limiter->log()
-          ? db.PutPacked(key, {packed, PackLimiter(limiter->state(), packed)}, deadline, now)
-          : db.PutValue(key, std::move(value.value), deadline, now);
+  Entry& entry = db.PutValue(key, std::move(value.value), deadline, now);
   return ends ? db.SetDeadline(entry, deadline) : entry;
 }
 

@@ -13,6 +13,7 @@
 #include "server/commands/data_digest.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
+#include "storage/packed_value.h"
 #include "storage/types/stream.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
@@ -69,17 +70,19 @@ std::string TextOf(const Stream& stream) {
 std::string TextOf(const Entry& entry, const Now& now) {
   char scratch[Entry::kTextScratch];
   if (entry.is_string()) return std::string(entry.Text(scratch));
-  if (entry.is_packed()) return std::string(entry.packed());
+  std::unique_ptr<Value> unpacked;
+  if (entry.is_packed()) unpacked = UnpackValue(entry.type(), entry.packed());
+  Value& value = entry.is_packed() ? *unpacked : entry.value();
   std::string text;
   if (entry.type() == ValueType::kLeakyBucket) {
     std::map<int64_t, uint64_t> drains;
-    static_cast<LeakyBucket&>(entry.value()).ForEachDrain(now, [&](int64_t due_ms, uint64_t units) {
-      drains[due_ms] += units;
-    });
+    static_cast<LeakyBucket&>(value).ForEachDrain(
+        now, [&](int64_t due_ms, uint64_t units) { drains[due_ms] += units; });
     for (const auto& [due_ms, units] : drains)
       text += std::to_string(due_ms) + ":" + std::to_string(units) + " ";
   } else if (entry.type() == ValueType::kLimiter) {
-    const Limiter& limiter = static_cast<Limiter&>(entry.value());
+    const Limiter& limiter = static_cast<Limiter&>(value);
+    if (!limiter.log()) return std::string(entry.packed());
     Now at = now;
     for (int step = 0; step < 500; ++step, at.steady_us += 1000)
       text += std::to_string(limiter.Info(at).remaining) + " ";

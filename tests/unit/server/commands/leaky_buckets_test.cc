@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/support/engine_fixture.h"
+#include "tests/support/seed.h"
 
 namespace sluice {
 namespace {
@@ -61,6 +62,81 @@ TEST_F(LeakyBuckets, DrainEachCountByItself) {
         ASSERT_EQ(Run({"PTTL", key}).integer, *model[key].rbegin() - NowMs());
       }
       ASSERT_EQ(Run({"DBSIZE"}).integer, static_cast<int64_t>(model.size()));
+    }
+  }
+}
+
+// A few drains lie in the key's entry, more beside it; a bucket that empties comes back.
+TEST_F(LeakyBuckets, LieInTheirEntriesWhileTheyAreSmall) {
+  const std::string key = "bucket:of:12345678:x";  // of 20 bytes
+  const auto entry = [&] {
+    return engine().keyspace().db(0).FindEvenExpired(engine().keyspace().Hash(key));
+  };
+  std::multiset<int64_t> model;
+  const auto count = [&] {
+    Run({"LBUCKET.COUNT", key, "600"});
+    model.insert(NowMs() + 600'000);
+    model.erase(model.begin(), model.upper_bound(NowMs()));
+    ASSERT_EQ(Run({"LBUCKET.GET", key}).text, std::to_string(model.size()));
+    ASSERT_EQ(Run({"PTTL", key}).integer, 600'000);
+    ASSERT_EQ(Run({"OBJECT", "ENCODING", key}).text, "drains");
+  };
+  for (int drains = 1; drains <= 16; ++drains) {
+    count();
+    EXPECT_LE(Run({"MEMORY", "USAGE", key}).integer, 120);
+    AdvanceTime(4'000);
+  }
+  for (int drains = 17; drains <= 60; ++drains) {
+    count();
+    EXPECT_TRUE(entry()->is_packed() || drains > 40) << drains;
+    AdvanceTime(4'000);
+  }
+  EXPECT_FALSE(entry()->is_packed());
+  AdvanceTime(310'000);
+  count();
+  EXPECT_FALSE(entry()->is_packed());
+  AdvanceTime(280'000);
+  count();
+  EXPECT_TRUE(entry()->is_packed());
+  EXPECT_LE(Run({"MEMORY", "USAGE", key}).integer, 120);
+  EXPECT_EQ(Run({"LBUCKET.GET", key}).text, "4");
+}
+
+// At the point at which one moves out it stays: coming back takes far fewer.
+TEST_F(LeakyBuckets, DoNotGoInAndOut) {
+  const auto is_packed = [&] {
+    return engine()
+        .keyspace()
+        .db(0)
+        .FindEvenExpired(engine().keyspace().Hash("bucket"))
+        ->is_packed();
+  };
+  bool was_packed = true;
+  int moves = 0;
+  for (int step = 0; step < 1'000; ++step) {
+    Run({"LBUCKET.COUNT", "bucket", "44"});
+    AdvanceTime(900 + 200 * (step / 10 % 2));  // 40 to 48 drains
+    moves += is_packed() != was_packed ? 1 : 0;
+    was_packed = is_packed();
+  }
+  EXPECT_LE(moves, 1);
+}
+
+// Counts for any time in any order, as a map of drains has them.
+TEST_F(LeakyBuckets, TakeDrainsInAnyOrder) {
+  for (uint64_t number = 0; number < 8; ++number) {
+    std::mt19937_64 random(TestSeed(number));
+    Run({"DEL", "bucket"});
+    std::multiset<int64_t> drains;
+    for (int step = 0; step < 500; ++step) {
+      const int64_t seconds = static_cast<int64_t>(random() % 60);
+      Run({"LBUCKET.COUNT", "bucket", std::to_string(seconds)});
+      drains.insert(NowMs() + std::max<int64_t>(1, seconds * 1000));
+      AdvanceTime(static_cast<int64_t>(random() % (step % 100 < 50 ? 200 : 4'000)));
+      drains.erase(drains.begin(), drains.upper_bound(NowMs()));
+      if (drains.empty()) continue;
+      ASSERT_EQ(Run({"LBUCKET.GET", "bucket"}).text, std::to_string(drains.size()));
+      ASSERT_EQ(Run({"PTTL", "bucket"}).integer, *drains.rbegin() - NowMs());
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "server/engine/limit_desk.h"
 #include "storage/limits/limiter.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/seed.h"
 
 namespace sluice {
 namespace {
@@ -41,8 +42,10 @@ struct Held {
 
 class History {
  public:
-  History(TestEngine& server, TestClient& client, uint64_t seed)
-      : server_(server), client_(client), random_(seed) {}
+  // Limits of up to `max` units, and pauses of up to so many ms.
+  History(TestEngine& server, TestClient& client, uint64_t seed, int64_t max = 12,
+          int64_t pause_ms = 200)
+      : server_(server), client_(client), random_(seed), max_(max), pause_ms_(pause_ms) {}
 
   void Step() {
     Expire();
@@ -61,7 +64,7 @@ class History {
         return;
       case 5:
         server_.clock().AdvanceMicros(In(0, 999));
-        return server_.AdvanceTime(In(0, 200));
+        return server_.AdvanceTime(In(0, pause_ms_));
       default:
         return Take(key);
     }
@@ -100,7 +103,7 @@ class History {
     if (found != held_.end() && In(0, 4) > 0) return found->second.limiter->config();
     LimitConfig config;
     const int64_t burst = HasBurst(algorithm) && In(0, 1) == 1 ? In(1, 9) : kNotGiven;
-    const int64_t max = In(0, 20) == 0 ? int64_t{1} << 40 : In(1, 12);
+    const int64_t max = In(0, 20) == 0 ? int64_t{1} << 40 : In(1, max_);
     EXPECT_EQ(MakeLimitConfig(algorithm, max, In(1, 400), burst, &config), LimitFault::kNone);
     return config;
   }
@@ -185,6 +188,8 @@ class History {
     const Reply reply = client_.Run({"PEXPIRE", key, std::to_string(ms)});
     ASSERT_EQ(reply.integer, found == held_.end() ? 0 : 1);
     if (found == held_.end()) return;
+    // One that is whole already does not stay until the end of its last millisecond.
+    found->second.end_ms = found->second.limiter->EndsAtMs(now());
     const int64_t at_ms = now().ms() + ms;
     found->second.cut_ms = at_ms < found->second.end_ms ? at_ms : kEndsNever;
   }
@@ -196,6 +201,8 @@ class History {
   TestEngine& server_;
   TestClient& client_;
   std::mt19937_64 random_;
+  int64_t max_;
+  int64_t pause_ms_;
   std::map<std::string, Held> held_;
 };
 
@@ -224,6 +231,27 @@ TEST_F(LimitCommands, AgreeWithTheLimitersOverLongHistories) {
       ASSERT_FALSE(HasFatalFailure()) << "step " << step;
     }
   }
+}
+
+// Logs that outgrow their entries and come back.
+TEST_F(LimitCommands, AgreeWithTheLimitersAlsoWhenTheyAreLarge) {
+  size_t packed = 0;
+  size_t beside = 0;
+  for (uint64_t number = 0; number < 8; ++number) {
+    Run({"FLUSHALL"});
+    History history(server(), client(), TestSeed(number), 1'000, 4);
+    for (int step = 0; step < 2'000; ++step) {
+      history.Step();
+      if (step % 20 == 0) history.Check();
+      ASSERT_FALSE(HasFatalFailure()) << "step " << step;
+      engine().keyspace().db(0).ForEach([&](const Entry& entry) {
+        if (entry.Encoding() != "log" && entry.Encoding() != "leaky") return;
+        ++(entry.is_packed() ? packed : beside);
+      });
+    }
+  }
+  EXPECT_GT(packed, 1'000u);
+  EXPECT_GT(beside, 1'000u);
 }
 
 // Effects of a request: what it did, with the moment at which it did it.

@@ -44,7 +44,7 @@ TEST(LimiterKey, LiesInsideItsEntry) {
     if (const Entry* found = world.db().Find(key, world.now())) {
       world.db().SetPacked(world.db().Modify(*found, world.now()), bytes, deadline);
     } else {
-      world.db().PutPacked(key, bytes, deadline, world.now());
+      world.db().PutPacked(key, ValueType::kLimiter, bytes, deadline, world.now());
     }
     const Entry* entry = world.db().Find(key, world.now());
     ASSERT_NE(entry, nullptr);
@@ -71,7 +71,8 @@ TEST(LimiterKey, GrowsWithItsNumbersAndShrinksAgain) {
     TakeLimit(state, nullptr, {state.config, 1}, world.now());
     return std::string_view(packed, PackLimiter(state, packed));
   };
-  Entry* entry = &world.db().PutPacked(key, pack(5), Deadline::Steady(1000), world.now());
+  Entry* entry =
+      &world.db().PutPacked(key, ValueType::kLimiter, pack(5), Deadline::Steady(1000), world.now());
   for (const int64_t max : {int64_t{1} << 40, int64_t{7}}) {
     entry = world.db().Modify(key, world.now());
     entry = &world.db().SetPacked(*entry, pack(max), Deadline::Steady(1000));
@@ -90,7 +91,8 @@ TEST(LimiterKey, NoDeadlineLiesBehindTheEnd) {
   TakeLimit(state, nullptr, {state.config, 1}, world.now());
   char packed[kWideLimiterBytes];
   const std::string_view bytes(packed, PackLimiter(state, packed));
-  world.db().PutPacked(world.keyspace.Hash("limiter"), bytes, Deadline::Steady(1000), world.now());
+  world.db().PutPacked(world.keyspace.Hash("limiter"), ValueType::kLimiter, bytes,
+                       Deadline::Steady(1000), world.now());
   auto log = std::make_unique<Limiter>(Config(LimitAlgorithm::kLog, 5, 1000));
   log->Take({log->config(), 1}, world.now());
   world.db().PutValue(world.keyspace.Hash("log"), std::move(log), Deadline::Steady(1000),
