@@ -96,7 +96,7 @@ class Entry {
   std::string_view packed() const;  // precondition: is_packed(); valid as the entry is
   Value& value() const;             // precondition: !is_packed()
 
-  // Bring an object that is the value into the cache, and in a second step what it points to.
+  // Bring the value into the cache, and in a second step what it points to.
   void PrefetchValue() const;
   void PrefetchInside() const;
 
@@ -194,13 +194,6 @@ inline std::string_view Entry::key() const {
 inline size_t Entry::value_offset() const { return key_offset() + key().size(); }
 
 inline std::string_view Entry::packed() const { return {value_field(), value_length_}; }
-
-inline void Entry::PrefetchValue() const {
-  if (!outside()) return;
-  const auto* const object = reinterpret_cast<const char*>(Load<uintptr_t>(value_offset()));
-  __builtin_prefetch(object);
-  __builtin_prefetch(object + 64);
-}
 
 inline void Entry::PrefetchInside() const {
   if (outside() && !is_string()) value().Prefetch();
