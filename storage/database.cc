@@ -172,6 +172,14 @@ Entry& Database::PutPacked(HashedKey key, ValueType type, std::string_view packe
 
 Entry& Database::SetPacked(Entry& entry, std::string_view packed, Deadline deadline) {
   assert(!deadline.none() && !entry.is_string());
+  // Nearly always: as many bytes as before, and an end that moves away.
+  if (deadline.kind == Deadline::Kind::kSteady && deadline.ms <= TimerWheel::kDeadlineMsMax &&
+      entry.is_packed() && entry.HasLayout(true, false, packed.size()) && entry.timer().linked() &&
+      deadline.ms >= entry.timer().deadline_ms()) [[likely]] {
+    std::memmove(entry.base() + entry.value_offset(), packed.data(), packed.size());
+    state_.wheel.Postpone(entry.timer(), deadline.ms);
+    return entry;
+  }
   deadline = Storable(deadline);
   const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
   Entry& result = Overwrite(entry, PackedValue(entry.type(), packed), true, is_absolute);
