@@ -120,8 +120,6 @@ int64_t ReadUnits(ArgReader& args, std::string_view name) {
 
 TakeOptions ReadTake(ArgReader& args, LimitDesk& desk) {
   const Args words = args.rest();
-  if (const TakeOptions* const known = desk.take_memo().Find(words)) [[likely]]
-    return *known;
   Reading reading;
   TakeOptions& options = reading.options;
   const bool by_policy = args.TakeWord("POLICY");

@@ -13,7 +13,7 @@ inline constexpr std::string_view kNoSuchPolicy = "ERR no such policy";
 inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 
 // Reads "<algorithm> max period-ms" or "POLICY name", then the options: all that LIMIT.TAKE has
-// behind its key. After a fault of `args` the result has no meaning.
+// behind its key, and keeps it in take_memo(). After a fault of `args` the result has no meaning.
 TakeOptions ReadTake(ArgReader& args, LimitDesk& desk);
 // "<algorithm> max period-ms [BURST b]", to the end.
 LimitConfig ReadConfig(ArgReader& args);

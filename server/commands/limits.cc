@@ -175,10 +175,7 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   return true;
 }
 
-void Take(CommandCall& call) {
-  ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, call.engine.limits());
-  if (args.failed()) return call.reply.Error(args.error());
+void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (!MayName(call, options.at_unix_us)) return;
   const LimitRequest& request = options.request;
   const Now now = MomentOf(call, options.at_unix_us);
@@ -194,6 +191,17 @@ void Take(CommandCall& call) {
     Changed(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
   }
   ReplyVerdict(call.reply, verdict);
+}
+
+void Take(CommandCall& call) {
+  LimitDesk& desk = call.engine.limits();
+  if (const TakeOptions* const known = desk.take_memo().Find(call.args.subspan(2))) [[likely]] {
+    return TakeAs(call, *known);
+  }
+  ArgReader args(call.args, 2);
+  const TakeOptions options = ReadTake(args, desk);
+  if (args.failed()) return call.reply.Error(args.error());
+  TakeAs(call, options);
 }
 
 // --- LIMIT.ALL

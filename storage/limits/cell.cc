@@ -13,7 +13,7 @@ namespace {
 
 using Signed = __int128;
 
-constexpr Signed kMsNs = 1'000'000;
+constexpr int64_t kMsNs = 1'000'000;
 constexpr std::string_view kFaults[] = {
     "",
     "Zero rates are not supported",
@@ -22,13 +22,15 @@ constexpr std::string_view kFaults[] = {
 };
 static_assert(std::size(kFaults) == static_cast<size_t>(CellFault::kOverflow) + 1);
 
+bool Fits64(int64_t) { return true; }
 bool Fits64(Signed value) {
   return value >= std::numeric_limits<int64_t>::min() &&
          value <= std::numeric_limits<int64_t>::max();
 }
 
 // Truncates. Divisions of 128 bits are calls, and nearly all numbers have 64.
-Signed Quotient(Signed dividend, Signed divisor) {
+template <typename Number>
+Number Quotient(Number dividend, Number divisor) {
   if (Fits64(dividend) && Fits64(divisor)) [[likely]]
     return static_cast<int64_t>(dividend) / static_cast<int64_t>(divisor);
   return dividend / divisor;
@@ -40,18 +42,20 @@ Integer RoundedSeconds(Integer ns) {
   const Integer ms = ns / 1'000'000;
   return ms / 1000 + (ms % 1000 > 0 ? 1 : 0);
 }
+int64_t SecondsOf(int64_t ns) { return RoundedSeconds(ns); }
 Signed SecondsOf(Signed ns) {
   return Fits64(ns) ? RoundedSeconds(static_cast<int64_t>(ns)) : RoundedSeconds(ns);
 }
 
+template <typename Number>
 struct Sums {
-  Signed interval;   // e
-  Signed tolerance;  // D
-  Signed increment;
+  Number interval;   // e
+  Number tolerance;  // D
+  Number increment;
 };
 
-CellFault MakeSums(const CellRequest& request, Sums* sums) {
-  sums->interval = Quotient(request.period_ns, request.count);
+CellFault MakeSums(const CellRequest& request, Sums<Signed>* sums) {
+  sums->interval = Quotient<Signed>(request.period_ns, request.count);
   if (sums->interval == 0) return CellFault::kTooFast;
   const Signed capacity = Signed{request.max_burst} + 1;
   if (__builtin_mul_overflow(sums->interval, capacity, &sums->tolerance) ||
@@ -63,13 +67,48 @@ CellFault MakeSums(const CellRequest& request, Sums* sums) {
   return fits ? CellFault::kNone : CellFault::kOverflow;
 }
 
+// The same in 64 bits, as nearly all requests have it: with a time below twice the bound whatever
+// is added below fits. False where it may not.
+constexpr int64_t kNarrowMax = int64_t{1} << 60;
+bool MakeSums(const CellRequest& request, int64_t tat, int64_t now, Sums<int64_t>* sums) {
+  if (request.period_ns > kNarrowMax || tat > 2 * kNarrowMax || tat < -2 * kNarrowMax ||
+      now > 2 * kNarrowMax || now < -2 * kNarrowMax)
+    return false;
+  sums->interval = static_cast<int64_t>(request.period_ns) / request.count;
+  if (sums->interval == 0 ||
+      __builtin_mul_overflow(sums->interval, request.max_burst + 1, &sums->tolerance) ||
+      __builtin_mul_overflow(sums->interval, request.quantity, &sums->increment))
+    return false;
+  return sums->tolerance <= kNarrowMax && sums->increment <= kNarrowMax &&
+         sums->increment >= -kNarrowMax;
+}
+
 // Writes the numbers of a reply unless one does not fit.
-CellFault Fill(Signed remaining, Signed retry_s, Signed reset_s, CellAnswer* answer) {
+template <typename Number>
+CellFault Fill(Number remaining, Number retry_s, Number reset_s, CellAnswer* answer) {
   if (!Fits64(remaining) || !Fits64(retry_s) || !Fits64(reset_s)) return CellFault::kOverflow;
   answer->remaining = static_cast<int64_t>(remaining);
   answer->retry_after_s = static_cast<int64_t>(retry_s);
   answer->reset_after_s = static_cast<int64_t>(reset_s);
   return CellFault::kNone;
+}
+
+template <typename Number>
+CellFault Decide(const Sums<Number>& sums, Number tat, Number now, CellAnswer* answer) {
+  const Number new_tat = (tat > now ? tat : now) + sums.increment;
+  const Number missing = new_tat - sums.tolerance - now;  // the wait until it would be allowed
+  answer->limited = missing > 0;
+  const Number ttl = (answer->limited ? tat : new_tat) - now;
+  if (!answer->limited) {
+    if (!Fits64(new_tat) || !Fits64(Quotient<Number>(ttl, kMsNs))) return CellFault::kOverflow;
+    answer->stored = true;
+    answer->new_tat_ns = static_cast<int64_t>(new_tat);
+    answer->ttl_ms = static_cast<int64_t>(Quotient<Number>(ttl, kMsNs));
+  }
+  const Number left = sums.tolerance - ttl;
+  const Number remaining = left > -sums.interval ? Quotient<Number>(left, sums.interval) : 0;
+  const bool can_wait = answer->limited && sums.increment <= sums.tolerance;
+  return Fill<Number>(remaining, can_wait ? SecondsOf(missing) : -1, SecondsOf(ttl), answer);
 }
 
 }  // namespace
@@ -86,26 +125,13 @@ CellFault TakeCell(const CellRequest& request, std::optional<int64_t> tat_ns, in
     answer->limited = true;
     return CellFault::kNone;
   }
-  Sums sums;
+  const int64_t tat = tat_ns.value_or(now_ns);
+  Sums<int64_t> narrow;
+  if (MakeSums(request, tat, now_ns, &narrow)) [[likely]]
+    return Decide(narrow, tat, now_ns, answer);
+  Sums<Signed> sums;
   const CellFault fault = MakeSums(request, &sums);
-  if (fault != CellFault::kNone) return fault;
-
-  const Signed now = now_ns;
-  const Signed tat = tat_ns.value_or(now_ns);
-  const Signed new_tat = (tat > now ? tat : now) + sums.increment;
-  const Signed missing = new_tat - sums.tolerance - now;  // the wait until it would be allowed
-  answer->limited = missing > 0;
-  const Signed ttl = (answer->limited ? tat : new_tat) - now;
-  if (!answer->limited) {
-    if (!Fits64(new_tat) || !Fits64(Quotient(ttl, kMsNs))) return CellFault::kOverflow;
-    answer->stored = true;
-    answer->new_tat_ns = static_cast<int64_t>(new_tat);
-    answer->ttl_ms = static_cast<int64_t>(Quotient(ttl, kMsNs));
-  }
-  const Signed left = sums.tolerance - ttl;
-  const Signed remaining = left > -sums.interval ? Quotient(left, sums.interval) : 0;
-  const bool can_wait = answer->limited && sums.increment <= sums.tolerance;
-  return Fill(remaining, can_wait ? SecondsOf(missing) : -1, SecondsOf(ttl), answer);
+  return fault != CellFault::kNone ? fault : Decide<Signed>(sums, tat, now_ns, answer);
 }
 
 std::optional<__int128> ParseCellPeriodNs(std::string_view text) {
