@@ -71,9 +71,9 @@ def count(key, seconds, **more):
     return Work(f"LBUCKET.COUNT {key} {seconds}", setup=FRESH, **more)
 
 
-def beside_set(name, work, bar, reference=SET):
-    return [Load(f"{name}-p16", work, 2_000_000, 16, bar, reference),
-            Load(f"{name}-p64", work, 3_000_000, 64, bar, reference)]
+def beside_set(name, work, bar_p16, bar_p64, reference=SET):
+    return [Load(f"{name}-p16", work, 2_000_000, 16, bar_p16, reference),
+            Load(f"{name}-p64", work, 3_000_000, 64, bar_p64, reference)]
 
 
 # What is taken comes back so slowly that the limiters live.
@@ -112,21 +112,25 @@ CASES = [
     Load("evalsha-release", EVALSHA_RELEASE, 200_000, bar=0.85),
     Load("evalsha-window-p16", EVALSHA_WINDOW, 800_000, 16, 0.40),
     Load("evalsha-release-p16", EVALSHA_RELEASE, 800_000, 16, 0.40),
-    *beside_set("lbucket-count", COUNT, 1.15),
-    *beside_set("lbucket-count-hot", count("hot", 45), 1.15, SET_HOT),
-    *beside_set("lbucket-count-1s", count("key:__rand_int__", 1), 1.5),
-    *beside_set("lbucket-count-1s-hot", count("hot", 1), 1.5, SET_HOT),
+    *beside_set("lbucket-count", COUNT, 1.1, 1.3),
+    *beside_set("lbucket-count-hot", count("hot", 45), 1.05, 1.05, SET_HOT),
+    *beside_set("lbucket-count-1s", count("key:__rand_int__", 1), 1.5, 1.5),
+    *beside_set("lbucket-count-1s-hot", count("hot", 1), 1.5, 1.5, SET_HOT),
     Load("lbucket-count-among-10m", COUNT_AMONG_MANY, 2_000_000, 16, 1.3, COUNT),
-    *beside_set("limit-window", TAKE_WINDOW, 1.15),
-    *beside_set("limit-rolling", take("ROLLING 1000 3600000 BURST 1000000"), 1.15),
-    *beside_set("limit-sliding", take("SLIDING 1000000 3600000"), 1.15),
-    *beside_set("limit-gcra", take("GCRA 1000 3600000 BURST 1000000"), 1.15),
+    *beside_set("limit-window", TAKE_WINDOW, 1.2, 1.4),
+    *beside_set("limit-rolling", take("ROLLING 1000 3600000 BURST 1000000"), 1.2, 1.4),
+    *beside_set("limit-sliding", take("SLIDING 1000000 3600000"), 1.2, 1.4),
+    *beside_set("limit-gcra", take("GCRA 1000 3600000 BURST 1000000"), 1.2, 1.4),
+    *beside_set("limit-log", take("LOG 1000000 60000"), None, None),
     *beside_set("cl-throttle", Work("CL.THROTTLE key:__rand_int__ 1000000 1000 3600", setup=FRESH),
-                1.15),
+                1.05, 1.05),
     Load("limit-window-evalsha-p64", TAKE_WINDOW, 1_500_000, 64, 0.2,
          dataclasses.replace(EVALSHA_WINDOW, on="redis")),
     *(BytesPerLimiter(f"bytes-per-limiter-{name}", limit, keys=1_000_000, bar=96)
       for name, limit in LIMITERS.items()),
+    BytesPerLimiter("bytes-per-limiter-log", "LOG 1000 3600000", keys=1_000_000, bar=150),
+    BytesPerLimiter("bytes-per-bucket-3", "3600", keys=1_000_000, bar=120,
+                    command="LBUCKET.COUNT", times=3),
     Load("zadd-p16", ZADD, 1_500_000, 16, 0.70),
     Load("zrangebyscore-p16", ZRANGEBYSCORE, 1_500_000, 16, 0.70),
     Transactions("sliding-window-multi-p16", sliding_window, 200_000, 16, step_ms=1, bar=0.70),

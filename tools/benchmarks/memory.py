@@ -36,11 +36,13 @@ class BytesPerKey:
 
 @dataclass(frozen=True)
 class BytesPerLimiter:
-    """Live limiters of one kind with names of 20 bytes, all in."""
+    """Live limiters of one kind, or buckets, with names of 20 bytes, all in."""
     name: str
-    limit: str  # what follows the key in LIMIT.TAKE
+    limit: str  # what follows the key
     keys: int
     bar: float
+    command: str = "LIMIT.TAKE"
+    times: int = 1  # so often for each key, in rounds over all of them
 
     def run(self, bench):
         keys = bench.scaled(self.keys)
@@ -48,8 +50,8 @@ class BytesPerLimiter:
         with server(bench.binary("sluice")) as target:
             before = target.resident_bytes()
             target.client.pipeline(
-                encode(["LIMIT.TAKE", f"limit:user:{number:09}", *self.limit.split()])
-                for number in range(keys))
+                encode([self.command, f"limit:user:{number:09}", *self.limit.split()])
+                for _ in range(self.times) for number in range(keys))
             time.sleep(SETTLE_SECONDS)
             cost = (target.resident_bytes() - before) / keys
         yield Row(self.name, "bytes", cost, bar=self.bar, absolute=True, note=self.limit)
