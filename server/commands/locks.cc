@@ -167,7 +167,15 @@ void Release(CommandCall& call) {
   call.reply.Integer(left);
 }
 
-// Those that the owner does not hold are passed over: it counts.
+// The token under which the owner holds the lock now; 0: it does not.
+int64_t TokenOf(const LockService& service, LockNameView name, std::string_view owner) {
+  const Lock* const lock = service.FindLock(name);
+  const LockHolder* const holder = lock ? lock->FindOwner(owner) : nullptr;
+  return holder ? holder->token : 0;
+}
+
+// Those that the owner does not hold are passed over: it counts. What giving back one of them hands
+// to another request of the owner stays that one's.
 void ReleaseMany(CommandCall& call) {
   ArgReader args(call.args);
   const size_t keys = ReadLockKeys(call, args, 1);
@@ -177,11 +185,17 @@ void ReleaseMany(CommandCall& call) {
   Locks& locks = call.engine.locks().Enter();
   LockNames names;
   if (!NameLocks(call, 2, keys, names)) return;
-  int64_t released = 0;
+  std::vector<int64_t> tokens;
   for (const LockName& name : names) {
-    const int64_t left = locks.Release(name, owner, false, 0, call.now);
+    locks.Settle(name, call.now);
+    tokens.push_back(TokenOf(call.engine.locks(), name, owner));
+  }
+  int64_t released = 0;
+  for (size_t i = 0; i < keys; ++i) {
+    if (tokens[i] == 0) continue;
+    const int64_t left = locks.Release(names[i], owner, false, tokens[i], call.now);
     released += left >= 0;
-    if (left > 0) call.engine.locks().RecordHolder(name, owner);
+    if (left > 0) call.engine.locks().RecordHolder(names[i], owner);
   }
   call.effects.Nothing();
   call.reply.Integer(released);
