@@ -34,8 +34,7 @@ void ReplyTokens(ReplySink& reply, const LockGrants& grants) {
 
 // --- HeldLock
 
-HeldLock::HeldLock(LockService& service)
-    : Lock(&service.locks_.ties()), service_(service) {
+HeldLock::HeldLock(LockService& service) : Lock(&service.locks_.ties()), service_(service) {
   timer_.lock = this;
   timer_.fired = [](Engine&, Timed& timed) {
     HeldLock& lock = *static_cast<LeaseTimer&>(timed).lock;
@@ -186,8 +185,7 @@ void LockService::TimerFired(HeldLock& lock) {
 // Once what was sent before has been run.
 void LockService::SettleDue() {
   if (due_.empty()) return;
-  Locks& locks = Enter();
-  for (const LockName& name : std::exchange(due_, {})) locks.Settle(name, engine_.now());
+  Enter().SettleAll(std::exchange(due_, {}), engine_.now());
 }
 
 // --- what others do to locks
@@ -245,8 +243,8 @@ void LockService::Empty(HeldLock& lock, LockLoss why) {
 
 void LockService::Moved(Database& db, HashedKey key) {
   for (Loss& loss : losses_) {
-    const bool was_there = loss.why == LockLoss::kGone && loss.name.db == db.index() &&
-                           loss.name.key == key.bytes;
+    const bool was_there =
+        loss.why == LockLoss::kGone && loss.name.db == db.index() && loss.name.key == key.bytes;
     if (was_there) loss.why = LockLoss::kOverwritten;
   }
   Entry* const entry = FindEntry({db.index(), key.bytes});
@@ -409,7 +407,8 @@ void LockService::RefuseWaiters(LockNameView name) {
     const LockWait& wait = line->all.begin()->second->wait;
     const uint64_t id = wait.id;
     if (Session* session = FindConnection(wait.client)) {
-      engine_.waiters().Finish(*session, [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
+      engine_.waiters().Finish(*session,
+                               [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
     }
     locks_.Cancel(id, engine_.now());
   }

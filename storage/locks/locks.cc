@@ -211,6 +211,13 @@ void Locks::Settle(LockNameView name, const Now& now) {
              [&](Lock& due, Lock::OnEnd on_end) { return due.Expire(until, on_end); });
 }
 
+void Locks::SettleAll(absl::Span<const LockName> names, const Now& now) {
+  const bool was_working = std::exchange(working_, true);
+  for (const LockName& name : names) Settle(name, now);
+  working_ = was_working;
+  StartWork(now);
+}
+
 void Locks::SessionEnded(uint64_t session, const Now& now) {
   if (!HoldsAny(session)) return sessions_.Forget(session);
   ended_sessions_.push_back(session);
@@ -306,10 +313,15 @@ bool Locks::Continue(const Now& now) {
   return has_left_over();
 }
 
-// In the midst of it only what there is to do grows.
+// In the midst of it only what there is to do grows. Closed sessions lose their locks before others
+// get them, as far as one call goes: else who waits for one of several would be re-entrant in the
+// others.
 void Locks::StartWork(const Now& now) {
   if (std::exchange(working_, true)) return;
   work_left_ = kWorkPerCall;
+  while (work_left_ > kWorkPerCall / 2 && !ended_sessions_.empty()) {
+    EndBond(ended_sessions_.back(), now);
+  }
   while (work_left_ > 0 && has_left_over()) {
     if (!fresh_.empty()) {
       Reenter(now);

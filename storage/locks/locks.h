@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "storage/locks/fence.h"
 #include "storage/locks/wait_queue.h"
 
@@ -145,6 +146,9 @@ class Locks {
   bool wants_tokens() const { return !starved_.empty(); }
   // Expires what is due and lets the queue move on: from the lock's timer, or before looking at it.
   void Settle(LockNameView name, const Now& now);
+  // Of several at once: all leases that are over end before any lock is handed over, so that nobody
+  // is re-entrant where his lease has ended at the same moment.
+  void SettleAll(absl::Span<const LockName> names, const Now& now);
   // Leases that end later are not ended yet, whatever the time: what their holders have sent before
   // is still to be read.
   void set_leases_until_ms(int64_t ms) { leases_until_ms_ = ms; }

@@ -385,6 +385,32 @@ TEST(Locks, WaitersSurviveATimeWithoutTokens) {
   EXPECT_EQ(poor.granted, (std::vector<uint64_t>{second}));
 }
 
+// Else who waits for both would be re-entrant in a holding that is over.
+TEST(Locks, LeasesThatEndTogetherEndBeforeAnythingIsHandedOver) {
+  LockWorld world;
+  world.Acquire(world.Request("q", {"a"}, {.lease_ms = 7}));
+  const int64_t old = world.Acquire(world.Request("s", {"b"}, {.lease_ms = 7})).grants[0].token;
+  const uint64_t both = world.Acquire(world.Request("s", {"a", "b"}), 500).wait_id;
+  world.clock.Advance(7);
+  const LockName names[] = {LockName(world.Name("a")), LockName(world.Name("b"))};
+  world.locks.SettleAll(names, world.now());
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{both}));
+  EXPECT_GT(world.At("b")->newest_token(), old);
+  EXPECT_EQ(world.At("b")->FindOwner("s")->holds, 1);
+}
+
+TEST(Locks, AClosedSessionLosesAllBeforeAnythingIsHandedOver) {
+  LockWorld world;
+  world.Acquire(world.Request("s", {"b"}, {.session = 1}));
+  world.Acquire(world.Request("q", {"a"}, {.session = 1}));
+  const int64_t old = world.At("b")->newest_token();
+  const uint64_t both = world.Acquire(world.Request("s", {"a", "b"}), 500).wait_id;
+  world.locks.SessionEnded(1, world.now());
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{both}));
+  EXPECT_GT(world.At("b")->newest_token(), old);
+  EXPECT_EQ(world.At("b")->FindOwner("s")->holds, 1);
+}
+
 TEST(Locks, ARefusedReleaseChangesNothing) {
   LockWorld world;
   const int64_t token = world.Acquire(world.Request("a", {"k"})).grants[0].token;
