@@ -94,6 +94,7 @@ void SlidingWindowState::Reconfigure(const LimitConfig& from, const LimitConfig&
       DivideDown(elapsed_ms * static_cast<Wide>(to.period_ms), static_cast<Wide>(from.period_ms));
   start_ms = tick - static_cast<int64_t>(scaled_ms);
   whole = Whole(from) == to.max ? 0 : Whole(from);
+  Refine(to);  // what is left of the older window is rounded to shares
 }
 
 int64_t SlidingWindowState::WholeAtUs(const LimitConfig& config, int64_t now_us) const {

@@ -281,6 +281,18 @@ TEST(Limiter, IsNotWidenedByChanges) {
   }
 }
 
+// A window of which half is left is half of the limit, in whatever units it was counted.
+TEST(Limiter, SharesOfAWindowAreAsFineAsTheNumbersAskedWith) {
+  ManualClock clock;
+  Limiter limiter(Config(kSliding, 1, 100));
+  ASSERT_TRUE(limiter.Take({limiter.config(), 1}, clock.Sample()).allowed);
+  clock.Advance(150);
+  EXPECT_EQ(limiter.Peek(Config(kSliding, 60, 100), 1, clock.Sample()).remaining, 30);
+  const LimitVerdict verdict = limiter.Take({Config(kSliding, 60, 100), 30}, clock.Sample());
+  EXPECT_TRUE(verdict.allowed);
+  EXPECT_EQ(verdict.remaining, 0);
+}
+
 TEST(Limiter, AnOpenWindowKeepsItsEndAndCount) {
   ManualClock clock;
   Limiter limiter(Config(kWindow, 10, 1000));
