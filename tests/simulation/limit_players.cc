@@ -1,0 +1,363 @@
+#include "tests/simulation/limit_players.h"
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+namespace sluice {
+
+void PrintTo(const LimitSaid& said, std::ostream* out) {
+  *out << said.allowed << " of " << said.limit << " remain " << said.remaining << " retry "
+       << said.retry_ms << " reset " << said.reset_ms << " at " << said.reset_at_ms;
+}
+
+namespace {
+
+using enum LimitNumbers::Algorithm;
+
+constexpr int kPlayers = 4;
+const char* const kNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"};
+constexpr int64_t kMaxes[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12};
+
+const char* NameOf(const LimitNumbers& numbers) {
+  return kNames[static_cast<size_t>(numbers.algorithm)];
+}
+bool HasBurst(const LimitNumbers& numbers) {
+  return numbers.algorithm == kRolling || numbers.algorithm == kGcra;
+}
+
+using Words = std::vector<std::string>;
+
+std::string TextOf(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += word + " ";
+  return text;
+}
+
+void Append(Words& words, std::initializer_list<std::string> more) {
+  words.insert(words.end(), more);
+}
+
+void AppendNumbers(Words& words, const LimitNumbers& numbers) {
+  Append(words, {NameOf(numbers), std::to_string(numbers.max), std::to_string(numbers.period_ms)});
+  if (HasBurst(numbers)) Append(words, {"BURST", std::to_string(numbers.burst)});
+}
+
+LimitSaid SaidBy(const Reply& reply) {
+  LimitSaid said{-9, 0, 0, 0, 0, 0};
+  if (reply.elements.size() != 6) {
+    ADD_FAILURE() << "no verdict: " << reply.ToText();
+    return said;
+  }
+  int64_t* const values[] = {&said.allowed,  &said.limit,    &said.remaining,
+                             &said.retry_ms, &said.reset_ms, &said.reset_at_ms};
+  for (size_t i = 0; i < 6; ++i) *values[i] = reply.elements[i].integer;
+  return said;
+}
+
+}  // namespace
+
+LimitPlayers::LimitPlayers(World& world) : world_(world), watcher_(world.server.Connect()) {
+  for (int i = 0; i < kPlayers; ++i) players_.push_back(NewPlayer());
+  for (const auto algorithm : {kWindow, kRolling, kSliding, kLog, kGcra, kLeaky}) {
+    limits_.push_back(MakeLimit(algorithm));
+  }
+  watcher_.Run({"SELECT", "2"});
+}
+
+// In a database that nobody else swaps or flushes.
+LimitPlayers::Player LimitPlayers::NewPlayer() {
+  TestClient& client = world_.server.Connect();
+  client.Run({"SELECT", "2"});
+  return {&client};
+}
+
+LimitPlayers::Limit LimitPlayers::MakeLimit(LimitNumbers::Algorithm algorithm) {
+  Limit limit;
+  limit.usual = AnyNumbers(algorithm);
+  limit.key = NameOf(limit.usual);
+  ChangePolicy(players_.front(), limit);
+  return limit;
+}
+
+LimitPlayers::Limit& LimitPlayers::AnyLimit() {
+  return limits_[static_cast<size_t>(world_.Pick(0, 5))];
+}
+
+LimitNumbers LimitPlayers::AnyNumbers(LimitNumbers::Algorithm algorithm) {
+  LimitNumbers numbers{.algorithm = algorithm, .max = kMaxes[world_.Pick(0, 9)]};
+  numbers.period_ms = world_.Pick(1, 40);
+  if (HasBurst(numbers)) numbers.burst = world_.Pick(algorithm == kGcra ? 0 : 1, 10);
+  return numbers;
+}
+
+LimitPlayers::Ask LimitPlayers::AnyAsk(const Limit& limit) {
+  Ask ask{.numbers = limit.usual};
+  if (world_.OneIn(5)) {
+    ask.policy = true;
+    ask.numbers = limit.policy;
+  } else if (world_.OneIn(3)) {
+    ask.numbers = AnyNumbers(limit.usual.algorithm);
+  }
+  if (world_.OneIn(2)) ask.cost = world_.Pick(1, ask.numbers.capacity() + 1);
+  return ask;
+}
+
+LimitModel::Moment LimitPlayers::Now() {
+  const sluice::Now now = world_.server.clock().Sample();
+  return {now.steady_us, now.unix_offset_ms};
+}
+
+void LimitPlayers::Play() {
+  Player& player = players_[static_cast<size_t>(world_.Pick(0, kPlayers - 1))];
+  Limit& limit = AnyLimit();
+  const int64_t what = world_.Pick(0, 99);
+  if (what < 4) {
+    HangUp(player);
+  } else if (player.waits) {
+    return;
+  } else if (what < 45) {
+    Take(player, limit);
+  } else if (what < 60) {
+    Wait(player, limit);
+  } else if (what < 70) {
+    TakeWatched(player, limit);
+  } else if (what < 76) {
+    TakeSeveral(player, limit, AnyLimit());
+  } else if (what < 82) {
+    Refund(player, limit);
+  } else if (what < 87) {
+    LookAt(player, limit);
+  } else if (what < 90) {
+    ChangePolicy(player, limit);
+  } else if (what < 91) {
+    Delete(player, limit);
+  } else if (what < 95) {
+    CountInBucket(player);
+  } else {
+    PassMicros();
+  }
+  ServeAll();
+}
+
+void LimitPlayers::Passed() { ServeAll(); }
+
+void LimitPlayers::Flushed() {
+  for (Limit& limit : limits_) limit.model.Forget();
+  bucket_.clear();
+  ServeAll();
+}
+
+void LimitPlayers::End() {
+  for (const Player& player : players_) EXPECT_FALSE(player.waits) << "a waiter was forgotten";
+}
+
+// --- what they ask
+
+namespace {
+
+Words TakeCommand(const std::string& key, const LimitNumbers& numbers, bool policy, int64_t cost) {
+  Words words{"LIMIT.TAKE", key};
+  if (policy) {
+    Append(words, {"POLICY", NameOf(numbers)});
+  } else {
+    AppendNumbers(words, numbers);
+  }
+  if (cost != 1) Append(words, {"COST", std::to_string(cost)});
+  return words;
+}
+
+}  // namespace
+
+void LimitPlayers::Take(Player& player, Limit& limit) {
+  const Ask ask = AnyAsk(limit);
+  Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
+  const int64_t how = world_.Pick(0, 9);
+  const int64_t ban_ms = how == 0 ? world_.Pick(1, 30) : 0;
+  if (ban_ms > 0) Append(words, {"BAN", std::to_string(ban_ms)});
+  if (how == 1 || how == 2) words.push_back("SHADOW");  // the same, in every number
+  if (how == 3) words.push_back("PEEK");
+  const LimitSaid said = SaidBy(player.client->Run(words));
+  const LimitSaid expected = how == 3 ? limit.model.Peek(ask.numbers, ask.cost, Now())
+                                      : limit.model.Take(ask.numbers, ask.cost, ban_ms, Now());
+  EXPECT_EQ(said, expected) << TextOf(words);
+}
+
+// A request that fits goes past nobody who waits.
+void LimitPlayers::Wait(Player& player, Limit& limit) {
+  const Ask ask = AnyAsk(limit);
+  const int64_t wait_ms = world_.Pick(1, 60);
+  Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
+  Append(words, {"WAIT", std::to_string(wait_ms)});
+  player.client->Send(words);
+  const LimitSaid seen = limit.model.Peek(ask.numbers, ask.cost, Now());
+  if (seen.retry_ms >= 0 && (!seen.allowed || !limit.waiters.empty())) {
+    player.waits = true;
+    limit.waiters.push_back({&player, ask, Now().ms() + wait_ms});
+    return;
+  }
+  const std::optional<Reply> reply = player.client->Next();
+  ASSERT_TRUE(reply) << TextOf(words) << " waits";
+  EXPECT_EQ(SaidBy(*reply), limit.model.Take(ask.numbers, ask.cost, 0, Now())) << TextOf(words);
+}
+
+void LimitPlayers::TakeWatched(Player& player, Limit& limit) {
+  if (!limit.waiters.empty()) return;  // who is served then would be seen, too
+  watcher_.Run({"WATCH", limit.key});
+  const Ask ask = AnyAsk(limit);
+  const Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
+  const LimitSaid said = SaidBy(player.client->Run(words));
+  EXPECT_EQ(said, limit.model.Take(ask.numbers, ask.cost, 0, Now())) << TextOf(words);
+  watcher_.Run({"MULTI"});
+  watcher_.Run({"PING"});
+  const bool failed = watcher_.Run({"EXEC"}).elements.empty();
+  EXPECT_EQ(failed, said.allowed == 1) << TextOf(words);
+}
+
+void LimitPlayers::TakeSeveral(Player& player, Limit& one, Limit& other) {
+  if (&one == &other) return;
+  const Ask asks[] = {AnyAsk(one), AnyAsk(other)};
+  Limit* const limits[] = {&one, &other};
+  Words words{"LIMIT.ALL", "2", one.key, other.key};
+  for (const auto& [numbers, policy, cost] : asks) {
+    if (policy) {
+      Append(words, {"POLICY", NameOf(numbers), std::to_string(cost)});
+    } else {
+      Append(words,
+             {NameOf(numbers), std::to_string(numbers.max), std::to_string(numbers.period_ms),
+              std::to_string(numbers.burst), std::to_string(cost)});
+    }
+  }
+  LimitSaid expected[2];
+  for (int i = 0; i < 2; ++i) {
+    expected[i] = limits[i]->model.Peek(asks[i].numbers, asks[i].cost, Now());
+  }
+  const bool all = expected[0].allowed && expected[1].allowed;
+  for (int i = 0; all && i < 2; ++i) {
+    expected[i] = limits[i]->model.Take(asks[i].numbers, asks[i].cost, 0, Now());
+  }
+  const Reply reply = player.client->Run(words);
+  ASSERT_EQ(reply.elements.size(), 3u) << reply.ToText();
+  EXPECT_EQ(reply.elements[0].integer, all ? 1 : 0);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(SaidBy(reply.elements[i + 1]), expected[i]) << TextOf(words);
+  }
+}
+
+void LimitPlayers::Refund(Player& player, Limit& limit) {
+  if (limit.model.IsLeaving(Now())) return;
+  const int64_t units = world_.Pick(1, 5);
+  const Reply reply = player.client->Run({"LIMIT.REFUND", limit.key, std::to_string(units)});
+  const std::optional<int64_t> remaining = limit.model.Refund(units, Now());
+  ASSERT_EQ(reply.kind == Reply::Kind::kInteger, remaining.has_value()) << limit.key;
+  if (remaining) {
+    EXPECT_EQ(reply.integer, *remaining) << limit.key;
+  }
+}
+
+void LimitPlayers::LookAt(Player& player, Limit& limit) {
+  if (limit.model.IsLeaving(Now())) return;
+  const Reply reply = player.client->Run({"LIMIT.INFO", limit.key});
+  ASSERT_EQ(!reply.elements.empty(), limit.model.Exists(Now())) << limit.key;
+  if (reply.elements.empty()) return;
+  const LimitNumbers& numbers = limit.model.numbers();
+  EXPECT_EQ(reply.elements.at(0).text, NameOf(numbers));
+  EXPECT_EQ(reply.elements.at(1).integer, numbers.max);
+  EXPECT_EQ(reply.elements.at(2).integer, numbers.period_ms);
+  EXPECT_EQ(reply.elements.at(3).integer, numbers.burst);
+  const LimitSaid seen = limit.model.Peek(numbers, 1, Now());
+  EXPECT_EQ(reply.elements.at(6).integer, seen.reset_at_ms);
+}
+
+void LimitPlayers::ChangePolicy(Player& player, Limit& limit) {
+  if (player.waits) return;
+  limit.policy = AnyNumbers(limit.usual.algorithm);
+  Words words{"LIMIT.POLICY", "SET", NameOf(limit.policy)};
+  AppendNumbers(words, limit.policy);
+  EXPECT_EQ(player.client->Run(words).ToText(), "+OK");
+}
+
+void LimitPlayers::Delete(Player& player, Limit& limit) {
+  player.client->Run({"DEL", limit.key});
+  limit.model.Forget();
+}
+
+void LimitPlayers::HangUp(Player& player) {
+  player.client->Disconnect();
+  for (Limit& limit : limits_) {
+    std::erase_if(limit.waiters, [&](const Waiter& waiter) { return waiter.player == &player; });
+  }
+  player = NewPlayer();
+}
+
+void LimitPlayers::CountInBucket(Player& player) {
+  const int64_t now_ms = Now().ms();
+  std::erase_if(bucket_, [now_ms](int64_t due_ms) { return due_ms <= now_ms; });
+  if (world_.OneIn(3)) {
+    const Reply level = player.client->Run({"LBUCKET.GET", "bucket"});
+    EXPECT_EQ(level.kind == Reply::Kind::kError ? "0" : level.text, std::to_string(bucket_.size()));
+    return;
+  }
+  const int64_t seconds = world_.Pick(0, 1);
+  player.client->Run({"LBUCKET.COUNT", "bucket", std::to_string(seconds)});
+  bucket_.push_back(now_ms + std::max<int64_t>(1, seconds * 1000));
+}
+
+// Not while others wait: they are served at whole ms after they asked. And not into the next ms,
+// which is others' time, too.
+void LimitPlayers::PassMicros() {
+  for (const Limit& limit : limits_) {
+    if (!limit.waiters.empty()) return;
+  }
+  world_.server.clock().AdvanceMicros(world_.Pick(0, 999 - Now().us % 1000));
+  world_.server.Settle();
+}
+
+// --- who waits
+
+void LimitPlayers::ServeAll() {
+  for (Limit& limit : limits_) Serve(limit);
+}
+
+// The first goes as soon as it fits, or never will; who waits too long is told what PEEK says. In
+// the ms in which several of this are due, any may come first.
+void LimitPlayers::Serve(Limit& limit) {
+  std::vector<LimitModel> so_far{limit.model};
+  for (size_t i = 0; i < limit.waiters.size();) {
+    const Waiter waiter = limit.waiters[i];
+    const LimitNumbers numbers = waiter.ask.policy ? limit.policy : waiter.ask.numbers;
+    const LimitSaid seen = limit.model.Peek(numbers, waiter.ask.cost, Now());
+    const bool is_over = waiter.deadline_ms <= Now().ms();
+    const bool may_go = i == 0 && (seen.allowed || seen.retry_ms < 0);
+    if (!is_over && !may_go) {
+      ++i;
+      continue;
+    }
+    const std::optional<Reply> reply = waiter.player->client->Next();
+    ASSERT_TRUE(reply) << limit.key << ": a waiter has no answer";
+    const LimitSaid said = SaidBy(*reply);
+    if (may_go && !(is_over && said.allowed == 0)) {
+      EXPECT_EQ(said, limit.model.Take(numbers, waiter.ask.cost, 0, Now())) << limit.key;
+      so_far.push_back(limit.model);
+    } else {
+      EXPECT_TRUE(IsTimeOut(said, so_far, numbers, waiter.ask.cost))
+          << limit.key << ": " << reply->ToText();
+    }
+    waiter.player->waits = false;
+    limit.waiters.erase(limit.waiters.begin() + static_cast<std::ptrdiff_t>(i));
+    i = 0;
+  }
+}
+
+// Whether it is what somebody is told who has waited in vain, at one of these states.
+bool LimitPlayers::IsTimeOut(const LimitSaid& said, const std::vector<LimitModel>& states,
+                             const LimitNumbers& numbers, int64_t cost) {
+  return std::ranges::any_of(states, [&](const LimitModel& state) {
+    LimitSaid expected = state.Peek(numbers, cost, Now());
+    if (expected.allowed) expected.retry_ms = 1;  // others go first
+    expected.allowed = 0;
+    return said == expected;
+  });
+}
+
+}  // namespace sluice

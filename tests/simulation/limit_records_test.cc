@@ -1,0 +1,25 @@
+// Long histories of limits beside an exact model (limit_model.h), in a world in which time passes,
+// the wall clock steps and all data are flushed. SLUICE_SEED plays one.
+#include <gtest/gtest.h>
+
+#include "tests/simulation/history.h"
+#include "tests/simulation/limit_players.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kHistories = 300;
+constexpr int kSteps = 300;
+
+TEST(Simulation, LimitsAnswerAsTheirModel) {
+  for (const uint64_t seed : SimulationSeeds(kHistories)) {
+    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+    World world(seed, true);
+    LimitPlayers limits(world);
+    PlayHistory(world, {&limits}, kSteps, kSteps);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace sluice

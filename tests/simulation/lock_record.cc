@@ -1,0 +1,93 @@
+#include "tests/simulation/lock_record.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace sluice {
+
+void LockRecord::Granted(std::vector<Grant> grants, int64_t now_ms) {
+  // The tokens tell in which order they were granted.
+  std::ranges::sort(grants, {}, &Grant::token);
+  for (const Grant& grant : grants) {
+    const LockAsk& ask = grant.ask;
+    if (!Find(grant.key, ask.owner)) {
+      EXPECT_TRUE(HasRoomAt(grant.key, ask))
+          << grant.key << " was given to " << ask.owner << " too";
+      EXPECT_GT(grant.token, newest_) << "tokens must grow";
+      newest_ = std::max(newest_, grant.token);
+      locks_[grant.key][ask.owner] = {
+          .token = grant.token, .mode = ask.mode, .permits = ask.permits};
+    }
+    Holding& held = *Find(grant.key, ask.owner);
+    EXPECT_EQ(held.token, grant.token) << "a re-entrant grant keeps its token";
+    EXPECT_EQ(held.mode, ask.mode);
+    EXPECT_EQ(held.permits, ask.permits);
+    ++held.holds;
+    if (ask.connection != 0) held.connections.insert(ask.connection);
+    if (ask.lease_ms > 0) {
+      held.lease_until_ms = std::max(held.lease_until_ms, now_ms + ask.lease_ms);
+    }
+  }
+}
+
+int64_t LockRecord::Released(const std::string& key, const std::string& owner, bool all) {
+  Holding& held = *Find(key, owner);
+  const int64_t left = all ? 0 : held.holds - 1;
+  held.holds = left;
+  if (left == 0) locks_[key].erase(owner);
+  return left;
+}
+
+void LockRecord::Renewed(const std::string& key, const std::string& owner, int64_t until_ms) {
+  Find(key, owner)->lease_until_ms = until_ms;
+}
+
+void LockRecord::Broken(const std::string& key, int64_t token) {
+  std::erase_if(locks_[key],
+                [token](const auto& holder) { return token == 0 || holder.second.token == token; });
+}
+
+void LockRecord::Closed(uint64_t connection) {
+  for (auto& [key, holders] : locks_) {
+    for (auto& [owner, held] : holders) held.connections.erase(connection);
+  }
+  EraseUnbound();
+}
+
+void LockRecord::PassedTo(int64_t now_ms) {
+  for (auto& [key, holders] : locks_) {
+    for (auto& [owner, held] : holders) {
+      if (held.lease_until_ms <= now_ms) held.lease_until_ms = -1;
+    }
+  }
+  EraseUnbound();
+}
+
+LockRecord::Holding* LockRecord::Find(const std::string& key, const std::string& owner) {
+  const auto found = locks_[key].find(owner);
+  return found == locks_[key].end() ? nullptr : &found->second;
+}
+
+bool LockRecord::HasRoomFor(const LockAsk& ask) {
+  return std::ranges::all_of(ask.keys, [&](const std::string& key) { return HasRoomAt(key, ask); });
+}
+
+bool LockRecord::HasRoomAt(const std::string& key, const LockAsk& ask) {
+  int64_t permits = ask.permits;
+  for (const auto& [owner, held] : locks_[key]) {
+    if (held.mode != ask.mode || ask.mode == LockAsk::Mode::kExclusive) return false;
+    permits += held.permits;
+  }
+  return ask.mode != LockAsk::Mode::kPermits || permits <= kPermitsInRecord;
+}
+
+void LockRecord::EraseUnbound() {
+  for (auto& [key, holders] : locks_) {
+    std::erase_if(holders, [](const auto& holder) {
+      return holder.second.connections.empty() && holder.second.lease_until_ms < 0;
+    });
+  }
+}
+
+}  // namespace sluice
