@@ -87,10 +87,13 @@ AcquireResult Locks::WaitInPlaceOf(const LockWait& former, LockRequest request,
   // In another mode than before it may be free to go, or others behind it.
   const LockRequest asked = queue_.Find(result.wait_id)->request;
   Names names(asked.names.begin(), asked.names.end());
-  if (queue_.At(result.wait_id).parked == nullptr) {
-    queue_.Remove(result.wait_id);
-    result = Grant(asked, now);
+  if (queue_.At(result.wait_id).parked != nullptr) {
+    // Later: the caller has still to learn under which number it waits, before it can be granted.
+    moving_.insert(moving_.end(), names.begin(), names.end());
+    return result;
   }
+  queue_.Remove(result.wait_id);
+  result = Grant(asked, now);
   MoveOn(std::move(names), now);
   return result;
 }

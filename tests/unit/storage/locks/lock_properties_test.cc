@@ -139,7 +139,9 @@ class History {
       EXPECT_FALSE(would_be_stuck);
       EXPECT_EQ(former_id != 0, std::ranges::count(world_.replaced, former_id) == 1);
       if (former_id != 0) world_.TookPlaceOf(result.wait_id, former_id);
+      ASSERT_NE(world_.locks.queue().Find(result.wait_id), nullptr) << "granted too soon";
       world_.Queued(result.wait_id, world_.now().ms() + wait_ms);
+      world_.locks.Continue(world_.now());  // as the end of the turn does
     } else if (result.outcome == AcquireOutcome::kGranted) {
       if (obstacle == WaitQueue::Obstacle::kQueue && former_id == 0) {
         ++overtaken;

@@ -385,6 +385,24 @@ TEST(Locks, WaitersSurviveATimeWithoutTokens) {
   EXPECT_EQ(poor.granted, (std::vector<uint64_t>{second}));
 }
 
+// A request whose answer is "queued" is not granted before its caller knows that.
+TEST(Locks, ARequestIsNotGrantedBeforeItsCallerKnowsThatItWaits) {
+  LockWorld world(0);
+  world.tokens.set_mark(world.now().unix_ms());
+  ASSERT_EQ(world.Acquire(world.Request("h", {"k"})).outcome, kGranted);
+  const uint64_t one = world.Acquire(world.Request("a", {"k"}), 500).wait_id;
+  world.Acquire(world.Request("a", {"k", "l"}), 500);
+  world.Release("k", "h");  // no token can be had for `one`
+  world.tokens.set_mark(kTokenMax);
+  ASSERT_TRUE(world.granted.empty());
+  const AcquireResult again = world.Acquire(world.Request("a", {"k", "l"}), 500);
+  ASSERT_EQ(again.outcome, kQueued);
+  EXPECT_NE(world.locks.queue().Find(again.wait_id), nullptr);
+  EXPECT_TRUE(world.granted.empty());
+  world.locks.Continue(world.now());
+  EXPECT_EQ(world.granted, (std::vector<uint64_t>{one, again.wait_id}));
+}
+
 // Else who waits for both would be re-entrant in a holding that is over.
 TEST(Locks, LeasesThatEndTogetherEndBeforeAnythingIsHandedOver) {
   LockWorld world;
