@@ -1,5 +1,5 @@
-// Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is shown,
-// with no holds.
+// Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is
+// shown, with no holds.
 
 #include <string>
 #include <vector>
@@ -44,7 +44,7 @@ void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   fields.Integer("permits", holder.permits);
   fields.Integer("holds", holder.holds);
   fields.Integer("lease_ms", LeaseShown(holder, call.now));
-  fields.Integer("minhold_ms", std::max<int64_t>(0, holder.minhold_until_ms - call.now.ms()));
+  fields.Integer("minhold_ms", std::max<int64_t>(0, holder.minhold_until_ms - NextMs(call.now)));
   fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
   fields.At("label").Bulk(holder.label);
 }
@@ -109,11 +109,12 @@ void List(CommandCall& call) {
   call.engine.locks().Enter();
   const Glob glob(pattern);
   std::vector<std::string_view> found;
-  const uint64_t next = call.engine.locks().List(
-      call.db.index(), *cursor, static_cast<size_t>(count), [&](const Lock& lock) {
-        const std::string_view key = lock.name().key;
-        if (pattern == "*" || glob.Matches(key)) found.push_back(key);
-      });
+  const uint64_t next = call.engine.locks().List(call.db.index(), *cursor,
+                                                 static_cast<size_t>(count), [&](const Lock& lock) {
+                                                   const std::string_view key = lock.name().key;
+                                                   if (pattern == "*" || glob.Matches(key))
+                                                     found.push_back(key);
+                                                 });
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(next));
   call.reply.Array(found.size());
@@ -141,7 +142,8 @@ constexpr CommandSpec kRows[] = {
      .run = List,
      .group = "lock",
      .since = "0.1.0",
-     .complexity = "O(1) for every call. O(N) for a complete iteration, N being the number of locks",
+     .complexity =
+         "O(1) for every call. O(N) for a complete iteration, N being the number of locks",
      .usage = "cursor [MATCH pattern] [COUNT count]",
      .summary = "Walk over the locks that are held, as SCAN does."},
     {.name = "LOCK.WAITERS",

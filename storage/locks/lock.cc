@@ -80,13 +80,13 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   holder.token = token;
   holder.permits = mode_ == LockMode::kPermits ? terms.shape.permits : 1;
   holder.since_ms = now.ms();
-  holder.minhold_until_ms = terms.minhold_ms > 0 ? now.ms() + terms.minhold_ms : 0;
+  holder.minhold_until_ms = terms.minhold_ms > 0 ? NextMs(now) + terms.minhold_ms : 0;
   Bind(holder, terms.session);
   if (terms.notify != 0) holder.notify.push_back(terms.notify);
   holder.label = terms.label.value_or("");
   text_bytes_ += holder.owner.capacity() + holder.label.capacity();
   permits_used_ += holder.permits;
-  if (terms.lease_ms > 0) holder.lease_until_ms = now.ms() + terms.lease_ms;
+  if (terms.lease_ms > 0) holder.lease_until_ms = NextMs(now) + terms.lease_ms;
   Tie(holder);
   List(holder);
   MakeIndexIfMany();
@@ -100,10 +100,10 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   ++holder.holds;
   Bind(holder, terms.session);
   const bool leased = holder.lease_until_ms != kNoDeadline;
-  const int64_t until_ms = now.ms() + terms.lease_ms;
+  const int64_t until_ms = NextMs(now) + terms.lease_ms;
   if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) SetEnd(holder, until_ms);
   if (terms.minhold_ms > 0)
-    holder.minhold_until_ms = std::max(holder.minhold_until_ms, now.ms() + terms.minhold_ms);
+    holder.minhold_until_ms = std::max(holder.minhold_until_ms, NextMs(now) + terms.minhold_ms);
   if (terms.label) {
     text_bytes_ -= holder.label.capacity();
     holder.label = *terms.label;
@@ -133,7 +133,7 @@ const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t 
                               const Now& now) {
   assert(lease_ms > 0 && lease_ms <= kLeaseMsMax);
   LockHolder* holder = FindHeld(owner, token);
-  if (holder != nullptr) SetEnd(*holder, now.ms() + lease_ms);
+  if (holder != nullptr) SetEnd(*holder, NextMs(now) + lease_ms);
   return holder;
 }
 

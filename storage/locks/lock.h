@@ -8,8 +8,10 @@
 // its time is over: such a one "lingers", it takes room and belongs to nobody. A lock without
 // holders is to be removed from the keyspace.
 //
-// Times are engine ms. Leases end by Expire, which whoever looks at a lock calls first: nothing
-// else here looks at the clock. Waiting, tokens and events are locks.h; nothing here knows of them.
+// Times are engine ms. A lease, and a MINHOLD, never ends before it has lasted as long as was
+// asked: it counts from the end of the ms in which it was given. Leases end by Expire, which
+// whoever looks at a lock calls first: nothing else here looks at the clock. Waiting, tokens and
+// events are locks.h; nothing here knows of them.
 //
 // Invariants: at most one exclusive holder and then no other; all holders have the lock's mode; the
 // permits in use are at most m; every owner holds once.
@@ -40,6 +42,9 @@ inline constexpr int64_t kLeaseMsMax = int64_t{1} << 46;  // also of MINHOLD and
 inline constexpr int64_t kPermitsMax = int64_t{1} << 31;
 // A session that nobody here has: the holder's is that of another server, or of before a restart.
 inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
+
+// The first whole ms that is not before now: what is to last n ms ends n ms after it.
+inline int64_t NextMs(const Now& now) { return now.ms() + (now.steady_us % 1000 > 0 ? 1 : 0); }
 
 // What is asked for.
 struct LockShape {
@@ -77,7 +82,7 @@ struct LockHolder {
   bool lingers() const { return holds == 0; }
   // -1: bound to sessions alone.
   int64_t LeaseLeftMs(const Now& now) const {
-    return lease_until_ms == kNoDeadline ? -1 : lease_until_ms - now.ms();
+    return lease_until_ms == kNoDeadline ? -1 : lease_until_ms - NextMs(now);
   }
   int64_t EndsAtMs() const { return lingers() ? minhold_until_ms : lease_until_ms; }
 };

@@ -15,6 +15,7 @@ struct World {
   int64_t Pick(int64_t low, int64_t high) { return Between(random, low, high); }
   bool OneIn(int64_t n) { return Pick(1, n) == 1; }
   int64_t now_ms() { return server.clock().Sample().ms(); }
+  int64_t next_ms() { return NextMs(server.clock().Sample()); }  // leases count from there
   MemoryDisk& disk() { return static_cast<MemoryDisk&>(server.config().disk()); }
   bool disk_is_full() { return disk().write_fault != 0; }
   // Full: and of the tokens that were reserved none is left.

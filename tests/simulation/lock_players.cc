@@ -145,7 +145,7 @@ void LockPlayers::Renew(Player& player, const std::string& key, const std::strin
       player.client->Run({"LOCK.RENEW", key, owner, "LEASE", std::to_string(kRenewMs)});
   const bool held = record_.Find(key, owner) != nullptr;
   ASSERT_EQ(held, reply.kind == Reply::Kind::kInteger) << reply.ToText();
-  if (held) record_.Renewed(key, owner, world_.now_ms() + kRenewMs);
+  if (held) record_.Renewed(key, owner, world_.next_ms() + kRenewMs);
 }
 
 void LockPlayers::BreakLock(Player& player, const std::string& key) {
@@ -216,7 +216,7 @@ void LockPlayers::Collect() {
       grants.push_back({reply->elements.at(ask.several ? i : 0).integer, ask.keys[i], ask});
     }
   }
-  if (!grants.empty()) record_.Granted(std::move(grants), world_.now_ms());
+  if (!grants.empty()) record_.Granted(std::move(grants), world_.next_ms());
 }
 
 void LockPlayers::Compare(const std::string& key) {
@@ -229,7 +229,7 @@ void LockPlayers::Compare(const std::string& key) {
   for (const auto& [owner, held] : record_.Of(key)) {
     const int64_t until_ms = held.lease_until_ms;
     add(recorded, owner, held.token, held.permits, held.holds,
-        until_ms < 0 ? -1 : until_ms - world_.now_ms());
+        until_ms < 0 ? -1 : until_ms - world_.next_ms());
   }
   const Reply info = observer_.Run({"LOCK.INFO", key});
   std::map<std::string, std::string> told_by_owner;

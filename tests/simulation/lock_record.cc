@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-void LockRecord::Granted(std::vector<Grant> grants, int64_t now_ms) {
+void LockRecord::Granted(std::vector<Grant> grants, int64_t next_ms) {
   // The tokens tell in which order they were granted.
   std::ranges::sort(grants, {}, &Grant::token);
   for (const Grant& grant : grants) {
@@ -26,7 +26,7 @@ void LockRecord::Granted(std::vector<Grant> grants, int64_t now_ms) {
     ++held.holds;
     if (ask.connection != 0) held.connections.insert(ask.connection);
     if (ask.lease_ms > 0) {
-      held.lease_until_ms = std::max(held.lease_until_ms, now_ms + ask.lease_ms);
+      held.lease_until_ms = std::max(held.lease_until_ms, next_ms + ask.lease_ms);
     }
   }
 }

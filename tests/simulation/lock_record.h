@@ -44,8 +44,9 @@ class LockRecord {
     LockAsk ask;
   };
 
-  // All that were answered since the last time, in whatever order. Their holdings begin now.
-  void Granted(std::vector<Grant> grants, int64_t now_ms);
+  // All that were answered since the last time, in whatever order. Their holdings begin now, their
+  // leases count from the ms that begins next.
+  void Granted(std::vector<Grant> grants, int64_t next_ms);
   // The holds that are left. Precondition: Find.
   int64_t Released(const std::string& key, const std::string& owner, bool all);
   void Renewed(const std::string& key, const std::string& owner, int64_t until_ms);

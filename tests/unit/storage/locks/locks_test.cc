@@ -40,6 +40,18 @@ TEST(Locks, GrantsOneHolderAndIsReentrant) {
   EXPECT_EQ(world.locks.queue().FindOwner("a"), nullptr);
 }
 
+// Never a µs before it has lasted as long as was asked.
+TEST(Locks, ALeaseLastsAsLongAsWasAsked) {
+  LockWorld world;
+  world.clock.AdvanceMicros(900);
+  EXPECT_EQ(world.Acquire(world.Request("a", {"k"}, {.lease_ms = 10})).grants[0].lease_ms, 10);
+  world.clock.AdvanceMicros(9'999);
+  EXPECT_EQ(world.Acquire(world.Request("b", {"k"})).outcome, kRefused);
+  EXPECT_EQ(world.locks.Renew(world.Name("k"), "a", 10, 0, world.now()), 10);
+  world.clock.AdvanceMicros(10'101);
+  EXPECT_EQ(world.Acquire(world.Request("b", {"k"})).outcome, kGranted);
+}
+
 TEST(Locks, EndsWithTheLastOfItsBindings) {
   LockWorld world;
   world.Acquire(world.Request("a", {"k"}, {.lease_ms = 50, .session = 7}));
