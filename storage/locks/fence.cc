@@ -55,13 +55,13 @@ size_t FenceMemory::BytesOf(const Memory& memory) {
 }
 
 void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
-  const auto [place, is_new] = newest_.try_emplace(LockName(name), order_.end());
+  const auto [place, is_new] = newest_.TryEmplace(LockName(name), order_.end());
   if (is_new) {
     order_.push_back({LockName(name), token, now.ms()});
-    place->second = std::prev(order_.end());
+    *place = std::prev(order_.end());
     memory_bytes_ += BytesOf(order_.back());
   } else {
-    order_.splice(order_.end(), order_, place->second);
+    order_.splice(order_.end(), order_, *place);
     order_.back().token = token;
     order_.back().since_ms = now.ms();
   }
@@ -69,20 +69,19 @@ void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
 }
 
 bool FenceMemory::Forget(LockNameView name) {
-  const auto found = newest_.find(name);
-  if (found == newest_.end()) return false;
-  Drop(found->second);
+  const Order::iterator* found = newest_.Find(name);
+  if (found == nullptr) return false;
+  Drop(*found);
   return true;
 }
 
 void FenceMemory::Supersede(LockNameView name) {
-  const auto found = newest_.find(name);
-  if (found != newest_.end()) found->second->token = 0;
+  if (const Order::iterator* found = newest_.Find(name)) (*found)->token = 0;
 }
 
 void FenceMemory::Drop(Order::iterator place) {
   memory_bytes_ -= BytesOf(*place);
-  newest_.erase(LockNameView(place->name));
+  newest_.Erase(LockNameView(place->name));
   order_.erase(place);
 }
 
@@ -98,10 +97,10 @@ void FenceMemory::Collapse(const Now& now) {
 }
 
 int64_t FenceMemory::Newest(LockNameView name) const {
-  const auto found = newest_.find(name);
-  if (found == newest_.end()) return 0;
+  const Order::iterator* found = newest_.Find(name);
+  if (found == nullptr) return 0;
   const auto floor = floors_.find(name.db);
-  const int64_t token = found->second->token;
+  const int64_t token = (*found)->token;
   return floor != floors_.end() && token <= floor->second ? 0 : token;
 }
 

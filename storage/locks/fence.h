@@ -20,12 +20,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "storage/clock.h"
 #include "storage/locks/lock_name.h"
+#include "storage/sharded_map.h"
 
 namespace sluice {
 
 inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;  // what a double can hold
-// Of what a log says: tokens of this server stay below it for 140,000 years, and after whatever is said
-// half of the numbers are left.
+// Of what a log says: tokens of this server stay below it for 140,000 years, and after whatever is
+// said half of the numbers are left.
 inline constexpr int64_t kTokenRestoredMax = int64_t{1} << 52;
 // So far ahead of what is issued the mark is written anew: after 2.8 hours, or so many grants.
 inline constexpr int64_t kTokenMarkAhead = 10'000'000;
@@ -67,7 +68,7 @@ class FenceMemory {
   static constexpr int64_t kRetentionMs = 3'600'000;      // fence-retention
   static constexpr size_t kMemoryMax = 64 * 1024 * 1024;  // fence-memory-max
 
-  explicit FenceMemory(const SipKey& hash_key) : newest_(0, LockNameHash(hash_key)) {}
+  explicit FenceMemory(const SipKey& hash_key) : newest_(LockNameHash(hash_key)) {}
 
   void set_retention_ms(int64_t ms) { retention_ms_ = ms; }
   void set_memory_max(size_t bytes) { memory_max_ = bytes; }
@@ -108,7 +109,7 @@ class FenceMemory {
   size_t memory_bytes_ = 0;
   absl::flat_hash_map<int, int64_t> floors_;  // of databases that were flushed or swapped
   Order order_;                               // oldest first
-  LockNameMap<Order::iterator> newest_;
+  ShardedMap<LockNameMap<Order::iterator>> newest_;
 };
 
 }  // namespace sluice

@@ -33,9 +33,7 @@ bool AreSame(const LockNames& a, const LockNames& b) {
 }  // namespace
 
 WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
-    : locks_(locks),
-      lines_(0, LockNameHash(hash_key)),
-      owners_(0, LockNameHash(hash_key)) {}
+    : locks_(locks), lines_(LockNameHash(hash_key)), owners_(LockNameHash(hash_key)) {}
 
 // --- what stands in the way
 
@@ -112,7 +110,7 @@ uint64_t WaitQueue::Add(LockRequest request, uint64_t client, int64_t since_ms,
   queued.index = queued.owner->waits.size();
   queued.owner->waits.push_back(&queued);
   LinkAsNeeded(*queued.owner);
-  waits_.emplace(queued.wait.id, std::move(made));
+  waits_.TryEmplace(queued.wait.id, std::move(made));
   FindParking(queued);
   return queued.wait.id;
 }
@@ -152,10 +150,7 @@ void WaitQueue::Reseat(Queued& queued, Line& line, int64_t first) {
 }
 
 void WaitQueue::Remove(uint64_t id) {
-  const auto found = waits_.find(id);
-  assert(found != waits_.end());
-  const std::unique_ptr<Queued> queued = std::move(found->second);
-  waits_.erase(found);
+  const std::unique_ptr<Queued> queued = Take(id);
   Unpark(*queued);
   Link(*queued, false);
   for (const Place& place : queued->places) Leave(*queued, place);
@@ -171,16 +166,16 @@ void WaitQueue::Remove(uint64_t id) {
 void WaitQueue::Enter(Queued& queued, Place place) {
   place.line->all.emplace(place.at, &queued);
   if (!queued.shared()) place.line->exclusive.emplace(place.at, &queued);
-  together_[Pair(place.line, queued.owner)].push_back(&queued);
+  together_.TryEmplace(Pair(place.line, queued.owner)).first->push_back(&queued);
 }
 
 void WaitQueue::Leave(Queued& queued, Place place) {
   place.line->all.erase(place.at);
   if (!queued.shared()) place.line->exclusive.erase(place.at);
-  const auto together = together_.find(Pair(place.line, queued.owner));
-  Together& waits = together->second;
+  const Pair together(place.line, queued.owner);
+  Together& waits = *together_.Find(together);
   waits.erase(std::find(waits.begin(), waits.end(), &queued));
-  if (waits.empty()) together_.erase(together);
+  if (waits.empty()) together_.Erase(together);
 }
 
 void WaitQueue::DropIfEmpty(Line& line) {
@@ -188,12 +183,20 @@ void WaitQueue::DropIfEmpty(Line& line) {
   const Lock* lock = locks_.FindLock(line.name);
   if (lock != nullptr && !lock->has_many()) lock->Unwatch();
   lines_by_number_.erase({line.name.db, line.number});
-  lines_.erase(LockNameView(line.name));
+  lines_.Erase(LockNameView(line.name));
 }
 
 const LockWait* WaitQueue::Find(uint64_t id) const {
-  const auto found = waits_.find(id);
-  return found == waits_.end() ? nullptr : &found->second->wait;
+  const std::unique_ptr<Queued>* found = waits_.Find(id);
+  return found == nullptr ? nullptr : &(*found)->wait;
+}
+
+std::unique_ptr<WaitQueue::Queued> WaitQueue::Take(uint64_t id) {
+  std::unique_ptr<Queued>* found = waits_.Find(id);
+  assert(found != nullptr);
+  std::unique_ptr<Queued> queued = std::move(*found);
+  waits_.Erase(id);
+  return queued;
 }
 
 // --- a request in the place of another
@@ -218,10 +221,7 @@ LockWait WaitQueue::Replace(uint64_t id, LockRequest request, uint64_t client, i
 }
 
 void WaitQueue::PutBack(uint64_t id, LockWait wait) {
-  const auto found = waits_.find(id);
-  assert(found != waits_.end());
-  std::unique_ptr<Queued> owned = std::move(found->second);
-  waits_.erase(found);
+  std::unique_ptr<Queued> owned = Take(id);
   Queued& queued = *owned;
   Unpark(queued);
   absl::flat_hash_map<const Line*, Spot> at;
@@ -236,7 +236,7 @@ void WaitQueue::PutBack(uint64_t id, LockWait wait) {
     queued.places.push_back({line, at.at(line)});
     Enter(queued, queued.places.back());
   }
-  waits_.emplace(queued.wait.id, std::move(owned));
+  waits_.TryEmplace(queued.wait.id, std::move(owned));
   FindParking(queued);
 }
 
@@ -265,7 +265,7 @@ void WaitQueue::Unpark(Queued& queued) {
 }
 
 void WaitQueue::ParkAt(LockNameView name, uint64_t id) {
-  Queued& queued = *waits_.find(id)->second;
+  Queued& queued = **waits_.Find(id);
   Unpark(queued);
   Park(queued, PlaceIn(queued, *FindLine(name)));
 }
@@ -313,12 +313,12 @@ const WaitQueue::Line* WaitQueue::LineOf(LockNameView name) const {
 
 WaitQueue::Line* WaitQueue::FindLine(LockNameView name) {
   if (lines_.empty()) return nullptr;  // the usual case: spares the hashing
-  const auto found = lines_.find(name);
-  return found == lines_.end() ? nullptr : found->second.get();
+  const std::unique_ptr<Line>* found = lines_.Find(name);
+  return found == nullptr ? nullptr : found->get();
 }
 
 WaitQueue::Line& WaitQueue::LineFor(const LockName& name) {
-  std::unique_ptr<Line>& line = lines_[name];
+  std::unique_ptr<Line>& line = *lines_.TryEmplace(name).first;
   if (line == nullptr) {
     line = std::make_unique<Line>();
     line->name = name;
@@ -330,12 +330,12 @@ WaitQueue::Line& WaitQueue::LineFor(const LockName& name) {
 
 const WaitQueue::Owner* WaitQueue::FindOwner(std::string_view owner) const {
   if (owners_.empty()) return nullptr;
-  const auto found = owners_.find(LockNameView{0, owner});
-  return found == owners_.end() ? nullptr : found->second.get();
+  const std::unique_ptr<Owner>* found = owners_.Find(LockNameView{0, owner});
+  return found == nullptr ? nullptr : found->get();
 }
 
 WaitQueue::Owner& WaitQueue::OwnerFor(std::string_view name) {
-  std::unique_ptr<Owner>& owner = owners_[LockName(LockNameView{0, name})];
+  std::unique_ptr<Owner>& owner = *owners_.TryEmplace(LockName(LockNameView{0, name})).first;
   if (owner == nullptr) {
     owner = std::make_unique<Owner>();
     owner->name = name;
@@ -344,12 +344,11 @@ WaitQueue::Owner& WaitQueue::OwnerFor(std::string_view name) {
 }
 
 void WaitQueue::DropIfIdle(Owner& owner) {
-  if (owner.waits.empty() && owner.holds.empty()) owners_.erase(LockNameView{0, owner.name});
+  if (owner.waits.empty() && owner.holds.empty()) owners_.Erase(LockNameView{0, owner.name});
 }
 
 const WaitQueue::Together* WaitQueue::TogetherIn(const Line& line, const Owner& owner) const {
-  const auto found = together_.find(Pair(&line, &owner));
-  return found == together_.end() ? nullptr : &found->second;
+  return together_.Find(Pair(&line, &owner));
 }
 
 void WaitQueue::Held(const Lock& lock, std::string_view name) {
@@ -359,7 +358,7 @@ void WaitQueue::Held(const Lock& lock, std::string_view name) {
 }
 
 void WaitQueue::Freed(const Lock& lock, std::string_view name) {
-  Owner& owner = *owners_.find(LockNameView{0, name})->second;
+  Owner& owner = **owners_.Find(LockNameView{0, name});
   owner.holds.erase(&lock);
   LinkAsNeeded(owner);
   DropIfIdle(owner);

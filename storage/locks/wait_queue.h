@@ -34,6 +34,7 @@
 #include "absl/container/inlined_vector.h"
 #include "storage/locks/lock.h"
 #include "storage/locks/lock_name.h"
+#include "storage/sharded_map.h"
 
 namespace sluice {
 
@@ -139,8 +140,8 @@ class WaitQueue final : public LockWatcher {
     const Line* line = LineOf(name);
     return line == nullptr ? 0 : line->all.size();
   }
-  const Owner* FindOwner(std::string_view owner) const;  // null if it is not listed
-  const Queued& At(uint64_t id) const { return *waits_.find(id)->second; }  // precondition: waits
+  const Owner* FindOwner(std::string_view owner) const;              // null if it is not listed
+  const Queued& At(uint64_t id) const { return **waits_.Find(id); }  // precondition: waits
   // Of one owner in one line.
   using Together = absl::InlinedVector<Queued*, 1>;
   const Together* TogetherIn(const Line& line, const Owner& owner) const;  // null: none
@@ -167,6 +168,7 @@ class WaitQueue final : public LockWatcher {
   Obstacle ObstacleAt(const LockRequest& request, LockNameView name, const Line* line,
                       Spot at) const;
   Obstacle ObstacleAt(const Queued& queued, const Place& place) const;
+  std::unique_ptr<Queued> Take(uint64_t id);  // precondition: waits
   bool FindParking(Queued& queued);
   void Park(Queued& queued, const Place& place);
   void Unpark(Queued& queued);
@@ -186,12 +188,12 @@ class WaitQueue final : public LockWatcher {
   const LockFinder& locks_;
   uint64_t last_id_ = 0;
   uint64_t steps_ = 0;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>> waits_;
-  LockNameMap<std::unique_ptr<Line>> lines_;
+  ShardedMap<absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>>> waits_;
+  ShardedMap<LockNameMap<std::unique_ptr<Line>>> lines_;
   absl::btree_map<std::pair<int, uint64_t>, const Line*> lines_by_number_;  // of each database
   uint64_t last_line_ = 0;
-  LockNameMap<std::unique_ptr<Owner>> owners_;  // under names of no database
-  absl::flat_hash_map<std::pair<const Line*, const Owner*>, Together> together_;
+  ShardedMap<LockNameMap<std::unique_ptr<Owner>>> owners_;  // under names of no database
+  ShardedMap<absl::flat_hash_map<Pair, Together>> together_;
 };
 
 }  // namespace sluice
