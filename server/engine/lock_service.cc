@@ -348,6 +348,7 @@ void LockService::WaitCancelled(uint64_t wait_id) {
 
 bool LockService::Continue(int64_t read_ms) {
   locks_.set_leases_until_ms(read_ms);
+  locks_.BeginTurn();
   if (due_.empty() && !has_left_over() && !locks_.wants_tokens()) [[likely]]
     return false;
   if (engine_.pause().mode() != Pause::Mode::kNone) return false;

@@ -312,17 +312,24 @@ bool Locks::Continue(const Now& now) {
     for (const auto& [name, there] : starved_) moving_.push_back(name);
     starved_.clear();
   }
-  StartWork(now);
+  Work(kWorkPerCall, now);
   return has_left_over();
+}
+
+void Locks::StartWork(const Now& now) {
+  if (working_ || !has_left_over()) return;
+  const int64_t budget = std::min(kWorkPerCall, turn_work_left_);
+  Work(budget, now);
+  if (turn_work_left_ != INT64_MAX) turn_work_left_ -= budget - work_left_;
 }
 
 // In the midst of it only what there is to do grows. Closed sessions lose their locks before others
 // get them, as far as one call goes: else who waits for one of several would be re-entrant in the
 // others.
-void Locks::StartWork(const Now& now) {
-  if (std::exchange(working_, true)) return;
-  work_left_ = kWorkPerCall;
-  while (work_left_ > kWorkPerCall / 2 && !ended_sessions_.empty()) {
+void Locks::Work(int64_t budget, const Now& now) {
+  working_ = true;
+  work_left_ = budget;
+  while (work_left_ > budget / 2 && !ended_sessions_.empty()) {
     EndBond(ended_sessions_.back(), now);
   }
   while (work_left_ > 0 && has_left_over()) {

@@ -31,6 +31,9 @@ inline constexpr size_t kLockNamesMax = 1024;  // of one MACQUIRE
 // What one call does for others: lines and waits that it looks at, and by kHandOverWork each what
 // it grants and what it ends of a closed session. 200 hand-overs are some 1 ms with their answers.
 inline constexpr int64_t kWorkPerCall = 2000;
+// And all calls of a turn together, but Continue: hundreds of time-outs in one turn are hundreds of
+// calls.
+inline constexpr int64_t kWorkPerTurn = 1000;
 inline constexpr int64_t kHandOverWork = 9;
 
 // The keyspace, as locks see it. Names are given as long as the call lasts.
@@ -140,6 +143,8 @@ class Locks {
   // Goes on with what calls have left; true when there is more. To be called every turn, and once
   // tokens can be issued again after they could not.
   bool Continue(const Now& now);
+  // From here on calls share kWorkPerTurn until the next turn. Without turns each has its own.
+  void BeginTurn() { turn_work_left_ = kWorkPerTurn; }
   bool has_left_over() const {
     return !fresh_.empty() || !moving_.empty() || !ended_sessions_.empty() || !dropped_.empty();
   }
@@ -194,6 +199,7 @@ class Locks {
                      absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end);
   void MoveOn(Names names, const Now& now);
   void StartWork(const Now& now);
+  void Work(int64_t budget, const Now& now);
   void MoveLine(const Now& now);
   void MoveDropped();
   void LetReenter(const LockRequest& granted);
@@ -215,6 +221,7 @@ class Locks {
   LockNameMap<bool> starved_;  // locks for which a wait is ready, but there was no token
   int64_t leases_until_ms_ = kNoDeadline;
   int64_t work_left_ = 0;  // of this call
+  int64_t turn_work_left_ = INT64_MAX;
   bool working_ = false;
   LockCounts counts_;
   uint64_t search_steps_ = 0;
