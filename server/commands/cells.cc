@@ -181,7 +181,8 @@ constexpr CommandSpec ThrottleRow(std::string_view name) {
           .group = "limit",
           .since = "0.1.0",
           .complexity = "O(1)",
-          .usage = "key max-burst count-per-period period-seconds [quantity]",
+          .usage = "key max-burst:integer count-per-period:integer period-seconds:integer "
+                   "[quantity:integer]",
           .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."};
 }
 
@@ -197,7 +198,8 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "8.8.0",
      .complexity = "O(1)",
-     .usage = "key max-burst tokens-per-period period-seconds:double [TOKENS count]",
+     .usage = "key max-burst:integer tokens-per-period:integer "
+              "period-seconds:double [TOKENS count]",
      .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."},
 };
 static_assert(RowsAreSound(kRows));

@@ -75,7 +75,7 @@ constexpr CommandSpec kRows[] = {
      .group = "lock",
      .since = "0.1.0",
      .complexity = "That of the inner command.",
-     .usage = "key token command [arg ...]",
+     .usage = "key token:integer command [arg ...]",
      .summary = "Run a command unless this fencing token of the lock is stale.",
      .inner_command = static_cast<int>(kInnerAt)},
 };

@@ -193,7 +193,7 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(1), amortized over what has drained since.",
-     .usage = "key unix-time-milliseconds [units]",
+     .usage = "key unix-time-milliseconds [units:integer]",
      .summary = "Count units that drain at that moment: what the log says for LBUCKET.COUNT."},
 };
 static_assert(RowsAreSound(kRows));

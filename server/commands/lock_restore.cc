@@ -71,7 +71,8 @@ constexpr CommandSpec kRows[] = {
      .since = "0.1.0",
      .complexity = "O(1)",
      .usage =
-         "key token [owner mode permits of holds lease-until-ms minhold-until-ms session label]",
+         "key token:integer [owner mode permits:integer of:integer holds:integer "
+         "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
      .summary = "What a log says of a lock: who holds it under this token, or that nobody does."},
 };
 static_assert(RowsAreSound(kRows));

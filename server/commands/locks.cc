@@ -223,8 +223,9 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kTakes),
      .run = Acquire,
      .complexity = "O(1); O(N) with N owners and waiters that are connected, if it has to wait",
-     .usage = "key owner [LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED | permits=<PERMITS n OF "
-              "m>] [MINHOLD minhold-ms] [LABEL label] [NOTIFY]",
+     .usage = "key owner [LEASE lease-ms:integer] [SESSION] [WAIT wait-ms:integer] "
+              "[SHARED | permits=<PERMITS n:integer OF m:integer>] [MINHOLD minhold-ms:integer] "
+              "[LABEL label] [NOTIFY]",
      .summary = "Take a lock; its fencing token, or null while others hold it."},
     {.name = "LOCK.BREAK",
      .arity = -2,
@@ -232,7 +233,7 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kGivesBack),
      .run = Break,
      .complexity = "O(N) where N is the number of holders",
-     .usage = "key [TOKEN token]",
+     .usage = "key [TOKEN token:integer]",
      .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
     {.name = "LOCK.MACQUIRE",
      .arity = -5,
@@ -240,8 +241,8 @@ constexpr CommandSpec kListed[] = {
      .keys = KeysCounted(1, kTakes),
      .run = AcquireMany,
      .complexity = "O(N) where N is the number of keys",
-     .usage = "numkeys key [key ...] owner [LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED] "
-              "[MINHOLD minhold-ms] [LABEL label] [NOTIFY]",
+     .usage = "numkeys key [key ...] owner [LEASE lease-ms:integer] [SESSION] "
+              "[WAIT wait-ms:integer] [SHARED] [MINHOLD minhold-ms:integer] [LABEL label] [NOTIFY]",
      .summary = "Take several locks or none; their fencing tokens."},
     {.name = "LOCK.MRELEASE",
      .arity = -4,
@@ -257,7 +258,7 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kGivesBack),
      .run = Release,
      .complexity = "O(1)",
-     .usage = "key owner [ALL] [TOKEN token]",
+     .usage = "key owner [ALL] [TOKEN token:integer]",
      .summary = "Give a lock back, once or altogether; the holds that are left."},
     {.name = "LOCK.RENEW",
      .arity = -5,
@@ -265,7 +266,7 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = Renew,
      .complexity = "O(1)",
-     .usage = "key owner LEASE lease-ms [TOKEN token]",
+     .usage = "key owner LEASE lease-ms:integer [TOKEN token:integer]",
      .summary = "Let the lease of a lock begin anew; how long it is."},
 };
 constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
