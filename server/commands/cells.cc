@@ -50,6 +50,17 @@ void Store(CommandCall& call, HashedKey key, const CellAnswer& answer, const Ent
   }
 }
 
+// The stored moment is one of the wall clock, which may have been set back since; the key's
+// deadline is not, and says when the moment is reached. Both were rounded down to a ms.
+int64_t WithinDeadline(int64_t tat_ns, const Entry& entry, const Now& now) {
+  constexpr int64_t kMsNs = 1'000'000;
+  const Deadline deadline = entry.deadline();
+  if (deadline.none()) return tat_ns;
+  const __int128 reached_ns =
+      (static_cast<__int128>(now.unix_us()) / 1000 + deadline.LeftMs(now)) * kMsNs;
+  return tat_ns > reached_ns + 2 * kMsNs ? static_cast<int64_t>(reached_ns) : tat_ns;
+}
+
 // Asks, stores, answers. `prefix` begins the sentence of an error.
 void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_view prefix) {
   const HashedKey key = call.Key(1);
@@ -60,6 +71,7 @@ void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_vie
     char scratch[Entry::kTextScratch];
     tat_ns = entry->is_integer() ? entry->integer() : ParseInt64(entry->Text(scratch));
     if (!tat_ns) return call.reply.Error(Concat(prefix, kNoNumber));
+    tat_ns = WithinDeadline(*tat_ns, *entry, call.now);
   }
   CellAnswer answer;
   const CellFault fault = TakeCell(request, tat_ns, call.now.unix_us() * 1000, &answer);
@@ -181,8 +193,9 @@ constexpr CommandSpec ThrottleRow(std::string_view name) {
           .group = "limit",
           .since = "0.1.0",
           .complexity = "O(1)",
-          .usage = "key max-burst:integer count-per-period:integer period-seconds:integer "
-                   "[quantity:integer]",
+          .usage =
+              "key max-burst:integer count-per-period:integer period-seconds:integer "
+              "[quantity:integer]",
           .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."};
 }
 

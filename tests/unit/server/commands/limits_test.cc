@@ -386,6 +386,20 @@ TEST_F(LimitCommands, LogWhatAWaiterTook) {
   engine().effects().set_sink(nullptr);
 }
 
+// The moment that redis-cell stores is one of the wall clock; when the limit is whole is not.
+TEST_F(LimitCommands, ThrottleSurvivesAClockThatIsSetBack) {
+  for (const char* taken : {"2", "1", "0"}) {
+    EXPECT_EQ(Line("CL.THROTTLE k 2 3 60").elements.at(2).ToText(), std::string(":") + taken);
+  }
+  server().clock().StepWall(-3'600'000);
+  const Reply refused = Line("CL.THROTTLE k 2 3 60");
+  EXPECT_EQ(refused.elements.at(0).integer, 1);
+  EXPECT_EQ(refused.elements.at(3).integer, 20);
+  EXPECT_EQ(refused.elements.at(4).integer, 60);
+  AdvanceTime(20'010);
+  EXPECT_EQ(Line("CL.THROTTLE k 2 3 60").elements.at(0).integer, 0);
+}
+
 TEST_F(LimitCommands, ServeAThousandWaitersWhenAWindowOpens) {
   Take("k WINDOW 1000 1000 COST 1000");
   std::vector<TestClient*> waiters;
