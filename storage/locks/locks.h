@@ -29,11 +29,11 @@ inline constexpr size_t kOwnerBytesMax = 1024;
 inline constexpr size_t kLabelBytesMax = 1024;
 inline constexpr size_t kLockNamesMax = 1024;  // of one MACQUIRE
 // What one call does for others: lines and waits that it looks at, and by kHandOverWork each what
-// it grants and what it ends of a closed session. 200 hand-overs are some 1 ms with their answers.
-inline constexpr int64_t kWorkPerCall = 2000;
+// it grants and what it ends of a closed session. 100 hand-overs are some 0.5 ms with their answers.
+inline constexpr int64_t kWorkPerCall = 1000;
 // And all calls of a turn together, but Continue: hundreds of time-outs in one turn are hundreds of
 // calls.
-inline constexpr int64_t kWorkPerTurn = 1000;
+inline constexpr int64_t kWorkPerTurn = 500;
 inline constexpr int64_t kHandOverWork = 9;
 
 // The keyspace, as locks see it. Names are given as long as the call lasts.

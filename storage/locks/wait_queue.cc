@@ -166,13 +166,13 @@ void WaitQueue::Remove(uint64_t id) {
 void WaitQueue::Enter(Queued& queued, Place place) {
   place.line->all.emplace(place.at, &queued);
   if (!queued.shared()) place.line->exclusive.emplace(place.at, &queued);
-  together_.TryEmplace(Pair(place.line, queued.owner)).first->push_back(&queued);
+  together_.TryEmplace(TogetherMap::key_type(place.line, queued.owner)).first->push_back(&queued);
 }
 
 void WaitQueue::Leave(Queued& queued, Place place) {
   place.line->all.erase(place.at);
   if (!queued.shared()) place.line->exclusive.erase(place.at);
-  const Pair together(place.line, queued.owner);
+  const TogetherMap::key_type together(place.line, queued.owner);
   Together& waits = *together_.Find(together);
   waits.erase(std::find(waits.begin(), waits.end(), &queued));
   if (waits.empty()) together_.Erase(together);
@@ -348,7 +348,7 @@ void WaitQueue::DropIfIdle(Owner& owner) {
 }
 
 const WaitQueue::Together* WaitQueue::TogetherIn(const Line& line, const Owner& owner) const {
-  return together_.Find(Pair(&line, &owner));
+  return together_.Find(TogetherMap::key_type(&line, &owner));
 }
 
 void WaitQueue::Held(const Lock& lock, std::string_view name) {

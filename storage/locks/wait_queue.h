@@ -163,8 +163,6 @@ class WaitQueue final : public LockWatcher {
   void Freed(const Lock& lock, std::string_view owner) override;
 
  private:
-  using Pair = std::pair<const Line*, const Owner*>;
-
   Obstacle ObstacleAt(const LockRequest& request, LockNameView name, const Line* line,
                       Spot at) const;
   Obstacle ObstacleAt(const Queued& queued, const Place& place) const;
@@ -193,7 +191,8 @@ class WaitQueue final : public LockWatcher {
   absl::btree_map<std::pair<int, uint64_t>, const Line*> lines_by_number_;  // of each database
   uint64_t last_line_ = 0;
   ShardedMap<LockNameMap<std::unique_ptr<Owner>>> owners_;  // under names of no database
-  ShardedMap<absl::flat_hash_map<Pair, Together>> together_;
+  using TogetherMap = absl::flat_hash_map<std::pair<const Line*, const Owner*>, Together>;
+  ShardedMap<TogetherMap> together_;
 };
 
 }  // namespace sluice
