@@ -146,7 +146,7 @@ bool TickRun::Replace(const char* begin, const char* stop, std::string_view reco
   if (used > sizeof(image_.records)) return false;
   char* const at = image_.records + (begin - image_.records);
   std::memmove(at + records.size(), stop, static_cast<size_t>(end() - stop));
-  std::memcpy(at, records.data(), records.size());
+  std::ranges::copy(records, at);  // there may be none
   image_.used = static_cast<uint8_t>(used);
   return true;
 }

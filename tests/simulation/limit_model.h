@@ -94,7 +94,7 @@ class LimitModel {
 
   std::optional<LimitNumbers> numbers_;
   int64_t ends_ms_ = 0;  // the key's deadline
-  int64_t banned_until_ms_ = INT64_MIN;
+  int64_t banned_until_ms_ = 0;
   std::optional<int64_t> window_end_ms_;
   int64_t window_used_ = 0;
   __int128 owed_ = 0;
