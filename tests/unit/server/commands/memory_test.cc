@@ -75,7 +75,7 @@ TEST_F(Memory, UsageOfStringsIsTrue) {
 
 TEST_F(Memory, UsageOfCollectionsIsTrue) {
   for (const int count : {3, 50, 600}) {
-    const int keys = count > 100 ? 5 : 900 / count;
+    const int keys = count > 100 ? 5 : 3000 / count;
     const std::string what = " of " + std::to_string(count);
     const auto number = [](int i) { return "member-" + std::to_string(i); };
     ExpectTruth("list" + what, keys, [&](const std::string& key) {
