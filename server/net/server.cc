@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "protocol/concat.h"
@@ -20,9 +21,9 @@ namespace {
 // a millisecond, large enough for fifty clients' pipelines.
 constexpr size_t kTurnBytes = 128 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
-// Nobody has sent anything for so long: the moment to tidy up.
 // Connections whose peers have closed them are taken leave of in slices: 5 to 10 µs each.
 constexpr int kEndedPerTurn = 100;
+// No client has sent anything for so long: the moment to tidy up.
 constexpr std::chrono::seconds kQuiet{1};
 // Handlers run by one Poll.
 constexpr int kPollHandlersMax = 256;
@@ -145,33 +146,37 @@ void Server::Turn() {
 // turn. So does a client with requests that have not run yet: it is the kernel that keeps what it
 // sends then, and that it will send no more is not seen before all it has sent is answered. Inside
 // Poll, the client whose command polls is not read either.
+// Who could not be read this turn comes first in the next one, before those who have more: however
+// much a few clients send, everyone else is read in their turn.
 void Server::ReadReady() {
   char* const buffer = polling_ ? poll_buffer_.get() : buffer_.get();
   size_t used = 0;
   int ended = 0;
-  std::vector<std::shared_ptr<Connection>> later;
+  std::vector<std::shared_ptr<Connection>> unread;
+  std::vector<std::shared_ptr<Connection>> have_more;
   for (std::shared_ptr<Connection>& waiting : ready_) {
     Connection& connection = *waiting;
     if (!connection.open()) continue;
     if (connection.ended && ++ended > kEndedPerTurn) {
-      later.push_back(std::move(waiting));
+      unread.push_back(std::move(waiting));
       continue;
     }
     if (used + kReadBytes > kTurnBytes || !engine_.MayTouch(connection.session) ||
         engine_.HasBacklog(connection.session)) {
-      later.push_back(std::move(waiting));
+      unread.push_back(std::move(waiting));
       continue;
     }
     size_t got = 0;
     const bool more = ReadOne(connection, {buffer + used, kReadBytes}, got);
     used += got;
     if (more) {
-      later.push_back(std::move(waiting));
+      have_more.push_back(std::move(waiting));
     } else {
       connection.ready = false;
     }
   }
-  ready_ = std::move(later);
+  std::ranges::move(have_more, std::back_inserter(unread));
+  ready_ = std::move(unread);
 }
 
 // Whether there may be more to read at once.

@@ -4,12 +4,14 @@ test asserts that others are still answered and that memory stays bounded.
 
   connections.py [--server program] [name ...]     names: those of the functions test_*
 """
+import contextlib
 import os
 import pathlib
 import resource
 import signal
 import socket
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -97,6 +99,34 @@ def test_maxclients():
             return got == ("+", b"PONG")
         until(admitted, "the free place is taken")
         until(lambda: len(crowd[0].call("CLIENT", "LIST")[1].splitlines()) == 4, "it is free again")
+
+
+def test_senders_starve_nobody():
+    """Clients who send long requests without a pause: all of them get on, and another is answered."""
+    enough = threading.Event()
+    sent = [0] * 16
+
+    def send(index):
+        with server.connect_tcp() as sock, contextlib.suppress(OSError):
+            while not enough.is_set():
+                sock.sendall(b"*3\r\n$3\r\nSET\r\n$4\r\nlong\r\n$%d\r\n" % (16 * MIB))
+                for _ in range(16):
+                    sock.sendall(bytes(MIB))
+                    sent[index] += 1
+                sock.sendall(b"\r\n")
+
+    with Checked(grow=600 * MIB, tcp=True) as server:
+        other = client(server)
+        threads = [threading.Thread(target=send, args=(i,), daemon=True) for i in range(len(sent))]
+        for thread in threads:
+            thread.start()
+        until(lambda: min(sent) > 0, "all are sending")
+        for _ in range(100):
+            assert other.call("PING", timeout=PATIENCE) == ("+", b"PONG")
+            time.sleep(0.005)
+        enough.set()
+        for thread in threads:
+            thread.join()
 
 
 def foreign_address():
