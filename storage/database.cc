@@ -16,6 +16,8 @@ namespace {
 
 using Form = EntryPayload::Form;
 
+// A value that shrinks goes back into its entry when it takes so little of it that it won't soon have
+// to move out again.
 constexpr size_t kPackedAgainMax = Entry::kInlineBytesMax * 5 / 8;
 
 // Payloads whose bytes have to be made; they point into themselves.

@@ -45,9 +45,15 @@ class ShardedMap {
   template <typename Key, typename... Args>
   std::pair<Mapped*, bool> TryEmplace(Key&& key, Args&&... args) {
     if (size_ == kSplitAt && shards_.size() == 1) Split();
-    Map& shard = shards_[shards_.size() == 1 ? 0 : IndexOf(HashOf(key))];
+    Map* shard = &shards_.front();
+    if (shards_.size() > 1) {
+      const size_t hash = HashOf(key);
+      shard = &shards_[IndexOf(hash)];
+      const auto found = shard->find(key, hash);
+      if (found != shard->end()) return {&found->second, false};
+    }
     const auto [place, is_new] =
-        shard.try_emplace(std::forward<Key>(key), std::forward<Args>(args)...);
+        shard->try_emplace(std::forward<Key>(key), std::forward<Args>(args)...);
     size_ += is_new ? 1 : 0;
     return {&place->second, is_new};
   }

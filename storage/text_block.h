@@ -38,6 +38,7 @@ class TextBlock {
   static TextBlock OfSize(size_t bytes);
 
   size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
   size_t capacity() const { return capacity_; }
   std::string_view view() const { return {data_, size_}; }
   std::span<char> bytes() { return {data_, size_}; }  // valid until the next change of size
@@ -47,8 +48,8 @@ class TextBlock {
   void Append(std::string_view text);  // not of its own bytes
   // For a text of so many bytes; of a mapped one, pages that are not written to cost nothing.
   void Reserve(size_t bytes);
-  // Room for so many bytes behind the text, which Lengthen then makes a part of it: as many as have been
-  // written there.
+  // Room for so many bytes behind the text. Lengthen makes as many of them a part of it as have been
+  // written.
   std::span<char> Room(size_t bytes);
   void Lengthen(size_t bytes) { size_ += bytes; }
   // Zeros at the end, or fewer bytes.

@@ -2,7 +2,6 @@
 // (SearchRequest) with its centre and its circle at fixed positions.
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/geo_args.h"
+#include "server/commands/geo_places.h"
 #include "server/commands/lookup.h"
 #include "server/commands/rows.h"
 #include "server/commands/sorted_set_args.h"
@@ -19,8 +19,6 @@
 
 namespace sluice {
 namespace {
-
-enum class Order : uint8_t { kNone, kNearestFirst, kFarthestFirst };
 
 // What a command's name says.
 struct SearchForm {
@@ -37,22 +35,12 @@ struct SearchRequest {
   bool from_point = false;
   bool by_radius = false;
   bool by_box = false;
-  Order order = Order::kNone;
-  int64_t count = 0;  // 0: all
-  bool any = false;
+  GeoPlaces::Wanted wanted;
   bool with_distance = false;
   bool with_hash = false;
   bool with_coordinates = false;
   std::optional<std::string_view> store;  // key
   bool store_distance = false;
-};
-
-struct Place {
-  std::string name;
-  double score;
-  GeoPoint point;
-  double distance;  // metres
-  size_t found;     // how many were found before it
 };
 
 // --- reading
@@ -97,7 +85,6 @@ constexpr Flag kFlags[] = {
     {"WITHDIST", &SearchRequest::with_distance},
     {"WITHHASH", &SearchRequest::with_hash},
     {"WITHCOORD", &SearchRequest::with_coordinates},
-    {"ANY", &SearchRequest::any},
 };
 
 bool TakeFlag(ArgReader& args, SearchRequest& request) {
@@ -106,10 +93,12 @@ bool TakeFlag(ArgReader& args, SearchRequest& request) {
     request.*flag = true;
     return true;
   }
-  if (args.TakeWord("ASC")) {
-    request.order = Order::kNearestFirst;
+  if (args.TakeWord("ANY")) {
+    request.wanted.any = true;
+  } else if (args.TakeWord("ASC")) {
+    request.wanted.order = GeoOrder::kNearestFirst;
   } else if (args.TakeWord("DESC")) {
-    request.order = Order::kFarthestFirst;
+    request.wanted.order = GeoOrder::kFarthestFirst;
   } else {
     return false;
   }
@@ -157,8 +146,8 @@ void ReadOptions(ArgReader& args, const SearchForm& form, const SortedSet* set,
     if (TakeFlag(args, request) || TakeStore(args, form, request)) continue;
     if (shaped && TakeShape(args, set, request)) continue;
     if (args.left() < 2 || !args.TakeWord("COUNT")) return args.Fail(ErrorCode::kSyntax);
-    request.count = args.Int();
-    if (!args.failed() && request.count <= 0) args.Fail("ERR COUNT must be > 0");
+    request.wanted.count = args.Int();
+    if (!args.failed() && request.wanted.count <= 0) args.Fail("ERR COUNT must be > 0");
   }
 }
 
@@ -174,7 +163,7 @@ void CheckOptions(ArgReader& args, const CommandCall& call, const SearchForm& fo
         Concat("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for ", call.args[0]));
   } else if (shaped && !request.by_radius && !request.by_box) {
     args.Fail(Concat("ERR exactly one of BYRADIUS and BYBOX can be specified for ", call.args[0]));
-  } else if (request.any && request.count == 0) {
+  } else if (request.wanted.any && request.wanted.count == 0) {
     args.Fail("ERR the ANY argument requires COUNT argument");
   }
 }
@@ -200,68 +189,8 @@ bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set
 
 // --- searching
 
-// Gathers the places that a request asks for. With COUNT they are the first ones of its order, and
-// no more than twice as many are kept, however many there are to choose from.
-class Places {
- public:
-  explicit Places(const SearchRequest& request)
-      : farthest_first_(request.order == Order::kFarthestFirst),
-        count_(request.count > 0 ? static_cast<size_t>(request.count) : SIZE_MAX),
-        any_(request.any),
-        sorted_(request.order != Order::kNone || (request.count > 0 && !request.any)) {}
-
-  bool complete() const { return any_ && places_.size() >= count_; }
-
-  void Add(std::string_view name, double score, const GeoPoint& point, double distance) {
-    const size_t found = found_++;
-    if (last_kept_ && !Before(distance, *last_kept_)) return;
-    places_.push_back({std::string(name), score, point, distance, found});
-    if (!any_ && places_.size() / 2 >= std::max(count_, kCutFrom)) Cut();
-  }
-
-  std::vector<Place> Take() && {
-    if (places_.size() > count_) Cut();
-    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
-    if (sorted_) std::ranges::sort(places_, before);
-    return std::move(places_);
-  }
-
- private:
-  static constexpr size_t kCutFrom = 32;  // fewer are not worth it
-
-  // Distances are not negative: their bits are in the same order, and so is a NaN, which rounding
-  // makes of two ends of the earth.
-  bool Before(double a, double b) const {
-    const auto a_bits = std::bit_cast<uint64_t>(a);
-    const auto b_bits = std::bit_cast<uint64_t>(b);
-    return farthest_first_ ? a_bits > b_bits : a_bits < b_bits;
-  }
-
-  bool Before(const Place& a, const Place& b) const {
-    if (Before(a.distance, b.distance)) return true;
-    return !Before(b.distance, a.distance) && a.found < b.found;
-  }
-
-  // Precondition: there are more than count_.
-  void Cut() {
-    const auto last = places_.begin() + static_cast<ptrdiff_t>(count_ - 1);
-    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
-    std::ranges::nth_element(places_, last, before);
-    last_kept_ = last->distance;
-    places_.erase(last + 1, places_.end());
-  }
-
-  const bool farthest_first_;
-  const size_t count_;
-  const bool any_;
-  const bool sorted_;
-  size_t found_ = 0;
-  std::optional<double> last_kept_;  // of count_ that were kept
-  std::vector<Place> places_;
-};
-
-std::vector<Place> Search(const SortedSet& set, const SearchRequest& request) {
-  Places places(request);
+std::vector<GeoPlace> Search(const SortedSet& set, const SearchRequest& request) {
+  GeoPlaces places(request.wanted);
   for (const ScoreRange& scores : request.shape.Scores()) {
     if (places.complete()) break;
     const auto visit = [&](std::string_view name, double score) {
@@ -276,11 +205,11 @@ std::vector<Place> Search(const SortedSet& set, const SearchRequest& request) {
 }
 
 void ReplyPlaces(CommandCall& call, const SearchRequest& request,
-                 const std::vector<Place>& places) {
+                 const std::vector<GeoPlace>& places) {
   const size_t extras =
       request.with_distance + size_t{request.with_hash} + request.with_coordinates;
   call.reply.Array(places.size());
-  for (const Place& place : places) {
+  for (const GeoPlace& place : places) {
     if (extras > 0) call.reply.Array(1 + extras);
     call.reply.Bulk(place.name);
     if (request.with_distance)
@@ -291,10 +220,10 @@ void ReplyPlaces(CommandCall& call, const SearchRequest& request,
 }
 
 void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest& request,
-                 const std::vector<Place>& places) {
+                 const std::vector<GeoPlace>& places) {
   auto result = std::make_unique<SortedSet>();
   const SortedSet::Limits limits = SortedSetLimits(call);
-  for (const Place& place : places) {
+  for (const GeoPlace& place : places) {
     const double distance = place.distance / request.shape.unit_metres;
     result->Put(place.name, request.store_distance ? distance : place.score, limits);
   }
@@ -307,7 +236,7 @@ void Run(CommandCall& call, const SearchForm& form) {
   if (set.refused) return;
   SearchRequest request;
   if (!ReadRequest(call, form, set ? &*set : nullptr, request)) return;
-  const std::vector<Place> places = set ? Search(*set, request) : std::vector<Place>();
+  const std::vector<GeoPlace> places = set ? Search(*set, request) : std::vector<GeoPlace>();
   if (request.store) return StorePlaces(call, form, request, places);
   ReplyPlaces(call, request, places);
 }

@@ -109,12 +109,12 @@ void List(CommandCall& call) {
   call.engine.locks().Enter();
   const Glob glob(pattern);
   std::vector<std::string_view> found;
-  const uint64_t next = call.engine.locks().List(call.db.index(), *cursor,
-                                                 static_cast<size_t>(count), [&](const Lock& lock) {
-                                                   const std::string_view key = lock.name().key;
-                                                   if (pattern == "*" || glob.Matches(key))
-                                                     found.push_back(key);
-                                                 });
+  const auto visit = [&](const Lock& lock) {
+    const std::string_view key = lock.name().key;
+    if (pattern == "*" || glob.Matches(key)) found.push_back(key);
+  };
+  const uint64_t next =
+      call.engine.locks().List(call.db.index(), *cursor, static_cast<size_t>(count), visit);
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(next));
   call.reply.Array(found.size());

@@ -291,6 +291,7 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   void CheckOutputLimit(Session& session);
   void LimitOutput(Session& session);
   size_t QueryBytesMax(const Session& session) const;
+  void CountReceived(Session& session, size_t bytes);
   void EverySecond();
   void FollowConfig();
   void PasswordChanged();

@@ -36,12 +36,11 @@ constexpr size_t kReadInPlaceMax = 64 * 1024;
 void Engine::Receive(SessionId id, std::string_view bytes) {
   Session* session = Find(id);
   if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
-  statistics_.bytes_in += bytes.size();
-  session->active_ms = now_.ms();
+  CountReceived(*session, bytes.size());
   if (session->received) KeepReceived(*session);
   // Inside a command the inputs belong to the turn around it.
   const bool may_run = !session->blocked && !session->paused;
-  if (session->pending.size() == 0 && may_run && !nested_) {
+  if (session->pending.empty() && may_run && !nested_) {
     inputs_.push_back({.session = session, .window = bytes});
     session->received = true;
     return;
@@ -53,7 +52,8 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
 
 std::span<char> Engine::RoomFor(SessionId id) {
   Session* session = Find(id);
-  if (!session || session->close != CloseMode::kOpen || session->blocked || session->paused) return {};
+  if (!session || session->close != CloseMode::kOpen) return {};
+  if (session->blocked || session->paused) return {};
   const size_t wanted = session->parser.bytes_wanted();
   const size_t there = session->pending.size() - session->pending_start;
   if (session->received || wanted < kReadInPlaceMin || wanted <= there) return {};
@@ -65,11 +65,15 @@ std::span<char> Engine::RoomFor(SessionId id) {
 void Engine::ReceiveInPlace(SessionId id, size_t bytes) {
   if (bytes == 0) return;
   Session& session = *Find(id);
-  statistics_.bytes_in += bytes;
-  session.active_ms = now_.ms();
+  CountReceived(session, bytes);
   session.pending.Lengthen(bytes);
   if (session.pending.size() > QueryBytesMax(session)) return CloseOverQueryLimit(session);
   Carry(session);
+}
+
+void Engine::CountReceived(Session& session, size_t bytes) {
+  statistics_.bytes_in += bytes;
+  session.active_ms = now_.ms();
 }
 
 // A second piece in one turn: a request may lie across both, so they have to lie together.
@@ -179,7 +183,7 @@ void Engine::TakeCarried() {
     if (!session) continue;
     assert(session->carried);
     session->carried = false;
-    if (session->pending.size() == 0 || session->blocked || session->paused) continue;
+    if (session->pending.empty() || session->blocked || session->paused) continue;
     const auto window = session->pending.view().substr(session->pending_start);
     inputs_.push_back({.session = session, .window = window, .from_pending = true});
   }
@@ -213,14 +217,14 @@ void Engine::KeepRest(Input& input) {
     session.pending = {};
   } else if (!input.from_pending) {
     session.pending.Assign(input.window.substr(input.position));
-  } else if (session.pending.size() > 0) {  // else it has become a value (TakeArgument)
+  } else if (!session.pending.empty()) {  // else it has become a value (TakeArgument)
     session.pending_start += input.position;
     if (session.pending_start > session.pending.size() / 2) {
       session.pending.Assign(session.pending.view().substr(session.pending_start));
       session.pending_start = 0;
     }
   }
-  if (session.pending.size() == 0) {
+  if (session.pending.empty()) {
     session.pending_start = 0;
     session.pending = {};  // without the room
   } else if (!input.starved && !session.blocked && !session.paused) {

@@ -151,8 +151,8 @@ class Locks {
   bool wants_tokens() const { return !starved_.empty(); }
   // Expires what is due and lets the queue move on: from the lock's timer, or before looking at it.
   void Settle(LockNameView name, const Now& now);
-  // Of several at once: all leases that are over end before any lock is handed over, so that nobody
-  // is re-entrant where his lease has ended at the same moment.
+  // Of several at once: all leases that are over end before any lock is handed over, so that an
+  // owner whose lease ends at this moment gets a new hold of it and is not re-entrant.
   void SettleAll(absl::Span<const LockName> names, const Now& now);
   // Leases that end later are not ended yet, whatever the time: what their holders have sent before
   // is still to be read.

@@ -79,8 +79,12 @@ RankRange SmallSortedSet::Between(const ScoreRange& range) const {
   return {first, SkipWhile(first, [&](Place at) { return !range.Above(ScoreAt(at)); })};
 }
 
+// Redis leaves open what is between two names in a set of several scores. So that it is the same here
+// all the same: it looks at the first and the last element before it looks for others.
 RankRange SmallSortedSet::Between(const LexRange& range) const {
-  if (range.empty()) return {};
+  if (range.empty() || size() == 0) return {};
+  const auto name_at = [this](size_t rank) { return Name(pack_, pack_.Nth(2 * rank)); };
+  if (range.Below(name_at(size() - 1).text()) || range.Above(name_at(0).text())) return {};
   const size_t first = SkipWhile(0, [&](Place at) { return range.Below(Name(pack_, at).text()); });
   return {first, SkipWhile(first, [&](Place at) { return !range.Above(Name(pack_, at).text()); })};
 }

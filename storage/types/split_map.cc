@@ -8,6 +8,15 @@
 #include "storage/types/sampling.h"
 
 namespace sluice {
+namespace {
+
+// A draw takes as long as the walk past so many members.
+constexpr size_t kWalkedADraw = 40;
+
+// So many members are asked for before the first of them is looked at.
+constexpr size_t kAhead = 16;
+
+}  // namespace
 
 template class SegmentTableOf<Member>;
 
@@ -22,16 +31,6 @@ const Member* SplitMap::Find(std::string_view name) const { return table_.Find(H
 void SplitMap::ForEach(absl::FunctionRef<void(const Member&)> visit) const {
   table_.ForEach([visit](Member& member) { visit(member); });
 }
-
-namespace {
-
-// A draw takes as long as the walk past so many members.
-constexpr size_t kWalkedADraw = 40;
-
-// So many members are asked for before the first of them is looked at.
-constexpr size_t kAhead = 16;
-
-}  // namespace
 
 // Few of many are drawn one by one, many in one walk, which is in the order of hashes so that it
 // depends on the seed alone.

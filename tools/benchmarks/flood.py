@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .report import Row
 from .resp import Client, encode
-from .servers import server
+from .servers import Failure, server
 from .stall import SO_TIMESTAMPNS, _wait_ns
 
 STRANGERS = 6
@@ -47,6 +47,7 @@ class Flood:
             waits = self._pings_under_attack(target)
             told = target.client.info("clients")["connected_clients"]
             grown = target.resident_bytes() - resident - self._data_bytes(target)
+            _check_it_happened(target)
         waits.sort()
         yield Row(f"{self.name}-ping-p99", "ms", waits[len(waits) * 99 // 100] / 1e6,
                   bar=self.bar_ms, absolute=True,
@@ -79,6 +80,18 @@ class Flood:
         keys = ("near", *(f"near:{i:032b}" for i in range(0, MEMBERS, MEMBERS // 100)))
         sizes = [target.client.call("MEMORY", "USAGE", key, "SAMPLES", "0") or 0 for key in keys]
         return sizes[0] + sum(sizes[1:]) / 100 * MEMBERS
+
+
+def _check_it_happened(target):
+    """An attack that failed would look like one that was withstood."""
+    happened = {"scripts have been thrown out": int(target.client.info("stats")["evicted_scripts"]) > 0,
+                "the set has been filled": target.client.call("SCARD", "near") == MEMBERS,
+                "the keys have been set": target.client.call("DBSIZE") > MEMBERS,
+                "strangers were closed": int(target.client.info("stats")["total_connections_received"])
+                > int(target.client.info("clients")["connected_clients"])}
+    missing = [what for what, is_so in happened.items() if not is_so]
+    if missing:
+        raise Failure(f"the attack did not come off: not so that {', '.join(missing)}")
 
 
 def _never_read(port, over):

@@ -1,0 +1,56 @@
+// GeoPlaces: gathers the places that a search asks for. With COUNT they are the first ones of its
+// order, and no more than twice as many are kept, however many there are to choose from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/types/geo.h"
+
+namespace sluice {
+
+enum class GeoOrder : uint8_t { kNone, kNearestFirst, kFarthestFirst };
+
+struct GeoPlace {
+  std::string name;
+  double score;
+  GeoPoint point;
+  double distance;  // metres
+  size_t found;     // how many were found before it
+};
+
+class GeoPlaces {
+ public:
+  struct Wanted {
+    GeoOrder order = GeoOrder::kNone;
+    int64_t count = 0;  // 0: all
+    bool any = false;   // the first that are found
+  };
+
+  explicit GeoPlaces(const Wanted& wanted);
+
+  // No more are wanted.
+  bool complete() const { return any_ && places_.size() >= count_; }
+  void Add(std::string_view name, double score, const GeoPoint& point, double distance);
+  std::vector<GeoPlace> Take() &&;
+
+ private:
+  bool Before(double a, double b) const;
+  bool Before(const GeoPlace& a, const GeoPlace& b) const;
+  // Precondition: there are more than count_.
+  void Cut();
+
+  const bool farthest_first_;
+  const size_t count_;
+  const bool any_;
+  const bool sorted_;
+  size_t found_ = 0;
+  std::optional<double> last_kept_;  // of count_ that were kept
+  std::vector<GeoPlace> places_;
+};
+
+}  // namespace sluice
