@@ -15,8 +15,8 @@ namespace {
 
 // Eight digits at once, each a byte of one word, the first in the lowest: the two halves, then the
 // four quarters, then the digits are parted from each other by multiplying with rounded reciprocals
-// (D. Lemire, "Converting integers to fixed-digit representations quickly", 2021; the parsing is the
-// same backwards). The lanes are wide enough for every product.
+// (D. Lemire, "Converting integers to fixed-digit representations quickly", 2021; the parsing is
+// the same backwards). The lanes are wide enough for every product.
 static_assert(std::endian::native == std::endian::little);
 constexpr uint64_t kZeros = 0x3030303030303030;
 
@@ -36,8 +36,8 @@ inline char* FormatEight(char* out, uint32_t number) {
   return out + 8;
 }
 
-// Without leading zeros. Writes eight bytes, of which those behind the returned end have no meaning.
-// Precondition: 0 < number < 10^8.
+// Without leading zeros. Writes eight bytes, of which those behind the returned end have no
+// meaning. Precondition: 0 < number < 10^8.
 inline char* FormatUpToEight(char* out, uint32_t number) {
   const uint64_t digits = DigitsOfEight(number);
   const int leading = std::countr_zero(digits) / 8;

@@ -28,14 +28,14 @@ class ReplySink {
   virtual void Null() = 0;       // RESP2: null bulk ($-1), RESP3: _
   virtual void NullArray() = 0;  // RESP2: null array (*-1), RESP3: _
   virtual void Array(size_t length) = 0;
-  virtual void Map(size_t pairs) = 0;                   // RESP2: array of 2 x pairs
-  virtual void Set(size_t length) = 0;                  // RESP2: array
-  virtual void Push(size_t length) = 0;                 // RESP2: array
-  virtual void Double(double value) = 0;                // RESP2: bulk of its text
+  virtual void Map(size_t pairs) = 0;     // RESP2: array of 2 x pairs
+  virtual void Set(size_t length) = 0;    // RESP2: array
+  virtual void Push(size_t length) = 0;   // RESP2: array
+  virtual void Double(double value) = 0;  // RESP2: bulk of its text
   // The same with all digits and no exponent (coordinates): HumanLongDoubleText.
   virtual void PlainDouble(double value) = 0;
-  virtual void Bool(bool value) = 0;                    // RESP2: 1 or 0
-  virtual void BigNumber(std::string_view digits) = 0;  // RESP2: bulk
+  virtual void Bool(bool value) = 0;                                           // RESP2: 1 or 0
+  virtual void BigNumber(std::string_view digits) = 0;                         // RESP2: bulk
   virtual void Verbatim(std::string_view bytes, std::string_view format) = 0;  // RESP2: bulk
   // Attributes before the next reply; RESP2 clients don't get them (nor may the caller then send
   // the pairs: ask version() first).

@@ -21,9 +21,9 @@ class Bytecode {
 
  private:
   bool FunctionAssigns() {
-    SkipString();            // the source
-    Skip(2 * sizeof(int));   // its lines
-    Skip(4);                 // upvalues, parameters, varargs, stack
+    SkipString();           // the source
+    Skip(2 * sizeof(int));  // its lines
+    Skip(4);                // upvalues, parameters, varargs, stack
     for (int left = Count(); left > 0 && ok_; --left) {
       if ((Take<uint32_t>() & kOpcodeMask) == kSetGlobal) return true;
     }
@@ -37,11 +37,16 @@ class Bytecode {
 
   void SkipConstant() {
     switch (Take<uint8_t>()) {
-      case LUA_TNIL: return;
-      case LUA_TBOOLEAN: return Skip(1);
-      case LUA_TNUMBER: return Skip(sizeof(lua_Number));
-      case LUA_TSTRING: return SkipString();
-      default: ok_ = false;
+      case LUA_TNIL:
+        return;
+      case LUA_TBOOLEAN:
+        return Skip(1);
+      case LUA_TNUMBER:
+        return Skip(sizeof(lua_Number));
+      case LUA_TSTRING:
+        return SkipString();
+      default:
+        ok_ = false;
     }
   }
 

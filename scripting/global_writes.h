@@ -1,7 +1,7 @@
 // Whether a compiled script assigns to global names, read off its bytecode.
 //
-// Names are looked up in a view of the globals (sandbox.h), which is what refuses assignments and costs
-// each look two more. A script without any may look in the globals themselves.
+// Names are looked up in a view of the globals (sandbox.h), which is what refuses assignments and
+// costs each look two more. A script without any may look in the globals themselves.
 #pragma once
 
 #include "scripting/libraries/lua_api.h"

@@ -1,5 +1,5 @@
-// cjson: what lua-cjson 2.1.0 is to Redis's scripts, to the byte and down to the error texts. All it
-// takes is Lua's own counted memory, and its loops count as work of the script (LuaState::Work).
+// cjson: what lua-cjson 2.1.0 is to Redis's scripts, to the byte and down to the error texts. All
+// it takes is Lua's own counted memory, and its loops count as work of the script (LuaState::Work).
 // What a script changes in the settings of cjson itself is undone after it.
 #include "scripting/json.h"
 

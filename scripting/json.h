@@ -1,5 +1,5 @@
-// What the two halves of cjson share: the settings of an instance (cjson itself, or what cjson.new()
-// makes). Its functions find them in their first upvalue.
+// What the two halves of cjson share: the settings of an instance (cjson itself, or what
+// cjson.new() makes). Its functions find them in their first upvalue.
 #pragma once
 
 #include "scripting/libraries/lua_api.h"
@@ -7,15 +7,15 @@
 namespace sluice {
 
 struct JsonSettings {
-  int sparse_convert = 0;   // arrays with too many holes become objects; else they are refused
-  int sparse_ratio = 2;     // too many: more than so many places a value. 0: never
-  int sparse_safe = 10;     // arrays up to this length may have any holes
+  int sparse_convert = 0;  // arrays with too many holes become objects; else they are refused
+  int sparse_ratio = 2;    // too many: more than so many places a value. 0: never
+  int sparse_safe = 10;    // arrays up to this length may have any holes
   int encode_max_depth = 1000;
   int decode_max_depth = 1000;
-  int encode_invalid = 0;   // NaN and infinity: 0 are refused, 1 are written, 2 become null
-  int decode_invalid = 1;   // NaN, infinity, hexadecimal numbers and leading zeros are read
-  int precision = 14;       // significant digits of a number
-  int keep_buffer = 1;      // answered, and nothing else: no buffer outlives a call here
+  int encode_invalid = 0;  // NaN and infinity: 0 are refused, 1 are written, 2 become null
+  int decode_invalid = 1;  // NaN, infinity, hexadecimal numbers and leading zeros are read
+  int precision = 14;      // significant digits of a number
+  int keep_buffer = 1;     // answered, and nothing else: no buffer outlives a call here
 };
 
 // Upvalues of a function of cjson. The second is room for a userdata while the function works.

@@ -1,9 +1,10 @@
 // JSON -> Lua values. The text ends at its first zero byte, as a C string does. null becomes
 // cjson.null, a light userdata, for a table cannot hold nil.
+#include <strings.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <strings.h>
 
 #include "scripting/json.h"
 #include "scripting/lua_state.h"
@@ -46,7 +47,8 @@ constexpr struct TokenTable {
     of[':'] = Token::kColon;
     of['\0'] = Token::kEnd;
     for (const unsigned char c : {' ', '\t', '\n', '\r'}) of[c] = Token::kBlank;
-    for (const unsigned char c : {'f', 'i', 'I', 'n', 'N', 't', '"', '+', '-'}) of[c] = Token::kWord;
+    for (const unsigned char c : {'f', 'i', 'I', 'n', 'N', 't', '"', '+', '-'})
+      of[c] = Token::kWord;
     for (unsigned char c = '0'; c <= '9'; ++c) of[c] = Token::kWord;
   }
 } kTokens;
@@ -97,7 +99,8 @@ size_t WriteUtf8(char* to, int code) {
     return 1;
   }
   const size_t bytes = code <= 0x7ff ? 2 : code <= 0xffff ? 3 : 4;
-  for (size_t i = bytes - 1; i > 0; --i, code >>= 6) to[i] = static_cast<char>(0x80 | (code & 0x3f));
+  for (size_t i = bytes - 1; i > 0; --i, code >>= 6)
+    to[i] = static_cast<char>(0x80 | (code & 0x3f));
   to[0] = static_cast<char>((0xf00 >> bytes) | code);
   return bytes;
 }
@@ -105,7 +108,12 @@ size_t WriteUtf8(char* to, int code) {
 class JsonReader {
  public:
   JsonReader(lua_State* L, const JsonSettings& settings, const char* text, size_t size)
-      : L_(L), state_(LuaState::Of(L)), settings_(settings), text_(text), at_(text), end_(text + size) {}
+      : L_(L),
+        state_(LuaState::Of(L)),
+        settings_(settings),
+        text_(text),
+        at_(text),
+        end_(text + size) {}
 
   // Pushes the one value of the text.
   void Whole() {
@@ -184,8 +192,8 @@ class JsonReader {
       whole = 10 * whole + (*digit - '0');
     }
     const char behind = static_cast<char>(*digit | 0x20);
-    const bool goes_on = (*digit >= '0' && *digit <= '9') || *digit == '.' || behind == 'e' ||
-                         behind == 'x';
+    const bool goes_on =
+        (*digit >= '0' && *digit <= '9') || *digit == '.' || behind == 'e' || behind == 'x';
     if (digit > first && !goes_on) [[likely]] {
       number_ = static_cast<double>(whole);
       if (negative) number_ = -number_;

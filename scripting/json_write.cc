@@ -1,4 +1,5 @@
-// Lua values -> JSON. A table whose keys are whole numbers from 1 on is an array, others are objects.
+// Lua values -> JSON. A table whose keys are whole numbers from 1 on is an array, others are
+// objects.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -6,8 +7,8 @@
 
 #include "protocol/number_text.h"
 #include "scripting/json.h"
-#include "scripting/output_bytes.h"
 #include "scripting/lua_state.h"
+#include "scripting/output_bytes.h"
 
 namespace sluice {
 namespace {

@@ -57,8 +57,8 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
     return nullptr;
   }
   const size_t sum = state.memory_bytes_ - old_bytes + bytes;
-  if (sum > state.bytes_max_ && bytes > old_bytes && state.bound_lifted_ == 0 &&
-      state.Refuses(sum)) [[unlikely]] {
+  if (sum > state.bytes_max_ && bytes > old_bytes && state.bound_lifted_ == 0 && state.Refuses(sum))
+      [[unlikely]] {
     return nullptr;
   }
   void* const moved = block ? std::realloc(block, bytes) : std::malloc(bytes);

@@ -8,8 +8,8 @@
 // hook, what a C function does that loops by Work(). For each kHookInstructions units the port is
 // asked whether to go on. An instruction, or a step of a C function, may look at all of the largest
 // string or table of the run (compare, join, search): the larger that is, the more a unit counts
-// (weight()), and the more often the hook comes. Once the port has said no, the script ends: nothing
-// in it catches an error any more (Caught()).
+// (weight()), and the more often the hook comes. Once the port has said no, the script ends:
+// nothing in it catches an error any more (Caught()).
 //
 // Errors of Lua are longjmps; what that means for code in C++ is said in libraries/lua_api.h.
 //
@@ -35,8 +35,8 @@ class LuaState {
   static constexpr int kHookInstructions = 100'000;
   // Of a coroutine, which adds what it has counted to its state's units.
   static constexpr int kCoroutineHookInstructions = 1000;
-  // Bytes that the instructions between two hooks may look at. The slowest look is `<` of strings of
-  // zeros, some 5 ns a byte: in a loop of three instructions it comes to a second.
+  // Bytes that the instructions between two hooks may look at. The slowest look is `<` of strings
+  // of zeros, some 5 ns a byte: in a loop of three instructions it comes to a second.
   static constexpr size_t kHookBytes = 512UL << 20;
   // What is left standing after a run; above it the garbage is collected at once.
   static constexpr size_t kMemoryKept = 8UL << 20;
@@ -73,8 +73,8 @@ class LuaState {
   Kind kind() const { return kind_; }
   size_t memory_bytes() const { return memory_bytes_; }
 
-  // Around what must not fail for want of memory. Nothing between the two may raise an error; should
-  // it, Caught() and the end of the run restore the bound.
+  // Around what must not fail for want of memory. Nothing between the two may raise an error;
+  // should it, Caught() and the end of the run restore the bound.
   void LiftBound() { ++bound_lifted_; }
   void RestoreBound() { --bound_lifted_; }
   bool bound_lifted() const { return bound_lifted_ > 0; }
@@ -100,8 +100,8 @@ class LuaState {
     running_ = thread;
     if (lua_gethookcount(thread) != HookEvery(thread)) SetHook(thread);
   }
-  // After the lua_pcall of a run, before anything else: no coroutine runs any more, and what an error
-  // jumped over is set right.
+  // After the lua_pcall of a run, before anything else: no coroutine runs any more, and what an
+  // error jumped over is set right.
   void Returned() {
     running_ = lua_;
     bound_lifted_ = 0;
@@ -114,8 +114,8 @@ class LuaState {
     if (ending_) lua_error(L);
   }
 
-  // For tests: the allocation after the next `count` that may fail does so, once; negative: none. True
-  // if one has failed since this was last called.
+  // For tests: the allocation after the next `count` that may fail does so, once; negative: none.
+  // True if one has failed since this was last called.
   bool FailAllocation(int count) {
     allocations_until_failure_ = count;
     bytes_max_ = count < 0 ? kMemoryMax : 0;
@@ -125,13 +125,14 @@ class LuaState {
   // Whether a table may have grown, for which it takes memory, since this was last asked.
   bool TableGrown() { return std::exchange(table_grown_, false); }
 
-  // Before and after a run, however it ended. `largest_block`: of what the code holds (TakeLargestBlock).
+  // Before and after a run, however it ended. `largest_block`: of what the code holds
+  // (TakeLargestBlock).
   void BeginRun(size_t largest_block);
   void EndRun();
   // The largest block since the last run, taken by compiling; it is forgotten.
   size_t TakeLargestBlock();
-  // Before and after code is compiled outside of a run. The collector does its share afterwards, for
-  // no code has run meanwhile.
+  // Before and after code is compiled outside of a run. The collector does its share afterwards,
+  // for no code has run meanwhile.
   void BeginCompiling();
   void EndCompiling();
 
@@ -161,7 +162,7 @@ class LuaState {
 
   int HookEvery(lua_State* L) const {
     return L == lua_ || hook_every_ < kCoroutineHookInstructions ? hook_every_
-                                                                  : kCoroutineHookInstructions;
+                                                                 : kCoroutineHookInstructions;
   }
   void SetHook(lua_State* L) { lua_sethook(L, Hook, LUA_MASKCOUNT, HookEvery(L)); }
   bool Refuses(size_t sum);
@@ -176,9 +177,9 @@ class LuaState {
   size_t memory_bytes_ = 0;
   bool table_grown_ = false;
   bool ending_ = false;
-  bool compiling_ = false;  // outside of a run
-  size_t largest_block_ = 0;         // taken in this run, if above kBlockNoticed
-  lua_State* running_ = nullptr;     // the thread whose hook follows largest_block_
+  bool compiling_ = false;        // outside of a run
+  size_t largest_block_ = 0;      // taken in this run, if above kBlockNoticed
+  lua_State* running_ = nullptr;  // the thread whose hook follows largest_block_
   int hook_every_ = kHookInstructions;
   int64_t work_left_ = kHookInstructions;
   size_t bytes_max_ = kMemoryMax;  // 0: FailAllocation decides

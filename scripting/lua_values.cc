@@ -211,8 +211,8 @@ bool PushField(lua_State* L, const char* field, int type) {
   return false;
 }
 
-// Sends the text on one line. Replies nest as deep as Lua's stack allows, some 8,000 levels: what would
-// make the frame of a level large on ours is kept out of line.
+// Sends the text on one line. Replies nest as deep as Lua's stack allows, some 8,000 levels: what
+// would make the frame of a level large on ours is kept out of line.
 using SendText = void (ReplySink::*)(std::string_view);
 [[gnu::noinline]] void SendOneLine(std::string_view text, ReplySink& reply, SendText send) {
   if (text.find_first_of("\r\n") == text.npos) return (reply.*send)(text);
@@ -234,8 +234,8 @@ constexpr size_t kLookBytes = 256;
 
 size_t Weigh(lua_State* L, size_t bytes);
 
-// As Weigh, all keys and values of the table on top. To look at them may take as long as the largest
-// table has places.
+// As Weigh, all keys and values of the table on top. To look at them may take as long as the
+// largest table has places.
 size_t WeighPairs(lua_State* L, size_t bytes) {
   bytes += kLookBytes * LuaState::Of(L).weight();
   lua_pushnil(L);

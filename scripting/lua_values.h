@@ -71,8 +71,8 @@ class LuaReplySink final : public ReplySink {
   bool full_ = false;
 };
 
-// The most that a script's answer may take; beyond it an error is answered. A table can be met again
-// and again within another, and in itself.
+// The most that a script's answer may take; beyond it an error is answered. A table can be met
+// again and again within another, and in itself.
 inline constexpr size_t kScriptReplyBytesMax = 512UL << 20;
 
 // Sends the value on top of the stack as a script's answer and pops it. `resp`: the script's. Never

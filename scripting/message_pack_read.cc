@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "scripting/message_pack.h"
 #include "scripting/lua_state.h"
+#include "scripting/message_pack.h"
 
 namespace sluice {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "scripting/libraries.h"
+#include "scripting/lua_state.h"
 #include "scripting/message_pack.h"
 #include "scripting/output_bytes.h"
-#include "scripting/lua_state.h"
 
 namespace sluice {
 namespace {

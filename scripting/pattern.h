@@ -1,5 +1,6 @@
-// Pattern: Lua 5.1's patterns, matched as its string library does, down to the error texts. Each step
-// counts as work of the script (LuaState::Work), so a pattern that tries for ever can be ended.
+// Pattern: Lua 5.1's patterns, matched as its string library does, down to the error texts. Each
+// step counts as work of the script (LuaState::Work), so a pattern that tries for ever can be
+// ended.
 //
 //   Pattern pattern(L, text, size, source);
 //   if (const char* end = pattern.MatchAt(text)) count = pattern.PushCaptures(text, end);

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "scripting/libraries.h"
-#include "scripting/random.h"
 #include "scripting/lua_state.h"
+#include "scripting/random.h"
 #include "scripting/redis_api.h"
 #include "scripting/script_errors.h"
 

@@ -2,9 +2,10 @@
 // the first of them. A text that was seen before is found by itself, without its SHA1 being
 // computed again.
 //
-// Scripts that were given to SCRIPT LOAD stay until they are flushed, for who loads one counts on its
-// SHA1. Of the others, which only EVAL has sent, those used last stay, up to kEvictableBytesMax: a
-// client that builds a text of its own for each call takes no more than that from all others.
+// Scripts that were given to SCRIPT LOAD stay until they are flushed, for who loads one counts on
+// its SHA1. Of the others, which only EVAL has sent, those used last stay, up to
+// kEvictableBytesMax: a client that builds a text of its own for each call takes no more than that
+// from all others.
 #pragma once
 
 #include <array>
@@ -43,7 +44,8 @@ class ScriptCache {
 
   // `hash_key` is the secret of the tables that find what clients send.
   ScriptCache(CommandPort& port, const SipKey& hash_key)
-      : port_(port), by_sha1_(0, BySha1(hash_key), BySha1(hash_key)),
+      : port_(port),
+        by_sha1_(0, BySha1(hash_key), BySha1(hash_key)),
         by_text_(0, ByText(hash_key), ByText(hash_key)) {}
 
   // Null: unknown. `sha1` in hex of any case.

@@ -1,6 +1,6 @@
 // The functions of Lua's table library whose loops a script can make longer than its table: by a
-// position, by a length that has holes, or by an order that never ends. Results and errors are those
-// of Lua 5.1; the algorithms too, for they show in them (in which order `sort` compares).
+// position, by a length that has holes, or by an order that never ends. Results and errors are
+// those of Lua 5.1; the algorithms too, for they show in them (in which order `sort` compares).
 #include "scripting/libraries.h"
 #include "scripting/lua_state.h"
 #include "scripting/sandbox.h"

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "scripting/libraries.h"
-#include "scripting/pattern.h"
 #include "scripting/lua_state.h"
+#include "scripting/pattern.h"
 
 namespace sluice {
 namespace {
@@ -156,10 +156,9 @@ int Replace(lua_State* L) {
   const char* const source = PatternText(L);
   const int type = lua_type(L, 3);
   const int most = luaL_optint(L, 4, static_cast<int>(size + 1));
-  luaL_argcheck(L,
-                type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION ||
-                    type == LUA_TTABLE,
-                3, "string/function/table expected");
+  luaL_argcheck(
+      L, type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION || type == LUA_TTABLE,
+      3, "string/function/table expected");
   Pattern pattern(L, text, size, source);
   const bool anchored = pattern.SkipAnchor();
   luaL_Buffer out;
@@ -213,7 +212,7 @@ int Repeat(lua_State* L) {
   return 1;
 }
 
-constexpr luaL_Reg kFunctions[] = {{"find", Find},      {"match", Match}, {"gmatch", MatchAll},
+constexpr luaL_Reg kFunctions[] = {{"find", Find},      {"match", Match},  {"gmatch", MatchAll},
                                    {"gfind", MatchAll}, {"gsub", Replace}, {"rep", Repeat}};
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace {
 
 using Form = EntryPayload::Form;
 
-// A value that shrinks goes back into its entry when it takes so little of it that it won't soon have
-// to move out again.
+// A value that shrinks goes back into its entry when it takes so little of it that it won't soon
+// have to move out again.
 constexpr size_t kPackedAgainMax = Entry::kInlineBytesMax * 5 / 8;
 
 // Payloads whose bytes have to be made; they point into themselves.
@@ -274,7 +274,9 @@ void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access
 
 // --- finding
 
-uint64_t Database::HashOf(const Entry& entry) const { return HashName(entry.key(), state_.hash_key); }
+uint64_t Database::HashOf(const Entry& entry) const {
+  return HashName(entry.key(), state_.hash_key);
+}
 
 Entry* Database::FindLive(HashedKey key, const Now& now) {
   Entry* entry = FindToReplace(key, now);

@@ -83,15 +83,15 @@ class Database {
     return SegmentTable::PrefetchElement(slot);
   }
   size_t size() const;
-  size_t volatile_size() const;  // keys with a deadline
+  size_t volatile_size() const;                                // keys with a deadline
   size_t table_bytes() const { return table_.table_bytes(); }  // by walking its segments
   // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().
   void ForEach(absl::FunctionRef<void(const Entry&)> visit) const;
   // Calls `visit` for the entries of a range of hashes, from `cursor` (0: the start), `count` to
   // twice as many where there are so many; returns the next cursor, 0 at the end. Any number may be
   // given as a cursor; those returned are below four times the number of keys, in the main (see
-  // segment_walk_impl.h). What stays from the first to the last call is given exactly once, whatever
-  // is split, merged or swapped in between.
+  // segment_walk_impl.h). What stays from the first to the last call is given exactly once,
+  // whatever is split, merged or swapped in between.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
   const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
 
@@ -138,7 +138,7 @@ class Database {
   Entry& PackIfSmall(Entry& entry);
   // A Value grew or shrank, or is due at another time: accounts it, sets its timer.
   void ValueChanged(Entry& entry);
-  bool Delete(HashedKey key, const Now& now);           // false when missing or expired
+  bool Delete(HashedKey key, const Now& now);  // false when missing or expired
 
   // As RESTORE IDLETIME and loading want it; modulo 2^24.
   void SetAccessClock(Entry& entry, uint32_t seconds);

@@ -119,12 +119,12 @@ void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
   constexpr int64_t kRetryMs = 100;
   state_.now = now;
   if (state_.active_expiry && state_.expiry_allowed) {
-    if (entry.Expired(now)) return RemoveExpired(entry, hash, now);  // the key ends at the same tick
-    const std::string key(entry.key());  // it may be deleted
+    if (entry.Expired(now))
+      return RemoveExpired(entry, hash, now);  // the key ends at the same tick
+    const std::string key(entry.key());        // it may be deleted
     return state_.observer.ValueDue(*this, {key, hash}, entry);
   }
-  state_.wheel.Insert(entry.outside_value()->timer()->node, TimerKind::kValue,
-                      now.ms() + kRetryMs);
+  state_.wheel.Insert(entry.outside_value()->timer()->node, TimerKind::kValue, now.ms() + kRetryMs);
   ++state_.values_timed;
 }
 

@@ -2,8 +2,8 @@
 //
 // A Database is a directory of small hash tables (segments, absl flat hash sets of packed entry
 // pointers) picked by the top bits of the key's hash, SipHash-1-3 under a secret key (extendible
-// hashing, Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again. So no
-// request waits for a big table to move, and an empty database owns nothing.
+// hashing, Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again.
+// So no request waits for a big table to move, and an empty database owns nothing.
 //
 // `Find` reads, `Modify` and the Put / Set functions write. Those are the one place where expiry is
 // checked, watchers are told, the running snapshot will save old images, changes are counted and
@@ -29,8 +29,8 @@ namespace sluice {
 class Keyspace {
  public:
   static constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
-  // `wheel` outlives the keyspace. All keys of hashes are made from `master`, which is to be secret;
-  // the same one gives the same hashes, and so the same order of SCAN.
+  // `wheel` outlives the keyspace. All keys of hashes are made from `master`, which is to be
+  // secret; the same one gives the same hashes, and so the same order of SCAN.
   Keyspace(int databases, const SipKey& master, TimerWheel& wheel, KeyspaceObserver& observer);
   ~Keyspace();
 
@@ -44,8 +44,8 @@ class Keyspace {
   HashKeys& hash_keys() { return hash_keys_; }  // for the tables of values, and temporary ones
 
   void Swap(int a, int b);
-  // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` or when
-  // they are many (as that of big values always is).
+  // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` or
+  // when they are many (as that of big values always is).
   void Flush(int index, bool lazily);
   // Frees up to `budget` entries of what was flushed lazily and pieces of big values that were
   // deleted or overwritten; false when nothing is left.

@@ -1,7 +1,7 @@
 // Choosing an element of a SegmentTable at random, in constant time and so that the key and
-// the generator alone decide which (what a table's order depends on are addresses). absl keeps the lowest 7 bits of a
-// hash beside each slot: the elements that share them, some three in a full segment, are found
-// without a look at any element, and only those few are put into an order.
+// the generator alone decide which (what a table's order depends on are addresses). absl keeps the
+// lowest 7 bits of a hash beside each slot: the elements that share them, some three in a full
+// segment, are found without a look at any element, and only those few are put into an order.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,8 @@ void GatherLike(const Slots<Element>& slots, uint64_t likeness, Gathered& gather
 using namespace segment;
 
 // Rejection sampling: every place has kSegmentMax tickets, of which a segment's elements take one
-// each. Elements beyond that (of segments that could not be split) have tickets of their own. Mostly
-// two or three tries; a table that is mostly empty segments is counted through instead.
+// each. Elements beyond that (of segments that could not be split) have tickets of their own.
+// Mostly two or three tries; a table that is mostly empty segments is counted through instead.
 template <typename Element>
 Element* SegmentTableOf<Element>::RandomEntry(Random& random) const {
   if (size_ == 0) return nullptr;
@@ -61,8 +61,8 @@ Element* SegmentTableOf<Element>::RandomEntry(Random& random) const {
   }
 }
 
-// The segment to which the n-th of those that excess_ counts belongs gives any of its elements: with
-// its regular tickets that makes as many chances as it has elements.
+// The segment to which the n-th of those that excess_ counts belongs gives any of its elements:
+// with its regular tickets that makes as many chances as it has elements.
 template <typename Element>
 Element* SegmentTableOf<Element>::DrawExcess(size_t n, Random& random) const {
   for (size_t place = 0;; place += PlacesOf(*directory_[place])) {

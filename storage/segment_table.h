@@ -54,8 +54,8 @@ class SegmentTableOf {
   size_t size() const { return size_; }
   Element* Find(HashedKey key) const;
   bool Holds(const Element& element, uint64_t hash) const;  // this very one
-  // In three steps, between which there should be time and no change: the segment's bytes of hashes,
-  // the slot of the likely element (null: none has that hash), the element itself.
+  // In three steps, between which there should be time and no change: the segment's bytes of
+  // hashes, the slot of the likely element (null: none has that hash), the element itself.
   void Prefetch(uint64_t hash) const;
   const PackedPointer* PrefetchSlot(uint64_t hash) const;
   static const Element* PrefetchElement(const PackedPointer& slot);

@@ -1,6 +1,5 @@
-// What walks a SegmentTable: visits, SCAN, draining, and the audit. Where an order is promised it is
-// that of hashes, which the key alone decides; that of the tables inside depends
-// on addresses.
+// What walks a SegmentTable: visits, SCAN, draining, and the audit. Where an order is promised it
+// is that of hashes, which the key alone decides; that of the tables inside depends on addresses.
 //
 // SCAN's cursor is a place in the order of hashes: all before it have been given, all from it on
 // are still to come, whatever is split, merged or swapped meanwhile. It is written with its bits

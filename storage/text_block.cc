@@ -67,7 +67,8 @@ TextBlock TextBlock::OfSize(size_t bytes) {
   return block;
 }
 
-// What is a part of this block already fits, and is in its place before any of the block is given up.
+// What is a part of this block already fits, and is in its place before any of the block is given
+// up.
 void TextBlock::Assign(std::string_view text) {
   const size_t kept = std::min(size_, text.size());
   if (kept > 0) std::memmove(data_, text.data(), kept);

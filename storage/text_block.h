@@ -41,21 +41,21 @@ class TextBlock {
   bool empty() const { return size_ == 0; }
   size_t capacity() const { return capacity_; }
   std::string_view view() const { return {data_, size_}; }
-  std::span<char> bytes() { return {data_, size_}; }  // valid until the next change of size
+  std::span<char> bytes() { return {data_, size_}; }        // valid until the next change of size
   size_t MemoryBytes() const { return head_ + capacity_; }  // heap memory or pages owned
 
   void Assign(std::string_view text);  // may be a part of it
   void Append(std::string_view text);  // not of its own bytes
   // For a text of so many bytes; of a mapped one, pages that are not written to cost nothing.
   void Reserve(size_t bytes);
-  // Room for so many bytes behind the text. Lengthen makes as many of them a part of it as have been
-  // written.
+  // Room for so many bytes behind the text. Lengthen makes as many of them a part of it as have
+  // been written.
   std::span<char> Room(size_t bytes);
   void Lengthen(size_t bytes) { size_ += bytes; }
   // Zeros at the end, or fewer bytes.
   void Resize(size_t bytes);
-  // Keeps `bytes` of the text from `begin` on. Of a mapped one no byte is copied, and what lay before
-  // them stays readable where it is until the block is freed.
+  // Keeps `bytes` of the text from `begin` on. Of a mapped one no byte is copied, and what lay
+  // before them stays readable where it is until the block is freed.
   void Narrow(size_t begin, size_t bytes);
   // Gives whole pages in the front back to the system, for good: the text is not used any more but
   // to be freed further. Returns how many of up to `budget`.
@@ -68,9 +68,9 @@ class TextBlock {
 
   char* data_ = nullptr;
   size_t size_ = 0;
-  size_t capacity_ = 0;   // from data_ on
-  uint32_t head_ = 0;     // bytes of a mapped block before data_, which Narrow has left there
-  bool mapped_ = false;   // then all behind the text is zero
+  size_t capacity_ = 0;  // from data_ on
+  uint32_t head_ = 0;    // bytes of a mapped block before data_, which Narrow has left there
+  bool mapped_ = false;  // then all behind the text is zero
 };
 
 }  // namespace sluice

@@ -70,7 +70,7 @@ class TimerWheel {
   // As Move to a later deadline, but the node stays in its list until that comes up: what is
   // renewed again and again costs a store of six bytes a time. Precondition: linked.
   void Postpone(TimerNode& node, int64_t deadline_ms);
-  void Cancel(TimerNode& node);                     // unlinked nodes are left alone
+  void Cancel(TimerNode& node);  // unlinked nodes are left alone
   // `to` takes the place of `from` in its list, deadline included (its owner moved in memory). Of
   // an unlinked `from` only the deadline is taken. Precondition: !to.linked(). `from` is unlinked
   // after.

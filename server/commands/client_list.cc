@@ -53,7 +53,8 @@ int64_t RedirectionOf(const Session& session) {
   return session.tracking ? static_cast<int64_t>(session.tracking->options.redirect) : -1;
 }
 
-// What replies that wait take beyond the buffer that Redis gives to every client, as it counts them.
+// What replies that wait take beyond the buffer that Redis gives to every client, as it counts
+// them.
 size_t OutputMemory(const Session& session) {
   constexpr size_t kOwnBufferBytes = 16 * 1024;
   return session.output.bytes() > kOwnBufferBytes ? session.output.memory() : 0;
@@ -105,8 +106,7 @@ void AddLine(std::string& text, const CommandCall& call, const Session& session)
       session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
            " user=default redir=", RedirectionOf(session), " resp=", session.resp(),
-           " lib-name=", session.library_name,
-           " lib-ver=", session.library_version, '\n');
+           " lib-name=", session.library_name, " lib-ver=", session.library_version, '\n');
 }
 
 // Killed clients are gone, although they leave only when the turn ends.

@@ -1,5 +1,5 @@
-// CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: what a client asks of client-side caching. What
-// comes of it is in server/engine/tracking.h.
+// CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: what a client asks of client-side caching.
+// What comes of it is in server/engine/tracking.h.
 
 #include <algorithm>
 #include <iterator>
@@ -78,7 +78,8 @@ std::string_view Clash(const Request& request, const TrackingState* before) {
   if (options.broadcast && (options.opt_in || options.opt_out)) {
     return "ERR OPTIN and OPTOUT are not compatible with BCAST";
   }
-  if (options.opt_in && options.opt_out) return "ERR You can't specify both OPTIN mode and OPTOUT mode";
+  if (options.opt_in && options.opt_out)
+    return "ERR You can't specify both OPTIN mode and OPTOUT mode";
   if (before && ((options.opt_in && before->options.opt_out) ||
                  (options.opt_out && before->options.opt_in))) {
     return "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and "
@@ -138,10 +139,9 @@ std::string Collision(const std::vector<std::string_view>& prefixes, const Track
                     kEnd);
     }
     if (i != overlapping) continue;
-    const auto other = std::find_if(prefixes.begin() + static_cast<ptrdiff_t>(i) + 1,
-                                    prefixes.end(), [&](std::string_view prefix) {
-                                      return Overlap(prefixes[i], prefix);
-                                    });
+    const auto other =
+        std::find_if(prefixes.begin() + static_cast<ptrdiff_t>(i) + 1, prefixes.end(),
+                     [&](std::string_view prefix) { return Overlap(prefixes[i], prefix); });
     return Concat("ERR Prefix '", prefixes[i], "' overlaps with another provided prefix '", *other,
                   kEnd);
   }

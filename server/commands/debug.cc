@@ -182,7 +182,8 @@ void LogLine(CommandCall& call) {
   call.reply.Ok();
 }
 
-// Of all that scripts may not call this sets free DEBUG alone: the rest would need a client to work on.
+// Of all that scripts may not call this sets free DEBUG alone: the rest would need a client to work
+// on.
 void SetDisableDenyScripts(CommandCall& call) {
   const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
   call.engine.scripts().set_may_debug(on != 0);

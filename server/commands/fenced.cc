@@ -1,9 +1,9 @@
-// FENCED: a command that runs only as long as a fencing token of a lock is not stale. So a former holder
-// that was held up and wakes late cannot write.
+// FENCED: a command that runs only as long as a fencing token of a lock is not stale. So a former
+// holder that was held up and wakes late cannot write.
 //
-// The inner command passes the same gates as if it came alone. One that waits for keys is run from here
-// again when it wakes, and the token is looked at again; one that waits for something else (LOCK.ACQUIRE,
-// LIMIT.TAKE with WAIT) does not wait, as inside MULTI.
+// The inner command passes the same gates as if it came alone. One that waits for keys is run from
+// here again when it wakes, and the token is looked at again; one that waits for something else
+// (LOCK.ACQUIRE, LIMIT.TAKE with WAIT) does not wait, as inside MULTI.
 
 #include <string>
 
@@ -54,8 +54,7 @@ void Fenced(CommandCall& call) {
   }
   Locks& locks = call.engine.locks().Enter();
   if (!IsLockOrMissing(call, 1)) return;
-  const TokenCheck check =
-      locks.CheckToken({call.db.index(), call.args[1]}, token, call.now);
+  const TokenCheck check = locks.CheckToken({call.db.index(), call.args[1]}, token, call.now);
   if (check != TokenCheck::kValid) return call.reply.Error(StaleText(check));
 
   const uint32_t conditions = call.client.conditions;

@@ -16,7 +16,6 @@
 namespace sluice {
 namespace {
 
-
 std::optional<LatencyEvent> FindEvent(std::string_view name) {
   for (size_t i = 0; i < kLatencyEvents; ++i) {
     const auto event = static_cast<LatencyEvent>(i);
@@ -61,16 +60,16 @@ void Graph(CommandCall& call) {
   const LatencyMonitor& monitor = call.engine.latency_monitor();
   const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
   if (!event || monitor.Of(*event).empty()) {
-    return call.reply.Error(
-        Concat("ERR No samples available for event '", call.args[2].substr(0, call.args[2].find('\0')), "'"));
+    return call.reply.Error(Concat("ERR No samples available for event '",
+                                   call.args[2].substr(0, call.args[2].find('\0')), "'"));
   }
   call.reply.Verbatim(DrawLatencyGraph(monitor, *event, UnixSeconds(call)), "txt");
 }
 
 void Doctor(CommandCall& call) {
-  call.reply.Verbatim(LatencyDoctorReport(call.engine.latency_monitor(), call.engine.settings(),
-                                          UnixSeconds(call)),
-                      "txt");
+  call.reply.Verbatim(
+      LatencyDoctorReport(call.engine.latency_monitor(), call.engine.settings(), UnixSeconds(call)),
+      "txt");
 }
 
 // Here, unlike in HISTORY and GRAPH, events are named in any case.
@@ -96,7 +95,8 @@ void Reset(CommandCall& call) {
 // --- HISTOGRAM
 
 // Counts of calls up to bounds that double, from about a microsecond on to the first that none is
-// above; bounds that add nothing are left out. They are rounded up a little, as Redis's buckets are.
+// above; bounds that add nothing are left out. They are rounded up a little, as Redis's buckets
+// are.
 void ReplyHistogram(ReplySink& reply, const Histogram& histogram) {
   constexpr int64_t kFirstNanos = 1024;
   std::vector<int64_t> pairs;
@@ -219,7 +219,8 @@ constexpr CommandSpec kSubcommands[] = {
      .run = ShowHistograms,
      .group = "server",
      .since = "7.0.0",
-     .complexity = "O(N) where N is the number of commands with latency information being retrieved.",
+     .complexity =
+         "O(N) where N is the number of commands with latency information being retrieved.",
      .usage = "[command [command ...]]",
      .summary = "How long commands take: how many calls within which time.",
      .tips = kTips},

@@ -1,5 +1,5 @@
-// The sentences are Redis's; of its advice only that is given which is true of Sluice (big values are
-// freed in slices here, and there is no `hz` for expiry).
+// The sentences are Redis's; of its advice only that is given which is true of Sluice (big values
+// are freed in slices here, and there is no `hz` for expiry).
 #include "server/commands/latency_report.h"
 
 #include <algorithm>
@@ -18,8 +18,10 @@ constexpr size_t kGraphColumns = 80;
 constexpr uint64_t kMicrosPerMilli = 1000;
 
 constexpr std::string_view kDisabled =
-    "I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance. You may "
-    "use \"CONFIG SET latency-monitor-threshold <milliseconds>.\" in order to enable it. If we weren't "
+    "I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance. You "
+    "may "
+    "use \"CONFIG SET latency-monitor-threshold <milliseconds>.\" in order to enable it. If we "
+    "weren't "
     "in a deep space mission I'd suggest to take a look at "
     "https://redis.io/topics/latency-monitor.\n";
 constexpr std::string_view kNothing =
@@ -27,20 +29,24 @@ constexpr std::string_view kNothing =
     "slightest bit. I honestly think you ought to sit down calmly, take a stress pill, and think "
     "things over.\n";
 constexpr std::string_view kGreeting =
-    "Dave, I have observed latency spikes in this Redis instance. You don't mind talking about it, do "
+    "Dave, I have observed latency spikes in this Redis instance. You don't mind talking about it, "
+    "do "
     "you Dave?\n\n";
 constexpr std::string_view kNoAdvice =
     "\nWhile there are latency events logged, I'm not able to suggest any easy fix. Please use the "
     "Redis community to get some help, providing this report in your help request.\n";
 constexpr std::string_view kAdvice = "\nI have a few advices for you:\n\n";
 constexpr std::string_view kInspectSlowLog =
-    "- Check your Slow Log to understand what are the commands you are running which are too slow to "
+    "- Check your Slow Log to understand what are the commands you are running which are too slow "
+    "to "
     "execute. Please check https://redis.io/commands/slowlog for more information.\n";
 constexpr std::string_view kSystemIsSlow =
-    "- The system is slow to execute Redis code paths not containing system calls. This usually means "
+    "- The system is slow to execute Redis code paths not containing system calls. This usually "
+    "means "
     "the system does not provide Redis CPU time to run for long periods. You should try to:\n"
     "  1) Lower the system load.\n"
-    "  2) Use a computer / VM just for Redis if you are running other software in the same system.\n"
+    "  2) Use a computer / VM just for Redis if you are running other software in the same "
+    "system.\n"
     "  3) Check if you have a \"noisy neighbour\" problem.\n"
     "  4) Check with 'redis-cli --intrinsic-latency 100' what is the intrinsic latency in your "
     "system.\n";
@@ -69,7 +75,8 @@ Analysis Analyze(const LatencySeries& series, int64_t unix_s) {
   }
   analysis.mean_deviation_ms /= count;
   const int64_t oldest_s = unix_s - series.samples().front().unix_s;
-  analysis.period_s = static_cast<double>(oldest_s == 0 ? 1 : oldest_s) / static_cast<double>(count);
+  analysis.period_s =
+      static_cast<double>(oldest_s == 0 ? 1 : oldest_s) / static_cast<double>(count);
   return analysis;
 }
 
@@ -95,18 +102,20 @@ std::string AdviseOnSlowLog(const Settings& settings) {
       static_cast<uint64_t>(settings.latency_monitor_threshold) * kMicrosPerMilli;
   std::string text;
   if (settings.slowlog_log_slower_than < 0) {
-    ConcatTo(text,
-             "- There are latency issues with potentially slow commands you are using. Try to enable "
-             "the Slow Log Redis feature using the command 'CONFIG SET slowlog-log-slower-than ",
-             monitored_us,
-             "'. If the Slow log is disabled Redis is not able to log slow commands execution for "
-             "you.\n");
+    ConcatTo(
+        text,
+        "- There are latency issues with potentially slow commands you are using. Try to enable "
+        "the Slow Log Redis feature using the command 'CONFIG SET slowlog-log-slower-than ",
+        monitored_us,
+        "'. If the Slow log is disabled Redis is not able to log slow commands execution for "
+        "you.\n");
   } else if (settings.slowlog_log_slower_than / static_cast<int64_t>(kMicrosPerMilli) >
              settings.latency_monitor_threshold) {
-    ConcatTo(text,
-             "- Your current Slow Log configuration only logs events that are slower than your "
-             "configured latency monitor threshold. Please use 'CONFIG SET slowlog-log-slower-than ",
-             monitored_us, "'.\n");
+    ConcatTo(
+        text,
+        "- Your current Slow Log configuration only logs events that are slower than your "
+        "configured latency monitor threshold. Please use 'CONFIG SET slowlog-log-slower-than ",
+        monitored_us, "'.\n");
   }
   return Concat(text, kInspectSlowLog);
 }

@@ -1,4 +1,5 @@
-// What LATENCY GRAPH and LATENCY DOCTOR say: pictures and advice made of the latency monitor's series.
+// What LATENCY GRAPH and LATENCY DOCTOR say: pictures and advice made of the latency monitor's
+// series.
 #pragma once
 
 #include <cstdint>

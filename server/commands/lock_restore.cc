@@ -32,8 +32,8 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   holder.label = args.Bytes();
   holder.since_ms = now.ms();
   if (!args.Finish()) return false;
-  const bool ends = holder.lingers() ? minhold_until_ms >= 0
-                                     : lease_until_ms >= 0 || !holder.sessions.empty();
+  const bool ends =
+      holder.lingers() ? minhold_until_ms >= 0 : lease_until_ms >= 0 || !holder.sessions.empty();
   return ends && (shape.mode == LockMode::kPermits ? holder.permits <= shape.of
                                                    : holder.permits == 1 && shape.of == 1);
 }
@@ -70,9 +70,8 @@ constexpr CommandSpec kRows[] = {
      .group = "lock",
      .since = "0.1.0",
      .complexity = "O(1)",
-     .usage =
-         "key token:integer [owner mode permits:integer of:integer holds:integer "
-         "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
+     .usage = "key token:integer [owner mode permits:integer of:integer holds:integer "
+              "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
      .summary = "What a log says of a lock: who holds it under this token, or that nobody does."},
 };
 static_assert(RowsAreSound(kRows));

@@ -58,8 +58,8 @@ inline const Entry* PeekToRead(CommandCall& call, HashedKey key) {
   return entry;
 }
 
-// The argument becomes the string at `key`. One of megabytes stays in the buffer that it came in; not
-// where the entry may end, and the argument with it, before the command has been told of.
+// The argument becomes the string at `key`. One of megabytes stays in the buffer that it came in;
+// not where the entry may end, and the argument with it, before the command has been told of.
 inline void PutArgument(CommandCall& call, HashedKey key, std::string_view argument,
                         Deadline deadline) {
   if (argument.size() >= TextBlock::kMappedAt && !deadline.Passed(call.now)) [[unlikely]] {

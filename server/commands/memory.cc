@@ -1,5 +1,5 @@
-// The MEMORY family: what a key takes, what takes the server's memory, and what the allocator has. How
-// it adds up is in memory_report.h.
+// The MEMORY family: what a key takes, what takes the server's memory, and what the allocator has.
+// How it adds up is in memory_report.h.
 
 #include <span>
 #include <string>
@@ -107,9 +107,7 @@ void Stats(CommandCall& call) {
 
 // --- the rest
 
-void Doctor(CommandCall& call) {
-  call.reply.Verbatim(MemoryDoctorReport(call.engine), "txt");
-}
+void Doctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.engine), "txt"); }
 
 void Purge(CommandCall& call) {
   call.engine.host().ReleaseMemory();

@@ -30,11 +30,11 @@ struct MemoryReport {
   int64_t used = 0;
   int64_t startup = 0;
   int64_t clients = 0;
-  int64_t scripts = 0;    // texts and Lua
+  int64_t scripts = 0;  // texts and Lua
   int64_t functions = 0;
-  int64_t overhead = 0;   // all that is no key or value
+  int64_t overhead = 0;  // all that is no key or value
   int64_t keys = 0;
-  int64_t resident = 0;   // of the process
+  int64_t resident = 0;  // of the process
   AllocatorUsage allocator;
   std::vector<DatabaseOverhead> databases;  // those that have keys
 

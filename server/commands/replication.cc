@@ -1,5 +1,5 @@
-// The replication family, as a server answers that has no replicas and follows nobody: what it is, and
-// how many replicas have what was written.
+// The replication family, as a server answers that has no replicas and follows nobody: what it is,
+// and how many replicas have what was written.
 
 #include <optional>
 

@@ -4,9 +4,7 @@
 
 namespace sluice {
 
-bool ScanOptions::Wants(std::string_view name) const {
-  return !glob || glob->Matches(name);
-}
+bool ScanOptions::Wants(std::string_view name) const { return !glob || glob->Matches(name); }
 
 bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOptions& options) {
   std::string_view pattern = "*";

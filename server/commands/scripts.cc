@@ -32,7 +32,8 @@ void EvalText(CommandCall& call, bool read_only) {
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
   if (!given) return;
   std::string error;
-  const Script* const script = call.engine.scripts().cache().Load(call.args[1], /*stays=*/false, error);
+  const Script* const script =
+      call.engine.scripts().cache().Load(call.args[1], /*stays=*/false, error);
   if (!script) return call.reply.Error(error);
   RunFound(call, *script, *given, read_only);
 }
@@ -74,7 +75,8 @@ uint32_t EvalShaFlags(Engine& engine, Args args) {
 
 void Load(CommandCall& call) {
   std::string error;
-  const Script* const script = call.engine.scripts().cache().Load(call.args[2], /*stays=*/true, error);
+  const Script* const script =
+      call.engine.scripts().cache().Load(call.args[2], /*stays=*/true, error);
   if (!script) return call.reply.Error(error);
   call.reply.Bulk(script->name());
 }

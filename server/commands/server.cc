@@ -6,10 +6,10 @@
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "server/commands/families.h"
+#include "server/config/version.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/engine.h"
 #include "server/engine/monitors.h"
-#include "server/config/version.h"
 
 namespace sluice {
 namespace {

@@ -1,5 +1,5 @@
-// A row of values as a picture of characters: four rows high, `columns` values wide (further ones in
-// further pictures below), each with its label written downwards below it.
+// A row of values as a picture of characters: four rows high, `columns` values wide (further ones
+// in further pictures below), each with its label written downwards below it.
 #pragma once
 
 #include <cstddef>

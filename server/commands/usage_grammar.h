@@ -6,7 +6,8 @@
 //   item      = word | [ name "=" ] ( "[" usage "]" | "<" usage ">" )
 //   word      = name [ ":" type ] | [ name "=" ] TOKEN
 //
-// WORDS in capitals and the signs of streams (* $ = ~) stand for themselves, others for values: the values behind a WORD belong to it.
+// WORDS in capitals and the signs of streams (* $ = ~) stand for themselves, others for values: the
+// values behind a WORD belong to it.
 // "[x]" may be left out. "key [key ...]", "[key ...]" and "[key [key ...]]" may be repeated. Where
 // the first of several alternatives begins with two WORDS, the first of these introduces them all:
 // "[OVERFLOW WRAP | SAT | FAIL]". What is in brackets is named after what it holds, unless it has a

@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-// The most elements with repetitions: 2^24 take 20 s to draw. Redis would answer until it runs out of
-// memory.
+// The most elements with repetitions: 2^24 take 20 s to draw. Redis would answer until it runs out
+// of memory.
 inline constexpr int64_t kRepeatedMax = 1 << 24;
 
 // Reads args[at]. False: the error has been answered.

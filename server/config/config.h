@@ -153,7 +153,7 @@ class Config {
   Settings settings_;
   std::vector<std::string> kept_;  // values of options without a member of Settings, by number
   std::vector<std::string> warnings_;
-  std::string file_;  // absolute
+  std::string file_;                         // absolute
   std::optional<std::string> default_user_;  // what "user default" says of its password, if there
   std::vector<std::pair<std::string, std::function<std::string()>>> hooks_;
 };

@@ -55,9 +55,10 @@ constexpr Option kServedOptions[] = {
     Served("daemonize", &S::daemonize, kYesNo, "run in the background").Immutable(),
     Served("databases", &S::databases, Int(1, Keyspace::kDatabasesMax), "how many SELECT can reach")
         .Immutable(),
-    Served("seed", &S::seed, Int(0, kLongMax),
-           "of every random choice and of the secret of the hash tables: a run that can be repeated, "
-           "and that who knows the seed can slow down by names that collide; 0: from the system")
+    Served(
+        "seed", &S::seed, Int(0, kLongMax),
+        "of every random choice and of the secret of the hash tables: a run that can be repeated, "
+        "and that who knows the seed can slow down by names that collide; 0: from the system")
         .OwnImmutable(),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
@@ -107,8 +108,9 @@ constexpr Option kServedOptions[] = {
     Served("fence-mark-file", &S::fence_mark_file, kAnyText,
            "file that keeps fencing tokens growing over restarts; empty: none")
         .OwnImmutable(),
-    Served("lock-session-timeout", &S::lock_session_timeout, Int(0, kIntMax),
-           "ms after which a client that holds SESSION locks and does not answer is gone; 0: never"),
+    Served(
+        "lock-session-timeout", &S::lock_session_timeout, Int(0, kIntMax),
+        "ms after which a client that holds SESSION locks and does not answer is gone; 0: never"),
     Served("tracking-table-max-keys", &S::tracking_table_max_keys, Int(0, kLongMax),
            "keys that are remembered for client-side caching; 0: any number"),
 };

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "protocol/concat.h"
-#include "server/config/commandline.h"
 #include "server/commands/families.h"
+#include "server/config/commandline.h"
 #include "server/config/config.h"
+#include "server/config/version.h"
 #include "server/embed/sluice.h"
 #include "server/net/process.h"
 #include "server/net/server.h"
 #include "server/net/system_disk.h"
-#include "server/config/version.h"
 
 extern "C" int mi_version() __attribute__((weak));
 

@@ -53,7 +53,9 @@ class ArgReader {
   bool failed() const { return failed_; }
   // False after a fault; arguments left over are a syntax error.
   bool Finish();
-  std::string_view error() const { return text_.empty() ? ErrorText(code_) : std::string_view(text_); }
+  std::string_view error() const {
+    return text_.empty() ? ErrorText(code_) : std::string_view(text_);
+  }
 
  private:
   Args args_;

@@ -1,8 +1,9 @@
-// Attention: one word that says which of the rare things may be there that concern every touched key
-// or every command, so that the way of a command asks one question instead of one for each of them.
+// Attention: one word that says which of the rare things may be there that concern every touched
+// key or every command, so that the way of a command asks one question instead of one for each of
+// them.
 //
-// Whoever brings such a thing raises its cause. A cause may stay raised when the last of them is gone:
-// the engine, finding nobody, lowers it.
+// Whoever brings such a thing raises its cause. A cause may stay raised when the last of them is
+// gone: the engine, finding nobody, lowers it.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,8 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
 
 // Pipelines repeat themselves: the row of the request before is tried first.
 Command* Batch::Look(Engine& engine, std::string_view name) {
-  if (!last_command_ || !SameBytes(name, last_name_)) {  // in this order: the bytes of an old name are gone
+  if (!last_command_ ||
+      !SameBytes(name, last_name_)) {  // in this order: the bytes of an old name are gone
     last_command_ = engine.commands().Find(name);
     last_name_ = name;
   }

@@ -1,6 +1,6 @@
-// A command is one row: CommandSpec. Name, arity, flags, key positions, categories, documentation and
-// handler stand together; dispatch, COMMAND INFO / DOCS / GETKEYS, arity errors, statistics, the
-// README's table and the fuzzers all read it from here. After look-up nobody compares names: a
+// A command is one row: CommandSpec. Name, arity, flags, key positions, categories, documentation
+// and handler stand together; dispatch, COMMAND INFO / DOCS / GETKEYS, arity errors, statistics,
+// the README's table and the fuzzers all read it from here. After look-up nobody compares names: a
 // special case becomes a flag.
 //
 // A handler is a function over CommandCall: it reads arguments (ArgReader), works on the keyspace,
@@ -50,11 +50,11 @@ enum CommandFlag : uint32_t {
   kNoAuth = 1u << 14,
   kMayReplicate = 1u << 15,
   kNoMandatoryKeys = 1u << 16,
-  kProtected = 1u << 17,     // DEBUG: needs enable-debug-command
+  kProtected = 1u << 17,  // DEBUG: needs enable-debug-command
   kNoAsyncLoading = 1u << 18,
-  kNoMulti = 1u << 19,       // refused inside MULTI
-  kAllowBusy = 1u << 20,     // runs while a script is past its time
-  kMovableKeys = 1u << 21,   // key positions depend on the arguments
+  kNoMulti = 1u << 19,      // refused inside MULTI
+  kAllowBusy = 1u << 20,    // runs while a script is past its time
+  kMovableKeys = 1u << 21,  // key positions depend on the arguments
   // Ours, not shown to clients:
   kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
   kTestDouble = 1u << 25,    // exists only with --test-double yes
@@ -67,18 +67,38 @@ enum CommandFlag : uint32_t {
 
 // ACL categories beyond those that flags imply (@read @write @admin @fast @slow @blocking ...).
 enum Category : uint32_t {
-  kCatKeyspace = 1u << 0, kCatSet = 1u << 3, kCatSortedSet = 1u << 4, kCatList = 1u << 5,
-  kCatHash = 1u << 6, kCatString = 1u << 7, kCatBitmap = 1u << 8, kCatHyperLogLog = 1u << 9,
-  kCatGeo = 1u << 10, kCatStream = 1u << 11, kCatAdmin = 1u << 12, kCatDangerous = 1u << 16,
+  kCatKeyspace = 1u << 0,
+  kCatSet = 1u << 3,
+  kCatSortedSet = 1u << 4,
+  kCatList = 1u << 5,
+  kCatHash = 1u << 6,
+  kCatString = 1u << 7,
+  kCatBitmap = 1u << 8,
+  kCatHyperLogLog = 1u << 9,
+  kCatGeo = 1u << 10,
+  kCatStream = 1u << 11,
+  kCatAdmin = 1u << 12,
+  kCatDangerous = 1u << 16,
   kCatConnection = 1u << 17,
-  kCatTransaction = 1u << 18, kCatScripting = 1u << 19, kCatLock = 1u << 20, kCatLimit = 1u << 21,
+  kCatTransaction = 1u << 18,
+  kCatScripting = 1u << 19,
+  kCatLock = 1u << 20,
+  kCatLimit = 1u << 21,
 };
 
 // What a command does with the keys of one key spec (COMMAND INFO's words for them).
 enum KeyFlag : uint16_t {
-  kKeyRo = 1 << 0, kKeyRw = 1 << 1, kKeyOw = 1 << 2, kKeyRm = 1 << 3,
-  kKeyAccess = 1 << 4, kKeyUpdate = 1 << 5, kKeyInsert = 1 << 6, kKeyDelete = 1 << 7,
-  kKeyNotKey = 1 << 8, kKeyIncomplete = 1 << 9, kKeyVariableFlags = 1 << 10,
+  kKeyRo = 1 << 0,
+  kKeyRw = 1 << 1,
+  kKeyOw = 1 << 2,
+  kKeyRm = 1 << 3,
+  kKeyAccess = 1 << 4,
+  kKeyUpdate = 1 << 5,
+  kKeyInsert = 1 << 6,
+  kKeyDelete = 1 << 7,
+  kKeyNotKey = 1 << 8,
+  kKeyIncomplete = 1 << 9,
+  kKeyVariableFlags = 1 << 10,
 };
 
 struct KeySpec {
@@ -87,8 +107,8 @@ struct KeySpec {
   // `begin` (negative: backwards).
   int begin = 0;
   std::string_view keyword;
-  // find_keys: range (last relative to the first found; negative: from the end; limit as Redis's), or
-  // (keynum) a count at `keynum_index` and the first key at `first_key`, relative to the begin.
+  // find_keys: range (last relative to the first found; negative: from the end; limit as Redis's),
+  // or (keynum) a count at `keynum_index` and the first key at `first_key`, relative to the begin.
   bool keynum = false;
   int last = 0;
   int step = 1;
@@ -114,8 +134,13 @@ constexpr KeySpecs KeyRange(int first, int last, int step, uint16_t flags) {
 }
 // A count at `count_at`, then so many keys, `step` arguments apart.
 constexpr KeySpecs KeysCounted(int count_at, uint16_t flags, int step = 1) {
-  return {{KeySpec{.flags = flags, .begin = count_at, .keynum = true, .step = step,
-                   .keynum_index = 0, .first_key = 1}}, 1};
+  return {{KeySpec{.flags = flags,
+                   .begin = count_at,
+                   .keynum = true,
+                   .step = step,
+                   .keynum_index = 0,
+                   .first_key = 1}},
+          1};
 }
 constexpr KeySpecs operator+(KeySpecs a, const KeySpecs& b) {
   for (size_t i = 0; i < b.count; ++i) a.specs[a.count++] = b.specs[i];
@@ -123,25 +148,25 @@ constexpr KeySpecs operator+(KeySpecs a, const KeySpecs& b) {
 }
 
 struct CommandSpec {
-  std::string_view name;      // upper case; a subcommand's own word only ("LIST")
-  int arity = 0;              // as Redis: with the name; negative: at least; subcommands count both words
+  std::string_view name;  // upper case; a subcommand's own word only ("LIST")
+  int arity = 0;  // as Redis: with the name; negative: at least; subcommands count both words
   uint32_t flags = 0;
   uint32_t categories = 0;
   KeySpecs keys;
-  Handler run = nullptr;      // null for a container that cannot be called itself
+  Handler run = nullptr;  // null for a container that cannot be called itself
   std::span<const CommandSpec> subcommands;
-  std::string_view group;     // COMMAND DOCS: "string", "generic", "lock" ...
-  std::string_view since;     // the Redis version that had it first, or ours
+  std::string_view group;  // COMMAND DOCS: "string", "generic", "lock" ...
+  std::string_view since;  // the Redis version that had it first, or ours
   std::string_view complexity;
-  // Its arguments in COMMAND DOCS' spelling, e.g. "key value [NX | XX] [GET] [EX seconds | KEEPTTL]":
-  // the argument tree of COMMAND DOCS is derived from it.
+  // Its arguments in COMMAND DOCS' spelling, e.g. "key value [NX | XX] [GET] [EX seconds |
+  // KEEPTTL]": the argument tree of COMMAND DOCS is derived from it.
   std::string_view usage;
   std::string_view summary;
   // What later versions changed: "6.0.0 It takes a user name.|7.0.0 ..."
   std::string_view history;
   std::string_view deprecated_since;  // empty: it is not
   std::string_view replaced_by;
-  std::string_view tips;      // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
+  std::string_view tips;  // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
   // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
   uint16_t (*key_flags)(Args args) = nullptr;
   // The flags of this very request, where it declares itself what it does (a script with a shebang
@@ -171,7 +196,8 @@ struct CommandCall {
   Effects& effects;
   Notifications& notifications;
   const Now& now;
-  HashedKey first_key;  // of the first key argument, when the batch has hashed it (bytes.data() set)
+  HashedKey
+      first_key;  // of the first key argument, when the batch has hashed it (bytes.data() set)
   // Run again because something has happened to a key that the client waits for: see waiters.h.
   bool woken = false;
   std::string_view woken_key;
@@ -198,24 +224,27 @@ struct CommandCall {
   void Park(std::span<const std::string_view> keys, const Parking& parking);
 };
 
-// For static_assert under each file's table: names are upper case and unique, a row reads or writes but
-// not both, keys lie inside the arity, documentation is present.
+// For static_assert under each file's table: names are upper case and unique, a row reads or writes
+// but not both, keys lie inside the arity, documentation is present.
 constexpr bool RowsAreSound(std::span<const CommandSpec> rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const CommandSpec& row = rows[i];
-    if (row.name.empty() || row.arity == 0 || row.summary.empty() || row.group.empty()) return false;
+    if (row.name.empty() || row.arity == 0 || row.summary.empty() || row.group.empty())
+      return false;
     if ((row.flags & kWrite) && (row.flags & kReadOnly)) return false;
-#ifndef __SANITIZE_ADDRESS__  // with UBSan, g++ 12 takes no extern function for non-null in a constant
+#ifndef __SANITIZE_ADDRESS__  // with UBSan, g++ 12 takes no extern function for non-null in a
+                              // constant
     if (!row.run && row.subcommands.empty()) return false;
 #endif
     for (const char c : row.name) {
       if (c >= 'a' && c <= 'z') return false;
     }
     const int arity_min = row.arity < 0 ? -row.arity : row.arity;
-    // The first keys are always there, but for arity -1 (that of modules, which count their arguments
-    // themselves); those of a further spec may be left out (PFMERGE's sources).
+    // The first keys are always there, but for arity -1 (that of modules, which count their
+    // arguments themselves); those of a further spec may be left out (PFMERGE's sources).
     const KeySpec& first = row.keys.specs[0];
-    if (row.keys.count > 0 && row.arity != -1 && first.keyword.empty() && first.begin >= arity_min) {
+    if (row.keys.count > 0 && row.arity != -1 && first.keyword.empty() &&
+        first.begin >= arity_min) {
       return false;
     }
     for (size_t j = 0; j < i; ++j) {

@@ -18,7 +18,8 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-// The argument that holds the first key, if there is one, when the row alone tells (for prefetching).
+// The argument that holds the first key, if there is one, when the row alone tells (for
+// prefetching).
 int FirstKey(const CommandSpec& spec) {
   for (const KeySpec& keys : spec.keys.all()) {
     if (!keys.keyword.empty() || (keys.flags & kKeyNotKey)) continue;
@@ -73,7 +74,8 @@ CommandTable::Image CommandTable::ImageOf(std::string_view name) {
 }
 
 size_t CommandTable::SlotOf(const Image& image) {
-  const uint64_t folded = (image.low | kLowerBits) ^ ((image.high | kLowerBits) * 0x9E3779B97F4A7C15);
+  const uint64_t folded =
+      (image.low | kLowerBits) ^ ((image.high | kLowerBits) * 0x9E3779B97F4A7C15);
   return ((folded * 0xD6E8FEB86659FD93) >> 40) & (kSlots - 1);
 }
 

@@ -17,10 +17,10 @@ namespace sluice {
 
 struct Command {
   const CommandSpec* spec = nullptr;
-  Command* container = nullptr;          // "CLIENT" of "CLIENT LIST"
-  std::string full_name;                 // lower case: "get", "client|list"
-  int first_key = 0;                     // argument to prefetch; 0: none known from the row alone
-  std::vector<Command*> subcommands;     // in the order of the rows
+  Command* container = nullptr;       // "CLIENT" of "CLIENT LIST"
+  std::string full_name;              // lower case: "get", "client|list"
+  int first_key = 0;                  // argument to prefetch; 0: none known from the row alone
+  std::vector<Command*> subcommands;  // in the order of the rows
   CommandStatistics statistics;
 };
 
@@ -52,8 +52,8 @@ class CommandTable {
   static Image ImageOf(std::string_view name);
   static size_t SlotOf(const Image& image);
 
-  // Open addressing by the image with all letters folded to lower case. A name spelled all in upper or
-  // all in lower case is told by its image; any other is compared letter by letter.
+  // Open addressing by the image with all letters folded to lower case. A name spelled all in upper
+  // or all in lower case is told by its image; any other is compared letter by letter.
   struct Slot {
     Image upper, lower;
     Command* command = nullptr;

@@ -19,8 +19,9 @@ CommandTimer::CommandTimer(Engine& engine) : engine_(engine) {}
 
 void CommandTimer::Configure(const Settings& settings) {
   const int64_t slower_than_us = settings.slowlog_log_slower_than;
-  slow_ns_ = slower_than_us < 0 ? INT64_MAX
-                                : std::min(slower_than_us, INT64_MAX / kNanosPerMicro) * kNanosPerMicro;
+  slow_ns_ = slower_than_us < 0
+                 ? INT64_MAX
+                 : std::min(slower_than_us, INT64_MAX / kNanosPerMicro) * kNanosPerMicro;
   latency_ns_ = engine_.latency_monitor().threshold_ns();
   watch_ns_ = std::min(slow_ns_, latency_ns_);
 }
@@ -53,8 +54,8 @@ void CommandTimer::TimeSingly() {
   singly_from_ = engine_.tick();
 }
 
-// A call that has parked its client, or has run because the client waits: the slow log and the histogram
-// are told when it is answered.
+// A call that has parked its client, or has run because the client waits: the slow log and the
+// histogram are told when it is answered.
 void CommandTimer::EndSingle(const CommandCall& call, Command& command, int64_t begin,
                              std::span<const size_t> secret) {
   if (singly_) begin = std::max(begin, singly_from_);
@@ -98,7 +99,8 @@ void CommandTimer::CloseRun() {
   const int64_t nanos = run.end - run.begin;
   own.nanos += static_cast<uint64_t>(nanos);
   if (!engine_.settings().latency_tracking) return;
-  // Most runs of a script or of a mixed pipeline are of one call: a division costs as much as a look-up.
+  // Most runs of a script or of a mixed pipeline are of one call: a division costs as much as a
+  // look-up.
   own.latency_ns.Record(run.calls == 1 ? nanos : nanos / run.calls, run.calls);
 }
 

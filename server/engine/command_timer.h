@@ -27,7 +27,8 @@ class CommandTimer {
   // --- around a handler
   // Its beginning, to be handed to End.
   int64_t Begin(const Command& command, Args args);
-  // `secret`: indexes of arguments that the slow log must not show; none for calls that may be of a run.
+  // `secret`: indexes of arguments that the slow log must not show; none for calls that may be of a
+  // run.
   void End(const CommandCall& call, Command& command, int64_t begin,
            std::span<const size_t> secret);
 

@@ -29,7 +29,8 @@ class Dispatcher {
   Outcome Execute(Session& session, Args args, Command* command, HashedKey first_key);
 
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
-  void Run(Session& session, Command& command, Args args, ReplySink& reply, HashedKey first_key = {});
+  void Run(Session& session, Command& command, Args args, ReplySink& reply,
+           HashedKey first_key = {});
 
   // As Run, of a command that stands in the arguments of another from `at` on (FENCED).
   void RunInner(Session& session, Command& command, Args args, ReplySink& reply, size_t at);
@@ -37,8 +38,8 @@ class Dispatcher {
   // For handlers: MONITOR and SLOWLOG must not show that argument of this call.
   void Hide(size_t argument);
 
-  // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence. Arity is
-  // checked too.
+  // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence.
+  // Arity is checked too.
   Command* Resolve(Args args, Command* command, std::string& error);
 
  private:
@@ -47,7 +48,7 @@ class Dispatcher {
   void ShowAndTrack(Session& session, const Command& command, Args args);
   void Queue(Session& session, Command& command, Args args);
 
-  uint64_t errors_told_ = 0;    // of Statistics::error_replies: told of a command or before this one
+  uint64_t errors_told_ = 0;  // of Statistics::error_replies: told of a command or before this one
   std::vector<size_t> hidden_;  // arguments of the command that runs
   std::vector<size_t> hidden_of_last_;
 

@@ -36,8 +36,8 @@ class Effects {
   void set_sink(EffectSink* sink) { sink_ = sink; }
   bool wanted() const { return sink_ != nullptr; }
 
-  // For handlers: this command stands for what happened, in the client's database. May be called several
-  // times. The views need to live only for the call.
+  // For handlers: this command stands for what happened, in the client's database. May be called
+  // several times. The views need to live only for the call.
   void Instead(std::initializer_list<std::string_view> command);
   void Instead(Args command);
   void Nothing() { replaced_ = true; }

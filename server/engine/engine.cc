@@ -4,8 +4,8 @@
 #include <cassert>
 #include <utility>
 
-#include "server/engine/field_expiry.h"
 #include "protocol/concat.h"
+#include "server/engine/field_expiry.h"
 #include "server/engine/latency_monitor.h"
 #include "server/engine/limit_desk.h"
 #include "server/engine/lock_service.h"
@@ -76,9 +76,8 @@ void Engine::FollowConfig() {
     tell();
   };
   follow({"requirepass"}, [this] { PasswordChanged(); });
-  follow({"client-output-buffer-limit"}, [this] {
-    ForEachSession([this](Session& session) { LimitOutput(session); });
-  });
+  follow({"client-output-buffer-limit"},
+         [this] { ForEachSession([this](Session& session) { LimitOutput(session); }); });
   follow({"fence-retention", "fence-memory-max"}, [this] {
     locks_->memory().set_retention_ms(settings().fence_retention);
     locks_->memory().set_memory_max(static_cast<size_t>(settings().fence_memory_max));
@@ -87,9 +86,8 @@ void Engine::FollowConfig() {
     latency_monitor_->set_threshold_ms(settings().latency_monitor_threshold);
     command_timer_.Configure(settings());
   });
-  follow({"slowlog-max-len"}, [this] {
-    slow_log_->set_entries_max(static_cast<size_t>(settings().slowlog_max_len));
-  });
+  follow({"slowlog-max-len"},
+         [this] { slow_log_->set_entries_max(static_cast<size_t>(settings().slowlog_max_len)); });
 }
 
 Engine::~Engine() {

@@ -1,11 +1,12 @@
 // Engine: the whole server without the outside world. Bytes of clients go in, bytes come out; time,
-// chance and the end of the process are handed in. Sockets, a host program, a fuzzer and a simulator
-// drive it in the same way, one turn after another:
+// chance and the end of the process are handed in. Sockets, a host program, a fuzzer and a
+// simulator drive it in the same way, one turn after another:
 //
 //   Engine engine(config, clock, host, families, seed);
 //   SessionId id = engine.Open(peer);
-//   engine.Receive(id, bytes);      // as often as there is something; bytes stay valid until RunTurn
-//   engine.RunTurn();               // runs requests and due timers, then hands every output to the host
+//   engine.Receive(id, bytes);      // as often as there is something; bytes stay valid until
+//   RunTurn engine.RunTurn();               // runs requests and due timers, then hands every
+//   output to the host
 //   ... wait until engine.NextWork() or until more bytes come ...
 #pragma once
 
@@ -52,7 +53,7 @@ class Tracking;
 struct ProcessUsage {
   int64_t resident_bytes = 0;
   int64_t resident_peak_bytes = 0;
-  int64_t user_us = 0;      // CPU time of the whole process
+  int64_t user_us = 0;  // CPU time of the whole process
   int64_t system_us = 0;
   int64_t thread_user_us = 0;  // and of the thread that runs the engine
   int64_t thread_system_us = 0;
@@ -69,16 +70,16 @@ struct AllocatorUsage {
 class Host {
  public:
   virtual ~Host() = default;
-  // At the end of a turn, once a session with output: send what can be sent and Consume it. Must not call
-  // back into the engine.
+  // At the end of a turn, once a session with output: send what can be sent and Consume it. Must
+  // not call back into the engine.
   virtual void Send(Session& session) = 0;
   // The engine has given the session up (after Send): close its connection. The session is gone.
   virtual void Closed(SessionId id) = 0;
   // Called from inside long work: serve the other sessions (they get -BUSY or -LOADING). Re-entrant
   // turns are the engine's care.
   virtual void Poll() = 0;
-  // From now on a peer that does not answer for so long, without a word from it meanwhile, counts as
-  // gone: Drop is to be called. Where peers cannot vanish unseen there is nothing to do.
+  // From now on a peer that does not answer for so long, without a word from it meanwhile, counts
+  // as gone: Drop is to be called. Where peers cannot vanish unseen there is nothing to do.
   virtual void WatchPeer(Session& session, int64_t timeout_ms) {
     static_cast<void>(session), static_cast<void>(timeout_ms);
   }
@@ -97,14 +98,14 @@ class Host {
 };
 
 struct EngineOptions {
-  uint64_t seed = 0;             // every random choice comes from it
-  // What the keys of all hash tables are made from: from the system's randomness, for chance of the seed
-  // shows in answers. None: from the seed, so that a run can be repeated; then who knows the seed can make
-  // names that collide.
+  uint64_t seed = 0;  // every random choice comes from it
+  // What the keys of all hash tables are made from: from the system's randomness, for chance of the
+  // seed shows in answers. None: from the seed, so that a run can be repeated; then who knows the
+  // seed can make names that collide.
   std::optional<SipKey> hash_key;
-  std::string executable;        // for INFO and CONFIG
+  std::string executable;  // for INFO and CONFIG
   int64_t process_id = 0;
-  std::string os;                // "Linux 6.1.0 x86_64"
+  std::string os;  // "Linux 6.1.0 x86_64"
   std::string allocator = "libc";
   uint64_t machine_memory = 0;   // bytes of RAM; 0: not known
   std::string monotonic_clock;   // what Clock::TickNanos reads, in Redis's words
@@ -124,8 +125,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   SessionId Open(Peer peer);
   // The connection is gone: forget the session, whatever it was doing.
   void Drop(SessionId id);
-  Session* Find(SessionId id);                 // null when gone
-  Session* FindClient(uint64_t client_id);     // by CLIENT ID
+  Session* Find(SessionId id);              // null when gone
+  Session* FindClient(uint64_t client_id);  // by CLIENT ID
   void ForEachSession(const std::function<void(Session&)>& visit);
   size_t session_count() const { return session_count_; }
 
@@ -136,15 +137,17 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   // (empty: it is none, anywhere will do), ReceiveInPlace tells how much has come there since.
   std::span<char> RoomFor(SessionId id);
   void ReceiveInPlace(SessionId id, size_t bytes);
-  // Runs what was received, due timers and background slices, at most about kTurnBudgetNanos of it; then
-  // ends the turn: effects out, outputs sent. True when work is left and the next turn should come at once.
+  // Runs what was received, due timers and background slices, at most about kTurnBudgetNanos of it;
+  // then ends the turn: effects out, outputs sent. True when work is left and the next turn should
+  // come at once.
   bool RunTurn();
   // A turn inside Host::Poll: time stands still and no timer fires, others than the client whose
   // command takes so long are served.
   bool serving_from_within() const { return nested_; }
   // False for the client whose command runs now: it must neither be read from nor dropped.
   bool MayTouch(SessionId id) const;
-  // When RunTurn should be called next if nothing arrives, in engine ms; TimerWheel::kNever if never.
+  // When RunTurn should be called next if nothing arrives, in engine ms; TimerWheel::kNever if
+  // never.
   int64_t NextWork() const;
   // Whether requests of it wait that could run: before its next bytes are read those should be.
   bool HasBacklog(SessionId id);
@@ -189,7 +192,8 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   size_t list_alone_bytes() const { return list_alone_bytes_; }
   void set_list_alone_bytes(size_t bytes) { list_alone_bytes_ = bytes; }
   const Now& now() const { return now_; }
-  // Takes a new sample of the clock in the middle of a turn (after DEBUG SLEEP and other long work).
+  // Takes a new sample of the clock in the middle of a turn (after DEBUG SLEEP and other long
+  // work).
   void RefreshNow();
   const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
   // Between turns: the first violated invariant of sessions and of those who listen, as a sentence,
@@ -211,15 +215,16 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   bool IsExecuting(const Session& session) const {
     return &session == current_ || &session == caller_;
   }
-  // Appends a push, `pieces` of whole RESP, to what the session is sent; behind EXEC's reply while it
-  // runs one. In its own command that is before what the handler has still to answer.
+  // Appends a push, `pieces` of whole RESP, to what the session is sent; behind EXEC's reply while
+  // it runs one. In its own command that is before what the handler has still to answer.
   void Push(Session& session, std::initializer_list<std::string_view> pieces);
   // To be called when output was appended to a session outside its own command (unblock).
   void QueueSend(Session& session);
 
   // --- for the dispatcher and the batch
   ReplySink& SinkOf(Session& session) {
-    return session.reply_mode == ReplyMode::kOn ? static_cast<ReplySink&>(session.writer) : null_sink_;
+    return session.reply_mode == ReplyMode::kOn ? static_cast<ReplySink&>(session.writer)
+                                                : null_sink_;
   }
   Dispatcher::Outcome Execute(Session& session, Args args, Command* command, HashedKey key);
   void ProtocolError(Session& session);
@@ -340,17 +345,17 @@ class Engine final : public KeyspaceObserver, public ErrorListener {
   size_t session_count_ = 0;
   uint64_t next_client_id_ = 1;
 
-  std::vector<Input> inputs_;        // of this turn
+  std::vector<Input> inputs_;  // of this turn
   Batch batch_;
   Session* current_ = nullptr;
-  bool nested_ = false;               // inside ServeOthers
-  Session* caller_ = nullptr;         // whose command that is
-  std::vector<SessionId> carried_;   // have requests left in `pending` for the next turn
+  bool nested_ = false;             // inside ServeOthers
+  Session* caller_ = nullptr;       // whose command that is
+  std::vector<SessionId> carried_;  // have requests left in `pending` for the next turn
   std::vector<SessionId> to_send_;
   std::vector<SessionId> to_close_;
   Timed every_second_;
   Timed end_pause_;
-  int64_t cpu_us_ = 0;                // of the thread, when it was last read
+  int64_t cpu_us_ = 0;  // of the thread, when it was last read
   int64_t cpu_read_tick_ = 0;
 };
 

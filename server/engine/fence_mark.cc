@@ -57,8 +57,9 @@ void FenceMark::Load() {
   // Without it a number might be given twice: better none at all.
   damaged_ = true;
   engine_.host().Log(3, Concat("no locks can be taken: ", path, " cannot be read: ",
-                               fault ? std::strerror(fault) : "it is damaged; without it tokens "
-                                                              "start far ahead of the clock"));
+                               fault ? std::strerror(fault)
+                                     : "it is damaged; without it tokens "
+                                       "start far ahead of the clock"));
 }
 
 void FenceMark::Ensure() {
@@ -72,8 +73,8 @@ void FenceMark::Ensure() {
   const std::string& path = engine_.settings().fence_mark_file;
   const int fault = engine_.config().disk().Replace(path, WithChecksum(mark));
   if (fault == 0) return tokens_.set_mark(mark);
-  engine_.host().Log(3, Concat("no locks can be taken: ", path,
-                               " cannot be written: ", std::strerror(fault)));
+  engine_.host().Log(
+      3, Concat("no locks can be taken: ", path, " cannot be written: ", std::strerror(fault)));
 }
 
 }  // namespace sluice

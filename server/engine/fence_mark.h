@@ -1,6 +1,7 @@
-// FenceMark: keeps fencing tokens growing over restarts. The mark stands in the file fence-mark-file in the
-// working directory, written and synced ahead of the tokens that are given: a kill -9 and a restored
-// backup cost numbers, not safety. With no file named the wall clock has to do.
+// FenceMark: keeps fencing tokens growing over restarts. The mark stands in the file
+// fence-mark-file in the working directory, written and synced ahead of the tokens that are given:
+// a kill -9 and a restored backup cost numbers, not safety. With no file named the wall clock has
+// to do.
 //
 //   <mark> <XXH3 of its digits, 16 hex digits>\n
 //
@@ -19,8 +20,8 @@ class FenceMark {
   FenceMark(Engine& engine, FenceTokens& tokens, FenceMemory& memory)
       : engine_(engine), tokens_(tokens), memory_(memory) {}
 
-  // Sees to it that more tokens can be issued than one turn hands out. Reads the file before the first;
-  // a mark that cannot be read or written is logged, and then there are none to give.
+  // Sees to it that more tokens can be issued than one turn hands out. Reads the file before the
+  // first; a mark that cannot be read or written is logged, and then there are none to give.
   void Ensure();
 
  private:

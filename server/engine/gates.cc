@@ -7,7 +7,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kDebugRefused =
-    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can "
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you "
+    "can "
     "run it from a local connection, otherwise you need to set this option in the configuration "
     "file, and then restart the server.";
 
@@ -35,9 +36,10 @@ std::string OutsideMulti(Engine&, Session& session, const Command& command) {
 
 std::string MayHear(Engine&, Session& session, const Command& command) {
   if (!(session.conditions & kSubscriber) || (command.spec->flags & kInSubscriber)) return {};
-  return Concat("ERR Can't execute '", command.full_name,
-                "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
-                "context");
+  return Concat(
+      "ERR Can't execute '", command.full_name,
+      "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+      "context");
 }
 
 // A script past its time is running, and this is served from inside it.

@@ -1,6 +1,6 @@
-// Gates: what may keep a known, well-formed command from running. Each is a small named function; their
-// order, which is Redis's and visible in its error texts, stands in one array in gates.cc. A session with
-// no condition on a server with none skips them all.
+// Gates: what may keep a known, well-formed command from running. Each is a small named function;
+// their order, which is Redis's and visible in its error texts, stands in one array in gates.cc. A
+// session with no condition on a server with none skips them all.
 #pragma once
 
 #include <cstdint>

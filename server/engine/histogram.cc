@@ -31,8 +31,8 @@ void Histogram::Record(int64_t value, uint64_t times) {
 
 int64_t Histogram::Percentile(double percent) const {
   if (count_ == 0) return 0;
-  const auto wanted =
-      std::max<uint64_t>(1, static_cast<uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_))));
+  const auto wanted = std::max<uint64_t>(
+      1, static_cast<uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_))));
   uint64_t seen = 0;
   for (int bucket = 0; bucket < kBuckets; ++bucket) {
     seen += buckets_[bucket];

@@ -1,5 +1,5 @@
-// Histogram: counts of non-negative numbers in log-linear buckets (32 per power of two: within 3 %),
-// after HdrHistogram's idea. Memory is taken on the first Record.
+// Histogram: counts of non-negative numbers in log-linear buckets (32 per power of two: within 3
+// %), after HdrHistogram's idea. Memory is taken on the first Record.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace sluice {
 class Histogram {
  public:
   void Record(int64_t value, uint64_t times = 1);
-  // The smallest bucket bound at or above which `percent` (0..100] of the values do not lie; 0 if empty.
+  // The smallest bucket bound at or above which `percent` (0..100] of the values do not lie; 0 if
+  // empty.
   int64_t Percentile(double percent) const;
   int64_t max() const { return max_; }
   uint64_t count() const { return count_; }

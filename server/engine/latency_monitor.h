@@ -1,5 +1,6 @@
-// LatencyMonitor: what LATENCY shows: moments at which something took latency-monitor-threshold ms or
-// longer. An event has a series of its latest such moments, at most one a second (the worst of it).
+// LatencyMonitor: what LATENCY shows: moments at which something took latency-monitor-threshold ms
+// or longer. An event has a series of its latest such moments, at most one a second (the worst of
+// it).
 #pragma once
 
 #include <array>
@@ -51,9 +52,7 @@ class LatencyMonitor {
   // Precondition: nanos >= threshold_ns().
   void Note(LatencyEvent event, int64_t unix_s, int64_t nanos);
 
-  const LatencySeries& Of(LatencyEvent event) const {
-    return series_[static_cast<size_t>(event)];
-  }
+  const LatencySeries& Of(LatencyEvent event) const { return series_[static_cast<size_t>(event)]; }
   void Reset(LatencyEvent event) { series_[static_cast<size_t>(event)] = {}; }
 
  private:

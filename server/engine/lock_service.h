@@ -1,17 +1,19 @@
-// LockService: what storage/locks needs of a server. It keeps the locks as values in the keyspace, times
-// their leases on the wheel, parks and answers waiting clients, tells events and pushes, hears of locks
-// that leave the keyspace by other hands, and keeps fencing tokens growing over restarts.
+// LockService: what storage/locks needs of a server. It keeps the locks as values in the keyspace,
+// times their leases on the wheel, parks and answers waiting clients, tells events and pushes,
+// hears of locks that leave the keyspace by other hands, and keeps fencing tokens growing over
+// restarts.
 //
-// Handlers call Enter() before anything else: it deals with what has happened to locks since (a DEL in
-// the same script, a client that is gone), and sees to it that there are tokens to give.
+// Handlers call Enter() before anything else: it deals with what has happened to locks since (a DEL
+// in the same script, a client that is gone), and sees to it that there are tokens to give.
 //
-// A lock is a key without a deadline, as long as it is held. DEL, FLUSHDB, overwriting, RENAME, MOVE,
-// SWAPDB: whoever held it holds nothing any more, and its tokens are stale. A lock that nobody holds is
-// no key: where one is renamed, moved or swapped to, there is none. Who waits for a key that then holds
-// something else is answered WRONGTYPE.
+// A lock is a key without a deadline, as long as it is held. DEL, FLUSHDB, overwriting, RENAME,
+// MOVE, SWAPDB: whoever held it holds nothing any more, and its tokens are stale. A lock that
+// nobody holds is no key: where one is renamed, moved or swapped to, there is none. Who waits for a
+// key that then holds something else is answered WRONGTYPE.
 //
-// FLUSHDB and SWAPDB cut the locks of a database loose as a whole, at once; they are taken apart a slice
-// a turn. Until then a loose lock is a value in the keyspace, or garbage, that counts as no lock.
+// FLUSHDB and SWAPDB cut the locks of a database loose as a whole, at once; they are taken apart a
+// slice a turn. Until then a loose lock is a value in the keyspace, or garbage, that counts as no
+// lock.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +57,8 @@ using HeldLockHook =
     boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 struct LockShelf;
 
-// A lock in the keyspace. Named and on a shelf from its first change on until it is removed or emptied.
+// A lock in the keyspace. Named and on a shelf from its first change on until it is removed or
+// emptied.
 class HeldLock final : public Lock, public HeldLockHook {
  public:
   explicit HeldLock(LockService& service);
@@ -110,20 +113,20 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   size_t held() const;  // locks
   // Parks the client of a request that Acquire has queued.
   void Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms);
-  // Tells the log how the owner holds the lock now, if it does: after RENEW, a hold more or one less.
-  // What begins and ends is told by itself.
+  // Tells the log how the owner holds the lock now, if it does: after RENEW, a hold more or one
+  // less. What begins and ends is told by itself.
   void RecordHolder(LockNameView name, std::string_view owner);
   // A lock that nobody holds, for a value that is read.
   std::unique_ptr<Value> MakeLock() { return std::make_unique<HeldLock>(*this); }
   // A key was renamed or moved to where it is now: a lock is none there.
   void Moved(Database& db, HashedKey key);
-  // A key was deleted by name, be it there or not: the tokens of a lock that nobody holds are stale.
-  // False when nothing was known of it.
+  // A key was deleted by name, be it there or not: the tokens of a lock that nobody holds are
+  // stale. False when nothing was known of it.
   bool Deleted(LockNameView name) { return memory_.size() > 0 && memory_.Forget(name); }
   // RESET: the connection's session bindings end, as if it had closed.
   void EndBindings(const Session& session);
-  // Calls `visit` for up to `count` locks of the database with numbers above `after`; returns that of the
-  // last one, 0 when there are no more.
+  // Calls `visit` for up to `count` locks of the database with numbers above `after`; returns that
+  // of the last one, 0 when there are no more.
   uint64_t List(int db, uint64_t after, size_t count, absl::FunctionRef<void(const Lock&)> visit);
   static uint64_t ConnectionOf(const Session& session);
   Session* FindConnection(uint64_t connection) const;
@@ -134,8 +137,9 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   bool nobody_waits() const { return locks_.queue().size() == 0; }
   void KeyTouched(int db, std::string_view key);
   void DatabaseReplaced(int db, int other);  // as KeyspaceObserver's
-  // A slice of what crowds have left to do; true when there is more. Once a turn, when what the clients
-  // had sent by `read_ms` has been run: so a RENEW that came in time and had to wait is in time.
+  // A slice of what crowds have left to do; true when there is more. Once a turn, when what the
+  // clients had sent by `read_ms` has been run: so a RENEW that came in time and had to wait is in
+  // time.
   bool Continue(int64_t read_ms);
   bool has_left_over() const { return locks_.has_left_over() || !loose_.empty(); }
   bool pending() const { return pending_; }
@@ -208,12 +212,12 @@ class LockService final : public LockStore, public LockListener, public WaitOwne
   std::vector<std::unique_ptr<LockShelf>> loose_;
   uint64_t last_number_ = 0;
   Locks locks_;
-  Lock foreign_;  // what a key of another type looks like: somebody else's for ever
+  Lock foreign_;               // what a key of another type looks like: somebody else's for ever
   Entry* modified_ = nullptr;  // of the lock that was modified last, until it is removed
   bool own_change_ = false;
   mutable Look look_;
 
-  Timed retry_;  // while a wait is ready for which no token could be had
+  Timed retry_;           // while a wait is ready for which no token could be had
   bool pending_ = false;  // there is something in one of these
   std::vector<uint64_t> cancelled_;
   std::vector<uint64_t> ended_;

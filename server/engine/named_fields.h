@@ -1,5 +1,5 @@
-// NamedFields: an answer of named fields, as our own commands give it. A RESP3 connection gets a map, RESP2
-// the array of the values in their order.
+// NamedFields: an answer of named fields, as our own commands give it. A RESP3 connection gets a
+// map, RESP2 the array of the values in their order.
 //
 //   NamedFields fields(reply, 2);
 //   fields.Integer("token", token);

@@ -62,7 +62,7 @@ struct Channel {
         glob(its_kind == ChannelKind::kPattern ? std::make_unique<const Glob>(text) : nullptr) {}
   ChannelKind kind;
   std::string name;
-  std::unique_ptr<const Glob> glob;  // of a pattern
+  std::unique_ptr<const Glob> glob;                  // of a pattern
   mutable SubscriptionList<ChannelTag> subscribers;  // never empty
   mutable size_t count = 0;
 };

@@ -23,7 +23,8 @@ ScriptEngine::ScriptEngine(Engine& engine)
 ScriptEngine::~ScriptEngine() = default;
 
 size_t ScriptEngine::MemoryBytes() const {
-  return cache_.text_bytes() + cache_.lua_bytes() + functions_.code_bytes() + functions_.lua_bytes();
+  return cache_.text_bytes() + cache_.lua_bytes() + functions_.code_bytes() +
+         functions_.lua_bytes();
 }
 
 // --- running
@@ -132,8 +133,8 @@ void ScriptEngine::SetReplication(bool log, bool replicas) {
 
 // --- when it takes long
 
-// Nobody is served while code is compiled: the parser cannot be left for a while. It takes 50 ms for
-// a megabyte of usual code.
+// Nobody is served while code is compiled: the parser cannot be left for a while. It takes 50 ms
+// for a megabyte of usual code.
 constexpr int64_t kCompilingNsMax = 2'000'000'000;
 // Between two looks at the others' requests beside a late script.
 constexpr int64_t kServeEveryNs = 500'000;

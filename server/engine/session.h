@@ -1,6 +1,7 @@
-// Session: one client as the engine knows it. Bytes of requests go in through its parser, replies come
-// out of its OutputBuffer; in between stand authentication, the selected database, the MULTI queue
-// and whether it is blocked. It knows no socket: who carries the bytes is the Host's business.
+// Session: one client as the engine knows it. Bytes of requests go in through its parser, replies
+// come out of its OutputBuffer; in between stand authentication, the selected database, the MULTI
+// queue and whether it is blocked. It knows no socket: who carries the bytes is the Host's
+// business.
 #pragma once
 
 #include <cstdint>
@@ -31,21 +32,21 @@ struct SessionId {
 
 // Where a client comes from, as CLIENT LIST shows it.
 struct Peer {
-  std::string address;        // "127.0.0.1:54321", "[::1]:54321", "/path/to.sock:0"
+  std::string address;  // "127.0.0.1:54321", "[::1]:54321", "/path/to.sock:0"
   std::string local_address;
-  int descriptor = -1;        // for CLIENT LIST's fd=
+  int descriptor = -1;  // for CLIENT LIST's fd=
   bool unix_socket = false;
-  bool loopback = true;       // from this machine: protected-mode and enable-debug-command local
+  bool loopback = true;  // from this machine: protected-mode and enable-debug-command local
 };
 
 // Conditions of a session that gates look at; with none set a command runs straight away.
 enum SessionCondition : uint32_t {
   kNeedsLogin = 1u << 0,
   kInMulti = 1u << 1,
-  kSubscriber = 1u << 2,    // RESP2 client with subscriptions
-  kInScript = 1u << 3,      // the stand-in client of a script: as in MULTI, nothing may block
-  kInFenced = 1u << 4,      // FENCED runs its command: it may wait for keys alone
-  kMonitor = 1u << 5,       // is shown all commands; as Redis has it, may not touch keys
+  kSubscriber = 1u << 2,  // RESP2 client with subscriptions
+  kInScript = 1u << 3,    // the stand-in client of a script: as in MULTI, nothing may block
+  kInFenced = 1u << 4,    // FENCED runs its command: it may wait for keys alone
+  kMonitor = 1u << 5,     // is shown all commands; as Redis has it, may not touch keys
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };
@@ -58,14 +59,14 @@ class Session {
 
   // --- identity
   const SessionId id;
-  const uint64_t client_id;    // CLIENT ID: grows by one a connection
+  const uint64_t client_id;  // CLIENT ID: grows by one a connection
   Peer peer;
-  std::string name;            // CLIENT SETNAME
-  std::string library_name;    // CLIENT SETINFO
+  std::string name;          // CLIENT SETNAME
+  std::string library_name;  // CLIENT SETINFO
   std::string library_version;
 
   // --- state
-  uint32_t conditions = 0;     // SessionCondition bits
+  uint32_t conditions = 0;  // SessionCondition bits
   int db = 0;
   bool authenticated = false;
   bool no_evict = false;
@@ -76,25 +77,25 @@ class Session {
   bool replays = false;
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
-  bool blocked = false;        // parked by a command: set exactly while there is `parked`
+  bool blocked = false;            // parked by a command: set exactly while there is `parked`
   std::unique_ptr<Parked> parked;  // Waiters' own
-  bool peer_watched = false;   // Host::WatchPeer was called
-  bool paused = false;         // held back by CLIENT PAUSE
-  std::unique_ptr<Transaction> transaction;  // present from MULTI or WATCH on
-  std::unique_ptr<Transaction> executing;    // the one that EXEC runs now
+  bool peer_watched = false;       // Host::WatchPeer was called
+  bool paused = false;             // held back by CLIENT PAUSE
+  std::unique_ptr<Transaction> transaction;      // present from MULTI or WATCH on
+  std::unique_ptr<Transaction> executing;        // the one that EXEC runs now
   std::unique_ptr<Subscriptions> subscriptions;  // present from the first one on
   std::unique_ptr<TrackingState> tracking;       // while CLIENT TRACKING is on
 
   // --- statistics
   int64_t created_ms;
-  int64_t active_ms;           // when it last sent or took something
+  int64_t active_ms;                 // when it last sent or took something
   int64_t needs_login_since_ms = 0;  // while kNeedsLogin is set
   const Command* last_command = nullptr;
 
   // --- bytes
   RequestParser parser;
-  TextBlock pending;           // received, not yet executed: half a request, or all while blocked
-  size_t pending_start = 0;    // the bytes of `pending` before it have been executed
+  TextBlock pending;         // received, not yet executed: half a request, or all while blocked
+  size_t pending_start = 0;  // the bytes of `pending` before it have been executed
   OutputBuffer output;
   ReplyWriter writer;
   int64_t over_soft_limit_since_ms = -1;

@@ -17,8 +17,8 @@ constexpr std::string_view kNobody = "?:0";
 
 std::string Cut(std::string_view argument) {
   if (argument.size() <= kArgumentBytesMax) return std::string(argument);
-  return Concat(argument.substr(0, kArgumentBytesMax), "... (",
-                argument.size() - kArgumentBytesMax, " more bytes)");
+  return Concat(argument.substr(0, kArgumentBytesMax), "... (", argument.size() - kArgumentBytesMax,
+                " more bytes)");
 }
 
 std::vector<std::string> Kept(Args args, std::span<const size_t> secret) {
@@ -36,8 +36,8 @@ std::vector<std::string> Kept(Args args, std::span<const size_t> secret) {
 
 }  // namespace
 
-void SlowLog::Add(const Session& client, Args args, std::span<const size_t> secret,
-                  int64_t unix_s, int64_t micros) {
+void SlowLog::Add(const Session& client, Args args, std::span<const size_t> secret, int64_t unix_s,
+                  int64_t micros) {
   const bool by_script = client.conditions & kInScript;
   Push({.unix_s = unix_s,
         .micros = micros,

@@ -1,6 +1,6 @@
-// SlowLog: what SLOWLOG shows. An entry is a command that took at least slowlog-log-slower-than, with
-// its arguments cut as Redis cuts them, so that its memory is bounded; the newest slowlog-max-len are
-// kept. Who measures and decides is CommandTimer.
+// SlowLog: what SLOWLOG shows. An entry is a command that took at least slowlog-log-slower-than,
+// with its arguments cut as Redis cuts them, so that its memory is bounded; the newest
+// slowlog-max-len are kept. Who measures and decides is CommandTimer.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct SlowEntry {
   int64_t unix_s = 0;
   int64_t micros = 0;
   std::vector<std::string> args;
-  std::string address;      // "?:0" where no client stands behind it
+  std::string address;  // "?:0" where no client stands behind it
   std::string client_name;
 };
 

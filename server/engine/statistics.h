@@ -1,4 +1,5 @@
-// Statistics: what the server counts about itself, for INFO. CONFIG RESETSTAT sets all of it to zero.
+// Statistics: what the server counts about itself, for INFO. CONFIG RESETSTAT sets all of it to
+// zero.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +36,12 @@ struct Statistics {
   uint64_t login_timeout_closed = 0;
   int64_t expiry_ns = 0;  // spent on timers that fired
   uint64_t turns = 0;
-  uint64_t reads = 0;   // system calls
+  uint64_t reads = 0;  // system calls
   uint64_t writes = 0;
   Histogram turn_cpu_us;         // CPU time of one turn of the loop
   Histogram expiry_lateness_ms;  // how long after its deadline a key was removed by its timer
   std::map<std::string, uint64_t, std::less<>> errors;  // by code: "ERR", "WRONGTYPE"
-  static constexpr size_t kErrorCodesMax = 128;  // as Redis: more than that is an attack
+  static constexpr size_t kErrorCodesMax = 128;         // as Redis: more than that is an attack
 
   // Counts an error reply by its first word, without the leading '-'.
   void CountError(std::string_view text);

@@ -1,5 +1,6 @@
-// Timed: what is on the timer wheel beside the keys' own deadlines. Who wants to be called at a moment
-// is one, or has one; Engine::Arm sets it, Engine::Disarm takes it off, which its destruction does not.
+// Timed: what is on the timer wheel beside the keys' own deadlines. Who wants to be called at a
+// moment is one, or has one; Engine::Arm sets it, Engine::Disarm takes it off, which its
+// destruction does not.
 #pragma once
 
 #include "storage/timer_wheel.h"

@@ -168,8 +168,8 @@ void Tracking::KeyTouched(std::string_view key, bool died) {
   if (place != by_key.end()) Invalidate(*place, true);
 }
 
-// Tells everybody who has read it and forgets the key. `by_client`: it was really changed, and whoever
-// changed it may not want to hear of it.
+// Tells everybody who has read it and forgets the key. `by_client`: it was really changed, and
+// whoever changed it may not want to hear of it.
 void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   const std::string payload = ListOf(tracked.key);
   for (const uint64_t client_id : tracked.clients) {

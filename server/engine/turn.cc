@@ -1,5 +1,5 @@
-// A turn of the engine: what came in is run in batches, due timers fire, what was answered is handed to
-// the host; and the turns inside a turn that serve others while a script is slow.
+// A turn of the engine: what came in is run in batches, due timers fire, what was answered is
+// handed to the host; and the turns inside a turn that serve others while a script is slow.
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -19,8 +19,8 @@ constexpr int64_t kTurnBudgetNanos = 400'000;
 constexpr int64_t kCpuReadEveryNanos = 250'000;
 // Timers fired or moved in one turn: some 50 µs.
 constexpr size_t kTimersPerTurn = 256;
-// Freeing takes so long a turn, or half as long as its requests took: what they can delete in a turn
-// they have to have made before, at a higher price, so garbage does not pile up.
+// Freeing takes so long a turn, or half as long as its requests took: what they can delete in a
+// turn they have to have made before, at a higher price, so garbage does not pile up.
 constexpr int64_t kFreeingNanos = 200'000;
 constexpr size_t kFreedPerSlice = 256;
 constexpr int kFreeingSlicesMax = 64;  // for clocks that stand still
@@ -319,15 +319,15 @@ bool Engine::RunTimers() {
 }
 
 int64_t Engine::NextWork() const {
-  const bool at_once =
-      !to_send_.empty() || !carried_.empty() || waiters_.any_ready() || limits_->any_ready() ||
-      locks_->pending() || (locks_->has_left_over() && pause_.mode() == Pause::Mode::kNone);
+  const bool at_once = !to_send_.empty() || !carried_.empty() || waiters_.any_ready() ||
+                       limits_->any_ready() || locks_->pending() ||
+                       (locks_->has_left_over() && pause_.mode() == Pause::Mode::kNone);
   return at_once ? now_.ms() : wheel_.NextWork();
 }
 
-// Reading the CPU's clock is a system call. A turn that was short by the cheap clock is counted with that
-// time, which CPU time cannot exceed; the CPU's clock is read for long ones, and often enough that what
-// lies between two readings is no more than kCpuReadEveryNanos.
+// Reading the CPU's clock is a system call. A turn that was short by the cheap clock is counted
+// with that time, which CPU time cannot exceed; the CPU's clock is read for long ones, and often
+// enough that what lies between two readings is no more than kCpuReadEveryNanos.
 void Engine::EndTurn(int64_t begin) {
   tracking_->Broadcast();
   do {

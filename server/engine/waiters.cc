@@ -40,8 +40,8 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys,
   std::string error;
   Command* const command = engine_.dispatcher().Resolve(call.args, nullptr, error);
   const bool asks_otherwise = !parking.again.empty();
-  auto parked = std::make_unique<Parked>(session.id, command,
-                                         asks_otherwise ? parking.again : call.args);
+  auto parked =
+      std::make_unique<Parked>(session.id, command, asks_otherwise ? parking.again : call.args);
   if (asks_otherwise) parked->asked = std::make_unique<QueuedCommand>(command, call.args);
   parked->arrival = ++arrivals_;
   parked->type = parking.type;

@@ -1,5 +1,6 @@
-// Waiters: clients parked by a command. While a client is parked (Session::blocked) its further requests
-// wait in its input; when the wait is over it is answered, in the same turn, and they go on in the next.
+// Waiters: clients parked by a command. While a client is parked (Session::blocked) its further
+// requests wait in its input; when the wait is over it is answered, in the same turn, and they go
+// on in the next.
 //
 // --- Waiting for keys: BLPOP, BZPOPMIN, XREAD ... A handler that finds nothing parks its client:
 //
@@ -11,34 +12,37 @@
 //     call.Park(keys, {.deadline_ms = deadline_ms, .type = ValueType::kList});
 //   }
 //
-// The request is kept. Whenever a key that somebody waits for is touched, the key is noted; after the
-// current top-level command (EXEC and a script are one) the waiters of the noted keys are served, keys in
-// the order in which they were noted, waiters of a key in the order in which they came: their handler
-// runs again with call.woken set and call.woken_key the key that made it run. As in Redis it must look at
-// that key alone, even if another of its keys, named before it, has something by now. It either answers,
-// and the wait is over, or it calls Park again, with anything, and stays in its place on its old terms
-// (keys, deadline, the rest): then it must have changed nothing. A handler that serves may touch keys
-// (BLMOVE): these are noted, and served after those noted before, until none is left.
+// The request is kept. Whenever a key that somebody waits for is touched, the key is noted; after
+// the current top-level command (EXEC and a script are one) the waiters of the noted keys are
+// served, keys in the order in which they were noted, waiters of a key in the order in which they
+// came: their handler runs again with call.woken set and call.woken_key the key that made it run.
+// As in Redis it must look at that key alone, even if another of its keys, named before it, has
+// something by now. It either answers, and the wait is over, or it calls Park again, with anything,
+// and stays in its place on its old terms (keys, deadline, the rest): then it must have changed
+// nothing. A handler that serves may touch keys (BLMOVE): these are noted, and served after those
+// noted before, until none is left.
 //
-// A waiter is run only while the key holds a value of Parking::type, and with `when_gone` (XREADGROUP)
-// also when it was touched and holds no such value. So a woken handler never has to think of WRONGTYPE
-// of woken_key, and a thousand clients that wait for one element cost one run and not a thousand.
-// A key that is waited for by its name stays so over SWAPDB and FLUSHDB: what then is there counts.
+// A waiter is run only while the key holds a value of Parking::type, and with `when_gone`
+// (XREADGROUP) also when it was touched and holds no such value. So a woken handler never has to
+// think of WRONGTYPE of woken_key, and a thousand clients that wait for one element cost one run
+// and not a thousand. A key that is waited for by its name stays so over SWAPDB and FLUSHDB: what
+// then is there counts.
 //
-// --- Waiting for something else: LOCK.ACQUIRE, LIMIT.TAKE. Park without keys, with an `owner` and a
-// `wait_id` by which it knows the wait; the client keeps its SessionId. Who has the answer calls Finish.
-// Whenever the wait ends otherwise (time, CLIENT UNBLOCK, CLIENT KILL, a closed connection), the owner
-// is told before the client is answered, if it still is to be, and must forget the wait.
+// --- Waiting for something else: LOCK.ACQUIRE, LIMIT.TAKE. Park without keys, with an `owner` and
+// a `wait_id` by which it knows the wait; the client keeps its SessionId. Who has the answer calls
+// Finish. Whenever the wait ends otherwise (time, CLIENT UNBLOCK, CLIENT KILL, a closed
+// connection), the owner is told before the client is answered, if it still is to be, and must
+// forget the wait.
 //
-// --- Both kinds. At the deadline `on_timeout` answers, null: a null array. It is called as a handler,
-// with the arguments of the request; what it changes (LIMIT.TAKE's BAN) it adds to the effects itself. Inside MULTI and scripts (call.may_park() is
-// false) Park does the same at once, and the owner is not told: ask before you enter the client in a
-// queue, and ask call.may_wait(), which is false inside FENCED too: only a wait for keys can check its
-// token again.
-// What `on_timeout` answers inside MULTI differs for a few commands (BLMOVE: null, not a null array).
+// --- Both kinds. At the deadline `on_timeout` answers, null: a null array. It is called as a
+// handler, with the arguments of the request; what it changes (LIMIT.TAKE's BAN) it adds to the
+// effects itself. Inside MULTI and scripts (call.may_park() is false) Park does the same at once,
+// and the owner is not told: ask before you enter the client in a queue, and ask call.may_wait(),
+// which is false inside FENCED too: only a wait for keys can check its token again. What
+// `on_timeout` answers inside MULTI differs for a few commands (BLMOVE: null, not a null array).
 //
-// A wake-up is no new call of the command for INFO commandstats, but its time counts. The effects of a
-// woken handler are recorded as always: say Instead() what was done (LPOP for BLPOP).
+// A wake-up is no new call of the command for INFO commandstats, but its time counts. The effects
+// of a woken handler are recorded as always: say Instead() what was done (LPOP for BLPOP).
 #pragma once
 
 #include <cstdint>
@@ -83,19 +87,19 @@ struct Parking {
 // A parked client. `Session::blocked` is set exactly while the session has one.
 struct Parked : Timed {
   SessionId session;
-  QueuedCommand request;  // with the arguments to run again
+  QueuedCommand request;                 // with the arguments to run again
   std::unique_ptr<QueuedCommand> asked;  // those of the client, where they are others
-  std::vector<KeyName> keys;  // each once
+  std::vector<KeyName> keys;             // each once
   uint64_t arrival = 0;
   ValueType type = ValueType::kString;
   bool when_gone = false;
-  bool woken = false;           // its handler runs at this moment,
-  std::string_view woken_key;   // for this key,
-  bool stays = false;           // and has called Park again
+  bool woken = false;          // its handler runs at this moment,
+  std::string_view woken_key;  // for this key,
+  bool stays = false;          // and has called Park again
   Handler on_timeout = nullptr;
   WaitOwner* owner = nullptr;
   uint64_t wait_id = 0;
-  int64_t ran_ns = 0;           // what its command has taken so far, waiting apart
+  int64_t ran_ns = 0;  // what its command has taken so far, waiting apart
 
   Parked(SessionId id, Command* command, Args args) : session(id), request(command, args) {}
 };
@@ -114,7 +118,8 @@ class Waiters {
   // The command that has run inside `call` (FENCED's) has parked the client: what runs again on a
   // wake-up is `call` itself: its first `prefix` arguments before those that the inner one kept.
   void Wrap(CommandCall& call, size_t prefix);
-  // Ends the wait of a client parked without keys with an answer. Nothing happens to one not parked.
+  // Ends the wait of a client parked without keys with an answer. Nothing happens to one not
+  // parked.
   void Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer);
   // CLIENT UNBLOCK; false when it does not wait.
   bool Unblock(Session& session, End end);

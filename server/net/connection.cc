@@ -62,8 +62,9 @@ void Connection::Writable() {
   owner_.Writable(*this);
 }
 
-// Not where there is no TCP: the calls fail. What has been sent and is not acknowledged counts against
-// the time-out; so that something is, a silent peer is asked after a third of it, and then every second.
+// Not where there is no TCP: the calls fail. What has been sent and is not acknowledged counts
+// against the time-out; so that something is, a silent peer is asked after a third of it, and then
+// every second.
 void Connection::WatchPeer(int64_t timeout_ms) const {
   const int on = 1;
   const int interval_s = 1;

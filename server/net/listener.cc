@@ -111,7 +111,8 @@ std::string Listener::ListenUnix(const std::string& path, int mode, int backlog)
   std::string error = Bind(AF_UNIX, &address, sizeof address, backlog);
   if (!error.empty()) return error;
   unix_path_ = path;
-  if (mode != 0 && ::chmod(path.c_str(), static_cast<mode_t>(mode)) < 0) return std::strerror(errno);
+  if (mode != 0 && ::chmod(path.c_str(), static_cast<mode_t>(mode)) < 0)
+    return std::strerror(errno);
   return {};
 }
 

@@ -6,8 +6,9 @@
 #include <boost/asio/detail/epoll_reactor.hpp>
 #include <boost/version.hpp>
 
-static_assert(BOOST_VERSION >= 107400 && BOOST_VERSION < 108400,
-              "Poller uses Asio's insides: look for epoll_fd_ in epoll_reactor.hpp of this version");
+static_assert(
+    BOOST_VERSION >= 107400 && BOOST_VERSION < 108400,
+    "Poller uses Asio's insides: look for epoll_fd_ in epoll_reactor.hpp of this version");
 
 namespace sluice {
 namespace {

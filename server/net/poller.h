@@ -1,10 +1,10 @@
-// Poller: the wait between two turns. It waits for the clients' descriptors in an epoll set of its own, of
-// which Asio's set is one member, so that one system call gathers a turn's clients and tells whether
-// Asio has anything to do.
+// Poller: the wait between two turns. It waits for the clients' descriptors in an epoll set of its
+// own, of which Asio's set is one member, so that one system call gathers a turn's clients and
+// tells whether Asio has anything to do.
 //
-// Through Asio each wait is two system calls: what is posted behind a pass of its reactor, as a turn
-// has to be, runs only after the reactor was asked once more. And its async_wait costs an epoll_ctl a
-// request. Asio keeps what is rare: newcomers, signals, timers.
+// Through Asio each wait is two system calls: what is posted behind a pass of its reactor, as a
+// turn has to be, runs only after the reactor was asked once more. And its async_wait costs an
+// epoll_ctl a request. Asio keeps what is rare: newcomers, signals, timers.
 //
 // Readiness comes in edges: what a watcher leaves unread is not reported again, it has to remember.
 #pragma once

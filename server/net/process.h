@@ -12,8 +12,8 @@ namespace sluice {
 int64_t RaiseDescriptorLimit(int64_t wanted);
 ProcessUsage ReadProcessUsage();
 uint64_t MachineMemory();  // bytes of RAM; 0: not known
-// Goes on in a child process, in the background; the parent exits. To be called before any thread or
-// socket exists. Error sentence or empty.
+// Goes on in a child process, in the background; the parent exits. To be called before any thread
+// or socket exists. Error sentence or empty.
 std::string Daemonize();
 // Error sentence or empty.
 std::string WritePidFile(const std::string& path);

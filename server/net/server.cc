@@ -74,9 +74,10 @@ std::string Server::Start() {
 
 int Server::Run() {
   while (!stopped_) {
-    const bool asio = poller_.Wait(turn_due_ ? Poller::Patience::kNone : Poller::Patience::kForever);
-    // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the house is full
-    // they come behind the turn, which notices who has left.
+    const bool asio =
+        poller_.Wait(turn_due_ ? Poller::Patience::kNone : Poller::Patience::kForever);
+    // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the house is
+    // full they come behind the turn, which notices who has left.
     const bool is_full = asio && door_.IsFull();
     if (asio && !is_full) io_.poll();
     if (turn_due_) Turn();

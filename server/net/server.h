@@ -80,7 +80,7 @@ class Server final : public Host, public ConnectionOwner {
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
   std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
-  std::vector<SessionId> broken_;  // found while sending
+  std::vector<SessionId> broken_;                         // found while sending
   std::unique_ptr<char[]> buffer_;
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
   bool polling_ = false;

@@ -9,8 +9,9 @@ namespace sluice {
 
 class SpareMemory {
  public:
-  // To be called when there is nothing else to do: returning memory walks the whole heap. It is done
-  // when much more is resident beyond `used` than was after the last time, in proportion to `used`.
+  // To be called when there is nothing else to do: returning memory walks the whole heap. It is
+  // done when much more is resident beyond `used` than was after the last time, in proportion to
+  // `used`.
   void Look(uint64_t used);
 
  private:

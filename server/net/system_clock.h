@@ -1,8 +1,9 @@
 // SystemClock: the one place that asks the system for the time.
 //
-// Engine time is CLOCK_BOOTTIME, shifted so that at the start Unix time minus engine time is a whole
-// number of milliseconds. The offset is sampled again every 100 ms and follows the wall clock when
-// that has moved by a millisecond or more: by drift, by an NTP step or by an administrator's hand.
+// Engine time is CLOCK_BOOTTIME, shifted so that at the start Unix time minus engine time is a
+// whole number of milliseconds. The offset is sampled again every 100 ms and follows the wall clock
+// when that has moved by a millisecond or more: by drift, by an NTP step or by an administrator's
+// hand.
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ class SystemClock final : public Clock {
   std::string TickSource() const;
 
  private:
-  int64_t shift_us_ = 0;          // added to CLOCK_BOOTTIME
+  int64_t shift_us_ = 0;  // added to CLOCK_BOOTTIME
   int64_t offset_ms_ = 0;
   int64_t next_sample_us_ = 0;
   // TSC ticks to ns as a 32.32 fixed point factor; 0 where there is no invariant TSC.

@@ -29,7 +29,8 @@ inline constexpr size_t kOwnerBytesMax = 1024;
 inline constexpr size_t kLabelBytesMax = 1024;
 inline constexpr size_t kLockNamesMax = 1024;  // of one MACQUIRE
 // What one call does for others: lines and waits that it looks at, and by kHandOverWork each what
-// it grants and what it ends of a closed session. 100 hand-overs are some 0.5 ms with their answers.
+// it grants and what it ends of a closed session. 100 hand-overs are some 0.5 ms with their
+// answers.
 inline constexpr int64_t kWorkPerCall = 1000;
 // And all calls of a turn together, but Continue: hundreds of time-outs in one turn are hundreds of
 // calls.

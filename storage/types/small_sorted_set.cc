@@ -79,8 +79,8 @@ RankRange SmallSortedSet::Between(const ScoreRange& range) const {
   return {first, SkipWhile(first, [&](Place at) { return !range.Above(ScoreAt(at)); })};
 }
 
-// Redis leaves open what is between two names in a set of several scores. So that it is the same here
-// all the same: it looks at the first and the last element before it looks for others.
+// Redis leaves open what is between two names in a set of several scores. So that it is the same
+// here all the same: it looks at the first and the last element before it looks for others.
 RankRange SmallSortedSet::Between(const LexRange& range) const {
   if (range.empty() || size() == 0) return {};
   const auto name_at = [this](size_t rank) { return Name(pack_, pack_.Nth(2 * rank)); };

@@ -1,4 +1,5 @@
-// hiredis: the classic lock and throttle patterns, a pipeline and binary data, over its blocking API.
+// hiredis: the classic lock and throttle patterns, a pipeline and binary data, over its blocking
+// API.
 //   hiredis_client port
 #include <hiredis/hiredis.h>
 
@@ -25,8 +26,7 @@ void Expect(bool condition, const char* what) {
 
 template <typename... Arguments>
 ReplyPointer Run(const ContextPointer& context, const char* format, Arguments... arguments) {
-  ReplyPointer reply(
-      static_cast<redisReply*>(redisCommand(context.get(), format, arguments...)));
+  ReplyPointer reply(static_cast<redisReply*>(redisCommand(context.get(), format, arguments...)));
   Expect(reply != nullptr, context->errstr);
   return reply;
 }

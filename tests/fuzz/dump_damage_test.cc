@@ -2,9 +2,9 @@
 // nothing, or makes a value that is sound: its own dump makes the same again, it can be used and
 // deleted, and then all of its memory is back.
 //
-// SLUICE_DUMP_ROUNDS says how many, SLUICE_DUMP_FROM where to begin (otherwise at a new place each run): a
-// round depends on its number alone. A failure prints the number and the bytes, a crash the number of
-// its batch's first.
+// SLUICE_DUMP_ROUNDS says how many, SLUICE_DUMP_FROM where to begin (otherwise at a new place each
+// run): a round depends on its number alone. A failure prints the number and the bytes, a crash the
+// number of its batch's first.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -3,8 +3,8 @@
 // choices are taken at random, values are drawn by their names. A part of the requests is then
 // broken: words lost, swapped, doubled, replaced by odd ones (limits of integers, nothing, NULs).
 //
-// Most runs draw mainly from a few rows, or those of a group or two: only so do they meet often enough on
-// one key to build up what is rare.
+// Most runs draw mainly from a few rows, or those of a group or two: only so do they meet often
+// enough on one key to build up what is rare.
 //
 // Keys are few and named by type, with strays, so that commands mostly meet values of their own
 // type and sometimes others. What the server answered comes back as an argument (Learn): fencing
@@ -82,9 +82,9 @@ class RequestMaker {
   std::vector<Row> rows_;
   std::vector<Row> rare_;  // those that undo what all others have built up
   FuzzRandom random_;
-  std::vector<const Row*> focus_;  // of this run; empty: all alike
-  const Row* row_ = nullptr;       // being made
-  int64_t keys_ = 3;               // of each type, in this run
+  std::vector<const Row*> focus_;            // of this run; empty: all alike
+  const Row* row_ = nullptr;                 // being made
+  int64_t keys_ = 3;                         // of each type, in this run
   std::deque<std::string> numbers_, texts_;  // learned
 };
 

@@ -84,7 +84,12 @@ std::vector<std::string> LockCommand(SimulationRandom& random) {
           return {"DEL", "a", "b"};
       }
     default:
-      return {"LOCK.ACQUIRE", key, owner, "LEASE", std::to_string(Between(random, 1, 80)), "WAIT",
+      return {"LOCK.ACQUIRE",
+              key,
+              owner,
+              "LEASE",
+              std::to_string(Between(random, 1, 80)),
+              "WAIT",
               std::to_string(Between(random, 0, 40))};
   }
 }
@@ -157,7 +162,8 @@ void RunOnce(uint64_t seed) {
   client.PlayLog();
   for (const std::vector<std::string>& effect : recorder.effects) {
     const std::string reply = client.Run(effect).ToText();
-    EXPECT_NE(reply.substr(0, 1), "-") << reply << " to the effect " << effect[0] << " " << effect[1];
+    EXPECT_NE(reply.substr(0, 1), "-")
+        << reply << " to the effect " << effect[0] << " " << effect[1];
   }
   later.AdvanceTime(server.clock().Sample().ms() - later.clock().Sample().ms());
   ASSERT_EQ(Holders(server), Holders(later));

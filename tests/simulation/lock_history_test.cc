@@ -1,10 +1,11 @@
-// Histories of locks through the whole command layer: clients that take, renew, break, wait, delete keys
-// and crash, while time passes in small steps and the wall clock in wild ones. After every step the rules must hold:
+// Histories of locks through the whole command layer: clients that take, renew, break, wait, delete
+// keys and crash, while time passes in small steps and the wall clock in wild ones. After every
+// step the rules must hold:
 //   at most one exclusive holder; readers never with a writer; permits never above m;
-//   tokens grow with every grant of the server; waiters with nothing in common but the key are served in
-//   the order in which they came; every waiter is granted, timed out, turned away or gone;
-//   FENCED lets no stale token through, whatever was forgotten, and lets every holder's through;
-//   and of a client that is gone nothing is left.
+//   tokens grow with every grant of the server; waiters with nothing in common but the key are
+//   served in the order in which they came; every waiter is granted, timed out, turned away or
+//   gone; FENCED lets no stale token through, whatever was forgotten, and lets every holder's
+//   through; and of a client that is gone nothing is left.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -167,8 +168,8 @@ class LockHistory {
     }
     if (!player.strict) return;
     for (const Player& other : players_) {
-      const bool overtaken = other.waits && other.strict && other.order < player.order &&
-                             other.keys == player.keys;
+      const bool overtaken =
+          other.waits && other.strict && other.order < player.order && other.keys == player.keys;
       EXPECT_FALSE(overtaken) << "a later request was served first";
     }
   }

@@ -22,8 +22,8 @@ std::vector<std::string> RandomWait(SimulationRandom& random);
 // errors.
 std::vector<std::string> RandomMischief(SimulationRandom& random);
 
-// The seeds of a test: `count` of them, new ones each run (tests/support/seed.h), or only SLUICE_SEED when
-// that is set.
+// The seeds of a test: `count` of them, new ones each run (tests/support/seed.h), or only
+// SLUICE_SEED when that is set.
 std::vector<uint64_t> SimulationSeeds(uint64_t count);
 
 }  // namespace sluice

@@ -73,7 +73,7 @@ class TestEngine final : private Host {
     // otherwise.
     std::vector<std::pair<std::string, std::string>> config;
     std::vector<CommandFamily> families;  // the test's own, besides the server's
-    bool audits = true;  // after every step; without, the test calls Audit()
+    bool audits = true;                   // after every step; without, the test calls Audit()
   };
   TestEngine() : TestEngine(Options()) {}
   explicit TestEngine(const Options& options);

@@ -1,5 +1,5 @@
-// Where random tests begin: at a new seed each run, so that every run tests something else. The seed is
-// printed once, as what repeats the run: SLUICE_SEED_FROM=123 build-test/tests/simulation
+// Where random tests begin: at a new seed each run, so that every run tests something else. The
+// seed is printed once, as what repeats the run: SLUICE_SEED_FROM=123 build-test/tests/simulation
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What nearly every unit includes, of the standard library and abseil: compiled once for all of them.
-// Nothing of ours stands here: a change of it would rebuild everything.
+// What nearly every unit includes, of the standard library and abseil: compiled once for all of
+// them. Nothing of ours stands here: a change of it would rebuild everything.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"

@@ -1,7 +1,7 @@
-// Memory may end at any allocation of a script: the script then gets an error, nothing else happens.
-// Each script runs again and again, and each time a later allocation fails. Afterwards the bound is
-// there, nothing is left on the stack, and the memory comes back; in the ASan build a destructor that
-// an error jumped over is a leak.
+// Memory may end at any allocation of a script: the script then gets an error, nothing else
+// happens. Each script runs again and again, and each time a later allocation fails. Afterwards the
+// bound is there, nothing is left on the stack, and the memory comes back; in the ASan build a
+// destructor that an error jumped over is a leak.
 #include <gmock/gmock.h>
 
 #include "tests/unit/scripting/script_fixture.h"

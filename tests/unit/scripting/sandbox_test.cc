@@ -78,10 +78,20 @@ TEST_F(Sandbox, ArgumentsCarryNoTracesOverManyScripts) {
       "local n = 0 for k in pairs(KEYS) do n = n + 1 end for k in pairs(ARGV) do n = n + 1 end "
       "return n .. tostring(KEYS.x) .. tostring(ARGV.y) .. tostring(getmetatable(KEYS))";
   constexpr const char* kScripts[] = {
-      "return 1", "return {1}", "KEYS.x = 1", "KEYS.x = 1 KEYS.x = nil", "KEYS.x = nil",
-      "ARGV.y = 1", "ARGV.y = 1 ARGV.y = nil", "KEYS[1] = nil", "KEYS[1] = nil KEYS.x = 1",
-      "KEYS[9] = 1 KEYS[9] = nil", "KEYS.x = 1 KEYS.y = 1 KEYS.z = 1 KEYS[1] = nil KEYS[2] = nil",
-      "setmetatable(KEYS, ARGV)", "KEYS.x, KEYS.y, KEYS.z = nil, nil, nil", "error('x')"};
+      "return 1",
+      "return {1}",
+      "KEYS.x = 1",
+      "KEYS.x = 1 KEYS.x = nil",
+      "KEYS.x = nil",
+      "ARGV.y = 1",
+      "ARGV.y = 1 ARGV.y = nil",
+      "KEYS[1] = nil",
+      "KEYS[1] = nil KEYS.x = 1",
+      "KEYS[9] = 1 KEYS[9] = nil",
+      "KEYS.x = 1 KEYS.y = 1 KEYS.z = 1 KEYS[1] = nil KEYS[2] = nil",
+      "setmetatable(KEYS, ARGV)",
+      "KEYS.x, KEYS.y, KEYS.z = nil, nil, nil",
+      "error('x')"};
   const std::vector<std::string_view> words = {"a", "b", "c", "d", "e"};
   std::mt19937_64 random(5);
   for (int round = 0; round < 3000; ++round) {
@@ -109,7 +119,8 @@ TEST_F(Sandbox, CompilingLeavesNoGarbage) {
   Eval("return 0");
   for (int i = 0; i < 2000; ++i) {
     std::string error;
-    cache_.Load("local n = redis.call('INCR', KEYS[1]) return n + " + std::to_string(i), false, error);
+    cache_.Load("local n = redis.call('INCR', KEYS[1]) return n + " + std::to_string(i), false,
+                error);
   }
   EXPECT_LT(cache_.lua_bytes(), 2000 * 1200u);
   const size_t before = cache_.lua_bytes();

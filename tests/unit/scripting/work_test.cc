@@ -87,7 +87,8 @@ TEST_F(ScriptWork, CountsThatMeanNothingCostNothing) {
   EXPECT_EQ(Eval("return #string.rep('', 2147483647)"), ":0\r\n");
   EXPECT_EQ(Eval("for i = 1, 1000 do string.rep('', 2147483647) end return 1"), ":1\r\n");
   EXPECT_THAT(Eval("return table.concat({}, '', 1, 2147483647)"), HasSubstr("invalid value (nil)"));
-  EXPECT_THAT(Eval("return cjson.encode({[420000000] = 1})"), HasSubstr("excessively sparse array"));
+  EXPECT_THAT(Eval("return cjson.encode({[420000000] = 1})"),
+              HasSubstr("excessively sparse array"));
   EXPECT_THAT(Eval("cjson.encode_sparse_array(false, 0) return cjson.encode({[500000000] = 1})"),
               HasSubstr("not enough memory"));
   EXPECT_THAT(Eval("cjson.encode_sparse_array(false, 0) "
@@ -103,8 +104,8 @@ TEST_F(ScriptWork, LargeStringsAreAskedAboutMoreOften) {
     return 1'000'000 - port_.interrupts_left;
   };
   const int small = asked("local a = 'x' local b = 'y' for i = 1, 1e5 do local c = a < b end");
-  const int large = asked(
-      "local a = string.rep('x', 1e6) local b = a .. 'y' for i = 1, 1e5 do local c = i end");
+  const int large =
+      asked("local a = string.rep('x', 1e6) local b = a .. 'y' for i = 1, 1e5 do local c = i end");
   EXPECT_LT(small, 10);
   EXPECT_GT(large, 20 * small);
   // A string of the script's text is as large when the script is run again.
@@ -135,7 +136,8 @@ TEST_F(ScriptWork, AnswersAreBounded) {
            "return t",
            "local t = {} for i = 1, 60 do t = {t, t} end return t",
            "redis.setresp(3) local t = {} t.map = {a = t, b = t} return t",
-           "redis.setresp(3) local m = {} m[m] = 1 local t = {set = m} m[t] = 1 m[1] = t return {t, t}",
+           "redis.setresp(3) local m = {} m[m] = 1 local t = {set = m} m[t] = 1 m[1] = t return "
+           "{t, t}",
        }) {
     EXPECT_THAT(Eval(text), AnyOf(HasSubstr("answer is too large"), HasSubstr("stack limit")))
         << text;

@@ -6,7 +6,6 @@
 
 #include "protocol/concat.h"
 #include "server/config/options.h"
-
 #include "tests/support/memory_disk.h"
 
 namespace sluice {

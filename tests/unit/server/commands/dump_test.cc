@@ -1,5 +1,5 @@
-// DUMP and RESTORE of the types that Redis has: what is restored is what was dumped. Damaged dumps by
-// the ten thousand are in tests/fuzz/dump_damage_test.cc.
+// DUMP and RESTORE of the types that Redis has: what is restored is what was dumped. Damaged dumps
+// by the ten thousand are in tests/fuzz/dump_damage_test.cc.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -117,7 +117,8 @@ TEST_F(DumpTest, CountersOfStreamsAtTheirEnds) {
   Run({"XCLAIM", "s", "g", "me", "0", "1-1"});
   Run({"XREADGROUP", "GROUP", "g", "me", "STREAMS", "s", "0"});
   Run({"XAUTOCLAIM", "s", "g", "you", "0", "0"});
-  EXPECT_EQ(Line("XPENDING s g 1-1 1-1 1").ToText(), R"([["1-1", "you", :0, :9223372036854775807]])");
+  EXPECT_EQ(Line("XPENDING s g 1-1 1-1 1").ToText(),
+            R"([["1-1", "you", :0, :9223372036854775807]])");
   Run({"XSETID", "s", "4-1", "ENTRIESADDED", kMost});
   Run({"XADD", "s", "5-1", "f", "v"});
   Run({"XGROUP", "CREATE", "s", "other", "1-1"});

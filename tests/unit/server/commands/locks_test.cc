@@ -254,8 +254,8 @@ TEST_F(LocksTest, SwapAndFlushEndEveryHolding) {
 TEST_F(LocksTest, DeletedInAScriptIsSeenByItsNextCall) {
   a_.Run({"lock.acquire", "k", "a", "session"});
   const Reply reply = c_.Run(
-      {"eval",
-       "redis.call('del', 'k') return redis.call('lock.acquire', 'k', 'c', 'lease', '100')", "0"});
+      {"eval", "redis.call('del', 'k') return redis.call('lock.acquire', 'k', 'c', 'lease', '100')",
+       "0"});
   EXPECT_EQ(reply.elements.size(), 4u);
   EXPECT_EQ(a_.Run({"lock.release", "k", "a"}).text.substr(0, 7), "NOTHELD");
 }
@@ -313,15 +313,17 @@ TEST_F(LocksTest, FencedPassesTheGates) {
       std::to_string(Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"})));
   // Inside FENCED only a wait for keys may wait.
   b_.Run({"lock.acquire", "other", "b", "lease", "1000"});
-  EXPECT_EQ(a_.Run({"fenced", "k", token, "lock.acquire", "other", "a", "lease", "10", "wait",
-                    "1000"}).ToText(),
-            "(nil-array)");
-  EXPECT_EQ(a_.Run({"eval", "return redis.pcall('fenced', 'k', ARGV[1], 'multi')", "0", token})
-                .text,
-            "ERR this command is not allowed inside FENCED");
-  EXPECT_EQ(a_.Run({"eval", "return redis.pcall('fenced', 'k', ARGV[1], 'client', 'list')", "0",
-                    token}).text,
-            "ERR This Redis command is not allowed from script");
+  EXPECT_EQ(
+      a_.Run({"fenced", "k", token, "lock.acquire", "other", "a", "lease", "10", "wait", "1000"})
+          .ToText(),
+      "(nil-array)");
+  EXPECT_EQ(
+      a_.Run({"eval", "return redis.pcall('fenced', 'k', ARGV[1], 'multi')", "0", token}).text,
+      "ERR this command is not allowed inside FENCED");
+  EXPECT_EQ(
+      a_.Run({"eval", "return redis.pcall('fenced', 'k', ARGV[1], 'client', 'list')", "0", token})
+          .text,
+      "ERR This Redis command is not allowed from script");
 }
 
 // What a gate says inside FENCED is what it says outside, to the last byte: none may be a view of a
@@ -360,9 +362,9 @@ TEST_F(LocksTest, SizesHaveBounds) {
   EXPECT_GT(Token(a_.Run({"lock.acquire", "k", std::string(1024, 'o'), "lease", "10"})), 0);
   EXPECT_EQ(a_.Run({"lock.acquire", "l", std::string(1025, 'o'), "lease", "10"}).ToText(),
             "-ERR owner is longer than 1024 bytes");
-  EXPECT_EQ(a_.Run({"lock.acquire", "l", "o", "lease", "10", "label", std::string(1025, 'o')})
-                .ToText(),
-            "-ERR label is longer than 1024 bytes");
+  EXPECT_EQ(
+      a_.Run({"lock.acquire", "l", "o", "lease", "10", "label", std::string(1025, 'o')}).ToText(),
+      "-ERR label is longer than 1024 bytes");
   std::vector<std::string> many{"lock.macquire", "1025"};
   for (int i = 0; i < 1025; ++i) many.push_back("k" + std::to_string(i));
   many.insert(many.end(), {"o", "lease", "10"});

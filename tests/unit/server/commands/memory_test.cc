@@ -1,4 +1,5 @@
-// MEMORY USAGE against what malloc says, for every type, small and large; and how MEMORY STATS adds up.
+// MEMORY USAGE against what malloc says, for every type, small and large; and how MEMORY STATS adds
+// up.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -69,8 +70,9 @@ TEST_F(Memory, UsageOfStringsIsTrue) {
   ExpectTruth("short text", 2000, set(std::string(100, 'x')));
   ExpectTruth("long text", 500, set(std::string(1000, 'x')));
   ExpectTruth("huge text", 20, set(std::string(100'000, 'x')));
-  ExpectTruth("counters with a deadline", 2000,
-              [this](const std::string& key) { Run({"SET", key, "1", "PX", "100000"}); });
+  ExpectTruth("counters with a deadline", 2000, [this](const std::string& key) {
+    Run({"SET", key, "1", "PX", "100000"});
+  });
 }
 
 TEST_F(Memory, UsageOfCollectionsIsTrue) {

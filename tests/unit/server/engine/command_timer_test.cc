@@ -1,4 +1,5 @@
-// How long commands take: runs of fast commands, what of it the slow log is told, and waiting clients.
+// How long commands take: runs of fast commands, what of it the slow log is told, and waiting
+// clients.
 #include "server/engine/command_timer.h"
 
 #include <gmock/gmock.h>
@@ -65,9 +66,9 @@ TEST_F(CommandTimerTest, ARunIsCountedWithItsMean) {
 TEST_F(CommandTimerTest, WhatIsNoRunIsExact) {
   EachReadingTakes(10 * kMilli);
   Pipeline("GET a\r\nINCR a\r\nGET a\r\nSET a 1\r\nSET a 2\r\n");
-  EXPECT_THAT(Logged(), ElementsAre(Arguments{"SET", "a", "2"}, Arguments{"SET", "a", "1"},
-                                    Arguments{"GET", "a"}, Arguments{"INCR", "a"},
-                                    Arguments{"GET", "a"}));
+  EXPECT_THAT(Logged(),
+              ElementsAre(Arguments{"SET", "a", "2"}, Arguments{"SET", "a", "1"},
+                          Arguments{"GET", "a"}, Arguments{"INCR", "a"}, Arguments{"GET", "a"}));
   for (const SlowEntry& entry : log()) EXPECT_EQ(entry.micros, 10'000);
   EXPECT_EQ(log().front().id, 4);
   EXPECT_EQ(log().front().address, "127.0.0.1:50000");
@@ -122,10 +123,9 @@ TEST_F(CommandTimerTest, ALowThresholdTimesEveryCall) {
 TEST_F(CommandTimerTest, ALongRequestIsTimedSingly) {
   EachReadingTakes(10 * kMilli);
   Pipeline("TOUCH a\r\nTOUCH 1 2 3 4 5 6 7 8\r\nTOUCH b\r\n");
-  EXPECT_THAT(Logged(),
-              ElementsAre(Arguments{"TOUCH", "b"},
-                          Arguments{"TOUCH", "1", "2", "3", "4", "5", "6", "7", "8"},
-                          Arguments{"TOUCH", "a"}));
+  EXPECT_THAT(Logged(), ElementsAre(Arguments{"TOUCH", "b"},
+                                    Arguments{"TOUCH", "1", "2", "3", "4", "5", "6", "7", "8"},
+                                    Arguments{"TOUCH", "a"}));
 }
 
 TEST_F(CommandTimerTest, RunsEndInTransactionsAndScripts) {
@@ -160,7 +160,8 @@ TEST_F(CommandTimerTest, WaitingIsNoTimeOfACommand) {
   EachReadingTakes(kMilli);
   Run({"RPUSH", "list", "a"});
   EachReadingTakes(0);
-  EXPECT_THAT(Logged(), ElementsAre(Arguments{"BLPOP", "list", "0"}, Arguments{"RPUSH", "list", "a"}));
+  EXPECT_THAT(Logged(),
+              ElementsAre(Arguments{"BLPOP", "list", "0"}, Arguments{"RPUSH", "list", "a"}));
   EXPECT_EQ(log().front().micros, 1000);
   EXPECT_EQ(log().front().address, "127.0.0.1:50001");
   EXPECT_EQ(Of("BLPOP").latency_ns.count(), 1u);

@@ -47,9 +47,7 @@ TEST(LatencySeries, ForgetsTheOldestButNotTheWorst) {
 
 class LatencyMonitorTest : public EngineFixture {
  protected:
-  void Threshold(const std::string& ms) {
-    Run({"CONFIG", "SET", "latency-monitor-threshold", ms});
-  }
+  void Threshold(const std::string& ms) { Run({"CONFIG", "SET", "latency-monitor-threshold", ms}); }
   const LatencySeries& Of(LatencyEvent event) { return engine().latency_monitor().Of(event); }
 };
 

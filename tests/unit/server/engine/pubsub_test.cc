@@ -51,8 +51,8 @@ TEST_F(PubSubTest, ManySubscriptionsComeAndGo) {
   EXPECT_EQ(Heard(client), "[\"message\", \"c4999\", \"x\"]\n");
   client.Send({"unsubscribe"});
   for (int i = 0; i < kNames; ++i) {
-    EXPECT_EQ(client.Next()->ToText(), "[\"unsubscribe\", \"c" + std::to_string(i) + "\", :" +
-                                           std::to_string(kNames - 1 - i) + "]");
+    EXPECT_EQ(client.Next()->ToText(), "[\"unsubscribe\", \"c" + std::to_string(i) +
+                                           "\", :" + std::to_string(kNames - 1 - i) + "]");
   }
 }
 

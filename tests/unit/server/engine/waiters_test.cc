@@ -1,10 +1,11 @@
 // Parking and waking, with a small family of commands of the test's own:
-//   PARK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (ms 0: for
+//   PARK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (ms 0:
+//   for
 //                                ever); woken, it looks at the woken key alone
 //   PARK.LOOK key                waits until somebody touches the key; null once it is gone
-//   PARK.MOVE from to            takes a character of `from`, waiting for it, and appends it to `to`
-//   PARK.FOR n                   waits for PARK.ANSWER n text
-//   PARK.ANSWER n text           -> whether somebody waited for n
+//   PARK.MOVE from to            takes a character of `from`, waiting for it, and appends it to
+//   `to` PARK.FOR n                   waits for PARK.ANSWER n text PARK.ANSWER n text           ->
+//   whether somebody waited for n
 // Keys are strings here, one that has no characters is deleted.
 
 #include <gtest/gtest.h>
@@ -108,18 +109,24 @@ void Guard(CommandCall& call) {
 }
 
 constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
-  return {.name = name, .arity = arity, .flags = kWrite | kBlocking, .run = run, .group = "test",
+  return {.name = name,
+          .arity = arity,
+          .flags = kWrite | kBlocking,
+          .run = run,
+          .group = "test",
           .summary = "For this test."};
 }
 constexpr CommandSpec kRows[] = {
-    Row("PARK.TAKE", -3, Take), Row("PARK.LOOK", 2, Look),       Row("PARK.MOVE", 3, Move),
+    Row("PARK.TAKE", -3, Take),  Row("PARK.LOOK", 2, Look),     Row("PARK.MOVE", 3, Move),
     Row("PARK.FOR", 2, WaitFor), Row("PARK.ANSWER", 3, Answer), Row("PARK.GUARD", -3, Guard),
 };
 
 class WaitersTest : public testing::Test {
  protected:
   WaitersTest() { numbers.waits.clear(); }
-  ~WaitersTest() override { EXPECT_EQ(waiters().keys() > 0, waiters().size() > 0 && !without_keys_); }
+  ~WaitersTest() override {
+    EXPECT_EQ(waiters().keys() > 0, waiters().size() > 0 && !without_keys_);
+  }
 
   TestClient& Connect() { return server_.Connect(); }
   Waiters& waiters() { return server_.engine().waiters(); }
