@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "protocol/limits.h"
 
 namespace sluice {
@@ -53,7 +54,9 @@ class RequestParser {
 
   size_t consumed() const { return consumed_; }
   // The sentence after "-ERR ", e.g. "Protocol error: invalid bulk length".
-  std::string_view error() const { return partial_ ? partial_->error : std::string_view(); }
+  std::string_view error() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
+    return partial_ ? partial_->error : std::string_view();
+  }
   // While kIncomplete in the middle of a bulk: how many bytes the whole request will have at the
   // least, so that the caller can size its buffer once; else 0. A peer said so: clamp it.
   size_t bytes_wanted() const { return partial_ ? partial_->bytes_wanted : 0; }

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "absl/container/flat_hash_set.h"
 #include "scripting/lua_state.h"
 #include "scripting/script_flags.h"
@@ -34,7 +35,7 @@ struct Script {
   Script* older = nullptr;
   Script* newer = nullptr;
 
-  std::string_view name() const { return {sha1.data(), sha1.size()}; }
+  std::string_view name() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return {sha1.data(), sha1.size()}; }
 };
 
 class ScriptCache {

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "storage/clock.h"
 #include "storage/text_block.h"
 #include "storage/timer_wheel.h"
@@ -83,7 +84,7 @@ class Entry {
   bool is_integer() const;  // kept as a number; `integer()` is it
   int64_t integer() const;
   // The bytes; an integer's text is written into `scratch` (kTextScratch bytes).
-  std::string_view Text(char* scratch) const;
+  std::string_view Text(char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;
   size_t TextBytes() const;  // STRLEN
   // Redis would show "raw" whatever the length: APPEND, SETRANGE, SETBIT have written to it.
   bool is_raw() const;

@@ -16,6 +16,8 @@
 #include <span>
 #include <string_view>
 
+#include "absl/base/attributes.h"
+
 namespace sluice {
 
 class TextBlock {
@@ -40,8 +42,10 @@ class TextBlock {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   size_t capacity() const { return capacity_; }
-  std::string_view view() const { return {data_, size_}; }
-  std::span<char> bytes() { return {data_, size_}; }        // valid until the next change of size
+  std::string_view view() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return {data_, size_}; }
+  std::span<char> bytes() ABSL_ATTRIBUTE_LIFETIME_BOUND {
+    return {data_, size_};
+  }                                                         // valid until the next change of size
   size_t MemoryBytes() const { return head_ + capacity_; }  // heap memory or pages owned
 
   void Assign(std::string_view text);  // may be a part of it
@@ -50,7 +54,7 @@ class TextBlock {
   void Reserve(size_t bytes);
   // Room for so many bytes behind the text. Lengthen makes as many of them a part of it as have
   // been written.
-  std::span<char> Room(size_t bytes);
+  std::span<char> Room(size_t bytes) ABSL_ATTRIBUTE_LIFETIME_BOUND;
   void Lengthen(size_t bytes) { size_ += bytes; }
   // Zeros at the end, or fewer bytes.
   void Resize(size_t bytes);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "server/commands/bit_offset.h"
 #include "server/commands/families.h"
 #include "server/commands/lookup.h"
@@ -119,7 +120,7 @@ class FieldText {
     if (entry) bytes_ = entry->Text(scratch_);
   }
 
-  std::string_view bytes() const { return bytes_; }
+  std::string_view bytes() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return bytes_; }
   bool changed() const { return edit_.has_value(); }
   bool told() const { return told_; }
   void GrowTo(size_t bytes) {

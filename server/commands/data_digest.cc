@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "absl/base/attributes.h"
 #include "protocol/concat.h"
 #include "protocol/number_text.h"
 #include "storage/persist/rdb_value.h"
@@ -31,7 +32,7 @@ class Digest {
     const uint32_t ordered = htonl(number);
     Mix({reinterpret_cast<const char*>(&ordered), sizeof ordered});
   }
-  std::string_view text() const {
+  std::string_view text() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
     return {reinterpret_cast<const char*>(sum_.data()), sum_.size()};
   }
   std::string Hex() const {

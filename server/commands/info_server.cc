@@ -6,6 +6,7 @@
 #include <charconv>
 #include <functional>
 
+#include "absl/base/attributes.h"
 #include "server/commands/info.h"
 #include "server/config/version.h"
 #include "server/engine/engine.h"
@@ -39,7 +40,7 @@ std::string BuildId() {
   return std::string(digits, std::to_chars(digits, digits + sizeof digits, hash, 16).ptr);
 }
 
-std::string_view OrNone(const std::string& text) {
+std::string_view OrNone(const std::string& text ABSL_ATTRIBUTE_LIFETIME_BOUND) {
   return text.empty() ? std::string_view("none") : std::string_view(text);
 }
 

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "protocol/args.h"
 #include "protocol/error_text.h"
 
@@ -53,7 +54,7 @@ class ArgReader {
   bool failed() const { return failed_; }
   // False after a fault; arguments left over are a syntax error.
   bool Finish();
-  std::string_view error() const {
+  std::string_view error() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
     return text_.empty() ? ErrorText(code_) : std::string_view(text_);
   }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "protocol/args.h"
 #include "server/engine/attention.h"
 #include "storage/key_name.h"
@@ -26,7 +27,7 @@ class QueuedCommand {
   QueuedCommand& operator=(QueuedCommand&&) noexcept = default;
 
   Command* command;
-  Args args() const { return views_; }
+  Args args() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return views_; }
   // What it takes of memory.
   size_t bytes() const {
     return sizeof(*this) + bytes_.capacity() + views_.capacity() * sizeof(std::string_view);

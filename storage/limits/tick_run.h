@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "absl/functional/function_ref.h"
 
 namespace sluice {
@@ -52,7 +53,7 @@ class TickRun {
   void DropThrough(int64_t tick);  // takes out what is at or before it
 
   // Valid until the next change.
-  std::string_view bytes();
+  std::string_view bytes() ABSL_ATTRIBUTE_LIFETIME_BOUND;
   // The first violated invariant as a sentence, or empty.
   std::string Audit() const;
 

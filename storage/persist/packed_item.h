@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "protocol/number_text.h"
 
 namespace sluice {
@@ -16,7 +17,7 @@ struct PackedItem {
   std::optional<int64_t> number;  // instead of it
 
   // Its bytes; a number's are written into `scratch` (kInt64TextMax bytes).
-  std::string_view Text(char* scratch) const {
+  std::string_view Text(char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const {
     if (!number) return text;
     return {scratch, static_cast<size_t>(FormatInt64(scratch, *number) - scratch)};
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "absl/functional/function_ref.h"
 #include "boost/intrusive/list.hpp"
 #include "storage/types/list_chunk.h"
@@ -50,8 +51,9 @@ class List final : public Value {
 
   // --- reading. Texts live until the list changes, or in `scratch` (kTextScratch bytes).
   // Precondition: index < size().
-  std::string_view At(size_t index, char* scratch) const;
-  std::string_view AtEnd(ListEnd end, char* scratch) const;  // precondition: size() > 0
+  std::string_view At(size_t index, char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;
+  std::string_view AtEnd(
+      ListEnd end, char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;  // precondition: size() > 0
   // Visits elements with their indexes from `index` on, towards the back or the front, until the
   // end or until `visit` says false.
   using Visit = absl::FunctionRef<bool(size_t index, std::string_view text)>;

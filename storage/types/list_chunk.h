@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "boost/intrusive/list.hpp"
 #include "storage/block_size.h"
 #include "storage/types/list_item.h"
@@ -46,7 +47,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
   // Preconditions: index < count().
   std::string_view BytesAt(size_t index) const;
   bool IntegerAt(size_t index) const { return !large() && (slot(index) & 1) != 0; }
-  std::string_view TextAt(size_t index, char* scratch) const {
+  std::string_view TextAt(size_t index, char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const {
     return ListItem::Text(BytesAt(index), IntegerAt(index), scratch);
   }
   bool Holds(size_t index, const ListItem& item) const {

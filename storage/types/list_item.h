@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "absl/base/attributes.h"
+
 namespace sluice {
 
 class ListItem {
@@ -28,7 +30,8 @@ class ListItem {
   // The number that was kept. Precondition: `bytes` are those of an integer.
   static int64_t Number(std::string_view bytes);
   // The text of what was kept; an integer's is written into `scratch` (kTextScratch bytes).
-  static std::string_view Text(std::string_view bytes, bool integer, char* scratch);
+  static std::string_view Text(std::string_view bytes, bool integer,
+                               char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND);
 
  private:
   std::string_view text_;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "protocol/number_text.h"
 #include "storage/types/sampling.h"
 
@@ -23,7 +24,9 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 struct NumberText {
   explicit NumberText(int64_t number) : bytes(FormatInt64(text, number) - text) {}
-  std::string_view view() const { return {text, static_cast<size_t>(bytes)}; }
+  std::string_view view() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
+    return {text, static_cast<size_t>(bytes)};
+  }
   char text[kInt64TextMax];
   ptrdiff_t bytes;
 };

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "absl/base/attributes.h"
 #include "protocol/number_text.h"
 
 namespace sluice {
@@ -32,7 +33,9 @@ class ScoreText {
     size_ = 1 + sizeof(bits);
     while (text_[size_ - 1] == 0) --size_;
   }
-  std::string_view text() const { return {text_, static_cast<size_t>(size_)}; }
+  std::string_view text() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
+    return {text_, static_cast<size_t>(size_)};
+  }
 
  private:
   char text_[kInt64TextMax];
@@ -42,7 +45,7 @@ class ScoreText {
 class Name {
  public:
   Name(const StringPack& pack, Position at) : text_(pack.At(at).Text(scratch_)) {}
-  std::string_view text() const { return text_; }
+  std::string_view text() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return text_; }
 
  private:
   char scratch_[StringPack::kTextScratch];

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "protocol/number_text.h"
 #include "storage/types/byte_block.h"
 
@@ -37,7 +38,7 @@ class StringPack {
    public:
     bool is_integer() const { return data_ == nullptr; }  // kept as one; other texts may be one too
     int64_t integer() const { return integer_; }          // precondition: is_integer()
-    std::string_view Text(char* scratch) const;           // kTextScratch bytes
+    std::string_view Text(char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;  // kTextScratch bytes
     size_t TextBytes() const;
 
    private:
