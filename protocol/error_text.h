@@ -1,6 +1,6 @@
 // Every fixed error sentence of the server in one table, by code: storage and handlers return
 // codes, this is where they become Redis's words. Sentences with a name or a number in them are
-// built where they are sent, with Concat (protocol/concat.h).
+// built where they are sent, with Concat (protocol/text/concat.h).
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "protocol/limits.h"
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 namespace {

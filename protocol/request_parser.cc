@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "protocol/hex.h"
-#include "protocol/number_text.h"
+#include "protocol/text/hex.h"
+#include "protocol/text/number_text.h"
 
 // Redis's grammar is laxer than its description, and clients rely on that: of a CRLF only the CR is
 // looked for and two bytes are skipped; the two bytes after a bulk are not looked at; an inline

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "storage/persist/crc64.h"
+#include "storage/rdb/crc64.h"
 
 namespace sluice {
 namespace {

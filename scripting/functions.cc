@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "scripting/register_function.h"
 #include "scripting/sandbox.h"
 #include "scripting/script_errors.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 #include "scripting/json.h"
 #include "scripting/lua_state.h"
 #include "scripting/output_bytes.h"

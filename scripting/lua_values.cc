@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "protocol/number_text.h"
-#include "protocol/truncated.h"
+#include "protocol/text/number_text.h"
+#include "protocol/text/truncated.h"
 #include "scripting/script_errors.h"
 
 namespace sluice {

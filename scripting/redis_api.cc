@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <span>
 
-#include "protocol/number_text.h"
-#include "protocol/truncated.h"
+#include "protocol/text/number_text.h"
+#include "protocol/text/truncated.h"
 #include "scripting/lua_state.h"
 #include "scripting/lua_values.h"
 #include "scripting/sandbox.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "scripting/global_writes.h"
 #include "scripting/sandbox.h"
 

@@ -19,7 +19,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "scripting/lua_state.h"
 #include "scripting/script_flags.h"
-#include "storage/key_hash.h"
+#include "storage/hashing/key_hash.h"
 
 namespace sluice {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 
 namespace sluice {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "protocol/concat.h"
-#include "protocol/words.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/words.h"
 
 namespace sluice {
 namespace {

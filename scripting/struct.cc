@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "protocol/truncated.h"
+#include "protocol/text/truncated.h"
 #include "scripting/libraries.h"
 
 namespace sluice {

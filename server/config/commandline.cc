@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/config/file.h"
 #include "server/config/version.h"
 

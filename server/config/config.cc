@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "protocol/concat.h"
-#include "protocol/glob.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/glob.h"
 #include "server/config/options.h"
 #include "server/config/value.h"
 

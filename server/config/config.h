@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/persist/disk.h"
+#include "storage/disk.h"
 
 namespace sluice {
 

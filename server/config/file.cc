@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/config/default_user.h"
 #include "server/config/options.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/words.h"
+#include "protocol/text/words.h"
 
 namespace sluice {
 

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "protocol/concat.h"
-#include "protocol/number_text.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
 #include "server/config/event_classes.h"
 #include "server/config/value.h"
 

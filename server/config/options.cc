@@ -1,6 +1,6 @@
 #include "server/config/options.h"
 
-#include "protocol/words.h"
+#include "protocol/text/words.h"
 
 namespace sluice {
 size_t OptionCount() { return ServedOptions().size() + UnservedOptions().size(); }

@@ -7,7 +7,7 @@
 #include <deque>
 #include <map>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/config/file.h"
 #include "server/config/options.h"
 #include "server/config/value.h"

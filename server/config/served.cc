@@ -1,6 +1,6 @@
 #include "server/config/lists.h"
 #include "server/config/options.h"
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "protocol/glob.h"
+#include "protocol/text/glob.h"
 #include "server/config/lists.h"
 #include "server/config/options.h"
 #include "server/config/value.h"

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "protocol/concat.h"
-#include "protocol/number_text.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 namespace {

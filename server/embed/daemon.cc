@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/commands/families.h"
 #include "server/config/commandline.h"
 #include "server/config/config.h"

@@ -1,7 +1,7 @@
 #include "server/engine/batch.h"
 
-#include "protocol/concat.h"
-#include "protocol/same_bytes.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/same_bytes.h"
 #include "server/engine/command_timer.h"
 #include "server/engine/engine.h"
 

@@ -14,7 +14,7 @@
 #include "protocol/request_parser.h"
 #include "server/engine/command_table.h"
 #include "server/engine/session.h"
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 

@@ -17,8 +17,8 @@
 #include "protocol/args.h"
 #include "protocol/reply_sink.h"
 #include "server/engine/notifications.h"
-#include "storage/clock.h"
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/command_timer.h"
 #include "server/engine/engine.h"

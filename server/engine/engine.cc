@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/field_expiry.h"
 #include "server/engine/latency_monitor.h"
 #include "server/engine/limit_desk.h"

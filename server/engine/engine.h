@@ -37,9 +37,9 @@
 #include "server/engine/timed.h"
 #include "server/engine/transaction.h"
 #include "server/engine/waiters.h"
-#include "storage/clock.h"
-#include "storage/keyspace.h"
-#include "storage/timer_wheel.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/time/clock.h"
+#include "storage/time/timer_wheel.h"
 
 namespace sluice {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/concat.h"
-#include "protocol/number_text.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
 #include "server/engine/engine.h"
 #include "xxhash.h"
 

@@ -1,6 +1,6 @@
 #include "server/engine/gates.h"
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/engine.h"
 
 namespace sluice {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 #include "server/engine/arg_reader.h"
 #include "server/engine/command_table.h"
 

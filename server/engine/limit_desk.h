@@ -29,7 +29,7 @@
 #include "server/engine/timed.h"
 #include "server/engine/waiters.h"
 #include "server/engine/word_memo.h"
-#include "storage/key_name.h"
+#include "storage/hashing/key_name.h"
 #include "storage/limits/cell.h"
 #include "storage/limits/drain_seconds.h"
 #include "storage/limits/limiter_state.h"

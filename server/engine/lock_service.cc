@@ -4,8 +4,8 @@
 #include <cassert>
 #include <utility>
 
-#include "protocol/number_text.h"
-#include "protocol/same_bytes.h"
+#include "protocol/text/number_text.h"
+#include "protocol/text/same_bytes.h"
 #include "server/engine/engine.h"
 #include "server/engine/named_fields.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/engine.h"
 
 namespace sluice {

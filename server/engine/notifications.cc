@@ -1,6 +1,6 @@
 #include "server/engine/notifications.h"
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/pubsub.h"
 
 namespace sluice {

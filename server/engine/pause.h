@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "server/engine/session.h"
-#include "storage/clock.h"
-#include "storage/timer_wheel.h"
+#include "storage/time/clock.h"
+#include "storage/time/timer_wheel.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #include <cassert>
 
 #include "boost/tuple/tuple.hpp"
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/engine.h"
 #include "server/engine/session.h"
 

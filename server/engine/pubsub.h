@@ -25,8 +25,8 @@
 #include "boost/multi_index/member.hpp"
 #include "boost/multi_index/sequenced_index.hpp"
 #include "boost/multi_index_container.hpp"
-#include "protocol/glob.h"
-#include "storage/key_hash.h"
+#include "protocol/text/glob.h"
+#include "storage/hashing/key_hash.h"
 
 namespace sluice {
 

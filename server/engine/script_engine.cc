@@ -1,7 +1,7 @@
 #include "server/engine/script_engine.h"
 
-#include "protocol/concat.h"
-#include "protocol/same_bytes.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/same_bytes.h"
 #include "server/engine/command.h"
 #include "server/engine/command_table.h"
 #include "server/engine/engine.h"

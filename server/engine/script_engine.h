@@ -16,7 +16,7 @@
 #include "scripting/functions.h"
 #include "scripting/script_cache.h"
 #include "scripting/script_runner.h"
-#include "storage/segment_table.h"
+#include "storage/keyspace/segment_table.h"
 
 namespace sluice {
 

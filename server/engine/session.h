@@ -14,7 +14,7 @@
 #include "protocol/reply_writer.h"
 #include "protocol/request_parser.h"
 #include "server/engine/transaction.h"
-#include "storage/text_block.h"
+#include "storage/memory/text_block.h"
 
 namespace sluice {
 

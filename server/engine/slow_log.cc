@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/session.h"
 
 namespace sluice {

@@ -3,7 +3,7 @@
 // destruction does not.
 #pragma once
 
-#include "storage/timer_wheel.h"
+#include "storage/time/timer_wheel.h"
 
 namespace sluice {
 

@@ -7,7 +7,7 @@
 
 #include "absl/base/macros.h"
 #include "boost/tuple/tuple.hpp"
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/engine/command_table.h"
 #include "server/engine/engine.h"
 #include "server/engine/session.h"

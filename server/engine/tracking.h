@@ -24,7 +24,7 @@
 #include "boost/multi_index/sequenced_index.hpp"
 #include "boost/multi_index_container.hpp"
 #include "protocol/args.h"
-#include "storage/key_hash.h"
+#include "storage/hashing/key_hash.h"
 
 namespace sluice {
 

@@ -1,6 +1,6 @@
 // MULTI / EXEC and WATCH. A Transaction is a session's queue of commands and list of watched keys;
 // WatchTable maps every watched key to its watchers, and marks them dirty when the keyspace says
-// the key was touched. The handlers are in server/commands/transactions.cc.
+// the key was touched. The handlers are in server/commands/clients/transactions.cc.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include "absl/base/attributes.h"
 #include "protocol/args.h"
 #include "server/engine/attention.h"
-#include "storage/key_name.h"
-#include "storage/keyspace.h"
+#include "storage/hashing/key_name.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 

@@ -58,8 +58,8 @@
 #include "server/engine/session.h"
 #include "server/engine/timed.h"
 #include "server/engine/transaction.h"
-#include "storage/key_name.h"
-#include "storage/value.h"
+#include "storage/hashing/key_name.h"
+#include "storage/keyspace/value.h"
 
 namespace sluice {
 

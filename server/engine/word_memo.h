@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "protocol/args.h"
-#include "protocol/same_bytes.h"
+#include "protocol/text/same_bytes.h"
 
 namespace sluice {
 

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 
 namespace sluice {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 
 namespace sluice {
 namespace {

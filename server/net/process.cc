@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 
 namespace sluice {
 namespace {

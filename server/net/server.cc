@@ -10,7 +10,7 @@
 #include <iterator>
 #include <utility>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/net/allocator.h"
 #include "server/net/process.h"
 
@@ -43,8 +43,8 @@ Server::Server(Config& config, std::span<const CommandFamily> families, EngineOp
       io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
       poller_(io_),
       engine_(config, clock_, *this, families, WithFacts(std::move(options), clock_)),
-      door_(config, engine_, log_, io_,
-            [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
+      acceptor_(config, engine_, log_, io_,
+                [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
       wake_(io_),
       quiet_(io_),
       signals_(io_),
@@ -66,7 +66,7 @@ std::string Server::Start() {
     return std::string();
   });
   if (!poller_.open()) return Concat("can't wait for clients: ", std::strerror(errno));
-  if (std::string error = door_.Open(); !error.empty()) return error;
+  if (std::string error = acceptor_.Open(); !error.empty()) return error;
   WaitForSignals();
   ArmWake();
   return {};
@@ -78,7 +78,7 @@ int Server::Run() {
         poller_.Wait(turn_due_ ? Poller::Patience::kNone : Poller::Patience::kForever);
     // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the house is
     // full they come behind the turn, which notices who has left.
-    const bool is_full = asio && door_.IsFull();
+    const bool is_full = asio && acceptor_.IsFull();
     if (asio && !is_full) io_.poll();
     if (turn_due_) Turn();
     if (is_full && !stopped_) io_.poll();
@@ -257,7 +257,7 @@ void Server::AwaitQuiet() {
     if (error) return;
     if (heard_ || polling_) return AwaitQuiet();
     awaits_quiet_ = false;
-    spare_memory_.Look(engine_.UsedMemory());
+    memory_trim_.Look(engine_.UsedMemory());
   });
 }
 
@@ -280,7 +280,7 @@ void Server::WaitForSignals() {
 
 // From now on nobody gets in: who sees its connection closed does not find the server again.
 void Server::Shutdown(int code) {
-  door_.Close();
+  acceptor_.Close();
   stopping_ = true;
   exit_code_ = code;
 }

@@ -16,11 +16,11 @@
 
 #include "server/config/config.h"
 #include "server/engine/engine.h"
+#include "server/net/acceptor.h"
 #include "server/net/connection.h"
-#include "server/net/front_door.h"
 #include "server/net/log.h"
+#include "server/net/memory_trim.h"
 #include "server/net/poller.h"
-#include "server/net/spare_memory.h"
 #include "server/net/system_clock.h"
 
 namespace sluice {
@@ -73,7 +73,7 @@ class Server final : public Host, public ConnectionOwner {
   boost::asio::io_context io_;
   Poller poller_;
   Engine engine_;
-  FrontDoor door_;
+  Acceptor acceptor_;
   boost::asio::steady_timer wake_;
   boost::asio::steady_timer quiet_;  // ends when nobody has sent anything for a while
   boost::asio::signal_set signals_;
@@ -85,7 +85,7 @@ class Server final : public Host, public ConnectionOwner {
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
   bool polling_ = false;
   bool turn_due_ = false;
-  SpareMemory spare_memory_;
+  MemoryTrim memory_trim_;
   bool awaits_quiet_ = false;
   bool heard_ = false;                    // something since quiet_ was set
   int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set

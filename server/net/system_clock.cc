@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "storage/clock.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 

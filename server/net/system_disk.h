@@ -1,7 +1,7 @@
 // SystemDisk: the machine's file system.
 #pragma once
 
-#include "storage/persist/disk.h"
+#include "storage/disk.h"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 namespace {

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <map>
 
-#include "storage/clock.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 

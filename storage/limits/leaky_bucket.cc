@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "storage/timer_wheel.h"
+#include "storage/time/timer_wheel.h"
 
 namespace sluice {
 

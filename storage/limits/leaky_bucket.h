@@ -15,10 +15,10 @@
 
 #include <memory>
 
-#include "storage/clock.h"
+#include "storage/keyspace/value.h"
 #include "storage/limits/drain_queue.h"
 #include "storage/limits/tick_run.h"
-#include "storage/value.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 

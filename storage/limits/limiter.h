@@ -9,8 +9,8 @@
 
 #include <memory>
 
+#include "storage/keyspace/value.h"
 #include "storage/limits/limiter_state.h"
-#include "storage/value.h"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "absl/base/macros.h"
-#include "storage/entry.h"
+#include "storage/keyspace/entry.h"
 #include "storage/limits/limiter_state.h"
 
 namespace sluice {

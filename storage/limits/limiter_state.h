@@ -18,12 +18,12 @@
 #include <string_view>
 #include <type_traits>
 
-#include "storage/clock.h"
 #include "storage/limits/limit.h"
 #include "storage/limits/request_log.h"
 #include "storage/limits/rolling.h"
 #include "storage/limits/sliding_window.h"
 #include "storage/limits/window.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 

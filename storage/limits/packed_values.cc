@@ -1,7 +1,7 @@
 // Which types have a packed form. See packed_value.h.
+#include "storage/keyspace/packed_value.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
-#include "storage/packed_value.h"
 
 namespace sluice {
 

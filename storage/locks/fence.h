@@ -18,9 +18,9 @@
 #include <list>
 
 #include "absl/container/flat_hash_map.h"
-#include "storage/clock.h"
+#include "storage/hashing/sharded_map.h"
 #include "storage/locks/lock_name.h"
-#include "storage/sharded_map.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 

@@ -28,10 +28,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
-#include "storage/clock.h"
+#include "storage/keyspace/value.h"
 #include "storage/locks/lock_name.h"
 #include "storage/locks/lock_ties.h"
-#include "storage/value.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "absl/container/inlined_vector.h"
-#include "storage/key_name.h"
+#include "storage/hashing/key_name.h"
 
 namespace sluice {
 

@@ -32,9 +32,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "storage/hashing/sharded_map.h"
 #include "storage/locks/lock.h"
 #include "storage/locks/lock_name.h"
-#include "storage/sharded_map.h"
 
 namespace sluice {
 

@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "absl/base/macros.h"
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 #include "storage/types/bits.h"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "storage/text_block.h"
+#include "storage/memory/text_block.h"
 
 namespace sluice {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "storage/block_size.h"
+#include "storage/memory/block_size.h"
 
 namespace sluice {
 

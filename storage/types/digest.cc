@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include "protocol/hex.h"
+#include "protocol/text/hex.h"
 
 namespace sluice {
 uint64_t ValueDigest(std::string_view value) { return XXH3_64bits(value.data(), value.size()); }

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/container/btree_set.h"
+#include "storage/keyspace/value.h"
 #include "storage/types/member.h"
-#include "storage/value.h"
 
 namespace sluice {
 

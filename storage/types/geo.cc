@@ -5,7 +5,7 @@
 #include <numbers>
 #include <optional>
 
-#include "protocol/truncated.h"
+#include "protocol/text/truncated.h"
 
 namespace sluice {
 namespace {

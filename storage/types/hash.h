@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
+#include "storage/keyspace/value.h"
 #include "storage/types/field_times.h"
 #include "storage/types/split_map.h"
 #include "storage/types/string_pack.h"
-#include "storage/value.h"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 
 namespace sluice::hll {
 namespace {

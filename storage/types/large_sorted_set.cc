@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "storage/segment_table_impl.h"
+#include "storage/keyspace/segment_table_impl.h"
 
 namespace sluice {
 

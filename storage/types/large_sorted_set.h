@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "storage/key_hash.h"
-#include "storage/segment_table.h"
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/segment_table.h"
 #include "storage/types/ranked_tree.h"
 #include "storage/types/score_range.h"
 #include "storage/types/scored_member.h"

@@ -15,9 +15,9 @@
 #include "absl/base/attributes.h"
 #include "absl/functional/function_ref.h"
 #include "boost/intrusive/list.hpp"
+#include "storage/keyspace/value.h"
 #include "storage/types/list_chunk.h"
 #include "storage/types/list_item.h"
-#include "storage/value.h"
 
 namespace sluice {
 

@@ -16,7 +16,7 @@
 
 #include "absl/base/attributes.h"
 #include "boost/intrusive/list.hpp"
-#include "storage/block_size.h"
+#include "storage/memory/block_size.h"
 #include "storage/types/list_item.h"
 
 namespace sluice {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <optional>
 
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 

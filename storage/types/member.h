@@ -13,7 +13,7 @@
 #include <optional>
 #include <string_view>
 
-#include "storage/entry.h"
+#include "storage/keyspace/entry.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "storage/segment_table.h"
+#include "storage/keyspace/segment_table.h"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/base/attributes.h"
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 #include "storage/types/sampling.h"
 
 namespace sluice {

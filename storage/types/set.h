@@ -11,10 +11,10 @@
 #include <variant>
 
 #include "absl/functional/function_ref.h"
+#include "storage/keyspace/value.h"
 #include "storage/types/int_set.h"
 #include "storage/types/split_map.h"
 #include "storage/types/string_pack.h"
-#include "storage/value.h"
 
 namespace sluice {
 

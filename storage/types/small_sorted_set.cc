@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "absl/base/attributes.h"
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 namespace {

@@ -19,9 +19,9 @@
 #include <string>
 #include <string_view>
 
+#include "storage/keyspace/value.h"
 #include "storage/types/score_range.h"
 #include "storage/types/small_sorted_set.h"
-#include "storage/value.h"
 
 namespace sluice {
 

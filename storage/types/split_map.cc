@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "storage/segment_table_impl.h"
+#include "storage/keyspace/segment_table_impl.h"
 #include "storage/types/sampling.h"
 
 namespace sluice {

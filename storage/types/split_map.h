@@ -8,7 +8,8 @@
 //   if (const Member* found = map.Find("field")) Use(found->value());
 //
 // An index over objects that live elsewhere and know their own key (a sorted set's nodes) does not
-// need this: SegmentTableOf<Node> (storage/segment_table.h) is the same table without owning.
+// need this: SegmentTableOf<Node> (storage/keyspace/segment_table.h) is the same table without
+// owning.
 //
 // Not movable: it is what its table accounts memory in.
 #pragma once
@@ -20,8 +21,8 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
-#include "storage/key_hash.h"
-#include "storage/segment_table.h"
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/segment_table.h"
 #include "storage/types/member.h"
 
 namespace sluice {

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "absl/base/attributes.h"
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 #include "storage/types/byte_block.h"
 
 namespace sluice {

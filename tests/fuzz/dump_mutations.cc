@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "storage/persist/crc64.h"
-#include "storage/persist/listpack.h"
-#include "storage/persist/rdb_format.h"
-#include "storage/persist/rdb_writer.h"
+#include "storage/rdb/crc64.h"
+#include "storage/rdb/listpack.h"
+#include "storage/rdb/rdb_format.h"
+#include "storage/rdb/rdb_writer.h"
 #include "tests/support/command_line.h"
 
 namespace sluice {

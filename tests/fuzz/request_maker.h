@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "protocol/reply_reader.h"
-#include "server/commands/usage_grammar.h"
+#include "server/commands/admin/usage_grammar.h"
 #include "server/engine/command_table.h"
 
 namespace sluice {

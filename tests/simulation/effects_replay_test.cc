@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/commands/data_digest.h"
+#include "server/commands/admin/data_digest.h"
+#include "storage/keyspace/packed_value.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
-#include "storage/packed_value.h"
-#include "storage/types/stream.h"
+#include "storage/types/streams/stream.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 

@@ -56,13 +56,13 @@ def faults(path, text):
         arguments = template_arguments(text, match.end())
         hasher = 2 if match.group(1) == "map" else 1
         if len(arguments) <= hasher and not PLAIN_KEY.match(arguments[0]):
-            yield match.start(), f"keyed by {arguments[0]}: name its hasher (storage/key_hash.h)"
+            yield match.start(), f"keyed by {arguments[0]}: name its hasher (storage/hashing/key_hash.h)"
     for match in BOOST_INDEX.finditer(text):
         if len(template_arguments(text, match.end())) < 2:
-            yield match.start(), "a hashed index: name its hasher (storage/key_hash.h)"
+            yield match.start(), "a hashed index: name its hasher (storage/hashing/key_hash.h)"
     if path not in MAY_BE_UNKEYED:
         for match in UNKEYED.finditer(text):
-            yield match.start(), f"{match.group()} has no secret key: use storage/key_hash.h"
+            yield match.start(), f"{match.group()} has no secret key: use storage/hashing/key_hash.h"
 
 
 def main():

@@ -22,7 +22,7 @@
 #include "protocol/reply_reader.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
-#include "storage/clock.h"
+#include "storage/time/clock.h"
 #include "tests/support/memory_disk.h"
 
 namespace sluice {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "protocol/glob.h"
-#include "storage/persist/disk.h"
+#include "protocol/text/glob.h"
+#include "storage/disk.h"
 
 namespace sluice {
 

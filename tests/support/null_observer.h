@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 

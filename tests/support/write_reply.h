@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "protocol/number_text.h"
 #include "protocol/reply_reader.h"
 #include "protocol/reply_sink.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 

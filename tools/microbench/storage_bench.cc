@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
 #include "tests/support/null_observer.h"
 
 namespace sluice {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
 #include "tests/support/null_observer.h"
 
 namespace sluice {

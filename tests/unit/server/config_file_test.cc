@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/file.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/config/options.h"
 #include "tests/support/memory_disk.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "storage/key_hash.h"
-#include "storage/segment_table_impl.h"
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/segment_table_impl.h"
 
 namespace sluice {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "server/commands/wide_count.h"
-#include "storage/text_block.h"
+#include "server/commands/shared/random_count.h"
+#include "storage/memory/text_block.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -12,7 +12,7 @@
 
 #include <map>
 
-#include "protocol/number_text.h"
+#include "protocol/text/number_text.h"
 #include "server/engine/engine.h"
 #include "tests/support/engine_fixture.h"
 

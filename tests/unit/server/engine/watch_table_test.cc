@@ -9,8 +9,8 @@
 
 #include "server/engine/session.h"
 #include "server/engine/transaction.h"
-#include "storage/clock.h"
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/time/clock.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "storage/limits/drain_seconds.h"
-#include "storage/timer_wheel.h"
+#include "storage/time/timer_wheel.h"
 #include "tests/unit/storage/limits/limit_model.h"
 
 namespace sluice {

@@ -2,7 +2,7 @@
 // follows their state and never lies behind their end.
 #include <gtest/gtest.h>
 
-#include "storage/keyspace.h"
+#include "storage/keyspace/keyspace.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
 #include "tests/support/null_observer.h"

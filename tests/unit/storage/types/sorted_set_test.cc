@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/key_hash.h"
+#include "storage/hashing/key_hash.h"
 
 namespace sluice {
 namespace {

@@ -1,0 +1,112 @@
+#include "protocol/text/words.h"
+
+#include "protocol/text/concat.h"
+#include "protocol/text/hex.h"
+
+namespace sluice {
+namespace {
+
+bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Other space is skipped before a word, but belongs to one that has begun.
+bool EndsWord(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+constexpr std::string_view kEscapes = "n\nr\rt\tb\ba\a";  // letter and byte
+
+char Unescaped(char letter) {
+  for (size_t i = 0; i < kEscapes.size(); i += 2) {
+    if (kEscapes[i] == letter) return kEscapes[i + 1];
+  }
+  return letter;
+}
+
+// A double-quoted piece from behind its opening quote; false if it never closes.
+bool TakeDoubleQuoted(std::string_view line, size_t& at, std::string& word) {
+  for (; at < line.size(); ++at) {
+    const char c = line[at];
+    const size_t left = line.size() - at;
+    if (c == '\\' && left > 3 && line[at + 1] == 'x' && HexDigit(line[at + 2]) >= 0 &&
+        HexDigit(line[at + 3]) >= 0) {
+      word.push_back(static_cast<char>(HexDigit(line[at + 2]) * 16 + HexDigit(line[at + 3])));
+      at += 3;
+    } else if (c == '\\' && left > 1) {
+      word.push_back(Unescaped(line[++at]));
+    } else if (c == '"') {
+      ++at;
+      return at == line.size() || IsSpace(line[at]);
+    } else {
+      word.push_back(c);
+    }
+  }
+  return false;
+}
+
+bool TakeSingleQuoted(std::string_view line, size_t& at, std::string& word) {
+  for (; at < line.size(); ++at) {
+    if (line[at] == '\\' && at + 1 < line.size() && line[at + 1] == '\'') {
+      word.push_back('\'');
+      ++at;
+    } else if (line[at] == '\'') {
+      ++at;
+      return at == line.size() || IsSpace(line[at]);
+    } else {
+      word.push_back(line[at]);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool SplitWords(std::string_view line, std::vector<std::string>& words) {
+  line = line.substr(0, line.find('\0'));
+  size_t at = 0;
+  while (true) {
+    while (at < line.size() && IsSpace(line[at])) ++at;
+    if (at == line.size()) return true;
+    std::string word;
+    while (at < line.size() && !EndsWord(line[at])) {
+      const char c = line[at++];
+      if (c == '"') {
+        if (!TakeDoubleQuoted(line, at, word)) return false;
+      } else if (c == '\'') {
+        if (!TakeSingleQuoted(line, at, word)) return false;
+      } else {
+        word.push_back(c);
+      }
+    }
+    words.push_back(std::move(word));
+  }
+}
+
+bool SameName(std::string_view name, std::string_view given) {
+  if (name.size() != given.size()) return false;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char c = given[i];
+    if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != name[i]) return false;
+  }
+  return true;
+}
+
+std::string QuotedWord(std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    size_t escape = 1;
+    while (escape < kEscapes.size() && kEscapes[escape] != c) escape += 2;
+    if (c == '\\' || c == '"') {
+      ConcatTo(quoted, '\\', c);
+    } else if (escape < kEscapes.size()) {
+      ConcatTo(quoted, '\\', kEscapes[escape - 1]);
+    } else if (byte >= 0x20 && byte < 0x7f) {
+      quoted.push_back(c);
+    } else {
+      ConcatTo(quoted, "\\x", kHex[byte >> 4], kHex[byte & 15]);
+    }
+  }
+  quoted.push_back('"');
+  return quoted;
+}
+
+}  // namespace sluice

@@ -1,0 +1,104 @@
+#include "server/commands/admin/command_docs.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "server/commands/admin/usage_grammar.h"
+
+namespace sluice {
+namespace {
+
+void ReplyText(ReplySink& reply, std::string_view name, std::string_view text) {
+  reply.Bulk(name);
+  reply.Bulk(text);
+}
+
+void ReplyArgumentFlags(ReplySink& reply, const UsageNode& node) {
+  reply.Bulk("flags");
+  reply.Set(node.optional + node.multiple + node.multiple_token);
+  if (node.optional) reply.Status("optional");
+  if (node.multiple) reply.Status("multiple");
+  if (node.multiple_token) reply.Status("multiple_token");
+}
+
+void ReplyArguments(ReplySink& reply, const std::vector<UsageNode>& nodes) {
+  reply.Array(nodes.size());
+  for (const UsageNode& node : nodes) {
+    const bool has_spec = node.key_spec_index >= 0;
+    const bool has_flags = node.optional || node.multiple;
+    const bool has_children = !node.children.empty();
+    reply.Map(2 + has_spec + !node.token.empty() + !node.since.empty() +
+              !node.deprecated_since.empty() + has_flags + has_children);
+    ReplyText(reply, "name", node.name);
+    ReplyText(reply, "type", UsageTypeName(node.type));
+    if (has_spec) {
+      reply.Bulk("key_spec_index");
+      reply.Integer(node.key_spec_index);
+    }
+    if (!node.token.empty()) ReplyText(reply, "token", node.token);
+    if (!node.since.empty()) ReplyText(reply, "since", node.since);
+    if (!node.deprecated_since.empty()) {
+      ReplyText(reply, "deprecated_since", node.deprecated_since);
+    }
+    if (has_flags) ReplyArgumentFlags(reply, node);
+    if (has_children) {
+      reply.Bulk("arguments");
+      ReplyArguments(reply, node.children);
+    }
+  }
+}
+
+// "version sentence|version sentence" as pairs.
+void ReplyHistory(ReplySink& reply, std::string_view history) {
+  reply.Bulk("history");
+  reply.Set(static_cast<size_t>(std::ranges::count(history, '|')) + 1);
+  while (!history.empty()) {
+    const std::string_view change = history.substr(0, history.find('|'));
+    const size_t space = std::min(change.find(' '), change.size());
+    reply.Array(2);
+    reply.Bulk(change.substr(0, space));
+    reply.Bulk(change.substr(std::min(space + 1, change.size())));
+    history.remove_prefix(std::min(change.size() + 1, history.size()));
+  }
+}
+
+void ReplyDocFlags(ReplySink& reply, bool system, bool deprecated) {
+  reply.Bulk("doc_flags");
+  reply.Set(system + deprecated);
+  if (deprecated) reply.Status("deprecated");
+  if (system) reply.Status("syscmd");
+}
+
+}  // namespace
+
+void ReplyDocs(ReplySink& reply, const Command& command) {
+  const CommandSpec& spec = *command.spec;
+  const std::vector<UsageNode> arguments = ParseUsage(spec);
+  const bool has_since = !spec.since.empty();
+  const bool has_complexity = !spec.complexity.empty();
+  reply.Bulk(command.full_name);
+  const bool is_system = (spec.flags & kSystem) != 0;
+  const bool is_deprecated = !spec.deprecated_since.empty();
+  reply.Map(2 + has_since + has_complexity + (is_system || is_deprecated) + is_deprecated +
+            !spec.replaced_by.empty() + !spec.history.empty() + !arguments.empty() +
+            !command.subcommands.empty());
+  ReplyText(reply, "summary", spec.summary);
+  if (has_since) ReplyText(reply, "since", spec.since);
+  ReplyText(reply, "group", spec.group);
+  if (has_complexity) ReplyText(reply, "complexity", spec.complexity);
+  if (is_system || is_deprecated) ReplyDocFlags(reply, is_system, is_deprecated);
+  if (is_deprecated) ReplyText(reply, "deprecated_since", spec.deprecated_since);
+  if (!spec.replaced_by.empty()) ReplyText(reply, "replaced_by", spec.replaced_by);
+  if (!spec.history.empty()) ReplyHistory(reply, spec.history);
+  if (!arguments.empty()) {
+    reply.Bulk("arguments");
+    ReplyArguments(reply, arguments);
+  }
+  if (command.subcommands.empty()) return;
+  reply.Bulk("subcommands");
+  reply.Map(command.subcommands.size());
+  for (const Command* sub : command.subcommands) ReplyDocs(reply, *sub);
+}
+
+}  // namespace sluice

@@ -1,0 +1,292 @@
+// The COMMAND family: what the server says about its own commands. All of it is derived from the
+// rows; command_entry.cc and command_docs.cc give it its form.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/glob.h"
+#include "server/commands/admin/command_docs.h"
+#include "server/commands/admin/command_entry.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+void ReplyAllEntries(CommandCall& call) {
+  const CommandTable& table = call.engine.commands();
+  call.reply.Array(table.size());
+  for (const Command* command : table.all()) ReplyEntry(call.reply, *command);
+}
+
+void Count(CommandCall& call) {
+  call.reply.Integer(static_cast<int64_t>(call.engine.commands().size()));
+}
+
+void Info(CommandCall& call) {
+  if (call.args.size() == 2) return ReplyAllEntries(call);
+  call.reply.Array(call.args.size() - 2);
+  for (const std::string_view name : call.args.subspan(2)) {
+    const Command* const command = call.engine.commands().FindFull(name);
+    command ? ReplyEntry(call.reply, *command) : call.reply.Null();
+  }
+}
+
+// Those that are asked for and exist; all without a name.
+void Docs(CommandCall& call) {
+  const CommandTable& table = call.engine.commands();
+  std::vector<const Command*> commands;
+  for (const std::string_view name : call.args.subspan(2)) {
+    if (const Command* const command = table.FindFull(name)) commands.push_back(command);
+  }
+  if (call.args.size() == 2) commands.assign(table.all().begin(), table.all().end());
+  call.reply.Map(commands.size());
+  for (const Command* command : commands) ReplyDocs(call.reply, *command);
+}
+
+// --- LIST
+
+using Filter = std::function<bool(const Command&)>;
+
+// False: the error has been answered.
+bool ReadFilter(CommandCall& call, Filter& filter) {
+  ArgReader args(call.args, 2);
+  if (!args.more()) {
+    filter = [](const Command&) { return true; };
+    return true;
+  }
+  if (args.left() == 3 && args.TakeWord("FILTERBY")) {
+    const std::string_view value = args.Peek(1);
+    if (args.TakeWord("MODULE")) {
+      filter = [](const Command&) { return false; };  // there are no modules
+    } else if (args.TakeWord("ACLCAT")) {
+      filter = [value](const Command& command) { return IsInCategory(*command.spec, value); };
+    } else if (args.TakeWord("PATTERN")) {
+      filter = [glob = Glob(value, true)](const Command& command) {
+        return glob.Matches(command.full_name);
+      };
+    }
+  }
+  if (!filter) call.reply.Error(ErrorCode::kSyntax);
+  return static_cast<bool>(filter);
+}
+
+void List(CommandCall& call) {
+  Filter filter;
+  if (!ReadFilter(call, filter)) return;
+  std::vector<std::string_view> names;
+  const auto add = [&](const Command& command) {
+    if (filter(command)) names.push_back(command.full_name);
+  };
+  for (const Command* command : call.engine.commands().all()) {
+    add(*command);
+    for (const Command* sub : command->subcommands) add(*sub);
+  }
+  call.reply.Array(names.size());
+  for (const std::string_view name : names) call.reply.Bulk(name);
+}
+
+// --- GETKEYS
+
+struct FoundKey {
+  int position;
+  uint16_t flags;
+};
+
+Command* FindForKeys(const CommandTable& table, Args request) {
+  Command* const command = table.Find(request[0]);
+  if (!command || command->subcommands.empty() || request.size() == 1) return command;
+  return table.FindSubcommand(*command, request[1]);
+}
+
+bool HasKeys(const CommandSpec& spec) {
+  if (spec.find_keys) return true;
+  for (const KeySpec& keys : spec.keys.all()) {
+    if (!(keys.flags & kKeyNotKey)) return true;
+  }
+  return false;
+}
+
+// The keys with the flags of the spec that finds each.
+std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spec, Args request) {
+  std::vector<int> positions;
+  std::vector<FoundKey> found;
+  if (!FindKeyPositions(spec, request, positions)) return found;
+  for (const int position : positions) found.push_back({position, 0});
+  std::vector<int> of_spec;
+  for (const KeySpec& keys : spec.keys.all()) {
+    of_spec.clear();
+    const bool known = keys.begin != 0 || !keys.keyword.empty();
+    FindKeyPositions(keys, request, of_spec);
+    const bool varies = (keys.flags & kKeyVariableFlags) && spec.key_flags;
+    const uint16_t flags = varies ? spec.key_flags(request) : keys.flags;
+    for (FoundKey& key : found) {
+      // What no spec finds belongs to the last unknown one.
+      const bool found_here = std::ranges::find(of_spec, key.position) != of_spec.end();
+      if (known ? found_here : key.position != found.front().position) key.flags = flags;
+    }
+  }
+  const auto begin = static_cast<size_t>(spec.inner_command);
+  if (begin == 0 || begin >= request.size()) return found;
+  const Command* const inner = FindForKeys(table, request.subspan(begin));
+  if (!inner || inner->spec->inner_command != 0) return found;
+  for (const FoundKey& key : FindKeys(table, *inner->spec, request.subspan(begin))) {
+    found.push_back({key.position + spec.inner_command, key.flags});
+  }
+  return found;
+}
+
+// The command named in the arguments, ready for FindKeys; null: the error has been answered.
+const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
+  const Command* const command = FindForKeys(call.engine.commands(), request);
+  if (!command) {
+    call.reply.Error("ERR Invalid command specified");
+    return nullptr;
+  }
+  const CommandSpec& spec = *command->spec;
+  const int count = static_cast<int>(request.size());
+  if (!HasKeys(spec)) {
+    call.reply.Error("ERR The command has no key arguments");
+  } else if (spec.arity > 0 ? spec.arity != count : count < -spec.arity) {
+    call.reply.Error("ERR Invalid number of arguments specified for command");
+  } else {
+    return &spec;
+  }
+  return nullptr;
+}
+
+void ReplyKeys(CommandCall& call, bool with_flags) {
+  const Args request = call.args.subspan(2);
+  const CommandSpec* const spec = SpecForKeys(call, request);
+  if (!spec) return;
+  const std::vector<FoundKey> keys = FindKeys(call.engine.commands(), *spec, request);
+  if (keys.empty() && !(spec->flags & kNoMandatoryKeys)) {
+    return call.reply.Error("ERR Invalid arguments specified for command");
+  }
+  call.reply.Array(keys.size());
+  for (const FoundKey& key : keys) {
+    if (with_flags) call.reply.Array(2);
+    call.reply.Bulk(request[static_cast<size_t>(key.position)]);
+    if (with_flags) ReplyKeyFlags(call.reply, key.flags);
+  }
+}
+
+void GetKeys(CommandCall& call) { ReplyKeys(call, false); }
+void GetKeysAndFlags(CommandCall& call) { ReplyKeys(call, true); }
+
+constexpr std::string_view kHelp[] = {
+    "(no subcommand)",
+    "    Return details about all Redis commands.",
+    "COUNT",
+    "    Return the total number of commands in this Redis server.",
+    "LIST",
+    "    Return a list of all commands in this Redis server.",
+    "INFO [<command-name> ...]",
+    "    Return details about multiple Redis commands.",
+    "    If no command names are given, documentation details for all",
+    "    commands are returned.",
+    "DOCS [<command-name> ...]",
+    "    Return documentation details about multiple Redis commands.",
+    "    If no command names are given, documentation details for all",
+    "    commands are returned.",
+    "GETKEYS <full-command>",
+    "    Return the keys from a full Redis command.",
+    "GETKEYSANDFLAGS <full-command>",
+    "    Return the keys and the access flags from a full Redis command.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kAlways = kLoading | kStale;
+constexpr std::string_view kAnyOrder = "nondeterministic_output_order";
+constexpr std::string_view kPerLookUp = "O(N) where N is the number of commands to look up";
+constexpr std::string_view kPerCommand = "O(N) where N is the total number of Redis commands";
+constexpr std::string_view kPerArgument = "O(N) where N is the number of arguments to the command";
+
+constexpr CommandSpec kSubcommandsListed[] = {
+    {.name = "COUNT",
+     .arity = 2,
+     .flags = kAlways,
+     .run = Count,
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .summary = "How many commands there are."},
+    {.name = "DOCS",
+     .arity = -2,
+     .flags = kAlways,
+     .run = Docs,
+     .since = "7.0.0",
+     .complexity = kPerLookUp,
+     .usage = "[command-name [command-name ...]]",
+     .summary = "The documentation of all or of some commands.",
+     .tips = kAnyOrder},
+    {.name = "GETKEYS",
+     .arity = -4,
+     .flags = kAlways,
+     .run = GetKeys,
+     .since = "2.8.13",
+     .complexity = kPerArgument,
+     .summary = "Which arguments of a request are keys."},
+    {.name = "GETKEYSANDFLAGS",
+     .arity = -4,
+     .flags = kAlways,
+     .run = GetKeysAndFlags,
+     .since = "7.0.0",
+     .complexity = kPerArgument,
+     .summary = "Which arguments of a request are keys, and what it does with each."},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kAlways,
+     .run = Help,
+     .since = "5.0.0",
+     .complexity = "O(1)",
+     .summary = "The subcommands of COMMAND."},
+    {.name = "INFO",
+     .arity = -2,
+     .flags = kAlways,
+     .run = Info,
+     .since = "2.8.13",
+     .complexity = kPerLookUp,
+     .usage = "[command-name [command-name ...]]",
+     .summary = "Arity, flags, key positions and categories of all or of some commands.",
+     .history = "7.0.0 Without names it answers for all commands.",
+     .tips = kAnyOrder},
+    {.name = "LIST",
+     .arity = -2,
+     .flags = kAlways,
+     .run = List,
+     .since = "7.0.0",
+     .complexity = kPerCommand,
+     .usage = "[FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]",
+     .summary = "The names of all commands, or of those that a filter lets through.",
+     .tips = kAnyOrder},
+};
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed, {.categories = kCatConnection, .group = "server"});
+
+constexpr CommandSpec kRows[] = {
+    {.name = "COMMAND",
+     .arity = -1,
+     .flags = kAlways,
+     .categories = kCatConnection,
+     .run = ReplyAllEntries,
+     .subcommands = kSubcommands,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = kPerCommand,
+     .summary = "What the server knows about its commands.",
+     .tips = kAnyOrder},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily CommandInfoFamily() { return {"command_info", kRows}; }
+
+}  // namespace sluice

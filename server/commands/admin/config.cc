@@ -1,0 +1,147 @@
+// The CONFIG family: options as rows are in server/config.h; here they are asked for and answered.
+
+#include "server/config/config.h"
+
+#include "protocol/text/concat.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kLogNotice = 2;
+constexpr int kLogWarning = 3;
+
+void Get(CommandCall& call) {
+  const Config::Pairs found = call.engine.config().Get(call.args.subspan(2));
+  call.reply.Map(found.size());
+  for (const auto& [name, value] : found) {
+    call.reply.Bulk(name);
+    call.reply.Bulk(value);
+  }
+}
+
+bool MayChangeProtected(const CommandCall& call) {
+  const std::string& rule = call.engine.settings().enable_protected_configs;
+  return rule == "yes" || (rule == "local" && call.client.peer.loopback);
+}
+
+void Set(CommandCall& call) {
+  if (call.args.size() % 2 != 0) return call.reply.Error(ErrorCode::kSyntax);
+  Config::Pairs pairs;
+  for (size_t i = 2; i < call.args.size(); i += 2) {
+    pairs.emplace_back(call.args[i], call.args[i + 1]);
+    if (Config::IsSecret(call.args[i])) call.engine.dispatcher().Hide(i + 1);
+  }
+  Config& config = call.engine.config();
+  config.TakeWarnings();
+  const std::string fault = config.Set(pairs, MayChangeProtected(call));
+  if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
+  for (const std::string& warning : config.TakeWarnings()) {
+    call.engine.host().Log(kLogWarning, warning);
+  }
+  call.reply.Ok();
+}
+
+void ResetStat(CommandCall& call) {
+  call.engine.statistics() = {};
+  call.engine.limits().statistics() = {};
+  call.engine.commands().ResetStatistics();
+  call.engine.scripts().cache().ResetStatistics();
+  call.reply.Ok();
+}
+
+void Rewrite(CommandCall& call) {
+  const std::string fault = call.engine.config().Rewrite();
+  if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
+  call.engine.host().Log(kLogNotice, "CONFIG REWRITE executed with success.");
+  call.reply.Ok();
+}
+
+constexpr std::string_view kHelp[] = {
+    "GET <pattern> [<pattern> ...]",
+    "    Names and values of the options that match a glob pattern.",
+    "SET <option> <value> [<option> <value> ...]",
+    "    Change options: all of them, or none if one cannot be changed.",
+    "RESETSTAT",
+    "    Set the counters that INFO shows to zero.",
+    "REWRITE",
+    "    Write the options as they are now into the configuration file.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale;
+constexpr std::string_view kPerOption =
+    "O(N) when N is the number of configuration parameters provided";
+constexpr std::string_view kSetTips = "request_policy:all_nodes,response_policy:all_succeeded";
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "GET",
+     .arity = -3,
+     .flags = kFlags,
+     .run = Get,
+     .group = "server",
+     .since = "2.0.0",
+     .complexity = kPerOption,
+     .usage = "parameter=<parameter ...>",
+     .summary = "Names and values of the options that match.",
+     .history = "7.0.0 Several parameters at once."},
+    {.name = "SET",
+     .arity = -4,
+     .flags = kFlags,
+     .run = Set,
+     .group = "server",
+     .since = "2.0.0",
+     .complexity = kPerOption,
+     .usage = "parameter value [parameter value ...]",
+     .summary = "Change options while the server runs, all or none.",
+     .history = "7.0.0 Several parameters at once.",
+     .tips = kSetTips},
+    {.name = "RESETSTAT",
+     .arity = 2,
+     .flags = kFlags,
+     .run = ResetStat,
+     .group = "server",
+     .since = "2.0.0",
+     .complexity = "O(1)",
+     .summary = "Set the counters of INFO to zero."},
+    {.name = "REWRITE",
+     .arity = 2,
+     .flags = kFlags,
+     .run = Rewrite,
+     .group = "server",
+     .since = "2.8.0",
+     .complexity = "O(1)",
+     .summary = "Write the options as they are into the configuration file."},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .group = "server",
+     .since = "5.0.0",
+     .complexity = "O(1)",
+     .summary = "The subcommands in short."},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "CONFIG",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "server",
+     .since = "2.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Read and change the configuration."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ConfigFamily() { return {"config", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,159 @@
+#include "server/commands/admin/data_digest.h"
+
+#include <arpa/inet.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstring>
+
+#include "absl/base/attributes.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "storage/rdb/rdb_value.h"
+#include "storage/types/hash.h"
+#include "storage/types/list.h"
+#include "storage/types/set.h"
+#include "storage/types/sorted_set.h"
+#include "storage/types/streams/stream.h"
+
+namespace sluice {
+namespace {
+
+class Digest {
+ public:
+  // Order does not matter between what is added...
+  void Add(std::string_view bytes) { Xor(Sha1(bytes)); }
+  // ...and does around what is mixed.
+  void Mix(std::string_view bytes) {
+    Xor(Sha1(bytes));
+    sum_ = Sha1(text());
+  }
+  void Mix(uint32_t number) {
+    const uint32_t ordered = htonl(number);
+    Mix({reinterpret_cast<const char*>(&ordered), sizeof ordered});
+  }
+  std::string_view text() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
+    return {reinterpret_cast<const char*>(sum_.data()), sum_.size()};
+  }
+  std::string Hex() const {
+    std::string hex;
+    for (const unsigned char byte : sum_) {
+      hex.push_back("0123456789abcdef"[byte >> 4]);
+      hex.push_back("0123456789abcdef"[byte & 15]);
+    }
+    return hex;
+  }
+
+ private:
+  using Sum = std::array<unsigned char, 20>;
+  static Sum Sha1(std::string_view bytes) {
+    Sum sum;
+    unsigned int length = 0;
+    EVP_Digest(bytes.data(), bytes.size(), sum.data(), &length, EVP_sha1(), nullptr);
+    return sum;
+  }
+  void Xor(const Sum& sum) {
+    for (size_t i = 0; i < sum_.size(); ++i) sum_[i] ^= sum[i];
+  }
+
+  Sum sum_{};
+};
+
+void MixStream(Digest& digest, const Stream& stream) {
+  stream.ForEach(StreamId::Min(), StreamId::Max(), [&](const StreamEntry& entry) {
+    digest.Mix(Concat(entry.id().ms, '.', entry.id().seq));
+    for (size_t i = 0; i < entry.pairs(); ++i) {
+      digest.Mix(entry.Field(i));
+      digest.Mix(entry.Value(i));
+    }
+    return true;
+  });
+}
+
+void AddElements(Digest& digest, const SortedSet& set) {
+  set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double score) {
+    Digest one;
+    one.Mix(name);
+    one.Mix(DoubleText(score));
+    digest.Add(one.text());
+    return true;
+  });
+}
+
+// Redis's number of the type.
+uint32_t TypeNumber(ValueType type) {
+  constexpr uint32_t kModule = 5;
+  constexpr uint32_t kStream = 6;
+  if (type < ValueType::kStream) return static_cast<uint32_t>(type);
+  return type == ValueType::kStream ? kStream : kModule;
+}
+
+void AddElements(Digest& digest, const Hash& hash) {
+  hash.ForEach({}, [&digest](std::string_view name, std::string_view value) {
+    Digest one;
+    one.Mix(name);
+    one.Mix(value);
+    digest.Add(one.text());
+  });
+}
+
+void MixValue(Digest& digest, const Entry& entry, const Now& now) {
+  digest.Mix(TypeNumber(entry.type()));
+  if (entry.type() == ValueType::kStream) {
+    MixStream(digest, static_cast<const Stream&>(entry.value()));
+  }
+  if (entry.is_string()) {
+    char scratch[Entry::kTextScratch];
+    digest.Mix(entry.Text(scratch));
+  }
+  if (entry.type() == ValueType::kHash) {
+    AddElements(digest, static_cast<const Hash&>(entry.value()));
+  }
+  if (entry.type() == ValueType::kSet) {
+    static_cast<const Set&>(entry.value()).ForEach([&digest](auto member) { digest.Add(member); });
+  }
+  if (entry.type() == ValueType::kSortedSet) {
+    AddElements(digest, static_cast<const SortedSet&>(entry.value()));
+  }
+  if (entry.type() == ValueType::kList) {
+    static_cast<const List&>(entry.value()).Walk(0, ListEnd::kBack, [&](size_t, auto text) {
+      digest.Mix(text);
+      return true;
+    });
+  }
+  if (entry.type() > ValueType::kStream) {
+    // Ours: the bytes of a file, in which equal values are equal.
+    std::string bytes;
+    WriteRdbValue(entry, {.now = now}, bytes);
+    digest.Mix(bytes);
+  }
+  if (entry.is_volatile()) digest.Add("!!expire!!");
+}
+
+}  // namespace
+
+std::string DigestOfValue(const Entry* entry, const Now& now) {
+  Digest digest;
+  if (entry) MixValue(digest, *entry, now);
+  return digest.Hex();
+}
+
+std::string DigestOfAll(Keyspace& keyspace, const Now& now) {
+  Digest all;
+  for (int i = 0; i < keyspace.databases(); ++i) {
+    if (!keyspace.made(i)) continue;
+    bool numbered = false;
+    keyspace.db(i).ForEach([&](const Entry& entry) {
+      if (entry.Expired(now)) return;
+      if (!numbered) all.Mix(static_cast<uint32_t>(i));
+      numbered = true;
+      Digest one;
+      one.Mix(entry.key());
+      MixValue(one, entry, now);
+      all.Add(one.text());
+    });
+  }
+  return all.Hex();
+}
+
+}  // namespace sluice

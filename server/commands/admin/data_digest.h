@@ -1,0 +1,17 @@
+// The digests of DEBUG DIGEST and DEBUG DIGEST-VALUE: equal data gives Redis's own digests, so that
+// two servers can be compared, whichever they are. Limiters, leaky buckets and locks count with all
+// that a file says of them, as of now.
+#pragma once
+
+#include <string>
+
+#include "storage/keyspace/keyspace.h"
+
+namespace sluice {
+
+// 40 hex digits. Keys past their deadline do not count.
+std::string DigestOfAll(Keyspace& keyspace, const Now& now);
+// Of one value and whether it has a deadline; 40 zeros when it is missing.
+std::string DigestOfValue(const Entry* entry, const Now& now);
+
+}  // namespace sluice

@@ -1,0 +1,273 @@
+// DEBUG: what test suites ask a server to do to itself. Its words are a table of their own, because
+// COMMAND knows DEBUG as one command. Only with enable-debug-command.
+
+#include <cmath>
+#include <cstdlib>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/admin/data_digest.h"
+#include "server/commands/admin/debug_data.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/reference_count.h"
+#include "server/config/value.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+#include "storage/types/list.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kLogWarning = 3;
+constexpr uint64_t kPackedThresholdMax = (uint64_t{1} << 32) - (1 << 20);  // as Redis has it
+constexpr double kSleepSecondsMax = 3600;
+constexpr int64_t kAccessClockMask = (1 << 24) - 1;
+
+// As C's strtod and strtol read them: the number at the start, 0 where there is none.
+void Sleep(CommandCall& call) {
+  const double seconds = std::strtod(std::string(call.args[2]).c_str(), nullptr);
+  if (seconds > 0) {
+    const double micros = std::fmin(seconds, kSleepSecondsMax) * 1e6;
+    call.engine.host().Sleep(static_cast<int64_t>(micros));
+    if (!call.engine.scripts().running()) call.engine.RefreshNow();  // there time stands still
+  }
+  call.reply.Ok();
+}
+
+void SetActiveExpire(CommandCall& call) {
+  const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
+  call.keyspace.set_active_expiry(on != 0);
+  call.reply.Ok();
+}
+
+// --- data
+
+// A key's length in a dump, without compression (which Sluice does not do).
+size_t SerializedBytes(const Entry& entry) {
+  if (!entry.is_string()) return entry.MemoryBytes();
+  const size_t length = entry.TextBytes();
+  char scratch[Entry::kTextScratch];
+  constexpr int64_t kNone = INT64_MAX;
+  const int64_t number = length <= 11 ? ParseInt64(entry.Text(scratch)).value_or(kNone) : kNone;
+  if (number >= INT8_MIN && number <= INT8_MAX) return 2;
+  if (number >= INT16_MIN && number <= INT16_MAX) return 3;
+  if (number >= INT32_MIN && number <= INT32_MAX) return 5;
+  return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
+}
+
+// How a list is cut into chunks, in Redis's words for it.
+std::string ListChunks(CommandCall& call, const Entry& entry) {
+  if (entry.type() != ValueType::kList) return {};
+  const List& list = static_cast<const List&>(entry.value());
+  const size_t hundredths = list.size() * 100 / list.chunks();
+  return Concat(" ql_nodes:", list.chunks(), " ql_avg_node:", hundredths / 100, '.',
+                hundredths / 10 % 10, hundredths % 10,
+                " ql_listpack_max:", call.engine.settings().list_max_listpack_size,
+                " ql_compressed:0 ql_uncompressed_size:", list.MemoryBytes());
+}
+
+void Object(CommandCall& call) {
+  const Entry* entry = call.db.FindEvenExpired(call.Key(2));
+  if (!entry) return call.reply.Error(ErrorCode::kNoSuchKey);
+  char address[20];
+  const auto end =
+      std::to_chars(address, address + sizeof address, reinterpret_cast<uintptr_t>(entry), 16);
+  const int64_t idle_s = (call.now.ms() / 1000 - entry->access_clock()) & kAccessClockMask;
+  call.reply.Status(
+      Concat("Value at:0x", std::string_view(address, static_cast<size_t>(end.ptr - address)),
+             " refcount:", ReferenceCount(*entry), " encoding:", entry->Encoding(),
+             " serializedlength:", SerializedBytes(*entry), " lru:", entry->access_clock(),
+             " lru_seconds_idle:", idle_s, ListChunks(call, *entry)));
+}
+
+void QuicklistPackedThreshold(CommandCall& call) {
+  const std::optional<uint64_t> bytes = ParseMemory(call.args[2]);
+  if (!bytes || *bytes > kPackedThresholdMax) {
+    return call.reply.Error(
+        "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+  }
+  call.engine.set_list_alone_bytes(*bytes == 0 ? SIZE_MAX : *bytes);
+  call.reply.Ok();
+}
+
+void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace, call.now)); }
+
+void DigestValues(CommandCall& call) {
+  call.reply.Array(call.args.size() - 2);
+  for (size_t i = 2; i < call.args.size(); ++i) {
+    call.reply.Status(DigestOfValue(call.db.FindEvenExpired(call.Key(i)), call.now));
+  }
+}
+
+// --- replies
+
+void ReplyNumbers(ReplySink& reply) {
+  for (int64_t i = 0; i < 3; ++i) reply.Integer(i);
+}
+
+struct ProtocolType {
+  std::string_view word;
+  void (*answer)(ReplySink& reply);
+};
+constexpr ProtocolType kProtocolTypes[] = {
+    {"STRING", [](ReplySink& reply) { reply.Bulk("Hello World"); }},
+    {"INTEGER", [](ReplySink& reply) { reply.Integer(12345); }},
+    {"DOUBLE", [](ReplySink& reply) { reply.Double(3.141); }},
+    {"NULL", [](ReplySink& reply) { reply.Null(); }},
+    {"ARRAY",
+     [](ReplySink& reply) {
+       reply.Array(3);
+       ReplyNumbers(reply);
+     }},
+    {"SET",
+     [](ReplySink& reply) {
+       reply.Set(3);
+       ReplyNumbers(reply);
+     }},
+    {"MAP",
+     [](ReplySink& reply) {
+       reply.Map(3);
+       for (int64_t i = 0; i < 3; ++i) {
+         reply.Integer(i);
+         reply.Bool(i == 1);
+       }
+     }},
+    {"ATTRIB",
+     [](ReplySink& reply) {
+       if (reply.version() > 2) {
+         reply.Attribute(1);
+         reply.Bulk("key-popularity");
+         reply.Array(2);
+         reply.Bulk("key:123");
+         reply.Integer(90);
+       }
+       reply.Bulk("Some real reply following the attribute");
+     }},
+    {"PUSH",
+     [](ReplySink& reply) {
+       if (reply.version() < 3) {
+         return reply.Error("ERR RESP2 is not supported by this command");
+       }
+       reply.Push(2);
+       reply.Bulk("server-cpu-usage");
+       reply.Integer(42);
+       reply.Bulk("Some real reply following the push reply");
+     }},
+    {"TRUE", [](ReplySink& reply) { reply.Bool(true); }},
+    {"FALSE", [](ReplySink& reply) { reply.Bool(false); }},
+    {"VERBATIM", [](ReplySink& reply) { reply.Verbatim("This is a verbatim\nstring", "txt"); }},
+    {"BIGNUM", [](ReplySink& reply) { reply.BigNumber("1234567999999999999999999999999999999"); }},
+};
+
+void Protocol(CommandCall& call) {
+  for (const ProtocolType& row : kProtocolTypes) {
+    if (IsWord(call.args[2], row.word)) return row.answer(call.reply);
+  }
+  call.reply.Error(
+      "ERR Wrong protocol type name. Please use one of the following: "
+      "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
+}
+
+void Error(CommandCall& call) {
+  std::string text(call.args[2]);
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  call.reply.Error(text);
+}
+
+void LogLine(CommandCall& call) {
+  call.engine.host().Log(kLogWarning, Concat("DEBUG LOG: ", call.args[2]));
+  call.reply.Ok();
+}
+
+// Of all that scripts may not call this sets free DEBUG alone: the rest would need a client to work
+// on.
+void SetDisableDenyScripts(CommandCall& call) {
+  const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
+  call.engine.scripts().set_may_debug(on != 0);
+  call.reply.Ok();
+}
+
+constexpr std::string_view kHelp[] = {
+    "DIGEST",
+    "    A hash of all data: the same on every server that holds the same.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Such a hash of the value of each key.",
+    "ERROR <string>",
+    "    Answer with that error.",
+    "LOG <message>",
+    "    Write the message into the log.",
+    "OBJECT <key>",
+    "    How the value of the key is kept.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Make keys prefix:0, prefix:1 ... where there are none, with texts of that size.",
+    "PROTOCOL <type>",
+    "    An answer of that type: string, integer, double, bignum, null, array, set, map, attrib,",
+    "    push, verbatim, true, false.",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    From that size on an element of a list is kept alone; 0: as usual.",
+    "RELOAD",
+    "    Make every value anew from its dump.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    With 0, expired keys stay until somebody asks for them.",
+    "SET-DISABLE-DENY-SCRIPTS <0|1>",
+    "    With 1, scripts may call DEBUG.",
+    "SLEEP <seconds>",
+    "    Do nothing for so long, and serve nobody. Decimals are fine.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the tables
+
+struct DebugWord {
+  std::string_view word;
+  size_t arguments_min, arguments_max;  // behind the word
+  Handler run;
+};
+constexpr DebugWord kWords[] = {
+    {"DIGEST", 0, 0, DigestAll},
+    {"DIGEST-VALUE", 0, SIZE_MAX, DigestValues},
+    {"ERROR", 1, 1, Error},
+    {"HELP", 0, 0, Help},
+    {"LOG", 1, 1, LogLine},
+    {"OBJECT", 1, 1, Object},
+    {"POPULATE", 1, 3, DebugPopulate},
+    {"PROTOCOL", 1, 1, Protocol},
+    {"QUICKLIST-PACKED-THRESHOLD", 1, 1, QuicklistPackedThreshold},
+    {"RELOAD", 0, SIZE_MAX, DebugReload},
+    {"SET-ACTIVE-EXPIRE", 1, 1, SetActiveExpire},
+    {"SET-DISABLE-DENY-SCRIPTS", 1, 1, SetDisableDenyScripts},
+    {"SLEEP", 1, 1, Sleep},
+};
+
+void Debug(CommandCall& call) {
+  const size_t arguments = call.args.size() - 2;
+  for (const DebugWord& row : kWords) {
+    if (!IsWord(call.args[1], row.word)) continue;
+    if (arguments < row.arguments_min || arguments > row.arguments_max) break;
+    return row.run(call);
+  }
+  call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
+                          call.args[1].substr(0, 128), "'. Try DEBUG HELP."));
+}
+
+constexpr CommandSpec kRows[] = {
+    {.name = "DEBUG",
+     .arity = -2,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kProtected | kSystem,
+     .run = Debug,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "For tests: look inside, and misbehave on demand."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily DebugFamily() { return {"debug", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,92 @@
+#include "server/commands/admin/info.h"
+
+#include <charconv>
+
+#include "protocol/text/words.h"
+#include "server/commands/families.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+constexpr InfoSection kSections[] = {
+    {"server", "Server", true, WriteServer},
+    {"clients", "Clients", true, WriteClients},
+    {"memory", "Memory", true, WriteMemory},
+    {"persistence", "Persistence", true, WritePersistence},
+    {"stats", "Stats", true, WriteStats},
+    {"replication", "Replication", true, WriteReplication},
+    {"cpu", "CPU", true, WriteCpu},
+    {"modules", "Modules", true, WriteModules},
+    {"commandstats", "Commandstats", false, WriteCommandStats},
+    {"errorstats", "Errorstats", true, WriteErrorStats},
+    {"latencystats", "Latencystats", false, WriteLatencyStats},
+    {"cluster", "Cluster", true, WriteCluster},
+    {"keyspace", "Keyspace", true, WriteKeyspace},
+    // Ours.
+    {"locks", "Locks", false, WriteLocks},
+    {"turns", "Turns", false, WriteTurns},
+    {"timers", "Timers", false, WriteTimers},
+    {"limits", "Limits", false, WriteLimits},
+};
+
+bool IsWanted(const InfoSection& section, Args words) {
+  if (words.empty()) return section.by_default;
+  for (const std::string_view word : words) {
+    if (SameName(section.name, word) || IsWord(word, "ALL") || IsWord(word, "EVERYTHING")) {
+      return true;
+    }
+    if (section.by_default && IsWord(word, "DEFAULT")) return true;
+  }
+  return false;
+}
+
+void Info(CommandCall& call) {
+  InfoText text;
+  for (const InfoSection& section : kSections) {
+    if (!IsWanted(section, call.args.subspan(1))) continue;
+    text.Title(section.title);
+    section.write(call.engine, text);
+  }
+  call.reply.Verbatim(text.text(), "txt");
+}
+
+constexpr CommandSpec kRows[] = {
+    {.name = "INFO",
+     .arity = -1,
+     .flags = kLoading | kStale,
+     .categories = kCatDangerous,
+     .run = Info,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "[section [section ...]]",
+     .summary = "Facts and counters about the server.",
+     .history = "7.0.0 Several sections at once.",
+     .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+std::string FixedText(double value, int digits) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits);
+  return std::string(text, end.ptr);
+}
+
+void InfoText::Human(std::string_view name, uint64_t bytes) {
+  constexpr char kUnits[] = "KMGTP";
+  std::string human = Concat(bytes, 'B');
+  double scaled = static_cast<double>(bytes);
+  for (int unit = 0; scaled >= 1024 && kUnits[unit]; ++unit) {
+    scaled /= 1024;
+    human = Concat(FixedText(scaled, 2), kUnits[unit]);
+  }
+  Field(Concat(name, "_human"), human);
+}
+
+CommandFamily InfoFamily() { return {"info", kRows}; }
+
+}  // namespace sluice

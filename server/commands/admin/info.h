@@ -1,0 +1,70 @@
+// INFO is a list of sections, each a row with the function that writes it. A section belongs to
+// whoever knows what is true of it; a new one is a row in info.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+
+class Engine;
+class Histogram;
+
+// The text of INFO while it is written: "name:value" lines below "# Title" lines.
+class InfoText {
+ public:
+  void Title(std::string_view title) {
+    ConcatTo(text_, text_.empty() ? "# " : "\r\n# ", title, "\r\n");
+  }
+  // Field("db", 0, ":keys=", 1) would be written in one piece: name and value are joined as given.
+  template <typename... Pieces>
+  void Field(std::string_view name, const Pieces&... value) {
+    ConcatTo(text_, name, ':', value..., "\r\n");
+  }
+  // "name_human:1.49M"
+  void Human(std::string_view name, uint64_t bytes);
+  // The number, and below it the same for people.
+  void Bytes(std::string_view name, uint64_t bytes) {
+    Field(name, bytes);
+    Human(name, bytes);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+struct InfoSection {
+  std::string_view name;  // as a client asks for it, lower case
+  std::string_view title;
+  bool by_default;
+  void (*write)(Engine& engine, InfoText& text);
+};
+
+// info_server.cc: what the process and its clients are
+void WriteServer(Engine& engine, InfoText& text);
+void WriteClients(Engine& engine, InfoText& text);
+void WriteMemory(Engine& engine, InfoText& text);
+void WritePersistence(Engine& engine, InfoText& text);
+void WriteReplication(Engine& engine, InfoText& text);
+void WriteCpu(Engine& engine, InfoText& text);
+void WriteModules(Engine& engine, InfoText& text);
+void WriteCluster(Engine& engine, InfoText& text);
+void WriteKeyspace(Engine& engine, InfoText& text);
+// info_statistics.cc: what has been counted
+void WriteStats(Engine& engine, InfoText& text);
+void WriteErrorStats(Engine& engine, InfoText& text);
+void WriteCommandStats(Engine& engine, InfoText& text);
+void WriteLatencyStats(Engine& engine, InfoText& text);
+void WriteLocks(Engine& engine, InfoText& text);
+void WriteTurns(Engine& engine, InfoText& text);
+void WriteTimers(Engine& engine, InfoText& text);
+// info_limits.cc: what limiters have decided
+void WriteLimits(Engine& engine, InfoText& text);
+
+// "%.*f" without a locale.
+std::string FixedText(double value, int digits);
+
+}  // namespace sluice

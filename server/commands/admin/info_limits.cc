@@ -1,0 +1,33 @@
+// INFO limits: what the limiter commands have decided, by algorithm, and which callers wait.
+
+#include <string>
+
+#include "server/commands/admin/info.h"
+#include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
+
+namespace sluice {
+
+void WriteLimits(Engine& engine, InfoText& text) {
+  LimitDesk& desk = engine.limits();
+  const LimitStatistics& statistics = desk.statistics();
+  LimitStatistics::Decided all;
+  for (const LimitStatistics::Decided& each : statistics.by_algorithm) {
+    all.taken += each.taken;
+    all.refused += each.refused;
+  }
+  text.Field("limits_taken", all.taken);
+  text.Field("limits_refused", all.refused);
+  text.Field("limits_shadow_allowed", statistics.shadow.taken);
+  text.Field("limits_shadow_refused", statistics.shadow.refused);
+  text.Field("limits_waiting", desk.waiting());
+  text.Field("limits_waited", statistics.waited);
+  text.Field("limit_policies", desk.policies().size());
+  for (size_t i = 0; i < statistics.by_algorithm.size(); ++i) {
+    const LimitStatistics::Decided& each = statistics.by_algorithm[i];
+    text.Field(Concat("limits_", LimitEncoding(static_cast<LimitAlgorithm>(i))),
+               "taken=", each.taken, ",refused=", each.refused);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,240 @@
+// INFO's sections about what the server is and holds now: all fields of Redis 7.0 in its order,
+// ours behind them. A field without any truth behind it on Sluice has the value that Redis shows
+// while it does no such thing.
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+#include "absl/base/attributes.h"
+#include "server/commands/admin/info.h"
+#include "server/config/version.h"
+#include "server/engine/engine.h"
+#include "server/engine/tracking.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kDayMs = 24 * 3600 * 1000;
+constexpr int64_t kAccessClockMask = (1 << 24) - 1;
+
+std::string Ratio(uint64_t a, uint64_t b) {
+  return FixedText(b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b), 2);
+}
+
+std::string Seconds(int64_t micros) { return FixedText(static_cast<double>(micros) / 1e6, 6); }
+
+// What CONFIG GET answers.
+std::string OptionOf(Engine& engine, std::string_view name) {
+  const Config::Pairs found = engine.config().Get({&name, 1});
+  return found.empty() ? std::string() : found.front().second;
+}
+
+// Of the version and the compiler: the same for every build of the same.
+std::string BuildId() {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : Concat(kSluiceVersion, ' ', __VERSION__)) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  char digits[20];
+  return std::string(digits, std::to_chars(digits, digits + sizeof digits, hash, 16).ptr);
+}
+
+std::string_view OrNone(const std::string& text ABSL_ATTRIBUTE_LIFETIME_BOUND) {
+  return text.empty() ? std::string_view("none") : std::string_view(text);
+}
+
+}  // namespace
+
+void WriteServer(Engine& engine, InfoText& text) {
+  const int64_t uptime_ms = engine.now().ms() - engine.started_ms();
+  const std::string hz = OptionOf(engine, "hz");
+  text.Field("redis_version", kRedisVersion);
+  text.Field("redis_git_sha1", "00000000");
+  text.Field("redis_git_dirty", 0);
+  text.Field("redis_build_id", BuildId());
+  text.Field("redis_mode", "standalone");
+  text.Field("os", engine.options().os);
+  text.Field("arch_bits", sizeof(void*) * 8);
+  text.Field("monotonic_clock", OrNone(engine.options().monotonic_clock));
+  text.Field("multiplexing_api", OrNone(engine.options().multiplexing_api));
+  text.Field("atomicvar_api", "none");  // one thread has all of it
+  text.Field("gcc_version", __GNUC__, '.', __GNUC_MINOR__, '.', __GNUC_PATCHLEVEL__);
+  text.Field("process_id", engine.options().process_id);
+  text.Field("process_supervised", "no");
+  text.Field("run_id", engine.run_id());
+  text.Field("tcp_port", engine.settings().port);
+  text.Field("server_time_usec", engine.now().unix_us());
+  text.Field("uptime_in_seconds", uptime_ms / 1000);
+  text.Field("uptime_in_days", uptime_ms / kDayMs);
+  text.Field("hz", hz);
+  text.Field("configured_hz", hz);
+  text.Field("lru_clock", engine.now().ms() / 1000 & kAccessClockMask);
+  text.Field("executable", engine.options().executable);
+  text.Field("config_file", engine.config().file());
+  text.Field("io_threads_active", 0);
+  text.Field("sluice_version", kSluiceVersion);
+}
+
+void WriteClients(Engine& engine, InfoText& text) {
+  size_t input_max = 0, output_max = 0, paused = 0;
+  engine.ForEachSession([&](Session& session) {
+    paused += session.paused;
+    input_max = std::max(input_max, session.pending.size());
+    output_max = std::max(output_max, session.output.bytes());
+  });
+  text.Field("connected_clients", engine.session_count());
+  text.Field("cluster_connections", 0);
+  text.Field("maxclients", engine.settings().maxclients);
+  text.Field("client_recent_max_input_buffer", input_max);
+  text.Field("client_recent_max_output_buffer", output_max);
+  text.Field("blocked_clients", engine.waiters().size() + paused);
+  text.Field("tracking_clients", engine.tracking().clients());
+  text.Field("clients_in_timeout_table", engine.waiters().with_deadline());
+}
+
+void WriteScriptMemory(Engine& engine, InfoText& text) {
+  const ScriptCache& cache = engine.scripts().cache();
+  const FunctionLibraries& functions = engine.scripts().functions();
+  text.Field("used_memory_lua", cache.lua_bytes());
+  text.Field("used_memory_vm_eval", cache.lua_bytes());
+  text.Human("used_memory_lua", cache.lua_bytes());
+  text.Field("used_memory_scripts_eval", cache.text_bytes());
+  text.Field("number_of_cached_scripts", cache.size());
+  text.Field("number_of_functions", functions.function_count());
+  text.Field("number_of_libraries", functions.all().size());
+  text.Field("used_memory_vm_functions", functions.lua_bytes());
+  text.Bytes("used_memory_vm_total", cache.lua_bytes() + functions.lua_bytes());
+  text.Field("used_memory_functions", functions.code_bytes());
+  text.Bytes("used_memory_scripts", cache.text_bytes() + functions.code_bytes());
+}
+
+void WriteAllocator(const AllocatorUsage& allocator, uint64_t resident, InfoText& text) {
+  const auto allocated = static_cast<uint64_t>(allocator.allocated_bytes);
+  const auto active = static_cast<uint64_t>(allocator.active_bytes);
+  const auto held = static_cast<uint64_t>(allocator.resident_bytes);
+  text.Field("allocator_frag_ratio", Ratio(active, allocated));
+  text.Field("allocator_frag_bytes", static_cast<int64_t>(active - allocated));
+  text.Field("allocator_rss_ratio", Ratio(held, active));
+  text.Field("allocator_rss_bytes", static_cast<int64_t>(held - active));
+  text.Field("rss_overhead_ratio", Ratio(resident, held));
+  text.Field("rss_overhead_bytes", static_cast<int64_t>(resident - held));
+}
+
+// used_memory is what Sluice accounts for: keys, scripts and clients. What the system sees is
+// used_memory_rss.
+void WriteMemory(Engine& engine, InfoText& text) {
+  const ProcessUsage usage = engine.host().Usage();
+  const AllocatorUsage allocator = engine.host().Allocator();
+  const size_t dataset = engine.keyspace().memory_bytes();
+  const uint64_t used = engine.UsedMemory();
+  const uint64_t overhead = used - dataset;
+  const uint64_t clients = overhead - engine.scripts().MemoryBytes();
+  const uint64_t peak = std::max<uint64_t>(engine.memory_peak(), used);
+  const auto resident = static_cast<uint64_t>(usage.resident_bytes);
+  text.Bytes("used_memory", used);
+  text.Bytes("used_memory_rss", resident);
+  text.Bytes("used_memory_peak", peak);
+  text.Field("used_memory_peak_perc", Ratio(used * 100, peak), '%');
+  text.Field("used_memory_overhead", overhead);
+  text.Field("used_memory_startup", engine.startup_memory());
+  text.Field("used_memory_dataset", dataset);
+  text.Field("used_memory_dataset_perc", Ratio(dataset * 100, used), '%');
+  text.Field("allocator_allocated", allocator.allocated_bytes);
+  text.Field("allocator_active", allocator.active_bytes);
+  text.Field("allocator_resident", allocator.resident_bytes);
+  text.Bytes("total_system_memory", engine.options().machine_memory);
+  WriteScriptMemory(engine, text);
+  text.Bytes("maxmemory", 0);
+  text.Field("maxmemory_policy", engine.settings().maxmemory_policy);
+  WriteAllocator(allocator, resident, text);
+  text.Field("mem_fragmentation_ratio", Ratio(resident, used));
+  text.Field("mem_fragmentation_bytes", static_cast<int64_t>(resident - used));
+  text.Field("mem_not_counted_for_evict", 0);
+  text.Field("mem_replication_backlog", 0);
+  text.Field("mem_total_replication_buffers", 0);
+  text.Field("mem_clients_slaves", 0);
+  text.Field("mem_clients_normal", clients);
+  text.Field("mem_cluster_links", 0);
+  text.Field("mem_aof_buffer", 0);
+  text.Field("mem_allocator", engine.options().allocator);
+  text.Field("active_defrag_running", 0);
+  text.Field("lazyfree_pending_objects", engine.keyspace().waiting_to_be_freed());
+  text.Field("lazyfreed_objects", engine.statistics().freed_lazily);
+  text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
+}
+
+void WritePersistence(Engine& engine, InfoText& text) {
+  text.Field("loading", 0);
+  text.Field("async_loading", 0);
+  text.Field("current_cow_peak", 0);  // it never forks
+  text.Field("current_cow_size", 0);
+  text.Field("current_cow_size_age", 0);
+  text.Field("current_fork_perc", FixedText(0, 2));
+  text.Field("current_save_keys_processed", 0);
+  text.Field("current_save_keys_total", 0);
+  text.Field("rdb_changes_since_last_save", engine.keyspace().changes());
+  text.Field("rdb_bgsave_in_progress", 0);
+  // As Redis before its first save: it began with what there was.
+  text.Field("rdb_last_save_time",
+             (engine.now().unix_us() / 1000 - engine.now().ms() + engine.started_ms()) / 1000);
+  text.Field("rdb_last_bgsave_status", "ok");
+  text.Field("rdb_last_bgsave_time_sec", -1);
+  text.Field("rdb_current_bgsave_time_sec", -1);
+  text.Field("rdb_saves", 0);
+  text.Field("rdb_last_cow_size", 0);
+  text.Field("rdb_last_load_keys_expired", 0);
+  text.Field("rdb_last_load_keys_loaded", 0);
+  text.Field("aof_enabled", 0);
+  text.Field("aof_rewrite_in_progress", 0);
+  text.Field("aof_rewrite_scheduled", 0);
+  text.Field("aof_last_rewrite_time_sec", -1);
+  text.Field("aof_current_rewrite_time_sec", -1);
+  text.Field("aof_last_bgrewrite_status", "ok");
+  text.Field("aof_rewrites", 0);
+  text.Field("aof_rewrites_consecutive_failures", 0);
+  text.Field("aof_last_write_status", "ok");
+  text.Field("aof_last_cow_size", 0);
+  text.Field("module_fork_in_progress", 0);
+  text.Field("module_fork_last_cow_size", 0);
+}
+
+void WriteReplication(Engine& engine, InfoText& text) {
+  text.Field("role", "master");
+  text.Field("connected_slaves", 0);
+  text.Field("master_failover_state", "no-failover");
+  text.Field("master_replid", engine.run_id());
+  text.Field("master_replid2", std::string(40, '0'));
+  text.Field("master_repl_offset", 0);
+  text.Field("second_repl_offset", -1);
+  text.Field("repl_backlog_active", 0);
+  text.Field("repl_backlog_size", OptionOf(engine, "repl-backlog-size"));
+  text.Field("repl_backlog_first_byte_offset", 0);
+  text.Field("repl_backlog_histlen", 0);
+}
+
+void WriteCpu(Engine& engine, InfoText& text) {
+  const ProcessUsage usage = engine.host().Usage();
+  text.Field("used_cpu_sys", Seconds(usage.system_us));
+  text.Field("used_cpu_user", Seconds(usage.user_us));
+  text.Field("used_cpu_sys_children", Seconds(0));  // there are none
+  text.Field("used_cpu_user_children", Seconds(0));
+  text.Field("used_cpu_sys_main_thread", Seconds(usage.thread_system_us));
+  text.Field("used_cpu_user_main_thread", Seconds(usage.thread_user_us));
+}
+
+void WriteModules(Engine&, InfoText&) {}
+
+void WriteCluster(Engine&, InfoText& text) { text.Field("cluster_enabled", 0); }
+
+void WriteKeyspace(Engine& engine, InfoText& text) {
+  Keyspace& keyspace = engine.keyspace();
+  for (int i = 0; i < keyspace.databases(); ++i) {
+    if (!keyspace.made(i) || keyspace.db(i).size() == 0) continue;
+    // No average is kept: Redis samples it, and shows 0 until it has.
+    text.Field(Concat("db", i), "keys=", keyspace.db(i).size(),
+               ",expires=", keyspace.db(i).volatile_size(), ",avg_ttl=0");
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,193 @@
+// INFO's sections about what has been counted since the start or CONFIG RESETSTAT.
+
+#include <functional>
+#include <initializer_list>
+
+#include "server/commands/admin/info.h"
+#include "server/engine/engine.h"
+#include "server/engine/lock_service.h"
+#include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
+
+namespace sluice {
+namespace {
+
+void ForEachCommand(Engine& engine, const std::function<void(const Command&)>& visit) {
+  for (const Command* command : engine.commands().all()) {
+    visit(*command);
+    for (const Command* sub : command->subcommands) visit(*sub);
+  }
+}
+
+// Bytes that would break the line, as Redis replaces them.
+std::string SafeName(std::string_view name) {
+  std::string safe(name);
+  for (char& c : safe) {
+    if (c == '#' || c == ':' || c == '\n' || c == '\r') c = '_';
+  }
+  return safe;
+}
+
+// "%f" without the zeros at its end: 99.900000 is "99.9".
+std::string ShortText(double value) {
+  std::string text = FixedText(value, 6);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+struct Percentile {
+  std::string_view suffix;
+  double percent;
+};
+constexpr Percentile kPercentiles[] = {{"_p50", 50}, {"_p99", 99}, {"_p999", 99.9}};
+
+void WriteHistogram(InfoText& text, std::string_view name, const Histogram& histogram,
+                    std::span<const int64_t> bounds) {
+  for (const Percentile& row : kPercentiles) {
+    text.Field(Concat(name, row.suffix), histogram.Percentile(row.percent));
+  }
+  text.Field(Concat(name, "_max"), histogram.max());
+  std::string counts;
+  for (const int64_t bound : bounds) {
+    ConcatTo(counts, "le_", bound, '=', histogram.CountAtMost(bound), ',');
+  }
+  text.Field(Concat(name, "_histogram"), counts, "inf=", histogram.count());
+}
+
+// Kilobytes, as Redis's kbps.
+std::string Kilobytes(uint64_t bytes) { return FixedText(static_cast<double>(bytes) / 1024, 2); }
+
+constexpr int64_t kTurnBoundsUs[] = {50, 100, 250, 500, 1000, 2000, 5000, 10000};
+constexpr int64_t kLatenessBoundsMs[] = {0, 1, 2, 5, 10, 100, 1000};
+
+// What Redis counts and Sluice never does has a 0, for monitors that look for it.
+void WriteZeros(std::initializer_list<std::string_view> names, InfoText& text) {
+  for (const std::string_view name : names) text.Field(name, 0);
+}
+
+void WriteTraffic(const Statistics& stats, const Rates::Counts& rates, InfoText& text) {
+  text.Field("total_connections_received", stats.connections);
+  text.Field("total_commands_processed", stats.commands);
+  text.Field("instantaneous_ops_per_sec", rates.commands);
+  text.Field("total_net_input_bytes", stats.bytes_in);
+  text.Field("total_net_output_bytes", stats.bytes_out);
+  WriteZeros({"total_net_repl_input_bytes", "total_net_repl_output_bytes"}, text);
+  text.Field("instantaneous_input_kbps", Kilobytes(rates.bytes_in));
+  text.Field("instantaneous_output_kbps", Kilobytes(rates.bytes_out));
+  text.Field("instantaneous_input_repl_kbps", Kilobytes(0));
+  text.Field("instantaneous_output_repl_kbps", Kilobytes(0));
+  text.Field("rejected_connections", stats.rejected_connections);
+  WriteZeros({"sync_full", "sync_partial_ok", "sync_partial_err"}, text);
+}
+
+void WriteExpiry(const Statistics& stats, InfoText& text) {
+  constexpr int64_t kNanosPerMilli = 1'000'000;
+  text.Field("expired_keys", stats.expired_keys);
+  text.Field("expired_stale_perc", FixedText(0, 2));  // each has a timer
+  text.Field("expired_time_cap_reached_count", 0);
+  text.Field("expire_cycle_cpu_milliseconds", stats.expiry_ns / kNanosPerMilli);
+  WriteZeros({"evicted_keys", "evicted_clients", "total_eviction_exceeded_time",
+              "current_eviction_exceeded_time"},
+             text);
+}
+
+}  // namespace
+
+void WriteStats(Engine& engine, InfoText& text) {
+  const Statistics& stats = engine.statistics();
+  WriteTraffic(stats, engine.rates().per_second(), text);
+  WriteExpiry(stats, text);
+  text.Field("evicted_scripts", engine.scripts().cache().evicted());  // as Redis 7.4 calls it
+  text.Field("keyspace_hits", stats.keyspace_hits);
+  text.Field("keyspace_misses", stats.keyspace_misses);
+  text.Field("pubsub_channels", engine.pubsub().names(ChannelKind::kChannel));
+  text.Field("pubsub_patterns", engine.pubsub().names(ChannelKind::kPattern));
+  text.Field("pubsubshard_channels", engine.pubsub().names(ChannelKind::kShardChannel));
+  WriteZeros(
+      {"latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys",
+       "active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits",
+       "active_defrag_key_misses", "total_active_defrag_time", "current_active_defrag_time"},
+      text);
+  text.Field("tracking_total_keys", engine.tracking().keys());
+  text.Field("tracking_total_items", engine.tracking().items());
+  text.Field("tracking_total_prefixes", engine.tracking().prefixes());
+  text.Field("unexpected_error_replies", 0);
+  text.Field("total_error_replies", stats.error_replies);
+  text.Field("dump_payload_sanitizations", 0);
+  text.Field("total_reads_processed", stats.reads);
+  text.Field("total_writes_processed", stats.writes);
+  WriteZeros({"io_threaded_reads_processed", "io_threaded_writes_processed", "reply_buffer_shrinks",
+              "reply_buffer_expands"},
+             text);
+  // Ours, and later versions'.
+  text.Field("expired_subkeys", stats.expired_fields);
+  text.Field("client_query_buffer_limit_disconnections", stats.query_limit_closed);
+  text.Field("client_output_buffer_limit_disconnections", stats.output_limit_closed);
+  text.Field("client_login_timeout_disconnections", stats.login_timeout_closed);
+}
+
+void WriteErrorStats(Engine& engine, InfoText& text) {
+  for (const auto& [code, count] : engine.statistics().errors) {
+    text.Field(Concat("errorstat_", SafeName(code)), "count=", count);
+  }
+}
+
+void WriteCommandStats(Engine& engine, InfoText& text) {
+  ForEachCommand(engine, [&](const Command& command) {
+    const CommandStatistics& stats = command.statistics;
+    if (stats.calls == 0 && stats.rejected == 0 && stats.failed == 0) return;
+    const double micros = static_cast<double>(stats.nanos) / 1000;
+    const double per_call = stats.calls == 0 ? 0 : micros / static_cast<double>(stats.calls);
+    text.Field(Concat("cmdstat_", SafeName(command.full_name)), "calls=", stats.calls,
+               ",usec=", stats.nanos / 1000, ",usec_per_call=", FixedText(per_call, 2),
+               ",rejected_calls=", stats.rejected, ",failed_calls=", stats.failed);
+  });
+}
+
+void WriteLatencyStats(Engine& engine, InfoText& text) {
+  if (!engine.settings().latency_tracking) return;
+  ForEachCommand(engine, [&](const Command& command) {
+    const Histogram& histogram = command.statistics.latency_ns;
+    if (histogram.count() == 0) return;
+    std::string shown;
+    for (const double percent : engine.settings().latency_tracking_percentiles) {
+      const double micros = static_cast<double>(histogram.Percentile(percent)) / 1000;
+      ConcatTo(shown, shown.empty() ? "p" : ",p", ShortText(percent), '=', FixedText(micros, 3));
+    }
+    text.Field(Concat("latency_percentiles_usec_", SafeName(command.full_name)), shown);
+  });
+}
+
+// Locks that are held or linger, and what has come of all that was asked.
+void WriteLocks(Engine& engine, InfoText& text) {
+  const LockCounts counts = engine.locks().counts();
+  text.Field("locks_held", engine.locks().held());
+  text.Field("locks_waiting", engine.locks().waiting());
+  text.Field("locks_remembered", engine.locks().memory().size());
+  text.Field("locks_granted", counts.granted);
+  text.Field("locks_handed_over", counts.hand_overs);
+  text.Field("locks_released", counts.released);
+  text.Field("locks_expired", counts.expired);
+  text.Field("locks_broken", counts.broken);
+  text.Field("locks_deadlocks", counts.deadlocks);
+  text.Field("locks_fences_refused", counts.fenced);
+}
+
+// A turn of the loop: what was ready was read, run and answered. Its CPU time bounds how long any
+// client waits for others.
+void WriteTurns(Engine& engine, InfoText& text) {
+  const Statistics& stats = engine.statistics();
+  text.Field("turns", stats.turns);
+  WriteHistogram(text, "turn_cpu_us", stats.turn_cpu_us, kTurnBoundsUs);
+  text.Field("read_calls", stats.reads);
+  text.Field("write_calls", stats.writes);
+}
+
+void WriteTimers(Engine& engine, InfoText& text) {
+  text.Field("timers_pending", engine.wheel().size());
+  WriteHistogram(text, "expiry_lateness_ms", engine.statistics().expiry_lateness_ms,
+                 kLatenessBoundsMs);
+}
+
+}  // namespace sluice

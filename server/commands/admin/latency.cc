@@ -1,0 +1,252 @@
+// The LATENCY family: what took long and when (LATEST, HISTORY, GRAPH, DOCTOR; see
+// server/engine/latency_monitor.h), and how long commands take (HISTOGRAM).
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "server/commands/admin/latency_report.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+std::optional<LatencyEvent> FindEvent(std::string_view name) {
+  for (size_t i = 0; i < kLatencyEvents; ++i) {
+    const auto event = static_cast<LatencyEvent>(i);
+    if (LatencyMonitor::NameOf(event) == name) return event;
+  }
+  return std::nullopt;
+}
+
+int64_t UnixSeconds(CommandCall& call) { return call.engine.clock().Sample().unix_s(); }
+
+void Latest(CommandCall& call) {
+  const LatencyMonitor& monitor = call.engine.latency_monitor();
+  std::vector<LatencyEvent> events;
+  for (size_t i = 0; i < kLatencyEvents; ++i) {
+    const auto event = static_cast<LatencyEvent>(i);
+    if (!monitor.Of(event).empty()) events.push_back(event);
+  }
+  call.reply.Array(events.size());
+  for (const LatencyEvent event : events) {
+    const LatencySeries& series = monitor.Of(event);
+    call.reply.Array(4);
+    call.reply.Bulk(LatencyMonitor::NameOf(event));
+    call.reply.Integer(series.samples().back().unix_s);
+    call.reply.Integer(series.samples().back().ms);
+    call.reply.Integer(series.worst_ms());
+  }
+}
+
+void History(CommandCall& call) {
+  const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
+  if (!event) return call.reply.Array(0);
+  const auto& samples = call.engine.latency_monitor().Of(*event).samples();
+  call.reply.Array(samples.size());
+  for (const LatencySample& sample : samples) {
+    call.reply.Array(2);
+    call.reply.Integer(sample.unix_s);
+    call.reply.Integer(sample.ms);
+  }
+}
+
+void Graph(CommandCall& call) {
+  const LatencyMonitor& monitor = call.engine.latency_monitor();
+  const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
+  if (!event || monitor.Of(*event).empty()) {
+    return call.reply.Error(Concat("ERR No samples available for event '",
+                                   call.args[2].substr(0, call.args[2].find('\0')), "'"));
+  }
+  call.reply.Verbatim(DrawLatencyGraph(monitor, *event, UnixSeconds(call)), "txt");
+}
+
+void Doctor(CommandCall& call) {
+  call.reply.Verbatim(
+      LatencyDoctorReport(call.engine.latency_monitor(), call.engine.settings(), UnixSeconds(call)),
+      "txt");
+}
+
+// Here, unlike in HISTORY and GRAPH, events are named in any case.
+void Reset(CommandCall& call) {
+  LatencyMonitor& monitor = call.engine.latency_monitor();
+  const Args wanted = call.args.subspan(2);
+  const auto is_wanted = [&](std::string_view name) {
+    std::string upper(name);
+    for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+    return std::ranges::any_of(wanted, [&](std::string_view word) { return IsWord(word, upper); });
+  };
+  int64_t reset = 0;
+  for (size_t i = 0; i < kLatencyEvents; ++i) {
+    const auto event = static_cast<LatencyEvent>(i);
+    if (monitor.Of(event).empty()) continue;
+    if (!wanted.empty() && !is_wanted(LatencyMonitor::NameOf(event))) continue;
+    monitor.Reset(event);
+    ++reset;
+  }
+  call.reply.Integer(reset);
+}
+
+// --- HISTOGRAM
+
+// Counts of calls up to bounds that double, from about a microsecond on to the first that none is
+// above; bounds that add nothing are left out. They are rounded up a little, as Redis's buckets
+// are.
+void ReplyHistogram(ReplySink& reply, const Histogram& histogram) {
+  constexpr int64_t kFirstNanos = 1024;
+  std::vector<int64_t> pairs;
+  uint64_t before = 0;
+  for (int64_t bound = kFirstNanos; before < histogram.count(); bound *= 2) {
+    const uint64_t count = histogram.CountAtMost(bound);
+    if (count == before) continue;
+    pairs.push_back((bound + bound / 128 - 1) / 1000);
+    pairs.push_back(static_cast<int64_t>(count));
+    before = count;
+  }
+  reply.Map(2);
+  reply.Bulk("calls");
+  reply.Integer(static_cast<int64_t>(histogram.count()));
+  reply.Bulk("histogram_usec");
+  reply.Map(pairs.size() / 2);
+  for (const int64_t number : pairs) reply.Integer(number);
+}
+
+void AddWithHistogram(const Command& command, std::vector<const Command*>& found) {
+  if (command.statistics.latency_ns.count() > 0) found.push_back(&command);
+  for (const Command* sub : command.subcommands) AddWithHistogram(*sub, found);
+}
+
+void ShowHistograms(CommandCall& call) {
+  std::vector<const Command*> found;
+  for (const std::string_view name : call.args.subspan(2)) {
+    if (const Command* command = call.engine.commands().FindFull(name)) {
+      AddWithHistogram(*command, found);
+    }
+  }
+  if (call.args.size() == 2) {
+    for (const Command* command : call.engine.commands().all()) AddWithHistogram(*command, found);
+  }
+  call.reply.Map(found.size());
+  for (const Command* command : found) {
+    call.reply.Bulk(command->full_name);
+    ReplyHistogram(call.reply, command->statistics.latency_ns);
+  }
+}
+
+constexpr std::string_view kHelp[] = {
+    "DOCTOR",
+    "    Return a human readable latency analysis report.",
+    "GRAPH <event>",
+    "    Return an ASCII latency graph for the <event> class.",
+    "HISTORY <event>",
+    "    Return time-latency samples for the <event> class.",
+    "LATEST",
+    "    Return the latest latency samples for all events.",
+    "RESET [<event> ...]",
+    "    Reset latency data of one or more <event> classes.",
+    "    (default: reset all data for all event classes)",
+    "HISTOGRAM [COMMAND ...]",
+    "    Return a cumulative distribution of latencies in the format of a histogram for the "
+    "specified command names.",
+    "    If no commands are specified then all histograms are replied.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale;
+constexpr std::string_view kTips =
+    "nondeterministic_output,request_policy:all_nodes,response_policy:special";
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "LATEST",
+     .arity = 2,
+     .flags = kFlags,
+     .run = Latest,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .summary = "The latest and the worst moment of each event.",
+     .tips = kTips},
+    {.name = "HISTORY",
+     .arity = 3,
+     .flags = kFlags,
+     .run = History,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .usage = "event",
+     .summary = "When an event took long, and how long.",
+     .tips = kTips},
+    {.name = "GRAPH",
+     .arity = 3,
+     .flags = kFlags,
+     .run = Graph,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .usage = "event",
+     .summary = "The same as a picture.",
+     .tips = kTips},
+    {.name = "DOCTOR",
+     .arity = 2,
+     .flags = kFlags,
+     .run = Doctor,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .summary = "What took long, in words, and what can be done about it.",
+     .tips = kTips},
+    {.name = "RESET",
+     .arity = -2,
+     .flags = kFlags,
+     .run = Reset,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .usage = "[event [event ...]]",
+     .summary = "Forget what took long.",
+     .tips = "request_policy:all_nodes,response_policy:all_succeeded"},
+    {.name = "HISTOGRAM",
+     .arity = -2,
+     .flags = kFlags,
+     .run = ShowHistograms,
+     .group = "server",
+     .since = "7.0.0",
+     .complexity =
+         "O(N) where N is the number of commands with latency information being retrieved.",
+     .usage = "[command [command ...]]",
+     .summary = "How long commands take: how many calls within which time.",
+     .tips = kTips},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "O(1)",
+     .summary = "The subcommands in short."},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LATENCY",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "server",
+     .since = "2.8.13",
+     .complexity = "Depends on subcommand.",
+     .summary = "What takes long, and when it did."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LatencyFamily() { return {"latency", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,214 @@
+// The MEMORY family: what a key takes, what takes the server's memory, and what the allocator has.
+// How it adds up is in memory_report.h.
+
+#include <span>
+#include <string>
+
+#include "protocol/text/concat.h"
+#include "server/commands/admin/memory_report.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+// Every value knows its size, so nothing is sampled; SAMPLES is read for its mistakes alone.
+bool ReadSamples(CommandCall& call) {
+  ArgReader args(call.args, 3);
+  while (args.more()) {
+    if (args.left() < 2 || !args.TakeWord("SAMPLES")) {
+      args.Fail(ErrorCode::kSyntax);
+    } else if (args.Int() < 0) {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (!args.Finish()) call.reply.Error(args.error());
+  return !args.failed();
+}
+
+void Usage(CommandCall& call) {
+  if (!ReadSamples(call)) return;
+  const Entry* const entry = call.db.Find(call.Key(2), call.now);
+  if (!entry) return call.reply.Null();
+  call.reply.Integer(static_cast<int64_t>(entry->MemoryBytes()));
+}
+
+// --- STATS
+
+struct Count {
+  std::string_view name;
+  int64_t value;
+};
+
+void ReplyCounts(ReplySink& reply, std::span<const Count> counts) {
+  for (const Count& count : counts) {
+    reply.Bulk(count.name);
+    reply.Integer(count.value);
+  }
+}
+
+void ReplyRatio(ReplySink& reply, std::string_view name, double value) {
+  reply.Bulk(name);
+  reply.Double(value);
+}
+
+void ReplyExcess(ReplySink& reply, std::string_view name, std::string_view ratio_name,
+                 const MemoryExcess& excess) {
+  ReplyRatio(reply, ratio_name, excess.ratio());
+  reply.Bulk(Concat(name, ".bytes"));
+  reply.Integer(excess.bytes());
+}
+
+void ReplyDatabase(ReplySink& reply, const DatabaseOverhead& database) {
+  reply.Bulk(Concat("db.", database.index));
+  reply.Map(3);
+  const Count counts[] = {{"overhead.hashtable.main", database.table_bytes},
+                          {"overhead.hashtable.expires", database.timer_bytes},
+                          {"overhead.hashtable.slot-to-keys", 0}};
+  ReplyCounts(reply, counts);
+}
+
+void Stats(CommandCall& call) {
+  constexpr size_t kFieldsBesidesDatabases = 27;
+  const MemoryReport report = ReportMemory(call.engine);
+  ReplySink& reply = call.reply;
+  reply.Map(kFieldsBesidesDatabases + report.databases.size());
+  const Count first[] = {{"peak.allocated", report.peak},
+                         {"total.allocated", report.used},
+                         {"startup.allocated", report.startup},
+                         {"replication.backlog", 0},
+                         {"clients.slaves", 0},
+                         {"clients.normal", report.clients},
+                         {"cluster.links", 0},
+                         {"aof.buffer", 0},
+                         {"lua.caches", report.scripts},
+                         {"functions.caches", report.functions}};
+  ReplyCounts(reply, first);
+  for (const DatabaseOverhead& database : report.databases) ReplyDatabase(reply, database);
+  const Count second[] = {{"overhead.total", report.overhead},
+                          {"keys.count", report.keys},
+                          {"keys.bytes-per-key", report.bytes_per_key()},
+                          {"dataset.bytes", report.dataset()}};
+  ReplyCounts(reply, second);
+  ReplyRatio(reply, "dataset.percentage", report.dataset_percentage());
+  ReplyRatio(reply, "peak.percentage", report.peak_percentage());
+  const Count allocator[] = {{"allocator.allocated", report.allocator.allocated_bytes},
+                             {"allocator.active", report.allocator.active_bytes},
+                             {"allocator.resident", report.allocator.resident_bytes}};
+  ReplyCounts(reply, allocator);
+  ReplyExcess(reply, "allocator-fragmentation", "allocator-fragmentation.ratio",
+              report.allocator_fragmentation());
+  ReplyExcess(reply, "allocator-rss", "allocator-rss.ratio", report.allocator_resident());
+  ReplyExcess(reply, "rss-overhead", "rss-overhead.ratio", report.process_resident());
+  ReplyExcess(reply, "fragmentation", "fragmentation", report.fragmentation());
+}
+
+// --- the rest
+
+void Doctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.engine), "txt"); }
+
+void Purge(CommandCall& call) {
+  call.engine.host().ReleaseMemory();
+  call.reply.Ok();
+}
+
+void MallocStats(CommandCall& call) {
+  const std::string report = call.engine.host().AllocatorReport();
+  if (report.empty()) return call.reply.Bulk("Stats not supported for the current allocator");
+  call.reply.Verbatim(report, "txt");
+}
+
+constexpr std::string_view kHelp[] = {
+    "DOCTOR",
+    "    Return memory problems reports.",
+    "MALLOC-STATS",
+    "    Return internal statistics report from the memory allocator.",
+    "PURGE",
+    "    Attempt to purge dirty pages for reclamation by the allocator.",
+    "STATS",
+    "    Return information about the memory usage of the server.",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Return memory in bytes used by <key> and its value. Nested values are",
+    "    sampled up to <count> times (default: 5, 0 means sample all).",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr std::string_view kTips =
+    "nondeterministic_output,request_policy:all_shards,response_policy:special";
+constexpr std::string_view kSlowWhereMuch =
+    "Depends on how much memory is allocated, could be slow";
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "USAGE",
+     .arity = -3,
+     .flags = kReadOnly,
+     .keys = KeyAt(2, kKeyRo),
+     .run = Usage,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = "O(1)",
+     .usage = "key [SAMPLES count]",
+     .summary = "How many bytes a key takes, its value and all included."},
+    {.name = "STATS",
+     .arity = 2,
+     .run = Stats,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = "O(N) where N is the number of segments of all databases",
+     .summary = "What takes how much of the server's memory.",
+     .tips = kTips},
+    {.name = "DOCTOR",
+     .arity = 2,
+     .run = Doctor,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = "O(1)",
+     .summary = "What is wrong with the memory, in words.",
+     .tips = kTips},
+    {.name = "PURGE",
+     .arity = 2,
+     .run = Purge,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = kSlowWhereMuch,
+     .summary = "Give free memory back to the system.",
+     .tips = "request_policy:all_shards,response_policy:all_succeeded"},
+    {.name = "MALLOC-STATS",
+     .arity = 2,
+     .run = MallocStats,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = kSlowWhereMuch,
+     .summary = "What the allocator tells of itself.",
+     .tips = kTips},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = "O(1)",
+     .summary = "The subcommands in short."},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "MEMORY",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "What takes memory."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily MemoryFamily() { return {"memory", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,91 @@
+// The MODULE family of a server that loads none.
+
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/command.h"
+
+namespace sluice {
+namespace {
+
+void List(CommandCall& call) { call.reply.Array(0); }
+
+// As Redis with enable-module-command no, the one value of that option here.
+void Refuse(CommandCall& call) {
+  call.reply.Error(
+      "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
+      "you can run it from a local connection, otherwise you need to set this option in the "
+      "configuration file, and then restart the server.");
+}
+
+constexpr std::string_view kHelp[] = {
+    "LIST",
+    "    Return a list of loaded modules.",
+    "LOAD <path> [<arg> ...]",
+    "    Load a module library from <path>, passing to it any optional arguments.",
+    "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
+    "    Load a module library from <path>, while passing it module configurations and optional "
+    "arguments.",
+    "UNLOAD <name>",
+    "    Unload a module.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kLoads = kAdmin | kNoScript | kNoAsyncLoading;
+
+constexpr CommandSpec kSubcommandsListed[] = {
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .since = "5.0.0",
+     .summary = "What the subcommands do."},
+    {.name = "LIST",
+     .arity = 2,
+     .flags = kAdmin | kNoScript,
+     .run = List,
+     .complexity = "O(N) where N is the number of loaded modules.",
+     .summary = "The modules that are loaded: none.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "LOAD",
+     .arity = -3,
+     .flags = kLoads,
+     .run = Refuse,
+     .usage = "path [arg ...]",
+     .summary = "Load a module; refused."},
+    {.name = "LOADEX",
+     .arity = -3,
+     .flags = kLoads,
+     .run = Refuse,
+     .since = "7.0.0",
+     .usage = "path configs=[CONFIG name value] ... args=[ARGS arg] ...",
+     .summary = "Load a module with options; refused."},
+    {.name = "UNLOAD",
+     .arity = 3,
+     .flags = kLoads,
+     .run = Refuse,
+     .usage = "name",
+     .summary = "Unload a module; refused."},
+};
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed, {.group = "server", .since = "4.0.0", .complexity = "O(1)"});
+
+constexpr CommandSpec kRows[] = {
+    {.name = "MODULE",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Modules: none are loaded."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ModulesFamily() { return {"modules", kRows}; }
+
+}  // namespace sluice

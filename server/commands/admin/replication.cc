@@ -1,0 +1,95 @@
+// The replication family, as a server answers that has no replicas and follows nobody: what it is,
+// and how many replicas have what was written.
+
+#include <optional>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/blocking.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/waiters.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kReplicas = 0;
+
+void Role(CommandCall& call) {
+  call.reply.Array(3);
+  call.reply.Bulk("master");
+  call.reply.Integer(0);  // the offset in a stream that nobody reads
+  call.reply.Array(0);    // replicas
+}
+
+void ReplyReplicas(CommandCall& call) { call.reply.Integer(kReplicas); }
+
+// Programs wait for a replica to have their write, or for the time to be over.
+void Wait(CommandCall& call) {
+  ArgReader args(call.args);
+  const int64_t wanted = args.Int();
+  const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
+  if (args.failed()) return call.reply.Error(args.error());
+  // Redis keeps 32 bits of it.
+  if (static_cast<int32_t>(wanted) <= kReplicas) return ReplyReplicas(call);
+  call.Park({}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
+}
+
+// What it is already can be asked for: clients promote a server to be sure that it is a master.
+void ReplicaOf(CommandCall& call) {
+  constexpr int64_t kPortMax = 65535;
+  if (IsWord(call.args[1], "NO") && IsWord(call.args[2], "ONE")) return call.reply.Ok();
+  const std::optional<int64_t> port = ParseInt64(call.args[2]);
+  if (!port || *port < 0 || *port > kPortMax) return call.reply.Error("ERR Invalid master port");
+  call.reply.Error("ERR Sluice does not replicate: it is a master, and stays one");
+}
+
+constexpr CommandSpec ReplicaOfRow(std::string_view name) {
+  return {.name = name,
+          .arity = 3,
+          .flags = kAdmin | kNoScript | kStale | kNoAsyncLoading,
+          .run = ReplicaOf,
+          .group = "server",
+          .since = "5.0.0",
+          .complexity = "O(1)",
+          .usage = "args=<host-port=<host port:integer> | no-one=<NO ONE>>",
+          .summary = "Follow another server, which is refused, or nobody."};
+}
+
+constexpr CommandSpec SlaveOfRow() {
+  CommandSpec row = ReplicaOfRow("SLAVEOF");
+  row.since = "1.0.0";
+  row.deprecated_since = "5.0.0";
+  row.replaced_by = "`REPLICAOF`";
+  return row;
+}
+
+constexpr CommandSpec kRows[] = {
+    ReplicaOfRow("REPLICAOF"),
+    {.name = "ROLE",
+     .arity = 1,
+     .flags = kNoScript | kLoading | kStale | kFast,
+     .categories = kCatAdmin | kCatDangerous,
+     .run = Role,
+     .group = "server",
+     .since = "2.8.12",
+     .complexity = "O(1)",
+     .summary = "Whether the server is a master or a replica: always a master."},
+    SlaveOfRow(),
+    {.name = "WAIT",
+     .arity = 3,
+     .flags = kNoScript,
+     .categories = kCatConnection,
+     .run = Wait,
+     .group = "generic",
+     .since = "3.0.0",
+     .complexity = "O(1)",
+     .usage = "numreplicas:integer timeout:integer",
+     .summary = "Wait until so many replicas have all writes; there are none.",
+     .tips = "request_policy:all_shards,response_policy:agg_min"},
+};
+
+}  // namespace
+
+CommandFamily ReplicationFamily() { return {"replication", kRows}; }
+
+}  // namespace sluice

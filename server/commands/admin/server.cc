@@ -1,0 +1,165 @@
+// The server family: the time, a picture, and the end.
+
+#include <algorithm>
+#include <array>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/config/version.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+#include "server/engine/monitors.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kLogWarning = 3;
+
+void Time(CommandCall& call) {
+  const int64_t unix_us = call.now.unix_us();
+  call.reply.Array(2);
+  call.reply.Bulk(Int64Text(unix_us / 1'000'000));
+  call.reply.Bulk(Int64Text(unix_us % 1'000'000));
+}
+
+// --- LOLWUT: a flight of locks, each chamber at a level of its own, and a boat in one of them
+
+constexpr int kChambers = 4;
+constexpr int kLevels = 4;
+constexpr std::string_view kEmpty = "            ";
+constexpr std::string_view kWater = "~~~~~~~~~~~~";
+constexpr std::string_view kGround = "============";
+constexpr std::string_view kBoat = "   \\__|__/  ";
+
+std::string_view Cell(int row, int level, bool boat) {
+  if (row == 0) return kGround;
+  if (row == level) return kWater;
+  return boat && row == level + 1 ? kBoat : kEmpty;
+}
+
+std::string PaintLocks(Random& random) {
+  std::array<int, kChambers> levels;
+  for (int& level : levels) level = 1 + static_cast<int>(random() % kLevels);
+  const int boat = static_cast<int>(random() % kChambers);
+  std::string picture;
+  for (int row = kLevels + 1; row >= 0; --row) {
+    int left = 0;  // level on the other side of the gate
+    for (int i = 0; i < kChambers; ++i) {
+      picture += row <= std::max(left, levels[i]) + 1 ? '|' : ' ';
+      picture += Cell(row, levels[i], i == boat);
+      left = levels[i];
+    }
+    picture += row <= left + 1 ? "|\n" : "\n";
+  }
+  return picture;
+}
+
+// VERSION picks a picture in Redis; here it must be a number and there is one picture.
+void LolWut(CommandCall& call) {
+  if (call.args.size() >= 3 && IsWord(call.args[1], "VERSION") && !ParseInt64(call.args[2])) {
+    return call.reply.Error(ErrorCode::kNotInteger);
+  }
+  call.reply.Verbatim(
+      Concat(PaintLocks(call.engine.random()), "\nSluice ver. ", kSluiceVersion, '\n'), "txt");
+}
+
+// --- SHUTDOWN
+
+struct ShutdownWords {
+  bool nosave = false, save = false, now = false, force = false, abort = false;
+  bool any() const { return nosave || save || now || force; }
+};
+
+bool ReadShutdownWords(CommandCall& call, ShutdownWords& words) {
+  constexpr std::pair<std::string_view, bool ShutdownWords::*> kWords[] = {
+      {"NOSAVE", &ShutdownWords::nosave}, {"SAVE", &ShutdownWords::save},
+      {"NOW", &ShutdownWords::now},       {"FORCE", &ShutdownWords::force},
+      {"ABORT", &ShutdownWords::abort},
+  };
+  ArgReader args(call.args);
+  while (args.more()) {
+    const size_t before = args.position();
+    for (const auto& [word, member] : kWords) {
+      if (args.position() == before && args.TakeWord(word)) words.*member = true;
+    }
+    if (args.position() == before) return false;
+  }
+  return !(words.abort && words.any()) && !(words.save && words.nosave);
+}
+
+void Shutdown(CommandCall& call) {
+  ShutdownWords words;
+  if (!ReadShutdownWords(call, words)) return call.reply.Error(ErrorCode::kSyntax);
+  if (words.abort) return call.reply.Error("ERR No shutdown in progress.");
+  if (words.save) {
+    return call.reply.Error(
+        "ERR SHUTDOWN SAVE cannot be done: Sluice keeps nothing on disk yet. All data is lost with "
+        "SHUTDOWN NOSAVE");
+  }
+  // Beside a script past its time only the hard way is open.
+  if (call.engine.scripts().busy() && !words.nosave) {
+    return call.reply.Error(call.engine.scripts().BusyText());
+  }
+  // Nobody is answered any more; that the connection closes is the answer.
+  call.engine.host().Log(kLogWarning, "User requested shutdown...");
+  call.engine.Close(call.client, CloseMode::kNow);
+  call.engine.host().Shutdown(0);
+}
+
+// Who watches already is not answered, as in Redis.
+void Monitor(CommandCall& call) {
+  if (!call.may_park()) {
+    return call.reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client");
+  }
+  if (call.client.conditions & kMonitor) return;
+  call.engine.monitors().Add(call.client);
+  call.reply.Ok();
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "MONITOR",
+     .arity = 1,
+     .flags = kAdmin | kNoScript | kLoading | kStale,
+     .run = Monitor,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Be shown every command that the server runs."},
+    {.name = "TIME",
+     .arity = 1,
+     .flags = kLoading | kStale | kFast,
+     .run = Time,
+     .group = "server",
+     .since = "2.6.0",
+     .complexity = "O(1)",
+     .summary = "The server's wall clock: seconds and microseconds.",
+     .tips = "nondeterministic_output"},
+    {.name = "LOLWUT",
+     .arity = -1,
+     .flags = kReadOnly | kFast,
+     .run = LolWut,
+     .group = "server",
+     .since = "5.0.0",
+     .usage = "[VERSION version]",
+     .summary = "A picture, and the version."},
+    {.name = "SHUTDOWN",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
+     .run = Shutdown,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(N) when saving, where N is the total number of keys in all databases when "
+                   "saving data, otherwise O(1)",
+     .usage = "[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0",
+     .summary = "End the server.",
+     .history = "7.0.0 `NOW`, `FORCE` and `ABORT`."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ServerFamily() { return {"server", kRows}; }
+
+}  // namespace sluice

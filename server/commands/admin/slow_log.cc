@@ -1,0 +1,131 @@
+// The SLOWLOG family: the commands that took longest. What is in the log and why is in
+// server/engine/slow_log.h and command_timer.h.
+
+#include "server/engine/slow_log.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kShownByDefault = 10;
+constexpr int64_t kAll = -1;
+
+void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
+  reply.Array(6);
+  reply.Integer(entry.id);
+  reply.Integer(entry.unix_s);
+  reply.Integer(entry.micros);
+  reply.Array(entry.args.size());
+  for (const std::string& argument : entry.args) reply.Bulk(argument);
+  reply.Bulk(entry.address);
+  reply.Bulk(entry.client_name);
+}
+
+void Get(CommandCall& call) {
+  if (call.args.size() > 3) {
+    return call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
+                                   call.args[1], "'. Try SLOWLOG HELP."));
+  }
+  std::optional<int64_t> count = kShownByDefault;
+  if (call.args.size() == 3) count = ParseInt64(call.args[2]);
+  if (!count || *count < kAll) {
+    return call.reply.Error("ERR count should be greater than or equal to -1");
+  }
+  const std::deque<SlowEntry>& entries = call.engine.slow_log().entries();
+  const size_t shown =
+      *count == kAll ? entries.size() : std::min(entries.size(), static_cast<size_t>(*count));
+  call.reply.Array(shown);
+  for (size_t i = 0; i < shown; ++i) ReplyEntry(call.reply, entries[i]);
+}
+
+void Len(CommandCall& call) {
+  call.reply.Integer(static_cast<int64_t>(call.engine.slow_log().entries().size()));
+}
+
+void Reset(CommandCall& call) {
+  call.engine.slow_log().Clear();
+  call.reply.Ok();
+}
+
+constexpr std::string_view kHelp[] = {
+    "GET [<count>]",
+    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+    "    Entries are made of:",
+    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+    "    client name",
+    "LEN",
+    "    Return the length of the slowlog.",
+    "RESET",
+    "    Reset the slowlog.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kFlags = kAdmin | kLoading | kStale;
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "GET",
+     .arity = -2,
+     .flags = kFlags,
+     .run = Get,
+     .group = "server",
+     .since = "2.2.12",
+     .complexity = "O(N) where N is the number of entries returned",
+     .usage = "[count]",
+     .summary = "The commands that took longest, the newest first.",
+     .history = "4.0.0 Address and name of the client.",
+     .tips = "request_policy:all_nodes,nondeterministic_output"},
+    {.name = "LEN",
+     .arity = 2,
+     .flags = kFlags,
+     .run = Len,
+     .group = "server",
+     .since = "2.2.12",
+     .complexity = "O(1)",
+     .summary = "How many entries the slow log has.",
+     .tips = "request_policy:all_nodes,response_policy:agg_sum,nondeterministic_output"},
+    {.name = "RESET",
+     .arity = 2,
+     .flags = kFlags,
+     .run = Reset,
+     .group = "server",
+     .since = "2.2.12",
+     .complexity = "O(N) where N is the number of entries in the slowlog",
+     .summary = "Forget all entries of the slow log.",
+     .tips = "request_policy:all_nodes,response_policy:all_succeeded"},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .group = "server",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .summary = "The subcommands in short."},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "SLOWLOG",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "server",
+     .since = "2.2.12",
+     .complexity = "Depends on subcommand.",
+     .summary = "The commands that took longest."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily SlowLogFamily() { return {"slow_log", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+#include "server/commands/clients/client_filter.h"
+
+#include <utility>
+
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+
+std::optional<ClientType> ReadClientType(std::string_view word) {
+  constexpr std::pair<std::string_view, ClientType> kTypes[] = {
+      {"NORMAL", ClientType::kNormal},   {"MASTER", ClientType::kMaster},
+      {"REPLICA", ClientType::kReplica}, {"SLAVE", ClientType::kReplica},
+      {"PUBSUB", ClientType::kPubSub},
+  };
+  for (const auto& [name, type] : kTypes) {
+    if (IsWord(word, name)) return type;
+  }
+  return std::nullopt;
+}
+
+ClientType TypeOf(const Session& session) {
+  return session.subscribes() ? ClientType::kPubSub : ClientType::kNormal;
+}
+
+bool ClientFilter::Matches(const Session& session, int64_t now_ms) const {
+  return (!id || *id == session.client_id) && (!address || *address == session.peer.address) &&
+         (!local_address || *local_address == session.peer.local_address) &&
+         (!type || *type == TypeOf(session)) &&
+         (!age_s_min || (now_ms - session.created_ms) / 1000 >= *age_s_min);
+}
+
+}  // namespace sluice

@@ -1,0 +1,105 @@
+// CLIENT KILL: the old form with one address, and filters that must all match. MAXAGE is 7.4's.
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/clients/client_commands.h"
+#include "server/commands/clients/client_filter.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+struct KillRequest {
+  ClientFilter filter;
+  bool skip_me = true;
+};
+
+// Each reads the value of one filter.
+void ReadId(ArgReader& args, KillRequest& request) {
+  const std::optional<int64_t> id = ParseInt64(args.Bytes());
+  if (!id || *id < 1) return args.Fail("ERR client-id should be greater than 0");
+  request.filter.id = static_cast<uint64_t>(*id);
+}
+
+void ReadType(ArgReader& args, KillRequest& request) {
+  const std::string_view word = args.Bytes();
+  request.filter.type = ReadClientType(word);
+  if (!request.filter.type) args.Fail(Concat("ERR Unknown client type '", word, "'"));
+}
+
+void ReadAddress(ArgReader& args, KillRequest& request) { request.filter.address = args.Bytes(); }
+
+void ReadLocalAddress(ArgReader& args, KillRequest& request) {
+  request.filter.local_address = args.Bytes();
+}
+
+// Everybody is the default user.
+void ReadUser(ArgReader& args, KillRequest&) {
+  const std::string_view user = args.Bytes();
+  if (user != "default") args.Fail(Concat("ERR No such user '", user, "'"));
+}
+
+void ReadSkipMe(ArgReader& args, KillRequest& request) {
+  if (args.TakeWord("YES")) {
+    request.skip_me = true;
+  } else if (args.TakeWord("NO")) {
+    request.skip_me = false;
+  } else {
+    args.Fail(ErrorCode::kSyntax);
+  }
+}
+
+void ReadMaxAge(ArgReader& args, KillRequest& request) {
+  const std::optional<int64_t> seconds = ParseInt64(args.Bytes());
+  if (!seconds) return args.Fail("ERR maxage is not an integer or out of range");
+  if (*seconds < 1) return args.Fail("ERR maxage should be greater than 0");
+  request.filter.age_s_min = *seconds;
+}
+
+struct FilterWord {
+  std::string_view word;
+  void (*read)(ArgReader& args, KillRequest& request);
+};
+constexpr FilterWord kFilterWords[] = {
+    {"ID", ReadId},     {"TYPE", ReadType},     {"ADDR", ReadAddress},  {"LADDR", ReadLocalAddress},
+    {"USER", ReadUser}, {"SKIPME", ReadSkipMe}, {"MAXAGE", ReadMaxAge},
+};
+
+void ReadFilter(ArgReader& args, KillRequest& request) {
+  for (const FilterWord& row : kFilterWords) {
+    if (args.left() > 1 && args.TakeWord(row.word)) return row.read(args, request);
+  }
+  args.Fail(ErrorCode::kSyntax);
+}
+
+int64_t Kill(CommandCall& call, const KillRequest& request) {
+  int64_t killed = 0;
+  call.engine.ForEachSession([&](Session& session) {
+    const bool me = &session == &call.client;
+    if (session.close == CloseMode::kNow || (me && request.skip_me)) return;
+    if (!request.filter.Matches(session, call.now.ms())) return;
+    // Whoever kills itself still gets the answer.
+    call.engine.Close(session, me ? CloseMode::kAfterReply : CloseMode::kNow);
+    ++killed;
+  });
+  return killed;
+}
+
+}  // namespace
+
+void ClientKill(CommandCall& call) {
+  KillRequest request;
+  if (call.args.size() == 3) {
+    request.filter.address = call.args[2];
+    request.skip_me = false;
+    if (Kill(call, request) == 0) return call.reply.Error("ERR No such client");
+    return call.reply.Ok();
+  }
+  ArgReader args(call.args, 2);
+  while (args.more()) ReadFilter(args, request);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  call.reply.Integer(Kill(call, request));
+}
+
+}  // namespace sluice

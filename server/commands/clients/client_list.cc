@@ -1,0 +1,165 @@
+// CLIENT LIST and CLIENT INFO: one line a client, Redis 7.0's fields in its order and 7.2's names
+// of libraries behind them.
+
+#include <algorithm>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/clients/client_commands.h"
+#include "server/commands/clients/client_filter.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+#include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
+#include "server/engine/waiters.h"
+
+namespace sluice {
+namespace {
+
+struct FlagLetter {
+  char letter;
+  bool (*holds)(const Session& session);
+};
+constexpr FlagLetter kFlagLetters[] = {
+    {'O', [](const Session& s) { return (s.conditions & kMonitor) != 0; }},
+    {'P', [](const Session& s) { return s.subscribes(); }},
+    {'x', [](const Session& s) { return s.queue() != nullptr; }},
+    {'b', [](const Session& s) { return s.blocked || s.paused; }},
+    {'t', [](const Session& s) { return s.tracking != nullptr; }},
+    {'R', [](const Session& s) { return s.tracking && s.tracking->redirect_broken; }},
+    {'B', [](const Session& s) { return s.tracking && s.tracking->options.broadcast; }},
+    {'d', [](const Session& s) { return s.transaction && s.transaction->dirty; }},
+    {'c', [](const Session& s) { return s.close == CloseMode::kAfterReply; }},
+    {'A', [](const Session& s) { return s.close == CloseMode::kNow; }},
+    {'U', [](const Session& s) { return s.peer.unix_socket; }},
+    {'e', [](const Session& s) { return s.no_evict; }},
+    {'T', [](const Session& s) { return s.no_touch; }},
+};
+
+std::string FlagsOf(const Session& session) {
+  std::string flags;
+  for (const FlagLetter& row : kFlagLetters) {
+    if (row.holds(session)) flags.push_back(row.letter);
+  }
+  return flags.empty() ? "N" : flags;
+}
+
+size_t Subscribed(const Session& session, ChannelKind kind) {
+  return session.subscriptions ? session.subscriptions->of(kind).count : 0;
+}
+
+int64_t RedirectionOf(const Session& session) {
+  return session.tracking ? static_cast<int64_t>(session.tracking->options.redirect) : -1;
+}
+
+// What replies that wait take beyond the buffer that Redis gives to every client, as it counts
+// them.
+size_t OutputMemory(const Session& session) {
+  constexpr size_t kOwnBufferBytes = 16 * 1024;
+  return session.output.bytes() > kOwnBufferBytes ? session.output.memory() : 0;
+}
+
+size_t BytesOf(Args args) {
+  size_t bytes = 0;
+  for (const std::string_view argument : args) bytes += argument.size();
+  return bytes;
+}
+
+// What was received and has not been run to its end: the request that runs is part of it.
+size_t UnreadBytes(Engine& engine, const Session& session) {
+  for (const Input& input : engine.inputs()) {
+    if (input.session == &session) return input.window.size() - input.position;
+  }
+  return session.pending.size() - session.pending_start;
+}
+
+// Of the request that runs, or waits.
+size_t ArgumentBytes(const CommandCall& call, const Session& session) {
+  if (&session == &call.client) return BytesOf(call.args);
+  return session.parked ? BytesOf(session.parked->request.args()) : 0;
+}
+
+void AddLine(std::string& text, const CommandCall& call, const Session& session) {
+  const Now& now = call.now;
+  constexpr size_t kBlockBytes = OutputBuffer::kBlockBytes;
+  const size_t output_memory = OutputMemory(session);
+  const Transaction* queue = session.queue();
+  const size_t argument_bytes = ArgumentBytes(call, session);
+  const size_t queued_bytes = queue ? queue->queue_bytes : 0;
+  ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
+           " laddr=", session.peer.local_address, " fd=", session.peer.descriptor,
+           " name=", session.name, " age=", (now.ms() - session.created_ms) / 1000,
+           " idle=", (now.ms() - session.active_ms) / 1000, " flags=", FlagsOf(session),
+           " db=", session.db, " sub=", Subscribed(session, ChannelKind::kChannel),
+           " psub=", Subscribed(session, ChannelKind::kPattern),
+           " ssub=", Subscribed(session, ChannelKind::kShardChannel));
+  ConcatTo(text, " multi=", queue ? static_cast<int64_t>(queue->queue.size()) : -1,
+           " qbuf=", UnreadBytes(call.engine, session),
+           " qbuf-free=", session.pending.capacity() - session.pending.size(),
+           " argv-mem=", argument_bytes, " multi-mem=", queued_bytes,
+           " rbs=", session.output.memory(), " rbp=", session.output.memory(),
+           " obl=", session.output.bytes(),
+           " oll=", (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
+           " tot-mem=", session.MemoryBytes() + argument_bytes);
+  const std::string_view command =
+      session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
+  ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
+           " user=default redir=", RedirectionOf(session), " resp=", session.resp(),
+           " lib-name=", session.library_name, " lib-ver=", session.library_version, '\n');
+}
+
+// Killed clients are gone, although they leave only when the turn ends.
+bool IsThere(const Session& session) { return session.close != CloseMode::kNow; }
+
+// The ids behind LIST ID; false after answering what is wrong.
+bool ReadIds(CommandCall& call, ArgReader& args, std::vector<uint64_t>& ids) {
+  while (args.more()) {
+    const std::optional<int64_t> id = ParseInt64(args.Bytes());
+    if (!id) {
+      call.reply.Error("ERR Invalid client ID");
+      return false;
+    }
+    ids.push_back(static_cast<uint64_t>(*id));
+  }
+  return true;
+}
+
+}  // namespace
+
+void ClientInfo(CommandCall& call) {
+  std::string text;
+  AddLine(text, call, call.client);
+  call.reply.Verbatim(text, "txt");
+}
+
+void ClientList(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  std::string text;
+  if (args.left() > 1 && args.TakeWord("ID")) {
+    std::vector<uint64_t> ids;
+    if (!ReadIds(call, args, ids)) return;
+    for (const uint64_t id : ids) {
+      const Session* session = call.engine.FindClient(id);
+      if (session && IsThere(*session)) AddLine(text, call, *session);
+    }
+    return call.reply.Verbatim(text, "txt");
+  }
+  ClientFilter filter;
+  if (args.left() == 2 && args.TakeWord("TYPE")) {
+    const std::string_view word = args.Bytes();
+    filter.type = ReadClientType(word);
+    if (!filter.type) return call.reply.Error(Concat("ERR Unknown client type '", word, "'"));
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  std::vector<const Session*> sessions;
+  call.engine.ForEachSession([&](Session& session) {
+    if (IsThere(session) && filter.Matches(session, call.now.ms())) sessions.push_back(&session);
+  });
+  std::sort(sessions.begin(), sessions.end(),
+            [](const Session* a, const Session* b) { return a->client_id < b->client_id; });
+  for (const Session* session : sessions) AddLine(text, call, *session);
+  call.reply.Verbatim(text, "txt");
+}
+
+}  // namespace sluice

@@ -1,0 +1,225 @@
+// CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: what a client asks of client-side caching.
+// What comes of it is in server/engine/tracking.h.
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/clients/client_commands.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+#include "server/engine/tracking.h"
+
+namespace sluice {
+namespace {
+
+struct Request {
+  TrackingOptions options;
+  std::vector<std::string_view> prefixes;
+};
+
+void ReadRedirect(CommandCall& call, ArgReader& args, TrackingOptions& options) {
+  if (options.redirect != 0) {
+    return args.Fail("ERR A client can only redirect to a single other client");
+  }
+  const std::optional<int64_t> id = ParseInt64(args.Bytes());
+  if (!id) return args.Fail(ErrorCode::kNotInteger);
+  options.redirect = static_cast<uint64_t>(*id);
+  if (!call.engine.FindClient(options.redirect)) {
+    args.Fail("ERR The client ID you want redirect to does not exist");
+  }
+}
+
+struct SwitchWord {
+  std::string_view word;
+  bool TrackingOptions::*on;
+};
+constexpr SwitchWord kSwitches[] = {{"BCAST", &TrackingOptions::broadcast},
+                                    {"OPTIN", &TrackingOptions::opt_in},
+                                    {"OPTOUT", &TrackingOptions::opt_out},
+                                    {"NOLOOP", &TrackingOptions::no_loop}};
+
+// False: the error has been answered.
+bool ReadRequest(CommandCall& call, Request& request) {
+  ArgReader args(call.args, 3);
+  while (args.more()) {
+    if (args.left() > 1 && args.TakeWord("REDIRECT")) {
+      ReadRedirect(call, args, request.options);
+    } else if (args.left() > 1 && args.TakeWord("PREFIX")) {
+      request.prefixes.push_back(args.Bytes());
+    } else {
+      bool taken = false;
+      for (const SwitchWord& row : kSwitches) {
+        if (taken || !args.TakeWord(row.word)) continue;
+        request.options.*row.on = taken = true;
+      }
+      if (!taken) args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (args.failed()) call.reply.Error(args.error());
+  return !args.failed();
+}
+
+// Whether the options go together and with what the client had before; else the reason.
+std::string_view Clash(const Request& request, const TrackingState* before) {
+  const TrackingOptions& options = request.options;
+  if (!options.broadcast && !request.prefixes.empty()) {
+    return "ERR PREFIX option requires BCAST mode to be enabled";
+  }
+  if (before && before->options.broadcast != options.broadcast) {
+    return "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and "
+           "then re-enabling it with a different mode.";
+  }
+  if (options.broadcast && (options.opt_in || options.opt_out)) {
+    return "ERR OPTIN and OPTOUT are not compatible with BCAST";
+  }
+  if (options.opt_in && options.opt_out)
+    return "ERR You can't specify both OPTIN mode and OPTOUT mode";
+  if (before && ((options.opt_in && before->options.opt_out) ||
+                 (options.opt_out && before->options.opt_in))) {
+    return "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and "
+           "then re-enabling it with a different mode.";
+  }
+  return {};
+}
+
+bool Overlap(std::string_view a, std::string_view b) {
+  return a.starts_with(b) || b.starts_with(a);
+}
+
+// The first of the sorted `prefixes` that overlaps with `prefix`; null: none does. They don't
+// overlap with each other, but for the empty one, which is there for "all keys" and overlaps with
+// all.
+const std::string* FindOverlap(const absl::btree_set<std::string>& prefixes,
+                               std::string_view prefix) {
+  if (prefixes.empty()) return nullptr;
+  if (prefixes.begin()->empty()) return &*prefixes.begin();
+  const auto behind = prefixes.lower_bound(absl::string_view(prefix.data(), prefix.size()));
+  if (behind != prefixes.begin() && prefix.starts_with(*std::prev(behind))) {
+    return &*std::prev(behind);
+  }
+  return behind != prefixes.end() && behind->starts_with(prefix) ? &*behind : nullptr;
+}
+
+// The number of the first prefix that overlaps with any other; none: how many there are. Sorted,
+// what lies inside a prefix follows it.
+size_t FirstOverlapping(const std::vector<std::string_view>& prefixes) {
+  std::vector<size_t> sorted(prefixes.size());
+  std::iota(sorted.begin(), sorted.end(), 0);
+  std::ranges::stable_sort(sorted, {}, [&](size_t i) { return prefixes[i]; });
+  struct Around {
+    std::string_view prefix;
+    size_t least;  // number of it and of those around it
+  };
+  size_t first = prefixes.size();
+  std::vector<Around> around;  // the one at hand lies in all of them, each in the one before
+  for (const size_t i : sorted) {
+    while (!around.empty() && !prefixes[i].starts_with(around.back().prefix)) around.pop_back();
+    const size_t least = around.empty() ? i : std::min(i, around.back().least);
+    if (!around.empty()) first = std::min(first, least);
+    around.push_back({prefixes[i], least});
+  }
+  return first;
+}
+
+// A client must not be told twice of one key: its prefixes may not lie inside each other. As Redis,
+// which compares all with all, tells of the first such pair.
+std::string Collision(const std::vector<std::string_view>& prefixes, const TrackingState* before) {
+  constexpr std::string_view kEnd = "'. Prefixes for a single client must not overlap.";
+  const size_t overlapping = FirstOverlapping(prefixes);
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    const std::string* const old = before ? FindOverlap(before->prefixes, prefixes[i]) : nullptr;
+    if (old) {
+      return Concat("ERR Prefix '", prefixes[i], "' overlaps with an existing prefix '", *old,
+                    kEnd);
+    }
+    if (i != overlapping) continue;
+    const auto other =
+        std::find_if(prefixes.begin() + static_cast<ptrdiff_t>(i) + 1, prefixes.end(),
+                     [&](std::string_view prefix) { return Overlap(prefixes[i], prefix); });
+    return Concat("ERR Prefix '", prefixes[i], "' overlaps with another provided prefix '", *other,
+                  kEnd);
+  }
+  return {};
+}
+
+}  // namespace
+
+void ClientTracking(CommandCall& call) {
+  Request request;
+  if (!ReadRequest(call, request)) return;
+  Tracking& tracking = call.engine.tracking();
+  if (IsWord(call.args[2], "OFF")) {
+    tracking.Disable(call.client);
+    return call.reply.Ok();
+  }
+  if (!IsWord(call.args[2], "ON")) return call.reply.Error(ErrorCode::kSyntax);
+  const TrackingState* const before = call.client.tracking.get();
+  if (const std::string_view clash = Clash(request, before); !clash.empty()) {
+    return call.reply.Error(clash);
+  }
+  if (const std::string clash = Collision(request.prefixes, before); !clash.empty()) {
+    return call.reply.Error(clash);
+  }
+  tracking.Enable(call.client, request.options, request.prefixes);
+  call.reply.Ok();
+}
+
+void ClientCaching(CommandCall& call) {
+  TrackingState* const state = call.client.tracking.get();
+  if (!state) {
+    return call.reply.Error(
+        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+        "OPTOUT mode enabled");
+  }
+  const bool yes = IsWord(call.args[2], "YES");
+  if (!yes && !IsWord(call.args[2], "NO")) return call.reply.Error(ErrorCode::kSyntax);
+  if (yes && !state->options.opt_in) {
+    return call.reply.Error(
+        "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.");
+  }
+  if (!yes && !state->options.opt_out) {
+    return call.reply.Error(
+        "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
+  }
+  state->caching = true;
+  call.reply.Ok();
+}
+
+void ClientGetRedir(CommandCall& call) {
+  const TrackingState* const state = call.client.tracking.get();
+  call.reply.Integer(state ? static_cast<int64_t>(state->options.redirect) : -1);
+}
+
+void ClientTrackingInfo(CommandCall& call) {
+  const TrackingState* const state = call.client.tracking.get();
+  const TrackingOptions options = state ? state->options : TrackingOptions();
+  std::vector<std::string_view> flags = {state ? "on" : "off"};
+  const auto flag = [&](bool on, std::string_view name) {
+    if (on) flags.push_back(name);
+  };
+  flag(options.broadcast, "bcast");
+  flag(options.opt_in, "optin");
+  flag(options.opt_in && state->caching, "caching-yes");
+  flag(options.opt_out, "optout");
+  flag(options.opt_out && state->caching, "caching-no");
+  flag(options.no_loop, "noloop");
+  flag(state && state->redirect_broken, "broken_redirect");
+  call.reply.Map(3);
+  call.reply.Bulk("flags");
+  call.reply.Set(flags.size());
+  for (const std::string_view name : flags) call.reply.Bulk(name);
+  call.reply.Bulk("redirect");
+  call.reply.Integer(state ? static_cast<int64_t>(options.redirect) : -1);
+  call.reply.Bulk("prefixes");
+  call.reply.Array(state ? state->prefixes.size() : 0);
+  if (!state) return;
+  for (const std::string& prefix : state->prefixes) call.reply.Bulk(prefix);
+}
+
+}  // namespace sluice

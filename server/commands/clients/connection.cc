@@ -1,0 +1,220 @@
+// The connection family: greeting, logging in and leaving.
+
+#include <algorithm>
+#include <optional>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/clients/login.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/rows.h"
+#include "server/config/version.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/engine.h"
+#include "server/engine/lock_service.h"
+#include "server/engine/monitors.h"
+#include "server/engine/pubsub.h"
+#include "server/engine/tracking.h"
+
+namespace sluice {
+namespace {
+
+void Ping(CommandCall& call) {
+  if (call.args.size() > 2) {
+    return call.reply.Error("ERR wrong number of arguments for 'ping' command");
+  }
+  const bool given = call.args.size() == 2;
+  if (call.client.conditions & kSubscriber) {  // looks like a message there
+    call.reply.Array(2);
+    call.reply.Bulk("pong");
+    return call.reply.Bulk(given ? call.args[1] : "");
+  }
+  if (given) return call.reply.Bulk(call.args[1]);
+  call.reply.Status("PONG");
+}
+
+void Echo(CommandCall& call) { call.reply.Bulk(call.args[1]); }
+
+void Auth(CommandCall& call) {
+  if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
+  const bool named = call.args.size() == 3;
+  for (size_t i = 1; i < call.args.size(); ++i) call.engine.dispatcher().Hide(i);
+  if (!named && call.engine.settings().requirepass.empty()) {
+    return call.reply.Error(
+        "ERR AUTH <password> called without any password configured for the default user. Are you "
+        "sure your configuration is correct?");
+  }
+  if (!LogIn(call, named ? call.args[1] : "default", call.args.back())) {
+    return call.reply.Error(kWrongPassword);
+  }
+  call.reply.Ok();
+}
+
+// --- HELLO
+
+// The version asked for, 0 for the one there is; null after answering what is wrong.
+std::optional<int> ReadVersion(CommandCall& call) {
+  if (call.args.size() == 1) return 0;
+  const std::optional<int64_t> version = ParseInt64(call.args[1]);
+  if (!version) {
+    call.reply.Error("ERR Protocol version is not an integer or out of range");
+    return std::nullopt;
+  }
+  if (*version != 2 && *version != 3) {
+    call.reply.Error("NOPROTO unsupported protocol version");
+    return std::nullopt;
+  }
+  return static_cast<int>(*version);
+}
+
+// AUTH and SETNAME take place as they are read, as in Redis: a fault behind them does not undo
+// them.
+bool TakeHelloOptions(CommandCall& call) {
+  ArgReader args(call.args, std::min<size_t>(2, call.args.size()));
+  while (args.more()) {
+    const std::string_view word = args.Peek();
+    if (args.left() > 2 && args.TakeWord("AUTH")) {
+      for (const size_t at : {args.position(), args.position() + 1}) {
+        call.engine.dispatcher().Hide(at);
+      }
+      const std::string_view user = args.Bytes();
+      if (!LogIn(call, user, args.Bytes())) args.Fail(std::string(kWrongPassword));
+    } else if (args.left() > 1 && args.TakeWord("SETNAME")) {
+      const std::string_view name = args.Bytes();
+      if (!IsClientName(name)) {
+        args.Fail(std::string(kBadClientName));
+      } else {
+        call.client.name = name;
+      }
+    } else {
+      args.Fail(Concat("ERR Syntax error in HELLO option '", word, "'"));
+    }
+  }
+  if (!args.Finish()) call.reply.Error(args.error());
+  return !args.failed();
+}
+
+void DescribeServer(CommandCall& call) {
+  ReplySink& reply = call.reply;
+  reply.Map(7);
+  reply.Bulk("server");
+  reply.Bulk("redis");
+  reply.Bulk("version");
+  reply.Bulk(kRedisVersion);
+  reply.Bulk("proto");
+  reply.Integer(call.client.resp());
+  reply.Bulk("id");
+  reply.Integer(static_cast<int64_t>(call.client.client_id));
+  reply.Bulk("mode");
+  reply.Bulk("standalone");
+  reply.Bulk("role");
+  reply.Bulk("master");
+  reply.Bulk("modules");
+  reply.Array(0);
+}
+
+void Hello(CommandCall& call) {
+  const std::optional<int> version = ReadVersion(call);
+  if (!version || !TakeHelloOptions(call)) return;
+  if (call.client.conditions & kNeedsLogin) {
+    return call.reply.Error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+        "protocol version at the same time");
+  }
+  if (*version != 0) {
+    call.client.writer.set_version(*version);
+    call.engine.ClassChanged(call.client);
+  }
+  DescribeServer(call);
+}
+
+// --- leaving
+
+void Quit(CommandCall& call) {
+  call.reply.Ok();
+  call.engine.Close(call.client, CloseMode::kAfterReply);
+}
+
+void Reset(CommandCall& call) {
+  Session& client = call.client;
+  EndTransaction(client, call.engine.watches());
+  call.engine.pubsub().Forget(client);
+  call.engine.tracking().Disable(client);
+  call.engine.monitors().Remove(client);
+  call.engine.locks().EndBindings(client);
+  LogInAsAtTheStart(call);
+  client.name.clear();
+  client.db = 0;
+  client.reply_mode = ReplyMode::kOn;
+  client.no_evict = false;
+  client.no_touch = false;
+  client.writer.set_version(2);
+  call.engine.ClassChanged(client);
+  call.engine.SinkOf(client).Status("RESET");
+}
+
+// --- the table
+
+constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
+constexpr std::string_view kPingTips = "request_policy:all_shards,response_policy:all_succeeded";
+
+constexpr CommandSpec kListed[] = {
+    {.name = "PING",
+     .arity = -1,
+     .flags = kFast | kInSubscriber,
+     .run = Ping,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "[message]",
+     .summary = "Answer PONG, or the message: is anybody there?",
+     .tips = kPingTips},
+    {.name = "ECHO",
+     .arity = 2,
+     .flags = kLoading | kStale | kFast,
+     .run = Echo,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "message",
+     .summary = "Answer the message itself."},
+    {.name = "HELLO",
+     .arity = -1,
+     .flags = kAnytime,
+     .run = Hello,
+     .since = "6.0.0",
+     .complexity = "O(1)",
+     .usage = "arguments=[protover [AUTH username password] [SETNAME clientname]]",
+     .summary = "Agree on the protocol version, log in, take a name; facts about the server.",
+     .history = "6.2.0 Without `protover` it tells about the server in the version spoken."},
+    {.name = "AUTH",
+     .arity = -2,
+     .flags = kAnytime,
+     .run = Auth,
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of passwords defined for the user",
+     .usage = "[username]@6.0.0 password",
+     .summary = "Log in with a password.",
+     .history = "6.0.0 It takes a user name, too."},
+    {.name = "QUIT",
+     .arity = -1,
+     .flags = kAnytime | kNotQueued | kInSubscriber,
+     .run = Quit,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .summary = "Close the connection when what was asked is answered."},
+    {.name = "RESET",
+     .arity = 1,
+     .flags = kAnytime | kNotQueued | kInSubscriber,
+     .run = Reset,
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .summary = "Make the connection as it was when it was opened."},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatConnection, .group = "connection"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ConnectionFamily() { return {"connection", kRows}; }
+
+}  // namespace sluice

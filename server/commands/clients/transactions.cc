@@ -1,0 +1,212 @@
+// The transaction family: MULTI queues commands (the dispatcher does that), EXEC runs them with
+// nothing in between, WATCH makes EXEC depend on keys that nobody has changed meanwhile.
+//
+// EXEC may carry conditions of its own (Valkey 9.2): EXEC [IFEQ key value | IFNE key value | NX key
+// | XX key] ... All must hold, else the transaction is discarded and the answer is null, as after a
+// broken WATCH. Words that are none of these discard it too, with EXECABORT, as Redis does for a
+// wrong number of arguments; so does a value of the wrong type, with WRONGTYPE.
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/value_condition.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/transaction.h"
+
+namespace sluice {
+namespace {
+
+void Multi(CommandCall& call) {
+  Session& client = call.client;
+  if (client.in_multi()) return call.reply.Error("ERR MULTI calls can not be nested");
+  if (!client.transaction) client.transaction = std::make_unique<Transaction>();
+  client.conditions |= kInMulti;
+  call.reply.Ok();
+}
+
+void Discard(CommandCall& call) {
+  if (!call.client.in_multi()) return call.reply.Error("ERR DISCARD without MULTI");
+  EndTransaction(call.client, call.engine.watches());
+  call.reply.Ok();
+}
+
+// --- WATCH
+
+void Watch(CommandCall& call) {
+  Session& client = call.client;
+  if (client.in_multi()) return call.reply.Error("ERR WATCH inside MULTI is not allowed");
+  // Once EXEC is going to fail, more keys make no difference.
+  const bool lost = client.transaction && client.transaction->dirty;
+  for (size_t i = 1; i < call.args.size() && !lost; ++i) {
+    const bool missing = !call.db.Find(call.Key(i), call.now);
+    call.engine.watches().Watch(client, call.db.index(), call.args[i], missing);
+  }
+  call.reply.Ok();
+}
+
+// Inside MULTI it is queued; then there is nothing left to forget when it runs.
+void Unwatch(CommandCall& call) {
+  EndTransaction(call.client, call.engine.watches());
+  call.reply.Ok();
+}
+
+// --- EXEC
+
+struct KeyCondition {
+  size_t key_at;  // in the arguments
+  ValueCondition condition;
+};
+
+// False when some words are no condition.
+bool ReadConditions(Args arguments, std::vector<KeyCondition>& conditions) {
+  using Kind = ValueCondition::Kind;
+  constexpr std::pair<std::string_view, Kind> kWords[] = {{"IFEQ", Kind::kEqual},
+                                                          {"IFNE", Kind::kNotEqual},
+                                                          {"NX", Kind::kMissing},
+                                                          {"XX", Kind::kPresent}};
+  ArgReader args(arguments);
+  while (args.more()) {
+    KeyCondition wanted{};
+    for (const auto& [word, kind] : kWords) {
+      if (wanted.condition.kind == Kind::kNone && args.TakeWord(word)) wanted.condition.kind = kind;
+    }
+    if (wanted.condition.kind == Kind::kNone) return false;
+    wanted.key_at = args.position();
+    args.Bytes();
+    if (wanted.condition.compares()) wanted.condition.operand = args.Bytes();
+    if (args.failed()) return false;
+    conditions.push_back(wanted);
+  }
+  return true;
+}
+
+bool FindConditionKeys(Args args, std::vector<int>& positions) {
+  std::vector<KeyCondition> conditions;
+  if (!ReadConditions(args, conditions)) return false;
+  for (const KeyCondition& wanted : conditions) {
+    positions.push_back(static_cast<int>(wanted.key_at));
+  }
+  return true;
+}
+
+// False: the reason why not has been answered.
+bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditions) {
+  for (const KeyCondition& wanted : conditions) {
+    const Entry* const entry = LookUpToRead(call, call.Key(wanted.key_at));
+    if (wanted.condition.compares() && !IsTextOrMissing(call, entry)) return false;
+    if (wanted.condition.Holds(entry)) continue;
+    call.reply.NullArray();
+    return false;
+  }
+  return true;
+}
+
+// Whether the queue may run; if not, the reason has been answered.
+bool MayExecute(CommandCall& call, const Transaction& transaction) {
+  std::vector<KeyCondition> conditions;
+  if (!ReadConditions(call.args, conditions)) {
+    call.reply.Error("EXECABORT Transaction discarded because of: invalid check condition syntax");
+    return false;
+  }
+  const bool expired = call.engine.watches().AnyExpired(call.client, call.keyspace, call.now);
+  if (transaction.failed) {
+    call.reply.Error(ErrorCode::kExecAbort);
+    return false;
+  }
+  if (transaction.dirty || expired) {
+    call.reply.NullArray();
+    return false;
+  }
+  return ConditionsHold(call, conditions);
+}
+
+void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
+  call.reply.Array(queue.size());
+  for (const QueuedCommand& queued : queue) {
+    call.engine.dispatcher().Run(call.client, *queued.command, queued.args(), call.reply);
+  }
+  call.effects.Nothing();
+}
+
+void Exec(CommandCall& call) {
+  Session& client = call.client;
+  if (!client.in_multi()) return call.reply.Error("ERR EXEC without MULTI");
+  const bool may_execute = MayExecute(call, *client.transaction);
+  // The session leaves MULTI first: what runs now is no longer queued, and watches nothing. It only
+  // shows still, in CLIENT LIST.
+  call.engine.watches().UnwatchAll(client);
+  client.executing = std::move(client.transaction);
+  client.conditions &= ~kInMulti;
+  if (may_execute) RunQueue(call, client.executing->queue);
+  const std::unique_ptr<Transaction> done = std::move(client.executing);
+  if (!done->pushes.empty()) call.engine.Push(client, {done->pushes});
+}
+
+// --- the table
+
+constexpr uint32_t kOpen = kNoScript | kLoading | kStale | kFast | kAllowBusy;
+
+constexpr CommandSpec kRows[] = {
+    {.name = "MULTI",
+     .arity = 1,
+     .flags = kOpen | kNotQueued,
+     .categories = kCatTransaction,
+     .run = Multi,
+     .group = "transactions",
+     .since = "1.2.0",
+     .complexity = "O(1)",
+     .summary = "Begin to queue commands for EXEC."},
+    {.name = "EXEC",
+     .arity = -1,
+     .flags = kNoScript | kLoading | kStale | kSkipSlowlog | kNotQueued | kEndsMulti,
+     .categories = kCatTransaction,
+     .run = Exec,
+     .group = "transactions",
+     .since = "1.2.0",
+     .complexity = "Depends on commands in the transaction",
+     .usage = "condition=[IFEQ key value | IFNE key value | NX key | XX key ...]",
+     .summary = "Run the queued commands at once, if keys are as they should be.",
+     .find_keys = FindConditionKeys},
+    {.name = "DISCARD",
+     .arity = 1,
+     .flags = kOpen | kNotQueued,
+     .categories = kCatTransaction,
+     .run = Discard,
+     .group = "transactions",
+     .since = "2.0.0",
+     .complexity = "O(N), when N is the number of queued commands",
+     .summary = "Forget the queued commands and the watched keys."},
+    {.name = "WATCH",
+     .arity = -2,
+     .flags = kOpen | kNotQueued,
+     .categories = kCatTransaction,
+     .keys = KeyRange(1, -1, 1, kKeyRo),
+     .run = Watch,
+     .group = "transactions",
+     .since = "2.2.0",
+     .complexity = "O(1) for every key.",
+     .usage = "key [key ...]",
+     .summary = "Let the next EXEC do nothing if somebody changes one of these keys."},
+    {.name = "UNWATCH",
+     .arity = 1,
+     .flags = kOpen,
+     .categories = kCatTransaction,
+     .run = Unwatch,
+     .group = "transactions",
+     .since = "2.2.0",
+     .complexity = "O(1)",
+     .summary = "Forget the watched keys."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily TransactionsFamily() { return {"transactions", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,55 @@
+#include "server/commands/geo/geo_args.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+// printf's %.<digits>f.
+std::string FixedText(double value, int digits) {
+  char text[400];
+  const auto [end, fault] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits);
+  return std::string(text, end);
+}
+
+}  // namespace
+
+GeoPoint TakePoint(ArgReader& args) {
+  GeoPoint point;
+  point.longitude = args.Double();
+  point.latitude = args.Double();
+  if (args.failed() || point.OnTheMap()) return point;
+  args.Fail(Concat("ERR invalid longitude,latitude pair ", FixedText(point.longitude, 6), ",",
+                   FixedText(point.latitude, 6)));
+  return {};
+}
+
+double TakeUnit(ArgReader& args) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"M", 1}, {"KM", 1000}, {"FT", 0.3048}, {"MI", 1609.34}};
+  for (const auto& [word, metres] : kUnits) {
+    if (args.TakeWord(word)) return metres;
+  }
+  args.Fail("ERR unsupported unit provided. please use M, KM, FT, MI");
+  return 1;
+}
+
+std::optional<GeoPoint> PointOfMember(const SortedSet& set, std::string_view name) {
+  const std::optional<double> score = set.Score(name);
+  return score ? std::optional(PointOfScore(*score)) : std::nullopt;
+}
+
+void ReplyDistance(ReplySink& reply, double distance) { reply.Bulk(FixedText(distance, 4)); }
+
+void ReplyPoint(ReplySink& reply, const GeoPoint& point) {
+  reply.Array(2);
+  reply.PlainDouble(point.longitude);
+  reply.PlainDouble(point.latitude);
+}
+
+}  // namespace sluice

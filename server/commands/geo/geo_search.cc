@@ -1,0 +1,365 @@
+// Searching for places: GEOSEARCH and the older GEORADIUS commands, which are the same request
+// (SearchRequest) with its centre and its circle at fixed positions.
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/geo/geo_args.h"
+#include "server/commands/geo/geo_places.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
+#include "server/commands/sorted_sets/sorted_set_args.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+// What a command's name says.
+struct SearchForm {
+  enum class Centre : uint8_t { kOption, kPoint, kMember };
+  Centre centre = Centre::kOption;  // or where it stands behind the key
+  bool stores = false;              // into the key before the one that is searched
+  bool may_store = false;           // with STORE and STOREDIST
+  size_t key_at = 1;
+};
+
+struct SearchRequest {
+  GeoShape shape;
+  bool from_member = false;
+  bool from_point = false;
+  bool by_radius = false;
+  bool by_box = false;
+  GeoPlaces::Wanted wanted;
+  bool with_distance = false;
+  bool with_hash = false;
+  bool with_coordinates = false;
+  std::optional<std::string_view> store;  // key
+  bool store_distance = false;
+};
+
+// --- reading
+
+double TakeSize(ArgReader& args, std::string_view fault) {
+  const std::optional<double> size = ParseDouble(args.Bytes());
+  if (!size) args.Fail(std::string(fault));
+  return size.value_or(0);
+}
+
+void TakeRadius(ArgReader& args, GeoShape& shape) {
+  shape.is_box = false;
+  shape.radius = TakeSize(args, "ERR need numeric radius");
+  if (!args.failed() && shape.radius < 0) args.Fail("ERR radius cannot be negative");
+  if (!args.failed()) shape.unit_metres = TakeUnit(args);
+}
+
+void TakeBox(ArgReader& args, GeoShape& shape) {
+  shape.is_box = true;
+  shape.width = TakeSize(args, "ERR need numeric width");
+  if (!args.failed()) shape.height = TakeSize(args, "ERR need numeric height");
+  if (!args.failed() && (shape.width < 0 || shape.height < 0)) {
+    args.Fail("ERR height or width cannot be negative");
+  }
+  if (!args.failed()) shape.unit_metres = TakeUnit(args);
+}
+
+// Of a missing set nothing is known; the request is read to its end all the same.
+void TakeMember(ArgReader& args, const SortedSet* set, GeoShape& shape) {
+  const std::string_view name = args.Bytes();
+  if (!set) return;
+  const std::optional<GeoPoint> point = PointOfMember(*set, name);
+  if (!point) return args.Fail("ERR could not decode requested zset member");
+  shape.centre = *point;
+}
+
+struct Flag {
+  std::string_view word;
+  bool SearchRequest::*flag;
+};
+constexpr Flag kFlags[] = {
+    {"WITHDIST", &SearchRequest::with_distance},
+    {"WITHHASH", &SearchRequest::with_hash},
+    {"WITHCOORD", &SearchRequest::with_coordinates},
+};
+
+bool TakeFlag(ArgReader& args, SearchRequest& request) {
+  for (const auto& [word, flag] : kFlags) {
+    if (!args.TakeWord(word)) continue;
+    request.*flag = true;
+    return true;
+  }
+  if (args.TakeWord("ANY")) {
+    request.wanted.any = true;
+  } else if (args.TakeWord("ASC")) {
+    request.wanted.order = GeoOrder::kNearestFirst;
+  } else if (args.TakeWord("DESC")) {
+    request.wanted.order = GeoOrder::kFarthestFirst;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool TakeStore(ArgReader& args, const SearchForm& form, SearchRequest& request) {
+  if (form.stores && args.TakeWord("STOREDIST")) {
+    request.store_distance = true;
+    return true;
+  }
+  if (!form.may_store || args.left() < 2) return false;
+  const bool distance = args.TakeWord("STOREDIST");
+  if (!distance && !args.TakeWord("STORE")) return false;
+  request.store_distance = distance;
+  request.store = args.Bytes();
+  return true;
+}
+
+// FROMMEMBER, FROMLONLAT, BYRADIUS, BYBOX.
+bool TakeShape(ArgReader& args, const SortedSet* set, SearchRequest& request) {
+  const size_t left = args.left();
+  if (left >= 2 && !request.from_point && args.TakeWord("FROMMEMBER")) {
+    request.from_member = true;
+    TakeMember(args, set, request.shape);
+  } else if (left >= 3 && !request.from_member && args.TakeWord("FROMLONLAT")) {
+    request.from_point = true;
+    request.shape.centre = TakePoint(args);
+  } else if (left >= 3 && !request.by_box && args.TakeWord("BYRADIUS")) {
+    request.by_radius = true;
+    TakeRadius(args, request.shape);
+  } else if (left >= 4 && !request.by_radius && args.TakeWord("BYBOX")) {
+    request.by_box = true;
+    TakeBox(args, request.shape);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void ReadOptions(ArgReader& args, const SearchForm& form, const SortedSet* set,
+                 SearchRequest& request) {
+  const bool shaped = form.centre == SearchForm::Centre::kOption;
+  while (args.more()) {
+    if (TakeFlag(args, request) || TakeStore(args, form, request)) continue;
+    if (shaped && TakeShape(args, set, request)) continue;
+    if (args.left() < 2 || !args.TakeWord("COUNT")) return args.Fail(ErrorCode::kSyntax);
+    request.wanted.count = args.Int();
+    if (!args.failed() && request.wanted.count <= 0) args.Fail("ERR COUNT must be > 0");
+  }
+}
+
+void CheckOptions(ArgReader& args, const CommandCall& call, const SearchForm& form,
+                  const SearchRequest& request) {
+  const bool with = request.with_distance || request.with_hash || request.with_coordinates;
+  const bool shaped = form.centre == SearchForm::Centre::kOption;
+  if (request.store && with) {
+    args.Fail(Concat("ERR ", form.stores ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS",
+                     " is not compatible with WITHDIST, WITHHASH and WITHCOORD options"));
+  } else if (shaped && !request.from_member && !request.from_point) {
+    args.Fail(
+        Concat("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for ", call.args[0]));
+  } else if (shaped && !request.by_radius && !request.by_box) {
+    args.Fail(Concat("ERR exactly one of BYRADIUS and BYBOX can be specified for ", call.args[0]));
+  } else if (request.wanted.any && request.wanted.count == 0) {
+    args.Fail("ERR the ANY argument requires COUNT argument");
+  }
+}
+
+// False: the error has been answered.
+bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set,
+                 SearchRequest& request) {
+  ArgReader args(call.args, form.key_at + 1);
+  if (form.stores) request.store = call.args[1];
+  if (form.centre == SearchForm::Centre::kPoint) {
+    request.shape.centre = TakePoint(args);
+    if (!args.failed()) TakeRadius(args, request.shape);
+  } else if (form.centre == SearchForm::Centre::kMember) {
+    TakeMember(args, set, request.shape);
+    if (set && !args.failed()) TakeRadius(args, request.shape);
+    if (!set) args.Skip(2);
+  }
+  if (!args.failed()) ReadOptions(args, form, set, request);
+  if (!args.failed()) CheckOptions(args, call, form, request);
+  if (args.failed()) call.reply.Error(args.error());
+  return !args.failed();
+}
+
+// --- searching
+
+std::vector<GeoPlace> Search(const SortedSet& set, const SearchRequest& request) {
+  GeoPlaces places(request.wanted);
+  for (const ScoreRange& scores : request.shape.Scores()) {
+    if (places.complete()) break;
+    const auto visit = [&](std::string_view name, double score) {
+      const GeoPoint point = PointOfScore(score);
+      double metres = 0;
+      if (request.shape.Holds(point, metres)) places.Add(name, score, point, metres);
+      return !places.complete();
+    };
+    set.ForEach(set.Between(scores), SortedSet::Direction::kUp, visit);
+  }
+  return std::move(places).Take();
+}
+
+void ReplyPlaces(CommandCall& call, const SearchRequest& request,
+                 const std::vector<GeoPlace>& places) {
+  const size_t extras =
+      request.with_distance + size_t{request.with_hash} + request.with_coordinates;
+  call.reply.Array(places.size());
+  for (const GeoPlace& place : places) {
+    if (extras > 0) call.reply.Array(1 + extras);
+    call.reply.Bulk(place.name);
+    if (request.with_distance)
+      ReplyDistance(call.reply, place.distance / request.shape.unit_metres);
+    if (request.with_hash) call.reply.Integer(static_cast<int64_t>(place.score));
+    if (request.with_coordinates) ReplyPoint(call.reply, place.point);
+  }
+}
+
+void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest& request,
+                 const std::vector<GeoPlace>& places) {
+  auto result = std::make_unique<SortedSet>();
+  const SortedSet::Limits limits = SortedSetLimits(call);
+  for (const GeoPlace& place : places) {
+    const double distance = place.distance / request.shape.unit_metres;
+    result->Put(place.name, request.store_distance ? distance : place.score, limits);
+  }
+  StoreSortedSet(call, call.keyspace.Hash(*request.store), std::move(result),
+                 form.stores ? "geosearchstore" : "georadiusstore");
+}
+
+void Run(CommandCall& call, const SearchForm& form) {
+  const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(form.key_at));
+  if (set.refused) return;
+  SearchRequest request;
+  if (!ReadRequest(call, form, set ? &*set : nullptr, request)) return;
+  const std::vector<GeoPlace> places = set ? Search(*set, request) : std::vector<GeoPlace>();
+  if (request.store) return StorePlaces(call, form, request, places);
+  ReplyPlaces(call, request, places);
+}
+
+void GeoSearch(CommandCall& call) { Run(call, {}); }
+void GeoSearchStore(CommandCall& call) { Run(call, {.stores = true, .key_at = 2}); }
+void GeoRadius(CommandCall& call) {
+  Run(call, {.centre = SearchForm::Centre::kPoint, .may_store = true});
+}
+void GeoRadiusRo(CommandCall& call) { Run(call, {.centre = SearchForm::Centre::kPoint}); }
+void GeoRadiusByMember(CommandCall& call) {
+  Run(call, {.centre = SearchForm::Centre::kMember, .may_store = true});
+}
+void GeoRadiusByMemberRo(CommandCall& call) { Run(call, {.centre = SearchForm::Centre::kMember}); }
+
+// --- the table
+
+// Where STORE and STOREDIST put the result.
+constexpr KeySpecs StoreKeys(int from) {
+  return {{KeySpec{.flags = kKeyOw | kKeyUpdate, .begin = from, .keyword = "STORE"},
+           KeySpec{.flags = kKeyOw | kKeyUpdate, .begin = from, .keyword = "STOREDIST"}},
+          2};
+}
+
+constexpr CommandSpec kListed[] = {
+    {.name = "GEOSEARCH",
+     .arity = -7,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = GeoSearch,
+     .since = "6.2.0",
+     .complexity =
+         "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area "
+         "around the shape provided as the filter and M is the number of items inside the shape",
+     .usage = "key from=<FROMMEMBER member | FROMLONLAT longitude:double latitude:double> "
+              "by=<circle=<BYRADIUS <radius:double> unit=<M | KM | FT | MI>> | box=<BYBOX "
+              "<width:double> height:double unit=<M | KM | FT | MI>>> order=[ASC | DESC] [COUNT "
+              "count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
+     .summary = "The members inside a circle or a box.",
+     .history = "7.0.0 Added support for uppercase unit names."},
+    {.name = "GEOSEARCHSTORE",
+     .arity = -8,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate) + KeyAt(2, kKeyRo | kKeyAccess),
+     .run = GeoSearchStore,
+     .since = "6.2.0",
+     .complexity =
+         "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area "
+         "around the shape provided as the filter and M is the number of items inside the shape",
+     .usage = "destination source from=<FROMMEMBER member | FROMLONLAT longitude:double "
+              "latitude:double> by=<circle=<BYRADIUS <radius:double> unit=<M | KM | FT | MI>> | "
+              "box=<BYBOX <width:double> height:double unit=<M | KM | FT | MI>>> order=[ASC | "
+              "DESC] [COUNT count [ANY]] [STOREDIST]",
+     .summary = "Store the members inside a circle or a box; how many they are.",
+     .history = "7.0.0 Added support for uppercase unit names."},
+    {.name = "GEORADIUS",
+     .arity = -6,
+     .flags = kWrite | kDenyOom | kMovableKeys,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess) + StoreKeys(6),
+     .run = GeoRadius,
+     .since = "3.2.0",
+     .complexity =
+         "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
+         "area delimited by center and radius and M is the number of items inside the index.",
+     .usage = "key longitude:double latitude:double radius:double unit=<M | KM | FT | MI> "
+              "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]@6.2.0] order=[ASC | DESC] "
+              "[STORE key] [STOREDIST key]",
+     .summary = "The members within a distance of a point, answered or stored.",
+     .history =
+         "6.2.0 Added the `ANY` option for `COUNT`.|7.0.0 Added support for uppercase unit names.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument"},
+    {.name = "GEORADIUS_RO",
+     .arity = -6,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = GeoRadiusRo,
+     .since = "3.2.10",
+     .complexity =
+         "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
+         "area delimited by center and radius and M is the number of items inside the index.",
+     .usage = "key longitude:double latitude:double radius:double unit=<M | KM | FT | MI> "
+              "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]@6.2.0] order=[ASC | DESC]",
+     .summary = "The members within a distance of a point.",
+     .history = "6.2.0 Added the `ANY` option for `COUNT`.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`GEOSEARCH` with the `BYRADIUS` argument"},
+    {.name = "GEORADIUSBYMEMBER",
+     .arity = -5,
+     .flags = kWrite | kDenyOom | kMovableKeys,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess) + StoreKeys(5),
+     .run = GeoRadiusByMember,
+     .since = "3.2.0",
+     .complexity =
+         "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
+         "area delimited by center and radius and M is the number of items inside the index.",
+     .usage = "key member radius:double unit=<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] "
+              "[COUNT count [ANY]] order=[ASC | DESC] [STORE key] [STOREDIST key]",
+     .summary = "The members within a distance of another, answered or stored.",
+     .history = "7.0.0 Added support for uppercase unit names.",
+     .deprecated_since = "6.2.0",
+     .replaced_by =
+         "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments"},
+    {.name = "GEORADIUSBYMEMBER_RO",
+     .arity = -5,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = GeoRadiusByMemberRo,
+     .since = "3.2.10",
+     .complexity =
+         "O(N+log(M)) where N is the number of elements inside the bounding box of the circular "
+         "area delimited by center and radius and M is the number of items inside the index.",
+     .usage = "key member radius:double unit=<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] "
+              "[COUNT count [ANY]] order=[ASC | DESC]",
+     .summary = "The members within a distance of another.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatGeo, .group = "geo"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily GeoSearchFamily() { return {"geo_search", kRows}; }
+
+}  // namespace sluice

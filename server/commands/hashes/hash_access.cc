@@ -1,0 +1,30 @@
+#include "server/commands/hashes/hash_access.h"
+
+#include <algorithm>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+
+std::string LowerName(const CommandCall& call) {
+  std::string name(call.spec.name);
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return name;
+}
+
+void ReplyArity(CommandCall& call) {
+  call.reply.Error(Concat("ERR wrong number of arguments for '", LowerName(call), "' command"));
+}
+
+bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first) {
+  return std::ranges::any_of(call.args.subspan(first),
+                             [&](std::string_view name) { return hash.Has(name, call.now); });
+}
+
+void CloseHash(CommandCall& call, const Opened<Hash>& hash, std::string_view event) {
+  const bool gone = CloseTyped(call, hash);
+  call.Notify(kNotifyHash, event, hash.key.bytes);
+  if (gone) call.Notify(kNotifyGeneric, "del", hash.key.bytes);
+}
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+// What the hash families share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/commands/shared/lookup.h"
+#include "storage/types/hash.h"
+
+namespace sluice {
+
+inline Hash::Limits HashLimits(const CommandCall& call) {
+  const Settings& settings = call.engine.settings();
+  return {static_cast<size_t>(settings.hash_max_listpack_entries),
+          static_cast<size_t>(settings.hash_max_listpack_value), &call.keyspace.hash_keys()};
+}
+
+std::string LowerName(const CommandCall& call);  // of the command, as errors spell it
+// The number of arguments is wrong in a way that the row's arity cannot say.
+void ReplyArity(CommandCall& call);
+
+// Whether any of the arguments from `first` on names a field.
+bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first);
+
+// CloseTyped after fields were taken out: tells `event`, and of the key when it is gone with them.
+void CloseHash(CommandCall& call, const Opened<Hash>& hash, std::string_view event);
+
+}  // namespace sluice

@@ -1,0 +1,191 @@
+// When fields of hashes end: HEXPIRE and its kin of Redis 7.4. Relative times become deadlines on
+// engine time, those of the AT forms stay Unix times. What is written down are absolute times and
+// removals.
+
+#include <optional>
+#include <string>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/hashes/hash_field_ttl.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+// --- HEXPIRE and its kin
+
+enum class Condition : uint8_t { kNone, kNx, kXx, kGt, kLt };
+
+Condition ReadCondition(std::string_view word) {
+  if (IsWord(word, "NX")) return Condition::kNx;
+  if (IsWord(word, "XX")) return Condition::kXx;
+  if (IsWord(word, "GT")) return Condition::kGt;
+  return IsWord(word, "LT") ? Condition::kLt : Condition::kNone;
+}
+
+// No end is the latest.
+bool Holds(Condition condition, const Deadline& old, const Deadline& fresh, const Now& now) {
+  if (old.none()) return condition != Condition::kXx && condition != Condition::kGt;
+  switch (condition) {
+    case Condition::kNx:
+      return false;
+    case Condition::kGt:
+      return fresh.UnixMs(now) > old.UnixMs(now);
+    case Condition::kLt:
+      return fresh.UnixMs(now) < old.UnixMs(now);
+    default:
+      return true;
+  }
+}
+
+void ReplyToAll(CommandCall& call, size_t first, int64_t answer) {
+  call.reply.Array(call.args.size() - first);
+  for (size_t i = first; i < call.args.size(); ++i) call.reply.Integer(answer);
+}
+
+template <const TimeForm& form>
+void ExpireFields(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  const std::optional<Deadline> deadline = ReadFieldTime(call, call.args[2], form);
+  if (!deadline) return;
+  const Condition condition = ReadCondition(call.args[3]);
+  const size_t first = ReadFields(call, condition == Condition::kNone ? 3 : 4,
+                                  "ERR Parameter `numFields` should be greater than 0");
+  if (first == 0) return;
+  if (!found) return ReplyToAll(call, first, kNoField);
+
+  FieldEdit edit(call, key, found);
+  call.reply.Array(call.args.size() - first);
+  for (const std::string_view name : call.args.subspan(first)) {
+    FieldValue old;
+    FieldAnswer answer = kNoField;
+    if (found->Get(name, call.now, old)) {
+      const bool holds = Holds(condition, old.deadline, *deadline, call.now);
+      answer = holds ? edit.SetDeadline(name, *deadline) : kNotMet;
+    }
+    call.reply.Integer(answer);
+  }
+  const std::string unix_ms = Int64Text(deadline->UnixMs(call.now));
+  edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms});
+}
+
+void HPersist(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  const size_t first = ReadFields(call, 2);
+  if (first == 0) return;
+  if (!found) return ReplyToAll(call, first, kNoField);
+  FieldEdit edit(call, key, found);
+  call.reply.Array(call.args.size() - first);
+  for (const std::string_view name : call.args.subspan(first)) {
+    FieldValue old;
+    FieldAnswer answer = kNoField;
+    if (found->Get(name, call.now, old)) {
+      answer = old.deadline.none() ? kNoEnd : edit.SetDeadline(name, Deadline::None());
+    }
+    call.reply.Integer(answer);
+  }
+  edit.Finish("hpersist", {"HPERSIST", key.bytes});
+}
+
+// --- when do they end?
+
+int64_t ShowTime(const Deadline& deadline, TimeForm form, const Now& now) {
+  const int64_t ms = form.base == TimeBase::kNow ? deadline.LeftMs(now) : deadline.UnixMs(now);
+  return form.unit == TimeUnit::kSeconds ? (ms + 999) / 1000 : ms;
+}
+
+template <const TimeForm& form>
+void TellTimes(CommandCall& call) {
+  const auto found = FindTyped<Hash>(call, call.Key(1));
+  if (found.refused) return;
+  const size_t first = ReadFields(call, 2);
+  if (first == 0) return;
+  if (!found) return ReplyToAll(call, first, kNoField);
+  call.reply.Array(call.args.size() - first);
+  for (const std::string_view name : call.args.subspan(first)) {
+    FieldValue value;
+    const bool there = found->Get(name, call.now, value);
+    if (there && !value.deadline.none()) {
+      call.reply.Integer(ShowTime(value.deadline, form, call.now));
+    } else {
+      call.reply.Integer(there ? kNoEnd : kNoField);
+    }
+  }
+}
+
+// --- the table
+
+constexpr CommandSpec ExpireRow(std::string_view name, Handler run, std::string_view usage,
+                                std::string_view summary) {
+  return {.name = name,
+          .arity = -6,
+          .flags = kWrite | kDenyOom | kFast,
+          .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+          .run = run,
+          .usage = usage,
+          .summary = summary};
+}
+
+constexpr CommandSpec TimeRow(std::string_view name, Handler run, std::string_view summary,
+                              std::string_view tips = {}) {
+  return {.name = name,
+          .arity = -5,
+          .flags = kReadOnly | kFast,
+          .keys = KeyAt(1, kKeyRo | kKeyAccess),
+          .run = run,
+          .usage = "key fields=<FIELDS numfields field [field ...]>",
+          .summary = summary,
+          .tips = tips};
+}
+
+constexpr std::string_view kRunning = "nondeterministic_output";
+
+constexpr CommandSpec kListed[] = {
+    ExpireRow("HEXPIRE", ExpireFields<kInSeconds>,
+              "key seconds [NX | XX | GT | LT] fields=<FIELDS numfields field [field ...]>",
+              "Let fields of a hash end after so many seconds."),
+    ExpireRow("HEXPIREAT", ExpireFields<kAtSecond>,
+              "key unix-time-seconds [NX | XX | GT | LT] "
+              "fields=<FIELDS numfields field [field ...]>",
+              "Let fields of a hash end at a Unix time in seconds."),
+    TimeRow("HEXPIRETIME", TellTimes<kAtSecond>,
+            "The Unix times in seconds at which fields end; -1: never, -2: no field."),
+    {.name = "HPERSIST",
+     .arity = -5,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+     .run = HPersist,
+     .usage = "key fields=<FIELDS numfields field [field ...]>",
+     .summary = "Let fields of a hash live for ever; 1 where one had an end."},
+    ExpireRow("HPEXPIRE", ExpireFields<kInMilliseconds>,
+              "key milliseconds [NX | XX | GT | LT] fields=<FIELDS numfields field [field ...]>",
+              "Let fields of a hash end after so many milliseconds."),
+    ExpireRow("HPEXPIREAT", ExpireFields<kAtMillisecond>,
+              "key unix-time-milliseconds [NX | XX | GT | LT] "
+              "fields=<FIELDS numfields field [field ...]>",
+              "Let fields of a hash end at a Unix time in milliseconds."),
+    TimeRow("HPEXPIRETIME", TellTimes<kAtMillisecond>,
+            "The Unix times in ms at which fields end; -1: never, -2: no field."),
+    TimeRow("HPTTL", TellTimes<kInMilliseconds>,
+            "How many milliseconds fields have left; -1: no end, -2: no field.", kRunning),
+    TimeRow("HTTL", TellTimes<kInSeconds>,
+            "How many seconds fields have left; -1: no end, -2: no field.", kRunning),
+};
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatHash,
+                     .group = "hash",
+                     .since = "7.4.0",
+                     .complexity = "O(N) where N is the number of specified fields"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily HashExpiryFamily() { return {"hash_expiry", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,112 @@
+#include "server/commands/hashes/hash_field_ttl.h"
+
+#include <string>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kUnixMsMax = ((int64_t{1} << 48) - 1) >> 2;  // of a field's end
+constexpr std::string_view kFieldsDiffer =
+    "ERR The `numfields` parameter must match the number of arguments";
+
+constexpr std::pair<std::string_view, TimeForm> kTimeWords[] = {
+    {"EX", kInSeconds}, {"PX", kInMilliseconds}, {"EXAT", kAtSecond}, {"PXAT", kAtMillisecond}};
+
+}  // namespace
+
+// --- arguments
+
+const TimeForm* FindTimeForm(std::string_view word) {
+  for (const auto& [name, form] : kTimeWords) {
+    if (IsWord(word, name)) return &form;
+  }
+  return nullptr;
+}
+
+std::optional<Deadline> ReadFieldTime(CommandCall& call, std::string_view text, TimeForm form) {
+  const std::optional<int64_t> number = ParseInt64(text);
+  if (!number) {
+    call.reply.Error(ErrorCode::kNotInteger);
+    return std::nullopt;
+  }
+  if (*number < 0) {
+    call.reply.Error("ERR invalid expire time, must be >= 0");
+    return std::nullopt;
+  }
+  const bool scales = form.unit == TimeUnit::kMilliseconds || *number <= kUnixMsMax / 1000;
+  const int64_t ms = form.unit == TimeUnit::kSeconds && scales ? *number * 1000 : *number;
+  const int64_t base_ms = form.base == TimeBase::kNow ? call.now.unix_ms() : 0;
+  if (!scales || ms > kUnixMsMax - base_ms) {
+    call.reply.Error(Concat("ERR invalid expire time in '", LowerName(call), "' command"));
+    return std::nullopt;
+  }
+  return form.base == TimeBase::kNow ? Deadline::Steady(call.now.ms() + ms) : Deadline::Unix(ms);
+}
+
+size_t ReadFields(CommandCall& call, size_t at, std::string_view count_fault) {
+  if (at >= call.args.size() || !IsWord(call.args[at], "FIELDS")) {
+    call.reply.Error(kNoFields);
+    return 0;
+  }
+  const std::optional<int64_t> count =
+      at + 1 < call.args.size() ? ParseInt64(call.args[at + 1]) : std::nullopt;
+  if (!count || *count < 1) {
+    call.reply.Error(count_fault);
+    return 0;
+  }
+  if (static_cast<uint64_t>(*count) != call.args.size() - at - 2) {
+    call.reply.Error(kFieldsDiffer);
+    return 0;
+  }
+  return at + 2;
+}
+
+// --- changes of several fields
+
+Hash& FieldEdit::Opened() {
+  if (!opened_.entry) opened_ = OpenFound(call_, key_, found_);
+  return *opened_;
+}
+
+FieldAnswer FieldEdit::SetDeadline(std::string_view name, const Deadline& deadline) {
+  if (deadline.Passed(call_.now)) {
+    Delete(name);
+    return kDeleted;
+  }
+  Opened().SetDeadline(name, deadline, HashLimits(call_));
+  timed_.push_back(name);
+  return kDone;
+}
+
+void FieldEdit::Delete(std::string_view name) {
+  Opened().Erase(name, call_.now);
+  deleted_.push_back(name);
+}
+
+void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> effect) {
+  if (!opened_.entry) return;
+  Record(std::move(effect));
+  CloseHash(call_, opened_, deleted_.empty() ? event : "hdel");
+}
+
+void FieldEdit::Record(std::vector<std::string_view> effect) {
+  if (!call_.effects.wanted()) return;
+  if (!deleted_.empty()) {
+    std::vector<std::string_view> removal = {"HDEL", key_.bytes};
+    removal.insert(removal.end(), deleted_.begin(), deleted_.end());
+    call_.effects.Instead(removal);
+  }
+  if (timed_.empty()) return;
+  const std::string count = std::to_string(timed_.size());
+  effect.insert(effect.end(), {"FIELDS", count});
+  effect.insert(effect.end(), timed_.begin(), timed_.end());
+  call_.effects.Instead(effect);
+}
+
+}  // namespace sluice

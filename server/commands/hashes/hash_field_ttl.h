@@ -1,0 +1,69 @@
+// Ends of hash fields, as the commands that set them share them: reading times and the FIELDS
+// clause, and changing several fields of a hash with what is to be told about it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "server/commands/hashes/hash_access.h"
+
+namespace sluice {
+
+enum class TimeUnit : uint8_t { kSeconds, kMilliseconds };
+enum class TimeBase : uint8_t { kNow, kEpoch };
+
+// What the number of a time argument means.
+struct TimeForm {
+  TimeUnit unit;
+  TimeBase base;
+};
+inline constexpr TimeForm kInSeconds{TimeUnit::kSeconds, TimeBase::kNow};
+inline constexpr TimeForm kInMilliseconds{TimeUnit::kMilliseconds, TimeBase::kNow};
+inline constexpr TimeForm kAtSecond{TimeUnit::kSeconds, TimeBase::kEpoch};
+inline constexpr TimeForm kAtMillisecond{TimeUnit::kMilliseconds, TimeBase::kEpoch};
+
+// Of EX, PX, EXAT and PXAT; null: it is another word.
+const TimeForm* FindTimeForm(std::string_view word);
+
+// The deadline that a time argument names; null: the error has been answered.
+std::optional<Deadline> ReadFieldTime(CommandCall& call, std::string_view text, TimeForm form);
+
+inline constexpr std::string_view kNoFields =
+    "ERR Mandatory argument FIELDS is missing or not at the right position";
+// Reads "FIELDS numfields field ..." from the argument `at` to the end: where the names begin, 0
+// after an error has been answered.
+size_t ReadFields(CommandCall& call, size_t at,
+                  std::string_view count_fault = "ERR Number of fields must be a positive integer");
+
+// What a field's answer to a command about its end can be.
+enum FieldAnswer : int64_t { kNoField = -2, kNoEnd = -1, kNotMet = 0, kDone = 1, kDeleted = 2 };
+
+// Opens the hash at the first change, gathers what happened, and tells it at the end. A time that
+// has passed deletes the field.
+class FieldEdit {
+ public:
+  FieldEdit(CommandCall& call, HashedKey key, const Typed<Hash>& found)
+      : call_(call), key_(key), found_(found) {}
+
+  // Precondition of both: the field is there.
+  FieldAnswer SetDeadline(std::string_view name, const Deadline& deadline);
+  void Delete(std::string_view name);
+
+  // `effect`: what stands for the fields with a new time: a command up to its FIELDS.
+  void Finish(std::string_view event, std::vector<std::string_view> effect);
+
+ private:
+  Hash& Opened();
+  void Record(std::vector<std::string_view> effect);
+
+  CommandCall& call_;
+  HashedKey key_;
+  Typed<Hash> found_;
+  sluice::Opened<Hash> opened_;
+  std::vector<std::string_view> timed_;
+  std::vector<std::string_view> deleted_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,249 @@
+// Fields of hashes read or set together with their ends: HGETDEL, HGETEX and HSETEX of Redis 8.0.
+// What is written down are absolute times and removals.
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/hashes/hash_field_ttl.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+// --- HGETDEL, HGETEX
+
+void ReplyNulls(CommandCall& call, size_t first) {
+  call.reply.Array(call.args.size() - first);
+  for (size_t i = first; i < call.args.size(); ++i) call.reply.Null();
+}
+
+// Answers with every field named from `first` on, and does `then` with those that are there.
+template <typename Then>
+void ReplyFields(CommandCall& call, const Hash& hash, size_t first, const Then& then) {
+  call.reply.Array(call.args.size() - first);
+  for (const std::string_view name : call.args.subspan(first)) {
+    FieldValue value;
+    if (!hash.Get(name, call.now, value)) {
+      call.reply.Null();
+      continue;
+    }
+    call.reply.Bulk(value.text);
+    then(name, value);
+  }
+}
+
+void HGetDel(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  const size_t first = ReadFields(call, 2);
+  if (first == 0) return;
+  if (!found) return ReplyNulls(call, first);
+  FieldEdit edit(call, key, found);
+  ReplyFields(call, *found, first,
+              [&edit](std::string_view name, const FieldValue&) { edit.Delete(name); });
+  edit.Finish("hdel", {});
+}
+
+void HGetEx(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  const TimeForm* const form = FindTimeForm(call.args[2]);
+  const bool persist = IsWord(call.args[2], "PERSIST");
+  std::optional<Deadline> deadline;
+  if (form && !(deadline = ReadFieldTime(call, call.args[3], *form))) return;
+  const size_t first = ReadFields(call, form ? 4 : persist ? 3 : 2);
+  if (first == 0) return;
+  if (!found) return ReplyNulls(call, first);
+
+  FieldEdit edit(call, key, found);
+  ReplyFields(call, *found, first, [&](std::string_view name, const FieldValue& value) {
+    if (deadline) {
+      edit.SetDeadline(name, *deadline);
+    } else if (persist && !value.deadline.none()) {
+      edit.SetDeadline(name, Deadline::None());
+    }
+  });
+  if (persist) return edit.Finish("hpersist", {"HPERSIST", key.bytes});
+  const std::string unix_ms = deadline ? Int64Text(deadline->UnixMs(call.now)) : "";
+  edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms});
+}
+
+// --- HSETEX
+
+struct SetOptions {
+  bool fxx = false;
+  bool fnx = false;
+  bool keep_ttl = false;
+  std::optional<Deadline> deadline;
+  size_t first = 0;  // of the pairs
+};
+
+// Reads "FIELDS numfields field value ..." to the end; false: the error has been answered.
+bool ReadPairs(CommandCall& call, size_t at, SetOptions& options) {
+  if (at + 3 >= call.args.size()) {
+    ReplyArity(call);
+    return false;
+  }
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const std::optional<int64_t> count = ParseInt64(call.args[at + 1]);
+  if (!count || *count < 1 || *count > kMost) {
+    call.reply.Error("ERR invalid number of fields");
+    return false;
+  }
+  options.first = at + 2;
+  const size_t left = call.args.size() - options.first;
+  if (left != 2 * static_cast<size_t>(*count)) {
+    ReplyArity(call);
+    return false;
+  }
+  return true;
+}
+
+bool ReadSetOption(CommandCall& call, size_t& at, SetOptions& options) {
+  const std::string_view word = call.args[at];
+  const TimeForm* const time = FindTimeForm(word);
+  const bool keep_ttl = IsWord(word, "KEEPTTL");
+  const bool fxx = IsWord(word, "FXX");
+  const bool fnx = IsWord(word, "FNX");
+  if ((time || keep_ttl) && (options.deadline || options.keep_ttl)) {
+    call.reply.Error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified");
+    return false;
+  }
+  if ((fxx || fnx) && (options.fxx || options.fnx)) {
+    call.reply.Error("ERR Only one of FXX or FNX arguments can be specified");
+    return false;
+  }
+  if (!time && !keep_ttl && !fxx && !fnx) {
+    // Redis formats it as a C string.
+    call.reply.Error(Concat("ERR unknown argument: ", word.substr(0, word.find('\0'))));
+    return false;
+  }
+  options.keep_ttl |= keep_ttl;
+  options.fxx |= fxx;
+  options.fnx |= fnx;
+  if (!time) return true;
+  if (++at >= call.args.size()) {
+    call.reply.Error("ERR missing expire time");
+    return false;
+  }
+  options.deadline = ReadFieldTime(call, call.args[at], *time);
+  return options.deadline.has_value();
+}
+
+bool ReadSetOptions(CommandCall& call, SetOptions& options) {
+  for (size_t at = 2; at < call.args.size(); ++at) {
+    if (IsWord(call.args[at], "FIELDS")) return ReadPairs(call, at, options);
+    if (!ReadSetOption(call, at, options)) return false;
+  }
+  call.reply.Error(kNoFields);
+  return false;
+}
+
+bool ConditionHolds(CommandCall& call, const Typed<Hash>& found, const SetOptions& options) {
+  if (!options.fxx && !options.fnx) return true;
+  for (size_t i = options.first; i < call.args.size(); i += 2) {
+    const bool there = found && found->Has(call.args[i], call.now);
+    if (there != options.fxx) return false;
+  }
+  return true;
+}
+
+void RecordSetEx(CommandCall& call, const SetOptions& options) {
+  if (!call.effects.wanted()) return;
+  std::vector<std::string_view> command = {"HSETEX", call.args[1]};
+  const std::string unix_ms =
+      options.deadline ? Int64Text(options.deadline->UnixMs(call.now)) : std::string();
+  if (options.deadline) command.insert(command.end(), {"PXAT", unix_ms});
+  if (options.keep_ttl) command.push_back("KEEPTTL");
+  command.push_back("FIELDS");
+  command.insert(command.end(), call.args.begin() + options.first - 1, call.args.end());
+  call.effects.Instead(command);
+}
+
+// All pairs have a time that has passed: what was there goes, and what was not does not come.
+void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& options) {
+  std::vector<std::string_view> removal = {"HDEL", hash.key.bytes};
+  for (size_t i = options.first; i < call.args.size(); i += 2) {
+    hash->Erase(call.args[i], call.now);
+    removal.push_back(call.args[i]);
+  }
+  if (call.effects.wanted()) call.effects.Instead(removal);
+  call.Notify(kNotifyHash, "hset", hash.key.bytes);
+  CloseHash(call, hash, "hdel");
+}
+
+void HSetEx(CommandCall& call) {
+  SetOptions options;
+  if (!ReadSetOptions(call, options)) return;
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  if (!ConditionHolds(call, found, options)) return call.reply.Integer(0);
+  const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
+  const bool passed = options.deadline && options.deadline->Passed(call.now);
+  if (passed) {
+    DeletePairs(call, hash, options);
+    return call.reply.Integer(1);
+  }
+  const Hash::Limits limits = HashLimits(call);
+  const auto ttl = options.keep_ttl ? Hash::Ttl::kKeep : Hash::Ttl::kClear;
+  for (size_t i = options.first; i < call.args.size(); i += 2) {
+    hash->Set(call.args[i], call.args[i + 1], limits, call.now, ttl);
+    if (options.deadline) hash->SetDeadline(call.args[i], *options.deadline, limits);
+  }
+  RecordSetEx(call, options);
+  CloseTyped(call, hash);
+  call.Notify(kNotifyHash, "hset", key.bytes);
+  if (options.deadline) call.Notify(kNotifyHash, "hexpire", key.bytes);
+  call.reply.Integer(1);
+}
+
+// --- the table
+
+constexpr CommandSpec kListed[] = {
+    {.name = "HGETDEL",
+     .arity = -5,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
+     .run = HGetDel,
+     .usage = "key fields=<FIELDS numfields field [field ...]>",
+     .summary = "The values of fields, which are removed."},
+    {.name = "HGETEX",
+     .arity = -5,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = HGetEx,
+     .usage = "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
+              "unix-time-milliseconds | PERSIST] fields=<FIELDS numfields field [field ...]>",
+     .summary = "The values of fields, which get another end."},
+    {.name = "HSETEX",
+     .arity = -6,
+     .flags = kWrite | kDenyOom | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+     .run = HSetEx,
+     .usage = "key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
+              "unix-time-milliseconds | KEEPTTL] "
+              "fields=<FIELDS numfields field value [field value ...]>",
+     .summary = "Set fields of a hash with an end; 1 if they were set."},
+};
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatHash,
+                     .group = "hash",
+                     .since = "8.0.0",
+                     .complexity = "O(N) where N is the number of specified fields"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily HashFieldsFamily() { return {"hash_fields", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,293 @@
+// The hash family: fields by name. What answers with many fields at once is in hash_scan.cc, fields
+// that end in hash_expiry.cc.
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/hashes/hash_access.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+// --- writing
+
+// Sets pairs of arguments from the third on; how many fields are new.
+std::optional<int64_t> SetPairs(CommandCall& call) {
+  if (call.args.size() % 2 != 0) {
+    ReplyArity(call);
+    return std::nullopt;
+  }
+  const auto hash = OpenTyped<Hash>(call, call.Key(1));
+  if (hash.refused) return std::nullopt;
+  const Hash::Limits limits = HashLimits(call);
+  int64_t created = 0;
+  for (size_t i = 2; i < call.args.size(); i += 2) {
+    created += hash->Set(call.args[i], call.args[i + 1], limits, call.now) ? 1 : 0;
+  }
+  CloseTyped(call, hash);
+  call.Notify(kNotifyHash, "hset", hash.key.bytes);
+  return created;
+}
+
+void HSet(CommandCall& call) {
+  if (const auto created = SetPairs(call)) call.reply.Integer(*created);
+}
+
+void HMSet(CommandCall& call) {
+  if (SetPairs(call)) call.reply.Ok();
+}
+
+void HSetNx(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  if (found && found->Has(call.args[2], call.now)) return call.reply.Integer(0);
+  const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
+  hash->Set(call.args[2], call.args[3], HashLimits(call), call.now);
+  CloseTyped(call, hash);
+  call.Notify(kNotifyHash, "hset", key.bytes);
+  // A replay may meet a field that had ended here.
+  if (call.effects.wanted()) call.effects.Instead({"HSET", key.bytes, call.args[2], call.args[3]});
+  call.reply.Integer(1);
+}
+
+void HDel(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  if (!found || !HasAnyField(call, *found, 2)) return call.reply.Integer(0);
+  const auto hash = OpenFound(call, key, found);
+  int64_t deleted = 0;
+  for (const std::string_view name : call.args.subspan(2)) {
+    deleted += hash->Erase(name, call.now) ? 1 : 0;
+  }
+  CloseHash(call, hash, "hdel");
+  call.reply.Integer(deleted);
+}
+
+// --- counting
+
+void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std::string_view text,
+                std::string_view event) {
+  const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
+  hash->Set(call.args[2], text, HashLimits(call), call.now, Hash::Ttl::kKeep);
+  CloseTyped(call, hash);
+  call.Notify(kNotifyHash, event, key.bytes);
+  // The sum, not the increment: a replay may meet a field that had ended here, or shorter floats.
+  if (!call.effects.wanted()) return;
+  FieldValue kept;
+  if (hash->Get(call.args[2], call.now, kept) && !kept.deadline.none()) {
+    call.effects.Instead({"HSETEX", key.bytes, "KEEPTTL", "FIELDS", "1", call.args[2], text});
+  } else {
+    call.effects.Instead({"HSET", key.bytes, call.args[2], text});
+  }
+}
+
+void HIncrBy(CommandCall& call) {
+  const std::optional<int64_t> increment = ParseInt64(call.args[3]);
+  if (!increment) return call.reply.Error(ErrorCode::kNotInteger);
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  FieldValue old;
+  std::optional<int64_t> value = 0;
+  if (found && found->Get(call.args[2], call.now, old)) value = ParseInt64(old.text);
+  if (!value) return call.reply.Error("ERR hash value is not an integer");
+  int64_t sum;
+  if (__builtin_add_overflow(*value, *increment, &sum)) {
+    return call.reply.Error(ErrorCode::kOverflow);
+  }
+  StoreCount(call, key, found, Int64Text(sum), "hincrby");
+  call.reply.Integer(sum);
+}
+
+void HIncrByFloat(CommandCall& call) {
+  const std::optional<long double> increment = ParseLongDouble(call.args[3]);
+  if (!increment) return call.reply.Error(ErrorCode::kNotFloat);
+  if (!std::isfinite(*increment)) return call.reply.Error("ERR value is NaN or Infinity");
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Hash>(call, key);
+  if (found.refused) return;
+  FieldValue old;
+  std::optional<long double> value = 0.0L;
+  if (found && found->Get(call.args[2], call.now, old)) value = ParseLongDouble(old.text);
+  if (!value) return call.reply.Error("ERR hash value is not a float");
+  const long double sum = *value + *increment;
+  if (!std::isfinite(sum)) return call.reply.Error(ErrorCode::kNanOrInfinity);
+  const std::string text = HumanLongDoubleText(sum);
+  StoreCount(call, key, found, text, "hincrbyfloat");
+  call.reply.Bulk(text);
+}
+
+// --- reading
+
+void ReplyField(CommandCall& call, const Typed<Hash>& hash, std::string_view name) {
+  FieldValue value;
+  if (hash && hash->Get(name, call.now, value)) {
+    call.reply.Bulk(value.text);
+  } else {
+    call.reply.Null();
+  }
+}
+
+void HGet(CommandCall& call) {
+  const auto hash = FindTyped<Hash>(call, call.Key(1));
+  if (!hash.refused) ReplyField(call, hash, call.args[2]);
+}
+
+void HMGet(CommandCall& call) {
+  const auto hash = FindTyped<Hash>(call, call.Key(1));
+  if (hash.refused) return;
+  call.reply.Array(call.args.size() - 2);
+  for (const std::string_view name : call.args.subspan(2)) ReplyField(call, hash, name);
+}
+
+void HLen(CommandCall& call) {
+  const auto hash = FindTyped<Hash>(call, call.Key(1));
+  if (hash.refused) return;
+  call.reply.Integer(hash ? static_cast<int64_t>(hash->CountLive(call.now)) : 0);
+}
+
+void HStrLen(CommandCall& call) {
+  const auto hash = FindTyped<Hash>(call, call.Key(1));
+  if (hash.refused) return;
+  FieldValue value;
+  const bool there = hash && hash->Get(call.args[2], call.now, value);
+  call.reply.Integer(there ? static_cast<int64_t>(value.text.size()) : 0);
+}
+
+void HExists(CommandCall& call) {
+  const auto hash = FindTyped<Hash>(call, call.Key(1));
+  if (hash.refused) return;
+  call.reply.Integer(hash && hash->Has(call.args[2], call.now) ? 1 : 0);
+}
+
+// --- the table
+
+constexpr uint32_t kSets = kWrite | kDenyOom | kFast;
+constexpr uint32_t kReads = kReadOnly | kFast;
+constexpr KeySpecs kChanged = KeyAt(1, kKeyRw | kKeyUpdate);
+constexpr KeySpecs kCounted = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate);
+constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
+constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
+
+constexpr CommandSpec kListed[] = {
+    {.name = "HDEL",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = HDel,
+     .since = "2.0.0",
+     .complexity = "O(N) where N is the number of fields to be removed.",
+     .usage = "key field [field ...]",
+     .summary = "Remove fields of a hash; how many there were.",
+     .history = "2.4.0 Several `field` arguments."},
+    {.name = "HEXISTS",
+     .arity = 3,
+     .flags = kReads,
+     .keys = kLooked,
+     .run = HExists,
+     .since = "2.0.0",
+     .complexity = "O(1)",
+     .usage = "key field",
+     .summary = "Whether a hash has a field."},
+    {.name = "HGET",
+     .arity = 3,
+     .flags = kReads,
+     .keys = kRead,
+     .run = HGet,
+     .since = "2.0.0",
+     .complexity = "O(1)",
+     .usage = "key field",
+     .summary = "The value of a field of a hash."},
+    {.name = "HINCRBY",
+     .arity = 4,
+     .flags = kSets,
+     .keys = kCounted,
+     .run = HIncrBy,
+     .since = "2.0.0",
+     .complexity = "O(1)",
+     .usage = "key field increment",
+     .summary = "Add a whole number to a field; a missing one starts at zero."},
+    {.name = "HINCRBYFLOAT",
+     .arity = 4,
+     .flags = kSets,
+     .keys = kCounted,
+     .run = HIncrByFloat,
+     .since = "2.6.0",
+     .complexity = "O(1)",
+     .usage = "key field increment:double",
+     .summary = "Add a decimal number to a field; a missing one starts at zero."},
+    {.name = "HLEN",
+     .arity = 2,
+     .flags = kReads,
+     .keys = kLooked,
+     .run = HLen,
+     .since = "2.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "How many fields a hash has."},
+    {.name = "HMGET",
+     .arity = -3,
+     .flags = kReads,
+     .keys = kRead,
+     .run = HMGet,
+     .since = "2.0.0",
+     .complexity = "O(N) where N is the number of fields being requested.",
+     .usage = "key field [field ...]",
+     .summary = "The values of several fields of a hash."},
+    {.name = "HMSET",
+     .arity = -4,
+     .flags = kSets,
+     .keys = kChanged,
+     .run = HMSet,
+     .since = "2.0.0",
+     .complexity = "O(N) where N is the number of fields being set.",
+     .usage = "key field value [field value ...]",
+     .summary = "Set fields of a hash.",
+     .deprecated_since = "4.0.0",
+     .replaced_by = "`HSET` with multiple field-value pairs"},
+    {.name = "HSET",
+     .arity = -4,
+     .flags = kSets,
+     .keys = kChanged,
+     .run = HSet,
+     .since = "2.0.0",
+     .complexity = "O(1) for each field/value pair added, so O(N) to add N field/value pairs when "
+                   "the command is called with multiple field/value pairs.",
+     .usage = "key field value [field value ...]",
+     .summary = "Set fields of a hash; how many of them are new.",
+     .history = "4.0.0 Several pairs of `field` and `value`."},
+    {.name = "HSETNX",
+     .arity = 4,
+     .flags = kSets,
+     .keys = KeyAt(1, kKeyRw | kKeyInsert),
+     .run = HSetNx,
+     .since = "2.0.0",
+     .complexity = "O(1)",
+     .usage = "key field value",
+     .summary = "Set a field unless it is there already."},
+    {.name = "HSTRLEN",
+     .arity = 3,
+     .flags = kReads,
+     .keys = kLooked,
+     .run = HStrLen,
+     .since = "3.2.0",
+     .complexity = "O(1)",
+     .usage = "key field",
+     .summary = "How many bytes the value of a field has."},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatHash, .group = "hash"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily HashesFamily() { return {"hashes", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,135 @@
+// The database family: choosing, counting, emptying and swapping whole databases.
+
+#include "server/commands/families.h"
+#include "server/commands/shared/db_index.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/tracking.h"
+
+namespace sluice {
+namespace {
+
+void Select(CommandCall& call) {
+  const std::optional<int> index = ReadDbNumber(call, call.args[1]);
+  if (!index || !DbExists(call, *index)) return;
+  call.client.db = *index;
+  call.reply.Ok();
+}
+
+void DbSize(CommandCall& call) { call.reply.Integer(static_cast<int64_t>(call.db.size())); }
+
+// Whether the memory is to be freed in slices afterwards; null: the error has been answered.
+std::optional<bool> ReadFlushMode(CommandCall& call) {
+  if (call.args.size() == 1) return call.engine.settings().lazyfree_lazy_user_flush;
+  if (call.args.size() == 2) {
+    if (IsWord(call.args[1], "SYNC")) return false;
+    if (IsWord(call.args[1], "ASYNC")) return true;
+  }
+  call.reply.Error(ErrorCode::kSyntax);
+  return std::nullopt;
+}
+
+// What is flushed may hold no key and still be known of: tokens of locks that were given back. So
+// it is always written down, as Redis does.
+void RecordAsIs(CommandCall& call) {
+  if (call.effects.wanted()) call.effects.Instead(call.args);
+}
+
+void FlushDb(CommandCall& call) {
+  const std::optional<bool> lazily = ReadFlushMode(call);
+  if (!lazily) return;
+  call.keyspace.Flush(call.db.index(), *lazily);
+  call.engine.tracking().AllFlushed();
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+void FlushAll(CommandCall& call) {
+  const std::optional<bool> lazily = ReadFlushMode(call);
+  if (!lazily) return;
+  for (int i = 0; i < call.keyspace.databases(); ++i) {
+    if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
+  }
+  call.engine.tracking().AllFlushed();
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+void SwapDb(CommandCall& call) {
+  const std::optional<int> first = ReadDbNumber(call, call.args[1], "ERR invalid first DB index");
+  if (!first) return;
+  const std::optional<int> second = ReadDbNumber(call, call.args[2], "ERR invalid second DB index");
+  if (!second || !DbExists(call, *first) || !DbExists(call, *second)) return;
+  call.keyspace.Swap(*first, *second);
+  call.reply.Ok();
+}
+
+// --- the table
+
+constexpr std::string_view kFlushTips = "request_policy:all_shards,response_policy:all_succeeded";
+
+constexpr CommandSpec kRows[] = {
+    {.name = "SELECT",
+     .arity = 2,
+     .flags = kLoading | kStale | kFast,
+     .categories = kCatConnection,
+     .run = Select,
+     .group = "connection",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "index",
+     .summary = "Choose the database that this connection works on."},
+    {.name = "DBSIZE",
+     .arity = 1,
+     .flags = kReadOnly | kFast,
+     .categories = kCatKeyspace,
+     .run = DbSize,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .summary = "How many keys the database has.",
+     .tips = "request_policy:all_shards,response_policy:agg_sum"},
+    {.name = "FLUSHDB",
+     .arity = -1,
+     .flags = kWrite,
+     .categories = kCatKeyspace | kCatDangerous,
+     .run = FlushDb,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of keys in the selected database",
+     .usage = "async=[ASYNC@4.0.0 | SYNC@6.2.0]",
+     .summary = "Delete all keys of this database.",
+     .history = "4.0.0 `ASYNC`.|6.2.0 `SYNC`.",
+     .tips = kFlushTips},
+    {.name = "FLUSHALL",
+     .arity = -1,
+     .flags = kWrite,
+     .categories = kCatKeyspace | kCatDangerous,
+     .run = FlushAll,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the total number of keys in all databases",
+     .usage = "async=[ASYNC@4.0.0 | SYNC@6.2.0]",
+     .summary = "Delete all keys of all databases.",
+     .history = "4.0.0 `ASYNC`.|6.2.0 `SYNC`.",
+     .tips = kFlushTips},
+    {.name = "SWAPDB",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .categories = kCatKeyspace | kCatDangerous,
+     .run = SwapDb,
+     .group = "server",
+     .since = "4.0.0",
+     .complexity = "O(N) where N is the count of clients watching or blocking on keys from both "
+                   "databases.",
+     .usage = "index1 index2",
+     .summary = "Let two databases change places under their clients."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily DatabasesFamily() { return {"databases", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,184 @@
+// DUMP and RESTORE: a value as bytes that other servers, Redis among them, take, and back.
+
+#include <utility>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/keys/dump_context.h"
+#include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/lookup.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/notifications.h"
+#include "storage/limits/limiter.h"
+#include "storage/rdb/rdb_value.h"
+
+namespace sluice {
+namespace {
+
+void Dump(CommandCall& call) {
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  if (!entry) return call.reply.Null();
+  call.reply.Bulk(WriteDump(*entry, RdbContextOf(call)));
+}
+
+// --- RESTORE
+
+struct RestoreArgs {
+  bool replace = false;
+  bool absolute = false;
+  std::optional<int64_t> idle_s;
+  bool has_frequency = false;
+  int64_t ttl_ms = 0;
+};
+
+// A number of an option, not negative nor above `most`; null: the error has been answered.
+std::optional<int64_t> ReadBounded(CommandCall& call, std::string_view text, int64_t most,
+                                   std::string_view fault) {
+  const std::optional<int64_t> value = ParseInt64(text);
+  if (!value) {
+    call.reply.Error(ErrorCode::kNotInteger);
+    return std::nullopt;
+  }
+  if (*value >= 0 && *value <= most) return value;
+  call.reply.Error(fault);
+  return std::nullopt;
+}
+
+// False: the error has been answered.
+bool ReadOptions(CommandCall& call, RestoreArgs& result) {
+  constexpr int64_t kFrequencyMax = 255;
+  ArgReader args(call.args, 4);
+  while (args.more()) {
+    if (args.TakeWord("REPLACE")) {
+      result.replace = true;
+    } else if (args.TakeWord("ABSTTL")) {
+      result.absolute = true;
+    } else if (args.left() >= 2 && !result.has_frequency && args.TakeWord("IDLETIME")) {
+      result.idle_s =
+          ReadBounded(call, args.Bytes(), INT64_MAX, "ERR Invalid IDLETIME value, must be >= 0");
+      if (!result.idle_s) return false;
+    } else if (args.left() >= 2 && !result.idle_s && args.TakeWord("FREQ")) {
+      // Uses are not counted here: what was counted elsewhere ends here.
+      if (!ReadBounded(call, args.Bytes(), kFrequencyMax,
+                       "ERR Invalid FREQ value, must be >= 0 and <= 255")) {
+        return false;
+      }
+      result.has_frequency = true;
+    } else {
+      call.reply.Error(ErrorCode::kSyntax);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool IsRestorable(CommandCall& call, HashedKey key, RestoreArgs& args) {
+  if (!args.replace && LookUp(call, key)) {
+    call.reply.Error("BUSYKEY Target key name already exists.");
+    return false;
+  }
+  const std::optional<int64_t> ttl =
+      ReadBounded(call, call.args[2], INT64_MAX, "ERR Invalid TTL value, must be >= 0");
+  if (!ttl) return false;
+  args.ttl_ms = *ttl;
+  if (IsDump(call.args[3])) return true;
+  call.reply.Error("ERR DUMP payload version or checksum are wrong");
+  return false;
+}
+
+Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
+  if (args.ttl_ms == 0) return Deadline::None();
+  if (args.absolute) return Deadline::Unix(args.ttl_ms);
+  int64_t at_ms;
+  const bool is_far = __builtin_add_overflow(call.now.ms(), args.ttl_ms, &at_ms);
+  return Deadline::Steady(is_far ? INT64_MAX : at_ms);
+}
+
+void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline) {
+  if (!call.effects.wanted() || deadline.none() || args.absolute) return;
+  call.effects.Instead({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)), call.args[3],
+                        "REPLACE", "ABSTTL"});
+}
+
+// What a client hands in is its own word: no limiter that requests could not have made. Of locks no
+// dump gives holders or tokens.
+bool IsLikely(const CommandCall& call, const RdbValue& value) {
+  if (call.client.replays || !value.value || value.value->type() != ValueType::kLimiter)
+    return true;
+  const auto& limiter = static_cast<const Limiter&>(*value.value);
+  return LimitIsLikely(limiter.state(), limiter.log(), call.now);
+}
+
+void Restore(CommandCall& call) {
+  RestoreArgs args;
+  if (!ReadOptions(call, args)) return;
+  const HashedKey key = call.Key(1);
+  if (!IsRestorable(call, key, args)) return;
+  std::optional<RdbValue> value = ReadDump(call.args[3], RdbContextOf(call));
+  if (!value || !IsLikely(call, *value)) return call.reply.Error("ERR Bad data format");
+  if (value->is_lock() && args.ttl_ms != 0) return call.reply.Error(kLockHasNoTtl);
+
+  const Deadline deadline = DeadlineOf(call, args);
+  if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock()) {
+    // Over already, as a lock is that nobody holds: what it was to replace goes all the same.
+    if (call.db.Delete(key, call.now)) {
+      call.Notify(kNotifyGeneric, "del", call.args[1]);
+      if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+    }
+    return call.reply.Ok();
+  }
+  Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
+  if (args.idle_s) {
+    const int64_t used_s = call.now.ms() / 1000 - *args.idle_s;
+    call.db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
+  }
+  Record(call, args, deadline);
+  call.Notify(kNotifyGeneric, "restore", call.args[1]);
+  call.reply.Ok();
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "DUMP",
+     .arity = 2,
+     .flags = kReadOnly,
+     .categories = kCatKeyspace,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Dump,
+     .group = "generic",
+     .since = "2.6.0",
+     .complexity =
+         "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of "
+         "Redis objects composing the value and M their average size. For small string values the "
+         "time complexity is thus O(1)+O(1*M) where M is small, so simply O(1).",
+     .usage = "key",
+     .summary = "A value as bytes, for RESTORE.",
+     .tips = "nondeterministic_output"},
+    {.name = "RESTORE",
+     .arity = -4,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatKeyspace | kCatDangerous,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate),
+     .run = Restore,
+     .group = "generic",
+     .since = "2.6.0",
+     .complexity =
+         "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, "
+         "where N is the number of Redis objects composing the value and M their average size. For "
+         "small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply "
+         "O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting "
+         "values into sorted sets is O(log(N)).",
+     .usage = "key ttl:integer serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 "
+              "[IDLETIME seconds]@5.0.0 [FREQ frequency:integer]@5.0.0",
+     .summary = "Make a key from what DUMP gave.",
+     .history = "3.0.0 `REPLACE`.|5.0.0 `ABSTTL`.|5.0.0 `IDLETIME` and `FREQ`."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily DumpFamily() { return {"dump", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,25 @@
+// What values are read from dumps with, as the options are now.
+#pragma once
+
+#include "server/commands/hashes/hash_access.h"
+#include "server/commands/lists/list_access.h"
+#include "server/commands/sets/set_access.h"
+#include "server/commands/sorted_sets/sorted_set_args.h"
+#include "server/engine/command.h"
+#include "server/engine/engine.h"
+#include "server/engine/lock_service.h"
+#include "storage/rdb/rdb_value.h"
+
+namespace sluice {
+
+// For as long as the call runs.
+inline RdbContext RdbContextOf(const CommandCall& call) {
+  return {.now = call.now,
+          .hash = HashLimits(call),
+          .set = SetLimits(call),
+          .sorted_set = SortedSetLimits(call),
+          .list = LimitsOf(call.engine),
+          .make_lock = [&call](const LockImage&) { return call.engine.locks().MakeLock(); }};
+}
+
+}  // namespace sluice

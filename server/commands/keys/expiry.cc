@@ -1,0 +1,272 @@
+// The expiry family: when a key ends. A relative time becomes a deadline on engine time, which no
+// step of the wall clock moves; EXPIREAT's stay Unix times. A time that has passed deletes the key.
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/lookup.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+
+struct Conditions {
+  bool nx = false;  // only a key without a deadline
+  bool xx = false;  // only a key with one
+  bool gt = false;  // only to end later; no deadline is the latest
+  bool lt = false;  // only to end earlier
+
+  bool Hold(const Entry& entry, int64_t unix_ms, const Now& now) const {
+    const Deadline current = entry.deadline();
+    if (current.none()) return !xx && !gt;
+    if (nx) return false;
+    if (gt && unix_ms <= current.UnixMs(now)) return false;
+    return !lt || unix_ms < current.UnixMs(now);
+  }
+};
+
+// False: the error has been answered.
+bool ReadConditions(CommandCall& call, Conditions& conditions) {
+  ArgReader args(call.args, 3);
+  while (args.more()) {
+    if (args.TakeWord("NX")) {
+      conditions.nx = true;
+    } else if (args.TakeWord("XX")) {
+      conditions.xx = true;
+    } else if (args.TakeWord("GT")) {
+      conditions.gt = true;
+    } else if (args.TakeWord("LT")) {
+      conditions.lt = true;
+    } else {
+      // Redis formats it as a C string.
+      const std::string_view option = args.Peek();
+      args.Fail(Concat("ERR Unsupported option ", option.substr(0, option.find('\0'))));
+    }
+  }
+  if (conditions.nx && (conditions.xx || conditions.gt || conditions.lt)) {
+    args.Fail("ERR NX and XX, GT or LT options at the same time are not compatible");
+  }
+  if (conditions.gt && conditions.lt) {
+    args.Fail("ERR GT and LT options at the same time are not compatible");
+  }
+  if (args.failed()) call.reply.Error(args.error());
+  return !args.failed();
+}
+
+enum class Unit : uint8_t { kSeconds, kMilliseconds };
+enum class Base : uint8_t { kNow, kEpoch };
+
+// The time argument in ms; null when it is none or too large: the error has been answered.
+std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
+  const std::optional<int64_t> number = ParseInt64(call.args[2]);
+  if (!number) {
+    call.reply.Error(ErrorCode::kNotInteger);
+    return std::nullopt;
+  }
+  const bool scales =
+      unit == Unit::kMilliseconds || (*number <= kMax / 1000 && *number >= kMin / 1000);
+  const int64_t ms = scales && unit == Unit::kSeconds ? *number * 1000 : *number;
+  // It must fit as a Unix time too: that is how it is shown, logged and saved.
+  int64_t moment;
+  const bool fits =
+      base == Base::kEpoch || (!__builtin_add_overflow(ms, call.now.unix_ms(), &moment) &&
+                               !__builtin_add_overflow(ms, call.now.ms(), &moment));
+  if (scales && fits) return ms;
+  std::string name(call.spec.name);
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  call.reply.Error(Concat("ERR invalid expire time in '", name, "' command"));
+  return std::nullopt;
+}
+
+void ExpireIn(CommandCall& call, Unit unit, Base base) {
+  Conditions conditions;
+  if (!ReadConditions(call, conditions)) return;
+  const std::optional<int64_t> ms = ReadTime(call, unit, base);
+  if (!ms) return;
+  const HashedKey key = call.Key(1);
+  const Entry* const entry = LookUp(call, key);
+  if (!entry) return call.reply.Integer(0);
+  if (entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
+  const Deadline deadline =
+      base == Base::kNow ? Deadline::Steady(call.now.ms() + *ms) : Deadline::Unix(*ms);
+  const int64_t unix_ms = deadline.UnixMs(call.now);
+  if (!conditions.Hold(*entry, unix_ms, call.now)) return call.reply.Integer(0);
+
+  if (deadline.Passed(call.now)) {
+    call.db.Delete(key, call.now);
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+    if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+  } else {
+    call.db.SetDeadline(call.db.Modify(*entry, call.now), deadline);
+    call.Notify(kNotifyGeneric, "expire", key.bytes);
+    if (call.effects.wanted()) {
+      call.effects.Instead({"PEXPIREAT", call.args[1], Int64Text(unix_ms)});
+    }
+  }
+  call.reply.Integer(1);
+}
+
+void Expire(CommandCall& call) { ExpireIn(call, Unit::kSeconds, Base::kNow); }
+void PExpire(CommandCall& call) { ExpireIn(call, Unit::kMilliseconds, Base::kNow); }
+void ExpireAt(CommandCall& call) { ExpireIn(call, Unit::kSeconds, Base::kEpoch); }
+void PExpireAt(CommandCall& call) { ExpireIn(call, Unit::kMilliseconds, Base::kEpoch); }
+
+// --- when does it end?
+
+void TimeLeft(CommandCall& call, Unit unit, Base base) {
+  const Entry* const entry = PeekToRead(call, call.Key(1));
+  if (!entry) return call.reply.Integer(-2);
+  const Deadline deadline = entry->deadline();
+  if (deadline.none()) return call.reply.Integer(-1);
+  const int64_t ms = base == Base::kNow ? deadline.LeftMs(call.now) : deadline.UnixMs(call.now);
+  // Rounded to the nearest second, so that a fresh EXPIRE 10 shows 10.
+  const int64_t seconds = ms / 1000 + (ms % 1000 >= 500 ? 1 : 0);
+  call.reply.Integer(unit == Unit::kSeconds ? seconds : ms);
+}
+
+void Ttl(CommandCall& call) { TimeLeft(call, Unit::kSeconds, Base::kNow); }
+void PTtl(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kNow); }
+void ExpireTime(CommandCall& call) { TimeLeft(call, Unit::kSeconds, Base::kEpoch); }
+void PExpireTime(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kEpoch); }
+
+void Persist(CommandCall& call) {
+  const Entry* const entry = LookUp(call, call.Key(1));
+  if (entry && entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
+  if (!entry || !entry->is_volatile()) return call.reply.Integer(0);
+  call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
+  call.Notify(kNotifyGeneric, "persist", call.args[1]);
+  call.reply.Integer(1);
+}
+
+// --- the table
+
+constexpr uint32_t kSets = kWrite | kFast;
+constexpr uint32_t kTells = kReadOnly | kFast;
+constexpr KeySpecs kChanged = KeyAt(1, kKeyRw | kKeyUpdate);
+constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
+
+constexpr CommandSpec kRows[] = {
+    {.name = "EXPIRE",
+     .arity = -3,
+     .flags = kSets,
+     .categories = kCatKeyspace,
+     .keys = kChanged,
+     .run = Expire,
+     .group = "generic",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key seconds [NX | XX | GT | LT]@7.0.0",
+     .summary = "Let a key end after so many seconds.",
+     .history = "7.0.0 `NX`, `XX`, `GT` and `LT`."},
+    {.name = "PEXPIRE",
+     .arity = -3,
+     .flags = kSets,
+     .categories = kCatKeyspace,
+     .keys = kChanged,
+     .run = PExpire,
+     .group = "generic",
+     .since = "2.6.0",
+     .complexity = "O(1)",
+     .usage = "key milliseconds [NX | XX | GT | LT]@7.0.0",
+     .summary = "Let a key end after so many milliseconds.",
+     .history = "7.0.0 `NX`, `XX`, `GT` and `LT`."},
+    {.name = "EXPIREAT",
+     .arity = -3,
+     .flags = kSets,
+     .categories = kCatKeyspace,
+     .keys = kChanged,
+     .run = ExpireAt,
+     .group = "generic",
+     .since = "1.2.0",
+     .complexity = "O(1)",
+     .usage = "key unix-time-seconds [NX | XX | GT | LT]@7.0.0",
+     .summary = "Let a key end at a Unix time in seconds.",
+     .history = "7.0.0 `NX`, `XX`, `GT` and `LT`."},
+    {.name = "PEXPIREAT",
+     .arity = -3,
+     .flags = kSets,
+     .categories = kCatKeyspace,
+     .keys = kChanged,
+     .run = PExpireAt,
+     .group = "generic",
+     .since = "2.6.0",
+     .complexity = "O(1)",
+     .usage = "key unix-time-milliseconds [NX | XX | GT | LT]@7.0.0",
+     .summary = "Let a key end at a Unix time in milliseconds.",
+     .history = "7.0.0 `NX`, `XX`, `GT` and `LT`."},
+    {.name = "EXPIRETIME",
+     .arity = 2,
+     .flags = kTells,
+     .categories = kCatKeyspace,
+     .keys = kRead,
+     .run = ExpireTime,
+     .group = "generic",
+     .since = "7.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "The Unix time in seconds at which a key ends; -1: never, -2: no key."},
+    {.name = "PEXPIRETIME",
+     .arity = 2,
+     .flags = kTells,
+     .categories = kCatKeyspace,
+     .keys = kRead,
+     .run = PExpireTime,
+     .group = "generic",
+     .since = "7.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "The Unix time in milliseconds at which a key ends; -1: never, -2: no key."},
+    {.name = "TTL",
+     .arity = 2,
+     .flags = kTells,
+     .categories = kCatKeyspace,
+     .keys = kRead,
+     .run = Ttl,
+     .group = "generic",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "How many seconds a key has left; -1: no end, -2: no key.",
+     .history = "2.8.0 A key that is missing answers -2.",
+     .tips = "nondeterministic_output"},
+    {.name = "PTTL",
+     .arity = 2,
+     .flags = kTells,
+     .categories = kCatKeyspace,
+     .keys = kRead,
+     .run = PTtl,
+     .group = "generic",
+     .since = "2.6.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "How many milliseconds a key has left; -1: no end, -2: no key.",
+     .history = "2.8.0 A key that is missing answers -2.",
+     .tips = "nondeterministic_output"},
+    {.name = "PERSIST",
+     .arity = 2,
+     .flags = kSets,
+     .categories = kCatKeyspace,
+     .keys = kChanged,
+     .run = Persist,
+     .group = "generic",
+     .since = "2.2.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "Let a key live for ever; 1 if it had an end."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ExpiryFamily() { return {"expiry", kRows}; }
+
+}  // namespace sluice

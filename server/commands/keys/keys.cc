@@ -1,0 +1,290 @@
+// The key family: what can be done with a key whatever it holds. Walking over keys (KEYS, SCAN) is
+// in key_scan.cc, when they end in expiry.cc.
+
+#include <memory>
+#include <string>
+
+#include "server/commands/families.h"
+#include "server/commands/shared/db_index.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/lock_service.h"
+
+namespace sluice {
+namespace {
+
+// DEL and UNLINK: the memory of one key is freed at once by both.
+void Del(CommandCall& call) {
+  int64_t deleted = 0;
+  bool fenced = false;  // tokens of a lock that is no key have become stale
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    const HashedKey key = call.Key(i);
+    fenced |= call.engine.locks().Deleted({call.db.index(), key.bytes});
+    if (!call.db.Delete(key, call.now)) continue;
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+    ++deleted;
+  }
+  if (fenced && call.effects.wanted()) call.effects.Instead(call.args);
+  call.reply.Integer(deleted);
+}
+
+void Exists(CommandCall& call) {
+  int64_t found = 0;
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    if (PeekToRead(call, KeyToRead(call, i))) ++found;
+  }
+  call.reply.Integer(found);
+}
+
+void Touch(CommandCall& call) {
+  int64_t found = 0;
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    if (LookUpToRead(call, KeyToRead(call, i))) ++found;
+  }
+  call.reply.Integer(found);
+}
+
+void Type(CommandCall& call) {
+  const Entry* const entry = PeekToRead(call, call.Key(1));
+  call.reply.Status(entry ? TypeName(entry->type()) : "none");
+}
+
+// A key that chance picks may be dead and unremovable (CLIENT PAUSE). After so many of those the
+// first live one of a walk is as good.
+constexpr int kRandomTries = 100;
+
+void RandomKey(CommandCall& call) {
+  for (int i = 0; i < kRandomTries; ++i) {
+    const Entry* const entry = call.db.RandomEntry(call.engine.random());
+    if (!entry) return call.reply.Null();
+    if (!entry->Expired(call.now)) return call.reply.Bulk(entry->key());
+    call.db.Find(call.keyspace.Hash(entry->key()), call.now);  // removes it
+  }
+  const Entry* live = nullptr;
+  call.db.ForEach([&](const Entry& entry) {
+    if (!live && !entry.Expired(call.now)) live = &entry;
+  });
+  live ? call.reply.Bulk(live->key()) : call.reply.Null();
+}
+
+// --- RENAME, MOVE, COPY
+
+enum class Renamed : uint8_t { kYes, kSameName, kTaken, kNoSource };
+
+// kNoSource has been answered, the others not.
+Renamed RenameKey(CommandCall& call, bool overwrite) {
+  const HashedKey from = call.Key(1);
+  const HashedKey to = call.Key(2);
+  if (!LookUp(call, from)) {
+    call.reply.Error(ErrorCode::kNoSuchKey);
+    return Renamed::kNoSource;
+  }
+  if (from.bytes == to.bytes) return Renamed::kSameName;
+  if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
+  call.keyspace.Rename(call.db, from, call.db, to, call.now);
+  call.engine.locks().Moved(call.db, to);
+  call.Notify(kNotifyGeneric, "rename_from", from.bytes);
+  call.Notify(kNotifyGeneric, "rename_to", to.bytes);
+  return Renamed::kYes;
+}
+
+void Rename(CommandCall& call) {
+  if (RenameKey(call, true) != Renamed::kNoSource) call.reply.Ok();
+}
+
+void RenameNx(CommandCall& call) {
+  const Renamed renamed = RenameKey(call, false);
+  if (renamed != Renamed::kNoSource) call.reply.Integer(renamed == Renamed::kYes);
+}
+
+void Move(CommandCall& call) {
+  const std::optional<int> target = ReadDbNumber(call, call.args[2]);
+  if (!target || !DbExists(call, *target)) return;
+  if (*target == call.db.index()) return call.reply.Error(ErrorCode::kSameObject);
+  const HashedKey key = call.Key(1);
+  Database& to = call.keyspace.db(*target);
+  if (!LookUp(call, key) || to.Find(key, call.now)) return call.reply.Integer(0);
+  call.keyspace.MoveEntry(call.db, key, to, call.now);
+  call.engine.locks().Moved(to, key);
+  call.Notify(kNotifyGeneric, "move_from", key.bytes);
+  call.Notify(kNotifyGeneric, "move_to", key.bytes, to);
+  call.reply.Integer(1);
+}
+
+struct CopyOptions {
+  int target_db;
+  bool replace = false;
+};
+
+// False: the error has been answered. Faults are found from left to right, as Redis does.
+bool ReadCopyOptions(CommandCall& call, CopyOptions& options) {
+  ArgReader args(call.args, 3);
+  while (args.more()) {
+    if (args.TakeWord("REPLACE")) {
+      options.replace = true;
+    } else if (args.left() >= 2 && args.TakeWord("DB")) {
+      const std::optional<int> index = ReadDbNumber(call, args.Bytes());
+      if (!index || !DbExists(call, *index)) return false;
+      options.target_db = *index;
+    } else {
+      call.reply.Error(ErrorCode::kSyntax);
+      return false;
+    }
+  }
+  return true;
+}
+
+void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
+  const Deadline deadline = source.deadline();
+  if (!source.is_string() && source.is_packed()) {
+    to.PutPacked(key, source.type(), source.packed(), deadline, now);
+  } else if (!source.is_string()) {
+    to.PutValue(key, source.value().Clone(), deadline, now);
+  } else if (source.is_integer()) {
+    to.PutInteger(key, source.integer(), deadline, now);
+  } else {
+    char scratch[Entry::kTextScratch];
+    Entry* copy = &to.PutTextAsIs(key, source.Text(scratch), deadline, now);
+    if (!source.is_raw() || copy->is_raw()) return;
+    to.MutableText(copy);  // OBJECT ENCODING says "raw" of a copy too
+    to.TextChanged(*copy);
+  }
+}
+
+void Copy(CommandCall& call) {
+  CopyOptions options{call.db.index()};
+  if (!ReadCopyOptions(call, options)) return;
+  if (options.target_db == call.db.index() && call.args[1] == call.args[2]) {
+    return call.reply.Error(ErrorCode::kSameObject);
+  }
+  Database& to = call.keyspace.db(options.target_db);
+  const HashedKey key = call.Key(2);
+  // The target first: looking for it may remove it, and the source must stay where it was found.
+  const bool taken = to.Find(key, call.now);
+  const Entry* const source = LookUpToRead(call, call.Key(1));
+  if (!source || (taken && !options.replace)) return call.reply.Integer(0);
+  // Nobody would hold the copy, and a lock that nobody holds is no key.
+  if (source->type() == ValueType::kLock) return call.reply.Integer(0);
+  PutCopy(*source, to, key, call.now);
+  if (taken) call.Notify(kNotifyNew, "new", key.bytes, to);  // as the one that was there is gone
+  call.Notify(kNotifyGeneric, "copy_to", key.bytes, to);
+  call.reply.Integer(1);
+}
+
+// --- the table
+
+constexpr std::string_view kPerKeyTips = "request_policy:multi_shard,response_policy:agg_sum";
+
+constexpr CommandSpec kListed[] = {
+    {.name = "DEL",
+     .arity = -2,
+     .flags = kWrite,
+     .keys = KeyRange(1, -1, 1, kKeyRm | kKeyDelete),
+     .run = Del,
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of keys that will be removed. When a key to remove "
+                   "holds a value other than a string, the individual complexity for this key is "
+                   "O(M) where M is the number of elements in the list, set, sorted set or hash. "
+                   "Removing a single key that holds a string value is O(1).",
+     .usage = "key [key ...]",
+     .summary = "Delete keys; how many there were.",
+     .tips = kPerKeyTips},
+    {.name = "UNLINK",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .keys = KeyRange(1, -1, 1, kKeyRm | kKeyDelete),
+     .run = Del,
+     .since = "4.0.0",
+     .complexity = "O(1) for each key removed regardless of its size. Then the command does O(N) "
+                   "work in a different thread in order to reclaim memory, where N is the number "
+                   "of allocations the deleted objects where composed of.",
+     .usage = "key [key ...]",
+     .summary = "Delete keys without waiting for their memory; how many there were.",
+     .tips = kPerKeyTips},
+    {.name = "EXISTS",
+     .arity = -2,
+     .flags = kReadOnly | kFast,
+     .keys = KeyRange(1, -1, 1, kKeyRo),
+     .run = Exists,
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of keys to check.",
+     .usage = "key [key ...]",
+     .summary = "How many of the keys exist; one named twice counts twice.",
+     .history = "3.0.3 Several keys at once.",
+     .tips = kPerKeyTips},
+    {.name = "TYPE",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .keys = KeyAt(1, kKeyRo),
+     .run = Type,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "What type of value a key holds, or none."},
+    {.name = "RANDOMKEY",
+     .arity = 1,
+     .flags = kReadOnly,
+     .run = RandomKey,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .summary = "Some key of the database, each as likely as any other.",
+     .tips = "request_policy:all_shards,nondeterministic_output"},
+    {.name = "RENAME",
+     .arity = 3,
+     .flags = kWrite,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyOw | kKeyUpdate),
+     .run = Rename,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key newkey",
+     .summary = "Give a key another name, over whatever has that name."},
+    {.name = "RENAMENX",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyOw | kKeyInsert),
+     .run = RenameNx,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key newkey",
+     .summary = "Give a key another name if that is free; 1 or 0.",
+     .history = "3.2.0 A key may be renamed to its own name."},
+    {.name = "COPY",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess) + KeyAt(2, kKeyOw | kKeyUpdate),
+     .run = Copy,
+     .since = "6.2.0",
+     .complexity = "O(N) worst case for collections, where N is the number of nested items. O(1) "
+                   "for string values.",
+     .usage = "source destination [DB destination-db] [REPLACE]",
+     .summary = "Store a copy of a value, with its time to live, under another name."},
+    {.name = "MOVE",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Move,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key db",
+     .summary = "Take a key to another database, if its name is free there; 1 or 0."},
+    {.name = "TOUCH",
+     .arity = -2,
+     .flags = kReadOnly | kFast,
+     .keys = KeyRange(1, -1, 1, kKeyRo),
+     .run = Touch,
+     .since = "3.2.1",
+     .complexity = "O(N) where N is the number of keys that will be touched.",
+     .usage = "key [key ...]",
+     .summary = "Mark keys as used just now; how many there are.",
+     .tips = kPerKeyTips},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatKeyspace, .group = "generic"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily KeysFamily() { return {"keys", kRows}; }
+
+}  // namespace sluice

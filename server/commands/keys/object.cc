@@ -1,0 +1,140 @@
+// The OBJECT family: how a value is kept and when it was last used. Test suites and profilers look
+// at it, so the answers are those that Redis would give.
+
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/reference_count.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kAccessClockMask = (1 << 24) - 1;
+
+// The entry of the key, or null after the null has been answered.
+const Entry* FindObject(CommandCall& call) {
+  const Entry* const entry = call.db.Find(call.Key(2), call.now);
+  Statistics& statistics = call.engine.statistics();
+  ++(entry ? statistics.keyspace_hits : statistics.keyspace_misses);  // but no keymiss event
+  if (!entry) call.reply.Null();
+  return entry;
+}
+
+void Encoding(CommandCall& call) {
+  if (const Entry* const entry = FindObject(call)) call.reply.Bulk(entry->Encoding());
+}
+
+void RefCount(CommandCall& call) {
+  const Entry* const entry = FindObject(call);
+  if (entry) call.reply.Integer(ReferenceCount(*entry));
+}
+
+void IdleTime(CommandCall& call) {
+  const Entry* const entry = FindObject(call);
+  if (!entry) return;
+  call.reply.Integer((call.now.ms() / 1000 - entry->access_clock()) & kAccessClockMask);
+}
+
+// There is no LFU policy here, and so no count.
+void Freq(CommandCall& call) {
+  if (!FindObject(call)) return;
+  call.reply.Error(
+      "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
+      "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
+}
+
+constexpr std::string_view kHelp[] = {
+    "ENCODING <key>",
+    "    Return the kind of internal representation used in order to store the value",
+    "    associated with a <key>.",
+    "FREQ <key>",
+    "    Return the access frequency index of the <key>. The returned integer is",
+    "    proportional to the logarithm of the recent access frequency of the key.",
+    "IDLETIME <key>",
+    "    Return the idle time of the <key>, that is the approximated number of",
+    "    seconds elapsed since the last access to the key.",
+    "REFCOUNT <key>",
+    "    Return the number of references of the value associated with the specified",
+    "    <key>.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "ENCODING",
+     .arity = 3,
+     .flags = kReadOnly,
+     .categories = kCatKeyspace,
+     .keys = KeyAt(2, kKeyRo),
+     .run = Encoding,
+     .group = "generic",
+     .since = "2.2.3",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "In which form a value is kept: int, embstr, raw, listpack ...",
+     .tips = "nondeterministic_output"},
+    {.name = "FREQ",
+     .arity = 3,
+     .flags = kReadOnly,
+     .categories = kCatKeyspace,
+     .keys = KeyAt(2, kKeyRo),
+     .run = Freq,
+     .group = "generic",
+     .since = "4.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "How often a key was used; an error, as no LFU policy counts that.",
+     .tips = "nondeterministic_output"},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .categories = kCatKeyspace,
+     .run = Help,
+     .group = "generic",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .summary = "The subcommands of OBJECT."},
+    {.name = "IDLETIME",
+     .arity = 3,
+     .flags = kReadOnly,
+     .categories = kCatKeyspace,
+     .keys = KeyAt(2, kKeyRo),
+     .run = IdleTime,
+     .group = "generic",
+     .since = "2.2.3",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "For how many seconds nobody has used a key.",
+     .tips = "nondeterministic_output"},
+    {.name = "REFCOUNT",
+     .arity = 3,
+     .flags = kReadOnly,
+     .categories = kCatKeyspace,
+     .keys = KeyAt(2, kKeyRo),
+     .run = RefCount,
+     .group = "generic",
+     .since = "2.2.3",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "How many references a value has; many for a shared small integer.",
+     .tips = "nondeterministic_output"},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "OBJECT",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "generic",
+     .since = "2.2.3",
+     .complexity = "Depends on subcommand.",
+     .summary = "How a value is kept and used."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ObjectFamily() { return {"object", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,341 @@
+// SORT and SORT_RO: the elements of a list, set or sorted set in order, by themselves or by what
+// other keys hold, as they are or as other keys show them.
+//
+// The elements are copied first: looking other keys up may remove expired ones.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/keys/sort_pattern.h"
+#include "server/commands/keys/sort_source.h"
+#include "server/commands/lists/list_access.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+struct SortRequest {
+  bool descending = false;
+  bool alpha = false;
+  bool as_stored = false;  // BY a pattern without '*': no sorting
+  int64_t offset = 0;
+  int64_t count = -1;
+  std::optional<std::string_view> by;
+  std::vector<std::string_view> gets;
+  std::optional<std::string_view> store;
+};
+
+// False: the error has been answered. Of options that come twice the last one counts.
+bool ReadSort(CommandCall& call, bool may_store, SortRequest& request) {
+  ArgReader args(call.args, 2);
+  while (args.more()) {
+    if (args.TakeWord("ASC")) {
+      request.descending = false;
+    } else if (args.TakeWord("DESC")) {
+      request.descending = true;
+    } else if (args.TakeWord("ALPHA")) {
+      request.alpha = true;
+    } else if (args.left() > 2 && args.TakeWord("LIMIT")) {
+      request.offset = args.Int();
+      request.count = args.Int();
+    } else if (may_store && args.left() > 1 && args.TakeWord("STORE")) {
+      request.store = args.Bytes();
+    } else if (args.left() > 1 && args.TakeWord("BY")) {
+      request.by = args.Bytes();
+      if (!HasPlaceholder(*request.by)) request.as_stored = true;
+    } else if (args.left() > 1 && args.TakeWord("GET")) {
+      request.gets.push_back(args.Bytes());
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (args.Finish()) return true;
+  call.reply.Error(args.error());
+  return false;
+}
+
+// --- ordering
+
+// An element by its number, with what decides most comparisons.
+struct Sortable {
+  size_t index;
+  double weight = 0;    // unless ALPHA is given
+  uint64_t prefix = 0;  // with ALPHA, and without BY: the first bytes as a number
+};
+
+// What there is to sort.
+struct Unsorted {
+  Elements elements;
+  std::vector<std::optional<std::string>> texts;  // what they are compared by, with BY and ALPHA
+};
+
+// The elements' places `first` to `last` in what is answered.
+struct Window {
+  size_t first = 0;
+  size_t last = 0;
+};
+
+// What C's strtod makes of the whole text; the empty text is 0.
+std::optional<double> WeightOf(std::string_view text) {
+  if (text.empty()) return 0;
+  if (const std::optional<int64_t> whole = ParseInt64(text)) return static_cast<double>(*whole);
+  const size_t begin = text.find_first_not_of(" \t\n\v\f\r");
+  if (begin == std::string_view::npos) return std::nullopt;
+  const std::optional<double> weight = ParseDouble(text.substr(begin));
+  if (weight && std::fpclassify(*weight) == FP_SUBNORMAL) return std::nullopt;
+  return weight;
+}
+
+uint64_t PrefixOf(std::string_view text) {
+  uint64_t prefix = 0;
+  for (size_t i = 0; i < sizeof(prefix); ++i) {
+    prefix = prefix << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
+  }
+  return prefix;
+}
+
+// False: one cannot be made a number, which has been answered.
+bool Weigh(CommandCall& call, const SortRequest& request, Unsorted& unsorted,
+           std::vector<Sortable>& items) {
+  bool sound = true;
+  if (request.by && request.alpha) unsorted.texts.resize(items.size());
+  for (Sortable& item : items) {
+    const std::string_view element = unsorted.elements[item.index];
+    std::optional<std::string> by;
+    if (request.by) by = LookUpPattern(call, *request.by, element);
+    if (request.by && !by) continue;
+    const std::string_view text = by ? std::string_view(*by) : element;
+    if (!request.alpha) {
+      const std::optional<double> weight = WeightOf(text);
+      sound = sound && weight;
+      item.weight = weight.value_or(0);
+    } else if (by) {
+      unsorted.texts[item.index] = std::move(by);
+    } else {
+      item.prefix = PrefixOf(text);
+    }
+  }
+  if (!sound) call.reply.Error("ERR One or more scores can't be converted into double");
+  return sound;
+}
+
+// Elements of the same weight are in the order of their bytes, so that the outcome is one.
+int Compare(const SortRequest& request, const Unsorted& unsorted, const Sortable& a,
+            const Sortable& b) {
+  if (a.weight != b.weight) return a.weight < b.weight ? -1 : 1;
+  if (a.prefix != b.prefix) return a.prefix < b.prefix ? -1 : 1;
+  if (!request.alpha || !request.by) {
+    return unsorted.elements[a.index].compare(unsorted.elements[b.index]);
+  }
+  const std::optional<std::string>& text = unsorted.texts[a.index];
+  const std::optional<std::string>& other = unsorted.texts[b.index];
+  if (!text || !other) return static_cast<int>(text.has_value()) - other.has_value();
+  return text->compare(*other);
+}
+
+// Brings into order what stands in the window. Equal ones stay as they came.
+void Order(const SortRequest& request, const Unsorted& unsorted, const Window& window,
+           std::vector<Sortable>& items) {
+  const auto before = [&](const Sortable& a, const Sortable& b) {
+    const int order = Compare(request, unsorted, a, b);
+    if (order == 0) return a.index < b.index;
+    return request.descending ? order > 0 : order < 0;
+  };
+  const auto first = items.begin() + static_cast<ptrdiff_t>(window.first);
+  const auto last = items.begin() + static_cast<ptrdiff_t>(window.last);
+  if (first == last) return;
+  if (first != items.begin()) std::nth_element(items.begin(), first, items.end(), before);
+  if (last != items.end()) std::nth_element(first, last, items.end(), before);
+  std::sort(first, last, before);
+}
+
+// --- answering
+
+// The elements that are answered, in order.
+struct Sorted {
+  const Elements& elements;
+  std::span<const Sortable> order;
+};
+
+void ReplySorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
+  call.reply.Array(sorted.order.size() * std::max<size_t>(request.gets.size(), 1));
+  for (const Sortable& item : sorted.order) {
+    const std::string_view element = sorted.elements[item.index];
+    if (request.gets.empty()) call.reply.Bulk(element);
+    for (const std::string_view pattern : request.gets) {
+      const std::optional<std::string> found = LookUpPattern(call, pattern, element);
+      found ? call.reply.Bulk(*found) : call.reply.Null();
+    }
+  }
+}
+
+void RecordStored(CommandCall& call, HashedKey key, const Elements& texts) {
+  if (!call.effects.wanted()) return;
+  call.effects.Instead({"DEL", key.bytes});
+  if (texts.size() == 0) return;
+  std::vector<std::string_view> command = {"RPUSH", key.bytes};
+  for (size_t i = 0; i < texts.size(); ++i) command.push_back(texts[i]);
+  call.effects.Instead(Args(command));
+}
+
+void StoreSorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
+  Elements texts;
+  for (const Sortable& item : sorted.order) {
+    const std::string_view element = sorted.elements[item.index];
+    if (request.gets.empty()) texts.Add(element);
+    for (const std::string_view pattern : request.gets) {
+      texts.Add(LookUpPattern(call, pattern, element).value_or(std::string()));
+    }
+  }
+  const HashedKey key = call.keyspace.Hash(*request.store);
+  call.reply.Integer(static_cast<int64_t>(texts.size()));
+  if (texts.size() == 0) {
+    if (!call.db.Delete(key, call.now)) return;
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+  } else {
+    auto list = std::make_unique<List>();
+    const ListLimits limits = LimitsOf(call.engine);
+    for (size_t i = 0; i < texts.size(); ++i) list->Push(ListEnd::kBack, texts[i], limits);
+    call.db.PutValue(key, std::move(list), Deadline::None(), call.now);
+    call.Notify(kNotifyList, "sortstore", key.bytes);
+  }
+  RecordStored(call, key, texts);
+}
+
+void Answer(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
+  request.store ? StoreSorted(call, request, sorted) : ReplySorted(call, request, sorted);
+}
+
+Window WindowOf(const SortRequest& request, size_t elements) {
+  const auto size = static_cast<int64_t>(elements);
+  const int64_t first = std::clamp<int64_t>(request.offset, 0, size);
+  const int64_t count = request.count < 0 ? size : request.count;
+  return {static_cast<size_t>(first), static_cast<size_t>(first + std::min(count, size - first))};
+}
+
+std::vector<Sortable> Numbered(size_t count) {
+  std::vector<Sortable> items(count);
+  for (size_t i = 0; i < count; ++i) items[i].index = i;
+  return items;
+}
+
+// The elements as they stand: no others are looked at.
+void AnswerAsStored(CommandCall& call, const SortRequest& request, const Entry& entry) {
+  const Window window = WindowOf(request, CountElements(entry));
+  const size_t count = window.last - window.first;
+  const Elements elements = ElementsOf(entry, request.descending, window.first, count);
+  const std::vector<Sortable> order = Numbered(count);
+  Answer(call, request, {elements, order});
+}
+
+void SortKey(CommandCall& call, bool may_store) {
+  SortRequest request;
+  if (!ReadSort(call, may_store, request)) return;
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  const Elements none;
+  if (!entry) return Answer(call, request, {none, {}});
+  if (!IsSortable(*entry)) return call.reply.Error(ErrorCode::kWrongType);
+
+  // A set has no order: what is stored, or answered to a script, must not depend on chance.
+  if (request.as_stored && entry->type() == ValueType::kSet &&
+      (request.store || call.engine.scripts().running())) {
+    request.as_stored = false;
+    request.alpha = true;
+    request.by.reset();
+  }
+  if (request.as_stored) return AnswerAsStored(call, request, *entry);
+  Unsorted unsorted{.elements = ElementsOf(*entry, false, 0, CountElements(*entry)), .texts = {}};
+  std::vector<Sortable> items = Numbered(unsorted.elements.size());
+  const Window window = WindowOf(request, items.size());
+  if (!Weigh(call, request, unsorted, items)) return;
+  Order(request, unsorted, window, items);
+  const auto order = std::span<const Sortable>(items).first(window.last).subspan(window.first);
+  Answer(call, request, {unsorted.elements, order});
+}
+void Sort(CommandCall& call) { SortKey(call, true); }
+void SortRo(CommandCall& call) { SortKey(call, false); }
+
+// --- keys
+
+// The target of the last STORE that does not stand for a value of another option.
+bool FindSortKeys(Args args, std::vector<int>& positions) {
+  positions.push_back(1);
+  int target = 0;
+  for (size_t i = 2; i < args.size(); ++i) {
+    if (IsWord(args[i], "LIMIT")) {
+      i += 2;
+    } else if (IsWord(args[i], "GET") || IsWord(args[i], "BY")) {
+      i += 1;
+    } else if (IsWord(args[i], "STORE") && i + 1 < args.size()) {
+      target = static_cast<int>(i + 1);
+    }
+  }
+  if (target) positions.push_back(target);
+  return true;
+}
+
+bool FindSortRoKeys(Args, std::vector<int>& positions) {
+  positions.push_back(1);
+  return true;
+}
+
+// Keys that no key spec finds: it begins nowhere.
+constexpr KeySpecs UnknownKeys(uint16_t flags, std::string_view notes) {
+  return KeyAt(0, flags, notes);
+}
+constexpr KeySpecs kReadKeys =
+    KeyAt(1, kKeyRo | kKeyAccess) +
+    UnknownKeys(kKeyRo | kKeyAccess, "of BY and GET: their names come from what is sorted");
+constexpr KeySpecs kAllKeys =
+    kReadKeys + UnknownKeys(kKeyOw | kKeyUpdate, "of STORE, which may stand anywhere");
+
+// --- the table
+
+constexpr uint32_t kSortCategories = kCatSet | kCatSortedSet | kCatList | kCatDangerous;
+constexpr std::string_view kSortComplexity =
+    "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number "
+    "of "
+    "returned elements. When the elements are not sorted, complexity is O(N).";
+
+constexpr CommandSpec kRows[] = {
+    {.name = "SORT",
+     .arity = -2,
+     .flags = kWrite | kDenyOom | kMovableKeys,
+     .categories = kSortCategories,
+     .keys = kAllKeys,
+     .run = Sort,
+     .group = "generic",
+     .since = "1.0.0",
+     .complexity = kSortComplexity,
+     .usage = "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] "
+              "[ALPHA] [STORE destination]",
+     .summary = "The elements of a list, set or sorted set in order, or what they lead to.",
+     .find_keys = FindSortKeys},
+    {.name = "SORT_RO",
+     .arity = -2,
+     .flags = kReadOnly | kMovableKeys,
+     .categories = kSortCategories,
+     .keys = kReadKeys,
+     .run = SortRo,
+     .group = "generic",
+     .since = "7.0.0",
+     .complexity = kSortComplexity,
+     .usage = "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] "
+              "[ALPHA]",
+     .summary = "As SORT, without STORE.",
+     .find_keys = FindSortRoKeys},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily SortFamily() { return {"sort", kRows}; }
+
+}  // namespace sluice

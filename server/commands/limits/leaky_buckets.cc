@@ -1,0 +1,205 @@
+// The leaky buckets of the Redis module redis-leaky-bucket, whose earlier name was mcaptcha-cache:
+// LBUCKET.COUNT adds one and takes it away again so many seconds later, each by itself;
+// LBUCKET.GET tells what is there. Replies and error texts are the module's, which has no "ERR" in
+// them; like it, both commands ignore what stands behind their arguments.
+//
+// LBUCKET.COUNTAT is ours: the same with the moment at which the units drain, as a Unix time. It is
+// how a count is written to the log, and so the one form that replays to the same bucket. Clients
+// may not send it.
+
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/lookup.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/limit_desk.h"
+#include "storage/limits/leaky_bucket.h"
+#include "storage/limits/wide.h"
+
+namespace sluice {
+namespace {
+
+// False when an argument is missing: that has been answered.
+bool HasArguments(CommandCall& call, size_t arguments) {
+  if (call.args.size() > arguments) [[likely]]
+    return true;
+  std::string name(call.spec.name);
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
+  return false;
+}
+
+// False when the key holds something else: WRONGTYPE has been answered. A missing key is fine.
+bool IsBucketOrMissing(CommandCall& call, const Entry* entry) {
+  if (!entry || entry->type() == ValueType::kLeakyBucket) [[likely]]
+    return true;
+  call.reply.Error(ErrorCode::kWrongType);
+  return false;
+}
+
+LeakyBucket& BucketOf(const Entry& entry) { return static_cast<LeakyBucket&>(entry.value()); }
+
+// --- counting. A deadline that EXPIRE has set is earlier than the last drain, and stays.
+
+void CountInObject(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
+  LeakyBucket& bucket = BucketOf(entry);
+  const bool own_deadline = entry.deadline() == Deadline::Steady(bucket.last_due_ms());
+  const size_t bytes = bucket.MemoryBytes();
+  bucket.Count(call.now, due_ms, units);
+  if (bucket.MemoryBytes() != bytes) call.db.ValueChanged(entry);
+  Entry* at = &entry;
+  if (own_deadline) at = &call.db.SetDeadline(*at, Deadline::Steady(bucket.last_due_ms()));
+  if (bucket.IsFew()) call.db.PackIfSmall(*at);
+}
+
+void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
+  if (!entry.is_packed()) return CountInObject(call, entry, due_ms, units);
+  TickRun run(entry.packed());
+  const Deadline deadline = entry.deadline();
+  const bool own_deadline = deadline == Deadline::Steady(run.last());
+  run.DropThrough(call.now.ms());
+  if (run.Add(due_ms, units)) [[likely]] {
+    call.db.SetPacked(entry, run.bytes(), own_deadline ? Deadline::Steady(run.last()) : deadline);
+    return;
+  }
+  Entry& moved = call.db.SetValue(entry, std::make_unique<LeakyBucket>(TickRun(entry.packed())));
+  CountInObject(call, moved, due_ms, units);
+}
+
+void CountInNew(CommandCall& call, HashedKey key, int64_t due_ms, uint64_t units) {
+  TickRun run;
+  if (run.Add(due_ms, units)) [[likely]] {
+    call.db.PutPacked(key, ValueType::kLeakyBucket, run.bytes(), Deadline::Steady(due_ms),
+                      call.now);
+    return;
+  }
+  auto bucket = std::make_unique<LeakyBucket>();
+  bucket->Count(call.now, due_ms, units);
+  call.db.PutValue(key, std::move(bucket), Deadline::Steady(due_ms), call.now);
+}
+
+void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
+  const HashedKey key = call.Key(1);
+  const Entry* const found = call.db.Find(key, call.now);
+  if (!IsBucketOrMissing(call, found)) return;
+  // Nothing is left of what was due already (or at the end of the wheel's time).
+  if (due_ms <= call.now.ms()) return call.reply.Ok();
+  if (found) {
+    CountIn(call, call.db.Modify(*found, call.now), due_ms, units);
+  } else {
+    CountInNew(call, key, due_ms, units);
+  }
+  call.Notify(kNotifyModule, "lbucket.count", key.bytes);
+  if (call.effects.wanted()) {
+    const std::string unix_ms = Int64Text(due_ms + call.now.unix_offset_ms);
+    call.effects.Instead({"LBUCKET.COUNTAT", key.bytes, unix_ms, Concat(units)});
+  }
+  call.reply.Ok();
+}
+
+void Count(CommandCall& call) {
+  if (!HasArguments(call, 2)) return;
+  const std::optional<int64_t> seconds = ParseInt64(call.args[2]);
+  if (!seconds) return call.reply.Error("Couldn't parse as integer");
+  if (*seconds < 0) {
+    return call.reply.Error("Couldn't parse negative number as unsigned integer");
+  }
+  int64_t due_ms = LeakyBucket::DueMs(call.now, *seconds);
+  if (call.engine.settings().lbucket_second_buckets) {
+    due_ms = call.engine.limits().drain_seconds().Join(due_ms, call.now);
+  }
+  CountUnits(call, 1, due_ms);
+}
+
+void CountAt(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t unix_ms = args.IntIn(0, kInt64Max);
+  const int64_t units = args.more() ? args.IntIn(1, kInt64Max, ErrorCode::kNotPositive) : 1;
+  if (!args.Finish()) return call.reply.Error(args.error());
+  // The offset is positive on any machine whose wall clock is past its start.
+  const int64_t due_ms =
+      std::min(SaturatingSum(unix_ms, -call.now.unix_offset_ms), TimerWheel::kDeadlineMsMax);
+  CountUnits(call, static_cast<uint64_t>(units), due_ms);
+}
+
+// --- looking
+
+uint64_t LevelOf(const Entry& entry, const Now& now) {
+  return entry.is_packed() ? TickRun(entry.packed()).UnitsAfter(now.ms())
+                           : BucketOf(entry).Level(now);
+}
+
+void Get(CommandCall& call) {
+  if (!HasArguments(call, 1)) return;
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  if (!IsBucketOrMissing(call, entry)) return;
+  const uint64_t level = entry ? LevelOf(*entry, call.now) : 0;
+  if (level == 0) {
+    // The module shows the name of its own key, with a number that it draws at its start.
+    return call.reply.Error(Concat("key lbucket:captcha:1:", call.args[1], " not found"));
+  }
+  char digits[24];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, level).ptr;
+  call.reply.Bulk({digits, static_cast<size_t>(end - digits)});
+}
+
+// --- the table
+
+constexpr CommandSpec CountRow(std::string_view name) {
+  return {.name = name,
+          .arity = -1,
+          .flags = kWrite | kDenyOom | kFast,
+          .categories = kCatLimit,
+          .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert),
+          .run = Count,
+          .group = "limit",
+          .since = "0.1.0",
+          .complexity = "O(1), amortized over what has drained since.",
+          .usage = "key seconds",
+          .summary = "Count one, which drains by itself so many seconds later."};
+}
+
+constexpr CommandSpec GetRow(std::string_view name) {
+  return {.name = name,
+          .arity = -1,
+          .flags = kReadOnly | kFast,
+          .categories = kCatLimit,
+          .keys = KeyAt(1, kKeyRo | kKeyAccess),
+          .run = Get,
+          .group = "limit",
+          .since = "0.1.0",
+          .complexity = "O(1), amortized over what has drained since.",
+          .usage = "key",
+          .summary = "How many of those counted have not drained yet; an error when none."};
+}
+
+constexpr CommandSpec kRows[] = {
+    CountRow("LBUCKET.COUNT"),
+    GetRow("LBUCKET.GET"),
+    CountRow("MCAPTCHA_CACHE.COUNT"),
+    GetRow("MCAPTCHA_CACHE.GET"),
+    {.name = "LBUCKET.COUNTAT",
+     .arity = -3,
+     .flags = kWrite | kDenyOom | kNoScript | kFast | kOnlyReplayed,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert),
+     .run = CountAt,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(1), amortized over what has drained since.",
+     .usage = "key unix-time-milliseconds [units:integer]",
+     .summary = "Count units that drain at that moment: what the log says for LBUCKET.COUNT."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LeakyBucketsFamily() { return {"leaky_buckets", kRows}; }
+
+}  // namespace sluice

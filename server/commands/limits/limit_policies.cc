@@ -1,0 +1,148 @@
+// LIMIT.POLICY: limits with a name, so that they are changed in one place. Policies are not in the
+// keyspace, so their effects are said here; callers that wait with one follow a change at once
+// (LimitDesk::PolicyChanged).
+
+#include <string_view>
+#include <vector>
+
+#include "server/commands/families.h"
+#include "server/commands/limits/limit_args.h"
+#include "server/commands/shared/help.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
+#include "server/engine/named_fields.h"
+
+namespace sluice {
+namespace {
+
+PolicyTable& Policies(CommandCall& call) { return call.engine.limits().policies(); }
+
+void RecordAsIs(CommandCall& call) {
+  if (call.effects.wanted()) call.effects.Instead(call.args);
+}
+
+void SetPolicy(CommandCall& call) {
+  ArgReader args(call.args, 3);
+  const LimitConfig config = ReadConfig(args);
+  if (args.failed()) return call.reply.Error(args.error());
+  switch (Policies(call).Set(call.args[2], config)) {
+    case PolicyTable::SetResult::kNameTooLong:
+      return call.reply.Error("ERR a policy's name has at most 256 bytes");
+    case PolicyTable::SetResult::kTooMany:
+      return call.reply.Error("ERR there are 10000 policies already");
+    case PolicyTable::SetResult::kSet:
+      RecordAsIs(call);
+      call.engine.limits().PolicyChanged(call.args[2]);
+      return call.reply.Ok();
+  }
+}
+
+void GetPolicy(CommandCall& call) {
+  const LimitConfig* const policy = Policies(call).Find(call.args[2]);
+  if (!policy) return ReplyNoFields(call.reply);
+  NamedFields fields(call.reply, 4);
+  fields.At("algorithm").Bulk(LimitAlgorithmName(policy->algorithm));
+  fields.Integer("max", policy->max);
+  fields.Integer("period_ms", policy->period_ms);
+  fields.Integer("burst", policy->burst);
+}
+
+void DeletePolicy(CommandCall& call) {
+  const bool deleted = Policies(call).Delete(call.args[2]);
+  if (deleted) {
+    RecordAsIs(call);
+    call.engine.limits().PolicyChanged(call.args[2]);
+  }
+  call.reply.Integer(deleted);
+}
+
+void ListPolicies(CommandCall& call) {
+  const std::vector<std::string_view> names = Policies(call).Names();
+  call.reply.Array(names.size());
+  for (const std::string_view name : names) call.reply.Bulk(name);
+}
+
+constexpr std::string_view kHelp[] = {
+    "DEL <name>",
+    "    Forget a policy. Keys keep the numbers they have.",
+    "GET <name>",
+    "    Answer with a policy's algorithm, max, period and burst.",
+    "LIST",
+    "    Answer with the names of all policies, sorted.",
+    "SET <name> <algorithm> <max> <period-ms> [BURST <burst>]",
+    "    Name a limit, or change the one of that name.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "DEL",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .categories = kCatLimit,
+     .run = DeletePolicy,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(log N) where N is the number of policies.",
+     .usage = "name",
+     .summary = "Forget a policy; keys keep the numbers they have. 1 or 0."},
+    {.name = "GET",
+     .arity = 3,
+     .flags = kReadOnly | kFast,
+     .categories = kCatLimit,
+     .run = GetPolicy,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(log N) where N is the number of policies.",
+     .usage = "name",
+     .summary = "A policy's algorithm, max, period and burst; nothing if there is none."},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .categories = kCatLimit,
+     .run = Help,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .summary = "What LIMIT.POLICY can do."},
+    {.name = "LIST",
+     .arity = 2,
+     .flags = kReadOnly,
+     .categories = kCatLimit,
+     .run = ListPolicies,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of policies.",
+     .summary = "The names of all policies, sorted."},
+    {.name = "SET",
+     .arity = -6,
+     .flags = kWrite | kDenyOom | kFast,
+     .categories = kCatLimit,
+     .run = SetPolicy,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(log N) where N is the number of policies.",
+     .usage = "name algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max:integer "
+              "period-ms:integer [BURST burst:integer]",
+     .summary = "Name a limit, so that it can be changed in one place."},
+};
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LIMIT.POLICY",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Named limits."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LimitPoliciesFamily() { return {"limit_policies", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,197 @@
+// See limiter_key.h.
+#include "server/commands/limits/limiter_key.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/same_bytes.h"
+
+namespace sluice {
+
+LimiterKey::LimiterKey(Database& db, HashedKey key, const Now& now)
+    : db_(db), key_(key), now_(now), entry_(db_.Find(key, now)) {
+  if (!entry_ || entry_->type() != ValueType::kLimiter) return;
+  if (entry_->is_packed()) {
+    packed_ = UnpackLimiter(entry_->packed());
+    if (NeedsLog(packed_->config.algorithm)) [[unlikely]] {
+      log_ = UnpackLog(entry_->packed());
+      old_end_ms_ = LimitEndsAtMs(*packed_, log(), now_);
+    }
+  } else {
+    object_ = static_cast<Limiter*>(&entry_->value());
+  }
+}
+
+bool LimiterKey::IsOpenTo(LimitAlgorithm algorithm) const {
+  if (!entry_) return true;
+  if (packed_) [[likely]]
+    return packed_->config.algorithm == algorithm;
+  return object_ && object_->algorithm() == algorithm;
+}
+
+bool LimiterKey::IsLimiter(ReplySink& reply) const {
+  if (!entry_ || packed_ || object_) [[likely]]
+    return true;
+  reply.Error(ErrorCode::kWrongType);
+  return false;
+}
+
+bool LimiterKey::Accepts(ReplySink& reply, LimitAlgorithm algorithm) const {
+  if (IsOpenTo(algorithm)) [[likely]]
+    return true;
+  if (!IsLimiter(reply)) return false;
+  const LimitAlgorithm own = packed_ ? packed_->config.algorithm : object_->algorithm();
+  reply.Error(
+      Concat("ERR limiter is ", LimitAlgorithmName(own), ", not ", LimitAlgorithmName(algorithm)));
+  return false;
+}
+
+// --- taking
+
+LimitVerdict LimiterKey::Take(const LimitRequest& request) {
+  if (packed_) return TakePacked(request);
+  return object_ ? TakeObject(request) : TakeNew(request);
+}
+
+LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
+  packed_.emplace(request.config);
+  if (NeedsLog(request.config.algorithm)) log_.emplace();
+  const LimitVerdict verdict = TakeLimit(*packed_, log(), request, now_);
+  const int64_t end_ms = LimitEndsAtMs(*packed_, log(), now_);
+  if (end_ms <= now_.ms()) return verdict;  // a refusal leaves nothing behind
+  changed_ = true;
+  const Deadline deadline = Deadline::Steady(end_ms);
+  char bytes[kPackedLimiterMax];
+  const size_t size = PackLimiter(*packed_, log(), bytes);
+  if (size > 0) [[likely]] {
+    db_.PutPacked(key_, ValueType::kLimiter, {bytes, size}, deadline, now_);
+  } else {
+    db_.PutValue(key_, MakeObject(), deadline, now_);
+  }
+  return verdict;
+}
+
+LimitVerdict LimiterKey::TakePacked(const LimitRequest& request) {
+  const LimitVerdict verdict = TakeLimit(*packed_, log(), request, now_);
+  if (verdict.allowed) [[likely]]
+    return WithinDeadline(verdict, StorePacked(verdict.EndsAtMs(now_), Change::kSurely));
+  if (request.ban_ms == 0) return WithinDeadline(verdict, entry_->deadline());
+  return WithinDeadline(verdict,
+                        StorePacked(LimitEndsAtMs(*packed_, log(), now_), Change::kPerhaps));
+}
+
+LimitVerdict LimiterKey::TakeObject(const LimitRequest& request) {
+  const LimitVerdict seen = object_->Peek(request.config, request.cost, now_);
+  const bool bans = request.ban_ms > 0 && !object_->state().Banned(now_);
+  if (!seen.allowed && !bans) return WithinDeadline(seen, entry_->deadline());
+  Entry& entry = db_.Modify(*entry_, now_);
+  const int64_t old_end_ms = object_->EndsAtMs(now_);
+  const LimitVerdict verdict = object_->Take(request, now_);
+  return WithinDeadline(verdict, StoreObject(entry, old_end_ms));
+}
+
+LimitVerdict LimiterKey::Peek(const LimitConfig& config, int64_t cost) const {
+  if (!entry_) {
+    const RequestLog none;
+    return PeekLimit(LimiterState(config), NeedsLog(config.algorithm) ? &none : nullptr, config,
+                     cost, now_);
+  }
+  return WithinDeadline(
+      packed_ ? PeekLimit(*packed_, log(), config, cost, now_) : object_->Peek(config, cost, now_),
+      entry_->deadline());
+}
+
+LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const {
+  if (deadline.none()) return verdict;
+  const int64_t left_ms = deadline.LeftMs(now_);
+  if (verdict.reset_ms <= left_ms) [[likely]]
+    return verdict;
+  verdict.reset_ms = left_ms;
+  verdict.reset_at_ms = now_.unix_ms() + left_ms;
+  if (verdict.retry_ms > left_ms) verdict.retry_ms = left_ms;
+  return verdict;
+}
+
+// --- giving back, and telling
+
+int64_t LimiterKey::Refund(int64_t units) {
+  if (packed_) {
+    const int64_t remaining = RefundLimit(*packed_, log(), units, now_);
+    StorePacked(LimitEndsAtMs(*packed_, log(), now_), Change::kPerhaps);
+    return remaining;
+  }
+  Entry& entry = db_.Modify(*entry_, now_);
+  const int64_t old_end_ms = object_->EndsAtMs(now_);
+  const int64_t remaining = object_->Refund(units, now_);
+  StoreObject(entry, old_end_ms);
+  return remaining;
+}
+
+LimitInfo LimiterKey::Info() const {
+  LimitInfo info = packed_ ? DescribeLimit(*packed_, log(), now_) : object_->Info(now_);
+  const Deadline deadline = entry_->deadline();
+  if (!deadline.none()) info.reset_at_ms = std::min(info.reset_at_ms, deadline.UnixMs(now_));
+  return info;
+}
+
+// --- storing
+
+// The limiter's own end, unless somebody has set an earlier one (EXPIRE). One that is whole again
+// stays until the tick after: then what is left of that tick was its own end, too.
+Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
+  const Deadline end = Deadline::Steady(end_ms);
+  const Deadline old = entry_->deadline();
+  if (old == Deadline::Steady(old_end_ms) || old.none()) return end;
+  if (old_end_ms <= now_.ms() && old == Deadline::Steady(now_.ms() + 1)) return end;
+  return old.LeftMs(now_) < end.LeftMs(now_) ? old : end;
+}
+
+std::unique_ptr<Limiter> LimiterKey::MakeObject() const {
+  return std::make_unique<Limiter>(*packed_, log_ ? std::make_unique<RequestLog>(*log_) : nullptr);
+}
+
+// Of the packed state before this command.
+int64_t LimiterKey::OldEndMs() const {
+  return log_ ? old_end_ms_ : LimitEndsAtMs(UnpackLimiter(entry_->packed()), nullptr, now_);
+}
+
+// Returns the key's deadline afterwards; of a deleted key now.
+Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
+  char bytes[kPackedLimiterMax];
+  const size_t size = PackLimiter(*packed_, log(), bytes, entry_->packed().size());
+  const std::string_view packed(bytes, size);
+  if (change == Change::kPerhaps && SameBytes(packed, entry_->packed())) return entry_->deadline();
+  changed_ = true;
+  Deadline deadline = Deadline::Steady(end_ms);
+  if (end_ms <= now_.ms()) {
+    db_.Delete(key_, now_);
+    return deadline;
+  }
+  if (entry_->deadline() != deadline) deadline = Following(OldEndMs(), end_ms);
+  Entry& entry = db_.Modify(*entry_, now_);
+  if (size > 0) [[likely]] {
+    db_.SetPacked(entry, packed, deadline);
+  } else {
+    db_.SetDeadline(db_.SetValue(entry, MakeObject()), deadline);
+  }
+  return deadline;
+}
+
+Deadline LimiterKey::StoreObject(Entry& entry, int64_t old_end_ms) {
+  changed_ = true;
+  db_.ValueChanged(entry);
+  const int64_t end_ms = object_->EndsAtMs(now_);
+  if (end_ms <= now_.ms()) {
+    db_.Delete(key_, now_);
+    return Deadline::Steady(end_ms);
+  }
+  const Deadline deadline = Following(old_end_ms, end_ms);
+  const bool is_few = object_->IsFew();
+  Entry& at = db_.SetDeadline(entry, deadline);
+  if (is_few) db_.PackIfSmall(at);
+  return deadline;
+}
+
+}  // namespace sluice

@@ -1,0 +1,71 @@
+// LimiterKey: one limiter key during a command. It finds the limiter wherever it is kept (packed
+// into its entry, or a larger log as an object beside it), asks it, and stores what came of it,
+// there or where it fits now, with the deadline that follows from its state: a limiter that is
+// whole again is no key.
+//
+//   LimiterKey limiter(call.db, call.Key(1), call.now);
+//   if (!limiter.Accepts(call.reply, request.config.algorithm)) return;  // that was an error
+//   const LimitVerdict verdict = limiter.Take(request);
+//
+// A request that changes nothing (a plain refusal) does not touch the key: no watcher is told.
+// Every method may be called once, and none after a change of the keyspace by others.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "protocol/reply_sink.h"
+#include "storage/keyspace/database.h"
+#include "storage/limits/limiter.h"
+
+namespace sluice {
+
+class LimiterKey {
+ public:
+  // `now` may be another moment than the call's: that at which a logged request was made.
+  LimiterKey(Database& db, HashedKey key, const Now& now);
+
+  bool exists() const { return entry_ != nullptr; }
+  // No other algorithm's, and no other type's; a missing key is fine.
+  bool IsOpenTo(LimitAlgorithm algorithm) const;
+  // Each answers the error itself: WRONGTYPE, or the algorithm of a live key is another one.
+  // A missing key is fine.
+  bool IsLimiter(ReplySink& reply) const;
+  bool Accepts(ReplySink& reply, LimitAlgorithm algorithm) const;
+
+  // Precondition: Accepts(the algorithm asked for). A deadline that EXPIRE has brought forward ends
+  // the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.
+  LimitVerdict Take(const LimitRequest& request);
+  LimitVerdict Peek(const LimitConfig& config, int64_t cost) const;
+  // Preconditions: exists() and IsLimiter().
+  int64_t Refund(int64_t units);
+  LimitInfo Info() const;
+
+  bool changed() const { return changed_; }  // by Take or Refund
+
+ private:
+  LimitVerdict TakeNew(const LimitRequest& request);
+  LimitVerdict TakePacked(const LimitRequest& request);
+  LimitVerdict TakeObject(const LimitRequest& request);
+  LimitVerdict WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const;
+  Deadline Following(int64_t old_end_ms, int64_t end_ms) const;
+  RequestLog* log() { return log_ ? &*log_ : nullptr; }
+  const RequestLog* log() const { return log_ ? &*log_ : nullptr; }
+  std::unique_ptr<Limiter> MakeObject() const;
+  int64_t OldEndMs() const;
+  enum class Change { kSurely, kPerhaps };
+  Deadline StorePacked(int64_t end_ms, Change change);
+  Deadline StoreObject(Entry& entry, int64_t old_end_ms);
+
+  Database& db_;
+  const HashedKey key_;
+  const Now now_;
+  const Entry* entry_;
+  Limiter* object_ = nullptr;
+  std::optional<LimiterState> packed_;  // if it is no object
+  std::optional<RequestLog> log_;       // of a packed one that needs it
+  int64_t old_end_ms_ = 0;              // of a packed one with a log
+  bool changed_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,373 @@
+// The limiter family: six algorithms behind one command each for taking, taking from several at
+// once, giving back and looking. What an algorithm says is decided in storage/limits; this file
+// reads requests, asks, answers and reports. Named policies are in limit_policies.cc.
+//
+// AT, with which a log says when LIMIT.TAKE and LIMIT.REFUND were asked, is refused to clients:
+// they could take at a moment at which the limit was whole, or end it for all.
+//
+// A RESP3 client gets a map of named fields, a RESP2 client their values in the same order.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/limits/limit_args.h"
+#include "server/commands/limits/limiter_key.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/gates.h"
+#include "server/engine/limit_desk.h"
+#include "server/engine/named_fields.h"
+
+namespace sluice {
+namespace {
+
+// --- answers
+
+constexpr std::string_view kVerdictFields[] = {"allowed",  "limit",    "remaining",
+                                               "retry_ms", "reset_ms", "reset_at_ms"};
+
+void ReplyVerdict(ReplySink& reply, const LimitVerdict& verdict) {
+  const int64_t values[] = {verdict.allowed,  verdict.limit,    verdict.remaining,
+                            verdict.retry_ms, verdict.reset_ms, verdict.reset_at_ms};
+  static_assert(std::size(values) == std::size(kVerdictFields));
+  if (reply.version() == 2) return reply.Integers(values);
+  reply.Map(std::size(values));
+  for (size_t i = 0; i < std::size(values); ++i) {
+    reply.Bulk(kVerdictFields[i]);
+    reply.Integer(values[i]);
+  }
+}
+
+// --- effects and events
+
+constexpr std::string_view kTakeEvent = "limit.take";
+constexpr std::string_view kShadowEvent = "limit.shadow";
+
+// The request again, with all of its numbers and the moment at which it was made: from the same
+// state it leads to the same one, whenever it is replayed.
+std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& request,
+                                    const Now& now) {
+  const LimitConfig& config = request.config;
+  std::vector<std::string> words = {"LIMIT.TAKE", std::string(key),
+                                    std::string(LimitAlgorithmName(config.algorithm)),
+                                    Int64Text(config.max), Int64Text(config.period_ms)};
+  const auto add = [&words](std::string_view option, int64_t value) {
+    words.emplace_back(option);
+    words.push_back(Int64Text(value));
+  };
+  if (HasBurst(config.algorithm)) add("BURST", config.burst);
+  if (request.cost != 1) add("COST", request.cost);
+  if (request.ban_ms > 0) add("BAN", request.ban_ms);
+  add("AT", now.unix_us());
+  return words;
+}
+
+void Changed(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now,
+             std::string_view event = kTakeEvent) {
+  call.Notify(kNotifyModule, event, key);
+  if (!call.effects.wanted()) return;
+  const std::vector<std::string> words = LoggedTake(key, request, now);
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  call.effects.Instead(views);
+}
+
+// False: a client names a moment, which has been answered.
+bool MayName(CommandCall& call, const std::optional<int64_t>& at_unix_us) {
+  if (!at_unix_us || call.client.replays) [[likely]]
+    return true;
+  call.reply.Error(kOnlyReplayedText);
+  return false;
+}
+
+// The call's moment, or the one that a logged request names.
+Now MomentOf(const CommandCall& call, const std::optional<int64_t>& at_unix_us) {
+  if (!at_unix_us) [[likely]]
+    return call.now;
+  return {*at_unix_us - call.now.unix_offset_ms * 1000, call.now.unix_offset_ms};
+}
+
+// --- LIMIT.TAKE. With WAIT a request that does not fit queues at the key; what it wants is tried
+// again by LimitDesk, without a command running, until its time is over.
+
+LimitStatistics::Decided& CountsOf(LimitStatistics& statistics, LimitAlgorithm algorithm) {
+  return statistics.by_algorithm[static_cast<size_t>(algorithm)];
+}
+
+// What Changed does, without a call.
+void ChangedByWaiter(Engine& engine, KeyNameView key, const LimitRequest& request) {
+  engine.notifications().Notify(kNotifyModule, kTakeEvent, key.db, key.key);
+  if (!engine.effects().wanted()) return;
+  const std::vector<std::string> words = LoggedTake(key.key, request, engine.now());
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  engine.effects().Add(key.db, views);
+}
+
+// A waiter with a policy asks with what the policy says now. Null: the policy is gone.
+const LimitConfig* ConfigOf(Engine& engine, const LimitDesk::Ticket& ticket) {
+  return ticket.policy.empty() ? &ticket.request.config
+                               : engine.limits().policies().Find(ticket.policy);
+}
+
+std::optional<int64_t> TryAgain(Engine& engine, KeyNameView key, const LimitDesk::Ticket& ticket) {
+  Session& session = *engine.Find(ticket.session);
+  const auto finish = [&](auto answer) {
+    engine.waiters().Finish(session, answer);
+    return std::nullopt;
+  };
+  const LimitConfig* const config = ConfigOf(engine, ticket);
+  if (!config) return finish([](ReplySink& reply) { reply.Error(kNoSuchPolicy); });
+  const LimitRequest request{*config, ticket.request.cost};
+  LimiterKey limiter(engine.keyspace().db(key.db), engine.keyspace().Hash(key.key), engine.now());
+  if (!limiter.IsOpenTo(config->algorithm)) {  // another command has put something else there
+    return finish([&](ReplySink& reply) { limiter.Accepts(reply, config->algorithm); });
+  }
+  const LimitVerdict verdict = limiter.Take(request);
+  if (limiter.changed()) ChangedByWaiter(engine, key, request);
+  if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
+  // Allowed, or a cost that a changed policy never admits.
+  CountsOf(engine.limits().statistics(), config->algorithm).Count(verdict.allowed);
+  return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
+}
+
+// The wait ends with a ban: a request that never fits brings it, and says it in the log.
+void BanWaiter(CommandCall& call, LimitRequest request) {
+  request.cost = kInt64Max;
+  LimiterKey limiter(call.db, call.Key(1), call.now);
+  limiter.Take(request);
+  if (limiter.changed()) ChangedByWaiter(call.engine, {call.db.index(), call.args[1]}, request);
+}
+
+// The time of a waiter is over: what it would be told now, but that its turn has not come.
+void TakeTimedOut(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const TakeOptions options = ReadTake(args, call.engine.limits());
+  if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
+  const LimitRequest& request = options.request;
+  if (!LimiterKey(call.db, call.Key(1), call.now).Accepts(call.reply, request.config.algorithm)) {
+    return;
+  }
+  if (request.ban_ms > 0) BanWaiter(call, request);
+  const LimiterKey limiter(call.db, call.Key(1), call.now);
+  LimitVerdict verdict = limiter.Peek(request.config, request.cost);
+  if (verdict.allowed) verdict.retry_ms = 1;  // those before it in the queue go first
+  verdict.allowed = false;
+  CountsOf(call.engine.limits().statistics(), request.config.algorithm).Count(false);
+  ReplyVerdict(call.reply, verdict);
+}
+
+// Queues the request if it has to wait and may; false when it is to be answered at once. A ban
+// comes when the wait is over in vain.
+bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& limiter) {
+  const int64_t wait_ms = *options.wait_ms;
+  if (wait_ms == 0 || !call.may_wait()) return false;
+  LimitDesk& desk = call.engine.limits();
+  const KeyNameView key{call.db.index(), call.args[1]};
+  const LimitRequest request{options.request.config, options.request.cost};
+  const LimitVerdict verdict = limiter.Peek(request.config, request.cost);
+  if (verdict.retry_ms < 0 || (verdict.allowed && !desk.AnyoneWaits(key))) return false;
+  LimitDesk::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
+  desk.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms, TakeTimedOut);
+  return true;
+}
+
+void TakeAs(CommandCall& call, const TakeOptions& options) {
+  if (!MayName(call, options.at_unix_us)) return;
+  const LimitRequest& request = options.request;
+  const Now now = MomentOf(call, options.at_unix_us);
+  LimiterKey limiter(call.db, call.Key(1), now);
+  if (!limiter.Accepts(call.reply, request.config.algorithm)) return;
+  if (options.peek) return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
+  if (options.wait_ms && Queues(call, options, limiter)) return;
+  const LimitVerdict verdict = limiter.Take(request);
+  LimitStatistics& statistics = call.engine.limits().statistics();
+  (options.shadow ? statistics.shadow : CountsOf(statistics, request.config.algorithm))
+      .Count(verdict.allowed);
+  if (limiter.changed()) {
+    Changed(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
+  }
+  ReplyVerdict(call.reply, verdict);
+}
+
+void Take(CommandCall& call) {
+  LimitDesk& desk = call.engine.limits();
+  if (const TakeOptions* const known = desk.take_memo().Find(call.args.subspan(2))) [[likely]] {
+    return TakeAs(call, *known);
+  }
+  ArgReader args(call.args, 2);
+  const TakeOptions options = ReadTake(args, desk);
+  if (args.failed()) return call.reply.Error(args.error());
+  TakeAs(call, options);
+}
+
+// --- LIMIT.ALL
+
+struct Part {
+  HashedKey key;
+  LimitRequest request;
+};
+
+// False: the error has been answered.
+bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
+  ArgReader args(call.args);
+  const auto most = static_cast<int64_t>(call.args.size()) - 2;
+  const std::optional<int64_t> count = ParseInt64(args.Bytes());
+  if (!count || *count < 1) args.Fail("ERR numkeys should be greater than 0");
+  if (count && *count > most) args.Fail("ERR Number of keys can't be greater than number of args");
+  absl::flat_hash_set<std::string_view, KeyedHash> seen(
+      0, KeyedHash(call.keyspace.hash_keys().Next()));
+  for (int64_t i = 0; !args.failed() && i < *count; ++i) {
+    parts.push_back({call.Key(args.position()), {}});
+    if (!seen.insert(args.Bytes()).second) args.Fail("ERR the same key twice");
+  }
+  for (Part& part : parts) {
+    if (!args.failed()) part.request = ReadPart(args, call.engine.limits().policies());
+  }
+  if (args.Finish()) return true;
+  call.reply.Error(args.error());
+  return false;
+}
+
+// Asks everybody first. False: one of the keys is no such limiter, which has been answered.
+bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
+               std::vector<LimitVerdict>& verdicts) {
+  for (const Part& part : parts) {
+    LimiterKey limiter(call.db, part.key, call.now);
+    if (!limiter.Accepts(call.reply, part.request.config.algorithm)) return false;
+    verdicts.push_back(limiter.Peek(part.request.config, part.request.cost));
+  }
+  return true;
+}
+
+void TakeParts(CommandCall& call, const std::vector<Part>& parts,
+               std::vector<LimitVerdict>& verdicts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    LimiterKey limiter(call.db, parts[i].key, call.now);
+    verdicts[i] = limiter.Take(parts[i].request);
+    CountsOf(call.engine.limits().statistics(), parts[i].request.config.algorithm).Count(true);
+    Changed(call, parts[i].key.bytes, parts[i].request, call.now);
+  }
+}
+
+void TakeAll(CommandCall& call) {
+  std::vector<Part> parts;
+  std::vector<LimitVerdict> verdicts;
+  if (!ReadParts(call, parts) || !PeekParts(call, parts, verdicts)) return;
+  bool allowed = true;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const LimitAlgorithm algorithm = parts[i].request.config.algorithm;
+    allowed &= verdicts[i].allowed;
+    if (!verdicts[i].allowed) CountsOf(call.engine.limits().statistics(), algorithm).Count(false);
+  }
+  if (allowed) TakeParts(call, parts, verdicts);
+  call.reply.Array(1 + verdicts.size());
+  call.reply.Integer(allowed);
+  for (const LimitVerdict& verdict : verdicts) ReplyVerdict(call.reply, verdict);
+}
+
+// --- LIMIT.REFUND, LIMIT.INFO
+
+void Refund(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t units = ReadUnits(args, "units");
+  std::optional<int64_t> at_unix_us;
+  if (args.TakeWord("AT")) at_unix_us = args.IntIn(0, kUnixUsMax);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  if (!MayName(call, at_unix_us)) return;
+  const Now now = MomentOf(call, at_unix_us);
+  LimiterKey limiter(call.db, call.Key(1), now);
+  if (!limiter.IsLimiter(call.reply)) return;
+  if (!limiter.exists()) return call.reply.NullArray();
+  const int64_t remaining = limiter.Refund(units);
+  if (limiter.changed()) call.Notify(kNotifyModule, "limit.refund", call.args[1]);
+  if (limiter.changed() && call.effects.wanted()) {
+    call.effects.Instead(
+        {"LIMIT.REFUND", call.args[1], Int64Text(units), "AT", Int64Text(now.unix_us())});
+  }
+  call.reply.Integer(remaining);
+}
+
+void Info(CommandCall& call) {
+  const LimiterKey limiter(call.db, call.Key(1), call.now);
+  if (!limiter.IsLimiter(call.reply)) return;
+  if (!limiter.exists()) return ReplyNoFields(call.reply);
+  const LimitInfo info = limiter.Info();
+  NamedFields fields(call.reply, 7);
+  fields.At("algorithm").Bulk(LimitAlgorithmName(info.config.algorithm));
+  fields.Integer("limit", info.config.max);
+  fields.Integer("period_ms", info.config.period_ms);
+  fields.Integer("burst", info.config.burst);
+  fields.Integer("used", info.used);
+  fields.Integer("remaining", info.remaining);
+  fields.Integer("reset_at_ms", info.reset_at_ms);
+}
+
+// --- the table
+
+constexpr uint32_t kTakes = kWrite | kDenyOom | kFast;
+constexpr std::string_view kTakeComplexity =
+    "O(1); LOG and LEAKY: O(log N) and amortized O(1) for what has left, where N is the number of "
+    "milliseconds of the period in which something came.";
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LIMIT.TAKE",
+     .arity = -4,
+     .flags = kTakes | kBlocking,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Take,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = kTakeComplexity,
+     .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max:integer "
+              "period-ms:integer | POLICY name> [BURST burst:integer] [COST cost:integer] "
+              "[PEEK | WAIT wait-ms:integer] [BAN ban-ms:integer] [SHADOW]",
+     .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset."},
+    {.name = "LIMIT.ALL",
+     .arity = -5,
+     .flags = kTakes,
+     .categories = kCatLimit,
+     .keys = KeysCounted(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = TakeAll,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of keys; each as LIMIT.TAKE.",
+     .usage =
+         "numkeys:integer key [key ...] limit=<request=<algorithm=<WINDOW | ROLLING | SLIDING | "
+         "LOG | GCRA | LEAKY> max:integer period-ms:integer burst:integer cost:integer | "
+         "POLICY name cost:integer> ...>",
+     .summary = "Take from several limits, all or none: allowed, and each one's values."},
+    {.name = "LIMIT.REFUND",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Refund,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(1); LOG and LEAKY: O(N) where N is the number of units.",
+     .usage = "key units:integer",
+     .summary = "Give back what was taken and not used; what remains, or null without the key."},
+    {.name = "LIMIT.INFO",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Info,
+     .group = "limit",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "A limiter's numbers, what of it is used, and when it is whole again."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LimitsFamily() { return {"limits", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,224 @@
+// The dialects of GCRA that people have code for: CL.THROTTLE of the Redis module redis-cell, and
+// RL.THROTTLE, which is the same; and GCRA, as Redis 8.8's previews had it. The arithmetic is in
+// storage/limits/cell.h. The key holds the theoretical arrival time as a plain string of decimal
+// nanoseconds, with a time to live until then, as redis-cell stores it.
+//
+// CL.THROTTLE's errors begin with "Cell error: Store error: " instead of "ERR ".
+
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/expiry_args.h"
+#include "server/commands/shared/lookup.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/limit_desk.h"
+#include "storage/limits/cell.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kCellError = "Cell error: Store error: ";
+constexpr std::string_view kNoNumber = "The key holds no number";
+
+// --- what both do with the key
+
+void Store(CommandCall& call, HashedKey key, const CellAnswer& answer, const Entry* found) {
+  if (answer.ttl_ms <= 0) {
+    if (!found) return;
+    call.db.Delete(key, call.now);
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+    if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+    return;
+  }
+  const Deadline deadline = Deadline::Steady(call.now.ms() + answer.ttl_ms);
+  if (found) {
+    Entry& entry = call.db.Modify(*found, call.now);
+    call.db.SetDeadline(call.db.SetInteger(entry, answer.new_tat_ns), deadline);
+  } else {
+    call.db.PutInteger(key, answer.new_tat_ns, deadline, call.now);
+  }
+  call.Notify(kNotifyString, "set", key.bytes);
+  call.Notify(kNotifyGeneric, "expire", key.bytes);
+  if (call.effects.wanted()) {
+    RecordTimedSet(call, key.bytes, Int64Text(answer.new_tat_ns), deadline);
+  }
+}
+
+// The stored moment is one of the wall clock, which may have been set back since; the key's
+// deadline is not, and says when the moment is reached. Both were rounded down to a ms.
+int64_t WithinDeadline(int64_t tat_ns, const Entry& entry, const Now& now) {
+  constexpr int64_t kMsNs = 1'000'000;
+  const Deadline deadline = entry.deadline();
+  if (deadline.none()) return tat_ns;
+  const __int128 reached_ns =
+      (static_cast<__int128>(now.unix_us()) / 1000 + deadline.LeftMs(now)) * kMsNs;
+  return tat_ns > reached_ns + 2 * kMsNs ? static_cast<int64_t>(reached_ns) : tat_ns;
+}
+
+// Asks, stores, answers. `prefix` begins the sentence of an error.
+void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_view prefix) {
+  const HashedKey key = call.Key(1);
+  const Entry* const entry = call.db.Find(key, call.now);
+  if (!IsTextOrMissing(call, entry)) return;
+  std::optional<int64_t> tat_ns;
+  if (entry) {
+    char scratch[Entry::kTextScratch];
+    tat_ns = entry->is_integer() ? entry->integer() : ParseInt64(entry->Text(scratch));
+    if (!tat_ns) return call.reply.Error(Concat(prefix, kNoNumber));
+    tat_ns = WithinDeadline(*tat_ns, *entry, call.now);
+  }
+  CellAnswer answer;
+  const CellFault fault = TakeCell(request, tat_ns, call.now.unix_us() * 1000, &answer);
+  if (fault != CellFault::kNone) return call.reply.Error(Concat(prefix, CellFaultText(fault)));
+  if (answer.stored && request.quantity != 0) Store(call, key, answer, entry);
+  const int64_t fields[] = {answer.limited, answer.limit, answer.remaining, answer.retry_after_s,
+                            answer.reset_after_s};
+  call.reply.Integers(fields);
+}
+
+// --- CL.THROTTLE
+
+// As Rust's i64::from_str reads: a sign, and digits with or without leading zeros.
+std::optional<int64_t> ParseSigned(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// Reads the arguments from `first` on; false when one is no integer, which has been answered.
+bool ReadSigned(CommandCall& call, size_t first, std::span<int64_t> numbers) {
+  for (size_t i = 0; i < numbers.size() && first + i < call.args.size(); ++i) {
+    const std::optional<int64_t> number = ParseSigned(call.args[first + i]);
+    if (!number) {
+      call.reply.Error(Concat(kCellError, "Couldn't parse as integer: ", call.args[first + i]));
+      return false;
+    }
+    numbers[i] = *number;
+  }
+  return true;
+}
+
+// Nothing: an error has been answered.
+std::optional<CellRequest> ReadThrottle(CommandCall& call) {
+  if (call.args.size() < 5 || call.args.size() > 6) {
+    call.reply.Error(Concat(kCellError,
+                            "Usage: cl.throttle <key> <max_burst> <count per period> "
+                            "<period> [<quantity>]"));
+    return std::nullopt;
+  }
+  const Args words = call.args.subspan(2);
+  WordMemo<CellRequest>& memo = call.engine.limits().cell_memo();
+  if (const CellRequest* const known = memo.Find(words)) [[likely]]
+    return *known;
+  int64_t numbers[] = {0, 0, 0, 1};
+  if (!ReadSigned(call, 2, numbers)) return std::nullopt;
+  const CellRequest request{numbers[0], numbers[1], CellPeriodNs(numbers[2]), numbers[3]};
+  memo.Keep(words, request);
+  return request;
+}
+
+void Throttle(CommandCall& call) {
+  if (const std::optional<CellRequest> request = ReadThrottle(call)) {
+    TakeAndReply(call, *request, kCellError);
+  }
+}
+
+// --- GCRA
+
+constexpr std::string_view kNotFromOne =
+    "ERR value is out of range, value must between 1 and 9223372036854775807";
+constexpr __int128 kGcraPeriodMinNs = 1'000'000'000;
+
+int64_t IntFromOne(ArgReader& args) {
+  const int64_t value = args.Int();
+  if (value < 1) args.Fail(std::string(kNotFromOne));
+  return value;
+}
+
+// Decimal seconds exactly, other spellings of a float as near as a double comes.
+std::optional<__int128> ReadPeriodNs(std::string_view text) {
+  if (const auto exact = ParseCellPeriodNs(text)) return exact;
+  const std::optional<double> seconds = ParseDouble(text);
+  constexpr double kMost = 9.2e18;
+  if (!seconds || !(*seconds > -kMost && *seconds < kMost)) return std::nullopt;
+  return static_cast<__int128>(*seconds * 1e9);
+}
+
+void Gcra(CommandCall& call) {
+  if (call.args.size() > 7) {
+    return call.reply.Error("ERR wrong number of arguments for 'gcra' command");
+  }
+  ArgReader args(call.args, 2);
+  CellRequest request;
+  request.max_burst = args.Int(ErrorCode::kPositive);
+  if (request.max_burst < 0) args.Fail(ErrorCode::kPositive);
+  request.count = IntFromOne(args);
+  const std::optional<__int128> period_ns = ReadPeriodNs(args.Bytes());
+  if (!period_ns) {
+    args.Fail(ErrorCode::kNotFloat);
+  } else if (*period_ns < kGcraPeriodMinNs) {
+    args.Fail("ERR period is out of range, must be at least 1.0");
+  }
+  request.period_ns = period_ns.value_or(0);
+  if (args.more()) {
+    if (!args.TakeWord("TOKENS")) args.Fail(ErrorCode::kSyntax);
+    if (!args.failed() && !args.more()) args.Fail("ERR Missing TOKENS value");
+    request.quantity = IntFromOne(args);
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  TakeAndReply(call, request, "ERR ");
+}
+
+// --- the table
+
+constexpr CommandSpec ThrottleRow(std::string_view name) {
+  return {.name = name,
+          .arity = -1,
+          .flags = kWrite | kDenyOom | kFast,
+          .categories = kCatLimit,
+          .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+          .run = Throttle,
+          .group = "limit",
+          .since = "0.1.0",
+          .complexity = "O(1)",
+          .usage =
+              "key max-burst:integer count-per-period:integer period-seconds:integer "
+              "[quantity:integer]",
+          .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."};
+}
+
+constexpr CommandSpec kRows[] = {
+    ThrottleRow("CL.THROTTLE"),
+    ThrottleRow("RL.THROTTLE"),
+    {.name = "GCRA",
+     .arity = -5,
+     .flags = kWrite | kDenyOom | kFast,
+     .categories = kCatLimit,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Gcra,
+     .group = "limit",
+     .since = "8.8.0",
+     .complexity = "O(1)",
+     .usage = "key max-burst:integer tokens-per-period:integer "
+              "period-seconds:double [TOKENS count]",
+     .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily RedisCellFamily() { return {"redis_cell", kRows}; }
+
+}  // namespace sluice

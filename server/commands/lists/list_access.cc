@@ -1,0 +1,145 @@
+#include "server/commands/lists/list_access.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "protocol/text/number_text.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kChunkKilobytes[] = {4, 8, 16, 32, 64};  // list-max-listpack-size -1 ... -5
+
+}  // namespace
+
+ListLimits LimitsOf(const Engine& engine) {
+  ListLimits limits{.alone_bytes = engine.list_alone_bytes()};
+  const int64_t size = engine.settings().list_max_listpack_size;
+  if (size >= 0) {
+    limits.chunk_elements = static_cast<size_t>(std::max<int64_t>(size, 1));
+  } else {
+    const auto at =
+        std::min<size_t>(static_cast<size_t>(-(size + 1)), std::size(kChunkKilobytes) - 1);
+    limits.chunk_bytes = kChunkKilobytes[at] * 1024;
+  }
+  return limits;
+}
+
+// --- pushing and popping
+
+size_t Push(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
+            std::span<const std::string_view> texts) {
+  const ListLimits limits = LimitsOf(call.engine);
+  const Opened<List> list = found ? OpenFound(call, key, found) : CreateTyped<List>(call, key);
+  for (const std::string_view text : texts) list->Push(end, text, limits);
+  const size_t size = list->size();
+  CloseTyped(call, list);
+  call.Notify(kNotifyList, end == ListEnd::kFront ? "lpush" : "rpush", key.bytes);
+  return size;
+}
+
+void Settle(CommandCall& call, const Opened<List>& list) {
+  if (CloseTyped(call, list)) call.Notify(kNotifyGeneric, "del", list.key.bytes);
+}
+
+void Drop(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end, size_t count) {
+  const Opened<List> list = OpenFound(call, key, found);
+  list->Drop(end, count);
+  call.Notify(kNotifyList, end == ListEnd::kFront ? "lpop" : "rpop", key.bytes);
+  Settle(call, list);
+}
+
+void ReplyPopped(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
+                 size_t count) {
+  call.reply.Array(count);
+  if (count == 0) return;
+  const bool from_front = end == ListEnd::kFront;
+  size_t left = count;
+  found->Walk(from_front ? 0 : found->size() - 1, from_front ? ListEnd::kBack : ListEnd::kFront,
+              [&](size_t, std::string_view text) {
+                call.reply.Bulk(text);
+                return --left > 0;
+              });
+  Drop(call, key, found, end, count);
+}
+
+// --- moving
+
+ListEnd ReadEnd(ArgReader& args) {
+  if (args.TakeWord("LEFT")) return ListEnd::kFront;
+  if (!args.TakeWord("RIGHT")) args.Fail(ErrorCode::kSyntax);
+  return ListEnd::kBack;
+}
+
+Moved MoveElement(CommandCall& call, HashedKey source, HashedKey target, ListMove move) {
+  const Typed<List> from = LookUpTyped<List>(call, source);
+  if (!from) return from.refused ? Moved::kRefused : Moved::kNothing;
+  char scratch[List::kTextScratch];
+  const std::string text(from->AtEnd(move.from, scratch));
+  if (source.bytes == target.bytes) {
+    // Out before in, so that an only element finds its room again.
+    const Opened<List> list = OpenFound(call, source, from);
+    list->Drop(move.from, 1);
+    list->Push(move.to, text, LimitsOf(call.engine));
+    CloseTyped(call, list);
+    call.Notify(kNotifyList, move.to == ListEnd::kFront ? "lpush" : "rpush", target.bytes);
+    call.Notify(kNotifyList, move.from == ListEnd::kFront ? "lpop" : "rpop", source.bytes);
+  } else {
+    const Typed<List> to = LookUpTyped<List>(call, target);
+    if (to.refused) return Moved::kRefused;
+    const std::string_view texts[] = {text};
+    Push(call, target, to, move.to, texts);
+    Drop(call, source, {call.db.Find(source, call.now)}, move.from, 1);
+  }
+  call.reply.Bulk(text);
+  return Moved::kYes;
+}
+
+// --- LMPOP and BLMPOP
+
+std::optional<MultiPop> ReadMultiPop(CommandCall& call, size_t numkeys_at) {
+  MultiPop pop;
+  const std::optional<int64_t> keys = ParseInt64(call.args[numkeys_at]);
+  if (!keys || *keys < 1) {
+    call.reply.Error("ERR numkeys should be greater than 0");
+    return std::nullopt;
+  }
+  pop.first_key = numkeys_at + 1;
+  if (static_cast<uint64_t>(*keys) >= call.args.size() - pop.first_key) {
+    call.reply.Error(ErrorCode::kSyntax);
+    return std::nullopt;
+  }
+  pop.keys = static_cast<size_t>(*keys);
+  ArgReader args(call.args, pop.first_key + pop.keys);
+  pop.end = ReadEnd(args);
+  bool counted = false;
+  while (args.more()) {
+    if (!counted && args.left() >= 2 && args.TakeWord("COUNT")) {
+      counted = true;
+      const int64_t count = args.Int(ErrorCode::kNotPositive);
+      if (count < 1) args.Fail(ErrorCode::kNotPositive);
+      pop.count = static_cast<size_t>(count);
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (args.Finish()) return pop;
+  call.reply.Error(args.error());
+  return std::nullopt;
+}
+
+void PopMany(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
+             size_t count) {
+  const size_t popped = std::min(count, found->size());
+  if (call.effects.wanted()) {
+    call.effects.Instead({PopWord(end), key.bytes, Int64Text(static_cast<int64_t>(popped))});
+  }
+  call.reply.Array(2);
+  call.reply.Bulk(key.bytes);
+  ReplyPopped(call, key, found, end, popped);
+}
+
+}  // namespace sluice

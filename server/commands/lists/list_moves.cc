@@ -1,0 +1,85 @@
+// The list family, between lists: LMOVE, its older form RPOPLPUSH, and LMPOP, which pops from the
+// first of several lists that is there.
+
+#include "server/commands/families.h"
+#include "server/commands/lists/list_access.h"
+
+namespace sluice {
+namespace {
+
+void Move(CommandCall& call, ListMove move) {
+  if (MoveElement(call, call.Key(1), call.Key(2), move) == Moved::kNothing) call.reply.Null();
+}
+
+void LMove(CommandCall& call) {
+  ArgReader args(call.args, 3);
+  const ListEnd from = ReadEnd(args);
+  const ListEnd to = ReadEnd(args);
+  if (args.failed()) return call.reply.Error(args.error());
+  Move(call, {from, to});
+}
+
+void RPopLPush(CommandCall& call) { Move(call, {ListEnd::kBack, ListEnd::kFront}); }
+
+void LMPop(CommandCall& call) {
+  const std::optional<MultiPop> pop = ReadMultiPop(call, 1);
+  if (!pop) return;
+  for (size_t i = 0; i < pop->keys; ++i) {
+    const HashedKey key = call.Key(pop->first_key + i);
+    const Typed<List> found = LookUpTyped<List>(call, key);
+    if (found.refused) return;
+    if (found) return PopMany(call, key, found, pop->end, pop->count);
+  }
+  call.reply.NullArray();
+}
+
+// --- the table
+
+constexpr KeySpecs kSourceAndTarget =
+    KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LMOVE",
+     .arity = 5,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatList,
+     .keys = kSourceAndTarget,
+     .run = LMove,
+     .group = "list",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .usage = "source destination wherefrom=<LEFT | RIGHT> whereto=<LEFT | RIGHT>",
+     .summary = "Take an element off one list, put it onto another or the same, answer with it."},
+    {.name = "RPOPLPUSH",
+     .arity = 3,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatList,
+     .keys = kSourceAndTarget,
+     .run = RPopLPush,
+     .group = "list",
+     .since = "1.2.0",
+     .complexity = "O(1)",
+     .usage = "source destination",
+     .summary = "Take the last element of a list, put it at the front of another, answer with it.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`LMOVE` with `RIGHT` and `LEFT`"},
+    {.name = "LMPOP",
+     .arity = -4,
+     .flags = kWrite | kMovableKeys,
+     .categories = kCatList,
+     .keys = KeysCounted(1, kKeyRw | kKeyAccess | kKeyDelete),
+     .run = LMPop,
+     .group = "list",
+     .since = "7.0.0",
+     .complexity = "O(N+M) where N is the number of provided keys and M is the number of elements "
+                   "returned.",
+     .usage = "numkeys:integer key [key ...] where=<LEFT | RIGHT> [COUNT count]",
+     .summary = "Take elements off the first of several lists that is there; its name and they."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ListMovesFamily() { return {"list_moves", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,87 @@
+// FENCED: a command that runs only as long as a fencing token of a lock is not stale. So a former
+// holder that was held up and wakes late cannot write.
+//
+// The inner command passes the same gates as if it came alone. One that waits for keys is run from
+// here again when it wakes, and the token is looked at again; one that waits for something else
+// (LOCK.ACQUIRE, LIMIT.TAKE with WAIT) does not wait, as inside MULTI.
+
+#include <string>
+
+#include "server/commands/families.h"
+#include "server/commands/locks/lock_keys.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/gates.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kInnerAt = 3;
+
+std::string_view StaleText(TokenCheck check) {
+  switch (check) {
+    case TokenCheck::kNeverIssued:
+      return "STALE no such token was given";
+    case TokenCheck::kForgotten:
+      return "STALE nothing is known of this lock and token any more";
+    default:
+      return "STALE the lock has been given to others since";
+  }
+}
+
+// Why this command cannot run inside FENCED; empty: it can.
+std::string RefusalOf(CommandCall& call, const Command& inner) {
+  const uint32_t flags = inner.spec->flags;
+  const bool subscribes = (flags & kPubSub) && (flags & kNoScript);
+  if ((flags & (kNotQueued | kNoMulti)) || inner.spec->inner_command != 0 || subscribes) {
+    return "ERR this command is not allowed inside FENCED";
+  }
+  if ((call.client.conditions & kInScript) && (flags & kNoScript)) {
+    return "ERR This Redis command is not allowed from script";
+  }
+  return AskGates(call.engine, call.client, inner);
+}
+
+void Fenced(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t token = args.IntIn(1, kTokenMax);
+  if (args.failed()) return call.reply.Error("ERR token is not an integer or out of range");
+  const Args request = call.args.subspan(kInnerAt);
+  std::string error;
+  Command* const inner = call.engine.dispatcher().Resolve(request, nullptr, error);
+  if (!inner) return call.reply.Error(error);
+  if (const std::string refusal = RefusalOf(call, *inner); !refusal.empty()) {
+    return call.reply.Error(refusal);
+  }
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  const TokenCheck check = locks.CheckToken({call.db.index(), call.args[1]}, token, call.now);
+  if (check != TokenCheck::kValid) return call.reply.Error(StaleText(check));
+
+  const uint32_t conditions = call.client.conditions;
+  call.client.conditions |= kInFenced;
+  call.engine.dispatcher().RunInner(call.client, *inner, request, call.reply, kInnerAt);
+  call.client.conditions = (call.client.conditions & ~kInFenced) | (conditions & kInFenced);
+  call.engine.waiters().Wrap(call, kInnerAt);
+}
+
+constexpr CommandSpec kRows[] = {
+    {.name = "FENCED",
+     .arity = -4,
+     .flags = kWrite | kMovableKeys,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Fenced,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "That of the inner command.",
+     .usage = "key token:integer command [arg ...]",
+     .summary = "Run a command unless this fencing token of the lock is stale.",
+     .inner_command = static_cast<int>(kInnerAt)},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily FencedFamily() { return {"fenced", kRows}; }
+
+}  // namespace sluice

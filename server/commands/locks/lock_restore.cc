@@ -1,0 +1,83 @@
+// LOCK.RESTORE: what the log and replicas are told of locks. A holder as it is, with its token and
+// the moments at which it ends, or that nobody holds the lock under a token any more. Playing such
+// a log gives the same holders, whenever it is read. Clients may not send it: they would choose
+// tokens.
+
+#include <algorithm>
+
+#include "server/commands/families.h"
+#include "server/commands/locks/lock_keys.h"
+
+namespace sluice {
+namespace {
+
+// The end of the longest lease, whenever it was taken.
+constexpr int64_t kUnixMsMax = 2 * kLeaseMsMax;
+
+// The arguments behind the token. False: they make no holder.
+bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& shape) {
+  holder.owner = ReadOwner(args);
+  const auto mode = std::ranges::find(kLockModeWords, args.Bytes());
+  if (mode == std::end(kLockModeWords)) args.Fail(ErrorCode::kSyntax);
+  shape.mode = static_cast<LockMode>(mode - std::begin(kLockModeWords));
+  shape.permits = holder.permits = args.IntIn(1, kPermitsMax);
+  shape.of = args.IntIn(1, kPermitsMax);
+  holder.holds = args.IntIn(0, INT64_MAX);
+  // Engine time may be before the server's start: all but no end at all is a moment.
+  const int64_t lease_until_ms = args.IntIn(-1, kUnixMsMax);
+  const int64_t minhold_until_ms = args.IntIn(-1, kUnixMsMax);
+  if (lease_until_ms >= 0) holder.lease_until_ms = lease_until_ms - now.unix_offset_ms;
+  if (minhold_until_ms >= 0) holder.minhold_until_ms = minhold_until_ms - now.unix_offset_ms;
+  if (args.IntIn(0, 1) == 1) holder.sessions = {kSessionElsewhere};
+  holder.label = args.Bytes();
+  holder.since_ms = now.ms();
+  if (!args.Finish()) return false;
+  const bool ends =
+      holder.lingers() ? minhold_until_ms >= 0 : lease_until_ms >= 0 || !holder.sessions.empty();
+  return ends && (shape.mode == LockMode::kPermits ? holder.permits <= shape.of
+                                                   : holder.permits == 1 && shape.of == 1);
+}
+
+void Restore(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  LockHolder holder;
+  LockShape shape;
+  holder.token = args.IntIn(1, kTokenRestoredMax);
+  const bool gone = !args.more();
+  if (!gone && !args.failed() && !ReadHolder(args, call.now, holder, shape) && !args.failed()) {
+    args.Fail("ERR this is no holder of a lock");
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  if (gone) {
+    locks.Forgo(NameOf(call, 1), holder.token, call.now);
+  } else if (!locks.Restore(NameOf(call, 1), holder, shape, call.now)) {
+    return call.reply.Error("ERR this holder does not go with the others");
+  }
+  call.reply.Ok();
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LOCK.RESTORE",
+     .arity = -3,
+     .flags = kWrite | kAdmin | kNoScript | kOnlyReplayed,
+     .categories = kCatLock | kCatDangerous,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert | kKeyDelete),
+     .run = Restore,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .usage = "key token:integer [owner mode permits:integer of:integer holds:integer "
+              "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
+     .summary = "What a log says of a lock: who holds it under this token, or that nobody does."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LockRestoreFamily() { return {"lock restore", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,167 @@
+// Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is
+// shown, with no holds.
+
+#include <string>
+#include <vector>
+
+#include "protocol/text/glob.h"
+#include "server/commands/families.h"
+#include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/db_index.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/named_fields.h"
+
+namespace sluice {
+namespace {
+
+// The lock of the first key, its over leases ended; null when nobody holds it. False in `is_lock`:
+// WRONGTYPE has been answered.
+const Lock* Look(CommandCall& call, bool& is_lock) {
+  LockService& service = call.engine.locks();
+  const LockName name(LockNameView{call.db.index(), call.args[1]});
+  is_lock = true;
+  Locks& locks = service.Enter();
+  is_lock = IsLockOrMissing(call, 1);
+  if (!is_lock) return nullptr;
+  locks.Settle(name, call.now);
+  return service.FindLock(name);
+}
+
+// One that is over may still have to be ended: its holder may have renewed it in time.
+int64_t LeaseShown(const LockHolder& holder, const Now& now) {
+  if (holder.lingers()) return 0;
+  return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
+}
+
+void ReplyHolder(CommandCall& call, const LockHolder& holder) {
+  const Session* session = nullptr;
+  for (size_t i = 0; i < holder.sessions.size() && !session; ++i) {
+    session = call.engine.locks().FindConnection(holder.sessions[i]);
+  }
+  NamedFields fields(call.reply, 8);
+  fields.At("owner").Bulk(holder.owner);
+  fields.Integer("token", holder.token);
+  fields.Integer("permits", holder.permits);
+  fields.Integer("holds", holder.holds);
+  fields.Integer("lease_ms", LeaseShown(holder, call.now));
+  fields.Integer("minhold_ms", std::max<int64_t>(0, holder.minhold_until_ms - NextMs(call.now)));
+  fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
+  fields.At("label").Bulk(holder.label);
+}
+
+void Info(CommandCall& call) {
+  bool is_lock;
+  const Lock* const lock = Look(call, is_lock);
+  if (!is_lock) return;
+  const LockNameView name{call.db.index(), call.args[1]};
+  const size_t waiters = call.engine.locks().Enter().queue().LengthOf(name);
+  if (!lock && waiters == 0) return ReplyNoFields(call.reply);
+  const bool held = lock && !lock->empty();
+  const bool semaphore = held && lock->mode() == LockMode::kPermits;
+  NamedFields fields(call.reply, 5);
+  fields.At("mode").Bulk(held ? kLockModeWords[static_cast<size_t>(lock->mode())] : "free");
+  fields.Integer("permits", semaphore ? lock->permits_of() : 0);
+  fields.Integer("token", lock ? lock->newest_token() : 0);
+  fields.At("holders").Array(lock ? lock->holders().size() : 0);
+  if (lock) {
+    for (const auto& [token, holder] : lock->holders()) ReplyHolder(call, holder);
+  }
+  fields.Integer("waiters", static_cast<int64_t>(waiters));
+}
+
+void Waiters(CommandCall& call) {
+  bool is_lock;
+  Look(call, is_lock);
+  if (!is_lock) return;
+  const LockNameView name{call.db.index(), call.args[1]};
+  const WaitQueue::Line* const line = call.engine.locks().Enter().queue().LineOf(name);
+  call.reply.Array(line ? line->all.size() : 0);
+  if (!line) return;
+  for (const auto& [place, queued] : line->all) {
+    const LockWait* const wait = &queued->wait;
+    Session* const session = call.engine.locks().FindConnection(wait->client);
+    NamedFields fields(call.reply, 4);
+    fields.At("owner").Bulk(wait->request.owner);
+    fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
+    fields.Integer("waited_ms", call.now.ms() - wait->since_ms);
+    fields.Integer("left_ms", std::max<int64_t>(0, wait->deadline_ms - call.now.ms()));
+  }
+}
+
+// As SCAN, but walks the locks alone: a cursor is the number of the last one seen.
+void List(CommandCall& call) {
+  const std::optional<uint64_t> cursor = ParseCursor(call.args[1]);
+  if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
+  std::string_view pattern = "*";
+  int64_t count = 10;
+  ArgReader args(call.args, 2);
+  while (args.more()) {
+    if (args.left() >= 2 && args.TakeWord("MATCH")) {
+      pattern = args.Bytes();
+    } else if (args.left() >= 2 && args.TakeWord("COUNT")) {
+      count = args.Int();
+      if (count < 1) args.Fail(ErrorCode::kSyntax);
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  call.engine.locks().Enter();
+  const Glob glob(pattern);
+  std::vector<std::string_view> found;
+  const auto visit = [&](const Lock& lock) {
+    const std::string_view key = lock.name().key;
+    if (pattern == "*" || glob.Matches(key)) found.push_back(key);
+  };
+  const uint64_t next =
+      call.engine.locks().List(call.db.index(), *cursor, static_cast<size_t>(count), visit);
+  call.reply.Array(2);
+  call.reply.Bulk(std::to_string(next));
+  call.reply.Array(found.size());
+  for (const std::string_view key : found) call.reply.Bulk(key);
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "LOCK.INFO",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Info,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of holders",
+     .usage = "key",
+     .summary = "Mode, permits, newest token, holders and number of waiters of a lock."},
+    {.name = "LOCK.LIST",
+     .arity = -2,
+     .flags = kReadOnly,
+     .categories = kCatLock,
+     .run = List,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity =
+         "O(1) for every call. O(N) for a complete iteration, N being the number of locks",
+     .usage = "cursor [MATCH pattern] [COUNT count]",
+     .summary = "Walk over the locks that are held, as SCAN does."},
+    {.name = "LOCK.WAITERS",
+     .arity = 2,
+     .flags = kReadOnly,
+     .categories = kCatLock,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Waiters,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of waiters",
+     .usage = "key",
+     .summary = "Who waits for a lock, first come first."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LockViewsFamily() { return {"lock views", kRows}; }
+
+}  // namespace sluice

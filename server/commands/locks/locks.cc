@@ -1,0 +1,279 @@
+// The lock family: named locks with an owner, a lease and a fencing token. Who may take, renew or
+// release is decided in storage/locks; this file reads arguments, asks, and answers. Looking at
+// locks is lock_views.cc's, FENCED is fenced.cc's, the log's own command lock_restore.cc's.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/commands/families.h"
+#include "server/commands/locks/lock_keys.h"
+#include "server/commands/locks/lock_options.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kNotHeld = "NOTHELD this owner does not hold the lock";
+
+// --- taking
+
+std::string_view Refusal(AcquireOutcome outcome) {
+  switch (outcome) {
+    case AcquireOutcome::kDeadlock:
+      return "DEADLOCK the owners would wait for each other in a circle";
+    case AcquireOutcome::kLockMode:
+      return "LOCKMODE this owner holds the lock in another mode";
+    case AcquireOutcome::kOtherPermits:
+      return "ERR the semaphore has another number of permits";
+    case AcquireOutcome::kNoTokens:
+      return "ERR no fencing token can be given, see the log";
+    default:
+      return {};
+  }
+}
+
+// Names `keys` in the client's database. False: one holds another type, which has been answered.
+bool NameLocks(CommandCall& call, size_t first, size_t count, LockNames& names) {
+  for (size_t i = first; i < first + count; ++i) {
+    if (!IsLockOrMissing(call, i)) return false;
+    names.emplace_back(LockNameView{call.db.index(), call.args[i]});
+  }
+  return true;
+}
+
+void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
+  LockRequest request{.several = several};
+  request.owner = ReadOwner(args);
+  AcquireOptions options = ReadAcquireOptions(call, args, several);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  request.terms = std::move(options.terms);
+  LockService& service = call.engine.locks();
+  Locks& locks = service.Enter();
+  if (!NameLocks(call, first_key, keys, request.names)) return;
+  const WaitTerms wait{LockService::ConnectionOf(call.client), options.wait_ms};
+  const AcquireResult result = locks.Acquire(std::move(request), wait, call.now);
+  call.effects.Nothing();  // the service says what came of it
+  if (result.outcome == AcquireOutcome::kQueued) {
+    return service.Park(call, result.wait_id, call.now.ms() + options.wait_ms);
+  }
+  if (result.outcome == AcquireOutcome::kRefused) return call.reply.NullArray();
+  if (result.outcome != AcquireOutcome::kGranted) {
+    return call.reply.Error(Refusal(result.outcome));
+  }
+  for (size_t i = 0; i < keys; ++i) {
+    if (result.grants[i].holds == 1) continue;
+    service.RecordHolder(NameOf(call, first_key + i), call.args[first_key + keys]);
+  }
+  several ? ReplyTokens(call.reply, result.grants)
+          : ReplyGrant(call.reply, result.grants.front(), 0);
+}
+
+void Acquire(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  AcquireLocks(call, 1, 1, args, false);
+}
+
+bool AllDifferent(Args keys) {
+  std::vector<std::string_view> sorted(keys.begin(), keys.end());
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end();
+}
+
+// Reads "numkeys key ..." from the second argument on; how many keys. 0: the error has been
+// answered.
+size_t ReadLockKeys(CommandCall& call, ArgReader& args, size_t arguments_after) {
+  const int64_t count = args.Int();
+  if (!args.failed() && count < 1) args.Fail("ERR numkeys should be greater than 0");
+  if (!args.failed() && (static_cast<size_t>(count) > args.left() ||
+                         args.left() - static_cast<size_t>(count) < arguments_after)) {
+    args.Fail("ERR Number of keys can't be greater than number of args");
+  }
+  if (!args.failed() && static_cast<size_t>(count) > kLockNamesMax) {
+    args.Fail("ERR more than 1024 locks at once");
+  }
+  if (!args.failed() && !AllDifferent(call.args.subspan(2, static_cast<size_t>(count)))) {
+    args.Fail("ERR a lock is named twice");
+  }
+  if (args.failed()) {
+    call.reply.Error(args.error());
+    return 0;
+  }
+  args.Skip(static_cast<size_t>(count));
+  return static_cast<size_t>(count);
+}
+
+void AcquireMany(CommandCall& call) {
+  ArgReader args(call.args);
+  const size_t keys = ReadLockKeys(call, args, 1);
+  if (keys == 0) return;
+  AcquireLocks(call, 2, keys, args, true);
+}
+
+// --- keeping and giving back
+
+int64_t ReadToken(ArgReader& args) { return args.TakeWord("TOKEN") ? args.IntIn(1, kTokenMax) : 0; }
+
+// At most once, and it has to be what comes.
+void ExpectToken(ArgReader& args, int64_t& token) {
+  if (token != 0 || (token = ReadToken(args)) == 0) args.Fail(ErrorCode::kSyntax);
+}
+
+void Renew(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const std::string_view owner = ReadOwner(args);
+  int64_t lease_ms = 0;
+  int64_t token = 0;
+  while (args.more()) {
+    if (lease_ms == 0 && args.TakeWord("LEASE")) {
+      lease_ms = args.IntIn(1, kLeaseMsMax);
+    } else {
+      ExpectToken(args, token);
+    }
+  }
+  if (!args.failed() && lease_ms == 0) args.Fail(ErrorCode::kSyntax);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  const int64_t left_ms = locks.Renew(NameOf(call, 1), owner, lease_ms, token, call.now);
+  call.effects.Nothing();
+  if (left_ms < 0) return call.reply.Error(kNotHeld);
+  call.engine.locks().RecordHolder(NameOf(call, 1), owner);
+  call.reply.Integer(left_ms);
+}
+
+void Release(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const std::string_view owner = ReadOwner(args);
+  bool all = false;
+  int64_t token = 0;
+  while (args.more()) {
+    if (!all && args.TakeWord("ALL")) {
+      all = true;
+    } else {
+      ExpectToken(args, token);
+    }
+  }
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  const int64_t left = locks.Release(NameOf(call, 1), owner, all, token, call.now);
+  call.effects.Nothing();
+  if (left < 0) return call.reply.Error(kNotHeld);
+  if (left > 0) call.engine.locks().RecordHolder(NameOf(call, 1), owner);
+  call.reply.Integer(left);
+}
+
+// The token under which the owner holds the lock now; 0: it does not.
+int64_t TokenOf(const LockService& service, LockNameView name, std::string_view owner) {
+  const Lock* const lock = service.FindLock(name);
+  const LockHolder* const holder = lock ? lock->FindOwner(owner) : nullptr;
+  return holder ? holder->token : 0;
+}
+
+// Those that the owner does not hold are passed over: it counts. What giving back one of them hands
+// to another request of the owner stays that one's.
+void ReleaseMany(CommandCall& call) {
+  ArgReader args(call.args);
+  const size_t keys = ReadLockKeys(call, args, 1);
+  if (keys == 0) return;
+  const std::string_view owner = ReadOwner(args);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  LockNames names;
+  if (!NameLocks(call, 2, keys, names)) return;
+  std::vector<int64_t> tokens;
+  for (const LockName& name : names) {
+    locks.Settle(name, call.now);
+    tokens.push_back(TokenOf(call.engine.locks(), name, owner));
+  }
+  int64_t released = 0;
+  for (size_t i = 0; i < keys; ++i) {
+    if (tokens[i] == 0) continue;
+    const int64_t left = locks.Release(names[i], owner, false, tokens[i], call.now);
+    released += left >= 0;
+    if (left > 0) call.engine.locks().RecordHolder(names[i], owner);
+  }
+  call.effects.Nothing();
+  call.reply.Integer(released);
+}
+
+void Break(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t token = args.more() ? ReadToken(args) : 0;
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.engine.locks().Enter();
+  if (!IsLockOrMissing(call, 1)) return;
+  call.reply.Integer(locks.Break(NameOf(call, 1), token, call.now));
+  call.effects.Nothing();
+}
+
+// --- the table
+
+constexpr uint16_t kTakes = kKeyRw | kKeyAccess | kKeyUpdate | kKeyInsert;
+constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
+
+constexpr CommandSpec kListed[] = {
+    {.name = "LOCK.ACQUIRE",
+     .arity = -4,
+     .flags = kWrite | kDenyOom | kFast | kBlocking,
+     .keys = KeyAt(1, kTakes),
+     .run = Acquire,
+     .complexity = "O(1); O(N) with N owners and waiters that are connected, if it has to wait",
+     .usage = "key owner [LEASE lease-ms:integer] [SESSION] [WAIT wait-ms:integer] "
+              "[SHARED | permits=<PERMITS n:integer OF m:integer>] [MINHOLD minhold-ms:integer] "
+              "[LABEL label] [NOTIFY]",
+     .summary = "Take a lock; its fencing token, or null while others hold it."},
+    {.name = "LOCK.BREAK",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kGivesBack),
+     .run = Break,
+     .complexity = "O(N) where N is the number of holders",
+     .usage = "key [TOKEN token:integer]",
+     .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
+    {.name = "LOCK.MACQUIRE",
+     .arity = -5,
+     .flags = kWrite | kDenyOom | kBlocking,
+     .keys = KeysCounted(1, kTakes),
+     .run = AcquireMany,
+     .complexity = "O(N) where N is the number of keys",
+     .usage = "numkeys key [key ...] owner [LEASE lease-ms:integer] [SESSION] "
+              "[WAIT wait-ms:integer] [SHARED] [MINHOLD minhold-ms:integer] [LABEL label] [NOTIFY]",
+     .summary = "Take several locks or none; their fencing tokens."},
+    {.name = "LOCK.MRELEASE",
+     .arity = -4,
+     .flags = kWrite,
+     .keys = KeysCounted(1, kGivesBack),
+     .run = ReleaseMany,
+     .complexity = "O(N) where N is the number of keys",
+     .usage = "numkeys key [key ...] owner",
+     .summary = "Give several locks back; how many of them the owner held."},
+    {.name = "LOCK.RELEASE",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kGivesBack),
+     .run = Release,
+     .complexity = "O(1)",
+     .usage = "key owner [ALL] [TOKEN token:integer]",
+     .summary = "Give a lock back, once or altogether; the holds that are left."},
+    {.name = "LOCK.RENEW",
+     .arity = -5,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Renew,
+     .complexity = "O(1)",
+     .usage = "key owner LEASE lease-ms:integer [TOKEN token:integer]",
+     .summary = "Let the lease of a lock begin anew; how long it is."},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LocksFamily() { return {"locks", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,294 @@
+// The pub/sub family. Who listens to what, and the way of a message, is in server/engine/pubsub.h;
+// this file reads names and confirms, one push for each name.
+
+#include "server/engine/pubsub.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/glob.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+using Kind = ChannelKind;
+
+struct KindWords {
+  std::string_view subscribed;
+  std::string_view unsubscribed;
+};
+constexpr KindWords kWords[] = {
+    {"subscribe", "unsubscribe"}, {"psubscribe", "punsubscribe"}, {"ssubscribe", "sunsubscribe"}};
+
+const KindWords& WordsOf(Kind kind) { return kWords[static_cast<size_t>(kind)]; }
+
+// Shard channels are counted by themselves.
+size_t CountFor(const Session& client, Kind kind) {
+  if (!client.subscriptions) return 0;
+  const Subscriptions& held = *client.subscriptions;
+  if (kind == Kind::kShardChannel) return held.of(kind).count;
+  return held.of(Kind::kChannel).count + held.of(Kind::kPattern).count;
+}
+
+// Whatever CLIENT REPLY says, as these are pushes.
+void Confirm(CommandCall& call, std::string_view word, Kind kind,
+             std::optional<std::string_view> name) {
+  ReplyWriter& reply = call.client.writer;
+  reply.Push(3);
+  reply.Bulk(word);
+  if (name) {
+    reply.Bulk(*name);
+  } else {
+    reply.Null();
+  }
+  reply.Integer(static_cast<int64_t>(CountFor(call.client, kind)));
+}
+
+// --- subscribing
+
+// In MULTI only the two old kinds are allowed, as in Redis.
+template <Kind kind>
+void Subscribe(CommandCall& call) {
+  if (kind == Kind::kShardChannel && !call.may_park()) {
+    return call.reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+  }
+  for (const std::string_view name : call.args.subspan(1)) {
+    call.engine.pubsub().Subscribe(call.client, kind, name);
+    Confirm(call, WordsOf(kind).subscribed, kind, name);
+  }
+  call.engine.ClassChanged(call.client);
+}
+
+void UnsubscribeAll(CommandCall& call, Kind kind) {
+  PubSub& pubsub = call.engine.pubsub();
+  const std::string_view word = WordsOf(kind).unsubscribed;
+  bool any = false;
+  while (const Channel* first = pubsub.First(call.client, kind)) {
+    const std::string name = first->name;  // it may go with its last subscriber
+    pubsub.Unsubscribe(call.client, kind, name);
+    Confirm(call, word, kind, name);
+    any = true;
+  }
+  if (!any) Confirm(call, word, kind, std::nullopt);
+}
+
+template <Kind kind>
+void Unsubscribe(CommandCall& call) {
+  if (call.args.size() == 1) UnsubscribeAll(call, kind);
+  for (const std::string_view name : call.args.subspan(1)) {
+    call.engine.pubsub().Unsubscribe(call.client, kind, name);
+    Confirm(call, WordsOf(kind).unsubscribed, kind, name);
+  }
+  call.engine.ClassChanged(call.client);
+}
+
+// --- publishing
+
+void Publish(CommandCall& call) {
+  const size_t receivers = call.engine.pubsub().Publish(call.args[1], call.args[2]);
+  call.reply.Integer(static_cast<int64_t>(receivers));
+}
+
+void PublishToShard(CommandCall& call) {
+  const size_t receivers = call.engine.pubsub().PublishToShard(call.args[1], call.args[2]);
+  call.reply.Integer(static_cast<int64_t>(receivers));
+}
+
+// --- PUBSUB
+
+template <Kind kind>
+void Names(CommandCall& call) {
+  if (call.args.size() > 3) {
+    return call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
+                                   call.args[1], "'. Try PUBSUB HELP."));
+  }
+  const bool all = call.args.size() < 3;
+  const Glob glob(all ? "" : call.args[2]);
+  std::vector<std::string_view> names;
+  call.engine.pubsub().ForEachName(kind, [&](std::string_view name) {
+    if (all || glob.Matches(name)) names.push_back(name);
+  });
+  call.reply.Array(names.size());
+  for (const std::string_view name : names) call.reply.Bulk(name);
+}
+
+template <Kind kind>
+void CountSubscribers(CommandCall& call) {
+  const Args names = call.args.subspan(2);
+  call.reply.Array(names.size() * 2);
+  for (const std::string_view name : names) {
+    call.reply.Bulk(name);
+    call.reply.Integer(static_cast<int64_t>(call.engine.pubsub().Subscribers(kind, name)));
+  }
+}
+
+void CountPatterns(CommandCall& call) {
+  call.reply.Integer(static_cast<int64_t>(call.engine.pubsub().names(Kind::kPattern)));
+}
+
+constexpr std::string_view kHelp[] = {
+    "CHANNELS [<pattern>]",
+    "    The channels with subscribers: all, or those that match.",
+    "NUMPAT",
+    "    How many patterns are subscribed to.",
+    "NUMSUB [<channel> ...]",
+    "    How many subscribers these channels have, patterns not counted.",
+    "SHARDCHANNELS [<pattern>]",
+    "    The shard channels with subscribers: all, or those that match.",
+    "SHARDNUMSUB [<shardchannel> ...]",
+    "    How many subscribers these shard channels have.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kAsk = kPubSub | kLoading | kStale;
+constexpr uint32_t kListen = kAsk | kNoScript | kInSubscriber;
+
+constexpr CommandSpec kSubcommands[] = {
+    {.name = "CHANNELS",
+     .arity = -2,
+     .flags = kAsk,
+     .run = Names<Kind::kChannel>,
+     .group = "pubsub",
+     .since = "2.8.0",
+     .complexity = "O(N) where N is the number of channels",
+     .usage = "[pattern]",
+     .summary = "The channels that have subscribers."},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .group = "pubsub",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .summary = "The subcommands in short."},
+    {.name = "NUMPAT",
+     .arity = 2,
+     .flags = kAsk,
+     .run = CountPatterns,
+     .group = "pubsub",
+     .since = "2.8.0",
+     .complexity = "O(1)",
+     .summary = "How many patterns are subscribed to."},
+    {.name = "NUMSUB",
+     .arity = -2,
+     .flags = kAsk,
+     .run = CountSubscribers<Kind::kChannel>,
+     .group = "pubsub",
+     .since = "2.8.0",
+     .complexity = "O(N) where N is the number of channels asked about",
+     .usage = "[channel [channel ...]]",
+     .summary = "How many subscribers channels have."},
+    {.name = "SHARDCHANNELS",
+     .arity = -2,
+     .flags = kAsk,
+     .run = Names<Kind::kShardChannel>,
+     .group = "pubsub",
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of shard channels",
+     .usage = "[pattern]",
+     .summary = "The shard channels that have subscribers."},
+    {.name = "SHARDNUMSUB",
+     .arity = -2,
+     .flags = kAsk,
+     .run = CountSubscribers<Kind::kShardChannel>,
+     .group = "pubsub",
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of shard channels asked about",
+     .usage = "[shardchannel [shardchannel ...]]",
+     .summary = "How many subscribers shard channels have."},
+};
+
+constexpr CommandSpec kListed[] = {
+    {.name = "SUBSCRIBE",
+     .arity = -2,
+     .flags = kListen,
+     .run = Subscribe<Kind::kChannel>,
+     .since = "2.0.0",
+     .complexity = "O(N) where N is the number of channels",
+     .usage = "channel [channel ...]",
+     .summary = "Listen to channels."},
+    {.name = "UNSUBSCRIBE",
+     .arity = -1,
+     .flags = kListen,
+     .run = Unsubscribe<Kind::kChannel>,
+     .since = "2.0.0",
+     .complexity = "O(N) where N is the number of channels",
+     .usage = "[channel [channel ...]]",
+     .summary = "Listen to these channels, or to all, no longer."},
+    {.name = "PSUBSCRIBE",
+     .arity = -2,
+     .flags = kListen,
+     .run = Subscribe<Kind::kPattern>,
+     .since = "2.0.0",
+     .complexity = "O(N) where N is the number of patterns",
+     .usage = "pattern=<pattern ...>",
+     .summary = "Listen to all channels that match a pattern."},
+    {.name = "PUNSUBSCRIBE",
+     .arity = -1,
+     .flags = kListen,
+     .run = Unsubscribe<Kind::kPattern>,
+     .since = "2.0.0",
+     .complexity = "O(N) where N is the number of patterns",
+     .usage = "[pattern [pattern ...]]",
+     .summary = "Listen to these patterns, or to all, no longer."},
+    {.name = "SSUBSCRIBE",
+     .arity = -2,
+     .flags = kListen,
+     .keys = KeyRange(1, -1, 1, kKeyNotKey),
+     .run = Subscribe<Kind::kShardChannel>,
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of shard channels",
+     .usage = "shardchannel [shardchannel ...]",
+     .summary = "Listen to shard channels."},
+    {.name = "PUBLISH",
+     .arity = 3,
+     .flags = kAsk | kFast | kMayReplicate,
+     .run = Publish,
+     .since = "2.0.0",
+     .complexity =
+         "O(N+M) where N is the number of the channel's subscribers and M that of patterns",
+     .usage = "channel message",
+     .summary = "Send a message to everybody who listens to a channel."},
+    {.name = "SPUBLISH",
+     .arity = 3,
+     .flags = kAsk | kFast | kMayReplicate,
+     .keys = KeyAt(1, kKeyNotKey),
+     .run = PublishToShard,
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of the channel's subscribers",
+     .usage = "shardchannel message",
+     .summary = "Send a message to everybody who listens to a shard channel."},
+    {.name = "PUBSUB",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .since = "2.8.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Who listens to what."},
+    {.name = "SUNSUBSCRIBE",
+     .arity = -1,
+     .flags = kListen,
+     .keys = KeyRange(1, -1, 1, kKeyNotKey),
+     .run = Unsubscribe<Kind::kShardChannel>,
+     .since = "7.0.0",
+     .complexity = "O(N) where N is the number of shard channels",
+     .usage = "[shardchannel [shardchannel ...]]",
+     .summary = "Listen to these shard channels, or to all, no longer."},
+};
+constexpr auto kRows = RowsOf(kListed, {.group = "pubsub"});
+// All but the last, whose "keys" may be left out.
+static_assert(RowsAreSound(std::span(kRows).first(std::size(kRows) - 1)));
+
+}  // namespace
+
+CommandFamily PubSubFamily() { return {"pubsub", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,98 @@
+#include "server/commands/scripts/function_views.h"
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/glob.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+void ReplyFunction(const LibraryFunction& function, ReplySink& reply) {
+  reply.Map(3);
+  reply.Bulk("name");
+  reply.Bulk(function.name);
+  reply.Bulk("description");
+  if (function.description) {
+    reply.Bulk(*function.description);
+  } else {
+    reply.Null();
+  }
+  const std::vector<std::string_view> flags = ScriptFlagNames(function.flags);
+  reply.Bulk("flags");
+  reply.Set(flags.size());
+  for (const std::string_view flag : flags) reply.Status(flag);
+}
+
+void ReplyLibrary(const FunctionLibrary& library, bool with_code, ReplySink& reply) {
+  reply.Map(with_code ? 4 : 3);
+  reply.Bulk("library_name");
+  reply.Bulk(library.name);
+  reply.Bulk("engine");
+  reply.Bulk("LUA");
+  reply.Bulk("functions");
+  reply.Array(library.functions.size());
+  for (const LibraryFunction& function : library.functions) ReplyFunction(function, reply);
+  if (!with_code) return;
+  reply.Bulk("library_code");
+  reply.Bulk(library.code);
+}
+
+void ReplyRunning(CommandCall& call) {
+  ReplySink& reply = call.reply;
+  const ScriptEngine::Running* const running = call.engine.scripts().now_running();
+  if (!running) return reply.Null();
+  reply.Map(3);
+  reply.Bulk("name");
+  reply.Bulk(running->name);
+  reply.Bulk("command");
+  reply.Array(running->command.size());
+  for (const std::string_view word : running->command) reply.Bulk(word);
+  reply.Bulk("duration_ms");
+  reply.Integer((call.engine.clock().TickNanos() - running->begin_ns) / 1'000'000);
+}
+
+}  // namespace
+
+void ListFunctions(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  bool with_code = false;
+  std::optional<std::string_view> pattern;
+  while (args.more()) {
+    if (!with_code && args.TakeWord("WITHCODE")) {
+      with_code = true;
+    } else if (!pattern && args.TakeWord("LIBRARYNAME")) {
+      if (!args.more()) return call.reply.Error("ERR library name argument was not given");
+      pattern = args.Bytes();
+    } else {
+      return call.reply.Error(Concat("ERR Unknown argument ", args.Peek()));
+    }
+  }
+  const Glob glob(pattern.value_or(""));
+  std::vector<const FunctionLibrary*> chosen;
+  for (const auto& [name, library] : Libraries(call).all()) {
+    if (!pattern || glob.Matches(name)) chosen.push_back(library.get());
+  }
+  call.reply.Array(chosen.size());
+  for (const FunctionLibrary* library : chosen) ReplyLibrary(*library, with_code, call.reply);
+}
+
+void ShowFunctionStats(CommandCall& call) {
+  ReplySink& reply = call.reply;
+  reply.Map(2);
+  reply.Bulk("running_script");
+  ReplyRunning(call);
+  reply.Bulk("engines");
+  reply.Map(1);
+  reply.Bulk("LUA");
+  reply.Map(2);
+  reply.Bulk("libraries_count");
+  reply.Integer(static_cast<int64_t>(Libraries(call).all().size()));
+  reply.Bulk("functions_count");
+  reply.Integer(static_cast<int64_t>(Libraries(call).function_count()));
+}
+
+}  // namespace sluice

@@ -1,0 +1,285 @@
+// The function family: FUNCTION keeps libraries of Lua functions, FCALL runs them by name.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "scripting/function_dump.h"
+#include "server/commands/families.h"
+#include "server/commands/scripts/function_views.h"
+#include "server/commands/scripts/script_args.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/command.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+// --- FCALL
+
+void RunFunction(CommandCall& call, bool read_only) {
+  ShowScriptCall(call);
+  const LibraryFunction* const function = Libraries(call).Find(call.args[1]);
+  if (!function) return call.reply.Error("ERR Function not found");
+  if (!ParseInt64(call.args[2])) return call.reply.Error("ERR Bad number of keys provided");
+  const std::optional<ScriptKeys> given = ReadScriptKeys(call);
+  if (!given) return;
+  const ScriptRun run{function->function, function->name, given->keys, given->arguments};
+  call.engine.scripts().Run(call, Libraries(call).lua(), run, function->flags, read_only);
+}
+
+void FCall(CommandCall& call) { RunFunction(call, /*read_only=*/false); }
+void FCallReadOnly(CommandCall& call) { RunFunction(call, /*read_only=*/true); }
+
+template <bool read_only>
+uint32_t FCallFlags(Engine& engine, Args args) {
+  const uint32_t row_flags = ScriptRowFlags(read_only);
+  const LibraryFunction* const function = engine.scripts().functions().Find(args[1]);
+  return function ? DeclaredFlags(row_flags, function->flags) : row_flags;
+}
+
+// --- loading and forgetting. Libraries are not in the keyspace: their effects are said here.
+
+void RefuseArguments(CommandCall& call) {
+  call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '", call.args[1],
+                          "'. Try FUNCTION HELP."));
+}
+
+void RecordAsIs(CommandCall& call) {
+  if (call.effects.wanted()) call.effects.Instead(call.args);
+}
+
+void Load(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  bool replace = false;
+  while (args.left() > 1) {
+    const std::string_view word = args.Bytes();
+    if (!IsWord(word, "REPLACE")) {
+      return call.reply.Error(Concat("ERR Unknown option given: ", word));
+    }
+    replace = true;
+  }
+  std::string error;
+  const FunctionLibrary* const library = Libraries(call).Load(args.Bytes(), replace, error);
+  if (!library) return call.reply.Error(error);
+  RecordAsIs(call);
+  call.reply.Bulk(library->name);
+}
+
+void Delete(CommandCall& call) {
+  if (!Libraries(call).Delete(call.args[2])) return call.reply.Error("ERR Library not found");
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+void Flush(CommandCall& call) {
+  if (call.args.size() > 3) return RefuseArguments(call);
+  if (call.args.size() == 3 && !IsWord(call.args[2], "SYNC") && !IsWord(call.args[2], "ASYNC")) {
+    return call.reply.Error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
+  }
+  Libraries(call).Flush();
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+void Kill(CommandCall& call) {
+  const std::string_view refusal = call.engine.scripts().Kill(/*function=*/true);
+  if (!refusal.empty()) return call.reply.Error(refusal);
+  call.reply.Ok();
+}
+
+// --- DUMP and RESTORE
+
+bool ReadPolicy(std::string_view word, FunctionLibraries::Policy& policy) {
+  using Policy = FunctionLibraries::Policy;
+  constexpr std::pair<std::string_view, Policy> kPolicies[] = {
+      {"APPEND", Policy::kAppend}, {"REPLACE", Policy::kReplace}, {"FLUSH", Policy::kFlush}};
+  for (const auto& [name, named] : kPolicies) {
+    if (!IsWord(word, name)) continue;
+    policy = named;
+    return true;
+  }
+  return false;
+}
+
+void Dump(CommandCall& call) {
+  std::vector<std::string_view> codes;
+  for (const auto& [name, library] : Libraries(call).all()) codes.push_back(library->code);
+  call.reply.Bulk(WriteFunctionDump(codes));
+}
+
+// All or nothing: when one library cannot be loaded, all is as it was before.
+void Restore(CommandCall& call) {
+  if (call.args.size() > 4) return RefuseArguments(call);
+  auto policy = FunctionLibraries::Policy::kAppend;
+  if (call.args.size() == 4 && !ReadPolicy(call.args[3], policy)) {
+    return call.reply.Error(
+        "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
+  }
+  const std::optional<FunctionDump> dump = ReadFunctionDump(call.args[2]);
+  if (!dump) return call.reply.Error("ERR DUMP payload version or checksum are wrong");
+  std::string error;
+  if (!Libraries(call).Restore(*dump, policy, error)) return call.reply.Error(error);
+  RecordAsIs(call);
+  call.reply.Ok();
+}
+
+constexpr std::string_view kHelp[] = {
+    "LOAD [REPLACE] <FUNCTION CODE>",
+    "    Create a new library with the given library name and code.",
+    "DELETE <LIBRARY NAME>",
+    "    Delete the given library.",
+    "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+    "    Return general information on all the libraries:",
+    "    * Library name",
+    "    * The engine used to run the Library",
+    "    * Library description",
+    "    * Functions list",
+    "    * Library code (if WITHCODE is given)",
+    "    It also possible to get only function that matches a pattern using LIBRARYNAME argument.",
+    "STATS",
+    "    Return information about the current function running:",
+    "    * Function name",
+    "    * Command used to run the function",
+    "    * Duration in MS that the function is running",
+    "    If no function is running, return nil",
+    "    In addition, returns a list of available engines.",
+    "KILL",
+    "    Kill the current running function.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Delete all the libraries.",
+    "    When called without the optional mode argument, the behavior is determined by the",
+    "    lazyfree-lazy-user-flush configuration directive. Valid modes are:",
+    "    * ASYNC: Asynchronously flush the libraries.",
+    "    * SYNC: Synchronously flush the libraries.",
+    "DUMP",
+    "    Return a serialized payload representing the current libraries, can be restored using "
+    "FUNCTION RESTORE command",
+    "RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
+    "    Restore the libraries represented by the given payload, it is possible to give a restore "
+    "policy to",
+    "    control how to handle existing libraries (default APPEND):",
+    "    * FLUSH: delete all existing libraries.",
+    "    * APPEND: appends the restored libraries to the existing libraries. On collision, abort.",
+    "    * REPLACE: appends the restored libraries to the existing libraries, On collision, "
+    "replace "
+    "the old",
+    "      libraries with the new libraries (notice that even on this option there is a chance of "
+    "failure",
+    "      in case of functions name collision with another library).",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr uint32_t kChanges = kWrite | kNoScript;
+constexpr std::string_view kOnShards = "request_policy:all_shards,response_policy:all_succeeded";
+constexpr std::string_view kDepends = "Depends on the function that is executed.";
+
+constexpr CommandSpec kSubcommandsListed[] = {
+    {.name = "DELETE",
+     .arity = 3,
+     .flags = kChanges,
+     .run = Delete,
+     .complexity = "O(1)",
+     .usage = "library-name",
+     .summary = "Forget a library.",
+     .tips = kOnShards},
+    {.name = "DUMP",
+     .arity = 2,
+     .flags = kNoScript,
+     .run = Dump,
+     .complexity = "O(N) where N is the number of functions",
+     .summary = "All libraries as a payload for FUNCTION RESTORE."},
+    {.name = "FLUSH",
+     .arity = -2,
+     .flags = kChanges,
+     .run = Flush,
+     .complexity = "O(N) where N is the number of functions deleted",
+     .usage = "[ASYNC | SYNC]",
+     .summary = "Forget all libraries.",
+     .tips = kOnShards},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .complexity = "O(1)",
+     .summary = "What the subcommands do."},
+    {.name = "KILL",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .run = Kill,
+     .complexity = "O(1)",
+     .summary = "End the function that runs, if it has written nothing.",
+     .tips = "request_policy:all_shards,response_policy:one_succeeded"},
+    {.name = "LIST",
+     .arity = -2,
+     .flags = kNoScript,
+     .run = ListFunctions,
+     .complexity = "O(N) where N is the number of functions",
+     .usage = "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+     .summary = "The libraries and their functions.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "LOAD",
+     .arity = -3,
+     .flags = kChanges | kDenyOom,
+     .run = Load,
+     .complexity = "O(1) (considering compilation time is redundant)",
+     .usage = "[REPLACE] function-code",
+     .summary = "Load a library of functions.",
+     .tips = kOnShards},
+    {.name = "RESTORE",
+     .arity = -3,
+     .flags = kChanges | kDenyOom,
+     .run = Restore,
+     .complexity = "O(N) where N is the number of functions on the payload",
+     .usage = "serialized-value [FLUSH | APPEND | REPLACE]",
+     .summary = "Load the libraries of a FUNCTION DUMP.",
+     .tips = kOnShards},
+    {.name = "STATS",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .run = ShowFunctionStats,
+     .complexity = "O(1)",
+     .summary = "What runs now, and how many libraries and functions there are.",
+     .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
+};
+constexpr auto kSubcommands = RowsOf(
+    kSubcommandsListed, {.categories = kCatScripting, .group = "scripting", .since = "7.0.0"});
+
+constexpr CommandSpec kRows[] = {
+    RunsScript({.name = "FCALL",
+                .run = FCall,
+                .since = "7.0.0",
+                .complexity = kDepends,
+                .usage = "function numkeys [key ...] [arg ...]",
+                .summary = "Run a function of a library.",
+                .request_flags = FCallFlags<false>}),
+    RunsScript({.name = "FCALL_RO",
+                .run = FCallReadOnly,
+                .read_only = true,
+                .since = "7.0.0",
+                .complexity = kDepends,
+                .usage = "function numkeys [key ...] [arg ...]",
+                .summary = "Run a function of a library that may not write.",
+                .request_flags = FCallFlags<true>}),
+    {.name = "FUNCTION",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "scripting",
+     .since = "7.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Keep libraries of Lua functions."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily FunctionsFamily() { return {"functions", kRows}; }
+
+}  // namespace sluice

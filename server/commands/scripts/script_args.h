@@ -1,0 +1,83 @@
+// What EVAL, FCALL and their kin share: a row but for its words, and arguments: a count, so many
+// keys, and the rest.
+#pragma once
+
+#include <optional>
+
+#include "protocol/text/number_text.h"
+#include "scripting/script_flags.h"
+#include "server/engine/command.h"
+#include "server/engine/engine.h"
+#include "server/engine/monitors.h"
+
+namespace sluice {
+
+struct ScriptKeys {
+  Args keys;
+  Args arguments;
+};
+
+// Null: the fault has been answered.
+inline std::optional<ScriptKeys> ReadScriptKeys(CommandCall& call) {
+  const std::optional<int64_t> count = ParseInt64(call.args[2]);
+  const Args rest = call.args.subspan(3);
+  if (!count) {
+    call.reply.Error(ErrorCode::kNotInteger);
+  } else if (*count > static_cast<int64_t>(rest.size())) {
+    call.reply.Error("ERR Number of keys can't be greater than number of args");
+  } else if (*count < 0) {
+    call.reply.Error("ERR Number of keys can't be negative");
+  } else {
+    const auto keys = static_cast<size_t>(*count);
+    return ScriptKeys{rest.first(keys), rest.subspan(keys)};
+  }
+  return std::nullopt;
+}
+
+// A script's call is shown before the commands it runs, and even if it finds nothing to run.
+inline void ShowScriptCall(const CommandCall& call) {
+  Engine& engine = call.engine;
+  if (engine.attention().Raised(Attention::kCommands) && engine.monitors().any()) [[unlikely]]
+    engine.monitors().Show(call.client, call.args);
+}
+
+// The flags of a request for a script that says what it does: its word counts, not the command's.
+inline uint32_t DeclaredFlags(uint32_t row_flags, uint32_t script_flags) {
+  if (script_flags & kScriptUndeclared) return row_flags;
+  const uint32_t other = row_flags & ~(kWrite | kMayReplicate);
+  return script_flags & kScriptNoWrites ? other : other | kWrite;
+}
+
+struct ScriptRow {
+  std::string_view name;
+  Handler run;
+  bool read_only = false;
+  std::string_view since;
+  std::string_view complexity;
+  std::string_view usage;
+  std::string_view summary;
+  uint32_t (*request_flags)(Engine& engine, Args args) = nullptr;
+};
+
+constexpr uint32_t ScriptRowFlags(bool read_only) {
+  return kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys |
+         (read_only ? kReadOnly : kMayReplicate);
+}
+
+constexpr CommandSpec RunsScript(const ScriptRow& row) {
+  return {.name = row.name,
+          .arity = -3,
+          .flags = ScriptRowFlags(row.read_only),
+          .categories = kCatScripting,
+          .keys = row.read_only ? KeysCounted(2, kKeyRo | kKeyAccess)
+                                : KeysCounted(2, kKeyRw | kKeyAccess | kKeyUpdate),
+          .run = row.run,
+          .group = "scripting",
+          .since = row.since,
+          .complexity = row.complexity,
+          .usage = row.usage,
+          .summary = row.summary,
+          .request_flags = row.request_flags};
+}
+
+}  // namespace sluice

@@ -1,0 +1,260 @@
+// The scripting family: EVAL and its kin, and SCRIPT, which keeps compiled scripts by their SHA1.
+// Running them is the ScriptEngine's work; here arguments are read and scripts are found.
+
+#include <optional>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/scripts/script_args.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/command.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kNoScriptText = "NOSCRIPT No matching script. Please use EVAL.";
+constexpr size_t kSha1Digits = 40;
+
+// --- EVAL
+
+void RunFound(CommandCall& call, const Script& script, const ScriptKeys& given, bool read_only) {
+  const ScriptRun run{script.function, script.name(), given.keys, given.arguments,
+                      script.largest_block};
+  ScriptEngine& scripts = call.engine.scripts();
+  scripts.Run(call, scripts.cache().lua(), run, script.flags, read_only);
+}
+
+void EvalText(CommandCall& call, bool read_only) {
+  ShowScriptCall(call);
+  const std::optional<ScriptKeys> given = ReadScriptKeys(call);
+  if (!given) return;
+  std::string error;
+  const Script* const script =
+      call.engine.scripts().cache().Load(call.args[1], /*stays=*/false, error);
+  if (!script) return call.reply.Error(error);
+  RunFound(call, *script, *given, read_only);
+}
+
+void EvalKnown(CommandCall& call, bool read_only) {
+  ShowScriptCall(call);
+  if (call.args[1].size() != kSha1Digits) return call.reply.Error(kNoScriptText);
+  const std::optional<ScriptKeys> given = ReadScriptKeys(call);
+  if (!given) return;
+  const Script* const script = call.engine.scripts().cache().Use(call.args[1]);
+  if (!script) return call.reply.Error(kNoScriptText);
+  RunFound(call, *script, *given, read_only);
+}
+
+void Eval(CommandCall& call) { EvalText(call, /*read_only=*/false); }
+void EvalReadOnly(CommandCall& call) { EvalText(call, /*read_only=*/true); }
+void EvalSha(CommandCall& call) { EvalKnown(call, /*read_only=*/false); }
+void EvalShaReadOnly(CommandCall& call) { EvalKnown(call, /*read_only=*/true); }
+
+// What the text, or the script that is known under the name, says of itself.
+template <bool read_only>
+uint32_t EvalFlags(Engine&, Args args) {
+  const uint32_t row_flags = ScriptRowFlags(read_only);
+  const std::optional<Shebang> shebang = ReadShebang(args[1]);
+  std::string error;
+  const std::optional<uint32_t> flags = shebang ? ReadScriptFlags(*shebang, error) : std::nullopt;
+  return flags ? DeclaredFlags(row_flags, *flags) : row_flags;
+}
+
+template <bool read_only>
+uint32_t EvalShaFlags(Engine& engine, Args args) {
+  const uint32_t row_flags = ScriptRowFlags(read_only);
+  if (args[1].size() != kSha1Digits) return row_flags;
+  const Script* const script = engine.scripts().cache().Find(args[1]);
+  return script ? DeclaredFlags(row_flags, script->flags) : row_flags;
+}
+
+// --- SCRIPT
+
+void Load(CommandCall& call) {
+  std::string error;
+  const Script* const script =
+      call.engine.scripts().cache().Load(call.args[2], /*stays=*/true, error);
+  if (!script) return call.reply.Error(error);
+  call.reply.Bulk(script->name());
+}
+
+void Exists(CommandCall& call) {
+  call.reply.Array(call.args.size() - 2);
+  for (const std::string_view sha1 : call.args.subspan(2)) {
+    call.reply.Integer(call.engine.scripts().cache().Find(sha1) ? 1 : 0);
+  }
+}
+
+void Flush(CommandCall& call) {
+  const bool understood =
+      call.args.size() == 2 ||
+      (call.args.size() == 3 && (IsWord(call.args[2], "SYNC") || IsWord(call.args[2], "ASYNC")));
+  if (!understood) return call.reply.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
+  call.engine.scripts().cache().Flush();
+  call.reply.Ok();
+}
+
+void Kill(CommandCall& call) {
+  const std::string_view refusal = call.engine.scripts().Kill(/*function=*/false);
+  if (!refusal.empty()) return call.reply.Error(refusal);
+  call.reply.Ok();
+}
+
+void Debug(CommandCall& call) {
+  const std::string_view mode = call.args[2];
+  if (IsWord(mode, "NO")) return call.reply.Ok();
+  if (IsWord(mode, "YES") || IsWord(mode, "SYNC")) {
+    return call.reply.Error(
+        "ERR Sluice has no Lua debugger: scripts cannot be stepped through here. SCRIPT DEBUG NO "
+        "is "
+        "all there is.");
+  }
+  call.reply.Error("ERR Use SCRIPT DEBUG YES/SYNC/NO");
+}
+
+// Valkey's: the text of a script.
+void Show(CommandCall& call) {
+  const Script* const script = call.engine.scripts().cache().Find(call.args[2]);
+  if (!script) return call.reply.Error("NOSCRIPT No matching script.");
+  call.reply.Bulk(script->text);
+}
+
+constexpr std::string_view kHelp[] = {
+    "DEBUG (YES|SYNC|NO)",
+    "    Set the debug mode for subsequent scripts executed.",
+    "EXISTS <sha1> [<sha1> ...]",
+    "    Return information about the existence of the scripts in the script cache.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Flush the Lua scripts cache. Very dangerous on replicas.",
+    "    When called without the optional mode argument, the behavior is determined by the",
+    "    lazyfree-lazy-user-flush configuration directive. Valid modes are:",
+    "    * ASYNC: Asynchronously flush the scripts cache.",
+    "    * SYNC: Synchronously flush the scripts cache.",
+    "KILL",
+    "    Kill the currently executing Lua script.",
+    "LOAD <script>",
+    "    Load a script into the scripts cache without executing it.",
+    "SHOW <sha1>",
+    "    Return the text of a script in the script cache.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- the table
+
+constexpr std::string_view kOnAll = "request_policy:all_nodes,response_policy:all_succeeded";
+constexpr std::string_view kDepends = "Depends on the script that is executed.";
+
+constexpr CommandSpec kSubcommandsListed[] = {
+    {.name = "DEBUG",
+     .arity = 3,
+     .flags = kNoScript,
+     .run = Debug,
+     .since = "3.2.0",
+     .complexity = "O(1)",
+     .usage = "mode=<YES | SYNC | NO>",
+     .summary = "There is no Lua debugger; refused."},
+    {.name = "EXISTS",
+     .arity = -3,
+     .flags = kNoScript,
+     .run = Exists,
+     .since = "2.6.0",
+     .complexity = "O(N) with N being the number of scripts to check",
+     .usage = "sha1 [sha1 ...]",
+     .summary = "Which scripts are in the cache.",
+     .tips = "request_policy:all_shards,response_policy:agg_logical_and"},
+    {.name = "FLUSH",
+     .arity = -2,
+     .flags = kNoScript,
+     .run = Flush,
+     .since = "2.6.0",
+     .complexity = "O(N) with N being the number of scripts in cache",
+     .usage = "async=[ASYNC | SYNC]@6.2.0",
+     .summary = "Forget all scripts.",
+     .history = "6.2.0 `ASYNC` and `SYNC`.",
+     .tips = kOnAll},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .since = "5.0.0",
+     .complexity = "O(1)",
+     .summary = "What the subcommands do."},
+    {.name = "KILL",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .run = Kill,
+     .since = "2.6.0",
+     .complexity = "O(1)",
+     .summary = "End the script that runs, if it has written nothing.",
+     .tips = "request_policy:all_shards,response_policy:one_succeeded"},
+    {.name = "LOAD",
+     .arity = 3,
+     .flags = kNoScript | kStale,
+     .run = Load,
+     .since = "2.6.0",
+     .complexity = "O(N) with N being the length in bytes of the script body.",
+     .usage = "script",
+     .summary = "Compile a script and keep it; its SHA1.",
+     .tips = kOnAll},
+    {.name = "SHOW",
+     .arity = 3,
+     .flags = kNoScript,
+     .run = Show,
+     .since = "8.0.0",
+     .complexity = "O(1)",
+     .usage = "sha1",
+     .summary = "The text of a script in the cache (Valkey)."},
+};
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed, {.categories = kCatScripting, .group = "scripting"});
+
+constexpr CommandSpec kRows[] = {
+    RunsScript({.name = "EVAL",
+                .run = Eval,
+                .since = "2.6.0",
+                .complexity = kDepends,
+                .usage = "script numkeys [key ...] [arg ...]",
+                .summary = "Run a Lua script.",
+                .request_flags = EvalFlags<false>}),
+    RunsScript({.name = "EVALSHA",
+                .run = EvalSha,
+                .since = "2.6.0",
+                .complexity = kDepends,
+                .usage = "sha1 numkeys [key ...] [arg ...]",
+                .summary = "Run a Lua script that is in the cache, by its SHA1.",
+                .request_flags = EvalShaFlags<false>}),
+    RunsScript({.name = "EVAL_RO",
+                .run = EvalReadOnly,
+                .read_only = true,
+                .since = "7.0.0",
+                .complexity = kDepends,
+                .usage = "script numkeys [key ...] [arg ...]",
+                .summary = "Run a Lua script that may not write.",
+                .request_flags = EvalFlags<true>}),
+    RunsScript({.name = "EVALSHA_RO",
+                .run = EvalShaReadOnly,
+                .read_only = true,
+                .since = "7.0.0",
+                .complexity = kDepends,
+                .usage = "sha1 numkeys [key ...] [arg ...]",
+                .summary = "Run a Lua script in the cache that may not write.",
+                .request_flags = EvalShaFlags<true>}),
+    {.name = "SCRIPT",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "scripting",
+     .since = "2.6.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Keep Lua scripts."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily ScriptsFamily() { return {"scripts", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,289 @@
+// Several sets into one: intersection, union and difference, answered or stored. Missing keys are
+// empty sets.
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/sets/set_access.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+using Sets = std::vector<const Set*>;  // null: a missing key
+
+// The sets of the keys `first` .. `first + count`; null after WRONGTYPE has been answered. Looking
+// one key up frees no other's value.
+std::optional<Sets> FindSets(CommandCall& call, size_t first, size_t count) {
+  Sets sets;
+  for (size_t i = first; i < first + count; ++i) {
+    const auto set = FindTyped<Set>(call, call.Key(i));  // counts, also where it is for storing
+    if (set.refused) return std::nullopt;
+    sets.push_back(set ? &*set : nullptr);
+  }
+  return sets;
+}
+
+// --- the operations. A set that is named again is looked at once.
+
+// The same sets, each at its first place.
+Sets Distinct(const Sets& sets) {
+  Sets distinct;
+  absl::flat_hash_set<const Set*> known;
+  for (const Set* const set : sets) {
+    if (known.insert(set).second) distinct.push_back(set);
+  }
+  return distinct;
+}
+
+// `visit` returns false to stop.
+template <typename Visit>
+void Intersect(const Sets& sets, const Visit& visit) {
+  Sets distinct = Distinct(sets);
+  if (std::ranges::find(distinct, nullptr) != distinct.end()) return;
+  std::ranges::stable_sort(distinct, {}, &Set::size);
+  bool going = true;
+  distinct.front()->ForEach([&](std::string_view member) {
+    if (!going) return;
+    const bool in_all = std::all_of(distinct.begin() + 1, distinct.end(),
+                                    [member](const Set* set) { return set->Has(member); });
+    if (in_all) going = visit(member);
+  });
+}
+
+struct Building {
+  Set& into;
+  Set::Limits limits;
+  void Add(std::string_view member) const { into.Add(member, limits); }
+};
+
+void IntersectInto(const Sets& sets, const Building& result) {
+  Intersect(sets, [&result](std::string_view member) {
+    result.Add(member);
+    return true;
+  });
+}
+
+void UniteInto(const Sets& sets, const Building& result) {
+  for (const Set* const set : Distinct(sets)) {
+    if (set) set->ForEach([&result](std::string_view member) { result.Add(member); });
+  }
+}
+
+// Whether it costs less to look each member of the first set up in the others than to take the
+// members of the others out of a copy of it. As Redis estimates it, sets named again included: the
+// encoding of what is stored tells which way was gone.
+bool LookUpIsCheaper(const Sets& sets) {
+  uint64_t look_ups = 0;
+  uint64_t removals = 0;
+  for (const Set* const set : sets) {
+    if (!set) continue;
+    look_ups += sets.front()->size();
+    removals += set->size();
+  }
+  return look_ups / 2 <= removals;  // few members are looked up everywhere
+}
+
+// The largest first: most members are found there.
+void SubtractByLookUp(const Set& from, Sets others, const Building& result) {
+  std::ranges::stable_sort(others, std::ranges::greater(), &Set::size);
+  from.ForEach([&](std::string_view member) {
+    const bool elsewhere =
+        std::ranges::any_of(others, [member](const Set* set) { return set->Has(member); });
+    if (!elsewhere) result.Add(member);
+  });
+}
+
+void SubtractByRemoval(const Set& from, const Sets& others, const Building& result) {
+  from.ForEach([&result](std::string_view member) { result.Add(member); });
+  for (const Set* const set : others) {
+    if (result.into.empty()) return;
+    set->ForEach([&result](std::string_view member) { result.into.Remove(member); });
+  }
+}
+
+void SubtractInto(const Sets& sets, const Building& result) {
+  const Set* const from = sets.front();
+  if (!from || std::find(sets.begin() + 1, sets.end(), from) != sets.end()) return;
+  Sets others = Distinct(sets);
+  others.erase(others.begin());
+  std::erase(others, nullptr);
+  LookUpIsCheaper(sets) ? SubtractByLookUp(*from, std::move(others), result)
+                        : SubtractByRemoval(*from, others, result);
+}
+
+using Operation = void (*)(const Sets& sets, const Building& result);
+
+std::unique_ptr<Set> Combine(CommandCall& call, const Sets& sets, Operation operation) {
+  auto result = std::make_unique<Set>();
+  operation(sets, {*result, SetLimits(call)});
+  return result;
+}
+
+// --- answers
+
+void Answer(CommandCall& call, Operation operation) {
+  const auto sets = FindSets(call, 1, call.args.size() - 1);
+  if (!sets) return;
+  const std::unique_ptr<Set> result = Combine(call, *sets, operation);
+  call.reply.Set(result->size());
+  result->ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
+}
+
+void SInter(CommandCall& call) { Answer(call, IntersectInto); }
+void SUnion(CommandCall& call) { Answer(call, UniteInto); }
+void SDiff(CommandCall& call) { Answer(call, SubtractInto); }
+
+void Store(CommandCall& call, Operation operation, std::string_view event) {
+  const auto sets = FindSets(call, 2, call.args.size() - 2);
+  if (!sets) return;
+  std::unique_ptr<Set> result = Combine(call, *sets, operation);
+  const HashedKey key = call.Key(1);
+  const auto size = static_cast<int64_t>(result->size());
+  if (size > 0) {
+    call.db.PutValue(key, std::move(result), Deadline::None(), call.now);
+    call.Notify(kNotifySet, event, key.bytes);
+  } else if (call.db.Delete(key, call.now)) {
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+  }
+  call.reply.Integer(size);
+}
+
+void SInterStore(CommandCall& call) { Store(call, IntersectInto, "sinterstore"); }
+void SUnionStore(CommandCall& call) { Store(call, UniteInto, "sunionstore"); }
+void SDiffStore(CommandCall& call) { Store(call, SubtractInto, "sdiffstore"); }
+
+// --- SINTERCARD numkeys key ... [LIMIT limit]
+
+// The keys' number and the limit; false: the error has been answered.
+bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
+  const std::optional<int64_t> count = ParseInt64(call.args[1]);
+  if (!count || *count < 1) {
+    call.reply.Error("ERR numkeys should be greater than 0");
+    return false;
+  }
+  if (static_cast<uint64_t>(*count) > call.args.size() - 2) {
+    call.reply.Error("ERR Number of keys can't be greater than number of args");
+    return false;
+  }
+  keys = static_cast<size_t>(*count);
+  for (size_t at = 2 + keys; at < call.args.size(); at += 2) {
+    if (!IsWord(call.args[at], "LIMIT") || at + 1 == call.args.size()) {
+      call.reply.Error(ErrorCode::kSyntax);
+      return false;
+    }
+    const std::optional<int64_t> number = ParseInt64(call.args[at + 1]);
+    if (!number || *number < 0) {
+      call.reply.Error("ERR LIMIT can't be negative");
+      return false;
+    }
+    limit = *number > 0 ? static_cast<size_t>(*number) : std::numeric_limits<size_t>::max();
+  }
+  return true;
+}
+
+void SInterCard(CommandCall& call) {
+  size_t keys = 0;
+  size_t limit = std::numeric_limits<size_t>::max();
+  if (!ReadInterCard(call, keys, limit)) return;
+  const auto sets = FindSets(call, 2, keys);
+  if (!sets) return;
+  size_t count = 0;
+  Intersect(*sets, [&](std::string_view) { return ++count < limit; });
+  call.reply.Integer(static_cast<int64_t>(count));
+}
+
+// --- the table
+
+constexpr KeySpecs kAll = KeyRange(1, -1, 1, kKeyRo | kKeyAccess);
+constexpr KeySpecs kSources = KeyRange(2, -1, 1, kKeyRo | kKeyAccess);
+constexpr std::string_view kInterCost =
+    "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
+constexpr std::string_view kUnionCost =
+    "O(N) where N is the total number of elements in all given sets.";
+
+constexpr CommandSpec kListed[] = {
+    {.name = "SDIFF",
+     .arity = -2,
+     .flags = kReadOnly,
+     .keys = kAll,
+     .run = SDiff,
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "key [key ...]",
+     .summary = "What is in the first set and in none of the others.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "SDIFFSTORE",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate) + kSources,
+     .run = SDiffStore,
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "destination:key key [key ...]",
+     .summary = "Store a difference of sets; how many members it has."},
+    {.name = "SINTER",
+     .arity = -2,
+     .flags = kReadOnly,
+     .keys = kAll,
+     .run = SInter,
+     .since = "1.0.0",
+     .complexity = kInterCost,
+     .usage = "key [key ...]",
+     .summary = "What is in all of several sets.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "SINTERCARD",
+     .arity = -3,
+     .flags = kReadOnly | kMovableKeys,
+     .keys = KeysCounted(1, kKeyRo | kKeyAccess),
+     .run = SInterCard,
+     .since = "7.0.0",
+     .complexity = kInterCost,
+     .usage = "numkeys key [key ...] [LIMIT limit]",
+     .summary = "How many members an intersection of sets has."},
+    {.name = "SINTERSTORE",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate) + kSources,
+     .run = SInterStore,
+     .since = "1.0.0",
+     .complexity = kInterCost,
+     .usage = "destination:key key [key ...]",
+     .summary = "Store an intersection of sets; how many members it has."},
+    {.name = "SUNION",
+     .arity = -2,
+     .flags = kReadOnly,
+     .keys = kAll,
+     .run = SUnion,
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "key [key ...]",
+     .summary = "What is in any of several sets.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "SUNIONSTORE",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate) + kSources,
+     .run = SUnionStore,
+     .since = "1.0.0",
+     .complexity = kUnionCost,
+     .usage = "destination:key key [key ...]",
+     .summary = "Store a union of sets; how many members it has."},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSet, .group = "set"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily SetAlgebraFamily() { return {"set_algebra", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,330 @@
+// The set family: members, one by one and at random. What combines sets is in set_algebra.cc.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/sets/set_access.h"
+#include "server/commands/shared/random_count.h"
+#include "server/commands/shared/rows.h"
+#include "server/commands/shared/scan_args.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+// CloseTyped after members were taken out: tells `event`, and of the key when it is gone with them.
+void CloseSet(CommandCall& call, const Opened<Set>& set, std::string_view event) {
+  const bool gone = CloseTyped(call, set);
+  call.Notify(kNotifySet, event, set.key.bytes);
+  if (gone) call.Notify(kNotifyGeneric, "del", set.key.bytes);
+}
+
+// --- members
+
+void SAdd(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Set>(call, key);
+  if (found.refused) return;
+  const Args members = call.args.subspan(2);
+  const bool adds = !found || std::ranges::any_of(members, [&found](std::string_view member) {
+    return !found->Has(member);
+  });
+  if (!adds) return call.reply.Integer(0);
+  const auto set = found ? OpenFound(call, key, found) : CreateTyped<Set>(call, key);
+  int64_t added = 0;
+  for (const std::string_view member : members) added += set->Add(member, SetLimits(call)) ? 1 : 0;
+  CloseTyped(call, set);
+  call.Notify(kNotifySet, "sadd", key.bytes);
+  call.reply.Integer(added);
+}
+
+void SRem(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Set>(call, key);
+  if (found.refused) return;
+  const Args members = call.args.subspan(2);
+  const bool removes = found && std::ranges::any_of(members, [&found](std::string_view member) {
+                         return found->Has(member);
+                       });
+  if (!removes) return call.reply.Integer(0);
+  const auto set = OpenFound(call, key, found);
+  int64_t removed = 0;
+  for (const std::string_view member : members) removed += set->Remove(member) ? 1 : 0;
+  CloseSet(call, set, "srem");
+  call.reply.Integer(removed);
+}
+
+void SIsMember(CommandCall& call) {
+  const auto set = FindTyped<Set>(call, call.Key(1));
+  if (set.refused) return;
+  call.reply.Integer(set && set->Has(call.args[2]) ? 1 : 0);
+}
+
+void SMIsMember(CommandCall& call) {
+  const auto set = FindTyped<Set>(call, call.Key(1));
+  if (set.refused) return;
+  call.reply.Array(call.args.size() - 2);
+  for (const std::string_view member : call.args.subspan(2)) {
+    call.reply.Integer(set && set->Has(member) ? 1 : 0);
+  }
+}
+
+void SCard(CommandCall& call) {
+  const auto set = FindTyped<Set>(call, call.Key(1));
+  if (set.refused) return;
+  call.reply.Integer(set ? static_cast<int64_t>(set->size()) : 0);
+}
+
+void SMembers(CommandCall& call) {
+  const auto set = FindTyped<Set>(call, call.Key(1));
+  if (set.refused) return;
+  if (!set) return call.reply.Set(0);
+  call.reply.Set(set->size());
+  set->ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
+}
+
+void SMove(CommandCall& call) {
+  const HashedKey from_key = call.Key(1);
+  const HashedKey to_key = call.Key(2);
+  const std::string_view member = call.args[3];
+  const Entry* const from_entry = LookUp(call, from_key);
+  if (!from_entry) return call.reply.Integer(0);
+  const auto from = AsTyped<Set>(call, from_entry);
+  if (from.refused) return;
+  const auto to = LookUpTyped<Set>(call, to_key);
+  if (to.refused) return;
+  // Looking up the target may have freed it, but not the source.
+  if (from_key.bytes == to_key.bytes) return call.reply.Integer(from->Has(member) ? 1 : 0);
+  if (!from->Has(member)) return call.reply.Integer(0);
+
+  const bool adds = !to || !to->Has(member);
+  const auto source = OpenFound(call, from_key, from);
+  source->Remove(member);
+  CloseSet(call, source, "srem");
+  if (!adds) return call.reply.Integer(1);  // a target that does not change is not touched
+  const auto target = OpenTyped<Set>(call, to_key);
+  target->Add(member, SetLimits(call));
+  CloseTyped(call, target);
+  call.Notify(kNotifySet, "sadd", to_key.bytes);
+  call.reply.Integer(1);
+}
+
+// --- at random
+
+void PopAll(CommandCall& call, HashedKey key, const Set& set) {
+  call.reply.Set(set.size());
+  set.ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
+  call.db.Delete(key, call.now);
+  call.Notify(kNotifySet, "spop", key.bytes);
+  call.Notify(kNotifyGeneric, "del", key.bytes);
+  if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+}
+
+// The chosen members: that is what a replay has to remove.
+void RemoveChosen(CommandCall& call, HashedKey key, const Typed<Set>& found,
+                  const std::vector<std::string>& chosen) {
+  const auto set = OpenFound(call, key, found);
+  set->RemoveAll(chosen);
+  CloseSet(call, set, "spop");
+  if (!call.effects.wanted()) return;
+  std::vector<std::string_view> removal = {"SREM", key.bytes};
+  removal.insert(removal.end(), chosen.begin(), chosen.end());
+  call.effects.Instead(removal);
+}
+
+void PopMany(CommandCall& call) {
+  const std::optional<int64_t> count = ParseInt64(call.args[2]);
+  if (!count || *count < 0) return call.reply.Error(ErrorCode::kPositive);
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Set>(call, key);
+  if (found.refused) return;
+  if (!found || *count == 0) return call.reply.Set(0);
+  if (static_cast<uint64_t>(*count) >= found->size()) return PopAll(call, key, *found);
+  std::vector<std::string> chosen;
+  found->Sample(static_cast<size_t>(*count), call.engine.random(),
+                [&chosen](std::string_view member) { chosen.emplace_back(member); });
+  call.reply.Set(chosen.size());
+  for (const std::string& member : chosen) call.reply.Bulk(member);
+  RemoveChosen(call, key, found, chosen);
+}
+
+void SPop(CommandCall& call) {
+  if (call.args.size() == 3) return PopMany(call);
+  if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
+  const HashedKey key = call.Key(1);
+  const auto found = LookUpTyped<Set>(call, key);
+  if (found.refused) return;
+  if (!found) return call.reply.Null();
+  const std::vector<std::string> chosen = {found->RandomMember(call.engine.random())};
+  call.reply.Bulk(chosen.front());
+  RemoveChosen(call, key, found, chosen);
+}
+
+void ReplyRandom(CommandCall& call, const Set& set, int64_t count) {
+  const auto reply = [&call](std::string_view member) { call.reply.Bulk(member); };
+  if (count >= 0) {
+    const size_t chosen = std::min(set.size(), static_cast<size_t>(count));
+    call.reply.Array(chosen);
+    return chosen == set.size() ? set.ForEach(reply)
+                                : set.Sample(chosen, call.engine.random(), reply);
+  }
+  call.reply.Array(static_cast<size_t>(-count));
+  set.Draw(call.engine.random(), [&](std::string_view member) {
+    call.reply.Bulk(member);
+    return ++count < 0 && !call.reply.full();
+  });
+}
+
+void SRandMember(CommandCall& call) {
+  if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
+  int64_t count = 1;
+  const bool many = call.args.size() == 3;
+  if (many && !ReadRandomCount(call, 2, count)) return;
+  const auto set = FindTyped<Set>(call, call.Key(1));
+  if (set.refused) return;
+  if (!set) return many ? call.reply.Array(0) : call.reply.Null();
+  if (many) return ReplyRandom(call, *set, count);
+  call.reply.Bulk(set->RandomMember(call.engine.random()));
+}
+
+// --- piece by piece
+
+void SScan(CommandCall& call) {
+  const std::optional<uint64_t> cursor = ParseCursor(call.args[2]);
+  if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
+  const auto set = FindTyped<Set>(call, call.Key(1));
+  if (set.refused) return;
+  if (!set) return ReplyEmptyScan(call);
+  ScanOptions options;
+  if (!ReadScanOptions(call, 3, ScanTarget::kMembers, options)) return;
+  std::vector<std::string> found;
+  const uint64_t next =
+      set->Scan(*cursor, static_cast<size_t>(options.count), [&](std::string_view member) {
+        if (options.Wants(member)) found.emplace_back(member);
+      });
+  ReplyScan(call, next, found);
+}
+
+// --- the table
+
+constexpr uint32_t kReads = kReadOnly | kFast;
+constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
+constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
+
+constexpr CommandSpec kListed[] = {
+    {.name = "SADD",
+     .arity = -3,
+     .flags = kWrite | kDenyOom | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyInsert),
+     .run = SAdd,
+     .since = "1.0.0",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is "
+                   "called with multiple arguments.",
+     .usage = "key member [member ...]",
+     .summary = "Add members to a set; how many of them are new.",
+     .history = "2.4.0 Several `member` arguments."},
+    {.name = "SCARD",
+     .arity = 2,
+     .flags = kReads,
+     .keys = kLooked,
+     .run = SCard,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "How many members a set has."},
+    {.name = "SISMEMBER",
+     .arity = 3,
+     .flags = kReads,
+     .keys = kLooked,
+     .run = SIsMember,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "key member",
+     .summary = "Whether a set has a member."},
+    {.name = "SMEMBERS",
+     .arity = 2,
+     .flags = kReadOnly,
+     .keys = kRead,
+     .run = SMembers,
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the set cardinality.",
+     .usage = "key",
+     .summary = "All members of a set.",
+     .tips = "nondeterministic_output_order"},
+    {.name = "SMISMEMBER",
+     .arity = -3,
+     .flags = kReads,
+     .keys = kRead,
+     .run = SMIsMember,
+     .since = "6.2.0",
+     .complexity = "O(N) where N is the number of elements being checked for membership",
+     .usage = "key member [member ...]",
+     .summary = "Of each of several, whether a set has it as a member."},
+    {.name = "SMOVE",
+     .arity = 4,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert),
+     .run = SMove,
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "source destination member",
+     .summary = "Move a member from one set to another."},
+    {.name = "SPOP",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
+     .run = SPop,
+     .since = "1.0.0",
+     .complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the "
+                   "passed count.",
+     .usage = "key [count]@3.2.0",
+     .summary = "Members chosen at random, which are removed.",
+     .history = "3.2.0 The `count` argument.",
+     .tips = "nondeterministic_output"},
+    {.name = "SRANDMEMBER",
+     .arity = -2,
+     .flags = kReadOnly,
+     .keys = kRead,
+     .run = SRandMember,
+     .since = "1.0.0",
+     .complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value "
+                   "of the passed count.",
+     .usage = "key [count]@2.6.0",
+     .summary = "Members chosen at random; below zero: with repetitions.",
+     .history = "2.6.0 The `count` argument, which may be left out.",
+     .tips = "nondeterministic_output"},
+    {.name = "SREM",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = SRem,
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of members to be removed.",
+     .usage = "key member [member ...]",
+     .summary = "Remove members of a set; how many there were.",
+     .history = "2.4.0 Several `member` arguments."},
+    {.name = "SSCAN",
+     .arity = -3,
+     .flags = kReadOnly,
+     .keys = kRead,
+     .run = SScan,
+     .since = "2.8.0",
+     .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command "
+                   "calls for the cursor to return back to 0. N is the number of elements inside "
+                   "the collection..",
+     .usage = "key cursor [MATCH pattern] [COUNT count]",
+     .summary = "Some more members of a set, and the cursor with which to go on.",
+     .tips = "nondeterministic_output"},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSet, .group = "set"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily SetsFamily() { return {"sets", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+#include "server/commands/shared/help.h"
+
+#include <string>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+
+void ReplyHelp(CommandCall& call, std::span<const std::string_view> lines) {
+  std::string container(call.args[0]);
+  for (char& c : container) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+  }
+  call.reply.Array(lines.size() + 3);
+  call.reply.Status(Concat(container, " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+  for (const std::string_view line : lines) call.reply.Status(line);
+  call.reply.Status("HELP");
+  call.reply.Status("    Prints this help.");
+}
+
+}  // namespace sluice

@@ -1,0 +1,74 @@
+// Putting members in: see sorted_set_add.h.
+
+#include "server/commands/sorted_sets/sorted_set_add.h"
+
+#include <cmath>
+#include <optional>
+
+#include "server/commands/sorted_sets/sorted_set_args.h"
+
+namespace sluice {
+namespace {
+
+struct OptionWord {
+  std::string_view word;
+  bool AddOptions::*option;
+  bool everywhere;
+};
+constexpr OptionWord kOptionWords[] = {
+    {"NX", &AddOptions::nx, true},      {"XX", &AddOptions::xx, true},
+    {"CH", &AddOptions::changed, true}, {"GT", &AddOptions::gt, false},
+    {"LT", &AddOptions::lt, false},     {"INCR", &AddOptions::increment, false},
+};
+
+enum class Outcome : uint8_t { kNothing, kSame, kUpdated, kAdded, kNotANumber };
+
+// `score` is given or, with an increment, what is added; in the end the member's score.
+Outcome AddOne(SortedSetChange& change, std::string_view name, double& score,
+               const AddOptions& options, const SortedSet::Limits& limits) {
+  const SortedSet* const set = change.found();
+  const std::optional<double> old = set ? set->Score(name) : std::nullopt;
+  if (old ? options.nx : options.xx) return Outcome::kNothing;
+  if (old) {
+    if (options.increment) score += *old;
+    if (std::isnan(score)) return Outcome::kNotANumber;
+    if ((options.lt && score >= *old) || (options.gt && score <= *old)) return Outcome::kNothing;
+    if (score == *old) return Outcome::kSame;
+  }
+  change.set().Put(name, score, limits);
+  return old ? Outcome::kUpdated : Outcome::kAdded;
+}
+
+}  // namespace
+
+bool TakeAddOption(ArgReader& args, AddOptions& options, bool all) {
+  for (const auto& [word, option, everywhere] : kOptionWords) {
+    if (!(everywhere || all) || !args.TakeWord(word)) continue;
+    options.*option = true;
+    return true;
+  }
+  return false;
+}
+
+void AddMembers(CommandCall& call, const AddOptions& options, std::span<double> scores,
+                size_t first_name, size_t stride) {
+  SortedSetChange change(call, call.Key(1));
+  if (change.refused()) return;
+  const SortedSet::Limits limits = SortedSetLimits(call);
+  int64_t added = 0;
+  int64_t updated = 0;
+  Outcome outcome = Outcome::kNothing;
+  for (size_t i = 0; i < scores.size() && outcome != Outcome::kNotANumber; ++i) {
+    outcome = AddOne(change, call.args[first_name + stride * i], scores[i], options, limits);
+    added += outcome == Outcome::kAdded;
+    updated += outcome == Outcome::kUpdated;
+  }
+  change.Close(options.increment ? "zincr" : "zadd");
+  if (outcome == Outcome::kNotANumber) {
+    return call.reply.Error("ERR resulting score is not a number (NaN)");
+  }
+  if (!options.increment) return call.reply.Integer(added + (options.changed ? updated : 0));
+  outcome == Outcome::kNothing ? call.reply.Null() : call.reply.Double(scores[0]);
+}
+
+}  // namespace sluice

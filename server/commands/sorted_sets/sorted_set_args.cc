@@ -1,0 +1,99 @@
+#include "server/commands/sorted_sets/sorted_set_args.h"
+
+#include "protocol/text/number_text.h"
+#include "server/commands/shared/index_range.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+namespace {
+
+bool ParseScoreBound(std::string_view text, double& score, bool& open) {
+  open = text.starts_with('(');
+  if (open) text.remove_prefix(1);
+  const std::optional<double> parsed = ParseStrtod(text);
+  score = parsed.value_or(0);
+  return parsed.has_value();
+}
+
+std::optional<LexBound> ParseLexBound(std::string_view text) {
+  if (text == "-") return LexBound{LexBound::Kind::kLowest, false, {}};
+  if (text == "+") return LexBound{LexBound::Kind::kHighest, false, {}};
+  if (text.starts_with('[')) return LexBound{LexBound::Kind::kText, false, text.substr(1)};
+  if (text.starts_with('(')) return LexBound{LexBound::Kind::kText, true, text.substr(1)};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ScoreRange> ParseScoreRange(std::string_view min, std::string_view max) {
+  ScoreRange range;
+  const bool sound = ParseScoreBound(min, range.min, range.min_open) &&
+                     ParseScoreBound(max, range.max, range.max_open);
+  return sound ? std::optional(range) : std::nullopt;
+}
+
+std::optional<LexRange> ParseLexRange(std::string_view min, std::string_view max) {
+  const std::optional<LexBound> low = ParseLexBound(min);
+  const std::optional<LexBound> high = ParseLexBound(max);
+  if (!low || !high) return std::nullopt;
+  return LexRange{*low, *high};
+}
+
+RankRange RanksFrom(int64_t start, int64_t stop, size_t size) {
+  const IndexRange range = RangeOf(start, stop, size);
+  return {range.first, range.end};
+}
+
+SortedSet::Limits SortedSetLimits(const CommandCall& call) {
+  const Settings& settings = call.engine.settings();
+  return {static_cast<size_t>(settings.zset_max_listpack_entries),
+          static_cast<size_t>(settings.zset_max_listpack_value), &call.keyspace.hash_keys()};
+}
+
+SortedSetChange::SortedSetChange(CommandCall& call, HashedKey key)
+    : call_(call), key_(key), found_(LookUpTyped<SortedSet>(call, key)) {}
+
+const SortedSet* SortedSetChange::found() const {
+  if (opened_.entry) return &*opened_;
+  return found_ ? &*found_ : nullptr;
+}
+
+SortedSet& SortedSetChange::set() {
+  if (!opened_.entry) {
+    opened_ = found_ ? OpenFound(call_, key_, found_) : CreateTyped<SortedSet>(call_, key_);
+  }
+  return *opened_;
+}
+
+void SortedSetChange::Close(std::string_view event) {
+  if (!opened_.entry) return;
+  const bool gone = CloseTyped(call_, opened_);
+  call_.Notify(kNotifySortedSet, event, key_.bytes);
+  if (gone) call_.Notify(kNotifyGeneric, "del", key_.bytes);
+}
+
+void StoreSortedSet(CommandCall& call, HashedKey key, std::unique_ptr<SortedSet> made,
+                    std::string_view event) {
+  const auto size = static_cast<int64_t>(made->size());
+  if (size > 0) {
+    call.db.PutValue(key, std::move(made), Deadline::None(), call.now);
+    call.Notify(kNotifySortedSet, event, key.bytes);
+  } else if (call.db.Delete(key, call.now)) {
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+  }
+  call.reply.Integer(size);
+}
+
+ElementsReply::ElementsReply(ReplySink& reply, size_t count, bool with_scores)
+    : reply_(reply), with_scores_(with_scores), paired_(with_scores && reply.version() == 3) {
+  reply_.Array(with_scores && !paired_ ? 2 * count : count);
+}
+
+bool ElementsReply::Add(std::string_view name, double score) {
+  if (paired_) reply_.Array(2);
+  reply_.Bulk(name);
+  if (with_scores_) reply_.Double(score);
+  return true;
+}
+
+}  // namespace sluice

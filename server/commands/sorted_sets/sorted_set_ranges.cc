@@ -1,0 +1,340 @@
+// Ranges of a sorted set: by rank, score or name; answered, counted, stored or taken out. ZRANGE
+// says in options what the older commands say in their names; here every one of them is the same
+// request (RangeRequest), which is read, found as a range of ranks, and handed to what is done with
+// it.
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "server/commands/families.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
+#include "server/commands/sorted_sets/sorted_set_args.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+using Direction = SortedSet::Direction;
+enum class RangeBy : uint8_t { kRank, kScore, kName };
+
+struct RangeRequest {
+  RangeBy by = RangeBy::kRank;
+  Direction direction = Direction::kUp;
+  bool with_scores = false;
+  int64_t skip = 0;
+  int64_t take = -1;  // negative: all
+  // What stands between: the one that `by` says.
+  int64_t start = 0;
+  int64_t stop = 0;
+  ScoreRange scores;
+  LexRange names;
+
+  RankRange Find(const SortedSet& set) const;
+};
+
+// What a command's name has said already.
+struct RangeForm {
+  std::optional<RangeBy> by;
+  std::optional<Direction> direction;
+  bool with_scores = true;  // the option is known
+};
+
+void ReadOptions(ArgReader& args, const RangeForm& form, RangeRequest& request) {
+  while (args.more()) {
+    if (form.with_scores && args.TakeWord("WITHSCORES")) {
+      request.with_scores = true;
+    } else if (args.left() >= 3 && args.TakeWord("LIMIT")) {
+      request.skip = args.Int();
+      request.take = args.Int();
+    } else if (!form.direction && request.direction == Direction::kUp && args.TakeWord("REV")) {
+      request.direction = Direction::kDown;
+    } else if (!form.by && request.by == RangeBy::kRank && args.TakeWord("BYLEX")) {
+      request.by = RangeBy::kName;
+    } else if (!form.by && request.by == RangeBy::kRank && args.TakeWord("BYSCORE")) {
+      request.by = RangeBy::kScore;
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+}
+
+void ReadBounds(ArgReader& args, RangeRequest& request) {
+  if (request.by == RangeBy::kRank) {
+    request.start = args.Int();
+    request.stop = args.Int();
+    return;
+  }
+  std::string_view min = args.Bytes();
+  std::string_view max = args.Bytes();
+  if (request.direction == Direction::kDown) std::swap(min, max);
+  if (request.by == RangeBy::kScore) {
+    const std::optional<ScoreRange> scores = ParseScoreRange(min, max);
+    if (!scores) return args.Fail(std::string(kScoreRangeFault));
+    request.scores = *scores;
+  } else {
+    const std::optional<LexRange> names = ParseLexRange(min, max);
+    if (!names) return args.Fail(std::string(kLexRangeFault));
+    request.names = *names;
+  }
+}
+
+// The bounds stand at `bounds_at`, options behind them. False: the error has been answered.
+bool ReadRange(CommandCall& call, size_t bounds_at, const RangeForm& form, RangeRequest& request) {
+  if (form.by) request.by = *form.by;
+  if (form.direction) request.direction = *form.direction;
+  ArgReader options(call.args, bounds_at + 2);
+  ReadOptions(options, form, request);
+  if (!options.failed() && request.by == RangeBy::kRank && request.take != -1) {
+    options.Fail(
+        "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
+  }
+  if (!options.failed() && request.by == RangeBy::kName && request.with_scores) {
+    options.Fail("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
+  }
+  if (options.failed()) {
+    call.reply.Error(options.error());
+    return false;
+  }
+  ArgReader bounds(call.args, bounds_at);
+  ReadBounds(bounds, request);
+  if (bounds.failed()) call.reply.Error(bounds.error());
+  return !bounds.failed();
+}
+
+RankRange RangeRequest::Find(const SortedSet& set) const {
+  const bool down = direction == Direction::kDown;
+  if (by == RangeBy::kRank) {
+    const RankRange range = RanksFrom(start, stop, set.size());
+    if (!down) return range;
+    return {set.size() - range.last, set.size() - range.first};
+  }
+  RankRange range = by == RangeBy::kScore ? set.Between(scores) : set.Between(names);
+  if (skip < 0 || static_cast<size_t>(skip) >= range.size()) return {};
+  const size_t left = range.size() - static_cast<size_t>(skip);
+  const size_t taken = take < 0 ? left : std::min(left, static_cast<size_t>(take));
+  if (down)
+    return {range.last - static_cast<size_t>(skip) - taken, range.last - static_cast<size_t>(skip)};
+  return {range.first + static_cast<size_t>(skip), range.first + static_cast<size_t>(skip) + taken};
+}
+
+// --- answering
+
+void ReplyRange(CommandCall& call, const RangeForm& form) {
+  RangeRequest request;
+  if (!ReadRange(call, 2, form, request)) return;
+  const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
+  if (set.refused) return;
+  const RankRange range = set ? request.Find(*set) : RankRange{};
+  ElementsReply elements(call.reply, range.size(), request.with_scores);
+  if (range.empty()) return;
+  set->ForEach(range, request.direction,
+               [&](std::string_view name, double score) { return elements.Add(name, score); });
+}
+
+void ZRange(CommandCall& call) { ReplyRange(call, {}); }
+void ZRevRange(CommandCall& call) { ReplyRange(call, {RangeBy::kRank, Direction::kDown}); }
+void ZRangeByScore(CommandCall& call) { ReplyRange(call, {RangeBy::kScore, Direction::kUp}); }
+void ZRevRangeByScore(CommandCall& call) { ReplyRange(call, {RangeBy::kScore, Direction::kDown}); }
+void ZRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Direction::kUp}); }
+void ZRevRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Direction::kDown}); }
+
+void ZRangeStore(CommandCall& call) {
+  RangeRequest request;
+  if (!ReadRange(call, 3, {.with_scores = false}, request)) return;
+  const Typed<SortedSet> source = FindTyped<SortedSet>(call, call.Key(2));
+  if (source.refused) return;
+  auto result = std::make_unique<SortedSet>();
+  if (source) {
+    const SortedSet::Limits limits = SortedSetLimits(call);
+    source->ForEach(request.Find(*source), request.direction,
+                    [&](std::string_view name, double score) {
+                      result->Put(name, score, limits);
+                      return true;
+                    });
+  }
+  StoreSortedSet(call, call.Key(1), std::move(result), "zrangestore");
+}
+
+// --- counting
+
+void Count(CommandCall& call, RangeBy by) {
+  RangeRequest request{.by = by};
+  ArgReader args(call.args, 2);
+  ReadBounds(args, request);
+  if (args.failed()) return call.reply.Error(args.error());
+  const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
+  if (set.refused) return;
+  call.reply.Integer(set ? static_cast<int64_t>(request.Find(*set).size()) : 0);
+}
+void ZCount(CommandCall& call) { Count(call, RangeBy::kScore); }
+void ZLexCount(CommandCall& call) { Count(call, RangeBy::kName); }
+
+// --- taking out
+
+void Remove(CommandCall& call, RangeBy by, std::string_view event) {
+  RangeRequest request{.by = by};
+  ArgReader args(call.args, 2);
+  ReadBounds(args, request);
+  if (args.failed()) return call.reply.Error(args.error());
+  SortedSetChange change(call, call.Key(1));
+  if (change.refused()) return;
+  const RankRange range = change.found() ? request.Find(*change.found()) : RankRange{};
+  if (!range.empty()) change.set().Erase(range);
+  change.Close(event);
+  call.reply.Integer(static_cast<int64_t>(range.size()));
+}
+void ZRemRangeByRank(CommandCall& call) { Remove(call, RangeBy::kRank, "zremrangebyrank"); }
+void ZRemRangeByScore(CommandCall& call) { Remove(call, RangeBy::kScore, "zremrangebyscore"); }
+void ZRemRangeByLex(CommandCall& call) { Remove(call, RangeBy::kName, "zremrangebylex"); }
+
+// --- the table
+
+constexpr CommandSpec kListed[] = {
+    {.name = "ZRANGE",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZRange,
+     .since = "1.2.0",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements returned.",
+     .usage = "key start:string stop sortby=[BYSCORE | BYLEX]@6.2.0 [REV]@6.2.0 [LIMIT offset "
+              "count]@6.2.0 [WITHSCORES]",
+     .summary = "The members of a range of ranks, scores or names, in either order.",
+     .history = "6.2.0 Added the `REV`, `BYSCORE`, `BYLEX` and `LIMIT` options."},
+    {.name = "ZREVRANGE",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZRevRange,
+     .since = "1.2.0",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements returned.",
+     .usage = "key start stop:integer [WITHSCORES]",
+     .summary = "The members of a range of ranks, from the highest down.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`ZRANGE` with the `REV` argument"},
+    {.name = "ZRANGEBYSCORE",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZRangeByScore,
+     .since = "1.0.5",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements being returned. If M is constant (e.g. always asking for "
+                   "the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .usage = "key min:double max:double [WITHSCORES]@2.0.0 [LIMIT offset count]",
+     .summary = "The members whose scores lie in a range, from the lowest up.",
+     .history = "2.0.0 Added the `WITHSCORES` modifier.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`ZRANGE` with the `BYSCORE` argument"},
+    {.name = "ZREVRANGEBYSCORE",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZRevRangeByScore,
+     .since = "2.2.0",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements being returned. If M is constant (e.g. always asking for "
+                   "the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .usage = "key max:double min:double [WITHSCORES] [LIMIT offset count]",
+     .summary = "The members whose scores lie in a range, from the highest down.",
+     .history = "2.1.6 `min` and `max` can be exclusive.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`ZRANGE` with the `REV` and `BYSCORE` arguments"},
+    {.name = "ZRANGEBYLEX",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZRangeByLex,
+     .since = "2.8.9",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements being returned. If M is constant (e.g. always asking for "
+                   "the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .usage = "key min max [LIMIT offset count]",
+     .summary = "The members whose names lie in a range, where all scores are equal.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`ZRANGE` with the `BYLEX` argument"},
+    {.name = "ZREVRANGEBYLEX",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZRevRangeByLex,
+     .since = "2.8.9",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements being returned. If M is constant (e.g. always asking for "
+                   "the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .usage = "key max min [LIMIT offset count]",
+     .summary =
+         "The members whose names lie in a range, from the last back, where all scores are equal.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`ZRANGE` with the `REV` and `BYLEX` arguments"},
+    {.name = "ZRANGESTORE",
+     .arity = -5,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate) + KeyAt(2, kKeyRo | kKeyAccess),
+     .run = ZRangeStore,
+     .since = "6.2.0",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements stored into the destination key.",
+     .usage = "dst src min max sortby=[BYSCORE | BYLEX] [REV] [LIMIT offset count]",
+     .summary = "Store a range of one sorted set as another; how many members it has."},
+    {.name = "ZCOUNT",
+     .arity = 4,
+     .flags = kReadOnly | kFast,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZCount,
+     .since = "2.0.0",
+     .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
+     .usage = "key min:double max:double",
+     .summary = "How many members have a score in a range."},
+    {.name = "ZLEXCOUNT",
+     .arity = 4,
+     .flags = kReadOnly | kFast,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = ZLexCount,
+     .since = "2.8.9",
+     .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
+     .usage = "key min max",
+     .summary = "How many members have a name in a range, where all scores are equal."},
+    {.name = "ZREMRANGEBYRANK",
+     .arity = 4,
+     .flags = kWrite,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = ZRemRangeByRank,
+     .since = "2.0.0",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements removed by the operation.",
+     .usage = "key start stop:integer",
+     .summary = "Take out the members of a range of ranks; how many."},
+    {.name = "ZREMRANGEBYSCORE",
+     .arity = 4,
+     .flags = kWrite,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = ZRemRangeByScore,
+     .since = "1.2.0",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements removed by the operation.",
+     .usage = "key min:double max:double",
+     .summary = "Take out the members whose scores lie in a range; how many."},
+    {.name = "ZREMRANGEBYLEX",
+     .arity = 4,
+     .flags = kWrite,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = ZRemRangeByLex,
+     .since = "2.8.9",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the "
+                   "number of elements removed by the operation.",
+     .usage = "key min max",
+     .summary = "Take out the members whose names lie in a range; how many."},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily SortedSetRangesFamily() { return {"sorted_set_ranges", kRows}; }
+
+}  // namespace sluice

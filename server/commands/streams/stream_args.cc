@@ -1,0 +1,151 @@
+#include "server/commands/streams/stream_args.h"
+
+#include <charconv>
+#include <limits>
+#include <memory>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/shared/lookup.h"
+#include "server/engine/effects.h"
+#include "server/engine/notifications.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kSequenceMax = std::numeric_limits<uint64_t>::max();
+constexpr size_t kIdTextMax = 41;  // two numbers of 64 bits, and the dash
+
+std::optional<StreamId> Read(CommandCall& call, std::string_view text, StreamIdSyntax syntax) {
+  const std::optional<ParsedStreamId> parsed = ParseStreamId(text, syntax);
+  if (parsed) return parsed->id;
+  call.reply.Error("ERR Invalid stream ID specified as stream command argument");
+  return std::nullopt;
+}
+
+bool IsExclusive(std::string_view text) { return text.size() > 1 && text[0] == '('; }
+
+}  // namespace
+
+// --- arguments
+
+std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text,
+                                     uint64_t missing_sequence) {
+  return Read(call, text, {.missing_sequence = missing_sequence});
+}
+
+std::optional<StreamId> ReadRangeStart(CommandCall& call, std::string_view text) {
+  if (!IsExclusive(text)) return Read(call, text, {.ends = true});
+  const std::optional<StreamId> id = Read(call, text.substr(1), {});
+  if (!id) return std::nullopt;
+  if (!id->Next()) call.reply.Error("ERR invalid start ID for the interval");
+  return id->Next();
+}
+
+std::optional<StreamId> ReadRangeEnd(CommandCall& call, std::string_view text) {
+  const bool exclusive = IsExclusive(text);
+  if (!exclusive) return Read(call, text, {.missing_sequence = kSequenceMax, .ends = true});
+  const std::optional<StreamId> id = Read(call, text.substr(1), {.missing_sequence = kSequenceMax});
+  if (!id) return std::nullopt;
+  if (!id->Previous()) call.reply.Error("ERR invalid end ID for the interval");
+  return id->Previous();
+}
+
+std::optional<int64_t> ReadInteger(CommandCall& call, std::string_view text,
+                                   std::string_view fault) {
+  const std::optional<int64_t> value = ParseInt64(text);
+  if (!value) fault.empty() ? call.reply.Error(ErrorCode::kNotInteger) : call.reply.Error(fault);
+  return value;
+}
+
+// --- look-ups
+
+FoundStream AsStream(CommandCall& call, const Entry* entry) {
+  if (entry == nullptr || entry->type() == ValueType::kStream) return {entry, false};
+  call.reply.Error(ErrorCode::kWrongType);
+  return {nullptr, true};
+}
+
+FoundStream FindStream(CommandCall& call, HashedKey key) {
+  return AsStream(call, LookUpToRead(call, key));
+}
+
+FoundStream FindStreamToChange(CommandCall& call, HashedKey key) {
+  return AsStream(call, LookUp(call, key));
+}
+
+Entry& MakeStream(CommandCall& call, HashedKey key) {
+  return call.db.PutValue(key, std::make_unique<Stream>(), Deadline::None(), call.now);
+}
+
+// --- replies
+
+void ReplyId(ReplySink& reply, StreamId id) {
+  char text[kIdTextMax];
+  char* end = std::to_chars(text, text + sizeof text, id.ms).ptr;
+  *end++ = '-';
+  end = std::to_chars(end, text + sizeof text, id.seq).ptr;
+  reply.Bulk({text, static_cast<size_t>(end - text)});
+}
+
+void ReplyEntry(ReplySink& reply, const StreamEntry& entry) {
+  reply.Array(2);
+  ReplyId(reply, entry.id());
+  reply.Array(2 * entry.pairs());
+  for (size_t i = 0; i < entry.pairs(); ++i) {
+    reply.Bulk(entry.Field(i));
+    reply.Bulk(entry.Value(i));
+  }
+}
+
+void ReplyRange(ReplySink& reply, const Stream& stream, StreamId from, StreamId to, uint64_t most) {
+  uint64_t left = stream.Count(from, to, most);
+  reply.Array(left);
+  if (left == 0) return;
+  stream.ForEach(from, to, [&](const StreamEntry& entry) {
+    ReplyEntry(reply, entry);
+    return --left > 0;
+  });
+}
+
+void ReplyNoGroup(CommandCall& call, std::string_view key, std::string_view group,
+                  std::string_view where) {
+  call.reply.Error(
+      Concat("NOGROUP No such key '", key, "' or consumer group '", group, "'", where));
+}
+
+void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_view key) {
+  call.reply.Error(Concat("NOGROUP No such consumer group '", group, "' for key name '", key, "'"));
+}
+
+// --- effects
+
+void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
+                   const PendingEntry& pending) {
+  if (!call.effects.wanted()) return;
+  call.effects.Instead({"XCLAIM", place.key, place.name, pending.consumer->name, "0", id.Text(),
+                        "TIME", Int64Text(pending.delivered_ms), "RETRYCOUNT",
+                        Int64Text(pending.deliveries), "FORCE", "JUSTID", "LASTID",
+                        place.group.last_id.Text()});
+}
+
+void RecordLastId(CommandCall& call, const GroupPlace& place) {
+  if (!call.effects.wanted()) return;
+  call.effects.Instead({"XGROUP", "SETID", place.key, place.name, place.group.last_id.Text(),
+                        "ENTRIESREAD", Int64Text(place.group.entries_read)});
+}
+
+StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::string_view name) {
+  if (StreamConsumer* const consumer = place.group.FindConsumer(name)) {
+    consumer->seen_ms = call.now.unix_ms();
+    return *consumer;
+  }
+  StreamConsumer& made = place.group.AddConsumer(name, call.now.unix_ms());
+  call.Notify(kNotifyStream, "xgroup-createconsumer", place.key);
+  if (call.effects.wanted()) {
+    call.effects.Instead({"XGROUP", "CREATECONSUMER", place.key, place.name, name});
+  }
+  return made;
+}
+
+}  // namespace sluice

@@ -1,0 +1,87 @@
+// What the files of the stream family share: ids in arguments, entries in replies, and a stream
+// opened for changes.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "server/engine/command.h"
+#include "storage/types/streams/stream.h"
+
+namespace sluice {
+
+// --- arguments. Null: the error has been answered.
+
+// A plain id; "5" is 5-<missing_sequence>.
+std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text,
+                                     uint64_t missing_sequence = 0);
+// The ends of a range, both included: "-", "+", "(5-1" without that id itself.
+std::optional<StreamId> ReadRangeStart(CommandCall& call, std::string_view text);
+std::optional<StreamId> ReadRangeEnd(CommandCall& call, std::string_view text);
+std::optional<int64_t> ReadInteger(CommandCall& call, std::string_view text,
+                                   std::string_view fault = {});
+
+// --- look-ups. `failed`: the error has been answered (WRONGTYPE).
+
+struct FoundStream {
+  const Entry* entry = nullptr;  // null: no such key
+  bool failed = false;
+  Stream* stream() const { return entry ? static_cast<Stream*>(&entry->value()) : nullptr; }
+};
+// What a look-up has found, as a stream.
+FoundStream AsStream(CommandCall& call, const Entry* entry);
+// Counts a hit or a miss.
+FoundStream FindStream(CommandCall& call, HashedKey key);
+// For what is going to be changed; counts nothing.
+FoundStream FindStreamToChange(CommandCall& call, HashedKey key);
+
+// A stream that is changed from here to the end of the block. Others are told (WATCH, blocked
+// readers) only if what changes are entries: the book-keeping of groups is none of their business.
+class StreamEdit {
+ public:
+  enum class Of : uint8_t { kEntries, kGroups };
+  StreamEdit(CommandCall& call, const FoundStream& found, Of what)
+      : StreamEdit(call, what == Of::kEntries ? call.db.Modify(*found.entry, call.now)
+                                              : call.db.ModifyUnseen(*found.entry, call.now)) {}
+  StreamEdit(CommandCall& call, Entry& entry) : db_(call.db), entry_(entry) {}
+  ~StreamEdit() { db_.ValueChanged(entry_); }
+  StreamEdit(const StreamEdit&) = delete;
+  StreamEdit& operator=(const StreamEdit&) = delete;
+
+  Stream& operator*() const { return static_cast<Stream&>(entry_.value()); }
+  Stream* operator->() const { return &**this; }
+
+ private:
+  Database& db_;
+  Entry& entry_;
+};
+
+// An empty stream under a key that is missing.
+Entry& MakeStream(CommandCall& call, HashedKey key);
+
+// --- replies
+
+void ReplyId(ReplySink& reply, StreamId id);
+void ReplyEntry(ReplySink& reply, const StreamEntry& entry);
+// The entries between two ids, at most `most`.
+void ReplyRange(ReplySink& reply, const Stream& stream, StreamId from, StreamId to, uint64_t most);
+// -NOGROUP in its three wordings.
+void ReplyNoGroup(CommandCall& call, std::string_view key, std::string_view group,
+                  std::string_view where = {});
+void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_view key);
+
+// --- effects, as commands that say again what happened to a group
+
+struct GroupPlace {
+  std::string_view key;
+  std::string_view name;
+  StreamGroup& group;
+};
+void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
+                   const PendingEntry& pending);
+void RecordLastId(CommandCall& call, const GroupPlace& place);
+// The group's consumer of that name, made if need be (and then it is an effect and an event), seen
+// now.
+StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::string_view name);
+
+}  // namespace sluice

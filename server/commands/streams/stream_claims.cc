@@ -1,0 +1,292 @@
+// XCLAIM and XAUTOCLAIM: what one consumer of a group has been given and did not acknowledge goes
+// to another one. XPENDING, which shows it, is in stream_pending.cc.
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/streams/stream_args.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+// --- claiming
+
+// How a claimed entry is to look.
+struct ClaimTerms {
+  int64_t idle_min_ms = 0;
+  int64_t delivered_ms = 0;
+  int64_t retry_count = -1;  // negative: one more than before, but with just_id as before
+  bool just_id = false;
+};
+
+// Takes entries of one group for one consumer, and answers with them in the end.
+class Claim {
+ public:
+  Claim(CommandCall& call, const GroupPlace& place, const ClaimTerms& terms)
+      : call_(call), place_(place), terms_(terms) {}
+
+  // The entry is not in the stream any more: nor shall it be pending.
+  void Forget(StreamId id) {
+    if (PendingEntry* const pending = place_.group.FindPending(id)) {
+      RecordPending(call_, place_, id, *pending);
+      place_.group.Release(id);
+    }
+  }
+
+  bool IdleEnough(const PendingEntry& pending) const {
+    return terms_.idle_min_ms == 0 ||
+           call_.now.unix_ms() - pending.delivered_ms >= terms_.idle_min_ms;
+  }
+
+  // `pending`: null when it was not (FORCE).
+  void Take(StreamId id, const StreamEntry& entry, const PendingEntry* pending,
+            std::string_view consumer_name) {
+    const int64_t before = pending ? pending->deliveries : 1;
+    if (!consumer_) consumer_ = &SeenConsumer(call_, place_, consumer_name);
+    PendingEntry& taken = place_.group.Give(id, *consumer_);
+    taken.delivered_ms = terms_.delivered_ms;
+    taken.deliveries = terms_.retry_count >= 0 ? terms_.retry_count
+                       : terms_.just_id        ? before
+                                               : NextCount(before);
+    taken_.push_back(entry);
+    RecordPending(call_, place_, id, taken);
+  }
+
+  size_t size() const { return taken_.size(); }
+
+  void Reply() const {
+    call_.reply.Array(taken_.size());
+    for (const StreamEntry& entry : taken_) {
+      terms_.just_id ? ReplyId(call_.reply, entry.id()) : ReplyEntry(call_.reply, entry);
+    }
+  }
+
+ private:
+  CommandCall& call_;
+  const GroupPlace& place_;
+  const ClaimTerms& terms_;
+  StreamConsumer* consumer_ = nullptr;
+  std::vector<StreamEntry> taken_;
+};
+
+// --- XCLAIM
+
+struct ClaimArgs {
+  ClaimTerms terms;
+  std::vector<StreamId> ids;
+  bool force = false;
+  StreamId last_id;
+};
+
+bool ReadClaimOption(CommandCall& call, ArgReader& args, ClaimArgs& result,
+                     std::optional<int64_t>& delivered_ms) {
+  const auto read = [&](std::string_view option) {
+    return ReadInteger(call, args.Bytes(),
+                       Concat("ERR Invalid ", option, " option argument for XCLAIM"));
+  };
+  if (args.TakeWord("FORCE")) {
+    result.force = true;
+  } else if (args.TakeWord("JUSTID")) {
+    result.terms.just_id = true;
+  } else if (args.left() >= 2 && args.TakeWord("IDLE")) {
+    const std::optional<int64_t> idle = read("IDLE");
+    if (!idle) return false;
+    int64_t at;
+    delivered_ms = __builtin_sub_overflow(call.now.unix_ms(), *idle, &at) ? -2 : at;
+  } else if (args.left() >= 2 && args.TakeWord("TIME")) {
+    if (!(delivered_ms = read("TIME"))) return false;
+  } else if (args.left() >= 2 && args.TakeWord("RETRYCOUNT")) {
+    const std::optional<int64_t> count = read("RETRYCOUNT");
+    if (!count) return false;
+    result.terms.retry_count = *count;
+  } else if (args.left() >= 2 && args.TakeWord("LASTID")) {
+    const std::optional<StreamId> id = ReadStreamId(call, args.Bytes());
+    if (!id) return false;
+    result.last_id = *id;
+  } else {
+    call.reply.Error(Concat("ERR Unrecognized XCLAIM option '", args.Peek(), "'"));
+    return false;
+  }
+  return true;
+}
+
+// False: the error has been answered.
+bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
+  const std::optional<int64_t> idle =
+      ReadInteger(call, call.args[4], "ERR Invalid min-idle-time argument for XCLAIM");
+  if (!idle) return false;
+  result.terms.idle_min_ms = std::max<int64_t>(*idle, 0);
+  ArgReader args(call.args, 5);
+  while (args.more()) {  // what is no id begins the options
+    const std::optional<ParsedStreamId> id = ParseStreamId(args.Peek(), {});
+    if (!id) break;
+    result.ids.push_back(id->id);
+    args.Skip();
+  }
+  std::optional<int64_t> delivered_ms;
+  while (args.more()) {
+    if (!ReadClaimOption(call, args, result, delivered_ms)) return false;
+  }
+  // Clients compute times from their own clocks: what cannot be is taken for now. A log that is
+  // played knows what was.
+  const int64_t now_ms = call.now.unix_ms();
+  const int64_t at = delivered_ms.value_or(now_ms);
+  const bool may_be = at >= 0 && (at <= now_ms || call.client.replays);
+  result.terms.delivered_ms = may_be ? at : now_ms;
+  return true;
+}
+
+void XClaim(CommandCall& call) {
+  const FoundStream found = FindStream(call, call.Key(1));
+  if (found.failed) return;
+  StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
+  if (!group) return ReplyNoGroup(call, call.args[1], call.args[2]);
+  ClaimArgs args;
+  if (!ReadClaimArgs(call, args)) return;
+
+  const GroupPlace place{call.args[1], call.args[2], *group};
+  StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+  call.effects.Nothing();  // until something has happened
+  const bool moves_last_id = args.last_id > group->last_id;
+  if (moves_last_id) group->last_id = args.last_id;
+  Claim claim(call, place, args.terms);
+  for (const StreamId id : args.ids) {
+    const std::optional<StreamEntry> entry = stream->Find(id);
+    const PendingEntry* const pending = group->FindPending(id);
+    if (!entry) {
+      claim.Forget(id);
+    } else if (pending ? claim.IdleEnough(*pending) : args.force) {
+      claim.Take(id, *entry, pending, call.args[3]);
+    }
+  }
+  if (moves_last_id) RecordLastId(call, place);
+  claim.Reply();
+}
+
+// --- XAUTOCLAIM
+
+constexpr int64_t kAutoClaimCount = 100;
+constexpr int64_t kAttemptsFactor = 10;  // so many pending ones are looked at for each of COUNT
+constexpr int64_t kAutoClaimCountMax = std::numeric_limits<int64_t>::max() / 16;
+
+struct AutoClaimArgs {
+  ClaimTerms terms;
+  StreamId from;
+  int64_t count = kAutoClaimCount;
+};
+
+bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
+  const std::optional<int64_t> idle =
+      ReadInteger(call, call.args[4], "ERR Invalid min-idle-time argument for XAUTOCLAIM");
+  if (!idle) return false;
+  result.terms.idle_min_ms = std::max<int64_t>(*idle, 0);
+  result.terms.delivered_ms = call.now.unix_ms();
+  const std::optional<StreamId> from = ReadRangeStart(call, call.args[5]);
+  if (!from) return false;
+  result.from = *from;
+  ArgReader args(call.args, 6);
+  while (args.more()) {
+    if (args.left() >= 2 && args.TakeWord("COUNT")) {
+      const std::optional<int64_t> count = ReadInteger(call, args.Bytes(), "ERR COUNT must be > 0");
+      if (!count) return false;
+      if (*count < 1 || *count > kAutoClaimCountMax) {
+        call.reply.Error("ERR COUNT must be > 0");
+        return false;
+      }
+      result.count = *count;
+    } else if (args.TakeWord("JUSTID")) {
+      result.terms.just_id = true;
+    } else {
+      call.reply.Error(ErrorCode::kSyntax);
+      return false;
+    }
+  }
+  return true;
+}
+
+void XAutoClaim(CommandCall& call) {
+  const Entry* const entry = LookUpToRead(call, call.Key(1));  // a miss is one whatever follows
+  AutoClaimArgs args;
+  if (!ReadAutoClaimArgs(call, args)) return;
+  const FoundStream found = AsStream(call, entry);
+  if (found.failed) return;
+  StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
+  if (!group) return ReplyNoGroup(call, call.args[1], call.args[2]);
+
+  const GroupPlace place{call.args[1], call.args[2], *group};
+  StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+  call.effects.Nothing();  // until something has happened
+  Claim claim(call, place, args.terms);
+  std::vector<StreamId> gone;
+  std::optional<StreamId> cursor = args.from;  // the next one to look at
+  int64_t attempts = std::min(args.count, kAutoClaimCountMax / kAttemptsFactor) * kAttemptsFactor;
+  for (int64_t left = args.count; attempts > 0 && left > 0; --attempts) {
+    const auto at = group->pending().lower_bound(*cursor);
+    if (at == group->pending().end()) break;
+    const StreamId id = at->first;
+    const PendingEntry& pending = at->second;
+    const std::optional<StreamEntry> there = stream->Find(id);
+    if (!there) {
+      claim.Forget(id);
+      gone.push_back(id);
+      --left;
+    } else if (claim.IdleEnough(pending)) {
+      claim.Take(id, *there, &pending, call.args[3]);
+      --left;
+    }
+    cursor = id.Next();
+    if (!cursor) break;
+  }
+
+  call.reply.Array(3);
+  const auto rest = cursor ? group->pending().lower_bound(*cursor) : group->pending().end();
+  ReplyId(call.reply, rest == group->pending().end() ? StreamId::Min() : rest->first);
+  claim.Reply();
+  call.reply.Array(gone.size());
+  for (const StreamId id : gone) ReplyId(call.reply, id);
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "XCLAIM",
+     .arity = -6,
+     .flags = kWrite | kFast,
+     .categories = kCatStream,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+     .run = XClaim,
+     .group = "stream",
+     .since = "5.0.0",
+     .complexity = "O(log N) with N being the number of messages in the PEL of the consumer group.",
+     .usage = "key group consumer min-idle-time id [id ...] [IDLE ms:integer] "
+              "[TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID id]",
+     .summary = "Take pending entries over for a consumer, if they have been idle long enough.",
+     .tips = "nondeterministic_output"},
+    {.name = "XAUTOCLAIM",
+     .arity = -6,
+     .flags = kWrite | kFast,
+     .categories = kCatStream,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = XAutoClaim,
+     .group = "stream",
+     .since = "6.2.0",
+     .complexity = "O(1) if COUNT is small.",
+     .usage = "key group consumer min-idle-time start:string [COUNT count] [JUSTID]",
+     .summary = "Take over whatever has been pending long enough, from an id on.",
+     .history = "7.0.0 A third element of the answer: what was pending but deleted.",
+     .tips = "nondeterministic_output"},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StreamClaimsFamily() { return {"stream claims", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,289 @@
+// Consumer groups of streams: XGROUP makes and changes them, XACK ends what is pending. Giving
+// entries out is in stream_read.cc, passing pending ones on in stream_claims.cc.
+
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
+#include "server/commands/streams/stream_args.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/notifications.h"
+#include "server/engine/waiters.h"
+
+namespace sluice {
+namespace {
+
+void ReplySyntax(CommandCall& call) {
+  call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
+                          call.args[1].substr(0, 128), "'. Try XGROUP HELP."));
+}
+
+// --- CREATE, SETID
+
+struct GroupOptions {
+  bool mkstream = false;
+  int64_t entries_read = StreamGroup::kUnknown;
+};
+
+// False: the error has been answered.
+bool ReadGroupOptions(CommandCall& call, bool creates, GroupOptions& options) {
+  ArgReader args(call.args, 5);
+  while (args.more()) {
+    if (creates && args.TakeWord("MKSTREAM")) {
+      options.mkstream = true;
+    } else if (args.left() >= 2 && args.TakeWord("ENTRIESREAD")) {
+      const std::optional<int64_t> entries = ReadInteger(call, args.Bytes());
+      if (!entries) return false;
+      if (*entries < 0 && *entries != StreamGroup::kUnknown) {
+        call.reply.Error("ERR value for ENTRIESREAD must be positive or -1");
+        return false;
+      }
+      options.entries_read = *entries;
+    } else {
+      ReplySyntax(call);
+      return false;
+    }
+  }
+  return true;
+}
+
+// The stream of args[2]. A key that has to be there and is not has been answered.
+FoundStream FindGroupStream(CommandCall& call, bool may_miss = false) {
+  FoundStream found = FindStreamToChange(call, call.Key(2));
+  if (found.failed || found.entry || may_miss) return found;
+  call.reply.Error(
+      "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to "
+      "use the MKSTREAM option to create an empty stream automatically.");
+  return {nullptr, true};
+}
+
+// The group of args[3], or null after an answer.
+StreamGroup* FindGroup(CommandCall& call, const FoundStream& found) {
+  StreamGroup* const group = found.stream()->FindGroup(call.args[3]);
+  if (!group) ReplyNoGroupForKey(call, call.args[3], call.args[2]);
+  return group;
+}
+
+void Create(CommandCall& call) {
+  GroupOptions options;
+  if (!ReadGroupOptions(call, true, options)) return;
+  const FoundStream found = FindGroupStream(call, options.mkstream);
+  if (found.failed) return;
+  if (call.args.size() > 8) return ReplySyntax(call);  // some option twice
+  StreamId id;
+  if (call.args[4] != "$") {
+    const std::optional<StreamId> given = ReadStreamId(call, call.args[4]);
+    if (!given) return;
+    id = *given;
+  } else if (found.entry) {
+    id = found.stream()->last_id();
+  }
+  if (found.entry && found.stream()->FindGroup(call.args[3])) {
+    return call.reply.Error("BUSYGROUP Consumer Group name already exists");
+  }
+  StreamEdit stream(call, found.entry ? call.db.ModifyUnseen(*found.entry, call.now)
+                                      : MakeStream(call, call.Key(2)));
+  stream->AddGroup(call.args[3], id, options.entries_read);
+  // "$" is the last id of now, here as there.
+  call.Notify(kNotifyStream, "xgroup-create", call.args[2]);
+  call.reply.Ok();
+}
+
+void SetId(CommandCall& call) {
+  GroupOptions options;
+  if (!ReadGroupOptions(call, false, options)) return;
+  const FoundStream found = FindGroupStream(call);
+  if (found.failed) return;
+  StreamGroup* const group = FindGroup(call, found);
+  if (!group) return;
+  if (call.args.size() > 7) return ReplySyntax(call);
+  StreamId id = found.stream()->last_id();
+  if (call.args[4] != "$") {
+    const std::optional<ParsedStreamId> given = ParseStreamId(call.args[4], {.ends = true});
+    if (!given) {
+      return call.reply.Error("ERR Invalid stream ID specified as stream command argument");
+    }
+    id = given->id;
+  }
+  StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+  group->last_id = id;
+  group->entries_read = options.entries_read;
+  call.Notify(kNotifyStream, "xgroup-setid", call.args[2]);
+  call.reply.Ok();
+}
+
+// --- DESTROY, CREATECONSUMER, DELCONSUMER
+
+void Destroy(CommandCall& call) {
+  const FoundStream found = FindGroupStream(call);
+  if (found.failed) return;
+  if (!found.stream()->FindGroup(call.args[3])) return call.reply.Integer(0);
+  {
+    StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+    stream->RemoveGroup(call.args[3]);
+  }
+  // For WATCH nothing has changed, but consumers may wait for the group.
+  call.engine.waiters().KeyTouched(call.db.index(), call.args[2]);
+  call.Notify(kNotifyStream, "xgroup-destroy", call.args[2]);
+  call.reply.Integer(1);
+}
+
+void CreateConsumer(CommandCall& call) {
+  const FoundStream found = FindGroupStream(call);
+  if (found.failed) return;
+  StreamGroup* const group = FindGroup(call, found);
+  if (!group) return;
+  if (group->FindConsumer(call.args[4])) return call.reply.Integer(0);
+  StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+  group->AddConsumer(call.args[4], call.now.unix_ms());
+  call.Notify(kNotifyStream, "xgroup-createconsumer", call.args[2]);
+  call.reply.Integer(1);
+}
+
+void DelConsumer(CommandCall& call) {
+  const FoundStream found = FindGroupStream(call);
+  if (found.failed) return;
+  StreamGroup* const group = FindGroup(call, found);
+  if (!group) return;
+  StreamConsumer* const consumer = group->FindConsumer(call.args[4]);
+  if (!consumer) return call.reply.Integer(0);
+  StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+  const size_t pending = consumer->pending.size();
+  group->RemoveConsumer(*consumer);
+  call.Notify(kNotifyStream, "xgroup-delconsumer", call.args[2]);
+  call.reply.Integer(static_cast<int64_t>(pending));
+}
+
+constexpr std::string_view kHelp[] = {
+    "CREATE <key> <groupname> <id|$> [option]",
+    "    Create a new consumer group. Options are:",
+    "    * MKSTREAM",
+    "      Create the empty stream if it does not exist.",
+    "    * ENTRIESREAD entries_read",
+    "      Set the group's entries_read counter (internal use).",
+    "CREATECONSUMER <key> <groupname> <consumer>",
+    "    Create a new consumer in the specified group.",
+    "DELCONSUMER <key> <groupname> <consumer>",
+    "    Remove the specified consumer.",
+    "DESTROY <key> <groupname>",
+    "    Remove the specified group.",
+    "SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
+    "    Set the current group ID and entries_read counter.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+// --- XACK
+
+void XAck(CommandCall& call) {
+  const FoundStream found = FindStream(call, call.Key(1));
+  if (found.failed) return;
+  StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
+  if (!group) return call.reply.Integer(0);
+  std::vector<StreamId> ids;
+  for (const std::string_view text : call.args.subspan(3)) {
+    const std::optional<StreamId> id = ReadStreamId(call, text);
+    if (!id) return;
+    if (group->FindPending(*id)) ids.push_back(*id);
+  }
+  if (ids.empty()) return call.reply.Integer(0);
+  StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+  int64_t acknowledged = 0;
+  for (const StreamId id : ids) acknowledged += group->Release(id) ? 1 : 0;
+  call.reply.Integer(acknowledged);
+}
+
+// --- the tables
+
+constexpr CommandSpec kSubcommandsListed[] = {
+    {.name = "CREATE",
+     .arity = -5,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(2, kKeyRw | kKeyInsert),
+     .run = Create,
+     .since = "5.0.0",
+     .complexity = "O(1)",
+     .usage = "key groupname id=<id | $> [MKSTREAM] [ENTRIESREAD entries_read:integer]",
+     .summary = "Make a group that is given what comes after an id.",
+     .history = "7.0.0 `ENTRIESREAD`."},
+    {.name = "CREATECONSUMER",
+     .arity = 5,
+     .flags = kWrite | kDenyOom,
+     .keys = KeyAt(2, kKeyRw | kKeyInsert),
+     .run = CreateConsumer,
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .usage = "key groupname consumername",
+     .summary = "Make a consumer of a group."},
+    {.name = "DELCONSUMER",
+     .arity = 5,
+     .flags = kWrite,
+     .keys = KeyAt(2, kKeyRw | kKeyDelete),
+     .run = DelConsumer,
+     .since = "5.0.0",
+     .complexity = "O(1)",
+     .usage = "key groupname consumername",
+     .summary = "Remove a consumer with all that is pending for it; how much that was."},
+    {.name = "DESTROY",
+     .arity = 4,
+     .flags = kWrite,
+     .keys = KeyAt(2, kKeyRw | kKeyDelete),
+     .run = Destroy,
+     .since = "5.0.0",
+     .complexity =
+         "O(N) where N is the number of entries in the group's pending entries list (PEL).",
+     .usage = "key groupname",
+     .summary = "Remove a group."},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .since = "5.0.0",
+     .complexity = "O(1)",
+     .summary = "The subcommands of XGROUP."},
+    {.name = "SETID",
+     .arity = -5,
+     .flags = kWrite,
+     .keys = KeyAt(2, kKeyRw | kKeyUpdate),
+     .run = SetId,
+     .since = "5.0.0",
+     .complexity = "O(1)",
+     .usage = "key groupname id=<id | $> [ENTRIESREAD entries_read:integer]",
+     .summary = "Say after which id a group goes on.",
+     .history = "7.0.0 `ENTRIESREAD`."},
+};
+constexpr auto kSubcommands =
+    RowsOf(kSubcommandsListed, {.categories = kCatStream, .group = "stream"});
+
+constexpr CommandSpec kRows[] = {
+    {.name = "XGROUP",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "stream",
+     .since = "5.0.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Make, change and remove consumer groups."},
+    {.name = "XACK",
+     .arity = -4,
+     .flags = kWrite | kFast,
+     .categories = kCatStream,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+     .run = XAck,
+     .group = "stream",
+     .since = "5.0.0",
+     .complexity = "O(1) for each message ID processed.",
+     .usage = "key group id [id ...]",
+     .summary = "Say that entries have been dealt with; how many were pending."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StreamGroupsFamily() { return {"stream groups", kRows}; }
+
+}  // namespace sluice

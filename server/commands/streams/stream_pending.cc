@@ -1,0 +1,159 @@
+// XPENDING: what consumers of a group have been given and not acknowledged.
+
+#include <algorithm>
+#include <vector>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/streams/stream_args.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+struct PendingArgs {
+  bool summary = true;
+  int64_t idle_min_ms = 0;
+  StreamId from, to;
+  int64_t count = 0;
+  std::optional<std::string_view> consumer;
+};
+
+// False: the error has been answered. Faults are looked for in Redis's order.
+bool ReadPendingArgs(CommandCall& call, PendingArgs& result) {
+  const size_t size = call.args.size();
+  if (size == 3) return true;
+  const bool has_idle = size >= 6 && IsWord(call.args[3], "IDLE");
+  if (size < 6 || size > 9) {
+    call.reply.Error(ErrorCode::kSyntax);
+    return false;
+  }
+  result.summary = false;
+  size_t at = 3;
+  if (has_idle) {
+    const std::optional<int64_t> idle = ReadInteger(call, call.args[4]);
+    if (!idle) return false;
+    result.idle_min_ms = *idle;
+    at = 5;
+    if (size < 8) {
+      call.reply.Error(ErrorCode::kSyntax);
+      return false;
+    }
+  }
+  const std::optional<int64_t> count = ReadInteger(call, call.args[at + 2]);
+  if (!count) return false;
+  result.count = std::max<int64_t>(*count, 0);
+  const std::optional<StreamId> from = ReadRangeStart(call, call.args[at]);
+  if (!from) return false;
+  const std::optional<StreamId> to = ReadRangeEnd(call, call.args[at + 1]);
+  if (!to) return false;
+  result.from = *from;
+  result.to = *to;
+  if (at + 3 < size) result.consumer = call.args[at + 3];
+  return true;
+}
+
+void ReplySummary(CommandCall& call, const StreamGroup& group) {
+  ReplySink& reply = call.reply;
+  reply.Array(4);
+  reply.Integer(static_cast<int64_t>(group.pending().size()));
+  if (group.pending().empty()) {
+    reply.Null();
+    reply.Null();
+    return reply.NullArray();
+  }
+  ReplyId(reply, group.pending().begin()->first);
+  ReplyId(reply, group.pending().rbegin()->first);
+  const auto has_some = [](const auto& named) { return !named.second->pending.empty(); };
+  reply.Array(static_cast<size_t>(
+      std::count_if(group.consumers().begin(), group.consumers().end(), has_some)));
+  for (const auto& named : group.consumers()) {
+    if (!has_some(named)) continue;
+    reply.Array(2);
+    reply.Bulk(named.first);
+    reply.Bulk(Int64Text(static_cast<int64_t>(named.second->pending.size())));
+  }
+}
+
+struct Shown {
+  StreamId id;
+  const PendingEntry* entry;
+};
+
+// What the arguments ask for, in order.
+std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const PendingArgs& args,
+                             const StreamConsumer* consumer) {
+  std::vector<Shown> result;
+  const int64_t now_ms = call.now.unix_ms();
+  const auto take = [&](StreamId id, const PendingEntry& entry) {
+    if (args.idle_min_ms != 0 && now_ms - entry.delivered_ms < args.idle_min_ms) return;
+    result.push_back({id, &entry});
+  };
+  const auto has_room = [&] { return result.size() < static_cast<uint64_t>(args.count); };
+  if (consumer != nullptr) {
+    for (auto at = consumer->pending.lower_bound(args.from);
+         at != consumer->pending.end() && *at <= args.to && has_room(); ++at) {
+      take(*at, *group.FindPending(*at));
+    }
+    return result;
+  }
+  for (auto at = group.pending().lower_bound(args.from);
+       at != group.pending().end() && at->first <= args.to && has_room(); ++at) {
+    take(at->first, at->second);
+  }
+  return result;
+}
+
+void XPending(CommandCall& call) {
+  PendingArgs args;
+  if (!ReadPendingArgs(call, args)) return;
+  const FoundStream found = FindStream(call, call.Key(1));
+  if (found.failed) return;
+  StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
+  if (!group) return ReplyNoGroup(call, call.args[1], call.args[2]);
+  if (args.summary) return ReplySummary(call, *group);
+
+  const StreamConsumer* const consumer =
+      args.consumer ? group->FindConsumer(*args.consumer) : nullptr;
+  if (args.consumer && !consumer) return call.reply.Array(0);
+  const std::vector<Shown> shown = FindShown(call, *group, args, consumer);
+  call.reply.Array(shown.size());
+  for (const auto& [id, entry] : shown) {
+    call.reply.Array(4);
+    ReplyId(call.reply, id);
+    call.reply.Bulk(entry->consumer->name);
+    call.reply.Integer(std::max<int64_t>(call.now.unix_ms() - entry->delivered_ms, 0));
+    call.reply.Integer(entry->deliveries);
+  }
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "XPENDING",
+     .arity = -3,
+     .flags = kReadOnly,
+     .categories = kCatStream,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = XPending,
+     .group = "stream",
+     .since = "5.0.0",
+     .complexity =
+         "O(N) with N being the number of elements returned, so asking for a small fixed number of "
+         "entries per call is O(1). O(M), where M is the total number of entries scanned when used "
+         "with the IDLE filter. When the command returns just the summary and the list of "
+         "consumers is small, it runs in O(1) time; otherwise, an additional O(N) time for "
+         "iterating every consumer.",
+     .usage = "key group filters=[[IDLE min-idle-time:integer]@6.2.0 start:string end:string count "
+              "[consumer]]",
+     .summary = "What was given to consumers and not acknowledged: a summary, or one by one.",
+     .history = "6.2.0 `IDLE` and exclusive ranges.",
+     .tips = "nondeterministic_output"},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StreamPendingFamily() { return {"stream pending", kRows}; }
+
+}  // namespace sluice

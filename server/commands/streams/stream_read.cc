@@ -1,0 +1,240 @@
+// XREAD and XREADGROUP: what has come to streams since an id, for one reader or for the consumers
+// of a group, waiting for it if there is nothing yet.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/commands/families.h"
+#include "server/commands/streams/stream_args.h"
+#include "server/commands/streams/stream_read_args.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/notifications.h"
+#include "server/engine/waiters.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kWokenCount = 1000;  // most that a wake-up gives without a COUNT
+
+// What was found in one stream.
+struct Found {
+  std::string_view key;
+  // An entry that is still pending but was deleted is its id alone.
+  std::vector<std::pair<StreamId, std::optional<StreamEntry>>> entries;
+};
+
+// --- reading
+
+void TakeAfter(const Stream& stream, StreamId after, uint64_t most, Found& found) {
+  const std::optional<StreamId> first = after.Next();
+  if (!first) return;
+  stream.ForEach(*first, StreamId::Max(), [&](const StreamEntry& entry) {
+    found.entries.emplace_back(entry.id(), entry);
+    return found.entries.size() < most;
+  });
+}
+
+// What is pending for the consumer above `after` is delivered once more.
+void TakePending(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
+                 const Stream& stream, StreamId after, uint64_t most, Found& found) {
+  for (auto at = consumer.pending.upper_bound(after);
+       at != consumer.pending.end() && found.entries.size() < most; ++at) {
+    const std::optional<StreamEntry> entry = stream.Find(*at);
+    found.entries.emplace_back(*at, entry);
+    if (!entry) continue;
+    PendingEntry& pending = *place.group.FindPending(*at);
+    pending.delivered_ms = call.now.unix_ms();
+    pending.deliveries = NextCount(pending.deliveries);
+    RecordPending(call, place, *at, pending);
+  }
+}
+
+void Deliver(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
+             const Stream& stream, bool no_ack, const Found& found) {
+  for (const auto& [id, entry] : found.entries) {
+    stream.Deliver(place.group, id);
+    if (no_ack) continue;
+    PendingEntry& pending = place.group.Give(id, consumer);
+    pending.delivered_ms = call.now.unix_ms();
+    pending.deliveries = 1;
+    RecordPending(call, place, id, pending);
+  }
+  if (!found.entries.empty()) RecordLastId(call, place);
+}
+
+// Null: there is nothing to give.
+std::optional<Found> ReadGroup(CommandCall& call, const ReadArgs& args, const FoundStream& open,
+                               size_t index) {
+  StreamGroup& group = *open.stream()->FindGroup(args.group);
+  const From& from = args.from[index];
+  const bool is_new = from.kind == From::Kind::kNew;
+  if (is_new) {
+    const std::optional<StreamId> last = open.stream()->LastLiveId();
+    if (!last || *last <= group.last_id) return std::nullopt;
+  }
+  const GroupPlace place{args.key(call, index), args.group, group};
+  Found found{place.key, {}};
+  StreamEdit stream(call, open, StreamEdit::Of::kGroups);
+  StreamConsumer& consumer = SeenConsumer(call, place, args.consumer);
+  if (is_new) {
+    TakeAfter(*stream, group.last_id, args.count, found);
+    Deliver(call, place, consumer, *stream, args.no_ack, found);
+  } else {
+    TakePending(call, place, consumer, *stream, from.id, args.count, found);
+  }
+  return found;
+}
+
+std::optional<Found> ReadPlain(CommandCall& call, const ReadArgs& args, const FoundStream& open,
+                               size_t index) {
+  Found found{args.key(call, index), {}};
+  TakeAfter(*open.stream(), args.from[index].id, args.count, found);
+  if (found.entries.empty()) return std::nullopt;
+  return found;
+}
+
+void ReplyFound(CommandCall& call, const std::vector<Found>& all) {
+  const bool as_map = call.reply.version() > 2;
+  as_map ? call.reply.Map(all.size()) : call.reply.Array(all.size());
+  for (const Found& found : all) {
+    if (!as_map) call.reply.Array(2);
+    call.reply.Bulk(found.key);
+    call.reply.Array(found.entries.size());
+    for (const auto& [id, entry] : found.entries) {
+      if (entry) {
+        ReplyEntry(call.reply, *entry);
+        continue;
+      }
+      call.reply.Array(2);
+      ReplyId(call.reply, id);
+      call.reply.NullArray();
+    }
+  }
+}
+
+// --- waiting
+
+void Park(CommandCall& call, const ReadArgs& args) {
+  // What is read on a wake-up begins where it would have begun now: "$" is the last id of now.
+  std::vector<std::string_view> again(call.args.begin(), call.args.end());
+  std::vector<std::string> ids(args.streams);
+  for (size_t i = 0; i < args.streams; ++i) {
+    if (args.from[i].kind == From::Kind::kNew) continue;
+    ids[i] = args.from[i].id.Text();
+    again[args.first_key + args.streams + i] = ids[i];
+  }
+  call.Park(call.args.subspan(args.first_key, args.streams), {.deadline_ms = *args.block_until_ms,
+                                                              .type = ValueType::kStream,
+                                                              .when_gone = args.in_group,
+                                                              .again = again});
+}
+
+// False: the group that the client waits for is gone, and so is its wait.
+bool GroupIsThere(CommandCall& call, const ReadArgs& args, const FoundStream& found) {
+  if (!found.entry) {
+    call.reply.Error("UNBLOCKED the stream key no longer exists");
+    return false;
+  }
+  if (found.stream()->FindGroup(args.group)) return true;
+  call.reply.Error("NOGROUP the consumer group this client was blocked on no longer exists");
+  return false;
+}
+
+// Something has happened to a key that the client waits for: it gets what is in that one.
+void ReadWoken(CommandCall& call, ReadArgs& args) {
+  const HashedKey key = call.keyspace.Hash(call.woken_key);
+  const Entry* const entry = call.db.Find(key, call.now);
+  const bool is_stream = entry && entry->type() == ValueType::kStream;
+  const FoundStream open{is_stream ? entry : nullptr, false};
+  if (args.in_group && !GroupIsThere(call, args, open)) return;
+  if (args.count == ReadArgs::kNoCount) args.count = kWokenCount;
+  args.from.resize(args.streams);
+  for (size_t i = 0; i < args.streams && open.entry; ++i) {
+    if (args.key(call, i) != call.woken_key) continue;
+    const std::string_view text = call.args[args.first_key + args.streams + i];
+    if (!ReadPlace(call, args, open, text, args.from[i])) return;
+    std::optional<Found> found =
+        args.in_group ? ReadGroup(call, args, open, i) : ReadPlain(call, args, open, i);
+    if (found) return ReplyFound(call, {std::move(*found)});
+  }
+  Park(call, args);
+}
+
+void Read(CommandCall& call, bool in_group) {
+  ReadArgs args;
+  args.in_group = in_group;
+  if (in_group) call.effects.Nothing();  // until something is given
+  if (!ReadStreamOptions(call, args)) return;
+  if (call.woken) return ReadWoken(call, args);
+  if (!ReadStreamPlaces(call, args)) return;
+
+  std::vector<Found> all;
+  for (size_t i = 0; i < args.streams; ++i) {
+    const FoundStream open = FindStream(call, call.Key(args.first_key + i));
+    if (!open.entry) continue;
+    std::optional<Found> found =
+        in_group ? ReadGroup(call, args, open, i) : ReadPlain(call, args, open, i);
+    if (found) all.push_back(std::move(*found));
+  }
+  if (!all.empty()) return ReplyFound(call, all);
+  if (args.block_until_ms) return Park(call, args);
+  call.reply.NullArray();
+}
+
+void XRead(CommandCall& call) { Read(call, false); }
+void XReadGroup(CommandCall& call) { Read(call, true); }
+
+// --- the table
+
+constexpr KeySpecs AfterStreams(int start_from) {
+  return {{KeySpec{.flags = kKeyRo | kKeyAccess,
+                   .begin = start_from,
+                   .keyword = "STREAMS",
+                   .last = -1,
+                   .limit = 2}},
+          1};
+}
+
+constexpr CommandSpec kRows[] = {
+    {.name = "XREAD",
+     .arity = -4,
+     .flags = kReadOnly | kBlocking | kMovableKeys,
+     .categories = kCatStream,
+     .keys = AfterStreams(1),
+     .run = XRead,
+     .group = "stream",
+     .since = "5.0.0",
+     .complexity =
+         "For each stream mentioned: O(N) with N being the number of elements being returned, it "
+         "means that XREAD-ing with a fixed COUNT is O(1). Note that when the BLOCK option is "
+         "used, XADD will pay O(M) time in order to serve the M clients blocked on the stream "
+         "getting new data.",
+     .usage = "[COUNT count] [BLOCK milliseconds] STREAMS streams=<key [key ...] id [id ...]>",
+     .summary = "What has come to streams since an id of each; waits for it with BLOCK."},
+    {.name = "XREADGROUP",
+     .arity = -7,
+     .flags = kWrite | kBlocking | kMovableKeys,
+     .categories = kCatStream,
+     .keys = AfterStreams(4),
+     .run = XReadGroup,
+     .group = "stream",
+     .since = "5.0.0",
+     .complexity =
+         "For each stream mentioned: O(M) with M being the number of elements returned. If M is "
+         "constant (e.g. always asking for the first 10 elements with COUNT), you can consider it "
+         "O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to "
+         "serve the N clients blocked on the stream getting new data.",
+     .usage = "GROUP group_consumer=<group consumer> [COUNT count] [BLOCK milliseconds] [NOACK] "
+              "STREAMS streams=<key [key ...] id [id ...]>",
+     .summary = "What a group has not been given yet, or what is pending for one consumer."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StreamReadFamily() { return {"stream read", kRows}; }
+
+}  // namespace sluice

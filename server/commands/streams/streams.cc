@@ -1,0 +1,337 @@
+// The stream family: logs of entries. What reads them is in stream_read.cc, consumer groups in
+// stream_groups.cc and stream_claims.cc, what XINFO tells in stream_info.cc.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/rows.h"
+#include "server/commands/streams/stream_args.h"
+#include "server/commands/streams/stream_trim_args.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "server/engine/engine.h"
+#include "server/engine/notifications.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kTooLarge = "ERR Elements are too large to be stored";
+
+// --- XADD
+
+// The id that the new entry gets; null: the error has been answered.
+std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, StreamId last) {
+  if (last == StreamId::Max()) {
+    call.reply.Error("ERR The stream has exhausted the last possible ID, unable to add more items");
+    return std::nullopt;
+  }
+  if (!args.id) return Stream::NextId(last, call.now.unix_ms());
+  std::optional<StreamId> id = args.id;
+  if (args.any_sequence && last.ms == args.id->ms) {
+    id = last.Next();
+    if (id->ms == last.ms) return id;
+    call.reply.Error(kTooLarge);  // Redis's words for it
+    return std::nullopt;
+  }
+  if (*id > last) return id;
+  call.reply.Error(
+      "ERR The ID specified in XADD is equal or smaller than the target stream top item");
+  return std::nullopt;
+}
+
+// What a replay needs: the id that was chosen, and an exact trim for an approximate one.
+void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const Stream& stream) {
+  if (!call.effects.wanted()) return;
+  const std::string id_text = id.Text();
+  const std::string bound = TrimBound(args.trim, stream);
+  std::vector<std::string_view> command = {"XADD", call.args[1]};
+  if (args.trim.by != StreamTrim::By::kNothing) {
+    command.insert(command.end(), {TrimWord(args.trim), "=", bound});
+  }
+  command.push_back(id_text);
+  const Args pairs = call.args.subspan(args.rest);
+  command.insert(command.end(), pairs.begin(), pairs.end());
+  call.effects.Instead(Args(command));
+}
+
+void XAdd(CommandCall& call) {
+  const std::optional<AddTrimArgs> args = ReadAddArgs(call);
+  if (!args) return;
+  const Args pairs = call.args.subspan(args->rest);
+  if (pairs.size() < 2 || pairs.size() % 2 == 1) {
+    return call.reply.Error("ERR wrong number of arguments for 'xadd' command");
+  }
+  if (args->id && !args->any_sequence && args->id->zero()) {
+    return call.reply.Error("ERR The ID specified in XADD must be greater than 0-0");
+  }
+  const HashedKey key = call.Key(1);
+  const FoundStream found = FindStreamToChange(call, key);
+  if (found.failed) return;
+  if (!found.entry && args->no_mkstream) return call.reply.Null();
+  const std::optional<StreamId> id =
+      ChooseId(call, *args, found.entry ? found.stream()->last_id() : StreamId::Min());
+  if (!id) return;
+  size_t bytes = 0;
+  for (const std::string_view text : pairs) bytes += text.size();
+  if (bytes > Stream::kEntryBytesMax) return call.reply.Error(kTooLarge);
+
+  StreamEdit stream(call,
+                    found.entry ? call.db.Modify(*found.entry, call.now) : MakeStream(call, key));
+  stream->Append(*id, pairs, NodeLimits(call));
+  ReplyId(call.reply, *id);
+  call.Notify(kNotifyStream, "xadd", call.args[1]);
+  if (stream->Trim(args->trim) > 0) call.Notify(kNotifyStream, "xtrim", call.args[1]);
+  if (!args->id || args->any_sequence || args->trim.approximate) {
+    RecordAdd(call, *args, *id, *stream);
+  }
+}
+
+// --- XTRIM, XDEL, XSETID
+
+void XTrim(CommandCall& call) {
+  const std::optional<AddTrimArgs> args = ReadTrimArgs(call);
+  if (!args) return;
+  const FoundStream found = FindStreamToChange(call, call.Key(1));
+  if (found.failed) return;
+  if (!found.entry || !found.stream()->WouldTrim(args->trim)) return call.reply.Integer(0);
+  StreamEdit stream(call, found, StreamEdit::Of::kEntries);
+  const uint64_t trimmed = stream->Trim(args->trim);
+  call.Notify(kNotifyStream, "xtrim", call.args[1]);
+  if (args->trim.approximate && call.effects.wanted()) {
+    call.effects.Instead(
+        {"XTRIM", call.args[1], TrimWord(args->trim), "=", TrimBound(args->trim, *stream)});
+  }
+  call.reply.Integer(static_cast<int64_t>(trimmed));
+}
+
+void XDel(CommandCall& call) {
+  const FoundStream found = FindStreamToChange(call, call.Key(1));
+  if (found.failed) return;
+  if (!found.entry) return call.reply.Integer(0);
+  std::vector<StreamId> ids;
+  bool any = false;
+  for (const std::string_view text : call.args.subspan(2)) {
+    const std::optional<StreamId> id = ReadStreamId(call, text);
+    if (!id) return;
+    ids.push_back(*id);
+    any = any || found.stream()->Find(*id);
+  }
+  if (!any) return call.reply.Integer(0);
+  StreamEdit stream(call, found, StreamEdit::Of::kEntries);
+  const auto deleted =
+      std::count_if(ids.begin(), ids.end(), [&](StreamId id) { return stream->Delete(id); });
+  call.Notify(kNotifyStream, "xdel", call.args[1]);
+  call.reply.Integer(deleted);
+}
+
+struct SetIdArgs {
+  StreamId id;
+  std::optional<int64_t> entries_added;
+  StreamId max_deleted;
+};
+
+std::optional<SetIdArgs> ReadSetIdArgs(CommandCall& call) {
+  SetIdArgs result;
+  const std::optional<StreamId> id = ReadStreamId(call, call.args[2]);
+  if (!id) return std::nullopt;
+  result.id = *id;
+  ArgReader args(call.args, 3);
+  while (args.more()) {
+    if (args.left() >= 2 && args.TakeWord("ENTRIESADDED")) {
+      result.entries_added = ReadInteger(call, args.Bytes());
+      if (!result.entries_added) return std::nullopt;
+      if (*result.entries_added < 0) {
+        call.reply.Error("ERR entries_added must be positive");
+        return std::nullopt;
+      }
+    } else if (args.left() >= 2 && args.TakeWord("MAXDELETEDID")) {
+      const std::optional<StreamId> deleted = ReadStreamId(call, args.Bytes());
+      if (!deleted) return std::nullopt;
+      if (result.id < *deleted) {
+        call.reply.Error(
+            "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
+        return std::nullopt;
+      }
+      result.max_deleted = *deleted;
+    } else {
+      call.reply.Error(ErrorCode::kSyntax);
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+void XSetId(CommandCall& call) {
+  const std::optional<SetIdArgs> args = ReadSetIdArgs(call);
+  if (!args) return;
+  const FoundStream found = FindStreamToChange(call, call.Key(1));
+  if (found.failed) return;
+  if (!found.entry) return call.reply.Error(ErrorCode::kNoSuchKey);
+  const Stream& old = *found.stream();
+  if (const std::optional<StreamId> last = old.LastLiveId()) {
+    if (args->id < *last) {
+      return call.reply.Error(
+          "ERR The ID specified in XSETID is smaller than the target stream top item");
+    }
+    if (args->entries_added && old.length() > static_cast<uint64_t>(*args->entries_added)) {
+      return call.reply.Error(
+          "ERR The entries_added specified in XSETID is smaller than the target stream length");
+    }
+  }
+  StreamEdit stream(call, found, StreamEdit::Of::kGroups);
+  stream->SetLastId(args->id);
+  if (args->entries_added) stream->SetEntriesAdded(static_cast<uint64_t>(*args->entries_added));
+  if (!args->max_deleted.zero()) stream->SetMaxDeletedId(args->max_deleted);
+  call.Notify(kNotifyStream, "xsetid", call.args[1]);
+  call.reply.Ok();
+}
+
+// --- XLEN, XRANGE, XREVRANGE
+
+void XLen(CommandCall& call) {
+  const FoundStream found = FindStream(call, call.Key(1));
+  if (found.failed) return;
+  call.reply.Integer(found.entry ? static_cast<int64_t>(found.stream()->length()) : 0);
+}
+
+struct RangeArgs {
+  StreamId from, to;
+  std::optional<uint64_t> count;
+};
+
+std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
+  const std::optional<StreamId> from = ReadRangeStart(call, call.args[backwards ? 3 : 2]);
+  if (!from) return std::nullopt;
+  const std::optional<StreamId> to = ReadRangeEnd(call, call.args[backwards ? 2 : 3]);
+  if (!to) return std::nullopt;
+  RangeArgs result{*from, *to, std::nullopt};
+  ArgReader args(call.args, 4);
+  while (args.more()) {
+    if (args.left() < 2 || !args.TakeWord("COUNT")) {
+      call.reply.Error(ErrorCode::kSyntax);
+      return std::nullopt;
+    }
+    const std::optional<int64_t> count = ReadInteger(call, args.Bytes());
+    if (!count) return std::nullopt;
+    result.count = static_cast<uint64_t>(std::max<int64_t>(*count, 0));
+  }
+  return result;
+}
+
+void Range(CommandCall& call, bool backwards) {
+  const std::optional<RangeArgs> args = ReadRangeArgs(call, backwards);
+  if (!args) return;
+  const FoundStream found = FindStream(call, call.Key(1));
+  if (found.failed) return;
+  if (!found.entry) return call.reply.Array(0);
+  if (args->count && *args->count == 0) return call.reply.NullArray();
+  const Stream& stream = *found.stream();
+  const uint64_t most = args->count.value_or(stream.length());
+  if (!backwards) return ReplyRange(call.reply, stream, args->from, args->to, most);
+
+  uint64_t left = stream.Count(args->from, args->to, most);
+  call.reply.Array(left);
+  if (left == 0) return;
+  stream.ForEachBackwards(args->from, args->to, [&](const StreamEntry& entry) {
+    ReplyEntry(call.reply, entry);
+    return --left > 0;
+  });
+}
+
+void XRange(CommandCall& call) { Range(call, false); }
+void XRevRange(CommandCall& call) { Range(call, true); }
+
+// --- the table
+
+constexpr std::string_view kRangeCost =
+    "O(N) with N being the number of elements returned. If N is constant (e.g. always asking for "
+    "the first 10 elements with COUNT), you can consider it O(1).";
+
+constexpr CommandSpec kListed[] = {
+    {.name = "XADD",
+     .arity = -5,
+     .flags = kWrite | kDenyOom | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate,
+                   "UPDATE instead of INSERT because of the optional trimming feature"),
+     .run = XAdd,
+     .complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of "
+                   "entries evicted.",
+     .usage = "key [NOMKSTREAM]@6.2.0 trim=[strategy=<MAXLEN | MINID@6.2.0> operator=[= | ~] "
+              "threshold [LIMIT count]@6.2.0] id_or_auto=<* | id> field value [field value ...]",
+     .summary = "Add an entry to the end of a stream; its id.",
+     .history = "6.2.0 `NOMKSTREAM`, `MINID` and `LIMIT`.|7.0.0 Ids of the form `<ms>-*`.",
+     .tips = "nondeterministic_output"},
+    {.name = "XLEN",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .keys = KeyAt(1, kKeyRo),
+     .run = XLen,
+     .complexity = "O(1)",
+     .usage = "key",
+     .summary = "How many entries a stream has."},
+    {.name = "XRANGE",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = XRange,
+     .complexity =
+         "O(N) with N being the number of elements being returned. If N is constant (e.g. always "
+         "asking for the first 10 elements with COUNT), you can consider it O(1).",
+     .usage = "key start:string end:string [COUNT count]",
+     .summary = "The entries of a stream between two ids.",
+     .history = "6.2.0 Exclusive ranges."},
+    {.name = "XREVRANGE",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = XRevRange,
+     .complexity = kRangeCost,
+     .usage = "key end:string start:string [COUNT count]",
+     .summary = "The entries of a stream between two ids, the last one first.",
+     .history = "6.2.0 Exclusive ranges."},
+    {.name = "XDEL",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = XDel,
+     .complexity = "O(1) for each single item to delete in the stream, regardless of the stream "
+                   "size.",
+     .usage = "key id [id ...]",
+     .summary = "Delete entries of a stream; how many there were."},
+    {.name = "XTRIM",
+     .arity = -4,
+     .flags = kWrite,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = XTrim,
+     .complexity =
+         "O(N), with N being the number of evicted entries. Constant times are very small however, "
+         "since entries are organized in macro nodes containing multiple entries that can be "
+         "released with a single deallocation.",
+     .usage = "key trim=<strategy=<MAXLEN | MINID@6.2.0> operator=[= | ~] threshold "
+              "[LIMIT count]@6.2.0>",
+     .summary = "Drop the oldest entries of a stream, down to a length or up to an id.",
+     .history = "6.2.0 `MINID` and `LIMIT`.",
+     .tips = "nondeterministic_output"},
+    {.name = "XSETID",
+     .arity = -3,
+     .flags = kWrite | kDenyOom | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+     .run = XSetId,
+     .complexity = "O(1)",
+     .usage = "key last-id [ENTRIESADDED entries_added:integer]@7.0.0 "
+              "[MAXDELETEDID max_deleted_entry_id]@7.0.0",
+     .summary = "Set the counters of a stream, as replication does.",
+     .history = "7.0.0 `ENTRIESADDED` and `MAXDELETEDID`."},
+};
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatStream, .group = "stream", .since = "5.0.0"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StreamsFamily() { return {"streams", kRows}; }
+
+}  // namespace sluice

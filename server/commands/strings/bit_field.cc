@@ -1,0 +1,227 @@
+// BITFIELD: integers of any width inside a string (storage/types/bit_field.h), several operations
+// in one request, answered in order. All are read before the first one runs.
+
+#include "storage/types/bit_field.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/attributes.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/strings/bit_offset.h"
+#include "server/commands/strings/text_edit.h"
+#include "server/engine/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+struct FieldOp {
+  enum class Kind : uint8_t { kGet, kSet, kIncrBy };
+  Kind kind = Kind::kGet;
+  FieldType type;
+  uint64_t offset = 0;
+  int64_t operand = 0;
+  FieldOverflow overflow = FieldOverflow::kWrap;
+
+  // How many bytes a string has that holds the whole field.
+  size_t bytes() const { return (offset + static_cast<uint64_t>(type.bits) - 1) / 8 + 1; }
+};
+
+struct FieldOps {
+  std::vector<FieldOp> list;
+  size_t write_bytes = 0;  // the string must have at least so many; 0: nothing is written
+};
+
+// --- reading the request
+
+std::optional<FieldOp::Kind> TakeKind(ArgReader& args) {
+  if (args.left() >= 3 && args.TakeWord("GET")) return FieldOp::Kind::kGet;
+  if (args.left() >= 4 && args.TakeWord("SET")) return FieldOp::Kind::kSet;
+  if (args.left() >= 4 && args.TakeWord("INCRBY")) return FieldOp::Kind::kIncrBy;
+  return std::nullopt;
+}
+
+void ReadOverflow(ArgReader& args, FieldOverflow& overflow) {
+  if (args.TakeWord("WRAP")) {
+    overflow = FieldOverflow::kWrap;
+  } else if (args.TakeWord("SAT")) {
+    overflow = FieldOverflow::kSaturate;
+  } else if (args.TakeWord("FAIL")) {
+    overflow = FieldOverflow::kFail;
+  } else {
+    args.Fail("ERR Invalid OVERFLOW type specified");
+  }
+}
+
+void ReadOp(const CommandCall& call, ArgReader& args, FieldOp& op) {
+  const std::optional<FieldType> type = ParseFieldType(args.Bytes());
+  if (!type) {
+    return args.Fail(
+        "ERR Invalid bitfield type. Use something like i16 u8. "
+        "Note that u64 is not supported but i64 is.");
+  }
+  op.type = *type;
+  const std::optional<uint64_t> offset = ReadBitOffset(call, args.Bytes(), type->bits);
+  if (!offset) return args.Fail(ErrorCode::kBitOffset);
+  op.offset = *offset;
+  if (op.kind != FieldOp::Kind::kGet) op.operand = args.Int();
+}
+
+// False when an error has been answered.
+bool ReadOps(CommandCall& call, FieldOps& ops) {
+  ArgReader args(call.args, 2);
+  FieldOverflow overflow = FieldOverflow::kWrap;
+  while (args.more()) {
+    if (args.left() >= 2 && args.TakeWord("OVERFLOW")) {
+      ReadOverflow(args, overflow);
+      continue;
+    }
+    const std::optional<FieldOp::Kind> kind = TakeKind(args);
+    if (!kind) {
+      args.Fail(ErrorCode::kSyntax);
+      break;
+    }
+    FieldOp op{.kind = *kind, .overflow = overflow};
+    ReadOp(call, args, op);
+    if (op.kind != FieldOp::Kind::kGet) ops.write_bytes = std::max(ops.write_bytes, op.bytes());
+    ops.list.push_back(op);
+  }
+  if (!args.failed()) return true;
+  call.reply.Error(args.error());
+  return false;
+}
+
+uint16_t FieldKeyFlags(Args request) {
+  ArgReader args(request, 2);
+  while (args.more()) {
+    if (args.TakeWord("OVERFLOW")) {
+      args.Bytes();
+      continue;
+    }
+    const std::optional<FieldOp::Kind> kind = TakeKind(args);
+    if (kind != FieldOp::Kind::kGet) return kKeyRw | kKeyAccess | kKeyUpdate;
+    args.Bytes();
+    args.Bytes();
+  }
+  // What makes no sense is taken for a write, to be on the safe side.
+  return args.Finish() ? kKeyRo | kKeyAccess : kKeyRw | kKeyAccess | kKeyUpdate;
+}
+
+// --- running it
+
+// The string that the operations work on. It is opened for writing by the first one that changes
+// something: what leaves all bits as they were is no change of the key.
+class FieldText {
+ public:
+  FieldText(CommandCall& call, HashedKey key, const Entry* entry) : call_(call), key_(key) {
+    if (entry) bytes_ = entry->Text(scratch_);
+  }
+
+  std::string_view bytes() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return bytes_; }
+  bool changed() const { return edit_.has_value(); }
+  bool told() const { return told_; }
+  void GrowTo(size_t bytes) {
+    if (bytes_.size() >= bytes) return;
+    Open().GrowTo(bytes);
+    bytes_ = edit_->text().view();
+  }
+  // Nothing is told of operations that all failed, though the text may have grown for them.
+  void Put(const FieldOp& op, int64_t old, int64_t value) {
+    told_ = told_ || changed() || value != old;
+    if (value == old) return;
+    WriteField(Open().text().bytes(), op.offset, op.type, value);
+    bytes_ = edit_->text().view();
+  }
+
+ private:
+  TextEdit& Open() {
+    if (!edit_) edit_.emplace(call_, key_);
+    return *edit_;
+  }
+
+  CommandCall& call_;
+  HashedKey key_;
+  char scratch_[Entry::kTextScratch];
+  std::string_view bytes_;
+  std::optional<TextEdit> edit_;
+  bool told_ = false;
+};
+
+void RunOp(CommandCall& call, FieldText& text, const FieldOp& op) {
+  const int64_t old = ReadField(text.bytes(), op.offset, op.type);
+  if (op.kind == FieldOp::Kind::kGet) return call.reply.Integer(old);
+  const bool adds = op.kind == FieldOp::Kind::kIncrBy;
+  const std::optional<int64_t> value = adds ? FitField(op.type, old, op.operand, op.overflow)
+                                            : FitField(op.type, op.operand, op.overflow);
+  if (!value) return call.reply.Null();
+  text.Put(op, old, *value);
+  call.reply.Integer(adds ? *value : old);
+}
+
+void Run(CommandCall& call, const FieldOps& ops) {
+  const HashedKey key = call.Key(1);
+  const bool writes = ops.write_bytes > 0;
+  const Entry* const entry = writes ? LookUp(call, key) : LookUpToRead(call, key);
+  if (!IsTextOrMissing(call, entry)) return;
+  FieldText text(call, key, entry);
+  if (writes) text.GrowTo(ops.write_bytes);
+  call.reply.Array(ops.list.size());
+  for (const FieldOp& op : ops.list) RunOp(call, text, op);
+  if (text.told()) call.Notify(kNotifyString, "setbit", key.bytes);
+  if (writes && !text.changed()) call.db.MakeRaw(*entry, call.now);  // as Redis shows it
+}
+
+void BitField(CommandCall& call) {
+  FieldOps ops;
+  if (ReadOps(call, ops)) Run(call, ops);
+}
+
+void BitFieldRo(CommandCall& call) {
+  FieldOps ops;
+  if (!ReadOps(call, ops)) return;
+  if (ops.write_bytes > 0) {
+    return call.reply.Error("ERR BITFIELD_RO only supports the GET subcommand");
+  }
+  Run(call, ops);
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "BITFIELD",
+     .arity = -2,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatBitmap,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags,
+                   "reads or writes, as its operations say"),
+     .run = BitField,
+     .group = "bitmap",
+     .since = "3.2.0",
+     .complexity = "O(1) for each subcommand specified",
+     .usage = "key operation=[GET encoding offset | write=<[OVERFLOW <WRAP | SAT | FAIL>] "
+              "write_operation=<SET encoding offset value:integer | INCRBY encoding offset "
+              "increment>> ...]",
+     .summary = "Read, write and add to integers of any width inside a string.",
+     .key_flags = FieldKeyFlags},
+    {.name = "BITFIELD_RO",
+     .arity = -2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatBitmap,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = BitFieldRo,
+     .group = "bitmap",
+     .since = "6.0.0",
+     .complexity = "O(1) for each subcommand specified",
+     .usage = "key [GET encoding offset [GET encoding offset ...]]",
+     .summary = "Read integers of any width inside a string."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily BitFieldFamily() { return {"bit_field", kRows}; }
+
+}  // namespace sluice

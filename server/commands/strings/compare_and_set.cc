@@ -1,0 +1,164 @@
+// Compare and act in one step: the release and the renewal of a lock without a script. DELEX and
+// DIGEST are Redis 8.4's, DELIFEQ is Valkey 9's, CAS and CAD are Tair's and kvrocks's.
+
+#include <optional>
+#include <string>
+
+#include "protocol/text/concat.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/expiry_args.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/value_condition.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+#include "storage/types/digest.h"
+
+namespace sluice {
+namespace {
+
+void DeleteAndRecord(CommandCall& call, HashedKey key) {
+  call.db.Delete(key, call.now);
+  call.Notify(kNotifyGeneric, "del", key.bytes);
+  if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+}
+
+void DelEx(CommandCall& call) {
+  if (call.args.size() != 2 && call.args.size() != 4) {
+    return call.reply.Error("ERR wrong number of arguments for 'delex' command");
+  }
+  const HashedKey key = call.Key(1);
+  const Entry* const entry = LookUp(call, key);
+  if (!entry) return call.reply.Integer(0);
+  ValueCondition condition;
+  ArgReader args(call.args, 2);
+  if (args.more()) {
+    if (!entry->is_string()) {
+      return call.reply.Error("ERR Key should be of string type if conditions are specified");
+    }
+    if (!TakeComparison(args, condition)) {
+      return call.reply.Error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE");
+    }
+    if (!condition.OperandIsSound()) return call.reply.Error(kDigestFault);
+    if (!condition.Holds(entry)) return call.reply.Integer(0);
+  }
+  DeleteAndRecord(call, key);
+  call.reply.Integer(1);
+}
+
+// DELIFEQ and CAD differ in what they answer for a missing key.
+void DeleteIfEqual(CommandCall& call, int64_t if_missing) {
+  const HashedKey key = call.Key(1);
+  const Entry* const entry = LookUp(call, key);
+  if (!entry) return call.reply.Integer(if_missing);
+  if (!IsTextOrMissing(call, entry)) return;
+  if (!TextEquals(*entry, call.args[2])) return call.reply.Integer(0);
+  DeleteAndRecord(call, key);
+  call.reply.Integer(1);
+}
+void DelIfEq(CommandCall& call) { DeleteIfEqual(call, 0); }
+void Cad(CommandCall& call) { DeleteIfEqual(call, -1); }
+
+// CAS key old new [EX seconds | PX milliseconds]. Like SET, it ends a time to live that it is not
+// told to renew.
+void Cas(CommandCall& call) {
+  ArgReader args(call.args, 4);
+  ExpiryArg expiry;
+  while (args.more()) {
+    if (!TakeExpiry(args, expiry) || expiry.kind > ExpiryKind::kPx) args.Fail(ErrorCode::kSyntax);
+  }
+  if (args.failed()) return call.reply.Error(args.error());
+  Deadline deadline;
+  if (expiry.timed() && !ReadDeadline(call, expiry, deadline)) return;
+
+  const HashedKey key = call.Key(1);
+  const Entry* const entry = LookUp(call, key);
+  if (!entry) return call.reply.Integer(-1);
+  if (!IsTextOrMissing(call, entry)) return;
+  if (!TextEquals(*entry, call.args[2])) return call.reply.Integer(0);
+  const std::string_view value = call.args[3];
+  call.db.PutText(key, value, deadline, call.now);
+  call.Notify(kNotifyString, "set", key.bytes);
+  if (expiry.timed()) call.Notify(kNotifyGeneric, "expire", key.bytes);
+  if (expiry.timed()) {
+    RecordTimedSet(call, key.bytes, value, deadline);
+  } else if (call.effects.wanted()) {
+    call.effects.Instead({"SET", key.bytes, value});
+  }
+  call.reply.Integer(1);
+}
+
+void Digest(CommandCall& call) {
+  const Entry* const entry = LookUpToRead(call, call.Key(1));
+  if (!entry) return call.reply.Null();
+  if (!IsTextOrMissing(call, entry)) return;
+  char scratch[Entry::kTextScratch];
+  call.reply.Bulk(DigestText(ValueDigest(entry->Text(scratch))));
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "DELEX",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = DelEx,
+     .group = "string",
+     .since = "8.4.0",
+     .complexity = "O(1) for IFEQ and IFNE, O(N) for IFDEQ and IFDNE where N is the length of the "
+                   "string.",
+     .usage = "key [IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]",
+     .summary = "Delete a key if its string, or the digest of it, is as expected; 1 or 0."},
+    {.name = "DELIFEQ",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = DelIfEq,
+     .group = "string",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .usage = "key value",
+     .summary = "Delete a key if it holds exactly this string; 1 or 0."},
+    {.name = "DIGEST",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Digest,
+     .group = "string",
+     .since = "8.4.0",
+     .complexity = "O(N) where N is the length of the string.",
+     .usage = "key",
+     .summary = "The XXH3 digest of a string in 16 hexadecimal digits, or null."},
+    {.name = "CAS",
+     .arity = -4,
+     .flags = kWrite | kDenyOom | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Cas,
+     .group = "string",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .usage = "key old-value new-value [EX seconds | PX milliseconds]",
+     .summary = "Replace a string if it is the expected one: 1, 0, or -1 without the key."},
+    {.name = "CAD",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .run = Cad,
+     .group = "string",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .usage = "key value",
+     .summary = "Delete a key if it holds exactly this string: 1, 0, or -1 without the key."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily CompareAndSetFamily() { return {"compare_and_set", kRows}; }
+
+}  // namespace sluice

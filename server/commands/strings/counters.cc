@@ -1,0 +1,142 @@
+// The counter family: strings that are numbers. INCR and its kin keep the key's time to live and
+// refuse to leave 64 bits; INCRBYFLOAT counts in long doubles, as Redis does.
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+void Add(CommandCall& call, int64_t increment) {
+  const HashedKey key = call.Key(1);
+  const Entry* const old = LookUp(call, key);
+  int64_t value = 0;
+  if (old) {
+    if (!IsTextOrMissing(call, old)) return;
+    if (old->is_integer()) {
+      value = old->integer();
+    } else {
+      char scratch[Entry::kTextScratch];
+      const std::optional<int64_t> parsed = ParseInt64(old->Text(scratch));
+      if (!parsed) return call.reply.Error(ErrorCode::kNotInteger);
+      value = *parsed;
+    }
+  }
+  if (__builtin_add_overflow(value, increment, &value)) {
+    return call.reply.Error(ErrorCode::kOverflow);
+  }
+  if (old) {
+    call.db.SetInteger(call.db.Modify(*old, call.now), value);
+  } else {
+    call.db.PutInteger(key, value, Deadline::None(), call.now);
+  }
+  call.Notify(kNotifyString, "incrby", key.bytes);
+  call.reply.Integer(value);
+}
+
+void Incr(CommandCall& call) { Add(call, 1); }
+void Decr(CommandCall& call) { Add(call, -1); }
+
+void IncrBy(CommandCall& call) {
+  const std::optional<int64_t> increment = ParseInt64(call.args[2]);
+  if (!increment) return call.reply.Error(ErrorCode::kNotInteger);
+  Add(call, *increment);
+}
+
+void DecrBy(CommandCall& call) {
+  const std::optional<int64_t> decrement = ParseInt64(call.args[2]);
+  if (!decrement) return call.reply.Error(ErrorCode::kNotInteger);
+  if (*decrement == std::numeric_limits<int64_t>::min()) {
+    return call.reply.Error("ERR decrement would overflow");
+  }
+  Add(call, -*decrement);
+}
+
+void IncrByFloat(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const Entry* const old = LookUp(call, key);
+  if (!IsTextOrMissing(call, old)) return;
+  char scratch[Entry::kTextScratch];
+  const std::optional<long double> value = old ? ParseLongDouble(old->Text(scratch)) : 0.0L;
+  const std::optional<long double> increment = ParseLongDouble(call.args[2]);
+  if (!value || !increment) return call.reply.Error(ErrorCode::kNotFloat);
+  const long double sum = *value + *increment;
+  if (!std::isfinite(sum)) return call.reply.Error(ErrorCode::kNanOrInfinity);
+
+  const std::string text = HumanLongDoubleText(sum);
+  if (old) {
+    call.db.SetText(call.db.Modify(*old, call.now), text);
+  } else {
+    call.db.PutTextAsIs(key, text, Deadline::None(), call.now);
+  }
+  call.Notify(kNotifyString, "incrbyfloat", key.bytes);
+  // The sum itself: another machine's long double may be shorter.
+  if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], text, "KEEPTTL"});
+  call.reply.Bulk(text);
+}
+
+// --- the table
+
+constexpr uint32_t kCount = kWrite | kDenyOom | kFast;
+constexpr KeySpecs kKey = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate);
+
+constexpr CommandSpec kListed[] = {
+    {.name = "INCR",
+     .arity = 2,
+     .flags = kCount,
+     .keys = kKey,
+     .run = Incr,
+     .since = "1.0.0",
+     .usage = "key",
+     .summary = "Add one to a counter; a missing one starts at zero."},
+    {.name = "DECR",
+     .arity = 2,
+     .flags = kCount,
+     .keys = kKey,
+     .run = Decr,
+     .since = "1.0.0",
+     .usage = "key",
+     .summary = "Take one from a counter; a missing one starts at zero."},
+    {.name = "INCRBY",
+     .arity = 3,
+     .flags = kCount,
+     .keys = kKey,
+     .run = IncrBy,
+     .since = "1.0.0",
+     .usage = "key increment",
+     .summary = "Add a whole number to a counter."},
+    {.name = "DECRBY",
+     .arity = 3,
+     .flags = kCount,
+     .keys = kKey,
+     .run = DecrBy,
+     .since = "1.0.0",
+     .usage = "key decrement",
+     .summary = "Take a whole number from a counter."},
+    {.name = "INCRBYFLOAT",
+     .arity = 3,
+     .flags = kCount,
+     .keys = kKey,
+     .run = IncrByFloat,
+     .since = "2.6.0",
+     .usage = "key increment:double",
+     .summary = "Add a decimal number to a counter; the sum as text."},
+};
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily CountersFamily() { return {"counters", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,252 @@
+// INCREX: a counter with bounds and a deadline in one step, which is a fixed-window rate limit
+// without a script. Both grammars are read, Redis 8.8's and Valkey 9.2's (which adds NX and XX):
+// their options come in any order.
+//
+// The answer is [value, increment applied]. A step that would leave the bounds, or the type, is not
+// made: [value, 0] and neither value nor deadline is touched; with SATURATE it goes to the bound.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/expiry_args.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/value_condition.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+struct IncrExOptions {
+  std::optional<std::string_view> by_int;
+  std::optional<std::string_view> by_float;
+  std::optional<std::string_view> low;
+  std::optional<std::string_view> high;
+  bool saturate = false;
+  bool only_if_persistent = false;  // ENX: the deadline is set if there is none
+  ValueCondition condition;         // NX, XX
+  ExpiryArg expiry;
+};
+
+bool TakeOperand(ArgReader& args, std::string_view word, std::optional<std::string_view>& operand) {
+  if (args.left() < 2 || !args.TakeWord(word)) return false;
+  operand = args.Bytes();
+  return true;
+}
+
+bool ReadOptions(CommandCall& call, IncrExOptions& options) {
+  ArgReader args(call.args, 2);
+  while (args.more()) {
+    if (!options.by_float && TakeOperand(args, "BYINT", options.by_int)) continue;
+    if (!options.by_int && TakeOperand(args, "BYFLOAT", options.by_float)) continue;
+    if (TakeOperand(args, "LBOUND", options.low)) continue;
+    if (TakeOperand(args, "UBOUND", options.high)) continue;
+    if (TakeExpiry(args, options.expiry) || TakePersist(args, options.expiry)) continue;
+    if (TakePresence(args, options.condition)) continue;
+    if (args.TakeWord("SATURATE")) {
+      options.saturate = true;
+    } else if (args.TakeWord("ENX")) {
+      options.only_if_persistent = true;
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+  if (options.only_if_persistent && !options.expiry.timed()) args.Fail(ErrorCode::kSyntax);
+  if (!args.failed()) return true;
+  call.reply.Error(args.error());
+  return false;
+}
+
+// --- the two kinds of numbers. A step is computed where it cannot overflow.
+
+struct Whole {
+  using Number = int64_t;
+  using Wide = __int128;
+  static constexpr ErrorCode kFault = ErrorCode::kNotInteger;
+  static constexpr Number kLowest = std::numeric_limits<int64_t>::min();
+  static constexpr Number kHighest = std::numeric_limits<int64_t>::max();
+
+  static std::optional<Number> Parse(std::string_view text) { return ParseInt64(text); }
+  static void Reply(ReplySink& reply, Number value) { reply.Integer(value); }
+};
+
+struct Decimal {
+  using Number = long double;
+  using Wide = long double;
+  static constexpr ErrorCode kFault = ErrorCode::kNotFloat;
+  static constexpr Number kLowest = std::numeric_limits<long double>::lowest();
+  static constexpr Number kHighest = std::numeric_limits<long double>::max();
+
+  static std::optional<Number> Parse(std::string_view text) { return ParseLongDouble(text); }
+  static void Reply(ReplySink& reply, Number value) {
+    if (reply.version() > 2) return reply.Double(static_cast<double>(value));
+    reply.Bulk(HumanLongDoubleText(value));  // all the digits that are stored
+  }
+};
+
+template <typename Kind>
+struct Step {
+  typename Kind::Number increment = 1;
+  typename Kind::Number low = Kind::kLowest;
+  typename Kind::Number high = Kind::kHighest;
+  bool saturate = false;
+
+  // Where the step leads from `value`; null when it may not be made, or when the way there is
+  // longer than a number can say.
+  std::optional<typename Kind::Number> From(typename Kind::Number value) const {
+    using Wide = typename Kind::Wide;
+    Wide sum = Wide{value} + increment;
+    if (sum < low || sum > high) {
+      if (!saturate) return std::nullopt;
+      sum = std::clamp<Wide>(sum, low, high);
+    }
+    const Wide applied = sum - value;
+    if (applied < Kind::kLowest || applied > Kind::kHighest) return std::nullopt;
+    return static_cast<typename Kind::Number>(sum);
+  }
+};
+
+// Reads an operand if it is given; false when it is no number (answered).
+template <typename Kind>
+bool ReadNumber(CommandCall& call, const std::optional<std::string_view>& text,
+                typename Kind::Number& number) {
+  if (!text) return true;
+  const std::optional<typename Kind::Number> value = Kind::Parse(*text);
+  if (!value) {
+    call.reply.Error(Kind::kFault);
+    return false;
+  }
+  number = *value;
+  return true;
+}
+
+template <typename Kind>
+bool ReadStep(CommandCall& call, const IncrExOptions& options, Step<Kind>& step) {
+  if (!ReadNumber<Kind>(call, options.by_float ? options.by_float : options.by_int,
+                        step.increment) ||
+      !ReadNumber<Kind>(call, options.low, step.low) ||
+      !ReadNumber<Kind>(call, options.high, step.high)) {
+    return false;
+  }
+  step.low = std::max(step.low, Kind::kLowest);  // an infinite bound is none
+  step.high = std::min(step.high, Kind::kHighest);
+  step.saturate = options.saturate;
+  if (!std::isfinite(static_cast<long double>(step.increment))) {
+    call.reply.Error(ErrorCode::kNanOrInfinity);
+    return false;
+  }
+  if (step.low > step.high) {
+    call.reply.Error("ERR LBOUND can't be greater than UBOUND");
+    return false;
+  }
+  return true;
+}
+
+// --- what becomes of the key
+
+// Its deadline after a step that is made.
+Deadline NewDeadline(const IncrExOptions& options, const Entry* old, Deadline asked) {
+  const Deadline before = old ? old->deadline() : Deadline::None();
+  if (options.expiry.kind == ExpiryKind::kPersist) return Deadline::None();
+  if (!options.expiry.timed() || (options.only_if_persistent && !before.none())) return before;
+  return asked;
+}
+
+void Record(CommandCall& call, std::string_view value, bool keeps, Deadline deadline) {
+  const std::string_view key = call.args[1];
+  if (keeps) return call.effects.Instead({"SET", key, value, "KEEPTTL"});
+  if (deadline.none()) return call.effects.Instead({"SET", key, value});
+  RecordTimedSet(call, key, value, deadline);
+}
+
+void Store(CommandCall& call, HashedKey key, int64_t value, Deadline deadline) {
+  call.db.PutInteger(key, value, deadline, call.now);
+}
+void Store(CommandCall& call, HashedKey key, long double value, Deadline deadline) {
+  call.db.PutTextAsIs(key, HumanLongDoubleText(value), deadline, call.now);
+}
+std::string_view EventOf(int64_t) { return "incrby"; }
+std::string_view EventOf(long double) { return "incrbyfloat"; }
+std::string TextOf(int64_t value) { return Int64Text(value); }
+std::string TextOf(long double value) { return HumanLongDoubleText(value); }
+
+template <typename Number>
+void Apply(CommandCall& call, HashedKey key, const Entry* old, Number value, Deadline deadline) {
+  const bool keeps = old && old->deadline() == deadline;
+  // Only a Unix time can have passed already: the key is gone, if it was there at all.
+  if (deadline.Passed(call.now)) {
+    if (old) {
+      call.db.Delete(key, call.now);
+      call.Notify(kNotifyGeneric, "del", key.bytes);
+    }
+    if (old && call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+    return;
+  }
+  Store(call, key, value, deadline);
+  call.Notify(kNotifyString, EventOf(value), key.bytes);
+  if (!keeps && !deadline.none()) call.Notify(kNotifyGeneric, "expire", key.bytes);
+  if (call.effects.wanted()) Record(call, TextOf(value), keeps, deadline);
+}
+
+template <typename Kind>
+void Run(CommandCall& call, const IncrExOptions& options) {
+  Step<Kind> step;
+  Deadline asked;
+  if (!ReadStep(call, options, step)) return;
+  if (options.expiry.timed() && !ReadDeadline(call, options.expiry, asked)) return;
+
+  const HashedKey key = call.Key(1);
+  const Entry* const old = LookUp(call, key);
+  if (!IsTextOrMissing(call, old)) return;
+  char scratch[Entry::kTextScratch];
+  typename Kind::Number value = 0;
+  if (old && !ReadNumber<Kind>(call, old->Text(scratch), value)) return;
+  if (!std::isfinite(static_cast<long double>(value))) {
+    return call.reply.Error(ErrorCode::kNanOrInfinity);
+  }
+
+  std::optional<typename Kind::Number> result;
+  if (options.condition.Holds(old)) result = step.From(value);
+  call.reply.Array(2);
+  Kind::Reply(call.reply, result.value_or(value));
+  Kind::Reply(call.reply, result ? *result - value : 0);
+  if (result) Apply(call, key, old, *result, NewDeadline(options, old, asked));
+}
+
+void IncrEx(CommandCall& call) {
+  IncrExOptions options;
+  if (!ReadOptions(call, options)) return;
+  options.by_float ? Run<Decimal>(call, options) : Run<Whole>(call, options);
+}
+
+// --- the table
+
+constexpr CommandSpec kRows[] = {
+    {.name = "INCREX",
+     .arity = -2,
+     .flags = kWrite | kDenyOom | kFast,
+     .categories = kCatString,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = IncrEx,
+     .group = "string",
+     .since = "8.8.0",
+     .complexity = "O(1)",
+     .usage =
+         "key [NX | XX] [BYFLOAT increment:double | BYINT increment] [LBOUND lowerbound:double] "
+         "[UBOUND upperbound:double] [SATURATE] [EX seconds | PX milliseconds | EXAT "
+         "unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] [ENX]",
+     .summary =
+         "Add to a counter within bounds and say when it ends; the value and what was added."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily IncrExFamily() { return {"increx", kRows}; }
+
+}  // namespace sluice

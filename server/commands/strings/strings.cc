@@ -1,0 +1,289 @@
+// The string family: whole values, written and read. SET in all its forms, with NX, XX and the
+// comparisons of Redis 8.4 as conditions; GET and its forms that also delete, replace or expire.
+//
+// Plain SET and GET, and SET NX PX, are the hottest paths of the server: no allocation beyond the
+// entry, and no look-up that the answer does not need.
+
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/expiry_args.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
+#include "server/commands/shared/value_condition.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+// --- SET
+
+struct SetOptions {
+  ValueCondition condition;
+  ExpiryArg expiry;
+  bool get = false;
+};
+
+void ReadSetOptions(ArgReader& args, SetOptions& options) {
+  while (args.more()) {
+    if (TakePresence(args, options.condition)) continue;
+    if (TakeExpiry(args, options.expiry)) continue;
+    if (TakeKeepTtl(args, options.expiry)) continue;
+    if (TakeComparison(args, options.condition)) continue;
+    if (args.TakeWord("GET")) {
+      options.get = true;
+    } else {
+      args.Fail(ErrorCode::kSyntax);
+    }
+  }
+}
+
+uint16_t SetKeyFlags(Args request) {
+  ArgReader args(request, 3);
+  SetOptions options;
+  ReadSetOptions(args, options);
+  const bool looks = options.get || options.condition.compares();
+  return looks ? kKeyRw | kKeyAccess | kKeyUpdate : kKeyOw | kKeyUpdate;
+}
+
+// What SET did, where its arguments would not say it again at another time or in another state.
+void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) {
+  if (!call.effects.wanted()) return;
+  const std::string_view key = call.args[1];
+  const std::string_view value = call.args[2];
+  if (options.expiry.timed()) {
+    RecordTimedSet(call, key, value, deadline);
+  } else if (options.expiry.kind == ExpiryKind::kKeepTtl) {
+    call.effects.Instead({"SET", key, value, "KEEPTTL"});
+  } else if (options.get || options.condition.compares()) {
+    call.effects.Instead({"SET", key, value});
+  }
+}
+
+void NotifySet(CommandCall& call, HashedKey key, bool timed) {
+  call.Notify(kNotifyString, "set", key.bytes);
+  if (timed) call.Notify(kNotifyGeneric, "expire", key.bytes);
+}
+
+void SetWithOptions(CommandCall& call) {
+  ArgReader args(call.args, 3);
+  SetOptions options;
+  ReadSetOptions(args, options);
+  if (args.failed()) return call.reply.Error(args.error());
+  Deadline deadline;
+  if (options.expiry.timed() && !ReadDeadline(call, options.expiry, deadline)) return;
+
+  const HashedKey key = call.Key(1);
+  const bool keep_ttl = options.expiry.kind == ExpiryKind::kKeepTtl;
+  if (options.get || keep_ttl || options.condition.kind != ValueCondition::Kind::kNone) {
+    const Entry* const old = options.get ? LookUpToRead(call, key) : LookUp(call, key);
+    if ((options.get || options.condition.compares()) && !IsTextOrMissing(call, old)) return;
+    if (!options.condition.OperandIsSound()) return call.reply.Error(kDigestFault);
+    const bool holds = options.condition.Holds(old);
+    if (options.get) {
+      old ? ReplyText(call, *old) : call.reply.Null();
+    } else if (!holds) {
+      call.reply.Null();
+    }
+    if (!holds) return;
+    if (keep_ttl && old) deadline = old->deadline();
+  }
+  PutArgument(call, key, call.args[2], deadline);
+  NotifySet(call, key, options.expiry.timed());
+  RecordSet(call, options, deadline);
+  if (!options.get) call.reply.Ok();
+}
+
+void Set(CommandCall& call) {
+  if (call.args.size() > 3) return SetWithOptions(call);
+  const HashedKey key = call.Key(1);
+  PutArgument(call, key, call.args[2], Deadline::None());
+  NotifySet(call, key, false);
+  call.reply.Ok();
+}
+
+void SetNx(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  if (LookUp(call, key)) return call.reply.Integer(0);
+  PutArgument(call, key, call.args[2], Deadline::None());
+  NotifySet(call, key, false);
+  call.reply.Integer(1);
+}
+
+// SETEX and PSETEX: key, time, value.
+void SetTimed(CommandCall& call, ExpiryKind kind) {
+  Deadline deadline;
+  if (!ReadDeadline(call, {kind, call.args[2]}, deadline)) return;
+  const HashedKey key = call.Key(1);
+  PutArgument(call, key, call.args[3], deadline);
+  NotifySet(call, key, true);
+  RecordTimedSet(call, call.args[1], call.args[3], deadline);
+  call.reply.Ok();
+}
+void SetEx(CommandCall& call) { SetTimed(call, ExpiryKind::kEx); }
+void PSetEx(CommandCall& call) { SetTimed(call, ExpiryKind::kPx); }
+
+// --- GET
+
+// Answers with the string at `key`, or null. Null result: missing, or of another type and refused.
+const Entry* GetText(CommandCall& call, HashedKey key) {
+  const Entry* const entry = LookUpToRead(call, key);
+  if (!entry) {
+    call.reply.Null();
+    return nullptr;
+  }
+  if (!IsTextOrMissing(call, entry)) return nullptr;
+  ReplyText(call, *entry);
+  return entry;
+}
+
+void Get(CommandCall& call) { GetText(call, call.Key(1)); }
+
+void GetDel(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  if (!GetText(call, key)) return;
+  call.db.Delete(key, call.now);
+  call.Notify(kNotifyGeneric, "del", key.bytes);
+  if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+}
+
+void GetSet(CommandCall& call) {
+  const HashedKey key = call.Key(1);
+  const Entry* const old = LookUpToRead(call, key);
+  if (!IsTextOrMissing(call, old)) return;
+  old ? ReplyText(call, *old) : call.reply.Null();
+  PutArgument(call, key, call.args[2], Deadline::None());
+  NotifySet(call, key, false);
+  if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], call.args[2]});
+}
+
+void ExpireRead(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
+  // Only a Unix time can have passed already.
+  if (deadline.Passed(call.now)) {
+    call.db.Delete(key, call.now);
+    call.Notify(kNotifyGeneric, "del", key.bytes);
+    if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+    return;
+  }
+  call.db.SetDeadline(call.db.Modify(entry, call.now), deadline);
+  call.Notify(kNotifyGeneric, "expire", key.bytes);
+  if (!call.effects.wanted()) return;
+  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
+  call.effects.Instead({"PEXPIREAT", key.bytes, unix_ms});
+}
+
+void GetEx(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  ExpiryArg expiry;
+  while (args.more()) {
+    if (TakeExpiry(args, expiry) || TakePersist(args, expiry)) continue;
+    args.Fail(ErrorCode::kSyntax);
+  }
+  if (args.failed()) return call.reply.Error(args.error());
+
+  const HashedKey key = call.Key(1);
+  const Entry* const entry = LookUpToRead(call, key);
+  if (!entry) return call.reply.Null();
+  if (!IsTextOrMissing(call, entry)) return;
+  Deadline deadline;
+  if (expiry.timed() && !ReadDeadline(call, expiry, deadline)) return;
+  ReplyText(call, *entry);
+  if (expiry.timed()) {
+    ExpireRead(call, key, *entry, deadline);
+  } else if (expiry.kind == ExpiryKind::kPersist && entry->is_volatile()) {
+    call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
+    call.Notify(kNotifyGeneric, "persist", key.bytes);
+    if (call.effects.wanted()) call.effects.Instead({"PERSIST", key.bytes});
+  }
+}
+
+// --- the table
+
+constexpr uint32_t kWriteMore = kWrite | kDenyOom;
+
+constexpr CommandSpec kListed[] = {
+    {.name = "GET",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .keys = KeyAt(1, kKeyRo | kKeyAccess),
+     .run = Get,
+     .since = "1.0.0",
+     .usage = "key",
+     .summary = "The string a key holds, or null when there is none."},
+    {.name = "SET",
+     .arity = -3,
+     .flags = kWriteMore,
+     .keys =
+         KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags, "with `GET` it reads, too"),
+     .run = Set,
+     .since = "1.0.0",
+     .usage = "key value [NX | XX | IFEQ ifeq-value@8.4.0 | IFNE ifne-value@8.4.0 | IFDEQ "
+              "ifdeq-digest@8.4.0 | IFDNE ifdne-digest@8.4.0]@2.6.12 [GET@6.2.0] [EX "
+              "seconds@2.6.12 | PX milliseconds@2.6.12 | EXAT unix-time-seconds@6.2.0 | PXAT "
+              "unix-time-milliseconds@6.2.0 | KEEPTTL@6.0.0]",
+     .summary = "Store a string, on a condition if wanted, and say when it ends.",
+     .history =
+         "2.6.12 `EX`, `PX`, `NX` and `XX`.|6.0.0 `KEEPTTL`.|6.2.0 `GET`, `EXAT` and `PXAT`.|7.0.0 "
+         "`NX` together with `GET`.|8.4.0 `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`.",
+     .key_flags = SetKeyFlags},
+    {.name = "SETNX",
+     .arity = 3,
+     .flags = kWriteMore | kFast,
+     .keys = KeyAt(1, kKeyOw | kKeyInsert),
+     .run = SetNx,
+     .since = "1.0.0",
+     .usage = "key value",
+     .summary = "Store a string if the key is free; 1 or 0."},
+    {.name = "SETEX",
+     .arity = 4,
+     .flags = kWriteMore,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate),
+     .run = SetEx,
+     .since = "2.0.0",
+     .usage = "key seconds value",
+     .summary = "Store a string that ends after so many seconds."},
+    {.name = "PSETEX",
+     .arity = 4,
+     .flags = kWriteMore,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate),
+     .run = PSetEx,
+     .since = "2.6.0",
+     .usage = "key milliseconds value",
+     .summary = "Store a string that ends after so many milliseconds."},
+    {.name = "GETSET",
+     .arity = 3,
+     .flags = kWriteMore | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = GetSet,
+     .since = "1.0.0",
+     .usage = "key value",
+     .summary = "Store a string and answer with the one it replaces.",
+     .deprecated_since = "6.2.0",
+     .replaced_by = "`SET` with its option `GET`"},
+    {.name = "GETDEL",
+     .arity = 2,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
+     .run = GetDel,
+     .since = "6.2.0",
+     .usage = "key",
+     .summary = "Answer with a string and delete its key."},
+    {.name = "GETEX",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate, "its options change the deadline"),
+     .run = GetEx,
+     .since = "6.2.0",
+     .usage = "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
+              "PXAT unix-time-milliseconds | PERSIST]",
+     .summary = "Answer with a string and change when it ends."},
+};
+constexpr auto kRows =
+    RowsOf(kListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StringsFamily() { return {"strings", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,209 @@
+// Several strings in one request: MGET, MSET, MSETNX, and MSETEX, which gives them one deadline.
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/expiry_args.h"
+#include "server/commands/shared/lookup.h"
+#include "server/commands/shared/value_condition.h"
+#include "server/engine/arg_reader.h"
+#include "server/engine/effects.h"
+
+namespace sluice {
+namespace {
+
+void MGet(CommandCall& call) {
+  call.reply.Array(call.args.size() - 1);
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    const Entry* const entry = LookUpToRead(call, KeyToRead(call, i));
+    entry && entry->is_string() ? ReplyText(call, *entry) : call.reply.Null();
+  }
+}
+
+// --- MSET and MSETNX
+
+// Keys and values alternate in the arguments [first, end).
+struct Pairs {
+  size_t first = 1;
+  size_t end = 1;
+};
+
+// The pairs behind the name, or null when the last key has no value: then the error is answered.
+std::optional<Pairs> ReadPairs(CommandCall& call, std::string_view name) {
+  if (call.args.size() % 2 == 1) return Pairs{1, call.args.size()};
+  call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
+  return std::nullopt;
+}
+
+size_t CountPresent(CommandCall& call, Pairs pairs) {
+  size_t present = 0;
+  for (size_t i = pairs.first; i < pairs.end; i += 2) present += LookUp(call, call.Key(i)) ? 1 : 0;
+  return present;
+}
+
+void PutPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
+  for (size_t i = pairs.first; i < pairs.end; i += 2) {
+    const HashedKey key = call.Key(i);
+    call.db.PutText(key, call.args[i + 1], deadline, call.now);
+    call.Notify(kNotifyString, "set", key.bytes);
+    if (!deadline.none()) call.Notify(kNotifyGeneric, "expire", key.bytes);
+  }
+}
+
+void MSet(CommandCall& call) {
+  const std::optional<Pairs> pairs = ReadPairs(call, "mset");
+  if (!pairs) return;
+  PutPairs(call, *pairs, Deadline::None());
+  call.reply.Ok();
+}
+
+void MSetNx(CommandCall& call) {
+  const std::optional<Pairs> pairs = ReadPairs(call, "msetnx");
+  if (!pairs) return;
+  if (CountPresent(call, *pairs) > 0) return call.reply.Integer(0);
+  PutPairs(call, *pairs, Deadline::None());
+  call.reply.Integer(1);
+}
+
+// --- MSETEX numkeys key value [key value ...] [options]
+
+struct MSetExRequest {
+  Pairs pairs;
+  ValueCondition condition;
+  ExpiryArg expiry;
+};
+
+bool ReadMSetEx(CommandCall& call, MSetExRequest& request) {
+  ArgReader args(call.args);
+  const std::optional<int64_t> count = ParseInt64(args.Bytes());
+  if (!count || *count < 1 || *count > std::numeric_limits<int32_t>::max()) {
+    args.Fail("ERR invalid numkeys value");
+  } else if (static_cast<size_t>(*count) > args.left() / 2) {
+    args.Fail("ERR wrong number of key-value pairs");
+  } else {
+    request.pairs = {2, 2 + static_cast<size_t>(*count) * 2};
+    args.Skip(static_cast<size_t>(*count) * 2);
+  }
+  while (args.more()) {
+    if (TakePresence(args, request.condition)) continue;
+    if (TakeExpiry(args, request.expiry) || TakeKeepTtl(args, request.expiry)) continue;
+    args.Fail(ErrorCode::kSyntax);
+  }
+  if (!args.failed()) return true;
+  call.reply.Error(args.error());
+  return false;
+}
+
+bool ConditionHolds(CommandCall& call, const MSetExRequest& request) {
+  switch (request.condition.kind) {
+    case ValueCondition::Kind::kMissing:
+      return CountPresent(call, request.pairs) == 0;
+    case ValueCondition::Kind::kPresent:
+      return CountPresent(call, request.pairs) == (request.pairs.end - request.pairs.first) / 2;
+    default:
+      return true;
+  }
+}
+
+void PutPairsKeepingTtl(CommandCall& call, Pairs pairs) {
+  for (size_t i = pairs.first; i < pairs.end; i += 2) {
+    const HashedKey key = call.Key(i);
+    const Entry* const old = LookUp(call, key);
+    const Deadline deadline = old ? old->deadline() : Deadline::None();
+    call.db.PutText(key, call.args[i + 1], deadline, call.now);
+    call.Notify(kNotifyString, "set", key.bytes);
+  }
+}
+
+void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
+  if (!call.effects.wanted()) return;
+  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
+  std::vector<std::string_view> command = {"MSETEX", call.args[1]};
+  command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
+  command.insert(command.end(), {"PXAT", unix_ms});
+  call.effects.Instead(Args(command));
+}
+
+void MSetEx(CommandCall& call) {
+  MSetExRequest request;
+  if (!ReadMSetEx(call, request)) return;
+  Deadline deadline;
+  if (request.expiry.timed() && !ReadDeadline(call, request.expiry, deadline)) return;
+  if (!ConditionHolds(call, request)) return call.reply.Integer(0);
+  if (request.expiry.kind == ExpiryKind::kKeepTtl) {
+    PutPairsKeepingTtl(call, request.pairs);
+  } else {
+    PutPairs(call, request.pairs, deadline);
+    if (request.expiry.timed()) RecordTimedPairs(call, request.pairs, deadline);
+  }
+  call.reply.Integer(1);
+}
+
+// --- the table
+
+constexpr std::string_view kLinear = "O(N) where N is the number of keys to set.";
+
+constexpr CommandSpec kRows[] = {
+    {.name = "MGET",
+     .arity = -2,
+     .flags = kReadOnly | kFast,
+     .categories = kCatString,
+     .keys = KeyRange(1, -1, 1, kKeyRo | kKeyAccess),
+     .run = MGet,
+     .group = "string",
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the number of keys to retrieve.",
+     .usage = "key [key ...]",
+     .summary = "The strings of several keys, null for each that holds none.",
+     .tips = "request_policy:multi_shard"},
+    {.name = "MSET",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatString,
+     .keys = KeyRange(1, -1, 2, kKeyOw | kKeyUpdate),
+     .run = MSet,
+     .group = "string",
+     .since = "1.0.1",
+     .complexity = kLinear,
+     .usage = "key value [key value ...]",
+     .summary = "Store several strings at once.",
+     .tips = "request_policy:multi_shard,response_policy:all_succeeded"},
+    {.name = "MSETNX",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .categories = kCatString,
+     .keys = KeyRange(1, -1, 2, kKeyOw | kKeyInsert),
+     .run = MSetNx,
+     .group = "string",
+     .since = "1.0.1",
+     .complexity = kLinear,
+     .usage = "key value [key value ...]",
+     .summary = "Store several strings if all the keys are free; 1 or 0.",
+     .tips = "request_policy:multi_shard,response_policy:agg_min"},
+    {.name = "MSETEX",
+     .arity = -4,
+     .flags = kWrite | kDenyOom | kMovableKeys,
+     .categories = kCatString,
+     .keys = KeysCounted(1, kKeyOw | kKeyUpdate, 2),
+     .run = MSetEx,
+     .group = "string",
+     .since = "8.4.0",
+     .complexity = kLinear,
+     .usage = "numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | "
+              "EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+     .summary =
+         "Store several strings with one deadline, if all or none of the keys exist; 1 or 0.",
+     .tips = "request_policy:multi_shard,response_policy:agg_min"},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily StringsManyFamily() { return {"strings_many", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,158 @@
+#include "server/net/acceptor.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "server/net/process.h"
+
+namespace sluice {
+namespace {
+
+// Descriptors beside those of clients: listeners, log, epoll, timer, files being written.
+constexpr int64_t kReservedDescriptors = 32;
+
+constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
+constexpr std::string_view kProtectedMode =
+    "-DENIED Sluice is running in protected mode: no password is set, so only clients on this "
+    "machine may connect. To let others in, set a password (requirepass) or, if nobody but your "
+    "own clients can reach this port, set protected-mode to no.\r\n";
+
+}  // namespace
+
+Acceptor::Acceptor(Config& config, Engine& engine, Log& log, boost::asio::io_context& io,
+                   Listener::Accepted admit)
+    : config_(config), engine_(engine), log_(log), io_(io), admit_(std::move(admit)) {}
+
+std::string Acceptor::Open() {
+  FitMaxClients();
+  if (std::string error = ListenTcp(); !error.empty()) return error;
+  if (std::string error = ListenUnix(); !error.empty()) return error;
+  if (tcp_listeners_.empty() && !unix_listener_) {
+    return "there is nothing to listen on: port is 0 and no unixsocket is set";
+  }
+  FollowOptions();
+  return {};
+}
+
+void Acceptor::Close() {
+  tcp_listeners_.clear();
+  unix_listener_.reset();
+}
+
+// --- options
+
+void Acceptor::FitMaxClients() {
+  const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
+  const int64_t allowed = RaiseDescriptorLimit(wanted);
+  if (allowed >= wanted) return;
+  const int64_t clients = std::max<int64_t>(1, allowed - kReservedDescriptors);
+  log_.Write(Log::kWarning, Concat("maxclients is lowered to ", clients, ": the system allows ",
+                                   allowed, " open files"));
+  config_.Set({{"maxclients", Concat(clients)}});
+}
+
+// A change that fails is rolled back, and its function called again for the old values.
+void Acceptor::FollowOptions() {
+  config_.OnChange("maxclients", [this] {
+    const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
+    const int64_t allowed = RaiseDescriptorLimit(wanted);
+    if (allowed >= wanted) return std::string();
+    return Concat(
+        "The operating system is not able to handle the specified number of clients, try with ",
+        allowed - kReservedDescriptors);
+  });
+  config_.OnChange("port", [this] {
+    return ListenTcp().empty() ? "" : "Unable to listen on this port. Check server logs.";
+  });
+  config_.OnChange("bind", [this] {
+    return ListenTcp().empty() ? "" : "Failed to bind to specified addresses.";
+  });
+}
+
+// --- listening
+
+std::unique_ptr<Listener> Acceptor::MakeListener() {
+  return std::make_unique<Listener>(io_,
+                                    [this](int fd, Peer peer) { Accept(fd, std::move(peer)); });
+}
+
+int Acceptor::Backlog() const { return static_cast<int>(config_.settings().tcp_backlog); }
+
+std::string Acceptor::ListenUnix() {
+  const Settings& settings = config_.settings();
+  if (settings.unixsocket.empty()) return {};
+  unix_listener_ = MakeListener();
+  const std::string error = unix_listener_->ListenUnix(
+      settings.unixsocket, static_cast<int>(settings.unixsocketperm), Backlog());
+  if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
+  unix_listener_->Start();
+  return {};
+}
+
+// Every address of `bind` on `port`, in place of those listened on before.
+std::string Acceptor::ListenTcp() {
+  const Settings& settings = config_.settings();
+  tcp_listeners_.clear();
+  if (settings.port == 0) return {};
+  for (std::string address : settings.bind) {
+    const bool optional = address.starts_with('-');
+    if (optional) address.erase(0, 1);
+    auto listener = MakeListener();
+    const std::string fault =
+        listener->ListenTcp(address, static_cast<int>(settings.port), Backlog());
+    if (fault.empty()) {
+      listener->Start();
+      tcp_listeners_.push_back(std::move(listener));
+    } else if (!optional || !listener->address_missing()) {
+      const std::string error =
+          Concat("can't listen on ", address, " port ", settings.port, ": ", fault);
+      log_.Write(Log::kWarning, error);
+      return error;
+    }
+  }
+  return tcp_listeners_.empty() ? "can't listen on any address of bind" : "";
+}
+
+// --- newcomers
+
+bool Acceptor::IsFull() const {
+  return static_cast<int64_t>(engine_.session_count()) >= config_.settings().maxclients;
+}
+
+void Acceptor::Accept(int descriptor, Peer peer) {
+  const Settings& settings = config_.settings();
+  if (IsFull()) return Refuse(descriptor, kTooManyClients);
+  if (settings.protected_mode && settings.requirepass.empty() && !peer.loopback) {
+    return Refuse(descriptor, kProtectedMode);
+  }
+  if (!peer.unix_socket) SetTcpOptions(descriptor);
+  admit_(descriptor, std::move(peer));
+}
+
+void Acceptor::Refuse(int descriptor, std::string_view sentence) {
+  ++engine_.statistics().rejected_connections;
+  [[maybe_unused]] const ssize_t ignored =
+      ::send(descriptor, sentence.data(), sentence.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::close(descriptor);
+}
+
+void Acceptor::SetTcpOptions(int descriptor) const {
+  const int on = 1;
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const int idle = static_cast<int>(config_.settings().tcp_keepalive);
+  if (idle == 0) return;
+  const int interval = std::max(1, idle / 3);
+  const int probes = 3;
+  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+}  // namespace sluice

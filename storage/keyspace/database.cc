@@ -1,0 +1,386 @@
+// What handlers call: see database.h. How blocks, timers and counts follow is in
+// database_upkeep.cc.
+#include "storage/keyspace/database.h"
+
+#include <cassert>
+#include <limits>
+
+#include "absl/base/macros.h"
+#include "protocol/text/number_text.h"
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/packed_value.h"
+#include "storage/memory/packed_pointer.h"
+
+namespace sluice {
+namespace {
+
+using Form = EntryPayload::Form;
+
+// A value that shrinks goes back into its entry when it takes so little of it that it won't soon
+// have to move out again.
+constexpr size_t kPackedAgainMax = Entry::kInlineBytesMax * 5 / 8;
+
+// Payloads whose bytes have to be made; they point into themselves.
+class IntegerPayload : public EntryPayload {
+ public:
+  IntegerPayload(int64_t integer, bool wide) {
+    const auto narrow = static_cast<int32_t>(integer);
+    form = narrow == integer && !wide ? Form::kInt32 : Form::kInt64;
+    const size_t size = form == Form::kInt32 ? sizeof(narrow) : sizeof(integer);
+    std::memcpy(buffer_, form == Form::kInt32 ? static_cast<const void*>(&narrow) : &integer, size);
+    bytes = {buffer_, size};
+  }
+  IntegerPayload(const IntegerPayload&) = delete;
+
+ private:
+  char buffer_[8];
+};
+
+class OutsidePayload : public EntryPayload {
+ public:
+  OutsidePayload(ValueType of_type, const void* object, bool is_raw) {
+    type = of_type;
+    form = Form::kOutside;
+    raw = is_raw;
+    const PackedPointer address(object);
+    std::memcpy(buffer_, &address, sizeof(address));
+    bytes = {buffer_, sizeof(buffer_)};
+  }
+  OutsidePayload(const OutsidePayload&) = delete;
+
+ private:
+  char buffer_[Entry::kOutsideBytes] = {};  // not accounted yet
+};
+
+EntryPayload InlineText(std::string_view text) {
+  return {ValueType::kString, Form::kInline, false, text};
+}
+
+EntryPayload PackedValue(ValueType type, std::string_view packed) {
+  return {type, Form::kInline, false, packed};
+}
+
+// Most texts are no integers, and most of those show it at once.
+bool MayBeInteger(std::string_view text) {
+  return !text.empty() && text.size() <= kInt64TextMax &&
+         (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));
+}
+
+}  // namespace
+
+// --- reading
+
+const Entry* Database::Find(HashedKey key, const Now& now) {
+  Entry* entry = table_.Find(key);
+  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+    return entry;
+  return FindLive(key, now);
+}
+
+const Entry* Database::FindAndTouch(HashedKey key, const Now& now) {
+  Entry* entry = FindLive(key, now);
+  if (entry != nullptr) MarkAccess(*entry, now);
+  return entry;
+}
+
+size_t Database::size() const { return table_.size(); }
+
+size_t Database::volatile_size() const { return volatile_; }
+
+void Database::ForEach(absl::FunctionRef<void(const Entry&)> visit) const {
+  table_.ForEach([visit](Entry& entry) { visit(entry); });
+}
+
+uint64_t Database::Scan(uint64_t cursor, size_t count,
+                        absl::FunctionRef<void(const Entry&)> visit) const {
+  return table_.Scan(cursor, count, visit);
+}
+
+const Entry* Database::RandomEntry(Random& random) const { return table_.RandomEntry(random); }
+
+// --- writing
+
+Entry* Database::Modify(HashedKey key, const Now& now) {
+  Entry* entry = FindLive(key, now);
+  if (entry == nullptr) return nullptr;
+  Touch(key.bytes);
+  MarkAccess(*entry, now);
+  return entry;
+}
+
+Entry& Database::Modify(const Entry& found, const Now& now) {
+  assert(!found.Expired(now));
+  Entry& entry = const_cast<Entry&>(found);  // ours: only readers are shown it as const
+  state_.now = now;
+  Touch(entry.key());
+  MarkAccess(entry, now);
+  return entry;
+}
+
+Entry& Database::ModifyUnseen(const Entry& found, const Now& now) {
+  assert(!found.Expired(now));
+  Entry& entry = const_cast<Entry&>(found);
+  state_.now = now;
+  ++state_.changes;
+  MarkAccess(entry, now);
+  return entry;
+}
+
+Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now) {
+  if (MayBeInteger(text))
+    if (const auto integer = ParseInt64(text)) return PutInteger(key, *integer, deadline, now);
+  return PutTextAsIs(key, text, deadline, now);
+}
+
+Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline,
+                             const Now& now) {
+  if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
+  Entry* entry = FindToReplace(key, now);
+  if (entry != nullptr && HasRoomFor(*entry, text)) {
+    Touch(key.bytes);
+    MarkAccess(*entry, now);
+    AssignInPlace(*entry, text);
+    return SetDeadline(*entry, deadline);
+  }
+  auto* copy = new TextBlock(text);
+  return Put(key, OutsidePayload(ValueType::kString, copy, false), deadline, now);
+}
+
+Entry& Database::PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now) {
+  auto* const block = new TextBlock(std::move(text));
+  return Put(key, OutsidePayload(ValueType::kString, block, true), deadline, now);
+}
+
+Entry& Database::PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now) {
+  return Put(key, IntegerPayload(integer, false), deadline, now);
+}
+
+Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline,
+                          const Now& now) {
+  const ValueType type = value->type();
+  assert(type != ValueType::kString);
+  char bytes[Entry::kInlineBytesMax];
+  if (const size_t size = value->Pack(bytes, sizeof(bytes)))
+    return PutPacked(key, type, {bytes, size}, deadline, now);
+  Entry& entry = Put(key, OutsidePayload(type, value.release(), false), deadline, now);
+  SetValueTimer(entry);
+  return entry;
+}
+
+Entry& Database::PutPacked(HashedKey key, ValueType type, std::string_view packed,
+                           Deadline deadline, const Now& now) {
+  return Put(key, PackedValue(type, packed), deadline, now);
+}
+
+Entry& Database::SetPacked(Entry& entry, std::string_view packed, Deadline deadline) {
+  assert(!deadline.none() && !entry.is_string());
+  // Nearly always: as many bytes as before, and an end that moves away.
+  if (deadline.kind == Deadline::Kind::kSteady && deadline.ms <= TimerWheel::kDeadlineMsMax &&
+      entry.is_packed() && entry.HasLayout(true, false, packed.size()) && entry.timer().linked() &&
+      deadline.ms >= entry.timer().deadline_ms()) [[likely]] {
+    std::memmove(entry.base() + entry.value_offset(), packed.data(), packed.size());
+    state_.wheel.Postpone(entry.timer(), deadline.ms);
+    return entry;
+  }
+  deadline = Storable(deadline);
+  const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
+  Entry& result = Overwrite(entry, PackedValue(entry.type(), packed), true, is_absolute);
+  Arm(result, deadline);
+  return result;
+}
+
+Entry& Database::SetValue(Entry& entry, std::unique_ptr<Value> value) {
+  assert(value->type() == entry.type());
+  Entry& result =
+      OverwriteKeepingDeadline(entry, OutsidePayload(entry.type(), value.release(), false));
+  SetValueTimer(result);
+  return result;
+}
+
+Entry& Database::PackIfSmall(Entry& entry) {
+  char bytes[kPackedAgainMax];
+  const size_t size = entry.value().Pack(bytes, sizeof(bytes));
+  if (size == 0) return entry;
+  return OverwriteKeepingDeadline(entry, PackedValue(entry.type(), {bytes, size}));
+}
+
+Entry& Database::SetText(Entry& entry, std::string_view text) {
+  if (text.size() <= Entry::kInlineBytesMax)
+    return OverwriteKeepingDeadline(entry, InlineText(text));
+  if (HasRoomFor(entry, text)) {
+    AssignInPlace(entry, text);
+    return entry;
+  }
+  auto* copy = new TextBlock(text);
+  return OverwriteKeepingDeadline(entry, OutsidePayload(ValueType::kString, copy, false));
+}
+
+Entry& Database::SetInteger(Entry& entry, int64_t integer) {
+  // One that has its 8 bytes keeps them: a counter around zero would go back and forth.
+  const bool wide = entry.is_integer() && entry.form() == Form::kInt64;
+  return OverwriteKeepingDeadline(entry, IntegerPayload(integer, wide));
+}
+
+TextBlock& Database::MutableText(Entry*& entry) {
+  ABSL_HARDENING_ASSERT(entry->is_string());
+  if (entry->outside()) {
+    EntryPayload payload = entry->payload();
+    payload.raw = true;
+    entry->Store(payload);
+  } else {
+    char scratch[Entry::kTextScratch];
+    auto* copy = new TextBlock(entry->Text(scratch));
+    entry = &OverwriteKeepingDeadline(*entry, OutsidePayload(ValueType::kString, copy, true));
+  }
+  return *entry->outside_text();
+}
+
+void Database::TextChanged(Entry& entry) { AccountOutside(entry); }
+
+void Database::MakeRaw(const Entry& found, const Now& now) {
+  if (found.is_raw()) return;
+  state_.now = now;
+  Entry* entry = const_cast<Entry*>(&found);
+  MutableText(entry);
+  TextChanged(*entry);
+}
+
+void Database::ValueChanged(Entry& entry) {
+  AccountOutside(entry);
+  SetValueTimer(entry);
+}
+
+Entry& Database::SetDeadline(Entry& entry, Deadline deadline) {
+  if (!entry.is_string()) deadline = NotAfterItsEnd(entry, deadline);
+  deadline = Storable(deadline);
+  const bool is_volatile = !deadline.none();
+  const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
+  Entry& result = entry.HasLayout(is_volatile, is_absolute, entry.value_length_)
+                      ? entry
+                      : Reshape(entry, entry.payload(), is_volatile, is_absolute);
+  if (is_volatile) Arm(result, deadline);
+  return result;
+}
+
+bool Database::Delete(HashedKey key, const Now& now) {
+  Entry* entry = FindLive(key, now);
+  if (entry == nullptr) return false;
+  Touch(key.bytes);
+  Remove(*entry, key.hash);
+  return true;
+}
+
+void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access_clock(seconds); }
+
+// --- finding
+
+uint64_t Database::HashOf(const Entry& entry) const {
+  return HashName(entry.key(), state_.hash_key);
+}
+
+Entry* Database::FindLive(HashedKey key, const Now& now) {
+  Entry* entry = FindToReplace(key, now);
+  return entry != nullptr && entry->Expired(now) ? nullptr : entry;
+}
+
+Entry* Database::FindToReplace(HashedKey key, const Now& now) {
+  state_.now = now;
+  Entry* entry = table_.Find(key);
+  if (entry == nullptr || !entry->Expired(now) || !state_.expiry_allowed) return entry;
+  RemoveExpired(*entry, key.hash, now);
+  return nullptr;
+}
+
+void Database::Touch(std::string_view key) {
+  state_.observer.KeyTouched(index_, key);
+  ++state_.changes;
+}
+
+void Database::MarkAccess(Entry& entry, const Now& now) {
+  entry.set_access_clock(static_cast<uint32_t>(now.ms() / 1000));
+}
+
+// --- changing
+
+Entry& Database::Put(HashedKey key, const EntryPayload& payload, Deadline deadline,
+                     const Now& now) {
+  Entry* entry = FindToReplace(key, now);
+  Touch(key.bytes);
+  deadline = Storable(deadline);
+  const bool is_volatile = !deadline.none();
+  const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
+  if (entry != nullptr) {
+    entry = &Overwrite(*entry, payload, is_volatile, is_absolute);
+  } else {
+    const EntryShape shape{is_volatile, is_absolute, key.bytes.size(), payload.bytes.size()};
+    entry = Entry::Make(shape, key.bytes, id_);
+    entry->Store(payload);
+    state_.memory_bytes += shape.BlockBytes();
+    Adopt(*entry, key.hash);
+    if (entry->outside()) AccountOutside(*entry);
+    state_.observer.KeyCreated(index_, key.bytes);
+  }
+  if (is_volatile) Arm(*entry, deadline);
+  MarkAccess(*entry, now);
+  return *entry;
+}
+
+// A long text has a TextBlock already that is neither too small nor much too large for the new
+// one.
+bool Database::HasRoomFor(const Entry& entry, std::string_view text) {
+  if (!entry.is_string() || !entry.outside()) return false;
+  const size_t capacity = entry.outside_text()->capacity();
+  return text.size() <= capacity && capacity / 2 <= text.size();
+}
+
+void Database::AssignInPlace(Entry& entry, std::string_view text) {
+  entry.outside_text()->Assign(text);
+  EntryPayload payload = entry.payload();
+  payload.raw = false;
+  entry.Store(payload);
+  AccountOutside(entry);
+}
+
+Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile,
+                           bool is_absolute) {
+  if (!entry.outside() && payload.form != Form::kOutside &&
+      entry.HasLayout(is_volatile, is_absolute, payload.bytes.size())) [[likely]] {
+    entry.Store(payload);
+    return entry;
+  }
+  const bool had_outside = entry.outside() && payload.bytes.data() != entry.value_field();
+  const size_t accounted = had_outside ? entry.accounted() : 0;
+  TextBlock* text = had_outside && entry.is_string() ? entry.outside_text() : nullptr;
+  Value* value = had_outside && !entry.is_string() ? entry.outside_value() : nullptr;
+
+  Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
+  // Only now: the payload may have been a view of it.
+  if (value != nullptr) DropValue(state_, value, accounted);
+  if (text != nullptr) state_.reclaimer.Take(std::unique_ptr<TextBlock>(text), accounted);
+  if (result.outside()) AccountOutside(result);
+  return result;
+}
+
+Entry& Database::OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload) {
+  return Overwrite(entry, payload, entry.is_volatile(), entry.absolute());
+}
+
+// Steady deadlines beyond the 48 bits of a timer are kept as Unix times: 8,900 years from now the
+// difference is not going to be noticed.
+Deadline Database::Storable(Deadline deadline) const {
+  if (deadline.kind != Deadline::Kind::kSteady || deadline.ms <= TimerWheel::kDeadlineMsMax)
+    return deadline;
+  return Deadline::Unix(deadline.UnixMs(state_.now));
+}
+
+Deadline Database::NotAfterItsEnd(const Entry& entry, Deadline deadline) const {
+  const Now& now = state_.now;
+  const int64_t end_ms = entry.is_packed()
+                             ? UnpackValue(entry.type(), entry.packed())->EndsAtMs(now)
+                             : entry.value().EndsAtMs(now);
+  if (end_ms == kEndsNever) return deadline;
+  const Deadline end = Deadline::Steady(end_ms);
+  return deadline.none() || deadline.LeftMs(now) >= end.LeftMs(now) ? end : deadline;
+}
+
+}  // namespace sluice

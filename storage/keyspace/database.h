@@ -1,0 +1,209 @@
+// A Database: entries found by key, and everything that may happen to one. See keyspace.h for the
+// rules; this is the part of it that handlers see most.
+//
+// Invariants: an entry that is volatile has a linked timer, or is counted as parked; memory, counts
+// and table agree with the entries; every entry carries the database's id.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/entry.h"
+#include "storage/keyspace/reclaimer.h"
+#include "storage/keyspace/segment_table.h"
+#include "storage/time/clock.h"
+#include "storage/time/timer_wheel.h"
+
+namespace sluice {
+
+class Database;
+
+// Told of what happens to keys. `db` is the index clients use (SELECT). The callbacks run in the
+// middle of a change: but for the last they must not touch the keyspace, not even to read it.
+class KeyspaceObserver {
+ public:
+  virtual ~KeyspaceObserver() = default;
+  // A key was created, changed, deleted, or found expired and removed.
+  virtual void KeyTouched(int db, std::string_view key) = 0;
+  // A key past its deadline is being removed, by its timer or because it was met; `entry` is still
+  // whole. Called before KeyTouched. late_ms: how long after its deadline.
+  virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
+  // A key has come to be, under this name, where none was.
+  virtual void KeyCreated(int, std::string_view) {}
+  // All keys of `db` go away (FLUSHDB), or change place with those of `other` (SWAPDB); called
+  // before anything of it has happened, so that here Find may be used. other = -1 for a flush. One
+  // call a flush or swap.
+  virtual void DatabaseReplaced(int db, int other) = 0;
+  // The time has come that Value::NextDueMs named. Not in the middle of a change: the value may be
+  // changed here, and its key deleted; call ValueChanged.
+  virtual void ValueDue(Database&, HashedKey, Entry&) {}
+};
+
+// What the databases of a keyspace share.
+struct KeyspaceState {
+  TimerWheel& wheel;
+  KeyspaceObserver& observer;
+  // Of all databases: SWAPDB takes keys from one to another, and a request is hashed once.
+  const SipKey hash_key;
+  Now now;  // the latest one handed to a write: SetDeadline follows it
+  size_t memory_bytes = 0;
+  Reclaimer reclaimer{memory_bytes};
+  size_t values_timed = 0;  // timers of values that are linked
+  uint64_t changes = 0;
+  bool active_expiry = true;
+  bool expiry_allowed = true;
+};
+
+class Keyspace;
+
+class Database {
+ public:
+  ~Database();
+
+  // --- reading
+  // Null when missing or past its deadline (then it is removed, unless the keyspace is paused for
+  // expiry: see Keyspace::set_expiry_allowed).
+  const Entry* Find(HashedKey key, const Now& now);
+  // What lies there, past its deadline or not; nothing is removed.
+  const Entry* FindEvenExpired(HashedKey key) const { return table_.Find(key); }
+  // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
+  const Entry* FindAndTouch(HashedKey key, const Now& now);
+  // Bring what Find will look at into the cache, in steps: each needs what the one before it has
+  // fetched, so each is called for many keys before the next, and nothing changes meanwhile. The
+  // second returns null for a key that is surely missing. The last returns what Find is likely to
+  // find; then Entry's may follow.
+  void Prefetch(HashedKey key) const { table_.Prefetch(key.hash); }
+  const PackedPointer* PrefetchSlot(HashedKey key) const { return table_.PrefetchSlot(key.hash); }
+  static const Entry* PrefetchEntry(const PackedPointer& slot) {
+    return SegmentTable::PrefetchElement(slot);
+  }
+  size_t size() const;
+  size_t volatile_size() const;                                // keys with a deadline
+  size_t table_bytes() const { return table_.table_bytes(); }  // by walking its segments
+  // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().
+  void ForEach(absl::FunctionRef<void(const Entry&)> visit) const;
+  // Calls `visit` for the entries of a range of hashes, from `cursor` (0: the start), `count` to
+  // twice as many where there are so many; returns the next cursor, 0 at the end. Any number may be
+  // given as a cursor; those returned are below four times the number of keys, in the main (see
+  // segment_walk_impl.h). What stays from the first to the last call is given exactly once,
+  // whatever is split, merged or swapped in between.
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
+  const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
+
+  // --- writing. Each tells the observer and counts a change.
+  // Null when missing or expired. The caller is going to change what it points to.
+  Entry* Modify(HashedKey key, const Now& now);
+  // The same for an entry that Find or FindAndTouch has just given: no second look-up.
+  Entry& Modify(const Entry& found, const Now& now);
+  // As that, but nobody is told: what changes is no content of the key in the eyes of WATCH (the
+  // book-keeping of a stream's groups).
+  Entry& ModifyUnseen(const Entry& found, const Now& now);
+  // Creates or overwrites with a string. Text that is a canonical int64 is kept as an integer, as
+  // Redis's tryObjectEncoding does. The deadline is `deadline` (None: the key becomes persistent).
+  Entry& PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
+  // The same without the attempt to make it an integer (INCRBYFLOAT, COPY).
+  Entry& PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
+  // The same without a copy; its encoding is raw.
+  Entry& PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now);
+  Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
+  // Packed, if it is so small.
+  Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
+  // A value of that type in its packed form (packed_value.h).
+  Entry& PutPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
+                   const Now& now);
+  // In-place changes of an entry got from Modify in this call; they return it, perhaps moved.
+  Entry& SetText(Entry& entry, std::string_view text);  // keeps the deadline; no integer attempt
+  Entry& SetInteger(Entry& entry, int64_t integer);     // keeps the deadline
+  // The entry's text as a growable string, to be changed at will until the next call to the
+  // database; from now on its encoding is raw. Call TextChanged when done (it accounts the memory).
+  TextBlock& MutableText(Entry*& entry);
+  void TextChanged(Entry& entry);
+  // The string that Find has just given keeps its text and is shown as raw from now on. No change
+  // of the key: nobody is told.
+  void MakeRaw(const Entry& found, const Now& now);
+  // None: PERSIST; it may have passed. A value that ends by itself (Value::EndsAtMs) gets no later
+  // deadline than that.
+  Entry& SetDeadline(Entry& entry, Deadline deadline);
+  // The packed form of the entry's value in a new state, and the deadline that comes with it.
+  Entry& SetPacked(Entry& entry, std::string_view packed, Deadline deadline);
+  // The object that a packed value becomes, of the same type; keeps the deadline.
+  Entry& SetValue(Entry& entry, std::unique_ptr<Value> value);
+  // Packs an object that takes about half of the room, so that one which goes up and down does
+  // not move with each change. Precondition: the value is an object, and accounted.
+  Entry& PackIfSmall(Entry& entry);
+  // A Value grew or shrank, or is due at another time: accounts it, sets its timer.
+  void ValueChanged(Entry& entry);
+  bool Delete(HashedKey key, const Now& now);  // false when missing or expired
+
+  // As RESTORE IDLETIME and loading want it; modulo 2^24.
+  void SetAccessClock(Entry& entry, uint32_t seconds);
+
+  int index() const { return index_; }  // what SELECT calls it
+
+ private:
+  friend class Keyspace;
+
+  Database(KeyspaceState& state, uint8_t id, int index);
+  uint64_t HashOf(const Entry& entry) const;
+
+  // --- finding. Both remove an expired entry where that is allowed.
+  Entry* FindLive(HashedKey key, const Now& now);       // null when expired
+  Entry* FindToReplace(HashedKey key, const Now& now);  // an expired one that has to stay is found
+  void Touch(std::string_view key);
+  void MarkAccess(Entry& entry, const Now& now);
+
+  // --- changing. A payload may point into the entry that it replaces.
+  Entry& Put(HashedKey key, const EntryPayload& payload, Deadline deadline, const Now& now);
+  static bool HasRoomFor(const Entry& entry, std::string_view text);
+  void AssignInPlace(Entry& entry, std::string_view text);
+  // The entry with another payload or kind of deadline, in place or in a new block. A timer that it
+  // gets is not armed yet; one that it loses is cancelled.
+  Entry& Reshape(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
+  // As Reshape, and frees what the old payload pointed to.
+  Entry& Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
+  Entry& OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload);
+  Entry& Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
+                 const EntryPayload& payload);
+  Deadline Storable(Deadline deadline) const;
+  Deadline NotAfterItsEnd(const Entry& entry, Deadline deadline) const;
+  void Arm(Entry& entry, Deadline deadline);
+  void AccountOutside(Entry& entry);
+  void SetValueTimer(Entry& entry);
+  void FollowEntry(Entry& entry);
+  static void DropValue(KeyspaceState& state, Value* value, size_t accounted);
+
+  // --- coming and going
+  void Adopt(Entry& entry, uint64_t hash);    // into table and counts
+  void Release(Entry& entry, uint64_t hash);  // out of them; its timer stays as it is
+  void Remove(Entry& entry, uint64_t hash);
+  void RemoveExpired(Entry& entry, uint64_t hash, const Now& now);
+  static void Destroy(KeyspaceState& state, Entry& entry);  // one that was released
+
+  // --- for Keyspace
+  SegmentTable TakeAll();
+  void TimerFired(Entry& entry, uint64_t hash, const Now& now);
+  void ValueTimerFired(Entry& entry, uint64_t hash, const Now& now);
+  bool needs_rearming() const { return absolute_ + parked_ + state_.values_timed > 0; }
+  void Rearm(Entry& entry, const Now& now);
+  // Adds its timers and bytes to what the keyspace compares with the whole.
+  std::string Audit(size_t& linked, size_t& memory) const;
+  static bool ValueIsTimed(const Entry& entry);
+  std::string AuditEntry(const Entry& entry) const;
+
+  KeyspaceState& state_;
+  const uint8_t id_;  // what its entries carry; stays when SWAPDB changes the index
+  int index_;
+  size_t volatile_ = 0;
+  size_t absolute_ = 0;
+  // Volatile and not linked: its timer fired when nothing might be removed (or, for a moment, it is
+  // about to be armed).
+  size_t parked_ = 0;
+  SegmentTable table_;
+};
+
+}  // namespace sluice

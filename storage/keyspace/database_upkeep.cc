@@ -1,0 +1,249 @@
+// The upkeep of a Database: blocks that change their shape, timers, counts, memory, and the audit.
+#include <algorithm>
+#include <cassert>
+
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/database.h"
+#include "storage/keyspace/packed_value.h"
+
+namespace sluice {
+
+Database::Database(KeyspaceState& state, uint8_t id, int index)
+    : state_(state), id_(id), index_(index), table_(state.hash_key, state.memory_bytes) {}
+
+Database::~Database() {
+  table_.Drain(SIZE_MAX, [this](Entry& entry) { Destroy(state_, entry); });
+}
+
+// --- shape
+
+Entry& Database::Reshape(Entry& entry, const EntryPayload& payload, bool is_volatile,
+                         bool is_absolute) {
+  const EntryShape old = entry.shape();
+  const EntryShape shape{is_volatile, is_absolute, old.key_bytes, payload.bytes.size()};
+  if (entry.HasLayout(is_volatile, is_absolute, old.value_bytes) &&
+      old.BlockBytes() == shape.BlockBytes()) {
+    entry.Store(payload);
+    return entry;
+  }
+  if (old.is_volatile && !is_volatile) {
+    if (!entry.timer().linked()) --parked_;
+    state_.wheel.Cancel(entry.timer());
+  } else if (!old.is_volatile && is_volatile) {
+    ++parked_;  // until it is armed
+  }
+  volatile_ = volatile_ + is_volatile - old.is_volatile;
+  absolute_ = absolute_ + is_absolute - old.is_absolute;
+
+  const uint64_t hash = HashOf(entry);
+  const Entry* before = &entry;
+  Entry& moved = Rehouse(entry, shape, entry.key(), payload);
+  table_.Replace(*before, moved, hash);
+  return moved;
+}
+
+// A new block for the entry, which it takes along everything but what it has no room for.
+Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
+                         const EntryPayload& payload) {
+  Entry& fresh = *Entry::Make(shape, key, id_);
+  fresh.Store(payload);
+  fresh.set_access_clock(old.access_clock());
+  if (shape.is_volatile && old.is_volatile()) state_.wheel.Relocate(old.timer(), fresh.timer());
+  if (shape.is_absolute && old.absolute()) fresh.set_unix_deadline_ms(old.unix_deadline_ms());
+  state_.memory_bytes += shape.BlockBytes() - old.shape().BlockBytes();
+  Entry::Free(&old);
+  FollowEntry(fresh);
+  return fresh;
+}
+
+void Database::Arm(Entry& entry, Deadline deadline) {
+  int64_t steady_ms = deadline.ms;
+  if (entry.absolute()) {
+    entry.set_unix_deadline_ms(deadline.ms);
+    // Only a hint where it does not fit: Expired() goes by the exact time.
+    if (__builtin_sub_overflow(deadline.ms, state_.now.unix_offset_ms, &steady_ms))
+      steady_ms = deadline.ms < 0 ? 0 : TimerWheel::kDeadlineMsMax;
+  }
+  if (entry.timer().linked()) {
+    // Deadlines of leases, limiters and counters mostly move away, and many a time.
+    if (steady_ms >= entry.timer().deadline_ms()) [[likely]]
+      return state_.wheel.Postpone(entry.timer(), steady_ms);
+    return state_.wheel.Move(entry.timer(), steady_ms);
+  }
+  state_.wheel.Insert(entry.timer(), TimerKind::kEntry, steady_ms);
+  --parked_;
+}
+
+void Database::AccountOutside(Entry& entry) {
+  assert(entry.outside());
+  const size_t bytes = entry.outside_bytes();
+  state_.memory_bytes += bytes - entry.accounted();
+  entry.set_accounted(bytes);
+}
+
+// --- values with timers of their own
+
+void Database::SetValueTimer(Entry& entry) {
+  Value& value = *entry.outside_value();
+  ValueTimer* const timer = value.timer();
+  if (timer == nullptr) return;
+  timer->entry = &entry;
+  const int64_t due_ms = value.NextDueMs(state_.now);
+  if (timer->node.linked()) {
+    if (due_ms != Value::kNever) return state_.wheel.Move(timer->node, due_ms);
+    state_.wheel.Cancel(timer->node);
+    --state_.values_timed;
+  } else if (due_ms != Value::kNever) {
+    state_.wheel.Insert(timer->node, TimerKind::kValue, due_ms);
+    ++state_.values_timed;
+  }
+}
+
+// The entry has a new address.
+void Database::FollowEntry(Entry& entry) {
+  if (entry.is_string() || !entry.outside()) return;
+  if (ValueTimer* const timer = entry.outside_value()->timer()) timer->entry = &entry;
+}
+
+void Database::DropValue(KeyspaceState& state, Value* value, size_t accounted) {
+  ValueTimer* const timer = value->timer();
+  if (timer != nullptr && timer->node.linked()) {
+    state.wheel.Cancel(timer->node);
+    --state.values_timed;
+  }
+  state.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
+}
+
+// While nothing may expire it is tried again and again: that is rare, and short.
+void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
+  constexpr int64_t kRetryMs = 100;
+  state_.now = now;
+  if (state_.active_expiry && state_.expiry_allowed) {
+    if (entry.Expired(now))
+      return RemoveExpired(entry, hash, now);  // the key ends at the same tick
+    const std::string key(entry.key());        // it may be deleted
+    return state_.observer.ValueDue(*this, {key, hash}, entry);
+  }
+  state_.wheel.Insert(entry.outside_value()->timer()->node, TimerKind::kValue, now.ms() + kRetryMs);
+  ++state_.values_timed;
+}
+
+// --- coming and going
+
+void Database::Adopt(Entry& entry, uint64_t hash) {
+  assert(entry.database_id_ == id_);
+  table_.Insert(entry, hash);
+  if (!entry.is_volatile()) return;
+  ++volatile_;
+  absolute_ += entry.absolute() ? 1 : 0;
+  parked_ += entry.timer().linked() ? 0 : 1;
+}
+
+void Database::Release(Entry& entry, uint64_t hash) {
+  table_.Erase(entry, hash);
+  if (!entry.is_volatile()) return;
+  --volatile_;
+  absolute_ -= entry.absolute() ? 1 : 0;
+  parked_ -= entry.timer().linked() ? 0 : 1;
+}
+
+void Database::Remove(Entry& entry, uint64_t hash) {
+  Release(entry, hash);
+  Destroy(state_, entry);
+}
+
+void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
+  const int64_t left_ms = std::max(entry.deadline().LeftMs(now), -INT64_MAX);
+  state_.observer.KeyExpired(index_, entry, -left_ms);
+  state_.observer.KeyTouched(index_, entry.key());
+  Remove(entry, hash);
+}
+
+void Database::Destroy(KeyspaceState& state, Entry& entry) {
+  if (entry.is_volatile()) state.wheel.Cancel(entry.timer());
+  if (entry.outside()) {
+    if (entry.is_string()) {
+      state.reclaimer.Take(std::unique_ptr<TextBlock>(entry.outside_text()), entry.accounted());
+    } else {
+      DropValue(state, entry.outside_value(), entry.accounted());
+    }
+  }
+  state.memory_bytes -= entry.shape().BlockBytes();
+  Entry::Free(&entry);
+}
+
+SegmentTable Database::TakeAll() {
+  volatile_ = absolute_ = parked_ = 0;
+  return std::move(table_);
+}
+
+// --- timers
+
+void Database::TimerFired(Entry& entry, uint64_t hash, const Now& now) {
+  ++parked_;  // the wheel has unlinked it
+  state_.now = now;
+  if (!entry.Expired(now)) return Arm(entry, entry.deadline());  // the wall clock was stepped back
+  if (state_.active_expiry && state_.expiry_allowed) RemoveExpired(entry, hash, now);
+}
+
+void Database::Rearm(Entry& entry, const Now& now) {
+  if (ValueIsTimed(entry)) SetValueTimer(entry);
+  if (!entry.is_volatile()) return;
+  const bool may_be_removed = state_.active_expiry && state_.expiry_allowed;
+  const bool useful =
+      entry.timer().linked() ? entry.absolute() : may_be_removed || !entry.Expired(now);
+  if (useful) Arm(entry, entry.deadline());
+}
+
+// --- audit
+
+std::string Database::Audit(size_t& linked, size_t& memory) const {
+  std::string fault = table_.Audit();
+  if (!fault.empty()) return fault;
+  size_t volatiles = 0, absolutes = 0, parked = 0;
+  table_.ForEach([&](const Entry& entry) {
+    if (fault.empty()) fault = AuditEntry(entry);
+    const bool armed = entry.is_volatile() && entry.timer().linked();
+    volatiles += entry.is_volatile() ? 1 : 0;
+    absolutes += entry.absolute() ? 1 : 0;
+    parked += entry.is_volatile() && !armed ? 1 : 0;
+    linked += armed ? 1 : 0;
+    memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);
+    linked += ValueIsTimed(entry) ? 1 : 0;
+  });
+  memory += table_.table_bytes();
+  if (!fault.empty()) return fault;
+  if (volatiles != volatile_) return "the volatile keys are miscounted";
+  if (absolutes != absolute_) return "the absolute deadlines are miscounted";
+  if (parked != parked_) return "a volatile key has no timer";
+  return "";
+}
+
+bool Database::ValueIsTimed(const Entry& entry) {
+  if (entry.is_string() || !entry.outside()) return false;
+  ValueTimer* const timer = entry.value().timer();
+  return timer != nullptr && timer->node.linked();
+}
+
+std::string Database::AuditEntry(const Entry& entry) const {
+  if (entry.database_id_ != id_) return "an entry carries another database's id";
+  if (entry.absolute() && !entry.is_volatile()) return "an absolute deadline is not volatile";
+  if (entry.is_volatile() && entry.timer().linked() && entry.timer().kind() != TimerKind::kEntry)
+    return "an entry's timer is of another kind";
+  if (entry.type() > ValueType::kLock) return "an entry's type is unknown";
+  if (!entry.is_string() && entry.is_packed()) {
+    const std::unique_ptr<Value> value = UnpackValue(entry.type(), entry.packed());
+    return value == nullptr ? "a packed value is none of its type" : value->Audit();
+  }
+  if (entry.is_string() && entry.is_integer() && entry.is_raw()) return "an integer is raw";
+  if (entry.outside() && entry.accounted() != entry.outside_bytes())
+    return "a value has changed its size without being accounted";
+  if (!entry.is_string() && entry.value().type() != entry.type())
+    return "an entry's type is not its value's";
+  if (ValueIsTimed(entry) && entry.value().timer()->entry != &entry)
+    return "a value's timer points to another entry";
+  if (!entry.is_string()) return entry.value().Audit();
+  return "";
+}
+
+}  // namespace sluice

@@ -1,0 +1,215 @@
+// Entry: a key with its value in one allocation.
+//
+//   header 8 | timer 18 (only if volatile) | Unix deadline 8 (only if absolute) | key | value
+//
+// header: kind 1, flags 1, key length 1 (255: a 4-byte length stands before the key), inline value
+// length 1, database id 1, access clock 3. The value is an integer of 4 or 8 bytes, up to
+// kInlineBytesMax bytes of text, or a pointer to a TextBlock or a Value and the count of what it
+// is accounted with, of 6 bytes each (see packed_pointer.h). So a counter with an 18-byte key and a
+// TTL is one block of 48 bytes. Blocks are of whole 8 bytes, which is all the slack there is: its
+// size follows from its header, so a value that needs the same size is overwritten in place. Fields
+// are not aligned.
+//
+// Entries are made, changed and freed by Database alone (it knows their slot and their timer);
+// others read them. A pointer to one is valid until the next write to its database.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "absl/base/attributes.h"
+#include "storage/keyspace/value.h"
+#include "storage/memory/text_block.h"
+#include "storage/time/clock.h"
+#include "storage/time/timer_wheel.h"
+
+namespace sluice {
+
+// When a key ends. Relative ones are engine time and never feel the wall clock jump; absolute ones
+// are Unix times. ms is in the unit of its kind; none() has no meaning of ms.
+struct Deadline {
+  enum class Kind : uint8_t { kNone, kSteady, kUnix };
+  Kind kind = Kind::kNone;
+  int64_t ms = 0;
+
+  static Deadline None() { return {}; }
+  static Deadline Steady(int64_t ms) { return {Kind::kSteady, ms}; }
+  static Deadline Unix(int64_t unix_ms) { return {Kind::kUnix, unix_ms}; }
+
+  bool none() const { return kind == Kind::kNone; }
+  // Saturates at the limits of int64. Precondition: !none().
+  int64_t LeftMs(const Now& now) const;  // may be negative
+  int64_t UnixMs(const Now& now) const;
+  bool Passed(const Now& now) const { return !none() && LeftMs(now) <= 0; }
+  bool operator==(const Deadline&) const = default;
+};
+
+// What stands in an entry's value field, and how. `bytes` points at what is to be copied there.
+struct EntryPayload {
+  enum class Form : uint8_t { kInt32, kInt64, kInline, kOutside };
+  ValueType type = ValueType::kString;
+  Form form = Form::kInline;
+  bool raw = false;
+  std::string_view bytes;
+};
+
+// What decides the size and the layout of an entry's block.
+struct EntryShape {
+  bool is_volatile = false;
+  bool is_absolute = false;  // implies is_volatile
+  size_t key_bytes = 0;
+  size_t value_bytes = 0;
+
+  size_t BlockBytes() const;
+  bool operator==(const EntryShape&) const = default;
+};
+
+class Entry {
+ public:
+  static constexpr size_t kInlineBytesMax = 128;  // longer text has a TextBlock of its own
+  static constexpr size_t kTextScratch = 24;      // room for the text of an integer
+  static constexpr size_t kOutsideBytes = 12;     // of the field of what lies outside
+
+  std::string_view key() const;
+  ValueType type() const;
+  bool is_string() const { return type() == ValueType::kString; }
+  bool is_volatile() const;
+  Deadline deadline() const;
+  bool Expired(const Now& now) const;
+
+  // --- strings. Precondition: is_string().
+  bool is_integer() const;  // kept as a number; `integer()` is it
+  int64_t integer() const;
+  // The bytes; an integer's text is written into `scratch` (kTextScratch bytes).
+  std::string_view Text(char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;
+  size_t TextBytes() const;  // STRLEN
+  // Redis would show "raw" whatever the length: APPEND, SETRANGE, SETBIT have written to it.
+  bool is_raw() const;
+  std::string_view Encoding() const;  // "int", "embstr", "raw"; a Value's own word otherwise
+
+  // --- other types. Precondition: !is_string().
+  // Small limiters and buckets are packed into the entry (packed_value.h); of everything else the
+  // value is an object.
+  bool is_packed() const { return !outside(); }
+  std::string_view packed() const;  // precondition: is_packed(); valid as the entry is
+  Value& value() const;             // precondition: !is_packed()
+
+  // Bring the value into the cache, and in a second step what it points to.
+  void PrefetchValue() const;
+  void PrefetchInside() const;
+
+  // Engine time in seconds (now.ms() / 1000) of the last access, modulo 2^24 as Redis's LRU clock;
+  // OBJECT IDLETIME is the difference modulo 2^24.
+  uint32_t access_clock() const;
+  size_t MemoryBytes() const;  // all in, for MEMORY USAGE
+
+ private:
+  friend class Database;
+  friend class Keyspace;
+  friend class EntryTest;
+
+  enum Flag : uint8_t { kVolatile = 1, kAbsolute = 2, kRaw = 4, kFormShift = 4 };
+  static constexpr size_t kHeaderBytes = 8;
+  static constexpr size_t kLongKey = 255;  // the key length that says: see before the key
+  static constexpr uint64_t kOutsideMax = (uint64_t{1} << 48) - 1;  // of an address, of a count
+  friend struct EntryShape;
+
+  // A new block with header, key and room for the rest, its timer unlinked and its value undefined.
+  static Entry* Make(const EntryShape& shape, std::string_view key, uint8_t database_id);
+  // Frees the block alone: not what it points to. Precondition: its timer is not linked.
+  static void Free(Entry* entry);
+  static Entry& OfTimer(TimerNode& node);
+
+  Entry() = default;
+  ~Entry() = default;
+
+  char* base() { return reinterpret_cast<char*>(this); }
+  const char* base() const { return reinterpret_cast<const char*>(this); }
+  bool has(Flag flag) const { return (flags_ & flag) != 0; }
+  bool absolute() const { return has(kAbsolute); }
+  EntryPayload::Form form() const { return static_cast<EntryPayload::Form>(flags_ >> kFormShift); }
+  bool outside() const { return form() == EntryPayload::Form::kOutside; }
+  size_t key_offset() const;
+  size_t value_offset() const;
+  const char* value_field() const { return base() + value_offset(); }
+
+  EntryShape shape() const;
+  bool HasLayout(bool is_volatile, bool is_absolute, size_t value_bytes) const {
+    return has(kVolatile) == is_volatile && has(kAbsolute) == is_absolute &&
+           value_length_ == value_bytes;
+  }
+  EntryPayload payload() const;
+  // Precondition: the block has room for it.
+  void Store(const EntryPayload& payload);
+  template <typename T>
+  T Load(size_t at) const {
+    T result;
+    std::memcpy(&result, base() + at, sizeof(T));
+    return result;
+  }
+
+  TimerNode& timer() { return *reinterpret_cast<TimerNode*>(base() + kHeaderBytes); }
+  const TimerNode& timer() const {
+    return *reinterpret_cast<const TimerNode*>(base() + kHeaderBytes);
+  }
+  // Precondition: absolute().
+  int64_t unix_deadline_ms() const { return Load<int64_t>(kHeaderBytes + sizeof(TimerNode)); }
+  void set_unix_deadline_ms(int64_t ms);
+  void set_access_clock(uint32_t seconds);
+
+  // Precondition: outside().
+  TextBlock* outside_text() const;  // of a string
+  Value* outside_value() const;     // of any other type
+  size_t outside_bytes() const;     // what it takes now
+  // Whole words are read, which is faster: the field's halves are the lower and the upper 6 bytes.
+  uintptr_t outside_address() const { return Load<uint64_t>(value_offset()) & kOutsideMax; }
+  size_t accounted() const { return Load<uint64_t>(value_offset() + kOutsideBytes - 8) >> 16; }
+  void set_accounted(size_t bytes);
+
+  uint8_t type_ = 0;
+  uint8_t flags_ = 0;
+  uint8_t key_length_ = 0;
+  uint8_t value_length_ = 0;
+  uint8_t database_id_ = 0;
+  uint8_t access_[3] = {0, 0, 0};
+};
+static_assert(sizeof(Entry) == 8 && alignof(Entry) == 1);
+
+// --- what a look-up needs, inline
+
+inline size_t Entry::key_offset() const {
+  return kHeaderBytes + (has(kVolatile) ? sizeof(TimerNode) : 0) +
+         (has(kAbsolute) ? sizeof(int64_t) : 0) + (key_length_ == kLongKey ? sizeof(uint32_t) : 0);
+}
+
+inline std::string_view Entry::key() const {
+  const size_t offset = key_offset();
+  const size_t length =
+      key_length_ < kLongKey ? key_length_ : Load<uint32_t>(offset - sizeof(uint32_t));
+  return {base() + offset, length};
+}
+
+inline size_t Entry::value_offset() const { return key_offset() + key().size(); }
+
+inline std::string_view Entry::packed() const { return {value_field(), value_length_}; }
+
+inline void Entry::PrefetchInside() const {
+  if (outside() && !is_string()) value().Prefetch();
+}
+
+inline ValueType Entry::type() const { return static_cast<ValueType>(type_); }
+inline bool Entry::is_volatile() const { return has(kVolatile); }
+
+inline bool Entry::Expired(const Now& now) const {
+  if (!has(kVolatile)) return false;
+  return has(kAbsolute) ? unix_deadline_ms() <= now.unix_ms() : timer().deadline_ms() <= now.ms();
+}
+
+inline bool Entry::is_integer() const {
+  return type() == ValueType::kString && form() <= EntryPayload::Form::kInt64;
+}
+
+}  // namespace sluice

@@ -1,0 +1,99 @@
+// The keyspace: databases of entries, and the only door to them.
+//
+// A Database is a directory of small hash tables (segments, absl flat hash sets of packed entry
+// pointers) picked by the top bits of the key's hash, SipHash-1-3 under a secret key (extendible
+// hashing, Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again.
+// So no request waits for a big table to move, and an empty database owns nothing.
+//
+// `Find` reads, `Modify` and the Put / Set functions write. Those are the one place where expiry is
+// checked, watchers are told, the running snapshot will save old images, changes are counted and
+// memory is accounted. A key past its deadline is treated as missing from that very millisecond on,
+// whether or not its timer has run.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/keyspace/database.h"
+#include "storage/keyspace/entry.h"
+#include "storage/time/clock.h"
+#include "storage/time/timer_wheel.h"
+
+namespace sluice {
+
+class Keyspace {
+ public:
+  static constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
+  // `wheel` outlives the keyspace. All keys of hashes are made from `master`, which is to be
+  // secret; the same one gives the same hashes, and so the same order of SCAN.
+  Keyspace(int databases, const SipKey& master, TimerWheel& wheel, KeyspaceObserver& observer);
+  ~Keyspace();
+
+  int databases() const { return static_cast<int>(by_index_.size()); }
+  Database& db(int index) {  // precondition: 0 <= index < databases(); made on first use
+    assert(index >= 0 && index < databases());
+    return made(index) ? *by_index_[index] : MakeDatabase(index);
+  }
+  bool made(int index) const { return by_index_[index] != nullptr; }  // exists already (INFO)
+  HashedKey Hash(std::string_view key) const;
+  HashKeys& hash_keys() { return hash_keys_; }  // for the tables of values, and temporary ones
+
+  void Swap(int a, int b);
+  // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` or
+  // when they are many (as that of big values always is).
+  void Flush(int index, bool lazily);
+  // Frees up to `budget` entries of what was flushed lazily and pieces of big values that were
+  // deleted or overwritten; false when nothing is left.
+  bool FreeSlice(size_t budget);
+  size_t waiting_to_be_freed() const;  // so many entries and big values
+  // Moves the entry to another database under its name. Precondition: absent there.
+  void MoveEntry(Database& from, HashedKey key, Database& to, const Now& now);
+  // Renames within or across databases, value and deadline kept, target overwritten.
+  void Rename(Database& from, HashedKey key, Database& to, HashedKey new_key, const Now& now);
+
+  // To be called for a fired TimerNode of kind kEntry: expires it, or re-arms it when its absolute
+  // deadline has moved.
+  void TimerFired(TimerNode& node, const Now& now);
+  // To be called for a fired TimerNode of kind kValue: tells the observer, ValueDue.
+  void ValueTimerFired(TimerNode& node, const Now& now);
+  // The wall clock was stepped, or a switch below was turned on again: call RearmSlice every turn
+  // while it answers that there is more to do. It re-derives the timers of absolute deadlines and
+  // sets those again that fired in vain, some `budget` entries a call. Costs nothing where there
+  // are none.
+  void WallStepped();
+  bool RearmSlice(const Now& now, size_t budget);
+
+  // DEBUG SET-ACTIVE-EXPIRE 0: timers leave expired keys where they are until met. Turning this or
+  // the next on again re-arms them: see RearmSlice.
+  void set_active_expiry(bool on);
+  // CLIENT PAUSE, replicas, loading: expired keys look missing but are not removed.
+  void set_expiry_allowed(bool on);
+
+  uint64_t changes() const { return state_.changes; }  // writes since the start (Redis's dirty)
+  // Entries, values and tables, those awaiting FreeSlice included.
+  size_t memory_bytes() const { return state_.memory_bytes; }
+  // Walks everything and checks every invariant; the first violation as a sentence, or empty.
+  std::string Audit(const Now& now) const;
+
+ private:
+  Database& MakeDatabase(int index);
+  void RestartRearming();
+
+  HashKeys hash_keys_;
+  KeyspaceState state_;
+  std::vector<std::unique_ptr<Database>> made_;  // by database id, which is the order of first use
+  std::vector<Database*> by_index_;              // null: not made yet
+  // Flushed lazily. Their timers stay linked until an entry is freed: one that fires before is
+  // known by its not being in the table of its database any more.
+  std::vector<SegmentTable> garbage_;
+  bool rearming_ = false;
+  size_t rearm_database_ = 0;    // index into made_
+  uint64_t rearm_position_ = 0;  // of SegmentTable::Walk
+};
+
+}  // namespace sluice

@@ -1,0 +1,133 @@
+// A set of elements found by key: a directory of small hash tables ("segments") picked by the top
+// bits of the hash (extendible hashing, Fagin 1979). A segment of depth d holds the hashes that
+// share its d leading bits and stands in 2^(depth - d) neighbouring places of the directory. One
+// that fills up splits in two; two sparse buddies merge; the directory doubles and halves with the
+// deepest.
+//
+// So the work of one insert or erase is bounded by one segment (some 20 µs), and whatever walks in
+// the order of hashes sees what stays exactly once however the segments change in between.
+//
+// The directory never grows beyond one place an element (or 64): evenly spread hashes need one in
+// 150. Where that does not let a segment split, because many hashes begin alike, it stays whole and
+// its table grows: a directory of more places would cost memory and part nothing. Hashes are made
+// so that no client can bring that about (key_hash.h), and this bounds what it would cost.
+//
+// Elements are neither made nor freed here. They are whatever has `std::string_view key() const`:
+// SegmentTable holds a database's entries; a type with members of its own (a sorted set's nodes)
+// says SegmentTableOf<Node>, and in one .cc `template class SegmentTableOf<Node>;` with
+// segment_table_impl.h included. Elements' addresses are even.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "storage/hashing/sip_hash.h"
+#include "storage/keyspace/entry.h"
+#include "storage/memory/packed_pointer.h"
+
+namespace sluice {
+
+using Random = std::mt19937_64;
+
+// A key and its hash, computed once (by the prefetching of a batch) and carried along.
+struct HashedKey {
+  std::string_view bytes;
+  uint64_t hash = 0;
+};
+
+template <typename Element>
+class SegmentTableOf {
+ public:
+  // Hashes are HashName of the elements' keys under `hash_key`. The bytes of segments and directory
+  // are kept in `memory`. Both outlive the table.
+  SegmentTableOf(const SipKey& hash_key, size_t& memory) : hash_key_(&hash_key), memory_(&memory) {}
+  ~SegmentTableOf();
+  SegmentTableOf(SegmentTableOf&& other) noexcept;  // leaves it empty
+  SegmentTableOf& operator=(SegmentTableOf&&) = delete;
+
+  size_t size() const { return size_; }
+  Element* Find(HashedKey key) const;
+  bool Holds(const Element& element, uint64_t hash) const;  // this very one
+  // In three steps, between which there should be time and no change: the segment's bytes of
+  // hashes, the slot of the likely element (null: none has that hash), the element itself.
+  void Prefetch(uint64_t hash) const;
+  const PackedPointer* PrefetchSlot(uint64_t hash) const;
+  static const Element* PrefetchElement(const PackedPointer& slot);
+
+  void Insert(Element& element, uint64_t hash);  // precondition: none of that key
+  void Replace(const Element& from, Element& to,
+               uint64_t hash);                        // preconditions: held; the same key
+  void Erase(const Element& element, uint64_t hash);  // precondition: held
+
+  // In no order. `visit` must not change the table.
+  void ForEach(absl::FunctionRef<void(Element&)> visit) const;
+  // Database::Scan; given in the order of hashes, which the key alone decides.
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Element&)> visit) const;
+  // Gives whole segments, from the one of hash `position`, until `budget` elements were given or
+  // passed; returns the position to go on from, 0 at the end. What stays is given at least once.
+  uint64_t Walk(uint64_t position, size_t budget, absl::FunctionRef<void(Element&)> visit) const;
+  Element* RandomEntry(Random& random) const;  // uniform; null when empty
+
+  // Takes out up to `budget` elements, giving each to `free`; returns how many. A table once
+  // drained in part is good for nothing but ForEach and further draining.
+  size_t Drain(size_t budget, absl::FunctionRef<void(Element&)> free);
+
+  // Walks everything; the first violated invariant as a sentence, or empty.
+  std::string Audit() const;
+  size_t table_bytes() const;  // recomputed
+
+ private:
+  struct Segment;
+  static constexpr int kDepthMax = 28;
+
+  struct Ranked {
+    uint64_t hash;
+    Element* element;
+  };
+  static bool ByHash(const Ranked& a, const Ranked& b) { return a.hash < b.hash; }
+
+  size_t PlaceOf(uint64_t hash) const { return (hash >> 1) >> shift_; }
+  size_t PlacesOf(const Segment& segment) const;
+  uint64_t FirstHashAt(size_t place) const;
+  uint64_t EndOf(const Segment& segment, uint64_t hash) const;
+  void SetDepth(int depth);
+  bool CanGrowDirectory() const;
+  static size_t ExcessOf(const Segment& segment);
+  Segment* NewSegment(int depth);
+  void DeleteSegment(Segment* segment);
+  void Put(Segment& segment, Element& element, uint64_t hash);
+  void Reserve(Segment& segment, size_t count);
+  std::vector<Ranked> Rank(const Segment& segment) const;
+  uint64_t StopIn(const Segment& segment, std::vector<Ranked>& ranked, size_t left, size_t wanted,
+                  uint64_t end) const;
+  Element* DrawFrom(const Segment& segment, Random& random) const;
+  Element* DrawExcess(size_t n, Random& random) const;
+  void Split(Segment* segment, uint64_t hash);
+  void GrowDirectory();
+  void ShrinkDirectory();
+  void Shrink(Segment* segment, uint64_t hash);
+  bool MergeWithBuddy(Segment*& segment, uint64_t hash);
+  void Rebuild(Segment& segment);
+
+  const SipKey* hash_key_;
+  size_t* memory_;
+  size_t size_ = 0;
+  size_t size_when_grown_ = 0;  // of the table, when the directory last doubled
+  size_t excess_ = 0;           // of segments that could not be split: elements beyond the limit
+  int depth_ = 0;               // the directory has 2^depth_ places, or none
+  int shift_ = 63;              // 63 - depth_
+  size_t drained_ = 0;
+  std::vector<Segment*> directory_;
+  std::array<uint32_t, kDepthMax + 1> segments_of_depth_{};
+};
+
+using SegmentTable = SegmentTableOf<Entry>;
+extern template class SegmentTableOf<Entry>;
+
+}  // namespace sluice

@@ -1,0 +1,311 @@
+// The body of segment_table.h: what instantiates the table includes this. Invariants: every
+// directory place points to a segment; a segment of depth d fills an aligned run of 2^(depth_ - d)
+// places; its entries' hashes begin with its d bits; after an insert it has at most kSplitAt
+// entries in a table of at most kCapacityMax, unless it is as deep as a directory that may not
+// grow.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/segment.h"
+#include "storage/keyspace/segment_draw_impl.h"
+#include "storage/keyspace/segment_scan_impl.h"
+#include "storage/keyspace/segment_table.h"
+
+namespace sluice {
+namespace segment {
+
+// A table that is this empty is built anew: only where no buddy can be merged with.
+inline constexpr size_t kSparse = 10;
+inline constexpr size_t kSmallCapacity = 63;
+
+}  // namespace segment
+
+using namespace segment;
+
+template <typename Element>
+SegmentTableOf<Element>::~SegmentTableOf() {
+  for (size_t place = drained_; place < directory_.size();) {
+    Segment* segment = directory_[place];
+    place += PlacesOf(*segment);
+    DeleteSegment(segment);
+  }
+  *memory_ -= directory_.size() * sizeof(Segment*);
+}
+
+template <typename Element>
+SegmentTableOf<Element>::SegmentTableOf(SegmentTableOf&& other) noexcept
+    : hash_key_(other.hash_key_),
+      memory_(other.memory_),
+      size_(std::exchange(other.size_, 0)),
+      size_when_grown_(std::exchange(other.size_when_grown_, 0)),
+      excess_(std::exchange(other.excess_, 0)),
+      depth_(std::exchange(other.depth_, 0)),
+      shift_(std::exchange(other.shift_, 63)),
+      drained_(std::exchange(other.drained_, 0)),
+      directory_(std::exchange(other.directory_, {})),
+      segments_of_depth_(std::exchange(other.segments_of_depth_, {})) {}
+
+// --- looking up
+
+template <typename Element>
+Element* SegmentTableOf<Element>::Find(HashedKey key) const {
+  if (directory_.empty()) return nullptr;
+  const Slots<Element>& slots = directory_[PlaceOf(key.hash)]->slots;
+  const auto it = slots.find(key, key.hash);
+  return it == slots.end() ? nullptr : it->template As<Element>();
+}
+
+template <typename Element>
+bool SegmentTableOf<Element>::Holds(const Element& element, uint64_t hash) const {
+  if (directory_.empty()) return false;
+  return directory_[PlaceOf(hash)]->slots.contains(ThisOne{hash, &element});
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::Prefetch(uint64_t hash) const {
+  if (directory_.empty()) return;
+  directory_[PlaceOf(hash)]->slots.prefetch(LikelyOne{hash});
+}
+
+template <typename Element>
+const PackedPointer* SegmentTableOf<Element>::PrefetchSlot(uint64_t hash) const {
+  if (directory_.empty()) return nullptr;
+  const Slots<Element>& slots = directory_[PlaceOf(hash)]->slots;
+  const auto it = slots.find(LikelyOne{hash}, hash);
+  if (it == slots.end()) return nullptr;
+  const PackedPointer* const slot = &*it;
+  __builtin_prefetch(slot);
+  return slot;
+}
+
+template <typename Element>
+const Element* SegmentTableOf<Element>::PrefetchElement(const PackedPointer& slot) {
+  const auto* const element = slot.As<Element>();
+  __builtin_prefetch(element);
+  __builtin_prefetch(reinterpret_cast<const char*>(element) + kPrefetchedBytes);
+  return element;
+}
+
+// --- changing
+
+template <typename Element>
+void SegmentTableOf<Element>::Insert(Element& element, uint64_t hash) {
+  if (directory_.empty()) {
+    directory_.assign(1, NewSegment(0));
+    *memory_ += sizeof(Segment*);
+  }
+  Segment* segment = directory_[PlaceOf(hash)];
+  // About to grow, which hashes every element: asks for all of them first (half the time when
+  // cold).
+  if (segment->slots.size() == UsableSlots(segment->slots.capacity()))
+    PrefetchElements(segment->slots);
+  Put(*segment, element, hash);
+  ++size_;
+  // A table full of tombstones may grow beyond the limit with fewer entries: it splits as well. The
+  // halves of a split may be uneven: more than one can be necessary. A segment that could not be
+  // split before is now, if the table has got larger meanwhile.
+  while ((segment->slots.size() > kSplitAt || segment->slots.capacity() > kCapacityMax) &&
+         (segment->depth < depth_ || CanGrowDirectory())) {
+    Split(segment, hash);
+    segment = directory_[PlaceOf(hash)];
+  }
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::Replace(const Element& from, Element& to, uint64_t hash) {
+  Slots<Element>& slots = directory_[PlaceOf(hash)]->slots;
+  const auto it = slots.find(ThisOne{hash, &from}, hash);
+  assert(it != slots.end());
+  // Hash and equality go by the key, and that is the same.
+  const_cast<PackedPointer&>(*it).Set(&to, 0);
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::Erase(const Element& element, uint64_t hash) {
+  Segment* segment = directory_[PlaceOf(hash)];
+  const auto it = segment->slots.find(ThisOne{hash, &element}, hash);
+  assert(it != segment->slots.end());
+  segment->slots.erase(it);
+  if (segment->slots.size() > kSplitAt) [[unlikely]]
+    --excess_;
+  --size_;
+  if (segment->slots.size() < kMergeBelow / 2) Shrink(segment, hash);
+}
+
+// --- segments
+
+template <typename Element>
+size_t SegmentTableOf<Element>::PlacesOf(const Segment& segment) const {
+  return size_t{1} << (depth_ - segment.depth);
+}
+
+template <typename Element>
+uint64_t SegmentTableOf<Element>::FirstHashAt(size_t place) const {
+  return (static_cast<uint64_t>(place) << shift_) << 1;
+}
+
+// Where the segment that this hash falls into ends: the first hash behind it, 0 behind the last.
+template <typename Element>
+uint64_t SegmentTableOf<Element>::EndOf(const Segment& segment, uint64_t hash) const {
+  const size_t places = PlacesOf(segment);
+  const size_t next = (PlaceOf(hash) & ~(places - 1)) + places;
+  return next == directory_.size() ? 0 : FirstHashAt(next);
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::SetDepth(int depth) {
+  depth_ = depth;
+  shift_ = 63 - depth;
+}
+
+template <typename Element>
+bool SegmentTableOf<Element>::CanGrowDirectory() const {
+  return depth_ < kDepthMax && 2 * directory_.size() <= std::max(kPlacesFree, size_);
+}
+
+// More than a segment has that could be split.
+template <typename Element>
+size_t SegmentTableOf<Element>::ExcessOf(const Segment& segment) {
+  return segment.slots.size() - std::min(segment.slots.size(), kSegmentMax);
+}
+
+template <typename Element>
+typename SegmentTableOf<Element>::Segment* SegmentTableOf<Element>::NewSegment(int depth) {
+  ++segments_of_depth_[depth];
+  *memory_ += sizeof(Segment);
+  return new Segment(*hash_key_, depth);
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::DeleteSegment(Segment* segment) {
+  --segments_of_depth_[segment->depth];
+  excess_ -= ExcessOf(*segment);
+  *memory_ -= sizeof(Segment) + SlotsBytes(segment->slots.capacity());
+  delete segment;
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::Put(Segment& segment, Element& element, uint64_t hash) {
+  const size_t capacity = segment.slots.capacity();
+  segment.slots.lazy_emplace(
+      NewOne{hash},
+      [&element](const typename Slots<Element>::constructor& construct) { construct(&element); });
+  if (segment.slots.size() > kSegmentMax) [[unlikely]]
+    ++excess_;
+  if (segment.slots.capacity() != capacity)
+    *memory_ += SlotsBytes(segment.slots.capacity()) - SlotsBytes(capacity);
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::Reserve(Segment& segment, size_t count) {
+  *memory_ -= SlotsBytes(segment.slots.capacity());
+  segment.slots.reserve(count);
+  *memory_ += SlotsBytes(segment.slots.capacity());
+}
+
+// The entries with their hashes, which means touching every one: all are asked for before the first
+// is needed, so that a cold segment costs 10 µs instead of 40.
+template <typename Element>
+std::vector<typename SegmentTableOf<Element>::Ranked> SegmentTableOf<Element>::Rank(
+    const Segment& segment) const {
+  std::vector<Ranked> ranked;
+  ranked.reserve(segment.slots.size());
+  for (const PackedPointer slot : segment.slots) {
+    __builtin_prefetch(slot.As<Element>());
+    ranked.push_back({0, slot.As<Element>()});
+  }
+  for (Ranked& item : ranked) item.hash = HashName(item.element->key(), *hash_key_);
+  return ranked;
+}
+
+// Both halves are built anew: erasing from the old table would leave tombstones in it.
+template <typename Element>
+void SegmentTableOf<Element>::Split(Segment* segment, uint64_t hash) {
+  if (segment->depth == depth_) GrowDirectory();
+  const int depth = segment->depth + 1;
+  const size_t places = PlacesOf(*segment);
+  const size_t first = PlaceOf(hash) & ~(places - 1);
+  const uint64_t bit = uint64_t{1} << (64 - depth);
+
+  const std::vector<Ranked> ranked = Rank(*segment);
+  const size_t highs = std::count_if(ranked.begin(), ranked.end(),
+                                     [bit](const Ranked& item) { return (item.hash & bit) != 0; });
+  Segment* low = NewSegment(depth);
+  Segment* high = NewSegment(depth);
+  Reserve(*low, RoomAfterSplit(ranked.size() - highs));
+  Reserve(*high, RoomAfterSplit(highs));
+  for (const Ranked& item : ranked)
+    Put((item.hash & bit) != 0 ? *high : *low, *item.element, item.hash);
+
+  for (size_t i = 0; i < places; ++i) directory_[first + i] = i < places / 2 ? low : high;
+  DeleteSegment(segment);
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::GrowDirectory() {
+  std::vector<Segment*> doubled(directory_.size() * 2);
+  for (size_t i = 0; i < doubled.size(); ++i) doubled[i] = directory_[i / 2];
+  *memory_ += directory_.size() * sizeof(Segment*);
+  directory_ = std::move(doubled);
+  SetDepth(depth_ + 1);
+  size_when_grown_ = size_;
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::ShrinkDirectory() {
+  int deepest = depth_;
+  while (deepest > 0 && segments_of_depth_[deepest] == 0) --deepest;
+  if (deepest == depth_) return;
+  const size_t step = size_t{1} << (depth_ - deepest);
+  std::vector<Segment*> shrunk(directory_.size() / step);
+  for (size_t i = 0; i < shrunk.size(); ++i) shrunk[i] = directory_[i * step];
+  *memory_ -= (directory_.size() - shrunk.size()) * sizeof(Segment*);
+  directory_ = std::move(shrunk);
+  SetDepth(deepest);
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::Shrink(Segment* segment, uint64_t hash) {
+  bool merged = false;
+  while (MergeWithBuddy(segment, hash)) merged = true;
+  if (merged) return ShrinkDirectory();
+  const size_t capacity = segment->slots.capacity();
+  if (capacity > kSmallCapacity && segment->slots.size() < capacity / kSparse) Rebuild(*segment);
+}
+
+// On success `segment` is the merged one.
+template <typename Element>
+bool SegmentTableOf<Element>::MergeWithBuddy(Segment*& segment, uint64_t hash) {
+  if (segment->depth == 0) return false;
+  const size_t places = PlacesOf(*segment);
+  const size_t first = PlaceOf(hash) & ~(places - 1);
+  Segment* buddy = directory_[first ^ places];
+  const size_t count = segment->slots.size() + buddy->slots.size();
+  if (buddy->depth != segment->depth || count >= kMergeBelow) return false;
+
+  Segment* merged = NewSegment(segment->depth - 1);
+  Reserve(*merged, count);
+  for (Segment* half : {segment, buddy}) {
+    for (const Ranked& item : Rank(*half)) Put(*merged, *item.element, item.hash);
+    DeleteSegment(half);
+  }
+  const size_t merged_first = first & ~places;
+  for (size_t i = 0; i < 2 * places; ++i) directory_[merged_first + i] = merged;
+  segment = merged;
+  return true;
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::Rebuild(Segment& segment) {
+  const std::vector<Ranked> ranked = Rank(segment);
+  *memory_ -= SlotsBytes(segment.slots.capacity());
+  segment.slots = Slots<Element>(0, SlotHash<Element>{hash_key_});
+  Reserve(segment, ranked.size());
+  for (const Ranked& item : ranked) Put(segment, *item.element, item.hash);
+}
+
+}  // namespace sluice

@@ -1,0 +1,18 @@
+// The names of the types. See value.h.
+#include "storage/keyspace/value.h"
+
+#include <iterator>
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kNames[] = {
+    "string", "list", "set", "zset", "hash", "stream", "limiter", "leakybucket", "lock",
+};
+static_assert(std::size(kNames) == static_cast<size_t>(ValueType::kLock) + 1);
+
+}  // namespace
+
+std::string_view TypeName(ValueType type) { return kNames[static_cast<size_t>(type)]; }
+
+}  // namespace sluice

@@ -1,0 +1,75 @@
+// What a key can hold. Strings live inside their Entry; every other type is a Value object that the
+// entry owns. A type decodes, measures and names itself, so that nothing else lists the types.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "storage/time/clock.h"
+#include "storage/time/timer_wheel.h"
+
+namespace sluice {
+
+enum class ValueType : uint8_t {
+  kString,
+  kList,
+  kSet,
+  kSortedSet,
+  kHash,
+  kStream,  // Redis's
+  kLimiter,
+  kLeakyBucket,
+  kLock,  // ours
+};
+
+// The word that TYPE answers: "string", "zset", "leakybucket" ...
+std::string_view TypeName(ValueType type);
+
+// Of Value::EndsAtMs: it stays until somebody removes it.
+inline constexpr int64_t kEndsNever = INT64_MAX;
+class Entry;
+
+// For values in which something ends by itself before the key does. Database sets the timer,
+// follows the entry, and tells KeyspaceObserver::ValueDue when the time has come.
+struct ValueTimer {
+  TimerNode node;  // first: a fired node's address is its timer's
+  Entry* entry = nullptr;
+};
+
+class Value {
+ public:
+  static constexpr int64_t kNever = TimerWheel::kNever;
+
+  virtual ~Value() = default;
+  // Asks for the memory that a change is going to touch first.
+  virtual void Prefetch() const {}
+  virtual ValueType type() const = 0;
+  virtual std::string_view Encoding() const = 0;     // for OBJECT ENCODING
+  virtual size_t MemoryBytes() const = 0;            // heap memory owned, itself included
+  virtual std::unique_ptr<Value> Clone() const = 0;  // for COPY
+  // Writes its packed form (packed_value.h) into `out` and returns how many bytes that took; 0 if
+  // it has none, or none of at most `room` bytes.
+  virtual size_t Pack([[maybe_unused]] char* out, [[maybe_unused]] size_t room) const { return 0; }
+  // How many pieces freeing it takes: members, chunks. Values of many are freed in slices.
+  virtual size_t Elements() const { return 1; }
+  // Frees up to `budget` pieces of a value that nobody is going to use again; returns how many, 0
+  // when only the destructor is left to do. MemoryBytes follows; of the other functions only this,
+  // Elements and the destructor may be called afterwards.
+  virtual size_t FreeSome(size_t budget) {
+    static_cast<void>(budget);
+    return 0;
+  }
+  // Engine ms from when on there is nothing left of it: its key's deadline is never later.
+  virtual int64_t EndsAtMs(const Now&) const { return kEndsNever; }
+  // The first violated invariant as a sentence, or empty.
+  virtual std::string Audit() const { return {}; }
+  // The timer of a value that has, or had, something to do by itself; null otherwise.
+  virtual ValueTimer* timer() { return nullptr; }
+  // Engine ms at which it next has; kNever if it has not. Asked for by ValueChanged.
+  virtual int64_t NextDueMs(const Now&) const { return kNever; }
+};
+
+}  // namespace sluice

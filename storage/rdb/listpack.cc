@@ -1,0 +1,178 @@
+#include "storage/rdb/listpack.h"
+
+#include <bit>
+#include <utility>
+
+#include "storage/types/listpack_size.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kHeaderBytes = 6;
+constexpr uint8_t kEnd = 0xff;
+constexpr uint64_t kTooManyToCount = UINT16_MAX;
+
+// Sign-extends a number of so many bits.
+int64_t Signed(uint64_t value, int bits) {
+  return static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
+}
+
+}  // namespace
+
+// --- writing
+
+void ListpackWriter::LittleEndian(uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) Byte(value >> 8 * i & 255);
+}
+
+void ListpackWriter::Text(std::string_view text) {
+  if (const std::optional<int64_t> number = ListpackNumber(text)) return Number(*number);
+  const size_t begin = bytes_.size();
+  if (text.size() < 64) {
+    Byte(0x80 | text.size());
+  } else if (text.size() < 4096) {
+    Byte(0xe0 | text.size() >> 8);
+    Byte(text.size() & 255);
+  } else {
+    Byte(0xf0);
+    LittleEndian(text.size(), 4);
+  }
+  bytes_.append(text);
+  EndElement(begin);
+}
+
+void ListpackWriter::Number(int64_t number) {
+  const auto bits = static_cast<uint64_t>(number);
+  switch (ListpackIntegerBytes(number) - 1) {
+    case 1:
+      return Encoded(bits, 1);
+    case 2:
+      return Encoded(0xc0 | (bits >> 8 & 31) | (bits & 255) << 8, 2);
+    case 3:
+      return Encoded(0xf1 | (bits & 0xffff) << 8, 3);
+    case 4:
+      return Encoded(0xf2 | (bits & 0xffffff) << 8, 4);
+    case 5:
+      return Encoded(0xf3 | (bits & 0xffffffff) << 8, 5);
+  }
+  const size_t begin = bytes_.size();
+  Byte(0xf4);
+  LittleEndian(bits, 8);
+  EndElement(begin);
+}
+
+// An element of at most seven bytes, the first in the lowest of a word; at once, with its length.
+void ListpackWriter::Encoded(uint64_t bytes, size_t count) {
+  static_assert(std::endian::native == std::endian::little);
+  bytes |= static_cast<uint64_t>(count) << (8 * count);
+  bytes_.append(reinterpret_cast<const char*>(&bytes), count + 1);
+  ++elements_;
+}
+
+void ListpackWriter::EndElement(size_t begin) {
+  const size_t encoded = bytes_.size() - begin;
+  const size_t bytes = ListpackBacklengthBytes(encoded);
+  for (size_t i = bytes; i-- > 0;) Byte((encoded >> 7 * i & 127) | (i + 1 < bytes ? 128 : 0));
+  ++elements_;
+}
+
+std::string ListpackWriter::Finish() {
+  Byte(kEnd);
+  const uint64_t header[] = {bytes_.size(),
+                             elements_ < kTooManyToCount ? elements_ : kTooManyToCount};
+  for (size_t i = 0; i < kHeaderBytes; ++i) {
+    const uint64_t part = i < 4 ? header[0] >> 8 * i : header[1] >> 8 * (i - 4);
+    bytes_[i] = static_cast<char>(part & 255);
+  }
+  elements_ = 0;
+  return std::exchange(bytes_, std::string(kHeaderBytes, '\0'));
+}
+
+// --- reading
+
+ListpackReader::ListpackReader(std::string_view bytes) : rest_(bytes) {
+  if (bytes.size() < kListpackFrameBytes) {
+    Fail();
+    return;
+  }
+  const uint64_t total = *LittleEndian(4);
+  announced_ = *LittleEndian(2);
+  if (total != bytes.size() || static_cast<uint8_t>(bytes.back()) != kEnd) Fail();
+}
+
+std::optional<PackedItem> ListpackReader::Fail() {
+  ok_ = false;
+  rest_ = {};
+  return std::nullopt;
+}
+
+std::optional<PackedItem> ListpackReader::Next() {
+  if (rest_.empty()) return std::nullopt;
+  if (static_cast<uint8_t>(rest_[0]) == kEnd) {
+    const bool counted = announced_ == kTooManyToCount || announced_ == seen_;
+    if (rest_.size() != 1 || !counted) return Fail();
+    rest_ = {};
+    return std::nullopt;
+  }
+  const size_t before = rest_.size();
+  PackedItem item;
+  if (!TakeItem(item) || !TakeBacklength(before - rest_.size())) return Fail();
+  if (rest_.empty()) return Fail();  // no end
+  ++seen_;
+  return item;
+}
+
+std::optional<uint64_t> ListpackReader::LittleEndian(size_t bytes) {
+  if (rest_.size() < bytes) return std::nullopt;
+  uint64_t value = 0;
+  for (size_t i = bytes; i-- > 0;) value = value << 8 | static_cast<uint8_t>(rest_[i]);
+  rest_.remove_prefix(bytes);
+  return value;
+}
+
+bool ListpackReader::TakeText(size_t bytes, PackedItem& item) {
+  if (rest_.size() < bytes) return false;
+  item.text = rest_.substr(0, bytes);
+  rest_.remove_prefix(bytes);
+  return true;
+}
+
+bool ListpackReader::TakeItem(PackedItem& item) {
+  const auto first = static_cast<uint8_t>(rest_[0]);
+  rest_.remove_prefix(1);
+  if (first < 0x80) {
+    item.number = first;
+    return true;
+  }
+  if (first < 0xc0) return TakeText(first & 63, item);
+  if (first < 0xf0) {
+    const std::optional<uint64_t> low = LittleEndian(1);
+    if (!low) return false;
+    if (first >= 0xe0) return TakeText((first & 15u) << 8 | *low, item);
+    item.number = Signed((first & 31u) << 8 | *low, 13);
+    return true;
+  }
+  if (first > 0xf4) return false;
+  constexpr size_t kBytes[] = {4, 2, 3, 4, 8};
+  const size_t bytes = kBytes[first - 0xf0];
+  const std::optional<uint64_t> value = LittleEndian(bytes);
+  if (!value) return false;
+  if (first == 0xf0) return TakeText(*value, item);
+  item.number = Signed(*value, static_cast<int>(8 * bytes));
+  return true;
+}
+
+bool ListpackReader::TakeBacklength(size_t encoded_bytes) {
+  const size_t bytes = ListpackBacklengthBytes(encoded_bytes);
+  if (rest_.size() < bytes) return false;
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; ++i) {
+    const auto byte = static_cast<uint8_t>(rest_[i]);
+    if ((byte >= 128) != (i > 0)) return false;
+    value = value << 7 | (byte & 127);
+  }
+  rest_.remove_prefix(bytes);
+  return value == encoded_bytes;
+}
+
+}  // namespace sluice

@@ -1,0 +1,27 @@
+// One element of Redis's packed sequences (listpack, ziplist, intset): bytes, or a number that
+// stands for its decimal text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/base/attributes.h"
+#include "protocol/text/number_text.h"
+
+namespace sluice {
+
+struct PackedItem {
+  std::string_view text;          // into what was read
+  std::optional<int64_t> number;  // instead of it
+
+  // Its bytes; a number's are written into `scratch` (kInt64TextMax bytes).
+  std::string_view Text(char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const {
+    if (!number) return text;
+    return {scratch, static_cast<size_t>(FormatInt64(scratch, *number) - scratch)};
+  }
+  std::string ToString() const { return number ? Int64Text(*number) : std::string(text); }
+};
+
+}  // namespace sluice

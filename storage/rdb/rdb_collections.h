@@ -1,0 +1,47 @@
+// Lists, sets, hashes and sorted sets in RDB form. See rdb_format.h for the numbers of their types;
+// small ones are one listpack (of integers: one intset), large ones a count and strings. Field
+// deadlines are written as Redis 7.4 does:
+//
+//   earliest deadline 8 | count | (0, or deadline less the earliest and 1, name, value) ...
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "storage/rdb/rdb_format.h"
+#include "storage/rdb/rdb_reader.h"
+#include "storage/rdb/rdb_writer.h"
+#include "storage/types/hash.h"
+#include "storage/types/list.h"
+#include "storage/types/set.h"
+#include "storage/types/sorted_set.h"
+
+namespace sluice {
+
+struct LockImage;
+
+// What values are made with, beside their content.
+struct RdbContext {
+  Now now;
+  Hash::Limits hash;
+  Set::Limits set;
+  SortedSet::Limits sorted_set;
+  ListLimits list;
+  // Makes a lock; without it there are none to be read. RESTORE's gives nobody a lock.
+  std::function<std::unique_ptr<Value>(const LockImage& image)> make_lock;
+};
+
+// Each writes its type and value.
+void WriteList(const List& list, RdbWriter& writer);
+void WriteSet(const Set& set, RdbWriter& writer);
+void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer);
+void WriteSortedSet(const SortedSet& set, RdbWriter& writer);
+
+// Each takes the value of one of its types; null at a fault, which being empty is too.
+std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContext& context);
+std::unique_ptr<Value> ReadSet(RdbType type, RdbReader& reader, const RdbContext& context);
+std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContext& context);
+std::unique_ptr<Value> ReadSortedSet(RdbType type, RdbReader& reader, const RdbContext& context);
+
+}  // namespace sluice

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "protocol/text/number_text.h"
+#include "storage/rdb/listpack.h"
+#include "storage/rdb/rdb_collections.h"
+#include "storage/rdb/rdb_sequence.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+// The Unix time of a field's end; kNever.
+int64_t EndOf(const Hash& hash, std::string_view name, const Now& now) {
+  FieldValue value;
+  if (!hash.Get(name, now, value) || value.deadline.none()) return kNever;
+  return value.deadline.UnixMs(now);
+}
+
+void WriteTimedHash(const Hash& hash, const Now& now, RdbWriter& writer) {
+  int64_t earliest = kNever;
+  hash.ForEach(now, [&](std::string_view name, std::string_view) {
+    earliest = std::min(earliest, EndOf(hash, name, now));
+  });
+  writer.Type(RdbType::kHashFieldTtl);
+  writer.Int64(earliest);
+  writer.Length(hash.CountLive(now));
+  hash.ForEach(now, [&](std::string_view name, std::string_view value) {
+    const int64_t end = EndOf(hash, name, now);
+    writer.Length(end == kNever ? 0 : static_cast<uint64_t>(end - earliest) + 1);
+    writer.String(name);
+    writer.String(value);
+  });
+}
+
+// Takes fields one after the other; one whose time has passed is left out.
+class HashMaker {
+ public:
+  explicit HashMaker(const RdbContext& context)
+      : context_(context), hash_(std::make_unique<Hash>()) {}
+
+  // False when the field is there already.
+  bool Add(std::string_view name, std::string_view value, int64_t end_ms) {
+    if (end_ms <= context_.now.unix_ms()) return true;
+    if (!hash_->Set(name, value, context_.hash, context_.now)) return false;
+    if (end_ms != kNever) hash_->SetDeadline(name, Deadline::Unix(end_ms), context_.hash);
+    return true;
+  }
+  std::unique_ptr<Value> Take() {
+    if (hash_->empty()) return nullptr;
+    return std::move(hash_);
+  }
+
+ private:
+  const RdbContext& context_;
+  std::unique_ptr<Hash> hash_;
+};
+
+// A count, and so many fields with how long after `earliest` each ends.
+bool ReadTimedFields(RdbReader& reader, int64_t earliest, HashMaker& maker) {
+  for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
+    const uint64_t after = reader.Length();
+    const std::string name = reader.String();
+    const std::string value = reader.String();
+    int64_t end = kNever;
+    if (after > static_cast<uint64_t>(kNever) ||
+        (after > 0 && __builtin_add_overflow(earliest, static_cast<int64_t>(after - 1), &end))) {
+      return false;
+    }
+    if (reader.failed() || !maker.Add(name, value, end)) return false;
+  }
+  return reader.ok();
+}
+
+// A listpack of name, value and Unix time of the end (0: none) in turn.
+bool ReadTimedListpack(RdbReader& reader, HashMaker& maker) {
+  std::string parts[3];
+  size_t count = 0;
+  const bool whole = ReadSequence(reader, RdbSequence::kListpack, [&](std::string_view text) {
+    parts[count++ % 3] = text;
+    if (count % 3 != 0) return true;
+    const std::optional<int64_t> end = ParseInt64(parts[2]);
+    return end && *end >= 0 && maker.Add(parts[0], parts[1], *end == 0 ? kNever : *end);
+  });
+  return whole && count % 3 == 0;
+}
+
+bool ReadFields(RdbReader& reader, RdbSequence form, HashMaker& maker) {
+  std::optional<std::string> name;
+  const bool whole = ReadSequence(reader, form, [&](std::string_view text) {
+    if (!name) {
+      name = text;
+      return true;
+    }
+    const bool is_new = maker.Add(*name, text, kNever);
+    name.reset();
+    return is_new;
+  });
+  return whole && !name;
+}
+
+}  // namespace
+
+void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer) {
+  if (hash.has_deadlines()) return WriteTimedHash(hash, now, writer);
+  if (hash.Encoding() != "listpack") {
+    writer.Type(RdbType::kHash);
+    writer.Length(hash.CountLive(now));
+    return hash.ForEach(now, [&](std::string_view name, std::string_view value) {
+      writer.String(name);
+      writer.String(value);
+    });
+  }
+  ListpackWriter listpack;
+  hash.ForEach(now, [&](std::string_view name, std::string_view value) {
+    listpack.Text(name);
+    listpack.Text(value);
+  });
+  writer.Type(RdbType::kHashListpack);
+  writer.String(listpack.Finish());
+}
+
+std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContext& context) {
+  HashMaker maker(context);
+  bool whole = false;
+  switch (type) {
+    case RdbType::kHashFieldTtl: {
+      const int64_t earliest = reader.Int64();
+      whole = ReadTimedFields(reader, earliest, maker);
+      break;
+    }
+    case RdbType::kHashListpackFieldTtl:
+      reader.Int64();  // the earliest end, which the fields tell
+      whole = ReadTimedListpack(reader, maker);
+      break;
+    case RdbType::kHashListpack:
+      whole = ReadFields(reader, RdbSequence::kListpack, maker);
+      break;
+    case RdbType::kHashZiplist:
+      whole = ReadFields(reader, RdbSequence::kZiplist, maker);
+      break;
+    case RdbType::kHashZipmap:
+      whole = ReadFields(reader, RdbSequence::kZipmap, maker);
+      break;
+    default:
+      whole = ReadFields(reader, RdbSequence::kPairs, maker);
+  }
+  return whole ? maker.Take() : nullptr;
+}
+
+}  // namespace sluice

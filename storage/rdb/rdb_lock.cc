@@ -1,0 +1,111 @@
+// See rdb_lock.h.
+#include "storage/rdb/rdb_lock.h"
+
+#include <utility>
+
+#include "storage/locks/locks.h"
+#include "storage/rdb/rdb_moment.h"
+
+namespace sluice {
+namespace {
+
+// --- writing
+
+// As it is once leases that are over have ended; null when nothing is left of it.
+std::optional<LockHolder> Settled(const LockHolder& holder, const Now& now) {
+  if (holder.EndsAtMs() > now.ms()) return holder;
+  LockHolder settled = holder;
+  settled.lease_until_ms = kNoDeadline;
+  if (!holder.sessions.empty()) return settled;
+  if (holder.minhold_until_ms <= now.ms()) return std::nullopt;
+  settled.holds = 0;
+  return settled;
+}
+
+void WriteEnd(bool there, int64_t engine_ms, const Now& now, ModuleWriter& writer) {
+  writer.Unsigned(there);
+  if (there) WriteMoment(engine_ms, now, writer);
+}
+
+void WriteHolder(const LockHolder& holder, const Now& now, ModuleWriter& writer) {
+  writer.Unsigned(static_cast<uint64_t>(holder.token));
+  writer.Text(holder.owner);
+  writer.Text(holder.label);
+  writer.Unsigned(static_cast<uint64_t>(holder.permits));
+  writer.Unsigned(static_cast<uint64_t>(holder.holds));
+  writer.Unsigned(!holder.sessions.empty());
+  const bool leased = !holder.lingers() && holder.lease_until_ms != kNoDeadline;
+  WriteEnd(leased, holder.lease_until_ms, now, writer);
+  WriteEnd(holder.minhold_until_ms > now.ms(), holder.minhold_until_ms, now, writer);
+}
+
+// --- reading
+
+LockHolder ReadHolder(ModuleReader& reader, int64_t token_least, const LockShape& shape,
+                      const Now& now) {
+  const auto number = [&reader](int64_t least, int64_t most) {
+    return static_cast<int64_t>(
+        reader.Unsigned(static_cast<uint64_t>(least), static_cast<uint64_t>(most)));
+  };
+  LockHolder holder;
+  holder.token = number(token_least, kTokenMax);
+  holder.owner = reader.Text(kOwnerBytesMax);
+  holder.label = reader.Text(kLabelBytesMax);
+  holder.permits = number(1, shape.of);
+  holder.holds = number(0, INT64_MAX);
+  holder.since_ms = now.ms();
+  if (reader.Flag()) holder.sessions = {kSessionElsewhere};
+  if (reader.Flag()) holder.lease_until_ms = ReadMoment(reader, now);
+  const bool kept = reader.Flag();
+  if (kept) holder.minhold_until_ms = ReadMoment(reader, now);
+  const bool leased = holder.lease_until_ms != kNoDeadline;
+  const bool bound = leased || !holder.sessions.empty();
+  if (holder.lingers() ? bound || !kept : !bound) reader.Fail();
+  return holder;
+}
+
+LockShape ReadShape(ModuleReader& reader) {
+  LockShape shape;
+  shape.mode = static_cast<LockMode>(reader.Unsigned(0, static_cast<uint64_t>(LockMode::kPermits)));
+  const int64_t of_most = shape.mode == LockMode::kPermits ? kPermitsMax : 1;
+  shape.of = static_cast<int64_t>(reader.Unsigned(1, static_cast<uint64_t>(of_most)));
+  return shape;
+}
+
+}  // namespace
+
+void WriteLock(const Lock& lock, const Now& now, RdbWriter& out) {
+  std::vector<LockHolder> holders;
+  for (const auto& [token, holder] : lock.holders()) {
+    if (lock.Ended()) break;
+    if (auto settled = Settled(holder, now)) holders.push_back(*std::move(settled));
+  }
+  const bool held = !holders.empty();
+  ModuleWriter writer(kRdbLock, out);
+  writer.Unsigned(held ? static_cast<uint64_t>(lock.newest_token()) : 0);
+  writer.Unsigned(held ? static_cast<uint64_t>(lock.mode()) : 0);
+  writer.Unsigned(held ? static_cast<uint64_t>(lock.permits_of()) : 1);
+  writer.Unsigned(holders.size());
+  for (const LockHolder& holder : holders) WriteHolder(holder, now, writer);
+  writer.End();
+}
+
+std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now) {
+  LockImage image;
+  image.newest_token = static_cast<int64_t>(reader.Unsigned(0, kTokenMax));
+  image.shape = ReadShape(reader);
+  const uint64_t count = reader.Unsigned(0, UINT64_MAX);
+  if ((count == 0) != (image.newest_token == 0)) reader.Fail();
+  Lock lock;  // which says whether they go together
+  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+    const LockHolder holder = ReadHolder(reader, lock.newest_token() + 1, image.shape, now);
+    if (!reader.ok()) break;
+    if (!lock.Restore(holder, image.shape)) reader.Fail();
+    image.holders.push_back(holder);
+  }
+  if (lock.newest_token() > image.newest_token) reader.Fail();
+  reader.End();
+  return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
+}
+
+}  // namespace sluice

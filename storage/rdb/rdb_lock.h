@@ -1,0 +1,34 @@
+// Locks in RDB form, as module values (rdb_module.h). Moments are Unix times in ms, signed; all
+// other numbers are unsigned. A lease that is over by the time it is written is left out.
+//
+//   sluicelck: newest token | mode | permits of | count | holder ...
+//     holder:  token | owner | label | permits | holds | session (0 1) | leased (0 1) [until]
+//              | kept (0 1) [until]
+//
+// Modes have the numbers of LockMode; tokens ascend; a holder without holds lingers, and is kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "storage/locks/lock.h"
+#include "storage/rdb/rdb_module.h"
+#include "storage/time/clock.h"
+
+namespace sluice {
+
+inline constexpr RdbModuleType kRdbLock{"sluicelck"};
+
+// What a file says of a lock. Whose session a holder was bound to it cannot say, only that it was:
+// `sessions` is kSessionElsewhere then. Nobody is to be notified, and all hold since it was read.
+struct LockImage {
+  LockShape shape;
+  int64_t newest_token = 0;         // 0: nobody holds it
+  std::vector<LockHolder> holders;  // fit beside each other
+};
+
+void WriteLock(const Lock& lock, const Now& now, RdbWriter& writer);
+std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now);  // null at a fault
+
+}  // namespace sluice

@@ -1,0 +1,138 @@
+#include "storage/rdb/rdb_reader.h"
+
+#include <liblzf/lzf.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "protocol/text/number_text.h"
+
+namespace sluice {
+namespace {
+
+// Three bytes of LZF become 264 at most.
+constexpr uint64_t kExpansionMax = 88;
+constexpr uint64_t kTextBytesMax = uint64_t{1} << 30;  // no value has a longer one
+
+}  // namespace
+
+std::string_view RdbReader::Raw(size_t bytes) {
+  if (bytes > bytes_.size()) {
+    Fail();
+    return {};
+  }
+  const std::string_view taken = bytes_.substr(0, bytes);
+  bytes_.remove_prefix(bytes);
+  return taken;
+}
+
+uint8_t RdbReader::Byte() {
+  const std::string_view taken = Raw(1);
+  return taken.empty() ? 0 : static_cast<uint8_t>(taken[0]);
+}
+
+RdbReader::LengthOrForm RdbReader::ReadLength() {
+  const uint8_t first = Byte();
+  switch (first >> 6) {
+    case 0:
+      return {first};
+    case 1:
+      return {static_cast<uint64_t>(first & 63) << 8 | Byte()};
+    case 3:
+      return {static_cast<uint64_t>(first & 63), true};
+  }
+  if (first == 0x80) return {BigEndian(4)};
+  if (first == 0x81) return {BigEndian(8)};
+  Fail();
+  return {};
+}
+
+uint64_t RdbReader::Length() {
+  const LengthOrForm length = ReadLength();
+  if (length.is_form) Fail();
+  return failed_ ? 0 : length.value;
+}
+
+std::string RdbReader::String() {
+  const LengthOrForm length = ReadLength();
+  if (failed_) return {};
+  if (!length.is_form) return std::string(Raw(length.value));
+  switch (static_cast<RdbStringForm>(length.value)) {
+    case RdbStringForm::kInt8:
+    case RdbStringForm::kInt16:
+    case RdbStringForm::kInt32: {
+      const int64_t value = LittleEndian(1 << length.value);
+      return failed_ ? std::string() : Int64Text(value);
+    }
+    case RdbStringForm::kLzf:
+      return Decompress();
+  }
+  Fail();
+  return {};
+}
+
+std::string RdbReader::Decompress() {
+  const uint64_t packed_bytes = Length();
+  const uint64_t bytes = Length();
+  const std::string_view packed = Raw(packed_bytes);
+  if (failed_ || bytes == 0 || bytes / kExpansionMax > packed.size() || bytes > kTextBytesMax) {
+    Fail();
+    return {};
+  }
+  std::string text(bytes, '\0');
+  const unsigned int got = lzf_decompress(packed.data(), static_cast<unsigned int>(packed.size()),
+                                          text.data(), static_cast<unsigned int>(text.size()));
+  if (got == bytes) return text;
+  Fail();
+  return {};
+}
+
+double RdbReader::Double() {
+  const int64_t bits = Int64();
+  double value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+float RdbReader::Float() {
+  const auto bits = static_cast<uint32_t>(LittleEndian(4));
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// A length byte and text; or one of three numbers that are no length.
+double RdbReader::TextDouble() {
+  constexpr uint8_t kMinusInfinity = 255, kInfinity = 254, kNan = 253;
+  const uint8_t length = Byte();
+  if (length == kNan) return std::nan("");
+  if (length >= kInfinity) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return length == kMinusInfinity ? -infinity : infinity;
+  }
+  const std::optional<double> value = ParseDouble(Raw(length));
+  if (!value) Fail();
+  return value.value_or(0);
+}
+
+int64_t RdbReader::Int64() { return LittleEndian(8); }
+
+uint64_t RdbReader::BigEndian(int bytes) {
+  uint64_t value = 0;
+  for (const char c : Raw(static_cast<size_t>(bytes))) {
+    value = value << 8 | static_cast<unsigned char>(c);
+  }
+  return value;
+}
+
+int64_t RdbReader::LittleEndian(int bytes) {
+  const std::string_view taken = Raw(static_cast<size_t>(bytes));
+  uint64_t value = 0;
+  for (size_t i = taken.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(taken[i]);
+  const int unused = 64 - 8 * bytes;
+  return static_cast<int64_t>(value << unused) >> unused;
+}
+
+}  // namespace sluice

@@ -1,0 +1,86 @@
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "protocol/text/number_text.h"
+#include "storage/rdb/listpack.h"
+#include "storage/rdb/rdb_collections.h"
+#include "storage/rdb/rdb_sequence.h"
+
+namespace sluice {
+namespace {
+
+bool ReadPackedScores(RdbReader& reader, RdbSequence form, const RdbContext& context,
+                      SortedSet& set) {
+  std::optional<std::string> member;
+  const bool whole = ReadSequence(reader, form, [&](std::string_view text) {
+    if (!member) {
+      member = text;
+      return true;
+    }
+    const std::optional<double> score = ParseDouble(text);
+    const bool is_new = score && set.Put(*member, *score, context.sorted_set);
+    member.reset();
+    return is_new;
+  });
+  return whole && !member;
+}
+
+bool ReadScores(RdbReader& reader, bool as_text, const RdbContext& context, SortedSet& set) {
+  for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
+    const std::string member = reader.String();
+    const double score = as_text ? reader.TextDouble() : reader.Double();
+    if (reader.failed() || std::isnan(score)) return false;
+    if (!set.Put(member, score, context.sorted_set)) return false;
+  }
+  return reader.ok();
+}
+
+// Whole scores are packed as integers, as Redis does, also where they are told as "1e+17".
+std::string PackedScore(double score) {
+  constexpr double kWholeMax = 0x1p62;
+  const bool whole = std::abs(score) <= kWholeMax && score == std::trunc(score);
+  if (!whole || score == 0) return DoubleText(score);  // which knows of -0
+  return std::to_string(static_cast<int64_t>(score));
+}
+
+}  // namespace
+
+void WriteSortedSet(const SortedSet& set, RdbWriter& writer) {
+  if (set.Encoding() == "listpack") {
+    ListpackWriter listpack;
+    set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double score) {
+      listpack.Text(name);
+      listpack.Text(PackedScore(score));
+      return true;
+    });
+    writer.Type(RdbType::kSortedSetListpack);
+    return writer.String(listpack.Finish());
+  }
+  writer.Type(RdbType::kSortedSet);
+  writer.Length(set.size());
+  set.ForEach(set.All(), SortedSet::Direction::kDown, [&](std::string_view name, double score) {
+    writer.String(name);
+    writer.Double(score);
+    return true;
+  });
+}
+
+std::unique_ptr<Value> ReadSortedSet(RdbType type, RdbReader& reader, const RdbContext& context) {
+  auto set = std::make_unique<SortedSet>();
+  bool whole = false;
+  switch (type) {
+    case RdbType::kSortedSetListpack:
+      whole = ReadPackedScores(reader, RdbSequence::kListpack, context, *set);
+      break;
+    case RdbType::kSortedSetZiplist:
+      whole = ReadPackedScores(reader, RdbSequence::kZiplist, context, *set);
+      break;
+    default:
+      whole = ReadScores(reader, type == RdbType::kSortedSetText, context, *set);
+  }
+  if (!whole || set->empty()) return nullptr;
+  return set;
+}
+
+}  // namespace sluice

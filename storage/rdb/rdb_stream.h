@@ -1,0 +1,27 @@
+// Streams in RDB form.
+//
+//   count | (first id 16, listpack) ... | length | last id | first id | max deleted id | added
+//   groups: count | (name, last id, entries read, pending, consumers) ...
+//     pending: count | (id 16, delivered ms 8, deliveries) ...
+//     consumers: count | (name, seen ms 8, count | id 16 ...) ...
+//   listpack: live | deleted | fields | name ... | 0 | entry ...
+//     entry: flags | ms and sequence beyond the first id | [fields, and names between the values] |
+//            value ... | how many elements that was
+//
+// The first version has no first id, max deleted id, added, and entries read; the third one has a
+// second time of each consumer. Ids of 16 bytes are big-endian.
+#pragma once
+
+#include <memory>
+
+#include "storage/rdb/rdb_format.h"
+#include "storage/rdb/rdb_reader.h"
+#include "storage/rdb/rdb_writer.h"
+#include "storage/types/streams/stream.h"
+
+namespace sluice {
+
+void WriteStream(const Stream& stream, RdbWriter& writer);            // as RdbType::kStream2
+std::unique_ptr<Stream> ReadStream(RdbType type, RdbReader& reader);  // null at a fault
+
+}  // namespace sluice

@@ -1,0 +1,202 @@
+#include "storage/rdb/rdb_value.h"
+
+#include <cassert>
+#include <utility>
+
+#include "storage/keyspace/packed_value.h"
+#include "storage/rdb/crc64.h"
+#include "storage/rdb/rdb_limits.h"
+#include "storage/rdb/rdb_lock.h"
+#include "storage/rdb/rdb_stream.h"
+#include "storage/rdb/rdb_writer.h"
+
+namespace sluice {
+namespace {
+
+// --- every type's own functions, as rows
+
+using Write = void (*)(const Entry& entry, const RdbContext& context, RdbWriter& writer);
+using Read = std::unique_ptr<Value> (*)(RdbType type, RdbReader& reader, const RdbContext& context);
+
+template <typename T>
+const T& ValueOf(const Entry& entry) {
+  return static_cast<const T&>(entry.value());
+}
+
+void WriteText(const Entry& entry, const RdbContext&, RdbWriter& writer) {
+  writer.Type(RdbType::kString);
+  if (entry.is_integer()) return writer.Integer(entry.integer());
+  char scratch[Entry::kTextScratch];
+  writer.String(entry.Text(scratch));
+}
+
+void WriteStreamValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
+  writer.Type(RdbType::kStream2);
+  WriteStream(ValueOf<Stream>(entry), writer);
+}
+
+std::unique_ptr<Value> ReadStreamValue(RdbType type, RdbReader& reader, const RdbContext&) {
+  return ReadStream(type, reader);
+}
+
+template <typename T, void (*write)(const T& value, RdbWriter& writer)>
+void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
+  write(ValueOf<T>(entry), writer);
+}
+
+template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
+void WriteTimed(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
+  if (!entry.is_packed()) return write(ValueOf<T>(entry), context.now, writer);
+  const std::unique_ptr<Value> value = UnpackValue(entry.type(), entry.packed());
+  write(static_cast<const T&>(*value), context.now, writer);
+}
+
+struct WriteRow {
+  ValueType type;
+  Write write;
+};
+constexpr WriteRow kWriters[] = {
+    {ValueType::kString, WriteText},
+    {ValueType::kList, WriteValue<List, WriteList>},
+    {ValueType::kSet, WriteValue<Set, WriteSet>},
+    {ValueType::kSortedSet, WriteValue<SortedSet, WriteSortedSet>},
+    {ValueType::kHash, WriteTimed<Hash, WriteHash>},
+    {ValueType::kStream, WriteStreamValue},
+    {ValueType::kLimiter, WriteTimed<Limiter, WriteLimiter>},
+    {ValueType::kLeakyBucket, WriteTimed<LeakyBucket, WriteLeakyBucket>},
+    {ValueType::kLock, WriteTimed<Lock, WriteLock>},
+};
+
+using ReadModule = std::unique_ptr<Value> (*)(ModuleReader& reader, const RdbContext& context);
+
+template <typename T, std::unique_ptr<T> (*read)(ModuleReader& reader, const Now& now)>
+std::unique_ptr<Value> ReadTimed(ModuleReader& reader, const RdbContext& context) {
+  return read(reader, context.now);
+}
+
+std::unique_ptr<Value> ReadLockValue(ModuleReader& reader, const RdbContext& context) {
+  const std::optional<LockImage> image = ReadLock(reader, context.now);
+  return image && context.make_lock ? context.make_lock(*image) : nullptr;
+}
+
+struct ModuleRow {
+  RdbModuleType type;
+  ReadModule read;
+};
+constexpr ModuleRow kModules[] = {
+    {kRdbLimiter, ReadTimed<Limiter, ReadLimiter>},
+    {kRdbLeakyBucket, ReadTimed<LeakyBucket, ReadLeakyBucket>},
+    {kRdbLock, ReadLockValue},
+};
+
+std::unique_ptr<Value> ReadModuleValue(RdbType, RdbReader& reader, const RdbContext& context) {
+  ModuleReader module(reader);
+  for (const ModuleRow& row : kModules) {
+    if (row.type.id() == module.id()) return row.read(module, context);
+  }
+  return nullptr;
+}
+
+struct ReadRow {
+  RdbType type;
+  Read read;
+};
+constexpr ReadRow kReaders[] = {
+    {RdbType::kList, ReadList},
+    {RdbType::kSet, ReadSet},
+    {RdbType::kSortedSetText, ReadSortedSet},
+    {RdbType::kHash, ReadHash},
+    {RdbType::kSortedSet, ReadSortedSet},
+    {RdbType::kModule, ReadModuleValue},
+    {RdbType::kHashZipmap, ReadHash},
+    {RdbType::kListZiplist, ReadList},
+    {RdbType::kSetIntset, ReadSet},
+    {RdbType::kSortedSetZiplist, ReadSortedSet},
+    {RdbType::kHashZiplist, ReadHash},
+    {RdbType::kQuicklistZiplists, ReadList},
+    {RdbType::kHashListpack, ReadHash},
+    {RdbType::kSortedSetListpack, ReadSortedSet},
+    {RdbType::kQuicklist, ReadList},
+    {RdbType::kSetListpack, ReadSet},
+    {RdbType::kHashFieldTtl, ReadHash},
+    {RdbType::kHashListpackFieldTtl, ReadHash},
+    {RdbType::kStream1, ReadStreamValue},
+    {RdbType::kStream2, ReadStreamValue},
+    {RdbType::kStream3, ReadStreamValue},
+};
+
+uint64_t LittleEndian(std::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[i]);
+  return value;
+}
+
+}  // namespace
+
+void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out) {
+  RdbWriter writer(out);
+  for (const WriteRow& row : kWriters) {
+    if (row.type == entry.type()) return row.write(entry, context, writer);
+  }
+  assert(false);  // every type has a row
+}
+
+uint16_t RdbVersionOf(const Entry& entry) {
+  const bool is_hash = entry.type() == ValueType::kHash;
+  return is_hash && ValueOf<Hash>(entry).has_deadlines() ? kRdbVersionFieldTtl : kRdbVersion;
+}
+
+std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context) {
+  RdbValue result;
+  if (type == RdbType::kString) {
+    result.text = reader.String();
+    if (reader.failed()) return std::nullopt;
+    return result;
+  }
+  for (const ReadRow& row : kReaders) {
+    if (row.type == type) result.value = row.read(type, reader, context);
+  }
+  if (!result.value || reader.failed()) return std::nullopt;
+  return result;
+}
+
+Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadline, const Now& now) {
+  assert(!value.Ended(now));
+  if (!value.value) return db.PutText(key, value.text, deadline, now);
+  const bool ends = value.value->EndsAtMs(now) != kEndsNever;
+  Entry& entry = db.PutValue(key, std::move(value.value), deadline, now);
+  return ends ? db.SetDeadline(entry, deadline) : entry;
+}
+
+// --- dumps
+
+std::string WriteDump(const Entry& entry, const RdbContext& context) {
+  std::string dump;
+  // A long text is copied once. What of the room is not needed is never touched.
+  constexpr size_t kFrameBytesMax = 32;
+  if (entry.is_string()) dump.reserve(entry.TextBytes() + kFrameBytesMax);
+  WriteRdbValue(entry, context, dump);
+  const uint16_t version = RdbVersionOf(entry);
+  dump.push_back(static_cast<char>(version & 255));
+  dump.push_back(static_cast<char>(version >> 8));
+  const uint64_t crc = Crc64(dump);
+  RdbWriter(dump).Int64(static_cast<int64_t>(crc));
+  return dump;
+}
+
+bool IsDump(std::string_view dump) {
+  if (dump.size() < kRdbFooterBytes) return false;
+  const size_t crc_at = dump.size() - sizeof(uint64_t);
+  const size_t version_at = dump.size() - kRdbFooterBytes;
+  return LittleEndian(dump.substr(version_at, 2)) <= kRdbVersionMax &&
+         LittleEndian(dump.substr(crc_at)) == Crc64(dump.substr(0, crc_at));
+}
+
+std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context) {
+  RdbReader reader(dump.substr(0, dump.size() - kRdbFooterBytes));
+  const auto type = static_cast<RdbType>(reader.Byte());
+  if (reader.failed()) return std::nullopt;
+  return ReadRdbValue(type, reader, context);
+}
+
+}  // namespace sluice

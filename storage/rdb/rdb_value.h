@@ -1,0 +1,54 @@
+// Values in Redis's RDB form: what DUMP gives and RESTORE takes, and what snapshots are made of.
+//
+// Every type is written as Redis 7.0 would (rdb_format.h), so that either server takes the other's;
+// ours are module values (rdb_module.h), which Redis's tools go past. Reading takes the forms of
+// all older versions too. Bytes are input like any other: they are validated, and the value is
+// built through its own interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/keyspace/database.h"
+#include "storage/keyspace/entry.h"
+#include "storage/keyspace/value.h"
+#include "storage/rdb/rdb_collections.h"
+#include "storage/rdb/rdb_format.h"
+#include "storage/rdb/rdb_reader.h"
+#include "storage/time/clock.h"
+
+namespace sluice {
+
+// A value that no key has yet.
+struct RdbValue {
+  std::string text;              // a string, unless there is
+  std::unique_ptr<Value> value;  // another value
+
+  bool is_lock() const { return value && value->type() == ValueType::kLock; }
+  // Nothing is left of it: a limiter that is whole, a bucket that has drained.
+  bool Ended(const Now& now) const { return value && value->EndsAtMs(now) <= now.ms(); }
+};
+
+// Appends type and value.
+void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out);
+// The version that readers need to know.
+uint16_t RdbVersionOf(const Entry& entry);
+// Null when the bytes are at fault.
+std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context);
+
+// Creates or overwrites the key; one that ends by itself gets no later deadline than that.
+// Precondition: !value.Ended(now).
+Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadline, const Now& now);
+
+// --- a dump: such a value with version and checksum
+
+std::string WriteDump(const Entry& entry, const RdbContext& context);
+// Whether its frame is sound: of a version that is known, and with the right checksum.
+bool IsDump(std::string_view dump);
+// Precondition: IsDump(dump).
+std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context);
+
+}  // namespace sluice

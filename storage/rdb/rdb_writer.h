@@ -1,0 +1,37 @@
+// RdbWriter: appends the parts of RDB values to a string. See rdb_format.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "storage/rdb/rdb_format.h"
+
+namespace sluice {
+
+class RdbWriter {
+ public:
+  // `out` outlives the writer.
+  explicit RdbWriter(std::string& out) : out_(out) {}
+
+  void Byte(uint8_t byte) { out_.push_back(static_cast<char>(byte)); }
+  void Type(RdbType type) { Byte(static_cast<uint8_t>(type)); }
+  void Length(uint64_t length);
+  // As a number, or compressed, where that is shorter.
+  void String(std::string_view text);
+  void Integer(int64_t value);  // a string that is a number
+  void Double(double value);    // 8 bytes
+  void Int64(int64_t value);    // 8 bytes, little-endian
+  void Raw(std::string_view bytes) { out_.append(bytes); }
+
+ private:
+  void Form(RdbStringForm form) { Byte(static_cast<uint8_t>(0xc0 | static_cast<uint8_t>(form))); }
+  bool ShortInteger(int64_t value);  // false: it does not fit into 32 bits
+  bool Compressed(std::string_view text);
+  void BigEndian(uint64_t value, int bytes);
+  void LittleEndian(uint64_t value, int bytes);
+
+  std::string& out_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,275 @@
+// See timer_wheel.h. The invariant that everything rests on: a node in a slot has a deadline after
+// now_ms_, its level is that of the highest byte in which the two differ, and its slot is the value
+// of that byte (of a postponed node: it was when it was placed, for an earlier deadline). So
+// occupied slots lie ahead of the current one on every level, and the first occupied slot of the
+// lowest level that has any is the earliest of all.
+#include "storage/time/timer_wheel.h"
+
+#include <bit>
+#include <cassert>
+
+#include "absl/base/macros.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint16_t kNoSlot = 0xffff;  // the mark of heads that are not slots
+
+}  // namespace
+
+TimerWheel::TimerWheel(int64_t now_ms) : now_ms_(Clamp(now_ms)) {
+  for (TimerNode* head : {&due_, &late_, &cascading_}) head->deadline_[0] = kNoSlot;
+}
+
+TimerWheel::~TimerWheel() = default;
+
+void TimerWheel::Insert(TimerNode& node, TimerKind kind, int64_t deadline_ms) {
+  ABSL_HARDENING_ASSERT(!node.linked());
+  node.next_.Set(nullptr, static_cast<unsigned>(kind) >> 1);
+  node.previous_.Set(nullptr, static_cast<unsigned>(kind) & 1);
+  SetDeadline(node, Clamp(deadline_ms));
+  Place(node, late_);
+  ++size_;
+}
+
+void TimerWheel::Move(TimerNode& node, int64_t deadline_ms) {
+  assert(node.linked());
+  Unlink(node);
+  SetDeadline(node, Clamp(deadline_ms));
+  Place(node, late_);
+}
+
+void TimerWheel::Postpone(TimerNode& node, int64_t deadline_ms) {
+  assert(node.linked() && Clamp(deadline_ms) >= node.deadline_ms());
+  SetDeadline(node, Clamp(deadline_ms));
+}
+
+void TimerWheel::Cancel(TimerNode& node) {
+  if (!node.linked()) return;
+  Unlink(node);
+  --size_;
+}
+
+void TimerWheel::Relocate(TimerNode& from, TimerNode& to) {
+  ABSL_HARDENING_ASSERT(!to.linked());
+  for (int i = 0; i < 3; ++i) to.deadline_[i] = from.deadline_[i];
+  to.next_ = from.next_;  // the tags at least
+  to.previous_ = from.previous_;
+  if (!from.linked()) return;
+  Join(Previous(from), to);
+  Join(to, Next(from));
+  MarkUnlinked(from);
+}
+
+size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
+                           absl::FunctionRef<void(TimerNode&)> fire) {
+  assert(!advancing_);
+  advancing_ = true;
+  const int64_t target = Clamp(now_ms);
+  bool late_taken = false;  // once a call, and after what an unfinished cascade has for this tick
+  size_t spent = 0;
+  while (true) {
+    if (cascading_.linked()) {
+      if (spent == budget) break;
+      TimerNode& node = Next(cascading_);
+      Unlink(node);
+      Place(node, due_);
+      ++spent;
+    } else if (!late_taken) {
+      if (late_.linked()) Splice(late_, due_);
+      late_taken = true;
+    } else if (due_.linked()) {
+      if (spent == budget) break;
+      TimerNode& node = Next(due_);
+      Unlink(node);
+      ++spent;
+      if (node.deadline_ms() > now_ms_) {  // postponed
+        Place(node, due_);
+        continue;
+      }
+      --size_;
+      fire(node);
+    } else {
+      const NextSlot next = FindNextSlot();
+      if (next.start_ms > target) {
+        if (target > now_ms_) now_ms_ = target;  // keeps the invariant: no slot begins in between
+        break;
+      }
+      Detach(next);
+    }
+  }
+  advancing_ = false;
+  return spent;
+}
+
+int64_t TimerWheel::NextWork() const { return HasDetached() ? now_ms_ : FindNextSlot().start_ms; }
+
+int64_t TimerWheel::EarliestDeadline() const {
+  int64_t earliest = kNever;
+  const auto walk = [&earliest](const TimerNode& head) {
+    if (!head.linked()) return;
+    for (const TimerNode* node = &Next(head); node != &head; node = &Next(*node))
+      if (node->deadline_ms() < earliest) earliest = node->deadline_ms();
+  };
+  for (const TimerNode* head : {&due_, &late_, &cascading_}) walk(*head);
+  // The first slot may hold postponed nodes alone.
+  for (int level = 0; level < kLevels; ++level)
+    for (int slot = 0; levels_[level] != nullptr && slot < kSlots; ++slot)
+      if (StartOf(level, slot) < earliest) walk(levels_[level]->heads[slot]);
+  return earliest;
+}
+
+// --- lists
+
+int64_t TimerWheel::Clamp(int64_t deadline_ms) {
+  return deadline_ms < 0 ? 0 : deadline_ms > kDeadlineMsMax ? kDeadlineMsMax : deadline_ms;
+}
+
+void TimerWheel::SetDeadline(TimerNode& node, int64_t deadline_ms) {
+  const auto bits = static_cast<uint64_t>(deadline_ms);
+  for (int i = 0; i < 3; ++i) node.deadline_[i] = static_cast<uint16_t>(bits >> (16 * i));
+}
+
+void TimerWheel::Join(TimerNode& before, TimerNode& after) {
+  before.next_.Set(&after, before.next_.tag());
+  after.previous_.Set(&before, after.previous_.tag());
+}
+
+void TimerWheel::MarkUnlinked(TimerNode& node) { node.next_.Set(nullptr, node.next_.tag()); }
+
+void TimerWheel::Append(TimerNode& head, TimerNode& node) {
+  Join(head.linked() ? Previous(head) : head, node);
+  Join(node, head);
+}
+
+// Moves a whole list to the end of another, in O(1). Precondition: from_head is no empty list.
+void TimerWheel::Splice(TimerNode& from_head, TimerNode& to_head) {
+  TimerNode& last = Previous(from_head);
+  Join(to_head.linked() ? Previous(to_head) : to_head, Next(from_head));
+  Join(last, to_head);
+  MarkUnlinked(from_head);
+}
+
+void TimerWheel::Unlink(TimerNode& node) {
+  TimerNode& next = Next(node);
+  TimerNode& previous = Previous(node);
+  if (&next == &previous) {  // the last of its list: both are the head
+    MarkEmpty(next);
+  } else {
+    Join(previous, next);
+  }
+  MarkUnlinked(node);
+}
+
+void TimerWheel::MarkEmpty(TimerNode& head) {
+  MarkUnlinked(head);
+  const uint16_t place = head.deadline_[0];
+  if (place == kNoSlot) return;
+  levels_[place >> kSlotBits]->occupied[(place & (kSlots - 1)) / 64] &=
+      ~(uint64_t{1} << (place & 63));
+}
+
+// --- slots
+
+// Into its slot, or into the list `reached` when the wheel's time is there already.
+void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
+  const int64_t deadline = node.deadline_ms();
+  if (deadline <= now_ms_) return Append(reached, node);
+  const int level = (63 - std::countl_zero(static_cast<uint64_t>(deadline ^ now_ms_))) / kSlotBits;
+  // A newcomer queues up behind those of its tick that are still on their way down.
+  if (&reached == &late_ && cascading_.linked() && level < cascading_level_)
+    return Append(cascading_, node);
+  const int slot = static_cast<int>(deadline >> (level * kSlotBits)) & (kSlots - 1);
+  Append(SlotHead(level, slot), node);
+}
+
+// The head of a slot that is about to hold something.
+TimerNode& TimerWheel::SlotHead(int level, int slot) {
+  if (levels_[level] == nullptr) {
+    levels_[level] = std::make_unique<Level>();
+    for (int i = 0; i < kSlots; ++i)
+      levels_[level]->heads[i].deadline_[0] = static_cast<uint16_t>(level << kSlotBits | i);
+  }
+  levels_[level]->occupied[slot / 64] |= uint64_t{1} << (slot & 63);
+  return levels_[level]->heads[slot];
+}
+
+TimerWheel::NextSlot TimerWheel::FindNextSlot() const {
+  for (int level = 0; level < kLevels; ++level) {
+    if (levels_[level] == nullptr) continue;
+    for (int word = 0; word < kSlots / 64; ++word) {
+      const uint64_t bits = levels_[level]->occupied[word];
+      if (bits == 0) continue;
+      const int slot = word * 64 + std::countr_zero(bits);
+      return {StartOf(level, slot), level, slot};
+    }
+  }
+  return {};
+}
+
+// The first tick of a slot. Precondition: it is not behind the wheel's time.
+int64_t TimerWheel::StartOf(int level, int slot) const {
+  const int64_t block = int64_t{1} << ((level + 1) * kSlotBits);
+  return (now_ms_ & ~(block - 1)) | int64_t{slot} << (level * kSlotBits);
+}
+
+// Steps the wheel's time to the begin of the slot and takes its list out.
+void TimerWheel::Detach(const NextSlot& next) {
+  assert(next.start_ms > now_ms_ && !due_.linked() && !cascading_.linked());
+  now_ms_ = next.start_ms;
+  TimerNode& head = levels_[next.level]->heads[next.slot];
+  Splice(head, next.level == 0 ? due_ : cascading_);
+  cascading_level_ = next.level;
+  MarkEmpty(head);
+}
+
+// --- inspection
+
+void TimerWheel::WalkLists(
+    absl::FunctionRef<void(const TimerNode& head, int level, int slot)> visit) const {
+  for (const TimerNode* head : {&due_, &late_, &cascading_}) visit(*head, -1, 0);
+  for (int level = 0; level < kLevels; ++level)
+    if (levels_[level] != nullptr)
+      for (int slot = 0; slot < kSlots; ++slot) visit(levels_[level]->heads[slot], level, slot);
+}
+
+size_t TimerWheel::CountLinked(TimerKind kind) const {
+  size_t count = 0;
+  WalkLists([&](const TimerNode& head, int, int) {
+    if (!head.linked()) return;
+    for (const TimerNode* node = &Next(head); node != &head; node = &Next(*node))
+      count += node->kind() == kind ? 1 : 0;
+  });
+  return count;
+}
+
+std::string TimerWheel::Audit() const {
+  size_t count = 0;
+  std::string fault;
+  WalkLists([&](const TimerNode& head, int level, int slot) {
+    const bool marked = level >= 0 && (levels_[level]->occupied[slot / 64] >> (slot & 63) & 1) != 0;
+    if (level >= 0 && marked != head.linked()) fault = "a slot's bit disagrees with its list";
+    if (!head.linked()) return;
+    const TimerNode* previous = &head;
+    for (const TimerNode* node = &Next(head); node != &head; previous = node, node = &Next(*node)) {
+      ++count;
+      const int64_t deadline = node->deadline_ms();
+      if (&Previous(*node) != previous) fault = "a timer's neighbours disagree";
+      if (level < 0) continue;
+      if (deadline <= now_ms_) fault = "a timer of the past lies in a slot";
+      if (StartOf(level, slot) <= now_ms_) fault = "a slot of the past is not empty";
+      if (StartOf(level, slot) > deadline) fault = "a timer lies in too late a slot";
+    }
+    if (&Previous(head) != previous) fault = "a list's end disagrees with its head";
+  });
+  if (fault.empty() && count != size_) fault = "the wheel's size is wrong";
+  return fault;
+}
+
+size_t TimerWheel::memory_bytes() const {
+  size_t bytes = sizeof(TimerWheel);
+  for (const auto& level : levels_) bytes += level != nullptr ? sizeof(Level) : 0;
+  return bytes;
+}
+
+}  // namespace sluice

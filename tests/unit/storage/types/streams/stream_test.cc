@@ -1,0 +1,274 @@
+// Streams against a plain model: every operation on a std::map of entries, and the node rules of
+// Redis (which whole nodes ~ drops) on a list of node sizes.
+#include "storage/types/streams/stream.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storage/types/listpack_size.h"
+
+namespace sluice {
+namespace {
+
+using Pairs = std::vector<std::string>;
+
+std::vector<std::string_view> Views(const Pairs& pairs) { return {pairs.begin(), pairs.end()}; }
+
+Stream::Added Add(Stream& stream, StreamId id, const Pairs& pairs,
+                  const StreamNodeLimits& limits = {}) {
+  const std::vector<std::string_view> views = Views(pairs);
+  return stream.Append(id, Args(views), limits);
+}
+
+std::vector<std::pair<StreamId, Pairs>> All(const Stream& stream, StreamId from = StreamId::Min(),
+                                            StreamId to = StreamId::Max(), bool backwards = false) {
+  std::vector<std::pair<StreamId, Pairs>> result;
+  const auto take = [&](const StreamEntry& entry) {
+    Pairs pairs;
+    for (size_t i = 0; i < entry.pairs(); ++i) {
+      pairs.emplace_back(entry.Field(i));
+      pairs.emplace_back(entry.Value(i));
+    }
+    result.emplace_back(entry.id(), pairs);
+    return true;
+  };
+  backwards ? stream.ForEachBackwards(from, to, take) : stream.ForEach(from, to, take);
+  return result;
+}
+
+TEST(StreamIdTest, NeighboursAndText) {
+  constexpr uint64_t kMax = ~uint64_t{0};
+  EXPECT_EQ((StreamId{5, 1}.Next()), (StreamId{5, 2}));
+  EXPECT_EQ((StreamId{5, kMax}.Next()), (StreamId{6, 0}));
+  EXPECT_EQ((StreamId{5, 0}.Previous()), (StreamId{4, kMax}));
+  EXPECT_EQ(StreamId::Max().Next(), std::nullopt);
+  EXPECT_EQ(StreamId::Min().Previous(), std::nullopt);
+  EXPECT_EQ(StreamId::Max().Text(), "18446744073709551615-18446744073709551615");
+}
+
+TEST(StreamIdTest, Parsing) {
+  struct Row {
+    std::string_view text;
+    StreamIdSyntax syntax;
+    std::optional<StreamId> id;
+  };
+  const Row rows[] = {
+      {"5-1", {}, StreamId{5, 1}},
+      {"5", {}, StreamId{5, 0}},
+      {"5", {.missing_sequence = 7}, StreamId{5, 7}},
+      {"-", {}, std::nullopt},
+      {"+", {}, std::nullopt},
+      {"-", {.ends = true}, StreamId::Min()},
+      {"+", {.ends = true}, StreamId::Max()},
+      {"5-*", {}, std::nullopt},
+      {"5-*", {.any_sequence = true}, StreamId{5, 0}},
+      {"*", {.any_sequence = true}, std::nullopt},
+      {"", {}, std::nullopt},
+      {"5-", {}, std::nullopt},
+      {"-5", {}, std::nullopt},
+      {"a-1", {}, std::nullopt},
+      {"1-1-1", {}, std::nullopt},
+      {"18446744073709551615-18446744073709551615", {}, StreamId::Max()},
+      {"18446744073709551616", {}, std::nullopt},
+  };
+  for (const Row& row : rows) {
+    const auto parsed = ParseStreamId(row.text, row.syntax);
+    EXPECT_EQ(parsed ? std::optional(parsed->id) : std::nullopt, row.id) << row.text;
+  }
+  EXPECT_FALSE(ParseStreamId(std::string(128, '1'), {}));
+}
+
+TEST(ListpackSizeTest, AsRedisEncodes) {
+  EXPECT_EQ(ListpackIntegerBytes(0), 2u);
+  EXPECT_EQ(ListpackIntegerBytes(127), 2u);
+  EXPECT_EQ(ListpackIntegerBytes(128), 3u);
+  EXPECT_EQ(ListpackIntegerBytes(-1), 3u);
+  EXPECT_EQ(ListpackIntegerBytes(4095), 3u);
+  EXPECT_EQ(ListpackIntegerBytes(4096), 4u);
+  EXPECT_EQ(ListpackIntegerBytes(INT64_MAX), 10u);
+  EXPECT_EQ(ListpackTextBytes(""), 2u);
+  EXPECT_EQ(ListpackTextBytes("12"), 2u);
+  EXPECT_EQ(ListpackTextBytes("012"), 5u);
+  EXPECT_EQ(ListpackTextBytes(std::string(63, 'x')), 65u);
+  EXPECT_EQ(ListpackTextBytes(std::string(64, 'x')), 67u);
+  EXPECT_EQ(ListpackTextBytes(std::string(4096, 'x')), 4103u);
+}
+
+TEST(StreamTest, FieldNamesAreSharedAndKept) {
+  Stream stream;
+  Add(stream, {1, 0}, {"a", "1", "b", "2"});
+  Add(stream, {2, 0}, {"a", "3", "b", ""});
+  Add(stream, {3, 0}, {"a", "3", "c", "4"});
+  Add(stream, {4, 0}, {"a", "3"});
+  const auto all = All(stream);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[1].second, (Pairs{"a", "3", "b", ""}));
+  EXPECT_EQ(all[2].second, (Pairs{"a", "3", "c", "4"}));
+  EXPECT_EQ(all[3].second, (Pairs{"a", "3"}));
+  EXPECT_EQ(stream.Audit(), "");
+}
+
+TEST(StreamTest, IdsOnlyGrow) {
+  Stream stream;
+  EXPECT_EQ(Add(stream, {0, 0}, {"a", "1"}), Stream::Added::kNotGreater);
+  EXPECT_EQ(Add(stream, {5, 5}, {"a", "1"}), Stream::Added::kYes);
+  EXPECT_EQ(Add(stream, {5, 5}, {"a", "1"}), Stream::Added::kNotGreater);
+  EXPECT_EQ(Add(stream, {5, 4}, {"a", "1"}), Stream::Added::kNotGreater);
+  EXPECT_TRUE(stream.Delete({5, 5}));
+  EXPECT_EQ(Add(stream, {5, 5}, {"a", "1"}), Stream::Added::kNotGreater);
+  EXPECT_EQ(Stream::NextId({5, 5}, 5), (StreamId{5, 6}));
+  EXPECT_EQ(Stream::NextId({5, 5}, 6), (StreamId{6, 0}));
+  EXPECT_EQ(Stream::NextId(StreamId::Max(), 6), std::nullopt);
+}
+
+TEST(StreamTest, ApproximateTrimsDropWholeNodes) {
+  Stream stream;
+  for (uint64_t i = 1; i <= 250; ++i) Add(stream, {i, 0}, {"f", "v"});
+  EXPECT_EQ(stream.Trim({StreamTrim::By::kLength, true, 149, {}, 0}), 100u);
+  EXPECT_EQ(stream.Trim({StreamTrim::By::kLength, true, 51, {}, 0}), 0u);
+  EXPECT_EQ(stream.Trim({StreamTrim::By::kLength, true, 0, {}, 99}), 0u) << "the limit is a node";
+  EXPECT_EQ(stream.Trim({StreamTrim::By::kId, true, 0, {200, 0}, 0}), 0u);
+  EXPECT_EQ(stream.Trim({StreamTrim::By::kId, true, 0, {201, 0}, 0}), 100u);
+  EXPECT_EQ(stream.Trim({StreamTrim::By::kId, false, 0, {211, 0}, 0}), 10u);
+  EXPECT_EQ(stream.first_id(), (StreamId{211, 0}));
+  EXPECT_EQ(stream.Trim({StreamTrim::By::kLength, false, 0, {}, 0}), 40u);
+  EXPECT_EQ(stream.length(), 0u);
+  EXPECT_EQ(stream.last_id(), (StreamId{250, 0}));
+  EXPECT_EQ(stream.Audit(), "");
+}
+
+TEST(StreamTest, DeliveryCountsAndLag) {
+  Stream stream;
+  StreamGroup& group = *stream.AddGroup("g", {}, StreamGroup::kUnknown);
+  EXPECT_EQ(stream.AddGroup("g", {}, 0), nullptr);
+  EXPECT_EQ(stream.Lag(group), 0);
+  for (uint64_t i = 1; i <= 5; ++i) Add(stream, {i, 0}, {"f", "v"});
+  EXPECT_EQ(stream.Lag(group), 5);
+  stream.Deliver(group, {1, 0});
+  EXPECT_EQ(group.entries_read, 1);
+  EXPECT_EQ(stream.Lag(group), 4);
+  stream.Delete({3, 0});
+  EXPECT_EQ(stream.Lag(group), std::nullopt) << "a hole ahead";
+  stream.Deliver(group, {2, 0});
+  EXPECT_EQ(group.entries_read, StreamGroup::kUnknown);
+  stream.Deliver(group, {5, 0});
+  EXPECT_EQ(stream.Lag(group), 0);
+}
+
+TEST(StreamTest, PendingEntriesHaveOneOwner) {
+  Stream stream;
+  StreamGroup& group = *stream.AddGroup("g", {}, 0);
+  StreamConsumer& a = group.AddConsumer("a", 1);
+  StreamConsumer& b = group.AddConsumer("b", 1);
+  group.Give({1, 0}, a);
+  group.Give({2, 0}, a);
+  group.Give({1, 0}, b);
+  EXPECT_EQ(a.pending.size(), 1u);
+  EXPECT_EQ(b.pending.size(), 1u);
+  EXPECT_EQ(stream.Audit(), "");
+  EXPECT_TRUE(group.Release({1, 0}));
+  EXPECT_FALSE(group.Release({1, 0}));
+  group.RemoveConsumer(a);
+  EXPECT_TRUE(group.pending().empty());
+  EXPECT_EQ(stream.Audit(), "");
+  EXPECT_TRUE(stream.RemoveGroup("g"));
+  EXPECT_EQ(stream.Audit(), "");
+}
+
+// --- random histories
+
+struct Model {
+  std::map<StreamId, Pairs> entries;
+  StreamId last;
+};
+
+void Compare(const Stream& stream, const Model& model, std::mt19937_64& random) {
+  ASSERT_EQ(stream.Audit(), "");
+  ASSERT_EQ(stream.length(), model.entries.size());
+  StreamId from{random() % 400, 0};
+  StreamId to{random() % 400, random() % 3};
+  std::vector<std::pair<StreamId, Pairs>> expected;
+  for (const auto& [id, pairs] : model.entries) {
+    if (from <= id && id <= to) expected.emplace_back(id, pairs);
+  }
+  ASSERT_EQ(All(stream, from, to), expected);
+  ASSERT_EQ(stream.Count(from, to, 1000), expected.size());
+  std::reverse(expected.begin(), expected.end());
+  ASSERT_EQ(All(stream, from, to, true), expected);
+  const auto last =
+      model.entries.empty() ? std::nullopt : std::optional(model.entries.rbegin()->first);
+  ASSERT_EQ(stream.LastLiveId(), last);
+}
+
+Pairs RandomPairs(std::mt19937_64& random) {
+  static const std::string kFields[] = {"a", "b", "id", ""};
+  Pairs pairs;
+  const size_t count = random() % 8 == 0 ? 3 : 1 + random() % 2;
+  for (size_t i = 0; i < count; ++i) {
+    pairs.push_back(kFields[random() % 8 == 0 ? random() % 4 : i % 4]);
+    pairs.push_back(random() % 3 == 0 ? std::to_string(random() % 100000)
+                                      : std::string(random() % 90, 'v'));
+  }
+  return pairs;
+}
+
+void RandomTrim(Stream& stream, Model& model, std::mt19937_64& random) {
+  StreamTrim trim;
+  trim.by = random() % 2 ? StreamTrim::By::kLength : StreamTrim::By::kId;
+  trim.approximate = random() % 2;
+  trim.length_max = random() % 60;
+  trim.id_min = {random() % 400, 0};
+  const bool would = stream.WouldTrim(trim);
+  const auto before = model.entries;
+  const uint64_t trimmed = stream.Trim(trim);
+  ASSERT_EQ(would, trimmed > 0);
+  for (uint64_t i = 0; i < trimmed; ++i) model.entries.erase(model.entries.begin());
+  if (trim.approximate) return;
+  const bool exact = trim.by == StreamTrim::By::kLength
+                         ? model.entries.size() <= trim.length_max
+                         : model.entries.empty() || model.entries.begin()->first >= trim.id_min;
+  ASSERT_TRUE(exact);
+  ASSERT_TRUE(before.size() == model.entries.size() || trim.by == StreamTrim::By::kId ||
+              model.entries.size() == trim.length_max);
+}
+
+TEST(StreamTest, RandomHistories) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const StreamNodeLimits limits{seed % 3 == 0 ? 0 : 1 + random() % 12,
+                                  seed % 4 == 0 ? 0 : 40 + random() % 400};
+    auto stream = std::make_unique<Stream>();
+    Model model;
+    for (int step = 0; step < 400; ++step) {
+      const uint64_t dice = random() % 20;
+      if (dice < 12) {
+        const StreamId id{model.last.ms + random() % 3, random() % 3};
+        const Pairs pairs = RandomPairs(random);
+        const bool added = Add(*stream, id, pairs, limits) == Stream::Added::kYes;
+        ASSERT_EQ(added, id > model.last);
+        if (added) model.entries[id] = pairs;
+        if (added) model.last = id;
+      } else if (dice < 17) {
+        const StreamId id{random() % (model.last.ms + 2), random() % 3};
+        ASSERT_EQ(stream->Find(id).has_value(), model.entries.contains(id));
+        ASSERT_EQ(stream->Delete(id), model.entries.erase(id) == 1);
+      } else if (dice < 18) {
+        RandomTrim(*stream, model, random);
+      } else if (dice < 19) {
+        std::unique_ptr<Value> copy = stream->Clone();
+        stream.reset(static_cast<Stream*>(copy.release()));
+      }
+      Compare(*stream, model, random);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice
