@@ -4,9 +4,9 @@
 #include <span>
 
 #include "protocol/text/concat.h"
+#include "scripting/lua/script_errors.h"
 #include "scripting/register_function.h"
 #include "scripting/sandbox.h"
-#include "scripting/script_errors.h"
 #include "scripting/script_flags.h"
 
 namespace sluice {
@@ -80,7 +80,7 @@ const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_vie
     error = Concat("ERR Library '", *name, "' already exists");
     return nullptr;
   }
-  if (!lua_) lua_ = std::make_unique<LuaState>(port_, LuaState::Kind::kFunctions);
+  if (!lua_) lua_ = std::make_unique<LuaState>(port_, LuaState::Kind::kFunctions, OpenSandbox);
   auto library = std::make_unique<FunctionLibrary>();
   library->name = *name;
   library->code = code;

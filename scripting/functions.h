@@ -12,16 +12,10 @@
 #include <vector>
 
 #include "scripting/function_dump.h"
-#include "scripting/lua_state.h"
+#include "scripting/library_function.h"
+#include "scripting/lua/lua_state.h"
 
 namespace sluice {
-
-struct LibraryFunction {
-  std::string name;
-  std::optional<std::string> description;
-  uint32_t flags = 0;  // ScriptFlag
-  int function = 0;    // reference in Lua's registry
-};
 
 struct FunctionLibrary {
   std::string name;

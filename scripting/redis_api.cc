@@ -8,10 +8,10 @@
 
 #include "protocol/text/number_text.h"
 #include "protocol/text/truncated.h"
-#include "scripting/lua_state.h"
-#include "scripting/lua_values.h"
-#include "scripting/sandbox.h"
-#include "scripting/script_errors.h"
+#include "scripting/lua/lua_state.h"
+#include "scripting/lua/lua_values.h"
+#include "scripting/lua/read_only_view.h"
+#include "scripting/lua/script_errors.h"
 
 namespace sluice {
 namespace {

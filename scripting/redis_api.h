@@ -1,11 +1,9 @@
 // The `redis` table (and `server`, the same under Valkey's name): how a script talks to the server.
 #pragma once
 
-#include "scripting/libraries/lua_api.h"
+#include "scripting/lua/lua_state.h"
 
 namespace sluice {
-
-class LuaState;
 
 // Puts `redis` and `server` into the globals (stack slot LuaState::kGlobals).
 void OpenRedisApi(LuaState& state);

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "scripting/functions.h"
-#include "scripting/lua_state.h"
+#include "scripting/lua/lua_state.h"
+#include "scripting/lua/read_only_view.h"
+#include "scripting/lua/script_errors.h"
 #include "scripting/redis_api.h"
-#include "scripting/sandbox.h"
-#include "scripting/script_errors.h"
 #include "scripting/script_flags.h"
 
 namespace sluice {

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-namespace sluice {
+#include "scripting/library_function.h"
+#include "scripting/lua/lua_state.h"
 
-class LuaState;
-struct LibraryFunction;
+namespace sluice {
 
 inline constexpr std::string_view kBadFunctionName =
     "Library names can only contain letters, numbers, or underscores(_) and must be at least one "

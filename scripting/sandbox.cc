@@ -4,20 +4,15 @@
 #include <cstdint>
 #include <utility>
 
-#include "scripting/libraries.h"
-#include "scripting/lua_state.h"
-#include "scripting/random.h"
+#include "scripting/libraries/libraries.h"
+#include "scripting/lua/lua_state.h"
+#include "scripting/lua/random.h"
+#include "scripting/lua/read_only_view.h"
+#include "scripting/lua/script_errors.h"
 #include "scripting/redis_api.h"
-#include "scripting/script_errors.h"
 
 namespace sluice {
 namespace {
-
-constexpr char kReadOnly[] = "Attempt to modify a readonly table";
-// Fields of a view's metatable: that it is one (the value is the address of kReadOnly, which no
-// script can get hold of), and the real table.
-constexpr int kMark = 1;
-constexpr int kReal = 2;
 
 // What of the base library stays; the others (dofile, getfenv, module, newproxy ...) are not there.
 constexpr const char* kBase[] = {
@@ -27,8 +22,6 @@ constexpr const char* kBase[] = {
 
 // Room for all globals, each in its own place: every script looks up four or five.
 constexpr int kGlobalsRoom = 256;
-
-int RefuseWrite(lua_State* L) { return luaL_error(L, kReadOnly); }
 
 int RefuseGlobal(lua_State* L) {
   const char* name = lua_tostring(L, 2);
@@ -286,55 +279,6 @@ void ProtectGlobals(lua_State* L) {
   lua_replace(L, LUA_GLOBALSINDEX);
 }
 
-}  // namespace
-
-void PushView(lua_State* L) {
-  lua_newtable(L);
-  lua_createtable(L, 2, 2);
-  lua_pushlightuserdata(L, const_cast<char*>(kReadOnly));
-  lua_rawseti(L, -2, kMark);
-  lua_pushvalue(L, -3);
-  lua_rawseti(L, -2, kReal);
-  lua_pushvalue(L, -3);
-  lua_setfield(L, -2, "__index");
-  lua_pushcfunction(L, RefuseWrite);
-  lua_setfield(L, -2, "__newindex");
-  lua_setmetatable(L, -2);
-  lua_replace(L, -2);
-}
-
-bool PushViewed(lua_State* L, int index) {
-  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) [[likely]]
-    return false;
-  lua_rawgeti(L, -1, kMark);
-  const bool is_view = lua_touserdata(L, -1) == kReadOnly;
-  lua_pop(L, 1);
-  if (is_view) {
-    lua_rawgeti(L, -1, kReal);
-    lua_replace(L, -2);
-  } else {
-    lua_pop(L, 1);
-  }
-  return is_view;
-}
-
-void ShowThroughGlobals(lua_State* L) {
-  lua_getmetatable(L, LUA_GLOBALSINDEX);
-  lua_pushvalue(L, -2);
-  lua_rawseti(L, -2, kReal);
-  lua_pushvalue(L, -2);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 2);
-}
-
-void RefuseView(lua_State* L, int index) {
-  if (!PushViewed(L, index)) return;
-  lua_pushstring(L, kReadOnly);
-  lua_error(L);
-}
-
-namespace {
-
 // A text that the parser is given in pieces.
 struct Pieces {
   const char* at;
@@ -371,6 +315,7 @@ int LoadText(lua_State* L, const char* text, size_t size, const char* name) {
 
 void OpenSandbox(LuaState& state) {
   lua_State* L = state.lua();
+  state.reset_json = ResetJson;
   lua_createtable(L, 0, kGlobalsRoom);  // slot kGlobals
   OpenLibrary(L, "", luaopen_base);
   OpenLibrary(L, LUA_TABLIBNAME, luaopen_table);

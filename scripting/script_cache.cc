@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "protocol/text/concat.h"
-#include "scripting/global_writes.h"
 #include "scripting/sandbox.h"
 
 namespace sluice {
@@ -71,7 +70,7 @@ const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& 
   const std::optional<uint32_t> flags = ReadScriptFlags(*shebang, error);
   if (!flags) return nullptr;
 
-  if (!lua_) lua_ = std::make_unique<LuaState>(port_, LuaState::Kind::kScripts);
+  if (!lua_) lua_ = std::make_unique<LuaState>(port_, LuaState::Kind::kScripts, OpenSandbox);
   auto made = std::make_unique<Script>();
   Script& script = *made;
   // The shebang's line end stays, so that line numbers are those of the text.
@@ -111,10 +110,6 @@ bool ScriptCache::Compile(std::string_view code, Script& script, std::string& er
     error = Concat("ERR Error compiling script (new function): ", reason ? reason : "");
     lua_pop(L, 1);
   } else {
-    if (!AssignsGlobals(L)) {
-      lua_pushvalue(L, LuaState::kGlobals);
-      lua_setfenv(L, -2);
-    }
     script.function = luaL_ref(L, LUA_REGISTRYINDEX);
   }
   lua_->RestoreBound();

@@ -17,7 +17,7 @@
 
 #include "absl/base/attributes.h"
 #include "absl/container/flat_hash_set.h"
-#include "scripting/lua_state.h"
+#include "scripting/lua/lua_state.h"
 #include "scripting/script_flags.h"
 #include "storage/hashing/key_hash.h"
 

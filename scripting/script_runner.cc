@@ -1,8 +1,8 @@
 #include "scripting/script_runner.h"
 
-#include "scripting/argument_tables.h"
-#include "scripting/lua_values.h"
-#include "scripting/script_errors.h"
+#include "scripting/lua/argument_tables.h"
+#include "scripting/lua/lua_values.h"
+#include "scripting/lua/script_errors.h"
 
 namespace sluice {
 

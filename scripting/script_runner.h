@@ -6,7 +6,7 @@
 
 #include "protocol/args.h"
 #include "protocol/reply_sink.h"
-#include "scripting/lua_state.h"
+#include "scripting/lua/lua_state.h"
 
 namespace sluice {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

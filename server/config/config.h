@@ -16,79 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "server/config/settings.h"
+#include "server/core/parts.h"
 #include "storage/disk.h"
 
 namespace sluice {
 
-struct OutputLimit {
-  uint64_t hard_bytes = 0;  // 0: none
-  uint64_t soft_bytes = 0;
-  int64_t soft_seconds = 0;
-};
-
-// Plain values; the defaults are here and nowhere else.
-struct Settings {
-  // network
-  std::vector<std::string> bind = {"127.0.0.1", "-::1"};  // a leading '-': may be unavailable
-  int64_t port = 6379;
-  std::string unixsocket;
-  int64_t unixsocketperm = 0;
-  int64_t tcp_backlog = 511;
-  int64_t tcp_keepalive = 300;  // seconds; 0: off
-  int64_t timeout = 0;          // seconds a client may be idle; 0: for ever
-  int64_t maxclients = 10000;
-  bool protected_mode = true;
-  // access
-  std::string requirepass;
-  int64_t login_timeout = 60;                   // seconds; 0: for ever
-  std::string enable_debug_command = "no";      // no | local | yes
-  std::string enable_protected_configs = "no";  // the same
-  // small collections: up to here they are kept, and shown, in their compact form
-  int64_t hash_max_listpack_entries = 512;
-  int64_t hash_max_listpack_value = 64;
-  int64_t set_max_intset_entries = 512;
-  int64_t hll_sparse_max_bytes = 3000;
-  // limits
-  int64_t proto_max_bulk_len = 512LL * 1024 * 1024;
-  int64_t client_query_buffer_limit = 1024LL * 1024 * 1024;
-  OutputLimit output_normal{1024UL << 20, 256UL << 20, 60};
-  OutputLimit output_replica{256UL << 20, 64UL << 20, 60};
-  OutputLimit output_pubsub{32UL << 20, 8UL << 20, 60};
-  // process
-  std::string dir = ".";
-  std::string logfile;
-  std::string loglevel = "notice";  // debug | verbose | notice | warning | nothing
-  std::string pidfile;
-  bool daemonize = false;
-  int64_t databases = 16;
-  uint64_t seed = 0;  // 0: from the system
-  // values
-  int64_t stream_node_max_entries = 100;
-  int64_t stream_node_max_bytes = 4096;
-  int64_t zset_max_listpack_entries = 128;
-  int64_t zset_max_listpack_value = 64;
-  // behaviour
-  std::string maxmemory_policy = "noeviction";
-  bool lazyfree_lazy_user_flush = false;
-  int64_t slowlog_log_slower_than = 10'000;  // µs; -1: nothing is logged
-  int64_t slowlog_max_len = 128;
-  int64_t latency_monitor_threshold = 0;  // ms; 0: nothing is monitored
-  bool latency_tracking = true;
-  std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
-  int64_t busy_reply_threshold = 5000;
-  uint32_t notify_classes = 0;  // NotifyClass bits
-  bool lbucket_second_buckets = false;
-  int64_t list_max_listpack_size = -2;  // a chunk's elements; -1 to -5: its 4 to 64 kilobytes
-  // locks
-  int64_t fence_retention = 3'600'000;
-  int64_t fence_memory_max = 64 * 1024 * 1024;
-  std::string fence_mark_file = "fence.mark";
-  int64_t lock_session_timeout = 10'000;
-  int64_t tracking_table_max_keys = 1000000;  // 0: no limit
-};
-
 class Config {
  public:
+  static constexpr PartId kPartId = PartId::kConfig;
+
   // `disk` holds the configuration file; it outlives the configuration.
   explicit Config(Disk& disk);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "protocol/text/concat.h"
+#include "server/config/config.h"
 #include "server/config/default_user.h"
 #include "server/config/options.h"
 

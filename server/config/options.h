@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "server/config/config.h"
+#include "server/config/settings.h"
 
 namespace sluice {
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "protocol/text/concat.h"
+#include "server/config/config.h"
 #include "server/config/file.h"
 #include "server/config/options.h"
 #include "server/config/value.h"

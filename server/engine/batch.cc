@@ -1,20 +1,18 @@
+// See batch.h.
 #include "server/engine/batch.h"
 
-#include "protocol/text/concat.h"
 #include "protocol/text/same_bytes.h"
-#include "server/engine/command_timer.h"
-#include "server/engine/engine.h"
 
 namespace sluice {
 
-bool Batch::Fill(Engine& engine, std::vector<Input>& inputs, size_t& at) {
+bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   requests_.clear();
   arguments_.clear();
   last_command_ = nullptr;
   for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {
     Input& input = inputs[index];
     while (!input.spent() && requests_.size() < kRequestsMax) {
-      if (!Parse(engine, inputs, index)) break;
+      if (!ParseOne(inputs, index)) break;
       if (input.session->conditions != 0) break;  // one at a time
     }
   }
@@ -23,10 +21,10 @@ bool Batch::Fill(Engine& engine, std::vector<Input>& inputs, size_t& at) {
 }
 
 // One request of inputs[index] into the batch; false if there is none.
-bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
+bool Batch::ParseOne(std::vector<Input>& inputs, size_t index) {
   Input& input = inputs[index];
   Session& session = *input.session;
-  const ParseLimits limits{.bulk_bytes_max = engine.settings().proto_max_bulk_len,
+  const ParseLimits limits{.bulk_bytes_max = settings_->proto_max_bulk_len,
                            .before_login = (session.conditions & kNeedsLogin) != 0};
   const size_t first = arguments_.size();
   const ParseStatus status =
@@ -48,7 +46,7 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
   if (!request.broken) {
     input.parsed += session.parser.consumed();
     request.end = input.parsed;
-    if (request.arguments > 0) request.command = Look(engine, arguments_[first]);
+    if (request.arguments > 0) request.command = Look(arguments_[first]);
   } else {
     input.parsed = input.window.size();
   }
@@ -57,26 +55,25 @@ bool Batch::Parse(Engine& engine, std::vector<Input>& inputs, size_t index) {
 }
 
 // Pipelines repeat themselves: the row of the request before is tried first.
-Command* Batch::Look(Engine& engine, std::string_view name) {
+Command* Batch::Look(std::string_view name) {
   if (!last_command_ ||
       !SameBytes(name, last_name_)) {  // in this order: the bytes of an old name are gone
-    last_command_ = engine.commands().Find(name);
+    last_command_ = commands_->Find(name);
     last_name_ = name;
   }
   return last_command_;
 }
 
-void Batch::Prefetch(Engine& engine) {
-  Keyspace& keyspace = engine.keyspace();
+void Batch::Prefetch(const std::vector<Input>& inputs) {
   objects_ = false;
   for (Request& request : requests_) {
     if (!request.command || request.command->first_key == 0) continue;
     const auto key = static_cast<uint32_t>(request.command->first_key);
     if (key >= request.arguments) continue;
-    request.key = keyspace.Hash(arguments_[request.first_argument + key]);
+    request.key = keyspace_->Hash(arguments_[request.first_argument + key]);
     // A SELECT in the batch makes this the wrong table, which costs nothing but the fetch.
-    const int db = engine.inputs()[request.input].session->db;
-    if (requests_.size() > 1 && keyspace.made(db)) request.db = &keyspace.db(db);
+    const int db = inputs[request.input].session->db;
+    if (requests_.size() > 1 && keyspace_->made(db)) request.db = &keyspace_->db(db);
     objects_ |= !(request.command->spec->categories & kCatString);
   }
   for (const Request& request : requests_) {
@@ -99,42 +96,6 @@ void Batch::PrefetchObjects() {
   for (const Request& request : requests_) {
     if (request.likely) request.likely->PrefetchInside();
   }
-}
-
-void Batch::Run(Engine& engine, std::vector<Input>& inputs) {
-  engine.Tick();  // timers and parsing are not the first command's time
-  for (const Request& request : requests_) {
-    Input& input = inputs[request.input];
-    if (!input.stopped) RunOne(engine, input, request);
-  }
-  engine.command_timer().EndRun();
-  for (const Request& request : requests_) {
-    if (Session* session = inputs[request.input].session) session->parser.ReleaseInline();
-  }
-}
-
-void Batch::RunOne(Engine& engine, Input& input, const Request& request) {
-  Session& session = *input.session;
-  if (session.close != CloseMode::kOpen) {
-    input.stopped = true;
-    return;
-  }
-  if (session.blocked || session.paused) {
-    input.stopped = true;
-    return;
-  }
-  if (request.broken) {
-    input.position = input.window.size();
-    return engine.ProtocolError(session);
-  }
-  if (request.arguments > 0) {
-    const Args args(arguments_.data() + request.first_argument, request.arguments);
-    if (engine.Execute(session, args, request.command, request.key) == Dispatcher::Outcome::kHeld) {
-      input.stopped = true;
-      return;
-    }
-  }
-  input.position = request.end;
 }
 
 }  // namespace sluice

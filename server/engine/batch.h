@@ -12,39 +12,19 @@
 #include <vector>
 
 #include "protocol/request_parser.h"
-#include "server/engine/command_table.h"
-#include "server/engine/session.h"
+#include "server/config/config.h"
+#include "server/dispatch/command_table.h"
+#include "server/engine/inputs.h"
 #include "storage/keyspace/keyspace.h"
 
 namespace sluice {
-
-class Engine;
-
-// What one session has to be parsed this turn.
-struct Input {
-  Session* session;
-  std::string_view window;  // the host's bytes, or session->pending
-  size_t position = 0;      // up to here it has been run
-  size_t parsed = 0;        // up to here it is in the batch
-  bool from_pending = false;
-  bool starved = false;  // the rest is an incomplete request
-  bool stopped = false;  // blocked, held or closed: the rest waits
-  bool spent() const { return starved || stopped || parsed >= window.size(); }
-};
 
 class Batch {
  public:
   static constexpr size_t kRequestsMax = 64;
 
-  // Parses from inputs[at...] until full; advances `at` past inputs that are spent. False if
-  // nothing was found.
-  bool Fill(Engine& engine, std::vector<Input>& inputs, size_t& at);
-  void Prefetch(Engine& engine);
-  void Run(Engine& engine, std::vector<Input>& inputs);
-
- private:
   struct Request {
-    uint32_t input;
+    uint32_t input;  // its number
     uint32_t first_argument;
     uint32_t arguments;
     bool broken;  // a protocol error: the parser's sentence is the answer
@@ -56,11 +36,28 @@ class Batch {
     const PackedPointer* slot;
     const Entry* likely;
   };
-  bool Parse(Engine& engine, std::vector<Input>& inputs, size_t index);
-  Command* Look(Engine& engine, std::string_view name);
-  void PrefetchObjects();
-  void RunOne(Engine& engine, Input& input, const Request& request);
 
+  Batch(const Settings& settings, const CommandTable& commands, Keyspace& keyspace)
+      : settings_(&settings), commands_(&commands), keyspace_(&keyspace) {}
+
+  // Cuts requests from inputs[at...] until full; advances `at` past inputs that are spent. False if
+  // nothing was found.
+  bool Parse(std::vector<Input>& inputs, size_t& at);
+  void Prefetch(const std::vector<Input>& inputs);
+
+  const std::vector<Request>& requests() const { return requests_; }
+  Args ArgsOf(const Request& request) const {
+    return {arguments_.data() + request.first_argument, request.arguments};
+  }
+
+ private:
+  bool ParseOne(std::vector<Input>& inputs, size_t index);
+  Command* Look(std::string_view name);
+  void PrefetchObjects();
+
+  const Settings* settings_;
+  const CommandTable* commands_;
+  Keyspace* keyspace_;
   std::vector<Request> requests_;
   std::vector<std::string_view> arguments_;
   bool objects_ = false;        // some command may work on more than the entry of its key

@@ -12,22 +12,42 @@
 #include <string>
 #include <string_view>
 
-#include "scripting/command_port.h"
 #include "scripting/functions.h"
+#include "scripting/lua/command_port.h"
 #include "scripting/script_cache.h"
 #include "scripting/script_runner.h"
-#include "storage/keyspace/segment_table.h"
+#include "server/clients/acting.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/script_state.h"
 
 namespace sluice {
 
-class Engine;
-class Session;
-struct Command;
-struct CommandCall;
+// Serves others while the command of `caller` goes on.
+class OthersServer {
+ public:
+  virtual ~OthersServer() = default;
+  virtual void ServeOthers(Session& caller) = 0;
+};
 
 class ScriptEngine final : public CommandPort {
  public:
-  explicit ScriptEngine(Engine& engine);
+  static constexpr PartId kPartId = PartId::kScripts;
+
+  // What it works with; all of it outlives the scripts.
+  struct Uses {
+    const Settings& settings;
+    Host& host;
+    TurnClock& clock;
+    Clients& clients;
+    const CommandTable& commands;
+    Dispatcher& dispatcher;
+    Effects& effects;
+    Acting& acting;
+    RareFlags& flags;
+    ScriptState& state;
+    OthersServer& others;
+  };
+  ScriptEngine(const Uses& uses, HashKeys& hash_keys);
   ~ScriptEngine() override;
 
   ScriptCache& cache() { return cache_; }
@@ -40,29 +60,10 @@ class ScriptEngine final : public CommandPort {
   void Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
            bool read_only);
 
-  bool running() const { return running_ != nullptr; }
-  // Past its time: commands of others are answered with BusyText().
-  bool busy() const { return running_ && running_->late; }
-  std::string_view BusyText() const;
   // SCRIPT KILL (FUNCTION KILL): ends what runs; or the error why not.
   std::string_view Kill(bool function);
   // DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call DEBUG.
   void set_may_debug(bool may) { may_debug_ = may; }
-  // Name, command and ms so far of the function that runs, for FUNCTION STATS.
-  struct Running {
-    Session* caller;
-    std::string_view name;
-    Args command;
-    bool is_function;
-    bool read_only;
-    int64_t begin_ns;
-    HashedKey first_key;  // of the call, if it has been hashed
-    bool wrote = false;
-    bool late = false;
-    bool killed = false;
-  };
-  const Running* now_running() const { return running_; }
-
   // --- CommandPort
   void Call(Args args, ReplySink& reply) override;
   void ErrorReplied(std::string_view text) override;
@@ -76,11 +77,10 @@ class ScriptEngine final : public CommandPort {
   Command* FindCommand(Args args, std::string_view& refusal);
   HashedKey KnownKey(Args args) const;
 
-  Engine& engine_;
+  const Uses on_;
   ScriptCache cache_;
   FunctionLibraries functions_;
   std::unique_ptr<Session> session_;  // the stand-in client
-  Running* running_ = nullptr;
   int64_t compiling_since_ns_ = 0;
   int64_t served_ns_ = 0;  // when others were last served beside a late script
   bool may_debug_ = false;

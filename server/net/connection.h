@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "server/engine/session.h"
+#include "server/clients/session.h"
 #include "server/net/poller.h"
 
 namespace sluice {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "server/engine/session.h"
+#include "server/clients/session.h"
 
 namespace sluice {
 

@@ -59,8 +59,6 @@ struct KeyspaceState {
   bool expiry_allowed = true;
 };
 
-class Keyspace;
-
 class Database {
  public:
   ~Database();

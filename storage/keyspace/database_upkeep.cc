@@ -87,7 +87,7 @@ void Database::SetValueTimer(Entry& entry) {
   Value& value = *entry.outside_value();
   ValueTimer* const timer = value.timer();
   if (timer == nullptr) return;
-  timer->entry = &entry;
+  timer->holder = &entry;
   const int64_t due_ms = value.NextDueMs(state_.now);
   if (timer->node.linked()) {
     if (due_ms != Value::kNever) return state_.wheel.Move(timer->node, due_ms);
@@ -102,7 +102,7 @@ void Database::SetValueTimer(Entry& entry) {
 // The entry has a new address.
 void Database::FollowEntry(Entry& entry) {
   if (entry.is_string() || !entry.outside()) return;
-  if (ValueTimer* const timer = entry.outside_value()->timer()) timer->entry = &entry;
+  if (ValueTimer* const timer = entry.outside_value()->timer()) timer->holder = &entry;
 }
 
 void Database::DropValue(KeyspaceState& state, Value* value, size_t accounted) {
@@ -240,7 +240,7 @@ std::string Database::AuditEntry(const Entry& entry) const {
     return "a value has changed its size without being accounted";
   if (!entry.is_string() && entry.value().type() != entry.type())
     return "an entry's type is not its value's";
-  if (ValueIsTimed(entry) && entry.value().timer()->entry != &entry)
+  if (ValueIsTimed(entry) && entry.value().timer()->holder != &entry)
     return "a value's timer points to another entry";
   if (!entry.is_string()) return entry.value().Audit();
   return "";

@@ -67,7 +67,7 @@ struct EntryShape {
   bool operator==(const EntryShape&) const = default;
 };
 
-class Entry {
+class Entry : public ValueHolder {
  public:
   static constexpr size_t kInlineBytesMax = 128;  // longer text has a TextBlock of its own
   static constexpr size_t kTextScratch = 24;      // room for the text of an integer

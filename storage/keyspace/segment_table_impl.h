@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "storage/hashing/key_hash.h"
-#include "storage/keyspace/segment.h"
-#include "storage/keyspace/segment_draw_impl.h"
-#include "storage/keyspace/segment_scan_impl.h"
 #include "storage/keyspace/segment_table.h"
+#include "storage/keyspace/segment_table_draw_impl.h"
+#include "storage/keyspace/segment_table_scan_impl.h"
+#include "storage/keyspace/segment_table_segment_impl.h"
 
 namespace sluice {
 namespace segment {

@@ -30,13 +30,15 @@ std::string_view TypeName(ValueType type);
 
 // Of Value::EndsAtMs: it stays until somebody removes it.
 inline constexpr int64_t kEndsNever = INT64_MAX;
-class Entry;
+
+// What has a value: the Entry that derives from it.
+struct ValueHolder {};
 
 // For values in which something ends by itself before the key does. Database sets the timer,
 // follows the entry, and tells KeyspaceObserver::ValueDue when the time has come.
 struct ValueTimer {
   TimerNode node;  // first: a fired node's address is its timer's
-  Entry* entry = nullptr;
+  ValueHolder* holder = nullptr;
 };
 
 class Value {

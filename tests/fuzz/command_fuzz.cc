@@ -272,7 +272,9 @@ int PlayOnce(const Sequence& sequence) {
 class Fuzzer {
  public:
   Fuzzer(const Options& options, std::string program)
-      : options_(options), program_(std::move(program)), maker_(table_server_.engine().commands()) {
+      : options_(options),
+        program_(std::move(program)),
+        maker_(table_server_.engine().part<CommandTable>()) {
     void* const shared =
         mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     progress_ = new (shared) Progress();

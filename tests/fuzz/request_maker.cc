@@ -196,7 +196,7 @@ constexpr size_t kLearnedMax = 24;
 constexpr size_t kLearnedBytesMax = 8192;
 constexpr size_t kLearnedBytesMin = 16;  // shorter texts teach nothing
 constexpr int64_t kLearnedNumberMin = 1000;
-constexpr size_t kArgumentsMax = 200;
+constexpr size_t kWordsMax = 200;
 constexpr int64_t kUnixStartMs = 1'700'000'000'000;  // where ManualClock begins
 
 template <typename List>
@@ -302,7 +302,7 @@ FuzzRequest RequestMaker::MakeOne() {
   if (Chance(12)) Break(request);
   if (Chance(6)) request = InFenced(std::move(request));
   if (Chance(8)) request = InScript(std::move(request));
-  if (request.size() > kArgumentsMax) request.resize(kArgumentsMax);
+  if (request.size() > kWordsMax) request.resize(kWordsMax);
   return request;
 }
 

@@ -24,7 +24,7 @@
 
 #include "protocol/reply_reader.h"
 #include "server/commands/admin/usage_grammar.h"
-#include "server/engine/command_table.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 

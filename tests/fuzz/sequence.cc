@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "protocol/text/number_text.h"
-#include "server/engine/lock_service.h"
+#include "server/locks/lock_service.h"
 #include "tests/support/command_line.h"
 
 namespace sluice {
@@ -124,16 +124,16 @@ Player::Player()
                           {"client-output-buffer-limit", "normal 64mb 0 0 pubsub 64mb 0 0"},
                           {"client-query-buffer-limit", "16mb"}},
                .audits = false}) {
-  server_.engine().effects().set_sink(this);
+  server_.engine().part<Effects>().set_sink(this);
   // A script past its time lets others be served, and is then killed.
   server_.OnPoll([this] {
     Engine& engine = server_.engine();
     engine.RunTurn();
-    if (++polls_ % kPollsBeforeKill == 0) engine.scripts().Kill(false);
+    if (++polls_ % kPollsBeforeKill == 0) engine.part<ScriptEngine>().Kill(false);
   });
 }
 
-Player::~Player() { server_.engine().effects().set_sink(nullptr); }
+Player::~Player() { server_.engine().part<Effects>().set_sink(nullptr); }
 
 TestClient& Player::Connection(Client& client) {
   if (!client.connection || client.connection->closed()) {
@@ -211,7 +211,7 @@ void Player::Finish() {
     if (client.connection) client.connection->Disconnect();
   }
   Engine& engine = server_.engine();
-  engine.UnpauseClients();  // CLIENT PAUSE ALL holds CLIENT UNPAUSE too
+  engine.part<Pause>().End();  // CLIENT PAUSE ALL holds CLIENT UNPAUSE too
   Client& last = clients_[0];
   for (const char* const line :
        {"FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "PING"}) {
@@ -222,8 +222,8 @@ void Player::Finish() {
   Audit();
   // The option `timeout` may have ended the last one, too.
   if (engine.session_count() > 1) Fail("sessions are left");
-  if (engine.waiters().size() != 0) Fail("waiters are left");
-  if (engine.locks().Enter().queue().size() != 0) Fail("waiters for locks are left");
+  if (engine.part<Waiters>().size() != 0) Fail("waiters are left");
+  if (engine.part<LockService>().Enter().queue().size() != 0) Fail("waiters for locks are left");
 }
 
 void Player::Effect(int, Args command) {

@@ -134,7 +134,7 @@ void RunOnce(uint64_t seed) {
   SimulationRandom random(seed);
   Recorder recorder;
   TestEngine server({.seed = seed});
-  server.engine().effects().set_sink(&recorder);
+  server.engine().part<Effects>().set_sink(&recorder);
   TestClient* clients[] = {&server.Connect(), &server.Connect()};
   clients[1]->Run({"SELECT", "1"});
   TestClient& waiting = server.Connect();
@@ -155,7 +155,7 @@ void RunOnce(uint64_t seed) {
     if (Between(random, 0, 80) == 0) client.Run({"FLUSHDB"});
     server.AdvanceTime(Between(random, 0, 25));
   }
-  server.engine().effects().set_sink(nullptr);
+  server.engine().part<Effects>().set_sink(nullptr);
 
   TestEngine later({.seed = seed + 1});
   Replay(recorder, later);

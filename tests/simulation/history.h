@@ -2,7 +2,7 @@
 // one source of chance. Time passes ms by ms, so that the moment of every answer is known.
 #pragma once
 
-#include "server/engine/lock_service.h"
+#include "server/locks/lock_service.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 
@@ -23,7 +23,7 @@ struct World {
     const bool fills = !disk_is_full();
     disk().write_fault = fills ? ENOSPC : 0;
     writable_since_ms = now_ms();
-    FenceTokens& tokens = server.engine().locks().tokens();
+    FenceTokens& tokens = server.engine().part<LockService>().tokens();
     if (fills) tokens.JumpPast(tokens.mark());
   }
 

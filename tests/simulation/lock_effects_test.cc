@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/lock_service.h"
+#include "server/locks/lock_service.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 
@@ -98,7 +98,7 @@ std::string Holders(TestEngine& server) {
   std::string text;
   const Now now = server.clock().Sample();
   for (const std::string key : {"a", "b", "c", "d"}) {
-    const Lock* lock = server.engine().locks().FindLock({0, key});
+    const Lock* lock = server.engine().part<LockService>().FindLock({0, key});
     if (!lock) continue;
     text += key + ":";
     for (const auto& [token, holder] : lock->holders()) {
@@ -123,7 +123,7 @@ std::string Valid(TestEngine& server, const Recorder& recorder) {
     if (effect[0] == "LOCK.RESTORE") tokens.insert(std::stoll(effect[2]));
   }
   std::string text;
-  Locks& locks = server.engine().locks().Enter();
+  Locks& locks = server.engine().part<LockService>().Enter();
   for (const std::string key : {"a", "b", "c", "d"}) {
     for (const int64_t token : tokens) {
       const bool valid =
@@ -138,7 +138,7 @@ void RunOnce(uint64_t seed) {
   SimulationRandom random(seed);
   Recorder recorder;
   TestEngine server({.seed = seed});
-  server.engine().effects().set_sink(&recorder);
+  server.engine().part<Effects>().set_sink(&recorder);
   std::vector<TestClient*> clients;
   for (size_t i = 0; i < kClients; ++i) clients.push_back(&server.Connect());
   for (int step = 0; step < kSteps; ++step) {
@@ -155,7 +155,7 @@ void RunOnce(uint64_t seed) {
   for (TestClient* client : clients) {
     if (server.engine().Find(client->id())->blocked) client->Disconnect();
   }
-  server.engine().effects().set_sink(nullptr);
+  server.engine().part<Effects>().set_sink(nullptr);
 
   TestEngine later({.seed = seed + 1});
   TestClient& client = later.Connect();
@@ -168,7 +168,8 @@ void RunOnce(uint64_t seed) {
   later.AdvanceTime(server.clock().Sample().ms() - later.clock().Sample().ms());
   ASSERT_EQ(Holders(server), Holders(later));
   ASSERT_EQ(Valid(server, recorder), Valid(later, recorder));
-  EXPECT_GE(later.engine().locks().tokens().last(), server.engine().locks().tokens().last());
+  EXPECT_GE(later.engine().part<LockService>().tokens().last(),
+            server.engine().part<LockService>().tokens().last());
 }
 
 TEST(Simulation, LockEffectsReplayToTheSameHolders) {

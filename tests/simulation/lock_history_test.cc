@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/lock_service.h"
+#include "server/locks/lock_service.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 
@@ -50,8 +50,8 @@ class LockHistory {
       CollectReplies();
     }
     for (const Player& player : players_) EXPECT_FALSE(player.waits) << "a waiter was forgotten";
-    EXPECT_EQ(server_.engine().waiters().size(), 0u);
-    EXPECT_TRUE(server_.engine().locks().nobody_waits());
+    EXPECT_EQ(server_.engine().part<Waiters>().size(), 0u);
+    EXPECT_FALSE(server_.engine().part<LockService>().listens());
   }
 
  private:
@@ -100,7 +100,7 @@ class LockHistory {
   std::string Holders() {
     std::string text;
     for (const std::string& key : kKeys) {
-      const Lock* const lock = server_.engine().locks().FindLock({0, key});
+      const Lock* const lock = server_.engine().part<LockService>().FindLock({0, key});
       if (!lock) continue;
       for (const auto& [token, holder] : lock->holders()) {
         text += key + " " + std::to_string(token) + " " + holder.owner + " " +
@@ -119,7 +119,7 @@ class LockHistory {
   // Of a holder, more often than not.
   std::pair<std::string, std::string> SomeHolder(size_t index) {
     const std::string& key = AnyKey();
-    const Lock* lock = server_.engine().locks().FindLock({0, key});
+    const Lock* lock = server_.engine().part<LockService>().FindLock({0, key});
     if (!lock || lock->empty()) return {key, Owner(index)};
     return {key, lock->holders().begin()->second.owner};
   }
@@ -193,7 +193,7 @@ class LockHistory {
   void Mischief() {
     const std::string& key = AnyKey();
     TestClient& client = *Idle().client;
-    const Lock* const lock = server_.engine().locks().FindLock({0, key});
+    const Lock* const lock = server_.engine().part<LockService>().FindLock({0, key});
     switch (Pick(0, 4)) {
       case 0:
         client.Run({"DEL", key});
@@ -242,7 +242,7 @@ class LockHistory {
     TestClient& client = *Idle().client;
     CollectReplies();
     const Reply reply = client.Run({"FENCED", key, std::to_string(token), "INCR", "n"});
-    const Lock* lock = server_.engine().locks().FindLock({0, key});
+    const Lock* lock = server_.engine().part<LockService>().FindLock({0, key});
     const bool held = lock && lock->Holds(token);
     const bool passed = reply.kind == Reply::Kind::kInteger;
     EXPECT_TRUE(passed || !held) << "a holder was refused: " << reply.ToText();
@@ -253,13 +253,14 @@ class LockHistory {
 
   void CheckLocks() {
     for (const std::string& key : kKeys) {
-      const Lock* lock = server_.engine().locks().FindLock({0, key});
+      const Lock* lock = server_.engine().part<LockService>().FindLock({0, key});
       if (!lock) continue;
       EXPECT_EQ(lock->Audit(), "");
       for (const auto& [token, holder] : lock->holders()) {
-        EXPECT_LE(token, server_.engine().locks().tokens().last());
+        EXPECT_LE(token, server_.engine().part<LockService>().tokens().last());
         for (const uint64_t session : holder.sessions) {
-          EXPECT_TRUE(server_.engine().locks().FindConnection(session)) << "held by nobody";
+          EXPECT_TRUE(server_.engine().part<LockService>().FindConnection(session))
+              << "held by nobody";
         }
       }
     }

@@ -22,8 +22,8 @@ PLAIN_KEY = re.compile(r"(?:(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t)|int|(?:co
 UNKEYED = re.compile(r"\b(?:absl::Hash(?:Of)?\b|std::hash\b|boost::hash\b|XXH\w+)")
 MAY_BE_UNKEYED = {
     "storage/types/digest.cc": "DIGEST's answer is XXH3, which clients compute too",
-    "server/engine/fence_mark.cc": "a checksum of the server's own file",
-    "server/engine/pubsub.h": "of a session's and a channel's address",
+    "server/locks/fence_mark.cc": "a checksum of the server's own file",
+    "server/notify/pubsub.h": "of a session's and a channel's address",
 }
 
 

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 """Checks who includes whom, and who may ask the system for time, against the tables below.
 
-Data flows protocol <- storage <- scripting <- server, and inside server/ engine <- commands <-
-persistence, replication <- net <- embed <- main. Includes go down that way only, no two folders
-include each other, and time and the environment enter at server/net. Prints each breach as
-file:line and exits 1 if there is one.
+Data flows protocol <- storage <- scripting <- server, and inside server/ in SERVER_ORDER; main.cc
+comes last. Includes go down that way only, no two folders include each other, and time and the
+environment enter at server/net. Prints each breach as file:line and exits 1 if there is one.
 
   layers.py [the source tree]
 """
@@ -15,21 +14,19 @@ import sys
 TOPS = ("protocol", "storage", "scripting", "server")
 LOWER = {"protocol", "storage", "scripting"}
 
+# The folders of server/ in the order of their needs: each may include itself and those before it.
+SERVER_ORDER = ("core", "config", "observe", "clients", "notify", "dispatch", "waiting", "locks",
+                "engine", "commands", "persistence", "replication", "net", "embed")
+
 # Folder: the folders that it may include, itself among them.
-BELOW_NET = LOWER | {"server/config", "server/engine", "server/commands"}
 MAY_INCLUDE = {
     "protocol": {"protocol"},
     "storage": {"storage", "protocol"},
     "scripting": LOWER,
-    "server/config": LOWER | {"server/config"},
-    "server/engine": LOWER | {"server/config", "server/engine"},
-    "server/commands": BELOW_NET,
-    "server/persistence": BELOW_NET | {"server/persistence"},
-    "server/replication": BELOW_NET | {"server/replication"},
-    "server/net": BELOW_NET | {"server/persistence", "server/replication", "server/net"},
-    "server/embed": BELOW_NET | {"server/persistence", "server/replication", "server/net",
-                                 "server/embed"},
 }
+for place, name in enumerate(SERVER_ORDER):
+    MAY_INCLUDE[f"server/{name}"] = LOWER | {f"server/{each}" for each in SERVER_ORDER[:place + 1]}
+MAY_INCLUDE["server/replication"] -= {"server/persistence"}
 MAIN = "server/main.cc"
 MAIN_INCLUDES = "server/embed/sluice.h"
 

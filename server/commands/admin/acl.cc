@@ -13,8 +13,8 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 namespace {
@@ -32,7 +32,7 @@ void RefuseArguments(CommandCall& call) {
 
 // SHA-256 in hex, as Redis shows a password; empty: there is none.
 std::string PasswordHash(CommandCall& call) {
-  const std::string& password = call.engine.settings().requirepass;
+  const std::string& password = call.settings.requirepass;
   if (password.empty()) return {};
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(password.data()), password.size(), digest);
@@ -100,7 +100,7 @@ void Categories(CommandCall& call) {
   const auto add = [&](const Command& command) {
     if (IsInCategory(*command.spec, category)) names.push_back(command.full_name);
   };
-  for (const Command* command : call.engine.commands().all()) {
+  for (const Command* command : call.part<CommandTable>().all()) {
     add(*command);
     for (const Command* sub : command->subcommands) add(*sub);
   }
@@ -113,7 +113,7 @@ void DryRun(CommandCall& call) {
     return call.reply.Error(Concat("ERR User '", call.args[2], "' not found"));
   }
   const Args request = call.args.subspan(3);
-  const CommandTable& commands = call.engine.commands();
+  const CommandTable& commands = call.part<CommandTable>();
   const Command* command = commands.Find(request[0]);
   if (command && !command->subcommands.empty() && request.size() > 1) {
     command = commands.FindSubcommand(*command, request[1]);

@@ -3,7 +3,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "protocol/reply_sink.h"
-#include "server/engine/command_table.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "protocol/reply_sink.h"
-#include "server/engine/command_table.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 

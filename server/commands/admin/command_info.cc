@@ -11,34 +11,34 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 namespace {
 
 void ReplyAllEntries(CommandCall& call) {
-  const CommandTable& table = call.engine.commands();
+  const CommandTable& table = call.part<CommandTable>();
   call.reply.Array(table.size());
   for (const Command* command : table.all()) ReplyEntry(call.reply, *command);
 }
 
 void Count(CommandCall& call) {
-  call.reply.Integer(static_cast<int64_t>(call.engine.commands().size()));
+  call.reply.Integer(static_cast<int64_t>(call.part<CommandTable>().size()));
 }
 
 void Info(CommandCall& call) {
   if (call.args.size() == 2) return ReplyAllEntries(call);
   call.reply.Array(call.args.size() - 2);
   for (const std::string_view name : call.args.subspan(2)) {
-    const Command* const command = call.engine.commands().FindFull(name);
+    const Command* const command = call.part<CommandTable>().FindFull(name);
     command ? ReplyEntry(call.reply, *command) : call.reply.Null();
   }
 }
 
 // Those that are asked for and exist; all without a name.
 void Docs(CommandCall& call) {
-  const CommandTable& table = call.engine.commands();
+  const CommandTable& table = call.part<CommandTable>();
   std::vector<const Command*> commands;
   for (const std::string_view name : call.args.subspan(2)) {
     if (const Command* const command = table.FindFull(name)) commands.push_back(command);
@@ -82,7 +82,7 @@ void List(CommandCall& call) {
   const auto add = [&](const Command& command) {
     if (filter(command)) names.push_back(command.full_name);
   };
-  for (const Command* command : call.engine.commands().all()) {
+  for (const Command* command : call.part<CommandTable>().all()) {
     add(*command);
     for (const Command* sub : command->subcommands) add(*sub);
   }
@@ -142,7 +142,7 @@ std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spe
 
 // The command named in the arguments, ready for FindKeys; null: the error has been answered.
 const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
-  const Command* const command = FindForKeys(call.engine.commands(), request);
+  const Command* const command = FindForKeys(call.part<CommandTable>(), request);
   if (!command) {
     call.reply.Error("ERR Invalid command specified");
     return nullptr;
@@ -163,7 +163,7 @@ void ReplyKeys(CommandCall& call, bool with_flags) {
   const Args request = call.args.subspan(2);
   const CommandSpec* const spec = SpecForKeys(call, request);
   if (!spec) return;
-  const std::vector<FoundKey> keys = FindKeys(call.engine.commands(), *spec, request);
+  const std::vector<FoundKey> keys = FindKeys(call.part<CommandTable>(), *spec, request);
   if (keys.empty() && !(spec->flags & kNoMandatoryKeys)) {
     return call.reply.Error("ERR Invalid arguments specified for command");
   }

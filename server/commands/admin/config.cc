@@ -3,11 +3,15 @@
 #include "server/config/config.h"
 
 #include "protocol/text/concat.h"
+#include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
-#include "server/engine/limit_desk.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command_table.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/engine/script_engine.h"
+#include "server/observe/statistics.h"
+#include "server/waiting/limit_waiters.h"
 
 namespace sluice {
 namespace {
@@ -16,7 +20,7 @@ constexpr int kLogNotice = 2;
 constexpr int kLogWarning = 3;
 
 void Get(CommandCall& call) {
-  const Config::Pairs found = call.engine.config().Get(call.args.subspan(2));
+  const Config::Pairs found = call.part<Config>().Get(call.args.subspan(2));
   call.reply.Map(found.size());
   for (const auto& [name, value] : found) {
     call.reply.Bulk(name);
@@ -25,7 +29,7 @@ void Get(CommandCall& call) {
 }
 
 bool MayChangeProtected(const CommandCall& call) {
-  const std::string& rule = call.engine.settings().enable_protected_configs;
+  const std::string& rule = call.settings.enable_protected_configs;
   return rule == "yes" || (rule == "local" && call.client.peer.loopback);
 }
 
@@ -34,30 +38,30 @@ void Set(CommandCall& call) {
   Config::Pairs pairs;
   for (size_t i = 2; i < call.args.size(); i += 2) {
     pairs.emplace_back(call.args[i], call.args[i + 1]);
-    if (Config::IsSecret(call.args[i])) call.engine.dispatcher().Hide(i + 1);
+    if (Config::IsSecret(call.args[i])) call.part<Dispatcher>().Hide(i + 1);
   }
-  Config& config = call.engine.config();
+  Config& config = call.part<Config>();
   config.TakeWarnings();
   const std::string fault = config.Set(pairs, MayChangeProtected(call));
   if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
   for (const std::string& warning : config.TakeWarnings()) {
-    call.engine.host().Log(kLogWarning, warning);
+    call.part<Host>().Log(kLogWarning, warning);
   }
   call.reply.Ok();
 }
 
 void ResetStat(CommandCall& call) {
-  call.engine.statistics() = {};
-  call.engine.limits().statistics() = {};
-  call.engine.commands().ResetStatistics();
-  call.engine.scripts().cache().ResetStatistics();
+  call.part<Statistics>() = {};
+  call.part<LimitWaiters>().statistics() = {};
+  call.part<CommandTable>().ResetStatistics();
+  call.part<ScriptEngine>().cache().ResetStatistics();
   call.reply.Ok();
 }
 
 void Rewrite(CommandCall& call) {
-  const std::string fault = call.engine.config().Rewrite();
+  const std::string fault = call.part<Config>().Rewrite();
   if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
-  call.engine.host().Log(kLogNotice, "CONFIG REWRITE executed with success.");
+  call.part<Host>().Log(kLogNotice, "CONFIG REWRITE executed with success.");
   call.reply.Ok();
 }
 

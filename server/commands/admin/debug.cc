@@ -6,14 +6,18 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/host.h"
 #include "server/commands/admin/data_digest.h"
 #include "server/commands/admin/debug_data.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/reference_count.h"
+#include "server/config/debug_settings.h"
 #include "server/config/value.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/script_state.h"
+#include "server/engine/script_engine.h"
 #include "storage/types/list.h"
 
 namespace sluice {
@@ -29,8 +33,9 @@ void Sleep(CommandCall& call) {
   const double seconds = std::strtod(std::string(call.args[2]).c_str(), nullptr);
   if (seconds > 0) {
     const double micros = std::fmin(seconds, kSleepSecondsMax) * 1e6;
-    call.engine.host().Sleep(static_cast<int64_t>(micros));
-    if (!call.engine.scripts().running()) call.engine.RefreshNow();  // there time stands still
+    call.part<Host>().Sleep(static_cast<int64_t>(micros));
+    const bool in_script = call.part<ScriptState>().running();  // there time stands still
+    if (!in_script && call.part<TurnClock>().Refresh()) call.keyspace.WallStepped();
   }
   call.reply.Ok();
 }
@@ -63,7 +68,7 @@ std::string ListChunks(CommandCall& call, const Entry& entry) {
   const size_t hundredths = list.size() * 100 / list.chunks();
   return Concat(" ql_nodes:", list.chunks(), " ql_avg_node:", hundredths / 100, '.',
                 hundredths / 10 % 10, hundredths % 10,
-                " ql_listpack_max:", call.engine.settings().list_max_listpack_size,
+                " ql_listpack_max:", call.settings.list_max_listpack_size,
                 " ql_compressed:0 ql_uncompressed_size:", list.MemoryBytes());
 }
 
@@ -87,7 +92,7 @@ void QuicklistPackedThreshold(CommandCall& call) {
     return call.reply.Error(
         "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
   }
-  call.engine.set_list_alone_bytes(*bytes == 0 ? SIZE_MAX : *bytes);
+  call.part<DebugSettings>().list_alone_bytes = *bytes == 0 ? SIZE_MAX : *bytes;
   call.reply.Ok();
 }
 
@@ -178,7 +183,7 @@ void Error(CommandCall& call) {
 }
 
 void LogLine(CommandCall& call) {
-  call.engine.host().Log(kLogWarning, Concat("DEBUG LOG: ", call.args[2]));
+  call.part<Host>().Log(kLogWarning, Concat("DEBUG LOG: ", call.args[2]));
   call.reply.Ok();
 }
 
@@ -186,7 +191,7 @@ void LogLine(CommandCall& call) {
 // on.
 void SetDisableDenyScripts(CommandCall& call) {
   const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
-  call.engine.scripts().set_may_debug(on != 0);
+  call.part<ScriptEngine>().set_may_debug(on != 0);
   call.reply.Ok();
 }
 

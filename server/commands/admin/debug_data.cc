@@ -7,7 +7,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/keys/dump_context.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {

@@ -1,7 +1,7 @@
 // DEBUG's words that make data, or make it anew.
 #pragma once
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

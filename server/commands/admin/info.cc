@@ -4,8 +4,7 @@
 
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
@@ -47,7 +46,7 @@ void Info(CommandCall& call) {
   for (const InfoSection& section : kSections) {
     if (!IsWanted(section, call.args.subspan(1))) continue;
     text.Title(section.title);
-    section.write(call.engine, text);
+    section.write(call.parts, text);
   }
   call.reply.Verbatim(text.text(), "txt");
 }

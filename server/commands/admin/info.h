@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "protocol/text/concat.h"
+#include "server/core/parts.h"
 
 namespace sluice {
 
-class Engine;
 class Histogram;
 
 // The text of INFO while it is written: "name:value" lines below "# Title" lines.
@@ -40,29 +40,29 @@ struct InfoSection {
   std::string_view name;  // as a client asks for it, lower case
   std::string_view title;
   bool by_default;
-  void (*write)(Engine& engine, InfoText& text);
+  void (*write)(const Parts& parts, InfoText& text);
 };
 
 // info_server.cc: what the process and its clients are
-void WriteServer(Engine& engine, InfoText& text);
-void WriteClients(Engine& engine, InfoText& text);
-void WriteMemory(Engine& engine, InfoText& text);
-void WritePersistence(Engine& engine, InfoText& text);
-void WriteReplication(Engine& engine, InfoText& text);
-void WriteCpu(Engine& engine, InfoText& text);
-void WriteModules(Engine& engine, InfoText& text);
-void WriteCluster(Engine& engine, InfoText& text);
-void WriteKeyspace(Engine& engine, InfoText& text);
+void WriteServer(const Parts& parts, InfoText& text);
+void WriteClients(const Parts& parts, InfoText& text);
+void WriteMemory(const Parts& parts, InfoText& text);
+void WritePersistence(const Parts& parts, InfoText& text);
+void WriteReplication(const Parts& parts, InfoText& text);
+void WriteCpu(const Parts& parts, InfoText& text);
+void WriteModules(const Parts& parts, InfoText& text);
+void WriteCluster(const Parts& parts, InfoText& text);
+void WriteKeyspace(const Parts& parts, InfoText& text);
 // info_statistics.cc: what has been counted
-void WriteStats(Engine& engine, InfoText& text);
-void WriteErrorStats(Engine& engine, InfoText& text);
-void WriteCommandStats(Engine& engine, InfoText& text);
-void WriteLatencyStats(Engine& engine, InfoText& text);
-void WriteLocks(Engine& engine, InfoText& text);
-void WriteTurns(Engine& engine, InfoText& text);
-void WriteTimers(Engine& engine, InfoText& text);
+void WriteStats(const Parts& parts, InfoText& text);
+void WriteErrorStats(const Parts& parts, InfoText& text);
+void WriteCommandStats(const Parts& parts, InfoText& text);
+void WriteLatencyStats(const Parts& parts, InfoText& text);
+void WriteLocks(const Parts& parts, InfoText& text);
+void WriteTurns(const Parts& parts, InfoText& text);
+void WriteTimers(const Parts& parts, InfoText& text);
 // info_limits.cc: what limiters have decided
-void WriteLimits(Engine& engine, InfoText& text);
+void WriteLimits(const Parts& parts, InfoText& text);
 
 // "%.*f" without a locale.
 std::string FixedText(double value, int digits);

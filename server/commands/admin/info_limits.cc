@@ -3,13 +3,12 @@
 #include <string>
 
 #include "server/commands/admin/info.h"
-#include "server/engine/engine.h"
-#include "server/engine/limit_desk.h"
+#include "server/waiting/limit_waiters.h"
 
 namespace sluice {
 
-void WriteLimits(Engine& engine, InfoText& text) {
-  LimitDesk& desk = engine.limits();
+void WriteLimits(const Parts& parts, InfoText& text) {
+  LimitWaiters& desk = parts.Get<LimitWaiters>();
   const LimitStatistics& statistics = desk.statistics();
   LimitStatistics::Decided all;
   for (const LimitStatistics::Decided& each : statistics.by_algorithm) {

@@ -7,10 +7,18 @@
 #include <functional>
 
 #include "absl/base/attributes.h"
+#include "server/clients/clients.h"
+#include "server/clients/host.h"
 #include "server/commands/admin/info.h"
+#include "server/config/config.h"
 #include "server/config/version.h"
-#include "server/engine/engine.h"
-#include "server/engine/tracking.h"
+#include "server/core/storage_parts.h"
+#include "server/core/turn_clock.h"
+#include "server/engine/facts.h"
+#include "server/engine/script_engine.h"
+#include "server/notify/tracking.h"
+#include "server/observe/statistics.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -25,8 +33,8 @@ std::string Ratio(uint64_t a, uint64_t b) {
 std::string Seconds(int64_t micros) { return FixedText(static_cast<double>(micros) / 1e6, 6); }
 
 // What CONFIG GET answers.
-std::string OptionOf(Engine& engine, std::string_view name) {
-  const Config::Pairs found = engine.config().Get({&name, 1});
+std::string OptionOf(const Parts& parts, std::string_view name) {
+  const Config::Pairs found = parts.Get<Config>().Get({&name, 1});
   return found.empty() ? std::string() : found.front().second;
 }
 
@@ -46,56 +54,56 @@ std::string_view OrNone(const std::string& text ABSL_ATTRIBUTE_LIFETIME_BOUND) {
 
 }  // namespace
 
-void WriteServer(Engine& engine, InfoText& text) {
-  const int64_t uptime_ms = engine.now().ms() - engine.started_ms();
-  const std::string hz = OptionOf(engine, "hz");
+void WriteServer(const Parts& parts, InfoText& text) {
+  const int64_t uptime_ms = parts.Get<TurnClock>().now().ms() - parts.Get<Facts>().started_ms();
+  const std::string hz = OptionOf(parts, "hz");
   text.Field("redis_version", kRedisVersion);
   text.Field("redis_git_sha1", "00000000");
   text.Field("redis_git_dirty", 0);
   text.Field("redis_build_id", BuildId());
   text.Field("redis_mode", "standalone");
-  text.Field("os", engine.options().os);
+  text.Field("os", parts.Get<Facts>().options().os);
   text.Field("arch_bits", sizeof(void*) * 8);
-  text.Field("monotonic_clock", OrNone(engine.options().monotonic_clock));
-  text.Field("multiplexing_api", OrNone(engine.options().multiplexing_api));
+  text.Field("monotonic_clock", OrNone(parts.Get<Facts>().options().monotonic_clock));
+  text.Field("multiplexing_api", OrNone(parts.Get<Facts>().options().multiplexing_api));
   text.Field("atomicvar_api", "none");  // one thread has all of it
   text.Field("gcc_version", __GNUC__, '.', __GNUC_MINOR__, '.', __GNUC_PATCHLEVEL__);
-  text.Field("process_id", engine.options().process_id);
+  text.Field("process_id", parts.Get<Facts>().options().process_id);
   text.Field("process_supervised", "no");
-  text.Field("run_id", engine.run_id());
-  text.Field("tcp_port", engine.settings().port);
-  text.Field("server_time_usec", engine.now().unix_us());
+  text.Field("run_id", parts.Get<Facts>().run_id());
+  text.Field("tcp_port", parts.Get<Config>().settings().port);
+  text.Field("server_time_usec", parts.Get<TurnClock>().now().unix_us());
   text.Field("uptime_in_seconds", uptime_ms / 1000);
   text.Field("uptime_in_days", uptime_ms / kDayMs);
   text.Field("hz", hz);
   text.Field("configured_hz", hz);
-  text.Field("lru_clock", engine.now().ms() / 1000 & kAccessClockMask);
-  text.Field("executable", engine.options().executable);
-  text.Field("config_file", engine.config().file());
+  text.Field("lru_clock", parts.Get<TurnClock>().now().ms() / 1000 & kAccessClockMask);
+  text.Field("executable", parts.Get<Facts>().options().executable);
+  text.Field("config_file", parts.Get<Config>().file());
   text.Field("io_threads_active", 0);
   text.Field("sluice_version", kSluiceVersion);
 }
 
-void WriteClients(Engine& engine, InfoText& text) {
+void WriteClients(const Parts& parts, InfoText& text) {
   size_t input_max = 0, output_max = 0, paused = 0;
-  engine.ForEachSession([&](Session& session) {
+  parts.Get<Clients>().ForEach([&](Session& session) {
     paused += session.paused;
     input_max = std::max(input_max, session.pending.size());
     output_max = std::max(output_max, session.output.bytes());
   });
-  text.Field("connected_clients", engine.session_count());
+  text.Field("connected_clients", parts.Get<Clients>().size());
   text.Field("cluster_connections", 0);
-  text.Field("maxclients", engine.settings().maxclients);
+  text.Field("maxclients", parts.Get<Config>().settings().maxclients);
   text.Field("client_recent_max_input_buffer", input_max);
   text.Field("client_recent_max_output_buffer", output_max);
-  text.Field("blocked_clients", engine.waiters().size() + paused);
-  text.Field("tracking_clients", engine.tracking().clients());
-  text.Field("clients_in_timeout_table", engine.waiters().with_deadline());
+  text.Field("blocked_clients", parts.Get<Waiters>().size() + paused);
+  text.Field("tracking_clients", parts.Get<Tracking>().clients());
+  text.Field("clients_in_timeout_table", parts.Get<Waiters>().with_deadline());
 }
 
-void WriteScriptMemory(Engine& engine, InfoText& text) {
-  const ScriptCache& cache = engine.scripts().cache();
-  const FunctionLibraries& functions = engine.scripts().functions();
+void WriteScriptMemory(const Parts& parts, InfoText& text) {
+  const ScriptCache& cache = parts.Get<ScriptEngine>().cache();
+  const FunctionLibraries& functions = parts.Get<ScriptEngine>().functions();
   text.Field("used_memory_lua", cache.lua_bytes());
   text.Field("used_memory_vm_eval", cache.lua_bytes());
   text.Human("used_memory_lua", cache.lua_bytes());
@@ -123,30 +131,30 @@ void WriteAllocator(const AllocatorUsage& allocator, uint64_t resident, InfoText
 
 // used_memory is what Sluice accounts for: keys, scripts and clients. What the system sees is
 // used_memory_rss.
-void WriteMemory(Engine& engine, InfoText& text) {
-  const ProcessUsage usage = engine.host().Usage();
-  const AllocatorUsage allocator = engine.host().Allocator();
-  const size_t dataset = engine.keyspace().memory_bytes();
-  const uint64_t used = engine.UsedMemory();
+void WriteMemory(const Parts& parts, InfoText& text) {
+  const ProcessUsage usage = parts.Get<Host>().Usage();
+  const AllocatorUsage allocator = parts.Get<Host>().Allocator();
+  const size_t dataset = parts.Get<Keyspace>().memory_bytes();
+  const uint64_t used = parts.Get<Facts>().UsedMemory();
   const uint64_t overhead = used - dataset;
-  const uint64_t clients = overhead - engine.scripts().MemoryBytes();
-  const uint64_t peak = std::max<uint64_t>(engine.memory_peak(), used);
+  const uint64_t clients = overhead - parts.Get<ScriptEngine>().MemoryBytes();
+  const uint64_t peak = std::max<uint64_t>(parts.Get<Facts>().memory_peak(), used);
   const auto resident = static_cast<uint64_t>(usage.resident_bytes);
   text.Bytes("used_memory", used);
   text.Bytes("used_memory_rss", resident);
   text.Bytes("used_memory_peak", peak);
   text.Field("used_memory_peak_perc", Ratio(used * 100, peak), '%');
   text.Field("used_memory_overhead", overhead);
-  text.Field("used_memory_startup", engine.startup_memory());
+  text.Field("used_memory_startup", parts.Get<Facts>().startup_memory());
   text.Field("used_memory_dataset", dataset);
   text.Field("used_memory_dataset_perc", Ratio(dataset * 100, used), '%');
   text.Field("allocator_allocated", allocator.allocated_bytes);
   text.Field("allocator_active", allocator.active_bytes);
   text.Field("allocator_resident", allocator.resident_bytes);
-  text.Bytes("total_system_memory", engine.options().machine_memory);
-  WriteScriptMemory(engine, text);
+  text.Bytes("total_system_memory", parts.Get<Facts>().options().machine_memory);
+  WriteScriptMemory(parts, text);
   text.Bytes("maxmemory", 0);
-  text.Field("maxmemory_policy", engine.settings().maxmemory_policy);
+  text.Field("maxmemory_policy", parts.Get<Config>().settings().maxmemory_policy);
   WriteAllocator(allocator, resident, text);
   text.Field("mem_fragmentation_ratio", Ratio(resident, used));
   text.Field("mem_fragmentation_bytes", static_cast<int64_t>(resident - used));
@@ -157,14 +165,14 @@ void WriteMemory(Engine& engine, InfoText& text) {
   text.Field("mem_clients_normal", clients);
   text.Field("mem_cluster_links", 0);
   text.Field("mem_aof_buffer", 0);
-  text.Field("mem_allocator", engine.options().allocator);
+  text.Field("mem_allocator", parts.Get<Facts>().options().allocator);
   text.Field("active_defrag_running", 0);
-  text.Field("lazyfree_pending_objects", engine.keyspace().waiting_to_be_freed());
-  text.Field("lazyfreed_objects", engine.statistics().freed_lazily);
+  text.Field("lazyfree_pending_objects", parts.Get<Keyspace>().waiting_to_be_freed());
+  text.Field("lazyfreed_objects", parts.Get<Statistics>().freed_lazily);
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
 }
 
-void WritePersistence(Engine& engine, InfoText& text) {
+void WritePersistence(const Parts& parts, InfoText& text) {
   text.Field("loading", 0);
   text.Field("async_loading", 0);
   text.Field("current_cow_peak", 0);  // it never forks
@@ -173,11 +181,13 @@ void WritePersistence(Engine& engine, InfoText& text) {
   text.Field("current_fork_perc", FixedText(0, 2));
   text.Field("current_save_keys_processed", 0);
   text.Field("current_save_keys_total", 0);
-  text.Field("rdb_changes_since_last_save", engine.keyspace().changes());
+  text.Field("rdb_changes_since_last_save", parts.Get<Keyspace>().changes());
   text.Field("rdb_bgsave_in_progress", 0);
   // As Redis before its first save: it began with what there was.
   text.Field("rdb_last_save_time",
-             (engine.now().unix_us() / 1000 - engine.now().ms() + engine.started_ms()) / 1000);
+             (parts.Get<TurnClock>().now().unix_us() / 1000 - parts.Get<TurnClock>().now().ms() +
+              parts.Get<Facts>().started_ms()) /
+                 1000);
   text.Field("rdb_last_bgsave_status", "ok");
   text.Field("rdb_last_bgsave_time_sec", -1);
   text.Field("rdb_current_bgsave_time_sec", -1);
@@ -199,22 +209,22 @@ void WritePersistence(Engine& engine, InfoText& text) {
   text.Field("module_fork_last_cow_size", 0);
 }
 
-void WriteReplication(Engine& engine, InfoText& text) {
+void WriteReplication(const Parts& parts, InfoText& text) {
   text.Field("role", "master");
   text.Field("connected_slaves", 0);
   text.Field("master_failover_state", "no-failover");
-  text.Field("master_replid", engine.run_id());
+  text.Field("master_replid", parts.Get<Facts>().run_id());
   text.Field("master_replid2", std::string(40, '0'));
   text.Field("master_repl_offset", 0);
   text.Field("second_repl_offset", -1);
   text.Field("repl_backlog_active", 0);
-  text.Field("repl_backlog_size", OptionOf(engine, "repl-backlog-size"));
+  text.Field("repl_backlog_size", OptionOf(parts, "repl-backlog-size"));
   text.Field("repl_backlog_first_byte_offset", 0);
   text.Field("repl_backlog_histlen", 0);
 }
 
-void WriteCpu(Engine& engine, InfoText& text) {
-  const ProcessUsage usage = engine.host().Usage();
+void WriteCpu(const Parts& parts, InfoText& text) {
+  const ProcessUsage usage = parts.Get<Host>().Usage();
   text.Field("used_cpu_sys", Seconds(usage.system_us));
   text.Field("used_cpu_user", Seconds(usage.user_us));
   text.Field("used_cpu_sys_children", Seconds(0));  // there are none
@@ -223,12 +233,12 @@ void WriteCpu(Engine& engine, InfoText& text) {
   text.Field("used_cpu_user_main_thread", Seconds(usage.thread_user_us));
 }
 
-void WriteModules(Engine&, InfoText&) {}
+void WriteModules(const Parts&, InfoText&) {}
 
-void WriteCluster(Engine&, InfoText& text) { text.Field("cluster_enabled", 0); }
+void WriteCluster(const Parts&, InfoText& text) { text.Field("cluster_enabled", 0); }
 
-void WriteKeyspace(Engine& engine, InfoText& text) {
-  Keyspace& keyspace = engine.keyspace();
+void WriteKeyspace(const Parts& parts, InfoText& text) {
+  Keyspace& keyspace = parts.Get<Keyspace>();
   for (int i = 0; i < keyspace.databases(); ++i) {
     if (!keyspace.made(i) || keyspace.db(i).size() == 0) continue;
     // No average is kept: Redis samples it, and shows 0 until it has.

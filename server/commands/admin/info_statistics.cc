@@ -4,16 +4,20 @@
 #include <initializer_list>
 
 #include "server/commands/admin/info.h"
-#include "server/engine/engine.h"
-#include "server/engine/lock_service.h"
-#include "server/engine/pubsub.h"
-#include "server/engine/tracking.h"
+#include "server/config/config.h"
+#include "server/dispatch/command_table.h"
+#include "server/engine/facts.h"
+#include "server/engine/script_engine.h"
+#include "server/locks/lock_service.h"
+#include "server/notify/pubsub.h"
+#include "server/notify/tracking.h"
+#include "server/observe/statistics.h"
 
 namespace sluice {
 namespace {
 
-void ForEachCommand(Engine& engine, const std::function<void(const Command&)>& visit) {
-  for (const Command* command : engine.commands().all()) {
+void ForEachCommand(const Parts& parts, const std::function<void(const Command&)>& visit) {
+  for (const Command* command : parts.Get<CommandTable>().all()) {
     visit(*command);
     for (const Command* sub : command->subcommands) visit(*sub);
   }
@@ -94,24 +98,25 @@ void WriteExpiry(const Statistics& stats, InfoText& text) {
 
 }  // namespace
 
-void WriteStats(Engine& engine, InfoText& text) {
-  const Statistics& stats = engine.statistics();
-  WriteTraffic(stats, engine.rates().per_second(), text);
+void WriteStats(const Parts& parts, InfoText& text) {
+  const Statistics& stats = parts.Get<Statistics>();
+  WriteTraffic(stats, parts.Get<Rates>().per_second(), text);
   WriteExpiry(stats, text);
-  text.Field("evicted_scripts", engine.scripts().cache().evicted());  // as Redis 7.4 calls it
+  text.Field("evicted_scripts",
+             parts.Get<ScriptEngine>().cache().evicted());  // as Redis 7.4 calls it
   text.Field("keyspace_hits", stats.keyspace_hits);
   text.Field("keyspace_misses", stats.keyspace_misses);
-  text.Field("pubsub_channels", engine.pubsub().names(ChannelKind::kChannel));
-  text.Field("pubsub_patterns", engine.pubsub().names(ChannelKind::kPattern));
-  text.Field("pubsubshard_channels", engine.pubsub().names(ChannelKind::kShardChannel));
+  text.Field("pubsub_channels", parts.Get<PubSub>().names(ChannelKind::kChannel));
+  text.Field("pubsub_patterns", parts.Get<PubSub>().names(ChannelKind::kPattern));
+  text.Field("pubsubshard_channels", parts.Get<PubSub>().names(ChannelKind::kShardChannel));
   WriteZeros(
       {"latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys",
        "active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits",
        "active_defrag_key_misses", "total_active_defrag_time", "current_active_defrag_time"},
       text);
-  text.Field("tracking_total_keys", engine.tracking().keys());
-  text.Field("tracking_total_items", engine.tracking().items());
-  text.Field("tracking_total_prefixes", engine.tracking().prefixes());
+  text.Field("tracking_total_keys", parts.Get<Tracking>().keys());
+  text.Field("tracking_total_items", parts.Get<Tracking>().items());
+  text.Field("tracking_total_prefixes", parts.Get<Tracking>().prefixes());
   text.Field("unexpected_error_replies", 0);
   text.Field("total_error_replies", stats.error_replies);
   text.Field("dump_payload_sanitizations", 0);
@@ -127,14 +132,14 @@ void WriteStats(Engine& engine, InfoText& text) {
   text.Field("client_login_timeout_disconnections", stats.login_timeout_closed);
 }
 
-void WriteErrorStats(Engine& engine, InfoText& text) {
-  for (const auto& [code, count] : engine.statistics().errors) {
+void WriteErrorStats(const Parts& parts, InfoText& text) {
+  for (const auto& [code, count] : parts.Get<Statistics>().errors) {
     text.Field(Concat("errorstat_", SafeName(code)), "count=", count);
   }
 }
 
-void WriteCommandStats(Engine& engine, InfoText& text) {
-  ForEachCommand(engine, [&](const Command& command) {
+void WriteCommandStats(const Parts& parts, InfoText& text) {
+  ForEachCommand(parts, [&](const Command& command) {
     const CommandStatistics& stats = command.statistics;
     if (stats.calls == 0 && stats.rejected == 0 && stats.failed == 0) return;
     const double micros = static_cast<double>(stats.nanos) / 1000;
@@ -145,13 +150,13 @@ void WriteCommandStats(Engine& engine, InfoText& text) {
   });
 }
 
-void WriteLatencyStats(Engine& engine, InfoText& text) {
-  if (!engine.settings().latency_tracking) return;
-  ForEachCommand(engine, [&](const Command& command) {
+void WriteLatencyStats(const Parts& parts, InfoText& text) {
+  if (!parts.Get<Config>().settings().latency_tracking) return;
+  ForEachCommand(parts, [&](const Command& command) {
     const Histogram& histogram = command.statistics.latency_ns;
     if (histogram.count() == 0) return;
     std::string shown;
-    for (const double percent : engine.settings().latency_tracking_percentiles) {
+    for (const double percent : parts.Get<Config>().settings().latency_tracking_percentiles) {
       const double micros = static_cast<double>(histogram.Percentile(percent)) / 1000;
       ConcatTo(shown, shown.empty() ? "p" : ",p", ShortText(percent), '=', FixedText(micros, 3));
     }
@@ -160,11 +165,11 @@ void WriteLatencyStats(Engine& engine, InfoText& text) {
 }
 
 // Locks that are held or linger, and what has come of all that was asked.
-void WriteLocks(Engine& engine, InfoText& text) {
-  const LockCounts counts = engine.locks().counts();
-  text.Field("locks_held", engine.locks().held());
-  text.Field("locks_waiting", engine.locks().waiting());
-  text.Field("locks_remembered", engine.locks().memory().size());
+void WriteLocks(const Parts& parts, InfoText& text) {
+  const LockCounts counts = parts.Get<LockService>().counts();
+  text.Field("locks_held", parts.Get<LockService>().held());
+  text.Field("locks_waiting", parts.Get<LockService>().waiting());
+  text.Field("locks_remembered", parts.Get<LockService>().memory().size());
   text.Field("locks_granted", counts.granted);
   text.Field("locks_handed_over", counts.hand_overs);
   text.Field("locks_released", counts.released);
@@ -176,17 +181,17 @@ void WriteLocks(Engine& engine, InfoText& text) {
 
 // A turn of the loop: what was ready was read, run and answered. Its CPU time bounds how long any
 // client waits for others.
-void WriteTurns(Engine& engine, InfoText& text) {
-  const Statistics& stats = engine.statistics();
+void WriteTurns(const Parts& parts, InfoText& text) {
+  const Statistics& stats = parts.Get<Statistics>();
   text.Field("turns", stats.turns);
   WriteHistogram(text, "turn_cpu_us", stats.turn_cpu_us, kTurnBoundsUs);
   text.Field("read_calls", stats.reads);
   text.Field("write_calls", stats.writes);
 }
 
-void WriteTimers(Engine& engine, InfoText& text) {
-  text.Field("timers_pending", engine.wheel().size());
-  WriteHistogram(text, "expiry_lateness_ms", engine.statistics().expiry_lateness_ms,
+void WriteTimers(const Parts& parts, InfoText& text) {
+  text.Field("timers_pending", parts.Get<Facts>().timers());
+  WriteHistogram(text, "expiry_lateness_ms", parts.Get<Statistics>().expiry_lateness_ms,
                  kLatenessBoundsMs);
 }
 

@@ -1,5 +1,5 @@
 // The LATENCY family: what took long and when (LATEST, HISTORY, GRAPH, DOCTOR; see
-// server/engine/latency_monitor.h), and how long commands take (HISTOGRAM).
+// server/observe/latency_monitor.h), and how long commands take (HISTOGRAM).
 
 #include <algorithm>
 #include <optional>
@@ -10,8 +10,10 @@
 #include "server/commands/admin/latency_report.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command_table.h"
+#include "server/observe/latency_monitor.h"
 
 namespace sluice {
 namespace {
@@ -24,10 +26,10 @@ std::optional<LatencyEvent> FindEvent(std::string_view name) {
   return std::nullopt;
 }
 
-int64_t UnixSeconds(CommandCall& call) { return call.engine.clock().Sample().unix_s(); }
+int64_t UnixSeconds(CommandCall& call) { return call.part<TurnClock>().clock().Sample().unix_s(); }
 
 void Latest(CommandCall& call) {
-  const LatencyMonitor& monitor = call.engine.latency_monitor();
+  const LatencyMonitor& monitor = call.part<LatencyMonitor>();
   std::vector<LatencyEvent> events;
   for (size_t i = 0; i < kLatencyEvents; ++i) {
     const auto event = static_cast<LatencyEvent>(i);
@@ -47,7 +49,7 @@ void Latest(CommandCall& call) {
 void History(CommandCall& call) {
   const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
   if (!event) return call.reply.Array(0);
-  const auto& samples = call.engine.latency_monitor().Of(*event).samples();
+  const auto& samples = call.part<LatencyMonitor>().Of(*event).samples();
   call.reply.Array(samples.size());
   for (const LatencySample& sample : samples) {
     call.reply.Array(2);
@@ -57,7 +59,7 @@ void History(CommandCall& call) {
 }
 
 void Graph(CommandCall& call) {
-  const LatencyMonitor& monitor = call.engine.latency_monitor();
+  const LatencyMonitor& monitor = call.part<LatencyMonitor>();
   const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
   if (!event || monitor.Of(*event).empty()) {
     return call.reply.Error(Concat("ERR No samples available for event '",
@@ -68,13 +70,12 @@ void Graph(CommandCall& call) {
 
 void Doctor(CommandCall& call) {
   call.reply.Verbatim(
-      LatencyDoctorReport(call.engine.latency_monitor(), call.engine.settings(), UnixSeconds(call)),
-      "txt");
+      LatencyDoctorReport(call.part<LatencyMonitor>(), call.settings, UnixSeconds(call)), "txt");
 }
 
 // Here, unlike in HISTORY and GRAPH, events are named in any case.
 void Reset(CommandCall& call) {
-  LatencyMonitor& monitor = call.engine.latency_monitor();
+  LatencyMonitor& monitor = call.part<LatencyMonitor>();
   const Args wanted = call.args.subspan(2);
   const auto is_wanted = [&](std::string_view name) {
     std::string upper(name);
@@ -124,12 +125,13 @@ void AddWithHistogram(const Command& command, std::vector<const Command*>& found
 void ShowHistograms(CommandCall& call) {
   std::vector<const Command*> found;
   for (const std::string_view name : call.args.subspan(2)) {
-    if (const Command* command = call.engine.commands().FindFull(name)) {
+    if (const Command* command = call.part<CommandTable>().FindFull(name)) {
       AddWithHistogram(*command, found);
     }
   }
   if (call.args.size() == 2) {
-    for (const Command* command : call.engine.commands().all()) AddWithHistogram(*command, found);
+    for (const Command* command : call.part<CommandTable>().all())
+      AddWithHistogram(*command, found);
   }
   call.reply.Map(found.size());
   for (const Command* command : found) {

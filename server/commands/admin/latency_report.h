@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/engine/latency_monitor.h"
+#include "server/observe/latency_monitor.h"
 
 namespace sluice {
 

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "protocol/text/concat.h"
+#include "server/clients/host.h"
 #include "server/commands/admin/memory_report.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
@@ -72,7 +72,7 @@ void ReplyDatabase(ReplySink& reply, const DatabaseOverhead& database) {
 
 void Stats(CommandCall& call) {
   constexpr size_t kFieldsBesidesDatabases = 27;
-  const MemoryReport report = ReportMemory(call.engine);
+  const MemoryReport report = ReportMemory(call.parts);
   ReplySink& reply = call.reply;
   reply.Map(kFieldsBesidesDatabases + report.databases.size());
   const Count first[] = {{"peak.allocated", report.peak},
@@ -107,15 +107,15 @@ void Stats(CommandCall& call) {
 
 // --- the rest
 
-void Doctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.engine), "txt"); }
+void Doctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.parts), "txt"); }
 
 void Purge(CommandCall& call) {
-  call.engine.host().ReleaseMemory();
+  call.part<Host>().ReleaseMemory();
   call.reply.Ok();
 }
 
 void MallocStats(CommandCall& call) {
-  const std::string report = call.engine.host().AllocatorReport();
+  const std::string report = call.part<Host>().AllocatorReport();
   if (report.empty()) return call.reply.Bulk("Stats not supported for the current allocator");
   call.reply.Verbatim(report, "txt");
 }

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "server/clients/clients.h"
+#include "server/clients/host.h"
+#include "server/core/storage_parts.h"
+#include "server/engine/facts.h"
+#include "server/engine/script_engine.h"
 
 namespace sluice {
 namespace {
@@ -37,18 +42,18 @@ bool IsHigh(const MemoryExcess& excess, double ratio) {
 }
 
 struct Issue {
-  bool (*found)(const MemoryReport& report, Engine& engine);
+  bool (*found)(const MemoryReport& report, const Parts& parts);
   std::string_view text;
 };
 // Under Redis's headings, with what is true of Sluice.
 constexpr Issue kIssueRows[] = {
-    {[](const MemoryReport& report, Engine&) { return Ratio(report.peak, report.used) > 1.5; },
+    {[](const MemoryReport& report, const Parts&) { return Ratio(report.peak, report.used) > 1.5; },
      " * Peak memory: In the past this instance used more than 150% the memory that is currently "
      "using. What came free is given back to the system when the server has nothing else to do, "
      "and "
      "by the MEMORY PURGE command, as far as whole pages of it are free; the rest will be used as "
      "soon as you fill the instance with more data.\n\n"},
-    {[](const MemoryReport& report, Engine&) { return IsHigh(report.fragmentation(), 1.4); },
+    {[](const MemoryReport& report, const Parts&) { return IsHigh(report.fragmentation(), 1.4); },
      " * High total RSS: This instance has a memory fragmentation and RSS overhead greater than "
      "1.4 "
      "(this means that the Resident Set Size of the process is much larger than the sum of what it "
@@ -56,7 +61,7 @@ constexpr Issue kIssueRows[] = {
      "a "
      "peak memory entry above in the report) or to values of many sizes that come and go. If the "
      "problem is a large peak memory, then there is no issue.\n\n"},
-    {[](const MemoryReport& report, Engine&) {
+    {[](const MemoryReport& report, const Parts&) {
        return IsHigh(report.allocator_fragmentation(), 1.1);
      },
      " * High allocator fragmentation: This instance has an allocator external fragmentation "
@@ -66,19 +71,23 @@ constexpr Issue kIssueRows[] = {
      "a large peak memory (check if there is a peak memory entry above in the report) or to values "
      "of "
      "many sizes that come and go.\n\n"},
-    {[](const MemoryReport& report, Engine&) { return IsHigh(report.allocator_resident(), 1.1); },
+    {[](const MemoryReport& report, const Parts&) {
+       return IsHigh(report.allocator_resident(), 1.1);
+     },
      " * High allocator RSS overhead: This instance has an RSS memory overhead is greater than 1.1 "
      "(this means that the allocator keeps much more memory than its pages in use take). This "
      "problem "
      "is usually due to a large peak memory (check if there is a peak memory entry above in the "
      "report), you can try the MEMORY PURGE command to reclaim it.\n\n"},
-    {[](const MemoryReport& report, Engine&) { return IsHigh(report.process_resident(), 1.1); },
+    {[](const MemoryReport& report, const Parts&) {
+       return IsHigh(report.process_resident(), 1.1);
+     },
      " * High process RSS overhead: This instance has non-allocator RSS memory overhead is greater "
      "than 1.1 (this means that the Resident Set Size of the process is much larger than the "
      "memory "
      "that the allocator holds).\n\n"},
-    {[](const MemoryReport& report, Engine& engine) {
-       const auto clients = static_cast<int64_t>(std::max<size_t>(engine.session_count(), 1));
+    {[](const MemoryReport& report, const Parts& parts) {
+       const auto clients = static_cast<int64_t>(std::max<size_t>(parts.Get<Clients>().size(), 1));
        return report.clients / clients > kClientBytes;
      },
      " * Big client buffers: The clients output buffers in this instance are greater than 200K per "
@@ -92,7 +101,9 @@ constexpr Issue kIssueRows[] = {
      "problems in your instance, or to understand better why certain clients are using a big "
      "amount "
      "of memory.\n\n"},
-    {[](const MemoryReport&, Engine& engine) { return engine.scripts().cache().size() > kScripts; },
+    {[](const MemoryReport&, const Parts& parts) {
+       return parts.Get<ScriptEngine>().cache().size() > kScripts;
+     },
      " * Many scripts: There seem to be many cached scripts in this instance (more than 1000). "
      "This "
      "may be because scripts are generated and `EVAL`ed, instead of being parameterized (with KEYS "
@@ -121,20 +132,20 @@ MemoryExcess MemoryReport::process_resident() const { return {resident, allocato
 
 MemoryExcess MemoryReport::fragmentation() const { return {resident, used}; }
 
-MemoryReport ReportMemory(Engine& engine) {
-  Keyspace& keyspace = engine.keyspace();
-  const ScriptCache& cache = engine.scripts().cache();
-  const FunctionLibraries& functions = engine.scripts().functions();
+MemoryReport ReportMemory(const Parts& parts) {
+  Keyspace& keyspace = parts.Get<Keyspace>();
+  const ScriptCache& cache = parts.Get<ScriptEngine>().cache();
+  const FunctionLibraries& functions = parts.Get<ScriptEngine>().functions();
   MemoryReport report;
-  report.used = static_cast<int64_t>(engine.UsedMemory());
-  report.peak = std::max(static_cast<int64_t>(engine.memory_peak()), report.used);
-  report.startup = static_cast<int64_t>(engine.startup_memory());
+  report.used = static_cast<int64_t>(parts.Get<Facts>().UsedMemory());
+  report.peak = std::max(static_cast<int64_t>(parts.Get<Facts>().memory_peak()), report.used);
+  report.startup = static_cast<int64_t>(parts.Get<Facts>().startup_memory());
   report.scripts = static_cast<int64_t>(cache.text_bytes() + cache.lua_bytes());
   report.functions = static_cast<int64_t>(functions.code_bytes() + functions.lua_bytes());
   report.clients = report.used - static_cast<int64_t>(keyspace.memory_bytes()) - report.scripts -
                    report.functions;
-  report.resident = engine.host().Usage().resident_bytes;
-  report.allocator = engine.host().Allocator();
+  report.resident = parts.Get<Host>().Usage().resident_bytes;
+  report.allocator = parts.Get<Host>().Allocator();
   report.overhead = report.clients + report.scripts + report.functions;
   for (int i = 0; i < keyspace.databases(); ++i) {
     if (!keyspace.made(i) || keyspace.db(i).size() == 0) continue;
@@ -149,12 +160,12 @@ MemoryReport ReportMemory(Engine& engine) {
   return report;
 }
 
-std::string MemoryDoctorReport(Engine& engine) {
-  const MemoryReport report = ReportMemory(engine);
+std::string MemoryDoctorReport(const Parts& parts) {
+  const MemoryReport report = ReportMemory(parts);
   if (report.used < kTooLittle) return std::string(kEmpty);
   std::string issues;
   for (const Issue& issue : kIssueRows) {
-    if (issue.found(report, engine)) issues += issue.text;
+    if (issue.found(report, parts)) issues += issue.text;
   }
   if (issues.empty()) return std::string(kHealthy);
   return Concat(kIssues, issues, kFarewell);

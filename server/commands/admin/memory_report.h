@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/engine.h"
+#include "server/clients/host.h"
+#include "server/core/parts.h"
 
 namespace sluice {
 
@@ -48,7 +49,7 @@ struct MemoryReport {
   MemoryExcess fragmentation() const;
 };
 
-MemoryReport ReportMemory(Engine& engine);
-std::string MemoryDoctorReport(Engine& engine);
+MemoryReport ReportMemory(const Parts& parts);
+std::string MemoryDoctorReport(const Parts& parts);
 
 }  // namespace sluice

@@ -6,8 +6,8 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/blocking.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/waiters.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -31,7 +31,7 @@ void Wait(CommandCall& call) {
   if (args.failed()) return call.reply.Error(args.error());
   // Redis keeps 32 bits of it.
   if (static_cast<int32_t>(wanted) <= kReplicas) return ReplyReplicas(call);
-  call.Park({}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
+  Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
 }
 
 // What it is already can be asked for: clients promote a server to be sure that it is a master.

@@ -5,11 +5,14 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
+#include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/config/version.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
-#include "server/engine/monitors.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/script_state.h"
+#include "server/engine/script_engine.h"
+#include "server/notify/monitors.h"
 
 namespace sluice {
 namespace {
@@ -60,8 +63,8 @@ void LolWut(CommandCall& call) {
   if (call.args.size() >= 3 && IsWord(call.args[1], "VERSION") && !ParseInt64(call.args[2])) {
     return call.reply.Error(ErrorCode::kNotInteger);
   }
-  call.reply.Verbatim(
-      Concat(PaintLocks(call.engine.random()), "\nSluice ver. ", kSluiceVersion, '\n'), "txt");
+  call.reply.Verbatim(Concat(PaintLocks(call.random), "\nSluice ver. ", kSluiceVersion, '\n'),
+                      "txt");
 }
 
 // --- SHUTDOWN
@@ -98,13 +101,13 @@ void Shutdown(CommandCall& call) {
         "SHUTDOWN NOSAVE");
   }
   // Beside a script past its time only the hard way is open.
-  if (call.engine.scripts().busy() && !words.nosave) {
-    return call.reply.Error(call.engine.scripts().BusyText());
+  if (call.part<ScriptState>().busy() && !words.nosave) {
+    return call.reply.Error(call.part<ScriptState>().BusyText());
   }
   // Nobody is answered any more; that the connection closes is the answer.
-  call.engine.host().Log(kLogWarning, "User requested shutdown...");
-  call.engine.Close(call.client, CloseMode::kNow);
-  call.engine.host().Shutdown(0);
+  call.part<Host>().Log(kLogWarning, "User requested shutdown...");
+  call.part<Clients>().Close(call.client, CloseMode::kNow);
+  call.part<Host>().Shutdown(0);
 }
 
 // Who watches already is not answered, as in Redis.
@@ -113,7 +116,7 @@ void Monitor(CommandCall& call) {
     return call.reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client");
   }
   if (call.client.conditions & kMonitor) return;
-  call.engine.monitors().Add(call.client);
+  call.part<Monitors>().Add(call.client);
   call.reply.Ok();
 }
 

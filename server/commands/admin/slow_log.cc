@@ -1,7 +1,7 @@
 // The SLOWLOG family: the commands that took longest. What is in the log and why is in
-// server/engine/slow_log.h and command_timer.h.
+// server/observe/slow_log.h and command_timer.h.
 
-#include "server/engine/slow_log.h"
+#include "server/observe/slow_log.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,7 +10,6 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
-#include "server/engine/engine.h"
 
 namespace sluice {
 namespace {
@@ -39,7 +38,7 @@ void Get(CommandCall& call) {
   if (!count || *count < kAll) {
     return call.reply.Error("ERR count should be greater than or equal to -1");
   }
-  const std::deque<SlowEntry>& entries = call.engine.slow_log().entries();
+  const std::deque<SlowEntry>& entries = call.part<SlowLog>().entries();
   const size_t shown =
       *count == kAll ? entries.size() : std::min(entries.size(), static_cast<size_t>(*count));
   call.reply.Array(shown);
@@ -47,11 +46,11 @@ void Get(CommandCall& call) {
 }
 
 void Len(CommandCall& call) {
-  call.reply.Integer(static_cast<int64_t>(call.engine.slow_log().entries().size()));
+  call.reply.Integer(static_cast<int64_t>(call.part<SlowLog>().entries().size()));
 }
 
 void Reset(CommandCall& call) {
-  call.engine.slow_log().Clear();
+  call.part<SlowLog>().Clear();
   call.reply.Ok();
 }
 

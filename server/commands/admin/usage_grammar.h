@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

@@ -5,13 +5,15 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
 #include "server/commands/clients/login.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/pause.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -64,7 +66,7 @@ void Reply(CommandCall& call) {
   Session& client = call.client;
   if (IsWord(call.args[2], "ON")) {
     client.reply_mode = ReplyMode::kOn;
-    return call.engine.SinkOf(client).Ok();  // call.reply may still swallow it
+    return call.part<Clients>().SinkOf(client).Ok();  // call.reply may still swallow it
   }
   if (IsWord(call.args[2], "OFF")) {
     client.reply_mode = ReplyMode::kOff;
@@ -98,12 +100,12 @@ void StartPause(CommandCall& call) {
   const std::optional<int64_t> ms = ParseInt64(call.args[2]);
   if (!ms) return call.reply.Error("ERR timeout is not an integer or out of range");
   if (*ms < 0) return call.reply.Error("ERR timeout is negative");
-  call.engine.PauseClients(mode, std::min(*ms, kPauseMsMax));
+  call.part<Pause>().Start(mode, std::min(*ms, kPauseMsMax));
   call.reply.Ok();
 }
 
 void EndPause(CommandCall& call) {
-  call.engine.UnpauseClients();
+  call.part<Pause>().End();
   call.reply.Ok();
 }
 
@@ -115,9 +117,9 @@ void Unblock(CommandCall& call) {
   const std::optional<int64_t> id = ParseInt64(call.args[2]);
   if (!id) return call.reply.Error(ErrorCode::kNotInteger);
   const bool error = call.args.size() == 4 && IsWord(call.args[3], "ERROR");
-  Session* const session = call.engine.FindClient(static_cast<uint64_t>(*id));
+  Session* const session = call.part<Clients>().FindClient(static_cast<uint64_t>(*id));
   call.reply.Integer(session &&
-                     call.engine.waiters().Unblock(
+                     call.part<Waiters>().Unblock(
                          *session, error ? Waiters::End::kError : Waiters::End::kTimeout));
 }
 
@@ -349,6 +351,7 @@ constexpr auto kSubcommands =
 constexpr CommandSpec kRows[] = {
     {.name = "CLIENT",
      .arity = -2,
+     .flags = kKeepsCaching,
      .subcommands = kSubcommands,
      .group = "connection",
      .since = "2.4.0",

@@ -1,7 +1,7 @@
 // Handlers of CLIENT's larger subcommands, for its table in client.cc.
 #pragma once
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

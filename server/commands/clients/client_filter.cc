@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 

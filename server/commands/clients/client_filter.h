@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "server/engine/session.h"
+#include "server/clients/session.h"
 
 namespace sluice {
 

@@ -2,10 +2,10 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
 #include "server/commands/clients/client_filter.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
@@ -75,12 +75,12 @@ void ReadFilter(ArgReader& args, KillRequest& request) {
 
 int64_t Kill(CommandCall& call, const KillRequest& request) {
   int64_t killed = 0;
-  call.engine.ForEachSession([&](Session& session) {
+  call.part<Clients>().ForEach([&](Session& session) {
     const bool me = &session == &call.client;
     if (session.close == CloseMode::kNow || (me && request.skip_me)) return;
     if (!request.filter.Matches(session, call.now.ms())) return;
     // Whoever kills itself still gets the answer.
-    call.engine.Close(session, me ? CloseMode::kAfterReply : CloseMode::kNow);
+    call.part<Clients>().Close(session, me ? CloseMode::kAfterReply : CloseMode::kNow);
     ++killed;
   });
   return killed;

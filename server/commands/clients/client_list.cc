@@ -6,13 +6,16 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
 #include "server/commands/clients/client_filter.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
-#include "server/engine/pubsub.h"
-#include "server/engine/tracking.h"
-#include "server/engine/waiters.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/parked.h"
+#include "server/dispatch/transaction.h"
+#include "server/engine/inputs.h"
+#include "server/notify/pubsub.h"
+#include "server/notify/tracking.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -24,12 +27,12 @@ struct FlagLetter {
 constexpr FlagLetter kFlagLetters[] = {
     {'O', [](const Session& s) { return (s.conditions & kMonitor) != 0; }},
     {'P', [](const Session& s) { return s.subscribes(); }},
-    {'x', [](const Session& s) { return s.queue() != nullptr; }},
+    {'x', [](const Session& s) { return QueueOf(s) != nullptr; }},
     {'b', [](const Session& s) { return s.blocked || s.paused; }},
     {'t', [](const Session& s) { return s.tracking != nullptr; }},
-    {'R', [](const Session& s) { return s.tracking && s.tracking->redirect_broken; }},
-    {'B', [](const Session& s) { return s.tracking && s.tracking->options.broadcast; }},
-    {'d', [](const Session& s) { return s.transaction && s.transaction->dirty; }},
+    {'R', [](const Session& s) { return s.tracking && TrackingOf(s)->redirect_broken; }},
+    {'B', [](const Session& s) { return s.tracking && TrackingOf(s)->options.broadcast; }},
+    {'d', [](const Session& s) { return s.transaction && TransactionOf(s)->dirty; }},
     {'c', [](const Session& s) { return s.close == CloseMode::kAfterReply; }},
     {'A', [](const Session& s) { return s.close == CloseMode::kNow; }},
     {'U', [](const Session& s) { return s.peer.unix_socket; }},
@@ -46,11 +49,11 @@ std::string FlagsOf(const Session& session) {
 }
 
 size_t Subscribed(const Session& session, ChannelKind kind) {
-  return session.subscriptions ? session.subscriptions->of(kind).count : 0;
+  return session.subscriptions ? SubscriptionsOf(session)->of(kind).count : 0;
 }
 
 int64_t RedirectionOf(const Session& session) {
-  return session.tracking ? static_cast<int64_t>(session.tracking->options.redirect) : -1;
+  return session.tracking ? static_cast<int64_t>(TrackingOf(session)->options.redirect) : -1;
 }
 
 // What replies that wait take beyond the buffer that Redis gives to every client, as it counts
@@ -66,25 +69,17 @@ size_t BytesOf(Args args) {
   return bytes;
 }
 
-// What was received and has not been run to its end: the request that runs is part of it.
-size_t UnreadBytes(Engine& engine, const Session& session) {
-  for (const Input& input : engine.inputs()) {
-    if (input.session == &session) return input.window.size() - input.position;
-  }
-  return session.pending.size() - session.pending_start;
-}
-
 // Of the request that runs, or waits.
 size_t ArgumentBytes(const CommandCall& call, const Session& session) {
   if (&session == &call.client) return BytesOf(call.args);
-  return session.parked ? BytesOf(session.parked->request.args()) : 0;
+  return session.parked ? BytesOf(ParkedOf(session)->request.args()) : 0;
 }
 
 void AddLine(std::string& text, const CommandCall& call, const Session& session) {
   const Now& now = call.now;
   constexpr size_t kBlockBytes = OutputBuffer::kBlockBytes;
   const size_t output_memory = OutputMemory(session);
-  const Transaction* queue = session.queue();
+  const Transaction* queue = QueueOf(session);
   const size_t argument_bytes = ArgumentBytes(call, session);
   const size_t queued_bytes = queue ? queue->queue_bytes : 0;
   ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
@@ -95,7 +90,7 @@ void AddLine(std::string& text, const CommandCall& call, const Session& session)
            " psub=", Subscribed(session, ChannelKind::kPattern),
            " ssub=", Subscribed(session, ChannelKind::kShardChannel));
   ConcatTo(text, " multi=", queue ? static_cast<int64_t>(queue->queue.size()) : -1,
-           " qbuf=", UnreadBytes(call.engine, session),
+           " qbuf=", call.part<Inputs>().UnreadBytes(session),
            " qbuf-free=", session.pending.capacity() - session.pending.size(),
            " argv-mem=", argument_bytes, " multi-mem=", queued_bytes,
            " rbs=", session.output.memory(), " rbp=", session.output.memory(),
@@ -103,7 +98,7 @@ void AddLine(std::string& text, const CommandCall& call, const Session& session)
            " oll=", (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
            " tot-mem=", session.MemoryBytes() + argument_bytes);
   const std::string_view command =
-      session.last_command ? std::string_view(session.last_command->full_name) : "NULL";
+      session.last_command ? std::string_view(*session.last_command) : "NULL";
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
            " user=default redir=", RedirectionOf(session), " resp=", session.resp(),
            " lib-name=", session.library_name, " lib-ver=", session.library_version, '\n');
@@ -140,7 +135,7 @@ void ClientList(CommandCall& call) {
     std::vector<uint64_t> ids;
     if (!ReadIds(call, args, ids)) return;
     for (const uint64_t id : ids) {
-      const Session* session = call.engine.FindClient(id);
+      const Session* session = call.part<Clients>().FindClient(id);
       if (session && IsThere(*session)) AddLine(text, call, *session);
     }
     return call.reply.Verbatim(text, "txt");
@@ -153,7 +148,7 @@ void ClientList(CommandCall& call) {
   }
   if (!args.Finish()) return call.reply.Error(args.error());
   std::vector<const Session*> sessions;
-  call.engine.ForEachSession([&](Session& session) {
+  call.part<Clients>().ForEach([&](Session& session) {
     if (IsThere(session) && filter.Matches(session, call.now.ms())) sessions.push_back(&session);
   });
   std::sort(sessions.begin(), sessions.end(),

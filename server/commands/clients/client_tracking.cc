@@ -1,5 +1,5 @@
 // CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: what a client asks of client-side caching.
-// What comes of it is in server/engine/tracking.h.
+// What comes of it is in server/notify/tracking.h.
 
 #include <algorithm>
 #include <iterator>
@@ -10,10 +10,10 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
-#include "server/engine/tracking.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/notify/tracking.h"
 
 namespace sluice {
 namespace {
@@ -30,7 +30,7 @@ void ReadRedirect(CommandCall& call, ArgReader& args, TrackingOptions& options) 
   const std::optional<int64_t> id = ParseInt64(args.Bytes());
   if (!id) return args.Fail(ErrorCode::kNotInteger);
   options.redirect = static_cast<uint64_t>(*id);
-  if (!call.engine.FindClient(options.redirect)) {
+  if (!call.part<Clients>().FindClient(options.redirect)) {
     args.Fail("ERR The client ID you want redirect to does not exist");
   }
 }
@@ -153,13 +153,13 @@ std::string Collision(const std::vector<std::string_view>& prefixes, const Track
 void ClientTracking(CommandCall& call) {
   Request request;
   if (!ReadRequest(call, request)) return;
-  Tracking& tracking = call.engine.tracking();
+  Tracking& tracking = call.part<Tracking>();
   if (IsWord(call.args[2], "OFF")) {
     tracking.Disable(call.client);
     return call.reply.Ok();
   }
   if (!IsWord(call.args[2], "ON")) return call.reply.Error(ErrorCode::kSyntax);
-  const TrackingState* const before = call.client.tracking.get();
+  const TrackingState* const before = TrackingOf(call.client);
   if (const std::string_view clash = Clash(request, before); !clash.empty()) {
     return call.reply.Error(clash);
   }
@@ -171,7 +171,7 @@ void ClientTracking(CommandCall& call) {
 }
 
 void ClientCaching(CommandCall& call) {
-  TrackingState* const state = call.client.tracking.get();
+  TrackingState* const state = TrackingOf(call.client);
   if (!state) {
     return call.reply.Error(
         "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
@@ -192,12 +192,12 @@ void ClientCaching(CommandCall& call) {
 }
 
 void ClientGetRedir(CommandCall& call) {
-  const TrackingState* const state = call.client.tracking.get();
+  const TrackingState* const state = TrackingOf(call.client);
   call.reply.Integer(state ? static_cast<int64_t>(state->options.redirect) : -1);
 }
 
 void ClientTrackingInfo(CommandCall& call) {
-  const TrackingState* const state = call.client.tracking.get();
+  const TrackingState* const state = TrackingOf(call.client);
   const TrackingOptions options = state ? state->options : TrackingOptions();
   std::vector<std::string_view> flags = {state ? "on" : "off"};
   const auto flag = [&](bool on, std::string_view name) {

@@ -5,16 +5,18 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
 #include "server/commands/clients/login.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/rows.h"
 #include "server/config/version.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
-#include "server/engine/lock_service.h"
-#include "server/engine/monitors.h"
-#include "server/engine/pubsub.h"
-#include "server/engine/tracking.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/transaction.h"
+#include "server/locks/lock_service.h"
+#include "server/notify/monitors.h"
+#include "server/notify/pubsub.h"
+#include "server/notify/tracking.h"
 
 namespace sluice {
 namespace {
@@ -38,8 +40,8 @@ void Echo(CommandCall& call) { call.reply.Bulk(call.args[1]); }
 void Auth(CommandCall& call) {
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
   const bool named = call.args.size() == 3;
-  for (size_t i = 1; i < call.args.size(); ++i) call.engine.dispatcher().Hide(i);
-  if (!named && call.engine.settings().requirepass.empty()) {
+  for (size_t i = 1; i < call.args.size(); ++i) call.part<Dispatcher>().Hide(i);
+  if (!named && call.settings.requirepass.empty()) {
     return call.reply.Error(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");
@@ -75,7 +77,7 @@ bool TakeHelloOptions(CommandCall& call) {
     const std::string_view word = args.Peek();
     if (args.left() > 2 && args.TakeWord("AUTH")) {
       for (const size_t at : {args.position(), args.position() + 1}) {
-        call.engine.dispatcher().Hide(at);
+        call.part<Dispatcher>().Hide(at);
       }
       const std::string_view user = args.Bytes();
       if (!LogIn(call, user, args.Bytes())) args.Fail(std::string(kWrongPassword));
@@ -124,7 +126,7 @@ void Hello(CommandCall& call) {
   }
   if (*version != 0) {
     call.client.writer.set_version(*version);
-    call.engine.ClassChanged(call.client);
+    call.part<Clients>().ClassChanged(call.client);
   }
   DescribeServer(call);
 }
@@ -133,16 +135,16 @@ void Hello(CommandCall& call) {
 
 void Quit(CommandCall& call) {
   call.reply.Ok();
-  call.engine.Close(call.client, CloseMode::kAfterReply);
+  call.part<Clients>().Close(call.client, CloseMode::kAfterReply);
 }
 
 void Reset(CommandCall& call) {
   Session& client = call.client;
-  EndTransaction(client, call.engine.watches());
-  call.engine.pubsub().Forget(client);
-  call.engine.tracking().Disable(client);
-  call.engine.monitors().Remove(client);
-  call.engine.locks().EndBindings(client);
+  EndTransaction(client, call.part<WatchTable>());
+  call.part<PubSub>().Forget(client);
+  call.part<Tracking>().Disable(client);
+  call.part<Monitors>().Remove(client);
+  call.part<LockService>().EndBindings(client);
   LogInAsAtTheStart(call);
   client.name.clear();
   client.db = 0;
@@ -150,8 +152,8 @@ void Reset(CommandCall& call) {
   client.no_evict = false;
   client.no_touch = false;
   client.writer.set_version(2);
-  call.engine.ClassChanged(client);
-  call.engine.SinkOf(client).Status("RESET");
+  call.part<Clients>().ClassChanged(client);
+  call.part<Clients>().SinkOf(client).Status("RESET");
 }
 
 // --- the table

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/engine/engine.h"
+#include "server/clients/clients.h"
 
 namespace sluice {
 namespace {
@@ -27,22 +27,20 @@ void SetLoggedIn(CommandCall& call, bool in) {
     client.conditions |= kNeedsLogin;
     client.needs_login_since_ms = call.now.ms();
   }
-  call.engine.ClassChanged(client);
+  call.part<Clients>().ClassChanged(client);
 }
 
 }  // namespace
 
 bool LogIn(CommandCall& call, std::string_view user, std::string_view password) {
-  const std::string& secret = call.engine.settings().requirepass;
+  const std::string& secret = call.settings.requirepass;
   if (user != "default") return false;
   if (!secret.empty() && !EqualsInConstantTime(secret, password)) return false;
   SetLoggedIn(call, true);
   return true;
 }
 
-void LogInAsAtTheStart(CommandCall& call) {
-  SetLoggedIn(call, call.engine.settings().requirepass.empty());
-}
+void LogInAsAtTheStart(CommandCall& call) { SetLoggedIn(call, call.settings.requirepass.empty()); }
 
 bool IsClientName(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });

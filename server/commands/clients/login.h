@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "server/clients/clients.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/value_condition.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/transaction.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/effects.h"
+#include "server/dispatch/transaction.h"
 
 namespace sluice {
 namespace {
@@ -32,7 +33,7 @@ void Multi(CommandCall& call) {
 
 void Discard(CommandCall& call) {
   if (!call.client.in_multi()) return call.reply.Error("ERR DISCARD without MULTI");
-  EndTransaction(call.client, call.engine.watches());
+  EndTransaction(call.client, call.part<WatchTable>());
   call.reply.Ok();
 }
 
@@ -42,17 +43,17 @@ void Watch(CommandCall& call) {
   Session& client = call.client;
   if (client.in_multi()) return call.reply.Error("ERR WATCH inside MULTI is not allowed");
   // Once EXEC is going to fail, more keys make no difference.
-  const bool lost = client.transaction && client.transaction->dirty;
+  const bool lost = client.transaction && TransactionOf(client)->dirty;
   for (size_t i = 1; i < call.args.size() && !lost; ++i) {
     const bool missing = !call.db.Find(call.Key(i), call.now);
-    call.engine.watches().Watch(client, call.db.index(), call.args[i], missing);
+    call.part<WatchTable>().Watch(client, call.db.index(), call.args[i], missing);
   }
   call.reply.Ok();
 }
 
 // Inside MULTI it is queued; then there is nothing left to forget when it runs.
 void Unwatch(CommandCall& call) {
-  EndTransaction(call.client, call.engine.watches());
+  EndTransaction(call.client, call.part<WatchTable>());
   call.reply.Ok();
 }
 
@@ -114,7 +115,7 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
     call.reply.Error("EXECABORT Transaction discarded because of: invalid check condition syntax");
     return false;
   }
-  const bool expired = call.engine.watches().AnyExpired(call.client, call.keyspace, call.now);
+  const bool expired = call.part<WatchTable>().AnyExpired(call.client);
   if (transaction.failed) {
     call.reply.Error(ErrorCode::kExecAbort);
     return false;
@@ -129,7 +130,7 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
 void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   call.reply.Array(queue.size());
   for (const QueuedCommand& queued : queue) {
-    call.engine.dispatcher().Run(call.client, *queued.command, queued.args(), call.reply);
+    call.part<Dispatcher>().Run(call.client, *queued.command, queued.args(), call.reply);
   }
   call.effects.Nothing();
 }
@@ -137,15 +138,16 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
 void Exec(CommandCall& call) {
   Session& client = call.client;
   if (!client.in_multi()) return call.reply.Error("ERR EXEC without MULTI");
-  const bool may_execute = MayExecute(call, *client.transaction);
+  const bool may_execute = MayExecute(call, *TransactionOf(client));
   // The session leaves MULTI first: what runs now is no longer queued, and watches nothing. It only
   // shows still, in CLIENT LIST.
-  call.engine.watches().UnwatchAll(client);
-  client.executing = std::move(client.transaction);
+  call.part<WatchTable>().UnwatchAll(client);
+  client.pushes_after_exec = std::make_unique<std::string>();
   client.conditions &= ~kInMulti;
-  if (may_execute) RunQueue(call, client.executing->queue);
-  const std::unique_ptr<Transaction> done = std::move(client.executing);
-  if (!done->pushes.empty()) call.engine.Push(client, {done->pushes});
+  if (may_execute) RunQueue(call, TransactionOf(client)->queue);
+  client.transaction.reset();
+  const std::unique_ptr<std::string> pushes = std::move(client.pushes_after_exec);
+  if (!pushes->empty()) call.part<Clients>().Push(client, {*pushes});
 }
 
 // --- the table

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "server/engine/arg_reader.h"
-#include "server/engine/command.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
 #include "storage/types/geo.h"
 #include "storage/types/sorted_set.h"
 

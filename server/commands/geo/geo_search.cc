@@ -15,7 +15,7 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

@@ -7,7 +7,7 @@
 namespace sluice {
 
 std::string LowerName(const CommandCall& call) {
-  std::string name(call.spec.name);
+  std::string name(call.spec().name);
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   return name;
 }

@@ -11,7 +11,7 @@
 namespace sluice {
 
 inline Hash::Limits HashLimits(const CommandCall& call) {
-  const Settings& settings = call.engine.settings();
+  const Settings& settings = call.settings;
   return {static_cast<size_t>(settings.hash_max_listpack_entries),
           static_cast<size_t>(settings.hash_max_listpack_value), &call.keyspace.hash_keys()};
 }

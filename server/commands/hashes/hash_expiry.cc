@@ -9,7 +9,7 @@
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_field_ttl.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

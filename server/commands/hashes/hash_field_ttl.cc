@@ -5,8 +5,8 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -100,13 +100,13 @@ void FieldEdit::Record(std::vector<std::string_view> effect) {
   if (!deleted_.empty()) {
     std::vector<std::string_view> removal = {"HDEL", key_.bytes};
     removal.insert(removal.end(), deleted_.begin(), deleted_.end());
-    call_.effects.Instead(removal);
+    call_.effects.ReplaceWith(removal);
   }
   if (timed_.empty()) return;
   const std::string count = std::to_string(timed_.size());
   effect.insert(effect.end(), {"FIELDS", count});
   effect.insert(effect.end(), timed_.begin(), timed_.end());
-  call_.effects.Instead(effect);
+  call_.effects.ReplaceWith(effect);
 }
 
 }  // namespace sluice

@@ -11,8 +11,8 @@
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_field_ttl.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -166,7 +166,7 @@ void RecordSetEx(CommandCall& call, const SetOptions& options) {
   if (options.keep_ttl) command.push_back("KEEPTTL");
   command.push_back("FIELDS");
   command.insert(command.end(), call.args.begin() + options.first - 1, call.args.end());
-  call.effects.Instead(command);
+  call.effects.ReplaceWith(command);
 }
 
 // All pairs have a time that has passed: what was there goes, and what was not does not come.
@@ -176,7 +176,7 @@ void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& 
     hash->Erase(call.args[i], call.now);
     removal.push_back(call.args[i]);
   }
-  if (call.effects.wanted()) call.effects.Instead(removal);
+  if (call.effects.wanted()) call.effects.ReplaceWith(removal);
   call.Notify(kNotifyHash, "hset", hash.key.bytes);
   CloseHash(call, hash, "hdel");
 }

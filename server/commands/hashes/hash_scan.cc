@@ -11,7 +11,7 @@
 #include "server/commands/shared/random_count.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/shared/scan_args.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
@@ -65,7 +65,7 @@ void RandomOne(CommandCall& call) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;
   if (!hash || hash->CountLive(call.now) == 0) return call.reply.Null();
-  hash->Draw(call.engine.random(), call.now, [&call](std::string_view name, std::string_view) {
+  hash->Draw(call.random, call.now, [&call](std::string_view name, std::string_view) {
     call.reply.Bulk(name);
     return false;
   });
@@ -80,11 +80,11 @@ void ReplyRandom(CommandCall& call, const Hash& hash, int64_t count, const Rando
     const size_t chosen = std::min(live, static_cast<size_t>(count));
     form.Begin(call, chosen);
     return chosen == live ? hash.ForEach(call.now, reply)
-                          : hash.Sample(chosen, call.engine.random(), call.now, reply);
+                          : hash.Sample(chosen, call.random, call.now, reply);
   }
   if (live == 0) return form.Begin(call, 0);
   form.Begin(call, static_cast<size_t>(-count));
-  hash.Draw(call.engine.random(), call.now, [&](std::string_view name, std::string_view value) {
+  hash.Draw(call.random, call.now, [&](std::string_view name, std::string_view value) {
     form.Reply(call, name, value);
     return ++count < 0 && !call.reply.full();
   });

@@ -9,8 +9,8 @@
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_access.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -53,7 +53,8 @@ void HSetNx(CommandCall& call) {
   CloseTyped(call, hash);
   call.Notify(kNotifyHash, "hset", key.bytes);
   // A replay may meet a field that had ended here.
-  if (call.effects.wanted()) call.effects.Instead({"HSET", key.bytes, call.args[2], call.args[3]});
+  if (call.effects.wanted())
+    call.effects.ReplaceWith({"HSET", key.bytes, call.args[2], call.args[3]});
   call.reply.Integer(1);
 }
 
@@ -83,9 +84,9 @@ void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std:
   if (!call.effects.wanted()) return;
   FieldValue kept;
   if (hash->Get(call.args[2], call.now, kept) && !kept.deadline.none()) {
-    call.effects.Instead({"HSETEX", key.bytes, "KEEPTTL", "FIELDS", "1", call.args[2], text});
+    call.effects.ReplaceWith({"HSETEX", key.bytes, "KEEPTTL", "FIELDS", "1", call.args[2], text});
   } else {
-    call.effects.Instead({"HSET", key.bytes, call.args[2], text});
+    call.effects.ReplaceWith({"HSET", key.bytes, call.args[2], text});
   }
 }
 

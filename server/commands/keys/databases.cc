@@ -2,10 +2,9 @@
 
 #include "server/commands/families.h"
 #include "server/commands/shared/db_index.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/tracking.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/tracking.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +20,7 @@ void DbSize(CommandCall& call) { call.reply.Integer(static_cast<int64_t>(call.db
 
 // Whether the memory is to be freed in slices afterwards; null: the error has been answered.
 std::optional<bool> ReadFlushMode(CommandCall& call) {
-  if (call.args.size() == 1) return call.engine.settings().lazyfree_lazy_user_flush;
+  if (call.args.size() == 1) return call.settings.lazyfree_lazy_user_flush;
   if (call.args.size() == 2) {
     if (IsWord(call.args[1], "SYNC")) return false;
     if (IsWord(call.args[1], "ASYNC")) return true;
@@ -33,14 +32,14 @@ std::optional<bool> ReadFlushMode(CommandCall& call) {
 // What is flushed may hold no key and still be known of: tokens of locks that were given back. So
 // it is always written down, as Redis does.
 void RecordAsIs(CommandCall& call) {
-  if (call.effects.wanted()) call.effects.Instead(call.args);
+  if (call.effects.wanted()) call.effects.ReplaceWith(call.args);
 }
 
 void FlushDb(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
   call.keyspace.Flush(call.db.index(), *lazily);
-  call.engine.tracking().AllFlushed();
+  call.part<Tracking>().AllFlushed();
   RecordAsIs(call);
   call.reply.Ok();
 }
@@ -51,7 +50,7 @@ void FlushAll(CommandCall& call) {
   for (int i = 0; i < call.keyspace.databases(); ++i) {
     if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
   }
-  call.engine.tracking().AllFlushed();
+  call.part<Tracking>().AllFlushed();
   RecordAsIs(call);
   call.reply.Ok();
 }

@@ -7,9 +7,9 @@
 #include "server/commands/keys/dump_context.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/lookup.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/notifications.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/notifications.h"
 #include "storage/limits/limiter.h"
 #include "storage/rdb/rdb_value.h"
 
@@ -97,8 +97,8 @@ Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
 
 void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline) {
   if (!call.effects.wanted() || deadline.none() || args.absolute) return;
-  call.effects.Instead({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)), call.args[3],
-                        "REPLACE", "ABSTTL"});
+  call.effects.ReplaceWith({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)),
+                            call.args[3], "REPLACE", "ABSTTL"});
 }
 
 // What a client hands in is its own word: no limiter that requests could not have made. Of locks no
@@ -124,7 +124,7 @@ void Restore(CommandCall& call) {
     // Over already, as a lock is that nobody holds: what it was to replace goes all the same.
     if (call.db.Delete(key, call.now)) {
       call.Notify(kNotifyGeneric, "del", call.args[1]);
-      if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+      if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
     }
     return call.reply.Ok();
   }

@@ -5,9 +5,8 @@
 #include "server/commands/lists/list_access.h"
 #include "server/commands/sets/set_access.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
-#include "server/engine/command.h"
-#include "server/engine/engine.h"
-#include "server/engine/lock_service.h"
+#include "server/dispatch/command.h"
+#include "server/locks/lock_service.h"
 #include "storage/rdb/rdb_value.h"
 
 namespace sluice {
@@ -18,8 +17,8 @@ inline RdbContext RdbContextOf(const CommandCall& call) {
           .hash = HashLimits(call),
           .set = SetLimits(call),
           .sorted_set = SortedSetLimits(call),
-          .list = LimitsOf(call.engine),
-          .make_lock = [&call](const LockImage&) { return call.engine.locks().MakeLock(); }};
+          .list = LimitsOf(call.parts),
+          .make_lock = [&call](const LockImage&) { return call.part<LockService>().MakeLock(); }};
 }
 
 }  // namespace sluice

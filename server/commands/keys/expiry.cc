@@ -10,8 +10,8 @@
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/lookup.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -81,7 +81,7 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
       base == Base::kEpoch || (!__builtin_add_overflow(ms, call.now.unix_ms(), &moment) &&
                                !__builtin_add_overflow(ms, call.now.ms(), &moment));
   if (scales && fits) return ms;
-  std::string name(call.spec.name);
+  std::string name(call.spec().name);
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   call.reply.Error(Concat("ERR invalid expire time in '", name, "' command"));
   return std::nullopt;
@@ -104,12 +104,12 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
   if (deadline.Passed(call.now)) {
     call.db.Delete(key, call.now);
     call.Notify(kNotifyGeneric, "del", key.bytes);
-    if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+    if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
   } else {
     call.db.SetDeadline(call.db.Modify(*entry, call.now), deadline);
     call.Notify(kNotifyGeneric, "expire", key.bytes);
     if (call.effects.wanted()) {
-      call.effects.Instead({"PEXPIREAT", call.args[1], Int64Text(unix_ms)});
+      call.effects.ReplaceWith({"PEXPIREAT", call.args[1], Int64Text(unix_ms)});
     }
   }
   call.reply.Integer(1);

@@ -11,6 +11,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/scan_args.h"
+#include "server/observe/statistics.h"
 
 namespace sluice {
 namespace {
@@ -43,7 +44,7 @@ void Scan(CommandCall& call) {
 
   std::vector<std::string_view> found;
   std::vector<std::string_view> expired;
-  Statistics& statistics = call.engine.statistics();
+  Statistics& statistics = call.part<Statistics>();
   const uint64_t next =
       call.db.Scan(*cursor, static_cast<size_t>(options.count), [&](const Entry& entry) {
         if (!options.Wants(entry.key())) return;

@@ -8,9 +8,9 @@
 #include "server/commands/shared/db_index.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/lock_service.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/locks/lock_service.h"
 
 namespace sluice {
 namespace {
@@ -21,12 +21,12 @@ void Del(CommandCall& call) {
   bool fenced = false;  // tokens of a lock that is no key have become stale
   for (size_t i = 1; i < call.args.size(); ++i) {
     const HashedKey key = call.Key(i);
-    fenced |= call.engine.locks().Deleted({call.db.index(), key.bytes});
+    fenced |= call.part<LockService>().Deleted({call.db.index(), key.bytes});
     if (!call.db.Delete(key, call.now)) continue;
     call.Notify(kNotifyGeneric, "del", key.bytes);
     ++deleted;
   }
-  if (fenced && call.effects.wanted()) call.effects.Instead(call.args);
+  if (fenced && call.effects.wanted()) call.effects.ReplaceWith(call.args);
   call.reply.Integer(deleted);
 }
 
@@ -57,7 +57,7 @@ constexpr int kRandomTries = 100;
 
 void RandomKey(CommandCall& call) {
   for (int i = 0; i < kRandomTries; ++i) {
-    const Entry* const entry = call.db.RandomEntry(call.engine.random());
+    const Entry* const entry = call.db.RandomEntry(call.random);
     if (!entry) return call.reply.Null();
     if (!entry->Expired(call.now)) return call.reply.Bulk(entry->key());
     call.db.Find(call.keyspace.Hash(entry->key()), call.now);  // removes it
@@ -84,7 +84,7 @@ Renamed RenameKey(CommandCall& call, bool overwrite) {
   if (from.bytes == to.bytes) return Renamed::kSameName;
   if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
   call.keyspace.Rename(call.db, from, call.db, to, call.now);
-  call.engine.locks().Moved(call.db, to);
+  call.part<LockService>().Moved(call.db, to);
   call.Notify(kNotifyGeneric, "rename_from", from.bytes);
   call.Notify(kNotifyGeneric, "rename_to", to.bytes);
   return Renamed::kYes;
@@ -107,7 +107,7 @@ void Move(CommandCall& call) {
   Database& to = call.keyspace.db(*target);
   if (!LookUp(call, key) || to.Find(key, call.now)) return call.reply.Integer(0);
   call.keyspace.MoveEntry(call.db, key, to, call.now);
-  call.engine.locks().Moved(to, key);
+  call.part<LockService>().Moved(to, key);
   call.Notify(kNotifyGeneric, "move_from", key.bytes);
   call.Notify(kNotifyGeneric, "move_to", key.bytes, to);
   call.reply.Integer(1);

@@ -5,6 +5,7 @@
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/reference_count.h"
+#include "server/observe/statistics.h"
 
 namespace sluice {
 namespace {
@@ -14,7 +15,7 @@ constexpr int64_t kAccessClockMask = (1 << 24) - 1;
 // The entry of the key, or null after the null has been answered.
 const Entry* FindObject(CommandCall& call) {
   const Entry* const entry = call.db.Find(call.Key(2), call.now);
-  Statistics& statistics = call.engine.statistics();
+  Statistics& statistics = call.part<Statistics>();
   ++(entry ? statistics.keyspace_hits : statistics.keyspace_misses);  // but no keymiss event
   if (!entry) call.reply.Null();
   return entry;

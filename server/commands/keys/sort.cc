@@ -16,7 +16,8 @@
 #include "server/commands/keys/sort_pattern.h"
 #include "server/commands/keys/sort_source.h"
 #include "server/commands/lists/list_access.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/effects.h"
+#include "server/dispatch/script_state.h"
 
 namespace sluice {
 namespace {
@@ -178,11 +179,11 @@ void ReplySorted(CommandCall& call, const SortRequest& request, const Sorted& so
 
 void RecordStored(CommandCall& call, HashedKey key, const Elements& texts) {
   if (!call.effects.wanted()) return;
-  call.effects.Instead({"DEL", key.bytes});
+  call.effects.ReplaceWith({"DEL", key.bytes});
   if (texts.size() == 0) return;
   std::vector<std::string_view> command = {"RPUSH", key.bytes};
   for (size_t i = 0; i < texts.size(); ++i) command.push_back(texts[i]);
-  call.effects.Instead(Args(command));
+  call.effects.ReplaceWith(Args(command));
 }
 
 void StoreSorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
@@ -201,7 +202,7 @@ void StoreSorted(CommandCall& call, const SortRequest& request, const Sorted& so
     call.Notify(kNotifyGeneric, "del", key.bytes);
   } else {
     auto list = std::make_unique<List>();
-    const ListLimits limits = LimitsOf(call.engine);
+    const ListLimits limits = LimitsOf(call.parts);
     for (size_t i = 0; i < texts.size(); ++i) list->Push(ListEnd::kBack, texts[i], limits);
     call.db.PutValue(key, std::move(list), Deadline::None(), call.now);
     call.Notify(kNotifyList, "sortstore", key.bytes);
@@ -245,7 +246,7 @@ void SortKey(CommandCall& call, bool may_store) {
 
   // A set has no order: what is stored, or answered to a script, must not depend on chance.
   if (request.as_stored && entry->type() == ValueType::kSet &&
-      (request.store || call.engine.scripts().running())) {
+      (request.store || call.part<ScriptState>().running())) {
     request.as_stored = false;
     request.alpha = true;
     request.by.reset();

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

@@ -16,9 +16,9 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/limit_desk.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/waiting/limit_waiters.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/wide.h"
 
@@ -29,7 +29,7 @@ namespace {
 bool HasArguments(CommandCall& call, size_t arguments) {
   if (call.args.size() > arguments) [[likely]]
     return true;
-  std::string name(call.spec.name);
+  std::string name(call.spec().name);
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
   return false;
@@ -98,7 +98,7 @@ void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
   call.Notify(kNotifyModule, "lbucket.count", key.bytes);
   if (call.effects.wanted()) {
     const std::string unix_ms = Int64Text(due_ms + call.now.unix_offset_ms);
-    call.effects.Instead({"LBUCKET.COUNTAT", key.bytes, unix_ms, Concat(units)});
+    call.effects.ReplaceWith({"LBUCKET.COUNTAT", key.bytes, unix_ms, Concat(units)});
   }
   call.reply.Ok();
 }
@@ -111,8 +111,8 @@ void Count(CommandCall& call) {
     return call.reply.Error("Couldn't parse negative number as unsigned integer");
   }
   int64_t due_ms = LeakyBucket::DueMs(call.now, *seconds);
-  if (call.engine.settings().lbucket_second_buckets) {
-    due_ms = call.engine.limits().drain_seconds().Join(due_ms, call.now);
+  if (call.settings.lbucket_second_buckets) {
+    due_ms = call.part<LimitWaiters>().drain_seconds().Join(due_ms, call.now);
   }
   CountUnits(call, 1, due_ms);
 }

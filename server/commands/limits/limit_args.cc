@@ -118,7 +118,7 @@ int64_t ReadUnits(ArgReader& args, std::string_view name) {
   return units;
 }
 
-TakeOptions ReadTake(ArgReader& args, LimitDesk& desk) {
+TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk) {
   const Args words = args.rest();
   Reading reading;
   TakeOptions& options = reading.options;

@@ -2,8 +2,8 @@
 // of a policy, and the options of a request. Every fault is told before anything is looked at.
 #pragma once
 
-#include "server/engine/arg_reader.h"
-#include "server/engine/limit_desk.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/waiting/limit_waiters.h"
 #include "storage/limits/limiter_state.h"
 #include "storage/limits/policy.h"
 
@@ -14,7 +14,7 @@ inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 
 // Reads "<algorithm> max period-ms" or "POLICY name", then the options: all that LIMIT.TAKE has
 // behind its key, and keeps it in take_memo(). After a fault of `args` the result has no meaning.
-TakeOptions ReadTake(ArgReader& args, LimitDesk& desk);
+TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk);
 // "<algorithm> max period-ms [BURST b]", to the end.
 LimitConfig ReadConfig(ArgReader& args);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or

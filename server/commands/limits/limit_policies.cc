@@ -1,6 +1,6 @@
 // LIMIT.POLICY: limits with a name, so that they are changed in one place. Policies are not in the
 // keyspace, so their effects are said here; callers that wait with one follow a change at once
-// (LimitDesk::PolicyChanged).
+// (LimitWaiters::PolicyChanged).
 
 #include <string_view>
 #include <vector>
@@ -8,18 +8,17 @@
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
 #include "server/commands/shared/help.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/limit_desk.h"
-#include "server/engine/named_fields.h"
+#include "server/dispatch/effects.h"
+#include "server/dispatch/reply_fields.h"
+#include "server/waiting/limit_waiters.h"
 
 namespace sluice {
 namespace {
 
-PolicyTable& Policies(CommandCall& call) { return call.engine.limits().policies(); }
+PolicyTable& Policies(CommandCall& call) { return call.part<LimitWaiters>().policies(); }
 
 void RecordAsIs(CommandCall& call) {
-  if (call.effects.wanted()) call.effects.Instead(call.args);
+  if (call.effects.wanted()) call.effects.ReplaceWith(call.args);
 }
 
 void SetPolicy(CommandCall& call) {
@@ -33,7 +32,7 @@ void SetPolicy(CommandCall& call) {
       return call.reply.Error("ERR there are 10000 policies already");
     case PolicyTable::SetResult::kSet:
       RecordAsIs(call);
-      call.engine.limits().PolicyChanged(call.args[2]);
+      call.part<LimitWaiters>().PolicyChanged(call.args[2]);
       return call.reply.Ok();
   }
 }
@@ -41,7 +40,7 @@ void SetPolicy(CommandCall& call) {
 void GetPolicy(CommandCall& call) {
   const LimitConfig* const policy = Policies(call).Find(call.args[2]);
   if (!policy) return ReplyNoFields(call.reply);
-  NamedFields fields(call.reply, 4);
+  ReplyFields fields(call.reply, 4);
   fields.At("algorithm").Bulk(LimitAlgorithmName(policy->algorithm));
   fields.Integer("max", policy->max);
   fields.Integer("period_ms", policy->period_ms);
@@ -52,7 +51,7 @@ void DeletePolicy(CommandCall& call) {
   const bool deleted = Policies(call).Delete(call.args[2]);
   if (deleted) {
     RecordAsIs(call);
-    call.engine.limits().PolicyChanged(call.args[2]);
+    call.part<LimitWaiters>().PolicyChanged(call.args[2]);
   }
   call.reply.Integer(deleted);
 }

@@ -17,11 +17,14 @@
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
 #include "server/commands/limits/limiter_key.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/gates.h"
-#include "server/engine/limit_desk.h"
-#include "server/engine/named_fields.h"
+#include "server/core/storage_parts.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/effects.h"
+#include "server/dispatch/gates.h"
+#include "server/dispatch/reply_fields.h"
+#include "server/notify/notifications.h"
+#include "server/waiting/limit_waiters.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -73,7 +76,7 @@ void Changed(CommandCall& call, std::string_view key, const LimitRequest& reques
   if (!call.effects.wanted()) return;
   const std::vector<std::string> words = LoggedTake(key, request, now);
   const std::vector<std::string_view> views(words.begin(), words.end());
-  call.effects.Instead(views);
+  call.effects.ReplaceWith(views);
 }
 
 // False: a client names a moment, which has been answered.
@@ -92,45 +95,47 @@ Now MomentOf(const CommandCall& call, const std::optional<int64_t>& at_unix_us) 
 }
 
 // --- LIMIT.TAKE. With WAIT a request that does not fit queues at the key; what it wants is tried
-// again by LimitDesk, without a command running, until its time is over.
+// again by LimitWaiters, without a command running, until its time is over.
 
 LimitStatistics::Decided& CountsOf(LimitStatistics& statistics, LimitAlgorithm algorithm) {
   return statistics.by_algorithm[static_cast<size_t>(algorithm)];
 }
 
 // What Changed does, without a call.
-void ChangedByWaiter(Engine& engine, KeyNameView key, const LimitRequest& request) {
-  engine.notifications().Notify(kNotifyModule, kTakeEvent, key.db, key.key);
-  if (!engine.effects().wanted()) return;
-  const std::vector<std::string> words = LoggedTake(key.key, request, engine.now());
+void ChangedByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& request) {
+  parts.Get<Notifications>().Notify(kNotifyModule, kTakeEvent, key.db, key.key);
+  if (!parts.Get<Effects>().wanted()) return;
+  const std::vector<std::string> words = LoggedTake(key.key, request, parts.Get<TurnClock>().now());
   const std::vector<std::string_view> views(words.begin(), words.end());
-  engine.effects().Add(key.db, views);
+  parts.Get<Effects>().Add(key.db, views);
 }
 
 // A waiter with a policy asks with what the policy says now. Null: the policy is gone.
-const LimitConfig* ConfigOf(Engine& engine, const LimitDesk::Ticket& ticket) {
+const LimitConfig* ConfigOf(const Parts& parts, const LimitWaiters::Ticket& ticket) {
   return ticket.policy.empty() ? &ticket.request.config
-                               : engine.limits().policies().Find(ticket.policy);
+                               : parts.Get<LimitWaiters>().policies().Find(ticket.policy);
 }
 
-std::optional<int64_t> TryAgain(Engine& engine, KeyNameView key, const LimitDesk::Ticket& ticket) {
-  Session& session = *engine.Find(ticket.session);
+std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
+                                const LimitWaiters::Ticket& ticket) {
+  Session& session = *parts.Get<Clients>().Find(ticket.session);
   const auto finish = [&](auto answer) {
-    engine.waiters().Finish(session, answer);
+    parts.Get<Waiters>().Finish(session, answer);
     return std::nullopt;
   };
-  const LimitConfig* const config = ConfigOf(engine, ticket);
+  const LimitConfig* const config = ConfigOf(parts, ticket);
   if (!config) return finish([](ReplySink& reply) { reply.Error(kNoSuchPolicy); });
   const LimitRequest request{*config, ticket.request.cost};
-  LimiterKey limiter(engine.keyspace().db(key.db), engine.keyspace().Hash(key.key), engine.now());
+  Keyspace& keyspace = parts.Get<Keyspace>();
+  LimiterKey limiter(keyspace.db(key.db), keyspace.Hash(key.key), parts.Get<TurnClock>().now());
   if (!limiter.IsOpenTo(config->algorithm)) {  // another command has put something else there
     return finish([&](ReplySink& reply) { limiter.Accepts(reply, config->algorithm); });
   }
   const LimitVerdict verdict = limiter.Take(request);
-  if (limiter.changed()) ChangedByWaiter(engine, key, request);
+  if (limiter.changed()) ChangedByWaiter(parts, key, request);
   if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
   // Allowed, or a cost that a changed policy never admits.
-  CountsOf(engine.limits().statistics(), config->algorithm).Count(verdict.allowed);
+  CountsOf(parts.Get<LimitWaiters>().statistics(), config->algorithm).Count(verdict.allowed);
   return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
 }
 
@@ -139,13 +144,13 @@ void BanWaiter(CommandCall& call, LimitRequest request) {
   request.cost = kInt64Max;
   LimiterKey limiter(call.db, call.Key(1), call.now);
   limiter.Take(request);
-  if (limiter.changed()) ChangedByWaiter(call.engine, {call.db.index(), call.args[1]}, request);
+  if (limiter.changed()) ChangedByWaiter(call.parts, {call.db.index(), call.args[1]}, request);
 }
 
 // The time of a waiter is over: what it would be told now, but that its turn has not come.
 void TakeTimedOut(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, call.engine.limits());
+  const TakeOptions options = ReadTake(args, call.part<LimitWaiters>());
   if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
   const LimitRequest& request = options.request;
   if (!LimiterKey(call.db, call.Key(1), call.now).Accepts(call.reply, request.config.algorithm)) {
@@ -156,7 +161,7 @@ void TakeTimedOut(CommandCall& call) {
   LimitVerdict verdict = limiter.Peek(request.config, request.cost);
   if (verdict.allowed) verdict.retry_ms = 1;  // those before it in the queue go first
   verdict.allowed = false;
-  CountsOf(call.engine.limits().statistics(), request.config.algorithm).Count(false);
+  CountsOf(call.part<LimitWaiters>().statistics(), request.config.algorithm).Count(false);
   ReplyVerdict(call.reply, verdict);
 }
 
@@ -165,12 +170,12 @@ void TakeTimedOut(CommandCall& call) {
 bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& limiter) {
   const int64_t wait_ms = *options.wait_ms;
   if (wait_ms == 0 || !call.may_wait()) return false;
-  LimitDesk& desk = call.engine.limits();
+  LimitWaiters& desk = call.part<LimitWaiters>();
   const KeyNameView key{call.db.index(), call.args[1]};
   const LimitRequest request{options.request.config, options.request.cost};
   const LimitVerdict verdict = limiter.Peek(request.config, request.cost);
   if (verdict.retry_ms < 0 || (verdict.allowed && !desk.AnyoneWaits(key))) return false;
-  LimitDesk::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
+  LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
   desk.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms, TakeTimedOut);
   return true;
 }
@@ -184,7 +189,7 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (options.peek) return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
   if (options.wait_ms && Queues(call, options, limiter)) return;
   const LimitVerdict verdict = limiter.Take(request);
-  LimitStatistics& statistics = call.engine.limits().statistics();
+  LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
   (options.shadow ? statistics.shadow : CountsOf(statistics, request.config.algorithm))
       .Count(verdict.allowed);
   if (limiter.changed()) {
@@ -194,7 +199,7 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
 }
 
 void Take(CommandCall& call) {
-  LimitDesk& desk = call.engine.limits();
+  LimitWaiters& desk = call.part<LimitWaiters>();
   if (const TakeOptions* const known = desk.take_memo().Find(call.args.subspan(2))) [[likely]] {
     return TakeAs(call, *known);
   }
@@ -225,7 +230,7 @@ bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
     if (!seen.insert(args.Bytes()).second) args.Fail("ERR the same key twice");
   }
   for (Part& part : parts) {
-    if (!args.failed()) part.request = ReadPart(args, call.engine.limits().policies());
+    if (!args.failed()) part.request = ReadPart(args, call.part<LimitWaiters>().policies());
   }
   if (args.Finish()) return true;
   call.reply.Error(args.error());
@@ -248,7 +253,7 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
   for (size_t i = 0; i < parts.size(); ++i) {
     LimiterKey limiter(call.db, parts[i].key, call.now);
     verdicts[i] = limiter.Take(parts[i].request);
-    CountsOf(call.engine.limits().statistics(), parts[i].request.config.algorithm).Count(true);
+    CountsOf(call.part<LimitWaiters>().statistics(), parts[i].request.config.algorithm).Count(true);
     Changed(call, parts[i].key.bytes, parts[i].request, call.now);
   }
 }
@@ -261,7 +266,8 @@ void TakeAll(CommandCall& call) {
   for (size_t i = 0; i < parts.size(); ++i) {
     const LimitAlgorithm algorithm = parts[i].request.config.algorithm;
     allowed &= verdicts[i].allowed;
-    if (!verdicts[i].allowed) CountsOf(call.engine.limits().statistics(), algorithm).Count(false);
+    if (!verdicts[i].allowed)
+      CountsOf(call.part<LimitWaiters>().statistics(), algorithm).Count(false);
   }
   if (allowed) TakeParts(call, parts, verdicts);
   call.reply.Array(1 + verdicts.size());
@@ -285,7 +291,7 @@ void Refund(CommandCall& call) {
   const int64_t remaining = limiter.Refund(units);
   if (limiter.changed()) call.Notify(kNotifyModule, "limit.refund", call.args[1]);
   if (limiter.changed() && call.effects.wanted()) {
-    call.effects.Instead(
+    call.effects.ReplaceWith(
         {"LIMIT.REFUND", call.args[1], Int64Text(units), "AT", Int64Text(now.unix_us())});
   }
   call.reply.Integer(remaining);
@@ -296,7 +302,7 @@ void Info(CommandCall& call) {
   if (!limiter.IsLimiter(call.reply)) return;
   if (!limiter.exists()) return ReplyNoFields(call.reply);
   const LimitInfo info = limiter.Info();
-  NamedFields fields(call.reply, 7);
+  ReplyFields fields(call.reply, 7);
   fields.At("algorithm").Bulk(LimitAlgorithmName(info.config.algorithm));
   fields.Integer("limit", info.config.max);
   fields.Integer("period_ms", info.config.period_ms);

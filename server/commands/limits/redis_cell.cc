@@ -14,10 +14,9 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/limit_desk.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/waiting/limit_waiters.h"
 #include "storage/limits/cell.h"
 
 namespace sluice {
@@ -33,7 +32,7 @@ void Store(CommandCall& call, HashedKey key, const CellAnswer& answer, const Ent
     if (!found) return;
     call.db.Delete(key, call.now);
     call.Notify(kNotifyGeneric, "del", key.bytes);
-    if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+    if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
     return;
   }
   const Deadline deadline = Deadline::Steady(call.now.ms() + answer.ttl_ms);
@@ -119,7 +118,7 @@ std::optional<CellRequest> ReadThrottle(CommandCall& call) {
     return std::nullopt;
   }
   const Args words = call.args.subspan(2);
-  WordMemo<CellRequest>& memo = call.engine.limits().cell_memo();
+  ParsedArgsCache<CellRequest>& memo = call.part<LimitWaiters>().cell_memo();
   if (const CellRequest* const known = memo.Find(words)) [[likely]]
     return *known;
   int64_t numbers[] = {0, 0, 0, 1};

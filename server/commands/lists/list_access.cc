@@ -6,7 +6,9 @@
 #include <string>
 
 #include "protocol/text/number_text.h"
-#include "server/engine/effects.h"
+#include "server/config/config.h"
+#include "server/config/debug_settings.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -15,9 +17,9 @@ constexpr size_t kChunkKilobytes[] = {4, 8, 16, 32, 64};  // list-max-listpack-s
 
 }  // namespace
 
-ListLimits LimitsOf(const Engine& engine) {
-  ListLimits limits{.alone_bytes = engine.list_alone_bytes()};
-  const int64_t size = engine.settings().list_max_listpack_size;
+ListLimits LimitsOf(const Parts& parts) {
+  ListLimits limits{.alone_bytes = parts.Get<DebugSettings>().list_alone_bytes};
+  const int64_t size = parts.Get<Config>().settings().list_max_listpack_size;
   if (size >= 0) {
     limits.chunk_elements = static_cast<size_t>(std::max<int64_t>(size, 1));
   } else {
@@ -32,7 +34,7 @@ ListLimits LimitsOf(const Engine& engine) {
 
 size_t Push(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
             std::span<const std::string_view> texts) {
-  const ListLimits limits = LimitsOf(call.engine);
+  const ListLimits limits = LimitsOf(call.parts);
   const Opened<List> list = found ? OpenFound(call, key, found) : CreateTyped<List>(call, key);
   for (const std::string_view text : texts) list->Push(end, text, limits);
   const size_t size = list->size();
@@ -83,7 +85,7 @@ Moved MoveElement(CommandCall& call, HashedKey source, HashedKey target, ListMov
     // Out before in, so that an only element finds its room again.
     const Opened<List> list = OpenFound(call, source, from);
     list->Drop(move.from, 1);
-    list->Push(move.to, text, LimitsOf(call.engine));
+    list->Push(move.to, text, LimitsOf(call.parts));
     CloseTyped(call, list);
     call.Notify(kNotifyList, move.to == ListEnd::kFront ? "lpush" : "rpush", target.bytes);
     call.Notify(kNotifyList, move.from == ListEnd::kFront ? "lpop" : "rpop", source.bytes);
@@ -135,7 +137,7 @@ void PopMany(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd
              size_t count) {
   const size_t popped = std::min(count, found->size());
   if (call.effects.wanted()) {
-    call.effects.Instead({PopWord(end), key.bytes, Int64Text(static_cast<int64_t>(popped))});
+    call.effects.ReplaceWith({PopWord(end), key.bytes, Int64Text(static_cast<int64_t>(popped))});
   }
   call.reply.Array(2);
   call.reply.Bulk(key.bytes);

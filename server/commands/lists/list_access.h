@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include "server/commands/shared/lookup.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 #include "storage/types/list.h"
 
 namespace sluice {
 
 // Of list-max-listpack-size and DEBUG QUICKLIST-PACKED-THRESHOLD.
-ListLimits LimitsOf(const Engine& engine);
+ListLimits LimitsOf(const Parts& parts);
 
 // Pushes texts one by one, makes the list where the key is free, and notifies; the length then.
 // Precondition: `found` is what the key holds, and not refused.

@@ -65,7 +65,7 @@ void LSet(CommandCall& call) {
   const std::optional<size_t> place = PlaceOf(index, found->size());
   if (!place) return call.reply.Error(ErrorCode::kIndexOutOfRange);
   const Opened<List> list = OpenFound(call, key, found);
-  list->Replace(*place, call.args[3], LimitsOf(call.engine));
+  list->Replace(*place, call.args[3], LimitsOf(call.parts));
   CloseTyped(call, list);
   call.reply.Ok();
   call.Notify(kNotifyList, "lset", key.bytes);
@@ -85,7 +85,7 @@ void LInsert(CommandCall& call) {
   });
   if (!pivot) return call.reply.Integer(-1);
   const Opened<List> list = OpenFound(call, key, found);
-  list->Insert(*pivot + (behind ? 1 : 0), call.args[4], LimitsOf(call.engine));
+  list->Insert(*pivot + (behind ? 1 : 0), call.args[4], LimitsOf(call.parts));
   CloseTyped(call, list);
   call.Notify(kNotifyList, "linsert", key.bytes);
   call.reply.Integer(static_cast<int64_t>(list->size()));

@@ -8,8 +8,8 @@
 #include "server/commands/families.h"
 #include "server/commands/lists/list_access.h"
 #include "server/commands/shared/blocking.h"
-#include "server/engine/effects.h"
-#include "server/engine/waiters.h"
+#include "server/dispatch/effects.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -42,8 +42,8 @@ void BlockingPop(CommandCall& call, ListEnd end) {
   const auto keys = call.args.subspan(1, call.args.size() - 2);
   const std::optional<Source> source = FindSource(call, keys);
   if (!source) return;
-  if (!source->list) return call.Park(keys, {.deadline_ms = deadline_ms, .type = List::kType});
-  if (call.effects.wanted()) call.effects.Instead({PopWord(end), source->key.bytes});
+  if (!source->list) return Park(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
+  if (call.effects.wanted()) call.effects.ReplaceWith({PopWord(end), source->key.bytes});
   call.reply.Array(2);
   call.reply.Bulk(source->key.bytes);
   char scratch[List::kTextScratch];
@@ -68,7 +68,7 @@ bool MoveOrPark(CommandCall& call, ListMove move) {
   if (!call.may_park()) {
     call.reply.Null();  // at its deadline: a null array
   } else {
-    call.Park(call.args.subspan(1, 1), {.deadline_ms = deadline_ms, .type = List::kType});
+    Park(call, call.args.subspan(1, 1), {.deadline_ms = deadline_ms, .type = List::kType});
   }
   return false;
 }
@@ -79,12 +79,12 @@ void BLMove(CommandCall& call) {
   const ListEnd to = ReadEnd(args);
   if (args.failed()) return call.reply.Error(args.error());
   if (!MoveOrPark(call, {from, to}) || !call.effects.wanted()) return;
-  call.effects.Instead({"LMOVE", call.args[1], call.args[2], EndWord(from), EndWord(to)});
+  call.effects.ReplaceWith({"LMOVE", call.args[1], call.args[2], EndWord(from), EndWord(to)});
 }
 
 void BRPopLPush(CommandCall& call) {
   if (!MoveOrPark(call, {ListEnd::kBack, ListEnd::kFront}) || !call.effects.wanted()) return;
-  call.effects.Instead({"RPOPLPUSH", call.args[1], call.args[2]});
+  call.effects.ReplaceWith({"RPOPLPUSH", call.args[1], call.args[2]});
 }
 
 // --- BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]
@@ -99,7 +99,7 @@ void BLMPop(CommandCall& call) {
   const std::optional<Source> source = FindSource(call, keys);
   if (!source) return;
   if (source->list) return PopMany(call, source->key, source->list, pop->end, pop->count);
-  call.Park(keys, {.deadline_ms = deadline_ms, .type = List::kType});
+  Park(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
 }
 
 // --- the table

@@ -9,8 +9,11 @@
 
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/gates.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/gates.h"
+#include "server/locks/lock_service.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -38,7 +41,7 @@ std::string RefusalOf(CommandCall& call, const Command& inner) {
   if ((call.client.conditions & kInScript) && (flags & kNoScript)) {
     return "ERR This Redis command is not allowed from script";
   }
-  return AskGates(call.engine, call.client, inner);
+  return call.part<Dispatcher>().Refusal(call.client, inner);
 }
 
 void Fenced(CommandCall& call) {
@@ -47,21 +50,21 @@ void Fenced(CommandCall& call) {
   if (args.failed()) return call.reply.Error("ERR token is not an integer or out of range");
   const Args request = call.args.subspan(kInnerAt);
   std::string error;
-  Command* const inner = call.engine.dispatcher().Resolve(request, nullptr, error);
+  Command* const inner = call.part<Dispatcher>().Resolve(request, nullptr, error);
   if (!inner) return call.reply.Error(error);
   if (const std::string refusal = RefusalOf(call, *inner); !refusal.empty()) {
     return call.reply.Error(refusal);
   }
-  Locks& locks = call.engine.locks().Enter();
+  Locks& locks = call.part<LockService>().Enter();
   if (!IsLockOrMissing(call, 1)) return;
   const TokenCheck check = locks.CheckToken({call.db.index(), call.args[1]}, token, call.now);
   if (check != TokenCheck::kValid) return call.reply.Error(StaleText(check));
 
   const uint32_t conditions = call.client.conditions;
   call.client.conditions |= kInFenced;
-  call.engine.dispatcher().RunInner(call.client, *inner, request, call.reply, kInnerAt);
+  call.part<Dispatcher>().RunInner(call.client, *inner, request, call.reply, kInnerAt);
   call.client.conditions = (call.client.conditions & ~kInFenced) | (conditions & kInFenced);
-  call.engine.waiters().Wrap(call, kInnerAt);
+  call.part<Waiters>().Wrap(call, kInnerAt);
 }
 
 constexpr CommandSpec kRows[] = {

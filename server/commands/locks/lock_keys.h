@@ -2,8 +2,8 @@
 #pragma once
 
 #include "server/commands/shared/lookup.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/lock_service.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/locks/lock_service.h"
 
 namespace sluice {
 
@@ -16,7 +16,7 @@ inline constexpr std::string_view kLockHasNoTtl =
 inline bool IsLockOrMissing(CommandCall& call, size_t at) {
   const HashedKey key = call.Key(at);
   const Entry* const entry = LookUp(call, key);
-  call.engine.locks().Seen({call.db.index(), key.bytes}, key.hash, entry);
+  call.part<LockService>().Seen({call.db.index(), key.bytes}, key.hash, entry);
   if (!entry || entry->type() == ValueType::kLock) return true;
   call.reply.Error(ErrorCode::kWrongType);
   return false;

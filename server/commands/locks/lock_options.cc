@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "server/engine/engine.h"
-#include "server/engine/lock_service.h"
+#include "server/dispatch/script_state.h"
+#include "server/locks/lock_service.h"
 
 namespace sluice {
 namespace {
@@ -59,7 +59,7 @@ constexpr OptionWord kOptionWords[] = {
 
 // Whose connection it is: a script acts for its caller.
 Session& CallerOf(CommandCall& call) {
-  const ScriptEngine::Running* const script = call.engine.scripts().now_running();
+  const RunningScript* const script = call.part<ScriptState>().now_running();
   return script ? *script->caller : call.client;
 }
 

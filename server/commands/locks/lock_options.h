@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "server/engine/arg_reader.h"
-#include "server/engine/command.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
 #include "storage/locks/lock.h"
 
 namespace sluice {

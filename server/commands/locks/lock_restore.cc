@@ -7,6 +7,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/locks/lock_service.h"
 
 namespace sluice {
 namespace {
@@ -48,7 +49,7 @@ void Restore(CommandCall& call) {
     args.Fail("ERR this is no holder of a lock");
   }
   if (!args.Finish()) return call.reply.Error(args.error());
-  Locks& locks = call.engine.locks().Enter();
+  Locks& locks = call.part<LockService>().Enter();
   if (!IsLockOrMissing(call, 1)) return;
   if (gone) {
     locks.Forgo(NameOf(call, 1), holder.token, call.now);

@@ -8,8 +8,9 @@
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/db_index.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/named_fields.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/reply_fields.h"
+#include "server/locks/lock_service.h"
 
 namespace sluice {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // The lock of the first key, its over leases ended; null when nobody holds it. False in `is_lock`:
 // WRONGTYPE has been answered.
 const Lock* Look(CommandCall& call, bool& is_lock) {
-  LockService& service = call.engine.locks();
+  LockService& service = call.part<LockService>();
   const LockName name(LockNameView{call.db.index(), call.args[1]});
   is_lock = true;
   Locks& locks = service.Enter();
@@ -36,9 +37,9 @@ int64_t LeaseShown(const LockHolder& holder, const Now& now) {
 void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   const Session* session = nullptr;
   for (size_t i = 0; i < holder.sessions.size() && !session; ++i) {
-    session = call.engine.locks().FindConnection(holder.sessions[i]);
+    session = call.part<LockService>().FindConnection(holder.sessions[i]);
   }
-  NamedFields fields(call.reply, 8);
+  ReplyFields fields(call.reply, 8);
   fields.At("owner").Bulk(holder.owner);
   fields.Integer("token", holder.token);
   fields.Integer("permits", holder.permits);
@@ -54,11 +55,11 @@ void Info(CommandCall& call) {
   const Lock* const lock = Look(call, is_lock);
   if (!is_lock) return;
   const LockNameView name{call.db.index(), call.args[1]};
-  const size_t waiters = call.engine.locks().Enter().queue().LengthOf(name);
+  const size_t waiters = call.part<LockService>().Enter().queue().LengthOf(name);
   if (!lock && waiters == 0) return ReplyNoFields(call.reply);
   const bool held = lock && !lock->empty();
   const bool semaphore = held && lock->mode() == LockMode::kPermits;
-  NamedFields fields(call.reply, 5);
+  ReplyFields fields(call.reply, 5);
   fields.At("mode").Bulk(held ? kLockModeWords[static_cast<size_t>(lock->mode())] : "free");
   fields.Integer("permits", semaphore ? lock->permits_of() : 0);
   fields.Integer("token", lock ? lock->newest_token() : 0);
@@ -74,13 +75,13 @@ void Waiters(CommandCall& call) {
   Look(call, is_lock);
   if (!is_lock) return;
   const LockNameView name{call.db.index(), call.args[1]};
-  const WaitQueue::Line* const line = call.engine.locks().Enter().queue().LineOf(name);
+  const WaitQueue::Line* const line = call.part<LockService>().Enter().queue().LineOf(name);
   call.reply.Array(line ? line->all.size() : 0);
   if (!line) return;
   for (const auto& [place, queued] : line->all) {
     const LockWait* const wait = &queued->wait;
-    Session* const session = call.engine.locks().FindConnection(wait->client);
-    NamedFields fields(call.reply, 4);
+    Session* const session = call.part<LockService>().FindConnection(wait->client);
+    ReplyFields fields(call.reply, 4);
     fields.At("owner").Bulk(wait->request.owner);
     fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
     fields.Integer("waited_ms", call.now.ms() - wait->since_ms);
@@ -106,7 +107,7 @@ void List(CommandCall& call) {
     }
   }
   if (!args.Finish()) return call.reply.Error(args.error());
-  call.engine.locks().Enter();
+  call.part<LockService>().Enter();
   const Glob glob(pattern);
   std::vector<std::string_view> found;
   const auto visit = [&](const Lock& lock) {
@@ -114,7 +115,7 @@ void List(CommandCall& call) {
     if (pattern == "*" || glob.Matches(key)) found.push_back(key);
   };
   const uint64_t next =
-      call.engine.locks().List(call.db.index(), *cursor, static_cast<size_t>(count), visit);
+      call.part<LockService>().List(call.db.index(), *cursor, static_cast<size_t>(count), visit);
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(next));
   call.reply.Array(found.size());

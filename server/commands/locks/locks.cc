@@ -11,8 +11,10 @@
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/locks/lock_options.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/locks/lock_service.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -51,7 +53,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   AcquireOptions options = ReadAcquireOptions(call, args, several);
   if (!args.Finish()) return call.reply.Error(args.error());
   request.terms = std::move(options.terms);
-  LockService& service = call.engine.locks();
+  LockService& service = call.part<LockService>();
   Locks& locks = service.Enter();
   if (!NameLocks(call, first_key, keys, request.names)) return;
   const WaitTerms wait{LockService::ConnectionOf(call.client), options.wait_ms};
@@ -136,12 +138,12 @@ void Renew(CommandCall& call) {
   }
   if (!args.failed() && lease_ms == 0) args.Fail(ErrorCode::kSyntax);
   if (!args.Finish()) return call.reply.Error(args.error());
-  Locks& locks = call.engine.locks().Enter();
+  Locks& locks = call.part<LockService>().Enter();
   if (!IsLockOrMissing(call, 1)) return;
   const int64_t left_ms = locks.Renew(NameOf(call, 1), owner, lease_ms, token, call.now);
   call.effects.Nothing();
   if (left_ms < 0) return call.reply.Error(kNotHeld);
-  call.engine.locks().RecordHolder(NameOf(call, 1), owner);
+  call.part<LockService>().RecordHolder(NameOf(call, 1), owner);
   call.reply.Integer(left_ms);
 }
 
@@ -158,12 +160,12 @@ void Release(CommandCall& call) {
     }
   }
   if (!args.Finish()) return call.reply.Error(args.error());
-  Locks& locks = call.engine.locks().Enter();
+  Locks& locks = call.part<LockService>().Enter();
   if (!IsLockOrMissing(call, 1)) return;
   const int64_t left = locks.Release(NameOf(call, 1), owner, all, token, call.now);
   call.effects.Nothing();
   if (left < 0) return call.reply.Error(kNotHeld);
-  if (left > 0) call.engine.locks().RecordHolder(NameOf(call, 1), owner);
+  if (left > 0) call.part<LockService>().RecordHolder(NameOf(call, 1), owner);
   call.reply.Integer(left);
 }
 
@@ -182,20 +184,20 @@ void ReleaseMany(CommandCall& call) {
   if (keys == 0) return;
   const std::string_view owner = ReadOwner(args);
   if (!args.Finish()) return call.reply.Error(args.error());
-  Locks& locks = call.engine.locks().Enter();
+  Locks& locks = call.part<LockService>().Enter();
   LockNames names;
   if (!NameLocks(call, 2, keys, names)) return;
   std::vector<int64_t> tokens;
   for (const LockName& name : names) {
     locks.Settle(name, call.now);
-    tokens.push_back(TokenOf(call.engine.locks(), name, owner));
+    tokens.push_back(TokenOf(call.part<LockService>(), name, owner));
   }
   int64_t released = 0;
   for (size_t i = 0; i < keys; ++i) {
     if (tokens[i] == 0) continue;
     const int64_t left = locks.Release(names[i], owner, false, tokens[i], call.now);
     released += left >= 0;
-    if (left > 0) call.engine.locks().RecordHolder(names[i], owner);
+    if (left > 0) call.part<LockService>().RecordHolder(names[i], owner);
   }
   call.effects.Nothing();
   call.reply.Integer(released);
@@ -205,7 +207,7 @@ void Break(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t token = args.more() ? ReadToken(args) : 0;
   if (!args.Finish()) return call.reply.Error(args.error());
-  Locks& locks = call.engine.locks().Enter();
+  Locks& locks = call.part<LockService>().Enter();
   if (!IsLockOrMissing(call, 1)) return;
   call.reply.Integer(locks.Break(NameOf(call, 1), token, call.now));
   call.effects.Nothing();

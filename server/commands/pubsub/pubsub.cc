@@ -1,7 +1,7 @@
-// The pub/sub family. Who listens to what, and the way of a message, is in server/engine/pubsub.h;
+// The pub/sub family. Who listens to what, and the way of a message, is in server/notify/pubsub.h;
 // this file reads names and confirms, one push for each name.
 
-#include "server/engine/pubsub.h"
+#include "server/notify/pubsub.h"
 
 #include <optional>
 #include <string>
@@ -9,10 +9,10 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
+#include "server/clients/clients.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/engine.h"
 
 namespace sluice {
 namespace {
@@ -31,7 +31,7 @@ const KindWords& WordsOf(Kind kind) { return kWords[static_cast<size_t>(kind)]; 
 // Shard channels are counted by themselves.
 size_t CountFor(const Session& client, Kind kind) {
   if (!client.subscriptions) return 0;
-  const Subscriptions& held = *client.subscriptions;
+  const Subscriptions& held = *SubscriptionsOf(client);
   if (kind == Kind::kShardChannel) return held.of(kind).count;
   return held.of(Kind::kChannel).count + held.of(Kind::kPattern).count;
 }
@@ -59,14 +59,14 @@ void Subscribe(CommandCall& call) {
     return call.reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
   }
   for (const std::string_view name : call.args.subspan(1)) {
-    call.engine.pubsub().Subscribe(call.client, kind, name);
+    call.part<PubSub>().Subscribe(call.client, kind, name);
     Confirm(call, WordsOf(kind).subscribed, kind, name);
   }
-  call.engine.ClassChanged(call.client);
+  call.part<Clients>().ClassChanged(call.client);
 }
 
 void UnsubscribeAll(CommandCall& call, Kind kind) {
-  PubSub& pubsub = call.engine.pubsub();
+  PubSub& pubsub = call.part<PubSub>();
   const std::string_view word = WordsOf(kind).unsubscribed;
   bool any = false;
   while (const Channel* first = pubsub.First(call.client, kind)) {
@@ -82,21 +82,21 @@ template <Kind kind>
 void Unsubscribe(CommandCall& call) {
   if (call.args.size() == 1) UnsubscribeAll(call, kind);
   for (const std::string_view name : call.args.subspan(1)) {
-    call.engine.pubsub().Unsubscribe(call.client, kind, name);
+    call.part<PubSub>().Unsubscribe(call.client, kind, name);
     Confirm(call, WordsOf(kind).unsubscribed, kind, name);
   }
-  call.engine.ClassChanged(call.client);
+  call.part<Clients>().ClassChanged(call.client);
 }
 
 // --- publishing
 
 void Publish(CommandCall& call) {
-  const size_t receivers = call.engine.pubsub().Publish(call.args[1], call.args[2]);
+  const size_t receivers = call.part<PubSub>().Publish(call.args[1], call.args[2]);
   call.reply.Integer(static_cast<int64_t>(receivers));
 }
 
 void PublishToShard(CommandCall& call) {
-  const size_t receivers = call.engine.pubsub().PublishToShard(call.args[1], call.args[2]);
+  const size_t receivers = call.part<PubSub>().PublishToShard(call.args[1], call.args[2]);
   call.reply.Integer(static_cast<int64_t>(receivers));
 }
 
@@ -111,7 +111,7 @@ void Names(CommandCall& call) {
   const bool all = call.args.size() < 3;
   const Glob glob(all ? "" : call.args[2]);
   std::vector<std::string_view> names;
-  call.engine.pubsub().ForEachName(kind, [&](std::string_view name) {
+  call.part<PubSub>().ForEachName(kind, [&](std::string_view name) {
     if (all || glob.Matches(name)) names.push_back(name);
   });
   call.reply.Array(names.size());
@@ -124,12 +124,12 @@ void CountSubscribers(CommandCall& call) {
   call.reply.Array(names.size() * 2);
   for (const std::string_view name : names) {
     call.reply.Bulk(name);
-    call.reply.Integer(static_cast<int64_t>(call.engine.pubsub().Subscribers(kind, name)));
+    call.reply.Integer(static_cast<int64_t>(call.part<PubSub>().Subscribers(kind, name)));
   }
 }
 
 void CountPatterns(CommandCall& call) {
-  call.reply.Integer(static_cast<int64_t>(call.engine.pubsub().names(Kind::kPattern)));
+  call.reply.Integer(static_cast<int64_t>(call.part<PubSub>().names(Kind::kPattern)));
 }
 
 constexpr std::string_view kHelp[] = {

@@ -6,7 +6,9 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
-#include "server/engine/arg_reader.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/engine/script_engine.h"
 
 namespace sluice {
 namespace {
@@ -43,7 +45,7 @@ void ReplyLibrary(const FunctionLibrary& library, bool with_code, ReplySink& rep
 
 void ReplyRunning(CommandCall& call) {
   ReplySink& reply = call.reply;
-  const ScriptEngine::Running* const running = call.engine.scripts().now_running();
+  const RunningScript* const running = call.part<ScriptState>().now_running();
   if (!running) return reply.Null();
   reply.Map(3);
   reply.Bulk("name");
@@ -52,7 +54,7 @@ void ReplyRunning(CommandCall& call) {
   reply.Array(running->command.size());
   for (const std::string_view word : running->command) reply.Bulk(word);
   reply.Bulk("duration_ms");
-  reply.Integer((call.engine.clock().TickNanos() - running->begin_ns) / 1'000'000);
+  reply.Integer((call.part<TurnClock>().clock().TickNanos() - running->begin_ns) / 1'000'000);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // Looking at functions, for FUNCTION's table in functions.cc.
 #pragma once
 
-#include "server/engine/command.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/command.h"
+#include "server/engine/script_engine.h"
 
 namespace sluice {
 
-inline FunctionLibraries& Libraries(CommandCall& call) { return call.engine.scripts().functions(); }
+inline FunctionLibraries& Libraries(CommandCall& call) {
+  return call.part<ScriptEngine>().functions();
+}
 
 void ListFunctions(CommandCall& call);
 void ShowFunctionStats(CommandCall& call);

@@ -11,10 +11,10 @@
 #include "server/commands/scripts/script_args.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/command.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/effects.h"
+#include "server/engine/script_engine.h"
 
 namespace sluice {
 namespace {
@@ -29,16 +29,16 @@ void RunFunction(CommandCall& call, bool read_only) {
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
   if (!given) return;
   const ScriptRun run{function->function, function->name, given->keys, given->arguments};
-  call.engine.scripts().Run(call, Libraries(call).lua(), run, function->flags, read_only);
+  call.part<ScriptEngine>().Run(call, Libraries(call).lua(), run, function->flags, read_only);
 }
 
 void FCall(CommandCall& call) { RunFunction(call, /*read_only=*/false); }
 void FCallReadOnly(CommandCall& call) { RunFunction(call, /*read_only=*/true); }
 
 template <bool read_only>
-uint32_t FCallFlags(Engine& engine, Args args) {
+uint32_t FCallFlags(const Parts& parts, Args args) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
-  const LibraryFunction* const function = engine.scripts().functions().Find(args[1]);
+  const LibraryFunction* const function = parts.Get<ScriptEngine>().functions().Find(args[1]);
   return function ? DeclaredFlags(row_flags, function->flags) : row_flags;
 }
 
@@ -50,7 +50,7 @@ void RefuseArguments(CommandCall& call) {
 }
 
 void RecordAsIs(CommandCall& call) {
-  if (call.effects.wanted()) call.effects.Instead(call.args);
+  if (call.effects.wanted()) call.effects.ReplaceWith(call.args);
 }
 
 void Load(CommandCall& call) {
@@ -87,7 +87,7 @@ void Flush(CommandCall& call) {
 }
 
 void Kill(CommandCall& call) {
-  const std::string_view refusal = call.engine.scripts().Kill(/*function=*/true);
+  const std::string_view refusal = call.part<ScriptEngine>().Kill(/*function=*/true);
   if (!refusal.empty()) return call.reply.Error(refusal);
   call.reply.Ok();
 }

@@ -6,9 +6,9 @@
 
 #include "protocol/text/number_text.h"
 #include "scripting/script_flags.h"
-#include "server/engine/command.h"
-#include "server/engine/engine.h"
-#include "server/engine/monitors.h"
+#include "server/core/rare_flags.h"
+#include "server/dispatch/command.h"
+#include "server/notify/monitors.h"
 
 namespace sluice {
 
@@ -36,9 +36,9 @@ inline std::optional<ScriptKeys> ReadScriptKeys(CommandCall& call) {
 
 // A script's call is shown before the commands it runs, and even if it finds nothing to run.
 inline void ShowScriptCall(const CommandCall& call) {
-  Engine& engine = call.engine;
-  if (engine.attention().Raised(Attention::kCommands) && engine.monitors().any()) [[unlikely]]
-    engine.monitors().Show(call.client, call.args);
+  if (call.part<RareFlags>().Raised(RareFlags::kCommands) && call.part<Monitors>().any())
+      [[unlikely]]
+    call.part<Monitors>().Show(call.client, call.args);
 }
 
 // The flags of a request for a script that says what it does: its word counts, not the command's.
@@ -56,7 +56,7 @@ struct ScriptRow {
   std::string_view complexity;
   std::string_view usage;
   std::string_view summary;
-  uint32_t (*request_flags)(Engine& engine, Args args) = nullptr;
+  uint32_t (*request_flags)(const Parts& parts, Args args) = nullptr;
 };
 
 constexpr uint32_t ScriptRowFlags(bool read_only) {

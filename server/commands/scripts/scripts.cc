@@ -8,9 +8,9 @@
 #include "server/commands/scripts/script_args.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/command.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
+#include "server/engine/script_engine.h"
 
 namespace sluice {
 namespace {
@@ -23,7 +23,7 @@ constexpr size_t kSha1Digits = 40;
 void RunFound(CommandCall& call, const Script& script, const ScriptKeys& given, bool read_only) {
   const ScriptRun run{script.function, script.name(), given.keys, given.arguments,
                       script.largest_block};
-  ScriptEngine& scripts = call.engine.scripts();
+  ScriptEngine& scripts = call.part<ScriptEngine>();
   scripts.Run(call, scripts.cache().lua(), run, script.flags, read_only);
 }
 
@@ -33,7 +33,7 @@ void EvalText(CommandCall& call, bool read_only) {
   if (!given) return;
   std::string error;
   const Script* const script =
-      call.engine.scripts().cache().Load(call.args[1], /*stays=*/false, error);
+      call.part<ScriptEngine>().cache().Load(call.args[1], /*stays=*/false, error);
   if (!script) return call.reply.Error(error);
   RunFound(call, *script, *given, read_only);
 }
@@ -43,7 +43,7 @@ void EvalKnown(CommandCall& call, bool read_only) {
   if (call.args[1].size() != kSha1Digits) return call.reply.Error(kNoScriptText);
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
   if (!given) return;
-  const Script* const script = call.engine.scripts().cache().Use(call.args[1]);
+  const Script* const script = call.part<ScriptEngine>().cache().Use(call.args[1]);
   if (!script) return call.reply.Error(kNoScriptText);
   RunFound(call, *script, *given, read_only);
 }
@@ -55,7 +55,7 @@ void EvalShaReadOnly(CommandCall& call) { EvalKnown(call, /*read_only=*/true); }
 
 // What the text, or the script that is known under the name, says of itself.
 template <bool read_only>
-uint32_t EvalFlags(Engine&, Args args) {
+uint32_t EvalFlags(const Parts&, Args args) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
   const std::optional<Shebang> shebang = ReadShebang(args[1]);
   std::string error;
@@ -64,10 +64,10 @@ uint32_t EvalFlags(Engine&, Args args) {
 }
 
 template <bool read_only>
-uint32_t EvalShaFlags(Engine& engine, Args args) {
+uint32_t EvalShaFlags(const Parts& parts, Args args) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
   if (args[1].size() != kSha1Digits) return row_flags;
-  const Script* const script = engine.scripts().cache().Find(args[1]);
+  const Script* const script = parts.Get<ScriptEngine>().cache().Find(args[1]);
   return script ? DeclaredFlags(row_flags, script->flags) : row_flags;
 }
 
@@ -76,7 +76,7 @@ uint32_t EvalShaFlags(Engine& engine, Args args) {
 void Load(CommandCall& call) {
   std::string error;
   const Script* const script =
-      call.engine.scripts().cache().Load(call.args[2], /*stays=*/true, error);
+      call.part<ScriptEngine>().cache().Load(call.args[2], /*stays=*/true, error);
   if (!script) return call.reply.Error(error);
   call.reply.Bulk(script->name());
 }
@@ -84,7 +84,7 @@ void Load(CommandCall& call) {
 void Exists(CommandCall& call) {
   call.reply.Array(call.args.size() - 2);
   for (const std::string_view sha1 : call.args.subspan(2)) {
-    call.reply.Integer(call.engine.scripts().cache().Find(sha1) ? 1 : 0);
+    call.reply.Integer(call.part<ScriptEngine>().cache().Find(sha1) ? 1 : 0);
   }
 }
 
@@ -93,12 +93,12 @@ void Flush(CommandCall& call) {
       call.args.size() == 2 ||
       (call.args.size() == 3 && (IsWord(call.args[2], "SYNC") || IsWord(call.args[2], "ASYNC")));
   if (!understood) return call.reply.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
-  call.engine.scripts().cache().Flush();
+  call.part<ScriptEngine>().cache().Flush();
   call.reply.Ok();
 }
 
 void Kill(CommandCall& call) {
-  const std::string_view refusal = call.engine.scripts().Kill(/*function=*/false);
+  const std::string_view refusal = call.part<ScriptEngine>().Kill(/*function=*/false);
   if (!refusal.empty()) return call.reply.Error(refusal);
   call.reply.Ok();
 }
@@ -117,7 +117,7 @@ void Debug(CommandCall& call) {
 
 // Valkey's: the text of a script.
 void Show(CommandCall& call) {
-  const Script* const script = call.engine.scripts().cache().Find(call.args[2]);
+  const Script* const script = call.part<ScriptEngine>().cache().Find(call.args[2]);
   if (!script) return call.reply.Error("NOSCRIPT No matching script.");
   call.reply.Bulk(script->text);
 }

@@ -7,8 +7,7 @@
 namespace sluice {
 
 inline Set::Limits SetLimits(const CommandCall& call) {
-  return {static_cast<size_t>(call.engine.settings().set_max_intset_entries),
-          &call.keyspace.hash_keys()};
+  return {static_cast<size_t>(call.settings.set_max_intset_entries), &call.keyspace.hash_keys()};
 }
 
 }  // namespace sluice

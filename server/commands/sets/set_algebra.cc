@@ -14,7 +14,7 @@
 #include "server/commands/families.h"
 #include "server/commands/sets/set_access.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

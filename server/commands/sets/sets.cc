@@ -11,7 +11,7 @@
 #include "server/commands/shared/random_count.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/shared/scan_args.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -121,7 +121,7 @@ void PopAll(CommandCall& call, HashedKey key, const Set& set) {
   call.db.Delete(key, call.now);
   call.Notify(kNotifySet, "spop", key.bytes);
   call.Notify(kNotifyGeneric, "del", key.bytes);
-  if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+  if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
 }
 
 // The chosen members: that is what a replay has to remove.
@@ -133,7 +133,7 @@ void RemoveChosen(CommandCall& call, HashedKey key, const Typed<Set>& found,
   if (!call.effects.wanted()) return;
   std::vector<std::string_view> removal = {"SREM", key.bytes};
   removal.insert(removal.end(), chosen.begin(), chosen.end());
-  call.effects.Instead(removal);
+  call.effects.ReplaceWith(removal);
 }
 
 void PopMany(CommandCall& call) {
@@ -145,7 +145,7 @@ void PopMany(CommandCall& call) {
   if (!found || *count == 0) return call.reply.Set(0);
   if (static_cast<uint64_t>(*count) >= found->size()) return PopAll(call, key, *found);
   std::vector<std::string> chosen;
-  found->Sample(static_cast<size_t>(*count), call.engine.random(),
+  found->Sample(static_cast<size_t>(*count), call.random,
                 [&chosen](std::string_view member) { chosen.emplace_back(member); });
   call.reply.Set(chosen.size());
   for (const std::string& member : chosen) call.reply.Bulk(member);
@@ -159,7 +159,7 @@ void SPop(CommandCall& call) {
   const auto found = LookUpTyped<Set>(call, key);
   if (found.refused) return;
   if (!found) return call.reply.Null();
-  const std::vector<std::string> chosen = {found->RandomMember(call.engine.random())};
+  const std::vector<std::string> chosen = {found->RandomMember(call.random)};
   call.reply.Bulk(chosen.front());
   RemoveChosen(call, key, found, chosen);
 }
@@ -169,11 +169,10 @@ void ReplyRandom(CommandCall& call, const Set& set, int64_t count) {
   if (count >= 0) {
     const size_t chosen = std::min(set.size(), static_cast<size_t>(count));
     call.reply.Array(chosen);
-    return chosen == set.size() ? set.ForEach(reply)
-                                : set.Sample(chosen, call.engine.random(), reply);
+    return chosen == set.size() ? set.ForEach(reply) : set.Sample(chosen, call.random, reply);
   }
   call.reply.Array(static_cast<size_t>(-count));
-  set.Draw(call.engine.random(), [&](std::string_view member) {
+  set.Draw(call.random, [&](std::string_view member) {
     call.reply.Bulk(member);
     return ++count < 0 && !call.reply.full();
   });
@@ -188,7 +187,7 @@ void SRandMember(CommandCall& call) {
   if (set.refused) return;
   if (!set) return many ? call.reply.Array(0) : call.reply.Null();
   if (many) return ReplyRandom(call, *set, count);
-  call.reply.Bulk(set->RandomMember(call.engine.random()));
+  call.reply.Bulk(set->RandomMember(call.random));
 }
 
 // --- piece by piece

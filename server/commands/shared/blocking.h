@@ -1,8 +1,8 @@
 // What blocking commands share: how they read for how long to wait, and so until when.
 #pragma once
 
-#include "server/engine/arg_reader.h"
-#include "server/engine/command.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

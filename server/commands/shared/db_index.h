@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "protocol/text/number_text.h"
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -33,7 +33,7 @@ bool TakeBareWord(ArgReader& args, ExpiryArg& expiry, std::string_view word, Exp
 }
 
 bool FailExpireTime(CommandCall& call) {
-  std::string name(call.spec.name);
+  std::string name(call.spec().name);
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
   }
@@ -87,7 +87,7 @@ void RecordTimedSet(CommandCall& call, std::string_view key, std::string_view va
                     Deadline deadline) {
   if (!call.effects.wanted()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  call.effects.Instead({"SET", key, value, "PXAT", unix_ms});
+  call.effects.ReplaceWith({"SET", key, value, "PXAT", unix_ms});
 }
 
 }  // namespace sluice

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "server/engine/arg_reader.h"
-#include "server/engine/command.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

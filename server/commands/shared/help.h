@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

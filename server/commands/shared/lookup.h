@@ -17,8 +17,9 @@
 
 #include <memory>
 
-#include "server/engine/command.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/command.h"
+#include "server/engine/inputs.h"
+#include "server/observe/statistics.h"
 
 namespace sluice {
 
@@ -32,7 +33,7 @@ inline const Entry* LookUp(CommandCall& call, HashedKey key) {
 // Tells of a key that a reader has not found.
 inline const Entry* Missed(CommandCall& call, HashedKey key) {
   call.Notify(kNotifyKeyMiss, "keymiss", key.bytes);
-  ++call.engine.statistics().keyspace_misses;
+  ++call.part<Statistics>().keyspace_misses;
   return nullptr;
 }
 
@@ -46,7 +47,7 @@ inline HashedKey KeyToRead(const CommandCall& call, size_t index) {
 inline const Entry* LookUpToRead(CommandCall& call, HashedKey key) {
   const Entry* const entry = LookUp(call, key);
   if (!entry) return Missed(call, key);
-  ++call.engine.statistics().keyspace_hits;
+  ++call.part<Statistics>().keyspace_hits;
   return entry;
 }
 
@@ -54,7 +55,7 @@ inline const Entry* LookUpToRead(CommandCall& call, HashedKey key) {
 inline const Entry* PeekToRead(CommandCall& call, HashedKey key) {
   const Entry* const entry = call.db.Find(key, call.now);
   if (!entry) return Missed(call, key);
-  ++call.engine.statistics().keyspace_hits;
+  ++call.part<Statistics>().keyspace_hits;
   return entry;
 }
 
@@ -63,7 +64,7 @@ inline const Entry* PeekToRead(CommandCall& call, HashedKey key) {
 inline void PutArgument(CommandCall& call, HashedKey key, std::string_view argument,
                         Deadline deadline) {
   if (argument.size() >= TextBlock::kMappedAt && !deadline.Passed(call.now)) [[unlikely]] {
-    if (auto block = call.engine.TakeArgument(call.client, argument)) {
+    if (auto block = call.part<Inputs>().TakeArgument(call.client, argument)) {
       call.db.PutRawText(key, *std::move(block), deadline, call.now);
       return;
     }

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstddef>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

@@ -1,6 +1,6 @@
 #include "server/commands/shared/scan_args.h"
 
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 

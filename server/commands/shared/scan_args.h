@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "protocol/text/glob.h"
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 #include "storage/keyspace/entry.h"
 
 namespace sluice {

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "server/engine/arg_reader.h"
-#include "server/engine/command.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

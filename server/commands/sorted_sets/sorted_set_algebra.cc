@@ -17,7 +17,7 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/types/set.h"
 
@@ -133,7 +133,7 @@ void ReadOptions(ArgReader& args, const Form& form, Request& request) {
 bool ReadOperands(CommandCall& call, ArgReader& args, Request& request) {
   const int64_t count = args.Int();
   if (!args.failed() && count < 1) {
-    std::string name(call.spec.name);
+    std::string name(call.spec().name);
     for (char& c : name) c = static_cast<char>(c + 32);
     args.Fail(Concat("ERR at least 1 input key is needed for '", name, "' command"));
   }

@@ -2,7 +2,6 @@
 
 #include "protocol/text/number_text.h"
 #include "server/commands/shared/index_range.h"
-#include "server/engine/engine.h"
 
 namespace sluice {
 namespace {
@@ -45,7 +44,7 @@ RankRange RanksFrom(int64_t start, int64_t stop, size_t size) {
 }
 
 SortedSet::Limits SortedSetLimits(const CommandCall& call) {
-  const Settings& settings = call.engine.settings();
+  const Settings& settings = call.settings;
   return {static_cast<size_t>(settings.zset_max_listpack_entries),
           static_cast<size_t>(settings.zset_max_listpack_value), &call.keyspace.hash_keys()};
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "server/commands/shared/lookup.h"
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 #include "storage/types/sorted_set.h"
 
 namespace sluice {

@@ -10,9 +10,9 @@
 #include "server/commands/shared/blocking.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/waiters.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -105,7 +105,7 @@ bool PopFromFirst(CommandCall& call, Args keys, const MultiPop& pop) {
     call.reply.Array(range.size());
     Pop(call, change, *pop.end, range, true);
     if (call.effects.wanted()) {
-      call.effects.Instead({pop.end->command, name, Int64Text(pop.count)});
+      call.effects.ReplaceWith({pop.end->command, name, Int64Text(pop.count)});
     }
     return true;
   }
@@ -123,7 +123,7 @@ void ZMPop(CommandCall& call) {
 // --- BZPOPMIN, BZPOPMAX, BZMPOP
 
 void Wait(CommandCall& call, Args keys, int64_t deadline_ms) {
-  call.Park(keys, {.deadline_ms = deadline_ms, .type = ValueType::kSortedSet});
+  Park(call, keys, {.deadline_ms = deadline_ms, .type = ValueType::kSortedSet});
 }
 
 // "key ... timeout".
@@ -139,7 +139,7 @@ void PopOrWait(CommandCall& call, const End& end) {
     call.reply.Array(3);
     call.reply.Bulk(name);
     Pop(call, change, end, end.Find(*change.found(), 1), false);
-    if (call.effects.wanted()) call.effects.Instead({end.command, name});
+    if (call.effects.wanted()) call.effects.ReplaceWith({end.command, name});
     return;
   }
   Wait(call, keys, deadline_ms);

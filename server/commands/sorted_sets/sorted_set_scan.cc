@@ -14,7 +14,7 @@
 #include "server/commands/shared/random_count.h"
 #include "server/commands/shared/scan_args.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
@@ -37,7 +37,7 @@ void ReplyRepeatedOfFew(CommandCall& call, const SortedSet& set, int64_t count,
     return true;
   });
   for (int64_t i = 0; i < count && !call.reply.full(); ++i) {
-    const auto& [name, score] = elements[call.engine.random()() % elements.size()];
+    const auto& [name, score] = elements[call.random() % elements.size()];
     reply.Add(name, score);
   }
 }
@@ -46,7 +46,7 @@ void ReplyRepeated(CommandCall& call, const SortedSet& set, int64_t count, bool 
   ElementsReply reply(call.reply, static_cast<size_t>(count), with_scores);
   if (set.Encoding() == "listpack") return ReplyRepeatedOfFew(call, set, count, reply);
   for (int64_t i = 0; i < count && !call.reply.full(); ++i) {
-    AddRank(set, call.engine.random()() % set.size(), reply);
+    AddRank(set, call.random() % set.size(), reply);
   }
 }
 
@@ -61,7 +61,7 @@ void ReplyDistinct(CommandCall& call, const SortedSet& set, uint64_t count, bool
   ElementsReply reply(call.reply, count, with_scores);
   absl::flat_hash_set<size_t> taken;
   for (size_t last = size - count; last < size; ++last) {
-    const size_t rank = call.engine.random()() % (last + 1);
+    const size_t rank = call.random() % (last + 1);
     const size_t chosen = taken.insert(rank).second ? rank : last;
     taken.insert(chosen);
     AddRank(set, chosen, reply);
@@ -72,7 +72,7 @@ void ReplyOne(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;
   if (!set) return call.reply.Null();
-  const size_t rank = call.engine.random()() % set->size();
+  const size_t rank = call.random() % set->size();
   set->ForEach({rank, rank + 1}, Direction::kUp, [&](std::string_view name, double) {
     call.reply.Bulk(name);
     return true;

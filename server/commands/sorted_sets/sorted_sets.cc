@@ -7,7 +7,7 @@
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_add.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

@@ -7,8 +7,8 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/shared/lookup.h"
-#include "server/engine/effects.h"
-#include "server/engine/notifications.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/notifications.h"
 
 namespace sluice {
 namespace {
@@ -123,16 +123,16 @@ void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_v
 void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
                    const PendingEntry& pending) {
   if (!call.effects.wanted()) return;
-  call.effects.Instead({"XCLAIM", place.key, place.name, pending.consumer->name, "0", id.Text(),
-                        "TIME", Int64Text(pending.delivered_ms), "RETRYCOUNT",
-                        Int64Text(pending.deliveries), "FORCE", "JUSTID", "LASTID",
-                        place.group.last_id.Text()});
+  call.effects.ReplaceWith({"XCLAIM", place.key, place.name, pending.consumer->name, "0", id.Text(),
+                            "TIME", Int64Text(pending.delivered_ms), "RETRYCOUNT",
+                            Int64Text(pending.deliveries), "FORCE", "JUSTID", "LASTID",
+                            place.group.last_id.Text()});
 }
 
 void RecordLastId(CommandCall& call, const GroupPlace& place) {
   if (!call.effects.wanted()) return;
-  call.effects.Instead({"XGROUP", "SETID", place.key, place.name, place.group.last_id.Text(),
-                        "ENTRIESREAD", Int64Text(place.group.entries_read)});
+  call.effects.ReplaceWith({"XGROUP", "SETID", place.key, place.name, place.group.last_id.Text(),
+                            "ENTRIESREAD", Int64Text(place.group.entries_read)});
 }
 
 StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::string_view name) {
@@ -143,7 +143,7 @@ StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::st
   StreamConsumer& made = place.group.AddConsumer(name, call.now.unix_ms());
   call.Notify(kNotifyStream, "xgroup-createconsumer", place.key);
   if (call.effects.wanted()) {
-    call.effects.Instead({"XGROUP", "CREATECONSUMER", place.key, place.name, name});
+    call.effects.ReplaceWith({"XGROUP", "CREATECONSUMER", place.key, place.name, name});
   }
   return made;
 }

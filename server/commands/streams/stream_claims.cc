@@ -10,8 +10,8 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/streams/stream_args.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {

@@ -9,11 +9,10 @@
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/notifications.h"
-#include "server/engine/waiters.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/notifications.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -128,7 +127,7 @@ void Destroy(CommandCall& call) {
     stream->RemoveGroup(call.args[3]);
   }
   // For WATCH nothing has changed, but consumers may wait for the group.
-  call.engine.waiters().KeyTouched(call.db.index(), call.args[2]);
+  call.part<Waiters>().KeyTouched(call.db.index(), call.args[2], /*died=*/false);
   call.Notify(kNotifyStream, "xgroup-destroy", call.args[2]);
   call.reply.Integer(1);
 }

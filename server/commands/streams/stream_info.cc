@@ -8,7 +8,7 @@
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

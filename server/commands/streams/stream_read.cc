@@ -8,11 +8,10 @@
 #include "server/commands/families.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/commands/streams/stream_read_args.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/notifications.h"
-#include "server/engine/waiters.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/notifications.h"
+#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -126,10 +125,11 @@ void Park(CommandCall& call, const ReadArgs& args) {
     ids[i] = args.from[i].id.Text();
     again[args.first_key + args.streams + i] = ids[i];
   }
-  call.Park(call.args.subspan(args.first_key, args.streams), {.deadline_ms = *args.block_until_ms,
-                                                              .type = ValueType::kStream,
-                                                              .when_gone = args.in_group,
-                                                              .again = again});
+  Park(call, call.args.subspan(args.first_key, args.streams),
+       {.deadline_ms = *args.block_until_ms,
+        .type = ValueType::kStream,
+        .when_gone = args.in_group,
+        .again = again});
 }
 
 // False: the group that the client waits for is gone, and so is its wait.

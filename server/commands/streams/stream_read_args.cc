@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "protocol/text/concat.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

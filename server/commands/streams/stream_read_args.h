@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/commands/streams/stream_args.h"
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

@@ -4,8 +4,7 @@
 
 #include "protocol/text/number_text.h"
 #include "server/commands/streams/stream_args.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/engine.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
@@ -113,7 +112,7 @@ class Reader {
   }
 
   int64_t DefaultLimit() const {
-    const int64_t entries = call_.engine.settings().stream_node_max_entries;
+    const int64_t entries = call_.settings.stream_node_max_entries;
     if (entries <= 0) return kTrimDefault;
     return entries >= kTrimMost / kTrimNodes ? kTrimMost : entries * kTrimNodes;
   }
@@ -132,7 +131,7 @@ std::optional<AddTrimArgs> ReadAddArgs(CommandCall& call) { return Reader(call, 
 std::optional<AddTrimArgs> ReadTrimArgs(CommandCall& call) { return Reader(call, false).Read(); }
 
 StreamNodeLimits NodeLimits(const CommandCall& call) {
-  const Settings& settings = call.engine.settings();
+  const Settings& settings = call.settings;
   return {static_cast<uint64_t>(settings.stream_node_max_entries),
           static_cast<uint64_t>(settings.stream_node_max_bytes)};
 }

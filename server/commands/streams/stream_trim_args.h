@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 #include "storage/types/streams/stream.h"
 
 namespace sluice {

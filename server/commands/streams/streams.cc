@@ -10,10 +10,9 @@
 #include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/commands/streams/stream_trim_args.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
-#include "server/engine/engine.h"
-#include "server/engine/notifications.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/notifications.h"
 
 namespace sluice {
 namespace {
@@ -54,7 +53,7 @@ void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const St
   command.push_back(id_text);
   const Args pairs = call.args.subspan(args.rest);
   command.insert(command.end(), pairs.begin(), pairs.end());
-  call.effects.Instead(Args(command));
+  call.effects.ReplaceWith(Args(command));
 }
 
 void XAdd(CommandCall& call) {
@@ -101,7 +100,7 @@ void XTrim(CommandCall& call) {
   const uint64_t trimmed = stream->Trim(args->trim);
   call.Notify(kNotifyStream, "xtrim", call.args[1]);
   if (args->trim.approximate && call.effects.wanted()) {
-    call.effects.Instead(
+    call.effects.ReplaceWith(
         {"XTRIM", call.args[1], TrimWord(args->trim), "=", TrimBound(args->trim, *stream)});
   }
   call.reply.Integer(static_cast<int64_t>(trimmed));

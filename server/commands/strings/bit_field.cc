@@ -13,7 +13,7 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/strings/bit_offset.h"
 #include "server/commands/strings/text_edit.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "protocol/text/number_text.h"
-#include "server/engine/engine.h"
 #include "storage/memory/text_block.h"
 
 namespace sluice {
@@ -16,8 +15,8 @@ std::optional<uint64_t> ReadBitOffset(const CommandCall& call, std::string_view 
   if (!number || __builtin_mul_overflow(*number, counts_fields ? field_bits : 1, &offset)) {
     return std::nullopt;
   }
-  const auto bytes_max = std::min(call.engine.settings().proto_max_bulk_len,
-                                  static_cast<int64_t>(TextBlock::kBytesMax));
+  const auto bytes_max =
+      std::min(call.settings.proto_max_bulk_len, static_cast<int64_t>(TextBlock::kBytesMax));
   if (offset < 0 || offset / 8 >= bytes_max) return std::nullopt;
   return static_cast<uint64_t>(offset);
 }

@@ -9,8 +9,8 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/value_condition.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 #include "storage/types/digest.h"
 
 namespace sluice {
@@ -19,7 +19,7 @@ namespace {
 void DeleteAndRecord(CommandCall& call, HashedKey key) {
   call.db.Delete(key, call.now);
   call.Notify(kNotifyGeneric, "del", key.bytes);
-  if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+  if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
 }
 
 void DelEx(CommandCall& call) {
@@ -82,7 +82,7 @@ void Cas(CommandCall& call) {
   if (expiry.timed()) {
     RecordTimedSet(call, key.bytes, value, deadline);
   } else if (call.effects.wanted()) {
-    call.effects.Instead({"SET", key.bytes, value});
+    call.effects.ReplaceWith({"SET", key.bytes, value});
   }
   call.reply.Integer(1);
 }

@@ -10,8 +10,8 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -80,7 +80,7 @@ void IncrByFloat(CommandCall& call) {
   }
   call.Notify(kNotifyString, "incrbyfloat", key.bytes);
   // The sum itself: another machine's long double may be shorter.
-  if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], text, "KEEPTTL"});
+  if (call.effects.wanted()) call.effects.ReplaceWith({"SET", call.args[1], text, "KEEPTTL"});
   call.reply.Bulk(text);
 }
 

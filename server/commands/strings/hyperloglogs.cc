@@ -12,7 +12,7 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/strings/text_edit.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 #include "storage/types/hyperloglog.h"
 
 namespace sluice {
@@ -22,7 +22,7 @@ constexpr std::string_view kNotOne = "WRONGTYPE Key is not a valid HyperLogLog s
 constexpr std::string_view kCorrupt = "INVALIDOBJ Corrupted HLL object detected";
 
 size_t SparseBytesMax(const CommandCall& call) {
-  return static_cast<size_t>(call.engine.settings().hll_sparse_max_bytes);
+  return static_cast<size_t>(call.settings.hll_sparse_max_bytes);
 }
 
 // The text of a HyperLogLog; null for a missing key. False: the error has been answered.

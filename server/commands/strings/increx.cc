@@ -16,8 +16,8 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/value_condition.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -159,8 +159,8 @@ Deadline NewDeadline(const IncrExOptions& options, const Entry* old, Deadline as
 
 void Record(CommandCall& call, std::string_view value, bool keeps, Deadline deadline) {
   const std::string_view key = call.args[1];
-  if (keeps) return call.effects.Instead({"SET", key, value, "KEEPTTL"});
-  if (deadline.none()) return call.effects.Instead({"SET", key, value});
+  if (keeps) return call.effects.ReplaceWith({"SET", key, value, "KEEPTTL"});
+  if (deadline.none()) return call.effects.ReplaceWith({"SET", key, value});
   RecordTimedSet(call, key, value, deadline);
 }
 
@@ -184,7 +184,7 @@ void Apply(CommandCall& call, HashedKey key, const Entry* old, Number value, Dea
       call.db.Delete(key, call.now);
       call.Notify(kNotifyGeneric, "del", key.bytes);
     }
-    if (old && call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+    if (old && call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
     return;
   }
   Store(call, key, value, deadline);

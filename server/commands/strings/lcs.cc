@@ -9,7 +9,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 #include "storage/memory/text_block.h"
 
 namespace sluice {
@@ -76,7 +76,7 @@ bool SizesAreAllowed(CommandCall& call, std::string_view a, std::string_view b) 
     call.reply.Error("ERR String too long for LCS");
     return false;
   }
-  const auto allowed = static_cast<uint64_t>(call.engine.settings().proto_max_bulk_len);
+  const auto allowed = static_cast<uint64_t>(call.settings.proto_max_bulk_len);
   const uint64_t most = std::min(allowed, TextBlock::kBytesMax);
   if (LcsTableBytes(a.size(), b.size()) > most) {
     call.reply.Error(

@@ -10,8 +10,8 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/shared/value_condition.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -54,9 +54,9 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) 
   if (options.expiry.timed()) {
     RecordTimedSet(call, key, value, deadline);
   } else if (options.expiry.kind == ExpiryKind::kKeepTtl) {
-    call.effects.Instead({"SET", key, value, "KEEPTTL"});
+    call.effects.ReplaceWith({"SET", key, value, "KEEPTTL"});
   } else if (options.get || options.condition.compares()) {
-    call.effects.Instead({"SET", key, value});
+    call.effects.ReplaceWith({"SET", key, value});
   }
 }
 
@@ -144,7 +144,7 @@ void GetDel(CommandCall& call) {
   if (!GetText(call, key)) return;
   call.db.Delete(key, call.now);
   call.Notify(kNotifyGeneric, "del", key.bytes);
-  if (call.effects.wanted()) call.effects.Instead({"DEL", call.args[1]});
+  if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
 }
 
 void GetSet(CommandCall& call) {
@@ -154,7 +154,7 @@ void GetSet(CommandCall& call) {
   old ? ReplyText(call, *old) : call.reply.Null();
   PutArgument(call, key, call.args[2], Deadline::None());
   NotifySet(call, key, false);
-  if (call.effects.wanted()) call.effects.Instead({"SET", call.args[1], call.args[2]});
+  if (call.effects.wanted()) call.effects.ReplaceWith({"SET", call.args[1], call.args[2]});
 }
 
 void ExpireRead(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
@@ -162,14 +162,14 @@ void ExpireRead(CommandCall& call, HashedKey key, const Entry& entry, Deadline d
   if (deadline.Passed(call.now)) {
     call.db.Delete(key, call.now);
     call.Notify(kNotifyGeneric, "del", key.bytes);
-    if (call.effects.wanted()) call.effects.Instead({"DEL", key.bytes});
+    if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
     return;
   }
   call.db.SetDeadline(call.db.Modify(entry, call.now), deadline);
   call.Notify(kNotifyGeneric, "expire", key.bytes);
   if (!call.effects.wanted()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  call.effects.Instead({"PEXPIREAT", key.bytes, unix_ms});
+  call.effects.ReplaceWith({"PEXPIREAT", key.bytes, unix_ms});
 }
 
 void GetEx(CommandCall& call) {
@@ -193,7 +193,7 @@ void GetEx(CommandCall& call) {
   } else if (expiry.kind == ExpiryKind::kPersist && entry->is_volatile()) {
     call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
     call.Notify(kNotifyGeneric, "persist", key.bytes);
-    if (call.effects.wanted()) call.effects.Instead({"PERSIST", key.bytes});
+    if (call.effects.wanted()) call.effects.ReplaceWith({"PERSIST", key.bytes});
   }
 }
 

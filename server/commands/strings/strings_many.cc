@@ -11,8 +11,8 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/value_condition.h"
-#include "server/engine/arg_reader.h"
-#include "server/engine/effects.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -126,7 +126,7 @@ void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   std::vector<std::string_view> command = {"MSETEX", call.args[1]};
   command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
   command.insert(command.end(), {"PXAT", unix_ms});
-  call.effects.Instead(Args(command));
+  call.effects.ReplaceWith(Args(command));
 }
 
 void MSetEx(CommandCall& call) {

@@ -8,14 +8,14 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/strings/text_edit.h"
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
 
 // True when a string may have `bytes` + `more` bytes; else the error has been answered.
 bool LengthIsAllowed(CommandCall& call, uint64_t bytes, uint64_t more) {
-  const auto allowed = static_cast<uint64_t>(call.engine.settings().proto_max_bulk_len);
+  const auto allowed = static_cast<uint64_t>(call.settings.proto_max_bulk_len);
   const uint64_t most = std::min(allowed, TextBlock::kBytesMax);
   if (bytes <= most && more <= most - bytes) return true;
   call.reply.Error(ErrorCode::kStringTooLong);

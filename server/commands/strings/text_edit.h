@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "server/engine/command.h"
+#include "server/dispatch/command.h"
 
 namespace sluice {
 

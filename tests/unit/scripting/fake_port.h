@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scripting/command_port.h"
+#include "scripting/lua/command_port.h"
 
 namespace sluice {
 

@@ -1,5 +1,5 @@
 // ArgReader keeps the first fault, and reads nothing behind it.
-#include "server/engine/arg_reader.h"
+#include "server/dispatch/arg_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Names are found in any case and nothing else is found: look-up compares images of names, so every
 // name is tried with each of its bytes changed.
-#include "server/engine/command_table.h"
+#include "server/dispatch/command_table.h"
 
 #include <gtest/gtest.h>
 

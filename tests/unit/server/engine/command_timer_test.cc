@@ -1,6 +1,6 @@
 // How long commands take: runs of fast commands, what of it the slow log is told, and waiting
 // clients.
-#include "server/engine/command_timer.h"
+#include "server/dispatch/command_timer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/command_table.h"
-#include "server/engine/effects.h"
-#include "server/engine/slow_log.h"
+#include "server/dispatch/command_table.h"
+#include "server/dispatch/effects.h"
+#include "server/observe/slow_log.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -37,19 +37,19 @@ class CommandTimerTest : public EngineFixture {
     for (int i = 0; i < count; ++i) lines += line;
     return lines;
   }
-  const std::deque<SlowEntry>& log() { return engine().slow_log().entries(); }
+  const std::deque<SlowEntry>& log() { return engine().part<SlowLog>().entries(); }
   std::vector<Arguments> Logged() {
     std::vector<Arguments> logged;
     for (const SlowEntry& entry : log()) logged.push_back(entry.args);
     return logged;
   }
   const CommandStatistics& Of(std::string_view command) {
-    return engine().commands().Find(command)->statistics;
+    return engine().part<CommandTable>().Find(command)->statistics;
   }
   // The one that every test but the first begins with: nobody has asked anything yet.
   void SlowerThan(const std::string& micros) {
     Run({"CONFIG", "SET", "slowlog-log-slower-than", micros});
-    engine().slow_log().Clear();
+    engine().part<SlowLog>().Clear();
   }
 };
 
@@ -100,9 +100,9 @@ TEST_F(CommandTimerTest, TheOneSlowCallAmongManyIsKnown) {
    private:
     TestEngine& server_;
   } slow(server());
-  engine().effects().set_sink(&slow);
+  engine().part<Effects>().set_sink(&slow);
   Pipeline(Times(20, "INCR a\r\n") + "INCR slow\r\n" + Times(20, "INCR a\r\n"));
-  engine().effects().set_sink(nullptr);
+  engine().part<Effects>().set_sink(nullptr);
   EXPECT_THAT(Logged(), ElementsAre(Arguments{"INCR", "slow"}));
   EXPECT_EQ(log().front().micros, 50'000);
   EXPECT_EQ(Of("INCR").calls, 41u);
@@ -132,7 +132,7 @@ TEST_F(CommandTimerTest, RunsEndInTransactionsAndScripts) {
   EachReadingTakes(10 * kMilli);
   Pipeline("MULTI\r\nINCR a\r\nEXEC\r\n");
   EXPECT_THAT(Logged(), ElementsAre(Arguments{"INCR", "a"}, Arguments{"MULTI"}));
-  engine().slow_log().Clear();
+  engine().part<SlowLog>().Clear();
 
   const std::string script = "for i = 1, 100 do redis.call('incr', 'a') end";
   Run({"EVAL", script, "0"});
@@ -176,14 +176,14 @@ TEST_F(CommandTimerTest, OnlyTheAnsweredAreLogged) {
   AdvanceTime(1000);
   EXPECT_THAT(log(), IsEmpty());
   Run({"LOCK.ACQUIRE", "lock", "me", "LEASE", "1000"});
-  engine().slow_log().Clear();
+  engine().part<SlowLog>().Clear();
   waiter.TakeBytes();
   waiter.Send({"LOCK.ACQUIRE", "lock", "you", "LEASE", "1000", "WAIT", "9000"});
   EXPECT_THAT(log(), IsEmpty());
   Run({"LOCK.RELEASE", "lock", "me"});
   EXPECT_EQ(Logged().back()[0], "LOCK.ACQUIRE");
   EXPECT_THAT(log(), SizeIs(2));
-  engine().slow_log().Clear();
+  engine().part<SlowLog>().Clear();
   waiter.TakeBytes();
   waiter.Send({"BLPOP", "list", "0"});
   waiter.Disconnect();
@@ -205,7 +205,7 @@ TEST_F(CommandTimerTest, WhatWaitsInsideFencedIsLoggedAsFenced) {
   SlowerThan("0");
   const std::string token =
       std::to_string(Run({"LOCK.ACQUIRE", "lock", "me", "LEASE", "1000000"}).elements[0].integer);
-  engine().slow_log().Clear();
+  engine().part<SlowLog>().Clear();
   TestClient& waiter = Connect();
   waiter.Send({"FENCED", "lock", token, "BLPOP", "list", "0"});
   EXPECT_THAT(log(), IsEmpty());

@@ -1,5 +1,5 @@
 // Histogram against the sorted values themselves.
-#include "server/engine/histogram.h"
+#include "server/observe/histogram.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/engine/command_table.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 namespace {

@@ -1,5 +1,5 @@
 // The latency monitor's series, and which event what takes long is noted under.
-#include "server/engine/latency_monitor.h"
+#include "server/observe/latency_monitor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,14 +48,14 @@ TEST(LatencySeries, ForgetsTheOldestButNotTheWorst) {
 class LatencyMonitorTest : public EngineFixture {
  protected:
   void Threshold(const std::string& ms) { Run({"CONFIG", "SET", "latency-monitor-threshold", ms}); }
-  const LatencySeries& Of(LatencyEvent event) { return engine().latency_monitor().Of(event); }
+  const LatencySeries& Of(LatencyEvent event) { return engine().part<LatencyMonitor>().Of(event); }
 };
 
 TEST_F(LatencyMonitorTest, IsOffAtFirst) {
   server().set_tick_step(100 * kMilli);
   Run({"GET", "a"});
   Run({"SET", "a", "1"});
-  EXPECT_EQ(engine().latency_monitor().threshold_ns(), INT64_MAX);
+  EXPECT_EQ(engine().part<LatencyMonitor>().threshold_ns(), INT64_MAX);
   EXPECT_TRUE(Of(LatencyEvent::kCommand).empty());
   EXPECT_TRUE(Of(LatencyEvent::kFastCommand).empty());
 }
@@ -77,7 +77,7 @@ TEST_F(LatencyMonitorTest, TimesFastCommandsSingly) {
   client().SendBytes("GET a\r\nGET a\r\nGET a\r\n");
   client().TakeBytes();
   EXPECT_THAT(Milliseconds(Of(LatencyEvent::kFastCommand)), ElementsAre(4));
-  EXPECT_EQ(engine().commands().Find("GET")->statistics.nanos, 3u * 4 * kMilli);
+  EXPECT_EQ(engine().part<CommandTable>().Find("GET")->statistics.nanos, 3u * 4 * kMilli);
 }
 
 TEST_F(LatencyMonitorTest, NotesWhatAWaitingClientsCommandTakes) {

@@ -1,6 +1,6 @@
-#include "server/engine/pubsub.h"
+#include "server/notify/pubsub.h"
 
-#include "server/engine/tracking.h"
+#include "server/notify/tracking.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -8,7 +8,7 @@ namespace {
 
 class PubSubTest : public EngineFixture {
  protected:
-  PubSub& pubsub() { return engine().pubsub(); }
+  PubSub& pubsub() { return engine().part<PubSub>(); }
   std::string Heard(TestClient& client) {
     std::string text;
     while (const std::optional<Reply> reply = client.Next()) text += reply->ToText() + "\n";
@@ -106,15 +106,15 @@ TEST_F(PubSubTest, TrackingForgetsWhoIsGone) {
   reader.Run({"get", "a"});
   TestClient& watcher = Connect();
   watcher.Run({"client", "tracking", "on", "bcast", "prefix", "a"});
-  EXPECT_EQ(engine().tracking().clients(), 2u);
-  EXPECT_EQ(engine().tracking().prefixes(), 1u);
+  EXPECT_EQ(engine().part<Tracking>().clients(), 2u);
+  EXPECT_EQ(engine().part<Tracking>().prefixes(), 1u);
   reader.Disconnect();
   watcher.Disconnect();
-  EXPECT_EQ(engine().tracking().clients(), 0u);
-  EXPECT_EQ(engine().tracking().prefixes(), 0u);
+  EXPECT_EQ(engine().part<Tracking>().clients(), 0u);
+  EXPECT_EQ(engine().part<Tracking>().prefixes(), 0u);
   Run({"set", "a", "1"});
-  EXPECT_EQ(engine().tracking().keys(), 0u);
-  EXPECT_TRUE(engine().tracking().idle());
+  EXPECT_EQ(engine().part<Tracking>().keys(), 0u);
+  EXPECT_FALSE(engine().part<Tracking>().listens());
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ class Listener final : public EffectSink {
 
 class ScriptEffects : public EngineFixture {
  protected:
-  ScriptEffects() { engine().effects().set_sink(&listener_); }
-  ~ScriptEffects() override { engine().effects().set_sink(nullptr); }
+  ScriptEffects() { engine().part<Effects>().set_sink(&listener_); }
+  ~ScriptEffects() override { engine().part<Effects>().set_sink(nullptr); }
 
   std::vector<std::string> Of(const std::vector<std::string>& command) {
     listener_.lines.clear();

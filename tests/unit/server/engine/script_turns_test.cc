@@ -46,7 +46,7 @@ class ScriptTurns : public EngineFixture {
   }
   std::string Other(const std::string& line) { return other_.Line(line).ToText(); }
   void ExpectAllWell() {
-    EXPECT_FALSE(engine().scripts().running());
+    EXPECT_FALSE(engine().part<ScriptState>().running());
     EXPECT_EQ(Other("EVAL 'return 1' 0"), ":1");
     EXPECT_EQ(Run({"PING"}).ToText(), "+PONG");
   }

@@ -52,12 +52,12 @@ void Take(CommandCall& call) {
     return call.reply.Bulk(taken);
   }
   const int64_t ms = *ParseInt64(call.args[1]);
-  call.Park(keys, {.deadline_ms = ms == 0 ? 0 : call.now.ms() + ms});
+  Park(call, keys, {.deadline_ms = ms == 0 ? 0 : call.now.ms() + ms});
 }
 
 void Look(CommandCall& call) {
   if (!call.woken) {
-    return call.Park(call.args.subspan(1), {.type = ValueType::kList, .when_gone = true});
+    return Park(call, call.args.subspan(1), {.type = ValueType::kList, .when_gone = true});
   }
   const bool there = call.db.Find(call.Key(1), call.now) != nullptr;
   there ? call.reply.Status("there") : call.reply.Null();
@@ -67,7 +67,7 @@ void TooLate(CommandCall& call) { call.reply.Bulk(call.args[2]); }
 
 void Move(CommandCall& call) {
   if (!call.db.Find(call.Key(1), call.now)) {
-    return call.Park(call.args.subspan(1, 1), {.on_timeout = TooLate});
+    return Park(call, call.args.subspan(1, 1), {.on_timeout = TooLate});
   }
   std::string taken;
   PopCharacter(call, call.args[1], taken);
@@ -85,16 +85,16 @@ Numbers numbers;
 void WaitFor(CommandCall& call) {
   const auto number = static_cast<uint64_t>(*ParseInt64(call.args[1]));
   if (call.may_park()) numbers.waits[number] = call.client.id;
-  call.Park({}, {.deadline_ms = call.now.ms() + 1000, .owner = &numbers, .wait_id = number});
+  Park(call, {}, {.deadline_ms = call.now.ms() + 1000, .owner = &numbers, .wait_id = number});
 }
 
 void Answer(CommandCall& call) {
   const auto found = numbers.waits.find(static_cast<uint64_t>(*ParseInt64(call.args[1])));
   call.reply.Integer(found != numbers.waits.end());
   if (found == numbers.waits.end()) return;
-  Session* session = call.engine.Find(found->second);
+  Session* session = call.part<Clients>().Find(found->second);
   numbers.waits.erase(found);
-  call.engine.waiters().Finish(*session, [&](ReplySink& sink) { sink.Bulk(call.args[2]); });
+  call.part<Waiters>().Finish(*session, [&](ReplySink& sink) { sink.Bulk(call.args[2]); });
 }
 
 // Runs what follows, as FENCED does, unless its key says "no".
@@ -103,9 +103,9 @@ void Guard(CommandCall& call) {
   if (gate) return call.reply.Error("ERR no");
   const Args inner = call.args.subspan(2);
   std::string error;
-  Command* command = call.engine.dispatcher().Resolve(inner, nullptr, error);
-  call.engine.dispatcher().Run(call.client, *command, inner, call.reply);
-  call.engine.waiters().Wrap(call, 2);
+  Command* command = call.part<Dispatcher>().Resolve(inner, nullptr, error);
+  call.part<Dispatcher>().Run(call.client, *command, inner, call.reply);
+  call.part<Waiters>().Wrap(call, 2);
 }
 
 constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
@@ -129,7 +129,7 @@ class WaitersTest : public testing::Test {
   }
 
   TestClient& Connect() { return server_.Connect(); }
-  Waiters& waiters() { return server_.engine().waiters(); }
+  Waiters& waiters() { return server_.engine().part<Waiters>(); }
   // Without quotes; a null array is the time-out's answer.
   std::string Text(TestClient& client) {
     const std::optional<Reply> reply = client.Next();

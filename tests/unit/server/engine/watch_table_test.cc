@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/session.h"
-#include "server/engine/transaction.h"
+#include "server/clients/session.h"
+#include "server/dispatch/transaction.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/clock.h"
 
@@ -32,25 +32,28 @@ class WatchTableTest : public testing::Test, private KeyspaceObserver {
   }
   // What EXEC asks.
   bool Broken(Session& session) {
-    const bool expired = table_.AnyExpired(session, keyspace_, now());
-    return expired || session.transaction->dirty;
+    turn_clock_.Refresh();
+    const bool expired = table_.AnyExpired(session);
+    return expired || TransactionOf(session)->dirty;
   }
   Deadline In(int64_t ms) { return Deadline::Steady(now().ms() + ms); }
   Now now() { return clock_.Sample(); }
 
   ManualClock clock_;
   TimerWheel wheel_{0};
-  Attention attention_;
-  WatchTable table_{attention_, SipKey{1}};
+  TurnClock turn_clock_{clock_};
+  RareFlags flags_;
   Keyspace keyspace_{16, SipKey{1}, wheel_, *this};
+  WatchTable table_{keyspace_, turn_clock_, flags_, SipKey{1}};
 
  private:
   void KeyTouched(int db, std::string_view key) override {
-    table_.Touched(db, key, std::exchange(dying_, false));
+    table_.KeyTouched(db, key, std::exchange(dying_, false));
   }
   void KeyExpired(int, const Entry&, int64_t) override { dying_ = true; }
   void DatabaseReplaced(int db, int other) override {
-    table_.Replaced(db, other, keyspace_, now());
+    turn_clock_.Refresh();
+    table_.DatabaseReplaced(db, other);
   }
 
   std::vector<std::unique_ptr<Session>> sessions_;
@@ -82,7 +85,7 @@ TEST_F(WatchTableTest, UnwatchingForgetsTheDirtToo) {
   Watch(session, "a");
   Set(0, "a");
   table_.UnwatchAll(session);
-  EXPECT_TRUE(table_.empty());
+  EXPECT_FALSE(table_.listens());
   EXPECT_FALSE(Broken(session));
   Set(0, "a");
   EXPECT_FALSE(Broken(session));
@@ -179,8 +182,8 @@ TEST_F(WatchTableTest, ManySessionsComeAndGo) {
         Set(0, key);
         for (Session* each : sessions) {
           if (!each->transaction) continue;
-          for (const WatchedKey& watched : each->transaction->watched) {
-            EXPECT_TRUE(watched.key != key || each->transaction->dirty);
+          for (const WatchedKey& watched : TransactionOf(*each)->watched) {
+            EXPECT_TRUE(watched.key != key || TransactionOf(*each)->dirty);
           }
         }
         break;
@@ -189,7 +192,7 @@ TEST_F(WatchTableTest, ManySessionsComeAndGo) {
     }
   }
   for (Session* session : sessions) EndTransaction(*session, table_);
-  EXPECT_TRUE(table_.empty());
+  EXPECT_FALSE(table_.listens());
 }
 
 TEST(QueuedCommand, KeepsItsOwnBytes) {

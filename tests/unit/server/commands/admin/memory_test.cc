@@ -118,7 +118,7 @@ TEST_F(Memory, UsageOfLimitsAndLocksIsTrue) {
 TEST_F(Memory, StatsAddUp) {
   for (int i = 0; i < 1000; ++i) Run({"SET", Key(i), std::string(500, 'x')});
   Run({"EVAL", "return 1", "0"});
-  const MemoryReport report = ReportMemory(engine());
+  const MemoryReport report = ReportMemory(engine().parts());
   EXPECT_EQ(report.keys, 1000);
   EXPECT_EQ(report.used, static_cast<int64_t>(engine().UsedMemory()));
   EXPECT_EQ(report.used, report.overhead + report.dataset());

@@ -12,8 +12,8 @@ namespace {
 
 class HashExpiry : public EngineFixture, private EffectSink {
  protected:
-  HashExpiry() { engine().effects().set_sink(this); }
-  ~HashExpiry() override { engine().effects().set_sink(nullptr); }
+  HashExpiry() { engine().part<Effects>().set_sink(this); }
+  ~HashExpiry() override { engine().part<Effects>().set_sink(nullptr); }
 
   std::vector<std::string> TakeEffects() { return std::exchange(effects_, {}); }
   std::string Text(std::string_view line) { return Line(line).ToText(); }

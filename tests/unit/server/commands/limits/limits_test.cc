@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "server/engine/limit_desk.h"
+#include "server/waiting/limit_waiters.h"
 #include "storage/limits/limiter.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/seed.h"
@@ -269,7 +269,7 @@ class Recorder final : public EffectSink {
 
 TEST_F(LimitCommands, AreLoggedWithTheirMoment) {
   Recorder recorder;
-  engine().effects().set_sink(&recorder);
+  engine().part<Effects>().set_sink(&recorder);
   AdvanceTime(5);
   Take("k WINDOW 2 1000");
   EXPECT_EQ(recorder.Said(), "LIMIT.TAKE k WINDOW 2 1000 AT 1700000000005000 | ");
@@ -294,7 +294,7 @@ TEST_F(LimitCommands, AreLoggedWithTheirMoment) {
   EXPECT_EQ(recorder.Said(), "SET cell 1700000001005000000 PXAT 1700000001005 | ");
   Line("CL.THROTTLE cell 1 1 1 -1");
   EXPECT_EQ(recorder.Said(), "DEL cell | ");
-  engine().effects().set_sink(nullptr);
+  engine().part<Effects>().set_sink(nullptr);
 }
 
 TEST_F(LimitCommands, TakeNamesOfAMegabyte) {
@@ -343,7 +343,7 @@ TEST_F(LimitCommands, ServeWaitersInOrderAndEachAsSoonAsItFits) {
     ASSERT_TRUE(reply) << i;
     EXPECT_EQ(reply->elements[0].integer, 1);
   }
-  EXPECT_TRUE(engine().limits().idle());
+  EXPECT_TRUE(!engine().part<LimitWaiters>().listens());
 }
 
 TEST_F(LimitCommands, ForgetWaitersThatAreGone) {
@@ -358,7 +358,7 @@ TEST_F(LimitCommands, ForgetWaitersThatAreGone) {
   EXPECT_EQ(second.Next()->ToText(), "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
   AdvanceTime(1000);
   ASSERT_TRUE(third.Next());
-  EXPECT_TRUE(engine().limits().idle());
+  EXPECT_TRUE(!engine().part<LimitWaiters>().listens());
 }
 
 TEST_F(LimitCommands, LetTheNextInWhenTheFirstGivesUp) {
@@ -371,19 +371,19 @@ TEST_F(LimitCommands, LetTheNextInWhenTheFirstGivesUp) {
   AdvanceTime(100);
   EXPECT_EQ(greedy.Next()->elements[0].integer, 0);
   EXPECT_EQ(modest.Next()->elements[0].integer, 1);
-  EXPECT_TRUE(engine().limits().idle());
+  EXPECT_TRUE(!engine().part<LimitWaiters>().listens());
 }
 
 TEST_F(LimitCommands, LogWhatAWaiterTook) {
   Recorder recorder;
   Take("k GCRA 1 1000");
-  engine().effects().set_sink(&recorder);
+  engine().part<Effects>().set_sink(&recorder);
   TestClient& waiter = Connect();
   waiter.Send({"LIMIT.TAKE", "k", "GCRA", "1", "1000", "WAIT", "60000"});
   AdvanceTime(1000);
   EXPECT_EQ(recorder.Said(), "DEL k | LIMIT.TAKE k GCRA 1 1000 BURST 0 AT 1700000001000000 | ");
   ASSERT_TRUE(waiter.Next());
-  engine().effects().set_sink(nullptr);
+  engine().part<Effects>().set_sink(nullptr);
 }
 
 // The moment that redis-cell stores is one of the wall clock; when the limit is whole is not.
@@ -410,7 +410,7 @@ TEST_F(LimitCommands, ServeAThousandWaitersWhenAWindowOpens) {
   server().Settle();
   AdvanceTime(1000);
   for (TestClient* waiter : waiters) ASSERT_TRUE(waiter->Next());
-  EXPECT_TRUE(engine().limits().idle());
+  EXPECT_TRUE(!engine().part<LimitWaiters>().listens());
 }
 
 }  // namespace

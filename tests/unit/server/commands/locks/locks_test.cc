@@ -6,7 +6,7 @@
 #include <string>
 
 #include "server/engine/engine.h"
-#include "server/engine/lock_service.h"
+#include "server/locks/lock_service.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -16,8 +16,8 @@ class LocksTest : public testing::Test {
  protected:
   TestClient& Connect() { return server_.Connect(); }
   static int64_t Token(const Reply& reply) { return reply.elements.at(0).integer; }
-  LockService& service() { return server_.engine().locks(); }
-  size_t Waiting() { return server_.engine().waiters().size(); }
+  LockService& service() { return server_.engine().part<LockService>(); }
+  size_t Waiting() { return server_.engine().part<Waiters>().size(); }
   // Granted: the token; 0: not (yet) answered, or not granted.
   int64_t Granted(TestClient& client) {
     const std::optional<Reply> reply = client.Next();

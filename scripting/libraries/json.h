@@ -1,0 +1,32 @@
+// What the two halves of cjson share: the settings of an instance (cjson itself, or what
+// cjson.new() makes). Its functions find them in their first upvalue.
+#pragma once
+
+#include "scripting/lua/lua_api.h"
+
+namespace sluice {
+
+struct JsonSettings {
+  int sparse_convert = 0;  // arrays with too many holes become objects; else they are refused
+  int sparse_ratio = 2;    // too many: more than so many places a value. 0: never
+  int sparse_safe = 10;    // arrays up to this length may have any holes
+  int encode_max_depth = 1000;
+  int decode_max_depth = 1000;
+  int encode_invalid = 0;  // NaN and infinity: 0 are refused, 1 are written, 2 become null
+  int decode_invalid = 1;  // NaN, infinity, hexadecimal numbers and leading zeros are read
+  int precision = 14;      // significant digits of a number
+  int keep_buffer = 1;     // answered, and nothing else: no buffer outlives a call here
+};
+
+// Upvalues of a function of cjson. The second is room for a userdata while the function works.
+inline constexpr int kJsonSettings = 1;
+inline constexpr int kJsonRoom = 2;
+
+inline const JsonSettings& JsonSettingsOf(lua_State* L) {
+  return *static_cast<const JsonSettings*>(lua_touserdata(L, lua_upvalueindex(kJsonSettings)));
+}
+
+int EncodeJson(lua_State* L);  // cjson.encode(value)
+int DecodeJson(lua_State* L);  // cjson.decode(text)
+
+}  // namespace sluice

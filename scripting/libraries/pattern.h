@@ -1,0 +1,67 @@
+// Pattern: Lua 5.1's patterns, matched as its string library does, down to the error texts. Each
+// step counts as work of the script (LuaState::Work), so a pattern that tries for ever can be
+// ended.
+//
+//   Pattern pattern(L, text, size, source);
+//   if (const char* end = pattern.MatchAt(text)) count = pattern.PushCaptures(text, end);
+//
+// `text` and `source` are C strings that stay where they are. Has no destructor, for its errors and
+// those of the work it counts jump over it.
+#pragma once
+
+#include <cstddef>
+
+#include "scripting/lua/lua_api.h"
+
+namespace sluice {
+
+class LuaState;
+
+class Pattern {
+ public:
+  Pattern(lua_State* L, const char* text, size_t size, const char* source);
+
+  const char* begin() const { return text_; }
+  const char* end() const { return end_; }
+  // The pattern began with ^, which has been taken off (SkipAnchor).
+  bool SkipAnchor();
+
+  // Where a match that begins at `at` ends, or null.
+  const char* MatchAt(const char* at);
+
+  // Of the match from `from` to `to`: pushes all captures, or the whole if there are none (and
+  // `from` is not null); how many. And one of them.
+  int PushCaptures(const char* from, const char* to);
+  void PushCapture(int index, const char* from, const char* to);
+
+ private:
+  static constexpr ptrdiff_t kUnfinished = -1;
+  static constexpr ptrdiff_t kPosition = -2;
+
+  const char* Match(const char* at, const char* item);
+  const char* MostOf(const char* at, const char* item, const char* behind);
+  const char* FewestOf(const char* at, const char* item, const char* behind);
+  const char* OpenCapture(const char* at, const char* item, ptrdiff_t length);
+  const char* CloseCapture(const char* at, const char* item);
+  const char* Balanced(const char* at, const char* item);
+  const char* Repeated(const char* at, int digit);
+  bool Frontier(const char* at, const char* set, const char* behind);
+  bool Single(const char* at, const char* item, const char* behind);
+  const char* BehindItem(const char* item);
+  int CaptureAt(int digit);
+  int LastOpen();
+  void Work(size_t steps);
+
+  lua_State* const L_;
+  LuaState& state_;
+  const char* const text_;
+  const char* const end_;
+  const char* source_;
+  int captures_ = 0;
+  struct {
+    const char* begin;
+    ptrdiff_t length;
+  } capture_[LUA_MAXCAPTURES];
+};
+
+}  // namespace sluice

@@ -1,0 +1,17 @@
+// LibraryFunction: a function that a library has registered with redis.register_function.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sluice {
+
+struct LibraryFunction {
+  std::string name;
+  std::optional<std::string> description;
+  uint32_t flags = 0;  // ScriptFlag
+  int function = 0;    // reference in Lua's registry
+};
+
+}  // namespace sluice

@@ -1,0 +1,106 @@
+#include "scripting/lua/argument_tables.h"
+
+namespace sluice {
+namespace {
+
+// Puts the words into the table in `slot`.
+void Fill(lua_State* L, int slot, Args words) {
+  int index = 0;
+  for (const std::string_view word : words) {
+    lua_pushlstring(L, word.data(), word.size());
+    lua_rawseti(L, slot, ++index);
+  }
+}
+
+bool HasMetatable(lua_State* L, int slot) {
+  if (!lua_getmetatable(L, slot)) return false;
+  lua_pop(L, 1);
+  return true;
+}
+
+// The table in `slot` holds `count` values and nothing else.
+bool HoldsNoMore(lua_State* L, int slot, int count) {
+  lua_pushnil(L);
+  while (lua_next(L, slot)) {
+    lua_pop(L, 1);
+    if (--count < 0) {
+      lua_pop(L, 1);
+      return false;
+    }
+  }
+  return true;
+}
+
+// The value on top becomes the global whose name is in slot `name`.
+void Show(lua_State* L, int name) {
+  lua_pushvalue(L, name);
+  lua_insert(L, -2);
+  lua_rawset(L, ArgumentTables::kGlobals);
+}
+
+}  // namespace
+
+void PushWords(lua_State* L, Args words) {
+  lua_createtable(L, static_cast<int>(words.size()), 0);
+  Fill(L, lua_gettop(L), words);
+}
+
+void ArgumentTables::Open(lua_State* L) {
+  lua_checkstack(L, kSlots + LUA_MINSTACK);
+  Open(L, keys_, "KEYS");
+  Open(L, arguments_, "ARGV");
+}
+
+void ArgumentTables::Open(lua_State* L, Global& global, const char* name) {
+  lua_pushstring(L, name);
+  global.name = lua_gettop(L);
+  lua_settop(L, global.name + 1 + kWordsMax);
+}
+
+void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
+  const int count = static_cast<int>(words.size());
+  if (count > kWordsMax) {
+    PushWords(L, words);
+    global.shown = kNone;
+    return Show(L, global.name);
+  }
+  const int slot = global.name + 1 + count;
+  if (lua_istable(L, slot)) [[likely]] {
+    Fill(L, slot, words);
+    if (!HasMetatable(L, slot) && (exact_ || HoldsNoMore(L, slot, count))) [[likely]] {
+      if (global.shown == count) return;
+      global.shown = count;
+      lua_pushvalue(L, slot);
+      return Show(L, global.name);
+    }
+  }
+  PushWords(L, words);
+  lua_pushvalue(L, -1);
+  lua_replace(L, slot);
+  global.shown = count;
+  Show(L, global.name);
+}
+
+// All tables that are kept; the globals show the last ones until they are set.
+void ArgumentTables::Forget(lua_State* L) {
+  for (Global* const global : {&keys_, &arguments_}) {
+    for (int words = 0; words <= kWordsMax; ++words) {
+      lua_pushnil(L);
+      lua_replace(L, global->name + 1 + words);
+    }
+    global->shown = kNone;
+  }
+  exact_ = true;
+}
+
+void ArgumentTables::Clear(lua_State* L, Global& global) {
+  if (global.shown != kNone) {
+    lua_pushnil(L);
+    lua_replace(L, global.name + 1 + global.shown);
+    global.shown = kNone;
+  }
+  lua_newtable(L);
+  Show(L, global.name);
+}
+
+}  // namespace sluice

@@ -1,0 +1,420 @@
+#include "scripting/lua/lua_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "protocol/text/number_text.h"
+#include "protocol/text/truncated.h"
+#include "scripting/lua/script_errors.h"
+
+namespace sluice {
+
+// --- reply -> Lua
+
+namespace {
+
+// What Lua takes for values, or a little more.
+constexpr size_t kValueBytes = 16;   // in an array
+constexpr size_t kStringBytes = 32;  // beside its characters
+constexpr size_t kTableBytes = 160;  // with one field
+constexpr size_t kEntryBytes = 100;  // in a table that grows: the old and the new one are there
+// No array of so many is within the bound.
+constexpr size_t kRepliesMax = LuaState::kMemoryMax / kValueBytes;
+
+}  // namespace
+
+void LuaReplySink::Status(std::string_view text) {
+  if (!HasRoom(kTableBytes + kStringBytes + text.size())) return;
+  lua_createtable(L_, 0, 1);
+  lua_pushlstring(L_, text.data(), text.size());
+  lua_setfield(L_, -2, "ok");
+  Put();
+}
+
+void LuaReplySink::Error(std::string_view text) {
+  if (open_.empty()) failed_ = true;
+  state_.port().ErrorReplied(text);
+  if (!HasRoom(2 * kTableBytes + 2 * (kStringBytes + text.size()))) return;
+  PushCommandError(L_, text);
+  Put();
+}
+
+void LuaReplySink::Integer(int64_t value) {
+  if (full_) return;
+  lua_pushnumber(L_, static_cast<lua_Number>(value));
+  Put();
+}
+
+void LuaReplySink::Bulk(std::string_view bytes) {
+  if (!HasRoom(kStringBytes + bytes.size())) return;
+  lua_pushlstring(L_, bytes.data(), bytes.size());
+  Put();
+}
+
+void LuaReplySink::Null() {
+  if (full_) return;
+  if (version_ == 2) {
+    lua_pushboolean(L_, 0);
+  } else {
+    lua_pushnil(L_);
+  }
+  Put();
+}
+
+void LuaReplySink::Map(size_t pairs) {
+  const size_t replies = std::min(pairs, kRepliesMax) * 2;
+  if (version_ == 2) return Array(replies);
+  Open(replies, 0, kMapKey);
+}
+
+void LuaReplySink::Set(size_t length) {
+  if (version_ == 2) return Array(length);
+  Open(length, 0, kSet);
+}
+
+void LuaReplySink::Double(double value) {
+  if (version_ == 2) {
+    char text[kDoubleTextMax];
+    return Bulk({text, static_cast<size_t>(FormatDouble(text, value) - text)});
+  }
+  if (!HasRoom(kTableBytes)) return;
+  lua_pushnumber(L_, value);
+  Wrap("double");
+  Put();
+}
+
+void LuaReplySink::PlainDouble(double value) {
+  if (version_ == 2) return Bulk(HumanLongDoubleText(value));
+  Double(value);
+}
+
+void LuaReplySink::Bool(bool value) {
+  if (version_ == 2) return Integer(value ? 1 : 0);
+  if (full_) return;
+  lua_pushboolean(L_, value);
+  Put();
+}
+
+void LuaReplySink::BigNumber(std::string_view digits) {
+  if (version_ == 2) return Bulk(digits);
+  if (!HasRoom(kTableBytes + kStringBytes + digits.size())) return;
+  lua_pushlstring(L_, digits.data(), digits.size());
+  Wrap("big_number");
+  Put();
+}
+
+void LuaReplySink::Verbatim(std::string_view bytes, std::string_view format) {
+  if (version_ == 2) return Bulk(bytes);
+  if (!HasRoom(2 * (kTableBytes + kStringBytes) + bytes.size() + format.size())) return;
+  lua_createtable(L_, 0, 2);
+  lua_pushlstring(L_, bytes.data(), bytes.size());
+  lua_setfield(L_, -2, "string");
+  lua_pushlstring(L_, format.data(), format.size());
+  lua_setfield(L_, -2, "format");
+  Wrap("verbatim_string");
+  Put();
+}
+
+// Attributes say something about the next reply; scripts have no use for them.
+void LuaReplySink::Attribute(size_t pairs) {
+  if (version_ != 2) Open(std::min(pairs, kRepliesMax) * 2, 0, kDropped);
+}
+
+// The value on top becomes {field = value}.
+void LuaReplySink::Wrap(const char* field) {
+  lua_createtable(L_, 0, 1);
+  lua_insert(L_, -2);
+  lua_setfield(L_, -2, field);
+}
+
+// All the room that the table itself will take is asked for at once, for nothing of it may fail.
+void LuaReplySink::Open(size_t replies, size_t room, Shape shape) {
+  constexpr int kSlots = 4;  // of a level, and what makes a value
+  const size_t each = shape == kArray ? kValueBytes : kEntryBytes;
+  if (replies > kRepliesMax || !HasRoom(2 * kTableBytes + replies * each)) {
+    full_ = true;
+    return;
+  }
+  if (!lua_checkstack(L_, kSlots)) {
+    full_ = true;
+    return;
+  }
+  lua_createtable(L_, static_cast<int>(room), 0);
+  open_.push_back({replies, 0, shape});
+  if (replies == 0) Close();
+}
+
+// All elements of the innermost aggregate are there.
+void LuaReplySink::Close() {
+  const uint8_t shape = open_.back().shape;
+  open_.pop_back();
+  if (shape == kDropped) return lua_pop(L_, 1);
+  if (shape == kMapKey) Wrap("map");
+  if (shape == kSet) Wrap("set");
+  Put();
+}
+
+// A whole value is on top: into the aggregate that is open, if any.
+void LuaReplySink::Put() {
+  if (open_.empty()) return;
+  LuaState::OpenReply& into = open_.back();
+  switch (into.shape) {
+    case kArray:
+      lua_rawseti(L_, -2, static_cast<int>(++into.at));
+      break;
+    case kMapKey:
+      into.shape = kMapValue;  // the key stays on the stack until its value comes
+      break;
+    case kMapValue:
+      into.shape = kMapKey;
+      if (lua_isnil(L_, -2)) {
+        lua_pop(L_, 2);  // nothing can be found under it
+      } else {
+        lua_rawset(L_, -3);
+      }
+      break;
+    case kSet:
+      lua_pushboolean(L_, 1);
+      if (lua_isnil(L_, -2)) {
+        lua_pop(L_, 2);
+      } else {
+        lua_rawset(L_, -3);
+      }
+      break;
+    default:
+      lua_pop(L_, 1);
+  }
+  if (--into.left == 0) Close();
+}
+
+// --- Lua -> reply
+
+namespace {
+
+// Slots that one level needs at most while it looks at a table.
+constexpr int kSlotsALevel = 4;
+
+std::string_view TextAt(lua_State* L, int index) {
+  size_t size = 0;
+  const char* text = lua_tolstring(L, index, &size);
+  return {text, size};
+}
+
+// Pushes table[field], raw; true if it has that type, else pops it.
+bool PushField(lua_State* L, const char* field, int type) {
+  lua_pushstring(L, field);
+  lua_rawget(L, -2);
+  if (lua_type(L, -1) == type) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+// Sends the text on one line. Replies nest as deep as Lua's stack allows, some 8,000 levels: what
+// would make the frame of a level large on ours is kept out of line.
+using SendText = void (ReplySink::*)(std::string_view);
+[[gnu::noinline]] void SendOneLine(std::string_view text, ReplySink& reply, SendText send) {
+  if (text.find_first_of("\r\n") == text.npos) return (reply.*send)(text);
+  std::string one_line(text);
+  std::replace(one_line.begin(), one_line.end(), '\r', ' ');
+  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+  (reply.*send)(one_line);
+}
+
+// Statuses and errors are C strings in Redis.
+std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
+
+// --- how large an answer would be
+
+// Of a reply, for its head and its end.
+constexpr size_t kReplyBytes = 16;
+// Of a table, so that looking at tables met again and again has an end, too: after some 2 million.
+constexpr size_t kLookBytes = 256;
+
+size_t Weigh(lua_State* L, size_t bytes);
+
+// As Weigh, all keys and values of the table on top. To look at them may take as long as the
+// largest table has places.
+size_t WeighPairs(lua_State* L, size_t bytes) {
+  bytes += kLookBytes * LuaState::Of(L).weight();
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    bytes = Weigh(L, bytes);
+    lua_pop(L, 1);
+    bytes = Weigh(L, bytes);  // the key
+    if (bytes <= kScriptReplyBytesMax) continue;
+    lua_pop(L, 1);
+    break;
+  }
+  return bytes;
+}
+
+size_t WeighTable(lua_State* L, size_t bytes) {
+  bytes += kLookBytes;
+  for (const char* field : {"err", "ok", "big_number"}) {
+    if (!PushField(L, field, LUA_TSTRING)) continue;
+    bytes += lua_objlen(L, -1);
+    lua_pop(L, 1);
+  }
+  for (const char* field : {"map", "set", "verbatim_string"}) {
+    if (!PushField(L, field, LUA_TTABLE)) continue;
+    bytes = WeighPairs(L, bytes);
+    lua_pop(L, 1);
+  }
+  for (int i = 1; bytes <= kScriptReplyBytesMax; ++i) {
+    lua_rawgeti(L, -1, i);
+    const bool end = lua_isnil(L, -1);
+    if (!end) bytes = Weigh(L, bytes);
+    lua_pop(L, 1);
+    if (end) break;
+  }
+  return bytes;
+}
+
+// What the value on top takes in an answer, or somewhat more, from `bytes` on. Nothing is looked at
+// beyond the bound.
+size_t Weigh(lua_State* L, size_t bytes) {
+  bytes += kReplyBytes;
+  const int type = lua_type(L, -1);
+  if (type == LUA_TSTRING) return bytes + lua_objlen(L, -1);
+  if (type != LUA_TTABLE || bytes > kScriptReplyBytesMax || !lua_checkstack(L, kSlotsALevel)) {
+    return bytes;
+  }
+  return WeighTable(L, bytes);
+}
+
+// --- sending. `weighed`: as part of an answer that is not too large.
+
+void Send(lua_State* L, int resp, ReplySink& reply, bool weighed);
+
+bool FitsReply(size_t bytes, ReplySink& reply) {
+  if (bytes <= kScriptReplyBytesMax) [[likely]]
+    return true;
+  reply.Error("ERR The script's answer is too large");
+  return false;
+}
+
+// The table on top, up to its first nil.
+void SendArray(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  size_t bytes = 0;
+  int length = 0;
+  while (true) {
+    lua_rawgeti(L, -1, length + 1);
+    const bool end = lua_isnil(L, -1);
+    if (!weighed && !end) bytes = Weigh(L, bytes);
+    lua_pop(L, 1);
+    if (end || bytes > kScriptReplyBytesMax) break;
+    ++length;
+  }
+  if (!FitsReply(bytes, reply)) return;
+  reply.Array(static_cast<size_t>(length));
+  for (int i = 1; i <= length; ++i) {
+    lua_rawgeti(L, -1, i);
+    Send(L, resp, reply, true);
+  }
+}
+
+size_t Count(lua_State* L) {
+  size_t count = 0;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) ++count;
+  return count;
+}
+
+void SendMap(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  if (!weighed && !FitsReply(WeighPairs(L, 0), reply)) return;
+  reply.Map(Count(L));
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    lua_pushvalue(L, -2);
+    Send(L, resp, reply, true);  // the key
+    Send(L, resp, reply, true);  // the value; the key stays for the next
+  }
+}
+
+void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  if (!weighed && !FitsReply(WeighPairs(L, 0), reply)) return;
+  reply.Set(Count(L));
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, -1);
+    Send(L, resp, reply, true);
+  }
+}
+
+[[gnu::noinline]] void SendVerbatim(lua_State* L, ReplySink& reply) {
+  const int table = lua_gettop(L);
+  if (PushField(L, "string", LUA_TSTRING)) {
+    lua_pushliteral(L, "format");
+    lua_rawget(L, table);
+    if (lua_type(L, -1) == LUA_TSTRING) {
+      constexpr size_t kFormatBytes = 3;
+      reply.Verbatim(TextAt(L, -2), TextAt(L, -1).substr(0, kFormatBytes));
+      return lua_settop(L, table);
+    }
+  }
+  lua_settop(L, table);
+  reply.Array(0);
+}
+
+void SendTable(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  const int table = lua_gettop(L);
+  if (PushField(L, "err", LUA_TSTRING)) {
+    reply.Error(UpToNul(TextAt(L, -1)));
+  } else if (PushField(L, "ok", LUA_TSTRING)) {
+    SendOneLine(UpToNul(TextAt(L, -1)), reply, &ReplySink::Status);
+  } else if (PushField(L, "double", LUA_TNUMBER)) {
+    reply.Double(lua_tonumber(L, -1));
+  } else if (PushField(L, "map", LUA_TTABLE)) {
+    SendMap(L, resp, reply, weighed);
+  } else if (PushField(L, "set", LUA_TTABLE)) {
+    SendSet(L, resp, reply, weighed);
+  } else if (PushField(L, "big_number", LUA_TSTRING)) {
+    SendOneLine(TextAt(L, -1), reply, &ReplySink::BigNumber);
+  } else if (PushField(L, "verbatim_string", LUA_TTABLE)) {
+    SendVerbatim(L, reply);
+  } else {
+    SendArray(L, resp, reply, weighed);
+  }
+  lua_settop(L, table);
+}
+
+// The value on top, which is popped.
+void Send(lua_State* L, int resp, ReplySink& reply, bool weighed) {
+  if (!lua_checkstack(L, kSlotsALevel)) {
+    reply.Error("ERR reached lua stack limit");
+    return lua_pop(L, 1);
+  }
+  switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+      reply.Bulk(TextAt(L, -1));
+      break;
+    case LUA_TBOOLEAN:
+      if (resp == 3) {
+        reply.Bool(lua_toboolean(L, -1));
+      } else if (lua_toboolean(L, -1)) {
+        reply.Integer(1);
+      } else {
+        reply.Null();
+      }
+      break;
+    case LUA_TNUMBER:
+      reply.Integer(Truncated<int64_t>(lua_tonumber(L, -1)));
+      break;
+    case LUA_TTABLE:
+      SendTable(L, resp, reply, weighed);
+      break;
+    default:
+      reply.Null();
+  }
+  lua_pop(L, 1);
+}
+
+}  // namespace
+
+void SendLuaValue(lua_State* L, int resp, ReplySink& reply) {
+  Send(L, resp, reply, /*weighed=*/false);
+}
+
+}  // namespace sluice

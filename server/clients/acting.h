@@ -1,0 +1,62 @@
+// Acting: whose doing it is what happens now. The client whose top-level command runs, and, while a
+// slow command of one client lets others be served from inside it, that client too.
+#pragma once
+
+#include <utility>
+
+#include "server/clients/session.h"
+#include "server/core/parts.h"
+
+namespace sluice {
+
+class Acting {
+ public:
+  static constexpr PartId kPartId = PartId::kActing;
+
+  // The client whose top-level command runs; null when none does.
+  const Session* current() const { return current_; }
+  // Whose command the turn is served from inside of; null: it is a turn of its own.
+  const Session* caller() const { return caller_; }
+  bool serving_from_within() const { return caller_ != nullptr; }
+  // Whether a command of it runs, maybe around the turn that this is.
+  bool IsExecuting(const Session& session) const {
+    return &session == current_ || &session == caller_;
+  }
+  // False for the client whose command runs: it must neither be read from nor dropped.
+  bool MayTouch(SessionId id) const { return !caller_ || !(caller_->id == id); }
+  // A script runs: what it changes is told to its own client too.
+  bool script_runs() const { return script_runs_; }
+  void set_script_runs(bool runs) { script_runs_ = runs; }
+
+  // While it lives, what happens is that client's doing.
+  class As {
+   public:
+    As(Acting& acting, Session& session)
+        : acting_(acting), around_(std::exchange(acting.current_, &session)) {}
+    ~As() { acting_.current_ = around_; }
+    As(const As&) = delete;
+    As& operator=(const As&) = delete;
+
+   private:
+    Acting& acting_;
+    const Session* const around_;
+  };
+  // While it lives, others are served from inside a command of `caller`.
+  class Within {
+   public:
+    Within(Acting& acting, Session& caller) : acting_(acting) { acting_.caller_ = &caller; }
+    ~Within() { acting_.caller_ = nullptr; }
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    Acting& acting_;
+  };
+
+ private:
+  const Session* current_ = nullptr;
+  const Session* caller_ = nullptr;
+  bool script_runs_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,289 @@
+// See clients.h.
+#include "server/clients/clients.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+
+// --- who is there
+
+Session& Clients::Open(Peer peer) {
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  const SessionId id{slot, slots_[slot].generation};
+  const int64_t now_ms = clock_.now().ms();
+  auto session = std::make_unique<Session>(id, next_client_id_++, std::move(peer), now_ms);
+  session->writer.set_error_listener(this);
+  session->authenticated = settings_.requirepass.empty();
+  if (!session->authenticated) session->conditions |= kNeedsLogin;
+  session->needs_login_since_ms = now_ms;
+  LimitOutput(*session);
+  slot_of_client_.emplace(session->client_id, slot);
+  slots_[slot].session = std::move(session);
+  ++size_;
+  ++statistics_.connections;
+  return *slots_[slot].session;
+}
+
+void Clients::Remove(Session& session) {
+  const uint32_t slot = session.id.slot;
+  slot_of_client_.erase(session.client_id);
+  slots_[slot].session.reset();
+  ++slots_[slot].generation;
+  free_slots_.push_back(slot);
+  --size_;
+}
+
+Session* Clients::Find(SessionId id) const {
+  if (id.slot >= slots_.size() || slots_[id.slot].generation != id.generation) return nullptr;
+  return slots_[id.slot].session.get();
+}
+
+Session* Clients::FindClient(uint64_t client_id) const {
+  const auto found = slot_of_client_.find(client_id);
+  return found == slot_of_client_.end() ? nullptr : slots_[found->second].session.get();
+}
+
+void Clients::ForEach(const std::function<void(Session&)>& visit) const {
+  for (const Slot& slot : slots_) {
+    if (slot.session) visit(*slot.session);
+  }
+}
+
+size_t Clients::MemoryBytes() const {
+  size_t bytes = 0;
+  ForEach([&](const Session& session) { bytes += session.MemoryBytes(); });
+  return bytes;
+}
+
+// --- what a client is told
+
+void Clients::Push(Session& session, std::initializer_list<std::string_view> pieces) {
+  if (session.close != CloseMode::kOpen) return;
+  if (!session.in_exec()) [[likely]] {
+    for (const std::string_view piece : pieces) session.output.Append(piece);
+    return QueueSend(session);
+  }
+  std::string& held = *session.pushes_after_exec;
+  for (const std::string_view piece : pieces) held.append(piece);
+  const uint64_t limit = OutputLimitOf(session).hard_bytes;
+  if (limit == 0 || held.size() <= limit) return;
+  CloseOverOutputLimit(session);
+  QueueSend(session);
+}
+
+void Clients::QueueSend(Session& session) {
+  if (session.output.overflowed()) [[unlikely]]
+    CheckOutputLimit(session);
+  if (session.queued_to_send) return;
+  session.queued_to_send = true;
+  to_send_.push_back(session.id);
+}
+
+void Clients::SendAll() {
+  for (const SessionId id : to_send_) {
+    Session* const session = Find(id);
+    if (!session) continue;
+    session->queued_to_send = false;
+    if (session->close != CloseMode::kNow && !session->output.empty()) {
+      const size_t before = session->output.bytes();
+      host_.Send(*session);
+      if (session->output.bytes() < before) session->active_ms = clock_.now().ms();
+      CheckOutputLimit(*session);
+    }
+    if (session->close == CloseMode::kNow ||
+        (session->close == CloseMode::kAfterReply && session->output.empty())) {
+      to_close_.push_back(id);
+    }
+  }
+  to_send_.clear();
+}
+
+std::vector<SessionId> Clients::TakeClosed() { return std::exchange(to_close_, {}); }
+
+bool Clients::Sent(Session& session) {
+  session.active_ms = clock_.now().ms();
+  CheckOutputLimit(session);
+  return session.output.empty() && session.close == CloseMode::kAfterReply;
+}
+
+// --- requests that are left over
+
+void Clients::Resume(Session& session) {
+  session.active_ms = clock_.now().ms();  // its waiting was not idleness
+  if (!session.pending.empty()) Carry(session);
+}
+
+void Clients::Carry(Session& session) {
+  if (session.carried) return;
+  session.carried = true;
+  carried_.push_back(session.id);
+}
+
+std::vector<SessionId> Clients::TakeCarried() { return std::exchange(carried_, {}); }
+
+// --- who may stay
+
+void Clients::Close(Session& session, CloseMode mode) {
+  session.close = std::max(session.close, mode);
+  if (mode == CloseMode::kNow && closing_listener_) closing_listener_->Closing(session);
+  QueueSend(session);
+}
+
+void Clients::CloseOverQueryLimit(Session& session) {
+  ++statistics_.query_limit_closed;
+  host_.Log(3, Concat("closing client id ", session.client_id,
+                      ": it reached the query buffer limit (client-query-buffer-limit)"));
+  Close(session, CloseMode::kNow);
+}
+
+// Nothing that waits for it is sent any more. It goes with the next sending: see to QueueSend.
+void Clients::CloseOverOutputLimit(Session& session) {
+  if (session.close == CloseMode::kNow) return;
+  ++statistics_.output_limit_closed;
+  host_.Log(3, Concat("closing client id ", session.client_id,
+                      ": too many replies wait for it (client-output-buffer-limit)"));
+  session.output.Clear();
+  session.close = CloseMode::kNow;
+}
+
+size_t Clients::QueryBytesMax(const Session& session) const {
+  const auto most = static_cast<size_t>(settings_.client_query_buffer_limit);
+  return session.conditions & kNeedsLogin ? std::min(most, kQueryBytesBeforeLoginMax) : most;
+}
+
+// Who watches all commands is sent more than it asks for, as who subscribes. A stranger gets
+// little.
+const OutputLimit& Clients::OutputLimitOf(const Session& session) const {
+  static constexpr OutputLimit kBeforeLogin{.hard_bytes = kReplyBytesBeforeLoginMax};
+  if (session.conditions & kNeedsLogin) return kBeforeLogin;
+  const bool is_sent_pushes = session.subscribes() || (session.conditions & kMonitor);
+  return is_sent_pushes ? settings_.output_pubsub : settings_.output_normal;
+}
+
+// The buffer itself holds to the hard limit, in the middle of a command too. A stranger's is looked
+// at when it has been sent what it takes: the errors to a long pipeline are no offence.
+void Clients::LimitOutput(Session& session) {
+  const bool is_stranger = session.conditions & kNeedsLogin;
+  session.output.set_limit(is_stranger ? kTurnReplyBytesBeforeLoginMax
+                                       : OutputLimitOf(session).hard_bytes);
+}
+
+// Hard limit at once, soft limit when it has been exceeded for so long without a pause.
+void Clients::CheckOutputLimit(Session& session) {
+  if (session.close == CloseMode::kNow) return;
+  const OutputLimit& limit = OutputLimitOf(session);
+  const int64_t now_ms = clock_.now().ms();
+  const bool soft = limit.soft_bytes > 0 && session.output.bytes() > limit.soft_bytes;
+  if (!soft) {
+    session.over_soft_limit_since_ms = -1;
+  } else if (session.over_soft_limit_since_ms < 0) {
+    session.over_soft_limit_since_ms = now_ms;
+  }
+  const bool soft_over =
+      soft && now_ms - session.over_soft_limit_since_ms > limit.soft_seconds * 1000;
+  const bool hard_over = session.output.overflowed() ||
+                         (limit.hard_bytes > 0 && session.output.bytes() > limit.hard_bytes);
+  if (soft_over || hard_over) CloseOverOutputLimit(session);
+}
+
+void Clients::ClassChanged(Session& session) {
+  const bool restricted = session.resp() == 2 && session.subscribes();
+  session.conditions &= ~kSubscriber;
+  if (restricted) session.conditions |= kSubscriber;
+  LimitOutput(session);
+}
+
+void Clients::LimitsChanged() {
+  ForEach([this](Session& session) { LimitOutput(session); });
+}
+
+// A client that has logged in stays so; without a password no client needs to.
+void Clients::PasswordChanged() {
+  ForEach([this](Session& session) {
+    const bool needs = !settings_.requirepass.empty() && !session.authenticated;
+    session.conditions &= ~kNeedsLogin;
+    if (needs) session.conditions |= kNeedsLogin;
+    if (needs) session.needs_login_since_ms = clock_.now().ms();
+    LimitOutput(session);
+  });
+}
+
+void Clients::CloseOverdue() {
+  ForEach([this](Session& session) {
+    if (!session.output.empty()) CheckOutputLimit(session);
+    if (IsOverdue(session)) session.close = CloseMode::kNow;
+    if (session.close == CloseMode::kNow) QueueSend(session);
+  });
+}
+
+// Idle for too long, or a stranger for too long.
+bool Clients::IsOverdue(Session& session) {
+  const int64_t now_ms = clock_.now().ms();
+  const int64_t idle_ms = settings_.timeout * 1000;
+  const int64_t login_ms = settings_.login_timeout * 1000;
+  const bool waits =
+      session.blocked || session.paused || session.subscribes() || (session.conditions & kMonitor);
+  if (idle_ms > 0 && !waits && now_ms - session.active_ms > idle_ms) return true;
+  const bool is_stranger = login_ms > 0 && (session.conditions & kNeedsLogin) &&
+                           now_ms - session.needs_login_since_ms > login_ms;
+  if (is_stranger && session.close != CloseMode::kNow) ++statistics_.login_timeout_closed;
+  return is_stranger;
+}
+
+// --- what has to hold between two turns
+
+namespace {
+
+bool Names(const std::vector<SessionId>& list, const Session& session) {
+  return std::ranges::find(list, session.id) != list.end();
+}
+
+}  // namespace
+
+std::string Clients::Audit() const {
+  size_t sessions = 0;
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    const Session* const session = slots_[slot].session.get();
+    if (!session) continue;
+    ++sessions;
+    if (!(session->id == SessionId{static_cast<uint32_t>(slot), slots_[slot].generation}))
+      return "a session is in another's slot";
+    const auto found = slot_of_client_.find(session->client_id);
+    if (found == slot_of_client_.end() || found->second != slot)
+      return "a client's number leads to another slot";
+    if (std::string fault = AuditSession(*session); !fault.empty()) return fault;
+  }
+  const bool counted = sessions == size_ && sessions == slot_of_client_.size() &&
+                       sessions + free_slots_.size() == slots_.size();
+  return counted ? "" : "the sessions are miscounted";
+}
+
+std::string Clients::AuditSession(const Session& session) const {
+  if (session.blocked != (session.parked != nullptr)) return "a client is blocked without a wait";
+  if (session.in_exec()) return "a client runs EXEC between turns";
+  if (session.received) return "a client waits for what it received in a turn";
+  if (session.carried != Names(carried_, session)) return "a client's requests will never be run";
+  if (session.queued_to_send != Names(to_send_, session))
+    return "a client's replies will never be sent";
+  if (session.pending_start > session.pending.size()) return "more of a request ran than there is";
+  if (session.in_multi() && !session.transaction) return "MULTI without a queue";
+  if (!session.output.Sound()) return "an output buffer's counts are wrong";
+  const bool must_log_in = !session.authenticated && !settings_.requirepass.empty();
+  if (must_log_in != ((session.conditions & kNeedsLogin) != 0))
+    return "a client that has not logged in is let in, or the other way round";
+  const bool hears_only = session.resp() == 2 && session.subscribes();
+  if (hears_only != ((session.conditions & kSubscriber) != 0))
+    return "a subscriber may do what it may not, or the other way round";
+  if (session.conditions & (kInScript | kInFenced)) return "a client is inside a command";
+  return "";
+}
+
+}  // namespace sluice

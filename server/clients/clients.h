@@ -1,0 +1,131 @@
+// Clients: the sessions of all connections, and what leaves for them. A reply or a push is appended
+// to a session's output; the session is queued, and at the end of the turn the host sends what can
+// be sent. How much may wait for a client is bounded here (client-output-buffer-limit), and closing
+// is decided here: a session that is to be closed goes at the end of the turn, too.
+//
+// What else is known of a session (its waits, its subscriptions, its locks) is forgotten by the
+// root, Engine::Drop, before Remove.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "protocol/null_sink.h"
+#include "server/clients/host.h"
+#include "server/clients/session.h"
+#include "server/config/config.h"
+#include "server/core/parts.h"
+#include "server/core/turn_clock.h"
+#include "server/observe/statistics.h"
+
+namespace sluice {
+
+// A part that has to know at once when a client gets no more answers.
+class ClosingListener {
+ public:
+  virtual ~ClosingListener() = default;
+  virtual void Closing(Session& session) = 0;
+};
+
+class Clients final : public ErrorListener {
+ public:
+  static constexpr PartId kPartId = PartId::kClients;
+
+  Clients(const Settings& settings, Host& host, TurnClock& clock, Statistics& statistics)
+      : settings_(settings), host_(host), clock_(clock), statistics_(statistics) {}
+  void set_closing_listener(ClosingListener& listener) { closing_listener_ = &listener; }
+
+  // --- who is there
+  Session& Open(Peer peer);
+  void Remove(Session& session);
+  Session* Find(SessionId id) const;              // null when gone
+  Session* FindClient(uint64_t client_id) const;  // by CLIENT ID
+  void ForEach(const std::function<void(Session&)>& visit) const;
+  size_t size() const { return size_; }
+  size_t MemoryBytes() const;
+
+  // --- what a client is told
+  ReplySink& SinkOf(Session& session) {
+    return session.reply_mode == ReplyMode::kOn ? static_cast<ReplySink&>(session.writer)
+                                                : null_sink_;
+  }
+  // Appends a push, `pieces` of whole RESP, to what the session is sent; behind EXEC's reply while
+  // it runs one. In its own command that is before what the handler has still to answer.
+  void Push(Session& session, std::initializer_list<std::string_view> pieces);
+  // To be called when output was appended to a session outside its own command (unblock).
+  void QueueSend(Session& session);
+  // Hands each queued session's output to the host and notes who is to be closed.
+  void SendAll();
+  bool any_to_send() const { return !to_send_.empty(); }
+  // Those who are to be closed, once.
+  std::vector<SessionId> TakeClosed();
+  void CloseLater(SessionId id) { to_close_.push_back(id); }
+  // A session whose Send left bytes behind got rid of some. True: it was to be closed and can be.
+  bool Sent(Session& session);
+
+  // --- requests that are left over
+  // A blocked or paused session goes on: its input is taken up again.
+  void Resume(Session& session);
+  // It has requests left in `pending` for the next turn.
+  void Carry(Session& session);
+  bool any_carried() const { return !carried_.empty(); }
+  std::vector<SessionId> TakeCarried();
+
+  // --- who may stay
+  // Ends a session: kAfterReply sends what it has been answered, kNow sends nothing more.
+  void Close(Session& session, CloseMode mode);
+  // It has sent more than client-query-buffer-limit that could not be run yet.
+  void CloseOverQueryLimit(Session& session);
+  // More replies or pushes wait for it than it may have (client-output-buffer-limit).
+  void CloseOverOutputLimit(Session& session);
+  const OutputLimit& OutputLimitOf(const Session& session) const;
+  void CheckOutputLimit(Session& session);
+  size_t QueryBytesMax(const Session& session) const;
+  // Its subscriptions or protocol changed: what it may call, and how much output may wait for it.
+  void ClassChanged(Session& session);
+  void LimitsChanged();    // client-output-buffer-limit
+  void PasswordChanged();  // requirepass
+  // Once a second: idle clients, those that do not log in, and soft output limits of clients to
+  // which nothing new is sent.
+  void CloseOverdue();
+
+  void ErrorSent(std::string_view text) override { statistics_.CountError(text); }
+
+  // Between turns: the first violated invariant as a sentence, or empty.
+  std::string Audit() const;
+
+ private:
+  struct Slot {
+    std::unique_ptr<Session> session;
+    uint32_t generation = 0;
+  };
+
+  void LimitOutput(Session& session);
+  bool IsOverdue(Session& session);
+  std::string AuditSession(const Session& session) const;
+
+  const Settings& settings_;
+  Host& host_;
+  TurnClock& clock_;
+  Statistics& statistics_;
+  ClosingListener* closing_listener_ = nullptr;
+  NullSink null_sink_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+  absl::flat_hash_map<uint64_t, uint32_t> slot_of_client_;
+  size_t size_ = 0;
+  uint64_t next_client_id_ = 1;
+  std::vector<SessionId> carried_;  // have requests left in `pending` for the next turn
+  std::vector<SessionId> to_send_;
+  std::vector<SessionId> to_close_;
+};
+
+}  // namespace sluice

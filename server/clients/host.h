@@ -1,0 +1,63 @@
+// Host: what the server needs from the program that runs it: a way to send, to stop, to log, to
+// wait. Sockets, a host program, a fuzzer and a simulator implement it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/clients/session.h"
+#include "server/core/parts.h"
+
+namespace sluice {
+
+// What the process has used so far, for INFO.
+struct ProcessUsage {
+  int64_t resident_bytes = 0;
+  int64_t resident_peak_bytes = 0;
+  int64_t user_us = 0;  // CPU time of the whole process
+  int64_t system_us = 0;
+  int64_t thread_user_us = 0;  // and of the thread that runs the engine
+  int64_t thread_system_us = 0;
+};
+
+// What the allocator has, for MEMORY; zeros where it does not tell.
+struct AllocatorUsage {
+  int64_t allocated_bytes = 0;  // in use
+  int64_t active_bytes = 0;     // in pages that hold something in use
+  int64_t resident_bytes = 0;   // taken from the system and not given back
+};
+
+class Host {
+ public:
+  static constexpr PartId kPartId = PartId::kHost;
+
+  virtual ~Host() = default;
+  // At the end of a turn, once a session with output: send what can be sent and Consume it. Must
+  // not call back into the engine.
+  virtual void Send(Session& session) = 0;
+  // The engine has given the session up (after Send): close its connection. The session is gone.
+  virtual void Closed(SessionId id) = 0;
+  // Called from inside long work: serve the other sessions (they get -BUSY or -LOADING). Re-entrant
+  // turns are the engine's care.
+  virtual void Poll() = 0;
+  // From now on a peer that does not answer for so long, without a word from it meanwhile, counts
+  // as gone: Drop is to be called. Where peers cannot vanish unseen there is nothing to do.
+  virtual void WatchPeer(Session& session, int64_t timeout_ms) {
+    static_cast<void>(session), static_cast<void>(timeout_ms);
+  }
+  // Stop the process or the loop; the exit code.
+  virtual void Shutdown(int code) = 0;
+  // True between Shutdown and the end: long work gives up.
+  virtual bool Stopping() const { return false; }
+  // DEBUG SLEEP: really do nothing for so long.
+  virtual void Sleep(int64_t micros) = 0;
+  virtual void Log(int level, std::string_view line) = 0;  // 0 debug .. 3 warning
+  virtual ProcessUsage Usage() { return {}; }
+  virtual AllocatorUsage Allocator() { return {}; }
+  // MEMORY PURGE: what is free goes back to the system.
+  virtual void ReleaseMemory() {}
+  virtual std::string AllocatorReport() { return {}; }  // MEMORY MALLOC-STATS; empty: it has none
+};
+
+}  // namespace sluice

@@ -1,0 +1,28 @@
+// See session.h.
+#include "server/clients/session.h"
+
+#include <utility>
+
+namespace sluice {
+
+Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_ms)
+    : id(session_id),
+      client_id(client),
+      peer(std::move(from)),
+      created_ms(now_ms),
+      active_ms(now_ms),
+      writer(output) {}
+
+Session::~Session() = default;
+
+size_t Session::MemoryBytes() const {
+  size_t states = 0;
+  for (const SessionState* state :
+       {parked.get(), transaction.get(), subscriptions.get(), tracking.get()}) {
+    if (state) states += state->MemoryBytes();
+  }
+  return sizeof(Session) + pending.capacity() + output.memory() + name.capacity() +
+         library_name.capacity() + library_version.capacity() + states;
+}
+
+}  // namespace sluice

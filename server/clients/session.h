@@ -1,0 +1,119 @@
+// Session: one client as the engine knows it. Bytes of requests go in through its parser, replies
+// come out of its OutputBuffer; in between stand authentication, the selected database, the MULTI
+// queue and whether it is blocked. It knows no socket: who carries the bytes is the Host's
+// business.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/output_buffer.h"
+#include "protocol/reply_writer.h"
+#include "protocol/request_parser.h"
+#include "storage/memory/text_block.h"
+
+namespace sluice {
+
+// What a part of the server keeps with a session (its MULTI queue, its subscriptions ...): only
+// that part knows what is in it, and has a function that finds it: TransactionOf(session).
+class SessionState {
+ public:
+  virtual ~SessionState() = default;
+  virtual size_t MemoryBytes() const { return 0; }  // where CLIENT LIST counts it
+};
+
+// Slot and generation: a stale id finds nobody.
+struct SessionId {
+  uint32_t slot = 0;
+  uint32_t generation = 0;
+  bool operator==(const SessionId&) const = default;
+};
+
+// Where a client comes from, as CLIENT LIST shows it.
+struct Peer {
+  std::string address;  // "127.0.0.1:54321", "[::1]:54321", "/path/to.sock:0"
+  std::string local_address;
+  int descriptor = -1;  // for CLIENT LIST's fd=
+  bool unix_socket = false;
+  bool loopback = true;  // from this machine: protected-mode and enable-debug-command local
+};
+
+// Conditions of a session that gates look at; with none set a command runs straight away.
+enum SessionCondition : uint32_t {
+  kNeedsLogin = 1u << 0,
+  kInMulti = 1u << 1,
+  kSubscriber = 1u << 2,  // RESP2 client with subscriptions
+  kInScript = 1u << 3,    // the stand-in client of a script: as in MULTI, nothing may block
+  kInFenced = 1u << 4,    // FENCED runs its command: it may wait for keys alone
+  kMonitor = 1u << 5,     // is shown all commands; as Redis has it, may not touch keys
+};
+
+enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };
+enum class CloseMode : uint8_t { kOpen, kAfterReply, kNow };
+
+class Session {
+ public:
+  Session(SessionId id, uint64_t client_id, Peer peer, int64_t now_ms);
+  ~Session();
+
+  // --- identity
+  const SessionId id;
+  const uint64_t client_id;  // CLIENT ID: grows by one a connection
+  Peer peer;
+  std::string name;          // CLIENT SETNAME
+  std::string library_name;  // CLIENT SETINFO
+  std::string library_version;
+
+  // --- state
+  uint32_t conditions = 0;  // SessionCondition bits
+  int db = 0;
+  bool authenticated = false;
+  bool no_evict = false;
+  bool no_touch = false;
+  bool keeps_caching = false;  // after its last command CLIENT CACHING is about the next one still
+  // It plays a log (or speaks for a master or an import): what it says has happened already, at
+  // moments that may be ahead of this server's clock. Set by the code that reads such a source; no
+  // command sets it, so clients can neither name tokens nor moments of the past.
+  bool replays = false;
+  ReplyMode reply_mode = ReplyMode::kOn;
+  CloseMode close = CloseMode::kOpen;
+  bool blocked = false;                  // parked by a command: set exactly while there is `parked`
+  bool peer_watched = false;             // Host::WatchPeer was called
+  bool paused = false;                   // held back by CLIENT PAUSE
+  size_t subscribed_to = 0;              // names of all kinds
+  std::unique_ptr<SessionState> parked;  // Parked: Waiters' own
+  std::unique_ptr<SessionState> transaction;  // Transaction: from MULTI or WATCH on, EXEC included
+  std::unique_ptr<SessionState> subscriptions;  // Subscriptions: from the first one on
+  std::unique_ptr<SessionState> tracking;       // TrackingState: while CLIENT TRACKING is on
+  // Exactly while its EXEC runs: what is pushed meanwhile, to be sent behind the reply.
+  std::unique_ptr<std::string> pushes_after_exec;
+
+  // --- statistics
+  int64_t created_ms;
+  int64_t active_ms;                          // when it last sent or took something
+  int64_t needs_login_since_ms = 0;           // while kNeedsLogin is set
+  const std::string* last_command = nullptr;  // its full name
+
+  // --- bytes
+  RequestParser parser;
+  TextBlock pending;         // received, not yet executed: half a request, or all while blocked
+  size_t pending_start = 0;  // the bytes of `pending` before it have been executed
+  OutputBuffer output;
+  ReplyWriter writer;
+  int64_t over_soft_limit_since_ms = -1;
+  bool queued_to_send = false;  // in the engine's list of this turn
+  bool received = false;        // has an Input of bytes that came for this turn
+  bool carried = false;         // in the engine's list of those with requests left in `pending`
+
+  bool in_multi() const { return conditions & kInMulti; }
+  bool in_exec() const { return pushes_after_exec != nullptr; }
+  int resp() const { return writer.version(); }
+  bool subscribes() const { return subscribed_to > 0; }  // to anything at all
+  // What CLIENT LIST calls tot-mem: an estimate of all memory this client costs.
+  size_t MemoryBytes() const;
+};
+
+}  // namespace sluice

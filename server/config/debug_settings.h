@@ -1,0 +1,18 @@
+// DebugSettings: what DEBUG sets for tests, and no option does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "server/core/parts.h"
+
+namespace sluice {
+
+struct DebugSettings {
+  static constexpr PartId kPartId = PartId::kDebugSettings;
+
+  // DEBUG QUICKLIST-PACKED-THRESHOLD: so long an element of a list has a chunk of its own.
+  size_t list_alone_bytes = SIZE_MAX;
+};
+
+}  // namespace sluice

@@ -1,0 +1,76 @@
+// Parts: what the server consists of, found by type. A handler is given it with its call and asks
+// for the parts that it works with; so a command's row knows none of them, and a new part changes
+// no header that all commands read.
+//
+//   class LockService {
+//    public:
+//     static constexpr PartId kPartId = PartId::kLocks;
+//   };
+//   Parts parts;
+//   parts.Add(locks);                            // by the root, once
+//   call.part<LockService>().Enter();            // in a handler
+//
+// A part itself never gets it: its constructor names the references that it uses.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice {
+
+enum class PartId : uint8_t {
+  kActing,
+  kClients,
+  kCommands,
+  kConfig,
+  kDebugSettings,
+  kDispatcher,
+  kEffects,
+  kFacts,
+  kHost,
+  kInputs,
+  kKeyspace,
+  kLatencyMonitor,
+  kLimits,
+  kLocks,
+  kMonitors,
+  kNotifications,
+  kPause,
+  kPubSub,
+  kRareFlags,
+  kRates,
+  kScripts,
+  kScriptState,
+  kSlowLog,
+  kStatistics,
+  kTracking,
+  kTurnClock,
+  kWaiters,
+  kWatches,
+  kCount,
+};
+
+// What a part is found by; for one of storage see storage_parts.h.
+template <typename Part>
+inline constexpr PartId kPartIdOf = Part::kPartId;
+
+class Parts {
+ public:
+  template <typename Part>
+  void Add(Part& part) {
+    parts_[static_cast<size_t>(kPartIdOf<Part>)] = &part;
+  }
+  template <typename Part>
+  Part& Get() const {
+    void* const part = parts_[static_cast<size_t>(kPartIdOf<Part>)];
+    assert(part != nullptr);
+    return *static_cast<Part*>(part);
+  }
+
+ private:
+  std::array<void*, static_cast<size_t>(PartId::kCount)> parts_{};
+};
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+// RareFlags: one word that says which of the rare things may be there that concern every touched
+// key or every command, so that the way of a command asks one question instead of one for each of
+// them.
+//
+// A part that brings such a thing raises its flag. A flag may stay raised when the last of them is
+// gone: the engine, finding none, lowers it.
+#pragma once
+
+#include <cstdint>
+
+#include "server/core/parts.h"
+
+namespace sluice {
+
+class RareFlags {
+ public:
+  static constexpr PartId kPartId = PartId::kRareFlags;
+
+  enum Flag : uint32_t {
+    kKeys = 1u << 0,        // a KeyListener has something to hear of: WATCH, waiters, tracking
+    kServe = 1u << 1,       // waiters can be served, locks have to be caught up with
+    kCommands = 1u << 2,    // a client is shown commands, or tracks what it reads
+    kPaused = 1u << 3,      // CLIENT PAUSE
+    kLateScript = 1u << 4,  // a script past its time runs
+    kPending = 1u << 5,     // a command has invalidated what its own client has read
+    kGates = kPaused | kLateScript,
+  };
+
+  bool Raised(Flag flag) const { return (flags_ & flag) != 0; }
+  void Raise(Flag flag) { flags_ |= flag; }
+  void Lower(Flag flag) { flags_ &= ~static_cast<uint32_t>(flag); }
+
+ private:
+  uint32_t flags_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+// TurnClock: the time of a turn. It stands still while a turn's commands run, but for what asks for
+// a new sample (DEBUG SLEEP and other long work); and the cheap tick by which commands are timed.
+#pragma once
+
+#include <cstdint>
+
+#include "server/core/parts.h"
+#include "storage/time/clock.h"
+
+namespace sluice {
+
+class TurnClock {
+ public:
+  static constexpr PartId kPartId = PartId::kTurnClock;
+
+  explicit TurnClock(Clock& clock) : clock_(clock), now_(clock.Sample()) {}
+
+  const Now& now() const { return now_; }
+  // A new sample; true when the wall clock has stepped since the last one.
+  bool Refresh() {
+    const int64_t offset_ms = now_.unix_offset_ms;
+    now_ = clock_.Sample();
+    return now_.unix_offset_ms != offset_ms;
+  }
+  // The tick at which the command before ended, and a new reading of it.
+  int64_t tick() const { return tick_; }
+  int64_t Tick() { return tick_ = clock_.TickNanos(); }
+  // The clock itself, for what must not see the turn's frozen moment.
+  Clock& clock() { return clock_; }
+
+ private:
+  Clock& clock_;
+  Now now_;
+  int64_t tick_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,71 @@
+#include "server/dispatch/arg_reader.h"
+
+#include <utility>
+
+#include "protocol/text/number_text.h"
+
+namespace sluice {
+
+bool IsWord(std::string_view text, std::string_view upper) {
+  if (text.size() != upper.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if ((c >= 'a' && c <= 'z' ? c - 32 : c) != upper[i]) return false;
+  }
+  return true;
+}
+
+std::string_view ArgReader::Bytes() {
+  if (!more()) {
+    Fail(ErrorCode::kSyntax);
+    return {};
+  }
+  return args_[next_++];
+}
+
+int64_t ArgReader::Int(ErrorCode fault) {
+  const std::string_view text = Bytes();
+  if (failed_) return 0;
+  const std::optional<int64_t> value = ParseInt64(text);
+  if (!value) Fail(fault);
+  return value.value_or(0);
+}
+
+int64_t ArgReader::IntIn(int64_t low, int64_t high, ErrorCode fault) {
+  const int64_t value = Int();
+  if (!failed_ && (value < low || value > high)) Fail(fault);
+  return failed_ ? 0 : value;
+}
+
+double ArgReader::Double(ErrorCode fault) {
+  const std::string_view text = Bytes();
+  if (failed_) return 0;
+  const std::optional<double> value = ParseDouble(text);
+  if (!value) Fail(fault);
+  return value.value_or(0);
+}
+
+bool ArgReader::TakeWord(std::string_view upper) {
+  if (!more() || !IsWord(args_[next_], upper)) return false;
+  ++next_;
+  return true;
+}
+
+void ArgReader::Fail(ErrorCode code) {
+  if (failed_) return;
+  failed_ = true;
+  code_ = code;
+}
+
+void ArgReader::Fail(std::string text) {
+  if (failed_) return;
+  failed_ = true;
+  text_ = std::move(text);
+}
+
+bool ArgReader::Finish() {
+  if (!failed_ && next_ < args_.size()) Fail(ErrorCode::kSyntax);
+  return !failed_;
+}
+
+}  // namespace sluice

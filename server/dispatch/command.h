@@ -1,0 +1,281 @@
+// A command is one row: CommandSpec. Name, arity, flags, key positions, categories, documentation
+// and handler stand together; dispatch, COMMAND INFO / DOCS / GETKEYS, arity errors, statistics,
+// the README's table and the fuzzers all read it from here. After look-up nobody compares names: a
+// special case becomes a flag.
+//
+// A handler is a function over CommandCall: it reads arguments (ArgReader), works on the keyspace,
+// answers into the ReplySink. It never touches a socket, reads a clock or rewrites its arguments.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/args.h"
+#include "protocol/reply_sink.h"
+#include "server/clients/session.h"
+#include "server/config/config.h"
+#include "server/core/parts.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/notifications.h"
+#include "server/observe/statistics.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/time/clock.h"
+
+namespace sluice {
+
+struct CommandCall;
+struct CommandSpec;
+
+using Handler = void (*)(CommandCall&);
+
+// Redis's command flags, in the order COMMAND INFO lists them.
+enum CommandFlag : uint32_t {
+  kWrite = 1u << 0,
+  kReadOnly = 1u << 1,
+  kDenyOom = 1u << 2,
+  kModule = 1u << 3,
+  kAdmin = 1u << 4,
+  kPubSub = 1u << 5,
+  kNoScript = 1u << 6,
+  kBlocking = 1u << 7,
+  kLoading = 1u << 8,
+  kStale = 1u << 9,
+  kSkipMonitor = 1u << 10,
+  kSkipSlowlog = 1u << 11,
+  kAsking = 1u << 12,
+  kFast = 1u << 13,
+  kNoAuth = 1u << 14,
+  kMayReplicate = 1u << 15,
+  kNoMandatoryKeys = 1u << 16,
+  kProtected = 1u << 17,  // DEBUG: needs enable-debug-command
+  kNoAsyncLoading = 1u << 18,
+  kNoMulti = 1u << 19,      // refused inside MULTI
+  kAllowBusy = 1u << 20,    // runs while a script is past its time
+  kMovableKeys = 1u << 21,  // key positions depend on the arguments
+  // Ours, not shown to clients:
+  kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
+  kTestDouble = 1u << 25,    // exists only with --test-double yes
+  kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
+  kNotPaused = 1u << 27,     // runs although CLIENT PAUSE holds commands back
+  kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"
+  kEndsMulti = 1u << 29,     // refused inside MULTI, it ends that all the same (EXEC)
+  kOnlyReplayed = 1u << 30,  // an effect that no client may send: see Session::replays
+  kKeepsCaching = 1u << 31,  // of a container: CLIENT CACHING reaches over its commands
+};
+
+// ACL categories beyond those that flags imply (@read @write @admin @fast @slow @blocking ...).
+enum Category : uint32_t {
+  kCatKeyspace = 1u << 0,
+  kCatSet = 1u << 3,
+  kCatSortedSet = 1u << 4,
+  kCatList = 1u << 5,
+  kCatHash = 1u << 6,
+  kCatString = 1u << 7,
+  kCatBitmap = 1u << 8,
+  kCatHyperLogLog = 1u << 9,
+  kCatGeo = 1u << 10,
+  kCatStream = 1u << 11,
+  kCatAdmin = 1u << 12,
+  kCatDangerous = 1u << 16,
+  kCatConnection = 1u << 17,
+  kCatTransaction = 1u << 18,
+  kCatScripting = 1u << 19,
+  kCatLock = 1u << 20,
+  kCatLimit = 1u << 21,
+};
+
+// What a command does with the keys of one key spec (COMMAND INFO's words for them).
+enum KeyFlag : uint16_t {
+  kKeyRo = 1 << 0,
+  kKeyRw = 1 << 1,
+  kKeyOw = 1 << 2,
+  kKeyRm = 1 << 3,
+  kKeyAccess = 1 << 4,
+  kKeyUpdate = 1 << 5,
+  kKeyInsert = 1 << 6,
+  kKeyDelete = 1 << 7,
+  kKeyNotKey = 1 << 8,
+  kKeyIncomplete = 1 << 9,
+  kKeyVariableFlags = 1 << 10,
+};
+
+struct KeySpec {
+  uint16_t flags = 0;
+  // begin_search: index `begin`, or (keyword non-empty) the argument after `keyword`, searched from
+  // `begin` (negative: backwards).
+  int begin = 0;
+  std::string_view keyword;
+  // find_keys: range (last relative to the first found; negative: from the end; limit as Redis's),
+  // or (keynum) a count at `keynum_index` and the first key at `first_key`, relative to the begin.
+  bool keynum = false;
+  int last = 0;
+  int step = 1;
+  int limit = 0;
+  int keynum_index = 0;
+  int first_key = 0;
+  std::string_view notes;  // why the flags are what they are, where that needs words
+};
+
+struct KeySpecs {
+  std::array<KeySpec, 3> specs{};
+  size_t count = 0;
+  constexpr std::span<const KeySpec> all() const { return {specs.data(), count}; }
+};
+
+// .keys = KeyAt(1, kKeyRw | kKeyUpdate): one key at that position.
+constexpr KeySpecs KeyAt(int position, uint16_t flags, std::string_view notes = {}) {
+  return {{KeySpec{.flags = flags, .begin = position, .notes = notes}}, 1};
+}
+// Keys at first, first + step, ... to `last` (relative to first; -1: to the end).
+constexpr KeySpecs KeyRange(int first, int last, int step, uint16_t flags) {
+  return {{KeySpec{.flags = flags, .begin = first, .last = last, .step = step}}, 1};
+}
+// A count at `count_at`, then so many keys, `step` arguments apart.
+constexpr KeySpecs KeysCounted(int count_at, uint16_t flags, int step = 1) {
+  return {{KeySpec{.flags = flags,
+                   .begin = count_at,
+                   .keynum = true,
+                   .step = step,
+                   .keynum_index = 0,
+                   .first_key = 1}},
+          1};
+}
+constexpr KeySpecs operator+(KeySpecs a, const KeySpecs& b) {
+  for (size_t i = 0; i < b.count; ++i) a.specs[a.count++] = b.specs[i];
+  return a;
+}
+
+struct CommandSpec {
+  std::string_view name;  // upper case; a subcommand's own word only ("LIST")
+  int arity = 0;  // as Redis: with the name; negative: at least; subcommands count both words
+  uint32_t flags = 0;
+  uint32_t categories = 0;
+  KeySpecs keys;
+  Handler run = nullptr;  // null for a container that cannot be called itself
+  std::span<const CommandSpec> subcommands;
+  std::string_view group;  // COMMAND DOCS: "string", "generic", "lock" ...
+  std::string_view since;  // the Redis version that had it first, or ours
+  std::string_view complexity;
+  // Its arguments in COMMAND DOCS' spelling, e.g. "key value [NX | XX] [GET] [EX seconds |
+  // KEEPTTL]": the argument tree of COMMAND DOCS is derived from it.
+  std::string_view usage;
+  std::string_view summary;
+  // What later versions changed: "6.0.0 It takes a user name.|7.0.0 ..."
+  std::string_view history;
+  std::string_view deprecated_since;  // empty: it is not
+  std::string_view replaced_by;
+  std::string_view tips;  // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
+  // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
+  uint16_t (*key_flags)(Args args) = nullptr;
+  // The flags of this very request, where it declares itself what it does (a script with a shebang
+  // line); null: those of the row.
+  uint32_t (*request_flags)(const Parts& parts, Args args) = nullptr;
+  // Writes into `positions` the indexes of keys that no key spec can describe (kMovableKeys).
+  bool (*find_keys)(Args args, std::vector<int>& positions) = nullptr;
+  // From this argument on it is another command, whose keys are its keys too (FENCED); 0: none.
+  int inner_command = 0;
+};
+
+// The rows of one file. The engine is handed families; none registers itself.
+struct CommandFamily {
+  std::string_view name;
+  std::span<const CommandSpec> rows;
+};
+
+// A row at run time, as CommandTable keeps it.
+struct Command {
+  const CommandSpec* spec = nullptr;
+  Command* container = nullptr;       // "CLIENT" of "CLIENT LIST"
+  std::string full_name;              // lower case: "get", "client|list"
+  int first_key = 0;                  // argument to prefetch; 0: none known from the row alone
+  std::vector<Command*> subcommands;  // in the order of the rows
+  CommandStatistics statistics;
+};
+
+// One execution. Everything lives at least until the handler returns.
+struct CommandCall {
+  Args args;  // args[0] is the name; with a subcommand args[1] is its word
+  ReplySink& reply;
+  Command& command;
+  Session& client;
+  const Parts& parts;
+  const Settings& settings;
+  Random& random;
+  Keyspace& keyspace;
+  Database& db;  // the one the client has selected
+  Effects& effects;
+  Notifications& notifications;
+  const Now& now;
+  HashedKey
+      first_key;  // of the first key argument, when the batch has hashed it (bytes.data() set)
+  // Run again because something has happened to a key that the client waits for: see waiters.h.
+  bool woken = false;
+  std::string_view woken_key;
+
+  const CommandSpec& spec() const { return *command.spec; }
+  // What else of the server a handler works with.
+  template <typename Part>
+  Part& part() const {
+    return parts.Get<Part>();
+  }
+
+  // args[index] as a key, hashed at most once.
+  HashedKey Key(size_t index) const {
+    if (args[index].data() == first_key.bytes.data()) return first_key;
+    return keyspace.Hash(args[index]);
+  }
+
+  // A keyspace event, to be told after the change, in the client's database or another one.
+  void Notify(NotifyClass event_class, std::string_view event, std::string_view key) const {
+    notifications.Notify(event_class, event, db.index(), key);
+  }
+  void Notify(NotifyClass event_class, std::string_view event, std::string_view key,
+              const Database& in) const {
+    notifications.Notify(event_class, event, in.index(), key);
+  }
+  // False inside MULTI and scripts, where nothing may wait.
+  bool may_park() const {
+    return !client.in_exec() && !(client.conditions & (kInMulti | kInScript));
+  }
+  // As may_park, for what waits without keys: that may not inside FENCED either.
+  bool may_wait() const { return may_park() && !(client.conditions & kInFenced); }
+};
+
+// For static_assert under each file's table: names are upper case and unique, a row reads or writes
+// but not both, keys lie inside the arity, documentation is present.
+constexpr bool RowsAreSound(std::span<const CommandSpec> rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const CommandSpec& row = rows[i];
+    if (row.name.empty() || row.arity == 0 || row.summary.empty() || row.group.empty())
+      return false;
+    if ((row.flags & kWrite) && (row.flags & kReadOnly)) return false;
+#ifndef __SANITIZE_ADDRESS__  // with UBSan, g++ 12 takes no extern function for non-null in a
+                              // constant
+    if (!row.run && row.subcommands.empty()) return false;
+#endif
+    for (const char c : row.name) {
+      if (c >= 'a' && c <= 'z') return false;
+    }
+    const int arity_min = row.arity < 0 ? -row.arity : row.arity;
+    // The first keys are always there, but for arity -1 (that of modules, which count their
+    // arguments themselves); those of a further spec may be left out (PFMERGE's sources).
+    const KeySpec& first = row.keys.specs[0];
+    if (row.keys.count > 0 && row.arity != -1 && first.keyword.empty() &&
+        first.begin >= arity_min) {
+      return false;
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (rows[j].name == row.name) return false;
+    }
+    if (!row.subcommands.empty() && !RowsAreSound(row.subcommands)) return false;
+  }
+  return true;
+}
+
+}  // namespace sluice

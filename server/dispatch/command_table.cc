@@ -1,0 +1,121 @@
+#include "server/dispatch/command_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "server/dispatch/arg_reader.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kLowerBits = 0x2020202020202020;
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c += 32;
+  }
+  return lower;
+}
+
+// The argument that holds the first key, if there is one, when the row alone tells (for
+// prefetching).
+int FirstKey(const CommandSpec& spec) {
+  for (const KeySpec& keys : spec.keys.all()) {
+    if (!keys.keyword.empty() || (keys.flags & kKeyNotKey)) continue;
+    return keys.keynum ? keys.begin + keys.first_key : keys.begin;
+  }
+  return 0;
+}
+
+}  // namespace
+
+CommandTable::CommandTable(std::span<const CommandFamily> families, bool test_double)
+    : slots_(kSlots) {
+  for (const CommandFamily& family : families) {
+    for (const CommandSpec& row : family.rows) {
+      if ((row.flags & kTestDouble) && !test_double) continue;
+      Command* command = Add(row, nullptr);
+      top_.push_back(command);
+      Index(command);
+    }
+  }
+}
+
+Command* CommandTable::Add(const CommandSpec& spec, Command* container) {
+  auto command = std::make_unique<Command>();
+  command->spec = &spec;
+  command->container = container;
+  command->full_name = container ? container->full_name + '|' : std::string();
+  command->full_name += LowerCase(spec.name);
+  command->first_key = FirstKey(spec);
+  Command* added = command.get();
+  owned_.push_back(std::move(command));
+  for (const CommandSpec& row : spec.subcommands) added->subcommands.push_back(Add(row, added));
+  return added;
+}
+
+CommandTable::Image CommandTable::ImageOf(std::string_view name) {
+  Image image;
+  image.size = static_cast<uint32_t>(name.size());
+  const char* bytes = name.data();
+  if (name.size() >= 8) {
+    std::memcpy(&image.low, bytes, 8);
+    std::memcpy(&image.high, bytes + name.size() - 8, 8);
+  } else if (name.size() >= 4) {
+    uint32_t first, last;
+    std::memcpy(&first, bytes, 4);
+    std::memcpy(&last, bytes + name.size() - 4, 4);
+    image.low = first | uint64_t{last} << 32;
+  } else {
+    for (const char c : name) image.low = image.low << 8 | static_cast<unsigned char>(c);
+  }
+  return image;
+}
+
+size_t CommandTable::SlotOf(const Image& image) {
+  const uint64_t folded =
+      (image.low | kLowerBits) ^ ((image.high | kLowerBits) * 0x9E3779B97F4A7C15);
+  return ((folded * 0xD6E8FEB86659FD93) >> 40) & (kSlots - 1);
+}
+
+void CommandTable::Index(Command* command) {
+  const std::string_view upper = command->spec->name;
+  const Image image = ImageOf(upper);
+  size_t slot = SlotOf(image);
+  while (slots_[slot].command) slot = (slot + 1) & (kSlots - 1);
+  slots_[slot] = {image, ImageOf(LowerCase(upper)), command};
+}
+
+Command* CommandTable::Find(std::string_view name) const {
+  const Image image = ImageOf(name);
+  const bool whole = name.size() <= 16;
+  for (size_t slot = SlotOf(image); slots_[slot].command; slot = (slot + 1) & (kSlots - 1)) {
+    const Slot& candidate = slots_[slot];
+    if (whole && (candidate.upper == image || candidate.lower == image)) return candidate.command;
+    if (candidate.upper.size == image.size && IsWord(name, candidate.command->spec->name)) {
+      return candidate.command;
+    }
+  }
+  return nullptr;
+}
+
+Command* CommandTable::FindFull(std::string_view full_name) const {
+  const size_t bar = full_name.find('|');
+  Command* command = Find(full_name.substr(0, bar));
+  if (!command || bar == std::string_view::npos) return command;
+  return FindSubcommand(*command, full_name.substr(bar + 1));
+}
+
+Command* CommandTable::FindSubcommand(const Command& container, std::string_view word) const {
+  for (Command* command : container.subcommands) {
+    if (IsWord(word, command->spec->name)) return command;
+  }
+  return nullptr;
+}
+
+void CommandTable::ResetStatistics() {
+  for (const auto& command : owned_) command->statistics = {};
+}
+
+}  // namespace sluice

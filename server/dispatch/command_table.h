@@ -1,0 +1,64 @@
+// CommandTable: the rows of all families, found by name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/dispatch/command.h"
+
+namespace sluice {
+
+class CommandTable {
+ public:
+  static constexpr PartId kPartId = PartId::kCommands;
+
+  CommandTable(std::span<const CommandFamily> families, bool test_double);
+
+  // Case-insensitive; null when unknown. Containers are returned as such.
+  Command* Find(std::string_view name) const;
+  // "client|list" or "get", as COMMAND INFO and COMMAND DOCS take them.
+  Command* FindFull(std::string_view full_name) const;
+  Command* FindSubcommand(const Command& container, std::string_view word) const;
+
+  // Top-level commands in the order of the families.
+  std::span<Command* const> all() const { return top_; }
+  size_t size() const { return top_.size(); }
+  void ResetStatistics();
+
+ private:
+  Command* Add(const CommandSpec& spec, Command* container);
+  void Index(Command* command);
+
+  // What a name looks like: its length, and its first and last 8 bytes (all of it, up to 16).
+  struct Image {
+    uint64_t low = 0, high = 0;
+    uint32_t size = 0;
+    bool operator==(const Image&) const = default;
+  };
+  static Image ImageOf(std::string_view name);
+  static size_t SlotOf(const Image& image);
+
+  // Open addressing by the image with all letters folded to lower case. A name spelled all in upper
+  // or all in lower case is told by its image; any other is compared letter by letter.
+  struct Slot {
+    Image upper, lower;
+    Command* command = nullptr;
+  };
+  static constexpr size_t kSlots = 2048;
+  std::vector<std::unique_ptr<Command>> owned_;
+  std::vector<Command*> top_;
+  std::vector<Slot> slots_;
+};
+
+// The positions of all keys in a request, from the row's key specs and find_keys. False when the
+// arguments make no sense (then the texts of COMMAND GETKEYS apply).
+bool FindKeyPositions(const CommandSpec& spec, Args args, std::vector<int>& positions);
+// The same for one key spec.
+bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions);
+
+}  // namespace sluice

@@ -1,0 +1,125 @@
+#include "server/dispatch/command_timer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/dispatch/parked.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kNanosPerMicro = 1000;
+
+}  // namespace
+
+void CommandTimer::Configure() {
+  const int64_t slower_than_us = settings_.slowlog_log_slower_than;
+  slow_ns_ = slower_than_us < 0
+                 ? INT64_MAX
+                 : std::min(slower_than_us, INT64_MAX / kNanosPerMicro) * kNanosPerMicro;
+  latency_ns_ = latency_monitor_.threshold_ns();
+  watch_ns_ = std::min(slow_ns_, latency_ns_);
+}
+
+// --- around a handler
+
+int64_t CommandTimer::Begin(const Command& command, Args args) {
+  if (run_.command != &command || args.size() > kRunArgumentsMax) EndRun();
+  return clock_.tick();
+}
+
+void CommandTimer::End(const CommandCall& call, Command& command, int64_t begin,
+                       std::span<const size_t> secret) {
+  if (!(command.spec->flags & kFast) || singly_) return EndSingle(call, command, begin, secret);
+  if (run_.command != &command) {
+    EndRun();  // of what it has called
+    run_ = {.command = &command, .begin = begin};
+  }
+  ++run_.calls;
+  run_.end = clock_.Tick();
+  if (run_.end - begin >= watch_ns_) [[unlikely]]
+    WatchCall(call, command, run_.end - begin);
+  if (run_.calls >= kRunCallsMax || call.args.size() > kRunArgumentsMax) CloseRun();
+}
+
+void CommandTimer::TimeSingly() {
+  if (singly_) return;
+  EndRun();
+  singly_ = true;
+  singly_from_ = clock_.tick();
+}
+
+// A call that has parked its client, or has run because the client waits: the slow log and the
+// histogram are told when it is answered.
+void CommandTimer::EndSingle(const CommandCall& call, Command& command, int64_t begin,
+                             std::span<const size_t> secret) {
+  if (singly_) begin = std::max(begin, singly_from_);
+  singly_ = false;
+  const int64_t nanos = clock_.Tick() - begin;
+  CloseRun();  // of what it has called
+  command.statistics.nanos += static_cast<uint64_t>(nanos);
+  if (nanos >= latency_ns_) [[unlikely]]
+    NoteLatency(command, call.woken, nanos);
+  if (call.client.blocked) [[unlikely]] {
+    Parked& parked = *ParkedOf(call.client);
+    if (parked.request.command == &command) parked.ran_ns += nanos;
+    return;
+  }
+  if (settings_.latency_tracking) command.statistics.latency_ns.Record(nanos);
+  if (nanos >= slow_ns_) [[unlikely]]
+    LogSlow(call.client, command, call.args, secret, nanos);
+}
+
+void CommandTimer::Answered(const Session& client, Command& command, Args args, int64_t nanos) {
+  if (settings_.latency_tracking) command.statistics.latency_ns.Record(nanos);
+  if (nanos >= slow_ns_) LogSlow(client, command, args, {}, nanos);
+}
+
+// A run ends with it: its next call would be charged with what was done in between.
+void CommandTimer::Skip() {
+  EndRun();
+  clock_.Tick();
+}
+
+// --- runs
+
+void CommandTimer::EndRun() {
+  if (run_.command) CloseRun();
+}
+
+void CommandTimer::CloseRun() {
+  if (!run_.command) return;
+  const Run run = std::exchange(run_, {});
+  CommandStatistics& own = run.command->statistics;
+  const int64_t nanos = run.end - run.begin;
+  own.nanos += static_cast<uint64_t>(nanos);
+  if (!settings_.latency_tracking) return;
+  // Most runs of a script or of a mixed pipeline are of one call: a division costs as much as a
+  // look-up.
+  own.latency_ns.Record(run.calls == 1 ? nanos : nanos / run.calls, run.calls);
+}
+
+void CommandTimer::WatchCall(const CommandCall& call, const Command& command, int64_t nanos) {
+  if (nanos >= latency_ns_) NoteLatency(command, /*woken=*/false, nanos);
+  if (nanos >= slow_ns_) LogSlow(call.client, command, call.args, {}, nanos);
+}
+
+// --- who is told
+
+void CommandTimer::NoteLatency(const Command& command, bool woken, int64_t nanos) {
+  const bool fast = command.spec->flags & kFast;
+  const LatencyEvent event = woken  ? LatencyEvent::kUnblocking
+                             : fast ? LatencyEvent::kFastCommand
+                                    : LatencyEvent::kCommand;
+  latency_monitor_.Note(event, clock_.clock().Sample().unix_s(), nanos);
+}
+
+void CommandTimer::LogSlow(const Session& client, const Command& command, Args args,
+                           std::span<const size_t> secret, int64_t nanos) {
+  if (command.spec->flags & kSkipSlowlog) return;
+  const bool by_script = client.conditions & kInScript;
+  slow_log_.Add({by_script ? std::string_view() : client.peer.address, client.name}, args, secret,
+                clock_.clock().Sample().unix_s(), nanos / kNanosPerMicro);
+}
+
+}  // namespace sluice

@@ -1,0 +1,233 @@
+// See dispatcher.h.
+#include "server/dispatch/dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/parked.h"
+
+namespace sluice {
+namespace {
+
+// How much of a stranger's words an error repeats, as Redis.
+constexpr size_t kEchoBytesMax = 128;
+
+// A stranger's word as Redis repeats it: a C string, cut.
+std::string_view Echo(std::string_view word, size_t bytes_max = kEchoBytesMax) {
+  return word.substr(0, std::min(word.find('\0'), bytes_max));
+}
+
+std::string UnknownCommand(Args args) {
+  std::string begin;
+  for (size_t i = 1; i < args.size() && begin.size() < kEchoBytesMax; ++i) {
+    ConcatTo(begin, '\'', Echo(args[i], kEchoBytesMax - begin.size()), "' ");
+  }
+  return Concat("ERR unknown command '", Echo(args[0]), "', with args beginning with: ", begin);
+}
+
+std::string UnknownSubcommand(const Command& container, std::string_view word) {
+  return Concat("ERR unknown subcommand '", Echo(word), "'. Try ", container.spec->name, " HELP.");
+}
+
+bool ArityFits(const CommandSpec& spec, size_t arguments) {
+  const int given = static_cast<int>(arguments);
+  return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
+}
+
+// The words that a browser sends which a web page has made talk to this port: what follows them
+// would be commands of the page's choice.
+bool IsHttp(std::string_view word) { return IsWord(word, "POST") || IsWord(word, "HOST:"); }
+
+}  // namespace
+
+Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
+  if (!command) command = on_.commands.Find(args[0]);
+  if (!command) {
+    error = UnknownCommand(args);
+    return nullptr;
+  }
+  if (!command->subcommands.empty() && (args.size() > 1 || !command->spec->run)) {
+    if (args.size() > 1) {
+      Command* sub = on_.commands.FindSubcommand(*command, args[1]);
+      if (!sub) {
+        error = UnknownSubcommand(*command, args[1]);
+        return nullptr;
+      }
+      command = sub;
+    }
+  }
+  if (!ArityFits(*command->spec, args.size())) {
+    error = Concat("ERR wrong number of arguments for '", command->full_name, "' command");
+    ++command->statistics.rejected;
+    return nullptr;
+  }
+  return command;
+}
+
+Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* command,
+                                        HashedKey first_key) {
+  if (!command || !command->subcommands.empty() || !ArityFits(*command->spec, args.size()))
+      [[unlikely]] {
+    std::string error;
+    command = Resolve(args, command, error);
+    if (!command && IsHttp(args[0])) {
+      on_.host.Log(2, Concat("HTTP from ", session.peer.address, ": closed"));
+      on_.clients.Close(session, CloseMode::kNow);
+      return Outcome::kDone;
+    }
+    if (!command) {
+      Reject(session, nullptr, error);
+      return Outcome::kDone;
+    }
+  }
+  session.last_command = &command->full_name;
+  session.keeps_caching = command->container && (command->container->spec->flags & kKeepsCaching);
+  if (session.conditions != 0 || on_.flags.Raised(RareFlags::kGates) ||
+      (command->spec->flags & (kProtected | kOnlyReplayed))) [[unlikely]] {
+    if (const std::string refusal = gates_.Ask(session, *command); !refusal.empty()) {
+      Reject(session, command, refusal);
+      return Outcome::kDone;
+    }
+    const bool queued = session.in_multi() && !(command->spec->flags & kNotQueued);
+    const bool transaction_writes =
+        session.in_multi() && (command->spec->flags & kNotQueued) && TransactionOf(session)->writes;
+    if (on_.pause.mode() != Pause::Mode::kNone &&
+        on_.pause.Holds(FlagsOf(*command, args), transaction_writes)) {
+      on_.pause.Hold(session);
+      return Outcome::kHeld;
+    }
+    if (queued) {
+      Queue(session, *command, args);
+      return Outcome::kDone;
+    }
+  }
+  Run(session, *command, args, on_.clients.SinkOf(session), first_key);
+  return Outcome::kDone;
+}
+
+uint32_t Dispatcher::FlagsOf(const Command& command, Args args) {
+  const CommandSpec& spec = *command.spec;
+  return spec.request_flags ? spec.request_flags(on_.parts, args) : spec.flags;
+}
+
+void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& reply,
+                     HashedKey first_key) {
+  Statistics& statistics = on_.statistics;
+  const int64_t begin = on_.timer.Begin(command, args);
+  errors_told_ = statistics.error_replies;
+  const uint64_t changes = on_.keyspace.changes();
+  const int db = session.db;
+
+  on_.effects.Begin(db);
+  CommandCall call = CallOf(session, command, args, reply, first_key);
+  if (session.blocked) [[unlikely]] {
+    call.woken = true;  // nothing else of a blocked client runs
+    call.woken_key = ParkedOf(session)->woken_key;
+  }
+  command.spec->run(call);
+  on_.effects.Finish(db, on_.keyspace.changes() != changes, args);
+
+  CommandStatistics& own = command.statistics;
+  if (!call.woken) [[likely]] {
+    if (on_.flags.Raised(RareFlags::kCommands)) [[unlikely]]
+      ShowAndTrack(session, command, args);
+    ++statistics.commands;
+    ++own.calls;
+  }
+  // Errors of what it has called (EXEC, EVAL) are told of those; there are less after RESETSTAT.
+  if (statistics.error_replies > errors_told_) [[unlikely]]
+    ++own.failed;
+  errors_told_ = statistics.error_replies;
+  on_.timer.End(call, command, begin, hidden_);
+  if (!hidden_.empty()) [[unlikely]]
+    hidden_of_last_ = std::exchange(hidden_, {});
+}
+
+CommandCall Dispatcher::CallOf(Session& session, Command& command, Args args, ReplySink& reply,
+                               HashedKey first_key) {
+  return {args,
+          reply,
+          command,
+          session,
+          on_.parts,
+          on_.settings,
+          on_.random,
+          on_.keyspace,
+          on_.keyspace.db(session.db),
+          on_.effects,
+          on_.notifications,
+          on_.clock.now(),
+          first_key};
+}
+
+void Dispatcher::Hide(size_t argument) {
+  on_.timer.TimeSingly();
+  hidden_.push_back(argument);
+}
+
+void Dispatcher::RunInner(Session& session, Command& command, Args args, ReplySink& reply,
+                          size_t at) {
+  hidden_of_last_.clear();
+  Run(session, command, args, reply);
+  for (const size_t argument : hidden_of_last_) Hide(at + argument);
+}
+
+// Monitors are shown what has run, and a client that tracks has read its keys: of a script those
+// that its call declares, once one of its commands reads.
+void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args args) {
+  const uint32_t flags = command.spec->flags;
+  if (on_.monitors.any() && !(flags & (kSkipMonitor | kAdmin))) {
+    on_.monitors.Show(session, args, hidden_);
+  }
+  if (!on_.monitors.any() && on_.tracking.clients() == 0) {
+    return on_.flags.Lower(RareFlags::kCommands);
+  }
+  if (!(flags & kReadOnly) || (command.spec->categories & kCatScripting)) return;
+  const RunningScript* const script = on_.script.now_running();
+  if (!(session.conditions & kInScript) || !script) {
+    Remember(session, command, args);
+  } else if (Tracking::IsRemembering(*script->caller)) {
+    std::string fault;
+    const Command* const call = Resolve(script->command, nullptr, fault);
+    if (call) Remember(*script->caller, *call, script->command);
+  }
+}
+
+void Dispatcher::Remember(Session& session, const Command& command, Args args) {
+  if (!Tracking::IsRemembering(session) || (command.spec->flags & kPubSub)) return;
+  std::vector<int> positions;
+  if (FindKeyPositions(*command.spec, args, positions)) {
+    on_.tracking.Remember(session, args, positions);
+  }
+}
+
+void Dispatcher::Reject(Session& session, Command* command, std::string_view error) {
+  if (command) ++command->statistics.rejected;
+  ReplySink& reply = on_.clients.SinkOf(session);
+  if (!session.in_multi()) return reply.Error(error);
+  if (command && (command->spec->flags & kEndsMulti)) {
+    EndTransaction(session, on_.watches);
+    return reply.Error(Concat("EXECABORT Transaction discarded because of: ", error));
+  }
+  TransactionOf(session)->failed = true;
+  reply.Error(error);
+}
+
+void Dispatcher::Queue(Session& session, Command& command, Args args) {
+  const auto inner = static_cast<size_t>(command.spec->inner_command);
+  if (std::string error; inner != 0 && !Resolve(args.subspan(inner), nullptr, error)) {
+    return Reject(session, &command, error);
+  }
+  Transaction& transaction = *TransactionOf(session);
+  transaction.queue.emplace_back(&command, args);
+  transaction.queue_bytes += transaction.queue.back().bytes();
+  transaction.writes |= (FlagsOf(command, args) & (kWrite | kMayReplicate)) != 0;
+  if (transaction.queue_bytes > static_cast<size_t>(on_.settings.client_query_buffer_limit)) {
+    return on_.clients.CloseOverQueryLimit(session);
+  }
+  on_.clients.SinkOf(session).Status("QUEUED");
+}
+
+}  // namespace sluice

@@ -1,0 +1,97 @@
+// Dispatcher: from the arguments of a request to the handler's reply. It looks up the row, checks
+// arity, asks the gates (gates.h), queues inside MULTI, runs the handler, counts and times it
+// (command_timer.h) and records its effects. Clients' requests, EXEC's queued ones and scripts all
+// pass here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/clients/clients.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/command_table.h"
+#include "server/dispatch/command_timer.h"
+#include "server/dispatch/gates.h"
+#include "server/dispatch/pause.h"
+#include "server/dispatch/script_state.h"
+#include "server/dispatch/transaction.h"
+#include "server/notify/monitors.h"
+#include "server/notify/tracking.h"
+
+namespace sluice {
+
+class Dispatcher {
+ public:
+  static constexpr PartId kPartId = PartId::kDispatcher;
+
+  // What it works with; all of it outlives the dispatcher.
+  struct Uses {
+    const Parts& parts;  // for handlers
+    const Settings& settings;
+    Random& random;
+    Host& host;
+    const TurnClock& clock;
+    Keyspace& keyspace;
+    Clients& clients;
+    const CommandTable& commands;
+    CommandTimer& timer;
+    Effects& effects;
+    Notifications& notifications;
+    Statistics& statistics;
+    RareFlags& flags;
+    Pause& pause;
+    WatchTable& watches;
+    Monitors& monitors;
+    Tracking& tracking;
+    const ScriptState& script;
+  };
+  explicit Dispatcher(const Uses& uses) : on_(uses), gates_(uses.settings, uses.script) {}
+
+  enum class Outcome : uint8_t {
+    kDone,  // answered
+    kHeld,  // CLIENT PAUSE holds it back: the request is to be shown again later
+  };
+
+  // A client's request. `command` is its row when the batch has looked it up already, else null.
+  Outcome Execute(Session& session, Args args, Command* command, HashedKey first_key);
+
+  // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
+  void Run(Session& session, Command& command, Args args, ReplySink& reply,
+           HashedKey first_key = {});
+
+  // As Run, of a command that stands in the arguments of another from `at` on (FENCED).
+  void RunInner(Session& session, Command& command, Args args, ReplySink& reply, size_t at);
+
+  // For handlers: MONITOR and SLOWLOG must not show that argument of this call.
+  void Hide(size_t argument);
+
+  // One execution of a command, with nothing around it.
+  CommandCall CallOf(Session& session, Command& command, Args args, ReplySink& reply,
+                     HashedKey first_key = {});
+
+  // Why the client may not run it now, or empty.
+  std::string Refusal(const Session& session, const Command& command) const {
+    return gates_.Ask(session, command);
+  }
+
+  // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence.
+  // Arity is checked too.
+  Command* Resolve(Args args, Command* command, std::string& error);
+
+ private:
+  uint32_t FlagsOf(const Command& command, Args args);
+  void Reject(Session& session, Command* command, std::string_view error);
+  void ShowAndTrack(Session& session, const Command& command, Args args);
+  void Remember(Session& session, const Command& command, Args args);
+  void Queue(Session& session, Command& command, Args args);
+
+  uint64_t errors_told_ = 0;  // of Statistics::error_replies: told of a command or before this one
+  std::vector<size_t> hidden_;  // arguments of the command that runs
+  std::vector<size_t> hidden_of_last_;
+
+  const Uses on_;
+  Gates gates_;
+};
+
+}  // namespace sluice

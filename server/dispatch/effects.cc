@@ -1,0 +1,74 @@
+#include "server/dispatch/effects.h"
+
+#include <utility>
+
+namespace sluice {
+namespace {
+
+constexpr size_t kHeldBytesKept = 64 * 1024;
+
+}  // namespace
+
+void Effects::ReplaceWith(std::initializer_list<std::string_view> command) {
+  ReplaceWith(Args(command.begin(), command.size()));
+}
+
+void Effects::ReplaceWith(Args command) {
+  replaced_ = true;
+  Add(db_, command);
+}
+
+void Effects::Add(int db, Args command) {
+  if (!sink_ || muted_) return;
+  if (depth_ > 0 && told_ == Told::kNothing) return Hold(db, command);
+  if (told_ == Told::kHeldOne) {
+    told_ = Told::kGroup;
+    sink_->GroupBegin();
+    TellHeld();
+  }
+  sink_->Effect(db, command);
+}
+
+void Effects::Tell(int db, bool changed, Args verbatim) {
+  const bool is_outermost = depth_ == 1;
+  // A command that contains others (EXEC) has no effect of its own besides theirs.
+  const bool replaced = std::exchange(replaced_, true);
+  if (changed && !replaced) {
+    if (is_outermost && told_ == Told::kNothing && !muted_) {
+      sink_->Effect(db, verbatim);  // nothing follows: no need to hold it
+    } else {
+      Add(db, verbatim);
+    }
+  }
+  if (!is_outermost) return;
+  const Told told = std::exchange(told_, Told::kNothing);
+  if (told == Told::kHeldOne) TellHeld();
+  if (told == Told::kGroup) sink_->GroupEnd();
+}
+
+// --- the effect that is held back
+
+void Effects::Hold(int db, Args command) {
+  told_ = Told::kHeldOne;
+  held_.db = db;
+  held_.bytes.clear();
+  held_.ends.clear();
+  for (const std::string_view word : command) {
+    held_.bytes.append(word);
+    held_.ends.push_back(held_.bytes.size());
+  }
+}
+
+void Effects::TellHeld() {
+  std::vector<std::string_view> words;
+  words.reserve(held_.ends.size());
+  size_t begin = 0;
+  for (const size_t end : held_.ends) {
+    words.push_back(std::string_view(held_.bytes).substr(begin, end - begin));
+    begin = end;
+  }
+  sink_->Effect(held_.db, words);
+  if (held_.bytes.capacity() > kHeldBytesKept) held_ = {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,73 @@
+// See gates.h.
+#include "server/dispatch/gates.h"
+
+#include "protocol/error_text.h"
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kDebugRefused =
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you "
+    "can "
+    "run it from a local connection, otherwise you need to set this option in the configuration "
+    "file, and then restart the server.";
+
+}  // namespace
+
+std::string Gates::Protected(const Session& session, const Command& command) const {
+  if (!(command.spec->flags & kProtected)) return {};
+  const std::string& rule = settings_.enable_debug_command;
+  if (rule == "yes" || (rule == "local" && session.peer.loopback)) return {};
+  return std::string(kDebugRefused);
+}
+
+std::string Gates::LoggedIn(const Session& session, const Command& command) const {
+  if (!(session.conditions & kNeedsLogin) || (command.spec->flags & kNoAuth)) return {};
+  return std::string(ErrorText(ErrorCode::kNoAuth));
+}
+
+std::string Gates::Replays(const Session& session, const Command& command) const {
+  if (session.replays || !(command.spec->flags & kOnlyReplayed)) return {};
+  return std::string(kOnlyReplayedText);
+}
+
+std::string Gates::OutsideMulti(const Session& session, const Command& command) const {
+  if (!session.in_multi() || !(command.spec->flags & kNoMulti)) return {};
+  return "ERR Command not allowed inside a transaction";
+}
+
+std::string Gates::MayHear(const Session& session, const Command& command) const {
+  if (!(session.conditions & kSubscriber) || (command.spec->flags & kInSubscriber)) return {};
+  return Concat(
+      "ERR Can't execute '", command.full_name,
+      "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+      "context");
+}
+
+// A script past its time is running, and this is served from inside it.
+std::string Gates::NotBusy(const Session&, const Command& command) const {
+  if (!script_.busy() || (command.spec->flags & kAllowBusy)) return {};
+  return std::string(script_.BusyText());
+}
+
+// Redis counts who watches all commands among its replicas.
+std::string Gates::TouchesNoKeys(const Session& session, const Command& command) const {
+  if (!(session.conditions & kMonitor)) return {};
+  if (!(command.spec->flags & (kReadOnly | kWrite | kMayReplicate))) return {};
+  return "ERR Replica can't interact with the keyspace";
+}
+
+// In this order: who asks an unknown server first learns that it must log in.
+const Gates::Gate Gates::kInOrder[] = {&Gates::Protected,    &Gates::LoggedIn, &Gates::Replays,
+                                       &Gates::OutsideMulti, &Gates::MayHear,  &Gates::NotBusy,
+                                       &Gates::TouchesNoKeys};
+
+std::string Gates::Ask(const Session& session, const Command& command) const {
+  for (const Gate gate : kInOrder) {
+    if (std::string refusal = (this->*gate)(session, command); !refusal.empty()) return refusal;
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+// Gates: what may keep a known, well-formed command from running. Each is a small named function;
+// their order, which is Redis's and visible in its error texts, stands in one array in gates.cc. A
+// session with no condition on a server with none skips them all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "server/clients/session.h"
+#include "server/config/config.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/script_state.h"
+
+namespace sluice {
+
+// The answer to a client that sends what only a log may say.
+inline constexpr std::string_view kOnlyReplayedText =
+    "ERR only a log that is replayed may say this, not a client";
+
+class Gates {
+ public:
+  Gates(const Settings& settings, const ScriptState& script)
+      : settings_(settings), script_(script) {}
+
+  // The sentence why the client may not run it now, or empty.
+  std::string Ask(const Session& session, const Command& command) const;
+
+ private:
+  using Gate = std::string (Gates::*)(const Session&, const Command&) const;
+  static const Gate kInOrder[];
+
+  std::string Protected(const Session& session, const Command& command) const;
+  std::string LoggedIn(const Session& session, const Command& command) const;
+  std::string Replays(const Session& session, const Command& command) const;
+  std::string OutsideMulti(const Session& session, const Command& command) const;
+  std::string MayHear(const Session& session, const Command& command) const;
+  std::string NotBusy(const Session& session, const Command& command) const;
+  std::string TouchesNoKeys(const Session& session, const Command& command) const;
+
+  const Settings& settings_;
+  const ScriptState& script_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,91 @@
+// Where the keys of a request stand, from the key specs of its row, as Redis's
+// getKeysUsingKeySpecs finds them.
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "protocol/text/number_text.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command_table.h"
+
+namespace sluice {
+namespace {
+
+// The argument behind the keyword of the spec; 0 when there is no such word.
+int BeginAfterKeyword(const KeySpec& spec, Args args) {
+  const int count = static_cast<int>(args.size());
+  if (spec.begin > 0) {
+    for (int i = spec.begin; i < count - 1; ++i) {
+      if (IsWord(args[i], spec.keyword)) return i + 1;
+    }
+  } else {
+    for (int i = count + spec.begin; i > 0; --i) {
+      if (IsWord(args[i], spec.keyword)) return i + 1;
+    }
+  }
+  return 0;
+}
+
+struct Span {
+  int64_t first = 0;
+  int64_t last = -1;
+};
+
+// A count, or what of it is one: where a key spec fails Redis asks the command's own function, and
+// that reads with atoi.
+std::optional<int64_t> CountOf(std::string_view text) {
+  if (const std::optional<int64_t> count = ParseInt64(text)) return count;
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n\v\f\r"), text.size()));
+  if (text.starts_with('+')) text.remove_prefix(1);
+  int64_t count = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return fault == std::errc() ? std::optional(count) : std::nullopt;
+}
+
+// The keys of a counted spec that begins at `begin`; none when there is no count.
+std::optional<Span> CountedKeys(const KeySpec& spec, Args args, int begin) {
+  const int count_at = begin + spec.keynum_index;
+  if (count_at >= static_cast<int>(args.size())) return std::nullopt;
+  const std::optional<int64_t> keys = CountOf(args[count_at]);
+  if (!keys || *keys < 0 || *keys > static_cast<int64_t>(args.size())) return std::nullopt;
+  const int64_t first = begin + spec.first_key;
+  return Span{first, first + (*keys - 1) * spec.step};
+}
+
+Span RangeOfKeys(const KeySpec& spec, Args args, int begin) {
+  const auto count = static_cast<int64_t>(args.size());
+  if (spec.last >= 0) return {begin, begin + spec.last};
+  if (spec.limit == 0) return {begin, count + spec.last};
+  // A limit of 2: keys fill the first half of what is left.
+  return {begin, begin + (count - begin) / spec.limit + spec.last};
+}
+
+}  // namespace
+
+bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions) {
+  const int begin = spec.keyword.empty() ? spec.begin : BeginAfterKeyword(spec, args);
+  if (begin == 0) return !spec.keyword.empty();  // an optional part that is not there, or unknown
+  const std::optional<Span> span =
+      spec.keynum ? CountedKeys(spec, args, begin) : RangeOfKeys(spec, args, begin);
+  const auto count = static_cast<int64_t>(args.size());
+  if (!span || span->last >= count || span->last < span->first) return false;
+  for (int64_t i = span->first; i <= span->last; i += spec.step) {
+    positions.push_back(static_cast<int>(i));
+  }
+  return !(spec.flags & kKeyIncomplete);
+}
+
+bool FindKeyPositions(const CommandSpec& spec, Args args, std::vector<int>& positions) {
+  positions.clear();
+  bool whole = spec.keys.count > 0;
+  for (const KeySpec& keys : spec.keys.all()) {
+    if (keys.flags & kKeyNotKey) continue;
+    whole = whole && FindKeyPositions(keys, args, positions);
+  }
+  if (whole) return true;
+  positions.clear();
+  return spec.find_keys && spec.find_keys(args, positions);
+}
+
+}  // namespace sluice

@@ -1,0 +1,64 @@
+// Parked: a client whose command waits (waiters.h), and the terms on which it does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "server/clients/session.h"
+#include "server/dispatch/queued_command.h"
+#include "storage/hashing/key_name.h"
+#include "storage/keyspace/value.h"
+#include "storage/time/timer_task.h"
+
+namespace sluice {
+
+// Whose waits have no keys.
+class WaitOwner {
+ public:
+  virtual ~WaitOwner() = default;
+  // The wait is over, not by Finish. May finish other waits.
+  virtual void WaitCancelled(uint64_t wait_id) = 0;
+};
+
+// On which terms a client is parked.
+struct Parking {
+  int64_t deadline_ms = 0;  // engine ms; 0: none
+  // With keys: what one of them has to hold for the handler to run again.
+  ValueType type = ValueType::kString;
+  bool when_gone = false;  // also when it holds nothing, or something else
+  // Runs again with these, if given, instead of the call's own arguments (XREAD's `$`, made an id).
+  Args again;
+  Handler on_timeout = nullptr;
+  WaitOwner* owner = nullptr;  // without keys
+  uint64_t wait_id = 0;
+};
+
+// A parked client. `Session::blocked` is set exactly while the session has one.
+struct Parked : SessionState, TimerTask {
+  SessionId session;
+  QueuedCommand request;                 // with the arguments to run again
+  std::unique_ptr<QueuedCommand> asked;  // those of the client, where they are others
+  std::vector<KeyName> keys;             // each once
+  uint64_t arrival = 0;
+  ValueType type = ValueType::kString;
+  bool when_gone = false;
+  bool woken = false;          // its handler runs at this moment,
+  std::string_view woken_key;  // for this key,
+  bool stays = false;          // and has called Park again
+  Handler on_timeout = nullptr;
+  WaitOwner* owner = nullptr;
+  uint64_t wait_id = 0;
+  int64_t ran_ns = 0;  // what its command has taken so far, waiting apart
+
+  Parked(SessionId id, Command* command, Args args) : session(id), request(command, args) {}
+  size_t MemoryBytes() const override { return sizeof(*this) + request.bytes(); }
+};
+
+// Null while it is not parked.
+inline Parked* ParkedOf(const Session& session) {
+  return static_cast<Parked*>(session.parked.get());
+}
+
+}  // namespace sluice

@@ -1,0 +1,48 @@
+// See pause.h.
+#include "server/dispatch/pause.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/dispatch/command.h"
+
+namespace sluice {
+
+Pause::Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const TurnClock& clock,
+             RareFlags& flags)
+    : clients_(clients), keyspace_(keyspace), timers_(timers), clock_(clock), flags_(flags) {
+  end_.fired = [](TimerTask& task) { static_cast<TimerTaskOf<Pause>&>(task).owner.End(); };
+}
+
+void Pause::Start(Mode mode, int64_t ms) {
+  mode_ = std::max(mode_, mode);
+  until_ms_ = std::max(until_ms_, clock_.now().ms() + ms);
+  flags_.Raise(RareFlags::kPaused);
+  keyspace_.set_expiry_allowed(false);
+  timers_.Arm(end_, until_ms_);
+}
+
+void Pause::End() {
+  timers_.Disarm(end_);
+  keyspace_.set_expiry_allowed(true);
+  mode_ = Mode::kNone;
+  until_ms_ = 0;
+  flags_.Lower(RareFlags::kPaused);
+  for (const SessionId id : std::exchange(held_, {})) {
+    if (Session* session = clients_.Find(id)) {
+      session->paused = false;
+      clients_.Resume(*session);
+    }
+  }
+}
+
+bool Pause::Holds(uint32_t flags, bool transaction_writes) const {
+  return mode_ == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
+}
+
+void Pause::Hold(Session& session) {
+  session.paused = true;
+  held_.push_back(session.id);
+}
+
+}  // namespace sluice

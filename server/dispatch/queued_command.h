@@ -1,0 +1,32 @@
+// QueuedCommand: a request kept for later, by MULTI or by a command that waits.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "absl/base/attributes.h"
+#include "protocol/args.h"
+#include "server/dispatch/command.h"
+
+namespace sluice {
+
+// Its bytes in one block, and where each argument lies.
+class QueuedCommand {
+ public:
+  QueuedCommand(Command* command, Args args);
+  QueuedCommand(QueuedCommand&&) noexcept = default;
+  QueuedCommand& operator=(QueuedCommand&&) noexcept = default;
+
+  Command* command;
+  Args args() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return views_; }
+  // What it takes of memory.
+  size_t bytes() const {
+    return sizeof(*this) + bytes_.capacity() + views_.capacity() * sizeof(std::string_view);
+  }
+
+ private:
+  std::vector<char> bytes_;  // moves keep its address
+  std::vector<std::string_view> views_;
+};
+
+}  // namespace sluice

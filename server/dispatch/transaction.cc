@@ -1,0 +1,83 @@
+#include "server/dispatch/transaction.h"
+
+#include <algorithm>
+
+#include "absl/base/macros.h"
+
+namespace sluice {
+
+void EndTransaction(Session& session, WatchTable& watches) {
+  watches.UnwatchAll(session);
+  if (session.in_exec()) return;  // the queue that runs now (it has an UNWATCH) stays to its end
+  session.transaction.reset();
+  session.conditions &= ~kInMulti;
+}
+
+// --- watched keys
+
+const Entry* WatchTable::Find(int db, std::string_view key) const {
+  return keyspace_.db(db).Find(keyspace_.Hash(key), clock_.now());
+}
+
+void WatchTable::Watch(Session& session, int db, std::string_view key, bool missing) {
+  if (!session.transaction) session.transaction = std::make_unique<Transaction>();
+  auto place = watchers_.find(KeyNameView{db, key});
+  if (place == watchers_.end()) {
+    place = watchers_.emplace(KeyName({db, key}), std::vector<Watcher>()).first;
+  }
+  for (const Watcher& watcher : place->second) {
+    if (watcher.session == &session) return;
+  }
+  place->second.push_back({&session, missing});
+  flags_.Raise(RareFlags::kKeys);
+  TransactionOf(session)->watched.push_back({db, std::string(key), missing});
+}
+
+void WatchTable::UnwatchAll(Session& session) {
+  if (!session.transaction) return;
+  for (const WatchedKey& watched : TransactionOf(session)->watched) {
+    const auto place = watchers_.find(KeyNameView{watched.db, watched.key});
+    ABSL_HARDENING_ASSERT(place != watchers_.end());
+    std::erase_if(place->second,
+                  [&](const Watcher& watcher) { return watcher.session == &session; });
+    if (place->second.empty()) watchers_.erase(place);
+  }
+  TransactionOf(session)->watched.clear();
+  TransactionOf(session)->dirty = false;
+}
+
+bool WatchTable::AnyExpired(const Session& session) const {
+  if (!session.transaction) return false;
+  // One that was there, is gone and was not touched can only have died. (Where Find removes it, the
+  // transaction is marked dirty as well.)
+  const auto died = [&](const WatchedKey& watched) {
+    return !watched.was_missing && !Find(watched.db, watched.key);
+  };
+  return std::ranges::any_of(TransactionOf(session)->watched, died);
+}
+
+void WatchTable::KeyTouched(int db, std::string_view key, bool died) {
+  const auto place = watchers_.find(KeyNameView{db, key});
+  if (place == watchers_.end()) return;
+  for (const Watcher& watcher : place->second) {
+    if (!(died && watcher.was_missing)) TransactionOf(*watcher.session)->dirty = true;
+  }
+}
+
+void WatchTable::DatabaseReplaced(int db, int other) {
+  ReplacedBy(db, other);
+  if (other >= 0) ReplacedBy(other, db);
+}
+
+// The keys of `db` become those of `other`, or none.
+void WatchTable::ReplacedBy(int db, int other) {
+  for (const auto& [name, watchers] : watchers_) {
+    if (name.db != db) continue;
+    const bool comes = other >= 0 && Find(other, name.key) != nullptr;
+    for (const Watcher& watcher : watchers) {
+      if (comes || !watcher.was_missing) TransactionOf(*watcher.session)->dirty = true;
+    }
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,88 @@
+// MULTI / EXEC and WATCH. A Transaction is a session's queue of commands and list of watched keys;
+// WatchTable maps every watched key to its watchers, and marks them dirty when the keyspace says
+// the key was touched. The handlers are in server/commands/clients/transactions.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/clients/session.h"
+#include "server/core/rare_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/queued_command.h"
+#include "server/notify/key_listeners.h"
+#include "storage/hashing/key_name.h"
+#include "storage/keyspace/keyspace.h"
+
+namespace sluice {
+
+struct WatchedKey {
+  int db;
+  std::string key;
+  // No key was there when WATCH came, dead or never born: that it is removed is no change.
+  bool was_missing;
+};
+
+struct Transaction final : SessionState {
+  std::vector<QueuedCommand> queue;
+  std::vector<WatchedKey> watched;
+  bool failed = false;  // a command could not be queued: EXEC answers EXECABORT
+  bool writes = false;  // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
+  bool dirty = false;   // a watched key was touched: EXEC answers null
+  size_t queue_bytes = 0;
+
+  size_t MemoryBytes() const override { return sizeof(*this) + queue_bytes; }
+};
+
+// Null before MULTI and WATCH.
+inline Transaction* TransactionOf(const Session& session) {
+  return static_cast<Transaction*>(session.transaction.get());
+}
+// What is queued or run by EXEC; null outside of both.
+inline const Transaction* QueueOf(const Session& session) {
+  return session.in_multi() || session.in_exec() ? TransactionOf(session) : nullptr;
+}
+
+// A dead key (past its deadline) counts as a missing one from the first, as everywhere in Sluice.
+// So a key that dies after WATCH has changed and one that was dead before it has not, and that
+// comes to the same as Redis 7.0's rules.
+class WatchTable final : public KeyListener {
+ public:
+  static constexpr PartId kPartId = PartId::kWatches;
+
+  WatchTable(Keyspace& keyspace, const TurnClock& clock, RareFlags& flags, const SipKey& hash_key)
+      : keyspace_(keyspace), clock_(clock), flags_(flags), watchers_(0, KeyNameHash(hash_key)) {}
+
+  // `missing`: Find has just answered null. A key that the session watches already is left alone.
+  void Watch(Session& session, int db, std::string_view key, bool missing);
+  void UnwatchAll(Session& session);
+  // True when a watched key of the session has passed its deadline since WATCH.
+  bool AnyExpired(const Session& session) const;
+
+  bool listens() const override { return !watchers_.empty(); }
+  void KeyTouched(int db, std::string_view key, bool died) override;
+  // Every watched key that exists on one side is touched.
+  void DatabaseReplaced(int db, int other) override;
+
+ private:
+  struct Watcher {
+    Session* session;
+    bool was_missing;
+  };
+
+  void ReplacedBy(int db, int other);
+  const Entry* Find(int db, std::string_view key) const;
+
+  Keyspace& keyspace_;
+  const TurnClock& clock_;
+  RareFlags& flags_;
+  KeyNameMap<std::vector<Watcher>> watchers_;
+};
+
+// Ends a session's MULTI and WATCH, if any: forgets the queue and the watched keys (DISCARD,
+// RESET).
+void EndTransaction(Session& session, WatchTable& watches);
+
+}  // namespace sluice

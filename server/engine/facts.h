@@ -1,0 +1,75 @@
+// Facts: what the server knows about itself and never decides by: who started it, since when it
+// runs, what it takes of memory. For INFO, MEMORY and CONFIG.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "server/clients/clients.h"
+#include "server/core/parts.h"
+#include "server/engine/script_engine.h"
+#include "storage/hashing/key_hash.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/time/timer_wheel.h"
+
+namespace sluice {
+
+struct EngineOptions {
+  uint64_t seed = 0;  // every random choice comes from it
+  // What the keys of all hash tables are made from: from the system's randomness, for chance of the
+  // seed shows in answers. None: from the seed, so that a run can be repeated; then who knows the
+  // seed can make names that collide.
+  std::optional<SipKey> hash_key;
+  std::string executable;  // for INFO and CONFIG
+  int64_t process_id = 0;
+  std::string os;  // "Linux 6.1.0 x86_64"
+  std::string allocator = "libc";
+  uint64_t machine_memory = 0;   // bytes of RAM; 0: not known
+  std::string monotonic_clock;   // what Clock::TickNanos reads, in Redis's words
+  std::string multiplexing_api;  // what waits for sockets: "epoll"; empty: the host program
+};
+
+class Facts {
+ public:
+  static constexpr PartId kPartId = PartId::kFacts;
+
+  Facts(const EngineOptions& options, std::string run_id, int64_t started_ms,
+        const Keyspace& keyspace, const ScriptEngine& scripts, const Clients& clients,
+        const TimerWheel& wheel)
+      : options_(options),
+        run_id_(std::move(run_id)),
+        started_ms_(started_ms),
+        keyspace_(keyspace),
+        scripts_(scripts),
+        clients_(clients),
+        wheel_(wheel),
+        startup_memory_(UsedMemory()) {}
+
+  const EngineOptions& options() const { return options_; }
+  const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
+  int64_t started_ms() const { return started_ms_; }
+  // What keys, scripts and clients take now; looks at every client.
+  size_t UsedMemory() const {
+    return keyspace_.memory_bytes() + scripts_.MemoryBytes() + clients_.MemoryBytes();
+  }
+  size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
+  size_t startup_memory() const { return startup_memory_; }
+  size_t timers() const { return wheel_.size(); }
+
+  void Sample() { memory_peak_ = std::max(memory_peak_, UsedMemory()); }
+
+ private:
+  const EngineOptions& options_;
+  const std::string run_id_;
+  const int64_t started_ms_;
+  const Keyspace& keyspace_;
+  const ScriptEngine& scripts_;
+  const Clients& clients_;
+  const TimerWheel& wheel_;
+  size_t memory_peak_ = 0;
+  const size_t startup_memory_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+// Inputs: what the sessions have to be parsed this turn, each as a window of bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/clients/session.h"
+#include "server/core/parts.h"
+#include "storage/memory/text_block.h"
+
+namespace sluice {
+
+struct Input {
+  Session* session;         // null: it is gone
+  std::string_view window;  // the host's bytes, or session->pending
+  size_t position = 0;      // up to here it has been run
+  size_t parsed = 0;        // up to here it is in the batch
+  bool from_pending = false;
+  bool starved = false;  // the rest is an incomplete request
+  bool stopped = false;  // blocked, held or closed: the rest waits
+  bool spent() const { return starved || stopped || parsed >= window.size(); }
+};
+
+class Inputs {
+ public:
+  static constexpr PartId kPartId = PartId::kInputs;
+
+  std::vector<Input> list;
+
+  // What was received and has not been run to its end: the request that runs is part of it.
+  size_t UnreadBytes(const Session& session) const {
+    const auto input = std::ranges::find(list, &session, &Input::session);
+    if (input != list.end()) return input->window.size() - input->position;
+    return session.pending.size() - session.pending_start;
+  }
+
+  // The argument of the request that runs without a copy, in the buffer that it came in: only where
+  // that is large and holds nothing behind this request. All its arguments can be read while the
+  // block lives.
+  std::optional<TextBlock> TakeArgument(Session& session, std::string_view argument) {
+    const std::string_view buffer = session.pending.view();
+    const bool inside = argument.data() >= buffer.data() &&
+                        argument.data() + argument.size() <= buffer.data() + buffer.size();
+    if (!inside || argument.size() < TextBlock::kMappedAt) return std::nullopt;
+    const auto input = std::ranges::find(list, &session, &Input::session);
+    if (input == list.end() || !input->from_pending || !input->spent() ||
+        input->position + session.parser.consumed() != input->window.size()) {
+      return std::nullopt;
+    }
+    TextBlock taken = std::exchange(session.pending, {});
+    taken.Narrow(static_cast<size_t>(argument.data() - buffer.data()), argument.size());
+    return taken;
+  }
+};
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+#include "server/notify/notifications.h"
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+
+void Notifications::Send(std::string_view event, int db, std::string_view key) {
+  if (!pubsub_.anyone_listens()) return;
+  if (classes_ & kNotifyKeyspace) {
+    channel_.clear();
+    ConcatTo(channel_, "__keyspace@", db, "__:", key);
+    pubsub_.Publish(channel_, event);
+  }
+  if (classes_ & kNotifyKeyevent) {
+    channel_.clear();
+    ConcatTo(channel_, "__keyevent@", db, "__:", event);
+    pubsub_.Publish(channel_, key);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,42 @@
+// Keyspace notifications: what happens to keys, published on the channels __keyspace@<db>__:<key>
+// and __keyevent@<db>__:<event>. Handlers say it with CommandCall::Notify, after the change and in
+// the order in which Redis emits it:
+//
+//   call.Notify(kNotifyHash, "hset", key);
+//
+// While nobody wants a class (notify-keyspace-events) that costs one test of a mask.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/config/event_classes.h"
+#include "server/core/parts.h"
+#include "server/notify/pubsub.h"
+
+namespace sluice {
+
+class Notifications {
+ public:
+  static constexpr PartId kPartId = PartId::kNotifications;
+
+  // `classes` are the NotifyClass bits that are wanted at any time: those of the settings. Both
+  // outlive it.
+  Notifications(const uint32_t& classes, PubSub& pubsub) : classes_(classes), pubsub_(pubsub) {}
+
+  bool Wants(NotifyClass event_class) const { return (classes_ & event_class) != 0; }
+  void Notify(NotifyClass event_class, std::string_view event, int db, std::string_view key) {
+    if (Wants(event_class)) [[unlikely]]
+      Send(event, db, key);
+  }
+
+ private:
+  void Send(std::string_view event, int db, std::string_view key);
+
+  const uint32_t& classes_;
+  PubSub& pubsub_;
+  std::string channel_;  // kept for its memory
+};
+
+}  // namespace sluice

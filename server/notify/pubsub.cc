@@ -1,0 +1,143 @@
+#include "server/notify/pubsub.h"
+
+#include <cassert>
+
+#include "boost/tuple/tuple.hpp"
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+// The elements that end every message, as bulk strings.
+std::string BulkPair(std::string_view channel, std::string_view payload) {
+  std::string bytes;
+  bytes.reserve(channel.size() + payload.size() + 32);
+  ConcatTo(bytes, "\r\n$", channel.size(), "\r\n", channel, "\r\n$", payload.size(), "\r\n",
+           payload, "\r\n");
+  return bytes;
+}
+
+}  // namespace
+
+// A message but for its first character: what comes before the channel's name, and the rest.
+struct PubSub::Encoded {
+  std::string head;
+  std::string_view tail;
+};
+
+PubSub::PubSub(Clients& clients, HashKeys& hash_keys)
+    : clients_(clients), names_{NoNames(hash_keys), NoNames(hash_keys), NoNames(hash_keys)} {}
+
+PubSub::Names PubSub::NoNames(HashKeys& hash_keys) {
+  using ByName = Names::nth_index<1>::type;
+  return Names(
+      boost::make_tuple(Names::nth_index<0>::type::ctor_args(),
+                        boost::make_tuple(size_t{0}, ByName::key_from_value(),
+                                          KeyedHash(hash_keys.Next()), std::equal_to<>())));
+}
+
+const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
+  const auto& by_name = names_of(kind).get<1>();
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : &*found;
+}
+
+// --- subscribing
+
+bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name) {
+  const Channel* channel = FindName(kind, name);
+  if (!channel) channel = &*names_of(kind).emplace_back(kind, name).first;
+  const auto [place, fresh] =
+      subscriptions_.insert(std::make_unique<Subscription>(session, *channel));
+  if (!fresh) return false;
+  channel->subscribers.push_back(**place);
+  ++channel->count;
+  if (!session.subscriptions) session.subscriptions = std::make_unique<Subscriptions>();
+  Subscriptions::OfKind& own = SubscriptionsOf(session)->of(kind);
+  own.list.push_back(**place);
+  ++own.count;
+  ++session.subscribed_to;
+  return true;
+}
+
+bool PubSub::Unsubscribe(Session& session, ChannelKind kind, std::string_view name) {
+  const Channel* const channel = FindName(kind, name);
+  if (!channel) return false;
+  const auto place = subscriptions_.find(Pair{&session, channel});
+  if (place == subscriptions_.end()) return false;
+  End(**place);
+  return true;
+}
+
+// `subscription` is gone afterwards, and so are names that nobody is left for.
+void PubSub::End(Subscription& subscription) {
+  const Channel* const channel = subscription.channel;
+  Session& session = *subscription.session;
+  Subscriptions::OfKind& own = SubscriptionsOf(session)->of(channel->kind);
+  assert(channel->count > 0 && own.count > 0 && session.subscribed_to > 0);
+  --own.count;
+  --session.subscribed_to;
+  subscriptions_.erase(Pair{&session, channel});
+  if (--channel->count > 0) return;
+  Names& names = names_of(channel->kind);
+  names.erase(names.iterator_to(*channel));
+}
+
+const Channel* PubSub::First(const Session& session, ChannelKind kind) const {
+  const Subscriptions* const held = SubscriptionsOf(session);
+  if (!held || held->of(kind).count == 0) return nullptr;
+  return held->of(kind).list.front().channel;
+}
+
+void PubSub::Forget(Session& session) {
+  if (!session.subscriptions) return;
+  for (Subscriptions::OfKind& own : SubscriptionsOf(session)->kinds) {
+    while (!own.list.empty()) End(own.list.front());
+  }
+  session.subscriptions.reset();
+}
+
+// --- publishing
+
+size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
+  for (const Subscription& subscription : to.subscribers) {
+    Session& session = *subscription.session;
+    clients_.Push(session, {session.resp() == 2 ? "*" : ">", message.head, message.tail});
+  }
+  return to.count;
+}
+
+size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
+  const Channel* const name = FindName(ChannelKind::kChannel, channel);
+  const Names& patterns = names_of(ChannelKind::kPattern);
+  if (!name && patterns.empty()) return 0;
+  const std::string pair = BulkPair(channel, payload);
+  size_t receivers = 0;
+  if (name) receivers += Deliver(*name, {"3\r\n$7\r\nmessage", pair});
+  for (const Channel& pattern : patterns) {
+    if (!pattern.glob->Matches(channel)) continue;
+    const std::string head =
+        Concat("4\r\n$8\r\npmessage\r\n$", pattern.name.size(), "\r\n", pattern.name);
+    receivers += Deliver(pattern, {head, pair});
+  }
+  return receivers;
+}
+
+size_t PubSub::PublishToShard(std::string_view channel, std::string_view payload) {
+  const Channel* const name = FindName(ChannelKind::kShardChannel, channel);
+  if (!name) return 0;
+  return Deliver(*name, {"3\r\n$8\r\nsmessage", BulkPair(channel, payload)});
+}
+
+// --- asking
+
+size_t PubSub::Subscribers(ChannelKind kind, std::string_view name) const {
+  const Channel* const channel = FindName(kind, name);
+  return channel ? channel->count : 0;
+}
+
+void PubSub::ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const {
+  for (const Channel& channel : names_of(kind)) visit(channel.name);
+}
+
+}  // namespace sluice

@@ -1,0 +1,274 @@
+#include "server/notify/tracking.h"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <utility>
+
+#include "absl/base/macros.h"
+#include "boost/tuple/tuple.hpp"
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+void AddBulk(std::string& bytes, std::string_view text) {
+  ConcatTo(bytes, '$', text.size(), "\r\n", text, "\r\n");
+}
+
+constexpr int kKeysPerSlice = 1000;  // a turn: well below a millisecond
+
+// In the place of a list: all keys. Null, in the client's protocol.
+constexpr std::string_view kAllKeys;
+
+std::string ListOf(std::string_view key) {
+  std::string bytes = "*1\r\n";
+  AddBulk(bytes, key);
+  return bytes;
+}
+
+}  // namespace
+
+Tracking::Tracking(const Settings& settings, Clients& clients, const Acting& acting,
+                   RareFlags& flags, HashKeys& hash_keys)
+    : settings_(settings),
+      clients_(clients),
+      acting_(acting),
+      flags_(flags),
+      keys_(
+          boost::make_tuple(Keys::nth_index<0>::type::ctor_args(),
+                            boost::make_tuple(size_t{0}, Keys::nth_index<1>::type::key_from_value(),
+                                              KeyedHash(hash_keys.Next()), std::equal_to<>()))) {}
+
+// --- turning it on and off
+
+void Tracking::Enable(Session& session, const TrackingOptions& options,
+                      const std::vector<std::string_view>& prefixes) {
+  if (!session.tracking) {
+    session.tracking = std::make_unique<TrackingState>();
+    ++tracking_clients_;
+    flags_.Raise(RareFlags::kCommands);
+    flags_.Raise(RareFlags::kKeys);
+  }
+  TrackingState& state = *TrackingOf(session);
+  state.options = options;
+  state.redirect_broken = false;
+  if (!options.broadcast) return;
+  const auto add = [&](std::string prefix) {
+    prefixes_[prefix].clients.insert(session.client_id);
+    state.prefixes.insert(std::move(prefix));
+  };
+  for (const std::string_view prefix : prefixes) add(std::string(prefix));
+  if (prefixes.empty()) add("");
+}
+
+void Tracking::Disable(Session& session) {
+  if (!session.tracking) return;
+  for (const std::string& prefix : TrackingOf(session)->prefixes) {
+    const auto place = prefixes_.find(prefix);
+    ABSL_HARDENING_ASSERT(place != prefixes_.end());
+    place->second.clients.erase(session.client_id);
+    if (place->second.clients.empty()) prefixes_.erase(place);
+  }
+  session.tracking.reset();
+  assert(tracking_clients_ > 0);
+  --tracking_clients_;
+}
+
+// Null when it is gone, or tracks no longer.
+Session* Tracking::FindTracking(uint64_t client_id) {
+  Session* const session = clients_.FindClient(client_id);
+  return session && session->tracking ? session : nullptr;
+}
+
+// --- what clients have read
+
+bool Tracking::IsRemembering(const Session& session) {
+  const TrackingState* const state = TrackingOf(session);
+  if (!state || state->options.broadcast) return false;
+  return !(state->options.opt_in && !state->caching) && !(state->options.opt_out && state->caching);
+}
+
+void Tracking::Remember(Session& session, Args args, std::span<const int> key_positions) {
+  if (!IsRemembering(session)) return;
+  for (const int position : key_positions) {
+    Add(args[static_cast<size_t>(position)], session.client_id);
+  }
+}
+
+void Tracking::Add(std::string_view key, uint64_t client_id) {
+  auto& by_key = keys_.get<1>();
+  auto place = by_key.find(key);
+  if (place == by_key.end()) {
+    place = keys_.project<1>(keys_.push_back({std::string(key), {}}).first);
+  }
+  items_ += place->clients.insert(client_id).second;
+  // One at a time keeps the table as it is; LimitSlice does what a lower limit asks for.
+  if (over_limit()) Invalidate(keys_.front(), false);
+}
+
+bool Tracking::over_limit() const {
+  const auto most = static_cast<size_t>(settings_.tracking_table_max_keys);
+  return most > 0 && keys_.size() > most;
+}
+
+bool Tracking::LimitSlice() {
+  for (int i = 0; i < kKeysPerSlice && over_limit(); ++i) Invalidate(keys_.front(), false);
+  return over_limit();
+}
+
+std::string Tracking::Audit() const {
+  size_t items = 0;
+  for (const TrackedKey& tracked : keys_) {
+    if (tracked.clients.empty()) return "a key is tracked for nobody";
+    items += tracked.clients.size();
+  }
+  if (items != items_) return "the clients of tracked keys are miscounted";
+  for (const auto& [prefix, about] : prefixes_) {
+    if (about.clients.empty()) return "a prefix is tracked for nobody";
+    if (about.changed.empty() == changed_prefixes_.contains(prefix))
+      return "a prefix is listed as changed without a change, or the other way round";
+  }
+  return "";
+}
+
+// --- changes
+
+// Of what is sorted before a text the last one is its longest prefix, or tells how long any can be.
+template <typename Visit>
+void Tracking::ForEachPrefixOf(std::string_view key, const Visit& visit) {
+  while (true) {
+    auto place = prefixes_.upper_bound(absl::string_view(key.data(), key.size()));
+    if (place == prefixes_.begin()) return;
+    --place;
+    const std::string& prefix = place->first;
+    if (key.starts_with(prefix)) {
+      visit(prefix, place->second);
+      if (prefix.empty()) return;
+      key = key.substr(0, prefix.size() - 1);
+    } else {
+      const auto differing = std::ranges::mismatch(key, prefix).in1;
+      key = key.substr(0, static_cast<size_t>(differing - key.begin()));
+    }
+  }
+}
+
+void Tracking::KeyTouched(int, std::string_view key, bool died) {
+  // What a script writes is told even to NOLOOP's client, whose own commands do not name it all.
+  const bool by_nobody = died || acting_.script_runs();
+  const Session* const by = by_nobody ? nullptr : acting_.current();
+  ForEachPrefixOf(key, [&](const std::string& prefix, Prefix& about) {
+    about.changed[std::string(key)] = by ? by->client_id : 0;
+    changed_prefixes_.insert(prefix);
+  });
+  const auto& by_key = keys_.get<1>();
+  const auto place = by_key.find(key);
+  if (place != by_key.end()) Invalidate(*place, true);
+}
+
+// Tells everybody who has read it and forgets the key. `by_client`: it was really changed, and
+// whoever changed it may not want to hear of it.
+void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
+  const std::string payload = ListOf(tracked.key);
+  for (const uint64_t client_id : tracked.clients) {
+    Session* const session = FindTracking(client_id);
+    if (!session || TrackingOf(*session)->options.broadcast) continue;
+    const bool own = by_client && session == acting_.current();
+    if (!own || !TrackingOf(*session)->options.no_loop) Tell(*session, payload);
+  }
+  assert(items_ >= tracked.clients.size());
+  items_ -= tracked.clients.size();
+  keys_.erase(keys_.iterator_to(tracked));
+}
+
+void Tracking::AllFlushed() {
+  if (tracking_clients_ > 0) {
+    clients_.ForEach([this](Session& session) {
+      if (session.tracking) Tell(session, std::string(kAllKeys));
+    });
+  }
+  keys_.clear();
+  items_ = 0;
+}
+
+void Tracking::Broadcast() {
+  if (changed_prefixes_.empty()) return;
+  for (const std::string& prefix : std::exchange(changed_prefixes_, {})) {
+    const auto place = prefixes_.find(prefix);
+    if (place == prefixes_.end()) continue;  // nobody asks for it any more
+    Prefix& about = place->second;
+    for (const uint64_t client_id : about.clients) {
+      Session* const session = FindTracking(client_id);
+      if (!session) continue;
+      size_t told = 0;
+      std::string keys;
+      for (const auto& [key, by] : about.changed) {
+        if (TrackingOf(*session)->options.no_loop && by == client_id) continue;
+        AddBulk(keys, key);
+        ++told;
+      }
+      if (told > 0) Send(*session, Concat('*', told, "\r\n", keys));
+    }
+    about.changed.clear();
+  }
+}
+
+// --- telling
+
+void Tracking::Tell(Session& session, std::string payload) {
+  if (acting_.IsExecuting(session)) {
+    const uint64_t limit = clients_.OutputLimitOf(session).hard_bytes;
+    if (limit > 0 && pending_bytes_ > limit) {
+      clients_.CloseOverOutputLimit(session);
+      return clients_.QueueSend(session);
+    }
+    pending_bytes_ += sizeof(Pending) + payload.size();
+    pending_.push_back({session.client_id, std::move(payload)});
+    flags_.Raise(RareFlags::kPending);
+  } else {
+    Send(session, payload);
+  }
+}
+
+void Tracking::CommandDone(Session& session) {
+  TrackingState* const state = TrackingOf(session);
+  // CLIENT CACHING reaches over other calls of CLIENT and over a whole transaction.
+  if (state && !session.keeps_caching && !session.in_multi()) state->caching = false;
+  if (!pending_.empty()) SendPending(session);
+}
+
+// A slow script's changes stay while others' commands run inside it.
+void Tracking::SendPending(Session& session) {
+  const auto own = std::stable_partition(
+      pending_.begin(), pending_.end(),
+      [&](const Pending& pending) { return pending.client_id != session.client_id; });
+  std::vector<Pending> told(std::make_move_iterator(own), std::make_move_iterator(pending_.end()));
+  pending_.erase(own, pending_.end());
+  if (pending_.empty()) flags_.Lower(RareFlags::kPending);
+  for (const Pending& pending : told) {
+    pending_bytes_ -= sizeof(Pending) + pending.payload.size();
+    Send(session, pending.payload);
+  }
+}
+
+void Tracking::Send(Session& session, std::string_view payload) {
+  if (payload == kAllKeys) payload = session.resp() == 2 ? "$-1\r\n" : "_\r\n";
+  const uint64_t redirect = session.tracking ? TrackingOf(session)->options.redirect : 0;
+  Session* to = &session;
+  if (redirect != 0) {
+    to = clients_.FindClient(redirect);
+    if (!to || to->close == CloseMode::kNow) {
+      TrackingOf(session)->redirect_broken = true;
+      if (session.resp() == 2) return;
+      const std::string id = Concat(redirect);
+      return clients_.Push(session, {">2\r\n$21\r\ntracking-redir-broken\r\n:", id, "\r\n"});
+    }
+  }
+  if (to->resp() == 3) {
+    clients_.Push(*to, {">2\r\n$10\r\ninvalidate\r\n", payload});
+  } else if (redirect != 0 && to->subscribes()) {
+    clients_.Push(*to, {"*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n", payload});
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,140 @@
+// Client-side caching (CLIENT TRACKING): the server remembers which keys a client has read, or
+// which prefixes it has asked for, and tells it once when one of them changes.
+//
+// Default mode: one table of keys, each with the clients that have read it. A change tells them all
+// and forgets the key. Its size is bounded by tracking-table-max-keys: the oldest key is given up,
+// and its clients are told that it has changed. Broadcasting mode: no memory of keys; the changes
+// of a turn are gathered for each prefix and told at its end. As in Redis, names of keys go without
+// their database, and a client that is gone leaves its number in the table until the key changes.
+//
+// A client is told of what its own command changed behind that command's reply, of a command that
+// has waited too.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "boost/multi_index/hashed_index.hpp"
+#include "boost/multi_index/member.hpp"
+#include "boost/multi_index/sequenced_index.hpp"
+#include "boost/multi_index_container.hpp"
+#include "protocol/args.h"
+#include "server/clients/acting.h"
+#include "server/clients/clients.h"
+#include "server/core/rare_flags.h"
+#include "server/notify/key_listeners.h"
+#include "storage/hashing/key_hash.h"
+
+namespace sluice {
+
+struct TrackingOptions {
+  uint64_t redirect = 0;  // CLIENT ID of who is told instead; 0: the client itself
+  bool broadcast = false;
+  bool opt_in = false;
+  bool opt_out = false;
+  bool no_loop = false;  // not of what it changes itself
+};
+
+// One session's tracking.
+struct TrackingState final : SessionState {
+  TrackingOptions options;
+  absl::btree_set<std::string> prefixes;  // broadcasting
+  bool redirect_broken = false;
+  bool caching = false;  // CLIENT CACHING was just called: it is about the next command
+};
+
+// Null while it is off.
+inline TrackingState* TrackingOf(const Session& session) {
+  return static_cast<TrackingState*>(session.tracking.get());
+}
+
+class Tracking final : public KeyListener {
+ public:
+  static constexpr PartId kPartId = PartId::kTracking;
+
+  Tracking(const Settings& settings, Clients& clients, const Acting& acting, RareFlags& flags,
+           HashKeys& hash_keys);
+
+  // Adds `prefixes` to those it had; without any in broadcasting mode: all keys.
+  void Enable(Session& session, const TrackingOptions& options,
+              const std::vector<std::string_view>& prefixes);
+  void Disable(Session& session);
+
+  bool listens() const override { return tracking_clients_ > 0 || !keys_.empty(); }
+  void KeyTouched(int db, std::string_view key, bool died) override;
+  void AllFlushed();
+  // `session`, which tracks, has read the keys at these positions of a request.
+  void Remember(Session& session, Args args, std::span<const int> key_positions);
+  // Whether it is to remember what it reads now.
+  static bool IsRemembering(const Session& session);
+  // The top-level command of a session is over that tracks, or while RareFlags::kPending is raised.
+  void CommandDone(Session& session);
+  // Gives up some of the keys that are above tracking-table-max-keys; true when more are.
+  bool LimitSlice();
+  // At the end of a turn: what broadcasting clients have to be told.
+  void Broadcast();
+
+  // For INFO.
+  size_t clients() const { return tracking_clients_; }
+  size_t keys() const { return keys_.size(); }
+  size_t items() const { return items_; }
+  size_t prefixes() const { return prefixes_.size(); }
+
+  // A running command has something to tell its own client.
+  bool any_pending() const { return !pending_.empty(); }
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
+
+ private:
+  struct TrackedKey {
+    std::string key;
+    mutable absl::btree_set<uint64_t> clients;
+  };
+  using Keys = boost::multi_index_container<
+      TrackedKey, boost::multi_index::indexed_by<
+                      boost::multi_index::sequenced<>,
+                      boost::multi_index::hashed_unique<
+                          boost::multi_index::member<TrackedKey, std::string, &TrackedKey::key>,
+                          KeyedHash, std::equal_to<>>>>;
+  struct Prefix {
+    absl::btree_set<uint64_t> clients;
+    absl::btree_map<std::string, uint64_t> changed;  // by which client last; 0: by none
+  };
+
+  // What a running command has changed of what its own client has read: told when it is over, be it
+  // that tracking was turned off meanwhile.
+  struct Pending {
+    uint64_t client_id;
+    std::string payload;
+  };
+
+  bool over_limit() const;
+  void Add(std::string_view key, uint64_t client_id);
+  // Calls `visit(prefix, about)` for each that the key begins with, the longest first.
+  template <typename Visit>
+  void ForEachPrefixOf(std::string_view key, const Visit& visit);
+  void Invalidate(const TrackedKey& tracked, bool by_client);
+  void Tell(Session& session, std::string payload);
+  void SendPending(Session& session);
+  void Send(Session& session, std::string_view payload);
+  Session* FindTracking(uint64_t client_id);
+
+  const Settings& settings_;
+  Clients& clients_;
+  const Acting& acting_;
+  RareFlags& flags_;
+  size_t tracking_clients_ = 0;
+  Keys keys_;
+  size_t items_ = 0;  // clients over all keys
+  absl::btree_map<std::string, Prefix> prefixes_;
+  absl::btree_set<std::string> changed_prefixes_;  // in this turn
+  std::vector<Pending> pending_;
+  size_t pending_bytes_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,58 @@
+#include "server/observe/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace sluice {
+
+int Histogram::BucketOf(uint64_t value) {
+  constexpr uint64_t kLinear = uint64_t{1} << kSubBits;
+  if (value < kLinear) return static_cast<int>(value);
+  const int shift = 63 - std::countl_zero(value) - kSubBits;
+  return ((shift + 1) << kSubBits) + static_cast<int>((value >> shift) & (kLinear - 1));
+}
+
+int64_t Histogram::UpperBound(int bucket) {
+  constexpr int kLinear = 1 << kSubBits;
+  if (bucket < kLinear) return bucket;
+  const int shift = (bucket >> kSubBits) - 1;
+  const uint64_t base = static_cast<uint64_t>(kLinear + (bucket & (kLinear - 1)));
+  return static_cast<int64_t>(((base + 1) << shift) - 1);
+}
+
+void Histogram::Record(int64_t value, uint64_t times) {
+  if (!buckets_) buckets_ = std::make_unique<uint64_t[]>(kBuckets);
+  value = std::max<int64_t>(value, 0);
+  buckets_[BucketOf(static_cast<uint64_t>(value))] += times;
+  count_ += times;
+  max_ = std::max(max_, value);
+}
+
+int64_t Histogram::Percentile(double percent) const {
+  if (count_ == 0) return 0;
+  const auto wanted = std::max<uint64_t>(
+      1, static_cast<uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_))));
+  uint64_t seen = 0;
+  for (int bucket = 0; bucket < kBuckets; ++bucket) {
+    seen += buckets_[bucket];
+    if (seen >= wanted) return std::min(UpperBound(bucket), max_);
+  }
+  return max_;
+}
+
+uint64_t Histogram::CountAtMost(int64_t value) const {
+  if (count_ == 0 || value < 0) return 0;
+  uint64_t seen = 0;
+  const int last = BucketOf(static_cast<uint64_t>(value));
+  for (int bucket = 0; bucket <= last; ++bucket) seen += buckets_[bucket];
+  return seen;
+}
+
+void Histogram::Reset() {
+  buckets_.reset();
+  count_ = 0;
+  max_ = 0;
+}
+
+}  // namespace sluice

@@ -1,0 +1,42 @@
+#include "server/observe/latency_monitor.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kNanosPerMilli = 1'000'000;
+
+// In the order of LatencyEvent.
+constexpr std::string_view kNames[] = {"command", "fast-command", "command-unblocking",
+                                       "expire-cycle", "expire-del"};
+static_assert(std::size(kNames) == kLatencyEvents);
+
+}  // namespace
+
+void LatencySeries::Add(int64_t unix_s, int64_t ms) {
+  worst_ms_ = std::max(worst_ms_, ms);
+  if (!samples_.empty() && samples_.back().unix_s == unix_s) {
+    samples_.back().ms = std::max(samples_.back().ms, ms);
+    return;
+  }
+  if (samples_.size() == kSamplesMax) samples_.pop_front();
+  samples_.push_back({unix_s, ms});
+}
+
+std::string_view LatencyMonitor::NameOf(LatencyEvent event) {
+  return kNames[static_cast<size_t>(event)];
+}
+
+int64_t LatencyMonitor::threshold_ns() const {
+  if (threshold_ms_ == 0) return INT64_MAX;
+  return std::min(threshold_ms_, INT64_MAX / kNanosPerMilli) * kNanosPerMilli;
+}
+
+void LatencyMonitor::Note(LatencyEvent event, int64_t unix_s, int64_t nanos) {
+  assert(nanos >= threshold_ns());
+  series_[static_cast<size_t>(event)].Add(unix_s, nanos / kNanosPerMilli);
+}
+
+}  // namespace sluice

@@ -1,0 +1,54 @@
+// SlowLog: what SLOWLOG shows. An entry is a command that took at least slowlog-log-slower-than,
+// with its arguments cut as Redis cuts them, so that its memory is bounded; the newest
+// slowlog-max-len are kept. Who measures and decides is CommandTimer.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/args.h"
+#include "server/core/parts.h"
+
+namespace sluice {
+
+struct SlowEntry {
+  int64_t id = 0;
+  int64_t unix_s = 0;
+  int64_t micros = 0;
+  std::vector<std::string> args;
+  std::string address;  // "?:0" where no client stands behind it
+  std::string client_name;
+};
+
+class SlowLog {
+ public:
+  static constexpr PartId kPartId = PartId::kSlowLog;
+
+  struct Client {
+    std::string_view address;  // empty: no client stands behind it
+    std::string_view name;
+  };
+  // `secret`: indexes of arguments that no client may see. Copies what it keeps.
+  void Add(const Client& client, Args args, std::span<const size_t> secret, int64_t unix_s,
+           int64_t micros);
+
+  // Cuts what is there; ids go on growing, also while nothing may be kept.
+  void set_entries_max(size_t count);
+  void Clear() { entries_.clear(); }
+  // The newest first.
+  const std::deque<SlowEntry>& entries() const { return entries_; }
+  size_t MemoryBytes() const;
+
+ private:
+  void Push(SlowEntry entry);
+
+  std::deque<SlowEntry> entries_;
+  size_t entries_max_ = 0;
+  int64_t next_id_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#include "server/observe/statistics.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+void Statistics::CountError(std::string_view text) {
+  ++error_replies;
+  const std::string_view code = text.substr(0, text.find(' '));
+  if (const auto found = errors.find(code); found != errors.end()) {
+    ++found->second;
+  } else if (errors.size() < kErrorCodesMax) {
+    errors.emplace(code, 1);
+  }
+}
+
+void Rates::Sample(const Statistics& statistics, int64_t now_ms) {
+  const Counts now{statistics.commands, statistics.bytes_in, statistics.bytes_out};
+  const auto elapsed_ms = static_cast<uint64_t>(std::max<int64_t>(now_ms - last_ms_, 1));
+  // CONFIG RESETSTAT may have come between.
+  const auto rate = [&](uint64_t before, uint64_t after) {
+    return (after - std::min(before, after)) * 1000 / elapsed_ms;
+  };
+  per_second_ = {rate(last_.commands, now.commands), rate(last_.bytes_in, now.bytes_in),
+                 rate(last_.bytes_out, now.bytes_out)};
+  last_ = now;
+  last_ms_ = now_ms;
+}
+
+}  // namespace sluice
