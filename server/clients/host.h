@@ -57,6 +57,9 @@ class Host {
   virtual AllocatorUsage Allocator() { return {}; }
   // MEMORY PURGE: what is free goes back to the system.
   virtual void ReleaseMemory() {}
+  // While on, memory goes back to the system as it comes free. An allocator that saves it up gives
+  // much back at once later, in the midst of a turn.
+  virtual void ReturnFreedAtOnce(bool on) { static_cast<void>(on); }
   virtual std::string AllocatorReport() { return {}; }  // MEMORY MALLOC-STATS; empty: it has none
 };
 

@@ -162,6 +162,7 @@ class LockService final : public LockStore,
   // time.
   bool Continue(int64_t read_ms);
   bool has_left_over() const { return locks_.has_left_over() || !loose_.empty(); }
+  bool has_garbage() const { return !loose_.empty(); }
   bool pending() const { return pending_; }
   // Deals with what has been noted; between top-level commands, and after timers.
   void CatchUp();

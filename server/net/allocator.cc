@@ -12,6 +12,8 @@
 #pragma weak mi_collect
 #pragma weak mi_heap_get_default
 #pragma weak mi_heap_visit_blocks
+#pragma weak mi_option_get
+#pragma weak mi_option_set
 #pragma weak mi_process_info
 #pragma weak mi_stats_print_out
 
@@ -49,6 +51,13 @@ AllocatorUsage ReadLibc() {
 }  // namespace
 
 AllocatorUsage ReadAllocatorUsage() { return IsMimalloc() ? ReadMimalloc() : ReadLibc(); }
+
+// mimalloc saves free pages up for some ms, and then returns up to 32 MiB in one go: 2 ms.
+void ReturnFreedAtOnce(bool on) {
+  if (!IsMimalloc()) return;
+  static const long kUsualDelay = mi_option_get(mi_option_decommit_delay);
+  mi_option_set(mi_option_decommit_delay, on ? 0 : kUsualDelay);
+}
 
 void ReturnFreePages() {
   if (IsMimalloc()) {

@@ -12,6 +12,8 @@ namespace sluice {
 AllocatorUsage ReadAllocatorUsage();
 // Free pages go back to the system.
 void ReturnFreePages();
+// Whether what comes free goes back to the system at once or, as usual, some time later.
+void ReturnFreedAtOnce(bool on);
 // The allocator's own report.
 std::string AllocatorReportText();
 

@@ -318,6 +318,8 @@ AllocatorUsage Server::Allocator() { return ReadAllocatorUsage(); }
 
 void Server::ReleaseMemory() { ReturnFreePages(); }
 
+void Server::ReturnFreedAtOnce(bool on) { sluice::ReturnFreedAtOnce(on); }
+
 std::string Server::AllocatorReport() { return AllocatorReportText(); }
 
 }  // namespace sluice

@@ -50,6 +50,7 @@ class Server final : public Host, public ConnectionOwner {
   ProcessUsage Usage() override;
   AllocatorUsage Allocator() override;
   void ReleaseMemory() override;
+  void ReturnFreedAtOnce(bool on) override;
   std::string AllocatorReport() override;
 
   // ConnectionOwner
