@@ -108,25 +108,23 @@ void RequestLog::Consume(const LimitConfig& config, int64_t now_us, int64_t cost
 void RequestLog::Refund(const LimitConfig& config, int64_t now_us, int64_t units) {
   Prune(config, now_us);
   Refine(config);
-  auto left = static_cast<uint64_t>(SharesBack(units, config.max, Whole(config), Counted(0)));
-  while (left > 0) {
-    Record& newest = records_.back();
-    const uint64_t held = newest.sum - SumBefore(records_.size() - 1);
-    if (held > left) {
-      newest.sum -= left;
-      return;
-    }
-    left -= held;
-    records_.PopBack();
+  const int64_t back = SharesBack(units, config.max, Whole(config), Counted(0));
+  if (back > 0) {
+    // The first record that gives something back, and all after it, go; it stays for what it keeps.
+    const uint64_t kept = records_.back().sum - static_cast<uint64_t>(back);
+    const size_t first = FirstLeaving(back - 1);
+    const bool keeps = kept != SumBefore(first);
+    records_.Truncate(first + (keeps ? 1 : 0));
+    if (keeps) records_.back().sum = kept;
   }
   if (records_.empty()) whole_ = 0;
 }
 
 void RequestLog::Prune(const LimitConfig& config, int64_t now_us) {
-  const int64_t tick = TickOf(now_us);
-  while (!records_.empty() && tick - records_.front().tick >= config.period_ms) {
-    gone_ = records_.front().sum;
-    records_.PopFront();
+  const size_t left = FirstCounting(TickOf(now_us), config.period_ms);
+  if (left > 0) {
+    gone_ = records_[left - 1].sum;
+    records_.DropFront(left);
   }
   if (records_.empty()) whole_ = 0;
 }
@@ -147,11 +145,7 @@ void RequestLog::MoveTicks(const LimitConfig& from, const LimitConfig& to, int64
     if (kept > 0 && records_[kept - 1].tick == moved.tick) --kept;  // its sum contains that one's
     records_[kept++] = moved;
   }
-  Truncate(kept);
-}
-
-void RequestLog::Truncate(size_t records) {
-  while (records_.size() > records) records_.PopBack();
+  records_.Truncate(kept);
 }
 
 // Scales the running sums instead of the counts, so that only the whole is rounded up, once. Seen
@@ -170,7 +164,7 @@ void RequestLog::Refine(const LimitConfig& config) {
       if (sum == (kept == 0 ? 0 : records_[kept - 1].sum)) continue;  // rounded away
       records_[kept++] = {records_[i].tick, sum};
     }
-    Truncate(kept);
+    records_.Truncate(kept);
     gone_ = 0;
   }
   set_whole(config, finer.whole);

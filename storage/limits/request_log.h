@@ -85,7 +85,6 @@ class RequestLog {
   void MoveTicks(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
   // Makes the shares so fine that a unit is a whole number of them.
   void Refine(const LimitConfig& config);
-  void Truncate(size_t records);
   uint64_t SumBefore(size_t index) const { return index == 0 ? gone_ : records_[index - 1].sum; }
   int64_t Counted(size_t first) const;
 

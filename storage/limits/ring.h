@@ -3,6 +3,7 @@
 // usual case. Grows by half, and gives memory back when three quarters are empty.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -43,15 +44,22 @@ class Ring {
   void Reserve(size_t records) {
     if (records > capacity_) Reallocate(*this, records);
   }
-  void PopFront() {
-    assert(size_ > 0);
-    head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;
-    --size_;
+  void PopFront() { DropFront(1); }
+  void PopBack() { Truncate(size_ - 1); }
+  // Takes so many out at the front, at a cost that does not depend on how many they are.
+  // Precondition: records <= size().
+  void DropFront(size_t records) {
+    assert(records <= size_);
+    if (records == 0) return;
+    head_ = static_cast<uint32_t>(Wrapped(head_ + records));
+    size_ -= static_cast<uint32_t>(records);
     Shrink();
   }
-  void PopBack() {
-    assert(size_ > 0);
-    --size_;
+  // Likewise at the back: leaves so many. Precondition: records <= size().
+  void Truncate(size_t records) {
+    assert(records <= size_);
+    if (records == size_) return;
+    size_ = static_cast<uint32_t>(records);
     Shrink();
   }
   // Asks for the memory that PushBack is going to write to.
@@ -65,15 +73,15 @@ class Ring {
 
   size_t Place(size_t index) const {
     assert(index < size_);
-    const size_t place = head_ + index;
-    return place < capacity_ ? place : place - capacity_;
+    return Wrapped(head_ + index);
   }
+  size_t Wrapped(size_t place) const { return place < capacity_ ? place : place - capacity_; }
   void Shrink() {
     if (size_ == 0 && capacity_ > kKept) {
       records_.reset();
       capacity_ = head_ = 0;
     } else if (capacity_ > kKept && size_ * 4 <= capacity_) {
-      Reallocate(*this, capacity_ / 2);
+      Reallocate(*this, std::max<size_t>(2 * size_t{size_}, kKept));
     }
   }
   // Takes over the records of `from`, which may be this one. Precondition: capacity >= its size.

@@ -316,8 +316,9 @@ void Info(CommandCall& call) {
 
 constexpr uint32_t kTakes = kWrite | kDenyOom | kFast;
 constexpr std::string_view kTakeComplexity =
-    "O(1); LOG and LEAKY: O(log N) and amortized O(1) for what has left, where N is the number of "
-    "milliseconds of the period in which something came.";
+    "O(1); LOG and LEAKY: O(log N), and O(N) if it is allowed under another period or a max that "
+    "has no whole units of the old one, where N is the number of milliseconds of the period in "
+    "which something came.";
 
 constexpr CommandSpec kRows[] = {
     {.name = "LIMIT.TAKE",
@@ -355,7 +356,8 @@ constexpr CommandSpec kRows[] = {
      .run = Refund,
      .group = "limit",
      .since = "0.1.0",
-     .complexity = "O(1); LOG and LEAKY: O(N) where N is the number of units.",
+     .complexity = "O(1); LOG and LEAKY: O(log N) where N is the number of milliseconds of the "
+                   "period in which something came.",
      .usage = "key units:integer",
      .summary = "Give back what was taken and not used; what remains, or null without the key."},
     {.name = "LIMIT.INFO",
