@@ -12,6 +12,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,9 +94,10 @@ class Clients final : public ErrorListener {
   void ClassChanged(Session& session);
   void LimitsChanged();    // client-output-buffer-limit
   void PasswordChanged();  // requirepass
-  // Once a second: idle clients, those that do not log in, and soft output limits of clients to
-  // which nothing new is sent.
-  void CloseOverdue();
+  // A slice of what is done once a second: idle clients, those that do not log in, and soft output
+  // limits of clients to which nothing new is sent. When all have been looked at: what they take of
+  // memory; the next call begins anew.
+  std::optional<size_t> CloseOverdue();
 
   void ErrorSent(std::string_view text) override { statistics_.CountError(text); }
 
@@ -109,6 +111,7 @@ class Clients final : public ErrorListener {
   };
 
   void LimitOutput(Session& session);
+  void LookAt(Session& session);
   bool IsOverdue(Session& session);
   std::string AuditSession(const Session& session) const;
 
@@ -123,6 +126,10 @@ class Clients final : public ErrorListener {
   absl::flat_hash_map<uint64_t, uint32_t> slot_of_client_;
   size_t size_ = 0;
   uint64_t next_client_id_ = 1;
+  struct {
+    size_t next_slot = 0;
+    size_t bytes = 0;  // of the sessions seen so far
+  } look_;             // at all clients, once a second
   std::vector<SessionId> carried_;  // have requests left in `pending` for the next turn
   std::vector<SessionId> to_send_;
   std::vector<SessionId> to_close_;

@@ -11,6 +11,9 @@
 namespace sluice {
 namespace {
 
+// Clients looked at in one turn: some 0.1 ms. All of 100,000 took 9 ms.
+constexpr size_t kLookedAtPerTurn = 1024;
+
 std::string HexDigits(Random& random, size_t count) {
   std::string text;
   while (text.size() < count) {
@@ -209,9 +212,10 @@ void Engine::Drop(SessionId id) {
 }
 
 void Engine::EverySecond() {
+  const std::optional<size_t> client_bytes = clients_.CloseOverdue();
+  if (!client_bytes) return timers_.Arm(every_second_, clock_.now().ms() + 1);
   rates_.Sample(statistics_, clock_.now().ms());
-  facts_.Sample();
-  clients_.CloseOverdue();
+  facts_.Sample(*client_bytes);
   timers_.Arm(every_second_, clock_.now().ms() + 1000);
 }
 

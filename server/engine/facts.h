@@ -52,15 +52,19 @@ class Facts {
   int64_t started_ms() const { return started_ms_; }
   // What keys, scripts and clients take now; looks at every client.
   size_t UsedMemory() const {
-    return keyspace_.memory_bytes() + scripts_.MemoryBytes() + clients_.MemoryBytes();
+    return SharedMemory() + clients_.MemoryBytes();
   }
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   size_t startup_memory() const { return startup_memory_; }
   size_t timers() const { return wheel_.size(); }
 
-  void Sample() { memory_peak_ = std::max(memory_peak_, UsedMemory()); }
+  void Sample(size_t client_bytes) {
+    memory_peak_ = std::max(memory_peak_, SharedMemory() + client_bytes);
+  }
 
  private:
+  size_t SharedMemory() const { return keyspace_.memory_bytes() + scripts_.MemoryBytes(); }
+
   const EngineOptions& options_;
   const std::string run_id_;
   const int64_t started_ms_;

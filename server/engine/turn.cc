@@ -91,19 +91,21 @@ bool Engine::RunTurn() {
   RefreshNow();
   const int64_t read_ms = clock_.now().ms();
   const int64_t begin = clock_.Tick();
+  const bool crowded =
+      locks_.has_left_over() || limits_.any_ready() || keyspace_.waiting_to_be_freed() > 0;
+  if (crowded) [[unlikely]]
+    host_.ReturnFreedAtOnce(true);
+  limits_.BeginTurn();
   const bool timers_left = RunTimers();
   TakeCarried();
   RunInputs(begin);
-  const bool frees = locks_.has_garbage() || keyspace_.waiting_to_be_freed() > 0;
-  if (frees) [[unlikely]]
-    host_.ReturnFreedAtOnce(true);
   const bool locks_left = locks_.Continue(read_ms);
   const bool garbage_left = FreeGarbage(begin);
-  if (frees) [[unlikely]]
-    host_.ReturnFreedAtOnce(false);
   const bool rearm_left = keyspace_.RearmSlice(clock_.now(), kRearmedPerTurn);
   const bool tracked_left = tracking_.LimitSlice();
   EndTurn(begin);
+  if (crowded) [[unlikely]]
+    host_.ReturnFreedAtOnce(false);
   return timers_left || locks_left || garbage_left || rearm_left || tracked_left ||
          clients_.any_carried() || limits_.any_ready();
 }
@@ -112,7 +114,11 @@ bool Engine::FreeGarbage(int64_t turn_begin) {
   const size_t waiting = keyspace_.waiting_to_be_freed();
   if (waiting == 0) return false;
   const int64_t begin = clock_.Tick();
-  const int64_t budget = std::max(kFreeingNanos, (begin - turn_begin) / 2);
+  // By the CPU's clock: a turn that was kept off the processor took long and made nothing.
+  int64_t took = begin - turn_begin;
+  const int64_t cpu_us = took > 2 * kFreeingNanos ? clock_.clock().CpuMicros() : 0;
+  if (cpu_us > 0) took = std::min(took, (cpu_us - cpu_us_) * 1000);
+  const int64_t budget = std::max(kFreeingNanos, took / 2);
   bool is_left = keyspace_.FreeSlice(kFreedPerSlice);
   for (int i = 1; is_left && i < kFreeingSlicesMax && clock_.Tick() - begin < budget; ++i) {
     is_left = keyspace_.FreeSlice(kFreedPerSlice);

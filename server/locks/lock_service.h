@@ -17,8 +17,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -161,8 +163,10 @@ class LockService final : public LockStore,
   // clients had sent by `read_ms` has been run: so a RENEW that came in time and had to wait is in
   // time.
   bool Continue(int64_t read_ms);
-  bool has_left_over() const { return locks_.has_left_over() || !loose_.empty(); }
-  bool has_garbage() const { return !loose_.empty(); }
+  bool has_left_over() const {
+    return locks_.has_left_over() || !loose_.empty() || !refusing_.empty() || !pushes_.empty() ||
+           !due_.empty();
+  }
   bool pending() const { return pending_; }
   // Deals with what has been noted; between top-level commands, and after timers.
   void CatchUp();
@@ -217,10 +221,11 @@ class LockService final : public LockStore,
   void Empty(HeldLock& lock, LockLoss why);
   void CutLoose(int db, int goes_to, LockLoss why);
   void TakeApart(size_t budget);
+  bool GoOn();
   void SettleDue();
   void TimerFired(HeldLock& lock);
   void Settle();
-  void RefuseWaiters(LockNameView name);
+  void RefuseWaiters();
   void PushLosses();
   void Note(LockName name);
   void SetPending();
@@ -244,8 +249,11 @@ class LockService final : public LockStore,
   std::vector<uint64_t> ended_;
   std::vector<int> flushed_;
   std::vector<LockName> touched_;
-  std::vector<LockName> due_;  // leases whose time has come
-  std::vector<Loss> losses_;
+  std::vector<LockName> due_;    // leases whose time has come
+  std::vector<Loss> losses_;     // noted, their reason perhaps not known yet
+  std::deque<Loss> pushes_;      // to be told
+  std::set<LockName> refusing_;  // keys that hold something else now: their waiters are refused
+  int answers_left_ = 0;         // of this turn: refusals and pushes
 };
 
 }  // namespace sluice

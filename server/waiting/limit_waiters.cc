@@ -10,12 +10,10 @@
 namespace sluice {
 namespace {
 
-// Answers to waiters of one key in one turn: some 100 µs.
-constexpr int kServedPerTurn = 256;
-// Queues whose heads are tried in one call, and waiters of a changed policy that are looked at:
-// some 100 µs each.
-constexpr size_t kQueuesPerCall = 64;
-constexpr size_t kTicketsPerCall = 512;
+// Waiters that are tried in one turn, be they answered or not: some 200 µs.
+constexpr int kTriesPerTurn = 256;
+// Waiters that are looked at for a changed policy or a flushed database: some 50 µs.
+constexpr size_t kLooksPerTurn = 512;
 
 }  // namespace
 
@@ -30,7 +28,7 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
     queue->key = KeyName(key);
     queue->fired = [](TimerTask& task) {
       Queue& due = static_cast<Queue&>(task);
-      due.waiters.Serve(due);
+      due.waiters.TimerFired(due);
     };
     ArmFor(*queue, retry_ms);
   }
@@ -51,11 +49,18 @@ void LimitWaiters::ArmFor(Queue& queue, int64_t retry_ms) {
                                                                        : now_ms + retry_ms);
 }
 
+void LimitWaiters::BeginTurn() {
+  tries_left_ = kTriesPerTurn;
+  looks_left_ = kLooksPerTurn;
+}
+
+void LimitWaiters::TimerFired(Queue& queue) { tries_left_ > 0 ? Serve(queue) : Note(queue); }
+
 void LimitWaiters::Serve(Queue& queue) {
   serving_ = &queue;
   std::optional<int64_t> retry_ms;
-  for (int served = 0; !retry_ms && !queue.tickets.empty(); ++served) {
-    if (served == kServedPerTurn) break;
+  while (tries_left_ > 0 && !queue.tickets.empty()) {
+    --tries_left_;
     const auto head = queue.tickets.begin();
     Session& waiter = *on_.clients.Find(head->second.session);
     {
@@ -104,8 +109,11 @@ void LimitWaiters::KeyTouched(int db, std::string_view key, bool) {
 }
 
 void LimitWaiters::DatabaseReplaced(int db, int other) {
-  for (const auto& [name, queue] : queues_)
-    if (name.db == db || name.db == other) Note(*queue);
+  std::erase_if(changes_, [db, other](const Change& each) {
+    return each.policy.empty() && each.db == db && each.other == other;
+  });
+  changes_.push_back({.db = db, .other = other, .last = tickets_});
+  on_.flags.Raise(RareFlags::kServe);
 }
 
 void LimitWaiters::Note(Queue& queue) {
@@ -116,8 +124,8 @@ void LimitWaiters::Note(Queue& queue) {
 }
 
 void LimitWaiters::ServeReady() {
-  NoteOfPolicy();
-  for (size_t left = std::min(ready_.size(), kQueuesPerCall); left > 0; --left) {
+  NoteOfChanges();
+  for (size_t left = ready_.size(); left > 0 && tries_left_ > 0; --left) {
     const auto found = queues_.find(ready_.front());
     ready_.pop_front();
     if (found == queues_.end()) continue;
@@ -126,36 +134,49 @@ void LimitWaiters::ServeReady() {
   }
 }
 
-// --- policies
+// --- what changes for many
 
 void LimitWaiters::PolicyChanged(std::string_view name) {
   if (!tickets_of_policy_.contains(name)) return;
-  std::erase_if(changed_policies_, [name](const ChangedPolicy& each) { return each.name == name; });
-  changed_policies_.push_back({std::string(name), 0});
+  std::erase_if(changes_, [name](const Change& each) { return each.policy == name; });
+  changes_.push_back({.policy = std::string(name), .last = tickets_});
   on_.flags.Raise(RareFlags::kServe);
 }
 
-// The next slice of the waiters of changed policies: notes the queues that they head.
-void LimitWaiters::NoteOfPolicy() {
-  size_t left = kTicketsPerCall;
-  while (left > 0 && !changed_policies_.empty()) {
-    ChangedPolicy& changed = changed_policies_.front();
-    const auto tickets = tickets_of_policy_.find(changed.name);
-    if (tickets == tickets_of_policy_.end()) {
-      changed_policies_.pop_front();
-      continue;
+// The next slice of the waiters that changes concern: notes the queues that they head. Who came
+// after a change has been tried with it.
+void LimitWaiters::NoteOfChanges() {
+  while (!changes_.empty() && NoteSome(changes_.front())) changes_.pop_front();
+}
+
+// True when all have been looked at.
+bool LimitWaiters::NoteSome(Change& change) {
+  if (change.policy.empty()) {
+    auto ticket = queue_of_.lower_bound(change.next);
+    for (; ticket != queue_of_.end() && ticket->first <= change.last; ++ticket) {
+      change.next = ticket->first;
+      if (looks_left_ == 0) return false;
+      --looks_left_;
+      const int db = ticket->second->key.db;
+      if (db == change.db || db == change.other) NoteHead(ticket->first, *ticket->second);
     }
-    auto ticket = tickets->second.lower_bound(changed.next_ticket);
-    for (; left > 0 && ticket != tickets->second.end(); --left, ++ticket) {
-      Queue& queue = *queue_of_.at(*ticket);
-      if (queue.tickets.begin()->first == *ticket) Note(queue);
-    }
-    if (ticket != tickets->second.end()) {
-      changed.next_ticket = *ticket;
-    } else {
-      changed_policies_.pop_front();
-    }
+    return true;
   }
+  const auto tickets = tickets_of_policy_.find(change.policy);
+  if (tickets == tickets_of_policy_.end()) return true;
+  auto ticket = tickets->second.lower_bound(change.next);
+  for (; ticket != tickets->second.end() && *ticket <= change.last; ++ticket) {
+    change.next = *ticket;
+    if (looks_left_ == 0) return false;
+    --looks_left_;
+    NoteHead(*ticket, *queue_of_.at(*ticket));
+  }
+  return true;
+}
+
+// Behind the head nobody is tried.
+void LimitDesk::NoteHead(uint64_t ticket, Queue& queue) {
+  if (queue.tickets.begin()->first == ticket) Note(queue);
 }
 
 void LimitWaiters::LeavePolicy(uint64_t number, const Ticket& ticket) {

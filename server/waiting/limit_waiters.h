@@ -8,8 +8,8 @@
 // A key is waited for by its database and name, whatever is there. A waiter that named a policy
 // asks with what the policy says when it is tried; a change of the policy has such heads tried.
 //
-// Crowds are dealt with in slices: ServeReady tries kQueuesPerCall heads and leaves the rest to the
-// next call, which the engine makes in the next turn at the latest.
+// Crowds are dealt with in slices: all calls of a turn share a budget of requests that are tried
+// and waiters that are looked at, and what is left is for the next turn.
 //
 //   call.part<LimitWaiters>().Join(call, key, request, deadline_ms, retry_ms);    // parks the
 //   client
@@ -25,7 +25,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "server/waiting/parsed_args_cache.h"
 #include "server/waiting/waiters.h"
 #include "storage/hashing/key_name.h"
@@ -105,7 +105,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   bool listens() const override { return !queues_.empty(); }
   void KeyTouched(int db, std::string_view key, bool died) override;
   void DatabaseReplaced(int db, int other) override;
-  bool any_ready() const { return !ready_.empty() || !changed_policies_.empty(); }
+  bool any_ready() const { return !ready_.empty() || !changes_.empty(); }
+  void BeginTurn();
   // Tries heads of the queues whose keys were touched. Between top-level commands only.
   void ServeReady();
   void WaitCancelled(uint64_t wait_id) override;
@@ -120,9 +121,21 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   };
 
   void Note(Queue& queue);
-  void NoteOfPolicy();
+  // What concerns some waiters: those with a ticket of these numbers whose policy, or database, it
+  // is. Those before `next` have been looked at.
+  struct Change {
+    std::string policy;  // empty: it is of databases
+    int db = -1;
+    int other = -1;
+    uint64_t next = 0;
+    uint64_t last = 0;
+  };
+  void NoteOfChanges();
+  bool NoteSome(Change& change);
+  void NoteHead(uint64_t ticket, Queue& queue);
   void LeavePolicy(uint64_t number, const Ticket& ticket);
   void Serve(Queue& queue);
+  void TimerFired(Queue& queue);
   void ArmFor(Queue& queue, int64_t retry_ms);
   void Forget(Queue& queue);
 
@@ -131,18 +144,16 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   DrainSeconds drain_seconds_;
   ParsedArgsCache<TakeOptions> take_memo_;
   ParsedArgsCache<CellRequest> cell_memo_;
-  KeyNameMap<std::unique_ptr<Queue>> queues_;       // none is empty
-  absl::flat_hash_map<uint64_t, Queue*> queue_of_;  // by ticket
+  KeyNameMap<std::unique_ptr<Queue>> queues_;   // none is empty
+  absl::btree_map<uint64_t, Queue*> queue_of_;  // by ticket
   std::deque<KeyName> ready_;
   std::map<std::string, std::set<uint64_t>, std::less<>> tickets_of_policy_;  // none is empty
-  struct ChangedPolicy {
-    std::string name;
-    uint64_t next_ticket;  // those before have been looked at
-  };
-  std::deque<ChangedPolicy> changed_policies_;
+  std::deque<Change> changes_;
   LimitStatistics statistics_;
   Queue* serving_ = nullptr;
   uint64_t tickets_ = 0;
+  int tries_left_ = 0;  // of this turn
+  size_t looks_left_ = 0;
 };
 
 }  // namespace sluice

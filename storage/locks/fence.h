@@ -73,17 +73,19 @@ class FenceMemory {
   void set_retention_ms(int64_t ms) { retention_ms_ = ms; }
   void set_memory_max(size_t bytes) { memory_max_ = bytes; }
 
-  // The lock was given back by its last holder. Collapses what is too old or too much.
+  // The lock was given back by its last holder.
   void Remember(LockNameView name, int64_t token, const Now& now);
   bool Forget(LockNameView name);  // its tokens are stale; false: nothing was known of it
   // The lock is held again and remembers for itself: what is known here is stale, its place is
   // kept.
   void Supersede(LockNameView name);
-  void Collapse(const Now& now);  // to be called now and then: what is older than the retention
+  // Forgets some of what is too old or too much, more than comes between two calls. To be called
+  // now and then; Remember does. What is too old counts as forgotten before.
+  void Collapse(const Now& now);
   // FLUSHDB, SWAPDB: every token up to `last` is stale. Costs nothing: what is known stays where it
   // is.
   void ForgetDatabase(int db, int64_t last) { floors_[db] = last; }
-  int64_t Newest(LockNameView name) const;  // 0 when nothing is remembered
+  int64_t Newest(LockNameView name, const Now& now) const;  // 0 when nothing is remembered
 
   // After a start without the memories of before: everything issued until then is forgotten.
   void RaiseFloor(int64_t token) { floor_ = std::max(floor_, token); }
@@ -100,6 +102,9 @@ class FenceMemory {
   using Order = std::list<Memory>;
 
   static size_t BytesOf(const Memory& memory);
+  bool IsOver(const Memory& memory, const Now& now) const {
+    return now.ms() - memory.since_ms >= retention_ms_;
+  }
   void Drop(Order::iterator place);
   void DropOldest();
 

@@ -203,9 +203,9 @@ Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, cons
   return holders_.erase(place);
 }
 
-int64_t Lock::Expire(const Now& now, OnEnd on_end) {
+int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
   int64_t ended = 0;
-  while (true) {
+  for (; left > 0; --left) {
     const auto [ends_ms, token] = EarliestEnd();
     if (ends_ms > now.ms() || ends_ms == kNoDeadline) return ended;
     const auto place = holders_.find(token);
@@ -217,6 +217,7 @@ int64_t Lock::Expire(const Now& now, OnEnd on_end) {
     ended += holder.lingers() ? 0 : 1;
     End(place, true, now, on_end);
   }
+  return ended;
 }
 
 int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end) {

@@ -193,7 +193,8 @@ class Lock : public Value {
 
   // These call `on_end` for every holder that loses the lock, while it still is one, and return how
   // many. It is called for those that end lingering too, which are not counted.
-  int64_t Expire(const Now& now, OnEnd on_end);
+  // Of the leases that are over, `left` at most: it is lowered by each.
+  int64_t Expire(const Now& now, int64_t& left, OnEnd on_end);
   // The holder of this token is bound to the session no more. Precondition: it was.
   int64_t EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end);
   // Holders, or (token != 0) the one of a token, are thrown out, and their tokens are stale.

@@ -45,6 +45,7 @@ class TestClient {
   // The next unread reply or push; null when there is none (yet).
   std::optional<Reply> Next();
   // All unread bytes, forgotten by it.
+  bool has_received() const { return !received_.empty(); }
   std::string TakeBytes() { return std::exchange(received_, {}); }
   // The connection breaks.
   void Disconnect();

@@ -328,11 +328,11 @@ TEST(FenceMemory, IsBoundedInTimeAndSpace) {
   memory.Remember({1, "k"}, 11, clock.Sample());
   clock.Advance(999);
   memory.Remember({0, "k"}, 20, clock.Sample());
-  EXPECT_EQ(memory.Newest({1, "k"}), 11);
+  EXPECT_EQ(memory.Newest({1, "k"}, clock.Sample()), 11);
   clock.Advance(1);
   memory.Collapse(clock.Sample());
-  EXPECT_EQ(memory.Newest({1, "k"}), 0);
-  EXPECT_EQ(memory.Newest({0, "k"}), 20);
+  EXPECT_EQ(memory.Newest({1, "k"}, clock.Sample()), 0);
+  EXPECT_EQ(memory.Newest({0, "k"}, clock.Sample()), 20);
   EXPECT_EQ(memory.floor(), 11);
   memory.set_memory_max(100'000);
   for (int i = 0; i < 10'000; ++i) memory.Remember({0, std::to_string(i)}, 100 + i, clock.Sample());
@@ -341,10 +341,26 @@ TEST(FenceMemory, IsBoundedInTimeAndSpace) {
   memory.Remember({1, "k"}, 20'000, clock.Sample());
   memory.Remember({0, "k"}, 20'001, clock.Sample());
   memory.ForgetDatabase(0, 20'001);
-  EXPECT_EQ(memory.Newest({0, "k"}), 0);
-  EXPECT_EQ(memory.Newest({1, "k"}), 20'000);
+  EXPECT_EQ(memory.Newest({0, "k"}, clock.Sample()), 0);
+  EXPECT_EQ(memory.Newest({1, "k"}, clock.Sample()), 20'000);
   memory.Remember({0, "k"}, 20'002, clock.Sample());
-  EXPECT_EQ(memory.Newest({0, "k"}), 20'002);
+  EXPECT_EQ(memory.Newest({0, "k"}, clock.Sample()), 20'002);
+}
+
+// A crowd of memories that are over together is forgotten a few at a time; none of them counts.
+TEST(FenceMemory, CollapsesInSlices) {
+  constexpr int kLocks = 10'000;
+  ManualClock clock;
+  FenceMemory memory(SipKey{1});
+  memory.set_retention_ms(1000);
+  for (int i = 0; i < kLocks; ++i) memory.Remember({0, std::to_string(i)}, 1 + i, clock.Sample());
+  clock.Advance(1000);
+  memory.Remember({0, "k"}, 20'000, clock.Sample());
+  EXPECT_GT(memory.size(), kLocks - 100u);
+  EXPECT_EQ(memory.Newest({0, std::to_string(kLocks - 1)}, clock.Sample()), 0);
+  EXPECT_EQ(memory.Newest({0, "k"}, clock.Sample()), 20'000);
+  for (int i = 0; i < kLocks / 4; ++i) memory.Collapse(clock.Sample());
+  EXPECT_EQ(memory.size(), 1u);
 }
 
 TEST(FenceTokens, StartFarAheadWhereTheMarkIsMissing) {

@@ -3,9 +3,12 @@
 // and what happens to keys from outside (COPY, RENAME, EXPIRE, DEL) does what it says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "server/waiting/limit_waiters.h"
 #include "storage/limits/limiter.h"
@@ -398,6 +401,52 @@ TEST_F(LimitCommands, ThrottleSurvivesAClockThatIsSetBack) {
   EXPECT_EQ(refused.elements.at(4).integer, 60);
   AdvanceTime(20'010);
   EXPECT_EQ(Line("CL.THROTTLE k 2 3 60").elements.at(0).integer, 0);
+}
+
+// Crowds are dealt with in slices, be they of one key or of many.
+TEST(LimitCrowd, IsServedInSlices) {
+  constexpr int kClients = 1500;
+  TestEngine server({.audits = false});
+  TestClient& asker = server.Connect();
+  std::vector<TestClient*> clients;
+  const auto answered = [&] {
+    return std::ranges::count_if(clients, [](TestClient* each) { return each->has_received(); });
+  };
+  for (const int keys : {1, 3, kClients}) {
+    for (TestClient* client : clients) client->TakeBytes();
+    for (int i = 0; i < keys; ++i)
+      asker.Run({"limit.take", std::to_string(i), "window", "2000", "5000", "cost", "2000"});
+    for (int i = 0; i < kClients; ++i) {
+      if (clients.size() < kClients) clients.push_back(&server.Connect());
+      clients[i]->Send(
+          {"limit.take", std::to_string(i % keys), "window", "2000", "5000", "wait", "100000"});
+    }
+    // A batch of commands has one budget.
+    server.engine().Receive(asker.id(), "FLUSHALL\r\nPING\r\nPING\r\nPING\r\nPING\r\n");
+    server.Turn();
+    EXPECT_GT(answered(), 0);
+    EXPECT_LE(answered(), 256);
+    server.Settle();
+    EXPECT_EQ(answered(), kClients);
+    for (TestClient* client : clients) client->TakeBytes();
+    asker.TakeBytes();
+    // And all timers of a turn.
+    asker.Run({"flushall"});
+    for (int i = 0; i < keys; ++i)
+      asker.Run({"limit.take", std::to_string(i), "window", "2000", "5000", "cost", "2000"});
+    for (int i = 0; i < kClients; ++i)
+      clients[i]->Send(
+          {"limit.take", std::to_string(i % keys), "window", "2000", "5000", "wait", "100000"});
+    server.clock().Advance(5000);
+    for (int turn = 1; turn <= 3; ++turn) {
+      server.Turn();
+      EXPECT_LE(answered(), 256 * turn);
+    }
+    server.Settle();
+    EXPECT_EQ(answered(), kClients);
+    EXPECT_EQ(server.Audit(), "");
+    asker.Run({"flushall"});
+  }
 }
 
 TEST_F(LimitCommands, ServeAThousandWaitersWhenAWindowOpens) {

@@ -1,9 +1,12 @@
 // Locks as commands, where a transcript cannot show it: closed connections, files, scripts, queues.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "server/engine/engine.h"
 #include "server/locks/lock_service.h"
@@ -353,6 +356,79 @@ TEST_F(LocksTest, FencedLooksAtTheTokenAgainWhenItWakes) {
   b_.Run({"rpush", "list", "2"});
   EXPECT_EQ(a_.Next().value_or(Reply()).text.substr(0, 5), "STALE");
   EXPECT_EQ(b_.Run({"lrange", "list", "0", "-1"}).ToText(), "[\"2\"]");
+}
+
+// What a crowd gets at the same moment is dealt out in slices: here by the answers of one turn.
+class LockCrowd : public testing::Test {
+ protected:
+  static constexpr int kClients = 1000;
+  static constexpr int kAnswersMax = 300;  // in one turn
+  std::vector<TestClient*> Crowd(const std::function<void(TestClient&, int)>& ask) {
+    std::vector<TestClient*> clients;
+    for (int i = 0; i < kClients; ++i) ask(*clients.emplace_back(&server_.Connect()), i);
+    return clients;
+  }
+  // Runs one turn after a request, then all others.
+  void CheckSlices(const std::vector<TestClient*>& clients, const std::string& request,
+                   const std::string& answer) {
+    server_.engine().Receive(a_.id(), request);
+    server_.Turn();
+    const auto answered = [&] {
+      return std::ranges::count_if(clients, [](TestClient* each) { return each->has_received(); });
+    };
+    EXPECT_GT(answered(), 0);
+    EXPECT_LT(answered(), kAnswersMax);
+    EXPECT_EQ(server_.Audit(), "");
+    server_.Settle();
+    for (TestClient* client : clients) EXPECT_THAT(client->TakeBytes(), testing::HasSubstr(answer));
+  }
+  TestEngine server_{{.audits = false}};
+  TestClient& a_ = server_.Connect();
+};
+
+TEST_F(LockCrowd, IsRefusedInSlicesWhenTheKeyIsOverwritten) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "100000"});
+  const auto clients = Crowd([](TestClient& client, int i) {
+    client.Send({"lock.acquire", "k", std::to_string(i), "lease", "1", "wait", "100000"});
+  });
+  CheckSlices(clients, "SET k x\r\n", "-WRONGTYPE");
+  EXPECT_EQ(server_.engine().locks().waiting(), 0u);
+}
+
+TEST_F(LockCrowd, GoesOnWaitingWhenTheKeyIsFreeBeforeItsTurn) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "100000"});
+  const auto clients = Crowd([](TestClient& client, int i) {
+    client.Send({"lock.acquire", "k", std::to_string(i), "lease", "100000", "shared", "wait", "9"});
+  });
+  a_.SendBytes("SET k x\r\nDEL k\r\n");
+  int granted = 0;
+  for (TestClient* client : clients) granted += client->TakeBytes()[0] == '*';
+  EXPECT_GT(granted, kClients / 2);
+  EXPECT_EQ(server_.engine().locks().waiting(), 0u);
+}
+
+TEST_F(LockCrowd, IsToldOfALossInSlices) {
+  const auto clients = Crowd([](TestClient& client, int i) {
+    client.Run({"hello", "3"});
+    client.Run({"lock.acquire", "k", std::to_string(i), "shared", "lease", "100000", "notify"});
+  });
+  CheckSlices(clients, "DEL k\r\n", "lock-lost");
+}
+
+TEST_F(LockCrowd, LosesItsLeasesInSlicesUnlessOneAsks) {
+  for (int i = 0; i < 2 * kClients; ++i)
+    a_.Run({"lock.acquire", "k", std::to_string(i), "shared", "lease", "100"});
+  server_.clock().Advance(101);
+  server_.Turn();
+  const uint64_t ended = server_.engine().locks().counts().expired;
+  EXPECT_GT(ended, 0u);
+  EXPECT_LT(ended, kClients);
+  EXPECT_EQ(a_.Run({"lock.acquire", "k", "b", "lease", "100"}).elements.size(), 4u);
+  EXPECT_EQ(server_.engine().locks().counts().expired, 2u * kClients);
+  for (int i = 0; i < 2 * kClients; ++i)
+    a_.Run({"lock.acquire", "l", std::to_string(i), "shared", "lease", "100"});
+  server_.AdvanceTime(1000);
+  EXPECT_EQ(server_.engine().locks().held(), 0u);
 }
 
 TEST_F(LocksTest, SizesHaveBounds) {
