@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import shlex
 
+from .crowds import CROWDS
 from .deletion import DeletionTurn
 from .events import ExpiredEvents
 from .expiry import ExpiryLateness
@@ -157,5 +158,6 @@ CASES = [
     DeletionTurn("delete-string", "APPEND", members=500, turn_bar_us=1000),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
     Flood("flood", clients=10_000, seconds=20, bar_ms=5, bar_mb=200),
+    *CROWDS,
     *WORST,
 ]
