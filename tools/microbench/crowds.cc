@@ -122,7 +122,7 @@ class Server final : private Host {
     Settle();
   }
   void Settle() {
-    while (Turn()) {
+    while (Turn() || engine_->NextWork() <= clock_.Sample().ms()) {
     }
   }
   bool Turn() {
