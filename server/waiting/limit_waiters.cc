@@ -175,7 +175,7 @@ bool LimitWaiters::NoteSome(Change& change) {
 }
 
 // Behind the head nobody is tried.
-void LimitDesk::NoteHead(uint64_t ticket, Queue& queue) {
+void LimitWaiters::NoteHead(uint64_t ticket, Queue& queue) {
   if (queue.tickets.begin()->first == ticket) Note(queue);
 }
 

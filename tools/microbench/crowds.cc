@@ -16,12 +16,12 @@
 #include <string_view>
 #include <vector>
 
-#include "protocol/concat.h"
+#include "protocol/text/concat.h"
 #include "server/commands/families.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "server/net/allocator.h"
-#include "storage/clock.h"
+#include "storage/time/clock.h"
 #include "tests/support/memory_disk.h"
 
 namespace sluice {

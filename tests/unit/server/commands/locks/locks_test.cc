@@ -392,7 +392,7 @@ TEST_F(LockCrowd, IsRefusedInSlicesWhenTheKeyIsOverwritten) {
     client.Send({"lock.acquire", "k", std::to_string(i), "lease", "1", "wait", "100000"});
   });
   CheckSlices(clients, "SET k x\r\n", "-WRONGTYPE");
-  EXPECT_EQ(server_.engine().locks().waiting(), 0u);
+  EXPECT_EQ(server_.engine().part<LockService>().waiting(), 0u);
 }
 
 TEST_F(LockCrowd, GoesOnWaitingWhenTheKeyIsFreeBeforeItsTurn) {
@@ -404,7 +404,7 @@ TEST_F(LockCrowd, GoesOnWaitingWhenTheKeyIsFreeBeforeItsTurn) {
   int granted = 0;
   for (TestClient* client : clients) granted += client->TakeBytes()[0] == '*';
   EXPECT_GT(granted, kClients / 2);
-  EXPECT_EQ(server_.engine().locks().waiting(), 0u);
+  EXPECT_EQ(server_.engine().part<LockService>().waiting(), 0u);
 }
 
 TEST_F(LockCrowd, IsToldOfALossInSlices) {
@@ -420,15 +420,15 @@ TEST_F(LockCrowd, LosesItsLeasesInSlicesUnlessOneAsks) {
     a_.Run({"lock.acquire", "k", std::to_string(i), "shared", "lease", "100"});
   server_.clock().Advance(101);
   server_.Turn();
-  const uint64_t ended = server_.engine().locks().counts().expired;
+  const uint64_t ended = server_.engine().part<LockService>().counts().expired;
   EXPECT_GT(ended, 0u);
   EXPECT_LT(ended, kClients);
   EXPECT_EQ(a_.Run({"lock.acquire", "k", "b", "lease", "100"}).elements.size(), 4u);
-  EXPECT_EQ(server_.engine().locks().counts().expired, 2u * kClients);
+  EXPECT_EQ(server_.engine().part<LockService>().counts().expired, 2u * kClients);
   for (int i = 0; i < 2 * kClients; ++i)
     a_.Run({"lock.acquire", "l", std::to_string(i), "shared", "lease", "100"});
   server_.AdvanceTime(1000);
-  EXPECT_EQ(server_.engine().locks().held(), 0u);
+  EXPECT_EQ(server_.engine().part<LockService>().held(), 0u);
 }
 
 TEST_F(LocksTest, SizesHaveBounds) {
