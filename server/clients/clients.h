@@ -128,8 +128,8 @@ class Clients final : public ErrorListener {
   uint64_t next_client_id_ = 1;
   struct {
     size_t next_slot = 0;
-    size_t bytes = 0;  // of the sessions seen so far
-  } look_;             // at all clients, once a second
+    size_t bytes = 0;               // of the sessions seen so far
+  } look_;                          // at all clients, once a second
   std::vector<SessionId> carried_;  // have requests left in `pending` for the next turn
   std::vector<SessionId> to_send_;
   std::vector<SessionId> to_close_;

@@ -51,9 +51,7 @@ class Facts {
   const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
   int64_t started_ms() const { return started_ms_; }
   // What keys, scripts and clients take now; looks at every client.
-  size_t UsedMemory() const {
-    return SharedMemory() + clients_.MemoryBytes();
-  }
+  size_t UsedMemory() const { return SharedMemory() + clients_.MemoryBytes(); }
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   size_t startup_memory() const { return startup_memory_; }
   size_t timers() const { return wheel_.size(); }
