@@ -1,3 +1,4 @@
+// See error_text.h.
 #include "protocol/error_text.h"
 
 #include <array>

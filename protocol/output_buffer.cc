@@ -1,3 +1,5 @@
+// See output_buffer.h. An overflow frees what waits and lowers the limit to 0: all that is appended
+// later overflows again.
 #include "protocol/output_buffer.h"
 
 #include <algorithm>

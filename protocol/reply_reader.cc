@@ -1,3 +1,5 @@
+// See reply_reader.h. A value that has not come in whole is read again from its start by the next
+// Read().
 #include "protocol/reply_reader.h"
 
 #include <algorithm>

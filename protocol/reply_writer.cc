@@ -1,3 +1,5 @@
+// See reply_writer.h. Small replies are formatted in place, in room reserved in the output buffer;
+// large ones may straddle its blocks.
 #include "protocol/reply_writer.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// See request_parser.h. Each array is parsed by one of two ways: a fast one for requests that lie
+// in the window as a whole, and a careful one that can stop anywhere and finds every fault in
+// Redis's order.
 #include "protocol/request_parser.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See function_dump.h. The decoder of LZF here is this file's own: scripting reads dumps without
+// storage/rdb's reader.
 #include "scripting/function_dump.h"
 
 #include <cstdint>

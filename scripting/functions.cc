@@ -1,3 +1,5 @@
+// See functions.h. Restore() loads all libraries of a dump beside the present ones and joins them
+// only when all fit, so a fault changes nothing.
 #include "scripting/functions.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See redis_api.h. A command runs with the bound on memory lifted, because an error of Lua must not
+// jump over the server's frames; "not enough memory" is raised behind it.
 #include "scripting/redis_api.h"
 
 #include <openssl/sha.h>

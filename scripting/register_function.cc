@@ -1,3 +1,5 @@
+// See register_function.h. Errors of Lua jump out of the readers below; what they have read are
+// views, which own nothing.
 #include "scripting/register_function.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See sandbox.h. Binary chunks are refused by a blank in front of them: Lua 5.1 has no other
+// switch, and crafted bytecode can do anything.
 #include "scripting/sandbox.h"
 
 #include <algorithm>

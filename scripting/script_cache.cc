@@ -1,3 +1,4 @@
+// See script_cache.h.
 #include "scripting/script_cache.h"
 
 #include <openssl/sha.h>

@@ -1,3 +1,4 @@
+// See script_flags.h.
 #include "scripting/script_flags.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See script_runner.h.
 #include "scripting/script_runner.h"
 
 #include "scripting/lua/argument_tables.h"

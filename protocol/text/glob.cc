@@ -1,3 +1,5 @@
+// See glob.h. A pattern is cut at its stars into pieces. The first and the last piece have their
+// places; each one between is taken where it first comes, so nothing ever backtracks over a star.
 #include "protocol/text/glob.h"
 
 #include <string.h>  // memmem

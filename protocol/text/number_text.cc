@@ -1,3 +1,5 @@
+// See number_text.h. Up to eight digits at a time are formatted and parsed as the bytes of one
+// word.
 #include "protocol/text/number_text.h"
 
 #include <locale.h>

@@ -1,3 +1,4 @@
+// See words.h.
 #include "protocol/text/words.h"
 
 #include "protocol/text/concat.h"

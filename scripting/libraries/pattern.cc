@@ -1,3 +1,4 @@
+// See pattern.h. The matcher backtracks as Lua's own (lstrlib.c) does; Work() is what bounds it.
 #include "scripting/libraries/pattern.h"
 
 #include <cctype>

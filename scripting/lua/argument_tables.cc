@@ -1,3 +1,4 @@
+// See argument_tables.h.
 #include "scripting/lua/argument_tables.h"
 
 namespace sluice {

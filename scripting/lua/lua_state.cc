@@ -1,3 +1,5 @@
+// See lua_state.h. lua_error is a longjmp: a function that may raise holds nothing with a
+// destructor.
 #include "scripting/lua/lua_state.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See lua_values.h. An answer is weighed before it is sent: a table may hold itself, and small
+// tables that hold each other stand for huge answers.
 #include "scripting/lua/lua_values.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See random.h.
 #include "scripting/lua/random.h"
 
 #include <cmath>

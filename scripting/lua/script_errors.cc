@@ -1,3 +1,4 @@
+// See script_errors.h.
 #include "scripting/lua/script_errors.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See families.h.
 #include "server/commands/families.h"
 
 namespace sluice {

@@ -1,3 +1,4 @@
+// See commandline.h.
 #include "server/config/commandline.h"
 
 #include <algorithm>

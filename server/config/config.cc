@@ -1,3 +1,5 @@
+// See config.h. CONFIG SET takes all of its pairs or none: a fault, also one of a hook, puts the
+// old values back and calls the hooks once more.
 #include "server/config/config.h"
 
 #include <algorithm>

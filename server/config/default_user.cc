@@ -1,3 +1,4 @@
+// See default_user.h.
 #include "server/config/default_user.h"
 
 #include <openssl/evp.h>

@@ -1,3 +1,4 @@
+// See event_classes.h.
 #include "server/config/event_classes.h"
 
 namespace sluice {

@@ -1,3 +1,5 @@
+// Config's reading of redis.conf: lines, words and includes (file.h). What a directive means is in
+// its row; whether the line of the default user is true is known only when all is read.
 #include "server/config/file.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See lists.h.
 #include "server/config/lists.h"
 
 #include <charconv>

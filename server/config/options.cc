@@ -1,3 +1,4 @@
+// See options.h.
 #include "server/config/options.h"
 
 #include "protocol/text/words.h"

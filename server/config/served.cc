@@ -1,3 +1,5 @@
+// The rows of the options that Sluice serves, for options.h: name, member of Settings, shape,
+// documentation. Ranges are Redis's where CONFIG SET's errors show them.
 #include "server/config/lists.h"
 #include "server/config/options.h"
 #include "storage/keyspace/keyspace.h"

@@ -1,3 +1,5 @@
+// The rows of the options that Redis knows and Sluice does not serve, for options.h: the value that
+// is true here, and why there is no other.
 #include "protocol/text/glob.h"
 #include "server/config/lists.h"
 #include "server/config/options.h"

@@ -1,3 +1,5 @@
+// See value.h. A value is first made canonical text, which refuses what does not fit its shape, and
+// then stored; lists have codecs of their own (lists.h).
 #include "server/config/value.h"
 
 #include <charconv>

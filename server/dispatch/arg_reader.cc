@@ -1,3 +1,4 @@
+// See arg_reader.h.
 #include "server/dispatch/arg_reader.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// See command_table.h.
 #include "server/dispatch/command_table.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See command_timer.h.
 #include "server/dispatch/command_timer.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See effects.h. The first effect of a command is held back until it is known whether a second one
+// makes it a group.
 #include "server/dispatch/effects.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// See transaction.h. A key that dies makes EXEC fail only where it was there when it was watched.
 #include "server/dispatch/transaction.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See hash_field_expiry.h.
 #include "server/engine/hash_field_expiry.h"
 
 #include <string_view>

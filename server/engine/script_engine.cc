@@ -1,3 +1,5 @@
+// See script_engine.h. Interrupt() is called from inside a script's Lua: it serves the other
+// clients by a turn inside the turn.
 #include "server/engine/script_engine.h"
 
 #include "protocol/text/concat.h"

@@ -1,3 +1,4 @@
+// See acceptor.h.
 #include "server/net/acceptor.h"
 
 #include <netinet/in.h>

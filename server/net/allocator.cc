@@ -1,3 +1,5 @@
+// See allocator.h. The functions of mimalloc are weak symbols: their being there tells which
+// allocator the program has.
 #include "server/net/allocator.h"
 
 #include <malloc.h>

@@ -1,3 +1,4 @@
+// See connection.h.
 #include "server/net/connection.h"
 
 #include <netinet/in.h>

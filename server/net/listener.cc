@@ -1,3 +1,4 @@
+// See listener.h.
 #include "server/net/listener.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// See log.h.
 #include "server/net/log.h"
 
 #include <sys/time.h>

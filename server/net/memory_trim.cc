@@ -1,3 +1,4 @@
+// See memory_trim.h.
 #include "server/net/memory_trim.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See poller.h. It takes the descriptor of Asio's epoll set out of Asio's insides, for which there
+// is no accessor; a static_assert names the versions for which that holds.
 #include "server/net/poller.h"
 
 #include <sys/epoll.h>

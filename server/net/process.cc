@@ -1,3 +1,4 @@
+// See process.h.
 #include "server/net/process.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// See server.h. Any handler may close any connection: a SessionId is looked up again after whatever
+// may have done so, and broken connections are dropped at fixed moments (DropBroken).
 #include "server/net/server.h"
 
 #include <signal.h>

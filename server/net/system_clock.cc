@@ -1,3 +1,5 @@
+// See system_clock.h. On x86-64 with an invariant time-stamp counter ticks are read from that,
+// calibrated once at the start against CLOCK_MONOTONIC.
 #include "server/net/system_clock.h"
 
 #include <time.h>

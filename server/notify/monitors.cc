@@ -1,3 +1,4 @@
+// See monitors.h.
 #include "server/notify/monitors.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See notifications.h.
 #include "server/notify/notifications.h"
 
 #include "protocol/text/concat.h"

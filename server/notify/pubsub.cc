@@ -1,3 +1,4 @@
+// See pubsub.h.
 #include "server/notify/pubsub.h"
 
 #include <cassert>

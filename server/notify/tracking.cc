@@ -1,3 +1,5 @@
+// See tracking.h. What a client's own command invalidates waits in pending_ until that command's
+// reply has been written.
 #include "server/notify/tracking.h"
 
 #include <algorithm>

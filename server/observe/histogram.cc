@@ -1,3 +1,4 @@
+// See histogram.h.
 #include "server/observe/histogram.h"
 
 #include <algorithm>

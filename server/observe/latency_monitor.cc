@@ -1,3 +1,4 @@
+// See latency_monitor.h.
 #include "server/observe/latency_monitor.h"
 
 #include <algorithm>

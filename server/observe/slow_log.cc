@@ -1,3 +1,4 @@
+// See slow_log.h.
 #include "server/observe/slow_log.h"
 
 #include <algorithm>

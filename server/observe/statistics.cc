@@ -1,3 +1,4 @@
+// See statistics.h.
 #include "server/observe/statistics.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See reclaimer.h.
 #include "storage/keyspace/reclaimer.h"
 
 #include <unistd.h>

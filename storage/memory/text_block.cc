@@ -1,3 +1,5 @@
+// See text_block.h. From kMappedAt on a block is pages of mmap, which mremap moves and madvise
+// clears; `head_` is what Narrow has cut off in front of the text inside them.
 #include "storage/memory/text_block.h"
 
 #include <absl/base/macros.h>

@@ -1,3 +1,5 @@
+// See listpack.h. Bytes that are read come from a peer: every length is checked against what is
+// left, back-lengths too.
 #include "storage/rdb/listpack.h"
 
 #include <bit>

@@ -1,3 +1,5 @@
+// Hashes in RDB form: see rdb_collections.h. Ends of fields are written relative to the earliest
+// one, plus 1, because 0 means "none"; fields that are over are neither written nor read.
 #include <algorithm>
 #include <limits>
 #include <optional>

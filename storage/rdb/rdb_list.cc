@@ -1,3 +1,5 @@
+// Lists in RDB form: see rdb_collections.h. Whatever its chunks are here, a list is written as
+// nodes of some 8 KB, as Redis has them by default.
 #include <string>
 #include <vector>
 

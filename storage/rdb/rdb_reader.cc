@@ -1,3 +1,4 @@
+// See rdb_reader.h.
 #include "storage/rdb/rdb_reader.h"
 
 #include <liblzf/lzf.h>

@@ -1,3 +1,4 @@
+// See rdb_sequence.h.
 #include "storage/rdb/rdb_sequence.h"
 
 #include <string>

@@ -1,3 +1,5 @@
+// Sets in RDB form: see rdb_collections.h. An intset is written sorted and as narrow as its numbers
+// allow.
 #include <algorithm>
 #include <optional>
 #include <string>

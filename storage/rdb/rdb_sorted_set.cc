@@ -1,3 +1,5 @@
+// Sorted sets in RDB form: see rdb_collections.h. A large one is written from the highest score
+// down, as Redis does.
 #include <cmath>
 #include <optional>
 #include <string>

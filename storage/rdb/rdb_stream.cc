@@ -1,3 +1,5 @@
+// See rdb_stream.h. What is read is validated as it is built: ids must grow, and every pending
+// entry needs exactly one owner.
 #include "storage/rdb/rdb_stream.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// See rdb_value.h.
 #include "storage/rdb/rdb_value.h"
 
 #include <cassert>

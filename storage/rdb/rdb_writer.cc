@@ -1,3 +1,4 @@
+// See rdb_writer.h.
 #include "storage/rdb/rdb_writer.h"
 
 #include <liblzf/lzf.h>

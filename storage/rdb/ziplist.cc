@@ -1,3 +1,4 @@
+// See ziplist.h.
 #include "storage/rdb/ziplist.h"
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// See bit_field.h. Sums are computed in 128 bits, so that overflow is seen and not met.
 #include "storage/types/bit_field.h"
 
 #include <algorithm>

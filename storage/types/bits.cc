@@ -1,3 +1,5 @@
+// See bits.h. Whole words are counted by sums of pairs, nibbles and bytes (the population count of
+// "Hacker's Delight"): the build does not assume a popcnt instruction.
 #include "storage/types/bits.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See byte_block.h.
 #include "storage/types/byte_block.h"
 
 #include <absl/base/macros.h>

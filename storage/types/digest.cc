@@ -1,3 +1,4 @@
+// See digest.h.
 #include "storage/types/digest.h"
 
 #include <xxhash.h>

@@ -1,3 +1,4 @@
+// See field_times.h.
 #include "storage/types/field_times.h"
 
 #include <algorithm>

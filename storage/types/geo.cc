@@ -1,3 +1,5 @@
+// See geo.h. The order of floating-point operations is Redis's (geohash.c, geohash_helper.c):
+// another one gives other last bits.
 #include "storage/types/geo.h"
 
 #include <algorithm>

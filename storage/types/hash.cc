@@ -1,3 +1,4 @@
+// See hash.h.
 #include "storage/types/hash.h"
 
 #include <algorithm>

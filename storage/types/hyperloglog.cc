@@ -1,3 +1,5 @@
+// See hyperloglog.h. Elements are hashed with MurmurHash64A under Redis's seed, so that either
+// server's registers mean the same.
 #include "storage/types/hyperloglog.h"
 
 #include <algorithm>

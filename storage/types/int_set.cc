@@ -1,3 +1,4 @@
+// See int_set.h.
 #include "storage/types/int_set.h"
 
 #include <cassert>

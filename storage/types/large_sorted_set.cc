@@ -1,3 +1,4 @@
+// See large_sorted_set.h.
 #include "storage/types/large_sorted_set.h"
 
 #include <algorithm>

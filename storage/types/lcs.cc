@@ -1,3 +1,5 @@
+// See lcs.h. The whole table is kept where the pieces are asked for, two of its rows where only the
+// length is.
 #include "storage/types/lcs.h"
 
 #include <algorithm>

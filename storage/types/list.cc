@@ -1,3 +1,4 @@
+// See list.h. A chunk is changed through Alter() alone, which keeps the list's counts true.
 #include "storage/types/list.h"
 
 #include <algorithm>

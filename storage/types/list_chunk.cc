@@ -1,3 +1,4 @@
+// See list_chunk.h.
 #include "storage/types/list_chunk.h"
 
 #include <algorithm>

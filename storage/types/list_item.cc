@@ -1,3 +1,4 @@
+// See list_item.h.
 #include "storage/types/list_item.h"
 
 #include <cstring>

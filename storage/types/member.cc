@@ -1,3 +1,4 @@
+// See member.h.
 #include "storage/types/member.h"
 
 #include <cstdlib>

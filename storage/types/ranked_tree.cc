@@ -1,3 +1,5 @@
+// See ranked_tree.h. A change goes down once and notes its way (Path); counts and lowest elements
+// are mended along it, and splits and merges go back up by it.
 #include "storage/types/ranked_tree.h"
 
 #include <absl/base/macros.h>

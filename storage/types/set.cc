@@ -1,3 +1,4 @@
+// See set.h.
 #include "storage/types/set.h"
 
 #include <optional>

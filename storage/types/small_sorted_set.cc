@@ -1,3 +1,4 @@
+// See small_sorted_set.h.
 #include "storage/types/small_sorted_set.h"
 
 #include <absl/container/inlined_vector.h>

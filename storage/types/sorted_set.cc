@@ -1,3 +1,4 @@
+// See sorted_set.h.
 #include "storage/types/sorted_set.h"
 
 #include "storage/types/large_sorted_set.h"

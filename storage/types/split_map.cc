@@ -1,3 +1,4 @@
+// See split_map.h.
 #include "storage/types/split_map.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See string_pack.h.
 #include "storage/types/string_pack.h"
 
 #include <absl/base/macros.h>

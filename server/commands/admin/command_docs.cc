@@ -1,3 +1,4 @@
+// See command_docs.h.
 #include "server/commands/admin/command_docs.h"
 
 #include <algorithm>

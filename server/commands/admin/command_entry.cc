@@ -1,3 +1,4 @@
+// See command_entry.h.
 #include "server/commands/admin/command_entry.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See data_digest.h. The digests follow Redis's xorDigest and mixDigest: xor where order does not
+// matter, a SHA1 over the sum where it does.
 #include "server/commands/admin/data_digest.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// See debug_data.h.
 #include "server/commands/admin/debug_data.h"
 
 #include <algorithm>

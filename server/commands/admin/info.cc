@@ -1,3 +1,4 @@
+// See info.h.
 #include "server/commands/admin/info.h"
 
 #include <charconv>

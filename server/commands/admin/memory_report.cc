@@ -1,3 +1,4 @@
+// See memory_report.h.
 #include "server/commands/admin/memory_report.h"
 
 #include <algorithm>

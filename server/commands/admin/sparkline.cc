@@ -1,3 +1,4 @@
+// See sparkline.h.
 #include "server/commands/admin/sparkline.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// See usage_grammar.h. A recursive descent over the words of the usage. "key [key ...]" is found by
+// comparing the words in the brackets with those before them.
 #include "server/commands/admin/usage_grammar.h"
 
 #include <algorithm>

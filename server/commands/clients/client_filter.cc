@@ -1,3 +1,4 @@
+// See client_filter.h.
 #include "server/commands/clients/client_filter.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// See login.h.
 #include "server/commands/clients/login.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See geo_args.h.
 #include "server/commands/geo/geo_args.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// See hash_access.h.
 #include "server/commands/hashes/hash_access.h"
 
 #include <algorithm>

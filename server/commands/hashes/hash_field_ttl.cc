@@ -1,3 +1,4 @@
+// See hash_field_ttl.h. The bound of a field's end (46 bits of Unix ms) is Redis 7.4's.
 #include "server/commands/hashes/hash_field_ttl.h"
 
 #include <string>

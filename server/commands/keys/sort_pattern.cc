@@ -1,3 +1,4 @@
+// See sort_pattern.h.
 #include "server/commands/keys/sort_pattern.h"
 
 #include "protocol/text/concat.h"

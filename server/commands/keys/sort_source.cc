@@ -1,3 +1,4 @@
+// See sort_source.h.
 #include "server/commands/keys/sort_source.h"
 
 #include "storage/types/list.h"

@@ -1,3 +1,4 @@
+// See list_access.h.
 #include "server/commands/lists/list_access.h"
 
 #include <algorithm>

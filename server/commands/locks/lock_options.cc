@@ -1,3 +1,4 @@
+// See lock_options.h. An option is a row with the bits of the rows that exclude it.
 #include "server/commands/locks/lock_options.h"
 
 #include <algorithm>

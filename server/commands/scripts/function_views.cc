@@ -1,3 +1,4 @@
+// See function_views.h.
 #include "server/commands/scripts/function_views.h"
 
 #include <optional>

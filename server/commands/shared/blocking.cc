@@ -1,3 +1,4 @@
+// See blocking.h.
 #include "server/commands/shared/blocking.h"
 
 #include <algorithm>

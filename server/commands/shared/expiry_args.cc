@@ -1,3 +1,4 @@
+// See expiry_args.h.
 #include "server/commands/shared/expiry_args.h"
 
 #include <limits>

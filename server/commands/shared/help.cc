@@ -1,3 +1,4 @@
+// See help.h.
 #include "server/commands/shared/help.h"
 
 #include <string>

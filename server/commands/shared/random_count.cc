@@ -1,3 +1,4 @@
+// See random_count.h.
 #include "server/commands/shared/random_count.h"
 
 #include <limits>

@@ -1,3 +1,4 @@
+// See scan_args.h.
 #include "server/commands/shared/scan_args.h"
 
 #include "server/dispatch/arg_reader.h"

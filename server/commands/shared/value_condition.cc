@@ -1,3 +1,4 @@
+// See value_condition.h.
 #include "server/commands/shared/value_condition.h"
 
 #include "storage/types/digest.h"

@@ -1,3 +1,4 @@
+// See sorted_set_args.h.
 #include "server/commands/sorted_sets/sorted_set_args.h"
 
 #include "protocol/text/number_text.h"

@@ -1,3 +1,5 @@
+// See stream_args.h. Changes of a group (who owns an entry, up to where it has read) are recorded
+// here as the effects that a replay needs.
 #include "server/commands/streams/stream_args.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// See stream_read_args.h.
 #include "server/commands/streams/stream_read_args.h"
 
 #include <limits>

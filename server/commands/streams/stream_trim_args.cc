@@ -1,3 +1,4 @@
+// See stream_trim_args.h.
 #include "server/commands/streams/stream_trim_args.h"
 
 #include <algorithm>

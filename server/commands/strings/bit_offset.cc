@@ -1,3 +1,4 @@
+// See bit_offset.h.
 #include "server/commands/strings/bit_offset.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See stream.h.
 #include "storage/types/streams/stream.h"
 
 #include <algorithm>

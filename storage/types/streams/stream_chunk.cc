@@ -1,3 +1,4 @@
+// See stream_chunk.h.
 #include "storage/types/streams/stream_chunk.h"
 
 #include <algorithm>

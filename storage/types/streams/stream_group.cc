@@ -1,3 +1,4 @@
+// See stream_group.h.
 #include "storage/types/streams/stream_group.h"
 
 #include <cassert>

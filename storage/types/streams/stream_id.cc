@@ -1,3 +1,4 @@
+// See stream_id.h.
 #include "storage/types/streams/stream_id.h"
 
 #include "protocol/text/concat.h"
