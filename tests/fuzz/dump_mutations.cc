@@ -1,3 +1,4 @@
+// See dump_mutations.h.
 #include "tests/fuzz/dump_mutations.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See request_maker.h.
 #include "tests/fuzz/request_maker.h"
 
 #include <algorithm>

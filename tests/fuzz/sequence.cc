@@ -1,3 +1,4 @@
+// See sequence.h.
 #include "tests/fuzz/sequence.h"
 
 #include <algorithm>

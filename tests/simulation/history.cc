@@ -1,3 +1,4 @@
+// See history.h.
 #include "tests/simulation/history.h"
 
 namespace sluice {

@@ -1,3 +1,4 @@
+// See lease_model.h.
 #include "tests/simulation/lease_model.h"
 
 #include <cstdlib>

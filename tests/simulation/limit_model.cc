@@ -1,3 +1,4 @@
+// See limit_model.h.
 #include "tests/simulation/limit_model.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See limit_players.h.
 #include "tests/simulation/limit_players.h"
 
 #include <algorithm>

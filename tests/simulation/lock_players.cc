@@ -1,3 +1,4 @@
+// See lock_players.h.
 #include "tests/simulation/lock_players.h"
 
 #include <algorithm>

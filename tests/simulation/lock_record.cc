@@ -1,3 +1,4 @@
+// See lock_record.h.
 #include "tests/simulation/lock_record.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// See random_commands.h.
 #include "tests/simulation/random_commands.h"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// See command_line.h.
 #include "tests/support/command_line.h"
 
 #include <cctype>

@@ -1,3 +1,4 @@
+// See engine_fixture.h.
 #include "tests/support/engine_fixture.h"
 
 #include <sys/uio.h>

@@ -1,3 +1,4 @@
+// See redis_process.h.
 #include "tests/support/redis_process.h"
 
 #include <fcntl.h>

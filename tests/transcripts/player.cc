@@ -1,3 +1,4 @@
+// See player.h.
 #include "tests/transcripts/player.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// See transcript.h.
 #include "tests/transcripts/transcript.h"
 
 #include <algorithm>

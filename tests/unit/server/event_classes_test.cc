@@ -1,3 +1,4 @@
+// The letters of notify-keyspace-events are read and shown as Redis 7.0.15 does.
 #include "server/config/event_classes.h"
 
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// SameBytes sees a difference at every place of texts of every length.
 #include "protocol/text/same_bytes.h"
 
 #include <gtest/gtest.h>

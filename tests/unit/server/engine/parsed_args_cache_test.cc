@@ -1,3 +1,4 @@
+// ParsedArgsCache knows the last words alone, and keeps nothing of long ones.
 #include "server/waiting/parsed_args_cache.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Pub/sub on a whole engine: who gets which bytes, and what is left when sessions go.
 #include "server/notify/pubsub.h"
 
 #include "server/notify/tracking.h"

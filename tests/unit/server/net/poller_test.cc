@@ -1,3 +1,4 @@
+// Poller on real socket pairs: each edge is told once, and nothing of what was forgotten.
 #include "server/net/poller.h"
 
 #include <gtest/gtest.h>

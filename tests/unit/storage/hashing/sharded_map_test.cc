@@ -1,3 +1,4 @@
+// ShardedMap against a std::map; how often it hashes tells how many entries an insert moves.
 #include "storage/hashing/sharded_map.h"
 
 #include <gtest/gtest.h>

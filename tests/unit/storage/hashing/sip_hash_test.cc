@@ -1,3 +1,4 @@
+// SipHash against published hashes, and against a model that works byte by byte.
 #include "storage/hashing/sip_hash.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// BlockSize names the size classes of malloc.
 #include "storage/memory/block_size.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Geo's scores are Redis's, and the ranges of a search cover its shape.
 #include "storage/types/geo.h"
 
 #include <gtest/gtest.h>

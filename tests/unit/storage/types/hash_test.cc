@@ -1,3 +1,4 @@
+// Hash against a std::map under random changes while time goes on; its forms and their sizes.
 #include "storage/types/hash.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// HyperLogLog against a model, within its error, and on any bytes that a client may have set.
 #include "storage/types/hyperloglog.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// IntSet and Set against a std::set; their forms, samples and scans.
 #include "storage/types/set.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SplitMap against a std::map; its scans, draws and slices.
 #include "storage/types/split_map.h"
 
 #include <gtest/gtest.h>

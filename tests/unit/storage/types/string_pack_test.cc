@@ -1,3 +1,4 @@
+// StringPack against a std::vector of strings, and what its elements take.
 #include "storage/types/string_pack.h"
 
 #include <gtest/gtest.h>
