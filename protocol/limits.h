@@ -13,7 +13,7 @@ inline constexpr size_t kInlineBytesMax = 64 * 1024;  // an inline request, a le
 inline constexpr int64_t kBulkBytesMax = 512LL * 1024 * 1024;         // proto-max-bulk-len
 inline constexpr size_t kQueryBufferBytesMax = 1024UL * 1024 * 1024;  // client-query-buffer-limit
 
-// Before a client has logged in it may send little: nobody knows yet who it is.
+// Before a client has logged in it may send little: it may be any stranger.
 inline constexpr int64_t kArgumentsBeforeLoginMax = 10;
 inline constexpr int64_t kBulkBytesBeforeLoginMax = 16 * 1024;
 inline constexpr size_t kQueryBytesBeforeLoginMax = 24 * 1024;  // of requests that wait

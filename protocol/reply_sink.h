@@ -42,8 +42,8 @@ class ReplySink {
   virtual void Attribute(size_t pairs) = 0;
   // 2 or 3: for the few answers whose content, not only form, depends on it.
   virtual int version() const = 0;
-  // Nothing more is taken in: too much was answered already, or nobody is going to read it. Whoever
-  // makes an answer that no data bounds asks after each element and stops.
+  // Nothing more is taken in: too much was answered already, or no client is going to read it. A
+  // handler whose answer no data bounds asks after each element and stops.
   virtual bool full() const { return false; }
 
   // An array of integers.

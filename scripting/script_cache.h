@@ -2,8 +2,8 @@
 // the first of them. A text that was seen before is found by itself, without its SHA1 being
 // computed again.
 //
-// Scripts that were given to SCRIPT LOAD stay until they are flushed, for who loads one counts on
-// its SHA1. Of the others, which only EVAL has sent, those used last stay, up to
+// Scripts that were given to SCRIPT LOAD stay until they are flushed, for a client that loads one
+// counts on its SHA1. Of the others, which only EVAL has sent, those used last stay, up to
 // kEvictableBytesMax: a client that builds a text of its own for each call takes no more than that
 // from all others.
 #pragma once

@@ -61,7 +61,7 @@ void Glob::AddCharacter(uint32_t character) {
   bytes_.push_back(static_cast<char>(character));
 }
 
-// The class whose '[' is at pattern[at]; `at` moves to its ']'. A class that nobody closed ends
+// The class whose '[' is at pattern[at]; `at` moves to its ']'. A class without a ']' ends
 // with the pattern.
 Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
   const bool negated = ++at < pattern.size() && pattern[at] == '^';

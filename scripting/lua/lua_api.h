@@ -12,9 +12,8 @@
 //   the
 //     memory bound is lifted, and what is pushed is asked for before (LuaState::HasRoom) and within
 //     Lua's own limits. Every other call outside of lua_pcall is of functions that never raise.
-//   * Who catches an error (lua_pcall, lua_resume) calls LuaState::Caught, which sets right what
-//   the
-//     state itself was in the middle of.
+//   * A function that catches an error (lua_pcall, lua_resume) calls LuaState::Caught, which sets
+//     right what the state itself was in the middle of.
 //
 // tests/unit/scripting/memory_test.cc lets every allocation of many scripts fail, one after the
 // other.

@@ -11,7 +11,7 @@
 // (weight()), and the more often the hook comes. Once the port has said no, the script ends:
 // nothing in it catches an error any more (Caught()).
 //
-// Errors of Lua are longjmps; what that means for code in C++ is said in libraries/lua_api.h.
+// Errors of Lua are longjmps; what that means for code in C++ is said in lua_api.h.
 //
 // Stack of the main thread between runs: slots up to kSlots, nothing else.
 #pragma once

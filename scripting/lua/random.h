@@ -23,7 +23,7 @@ class RedisRandom {
   }
 
  private:
-  uint64_t state_ = 0x1234ABCD330E;  // of a sequence that nobody has seeded
+  uint64_t state_ = 0x1234ABCD330E;  // of a sequence that no script has seeded
 };
 
 // Puts random and randomseed into the `math` table on top of the stack; `random` outlives it.

@@ -25,7 +25,7 @@ class SessionState {
   virtual size_t MemoryBytes() const { return 0; }  // where CLIENT LIST counts it
 };
 
-// Slot and generation: a stale id finds nobody.
+// Slot and generation: a stale id finds no session.
 struct SessionId {
   uint32_t slot = 0;
   uint32_t generation = 0;

@@ -1,5 +1,5 @@
-// The families of commands, one a file of this folder. The engine is handed them; none registers
-// itself.
+// The families of commands, one a file of the folders beside this one. The engine is handed them;
+// none registers itself.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // Configuration: every option is a row (name, alias, type, range, default, live or fixed at start,
-// documentation; see config_options.h); values live in Settings, which the rest of the server reads
+// documentation; see options.h); values live in Settings, which the rest of the server reads
 // directly.
 //
 // Options that Redis knows and Sluice does not serve have rows too: they say in words why, accept
@@ -52,7 +52,7 @@ class Config {
   std::string Rewrite();
   const std::string& file() const { return file_; }  // "" when there is none
 
-  // Whether nobody may see the value of that option: MONITOR and SLOWLOG hide it.
+  // Whether the value of that option is secret: MONITOR and SLOWLOG hide it.
   static bool IsSecret(std::string_view option);
 
   // Called after a live change of that option took place; a returned sentence rolls it back (and

@@ -1,6 +1,6 @@
 // The rows of the configuration: one Option says everything about one option. Served ones name the
-// member of Settings that holds their value and default (config_served.cc). Those that Redis knows
-// and Sluice does not serve (config_unserved.cc) hold their true value in the row and the reason in
+// member of Settings that holds their value and default (served.cc). Those that Redis knows
+// and Sluice does not serve (unserved.cc) hold their true value in the row and the reason in
 // words: kRefused ones take no other value, because a user would rely on it; kNoEffect ones are
 // tuning and are taken with a warning.
 //
@@ -81,7 +81,7 @@ struct Option {
   bool is_own = false;        // Redis does not have it: tools that set all they have read may do so
   bool is_protected = false;  // CONFIG SET needs enable-protected-configs
   bool secret = false;        // a password: MONITOR and SLOWLOG hide its value
-  bool hosted = false;        // a live change needs somebody who carries it out (Config::OnChange)
+  bool hosted = false;        // a live change needs a hook that carries it out (Config::OnChange)
   // A value besides `value` that is just as true (kRefused).
   bool (*also_true)(std::string_view value) = nullptr;
 

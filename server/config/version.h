@@ -1,4 +1,4 @@
-// Who we are, and the Redis whose words we speak.
+// Our own version, and that of the Redis whose words the server speaks.
 #pragma once
 
 #include <string_view>

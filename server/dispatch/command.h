@@ -1,6 +1,6 @@
 // A command is one row: CommandSpec. Name, arity, flags, key positions, categories, documentation
 // and handler stand together; dispatch, COMMAND INFO / DOCS / GETKEYS, arity errors, statistics,
-// the README's table and the fuzzers all read it from here. After look-up nobody compares names: a
+// the README's table and the fuzzers all read it from here. After look-up no code compares names: a
 // special case becomes a flag.
 //
 // A handler is a function over CommandCall: it reads arguments (ArgReader), works on the keyspace,

@@ -21,7 +21,7 @@
 
 namespace sluice {
 
-// Who takes the effects: the append-only log, replication, a test.
+// What takes the effects: the append-only log, replication, a test.
 class EffectSink {
  public:
   virtual ~EffectSink() = default;
@@ -35,7 +35,7 @@ class Effects {
  public:
   static constexpr PartId kPartId = PartId::kEffects;
 
-  // Null: nobody listens and recording costs one comparison. Not while a command runs.
+  // Null: there is no sink, and recording costs one comparison. Not while a command runs.
   void set_sink(EffectSink* sink) { sink_ = sink; }
   bool wanted() const { return sink_ != nullptr; }
 
@@ -61,7 +61,7 @@ class Effects {
   void Add(int db, std::initializer_list<std::string_view> command) {
     Add(db, Args(command.begin(), command.size()));
   }
-  // redis.set_repl(REPL_NONE) in a script: what happens is told to nobody.
+  // redis.set_repl(REPL_NONE) in a script: what happens is not told.
   void set_muted(bool muted) { muted_ = muted; }
 
  private:

@@ -107,7 +107,7 @@ HashedKey ScriptEngine::KnownKey(Args args) const {
 
 void ScriptEngine::ErrorReplied(std::string_view text) { on_.clients.ErrorSent(text); }
 
-// Without users of different rights, everybody may call everything.
+// Without users of different rights, a script may call every command.
 CommandPort::Permission ScriptEngine::MayCall(Args args) {
   Command* command = on_.commands.Find(args[0]);
   if (command && !command->subcommands.empty() && args.size() > 1) {
@@ -124,8 +124,8 @@ void ScriptEngine::SetReplication(bool log, bool replicas) {
 
 // --- when it takes long
 
-// Nobody is served while code is compiled: the parser cannot be left for a while. It takes 50 ms
-// for a megabyte of usual code.
+// No other client is served while code is compiled: the parser cannot be left for a while. It takes
+// 50 ms for a megabyte of usual code.
 constexpr int64_t kCompilingNsMax = 2'000'000'000;
 // Between two looks at the others' requests beside a late script.
 constexpr int64_t kServeEveryNs = 500'000;
@@ -154,7 +154,7 @@ std::string_view ScriptEngine::Interrupt() {
   on_.others.ServeOthers(*run.caller);
   served_ns_ = on_.clock.clock().TickNanos();
   if (on_.host.Stopping()) {
-    on_.clients.Close(*run.caller, CloseMode::kNow);  // nobody is answered any more
+    on_.clients.Close(*run.caller, CloseMode::kNow);  // no client is answered any more
     return "Script ended by the server's shutdown.";
   }
   if (!run.killed) return {};

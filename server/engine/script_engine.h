@@ -1,7 +1,7 @@
 // ScriptEngine: what Lua scripts are to the server. It keeps the compiled scripts, runs them on
 // behalf of a client, takes their commands past the checks that Redis makes for scripts into the
-// dispatcher, and sees to it that a slow one holds nobody up: after busy-reply-threshold others are
-// served from inside it, with -BUSY, and may kill it as long as it has not written.
+// dispatcher, and sees to it that a slow one holds no client up: after busy-reply-threshold others
+// are served from inside it, with -BUSY, and may kill it as long as it has not written.
 //
 // A script's commands run as those of a stand-in client with a database of its own (SELECT in a
 // script is forgotten with it), at one frozen moment, and their effects are one group.

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// A turn stops taking new batches after this long, so that nobody waits for it.
+// A turn stops taking new batches after this long, so that no client waits for it.
 constexpr int64_t kTurnBudgetNanos = 400'000;
 constexpr int64_t kCpuReadEveryNanos = 250'000;
 // Timers fired or moved in one turn: some 50 µs.
@@ -195,7 +195,7 @@ void Engine::RunInputs(int64_t turn_begin) {
     batch_.Prefetch(inputs);
     RunBatch();
     if (clock_.Tick() - turn_begin > kTurnBudgetNanos) {
-      // Who got no share of this turn is first in the next.
+      // A session that got no share of this turn is first in the next.
       std::stable_partition(inputs.begin(), inputs.end(),
                             [](const Input& input) { return input.position == 0; });
       break;

@@ -180,7 +180,8 @@ void LockService::LockChanged(LockNameView name, const Lock& lock) {
   }
 }
 
-// In a pause nothing ends: whoever looks sees the lease over, and the hand-over comes with the end.
+// In a pause nothing ends: a command that looks sees the lease over, and the hand-over comes with
+// the end.
 void LockService::TimerFired(HeldLock& lock) {
   if (on_.pause.mode() != Pause::Mode::kNone) {
     return on_.timers.Arm(lock.timer_, on_.pause.until_ms() + 1);
@@ -470,7 +471,7 @@ void LockService::Record(LockNameView name, const Lock& lock, const LockHolder& 
                    Int64Text(!holder.sessions.empty()), holder.label});
 }
 
-// Who reads that a hold was broken knows that its token is stale.
+// A replay that reads that a hold was broken knows that its token is stale.
 void LockService::RecordEnd(LockNameView name, int64_t token, LockEnd end) {
   if (!on_.effects.wanted()) return;
   if (end == LockEnd::kBroken) {

@@ -7,9 +7,9 @@
 // in the same script, a client that is gone), and sees to it that there are tokens to give.
 //
 // A lock is a key without a deadline, as long as it is held. DEL, FLUSHDB, overwriting, RENAME,
-// MOVE, SWAPDB: whoever held it holds nothing any more, and its tokens are stale. A lock that
-// nobody holds is no key: where one is renamed, moved or swapped to, there is none. Who waits for a
-// key that then holds something else is answered WRONGTYPE.
+// MOVE, SWAPDB: its holders hold nothing any more, and its tokens are stale. A lock
+// without a holder is no key: where one is renamed, moved or swapped to, there is none. A waiter
+// for a key that then holds something else is answered WRONGTYPE.
 //
 // FLUSHDB and SWAPDB cut the locks of a database loose as a whole, at once; they are taken apart a
 // slice a turn. Until then a loose lock is a value in the keyspace, or garbage, that counts as no
@@ -139,11 +139,11 @@ class LockService final : public LockStore,
   // Tells the log how the owner holds the lock now, if it does: after RENEW, a hold more or one
   // less. What begins and ends is told by itself.
   void RecordHolder(LockNameView name, std::string_view owner);
-  // A lock that nobody holds, for a value that is read.
+  // A lock without a holder, for a value that is read.
   std::unique_ptr<Value> MakeLock() { return std::make_unique<HeldLock>(*this); }
   // A key was renamed or moved to where it is now: a lock is none there.
   void Moved(Database& db, HashedKey key);
-  // A key was deleted by name, be it there or not: the tokens of a lock that nobody holds are
+  // A key was deleted by name, be it there or not: the tokens of a lock without a holder are
   // stale. False when nothing was known of it.
   bool Deleted(LockNameView name) { return memory_.size() > 0 && memory_.Forget(name); }
   // RESET: the connection's session bindings end, as if it had closed.
@@ -238,7 +238,7 @@ class LockService final : public LockStore,
   std::vector<std::unique_ptr<LockShelf>> loose_;
   uint64_t last_number_ = 0;
   Locks locks_;
-  Lock foreign_;               // what a key of another type looks like: somebody else's for ever
+  Lock foreign_;               // what a key of another type looks like: never free
   Entry* modified_ = nullptr;  // of the lock that was modified last, until it is removed
   bool own_change_ = false;
   mutable Look look_;

@@ -14,7 +14,7 @@ namespace sluice {
 
 class Connection;
 
-// Who serves connections.
+// What serves connections.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;

@@ -98,7 +98,7 @@ bool Poller::Wait(Patience patience) {
     if (happened & (EPOLLIN | kEnds)) watched->watcher->Readable((happened & kEnds) != 0);
     any_writable |= watched->awaits_writable;
   }
-  // Whoever is told may close others.
+  // A watcher that is told may close others.
   for (int i = 0; any_writable && i < count; ++i) {
     Watched* const watched = Find(events[i]);
     if (!watched || !watched->awaits_writable || !(events[i].events & (EPOLLOUT | kEnds))) continue;

@@ -149,8 +149,8 @@ void Server::Turn() {
 // turn. So does a client with requests that have not run yet: it is the kernel that keeps what it
 // sends then, and that it will send no more is not seen before all it has sent is answered. Inside
 // Poll, the client whose command polls is not read either.
-// Who could not be read this turn comes first in the next one, before those who have more: however
-// much a few clients send, everyone else is read in their turn.
+// A client that could not be read this turn comes first in the next one, before those that have
+// more: however much a few clients send, all others are read in their turn.
 void Server::ReadReady() {
   char* const buffer = polling_ ? poll_buffer_.get() : buffer_.get();
   size_t used = 0;
@@ -280,7 +280,8 @@ void Server::WaitForSignals() {
   });
 }
 
-// From now on nobody gets in: who sees its connection closed does not find the server again.
+// From now on no client gets in: one that sees its connection closed does not find the server
+// again.
 void Server::Shutdown(int code) {
   acceptor_.Close();
   stopping_ = true;

@@ -76,7 +76,7 @@ class Server final : public Host, public ConnectionOwner {
   Engine engine_;
   Acceptor acceptor_;
   boost::asio::steady_timer wake_;
-  boost::asio::steady_timer quiet_;  // ends when nobody has sent anything for a while
+  boost::asio::steady_timer quiet_;  // ends when no client has sent anything for a while
   boost::asio::signal_set signals_;
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot

@@ -1,6 +1,6 @@
 // KeyListeners: the parts that hear of keys that were touched (watchers, waiters, tracking ...), in
 // one array, in one order. RareFlags::kKeys says whether any of them has something to hear of: a
-// part raises it, nobody but this array lowers it, and Audit finds a part that listens while it is
+// part raises it, this array alone lowers it, and Audit finds a part that listens while it is
 // down.
 #pragma once
 

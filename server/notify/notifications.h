@@ -4,7 +4,7 @@
 //
 //   call.Notify(kNotifyHash, "hset", key);
 //
-// While nobody wants a class (notify-keyspace-events) that costs one test of a mask.
+// While no class is wanted (notify-keyspace-events) that costs one test of a mask.
 #pragma once
 
 #include <cstdint>

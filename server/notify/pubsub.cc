@@ -70,7 +70,7 @@ bool PubSub::Unsubscribe(Session& session, ChannelKind kind, std::string_view na
   return true;
 }
 
-// `subscription` is gone afterwards, and so are names that nobody is left for.
+// `subscription` is gone afterwards, and so are names without a subscriber.
 void PubSub::End(Subscription& subscription) {
   const Channel* const channel = subscription.channel;
   Session& session = *subscription.session;

@@ -53,7 +53,7 @@ using SubscriptionList =
     boost::intrusive::list<Subscription, boost::intrusive::base_hook<SubscriptionHook<Tag>>,
                            boost::intrusive::constant_time_size<false>>;
 
-// A name that somebody has subscribed to.
+// A name that sessions have subscribed to.
 struct Channel {
   Channel(ChannelKind its_kind, std::string_view text)
       : kind(its_kind),

@@ -168,8 +168,8 @@ void Tracking::KeyTouched(int, std::string_view key, bool died) {
   if (place != by_key.end()) Invalidate(*place, true);
 }
 
-// Tells everybody who has read it and forgets the key. `by_client`: it was really changed, and
-// whoever changed it may not want to hear of it.
+// Tells all clients that have read the key and forgets it. `by_client`: it was really changed, and
+// the client that changed it may not want to hear of it.
 void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   const std::string payload = ListOf(tracked.key);
   for (const uint64_t client_id : tracked.clients) {
@@ -197,7 +197,7 @@ void Tracking::Broadcast() {
   if (changed_prefixes_.empty()) return;
   for (const std::string& prefix : std::exchange(changed_prefixes_, {})) {
     const auto place = prefixes_.find(prefix);
-    if (place == prefixes_.end()) continue;  // nobody asks for it any more
+    if (place == prefixes_.end()) continue;  // no client asks for it any more
     Prefix& about = place->second;
     for (const uint64_t client_id : about.clients) {
       Session* const session = FindTracking(client_id);

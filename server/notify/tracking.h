@@ -34,7 +34,7 @@
 namespace sluice {
 
 struct TrackingOptions {
-  uint64_t redirect = 0;  // CLIENT ID of who is told instead; 0: the client itself
+  uint64_t redirect = 0;  // CLIENT ID of the client told instead; 0: the client itself
   bool broadcast = false;
   bool opt_in = false;
   bool opt_out = false;

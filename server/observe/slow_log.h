@@ -1,6 +1,6 @@
 // SlowLog: what SLOWLOG shows. An entry is a command that took at least slowlog-log-slower-than,
 // with its arguments cut as Redis cuts them, so that its memory is bounded; the newest
-// slowlog-max-len are kept. Who measures and decides is CommandTimer.
+// slowlog-max-len are kept. CommandTimer measures and decides.
 #pragma once
 
 #include <cstdint>

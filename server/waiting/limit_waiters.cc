@@ -1,4 +1,4 @@
-// See limit_desk.h.
+// See limit_waiters.h.
 #include "server/waiting/limit_waiters.h"
 
 #include <algorithm>

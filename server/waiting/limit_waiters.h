@@ -3,7 +3,7 @@
 // WAIT).
 //
 // Waiters of a key stand in a queue, first come first served. Only its head is ever tried: at the
-// moment from when on its cost should fit, and whenever somebody has touched the key (a refund,
+// moment from when on its cost should fit, and whenever a command has touched the key (a refund,
 // DEL, a flush), after the current top-level command. So a grant costs the same however many wait.
 // A key is waited for by its database and name, whatever is there. A waiter that named a policy
 // asks with what the policy says when it is tried; a change of the policy has such heads tried.
@@ -92,7 +92,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
 
   bool AnyoneWaits(KeyNameView key) const { return queues_.contains(key); }
   // Parks the call's client until deadline_ms. `retry_ms`: when its cost should fit, -1 as above;
-  // it counts only if nobody waits before it.
+  // it counts only if there is no waiter before it.
   void Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
             int64_t retry_ms, Handler on_timeout);
 

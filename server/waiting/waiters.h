@@ -12,7 +12,7 @@
 //     Park(call, keys, {.deadline_ms = deadline_ms, .type = ValueType::kList});
 //   }
 //
-// The request is kept. Whenever a key that somebody waits for is touched, the key is noted; after
+// The request is kept. Whenever a key that has waiters is touched, it is noted; after
 // the current top-level command (EXEC and a script are one) the waiters of the noted keys are
 // served, keys in the order in which they were noted, waiters of a key in the order in which they
 // came: their handler runs again with call.woken set and call.woken_key the key that made it run.
@@ -29,10 +29,10 @@
 // then is there counts.
 //
 // --- Waiting for something else: LOCK.ACQUIRE, LIMIT.TAKE. Park without keys, with an `owner` and
-// a `wait_id` by which it knows the wait; the client keeps its SessionId. Who has the answer calls
-// Finish. Whenever the wait ends otherwise (time, CLIENT UNBLOCK, CLIENT KILL, a closed
-// connection), the owner is told before the client is answered, if it still is to be, and must
-// forget the wait.
+// a `wait_id` by which it knows the wait; the client keeps its SessionId. The part that has the
+// answer calls Finish. Whenever the wait ends otherwise (time, CLIENT UNBLOCK, CLIENT KILL, a
+// closed connection), the owner is told before the client is answered, if it still is to be, and
+// must forget the wait.
 //
 // --- Both kinds. At the deadline `on_timeout` answers, null: a null array. It is called as a
 // handler, with the arguments of the request; what it changes (LIMIT.TAKE's BAN) it adds to the
@@ -122,7 +122,7 @@ class Waiters final : public KeyListener, public ClosingListener {
         : Parked(id, command, args), waiters(whose) {}
     Waiters& waiters;
   };
-  // Who waits for one key, by arrival.
+  // The waiters of one key, by arrival.
   struct Line {
     std::map<uint64_t, Parked*> parked;
     size_t when_gone = 0;  // so many of them

@@ -17,7 +17,7 @@ namespace sluice {
 
 static_assert(std::endian::native == std::endian::little);
 
-// 128 bits of chance, not to be shown to anybody.
+// 128 bits of chance, never shown to a client.
 struct SipKey {
   uint64_t low = 0;
   uint64_t high = 0;

@@ -88,7 +88,7 @@ class Database {
   // Calls `visit` for the entries of a range of hashes, from `cursor` (0: the start), `count` to
   // twice as many where there are so many; returns the next cursor, 0 at the end. Any number may be
   // given as a cursor; those returned are below four times the number of keys, in the main (see
-  // segment_walk_impl.h). What stays from the first to the last call is given exactly once,
+  // segment_table_scan_impl.h). What stays from the first to the last call is given exactly once,
   // whatever is split, merged or swapped in between.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
   const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
@@ -98,8 +98,8 @@ class Database {
   Entry* Modify(HashedKey key, const Now& now);
   // The same for an entry that Find or FindAndTouch has just given: no second look-up.
   Entry& Modify(const Entry& found, const Now& now);
-  // As that, but nobody is told: what changes is no content of the key in the eyes of WATCH (the
-  // book-keeping of a stream's groups).
+  // As that, but the observer is not told: what changes is no content of the key in the eyes of
+  // WATCH (the book-keeping of a stream's groups).
   Entry& ModifyUnseen(const Entry& found, const Now& now);
   // Creates or overwrites with a string. Text that is a canonical int64 is kept as an integer, as
   // Redis's tryObjectEncoding does. The deadline is `deadline` (None: the key becomes persistent).
@@ -122,7 +122,7 @@ class Database {
   TextBlock& MutableText(Entry*& entry);
   void TextChanged(Entry& entry);
   // The string that Find has just given keeps its text and is shown as raw from now on. No change
-  // of the key: nobody is told.
+  // of the key: the observer is not told.
   void MakeRaw(const Entry& found, const Now& now);
   // None: PERSIST; it may have passed. A value that ends by itself (Value::EndsAtMs) gets no later
   // deadline than that.

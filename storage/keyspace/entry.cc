@@ -1,6 +1,6 @@
 // See entry.h for the layout. Every field behind the header is read and written with memcpy: where
 // it stands depends on the flags, so nothing there is aligned. The block's size is a function of
-// its shape alone; whoever changes a shape makes a new block.
+// its shape alone; a change of shape makes a new block.
 #include "storage/keyspace/entry.h"
 
 #include <cassert>

@@ -2,7 +2,7 @@
 // object of its own; when it outgrows the entry it moves out, and back in when it is small again.
 //
 // A type that does so has a packed form, Value::Pack, and a way back, UnpackValue. Everything that
-// entries and databases ask about a packed value they ask the object that it would be; whoever is
+// entries and databases ask about a packed value they ask the object that it would be; code
 // in a hurry reads and writes the bytes (limits/limiter_state.h, limits/tick_run.h) and stores them
 // with Database::SetPacked, or when they do not fit the object with Database::SetValue.
 #pragma once

@@ -18,7 +18,7 @@ class LongText final : public Value {
   ValueType type() const override { return ValueType::kString; }
   std::string_view Encoding() const override { return "raw"; }
   size_t MemoryBytes() const override { return text_->MemoryBytes(); }
-  std::unique_ptr<Value> Clone() const override { return nullptr; }  // nobody uses it any more
+  std::unique_ptr<Value> Clone() const override { return nullptr; }  // it is garbage
   size_t Elements() const override { return text_->MemoryBytes() / page_bytes_; }
   size_t FreeSome(size_t budget) override { return text_->FreePages(budget); }
 

@@ -1,4 +1,4 @@
-// Reclaimer: frees values that nobody uses any more, so that no turn stalls on one with a million
+// Reclaimer: frees values that are out of use, so that no turn stalls on one with a million
 // members or on half a gigabyte of text. Small ones are freed as they come, big ones a slice a
 // turn. What still waits counts as used memory.
 #pragma once

@@ -28,7 +28,7 @@ enum class ValueType : uint8_t {
 // The word that TYPE answers: "string", "zset", "leakybucket" ...
 std::string_view TypeName(ValueType type);
 
-// Of Value::EndsAtMs: it stays until somebody removes it.
+// Of Value::EndsAtMs: it stays until a command removes it.
 inline constexpr int64_t kEndsNever = INT64_MAX;
 
 // What has a value: the Entry that derives from it.
@@ -57,7 +57,7 @@ class Value {
   virtual size_t Pack([[maybe_unused]] char* out, [[maybe_unused]] size_t room) const { return 0; }
   // How many pieces freeing it takes: members, chunks. Values of many are freed in slices.
   virtual size_t Elements() const { return 1; }
-  // Frees up to `budget` pieces of a value that nobody is going to use again; returns how many, 0
+  // Frees up to `budget` pieces of a value that is out of use; returns how many, 0
   // when only the destructor is left to do. MemoryBytes follows; of the other functions only this,
   // Elements and the destructor may be called afterwards.
   virtual size_t FreeSome(size_t budget) {

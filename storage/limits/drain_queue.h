@@ -7,7 +7,7 @@
 // and Tarjan 1990) of ticks with a hash map of their counts. There a drain costs O(1) too: a tick
 // is moved at most once a bit, always to a lower one. Units due at the same tick share a record.
 //
-// Ticks are engine ms below 2^48. Nothing fires by itself: whoever asks says what time it is, so an
+// Ticks are engine ms below 2^48. Nothing fires by itself: each call says what time it is, so an
 // answer is exact to the tick however late a turn comes. The wheel carries one timer a counter, its
 // key's deadline, instead of one a drain: ten million pending drains take 80 MB, and none of them
 // is touched until its counter is.

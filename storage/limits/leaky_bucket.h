@@ -4,10 +4,10 @@
 //   bucket.Count(now, LeakyBucket::DueMs(now, seconds));
 //   entry deadline <- Deadline::Steady(bucket.last_due_ms())       when the last unit is gone
 //
-// It limits nothing: whoever counts decides what is too much. Times are engine ms. The last unit's
-// tick is the key's deadline, so an empty bucket is a missing key; of keys with other deadlines
-// (EXPIRE) the earlier one holds. A count or a look drains what is due, exact to the tick; drains
-// and their memory are drain_queue.h.
+// It limits nothing: the caller that counts decides what is too much. Times are engine ms. The last
+// unit's tick is the key's deadline, so an empty bucket is a missing key; of keys with other
+// deadlines (EXPIRE) the earlier one holds. A count or a look drains what is due, exact to the
+// tick; drains and their memory are drain_queue.h.
 //
 // Its packed form is the TickRun of its drains: a bucket of a few has no object at all, and
 // LBUCKET.COUNT works on the run.

@@ -95,8 +95,8 @@ inline constexpr int64_t kNeverUs = kInt64Max;
 struct LimitAnswer {
   bool fits = false;
   int64_t remaining = 0;    // whole units that could be taken now, 0 .. capacity
-  int64_t fits_at_us = 0;   // the first moment at which the cost fits if nobody else takes; now if
-                            // it does, kNeverUs if it is above the capacity
+  int64_t fits_at_us = 0;   // the first moment at which the cost fits if no other caller takes; now
+                            // if it does, kNeverUs if it is above the capacity
   int64_t whole_at_us = 0;  // when the limit is whole again; <= now if it is
 };
 

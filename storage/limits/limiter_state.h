@@ -1,8 +1,8 @@
 // The whole state of one limiter, but for the requests of LOG and LEAKY, and its packed form.
 //
 // LimiterState is what the code works on: configuration, the algorithm's own struct, and a ban.
-// Packed it takes kNarrowLimiterBytes (25) while all numbers but the time are below 2^32 and nobody
-// is banned, else kWideLimiterBytes; the length tells the two apart. LOG and LEAKY have only the
+// Packed it takes kNarrowLimiterBytes (25) while all numbers but the time are below 2^32 and there
+// is no ban, else kWideLimiterBytes; the length tells the two apart. LOG and LEAKY have only the
 // first, with the TickRun of their requests behind it: with more they are a Limiter object.
 //
 // How it fits into an Entry: as the inline bytes of an EntryPayload {kLimiter, kInline}. With the
@@ -34,7 +34,7 @@ struct LimiterState {
     WindowState window;
     GcraState gcra;  // and ROLLING
   };
-  int64_t banned_until_ms = 0;  // 0: nobody is
+  int64_t banned_until_ms = 0;  // 0: there is no ban
 
   explicit LimiterState(const LimitConfig& config_given) : config(config_given) {
     if (config.algorithm == LimitAlgorithm::kSliding) return;

@@ -36,7 +36,7 @@ class DeadlockSearch::Reduction {
     int64_t held = 0;                   // permits of owners that have not finished
     size_t front = 0;                   // all before it have finished
     size_t writer = 0;                  // all before it have finished or are shared
-    size_t readers = 0;                 // all shared ones before it have nobody ahead
+    size_t readers = 0;                 // all shared ones before it have none ahead
     std::vector<size_t> await_all;      // items that wait until all have given back,
     std::vector<size_t> await_permits;  // or enough of them
   };
@@ -222,7 +222,7 @@ bool DeadlockSearch::ClosesCircle() {
   }
 }
 
-// Who waits for the asking owner, directly or not. False: too many steps.
+// The owners that wait for the asking one, directly or not. False: too many steps.
 bool DeadlockSearch::Backwards(size_t steps_max, Reach& reach) {
   reach.Add(asker_);
   for (size_t i = 0; i < reach.owners.size(); ++i) {

@@ -3,10 +3,11 @@
 //
 // Two steps. First, who could be in the circle at all: owners and the lines of locks are the nodes
 // of a graph, and each is visited once. Backwards from the asking owner (who waits for what it
-// holds, or behind it), where mostly nobody is, and forwards from its request (who holds or waits
-// for what it asks, and so on), a limited number of steps each in turn, with a limit that doubles:
-// whichever side ends first costs little more than if it had been tried alone. An owner with one
-// wait for one lock that holds nothing others wait for leads nowhere else and is not visited.
+// holds, or behind it), where mostly no owner is, and forwards from its request (who holds or
+// waits for what it asks, and so on), a limited number of steps each in turn, with a limit that
+// doubles: whichever side ends first costs little more than if it had been tried alone. An owner
+// with one wait for one lock that holds nothing others wait for leads nowhere else and is not
+// visited.
 //
 // Then, only if these are several, a reduction of the wait-for graph among them (Coffman, Elphick,
 // Shoshani 1971; Holt 1972), which is exact for semaphores too: an owner can finish when all its

@@ -6,7 +6,7 @@
 // and every double keep. A mark, kept durable ahead of what is issued, makes them grow over crashes
 // and restored backups: after a start everything up to the mark counts as issued.
 //
-// FenceMemory knows the newest token of locks that nobody holds, for a bounded time and in a
+// FenceMemory knows the newest token of locks without a holder, for a bounded time and in a
 // bounded space. The rule of FENCED is exact: a token passes if it is held, or is the newest of its
 // lock. So forgetting is always safe: a lock without a memory lets no token pass but those held.
 // The floor is the highest token forgotten.

@@ -5,13 +5,13 @@
 // A holder is an owner with a token, its bindings (a lease, sessions) and a number of holds
 // (re-entrancy). It is one until the last of its bindings has ended: each session while its
 // connection lives, the lease while it runs. MINHOLD keeps the place of a holder that is gone until
-// its time is over: such a one "lingers", it takes room and belongs to nobody. A lock without
+// its time is over: such a one "lingers", it takes room and belongs to no owner. A lock without
 // holders is to be removed from the keyspace.
 //
 // Times are engine ms. A lease, and a MINHOLD, never ends before it has lasted as long as was
 // asked: it counts from the end of the ms in which it was given. Leases end by Expire, which
-// whoever looks at a lock calls first: nothing else here looks at the clock. Waiting, tokens and
-// events are locks.h; nothing here knows of them.
+// a caller that looks at a lock calls first: nothing else here looks at the clock. Waiting, tokens
+// and events are locks.h; nothing here knows of them.
 //
 // Invariants: at most one exclusive holder and then no other; all holders have the lock's mode; the
 // permits in use are at most m; every owner holds once.
@@ -92,7 +92,8 @@ enum class LockMode : uint8_t { kExclusive = 0, kShared = 1, kPermits = 2 };  //
 inline constexpr int64_t kNoDeadline = INT64_MAX;
 inline constexpr int64_t kLeaseMsMax = int64_t{1} << 46;  // also of MINHOLD and WAIT
 inline constexpr int64_t kPermitsMax = int64_t{1} << 31;
-// A session that nobody here has: the holder's is that of another server, or of before a restart.
+// A session that no client here has: the holder's is that of another server, or of before a
+// restart.
 inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
 
 // The first whole ms that is not before now: what is to last n ms ends n ms after it.
@@ -202,13 +203,13 @@ class Lock : public Value {
   int64_t Forgo(int64_t token, const Now& now, OnEnd on_end);  // the same, their tokens as they are
 
   bool empty() const { return holders_.empty(); }
-  // Nobody holds it any more, although it has still to be taken apart.
+  // It has no holder any more, although it has still to be taken apart.
   virtual bool Ended() const { return empty(); }
   LockMode mode() const { return mode_; }
   int64_t permits_of() const { return of_; }
   int64_t permits_used() const { return permits_used_; }
   int64_t newest_token() const { return newest_token_; }
-  // The one that passes although nobody may hold it any more; 0: it was broken.
+  // The one that passes although it may have no holder any more; 0: it was broken.
   int64_t valid_token() const { return newest_token_ > broken_token_ ? newest_token_ : 0; }
   // When Expire has next something to do; kNoDeadline if never.
   int64_t NextDeadlineMs() const;
@@ -221,7 +222,7 @@ class Lock : public Value {
   ValueType type() const override { return ValueType::kLock; }
   std::string_view Encoding() const override { return "lock"; }
   size_t MemoryBytes() const override;
-  // Without holders: a copy gives nobody a lock.
+  // Without holders: a copy has no owner.
   std::unique_ptr<Value> Clone() const override { return std::make_unique<Lock>(); }
 
  private:

@@ -48,8 +48,8 @@ AcquireResult Locks::Grant(const LockRequest& request, const Now& now) {
   return result;
 }
 
-// Who holds or waits for nothing that others wait for cannot be in a circle, and nearly every
-// request is of that kind.
+// An owner that holds or waits for nothing that others wait for cannot be in a circle, and nearly
+// every request is of that kind.
 AcquireResult Locks::Wait(LockRequest request, const WaitTerms& terms, bool only_queue,
                           const Now& now) {
   const bool may_wait = terms.wait_ms > 0;
@@ -253,7 +253,7 @@ void Locks::EndBond(uint64_t session, const Now& now) {
   });
 }
 
-// -1 when there is no lock. One that nobody held to begin with (a copy, one that was renamed)
+// -1 when there is no lock. One that had no holder to begin with (a copy, one that was renamed)
 // stays: nothing ended, so nothing is told to the log, and there the key stays too.
 int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
                           absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end) {

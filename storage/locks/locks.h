@@ -8,8 +8,8 @@
 //
 // Rules that live here: expired leases are settled before anything else looks at a lock; every
 // grant takes a token; a lock that loses its last holder leaves the keyspace and its newest token
-// goes to FenceMemory; whenever a lock has got room, its queue moves on until nobody may go. Crowds
-// are dealt with in slices: what is left after kWorkPerCall is for Continue.
+// goes to FenceMemory; whenever a lock has got room, its queue moves on until no wait may go.
+// Crowds are dealt with in slices: what is left after kWorkPerCall is for Continue.
 //
 // Timers are the caller's: after each call LockStore::LockChanged has told when Settle has
 // something to do, and a wait's deadline is known when it is queued (then call Cancel).
@@ -133,7 +133,7 @@ class Locks {
   // How many holders were thrown out: all, or (token != 0) that one.
   int64_t Break(LockNameView name, int64_t token, const Now& now);
 
-  // What a log or another server says: `holder` holds the lock (or lingers there), or nobody does
+  // What a log or another server says: `holder` holds the lock (or lingers there), or no owner does
   // under this token any more. False if that cannot be.
   bool Restore(LockNameView name, const LockHolder& holder, const LockShape& shape, const Now& now);
   void Forgo(LockNameView name, int64_t token, const Now& now);

@@ -115,9 +115,9 @@ uint64_t WaitQueue::Add(LockRequest request, uint64_t client, int64_t since_ms,
   return queued.wait.id;
 }
 
-// At the end; with other waits of the owner. Who holds one of the locks already is ahead of all
-// others there, and stays so if it loses it while it waits for the rest: else it could come to wait
-// for those who wait for it.
+// At the end; with other waits of the owner. An owner that holds one of the locks already is ahead
+// of all others there, and stays so if it loses it while it waits for the rest: else it could come
+// to wait for those who wait for it.
 WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line) {
   const uint64_t id = queued.wait.id;
   const Lock* lock = locks_.FindLock(line.name);

@@ -1,11 +1,11 @@
 // WaitQueue: who waits for which locks, in the order in which they came.
 //
 // Every lock name has a line; a request for several locks stands in all of their lines and holds
-// nothing meanwhile. A wait may go when each of its locks has room for it and nobody ahead of it in
-// any of those lines conflicts with it: two shared requests do not conflict, everything else does.
-// So shared requests do not overtake an exclusive one, small permit requests no large one, and a
-// request for many locks is not starved by requests for one of them. An owner that holds a lock is
-// re-entrant there, and waits for others together with it at the front.
+// nothing meanwhile. A wait may go when each of its locks has room for it and no wait ahead of it
+// in any of those lines conflicts with it: two shared requests do not conflict, everything else
+// does. So shared requests do not overtake an exclusive one, small permit requests no large one,
+// and a request for many locks is not starved by requests for one of them. An owner that holds a
+// lock is re-entrant there, and waits for others together with it at the front.
 //
 // The one exception keeps the rule from making deadlocks itself: a request for free locks whose
 // only obstacle is waiters that wait, directly or not, for its own owner, which waits nowhere
@@ -41,7 +41,7 @@ namespace sluice {
 class LockFinder {
  public:
   virtual ~LockFinder() = default;
-  virtual const Lock* FindLock(LockNameView name) const = 0;  // null: nobody holds it
+  virtual const Lock* FindLock(LockNameView name) const = 0;  // null: it has no holder
 };
 
 struct LockRequest {
@@ -63,8 +63,8 @@ class WaitQueue final : public LockWatcher {
  public:
   struct Line;
   struct Owner;
-  // Who is ahead has less. All waits of one owner in a line share the first number, so that one
-  // never comes to stand behind a stranger because another has gone.
+  // A wait that is ahead has less. All waits of one owner in a line share the first number, so that
+  // one never comes to stand behind a stranger because another has gone.
   using Spot = std::pair<int64_t, uint64_t>;
   struct Place {
     Line* line;
@@ -135,7 +135,7 @@ class WaitQueue final : public LockWatcher {
   // It was ready and does not go: it is looked at again when `name` is. Precondition: waits for it.
   void ParkAt(LockNameView name, uint64_t id);
 
-  const Line* LineOf(LockNameView name) const;  // null when nobody waits
+  const Line* LineOf(LockNameView name) const;  // null when it is empty
   size_t LengthOf(LockNameView name) const {
     const Line* line = LineOf(name);
     return line == nullptr ? 0 : line->all.size();

@@ -28,7 +28,7 @@ struct RdbContext {
   Set::Limits set;
   SortedSet::Limits sorted_set;
   ListLimits list;
-  // Makes a lock; without it there are none to be read. RESTORE's gives nobody a lock.
+  // Makes a lock; without it there are none to be read. RESTORE's gives a lock no holder.
   std::function<std::unique_ptr<Value>(const LockImage& image)> make_lock;
 };
 

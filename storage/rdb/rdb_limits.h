@@ -1,5 +1,5 @@
 // Limiters and leaky buckets in RDB form, as module values (rdb_module.h). All moments are Unix
-// times, so that whoever reads it, whenever and wherever, sees the same ends. What has ended by the
+// times, so that every reader, whenever and wherever, sees the same ends. What has ended by the
 // time it is written is left out, so equal limiters are equal bytes.
 //
 //   sluicelim: algorithm | max | period in ms | burst | banned (0 1) [until in ms] | used (0 1)

@@ -21,10 +21,11 @@ namespace sluice {
 inline constexpr RdbModuleType kRdbLock{"sluicelck"};
 
 // What a file says of a lock. Whose session a holder was bound to it cannot say, only that it was:
-// `sessions` is kSessionElsewhere then. Nobody is to be notified, and all hold since it was read.
+// `sessions` is kSessionElsewhere then. No session is to be notified, and all hold since it was
+// read.
 struct LockImage {
   LockShape shape;
-  int64_t newest_token = 0;         // 0: nobody holds it
+  int64_t newest_token = 0;         // 0: it has no holder
   std::vector<LockHolder> holders;  // fit beside each other
 };
 

@@ -39,9 +39,9 @@ class ModuleWriter {
   RdbWriter& writer_;
 };
 
-// Takes the parts of a value from bytes that anybody may have made, each within the bounds that its
-// caller names. After the first fault ok() is false, every part is the least that was allowed, and
-// the RdbReader has failed too.
+// Takes the parts of a value from bytes that any client may have made, each within the bounds that
+// its caller names. After the first fault ok() is false, every part is the least that was allowed,
+// and the RdbReader has failed too.
 class ModuleReader {
  public:
   // Takes the id. `reader` outlives this.

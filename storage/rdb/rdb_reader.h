@@ -1,4 +1,4 @@
-// RdbReader: takes the parts of RDB values from bytes that anybody may have made. Nothing is
+// RdbReader: takes the parts of RDB values from bytes that any client may have made. Nothing is
 // believed: a length is never used to reserve memory beyond what the bytes at hand can fill.
 //
 // After the first fault failed() is true and every read gives an empty value at once, so that a

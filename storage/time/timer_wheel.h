@@ -28,7 +28,7 @@
 
 namespace sluice {
 
-// Who the node belongs to: the owner of a fired node is found by its kind.
+// What the node belongs to: the owner of a fired node is found by its kind.
 enum class TimerKind : uint8_t { kEntry = 0, kTask = 1, kValue = 2, kReserved3 = 3 };
 
 // 18 bytes, alignment 2, inside what it times. Not copyable: its address is in its neighbours.

@@ -44,7 +44,7 @@ class Hash final : public Value {
   enum class Ttl : uint8_t { kClear, kKeep };
 
   // --- reading
-  size_t size() const;  // expired ones that nobody has taken out included
+  size_t size() const;  // with expired ones that have not been taken out yet
   bool empty() const { return size() == 0; }
   size_t CountLive(const Now& now) const;
   bool Get(std::string_view name, const Now& now, FieldValue& value) const;

@@ -1,5 +1,5 @@
 // The ACL family of a server with one user, `default`, who may do everything: the answers that
-// Redis gives as long as nobody else was made. Rules for users are refused in words.
+// Redis gives as long as no other user was made. Rules for users are refused in words.
 
 #include <openssl/sha.h>
 
@@ -128,7 +128,7 @@ void DryRun(CommandCall& call) {
   call.reply.Ok();
 }
 
-// Nobody is refused anything once logged in; failed logins are not kept.
+// A client that has logged in is refused nothing; failed logins are not kept.
 void Log(CommandCall& call) {
   if (call.args.size() > 3) return RefuseArguments(call);
   if (call.args.size() == 3 && IsWord(call.args[2], "RESET")) return call.reply.Ok();

@@ -1,4 +1,5 @@
-// The CONFIG family: options as rows are in server/config.h; here they are asked for and answered.
+// The CONFIG family: options as rows are in server/config/config.h; here they are asked for and
+// answered.
 
 #include "server/config/config.h"
 

@@ -7,7 +7,7 @@ namespace sluice {
 
 // DEBUG POPULATE count [prefix] [size].
 void DebugPopulate(CommandCall& call);
-// DEBUG RELOAD. Locks stay as they are: their dumps give them to nobody.
+// DEBUG RELOAD. Locks stay as they are: their dumps have no holders.
 void DebugReload(CommandCall& call);
 
 }  // namespace sluice

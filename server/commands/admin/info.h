@@ -1,5 +1,5 @@
 // INFO is a list of sections, each a row with the function that writes it. A section belongs to
-// whoever knows what is true of it; a new one is a row in info.cc.
+// the part that knows what is true of it; a new one is a row in info.cc.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The replication family, as a server answers that has no replicas and follows nobody: what it is,
-// and how many replicas have what was written.
+// The replication family, as a server answers that has no replicas and follows no master: what it
+// is, and how many replicas have what was written.
 
 #include <optional>
 
@@ -17,7 +17,7 @@ constexpr int64_t kReplicas = 0;
 void Role(CommandCall& call) {
   call.reply.Array(3);
   call.reply.Bulk("master");
-  call.reply.Integer(0);  // the offset in a stream that nobody reads
+  call.reply.Integer(0);  // the offset in a stream without readers
   call.reply.Array(0);    // replicas
 }
 

@@ -104,13 +104,13 @@ void Shutdown(CommandCall& call) {
   if (call.part<ScriptState>().busy() && !words.nosave) {
     return call.reply.Error(call.part<ScriptState>().BusyText());
   }
-  // Nobody is answered any more; that the connection closes is the answer.
+  // No client is answered any more; that the connection closes is the answer.
   call.part<Host>().Log(kLogWarning, "User requested shutdown...");
   call.part<Clients>().Close(call.client, CloseMode::kNow);
   call.part<Host>().Shutdown(0);
 }
 
-// Who watches already is not answered, as in Redis.
+// A client that is a monitor already is not answered, as in Redis.
 void Monitor(CommandCall& call) {
   if (!call.may_park()) {
     return call.reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client");

@@ -34,7 +34,7 @@ void ReadLocalAddress(ArgReader& args, KillRequest& request) {
   request.filter.local_address = args.Bytes();
 }
 
-// Everybody is the default user.
+// Every client is the default user.
 void ReadUser(ArgReader& args, KillRequest&) {
   const std::string_view user = args.Bytes();
   if (user != "default") args.Fail(Concat("ERR No such user '", user, "'"));
@@ -79,7 +79,7 @@ int64_t Kill(CommandCall& call, const KillRequest& request) {
     const bool me = &session == &call.client;
     if (session.close == CloseMode::kNow || (me && request.skip_me)) return;
     if (!request.filter.Matches(session, call.now.ms())) return;
-    // Whoever kills itself still gets the answer.
+    // A client that kills itself still gets the answer.
     call.part<Clients>().Close(session, me ? CloseMode::kAfterReply : CloseMode::kNow);
     ++killed;
   });

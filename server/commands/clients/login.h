@@ -1,4 +1,5 @@
-// Who a client is: the default user's password, and the names that clients give themselves.
+// What a client says of itself: the default user's password, and the names that clients give
+// themselves.
 #pragma once
 
 #include <string_view>

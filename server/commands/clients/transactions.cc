@@ -1,5 +1,5 @@
 // The transaction family: MULTI queues commands (the dispatcher does that), EXEC runs them with
-// nothing in between, WATCH makes EXEC depend on keys that nobody has changed meanwhile.
+// nothing in between, WATCH makes EXEC depend on keys that no other client has changed meanwhile.
 //
 // EXEC may carry conditions of its own (Valkey 9.2): EXEC [IFEQ key value | IFNE key value | NX key
 // | XX key] ... All must hold, else the transaction is discarded and the answer is null, as after a

@@ -121,7 +121,7 @@ void Restore(CommandCall& call) {
 
   const Deadline deadline = DeadlineOf(call, args);
   if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock()) {
-    // Over already, as a lock is that nobody holds: what it was to replace goes all the same.
+    // Over already, as a lock without a holder is: what it was to replace goes all the same.
     if (call.db.Delete(key, call.now)) {
       call.Notify(kNotifyGeneric, "del", call.args[1]);
       if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});

@@ -165,7 +165,7 @@ void Copy(CommandCall& call) {
   const bool taken = to.Find(key, call.now);
   const Entry* const source = LookUpToRead(call, call.Key(1));
   if (!source || (taken && !options.replace)) return call.reply.Integer(0);
-  // Nobody would hold the copy, and a lock that nobody holds is no key.
+  // The copy would have no holder, and a lock without a holder is no key.
   if (source->type() == ValueType::kLock) return call.reply.Integer(0);
   PutCopy(*source, to, key, call.now);
   if (taken) call.Notify(kNotifyNew, "new", key.bytes, to);  // as the one that was there is gone

@@ -138,7 +138,7 @@ LimitInfo LimiterKey::Info() const {
 
 // --- storing
 
-// The limiter's own end, unless somebody has set an earlier one (EXPIRE). One that is whole again
+// The limiter's own end, unless a client has set an earlier one (EXPIRE). One that is whole again
 // stays until the tick after: then what is left of that tick was its own end, too.
 Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
   const Deadline end = Deadline::Steady(end_ms);

@@ -237,7 +237,7 @@ bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
   return false;
 }
 
-// Asks everybody first. False: one of the keys is no such limiter, which has been answered.
+// Asks all parts first. False: one of the keys is no such limiter, which has been answered.
 bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
                std::vector<LimitVerdict>& verdicts) {
   for (const Part& part : parts) {

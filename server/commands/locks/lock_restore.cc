@@ -1,7 +1,7 @@
 // LOCK.RESTORE: what the log and replicas are told of locks. A holder as it is, with its token and
-// the moments at which it ends, or that nobody holds the lock under a token any more. Playing such
-// a log gives the same holders, whenever it is read. Clients may not send it: they would choose
-// tokens.
+// the moments at which it ends, or that no owner holds the lock under a token any more. Playing
+// such a log gives the same holders, whenever it is read. Clients may not send it: they would
+// choose tokens.
 
 #include <algorithm>
 

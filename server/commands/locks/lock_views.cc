@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-// The lock of the first key, its over leases ended; null when nobody holds it. False in `is_lock`:
+// The lock of the first key, its over leases ended; null when it has no holder. False in `is_lock`:
 // WRONGTYPE has been answered.
 const Lock* Look(CommandCall& call, bool& is_lock) {
   LockService& service = call.part<LockService>();

@@ -1,4 +1,4 @@
-// The pub/sub family. Who listens to what, and the way of a message, is in server/notify/pubsub.h;
+// The pub/sub family. Subscriptions, and the way of a message, are in server/notify/pubsub.h;
 // this file reads names and confirms, one push for each name.
 
 #include "server/notify/pubsub.h"

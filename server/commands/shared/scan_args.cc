@@ -18,7 +18,7 @@ bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOpt
     } else if (has_value && args.TakeWord("MATCH")) {
       pattern = args.Bytes();
     } else if (has_value && target == ScanTarget::kKeys && args.TakeWord("TYPE")) {
-      // A type that nobody has heard of matches nothing. Redis compares C strings.
+      // An unknown type matches nothing. Redis compares C strings.
       const std::string_view type = args.Bytes();
       options.type = type.substr(0, type.find('\0'));
     } else {

@@ -35,7 +35,7 @@ void SetBit(CommandCall& call) {
   char scratch[Entry::kTextScratch];
   const std::string_view text = old ? old->Text(scratch) : std::string_view();
   const bool was = BitAt(text, *offset);
-  // A bit that is so already is no change: nobody's WATCH may notice. Only OBJECT ENCODING does.
+  // A bit that is so already is no change: no client's WATCH may notice. Only OBJECT ENCODING does.
   if (text.size() < bytes || was != (*bit == 1)) {
     TextEdit edit(call, key);
     edit.GrowTo(bytes);

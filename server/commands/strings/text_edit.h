@@ -14,7 +14,7 @@ class TextEdit {
   // Precondition: the key is missing or holds a string.
   TextEdit(CommandCall& call, HashedKey key)
       : db_(call.db), entry_(call.db.Modify(key, call.now)), text_(Open(call, key)) {}
-  // Accounts the memory. Until then nobody else may call the database.
+  // Accounts the memory. Until then nothing else may call the database.
   ~TextEdit() { db_.TextChanged(*entry_); }
   TextEdit(const TextEdit&) = delete;
   TextEdit& operator=(const TextEdit&) = delete;

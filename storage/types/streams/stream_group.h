@@ -1,5 +1,5 @@
-// A consumer group of a stream: up to which entry it was delivered, to whom, and what nobody has
-// acknowledged yet.
+// A consumer group of a stream: up to which entry it was delivered, to which consumers, and which
+// entries are not acknowledged yet.
 //
 // Every pending entry stands in the group's list, with its owner, and its id in the owner's own.
 // Both are ordered by id. Names compare as bytes. Times are Unix milliseconds, handed in.
@@ -60,7 +60,7 @@ class StreamGroup {
   // --- pending entries
   PendingEntry* FindPending(StreamId id);  // valid until the next change
   const PendingEntries& pending() const { return pending_; }
-  // Pending for `consumer` from now on, whoever had it before.
+  // Pending for `consumer` from now on, whichever consumer had it before.
   PendingEntry& Give(StreamId id, StreamConsumer& consumer);
   bool Release(StreamId id);  // false when it was not pending
 

@@ -197,7 +197,7 @@ class History {
     CheckTokens();
   }
 
-  // The rule of FENCED as COMMANDS.md words it, from the record of all grants.
+  // The rule of FENCED as docs/locks-and-limits.md words it, from the record of all grants.
   bool IsStale(const std::vector<LockWorld::Grant>& grants, size_t index) {
     const LockWorld::Grant& grant = grants[index];
     if (grant.dropped) return true;
