@@ -8,10 +8,10 @@
 //     must be changed back, when it calls what may raise an error. lua_* and luaL_* functions that
 //     take memory may; so may LuaState::Work. Room for such objects is the state's (LuaState), or a
 //     userdata's.
-//   * While a command runs (CommandPort::Call), and before and after lua_pcall, nothing may raise:
-//   the
-//     memory bound is lifted, and what is pushed is asked for before (LuaState::HasRoom) and within
-//     Lua's own limits. Every other call outside of lua_pcall is of functions that never raise.
+//   * While a command runs (CommandPort::Call), and before and after lua_pcall, nothing may raise.
+//     The memory bound is lifted, and what is pushed is asked for before (LuaState::HasRoom) and
+//     within Lua's own limits. Every other call outside of lua_pcall is of functions that never
+//     raise.
 //   * A function that catches an error (lua_pcall, lua_resume) calls LuaState::Caught, which sets
 //     right what the state itself was in the middle of.
 //

@@ -5,8 +5,7 @@
 //   Engine engine(config, clock, host, families, options);
 //   SessionId id = engine.Open(peer);
 //   engine.Receive(id, bytes);   // as often as there is something; bytes stay valid until RunTurn
-//   engine.RunTurn();            // runs requests and due timers, then hands every output to the
-//   host
+//   engine.RunTurn();            // runs requests and due timers, hands outputs to the host
 //   ... wait until engine.NextWork() or until more bytes come ...
 //
 // It is the root: it makes the parts of the server, in the order of their needs, and turns over

@@ -11,8 +11,7 @@
 // Crowds are dealt with in slices: all calls of a turn share a budget of requests that are tried
 // and waiters that are looked at, and what is left is for the next turn.
 //
-//   call.part<LimitWaiters>().Join(call, key, request, deadline_ms, retry_ms);    // parks the
-//   client
+//   call.part<LimitWaiters>().Join(call, key, request, deadline_ms, retry_ms);  // parks it
 #pragma once
 
 #include <array>

@@ -3,8 +3,7 @@
 // told to LockListener in the same turn.
 //
 //   locks.Acquire(request, WaitTerms{client, wait_ms}, now)  -> granted | queued | why not
-//   locks.Release({db, key}, owner, all, token, now)         -> holds left; the next ones were
-//   granted
+//   locks.Release({db, key}, owner, all, token, now)         -> holds left; next waits granted
 //
 // Rules that live here: expired leases are settled before anything else looks at a lock; every
 // grant takes a token; a lock that loses its last holder leaves the keyspace and its newest token

@@ -6,8 +6,7 @@
 //              [WINDOW: end in ms | units       SLIDING: start in ms | previous | current
 //               ROLLING, GCRA: arrival time in us | its part in 1/max us      LOG, LEAKY: ticks]
 //   sluicebkt: ticks, at which units drain
-//   ticks:     count | [first in ms] (ms after the one before: 0 of the first, then 1 ..; units)
-//   ...
+//   ticks:     count | [first in ms] (ms after the one before: 0 of the first, then 1 ..; units) ..
 //
 // Algorithms have the numbers of LimitAlgorithm. Moments are signed, all other numbers unsigned.
 #pragma once

@@ -4,7 +4,7 @@
 //   StringPack pack;
 //   pack.Append("field"); pack.Append("1700000000");
 //   for (auto at = pack.begin(); at != pack.end(); at = pack.Next(at))
-//   Use(pack.At(at).Text(scratch));
+//     Use(pack.At(at).Text(scratch));
 //
 // An element is a head byte and what it says: up to 239 bytes of text; text behind a length of 2 or
 // 4 bytes; or, where that is shorter than its text, an integer of 1 to 8 bytes, the lowest first.

@@ -1,8 +1,7 @@
 // Runs a fuzz target without libFuzzer: over files, or over inputs made up from a seed.
 //
 //   request_parser_fuzz [iterations [seed]]     default: 10000, and a new seed, which is printed
-//   request_parser_fuzz -f path...              replay inputs, e.g. of a crash; of folders, all
-//   files
+//   request_parser_fuzz -f path...              replay inputs, e.g. of a crash; whole folders
 //
 // An input is a row of the target's words, or an earlier input changed a little. It depends on the
 // seed and the iteration's number alone. When a check fails the input is printed in hex.

@@ -1,8 +1,7 @@
 // A transcript: commands and the replies that are due, in a text that reads like documentation.
 //
 //   # Why this case is here.
-//   @ resp3                     the case's conditions: `sluice` (Redis does not know this),
-//   `resp3`,
+//   @ resp3                     the case's conditions: `resp3`, `sluice` (not known to Redis),
 //   @ replays                   the clients play a log: a privileged session (implies `sluice`),
 //   @ config maxclients 10      or an option at start
 //   > SET lock me NX PX 1000    a command of the first client, in redis-cli's quoting

@@ -1,7 +1,6 @@
 // The transcripts as tests, one a file, and the test that every row of the command table is in one.
 //
-//   transcripts [folder] [--redis]     --redis: on redis-server instead, without what it does not
-//   know
+//   transcripts [folder] [--redis]     --redis: on redis-server instead, what it knows of them
 //
 // SLUICE_WAIT_MS raises the longest wait of a case that is played on redis-server, where time is
 // real.

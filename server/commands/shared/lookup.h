@@ -9,8 +9,8 @@
 //   if (!hash) return call.reply.Null();                // no such key
 //   Use(hash->...);
 //
-//   auto hash = OpenTyped<Hash>(call, key);             // made when missing; or OpenFound(call,
-//   hash) if (hash.refused) return;
+//   auto hash = OpenTyped<Hash>(call, key);             // made when missing; or OpenFound
+//   if (hash.refused) return;
 //   ... hash->Set(...);                                 // everything that may fail comes before
 //   const bool gone = CloseTyped(call, hash);           // accounts; removes the key when empty
 #pragma once

@@ -1,9 +1,8 @@
 // For tables whose rows have much in common: category, group, version and complexity may be said
 // once, behind them. A row that says such a thing itself keeps it.
 //
-//   constexpr CommandSpec kListed[] = {{.name = "HTTL", ...}, {.name = "HSETEX", .since = "8.0.0",
-//   ...}}; constexpr auto kRows = RowsOf(kListed, {.categories = kCatHash, .group = "hash", .since
-//   = "7.4.0"});
+//   constexpr CommandSpec kListed[] = {{.name = "HTTL", ...}, {.name = "HSETEX", ...}};
+//   constexpr auto kRows = RowsOf(kListed, {.categories = kCatHash, .group = "hash", ...});
 #pragma once
 
 #include <array>

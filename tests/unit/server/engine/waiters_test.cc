@@ -1,11 +1,10 @@
 // Parking and waking, with a small family of commands of the test's own:
-//   PARK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (ms 0:
-//   for
+//   PARK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (0: for
 //                                ever); woken, it looks at the woken key alone
-//   PARK.LOOK key                waits until somebody touches the key; null once it is gone
-//   PARK.MOVE from to            takes a character of `from`, waiting for it, and appends it to
-//   `to` PARK.FOR n                   waits for PARK.ANSWER n text PARK.ANSWER n text           ->
-//   whether somebody waited for n
+//   PARK.LOOK key                waits until the key is touched; null once it is gone
+//   PARK.MOVE from to            takes a character of `from`, waits for it, appends it to `to`
+//   PARK.FOR n                   waits for PARK.ANSWER n text
+//   PARK.ANSWER n text           -> whether a client waited for n
 // Keys are strings here, one that has no characters is deleted.
 
 #include <gtest/gtest.h>
