@@ -5,7 +5,7 @@ A unit is a header with its source. It uses a unit whose header it includes, and
 names in a forward declaration. Headers of bodies (…_impl.h) belong to the unit whose name theirs
 begins with. Folders are those that lie below protocol, storage, scripting and server; what
 lies directly in one of these is a folder of its own. No folder has more than 25 units. Prints each
-breach and exits 1 if there is one.
+breach, with the file:line of a circle's first step, and exits 1 if there is one.
 
   units.py [the source tree]
 """
@@ -37,19 +37,38 @@ def unit_of(path, plain):
 
 
 def read(root):
-    """The text of every unit."""
+    """The text of every unit, and its files."""
     files = [file.relative_to(root).as_posix() for top in TOPS for file in sorted((root / top).rglob("*"))
              if file.suffix in (".h", ".cc")]
     plain = {stem(file) for file in files if not stem(file).endswith("_impl")}
     texts = collections.defaultdict(str)
+    parts = collections.defaultdict(list)
     for file in files:
-        texts[unit_of(file, plain)] += (root / file).read_text() + "\n"
-    return texts
+        unit = unit_of(file, plain)
+        texts[unit] += (root / file).read_text() + "\n"
+        parts[unit].append(file)
+    return texts, parts
+
+
+def homes(texts):
+    """Which unit defines a class."""
+    return {name: unit for unit, text in texts.items() for name in DEFINED.findall(text)}
+
+
+def place(root, parts, texts, unit, other):
+    """The file:line where one unit uses another."""
+    home = homes(texts)
+    for file in parts[unit]:
+        for number, line in enumerate((root / file).read_text().split("\n"), 1):
+            paths, names = INCLUDE.findall(line), DECLARED.findall(line)
+            if other in [unit_of(path, texts) for path in paths] + [home.get(name) for name in names]:
+                return f"{file}:{number}"
+    return unit
 
 
 def uses(texts):
     """Which units each unit uses."""
-    home = {name: unit for unit, text in texts.items() for name in DEFINED.findall(text)}
+    home = homes(texts)
     graph = {}
     for unit, text in texts.items():
         used = {unit_of(path, texts) for path in INCLUDE.findall(text)} & texts.keys()
@@ -92,23 +111,23 @@ def knots(graph):
 
 
 def a_circle(graph, knot):
-    """One way from the first of the knot back to it."""
+    """One way from the first of the knot back to it, as a list."""
     ways = {knot[0]: [knot[0]]}
     queue = collections.deque(knot[:1])
     while queue:
         node = queue.popleft()
         for following in sorted(graph[node] & set(knot)):
             if following == knot[0]:
-                return " -> ".join(ways[node] + [following])
+                return ways[node] + [following]
             if following not in ways:
                 ways[following] = ways[node] + [following]
                 queue.append(following)
-    return ""
+    return []
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    texts = read(root)
+    texts, parts = read(root)
     graph = uses(texts)
     folders = collections.defaultdict(set)
     sizes = collections.Counter()
@@ -116,10 +135,18 @@ def main():
         here = unit.rpartition("/")[0]
         sizes[here] += 1
         folders[here] |= {other.rpartition("/")[0] for other in used} - {here}
-    found = [f"{len(knot)} units reach each other: {a_circle(graph, knot)}" for knot in knots(graph)]
-    found += [f"{len(knot)} folders reach each other: {a_circle(folders, knot)}"
-              for knot in knots(dict(folders))]
-    found += [f"{folder} has {count} units, more than {UNITS_MAX}"
+    found = []
+    for knot in knots(graph):
+        circle = a_circle(graph, knot)
+        where = place(root, parts, texts, circle[0], circle[1])
+        found.append(f"{where}: {len(knot)} units reach each other: {' -> '.join(circle)}")
+    for knot in knots(dict(folders)):
+        circle = a_circle(folders, knot)
+        where = next(place(root, parts, texts, unit, other)
+                     for unit in sorted(graph) if unit.rpartition("/")[0] == circle[0]
+                     for other in sorted(graph[unit]) if other.rpartition("/")[0] == circle[1])
+        found.append(f"{where}: {len(knot)} folders reach each other: {' -> '.join(circle)}")
+    found += [f"{folder}: {count} units, more than {UNITS_MAX}"
               for folder, count in sorted(sizes.items()) if count > UNITS_MAX]
     print("\n".join(found) or f"units: {len(graph)}, and none reaches itself through others")
     return 1 if found else 0
