@@ -107,8 +107,8 @@ class LuaState {
     running_ = lua_;
     bound_lifted_ = 0;
   }
-  // For who has caught an error in `L`, which is on top of the stack: sets right what the error
-  // jumped over, and raises it again if the script has to end.
+  // For a function that has caught an error in `L`, which is on top of the stack: sets right what
+  // the error jumped over, and raises it again if the script has to end.
   void Caught(lua_State* L) {
     bound_lifted_ = 0;
     Enter(L);

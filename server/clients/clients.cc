@@ -165,8 +165,7 @@ size_t Clients::QueryBytesMax(const Session& session) const {
   return session.conditions & kNeedsLogin ? std::min(most, kQueryBytesBeforeLoginMax) : most;
 }
 
-// A monitor is sent more than it asks for, as a subscriber is. A stranger gets
-// little.
+// A monitor is sent more than it asks for, as a subscriber is. A stranger gets little.
 const OutputLimit& Clients::OutputLimitOf(const Session& session) const {
   static constexpr OutputLimit kBeforeLogin{.hard_bytes = kReplyBytesBeforeLoginMax};
   if (session.conditions & kNeedsLogin) return kBeforeLogin;

@@ -58,7 +58,7 @@ std::string Gates::TouchesNoKeys(const Session& session, const Command& command)
   return "ERR Replica can't interact with the keyspace";
 }
 
-// In this order: who asks an unknown server first learns that it must log in.
+// In this order: a client that asks an unknown server first learns that it must log in.
 const Gates::Gate Gates::kInOrder[] = {&Gates::Protected,    &Gates::LoggedIn, &Gates::Replays,
                                        &Gates::OutsideMulti, &Gates::MayHear,  &Gates::NotBusy,
                                        &Gates::TouchesNoKeys};

@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-// Whose waits have no keys.
+// A part whose waits have no keys.
 class WaitOwner {
  public:
   virtual ~WaitOwner() = default;

@@ -19,8 +19,8 @@ namespace sluice {
 struct EngineOptions {
   uint64_t seed = 0;  // every random choice comes from it
   // What the keys of all hash tables are made from: from the system's randomness, for chance of the
-  // seed shows in answers. None: from the seed, so that a run can be repeated; then who knows the
-  // seed can make names that collide.
+  // seed shows in answers. None: from the seed, so that a run can be repeated; then a client that
+  // knows the seed can make names that collide.
   std::optional<SipKey> hash_key;
   std::string executable;  // for INFO and CONFIG
   int64_t process_id = 0;

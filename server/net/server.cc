@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kQuiet{1};
 // Handlers run by one Poll.
 constexpr int kPollHandlersMax = 256;
 
-// What INFO tells of this house.
+// What INFO tells of this host.
 EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
   options.machine_memory = MachineMemory();
   options.monotonic_clock = clock.TickSource();
@@ -78,8 +78,8 @@ int Server::Run() {
   while (!stopped_) {
     const bool asio =
         poller_.Wait(turn_due_ ? Poller::Patience::kNone : Poller::Patience::kForever);
-    // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the house is
-    // full they come behind the turn, which notices who has left.
+    // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the
+    // server is full they come behind the turn, which notices the clients that have left.
     const bool is_full = asio && acceptor_.IsFull();
     if (asio && !is_full) io_.poll();
     if (turn_due_) Turn();

@@ -40,7 +40,7 @@ struct KeyedHash {
   SipKey key;
 };
 
-// Makes keys from a master key that nothing else uses: who knows some of them knows nothing of the
+// Makes keys from a master key that nothing else uses: some of them tell nothing of the
 // others. Repeatable.
 class HashKeys {
  public:

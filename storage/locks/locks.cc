@@ -332,8 +332,8 @@ void Locks::StartWork(const Now& now) {
 }
 
 // In the midst of it only what there is to do grows. Closed sessions lose their locks before others
-// get them, as far as one call goes: else who waits for one of several would be re-entrant in the
-// others.
+// get them, as far as one call goes: else an owner that waits for one of several would be
+// re-entrant in the others.
 void Locks::Work(int64_t budget, const Now& now) {
   working_ = true;
   work_left_ = budget;
@@ -368,7 +368,7 @@ void Locks::MoveLine(const Now& now) {
   moving_.pop_back();
   if (const LockWait* next = queue_.FirstReady(name, work_left_)) {
     HandTo(name, *next, now);
-    return;  // before it goes on here: who is re-entrant now goes first
+    return;  // before it goes on here: an owner that is re-entrant goes first
   }
   if (work_left_ <= 0) moving_.push_back(name);  // it may not have been done with
 }

@@ -1,7 +1,7 @@
 // ByteBlock: bytes in one heap block that is as large as they need, not larger; what the small
 // forms of collections are kept in. Unlike std::string it has no room of its own, never doubles,
-// and is 12 bytes in size: who has it as a [[no_unique_address]] member may put 4 bytes of his own
-// behind it.
+// and is 12 bytes in size: a class with a [[no_unique_address]] member of it may put 4 bytes of its
+// own behind it.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The list family, its ends: pushing, popping and the length. What reaches into a list is in
-// list_items.cc, what moves elements between lists in list_moves.cc, who waits in list_waits.cc.
+// list_items.cc, what moves elements between lists in list_moves.cc, what waits in list_waits.cc.
 
 #include <algorithm>
 #include <optional>
