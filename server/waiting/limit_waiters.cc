@@ -174,7 +174,7 @@ bool LimitWaiters::NoteSome(Change& change) {
   return true;
 }
 
-// Behind the head nobody is tried.
+// No waiter behind the head is tried.
 void LimitWaiters::NoteHead(uint64_t ticket, Queue& queue) {
   if (queue.tickets.begin()->first == ticket) Note(queue);
 }
