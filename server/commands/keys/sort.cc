@@ -85,6 +85,7 @@ struct Window {
 
 // What C's strtod makes of the whole text; the empty text is 0.
 std::optional<double> WeightOf(std::string_view text) {
+  text = text.substr(0, text.find('\0'));  // Redis reads a C string
   if (text.empty()) return 0;
   if (const std::optional<int64_t> whole = ParseInt64(text)) return static_cast<double>(*whole);
   const size_t begin = text.find_first_not_of(" \t\n\v\f\r");
