@@ -12,6 +12,10 @@ namespace {
 // Of the once-a-second look at all clients: some 0.1 ms.
 constexpr size_t kLookedAtPerCall = 1024;
 
+bool Names(const std::vector<SessionId>& list, const Session& session) {
+  return std::ranges::find(list, session.id) != list.end();
+}
+
 }  // namespace
 
 // --- who is there
@@ -252,14 +256,6 @@ bool Clients::IsOverdue(Session& session) {
 }
 
 // --- what has to hold between two turns
-
-namespace {
-
-bool Names(const std::vector<SessionId>& list, const Session& session) {
-  return std::ranges::find(list, session.id) != list.end();
-}
-
-}  // namespace
 
 std::string Clients::Audit() const {
   size_t sessions = 0;
