@@ -55,14 +55,16 @@ void OutputBuffer::AddBlock(size_t at_least) {
 }
 
 size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
-  if (empty()) return 0;
+  size_t left = sendable();
   size_t filled = 0;
   char* begin = begin_;
-  for (Block* block = first_; block != nullptr && filled < count; block = block->next) {
+  for (Block* block = first_; block != nullptr && left > 0 && filled < count; block = block->next) {
     if (block != first_) begin = block->data();
     char* end = block == last_ ? end_ : block->end;
     if (begin == end) continue;  // a last block that was only reserved
-    vectors[filled++] = {begin, static_cast<size_t>(end - begin)};
+    const size_t bytes = std::min(left, static_cast<size_t>(end - begin));
+    vectors[filled++] = {begin, bytes};
+    left -= bytes;
   }
   return filled;
 }
@@ -70,6 +72,7 @@ size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
 void OutputBuffer::Consume(size_t n) {
   ABSL_HARDENING_ASSERT(n <= bytes_);
   bytes_ -= n;
+  gone_ += n;
   while (first_ != last_) {
     const size_t here = static_cast<size_t>(first_->end - begin_);
     if (n < here) break;
@@ -108,6 +111,7 @@ void OutputBuffer::Clear() {
   while (first_ != nullptr) FreeFirst();
   last_ = nullptr;
   end_ = limit_ = nullptr;
+  gone_ += bytes_;
   bytes_ = 0;
 }
 

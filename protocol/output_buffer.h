@@ -33,6 +33,19 @@ class OutputBuffer {
   // swallowed: overflowed() tells, and the client is to be closed.
   void set_limit(size_t bytes) { limit_bytes_ = bytes == 0 ? SIZE_MAX : bytes; }
   bool overflowed() const { return overflowed_; }
+  // --- what may leave: where replies wait for a log, only what was appended before a certain byte
+  static constexpr uint64_t kEverything = UINT64_MAX;
+  // Bytes appended ever.
+  uint64_t appended() const { return gone_ + bytes_; }
+  // Those before that byte may leave; kEverything, as at the begin: all.
+  uint64_t may_leave() const { return may_leave_; }
+  void set_may_leave(uint64_t appended) { may_leave_ = appended; }
+  // Of bytes(), those that may leave.
+  size_t sendable() const {
+    if (may_leave_ >= appended()) return bytes_;
+    return may_leave_ <= gone_ ? 0 : static_cast<size_t>(may_leave_ - gone_);
+  }
+
   // Memory owned: at least bytes().
   size_t memory() const { return memory_; }
 
@@ -58,7 +71,7 @@ class OutputBuffer {
       Overflow();
   }
 
-  // Fills `vectors` with what is to be sent first; returns how many were filled.
+  // Fills `vectors` with what is to be sent first, and may be; returns how many were filled.
   size_t Peek(iovec* vectors, size_t count) const;
   // Forgets the first `n` <= bytes() bytes: they are sent.
   void Consume(size_t n);
@@ -94,6 +107,8 @@ class OutputBuffer {
   size_t memory_ = 0;
   size_t limit_bytes_ = SIZE_MAX;
   bool overflowed_ = false;
+  uint64_t gone_ = 0;  // bytes that were sent, or dropped
+  uint64_t may_leave_ = kEverything;
   char* begin_ = nullptr;
   Block* first_ = nullptr;
   Block* last_ = nullptr;

@@ -1,19 +1,51 @@
 // Disk: files as everything below server/net sees them, so that a test can use memory, refuse a
-// write or break off in the middle of one. What is not here yet (appending, syncing a log) belongs
-// here when it comes.
+// write, break off in the middle of one, or lose what was not synced.
 //
 // Functions answer 0 or an errno value; paths are the system's.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sluice {
 
+// An open file; its destructor closes it. A worker thread may append to one and sync it while the
+// thread that opened it does nothing with it.
+class DiskFile {
+ public:
+  virtual ~DiskFile() = default;
+  // At the end of the file. `written` is how much got there, which after a fault may be some.
+  virtual int Append(std::string_view bytes, size_t& written) = 0;
+  // `got` is how much was read: less than asked only at the end of the file.
+  virtual int ReadAt(uint64_t offset, std::span<char> into, size_t& got) = 0;
+  virtual int Truncate(uint64_t bytes) = 0;
+  // On return all that was written is durable. After a fault no part of it may count as that.
+  virtual int Sync() = 0;
+  virtual int Size(uint64_t& bytes) = 0;
+  // Until the file is closed no other process gets it. EWOULDBLOCK: another has it.
+  virtual int Lock() = 0;
+};
+
 class Disk {
  public:
+  enum class Mode : uint8_t {
+    kRead,    // regular files only
+    kAppend,  // made if it is missing
+  };
+
   virtual ~Disk() = default;
+  virtual int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) = 0;
+  virtual int Rename(const std::string& from, const std::string& to) = 0;
+  virtual int Remove(const std::string& path) = 0;
+  // One that is there already is no fault.
+  virtual int MakeFolder(const std::string& path) = 0;
+  // Makes the names of files that were made, renamed or removed in it durable.
+  virtual int SyncFolder(const std::string& path) = 0;
   // The whole file into `bytes`. EISDIR for a directory.
   virtual int Read(const std::string& path, std::string& bytes) = 0;
   // Makes `bytes` the file's content: after a crash it is the old or the new one, and on return the

@@ -18,6 +18,14 @@ bool Names(const std::vector<SessionId>& list, const Session& session) {
 
 }  // namespace
 
+void Clients::set_gate(OutputGate* gate) {
+  gate_ = gate;
+  ForEach([gate](Session& session) {
+    OutputBuffer& output = session.output;
+    output.set_may_leave(gate ? output.appended() : OutputBuffer::kEverything);
+  });
+}
+
 // --- who is there
 
 Session& Clients::Open(Peer peer) {
@@ -35,6 +43,7 @@ Session& Clients::Open(Peer peer) {
   if (!session->authenticated) session->conditions |= kNeedsLogin;
   session->needs_login_since_ms = now_ms;
   LimitOutput(*session);
+  if (gate_) session->output.set_may_leave(0);
   slot_of_client_.emplace(session->client_id, slot);
   slots_[slot].session = std::move(session);
   ++size_;
@@ -103,8 +112,10 @@ void Clients::SendAll() {
     if (!session) continue;
     session->queued_to_send = false;
     if (session->close != CloseMode::kNow && !session->output.empty()) {
+      if (gate_) [[unlikely]]
+        gate_->TurnEnded(*session);
       const size_t before = session->output.bytes();
-      host_.Send(*session);
+      if (session->output.sendable() > 0) host_.Send(*session);
       if (session->output.bytes() < before) session->active_ms = clock_.now().ms();
       CheckOutputLimit(*session);
     }

@@ -36,6 +36,14 @@ class ClosingListener {
   virtual void Closing(Session& session) = 0;
 };
 
+// What decides when the answers of a turn may leave (OutputBuffer::set_may_leave): every output
+// that a turn has made is shown to it, at the turn's end.
+class OutputGate {
+ public:
+  virtual ~OutputGate() = default;
+  virtual void TurnEnded(Session& session) = 0;
+};
+
 class Clients final : public ErrorListener {
  public:
   static constexpr PartId kPartId = PartId::kClients;
@@ -43,6 +51,9 @@ class Clients final : public ErrorListener {
   Clients(const Settings& settings, Host& host, TurnClock& clock, Statistics& statistics)
       : settings_(settings), host_(host), clock_(clock), statistics_(statistics) {}
   void set_closing_listener(ClosingListener& listener) { closing_listener_ = &listener; }
+
+  // Null: every answer leaves with its turn.
+  void set_gate(OutputGate* gate);
 
   // --- who is there
   Session& Open(Peer peer);
@@ -120,6 +131,7 @@ class Clients final : public ErrorListener {
   TurnClock& clock_;
   Statistics& statistics_;
   ClosingListener* closing_listener_ = nullptr;
+  OutputGate* gate_ = nullptr;
   NullSink null_sink_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,14 @@ class Host {
   }
   // Stop the process or the loop; the exit code.
   virtual void Shutdown(int code) = 0;
+  // Runs `work` beside the engine, one after the other: on another thread, if the host has one.
+  // Then `done`, between two turns or in FinishAside.
+  virtual void RunAside(std::function<void()> work, std::function<void()> done) {
+    work();
+    done();
+  }
+  // Waits for all of it.
+  virtual void FinishAside() {}
   // True between Shutdown and the end: long work gives up.
   virtual bool Stopping() const { return false; }
   // DEBUG SLEEP: really do nothing for so long.

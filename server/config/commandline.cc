@@ -14,12 +14,16 @@ constexpr std::string_view kHelp =
     R"(Usage: sluice [/path/to/redis.conf] [-] [--option value ...]
        sluice -h or --help
        sluice -v or --version
+       sluice --check-aof DIR [--fix]
+       sluice --check-rdb FILE
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
 input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
+--check-rdb lists what is in an RDB file, by type, and names the first fault with its offset.
 
 Examples:
        sluice                          on 127.0.0.1:6379, nothing is kept on disk
+       sluice --appendonly yes         what changes is kept in ./appendonlydir
        sluice --port 7000 --bind 0.0.0.0 --requirepass secret
        sluice /etc/redis/redis.conf --loglevel verbose
        sluice --unixsocket /run/sluice.sock --port 0
@@ -41,6 +45,15 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   if (arguments[0] == "-v" || arguments[0] == "--version")
     line.action = CommandLine::Action::kVersion;
   if (arguments[0] == "-h" || arguments[0] == "--help") line.action = CommandLine::Action::kHelp;
+  if (arguments[0] == "--check-rdb") {
+    line.action = CommandLine::Action::kCheckRdb;
+    if (arguments.size() == 2) line.file = arguments[1];
+  }
+  if (arguments[0] == "--check-aof") {
+    line.action = CommandLine::Action::kCheckLog;
+    if (arguments.size() > 1) line.log_folder = arguments[1];
+    line.fix = arguments.size() > 2 && arguments[2] == "--fix";
+  }
   if (line.action != CommandLine::Action::kRun) return line;
 
   size_t at = 0;

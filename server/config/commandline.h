@@ -12,11 +12,13 @@
 namespace sluice {
 
 struct CommandLine {
-  enum class Action : uint8_t { kRun, kHelp, kVersion };
+  enum class Action : uint8_t { kRun, kHelp, kVersion, kCheckLog, kCheckRdb };
   Action action = Action::kRun;
-  std::string file;         // empty: none
+  std::string file;         // empty: none; what kCheckRdb is to look at
   bool from_stdin = false;  // configuration text comes from standard input too
   std::string options;      // the options as configuration text
+  std::string log_folder;   // kCheckLog
+  bool fix = false;         // kCheckLog
 };
 
 // Without the program's name.

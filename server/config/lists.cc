@@ -195,4 +195,24 @@ std::string CheckHostname(OptionValues values) {
   return {};
 }
 
+namespace {
+
+std::string CheckPlainName(OptionValues values, std::string_view option, std::string_view what) {
+  if (values.size() != 1) return "wrong number of arguments";
+  const std::string& name = values[0];
+  if (name.empty()) return Concat(option, " can't be empty");
+  const bool is_path = name.find('/') != std::string::npos || name == "." || name == "..";
+  return is_path ? Concat(option, " can't be a path, just a ", what) : std::string();
+}
+
+}  // namespace
+
+std::string CheckAppendFileName(OptionValues values) {
+  return CheckPlainName(values, "appendfilename", "filename");
+}
+
+std::string CheckAppendFolderName(OptionValues values) {
+  return CheckPlainName(values, "appenddirname", "dirname");
+}
+
 }  // namespace sluice

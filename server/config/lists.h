@@ -16,4 +16,8 @@ std::string CheckOomScores(OptionValues values);
 std::string CheckShutdownWords(OptionValues values);
 std::string CheckHostname(OptionValues values);
 
+// Names of a file and a folder in the working directory.
+std::string CheckAppendFileName(OptionValues values);
+std::string CheckAppendFolderName(OptionValues values);
+
 }  // namespace sluice

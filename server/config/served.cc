@@ -11,6 +11,10 @@ using S = Settings;
 
 constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
+constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
+constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
+constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
+constexpr OptionShape kFolderName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFolderName};
 constexpr OptionShape kOctalMode{OptionShape::Kind::kOctal, 0, 0777};
 constexpr OptionShape kList{OptionShape::Kind::kList};
 constexpr int64_t kMegabyte = 1024 * 1024;
@@ -62,6 +66,22 @@ constexpr Option kServedOptions[] = {
         "of every random choice and of the secret of the hash tables: a run that can be repeated, "
         "and that who knows the seed can slow down by names that collide; 0: from the system")
         .OwnImmutable(),
+    // the append-only log
+    Served("appendonly", &S::appendonly, kYesNo, "what changes is written to a log").Hosted(),
+    Served("appendfilename", &S::appendfilename, kFileName, "begin of the names of its files")
+        .Immutable(),
+    Served("appenddirname", &S::appenddirname, kFolderName, "folder of its files, in dir")
+        .Immutable(),
+    Served("appendfsync", &S::appendfsync, OneOf(kFsync),
+           "answers wait for the disk, or the log is synced every second, or by the system"),
+    Served("appendfsync-failure", &S::appendfsync_failure, OneOf(kFsyncFailure),
+           "after a failed sync: no changes until there is a new base, or the end"),
+    Served("aof-load-truncated", &S::aof_load_truncated, kYesNo,
+           "a log that ends in the middle of a turn is cut back and loaded"),
+    Served("aof-timestamp-enabled", &S::aof_timestamp_enabled, kYesNo,
+           "the log says when each second began"),
+    Served("session-grace-ms", &S::session_grace_ms, Int(0, kLongMax),
+           "so long after a restart locks of the sessions before it are kept"),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
            "bytes that one node of a stream holds; 0: any number"),

@@ -49,6 +49,15 @@ struct Settings {
   bool daemonize = false;
   int64_t databases = 16;
   uint64_t seed = 0;  // 0: from the system
+  // the append-only log
+  bool appendonly = false;
+  std::string appendfilename = "appendonly.aof";
+  std::string appenddirname = "appendonlydir";
+  std::string appendfsync = "everysec";             // always | everysec | no
+  std::string appendfsync_failure = "stop-writes";  // stop-writes | exit
+  bool aof_load_truncated = true;
+  bool aof_timestamp_enabled = false;
+  int64_t session_grace_ms = 10'000;
   // values
   int64_t stream_node_max_entries = 100;
   int64_t stream_node_max_bytes = 4096;

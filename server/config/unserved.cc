@@ -26,7 +26,6 @@ constexpr std::string_view kDisklessLoad[] = {"disabled", "on-empty-db", "swapdb
 constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"};
 constexpr std::string_view kFacilities[] = {"user",   "local0", "local1", "local2", "local3",
                                             "local4", "local5", "local6", "local7"};
-constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
 constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
 constexpr std::string_view kPolicies[] = {"volatile-lru",   "volatile-lfu", "volatile-random",
                                           "volatile-ttl",   "allkeys-lru",  "allkeys-lfu",
@@ -37,7 +36,8 @@ constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
 constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
-constexpr std::string_view kNoDisk = "it keeps nothing on disk yet";
+constexpr std::string_view kNoDisk = "it writes no snapshots yet";
+constexpr std::string_view kNoRewrite = "it does not rewrite its log yet";
 constexpr std::string_view kNoReplica = "it does not replicate yet";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
 constexpr std::string_view kNoTls = "it does not speak TLS yet; put a TLS proxy before it";
@@ -60,25 +60,17 @@ bool SavesNothing(std::string_view words) {
 bool IsZeroPercent(std::string_view value) { return value == "0%"; }
 
 constexpr Option kDurability[] = {
-    Refused("session-grace-ms", "0", kLongCount,
-            "it keeps nothing on disk yet, so no session outlives a restart"),
     Refused("save", "", List(CheckSavePoints), kNoDisk),
-    Refused("appendonly", "no", kYesNo, kNoDisk),
     Refused("shutdown-on-sigint", "default", List(CheckShutdownWords), kNoDisk)
         .AlsoTrue(SavesNothing),
     Refused("shutdown-on-sigterm", "default", List(CheckShutdownWords), kNoDisk)
         .AlsoTrue(SavesNothing),
-    NoEffect("appendfsync", "everysec", OneOf(kFsync), kNoDisk),
-    NoEffect("appendfilename", "appendonly.aof", kAnyText, kNoDisk).Immutable(),
-    NoEffect("appenddirname", "appendonlydir", kAnyText, kNoDisk).Immutable(),
-    NoEffect("no-appendfsync-on-rewrite", "no", kYesNo, kNoDisk),
-    NoEffect("auto-aof-rewrite-percentage", "100", kCount, kNoDisk),
-    NoEffect("auto-aof-rewrite-min-size", "67108864", Memory(), kNoDisk),
-    NoEffect("aof-load-truncated", "yes", kYesNo, kNoDisk),
-    NoEffect("aof-use-rdb-preamble", "yes", kYesNo, kNoDisk),
-    NoEffect("aof-timestamp-enabled", "no", kYesNo, kNoDisk),
-    NoEffect("aof-rewrite-incremental-fsync", "yes", kYesNo, kNoDisk),
-    NoEffect("aof-disable-auto-gc", "no", kYesNo, kNoDisk),
+    NoEffect("no-appendfsync-on-rewrite", "no", kYesNo, kNoRewrite),
+    NoEffect("auto-aof-rewrite-percentage", "100", kCount, kNoRewrite),
+    NoEffect("auto-aof-rewrite-min-size", "67108864", Memory(), kNoRewrite),
+    NoEffect("aof-use-rdb-preamble", "yes", kYesNo, kNoRewrite),
+    NoEffect("aof-rewrite-incremental-fsync", "yes", kYesNo, kNoRewrite),
+    NoEffect("aof-disable-auto-gc", "no", kYesNo, kNoRewrite),
     NoEffect("dbfilename", "dump.rdb", kAnyText, kNoDisk).Protected(),
     NoEffect("rdbcompression", "yes", kYesNo, kNoDisk),
     NoEffect("rdbchecksum", "yes", kYesNo, kNoDisk).Immutable(),
@@ -214,7 +206,7 @@ constexpr Option kTuning[] = {
     NoEffect("io-threads-do-reads", "no", kYesNo, kOneThread).Immutable(),
     NoEffect("server_cpulist", "", kAnyText, kProcess).Immutable(),
     NoEffect("bio_cpulist", "", kAnyText, kOneThread).Immutable(),
-    NoEffect("aof_rewrite_cpulist", "", kAnyText, kNoDisk).Immutable(),
+    NoEffect("aof_rewrite_cpulist", "", kAnyText, kNoRewrite).Immutable(),
     NoEffect("bgsave_cpulist", "", kAnyText, kNoDisk).Immutable(),
     NoEffect("supervised", "no", OneOf(kSupervised), kProcess).Immutable(),
     NoEffect("syslog-enabled", "no", kYesNo, "it logs to logfile or to standard output")

@@ -35,6 +35,8 @@ enum class PartId : uint8_t {
   kLatencyMonitor,
   kLimits,
   kLocks,
+  kLog,
+  kLogState,
   kMonitors,
   kNotifications,
   kPause,

@@ -23,7 +23,8 @@ class RareFlags {
     kPaused = 1u << 3,      // CLIENT PAUSE
     kLateScript = 1u << 4,  // a script past its time runs
     kPending = 1u << 5,     // a command has invalidated what its own client has read
-    kGates = kPaused | kLateScript,
+    kLog = 1u << 6,         // the append-only log is loaded, or cannot be written
+    kGates = kPaused | kLateScript | kLog,
   };
 
   bool Raised(Flag flag) const { return (flags_ & flag) != 0; }

@@ -16,8 +16,19 @@ class TurnClock {
   explicit TurnClock(Clock& clock) : clock_(clock), now_(clock.Sample()) {}
 
   const Now& now() const { return now_; }
+  // Time stands still at a moment so long ago, until LetGo: what a log tells of lies ahead of it.
+  void Hold(int64_t back_us) {
+    now_ = clock_.Sample();
+    now_.steady_us -= back_us;
+    held_ = true;
+  }
+  void LetGo() {
+    held_ = false;
+    now_ = clock_.Sample();
+  }
   // A new sample; true when the wall clock has stepped since the last one.
   bool Refresh() {
+    if (held_) return false;
     const int64_t offset_ms = now_.unix_offset_ms;
     now_ = clock_.Sample();
     return now_.unix_offset_ms != offset_ms;
@@ -32,6 +43,7 @@ class TurnClock {
   Clock& clock_;
   Now now_;
   int64_t tick_ = 0;
+  bool held_ = false;
 };
 
 }  // namespace sluice

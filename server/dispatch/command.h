@@ -4,7 +4,8 @@
 // special case becomes a flag.
 //
 // A handler is a function over CommandCall: it reads arguments (ArgReader), works on the keyspace,
-// answers into the ReplySink. It never touches a socket, reads a clock or rewrites its arguments.
+// says what it has changed, answers into the ReplySink. It never touches a socket, reads a clock or
+// rewrites its arguments.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@
 #include "server/config/config.h"
 #include "server/core/parts.h"
 #include "server/dispatch/effects.h"
+#include "server/dispatch/usage_words.h"
 #include "server/notify/notifications.h"
 #include "server/observe/statistics.h"
 #include "storage/keyspace/keyspace.h"
@@ -59,6 +61,7 @@ enum CommandFlag : uint32_t {
   kAllowBusy = 1u << 20,    // runs while a script is past its time
   kMovableKeys = 1u << 21,  // key positions depend on the arguments
   // Ours, not shown to clients:
+  kWhileLoading = 1u << 22,  // served while a log is loaded, which Redis's flag does not say
   kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
   kTestDouble = 1u << 25,    // exists only with --test-double yes
   kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
@@ -231,14 +234,40 @@ struct CommandCall {
     return keyspace.Hash(args[index]);
   }
 
-  // A keyspace event, to be told after the change, in the client's database or another one.
-  void Notify(NotifyClass event_class, std::string_view event, std::string_view key) const {
-    notifications.Notify(event_class, event, db.index(), key);
+  // --- what the handler has changed. It says so once for each change, after it and in the order of
+  // Redis's events; ChangeAudit holds it to that. Who listens to keys (WATCH, waiters, tracking) is
+  // told by the keyspace itself. The effect is the request as it is, unless it is replaced.
+
+  // The key, in the client's database or another one, was changed, which is called `event`.
+  void Changed(NotifyClass event_class, std::string_view event, std::string_view key) const {
+    Changed(event_class, event, key, db);
   }
+  void Changed(NotifyClass event_class, std::string_view event, std::string_view key,
+               const Database& in) const {
+    effects.audit().Told(in.index(), key);
+    notifications.Notify(event_class, event, in.index(), key);
+  }
+  void Deleted(std::string_view key) const { Changed(kNotifyGeneric, "del", key); }
+  // A change for which there is no event.
+  void ChangedUnannounced(std::string_view key) const { effects.audit().Told(db.index(), key); }
+  // All keys of databases.
+  void ChangedDatabases() const { effects.audit().ToldOfAll(); }
+  // This command stands for what happened. Several may, one after the other.
+  void ReplaceWith(std::initializer_list<std::string_view> command) const {
+    effects.ReplaceWith(Args(command.begin(), command.size()));
+  }
+  void ReplaceWith(Args command) const { effects.ReplaceWith(command); }
+  // Whether ReplaceWith has a listener: ask before you make texts for it.
+  bool wants_effects() const { return effects.wanted(); }
+  // What happened is no effect, or another part says it.
+  void NoEffect() const { effects.Nothing(); }
+
+  // An event that is no change (a key that was not found).
   void Notify(NotifyClass event_class, std::string_view event, std::string_view key,
               const Database& in) const {
     notifications.Notify(event_class, event, in.index(), key);
   }
+
   // False inside MULTI and scripts, where nothing may wait.
   bool may_park() const {
     return !client.in_exec() && !(client.conditions & (kInMulti | kInScript));
@@ -248,13 +277,14 @@ struct CommandCall {
 };
 
 // For static_assert under each file's table: names are upper case and unique, a row reads or writes
-// but not both, keys lie inside the arity, documentation is present.
+// but not both, keys lie inside the arity, documentation is present and its usage can be parsed.
 constexpr bool RowsAreSound(std::span<const CommandSpec> rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const CommandSpec& row = rows[i];
     if (row.name.empty() || row.arity == 0 || row.summary.empty() || row.group.empty())
       return false;
     if ((row.flags & kWrite) && (row.flags & kReadOnly)) return false;
+    if (!UsageIsSound(row.usage)) return false;
 #ifndef __SANITIZE_ADDRESS__  // with UBSan, g++ 12 takes no extern function for non-null in a
                               // constant
     if (!row.run && row.subcommands.empty()) return false;

@@ -2,6 +2,9 @@
 #include "server/dispatch/dispatcher.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cstdio>
+#include <string>
 #include <utility>
 
 #include "protocol/text/concat.h"
@@ -39,6 +42,16 @@ bool ArityFits(const CommandSpec& spec, size_t arguments) {
 // The words that a browser sends which a web page has made talk to this port: what follows them
 // would be commands of the page's choice.
 bool IsHttp(std::string_view word) { return IsWord(word, "POST") || IsWord(word, "HOST:"); }
+
+// See ChangeAudit: without a fault the handler of the command has said what it did.
+void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::string_view fault) {
+#ifndef NDEBUG
+  if (fault.empty()) return;
+  const std::string sentence = Concat("the handler of '", command.full_name, "' ", fault);
+  std::fprintf(stderr, "%s\n", sentence.c_str());
+  assert(!"a handler does not say what it does");
+#endif
+}
 
 }  // namespace
 
@@ -121,12 +134,14 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   const int db = session.db;
 
   on_.effects.Begin(db);
+  on_.effects.audit().Begin(changes);
   CommandCall call = CallOf(session, command, args, reply, first_key);
   if (session.blocked) [[unlikely]] {
     call.woken = true;  // nothing else of a blocked client runs
     call.woken_key = ParkedOf(session)->woken_key;
   }
   command.spec->run(call);
+  AssertTold(command, on_.effects.audit().End(on_.keyspace.changes()));
   on_.effects.Finish(db, on_.keyspace.changes() != changes, args);
 
   CommandStatistics& own = command.statistics;

@@ -45,8 +45,9 @@ class Dispatcher {
     Monitors& monitors;
     Tracking& tracking;
     const ScriptState& script;
+    const LogState& log;
   };
-  explicit Dispatcher(const Uses& uses) : on_(uses), gates_(uses.settings, uses.script) {}
+  explicit Dispatcher(const Uses& uses) : on_(uses), gates_(uses.settings, uses.script, uses.log) {}
 
   enum class Outcome : uint8_t {
     kDone,  // answered

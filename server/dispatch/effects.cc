@@ -11,11 +11,7 @@ constexpr size_t kHeldBytesKept = 64 * 1024;
 
 }  // namespace
 
-void Effects::ReplaceWith(std::initializer_list<std::string_view> command) {
-  ReplaceWith(Args(command.begin(), command.size()));
-}
-
-void Effects::ReplaceWith(Args command) {
+void Effects::Replace(Args command) {
   replaced_ = true;
   Add(db_, command);
 }

@@ -2,9 +2,9 @@
 // time (absolute deadlines, chosen members). This is what goes to the log and to replicas.
 //
 // Most write commands are their own effect: when a handler has changed the keyspace and said
-// nothing, the dispatcher records its arguments as they are. A handler whose outcome depends on the
-// time, on chance or on state that a replay would not see says so with ReplaceWith(); with
-// Nothing() it denies.
+// nothing of effects, the dispatcher records its arguments as they are. A handler whose outcome
+// depends on the time, on chance or on state that a replay would not see says so with
+// CommandCall::ReplaceWith(); with NoEffect() it denies.
 //
 // All that one command does is told whole or not at all: several effects of a command, of an EXEC
 // with all its commands or of a script are one atomic group; a single one stands alone.
@@ -18,6 +18,7 @@
 
 #include "protocol/args.h"
 #include "server/core/parts.h"
+#include "server/dispatch/change_audit.h"
 
 namespace sluice {
 
@@ -39,11 +40,16 @@ class Effects {
   void set_sink(EffectSink* sink) { sink_ = sink; }
   bool wanted() const { return sink_ != nullptr; }
 
-  // For handlers: this command stands for what happened, in the client's database. May be called
-  // several times. The views need to live only for the call.
-  void ReplaceWith(std::initializer_list<std::string_view> command);
-  void ReplaceWith(Args command);
+  // For handlers, which say it through their call: this command stands for what happened, in the
+  // client's database. May be called several times. The views need to live only for the call.
+  void ReplaceWith(Args command) {
+    if (wanted()) [[unlikely]]
+      Replace(command);
+  }
   void Nothing() { replaced_ = true; }
+
+  // Whether what handlers say of their changes is true.
+  ChangeAudit& audit() { return audit_; }
 
   // For the dispatcher, around one handler, which may run others in between.
   void Begin(int db) {
@@ -74,6 +80,7 @@ class Effects {
     std::vector<size_t> ends;  // of each in `bytes`
   };
 
+  void Replace(Args command);
   void Tell(int db, bool changed, Args verbatim);
   void Hold(int db, Args command);
   void TellHeld();
@@ -85,6 +92,7 @@ class Effects {
   bool muted_ = false;
   Told told_ = Told::kNothing;
   Held held_;
+  ChangeAudit audit_;
 };
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 
 #include "protocol/error_text.h"
 #include "protocol/text/concat.h"
+#include "server/dispatch/transaction.h"
 
 namespace sluice {
 namespace {
@@ -37,12 +38,26 @@ std::string Gates::OutsideMulti(const Session& session, const Command& command) 
   return "ERR Command not allowed inside a transaction";
 }
 
+// What cannot be written down is not done: neither by a command nor by the EXEC of some.
+std::string Gates::MayWrite(const Session& session, const Command& command) const {
+  if (log_.write_fault.empty()) return {};
+  const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
+  const bool writes =
+      (command.spec->flags & kWrite) || (executes && TransactionOf(session)->writes);
+  return writes ? log_.WriteRefusal() : std::string();
+}
+
 std::string Gates::MayHear(const Session& session, const Command& command) const {
   if (!(session.conditions & kSubscriber) || (command.spec->flags & kInSubscriber)) return {};
   return Concat(
       "ERR Can't execute '", command.full_name,
       "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
       "context");
+}
+
+std::string Gates::Loaded(const Session&, const Command& command) const {
+  if (!log_.loading || (command.spec->flags & (kLoading | kWhileLoading))) return {};
+  return "LOADING Redis is loading the dataset in memory";
 }
 
 // A script past its time is running, and this is served from inside it.
@@ -59,9 +74,9 @@ std::string Gates::TouchesNoKeys(const Session& session, const Command& command)
 }
 
 // In this order: a client that asks an unknown server first learns that it must log in.
-const Gates::Gate Gates::kInOrder[] = {&Gates::Protected,    &Gates::LoggedIn, &Gates::Replays,
-                                       &Gates::OutsideMulti, &Gates::MayHear,  &Gates::NotBusy,
-                                       &Gates::TouchesNoKeys};
+const Gates::Gate Gates::kInOrder[] = {
+    &Gates::Protected, &Gates::LoggedIn, &Gates::Replays, &Gates::OutsideMulti, &Gates::MayWrite,
+    &Gates::MayHear,   &Gates::Loaded,   &Gates::NotBusy, &Gates::TouchesNoKeys};
 
 std::string Gates::Ask(const Session& session, const Command& command) const {
   for (const Gate gate : kInOrder) {

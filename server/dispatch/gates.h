@@ -9,6 +9,7 @@
 #include "server/clients/session.h"
 #include "server/config/config.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/log_state.h"
 #include "server/dispatch/script_state.h"
 
 namespace sluice {
@@ -19,8 +20,8 @@ inline constexpr std::string_view kOnlyReplayedText =
 
 class Gates {
  public:
-  Gates(const Settings& settings, const ScriptState& script)
-      : settings_(settings), script_(script) {}
+  Gates(const Settings& settings, const ScriptState& script, const LogState& log)
+      : settings_(settings), script_(script), log_(log) {}
 
   // The sentence why the client may not run it now, or empty.
   std::string Ask(const Session& session, const Command& command) const;
@@ -33,12 +34,15 @@ class Gates {
   std::string LoggedIn(const Session& session, const Command& command) const;
   std::string Replays(const Session& session, const Command& command) const;
   std::string OutsideMulti(const Session& session, const Command& command) const;
+  std::string MayWrite(const Session& session, const Command& command) const;
   std::string MayHear(const Session& session, const Command& command) const;
+  std::string Loaded(const Session& session, const Command& command) const;
   std::string NotBusy(const Session& session, const Command& command) const;
   std::string TouchesNoKeys(const Session& session, const Command& command) const;
 
   const Settings& settings_;
   const ScriptState& script_;
+  const LogState& log_;
 };
 
 }  // namespace sluice

@@ -1,24 +1,22 @@
-// Parked: a client whose command waits (waiters.h), and the terms on which it does.
+// Parked: a client whose command waits (parked_clients.h), and the terms on which it does.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "server/clients/session.h"
 #include "server/dispatch/queued_command.h"
-#include "storage/hashing/key_name.h"
 #include "storage/keyspace/value.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
 
-// A part whose waits have no keys.
+// A part that has clients parked, and knows what they wait for.
 class WaitOwner {
  public:
   virtual ~WaitOwner() = default;
-  // The wait is over, not by Finish. May finish other waits.
+  // The wait is over, by no doing of the owner's. May finish other waits.
   virtual void WaitCancelled(uint64_t wait_id) = 0;
 };
 
@@ -31,7 +29,7 @@ struct Parking {
   // Runs again with these, if given, instead of the call's own arguments (XREAD's `$`, made an id).
   Args again;
   Handler on_timeout = nullptr;
-  WaitOwner* owner = nullptr;  // without keys
+  WaitOwner* owner = nullptr;  // null with keys: then it is Waiters
   uint64_t wait_id = 0;
 };
 
@@ -40,13 +38,9 @@ struct Parked : SessionState, TimerTask {
   SessionId session;
   QueuedCommand request;                 // with the arguments to run again
   std::unique_ptr<QueuedCommand> asked;  // those of the client, where they are others
-  std::vector<KeyName> keys;             // each once
-  uint64_t arrival = 0;
-  ValueType type = ValueType::kString;
-  bool when_gone = false;
-  bool woken = false;          // its handler runs at this moment,
-  std::string_view woken_key;  // for this key,
-  bool stays = false;          // and has called Park again
+  bool woken = false;                    // its handler runs at this moment,
+  std::string_view woken_key;            // for this key,
+  bool stays = false;                    // and has called Park again
   Handler on_timeout = nullptr;
   WaitOwner* owner = nullptr;
   uint64_t wait_id = 0;

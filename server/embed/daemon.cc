@@ -16,10 +16,12 @@
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
+#include "server/embed/check_rdb.h"
 #include "server/embed/sluice.h"
 #include "server/net/process.h"
 #include "server/net/server.h"
 #include "server/net/system_disk.h"
+#include "storage/log/log_check.h"
 
 extern "C" int mi_version() __attribute__((weak));
 
@@ -115,7 +117,18 @@ int RunDaemon(int argc, char** argv) {
     std::printf("%s\n", VersionText().c_str());
     return 0;
   }
+  if (line.action == CommandLine::Action::kCheckRdb) {
+    if (line.file.empty()) return Fail("--check-rdb takes one file");
+    return CheckRdb(line.file, {SystemRandom(), SystemRandom()}, stdout, stderr);
+  }
   SystemDisk disk;
+  if (line.action == CommandLine::Action::kCheckLog) {
+    if (line.log_folder.empty()) return Fail("--check-aof takes a directory");
+    std::string report;
+    const bool is_whole = CheckLog(disk, line.log_folder, line.fix, report);
+    std::printf("%s", report.c_str());
+    return is_whole ? 0 : 1;
+  }
   Config config(disk);
   const std::string stdin_text = line.from_stdin ? ReadStandardInput() : std::string();
   if (const std::string error = Configure(line, stdin_text, config); !error.empty()) {

@@ -2,7 +2,7 @@
 // chance and the end of the process are handed in. Sockets, a host program, a fuzzer and a
 // simulator drive it in the same way, one turn after another:
 //
-//   Engine engine(config, clock, host, families, options);
+//   Engine engine(config, clock, host, worker, families, options);
 //   SessionId id = engine.Open(peer);
 //   engine.Receive(id, bytes);   // as often as there is something; bytes stay valid until RunTurn
 //   engine.RunTurn();            // runs requests and due timers, hands outputs to the host
@@ -34,9 +34,12 @@
 #include "server/engine/inputs.h"
 #include "server/engine/script_engine.h"
 #include "server/locks/lock_service.h"
+#include "server/log/log_service.h"
 #include "server/notify/key_listeners.h"
 #include "server/waiting/limit_waiters.h"
+#include "server/waiting/parked_clients.h"
 #include "server/waiting/waiters.h"
+#include "storage/disk_worker.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/timer_task.h"
 
@@ -44,9 +47,16 @@ namespace sluice {
 
 class Engine final : public KeyspaceObserver, private OthersServer {
  public:
-  Engine(Config& config, Clock& clock, Host& host, std::span<const CommandFamily> families,
-         EngineOptions options);
+  // `worker` writes what outlives the server; a turn is due when it is done with something.
+  Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
+         std::span<const CommandFamily> families, EngineOptions options);
   ~Engine() override;
+
+  // Opens the append-only log where there is to be one, and begins to load it: once, before the
+  // first turn, in the working directory. A sentence why the server cannot start, or empty.
+  std::string StartLog() { return log_.Start(); }
+  // No turn follows: all of the log is made durable. False: it could not be.
+  bool FinishLog() { return log_.Finish(); }
 
   // --- sessions
   SessionId Open(Peer peer) { return clients_.Open(std::move(peer)).id; }
@@ -153,15 +163,18 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   Monitors monitors_;
   Pause pause_;
   ScriptState script_state_;
+  LogState log_state_;
   SlowLog slow_log_;
   LatencyMonitor latency_monitor_;
   CommandTimer command_timer_;
   Dispatcher dispatcher_;
+  ParkedClients parked_;
   Waiters waiters_;
   ScriptEngine scripts_;
   LimitWaiters limits_;
   Facts facts_;
   KeyListeners key_listeners_;
+  LogService log_;
 
   Inputs inputs_;  // of this turn
   Batch batch_;

@@ -43,7 +43,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   ScriptFailure failure;
   const bool returned = RunScript(state, script, call.reply, failure);
   call.effects.set_muted(false);
-  call.effects.Nothing();
+  call.NoEffect();
   on_.state.running_ = nullptr;
   on_.acting.set_script_runs(false);
   if (running.late) [[unlikely]]
@@ -92,6 +92,10 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
     if (on_.state.running_->read_only) {
       ++command->statistics.rejected;
       return reply.Error("ERR Write commands are not allowed from read-only scripts.");
+    }
+    if ((flags & kWrite) && !on_.log.write_fault.empty()) {
+      ++command->statistics.rejected;
+      return reply.Error(on_.log.WriteRefusal());
     }
     if (flags & kWrite) on_.state.running_->wrote = true;
   }

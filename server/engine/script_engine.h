@@ -18,6 +18,7 @@
 #include "scripting/script_runner.h"
 #include "server/clients/acting.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/dispatch/log_state.h"
 #include "server/dispatch/script_state.h"
 
 namespace sluice {
@@ -45,6 +46,7 @@ class ScriptEngine final : public CommandPort {
     Acting& acting;
     RareFlags& flags;
     ScriptState& state;
+    const LogState& log;
     OthersServer& others;
   };
   ScriptEngine(const Uses& uses, HashKeys& hash_keys);

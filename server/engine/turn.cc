@@ -89,6 +89,7 @@ bool Engine::RunTurn() {
   if (acting_.serving_from_within()) return RunNestedTurn();
   assert(!acting_.current());  // a turn inside a command is ServeOthers' to begin
   RefreshNow();
+  locks_.BetweenTurns();
   const int64_t read_ms = clock_.now().ms();
   const int64_t begin = clock_.Tick();
   const bool crowded =
@@ -96,10 +97,13 @@ bool Engine::RunTurn() {
   if (crowded) [[unlikely]]
     host_.ReturnFreedAtOnce(true);
   limits_.BeginTurn();
-  const bool timers_left = RunTimers();
+  if (log_.loading()) [[unlikely]]
+    log_.Load();
+  const bool is_loading = log_.loading();
+  const bool timers_left = is_loading || RunTimers();
   TakeCarried();
   RunInputs(begin);
-  const bool locks_left = locks_.Continue(read_ms);
+  const bool locks_left = !is_loading && locks_.Continue(read_ms);
   const bool garbage_left = FreeGarbage(begin);
   const bool rearm_left = keyspace_.RearmSlice(clock_.now(), kRearmedPerTurn);
   const bool tracked_left = tracking_.LimitSlice();
@@ -166,6 +170,7 @@ bool Engine::RunNestedTurn() {
   inputs_.list = std::move(outer_inputs);
   batch_ = std::move(outer_batch);
   tracking_.Broadcast();
+  log_.EndTurn();
   clients_.SendAll();
   CloseAll();
   return clients_.any_carried();
@@ -318,8 +323,8 @@ bool Engine::RunTimers() {
 }
 
 int64_t Engine::NextWork() const {
-  const bool at_once = clients_.any_to_send() || clients_.any_carried() || waiters_.any_ready() ||
-                       limits_.any_ready() || locks_.pending() ||
+  const bool at_once = log_.loading() || clients_.any_to_send() || clients_.any_carried() ||
+                       waiters_.any_ready() || limits_.any_ready() || locks_.pending() ||
                        (locks_.has_left_over() && pause_.mode() == Pause::Mode::kNone);
   return at_once ? clock_.now().ms() : wheel_.NextWork();
 }
@@ -330,12 +335,15 @@ int64_t Engine::NextWork() const {
 void Engine::EndTurn(int64_t begin) {
   tracking_.Broadcast();
   do {
+    log_.EndTurn();
     clients_.SendAll();
     CloseAll();
     tracking_.Broadcast();
   } while (clients_.any_to_send());  // the locks of those that were closed may be others' now
+  log_.EndTurn();
   assert(AuditFlags().empty());
   assert(statistics_.turns % kTurnsPerAudit != 0 || Audit().empty());
+  locks_.BetweenTurns();
   ++statistics_.turns;
   const int64_t wall_us = (clock_.Tick() - begin) / 1000;
   if (clock_.tick() - cpu_read_tick_ < kCpuReadEveryNanos)

@@ -1,12 +1,14 @@
 // See fence_mark.h.
 #include "server/locks/fence_mark.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
@@ -15,7 +17,8 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kTokensReady = 1'000'000;
+constexpr int64_t kTokensReady = kTokenMarkAhead / 2;  // with fewer the mark is written anew
+constexpr int64_t kRetryMs = 50;                       // between attempts, at least
 constexpr int64_t kLeastInMicros = 1'000'000'000'000'000;
 
 std::string WithChecksum(int64_t mark) {
@@ -39,13 +42,10 @@ std::optional<int64_t> ReadMark(std::string_view text) {
 }  // namespace
 
 void FenceMark::Load() {
-  loaded_ = true;
-  const std::string& path = config_.settings().fence_mark_file;
-  if (path.empty()) return tokens_.set_mark(kTokenMax);
   std::string text;
-  const int fault = config_.disk().Read(path, text);
+  const int fault = on_.config.disk().Read(path(), text);
   if (fault == ENOENT) {
-    tokens_.StartAhead(clock_.now());
+    tokens_.StartAhead(on_.clock.now());
     return memory_.RaiseFloor(tokens_.last());
   }
   const std::optional<int64_t> mark = fault ? std::nullopt : ReadMark(text);
@@ -55,25 +55,71 @@ void FenceMark::Load() {
   }
   // Without it a number might be given twice: better none at all.
   damaged_ = true;
-  host_.Log(3, Concat("no locks can be taken: ", path, " cannot be read: ",
-                      fault ? std::strerror(fault)
-                            : "it is damaged; without it tokens "
-                              "start far ahead of the clock"));
+  on_.host.Log(3, Concat("no locks can be taken: ", path(), " cannot be read: ",
+                         fault ? std::strerror(fault)
+                               : "it is damaged; without it tokens "
+                                 "start far ahead of the clock"));
 }
 
-void FenceMark::Ensure() {
-  const Now& now = clock_.now();
-  if (tokens_.CanIssue(now, kTokensReady)) [[likely]]
+void FenceMark::Open() {
+  opened_ = true;
+  if (path().empty()) return tokens_.set_mark(kTokenMax);
+  Load();
+  if (damaged_ || tokens_.Next(on_.clock.now()) == 0) return;
+  unused_since_ = tokens_.last();
+  Reserve();
+  is_first_ = job_ != 0;
+}
+
+void FenceMark::Want() {
+  wanted_ = true;
+  if (is_first_) Written(job_mark_, on_.worker.Await(std::exchange(job_, 0)));
+}
+
+void FenceMark::LookAhead() {
+  if (!opened_) [[unlikely]]
+    Open();
+  if (job_ != 0) [[unlikely]]
+    TakeOutcome();
+  if (tokens_.IsReserved(on_.clock.now(), kTokensReady)) [[likely]]
     return;
-  if (!loaded_) Load();
-  if (damaged_ || tokens_.Next(now) == 0 || tokens_.CanIssue(now, kTokensReady)) return;
-  const int64_t mark = tokens_.MarkFor(now, kTokensReady);
-  if (mark <= tokens_.mark()) return;
-  const std::string& path = config_.settings().fence_mark_file;
-  const int fault = config_.disk().Replace(path, WithChecksum(mark));
-  if (fault == 0) return tokens_.set_mark(mark);
-  host_.Log(3,
-            Concat("no locks can be taken: ", path, " cannot be written: ", std::strerror(fault)));
+  const bool is_used = wanted_ || tokens_.last() != unused_since_;
+  if (is_used && job_ == 0 && !damaged_ && on_.clock.now().ms() >= retry_ms_) Reserve();
+}
+
+void FenceMark::Reserve() {
+  const Now& now = on_.clock.now();
+  if (tokens_.Next(now) == 0) return;
+  job_mark_ = tokens_.MarkFor(now, 0);
+  if (job_mark_ <= tokens_.mark()) return;
+  retry_ms_ = now.ms() + kRetryMs;
+  job_ = on_.worker.ReplaceLater(path(), WithChecksum(job_mark_));
+}
+
+void FenceMark::TakeOutcome() {
+  const std::optional<int> fault = on_.worker.TakeOutcome(job_);
+  if (!fault) return;
+  job_ = 0;
+  Written(job_mark_, *fault);
+}
+
+// A fault is logged once, and once more when it begins to be felt.
+void FenceMark::Written(int64_t mark, int fault) {
+  is_first_ = false;
+  if (fault == 0) {
+    tokens_.set_mark(std::max(mark, tokens_.mark()));  // a log may have said more meanwhile
+    unused_since_ = tokens_.last();
+    wanted_ = false;
+    retry_ms_ = 0;
+    logged_fault_ = 0;
+    return;
+  }
+  const bool is_spent = !tokens_.CanIssue(kTokensAtOnce);
+  if (fault == logged_fault_ && is_spent == logged_spent_) return;
+  logged_fault_ = fault;
+  logged_spent_ = is_spent;
+  on_.host.Log(3, Concat(is_spent ? "no locks can be taken: " : "soon no locks can be taken: ",
+                         path(), " cannot be written: ", std::strerror(fault)));
 }
 
 }  // namespace sluice

@@ -26,9 +26,9 @@ constexpr std::string_view kProtectedMode =
 
 }  // namespace
 
-Acceptor::Acceptor(Config& config, Engine& engine, Log& log, boost::asio::io_context& io,
+Acceptor::Acceptor(Config& config, Engine& engine, Log& log, Poller& poller,
                    Listener::Accepted admit)
-    : config_(config), engine_(engine), log_(log), io_(io), admit_(std::move(admit)) {}
+    : config_(config), engine_(engine), log_(log), poller_(poller), admit_(std::move(admit)) {}
 
 std::string Acceptor::Open() {
   FitMaxClients();
@@ -79,7 +79,7 @@ void Acceptor::FollowOptions() {
 // --- listening
 
 std::unique_ptr<Listener> Acceptor::MakeListener() {
-  return std::make_unique<Listener>(io_,
+  return std::make_unique<Listener>(poller_,
                                     [this](int fd, Peer peer) { Accept(fd, std::move(peer)); });
 }
 
@@ -92,7 +92,6 @@ std::string Acceptor::ListenUnix() {
   const std::string error = unix_listener_->ListenUnix(
       settings.unixsocket, static_cast<int>(settings.unixsocketperm), Backlog());
   if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
-  unix_listener_->Start();
   return {};
 }
 
@@ -108,7 +107,6 @@ std::string Acceptor::ListenTcp() {
     const std::string fault =
         listener->ListenTcp(address, static_cast<int>(settings.port), Backlog());
     if (fault.empty()) {
-      listener->Start();
       tcp_listeners_.push_back(std::move(listener));
     } else if (!optional || !listener->address_missing()) {
       const std::string error =
@@ -121,6 +119,12 @@ std::string Acceptor::ListenTcp() {
 }
 
 // --- newcomers
+
+bool Acceptor::AcceptNewcomers() {
+  bool more = unix_listener_ && unix_listener_->AcceptNewcomers();
+  for (const auto& listener : tcp_listeners_) more |= listener->AcceptNewcomers();
+  return more;
+}
 
 bool Acceptor::IsFull() const {
   return static_cast<int64_t>(engine_.session_count()) >= config_.settings().maxclients;

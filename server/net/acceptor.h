@@ -2,7 +2,6 @@
 // than maxclients, and no strangers while there is no password (protected mode).
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,20 +11,22 @@
 #include "server/engine/engine.h"
 #include "server/net/listener.h"
 #include "server/net/log.h"
+#include "server/net/poller.h"
 
 namespace sluice {
 
 class Acceptor {
  public:
   // `admit` takes a newcomer's descriptor.
-  Acceptor(Config& config, Engine& engine, Log& log, boost::asio::io_context& io,
-           Listener::Accepted admit);
+  Acceptor(Config& config, Engine& engine, Log& log, Poller& poller, Listener::Accepted admit);
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port` and `bind` are followed.
   std::string Open();
   void Close();
   bool IsFull() const;
+  // Lets in, or refuses, those of whom the poller has told; whether there may be more.
+  bool AcceptNewcomers();
 
  private:
   void FitMaxClients();
@@ -41,7 +42,7 @@ class Acceptor {
   Config& config_;
   Engine& engine_;
   Log& log_;
-  boost::asio::io_context& io_;
+  Poller& poller_;
   Listener::Accepted admit_;
   std::vector<std::unique_ptr<Listener>> tcp_listeners_;
   std::unique_ptr<Listener> unix_listener_;

@@ -57,8 +57,8 @@ int OpenSpare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
 
-Listener::Listener(boost::asio::io_context& io, Accepted accepted)
-    : socket_(io), accepted_(std::move(accepted)), spare_(OpenSpare()) {}
+Listener::Listener(Poller& poller, Accepted accepted)
+    : poller_(poller), accepted_(std::move(accepted)), spare_(OpenSpare()) {}
 
 Listener::~Listener() {
   Close();
@@ -74,15 +74,15 @@ std::string Listener::Bind(int family, const void* address, unsigned length, int
   const int on = 1;
   if (family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-  if (::bind(fd, static_cast<const sockaddr*>(address), length) < 0 || ::listen(fd, backlog) < 0) {
+  if (::bind(fd, static_cast<const sockaddr*>(address), length) < 0 || ::listen(fd, backlog) < 0 ||
+      !poller_.Watch(fd, *this)) {
     address_missing_ = IsAddressMissing(errno);
     const std::string error = std::strerror(errno);
     ::close(fd);
     return error;
   }
-  boost::system::error_code error;
-  socket_.assign(boost::asio::generic::stream_protocol(family, 0), fd, error);
-  return error ? error.message() : std::string();
+  descriptor_ = fd;
+  return {};
 }
 
 std::string Listener::ListenTcp(const std::string& address, int port, int backlog) {
@@ -117,44 +117,32 @@ std::string Listener::ListenUnix(const std::string& path, int mode, int backlog)
   return {};
 }
 
-void Listener::Start() { Wait(); }
-
 void Listener::Close() {
-  if (!socket_.is_open()) return;
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  if (descriptor_ < 0) return;
+  poller_.Forget(descriptor_);
+  ::close(std::exchange(descriptor_, -1));
   if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
 }
 
-void Listener::Wait() {
-  socket_.async_wait(boost::asio::socket_base::wait_read,
-                     [this](const boost::system::error_code& error) {
-                       if (error) return;  // closed; `this` may be gone
-                       AcceptAll();
-                       Wait();
-                     });
-}
-
-void Listener::AcceptAll() {
-  for (int i = 0; i < kAcceptedAtOnceMax; ++i) {
-    if (!AcceptOne()) return;
+bool Listener::AcceptNewcomers() {
+  for (int i = 0; has_newcomers_ && i < kAcceptedAtOnceMax; ++i) {
+    if (!AcceptOne()) return false;
   }
+  return has_newcomers_;
 }
 
+// False: to be tried no more in this turn. After a fault there may be newcomers yet: they are
+// looked for again behind the next turn, which may have given back what was missing.
 bool Listener::AcceptOne() {
   sockaddr_storage remote{};
   socklen_t length = sizeof remote;
-  const int listening = socket_.native_handle();
-  int fd = ::accept4(listening, reinterpret_cast<sockaddr*>(&remote), &length,
-                     SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-    if (spare_ >= 0) ::close(spare_);
-    fd = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
-    if (fd >= 0) ::close(fd);
-    spare_ = OpenSpare();
-    return fd >= 0;
+  const int fd = ::accept4(descriptor_, reinterpret_cast<sockaddr*>(&remote), &length,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE) return TurnAway();
+    has_newcomers_ = errno != EAGAIN && errno != EWOULDBLOCK;
+    return errno == ECONNABORTED || errno == EINTR;
   }
-  if (fd < 0) return errno == ECONNABORTED || errno == EINTR;
   sockaddr_storage local{};
   socklen_t local_length = sizeof local;
   ::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_length);
@@ -166,6 +154,15 @@ bool Listener::AcceptOne() {
   peer.loopback = IsLoopback(remote);
   accepted_(fd, std::move(peer));
   return true;
+}
+
+bool Listener::TurnAway() {
+  if (spare_ >= 0) ::close(spare_);
+  const int fd = ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
+  has_newcomers_ = fd >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  if (fd >= 0) ::close(fd);
+  spare_ = OpenSpare();
+  return fd >= 0;
 }
 
 }  // namespace sluice

@@ -1,32 +1,16 @@
-// See poller.h. It takes the descriptor of Asio's epoll set out of Asio's insides, for which there
-// is no accessor; a static_assert names the versions for which that holds.
+// See poller.h.
 #include "server/net/poller.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <boost/asio/detail/epoll_reactor.hpp>
-#include <boost/version.hpp>
-
-static_assert(
-    BOOST_VERSION >= 107400 && BOOST_VERSION < 108400,
-    "Poller uses Asio's insides: look for epoll_fd_ in epoll_reactor.hpp of this version");
+#include <cerrno>
+#include <utility>
 
 namespace sluice {
 namespace {
 
-using Reactor = boost::asio::detail::epoll_reactor;
-
-// Asio has no accessor for its descriptor. In an explicit instantiation access is not checked.
-template <int Reactor::*kDescriptor>
-struct Insides {
-  friend int DescriptorOf(const Reactor& reactor) { return reactor.*kDescriptor; }
-};
-template struct Insides<&Reactor::epoll_fd_>;
-int DescriptorOf(const Reactor& reactor);
-
 constexpr int kEventsMax = 256;
-constexpr uint64_t kAsio = UINT64_MAX;  // in the place of generation and descriptor
 constexpr uint32_t kEnds = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 constexpr uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
@@ -36,19 +20,15 @@ uint64_t DataOf(uint32_t generation, int descriptor) {
 
 }  // namespace
 
-Poller::Poller(boost::asio::io_context& io) : set_(::epoll_create1(EPOLL_CLOEXEC)) {
-  if (!open()) return;
-  Reactor& reactor = boost::asio::use_service<Reactor>(io);
-  reactor.init_task();
-  epoll_event event{.events = EPOLLIN, .data = {.u64 = kAsio}};
-  if (::epoll_ctl(set_, EPOLL_CTL_ADD, DescriptorOf(reactor), &event) < 0) {
-    ::close(set_);
-    set_ = -1;
-  }
-}
-
-Poller::~Poller() {
-  if (open()) ::close(set_);
+Poller::Poller(boost::asio::io_context& io, std::function<void()> ready)
+    : set_(io), ready_(std::move(ready)) {
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  if (set < 0) return;
+  boost::system::error_code error;
+  set_.assign(set, error);
+  if (!error) return;
+  ::close(set);
+  errno = error.value();
 }
 
 bool Poller::Watch(int descriptor, ReadinessWatcher& watcher) {
@@ -56,7 +36,7 @@ bool Poller::Watch(int descriptor, ReadinessWatcher& watcher) {
   if (index >= watched_.size()) watched_.resize(index + 1);
   Watched& watched = watched_[index];
   epoll_event event{.events = kEvents, .data = {.u64 = DataOf(watched.generation, descriptor)}};
-  if (::epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &event) < 0) return false;
+  if (::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, descriptor, &event) < 0) return false;
   watched.watcher = &watcher;
   watched.awaits_writable = false;
   return true;
@@ -75,23 +55,20 @@ void Poller::AwaitWritable(int descriptor) {
   if (watched.awaits_writable) return;
   watched.awaits_writable = true;
   epoll_event event{.events = kEvents, .data = {.u64 = DataOf(watched.generation, descriptor)}};
-  ::epoll_ctl(set_, EPOLL_CTL_MOD, descriptor, &event);
+  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, descriptor, &event);
 }
 
 Poller::Watched* Poller::Find(const epoll_event& event) {
-  if (event.data.u64 == kAsio) return nullptr;
   Watched& watched = watched_[static_cast<uint32_t>(event.data.u64)];
   const bool is_current = watched.watcher && watched.generation == event.data.u64 >> 32;
   return is_current ? &watched : nullptr;
 }
 
-bool Poller::Wait(Patience patience) {
+bool Poller::Tell() {
   epoll_event events[kEventsMax];
-  const int count = ::epoll_wait(set_, events, kEventsMax, patience == Patience::kNone ? 0 : -1);
-  bool asio = false;
+  const int count = ::epoll_wait(set_.native_handle(), events, kEventsMax, 0);
   bool any_writable = false;
   for (int i = 0; i < count; ++i) {
-    asio |= events[i].data.u64 == kAsio;
     Watched* const watched = Find(events[i]);
     if (!watched) continue;
     const uint32_t happened = events[i].events;
@@ -105,7 +82,23 @@ bool Poller::Wait(Patience patience) {
     watched->awaits_writable = false;
     watched->watcher->Writable();
   }
-  return asio;
+  return count > 0;
+}
+
+// What is ready already counts: Asio's async_wait asks the set anew.
+void Poller::Await() {
+  if (std::exchange(awaited_, true)) return;
+  set_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                  [this](const boost::system::error_code& error) {
+                    if (error) return;  // stopped, or `this` is gone
+                    awaited_ = false;
+                    ready_();
+                  });
+}
+
+void Poller::Stop() {
+  boost::system::error_code ignored;
+  set_.cancel(ignored);
 }
 
 }  // namespace sluice

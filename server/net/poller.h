@@ -1,16 +1,21 @@
-// Poller: the wait between two turns. It waits for the clients' descriptors in an epoll set of its
-// own, of which Asio's set is one member, so that one system call gathers a turn's clients and
-// tells whether Asio has anything to do.
+// Poller: the sockets of clients and listeners, in an epoll set of its own. The set is one
+// descriptor inside Asio, readable while any of its members is:
 //
-// Through Asio each wait is two system calls: what is posted behind a pass of its reactor, as a
-// turn has to be, runs only after the reactor was asked once more. And its async_wait costs an
-// epoll_ctl a request. Asio keeps what is rare: newcomers, signals, timers.
+//   while (poller.Tell()) ...   // one system call for all that are ready; it does not wait
+//   poller.Await();             // Asio calls `ready` as soon as Tell has something to tell
+//
+// Through Asio alone each request would cost an async_wait, which is an epoll_ctl, and a turn could
+// not gather all clients that are ready. A busy server asks Tell again and again and needs Asio for
+// none of it; an idle one sleeps in Asio, beside signals, timers and all else that its io_context
+// serves.
 //
 // Readiness comes in edges: what a watcher leaves unread is not reported again, it has to remember.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 struct epoll_event;
@@ -29,12 +34,11 @@ class ReadinessWatcher {
 
 class Poller {
  public:
-  // Asio's handlers are only ever run by io.poll() and io.poll_one(), never by io.run().
-  explicit Poller(boost::asio::io_context& io);
-  ~Poller();
+  // `ready` is called by a handler of `io`.
+  Poller(boost::asio::io_context& io, std::function<void()> ready);
   Poller(const Poller&) = delete;
 
-  bool open() const { return set_ >= 0; }  // false when the system refused, as errno says
+  bool open() const { return set_.is_open(); }  // false when the system refused, as errno says
 
   // Watches `descriptor`, which is not owned, until Forget. False when the system refused.
   bool Watch(int descriptor, ReadinessWatcher& watcher);
@@ -43,9 +47,14 @@ class Poller {
   // Writable will be called once, when there is room; asking again meanwhile changes nothing.
   void AwaitWritable(int descriptor);
 
-  enum class Patience { kNone, kForever };
-  // Tells the watchers. Returns whether Asio has handlers to run.
-  bool Wait(Patience patience);
+  // Tells the watchers what is ready, without waiting; false when nothing was. There may be more
+  // than it tells at once.
+  bool Tell();
+  // `ready` will be called once, when there is something to tell; asking again meanwhile changes
+  // nothing.
+  void Await();
+  // `ready` is not called any more, so that io.run() can return.
+  void Stop();
 
  private:
   struct Watched {
@@ -56,7 +65,9 @@ class Poller {
 
   Watched* Find(const epoll_event& event);
 
-  int set_;
+  boost::asio::posix::stream_descriptor set_;
+  std::function<void()> ready_;
+  bool awaited_ = false;
   std::vector<Watched> watched_;  // by descriptor
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -27,8 +28,10 @@ constexpr size_t kReadBytes = 16 * 1024;
 constexpr int kEndedPerTurn = 100;
 // No client has sent anything for so long: the moment to tidy up.
 constexpr std::chrono::seconds kQuiet{1};
-// Handlers run by one Poll.
-constexpr int kPollHandlersMax = 256;
+// Handlers run by one Poll: a signal's and two timers', and what a client's bytes may queue.
+constexpr int kPollHandlersMax = 8;
+// Turns in a row, before Asio is asked for signals and timers, which costs a system call.
+constexpr int kTurnsInRowMax = 16;
 
 // What INFO tells of this host.
 EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
@@ -42,14 +45,16 @@ EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
 
 Server::Server(Config& config, std::span<const CommandFamily> families, EngineOptions options)
     : config_(config),
-      io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
-      poller_(io_),
-      engine_(config, clock_, *this, families, WithFacts(std::move(options), clock_)),
-      acceptor_(config, engine_, log_, io_,
+      io_(1),  // this thread runs it, others may post
+      poller_(io_, [this] { Serve(); }),
+      disk_thread_(config.disk(), [this] { boost::asio::post(io_, [this] { DiskDone(); }); }),
+      engine_(config, clock_, *this, disk_thread_, families, WithFacts(std::move(options), clock_)),
+      acceptor_(config, engine_, log_, poller_,
                 [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
       wake_(io_),
       quiet_(io_),
       signals_(io_),
+      worker_(io_, [this] { WantTurn(); }),
       buffer_(new char[kTurnBytes]) {}
 
 Server::~Server() {
@@ -67,25 +72,43 @@ std::string Server::Start() {
     log_.set_level(config_.settings().loglevel);
     return std::string();
   });
+  if (std::string error = engine_.StartLog(); !error.empty()) return error;
   if (!poller_.open()) return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = acceptor_.Open(); !error.empty()) return error;
   WaitForSignals();
-  ArmWake();
+  Turn();
+  ServeSoon();
   return {};
 }
 
 int Server::Run() {
-  while (!stopped_) {
-    const bool asio =
-        poller_.Wait(turn_due_ ? Poller::Patience::kNone : Poller::Patience::kForever);
+  io_.run();
+  return exit_code_;
+}
+
+// Inside Poll it is for the turn around to go on.
+void Server::Serve() {
+  if (polling_) return;
+  for (int i = 0; i < kTurnsInRowMax; ++i) {
+    if (stopped_) return;
+    if (!poller_.Tell() && !turn_due_) return poller_.Await();
     // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the
     // server is full they come behind the turn, which notices the clients that have left.
-    const bool is_full = asio && acceptor_.IsFull();
-    if (asio && !is_full) io_.poll();
+    const bool is_full = acceptor_.IsFull();
+    bool more = !is_full && acceptor_.AcceptNewcomers();
     if (turn_due_) Turn();
-    if (is_full && !stopped_) io_.poll();
+    if (is_full) more = acceptor_.AcceptNewcomers();
+    if (more) WantTurn();
   }
-  return exit_code_;
+  ServeSoon();
+}
+
+void Server::ServeSoon() {
+  if (std::exchange(serves_soon_, true)) return;
+  boost::asio::post(io_, [this] {
+    serves_soon_ = false;
+    Serve();
+  });
 }
 
 // --- connections
@@ -131,6 +154,12 @@ void Server::Writable(Connection& connection) {
 }
 
 void Server::WantTurn() { turn_due_ |= !polling_; }
+
+// Inside Poll, too, it waits for a turn of its own: nothing of it belongs into a command.
+void Server::DiskDone() {
+  turn_due_ = true;
+  Serve();
+}
 
 void Server::Turn() {
   turn_due_ = false;
@@ -207,7 +236,7 @@ bool Server::ReadOne(Connection& connection, std::span<char> buffer, size_t& got
 
 void Server::Send(Session& session) {
   Connection* connection = connections_[session.id.slot].get();
-  if (!connection) return;
+  if (!connection || session.output.sendable() == 0) return;
   const size_t before = session.output.bytes();
   ++engine_.statistics().writes;
   if (!connection->Write(session.output)) {
@@ -217,7 +246,7 @@ void Server::Send(Session& session) {
   engine_.statistics().bytes_out += before - session.output.bytes();
   if (session.output.empty()) {
     session.output.ReleaseMemory();
-  } else {
+  } else if (session.output.sendable() > 0) {
     connection->AwaitWritable();
   }
 }
@@ -247,6 +276,7 @@ void Server::ArmWake() {
     if (error) return;
     wake_ms_ = TimerWheel::kNever;
     WantTurn();
+    Serve();
   });
 }
 
@@ -277,6 +307,7 @@ void Server::WaitForSignals() {
                                                : "Received SIGTERM, shutting down");
     Shutdown(0);
     WantTurn();
+    Serve();
   });
 }
 
@@ -289,28 +320,39 @@ void Server::Shutdown(int code) {
 }
 
 // Replies that were promised leave before the process does, if their clients take them at once.
+// With nothing left to wait for, Asio's run() returns.
 void Server::Drain() {
+  if (!engine_.FinishLog()) exit_code_ = 1;
   engine_.ForEachSession([this](Session& session) {
     if (!session.output.empty()) Send(session);
   });
   log_.Write(Log::kWarning, "Sluice is now ready to exit, bye bye...");
   stopped_ = true;
+  boost::system::error_code ignored;
+  signals_.cancel(ignored);
+  wake_.cancel();
+  quiet_.cancel();
+  poller_.Stop();
 }
 
-// Called from inside a turn: one nested turn for what is ready. What Asio's handlers find is
-// bounded, so that clients who never stop sending don't stop the script.
+// Called from inside a turn: one nested turn for what is ready. Asio is asked for signals; clients
+// who never stop sending don't keep it busy, and so don't stop the script.
 void Server::Poll() {
   if (polling_) return;
   polling_ = true;
   if (!poll_buffer_) poll_buffer_.reset(new char[kTurnBytes]);
-  if (poller_.Wait(Poller::Patience::kNone)) {
-    for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
-    }
+  poller_.Tell();
+  acceptor_.AcceptNewcomers();
+  for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
   }
   ReadReady();
   engine_.RunTurn();
   DropBroken();
   polling_ = false;
+}
+
+void Server::RunAside(std::function<void()> work, std::function<void()> done) {
+  worker_.Run(std::move(work), std::move(done));
 }
 
 void Server::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }

@@ -1,9 +1,11 @@
 // Server: the engine behind sockets. One thread; this is where turns are made:
 //
-//   readiness (as much as one wait reports) → Asio's handlers: newcomers, signals, timers
-//   → one recv a client into a shared buffer → Engine::RunTurn → one send a client → wait
+//   readiness (as much as the poller tells at once) → newcomers → one recv a client into a shared
+//   buffer → Engine::RunTurn → one send a client
 //
-// The shared buffer bounds what one turn takes in.
+// The shared buffer bounds what one turn takes in. A handler of Asio makes as many turns as there
+// is something for, but only so many in a row (Serve): behind it Asio gets to signals, timers and
+// whatever else its io_context serves, and waits when there is nothing.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,10 +20,12 @@
 #include "server/engine/engine.h"
 #include "server/net/acceptor.h"
 #include "server/net/connection.h"
+#include "server/net/disk_thread.h"
 #include "server/net/log.h"
 #include "server/net/memory_trim.h"
 #include "server/net/poller.h"
 #include "server/net/system_clock.h"
+#include "server/net/worker.h"
 
 namespace sluice {
 
@@ -30,7 +34,7 @@ class Server final : public Host, public ConnectionOwner {
   Server(Config& config, std::span<const CommandFamily> families, EngineOptions options);
   ~Server() override;
 
-  // Binds everything; an error sentence, or empty.
+  // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
   std::string Start();
   // Serves until SHUTDOWN or a signal; the exit code.
   int Run();
@@ -44,6 +48,8 @@ class Server final : public Host, public ConnectionOwner {
   void WatchPeer(Session& session, int64_t timeout_ms) override;
   void Poll() override;
   void Shutdown(int code) override;
+  void RunAside(std::function<void()> work, std::function<void()> done) override;
+  void FinishAside() override { worker_.Finish(); }
   bool Stopping() const override { return stopping_; }
   void Sleep(int64_t micros) override;
   void Log(int level, std::string_view line) override { log_.Write(level, line); }
@@ -58,7 +64,10 @@ class Server final : public Host, public ConnectionOwner {
   void Writable(Connection& connection) override;
 
   void Admit(int descriptor, Peer peer);
+  void Serve();
+  void ServeSoon();
   void WantTurn();
+  void DiskDone();
   void Turn();
   void ReadReady();
   bool ReadOne(Connection& connection, std::span<char> buffer, size_t& got);
@@ -73,11 +82,13 @@ class Server final : public Host, public ConnectionOwner {
   sluice::Log log_;
   boost::asio::io_context io_;
   Poller poller_;
+  DiskThread disk_thread_;
   Engine engine_;
   Acceptor acceptor_;
   boost::asio::steady_timer wake_;
   boost::asio::steady_timer quiet_;  // ends when no client has sent anything for a while
   boost::asio::signal_set signals_;
+  Worker worker_;  // ends before the engine, whose work it does
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
   std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
@@ -86,6 +97,7 @@ class Server final : public Host, public ConnectionOwner {
   std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
   bool polling_ = false;
   bool turn_due_ = false;
+  bool serves_soon_ = false;  // Serve stands in Asio's queue
   MemoryTrim memory_trim_;
   bool awaits_quiet_ = false;
   bool heard_ = false;                    // something since quiet_ was set

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -23,16 +26,6 @@ bool WriteWhole(int descriptor, std::string_view text) {
     text.remove_prefix(static_cast<size_t>(written));
   }
   return ::fsync(descriptor) == 0;
-}
-
-// A rename is durable once its folder is.
-int SyncFolderOf(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return errno;
-  const int fault = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  return fault;
 }
 
 // Where writing to `path` writes to: symbolic links are followed, also to where nothing is yet.
@@ -48,7 +41,90 @@ std::string FollowLinks(const std::string& path) {
   return path;
 }
 
+class SystemFile final : public DiskFile {
+ public:
+  explicit SystemFile(int descriptor) : descriptor_(descriptor) {}
+  ~SystemFile() override { ::close(descriptor_); }
+
+  int Append(std::string_view bytes, size_t& written) override {
+    written = 0;
+    while (written < bytes.size()) {
+      const ssize_t result = ::write(descriptor_, bytes.data() + written, bytes.size() - written);
+      if (result < 0 && errno == EINTR) continue;
+      if (result < 0) return errno;
+      if (result == 0) return ENOSPC;
+      written += static_cast<size_t>(result);
+    }
+    return 0;
+  }
+
+  int ReadAt(uint64_t offset, std::span<char> into, size_t& got) override {
+    got = 0;
+    while (got < into.size()) {
+      const ssize_t result = ::pread(descriptor_, into.data() + got, into.size() - got,
+                                     static_cast<off_t>(offset + got));
+      if (result < 0 && errno == EINTR) continue;
+      if (result < 0) return errno;
+      if (result == 0) break;
+      got += static_cast<size_t>(result);
+    }
+    return 0;
+  }
+
+  int Truncate(uint64_t bytes) override {
+    return ::ftruncate(descriptor_, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  }
+  int Sync() override { return ::fdatasync(descriptor_) == 0 ? 0 : errno; }
+  int Size(uint64_t& bytes) override {
+    struct stat about;
+    if (::fstat(descriptor_, &about) != 0) return errno;
+    bytes = static_cast<uint64_t>(about.st_size);
+    return 0;
+  }
+  int Lock() override { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
+
+ private:
+  const int descriptor_;
+};
+
 }  // namespace
+
+int SystemDisk::Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) {
+  // A fifo without a writer would hold the caller up.
+  const int flags = mode == Mode::kRead ? O_RDONLY | O_NONBLOCK : O_RDWR | O_APPEND | O_CREAT;
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (descriptor < 0) return errno;
+  auto opened = std::make_unique<SystemFile>(descriptor);
+  struct stat about;
+  if (::fstat(descriptor, &about) != 0) return errno;
+  if (S_ISDIR(about.st_mode)) return EISDIR;
+  if (!S_ISREG(about.st_mode)) return EINVAL;
+  file = std::move(opened);
+  return 0;
+}
+
+int SystemDisk::Rename(const std::string& from, const std::string& to) {
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+int SystemDisk::Remove(const std::string& path) { return ::unlink(path.c_str()) == 0 ? 0 : errno; }
+
+int SystemDisk::MakeFolder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) == 0) return 0;
+  const int fault = errno;
+  struct stat about;
+  if (fault != EEXIST || ::stat(path.c_str(), &about) != 0) return fault;
+  return S_ISDIR(about.st_mode) ? 0 : ENOTDIR;
+}
+
+// A rename is durable once its folder is.
+int SystemDisk::SyncFolder(const std::string& path) {
+  const int descriptor = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  const int fault = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  return fault;
+}
 
 int SystemDisk::Read(const std::string& path, std::string& bytes) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -80,7 +156,7 @@ int SystemDisk::Replace(const std::string& link, std::string_view bytes) {
     ::unlink(temporary.c_str());
     return fault;
   }
-  return SyncFolderOf(path);
+  return SyncFolder(std::filesystem::path(path).parent_path().string());
 }
 
 std::vector<std::string> SystemDisk::Match(const std::string& pattern) {

@@ -7,6 +7,11 @@ namespace sluice {
 
 class SystemDisk final : public Disk {
  public:
+  int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) override;
+  int Rename(const std::string& from, const std::string& to) override;
+  int Remove(const std::string& path) override;
+  int MakeFolder(const std::string& path) override;
+  int SyncFolder(const std::string& path) override;
   int Read(const std::string& path, std::string& bytes) override;
   int Replace(const std::string& path, std::string_view bytes) override;
   std::vector<std::string> Match(const std::string& pattern) override;

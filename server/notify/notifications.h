@@ -1,8 +1,8 @@
 // Keyspace notifications: what happens to keys, published on the channels __keyspace@<db>__:<key>
-// and __keyevent@<db>__:<event>. Handlers say it with CommandCall::Notify, after the change and in
+// and __keyevent@<db>__:<event>. Handlers say it with CommandCall::Changed, after the change and in
 // the order in which Redis emits it:
 //
-//   call.Notify(kNotifyHash, "hset", key);
+//   call.Changed(kNotifyHash, "hset", key);
 //
 // While no class is wanted (notify-keyspace-events) that costs one test of a mask.
 #pragma once

@@ -38,8 +38,9 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
   ++statistics_.waited;
   queue_of_[number] = queue.get();
   on_.flags.Raise(RareFlags::kKeys);
-  Park(call, {},
-       {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
+  on_.parked.Park(
+      call,
+      {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
 }
 
 void LimitWaiters::ArmFor(Queue& queue, int64_t retry_ms) {

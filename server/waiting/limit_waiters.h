@@ -25,8 +25,9 @@
 #include <string_view>
 
 #include "absl/container/btree_map.h"
+#include "server/notify/key_listeners.h"
+#include "server/waiting/parked_clients.h"
 #include "server/waiting/parsed_args_cache.h"
-#include "server/waiting/waiters.h"
 #include "storage/hashing/key_name.h"
 #include "storage/limits/cell.h"
 #include "storage/limits/drain_seconds.h"
@@ -66,8 +67,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     SessionId session;
     LimitRequest request;
     std::string policy;  // whose numbers the request has; empty: its own
-    // Tries the request again and answers the client (Waiters::Finish) if it is over. If not, says
-    // in how many ms it should fit; -1: no time alone will do.
+    // Tries the request again and answers the client (ParkedClients::Finish) if it is over. If not,
+    // says in how many ms it should fit; -1: no time alone will do.
     std::optional<int64_t> (*try_again)(const Parts& parts, KeyNameView key, const Ticket& ticket);
   };
 
@@ -77,7 +78,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     Clients& clients;
     const TurnClock& clock;
     TimerTasks& timers;
-    Waiters& waiters;
+    ParkedClients& parked;
     Tracking& tracking;
     Acting& acting;
     RareFlags& flags;

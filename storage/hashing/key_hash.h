@@ -40,15 +40,30 @@ struct KeyedHash {
   SipKey key;
 };
 
+// What a table is hashed under.
+struct TableKey : SipKey {
+  // Explicit: a table keeps a reference to its key, which a conversion would not outlive.
+  constexpr explicit TableKey(const SipKey& sip_key, bool orders = false)
+      : SipKey(sip_key), orders_visits(orders) {}
+
+  // What visits the whole table does so in the order of hashes, which the key alone decides: one
+  // seed gives one run. It costs a sort; else the order depends on addresses, too.
+  bool orders_visits;
+};
+
 // Makes keys from a master key that nothing else uses: some of them tell nothing of the
 // others. Repeatable.
 class HashKeys {
  public:
+  explicit HashKeys(const TableKey& master) : master_(master) {}
   explicit HashKeys(const SipKey& master) : master_(master) {}
   HashKeys(const HashKeys&) = delete;
   HashKeys& operator=(const HashKeys&) = delete;
 
-  SipKey Next() { return {Word(), Word()}; }
+  TableKey Next() {
+    const uint64_t low = Word();
+    return TableKey({low, Word()}, master_.orders_visits);
+  }
 
  private:
   uint64_t Word() {
@@ -56,7 +71,7 @@ class HashKeys {
     return SipHash24({reinterpret_cast<const char*>(&number), sizeof number}, master_);
   }
 
-  const SipKey master_;
+  const TableKey master_;
   uint64_t words_ = 0;
 };
 

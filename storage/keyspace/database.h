@@ -49,7 +49,7 @@ struct KeyspaceState {
   TimerWheel& wheel;
   KeyspaceObserver& observer;
   // Of all databases: SWAPDB takes keys from one to another, and a request is hashed once.
-  const SipKey hash_key;
+  const TableKey hash_key;
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
   Reclaimer reclaimer{memory_bytes};

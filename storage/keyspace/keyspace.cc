@@ -15,7 +15,7 @@ constexpr size_t kFlushedAtOnceMax = 1'000;
 
 }  // namespace
 
-Keyspace::Keyspace(int databases, const SipKey& master, TimerWheel& wheel,
+Keyspace::Keyspace(int databases, const TableKey& master, TimerWheel& wheel,
                    KeyspaceObserver& observer)
     : hash_keys_(master),
       state_{wheel, observer, hash_keys_.Next()},

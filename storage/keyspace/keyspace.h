@@ -31,7 +31,9 @@ class Keyspace {
   static constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
   // `wheel` outlives the keyspace. All keys of hashes are made from `master`, which is to be
   // secret; the same one gives the same hashes, and so the same order of SCAN.
-  Keyspace(int databases, const SipKey& master, TimerWheel& wheel, KeyspaceObserver& observer);
+  Keyspace(int databases, const TableKey& master, TimerWheel& wheel, KeyspaceObserver& observer);
+  Keyspace(int databases, const SipKey& master, TimerWheel& wheel, KeyspaceObserver& observer)
+      : Keyspace(databases, TableKey(master), wheel, observer) {}
   ~Keyspace();
 
   int databases() const { return static_cast<int>(by_index_.size()); }

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "storage/hashing/sip_hash.h"
+#include "storage/hashing/key_hash.h"
 #include "storage/keyspace/entry.h"
 #include "storage/memory/packed_pointer.h"
 
@@ -46,7 +46,9 @@ class SegmentTableOf {
  public:
   // Hashes are HashName of the elements' keys under `hash_key`. The bytes of segments and directory
   // are kept in `memory`. Both outlive the table.
-  SegmentTableOf(const SipKey& hash_key, size_t& memory) : hash_key_(&hash_key), memory_(&memory) {}
+  SegmentTableOf(const TableKey& hash_key, size_t& memory)
+      : hash_key_(&hash_key), memory_(&memory) {}
+  SegmentTableOf(TableKey&& hash_key, size_t& memory) = delete;
   ~SegmentTableOf();
   SegmentTableOf(SegmentTableOf&& other) noexcept;  // leaves it empty
   SegmentTableOf& operator=(SegmentTableOf&&) = delete;
@@ -65,7 +67,7 @@ class SegmentTableOf {
                uint64_t hash);                        // preconditions: held; the same key
   void Erase(const Element& element, uint64_t hash);  // precondition: held
 
-  // In no order. `visit` must not change the table.
+  // In no order that is promised (but see TableKey). `visit` must not change the table.
   void ForEach(absl::FunctionRef<void(Element&)> visit) const;
   // Database::Scan; given in the order of hashes, which the key alone decides.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Element&)> visit) const;
@@ -104,6 +106,7 @@ class SegmentTableOf {
   void Put(Segment& segment, Element& element, uint64_t hash);
   void Reserve(Segment& segment, size_t count);
   std::vector<Ranked> Rank(const Segment& segment) const;
+  void Visit(const Segment& segment, absl::FunctionRef<void(Element&)> visit) const;
   uint64_t StopIn(const Segment& segment, std::vector<Ranked>& ranked, size_t left, size_t wanted,
                   uint64_t end) const;
   Element* DrawFrom(const Segment& segment, Random& random) const;
@@ -115,7 +118,7 @@ class SegmentTableOf {
   bool MergeWithBuddy(Segment*& segment, uint64_t hash);
   void Rebuild(Segment& segment);
 
-  const SipKey* hash_key_;
+  const TableKey* hash_key_;
   size_t* memory_;
   size_t size_ = 0;
   size_t size_when_grown_ = 0;  // of the table, when the directory last doubled

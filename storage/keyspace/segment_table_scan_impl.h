@@ -1,5 +1,6 @@
 // What walks a SegmentTable: visits, SCAN, draining, and the audit. Where an order is promised it
 // is that of hashes, which the key alone decides; that of the tables inside depends on addresses.
+// A key that orders visits has them follow the hashes as well.
 //
 // SCAN's cursor is a place in the order of hashes: all before it have been given, all from it on
 // are still to come, whatever is split, merged or swapped meanwhile. It is written with its bits
@@ -81,11 +82,23 @@ constexpr uint64_t StopPlace(uint64_t low, uint64_t high, uint64_t crowd, int bi
 using namespace segment;
 
 template <typename Element>
+void SegmentTableOf<Element>::Visit(const Segment& segment,
+                                    absl::FunctionRef<void(Element&)> visit) const {
+  if (hash_key_->orders_visits) [[unlikely]] {
+    std::vector<Ranked> ranked = Rank(segment);
+    std::sort(ranked.begin(), ranked.end(), ByHash);
+    for (const Ranked& item : ranked) visit(*item.element);
+    return;
+  }
+  PrefetchElements(segment.slots);
+  for (const PackedPointer slot : segment.slots) visit(*slot.As<Element>());
+}
+
+template <typename Element>
 void SegmentTableOf<Element>::ForEach(absl::FunctionRef<void(Element&)> visit) const {
   for (size_t place = drained_; place < directory_.size();) {
     const Segment& segment = *directory_[place];
-    PrefetchElements(segment.slots);
-    for (const PackedPointer slot : segment.slots) visit(*slot.As<Element>());
+    Visit(segment, visit);
     place += PlacesOf(segment);
   }
 }
@@ -144,8 +157,7 @@ uint64_t SegmentTableOf<Element>::Walk(uint64_t position, size_t budget,
   size_t place = PlaceOf(position);
   do {
     const Segment& segment = *directory_[place];
-    PrefetchElements(segment.slots);
-    for (const PackedPointer slot : segment.slots) visit(*slot.As<Element>());
+    Visit(segment, visit);
     given += segment.slots.size() + 1;  // an empty one costs something as well
     place = (place & ~(PlacesOf(segment) - 1)) + PlacesOf(segment);
     if (place == directory_.size()) return 0;

@@ -24,6 +24,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "storage/locks/lock_store.h"
 #include "storage/locks/wait_queue.h"
 
 namespace sluice {

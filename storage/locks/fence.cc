@@ -21,7 +21,7 @@ int64_t FenceTokens::Next(const Now& now) const {
   return wall_ms > last_ && wall_ms <= kTokenMax ? wall_ms : last_ + 1;
 }
 
-bool FenceTokens::CanIssue(const Now& now, int64_t count) const {
+bool FenceTokens::IsReserved(const Now& now, int64_t count) const {
   const int64_t next = Next(now);
   return next != 0 && next - 1 <= mark_ - count;
 }
@@ -36,10 +36,10 @@ void FenceTokens::set_mark(int64_t mark) {
 }
 
 int64_t FenceTokens::Issue(const Now& now) {
-  const int64_t token = Next(now);
-  assert(token > last_ && token <= mark_);
-  last_ = token;
-  return token;
+  const int64_t next = Next(now);
+  assert(next > last_ && CanIssue(1));
+  last_ = next <= mark_ - kTokensAtOnce ? next : last_ + 1;
+  return last_;
 }
 
 void FenceTokens::JumpPast(int64_t mark) {

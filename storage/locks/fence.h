@@ -28,8 +28,9 @@ inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;  // what a double c
 // Of what a log says: tokens of this server stay below it for 140,000 years, and after whatever is
 // said half of the numbers are left.
 inline constexpr int64_t kTokenRestoredMax = int64_t{1} << 52;
-// So far ahead of what is issued the mark is written anew: after 2.8 hours, or so many grants.
+// So far ahead of what is issued the mark is written: for 2.8 hours, or so many grants.
 inline constexpr int64_t kTokenMarkAhead = 10'000'000;
+inline constexpr int64_t kTokensAtOnce = 1024;  // as many as one request may need
 // Where the mark is missing, tokens start so far ahead of the wall clock: 3.2 years. A lost mark
 // was ahead of the clock by what had been granted beyond 1,000 a second (a million a second make 86
 // * 10^9 in a day), by kTokenMarkAhead for each restart, and by what the clock was set back since.
@@ -40,15 +41,19 @@ class FenceTokens {
   // `mark`: read from where it is kept, 0 if nowhere; everything up to it counts as issued.
   explicit FenceTokens(int64_t mark = 0) : last_(mark), mark_(mark) {}
 
-  // What Issue would give; 0 when all numbers are spent. A wall clock that is beyond the numbers,
-  // or before 1970, is not followed.
+  // What Issue gives, as far as the mark lets it; 0 when all numbers are spent. A wall clock that
+  // is beyond the numbers, or before 1970, is not followed.
   int64_t Next(const Now& now) const;
-  // Whether `count` tokens may be issued under the mark. If not, and Next is not 0: write MarkFor
-  // and, once it is durable, hand it to set_mark. A server that keeps nothing sets kTokenMax once.
-  bool CanIssue(const Now& now, int64_t count) const;
+  // Whether `count` tokens may be issued under the mark, one above the other.
+  bool CanIssue(int64_t count) const { return last_ <= mark_ - count; }
+  // Whether `count` are left from Next on. If not, and Next is not 0: write MarkFor and, once it is
+  // durable, hand it to set_mark. A server that keeps nothing sets kTokenMax once.
+  bool IsReserved(const Now& now, int64_t count) const;
   int64_t MarkFor(const Now& now, int64_t count) const;
   void set_mark(int64_t mark);
-  // Precondition: CanIssue(now, 1).
+  // Precondition: CanIssue(1). The wall clock is followed as long as kTokensAtOnce are left behind
+  // it: a mark that lies behind the clock, for the disk is slow or no lock was taken for hours,
+  // keeps no caller waiting.
   int64_t Issue(const Now& now);
   // Another server's mark (a replica that is promoted): goes on above it.
   void JumpPast(int64_t mark);
@@ -87,6 +92,15 @@ class FenceMemory {
   void ForgetDatabase(int db, int64_t last) { floors_[db] = last; }
   int64_t Newest(LockNameView name, const Now& now) const;  // 0 when nothing is remembered
 
+  // A log was played at a moment so long before: what it told is remembered from now on.
+  void Shift(int64_t ms) {
+    for (Memory& memory : order_) memory.since_ms += ms;
+  }
+  // What is remembered, oldest first; some of it may be too old.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const Memory& memory : order_) visit(memory.name, memory.token);
+  }
   // After a start without the memories of before: everything issued until then is forgotten.
   void RaiseFloor(int64_t token) { floor_ = std::max(floor_, token); }
   int64_t floor() const { return floor_; }

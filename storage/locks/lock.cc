@@ -97,7 +97,15 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
 const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, const Now& now) {
   assert(Fit(owner, terms.shape) == LockFit::kReentrant);
   LockHolder& holder = *FindHeld(owner, 0);
-  ++holder.holds;
+  LockClients& sessions = holder.sessions;
+  const auto elsewhere = std::find(sessions.begin(), sessions.end(), kSessionElsewhere);
+  if (elsewhere == sessions.end()) {
+    ++holder.holds;
+  } else {
+    // After a restart the owner of a session's lock is back: what it asks for is what it holds.
+    sessions.erase(elsewhere);
+    if (bonds_ != nullptr) bonds_->erase({holder.token, kSessionElsewhere});
+  }
   Bind(holder, terms.session);
   const bool leased = holder.lease_until_ms != kNoDeadline;
   const int64_t until_ms = NextMs(now) + terms.lease_ms;

@@ -13,12 +13,18 @@ namespace {
 // So many connections to be told of a loss, and those that are gone among them are forgotten.
 constexpr size_t kNotifiedSwept = 16;
 
+bool IsHeldBy(OpenLock& open, std::string_view owner, int64_t token) {
+  const Lock* lock = open.lock();
+  return lock != nullptr && lock->IsHeldBy(owner, token);
+}
+
 }  // namespace
 
-Locks::Locks(LockStore& store, LockListener& listener, FenceTokens& tokens, FenceMemory& memory,
-             const SipKey& hash_key)
+Locks::Locks(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,
+             FenceMemory& memory, const SipKey& hash_key)
     : store_(store),
       listener_(listener),
+      callers_(callers),
       tokens_(tokens),
       memory_(memory),
       queue_(store, hash_key),
@@ -26,39 +32,42 @@ Locks::Locks(LockStore& store, LockListener& listener, FenceTokens& tokens, Fenc
 
 // --- taking
 
-AcquireResult Locks::Acquire(LockRequest request, const WaitTerms& wait, const Now& now) {
+AcquireResult Locks::Acquire(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
+                             const Now& now) {
   using Obstacle = WaitQueue::Obstacle;
   assert(request.terms.lease_ms > 0 || request.terms.session != 0);
-  for (const LockName& name : request.names) Settle(name, now);
-  const Obstacle obstacle = queue_.ObstacleOf(request);
-  if (obstacle == Obstacle::kNone) return Grant(request, now);
+  for (OpenLock& lock : locks) Settle(lock, now);
+  const Obstacle obstacle = queue_.ObstacleOf(request, locks);
+  if (obstacle == Obstacle::kNone) return Grant(locks, request, now);
   if (obstacle == Obstacle::kLockMode) return {AcquireOutcome::kLockMode};
   if (obstacle == Obstacle::kOtherPermits) return {AcquireOutcome::kOtherPermits};
   if (obstacle == Obstacle::kHolders && wait.wait_ms == 0) return {AcquireOutcome::kRefused};
-  return Wait(std::move(request), wait, obstacle == Obstacle::kQueue, now);
+  return Wait(locks, std::move(request), wait, obstacle == Obstacle::kQueue, now);
 }
 
 // The request may have all its locks, be it by going past others.
-AcquireResult Locks::Grant(const LockRequest& request, const Now& now) {
-  if (!MayIssueFor(request, now)) return {AcquireOutcome::kNoTokens};
+AcquireResult Locks::Grant(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now) {
+  if (!MayIssueFor(locks, request.owner)) return {AcquireOutcome::kNoTokens};
   AcquireResult result{AcquireOutcome::kGranted};
-  result.grants = GrantAll(request, now);
-  LetReenter(request);
+  result.grants = GrantAll(locks, request, now);
+  LetReenter(locks, request.owner);
   if (!fresh_.empty()) StartWork(now);
   return result;
 }
 
 // An owner that holds or waits for nothing that others wait for cannot be in a circle, and nearly
 // every request is of that kind.
-AcquireResult Locks::Wait(LockRequest request, const WaitTerms& terms, bool only_queue,
-                          const Now& now) {
+AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& terms,
+                          bool only_queue, const Now& now) {
   const bool may_wait = terms.wait_ms > 0;
   const bool entangled = queue_.FindOwner(request.owner) != nullptr;
   if (!may_wait && !entangled) return {AcquireOutcome::kRefused};
+  request.names.clear();
+  for (const OpenLock& lock : locks) request.names.emplace_back(lock.name());
   const int64_t deadline_ms = now.ms() + terms.wait_ms;
   const LockWait* former = may_wait && entangled ? queue_.SameAsked(request) : nullptr;
-  if (former != nullptr) return WaitInPlaceOf(*former, std::move(request), terms, now);
-  const uint64_t id = queue_.Add(std::move(request), terms.client, now.ms(), deadline_ms);
+  if (former != nullptr) return WaitInPlaceOf(*former, locks, std::move(request), terms, now);
+  const uint64_t id = queue_.Add(std::move(request), locks, terms.client, now.ms(), deadline_ms);
   AcquireResult result{AcquireOutcome::kQueued};
   result.wait_id = id;
   const bool circle = entangled && ClosesCircle(id);
@@ -66,15 +75,15 @@ AcquireResult Locks::Wait(LockRequest request, const WaitTerms& terms, bool only
   // Going past others makes them wait for this owner: it must not wait for them elsewhere.
   const bool may_pass = circle && only_queue && queue_.At(id).owner->waits.size() == 1;
   const LockRequest asked = queue_.Find(id)->request;
-  queue_.Remove(id);
-  if (may_pass) return Grant(asked, now);
+  queue_.Remove(id, locks);
+  if (may_pass) return Grant(locks, asked, now);
   counts_.deadlocks += may_wait;
   return {may_wait ? AcquireOutcome::kDeadlock : AcquireOutcome::kRefused};
 }
 
 // The owner has asked for the same on another connection, which may be dead without our knowing.
-AcquireResult Locks::WaitInPlaceOf(const LockWait& former, LockRequest request,
-                                   const WaitTerms& terms, const Now& now) {
+AcquireResult Locks::WaitInPlaceOf(const LockWait& former, absl::Span<OpenLock> locks,
+                                   LockRequest request, const WaitTerms& terms, const Now& now) {
   AcquireResult result{AcquireOutcome::kQueued};
   const LockWait replaced = queue_.Replace(former.id, std::move(request), terms.client, now.ms(),
                                            now.ms() + terms.wait_ms, &result.wait_id);
@@ -83,7 +92,7 @@ AcquireResult Locks::WaitInPlaceOf(const LockWait& former, LockRequest request,
     ++counts_.deadlocks;
     return {AcquireOutcome::kDeadlock};
   }
-  listener_.WaitReplaced(replaced);
+  callers_.WaitReplaced(replaced);
   // In another mode than before it may be free to go, or others behind it.
   const LockRequest asked = queue_.Find(result.wait_id)->request;
   Names names(asked.names.begin(), asked.names.end());
@@ -92,8 +101,8 @@ AcquireResult Locks::WaitInPlaceOf(const LockWait& former, LockRequest request,
     moving_.insert(moving_.end(), names.begin(), names.end());
     return result;
   }
-  queue_.Remove(result.wait_id);
-  result = Grant(asked, now);
+  queue_.Remove(result.wait_id, locks);
+  result = Grant(locks, asked, now);
   MoveOn(std::move(names), now);
   return result;
 }
@@ -106,115 +115,111 @@ bool Locks::ClosesCircle(uint64_t wait_id) {
 }
 
 // Only new holders need tokens.
-bool Locks::MayIssueFor(const LockRequest& request, const Now& now) const {
-  const auto is_new = [&](const LockName& name) {
-    const Lock* lock = store_.FindLock(name);
-    return lock == nullptr || lock->FindOwner(request.owner) == nullptr;
+bool Locks::MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const {
+  const auto is_new = [&](OpenLock& open) {
+    const Lock* lock = open.lock();
+    return lock == nullptr || lock->FindOwner(owner) == nullptr;
   };
-  const auto count = std::count_if(request.names.begin(), request.names.end(), is_new);
-  return count == 0 || tokens_.CanIssue(now, count);
+  const auto count = std::count_if(locks.begin(), locks.end(), is_new);
+  return count == 0 || tokens_.CanIssue(count);
 }
 
-LockGrants Locks::GrantAll(const LockRequest& request, const Now& now) {
+LockGrants Locks::GrantAll(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now) {
   LockGrants grants;
-  grants.reserve(request.names.size());
-  for (const LockName& name : request.names) grants.push_back(GrantOne(name, request, now));
+  grants.reserve(locks.size());
+  for (OpenLock& lock : locks) grants.push_back(GrantOne(lock, request, now));
   return grants;
 }
 
-LockGrant Locks::GrantOne(LockNameView name, const LockRequest& request, const Now& now) {
-  Lock* lock = store_.ModifyLock(name);
+LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now& now) {
+  LockChange lock(open);
   const LockHolder* holder = nullptr;
-  if (lock != nullptr && lock->FindOwner(request.owner) != nullptr) {
+  if (lock && lock->FindOwner(request.owner) != nullptr) {
     holder = &lock->Reenter(request.owner, request.terms, now);
     if (holder->notify.size() > kNotifiedSwept) {
       lock->SweepNotified(request.owner,
-                          [&](uint64_t connection) { return listener_.IsConnected(connection); });
+                          [&](uint64_t connection) { return callers_.IsConnected(connection); });
     }
   } else {
-    if (lock == nullptr) {
-      lock = &store_.CreateLock(name);
-      memory_.Supersede(name);  // from now on the lock knows its newest token itself
+    if (!lock) {
+      lock.Create();
+      memory_.Supersede(open.name());  // from now on the lock knows its newest token itself
     }
-    if (queue_.LineOf(name) != nullptr) lock->Watch();
+    if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
     holder = &lock->Grant(request.owner, request.terms, tokens_.Issue(now), now);
     ++counts_.granted;
-    listener_.LockAcquired(name, *holder);
+    listener_.LockAcquired(*lock, *holder);
   }
-  if (request.terms.session != 0) listener_.SessionBound(request.terms.session);
-  store_.LockChanged(name, *lock);
+  if (request.terms.session != 0) callers_.SessionBound(request.terms.session);
   return {holder->token, holder->LeaseLeftMs(now), holder->holds};
 }
 
-int64_t Locks::Renew(LockNameView name, std::string_view owner, int64_t lease_ms, int64_t token,
+int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token,
                      const Now& now) {
-  Settle(name, now);
-  if (!IsHeldBy(name, owner, token)) return -1;
-  Lock* lock = store_.ModifyLock(name);
-  const LockHolder* holder = lock->Renew(owner, lease_ms, token, now);
-  store_.LockChanged(name, *lock);
-  return holder->LeaseLeftMs(now);
+  Settle(open, now);
+  if (!IsHeldBy(open, owner, token)) return -1;
+  LockChange lock(open);
+  return lock->Renew(owner, lease_ms, token, now)->LeaseLeftMs(now);
 }
 
 // --- what others say
 
-bool Locks::Restore(LockNameView name, const LockHolder& holder, const LockShape& shape,
+bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& shape,
                     const Now& now) {
   tokens_.JumpPast(holder.token);
-  Lock* lock = store_.ModifyLock(name);
-  if (lock == nullptr) {
-    lock = &store_.CreateLock(name);
-    memory_.Supersede(name);
+  bool restored = false;
+  {
+    LockChange lock(open);
+    if (!lock) {
+      lock.Create();
+      memory_.Supersede(open.name());
+    }
+    if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
+    restored = lock->Restore(holder, shape);
   }
-  if (queue_.LineOf(name) != nullptr) lock->Watch();
-  const bool restored = lock->Restore(holder, shape);
-  if (lock->empty()) {
-    store_.RemoveLock(name);
-  } else {
-    store_.LockChanged(name, *lock);
-  }
-  if (restored) Settle(name, now);
-  if (queue_.LineOf(name) != nullptr) MoveOn({LockName(name)}, now);
+  if (restored) Settle(open, now);
+  MoveOnIfAwaited(open.name(), now);
   return restored;
 }
 
-void Locks::Forgo(LockNameView name, int64_t token, const Now& now) {
+void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
   tokens_.JumpPast(token);
-  EndHolders(name, LockEnd::kForgone, now,
+  EndHolders(open, LockEnd::kForgone, now,
              [&](Lock& lock, Lock::OnEnd on_end) { return lock.Forgo(token, now, on_end); });
 }
 
 // --- giving back and losing
 
-int64_t Locks::Release(LockNameView name, std::string_view owner, bool all, int64_t token,
+int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t token,
                        const Now& now) {
-  Settle(name, now);
-  if (!IsHeldBy(name, owner, token)) return -1;
-  return EndHolders(name, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
+  Settle(open, now);
+  if (!IsHeldBy(open, owner, token)) return -1;
+  return EndHolders(open, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
     return lock.Release(owner, all, token, now, on_end);
   });
 }
 
-int64_t Locks::Break(LockNameView name, int64_t token, const Now& now) {
-  Settle(name, now);
-  const Lock* lock = store_.FindLock(name);
+int64_t Locks::Break(OpenLock& open, int64_t token, const Now& now) {
+  Settle(open, now);
+  const Lock* lock = open.lock();
   if (lock == nullptr || (token != 0 && !lock->holders().contains(token))) return 0;
   const int64_t broken =
-      EndHolders(name, LockEnd::kBroken, now,
+      EndHolders(open, LockEnd::kBroken, now,
                  [&](Lock& lock, Lock::OnEnd on_end) { return lock.Break(token, now, on_end); });
   return broken < 0 ? 0 : broken;
 }
 
-void Locks::Settle(LockNameView name, const Now& now) { Expire(name, now, INT64_MAX); }
+void Locks::Settle(OpenLock& lock, const Now& now) { Expire(lock, now, INT64_MAX); }
 
 // Ends at most so many leases that are over; returns how many.
-int64_t Locks::Expire(LockNameView name, const Now& now, int64_t most) {
-  const Lock* lock = store_.FindLock(name);
+int64_t Locks::Expire(OpenLock& open, const Now& now, int64_t most) {
+  const Lock* lock = open.lock();
+  if (lock == nullptr) return 0;
   Now until = now;
   until.steady_us = std::min(until.steady_us, std::min(leases_until_ms_, now.ms()) * 1000 + 999);
-  if (lock == nullptr || lock->NextDeadlineMs() > until.ms()) return 0;
+  if (lock->NextDeadlineMs() > until.ms()) return 0;
   int64_t left = most;
-  EndHolders(name, LockEnd::kExpired, now,
+  EndHolders(open, LockEnd::kExpired, now,
              [&](Lock& due, Lock::OnEnd on_end) { return due.Expire(until, left, on_end); });
   return most - left;
 }
@@ -223,7 +228,10 @@ std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const N
   const bool was_working = std::exchange(working_, true);
   int64_t left = kExpiredPerCall;
   size_t begun = 0;
-  for (; begun < names.size() && left > 0; ++begun) left -= Expire(names[begun], now, left);
+  for (; begun < names.size() && left > 0; ++begun) {
+    OpenLock lock(store_, names[begun]);
+    left -= Expire(lock, now, left);
+  }
   working_ = was_working;
   StartWork(now);
   return {names.begin() + begun, names.end()};
@@ -245,46 +253,50 @@ void Locks::EndBond(uint64_t session, const Now& now) {
   work_left_ -= kHandOverWork;
   const LockName name = bond->lock->name();
   const int64_t token = bond->token;
+  OpenLock open(store_, name);
   // One that has left the keyspace may be still to be freed.
-  if (store_.FindLock(name) != bond->lock) return bond->lock->Disown();
-  Settle(name, now);
-  EndHolders(name, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
+  if (open.lock() != bond->lock) return bond->lock->Disown();
+  Settle(open, now);
+  EndHolders(open, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
     return lock.EndSession(session, token, now, on_end);
   });
 }
 
-// -1 when there is no lock. One that had no holder to begin with (a copy, one that was renamed)
-// stays: nothing ended, so nothing is told to the log, and there the key stays too.
-int64_t Locks::EndHolders(LockNameView name, LockEnd why, const Now& now,
-                          absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end) {
-  Lock* lock = store_.ModifyLock(name);
-  if (lock == nullptr) return -1;
+// -1 when there is no lock.
+int64_t Locks::EndHolders(OpenLock& open, LockEnd why, const Now& now, End end) {
+  const int64_t result = ChangeHolders(open, why, now, end);
+  if (result >= 0) MoveOnIfAwaited(open.name(), now);
+  return result;
+}
+
+int64_t Locks::ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End end) {
+  LockChange lock(open);
+  if (!lock) return -1;
   bool ended = false;
   const int64_t result = end(*lock, [&](const LockHolder& holder) {
     ended = true;
-    if (holder.lingers()) return listener_.LingeringEnded(name, holder, why);
+    if (holder.lingers()) return listener_.LingeringEnded(*lock, holder, why);
     ++(why == LockEnd::kExpired  ? counts_.expired
        : why == LockEnd::kBroken ? counts_.broken
                                  : counts_.released);
-    listener_.LockEnded(name, holder, why);
+    listener_.LockEnded(*lock, holder, why);
   });
-  if (ended && lock->empty()) {
-    if (const int64_t token = lock->valid_token()) {
-      memory_.Remember(name, token, now);
-    } else {
-      memory_.Forget(name);
-    }
-    store_.RemoveLock(name);
+  if (!ended || !lock->empty()) return result;
+  if (const int64_t token = lock->valid_token()) {
+    memory_.Remember(open.name(), token, now);
   } else {
-    store_.LockChanged(name, *lock);
+    memory_.Forget(open.name());
   }
-  if (queue_.LineOf(name) != nullptr) MoveOn({LockName(name)}, now);
   return result;
+}
+
+void Locks::MoveOnIfAwaited(LockNameView name, const Now& now) {
+  if (queue_.LineOf(name) != nullptr) MoveOn({LockName(name)}, now);
 }
 
 void Locks::Dropped(LockNameView name, const Now& now) {
   memory_.Forget(name);
-  if (queue_.LineOf(name) != nullptr) MoveOn({LockName(name)}, now);
+  MoveOnIfAwaited(name, now);
 }
 
 void Locks::DroppedDatabase(int db, const Now& now) {
@@ -316,7 +328,8 @@ void Locks::MoveOn(Names names, const Now& now) {
 }
 
 bool Locks::Continue(const Now& now) {
-  if (!starved_.empty() && tokens_.CanIssue(now, static_cast<int64_t>(kLockNamesMax))) {
+  static_assert(kLockNamesMax <= kTokensAtOnce);
+  if (!starved_.empty() && tokens_.CanIssue(kTokensAtOnce)) {
     for (const auto& [name, there] : starved_) moving_.push_back(name);
     starved_.clear();
   }
@@ -362,78 +375,86 @@ void Locks::MoveDropped() {
   if (moving_.size() == before || dropped.next > dropped.last) dropped_.pop_back();
 }
 
+// Until an owner has come to hold one of its locks that is re-entrant elsewhere: it goes first.
 void Locks::MoveLine(const Now& now) {
-  --work_left_;
   const LockName name = std::move(moving_.back());
   moving_.pop_back();
-  if (const LockWait* next = queue_.FirstReady(name, work_left_)) {
-    HandTo(name, *next, now);
-    return;  // before it goes on here: an owner that is re-entrant goes first
-  }
-  if (work_left_ <= 0) moving_.push_back(name);  // it may not have been done with
+  OpenLock lock(store_, name);
+  do {
+    --work_left_;
+    const LockWait* const next = queue_.FirstReady(lock, work_left_);
+    if (next != nullptr && !HandTo(lock, *next, now)) return;
+    if (next == nullptr && work_left_ > 0) return;
+  } while (work_left_ > 0 && fresh_.empty());
+  moving_.push_back(name);  // it may not have been done with
 }
 
 // The owner holds these since just now: if it waits for them on other connections too, it is
 // re-entrant there, whatever its place.
-void Locks::LetReenter(const LockRequest& granted) {
-  const WaitQueue::Owner* owner = queue_.FindOwner(granted.owner);
+void Locks::LetReenter(absl::Span<OpenLock> granted, std::string_view name) {
+  const WaitQueue::Owner* owner = queue_.FindOwner(name);
   if (owner == nullptr || owner->waits.empty()) return;
-  for (const LockName& name : granted.names) fresh_.push_back({name, granted.owner});
+  for (const OpenLock& lock : granted) fresh_.push_back({LockName(lock.name()), std::string(name)});
 }
 
 void Locks::Reenter(const Now& now) {
   --work_left_;
-  const Fresh& fresh = fresh_.back();
-  const LockWait* again = queue_.FirstReentrant(fresh.name, fresh.owner);
-  if (again == nullptr || !HandTo(LockName(fresh.name), *again, now)) fresh_.pop_back();
+  const Fresh fresh = fresh_.back();
+  OpenLock lock(store_, fresh.name);
+  const LockWait* again = queue_.FirstReentrant(lock, fresh.owner);
+  if (again == nullptr || !HandTo(lock, *again, now)) return fresh_.pop_back();
+  moving_.push_back(fresh.name);
 }
 
-// Ends the wait with a grant. False: there is no token to give, and it goes on to wait.
-bool Locks::HandTo(LockNameView at, const LockWait& next, const Now& now) {
-  if (!MayIssueFor(next.request, now)) {
-    queue_.ParkAt(at, next.id);
-    starved_.try_emplace(LockName(at));
-    return false;
-  }
+// Ends the wait with a grant. False: there is no token to give, and it goes on to wait. The caller
+// sees to the line of `at`, last of those that have to be looked at again: in a line of 100,000
+// readers it is so 100,000 times.
+bool Locks::HandTo(OpenLock& at, const LockWait& next, const Now& now) {
   const LockWait wait = next;
   const LockNames& names = wait.request.names;
-  work_left_ -= kHandOverWork + static_cast<int64_t>(names.size());
-  queue_.Remove(wait.id);
-  listener_.WaitGranted(wait, GrantAll(wait.request, now));
-  ++counts_.hand_overs;
-  // Each once, this one first: a crowd of readers would leave its line's name here 100,000 times.
-  for (const LockName& name : names) {
-    if (!KeyNameEqual()(name, at)) moving_.push_back(name);
+  OpenLocks several;
+  absl::Span<OpenLock> locks(&at, 1);
+  if (names.size() > 1) {
+    for (const LockName& name : names) {
+      several.push_back(KeyNameEqual()(name, at.name()) ? at : OpenLock(store_, name));
+    }
+    locks = absl::MakeSpan(several);
   }
-  moving_.emplace_back(at);
-  LetReenter(wait.request);
+  if (!MayIssueFor(locks, wait.request.owner)) {
+    queue_.ParkAt(at.name(), wait.id);
+    starved_.try_emplace(LockName(at.name()));
+    return false;
+  }
+  work_left_ -= kHandOverWork + static_cast<int64_t>(names.size());
+  queue_.Remove(wait.id, locks);
+  callers_.WaitGranted(wait, GrantAll(locks, wait.request, now));
+  ++counts_.hand_overs;
+  for (const LockName& name : names) {
+    if (!KeyNameEqual()(name, at.name())) moving_.push_back(name);
+  }
+  LetReenter(locks, wait.request.owner);
   return true;
-}
-
-bool Locks::IsHeldBy(LockNameView name, std::string_view owner, int64_t token) const {
-  const Lock* lock = store_.FindLock(name);
-  return lock != nullptr && lock->IsHeldBy(owner, token);
 }
 
 // --- fencing
 
-TokenCheck Locks::CheckToken(LockNameView name, int64_t token, const Now& now) {
-  const TokenCheck check = Check(name, token, now);
+TokenCheck Locks::CheckToken(OpenLock& open, int64_t token, const Now& now) {
+  const TokenCheck check = Check(open, token, now);
   counts_.fenced += check != TokenCheck::kValid;
   return check;
 }
 
-TokenCheck Locks::Check(LockNameView name, int64_t token, const Now& now) {
+TokenCheck Locks::Check(OpenLock& open, int64_t token, const Now& now) {
   if (token > tokens_.last()) return TokenCheck::kNeverIssued;
-  Settle(name, now);
-  const Lock* lock = store_.FindLock(name);
+  Settle(open, now);
+  const Lock* lock = open.lock();
   // What a lock without holders was given under is of another name, or of before it was emptied.
   if (lock != nullptr && lock->empty()) lock = nullptr;
   if (lock != nullptr && (lock->Holds(token) || token == lock->valid_token()))
     return TokenCheck::kValid;
   if (lock != nullptr) return TokenCheck::kSuperseded;
   memory_.Collapse(now);
-  const int64_t newest = memory_.Newest(name, now);
+  const int64_t newest = memory_.Newest(open.name(), now);
   if (token == newest && token > 0) return TokenCheck::kValid;
   return newest == 0 ? TokenCheck::kForgotten : TokenCheck::kSuperseded;
 }

@@ -1,17 +1,18 @@
 // Locks: the one door to locks, their waiters and their tokens. Handlers read arguments, ask here,
-// and answer; the keyspace stands behind LockStore, and what happens to others than the caller is
-// told to LockListener in the same turn.
+// and answer; the keyspace stands behind LockStore, what happens to holders is told to
+// LockListener, and what happens to callers to LockCallers, in the same turn.
 //
-//   locks.Acquire(request, WaitTerms{client, wait_ms}, now)  -> granted | queued | why not
-//   locks.Release({db, key}, owner, all, token, now)         -> holds left; next waits granted
+//   OpenLock lock(store, {db, key});
+//   locks.Acquire({&lock, 1}, request, WaitTerms{client, wait_ms}, now)  -> granted | queued | ...
+//   locks.Release(lock, owner, all, token, now)         -> holds left; next waits granted
 //
 // Rules that live here: expired leases are settled before anything else looks at a lock; every
 // grant takes a token; a lock that loses its last holder leaves the keyspace and its newest token
 // goes to FenceMemory; whenever a lock has got room, its queue moves on until no wait may go.
 // Crowds are dealt with in slices: what is left after kWorkPerCall is for Continue.
 //
-// Timers are the caller's: after each call LockStore::LockChanged has told when Settle has
-// something to do, and a wait's deadline is known when it is queued (then call Cancel).
+// Timers are the caller's: after each call LockStore::EndChange has told when Settle has something
+// to do, and a wait's deadline is known when it is queued (then call Cancel).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 
 #include "absl/types/span.h"
 #include "storage/locks/fence.h"
+#include "storage/locks/lock_store.h"
 #include "storage/locks/wait_queue.h"
 
 namespace sluice {
@@ -37,16 +39,6 @@ inline constexpr int64_t kWorkPerTurn = 500;
 inline constexpr int64_t kHandOverWork = 9;
 // Leases that SettleAll ends in one call: some 0.5 ms.
 inline constexpr int64_t kExpiredPerCall = 512;
-
-// The keyspace, as locks see it. Names are given as long as the call lasts.
-class LockStore : public LockFinder {
- public:
-  virtual Lock* ModifyLock(LockNameView name) = 0;  // null when there is none
-  virtual Lock& CreateLock(LockNameView name) = 0;  // Lock(&ties()); precondition: absent
-  virtual void RemoveLock(LockNameView name) = 0;   // precondition: present
-  // Holders or deadlines have changed: account its memory, set its timer to NextDeadlineMs.
-  virtual void LockChanged(LockNameView name, const Lock& lock) = 0;
-};
 
 // A closed session releases; kForgone: a log says so.
 enum class LockEnd : uint8_t { kReleased, kExpired, kBroken, kForgone };
@@ -70,14 +62,20 @@ struct LockCounts {
   uint64_t fenced = 0;      // stale tokens
 };
 
-// Told in the middle of a change: must not call back.
+// Told of holders in the middle of a change: must not call back.
 class LockListener {
  public:
   virtual ~LockListener() = default;
-  virtual void LockAcquired(LockNameView name, const LockHolder& holder) = 0;
-  virtual void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) = 0;
+  virtual void LockAcquired(const Lock& lock, const LockHolder& holder) = 0;
+  virtual void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
   // One that had lost it before takes no room any more.
-  virtual void LingeringEnded(LockNameView name, const LockHolder& holder, LockEnd end) = 0;
+  virtual void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
+};
+
+// The connections behind the requests: must not call back.
+class LockCallers {
+ public:
+  virtual ~LockCallers() = default;
   // A wait is over, one grant a name in its order; `wait` lives until the return.
   virtual void WaitGranted(const LockWait& wait, const LockGrants& grants) = 0;
   // A later request of its owner has taken the place of the wait.
@@ -117,25 +115,26 @@ enum class TokenCheck : uint8_t {
 
 class Locks {
  public:
-  Locks(LockStore& store, LockListener& listener, FenceTokens& tokens, FenceMemory& memory,
-        const SipKey& hash_key);
+  Locks(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,
+        FenceMemory& memory, const SipKey& hash_key);
 
-  // Precondition: terms have a lease or a session. Tokens never go above their mark: without room
-  // under it nothing is granted, so see to FenceTokens::CanIssue at the start of a turn.
-  AcquireResult Acquire(LockRequest request, const WaitTerms& wait, const Now& now);
+  // The names of the request are those of `locks`. Precondition: its terms have a lease or a
+  // session. Tokens never go above their mark: without room under it nothing is granted, so see to
+  // FenceTokens::IsReserved between turns.
+  AcquireResult Acquire(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
+                        const Now& now);
   // The new lease in ms; -1 if the owner holds nothing, or (token != 0) under another token.
-  int64_t Renew(LockNameView name, std::string_view owner, int64_t lease_ms, int64_t token,
+  int64_t Renew(OpenLock& lock, std::string_view owner, int64_t lease_ms, int64_t token,
                 const Now& now);
   // The holds left; -1 likewise.
-  int64_t Release(LockNameView name, std::string_view owner, bool all, int64_t token,
-                  const Now& now);
+  int64_t Release(OpenLock& lock, std::string_view owner, bool all, int64_t token, const Now& now);
   // How many holders were thrown out: all, or (token != 0) that one.
-  int64_t Break(LockNameView name, int64_t token, const Now& now);
+  int64_t Break(OpenLock& lock, int64_t token, const Now& now);
 
   // What a log or another server says: `holder` holds the lock (or lingers there), or no owner does
   // under this token any more. False if that cannot be.
-  bool Restore(LockNameView name, const LockHolder& holder, const LockShape& shape, const Now& now);
-  void Forgo(LockNameView name, int64_t token, const Now& now);
+  bool Restore(OpenLock& lock, const LockHolder& holder, const LockShape& shape, const Now& now);
+  void Forgo(OpenLock& lock, int64_t token, const Now& now);
 
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);
@@ -152,11 +151,11 @@ class Locks {
   }
   bool wants_tokens() const { return !starved_.empty(); }
   // Expires what is due and lets the queue move on: from the lock's timer, or before looking at it.
-  void Settle(LockNameView name, const Now& now);
+  void Settle(OpenLock& lock, const Now& now);
   // Of several at once: all leases that are over end before any lock is handed over, so that an
   // owner whose lease ends at this moment gets a new hold of it and is not re-entrant. Crowds of
   // holders are dealt with in slices: returns the locks that were not looked at yet, and what is
-  // left of the last one is due still (LockStore::LockChanged).
+  // left of the last one is due still (LockStore::EndChange).
   std::vector<LockName> SettleAll(absl::Span<const LockName> names, const Now& now);
   // Leases that end later are not ended yet, whatever the time: what their holders have sent before
   // is still to be read.
@@ -167,7 +166,7 @@ class Locks {
   void DroppedDatabase(int db, const Now& now);  // all of them: FLUSHDB
 
   // FENCED's question. Expired leases count as ended whether or not Settle has run.
-  TokenCheck CheckToken(LockNameView name, int64_t token, const Now& now);
+  TokenCheck CheckToken(OpenLock& lock, int64_t token, const Now& now);
 
   const WaitQueue& queue() const { return queue_; }
   const LockCounts& counts() const { return counts_; }
@@ -188,32 +187,35 @@ class Locks {
     uint64_t last;
   };
 
-  AcquireResult Grant(const LockRequest& request, const Now& now);
-  AcquireResult Wait(LockRequest request, const WaitTerms& wait, bool only_queue, const Now& now);
-  AcquireResult WaitInPlaceOf(const LockWait& former, LockRequest request, const WaitTerms& terms,
-                              const Now& now);
+  AcquireResult Grant(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now);
+  AcquireResult Wait(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
+                     bool only_queue, const Now& now);
+  AcquireResult WaitInPlaceOf(const LockWait& former, absl::Span<OpenLock> locks,
+                              LockRequest request, const WaitTerms& terms, const Now& now);
   bool ClosesCircle(uint64_t wait_id);
-  TokenCheck Check(LockNameView name, int64_t token, const Now& now);
-  int64_t Expire(LockNameView name, const Now& now, int64_t most);
-  bool MayIssueFor(const LockRequest& request, const Now& now) const;
-  bool IsHeldBy(LockNameView name, std::string_view owner, int64_t token) const;
-  LockGrants GrantAll(const LockRequest& request, const Now& now);
-  LockGrant GrantOne(LockNameView name, const LockRequest& request, const Now& now);
+  TokenCheck Check(OpenLock& lock, int64_t token, const Now& now);
+  int64_t Expire(OpenLock& lock, const Now& now, int64_t most);
+  bool MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const;
+  LockGrants GrantAll(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now);
+  LockGrant GrantOne(OpenLock& open, const LockRequest& request, const Now& now);
   // What every loss of a lock is followed by. `end` ends holders of the lock and returns a count.
-  int64_t EndHolders(LockNameView name, LockEnd why, const Now& now,
-                     absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)> end);
+  using End = absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)>;
+  int64_t EndHolders(OpenLock& open, LockEnd why, const Now& now, End end);
+  int64_t ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End end);
+  void MoveOnIfAwaited(LockNameView name, const Now& now);
   void MoveOn(Names names, const Now& now);
   void StartWork(const Now& now);
   void Work(int64_t budget, const Now& now);
   void MoveLine(const Now& now);
   void MoveDropped();
-  void LetReenter(const LockRequest& granted);
+  void LetReenter(absl::Span<OpenLock> granted, std::string_view owner);
   void Reenter(const Now& now);
-  bool HandTo(LockNameView at, const LockWait& next, const Now& now);
+  bool HandTo(OpenLock& at, const LockWait& next, const Now& now);
   void EndBond(uint64_t session, const Now& now);
 
   LockStore& store_;
   LockListener& listener_;
+  LockCallers& callers_;
   FenceTokens& tokens_;
   FenceMemory& memory_;
   LockSessions sessions_;

@@ -38,15 +38,16 @@ WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
 // --- what stands in the way
 
 // Errors weigh most, then holders.
-WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request) const {
+WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request,
+                                          absl::Span<OpenLock> locks) const {
   Obstacle worst = Obstacle::kNone;
   const Owner* owner = FindOwner(request.owner);
-  for (const LockName& name : request.names) {
-    const Line* line = LineOf(name);
+  for (OpenLock& lock : locks) {
+    const Line* line = LineOf(lock.name());
     const Together* own = line == nullptr || owner == nullptr ? nullptr : TogetherIn(*line, *owner);
     Spot at = kBehindAll;
     if (own != nullptr) at = {PlaceIn(*own->front(), *line).at.first, UINT64_MAX};
-    worst = std::max(worst, ObstacleAt(request, name, line, at));
+    worst = std::max(worst, ObstacleAt(request, lock.lock(), line, at));
   }
   return worst;
 }
@@ -54,17 +55,19 @@ WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request) const {
 WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockWait& wait) const {
   Obstacle worst = Obstacle::kNone;
   const Queued& queued = At(wait.id);
-  for (const Place& place : queued.places) worst = std::max(worst, ObstacleAt(queued, place));
+  for (const Place& place : queued.places) {
+    worst = std::max(worst, ObstacleAt(queued, place, LockOf(*place.line)));
+  }
   return worst;
 }
 
-WaitQueue::Obstacle WaitQueue::ObstacleAt(const Queued& queued, const Place& place) const {
-  return ObstacleAt(queued.wait.request, place.line->name, place.line, place.at);
+WaitQueue::Obstacle WaitQueue::ObstacleAt(const Queued& queued, const Place& place,
+                                          const Lock* lock) const {
+  return ObstacleAt(queued.wait.request, lock, place.line, place.at);
 }
 
-WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, LockNameView name,
+WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, const Lock* lock,
                                           const Line* line, Spot at) const {
-  const Lock* lock = locks_.FindLock(name);
   const LockFit fit =
       lock == nullptr ? LockFit::kFits : lock->Fit(request.owner, request.terms.shape);
   switch (fit) {
@@ -95,32 +98,32 @@ const WaitQueue::Place& WaitQueue::PlaceIn(const Queued& queued, const Line& lin
 
 // --- coming and going
 
-uint64_t WaitQueue::Add(LockRequest request, uint64_t client, int64_t since_ms,
-                        int64_t deadline_ms) {
-  assert(!request.names.empty());
+uint64_t WaitQueue::Add(LockRequest request, absl::Span<OpenLock> locks, uint64_t client,
+                        int64_t since_ms, int64_t deadline_ms) {
+  assert(!request.names.empty() && request.names.size() == locks.size());
   auto made = std::make_unique<Queued>();
   Queued& queued = *made;
   queued.wait = {++last_id_, std::move(request), client, since_ms, deadline_ms};
   queued.owner = &OwnerFor(queued.wait.request.owner);
-  for (const LockName& name : queued.wait.request.names) {
-    Line& line = LineFor(name);
-    queued.places.push_back({&line, SpotFor(queued, line)});
+  for (size_t i = 0; i < locks.size(); ++i) {
+    Line& line = LineFor(queued.wait.request.names[i]);
+    queued.places.push_back({&line, SpotFor(queued, line, locks[i].lock())});
     Enter(queued, queued.places.back());
   }
   queued.index = queued.owner->waits.size();
   queued.owner->waits.push_back(&queued);
   LinkAsNeeded(*queued.owner);
   waits_.TryEmplace(queued.wait.id, std::move(made));
-  FindParking(queued);
+  FindParking(queued,
+              [&](const Place& place) { return locks[&place - queued.places.data()].lock(); });
   return queued.wait.id;
 }
 
 // At the end; with other waits of the owner. An owner that holds one of the locks already is ahead
 // of all others there, and stays so if it loses it while it waits for the rest: else it could come
 // to wait for those who wait for it.
-WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line) {
+WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line, const Lock* lock) {
   const uint64_t id = queued.wait.id;
-  const Lock* lock = locks_.FindLock(line.name);
   if (lock != nullptr) lock->Watch();
   if (line.all.empty()) return {0, id};
   const bool holds = lock != nullptr && lock->FindOwner(queued.owner->name) != nullptr;
@@ -150,6 +153,15 @@ void WaitQueue::Reseat(Queued& queued, Line& line, int64_t first) {
 }
 
 void WaitQueue::Remove(uint64_t id) {
+  Remove(id, [&](const Place& place) { return LockOf(*place.line); });
+}
+
+void WaitQueue::Remove(uint64_t id, absl::Span<OpenLock> locks) {
+  const Place* const first = At(id).places.data();
+  Remove(id, [&](const Place& place) { return locks[&place - first].lock(); });
+}
+
+void WaitQueue::Remove(uint64_t id, LockAt lock_at) {
   const std::unique_ptr<Queued> queued = Take(id);
   Unpark(*queued);
   Link(*queued, false);
@@ -160,7 +172,9 @@ void WaitQueue::Remove(uint64_t id) {
   owner.waits.pop_back();
   LinkAsNeeded(owner);
   DropIfIdle(owner);
-  for (const Place& place : queued->places) DropIfEmpty(*place.line);
+  for (const Place& place : queued->places) {
+    if (place.line->all.empty()) Drop(*place.line, lock_at(place));
+  }
 }
 
 void WaitQueue::Enter(Queued& queued, Place place) {
@@ -178,9 +192,8 @@ void WaitQueue::Leave(Queued& queued, Place place) {
   if (waits.empty()) together_.Erase(together);
 }
 
-void WaitQueue::DropIfEmpty(Line& line) {
-  if (!line.all.empty()) return;
-  const Lock* lock = locks_.FindLock(line.name);
+// An empty one.
+void WaitQueue::Drop(Line& line, const Lock* lock) {
   if (lock != nullptr && !lock->has_many()) lock->Unwatch();
   lines_by_number_.erase({line.name.db, line.number});
   lines_.Erase(LockNameView(line.name));
@@ -237,17 +250,17 @@ void WaitQueue::PutBack(uint64_t id, LockWait wait) {
     Enter(queued, queued.places.back());
   }
   waits_.TryEmplace(queued.wait.id, std::move(owned));
-  FindParking(queued);
+  FindParking(queued, [&](const Place& place) { return LockOf(*place.line); });
 }
 
 // --- who is next
 
 // Parks it at the first of its locks that is not to be had; false when there is none.
-bool WaitQueue::FindParking(Queued& queued) {
+bool WaitQueue::FindParking(Queued& queued, LockAt lock_at) {
   ++steps_;
   Unpark(queued);
   for (const Place& place : queued.places) {
-    if (ObstacleAt(queued, place) == Obstacle::kNone) continue;
+    if (ObstacleAt(queued, place, lock_at(place)) == Obstacle::kNone) continue;
     Park(queued, place);
     return true;
   }
@@ -271,36 +284,44 @@ void WaitQueue::ParkAt(LockNameView name, uint64_t id) {
 }
 
 // One that is parked here and may have this lock.
-WaitQueue::Queued* WaitQueue::FreeToGo(Line& line) {
+WaitQueue::Queued* WaitQueue::FreeToGo(Line& line, const Lock* lock) {
   ++steps_;
+  const auto may_go = [&](const Queued& queued) {
+    return ObstacleAt(queued, *queued.parked, lock) == Obstacle::kNone;
+  };
   Queued* front = line.all.begin()->second;
-  if (IsParkedAt(*front, line) && ObstacleAt(*front, *front->parked) == Obstacle::kNone)
-    return front;
+  if (IsParkedAt(*front, line) && may_go(*front)) return front;
   // As the first of these, so all: there is room for readers and no writer ahead, or not.
   if (line.readers.empty()) return nullptr;
   Queued* reader = line.readers.begin()->second;
-  return ObstacleAt(*reader, *reader->parked) == Obstacle::kNone ? reader : nullptr;
+  return may_go(*reader) ? reader : nullptr;
 }
 
-const LockWait* WaitQueue::FirstReady(LockNameView name, int64_t& looks) {
-  Line* line = FindLine(name);
+const LockWait* WaitQueue::FirstReady(OpenLock& lock, int64_t& looks) {
+  Line* line = FindLine(lock.name());
   if (line == nullptr) return nullptr;
+  const auto lock_at = [&](const Place& place) {
+    return place.line == line ? lock.lock() : LockOf(*place.line);
+  };
   while (looks > 0) {
-    Queued* queued = FreeToGo(*line);
+    Queued* queued = FreeToGo(*line, lock.lock());
     if (queued == nullptr) return nullptr;
     --looks;
-    if (!FindParking(*queued)) return &queued->wait;
+    if (!FindParking(*queued, lock_at)) return &queued->wait;
   }
   return nullptr;
 }
 
-const LockWait* WaitQueue::FirstReentrant(LockNameView name, std::string_view owner) {
+const LockWait* WaitQueue::FirstReentrant(OpenLock& lock, std::string_view owner) {
   const Owner* found = FindOwner(owner);
-  Line* line = found == nullptr ? nullptr : FindLine(name);
+  Line* line = found == nullptr ? nullptr : FindLine(lock.name());
   const Together* waits = line == nullptr ? nullptr : TogetherIn(*line, *found);
   if (waits == nullptr) return nullptr;
+  const auto lock_at = [&](const Place& place) {
+    return place.line == line ? lock.lock() : LockOf(*place.line);
+  };
   for (Queued* queued : *waits) {
-    if (IsParkedAt(*queued, *line) && !FindParking(*queued)) return &queued->wait;
+    if (IsParkedAt(*queued, *line) && !FindParking(*queued, lock_at)) return &queued->wait;
   }
   return nullptr;
 }

@@ -32,17 +32,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "storage/hashing/sharded_map.h"
 #include "storage/locks/lock.h"
 #include "storage/locks/lock_name.h"
+#include "storage/locks/lock_store.h"
 
 namespace sluice {
-
-class LockFinder {
- public:
-  virtual ~LockFinder() = default;
-  virtual const Lock* FindLock(LockNameView name) const = 0;  // null: it has no holder
-};
 
 struct LockRequest {
   std::string owner;
@@ -111,12 +108,14 @@ class WaitQueue final : public LockWatcher {
     kOtherPermits,  // one is a semaphore of another m
   };
   // What stands in the way of a request that came now, at the end or with other waits of its owner;
-  // or of a wait in its place.
-  Obstacle ObstacleOf(const LockRequest& request) const;
+  // or of a wait in its place. Here and below `locks` are those of the request, in its order.
+  Obstacle ObstacleOf(const LockRequest& request, absl::Span<OpenLock> locks) const;
   Obstacle ObstacleOf(const LockWait& wait) const;
 
-  uint64_t Add(LockRequest request, uint64_t client, int64_t since_ms, int64_t deadline_ms);
-  void Remove(uint64_t id);                 // precondition: waits
+  uint64_t Add(LockRequest request, absl::Span<OpenLock> locks, uint64_t client, int64_t since_ms,
+               int64_t deadline_ms);
+  void Remove(uint64_t id);  // precondition: waits
+  void Remove(uint64_t id, absl::Span<OpenLock> locks);
   const LockWait* Find(uint64_t id) const;  // null when it waits no more
 
   // The wait of this owner for exactly these locks; null if there is none.
@@ -127,11 +126,11 @@ class WaitQueue final : public LockWatcher {
                    int64_t deadline_ms, uint64_t* new_id);
   void PutBack(uint64_t id, LockWait former);
 
-  // The first wait for `name` that may go now; null if none may, or `looks` are used up: it takes
+  // The first wait for `lock` that may go now; null if none may, or `looks` are used up: it takes
   // one off for every wait that it looks at, and parks elsewhere who may not go.
-  const LockWait* FirstReady(LockNameView name, int64_t& looks);
-  // One of this owner that may go because it holds `name` already.
-  const LockWait* FirstReentrant(LockNameView name, std::string_view owner);
+  const LockWait* FirstReady(OpenLock& lock, int64_t& looks);
+  // One of this owner that may go because it holds `lock` already.
+  const LockWait* FirstReentrant(OpenLock& lock, std::string_view owner);
   // It was ready and does not go: it is looked at again when `name` is. Precondition: waits for it.
   void ParkAt(LockNameView name, uint64_t id);
 
@@ -163,23 +162,28 @@ class WaitQueue final : public LockWatcher {
   void Freed(const Lock& lock, std::string_view owner) override;
 
  private:
-  Obstacle ObstacleAt(const LockRequest& request, LockNameView name, const Line* line,
+  // How the lock of a place is found: by its name, or because a caller has it open.
+  using LockAt = absl::FunctionRef<const Lock*(const Place&)>;
+
+  Obstacle ObstacleAt(const LockRequest& request, const Lock* lock, const Line* line,
                       Spot at) const;
-  Obstacle ObstacleAt(const Queued& queued, const Place& place) const;
+  Obstacle ObstacleAt(const Queued& queued, const Place& place, const Lock* lock) const;
+  const Lock* LockOf(const Line& line) const { return locks_.FindLock(line.name); }
   std::unique_ptr<Queued> Take(uint64_t id);  // precondition: waits
-  bool FindParking(Queued& queued);
+  void Remove(uint64_t id, LockAt lock_at);
+  bool FindParking(Queued& queued, LockAt lock_at);
   void Park(Queued& queued, const Place& place);
   void Unpark(Queued& queued);
-  Queued* FreeToGo(Line& line);
+  Queued* FreeToGo(Line& line, const Lock* lock);
   Line* FindLine(LockNameView name);
   Line& LineFor(const LockName& name);
   Owner& OwnerFor(std::string_view name);
   void DropIfIdle(Owner& owner);
-  Spot SpotFor(const Queued& queued, Line& line);
+  Spot SpotFor(const Queued& queued, Line& line, const Lock* lock);
   void Enter(Queued& queued, Place place);
   void Leave(Queued& queued, Place place);
   void Reseat(Queued& queued, Line& line, int64_t first);
-  void DropIfEmpty(Line& line);
+  void Drop(Line& line, const Lock* lock);
   void Link(Queued& queued, bool on);
   void LinkAsNeeded(Owner& owner);
 

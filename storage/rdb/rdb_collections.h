@@ -3,6 +3,10 @@
 // deadlines are written as Redis 7.4 does:
 //
 //   earliest deadline 8 | count | (0, or deadline less the earliest and 1, name, value) ...
+//
+// In files of version 10, which has no such type, they are a module value:
+//
+//   sluicehsh: count | (name | value | kind of deadline (0 none, 1 relative, 2 absolute) [ms]) ...
 #pragma once
 
 #include <cstddef>
@@ -10,6 +14,7 @@
 #include <memory>
 
 #include "storage/rdb/rdb_format.h"
+#include "storage/rdb/rdb_module.h"
 #include "storage/rdb/rdb_reader.h"
 #include "storage/rdb/rdb_writer.h"
 #include "storage/types/hash.h"
@@ -24,6 +29,7 @@ struct LockImage;
 // What values are made with, beside their content.
 struct RdbContext {
   Now now;
+  bool compress = true;  // texts, when they are written
   Hash::Limits hash;
   Set::Limits set;
   SortedSet::Limits sorted_set;
@@ -38,7 +44,12 @@ void WriteSet(const Set& set, RdbWriter& writer);
 void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer);
 void WriteSortedSet(const SortedSet& set, RdbWriter& writer);
 
-// Each takes the value of one of its types; null at a fault, which being empty is too.
+inline constexpr RdbModuleType kRdbTimedHash{"sluicehsh"};
+void WriteHashModule(const Hash& hash, const Now& now, RdbWriter& writer);
+std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& context);
+
+// Each takes the value of one of its types. Null at a fault, and then the reader has failed; or
+// when nothing is in it.
 std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContext& context);
 std::unique_ptr<Value> ReadSet(RdbType type, RdbReader& reader, const RdbContext& context);
 std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContext& context);

@@ -15,7 +15,15 @@ namespace sluice {
 inline constexpr uint16_t kRdbVersion = 10;          // Redis 7.0
 inline constexpr uint16_t kRdbVersionFieldTtl = 12;  // Redis 7.4, which has deadlines of fields
 inline constexpr uint16_t kRdbVersionMax = 12;       // the highest that is read
+inline constexpr uint16_t kRdbVersionValkey = 80;    // Valkey 9.0 went its own way
 inline constexpr size_t kRdbFooterBytes = 10;
+// What is longer is not compressed, and no text that is compressed may say that it is longer.
+inline constexpr uint64_t kRdbCompressedTextMax = uint64_t{1} << 30;
+// Of a text in a file, unless its reader is told otherwise.
+inline constexpr uint64_t kRdbStringBytesMax = uint64_t{1} << 30;
+// AUX field of our files: "1" says that deadlines which are not marked are relative
+// (rdb_file_reader.h).
+inline constexpr char kRdbRelativeField[] = "sluice-relative";
 
 enum class RdbType : uint8_t {
   kString = 0,
@@ -38,8 +46,25 @@ enum class RdbType : uint8_t {
   kStream2 = 19,
   kSetListpack = 20,
   kStream3 = 21,
+  kValkeyHash = 22,  // with a Unix time behind each field: name, value, ms 8 (-1: none)
   kHashFieldTtl = 24,
   kHashListpackFieldTtl = 25,
+};
+
+// What a part of a file begins with, where it is no type of a value.
+enum class RdbOpcode : uint8_t {
+  kSlotSize = 244,
+  kFunction = 245,
+  kOldFunction = 246,  // of Redis 7.0's release candidates
+  kModuleAux = 247,
+  kIdle = 248,
+  kFrequency = 249,
+  kAux = 250,
+  kSizes = 251,
+  kDeadlineMs = 252,
+  kDeadlineSeconds = 253,
+  kDatabase = 254,
+  kEnd = 255
 };
 
 enum class RdbStringForm : uint8_t { kInt8 = 0, kInt16 = 1, kInt32 = 2, kLzf = 3 };

@@ -9,7 +9,9 @@
 #include "protocol/text/number_text.h"
 #include "storage/rdb/listpack.h"
 #include "storage/rdb/rdb_collections.h"
+#include "storage/rdb/rdb_moment.h"
 #include "storage/rdb/rdb_sequence.h"
+#include "storage/time/timer_wheel.h"
 
 namespace sluice {
 namespace {
@@ -46,10 +48,18 @@ class HashMaker {
       : context_(context), hash_(std::make_unique<Hash>()) {}
 
   // False when the field is there already.
-  bool Add(std::string_view name, std::string_view value, int64_t end_ms) {
-    if (end_ms <= context_.now.unix_ms()) return true;
-    if (!hash_->Set(name, value, context_.hash, context_.now)) return false;
-    if (end_ms != kNever) hash_->SetDeadline(name, Deadline::Unix(end_ms), context_.hash);
+  bool Add(std::string_view name, std::string_view value, int64_t end_ms,
+           Deadline::Kind kind = Deadline::Kind::kUnix) {
+    const Now& now = context_.now;
+    if (end_ms <= now.unix_ms()) return true;
+    if (!hash_->Set(name, value, context_.hash, now)) return false;
+    if (end_ms == kNever) return true;
+    // No timer goes further, and no step of the clock is felt so far away.
+    const bool is_relative = kind == Deadline::Kind::kSteady && end_ms <= kRdbMomentMsMax &&
+                             end_ms - now.unix_offset_ms <= TimerWheel::kDeadlineMsMax;
+    hash_->SetDeadline(
+        name, is_relative ? Deadline::Steady(end_ms - now.unix_offset_ms) : Deadline::Unix(end_ms),
+        context_.hash);
     return true;
   }
   std::unique_ptr<Value> Take() {
@@ -74,6 +84,19 @@ bool ReadTimedFields(RdbReader& reader, int64_t earliest, HashMaker& maker) {
       return false;
     }
     if (reader.failed() || !maker.Add(name, value, end)) return false;
+  }
+  return reader.ok();
+}
+
+// A count, and so many fields with the Unix time at which each ends.
+bool ReadValkeyFields(RdbReader& reader, HashMaker& maker) {
+  constexpr int64_t kNone = -1;
+  for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
+    const std::string name = reader.String();
+    const std::string value = reader.String();
+    const int64_t end = reader.Int64();
+    if (reader.failed() || end < kNone) return false;
+    if (!maker.Add(name, value, end == kNone ? kNever : end)) return false;
   }
   return reader.ok();
 }
@@ -107,6 +130,35 @@ bool ReadFields(RdbReader& reader, RdbSequence form, HashMaker& maker) {
 
 }  // namespace
 
+void WriteHashModule(const Hash& hash, const Now& now, RdbWriter& out) {
+  ModuleWriter writer(kRdbTimedHash, out);
+  writer.Unsigned(hash.CountLive(now));
+  hash.ForEach(now, [&](std::string_view name, std::string_view text) {
+    FieldValue value;
+    hash.Get(name, now, value);
+    writer.Text(name);
+    writer.Text(text);
+    writer.Unsigned(static_cast<uint64_t>(value.deadline.kind));
+    if (!value.deadline.none()) writer.Signed(value.deadline.UnixMs(now));
+  });
+  writer.End();
+}
+
+std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& context) {
+  HashMaker maker(context);
+  for (uint64_t left = reader.Unsigned(0, UINT64_MAX); left > 0 && reader.ok(); --left) {
+    const std::string name = reader.Text(SIZE_MAX);
+    const std::string value = reader.Text(SIZE_MAX);
+    const auto kind = static_cast<Deadline::Kind>(
+        reader.Unsigned(0, static_cast<uint64_t>(Deadline::Kind::kUnix)));
+    int64_t end_ms = kNever;
+    if (kind != Deadline::Kind::kNone) end_ms = reader.Signed(0, kNever - 1);
+    if (!maker.Add(name, value, end_ms, kind)) reader.Fail();
+  }
+  reader.End();
+  return reader.ok() ? maker.Take() : nullptr;
+}
+
 void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer) {
   if (hash.has_deadlines()) return WriteTimedHash(hash, now, writer);
   if (hash.Encoding() != "listpack") {
@@ -139,6 +191,9 @@ std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContex
       reader.Int64();  // the earliest end, which the fields tell
       whole = ReadTimedListpack(reader, maker);
       break;
+    case RdbType::kValkeyHash:
+      whole = ReadValkeyFields(reader, maker);
+      break;
     case RdbType::kHashListpack:
       whole = ReadFields(reader, RdbSequence::kListpack, maker);
       break;
@@ -151,6 +206,7 @@ std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContex
     default:
       whole = ReadFields(reader, RdbSequence::kPairs, maker);
   }
+  if (!whole) reader.Fail();
   return whole ? maker.Take() : nullptr;
 }
 

@@ -20,6 +20,40 @@ uint64_t RdbModuleType::id() const {
   return id << kVersionBits | version;
 }
 
+std::string RdbModuleName(uint64_t id) {
+  std::string name(kNameBytes, '\0');
+  id >>= kVersionBits;
+  for (size_t i = kNameBytes; i-- > 0; id >>= 6) name[i] = kCharacters[id & 63];
+  return name;
+}
+
+bool SkipModule(RdbReader& reader) {
+  while (reader.ok()) {
+    const uint64_t part = reader.Length();
+    if (reader.failed()) break;
+    switch (static_cast<RdbModulePart>(part < UINT8_MAX ? part : UINT8_MAX)) {
+      case RdbModulePart::kEnd:
+        return true;
+      case RdbModulePart::kSigned:
+      case RdbModulePart::kUnsigned:
+        reader.Length();
+        break;
+      case RdbModulePart::kFloat:
+        reader.Float();
+        break;
+      case RdbModulePart::kDouble:
+        reader.Double();
+        break;
+      case RdbModulePart::kString:
+        reader.SkipString();
+        break;
+      default:
+        reader.Fail();
+    }
+  }
+  return false;
+}
+
 // --- writing
 
 ModuleWriter::ModuleWriter(const RdbModuleType& type, RdbWriter& writer) : writer_(writer) {

@@ -25,6 +25,13 @@ struct RdbModuleType {
   uint64_t id() const;
 };
 
+// Of an id that anyone may have written.
+std::string RdbModuleName(uint64_t id);
+inline uint64_t RdbModuleVersion(uint64_t id) { return id & 1023; }
+
+// Goes past a module's value, behind its id. False at a fault, and then the reader has failed.
+bool SkipModule(RdbReader& reader);
+
 class ModuleWriter {
  public:
   ModuleWriter(const RdbModuleType& type, RdbWriter& writer);
@@ -44,11 +51,10 @@ class ModuleWriter {
 // and the RdbReader has failed too.
 class ModuleReader {
  public:
-  // Takes the id. `reader` outlives this.
-  explicit ModuleReader(RdbReader& reader) : reader_(reader), id_(reader.Length()) {}
+  // The id has been taken. `reader` outlives this.
+  explicit ModuleReader(RdbReader& reader) : reader_(reader) {}
 
   bool ok() const { return reader_.ok(); }
-  uint64_t id() const { return id_; }
   void Fail() { reader_.Fail(); }
 
   uint64_t Unsigned(uint64_t least, uint64_t most);
@@ -61,7 +67,6 @@ class ModuleReader {
  private:
   bool Take(RdbModulePart part);
   RdbReader& reader_;
-  const uint64_t id_;
 };
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 
 #include <liblzf/lzf.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -15,15 +16,33 @@ namespace {
 
 // Three bytes of LZF become 264 at most.
 constexpr uint64_t kExpansionMax = 88;
-constexpr uint64_t kTextBytesMax = uint64_t{1} << 30;  // no value has a longer one
 
 }  // namespace
 
+void RdbReader::Fail(RdbFault fault) {
+  if (failed()) return;
+  fault_offset_ = Offset();
+  fault_ = fault;
+  bytes_ = {};
+}
+
+// Whether a string of so many bytes can be taken, as far as is known.
+bool RdbReader::Promised(uint64_t bytes) {
+  if (bytes > bytes_.size() && bytes > Left()) Fail(RdbFault::kEnds);
+  if (input_ && bytes > input_->string_bytes_max()) Fail(RdbFault::kTooLong);
+  return ok();
+}
+
+// Gets so many bytes at hand.
+bool RdbReader::More(size_t bytes) {
+  if (input_ && ok()) bytes_ = input_->More(bytes_, bytes);
+  if (bytes <= bytes_.size()) return true;
+  Fail(input_ && input_->unreadable() ? RdbFault::kUnreadable : RdbFault::kEnds);
+  return false;
+}
+
 std::string_view RdbReader::Raw(size_t bytes) {
-  if (bytes > bytes_.size()) {
-    Fail();
-    return {};
-  }
+  if (bytes > bytes_.size() && !More(bytes)) return {};
   const std::string_view taken = bytes_.substr(0, bytes);
   bytes_.remove_prefix(bytes);
   return taken;
@@ -53,19 +72,53 @@ RdbReader::LengthOrForm RdbReader::ReadLength() {
 uint64_t RdbReader::Length() {
   const LengthOrForm length = ReadLength();
   if (length.is_form) Fail();
-  return failed_ ? 0 : length.value;
+  return failed() ? 0 : length.value;
+}
+
+template <typename Visit>
+void RdbReader::InPieces(uint64_t bytes, Visit visit) {
+  if (!Promised(bytes)) return;
+  while (bytes > 0 && (!bytes_.empty() || More(1))) {
+    const std::string_view piece = Raw(std::min<uint64_t>(bytes, bytes_.size()));
+    visit(piece);
+    bytes -= piece.size();
+  }
+}
+
+std::string RdbReader::Bytes(uint64_t bytes) {
+  if (!Promised(bytes)) return {};
+  if (bytes <= bytes_.size()) return std::string(Raw(bytes));
+  std::string text;
+  // What is left of a file is known, of a connection it is not: then the string grows as it comes.
+  if (Left() != ByteSource::kUnknown) text.reserve(bytes);
+  InPieces(bytes, [&text](std::string_view piece) { text.append(piece); });
+  return ok() ? text : std::string();
+}
+
+void RdbReader::SkipString() {
+  const LengthOrForm length = ReadLength();
+  uint64_t bytes = length.value;
+  if (length.is_form && length.value <= static_cast<uint64_t>(RdbStringForm::kInt32)) {
+    bytes = uint64_t{1} << length.value;
+  } else if (length.is_form && length.value == static_cast<uint64_t>(RdbStringForm::kLzf)) {
+    bytes = Length();
+    Length();  // when it is whole
+  } else if (length.is_form) {
+    Fail();
+  }
+  InPieces(bytes, [](std::string_view) {});
 }
 
 std::string RdbReader::String() {
   const LengthOrForm length = ReadLength();
-  if (failed_) return {};
-  if (!length.is_form) return std::string(Raw(length.value));
+  if (failed()) return {};
+  if (!length.is_form) return Bytes(length.value);
   switch (static_cast<RdbStringForm>(length.value)) {
     case RdbStringForm::kInt8:
     case RdbStringForm::kInt16:
     case RdbStringForm::kInt32: {
       const int64_t value = LittleEndian(1 << length.value);
-      return failed_ ? std::string() : Int64Text(value);
+      return failed() ? std::string() : Int64Text(value);
     }
     case RdbStringForm::kLzf:
       return Decompress();
@@ -77,11 +130,16 @@ std::string RdbReader::String() {
 std::string RdbReader::Decompress() {
   const uint64_t packed_bytes = Length();
   const uint64_t bytes = Length();
-  const std::string_view packed = Raw(packed_bytes);
-  if (failed_ || bytes == 0 || bytes / kExpansionMax > packed.size() || bytes > kTextBytesMax) {
+  const bool is_possible =
+      bytes > 0 && bytes / kExpansionMax <= packed_bytes && bytes <= kRdbCompressedTextMax;
+  if (!is_possible || !Promised(packed_bytes)) {
     Fail();
     return {};
   }
+  std::string whole;
+  if (packed_bytes > bytes_.size()) whole = Bytes(packed_bytes);
+  const std::string_view packed = whole.empty() ? Raw(packed_bytes) : whole;
+  if (failed()) return {};
   std::string text(bytes, '\0');
   const unsigned int got = lzf_decompress(packed.data(), static_cast<unsigned int>(packed.size()),
                                           text.data(), static_cast<unsigned int>(text.size()));
@@ -119,6 +177,8 @@ double RdbReader::TextDouble() {
 }
 
 int64_t RdbReader::Int64() { return LittleEndian(8); }
+
+int64_t RdbReader::Int32() { return LittleEndian(4); }
 
 uint64_t RdbReader::BigEndian(int bytes) {
   uint64_t value = 0;

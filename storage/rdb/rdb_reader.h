@@ -1,5 +1,6 @@
-// RdbReader: takes the parts of RDB values from bytes that any client may have made. Nothing is
-// believed: a length is never used to reserve memory beyond what the bytes at hand can fill.
+// RdbReader: takes the parts of RDB values from bytes that any client may have made, or from a file
+// that any program may have written. Nothing is believed: a length is never used to reserve memory
+// beyond what the bytes that are left can fill.
 //
 // After the first fault failed() is true and every read gives an empty value at once, so that a
 // loop has to ask ok() each time round.
@@ -10,29 +11,45 @@
 #include <string_view>
 
 #include "storage/rdb/rdb_format.h"
+#include "storage/rdb/rdb_input.h"
 
 namespace sluice {
 
+// The first fault.
+enum class RdbFault : uint8_t {
+  kNone,
+  kDamaged,     // what stands there cannot be
+  kEnds,        // more is promised than is left
+  kTooLong,     // a string beyond RdbInput::string_bytes_max
+  kUnreadable,  // the source has failed
+};
+
 class RdbReader {
  public:
-  explicit RdbReader(std::string_view bytes) : bytes_(bytes) {}
+  explicit RdbReader(std::string_view bytes) : bytes_(bytes), total_bytes_(bytes.size()) {}
+  // `input` outlives the reader.
+  explicit RdbReader(RdbInput& input) : input_(&input) {}
 
-  bool ok() const { return !failed_; }
-  bool failed() const { return failed_; }
-  bool at_end() const { return bytes_.empty(); }
-  size_t left() const { return bytes_.size(); }
-  void Fail() {
-    failed_ = true;
-    bytes_ = {};
-  }
+  bool ok() const { return fault_ == RdbFault::kNone; }
+  bool failed() const { return !ok(); }
+  RdbFault fault() const { return fault_; }
+  bool at_end() const { return bytes_.empty(); }  // only when all bytes were at hand
+  void Fail() { Fail(RdbFault::kDamaged); }
+  // Of what has been taken; after a fault, where that was.
+  uint64_t offset() const { return failed() ? fault_offset_ : Offset(); }
+  // The checksum of what has been taken. Only of an input.
+  uint64_t Crc() { return input_->Crc(bytes_); }
 
   uint8_t Byte();
   uint64_t Length();
   std::string String();
+  void SkipString();
   double Double();      // 8 bytes
   double TextDouble();  // of the oldest sorted sets
   float Float();        // 4 bytes
   int64_t Int64();      // 8 bytes, little-endian
+  int64_t Int32();      // 4 bytes, little-endian
+  // Of a file not more than RdbInput::kPieceBytes; the view is void with the next read.
   std::string_view Raw(size_t bytes);
 
  private:
@@ -44,9 +61,22 @@ class RdbReader {
   uint64_t BigEndian(int bytes);
   int64_t LittleEndian(int bytes);  // signed
   std::string Decompress();
+  void Fail(RdbFault fault);
+  uint64_t Offset() const {
+    return input_ ? input_->OffsetOf(bytes_) : total_bytes_ - bytes_.size();
+  }
+  uint64_t Left() const { return input_ ? input_->Left(bytes_) : bytes_.size(); }
+  bool Promised(uint64_t bytes);
+  bool More(size_t bytes);
+  template <typename Visit>
+  void InPieces(uint64_t bytes, Visit visit);
+  std::string Bytes(uint64_t bytes);
 
-  std::string_view bytes_;
-  bool failed_ = false;
+  RdbInput* input_ = nullptr;  // null: all bytes are at hand
+  std::string_view bytes_;     // at hand
+  size_t total_bytes_ = 0;
+  uint64_t fault_offset_ = 0;
+  RdbFault fault_ = RdbFault::kNone;
 };
 
 }  // namespace sluice

@@ -81,6 +81,7 @@ std::unique_ptr<Value> ReadSortedSet(RdbType type, RdbReader& reader, const RdbC
     default:
       whole = ReadScores(reader, type == RdbType::kSortedSetText, context, *set);
   }
+  if (!whole) reader.Fail();
   if (!whole || set->empty()) return nullptr;
   return set;
 }

@@ -1,7 +1,9 @@
 // See rdb_value.h.
 #include "storage/rdb/rdb_value.h"
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 #include "storage/keyspace/packed_value.h"
@@ -77,7 +79,8 @@ std::unique_ptr<Value> ReadTimed(ModuleReader& reader, const RdbContext& context
 
 std::unique_ptr<Value> ReadLockValue(ModuleReader& reader, const RdbContext& context) {
   const std::optional<LockImage> image = ReadLock(reader, context.now);
-  return image && context.make_lock ? context.make_lock(*image) : nullptr;
+  if (!context.make_lock) reader.Fail();
+  return reader.ok() ? context.make_lock(*image) : nullptr;
 }
 
 struct ModuleRow {
@@ -85,17 +88,15 @@ struct ModuleRow {
   ReadModule read;
 };
 constexpr ModuleRow kModules[] = {
+    {kRdbTimedHash, ReadHashModule},
     {kRdbLimiter, ReadTimed<Limiter, ReadLimiter>},
     {kRdbLeakyBucket, ReadTimed<LeakyBucket, ReadLeakyBucket>},
     {kRdbLock, ReadLockValue},
 };
 
-std::unique_ptr<Value> ReadModuleValue(RdbType, RdbReader& reader, const RdbContext& context) {
-  ModuleReader module(reader);
-  for (const ModuleRow& row : kModules) {
-    if (row.type.id() == module.id()) return row.read(module, context);
-  }
-  return nullptr;
+const ModuleRow* FindModule(uint64_t id) {
+  const auto* const row = std::ranges::find(kModules, id, [](auto& row) { return row.type.id(); });
+  return row == std::end(kModules) ? nullptr : row;
 }
 
 struct ReadRow {
@@ -108,7 +109,6 @@ constexpr ReadRow kReaders[] = {
     {RdbType::kSortedSetText, ReadSortedSet},
     {RdbType::kHash, ReadHash},
     {RdbType::kSortedSet, ReadSortedSet},
-    {RdbType::kModule, ReadModuleValue},
     {RdbType::kHashZipmap, ReadHash},
     {RdbType::kListZiplist, ReadList},
     {RdbType::kSetIntset, ReadSet},
@@ -119,6 +119,7 @@ constexpr ReadRow kReaders[] = {
     {RdbType::kSortedSetListpack, ReadSortedSet},
     {RdbType::kQuicklist, ReadList},
     {RdbType::kSetListpack, ReadSet},
+    {RdbType::kValkeyHash, ReadHash},
     {RdbType::kHashFieldTtl, ReadHash},
     {RdbType::kHashListpackFieldTtl, ReadHash},
     {RdbType::kStream1, ReadStreamValue},
@@ -135,11 +136,17 @@ uint64_t LittleEndian(std::string_view bytes) {
 }  // namespace
 
 void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out) {
-  RdbWriter writer(out);
+  RdbWriter writer(out, context.compress);
   for (const WriteRow& row : kWriters) {
     if (row.type == entry.type()) return row.write(entry, context, writer);
   }
   assert(false);  // every type has a row
+}
+
+void WriteRdbFileValue(const Entry& entry, const RdbContext& context, std::string& out) {
+  if (RdbVersionOf(entry) == kRdbVersion) return WriteRdbValue(entry, context, out);
+  RdbWriter writer(out, context.compress);
+  WriteHashModule(ValueOf<Hash>(entry), context.now, writer);
 }
 
 uint16_t RdbVersionOf(const Entry& entry) {
@@ -147,16 +154,37 @@ uint16_t RdbVersionOf(const Entry& entry) {
   return is_hash && ValueOf<Hash>(entry).has_deadlines() ? kRdbVersionFieldTtl : kRdbVersion;
 }
 
+bool IsRdbType(RdbType type) {
+  return type == RdbType::kString || type == RdbType::kModule ||
+         std::ranges::find(kReaders, type, &ReadRow::type) != std::end(kReaders);
+}
+
 std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context) {
+  if (type == RdbType::kModule) return ReadRdbModule(reader.Length(), reader, context);
   RdbValue result;
   if (type == RdbType::kString) {
     result.text = reader.String();
     if (reader.failed()) return std::nullopt;
     return result;
   }
-  for (const ReadRow& row : kReaders) {
-    if (row.type == type) result.value = row.read(type, reader, context);
+  const ReadRow* const row = std::ranges::find(kReaders, type, &ReadRow::type);
+  if (row == std::end(kReaders)) {
+    reader.Fail();
+    return std::nullopt;
   }
+  result.value = row->read(type, reader, context);
+  if (!result.value || reader.failed()) return std::nullopt;
+  return result;
+}
+
+bool IsRdbModule(uint64_t id) { return FindModule(id) != nullptr; }
+
+std::optional<RdbValue> ReadRdbModule(uint64_t id, RdbReader& reader, const RdbContext& context) {
+  const ModuleRow* const row = FindModule(id);
+  RdbValue result;
+  ModuleReader module(reader);
+  if (row != nullptr && reader.ok()) result.value = row->read(module, context);
+  if (row == nullptr) reader.Fail();
   if (!result.value || reader.failed()) return std::nullopt;
   return result;
 }
@@ -196,7 +224,7 @@ bool IsDump(std::string_view dump) {
 std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context) {
   RdbReader reader(dump.substr(0, dump.size() - kRdbFooterBytes));
   const auto type = static_cast<RdbType>(reader.Byte());
-  if (reader.failed()) return std::nullopt;
+  if (reader.failed() || type == RdbType::kValkeyHash) return std::nullopt;
   return ReadRdbValue(type, reader, context);
 }
 

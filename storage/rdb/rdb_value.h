@@ -34,10 +34,18 @@ struct RdbValue {
 
 // Appends type and value.
 void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out);
+// The same as files of version 10 have it: fields' deadlines are none of its own.
+void WriteRdbFileValue(const Entry& entry, const RdbContext& context, std::string& out);
 // The version that readers need to know.
 uint16_t RdbVersionOf(const Entry& entry);
-// Null when the bytes are at fault.
+// Null when the bytes are at fault, and then the reader has failed; or when nothing is in the
+// value, be it that all fields of a hash have ended.
 std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context);
+// Whether there is a value of it; kValkeyHash is one in Valkey's files alone.
+bool IsRdbType(RdbType type);
+// Whether a module's id is one of ours, in a version that can be read; and its value behind that.
+bool IsRdbModule(uint64_t id);
+std::optional<RdbValue> ReadRdbModule(uint64_t id, RdbReader& reader, const RdbContext& context);
 
 // Creates or overwrites the key; one that ends by itself gets no later deadline than that.
 // Precondition: !value.Ended(now).

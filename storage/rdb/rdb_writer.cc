@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kIntegerTextMax = 11;  // "-2147483648"
 constexpr size_t kCompressFrom = 21;    // bytes; less is not worth it
-constexpr size_t kCompressMax = UINT32_MAX;
 
 }  // namespace
 
@@ -31,7 +30,8 @@ void RdbWriter::String(std::string_view text) {
     const std::optional<int64_t> number = ParseInt64(text);
     if (number && ShortInteger(*number)) return;
   }
-  if (text.size() >= kCompressFrom && text.size() <= kCompressMax && Compressed(text)) return;
+  const bool fits = text.size() >= kCompressFrom && text.size() <= kRdbCompressedTextMax;
+  if (compress_ && fits && Compressed(text)) return;
   Length(text.size());
   Raw(text);
 }

@@ -11,11 +11,12 @@ namespace sluice {
 
 class RdbWriter {
  public:
-  // `out` outlives the writer.
-  explicit RdbWriter(std::string& out) : out_(out) {}
+  // `out` outlives the writer. Without `compress` texts stay as they are.
+  explicit RdbWriter(std::string& out, bool compress = true) : out_(out), compress_(compress) {}
 
   void Byte(uint8_t byte) { out_.push_back(static_cast<char>(byte)); }
   void Type(RdbType type) { Byte(static_cast<uint8_t>(type)); }
+  void Opcode(RdbOpcode code) { Byte(static_cast<uint8_t>(code)); }
   void Length(uint64_t length);
   // As a number, or compressed, where that is shorter.
   void String(std::string_view text);
@@ -32,6 +33,7 @@ class RdbWriter {
   void LittleEndian(uint64_t value, int bytes);
 
   std::string& out_;
+  const bool compress_;
 };
 
 }  // namespace sluice

@@ -59,7 +59,7 @@ class LargeSortedSet {
   void Free(ScoredMember& member);
 
   HashKeys* hash_keys_;
-  const SipKey key_;
+  const TableKey key_;
   size_t memory_bytes_ = 0;
   SegmentTableOf<ScoredMember> index_;
   RankedTree tree_;

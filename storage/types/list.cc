@@ -2,6 +2,7 @@
 #include "storage/types/list.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/base/macros.h"
@@ -11,6 +12,7 @@ namespace {
 
 // Neighbours that are no more than this together become one chunk.
 constexpr size_t kJoinBytes = 2048;
+constexpr size_t kChunkKilobytes[] = {4, 8, 16, 32, 64};  // list-max-listpack-size -1 ... -5
 
 bool KeptAlone(const ListItem& item, const ListLimits& limits) {
   if (item.integer() || item.size() == 0) return false;
@@ -33,6 +35,13 @@ std::unique_ptr<ListChunk> ChunkOf(const ListItem& item, const ListLimits& limit
 }
 
 }  // namespace
+
+ListLimits ListLimits::Of(int64_t size) {
+  if (size >= 0) return {.chunk_elements = static_cast<size_t>(std::max<int64_t>(size, 1))};
+  const auto at =
+      std::min<size_t>(static_cast<size_t>(-(size + 1)), std::size(kChunkKilobytes) - 1);
+  return {.chunk_bytes = kChunkKilobytes[at] * 1024};
+}
 
 List::~List() {
   chunks_.clear_and_dispose([](ListChunk* chunk) { delete chunk; });

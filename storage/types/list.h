@@ -28,6 +28,9 @@ struct ListLimits {
   size_t chunk_bytes = kDefaultChunkBytes;
   size_t chunk_elements = SIZE_MAX;
   size_t alone_bytes = SIZE_MAX;
+
+  // What list-max-listpack-size says: a chunk's elements; -1 to -5 mean its 4 to 64 kilobytes.
+  static ListLimits Of(int64_t size);
 };
 
 class List final : public Value {

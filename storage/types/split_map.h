@@ -76,7 +76,7 @@ class SplitMap {
   void Free(Member& member);
 
   HashKeys* hash_keys_;
-  const SipKey key_;
+  const TableKey key_;
   size_t memory_bytes_ = 0;
   SegmentTableOf<Member> table_;
 };

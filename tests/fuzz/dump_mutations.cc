@@ -106,7 +106,7 @@ void AddOtherForms(std::vector<std::string>& bodies) {
       "\x19\0\0\0\x14\0\0\0\x04\0\0\x03"
       "abc\x05\xf3\x02\xfe\x80\x03\xc0\x10\x27\xff"sv;
   constexpr auto kScores =
-      "\x16\0\0\0\x13\0\0\0\x04\0\0\x01"
+      "\x15\0\0\0\x12\0\0\0\x04\0\0\x01"
       "a\x03\xf3\x02\x01"
       "b\x03\xf4\xff"sv;
   constexpr auto kZipmap =

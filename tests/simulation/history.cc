@@ -14,17 +14,24 @@ void Pass(World& world, const std::vector<Players*>& players, int64_t ms) {
   }
 }
 
+void CollectAll(const std::vector<Players*>& players) {
+  for (Players* each : players) each->Collect();
+}
+
 void Step(World& world, const std::vector<Players*>& players) {
   const int64_t what = world.Pick(0, 99);
   if (what < 22) return Pass(world, players, world.Pick(1, 6));
   if (what < 25) return world.server.clock().StepWall(world.Pick(-100'000, 100'000));
   if (what < 28) return world.ToggleDisk();
   if (what < 30) {
-    world.server.Connect().Run({"FLUSHALL"});
+    TestClient& client = world.server.Connect();
+    CollectAll(players);
+    client.Run({"FLUSHALL"});
     for (Players* each : players) each->Flushed();
     return;
   }
   players[static_cast<size_t>(world.Pick(1, static_cast<int64_t>(players.size()))) - 1]->Play();
+  CollectAll(players);
 }
 
 }  // namespace

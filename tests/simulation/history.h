@@ -16,7 +16,7 @@ struct World {
   bool OneIn(int64_t n) { return Pick(1, n) == 1; }
   int64_t now_ms() { return server.clock().Sample().ms(); }
   int64_t next_ms() { return NextMs(server.clock().Sample()); }  // leases count from there
-  MemoryDisk& disk() { return static_cast<MemoryDisk&>(server.config().disk()); }
+  MemoryDisk& disk() { return server.disk(); }
   bool disk_is_full() { return disk().write_fault != 0; }
   // Full: and of the tokens that were reserved none is left.
   void ToggleDisk() {
@@ -38,6 +38,7 @@ class Players {
   virtual ~Players() = default;
   virtual void Play() = 0;
   virtual void Passed() = 0;   // a ms
+  virtual void Collect() {}    // what they have been told: any turn may serve those who wait
   virtual void Flushed() = 0;  // all data are gone
   virtual void Check() = 0;    // between two steps, at any time
   virtual void End() = 0;      // nobody has played for longer than any wait

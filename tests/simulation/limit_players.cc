@@ -184,12 +184,15 @@ void LimitPlayers::Take(Player& player, Limit& limit) {
   EXPECT_EQ(said, expected) << TextOf(words);
 }
 
-// A request that fits goes past nobody who waits.
+// A request that fits passes no waiter. Only a waiter that heads the queue brings a ban: which of
+// several waits ends first within a ms is not promised, and a ban shows it.
 void LimitPlayers::Wait(Player& player, Limit& limit) {
-  const Ask ask = AnyAsk(limit);
+  Ask ask = AnyAsk(limit);
+  if (limit.waiters.empty() && world_.OneIn(3)) ask.ban_ms = world_.Pick(1, 30);
   const int64_t wait_ms = world_.Pick(1, 60);
   Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
   Append(words, {"WAIT", std::to_string(wait_ms)});
+  if (ask.ban_ms > 0) Append(words, {"BAN", std::to_string(ask.ban_ms)});
   player.client->Send(words);
   const LimitSaid seen = limit.model.Peek(ask.numbers, ask.cost, Now());
   if (seen.retry_ms >= 0 && (!seen.allowed || !limit.waiters.empty())) {
@@ -199,7 +202,8 @@ void LimitPlayers::Wait(Player& player, Limit& limit) {
   }
   const std::optional<Reply> reply = player.client->Next();
   ASSERT_TRUE(reply) << TextOf(words) << " waits";
-  EXPECT_EQ(SaidBy(*reply), limit.model.Take(ask.numbers, ask.cost, 0, Now())) << TextOf(words);
+  EXPECT_EQ(SaidBy(*reply), limit.model.Take(ask.numbers, ask.cost, ask.ban_ms, Now()))
+      << TextOf(words);
 }
 
 void LimitPlayers::TakeWatched(Player& player, Limit& limit) {
@@ -220,7 +224,7 @@ void LimitPlayers::TakeSeveral(Player& player, Limit& one, Limit& other) {
   const Ask asks[] = {AnyAsk(one), AnyAsk(other)};
   Limit* const limits[] = {&one, &other};
   Words words{"LIMIT.ALL", "2", one.key, other.key};
-  for (const auto& [numbers, policy, cost] : asks) {
+  for (const auto& [numbers, policy, cost, ban_ms] : asks) {
     if (policy) {
       Append(words, {"POLICY", NameOf(numbers), std::to_string(cost)});
     } else {
@@ -316,6 +320,16 @@ void LimitPlayers::PassMicros() {
 
 // --- who waits
 
+namespace {
+
+// A wait that ended in vain brings the ban even when its cost would fit by now.
+void Ban(LimitModel& model, const LimitNumbers& numbers, int64_t ban_ms, LimitModel::Moment now) {
+  constexpr int64_t kNeverFits = INT64_MAX;
+  if (ban_ms > 0) model.Take(numbers, kNeverFits, ban_ms, now);
+}
+
+}  // namespace
+
 void LimitPlayers::ServeAll() {
   for (Limit& limit : limits_) Serve(limit);
 }
@@ -338,23 +352,26 @@ void LimitPlayers::Serve(Limit& limit) {
     ASSERT_TRUE(reply) << limit.key << ": a waiter has no answer";
     const LimitSaid said = SaidBy(*reply);
     if (may_go && !(is_over && said.allowed == 0)) {
-      EXPECT_EQ(said, limit.model.Take(numbers, waiter.ask.cost, 0, Now())) << limit.key;
-      so_far.push_back(limit.model);
+      EXPECT_EQ(said, limit.model.Take(numbers, waiter.ask.cost, waiter.ask.ban_ms, Now()))
+          << limit.key;
     } else {
-      EXPECT_TRUE(IsTimeOut(said, so_far, numbers, waiter.ask.cost))
+      EXPECT_TRUE(IsTimeOut(said, so_far, numbers, waiter.ask))
           << limit.key << ": " << reply->ToText();
+      Ban(limit.model, numbers, waiter.ask.ban_ms, Now());
     }
+    so_far.push_back(limit.model);
     waiter.player->waits = false;
     limit.waiters.erase(limit.waiters.begin() + static_cast<std::ptrdiff_t>(i));
     i = 0;
   }
 }
 
-// Whether it is what somebody is told who has waited in vain, at one of these states.
+// Whether it is what a waiter is told who has waited in vain, at one of these states.
 bool LimitPlayers::IsTimeOut(const LimitSaid& said, const std::vector<LimitModel>& states,
-                             const LimitNumbers& numbers, int64_t cost) {
-  return std::ranges::any_of(states, [&](const LimitModel& state) {
-    LimitSaid expected = state.Peek(numbers, cost, Now());
+                             const LimitNumbers& numbers, const Ask& ask) {
+  return std::ranges::any_of(states, [&](LimitModel state) {
+    Ban(state, numbers, ask.ban_ms, Now());
+    LimitSaid expected = state.Peek(numbers, ask.cost, Now());
     if (expected.allowed) expected.retry_ms = 1;  // others go first
     expected.allowed = 0;
     return said == expected;

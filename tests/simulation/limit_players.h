@@ -26,6 +26,7 @@ class LimitPlayers final : public Players {
     LimitNumbers numbers;
     bool policy = false;  // its numbers are those of the algorithm's policy
     int64_t cost = 1;
+    int64_t ban_ms = 0;  // when it has waited in vain
   };
   struct Player {
     TestClient* client;
@@ -66,7 +67,7 @@ class LimitPlayers final : public Players {
   void Serve(Limit& limit);
   void ServeAll();
   bool IsTimeOut(const LimitSaid& said, const std::vector<LimitModel>& states,
-                 const LimitNumbers& numbers, int64_t cost);
+                 const LimitNumbers& numbers, const Ask& ask);
 
   World& world_;
   std::vector<Limit> limits_;

@@ -123,11 +123,12 @@ std::string Valid(TestEngine& server, const Recorder& recorder) {
     if (effect[0] == "LOCK.RESTORE") tokens.insert(std::stoll(effect[2]));
   }
   std::string text;
-  Locks& locks = server.engine().part<LockService>().Enter();
+  LockService& service = server.engine().part<LockService>();
+  Locks& locks = service.Enter();
   for (const std::string key : {"a", "b", "c", "d"}) {
     for (const int64_t token : tokens) {
-      const bool valid =
-          locks.CheckToken({0, key}, token, server.engine().now()) == TokenCheck::kValid;
+      OpenLock lock(service.held_locks(), LockNameView{0, key});
+      const bool valid = locks.CheckToken(lock, token, server.engine().now()) == TokenCheck::kValid;
       if (valid) text += key + " " + std::to_string(token) + "\n";
     }
   }

@@ -16,6 +16,7 @@ class LockPlayers final : public Players {
   explicit LockPlayers(World& world);
   void Play() override;
   void Passed() override;
+  void Collect() override;
   void Flushed() override;
   void Check() override;
   void End() override;
@@ -43,7 +44,6 @@ class LockPlayers final : public Players {
   void CheckFence(Player& player, const std::string& key);
 
   Reply Observe(const std::vector<std::string>& command);
-  void Collect();
   void Compare(const std::string& key);
   void CheckThatNobodyWaitsInVain();
   bool StandsAlone(const Player& player) const;

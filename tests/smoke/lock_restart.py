@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Fencing tokens over kill -9 and restart: later ones are above earlier ones, whatever the clock says, and
-those of before are stale.   lock_restart.py --server program
+those of before are stale. And a disk that cannot be written, until it can.
+lock_restart.py --server program
 """
 import argparse
 import pathlib
@@ -9,6 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import wire  # noqa: E402
 from server import SLUICE, Server  # noqa: E402
+from smoke import until  # noqa: E402
 
 ROUNDS = 3
 LOCKS = 50
@@ -37,6 +39,24 @@ def refuse_all(client, tokens):
         assert kind == "-" and text.startswith(b"STALE"), text
 
 
+def start_without_a_disk(server, mark_file):
+    """No command waits for the disk: one without a token is refused, and the next is granted once the server's
+    thread has written the mark."""
+    server.kill()
+    mark_file.unlink()
+    mark_file.symlink_to("later/fence.mark")
+    server.start()
+    client = wire.Connection(server.connect())
+    acquire = ("LOCK.ACQUIRE", "lock", "me", "LEASE", "600000")
+    for _ in range(3):
+        assert client.call(*acquire)[0] == "-"
+    assert client.call("SET", "key", "value") == ("+", b"OK")
+    mark_file.parent.joinpath("later").mkdir()
+    until(lambda: client.call(*acquire)[0] == "*", "a lock is given")
+    token = int(client.call(*acquire)[1][0][1])  # the same: the owner has it already
+    assert int(mark_file.read_text().split()[0]) > token
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", default=SLUICE)
@@ -57,6 +77,7 @@ def main():
                 mark *= 1000
                 mark_file.write_text(f"{mark}\n")
             server.start()
+        start_without_a_disk(server, mark_file)
     finally:
         server.stop()
     print("ok")

@@ -23,6 +23,7 @@ UNKEYED = re.compile(r"\b(?:absl::Hash(?:Of)?\b|std::hash\b|boost::hash\b|XXH\w+
 MAY_BE_UNKEYED = {
     "storage/types/digest.cc": "DIGEST's answer is XXH3, which clients compute too",
     "server/locks/fence_mark.cc": "a checksum of the server's own file",
+    "storage/log/turn_writer.cc": "digests of the server's own file",
     "server/notify/pubsub.h": "of a session's and a channel's address",
 }
 

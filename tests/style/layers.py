@@ -2,8 +2,8 @@
 """Checks who includes whom, and who may ask the system for time, against the tables below.
 
 Data flows protocol <- storage <- scripting <- server, and inside server/ in SERVER_ORDER; main.cc
-comes last. Includes go down that way only, no two folders include each other, and time and the
-environment enter at server/net. Prints each breach as file:line and exits 1 if there is one.
+comes last. Includes go down that way only, no two folders include each other, time and the
+environment enter at server/net, and of Asio only its public interface is used. Prints each breach as file:line and exits 1 if there is one.
 
   layers.py [the source tree]
 """
@@ -16,7 +16,7 @@ LOWER = {"protocol", "storage", "scripting"}
 
 # The folders of server/ in the order of their needs: each may include itself and those before it.
 SERVER_ORDER = ("core", "config", "observe", "clients", "notify", "dispatch", "waiting", "locks",
-                "engine", "commands", "persistence", "replication", "net", "embed")
+                "log", "engine", "commands", "persistence", "replication", "net", "embed")
 
 # Folder: the folders that it may include, itself among them.
 MAY_INCLUDE = {
@@ -26,11 +26,14 @@ MAY_INCLUDE = {
 }
 for place, name in enumerate(SERVER_ORDER):
     MAY_INCLUDE[f"server/{name}"] = LOWER | {f"server/{each}" for each in SERVER_ORDER[:place + 1]}
+    if place < SERVER_ORDER.index("log"):  # functions are in the log; scripts are the engine's
+        MAY_INCLUDE[f"server/{name}"] -= {"scripting"}
 MAY_INCLUDE["server/replication"] -= {"server/persistence"}
 MAIN = "server/main.cc"
 MAIN_INCLUDES = "server/embed/sluice.h"
 
 NETWORK = re.compile(r"boost/(asio|beast)\b")
+INSIDES = re.compile(r"\basio(/|::)detail\b")
 ASKS_SYSTEM = re.compile(r"\b(clock_gettime|gettimeofday|system_clock|steady_clock|"
                          r"high_resolution_clock|getenv|secure_getenv)\b")
 MAY_ASK_SYSTEM = {"server/net", "server/embed"}
@@ -73,6 +76,8 @@ def check_include(root, path, target):
 def check_file(root, path, edges):
     """Yields (line, sentence) for each breach; notes in edges which directory includes which."""
     for number, line in code_lines((root / path).read_text()):
+        if INSIDES.search(line):
+            yield number, "Asio's insides are not ours: its public interface alone"
         include = INCLUDE.match(line)
         if include:
             target = include.group(1)

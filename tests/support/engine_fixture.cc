@@ -77,7 +77,11 @@ void TestClient::set_reading(bool on) {
   engine_.Settle();
 }
 
-TestEngine::TestEngine(const Options& options) : audits_(options.audits) {
+TestEngine::TestEngine(const Options& options)
+    : disk_(options.disk ? *options.disk : own_disk_),
+      audits_(options.audits),
+      clock_(options.unix_ms) {
+  clock_.Advance(options.uptime_ms);
   config_.SetAtStart("enable-debug-command", {"yes"});
   for (const auto& [name, value] : options.config) {
     const std::string error = config_.SetAtStart(name, Words(value));
@@ -91,7 +95,22 @@ TestEngine::TestEngine(const Options& options) : audits_(options.audits) {
   engine_options.executable = "sluice";
   engine_options.process_id = 1;
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config_, ticks_, host, families_, engine_options);
+  engine_ = std::make_unique<Engine>(config_, ticks_, host, disk_, families_, engine_options);
+  start_fault_ = engine_->StartLog();
+}
+
+void TestEngine::RunAside(std::function<void()> work, std::function<void()> done) {
+  aside_.emplace_back(std::move(work), std::move(done));
+  if (!aside_waits_) FinishAside();
+}
+
+bool TestEngine::RunAsideNow() {
+  if (aside_.empty()) return false;
+  const auto [work, done] = std::move(aside_.front());
+  aside_.pop_front();
+  work();
+  done();
+  return true;
 }
 
 TestEngine::~TestEngine() = default;
@@ -105,8 +124,13 @@ TestClient& TestEngine::Connect() {
 }
 
 TestClient& TestEngine::Connect(Peer peer) {
-  clients_.push_back(std::make_unique<TestClient>(*this, engine_->Open(std::move(peer))));
+  TestClient& client = ConnectOnly(std::move(peer));
   Settle();
+  return client;
+}
+
+TestClient& TestEngine::ConnectOnly(Peer peer) {
+  clients_.push_back(std::make_unique<TestClient>(*this, engine_->Open(std::move(peer))));
   return *clients_.back();
 }
 
@@ -124,7 +148,7 @@ void TestEngine::AdvanceTime(int64_t ms) {
 
 void TestEngine::Settle() {
   int turns = 0;
-  while (engine_->RunTurn()) {
+  while (engine_->RunTurn() || disk_.has_outcome()) {
     if (++turns < kTurnsMax) continue;
     ADD_FAILURE() << "work is left after " << turns << " turns";
     break;
@@ -143,7 +167,7 @@ std::string TestEngine::Audit() {
 void TestEngine::Send(Session& session) {
   TestClient* client = FindClient(session.id);
   if (client && !client->reading_) return;
-  while (!session.output.empty()) {
+  while (session.output.sendable() > 0) {
     iovec vectors[16];
     const size_t count = session.output.Peek(vectors, 16);
     size_t bytes = 0;

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -75,6 +76,9 @@ class TestEngine final : private Host {
     std::vector<std::pair<std::string, std::string>> config;
     std::vector<CommandFamily> families;  // the test's own, besides the server's
     bool audits = true;                   // after every step; without, the test calls Audit()
+    MemoryDisk* disk = nullptr;           // where another server's files are; none: its own
+    int64_t unix_ms = 1'700'000'000'000;  // when the machine started
+    int64_t uptime_ms = 0;                // and how long before the server
   };
   TestEngine() : TestEngine(Options()) {}
   explicit TestEngine(const Options& options);
@@ -82,6 +86,8 @@ class TestEngine final : private Host {
 
   TestClient& Connect();
   TestClient& Connect(Peer peer);
+  // Runs no turn: the log may be loading.
+  TestClient& ConnectOnly(Peer peer = {});
   // Moves the clock, stopping wherever the engine has work, as a loop that waits for it would.
   void AdvanceTime(int64_t ms);
   // From here on every reading of the tick that times commands moves it on by so much: a script
@@ -96,9 +102,17 @@ class TestEngine final : private Host {
   // One turn without an audit; true when work is left.
   bool Turn() { return engine_->RunTurn(); }
 
+  // What the server runs beside itself waits from here on, until RunAsideNow.
+  void set_aside_waits(bool on) { aside_waits_ = on; }
+  // The oldest of that; false: there was none.
+  bool RunAsideNow();
+  // Why the log could not be opened at the start, or empty.
+  const std::string& start_fault() const { return start_fault_; }
+
   Engine& engine() { return *engine_; }
   ManualClock& clock() { return clock_; }
   Config& config() { return config_; }
+  MemoryDisk& disk() { return disk_; }
   std::optional<int> shutdown_code() const { return shutdown_code_; }
   const std::vector<std::string>& log() const { return log_; }
 
@@ -109,14 +123,23 @@ class TestEngine final : private Host {
   void Poll() override {
     if (serve_) serve_();
   }
+  void RunAside(std::function<void()> work, std::function<void()> done) override;
+  void FinishAside() override {
+    while (RunAsideNow()) {
+    }
+  }
   void Shutdown(int code) override { shutdown_code_ = code; }
   bool Stopping() const override { return shutdown_code_.has_value(); }
   void Sleep(int64_t micros) override { clock_.AdvanceMicros(micros); }
   void Log(int level, std::string_view line) override;
   TestClient* FindClient(SessionId id);
 
-  MemoryDisk disk_;
+  MemoryDisk own_disk_;
+  MemoryDisk& disk_;
   bool audits_;
+  bool aside_waits_ = false;
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> aside_;
+  std::string start_fault_;
   Config config_{disk_};
   ManualClock clock_;
   // The manual clock with a tick that can run.

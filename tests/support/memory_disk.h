@@ -1,22 +1,75 @@
-// MemoryDisk: files in a map, and faults on demand.
+// MemoryDisk: files in a map, and faults on demand. What was not synced is known apart: PowerCut
+// keeps what was, and of the rest what chance leaves of it. As a DiskWorker it is done at once, or
+// when the test says so.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
+#include <deque>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocol/text/glob.h"
 #include "storage/disk.h"
+#include "storage/disk_worker.h"
 
 namespace sluice {
 
-class MemoryDisk final : public Disk {
+class MemoryDisk : public Disk, public DiskWorker {
  public:
   std::map<std::string, std::string> files;
-  int write_fault = 0;  // an errno that every Replace answers, leaving the file as it was
+  int write_fault = 0;           // an errno that every Replace, Append and Open to append answers
+  int sync_fault = 0;            // and this one every Sync
+  size_t room = SIZE_MAX;        // bytes that Append still takes; then ENOSPC, after a part of it
+  std::set<std::string> locked;  // by other processes
+  uint64_t syncs = 0;
+  bool is_late = false;  // what is to be replaced later waits for DoJob
+  int replaced = 0;      // attempts, failed ones too
 
+  int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) override {
+    const std::string name = Absolute(path);
+    if (folders_.contains(name)) return EISDIR;
+    if (mode == Mode::kRead && !files.contains(name)) return ENOENT;
+    if (mode == Mode::kAppend && write_fault != 0) return write_fault;
+    if (mode == Mode::kAppend && !folders_.contains(FolderOf(name))) return ENOENT;
+    files.try_emplace(name);
+    file = std::make_unique<File>(*this, name);
+    return 0;
+  }
+  int Rename(const std::string& from, const std::string& to) override {
+    const auto found = files.find(Absolute(from));
+    if (found == files.end()) return ENOENT;
+    std::string bytes = std::move(found->second);
+    files.erase(found);
+    files[Absolute(to)] = std::move(bytes);
+    synced_[Absolute(to)] = std::exchange(synced_[Absolute(from)], {});
+    return 0;
+  }
+  int Remove(const std::string& path) override {
+    return files.erase(Absolute(path)) == 1 ? 0 : ENOENT;
+  }
+  int MakeFolder(const std::string& path) override {
+    if (write_fault != 0) return write_fault;
+    folders_.insert(Absolute(path));
+    return 0;
+  }
+  int SyncFolder(const std::string& path) override {
+    const std::string folder = Absolute(path);
+    if (!folders_.contains(folder)) return ENOENT;
+    std::erase_if(named_, [&](const std::string& name) { return FolderOf(name) == folder; });
+    for (const auto& [name, bytes] : files) {
+      if (FolderOf(name) == folder) named_.insert(name);
+    }
+    return 0;
+  }
   int Read(const std::string& path, std::string& bytes) override {
     const auto found = files.find(Absolute(path));
     if (found == files.end()) return ENOENT;
@@ -24,8 +77,11 @@ class MemoryDisk final : public Disk {
     return 0;
   }
   int Replace(const std::string& path, std::string_view bytes) override {
+    ++replaced;
     if (write_fault != 0) return write_fault;
     files[Absolute(path)] = bytes;
+    synced_[Absolute(path)] = bytes;
+    named_.insert(Absolute(path));
     return 0;
   }
   std::vector<std::string> Match(const std::string& pattern) override {
@@ -38,6 +94,116 @@ class MemoryDisk final : public Disk {
   std::string Absolute(const std::string& path) override {
     return path.starts_with('/') ? path : "/" + path;
   }
+
+  uint64_t ReplaceLater(std::string path, std::string bytes) override {
+    jobs_.push_back({++last_job_, std::move(path), std::move(bytes)});
+    if (!is_late) DoJob();
+    return last_job_;
+  }
+  std::optional<int> TakeOutcome(uint64_t job) override {
+    const auto found = outcomes_.find(job);
+    if (found == outcomes_.end()) return std::nullopt;
+    const int fault = found->second;
+    outcomes_.erase(found);
+    return fault;
+  }
+  int Await(uint64_t job) override {
+    while (!outcomes_.contains(job)) DoJob();
+    return *TakeOutcome(job);
+  }
+  size_t jobs() const { return jobs_.size(); }  // that wait
+  // The oldest that waits; it must be there.
+  void DoJob() {
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    outcomes_[job.number] = Replace(job.path, job.bytes);
+  }
+  bool has_outcome() const { return !outcomes_.empty(); }
+
+  // The machine goes down. Of a file stays what was synced and, of what was appended since, a part:
+  // its sectors are written in any order, so that there may be holes, and the end may be missing.
+  // A file whose name was not synced may be gone.
+  void PowerCut(std::mt19937_64& random) {
+    constexpr size_t kSector = 512;
+    for (auto file = files.begin(); file != files.end();) {
+      if (!named_.contains(file->first) && random() % 2 == 0) {
+        file = files.erase(file);
+        continue;
+      }
+      std::string& bytes = file->second;
+      const std::string& kept = synced_[file->first];
+      bytes.resize(
+          std::max(kept.size(), kept.size() + random() % (bytes.size() - kept.size() + 1)));
+      for (size_t at = kept.size(); at < bytes.size(); at = (at / kSector + 1) * kSector) {
+        const size_t end = std::min(bytes.size(), (at / kSector + 1) * kSector);
+        if (random() % 4 == 0) std::fill(bytes.begin() + at, bytes.begin() + end, '\0');
+      }
+      synced_[file->first] = bytes;
+      named_.insert(file->first);
+      ++file;
+    }
+  }
+
+ private:
+  struct Job {
+    uint64_t number;
+    std::string path;
+    std::string bytes;
+  };
+  class File final : public DiskFile {
+   public:
+    File(MemoryDisk& disk, std::string name) : disk_(disk), name_(std::move(name)) {}
+
+    int Append(std::string_view bytes, size_t& written) override {
+      written = 0;
+      if (disk_.write_fault != 0) return disk_.write_fault;
+      written = std::min(bytes.size(), disk_.room);
+      if (disk_.room != SIZE_MAX) disk_.room -= written;
+      disk_.files[name_].append(bytes.substr(0, written));
+      return written == bytes.size() ? 0 : ENOSPC;
+    }
+    int ReadAt(uint64_t offset, std::span<char> into, size_t& got) override {
+      const std::string& bytes = disk_.files[name_];
+      got = offset < bytes.size() ? std::min(into.size(), bytes.size() - offset) : 0;
+      std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(std::min(offset, bytes.size())), got,
+                  into.begin());
+      return 0;
+    }
+    int Truncate(uint64_t bytes) override {
+      if (disk_.write_fault != 0 && disk_.write_fault != ENOSPC) return disk_.write_fault;
+      disk_.files[name_].resize(bytes);
+      std::string& synced = disk_.synced_[name_];
+      synced.resize(std::min<size_t>(synced.size(), bytes));
+      return 0;
+    }
+    int Sync() override {
+      ++disk_.syncs;
+      if (disk_.sync_fault != 0) return disk_.sync_fault;
+      disk_.synced_[name_] = disk_.files[name_];
+      return 0;
+    }
+    int Size(uint64_t& bytes) override {
+      bytes = disk_.files[name_].size();
+      return 0;
+    }
+    int Lock() override { return disk_.locked.contains(name_) ? EWOULDBLOCK : 0; }
+
+   private:
+    MemoryDisk& disk_;
+    const std::string name_;
+  };
+
+  static std::string FolderOf(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == 0 ? "/" : path.substr(0, slash);
+  }
+
+  std::set<std::string> folders_ = {"/"};
+  std::map<std::string, std::string> synced_;  // of each file the content at its last Sync
+  std::set<std::string> named_;                // files whose names are durable
+  std::deque<Job> jobs_;
+  std::map<uint64_t, int> outcomes_;
+  uint64_t last_job_ = 0;
 };
 
 }  // namespace sluice

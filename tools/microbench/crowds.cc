@@ -80,7 +80,7 @@ class Server final : private Host {
     const auto families = AllFamilies();
     families_.assign(std::begin(families), std::end(families));
     Host& host = *this;
-    engine_ = std::make_unique<Engine>(config_, clock_, host, families_, options);
+    engine_ = std::make_unique<Engine>(config_, clock_, host, disk_, families_, options);
     client_ = Connect();
   }
 

@@ -2,9 +2,11 @@
 #include "server/commands/admin/command_docs.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/concat.h"
 #include "server/commands/admin/usage_grammar.h"
 
 namespace sluice {
@@ -23,13 +25,17 @@ void ReplyArgumentFlags(ReplySink& reply, const UsageNode& node) {
   if (node.multiple_token) reply.Status("multiple_token");
 }
 
+std::string RangeText(const UsageNode& node) {
+  return Concat(node.range, node.type == UsageType::kString ? " bytes" : "");
+}
+
 void ReplyArguments(ReplySink& reply, const std::vector<UsageNode>& nodes) {
   reply.Array(nodes.size());
   for (const UsageNode& node : nodes) {
     const bool has_spec = node.key_spec_index >= 0;
     const bool has_flags = node.optional || node.multiple;
     const bool has_children = !node.children.empty();
-    reply.Map(2 + has_spec + !node.token.empty() + !node.since.empty() +
+    reply.Map(2 + has_spec + !node.token.empty() + !node.range.empty() + !node.since.empty() +
               !node.deprecated_since.empty() + has_flags + has_children);
     ReplyText(reply, "name", node.name);
     ReplyText(reply, "type", UsageTypeName(node.type));
@@ -38,6 +44,7 @@ void ReplyArguments(ReplySink& reply, const std::vector<UsageNode>& nodes) {
       reply.Integer(node.key_spec_index);
     }
     if (!node.token.empty()) ReplyText(reply, "token", node.token);
+    if (!node.range.empty()) ReplyText(reply, "summary", RangeText(node));
     if (!node.since.empty()) ReplyText(reply, "since", node.since);
     if (!node.deprecated_since.empty()) {
       ReplyText(reply, "deprecated_since", node.deprecated_since);

@@ -8,7 +8,6 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/keys/dump_context.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -66,6 +65,7 @@ void DebugPopulate(CommandCall& call) {
     std::string text = Concat("value:", i);
     if (*size > 0) text.resize(static_cast<size_t>(*size), '\0');
     call.db.PutTextAsIs(key, text, Deadline::None(), call.now);
+    call.ChangedUnannounced(key.bytes);
   }
   call.reply.Ok();
 }
@@ -77,7 +77,8 @@ void DebugReload(CommandCall& call) {
   for (int i = 0; i < call.keyspace.databases(); ++i) {
     if (call.keyspace.made(i)) Reload(call, call.keyspace.db(i));
   }
-  call.effects.Nothing();  // what there is has stayed the same
+  call.ChangedDatabases();
+  call.NoEffect();  // what there is has stayed the same
   call.reply.Ok();
 }
 

@@ -16,6 +16,7 @@
 #include "server/core/turn_clock.h"
 #include "server/engine/facts.h"
 #include "server/engine/script_engine.h"
+#include "server/log/log_service.h"
 #include "server/notify/tracking.h"
 #include "server/observe/statistics.h"
 #include "server/waiting/waiters.h"
@@ -96,9 +97,9 @@ void WriteClients(const Parts& parts, InfoText& text) {
   text.Field("maxclients", parts.Get<Config>().settings().maxclients);
   text.Field("client_recent_max_input_buffer", input_max);
   text.Field("client_recent_max_output_buffer", output_max);
-  text.Field("blocked_clients", parts.Get<Waiters>().size() + paused);
+  text.Field("blocked_clients", parts.Get<Waiters>().parked().size() + paused);
   text.Field("tracking_clients", parts.Get<Tracking>().clients());
-  text.Field("clients_in_timeout_table", parts.Get<Waiters>().with_deadline());
+  text.Field("clients_in_timeout_table", parts.Get<Waiters>().parked().with_deadline());
 }
 
 void WriteScriptMemory(const Parts& parts, InfoText& text) {
@@ -164,7 +165,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Field("mem_clients_slaves", 0);
   text.Field("mem_clients_normal", clients);
   text.Field("mem_cluster_links", 0);
-  text.Field("mem_aof_buffer", 0);
+  text.Field("mem_aof_buffer", parts.Get<LogService>().commits().waiting_bytes());
   text.Field("mem_allocator", parts.Get<Facts>().options().allocator);
   text.Field("active_defrag_running", 0);
   text.Field("lazyfree_pending_objects", parts.Get<Keyspace>().waiting_to_be_freed());
@@ -172,8 +173,38 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
 }
 
+void WriteLoading(const LogState& state, InfoText& text) {
+  const auto& progress = state.progress;
+  const double total = static_cast<double>(std::max<uint64_t>(progress.total_bytes, 1));
+  const double part = static_cast<double>(progress.loaded_bytes) / total;
+  const double taken_s = static_cast<double>(progress.taken_ms) / 1000;
+  text.Field("loading_start_time", progress.started_unix_s);
+  text.Field("loading_total_bytes", progress.total_bytes);
+  text.Field("loading_rdb_used_mem", 0);
+  text.Field("loading_loaded_bytes", progress.loaded_bytes);
+  text.Field("loading_loaded_perc", FixedText(part * 100, 2));
+  text.Field("loading_eta_seconds",
+             part > 0 ? static_cast<int64_t>(taken_s / part - taken_s) : int64_t{1});
+}
+
+void WriteLog(const Parts& parts, InfoText& text) {
+  const LogService& log = parts.Get<LogService>();
+  const CommitLog& commits = log.commits();
+  if (parts.Get<LogState>().loading) WriteLoading(parts.Get<LogState>(), text);
+  if (!commits.is_open()) return;
+  text.Field("aof_current_size", log.base_bytes() + commits.file_bytes());
+  text.Field("aof_base_size", log.base_bytes());
+  text.Field("aof_pending_rewrite", 0);
+  text.Field("aof_buffer_length", commits.waiting_bytes());
+  text.Field("aof_pending_bio_fsync", int{commits.syncing()});
+  text.Field("aof_delayed_fsync", commits.delayed_syncs());
+  text.Field("aof_syncs", commits.syncs());
+  text.Field("aof_held_answers", commits.held_answers());
+}
+
 void WritePersistence(const Parts& parts, InfoText& text) {
-  text.Field("loading", 0);
+  const LogState& log_state = parts.Get<LogState>();
+  text.Field("loading", int{log_state.loading});
   text.Field("async_loading", 0);
   text.Field("current_cow_peak", 0);  // it never forks
   text.Field("current_cow_size", 0);
@@ -195,7 +226,7 @@ void WritePersistence(const Parts& parts, InfoText& text) {
   text.Field("rdb_last_cow_size", 0);
   text.Field("rdb_last_load_keys_expired", 0);
   text.Field("rdb_last_load_keys_loaded", 0);
-  text.Field("aof_enabled", 0);
+  text.Field("aof_enabled", int{parts.Get<Config>().settings().appendonly});
   text.Field("aof_rewrite_in_progress", 0);
   text.Field("aof_rewrite_scheduled", 0);
   text.Field("aof_last_rewrite_time_sec", -1);
@@ -203,10 +234,11 @@ void WritePersistence(const Parts& parts, InfoText& text) {
   text.Field("aof_last_bgrewrite_status", "ok");
   text.Field("aof_rewrites", 0);
   text.Field("aof_rewrites_consecutive_failures", 0);
-  text.Field("aof_last_write_status", "ok");
+  text.Field("aof_last_write_status", log_state.write_fault.empty() ? "ok" : "err");
   text.Field("aof_last_cow_size", 0);
   text.Field("module_fork_in_progress", 0);
   text.Field("module_fork_last_cow_size", 0);
+  WriteLog(parts, text);
 }
 
 void WriteReplication(const Parts& parts, InfoText& text) {

@@ -9,22 +9,26 @@
 #include "server/commands/admin/memory_report.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 namespace {
 
+constexpr OptionRow<int64_t> kSamples[] = {
+    {"SAMPLES",
+     [](ArgReader& args, int64_t& samples) {
+       if ((samples = args.Int()) < 0) args.Fail(ErrorCode::kSyntax);
+     },
+     1},
+};
+
 // Every value knows its size, so nothing is sampled; SAMPLES is read for its mistakes alone.
 bool ReadSamples(CommandCall& call) {
   ArgReader args(call.args, 3);
-  while (args.more()) {
-    if (args.left() < 2 || !args.TakeWord("SAMPLES")) {
-      args.Fail(ErrorCode::kSyntax);
-    } else if (args.Int() < 0) {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
-  if (!args.Finish()) call.reply.Error(args.error());
+  int64_t samples = 0;
+  ReadOptions(args, kSamples, samples);
+  if (args.failed()) call.reply.Error(args.error());
   return !args.failed();
 }
 

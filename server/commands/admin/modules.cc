@@ -61,7 +61,8 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .flags = kLoads,
      .run = Refuse,
      .since = "7.0.0",
-     .usage = "path configs=[CONFIG name value] ... args=[ARGS arg] ...",
+     .usage = "path [CONFIG configs=<name value> [CONFIG configs=<name value> ...]] "
+              "[ARGS args=<arg> ...]",
      .summary = "Load a module with options; refused."},
     {.name = "UNLOAD",
      .arity = 3,

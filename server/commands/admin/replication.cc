@@ -87,6 +87,7 @@ constexpr CommandSpec kRows[] = {
      .summary = "Wait until so many replicas have all writes; there are none.",
      .tips = "request_policy:all_shards,response_policy:agg_min"},
 };
+static_assert(RowsAreSound(kRows));
 
 }  // namespace
 

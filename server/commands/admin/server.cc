@@ -8,6 +8,7 @@
 #include "server/clients/clients.h"
 #include "server/clients/host.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/option_table.h"
 #include "server/config/version.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/script_state.h"
@@ -74,20 +75,16 @@ struct ShutdownWords {
   bool any() const { return nosave || save || now || force; }
 };
 
+constexpr OptionRow<ShutdownWords> kShutdownWords[] = {
+    {"NOSAVE", kRaise<&ShutdownWords::nosave>}, {"SAVE", kRaise<&ShutdownWords::save>},
+    {"NOW", kRaise<&ShutdownWords::now>},       {"FORCE", kRaise<&ShutdownWords::force>},
+    {"ABORT", kRaise<&ShutdownWords::abort>},
+};
+
 bool ReadShutdownWords(CommandCall& call, ShutdownWords& words) {
-  constexpr std::pair<std::string_view, bool ShutdownWords::*> kWords[] = {
-      {"NOSAVE", &ShutdownWords::nosave}, {"SAVE", &ShutdownWords::save},
-      {"NOW", &ShutdownWords::now},       {"FORCE", &ShutdownWords::force},
-      {"ABORT", &ShutdownWords::abort},
-  };
   ArgReader args(call.args);
-  while (args.more()) {
-    const size_t before = args.position();
-    for (const auto& [word, member] : kWords) {
-      if (args.position() == before && args.TakeWord(word)) words.*member = true;
-    }
-    if (args.position() == before) return false;
-  }
+  ReadOptions(args, kShutdownWords, words);
+  if (args.failed()) return false;
   return !(words.abort && words.any()) && !(words.save && words.nosave);
 }
 
@@ -97,8 +94,8 @@ void Shutdown(CommandCall& call) {
   if (words.abort) return call.reply.Error("ERR No shutdown in progress.");
   if (words.save) {
     return call.reply.Error(
-        "ERR SHUTDOWN SAVE cannot be done: Sluice keeps nothing on disk yet. All data is lost with "
-        "SHUTDOWN NOSAVE");
+        "ERR SHUTDOWN SAVE cannot be done: Sluice writes no snapshots yet. With the log on "
+        "(appendonly) SHUTDOWN loses nothing, without it all data");
   }
   // Beside a script past its time only the hard way is open.
   if (call.part<ScriptState>().busy() && !words.nosave) {

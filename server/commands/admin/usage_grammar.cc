@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "server/dispatch/usage_words.h"
+
 namespace sluice {
 namespace {
 
@@ -61,29 +63,7 @@ constexpr std::pair<std::string_view, std::string_view> kChoices[] = {
     {"NX", "condition"},
 };
 
-// Tokens without letters.
-constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
-    {"$", "new_id"},
-    {"*", "auto_id"},
-    {"=", "equal"},
-    {"~", "approximately"},
-};
-
-std::string_view SignName(std::string_view word) {
-  for (const auto& [sign, name] : kSigns) {
-    if (sign == word) return name;
-  }
-  return {};
-}
-
 constexpr size_t kNameMax = 40;
-
-// "index=", the name of the brackets that follow.
-bool IsBlockName(std::string_view word) { return word.size() > 1 && word.ends_with('='); }
-
-bool OpensGroup(std::string_view word) { return word == "[" || word == "<"; }
-
-bool IsVersion(std::string_view word) { return word.starts_with('@'); }
 
 void SetVersion(UsageNode& node, std::string_view word) {
   word.remove_prefix(1);
@@ -94,30 +74,26 @@ void SetVersion(UsageNode& node, std::string_view word) {
   }
 }
 
-bool IsToken(std::string_view word) {
-  if (!SignName(word).empty()) return true;
-  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
-  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
-  return std::ranges::any_of(word, is_upper) && std::ranges::none_of(word, is_lower);
+UsageType TypeOf(const UsageValue& value) {
+  for (const UsageType type :
+       {UsageType::kInteger, UsageType::kDouble, UsageType::kString, UsageType::kKey}) {
+    if (value.type == UsageTypeName(type)) return type;
+  }
+  for (const NamedType& row : kValueTypes) {
+    if (row.name == value.name) return row.type;
+  }
+  return UsageType::kString;
 }
 
-// "value:integer" has its type with it; "ip:port" is a name.
-UsageNode ValueNode(std::string_view name) {
-  for (const UsageType type : {UsageType::kInteger, UsageType::kDouble, UsageType::kString}) {
-    const std::string_view type_name = UsageTypeName(type);
-    if (!name.ends_with(type_name) || name.size() < type_name.size() + 2) continue;
-    const size_t colon = name.size() - type_name.size() - 1;
-    if (name[colon] == ':') return {.name = std::string(name.substr(0, colon)), .type = type};
-  }
-  UsageNode node{.name = std::string(name)};
-  for (const NamedType& row : kValueTypes) {
-    if (row.name == name) node.type = row.type;
-  }
+UsageNode ValueNode(std::string_view word) {
+  const UsageValue value = SplitUsageValue(word);
+  UsageNode node{.name = std::string(value.name), .type = TypeOf(value)};
+  node.range = value.range;
   return node;
 }
 
 UsageNode TokenNode(std::string_view token) {
-  const std::string_view sign = SignName(token);
+  const std::string_view sign = UsageSignName(token);
   UsageNode node{.name = std::string(sign.empty() ? token : sign),
                  .type = UsageType::kPureToken,
                  .token = token};
@@ -182,7 +158,7 @@ class Parser {
       } else if (word == "...") {
         group.repeated = true;
         ++at_;
-      } else if (IsVersion(word)) {
+      } else if (IsUsageVersion(word)) {
         if (!sequence.empty()) SetVersion(sequence.back(), word);
         ++at_;
       } else if (const size_t inside = Repetition(); inside > 0) {
@@ -238,11 +214,11 @@ class Parser {
   UsageNode ParseItem() {
     std::string_view word = words_[at_++];
     std::string_view name;
-    if (IsBlockName(word) && !done() && OpensGroup(words_[at_])) {
+    if (IsUsageBlockName(word) && !done() && IsUsageOpening(words_[at_])) {
       name = word.substr(0, word.size() - 1);
       word = words_[at_++];
     }
-    if (OpensGroup(word)) {
+    if (IsUsageOpening(word)) {
       UsageNode node = NodeOf(ParseGroup(), name);
       if (!done()) ++at_;
       node.optional = node.optional || word == "[";
@@ -253,7 +229,7 @@ class Parser {
       node.name = word.substr(0, equals);
       return node;
     }
-    if (!IsToken(word)) return ValueNode(word);
+    if (!IsUsageToken(word)) return ValueNode(word);
     return ParseAfterToken(word);
   }
 
@@ -263,7 +239,7 @@ class Parser {
     std::vector<size_t> begins;
     const size_t begin = at_;
     while (!Closes() && IsValue(words_[at_])) {
-      const size_t opening = at_ + IsBlockName(words_[at_]);
+      const size_t opening = at_ + IsUsageBlockName(words_[at_]);
       const std::string_view opens = opening < words_.size() ? words_[opening] : "";
       if (opens == "[") {
         // "ID client-id [client-id ...]" belongs to ID, any other option does not.
@@ -286,7 +262,7 @@ class Parser {
 
   // May belong to the token before it.
   static bool IsValue(std::string_view word) {
-    return word != "|" && word != "..." && !IsVersion(word) && !IsToken(word);
+    return word != "|" && word != "..." && !IsUsageVersion(word) && !IsUsageToken(word);
   }
 
   // "OVERFLOW WRAP | SAT": the first of two tokens belongs to the whole choice.
@@ -330,21 +306,6 @@ class Parser {
   Words words_;
   size_t at_ = 0;
 };
-
-std::vector<std::string_view> SplitUsage(std::string_view usage) {
-  constexpr std::string_view kMarks = "[]|<>";
-  std::vector<std::string_view> words;
-  while (!usage.empty()) {
-    size_t size = 1;
-    if (usage[0] != ' ') {
-      if (kMarks.find(usage[0]) == std::string_view::npos)
-        size = std::min(usage.find_first_of(" []|<>@", 1), usage.size());
-      words.push_back(usage.substr(0, size));
-    }
-    usage.remove_prefix(size);
-  }
-  return words;
-}
 
 // Gives the keys of a tree, from left to right, to the key specs that find them.
 class KeyAssigner {

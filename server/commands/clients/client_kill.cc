@@ -5,6 +5,7 @@
 #include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
 #include "server/commands/clients/client_filter.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 
 namespace sluice {
@@ -57,21 +58,12 @@ void ReadMaxAge(ArgReader& args, KillRequest& request) {
   request.filter.age_s_min = *seconds;
 }
 
-struct FilterWord {
-  std::string_view word;
-  void (*read)(ArgReader& args, KillRequest& request);
+constexpr OptionRow<KillRequest> kFilters[] = {
+    {"ID", ReadId, 1},         {"TYPE", ReadType, 1},
+    {"ADDR", ReadAddress, 1},  {"LADDR", ReadLocalAddress, 1},
+    {"USER", ReadUser, 1},     {"SKIPME", ReadSkipMe, 1},
+    {"MAXAGE", ReadMaxAge, 1},
 };
-constexpr FilterWord kFilterWords[] = {
-    {"ID", ReadId},     {"TYPE", ReadType},     {"ADDR", ReadAddress},  {"LADDR", ReadLocalAddress},
-    {"USER", ReadUser}, {"SKIPME", ReadSkipMe}, {"MAXAGE", ReadMaxAge},
-};
-
-void ReadFilter(ArgReader& args, KillRequest& request) {
-  for (const FilterWord& row : kFilterWords) {
-    if (args.left() > 1 && args.TakeWord(row.word)) return row.read(args, request);
-  }
-  args.Fail(ErrorCode::kSyntax);
-}
 
 int64_t Kill(CommandCall& call, const KillRequest& request) {
   int64_t killed = 0;
@@ -97,8 +89,8 @@ void ClientKill(CommandCall& call) {
     return call.reply.Ok();
   }
   ArgReader args(call.args, 2);
-  while (args.more()) ReadFilter(args, request);
-  if (!args.Finish()) return call.reply.Error(args.error());
+  ReadOptions(args, kFilters, request);
+  if (args.failed()) return call.reply.Error(args.error());
   call.reply.Integer(Kill(call, request));
 }
 

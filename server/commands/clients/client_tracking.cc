@@ -12,6 +12,7 @@
 #include "protocol/text/number_text.h"
 #include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/notify/tracking.h"
 
@@ -19,48 +20,43 @@ namespace sluice {
 namespace {
 
 struct Request {
+  const CommandCall& call;
   TrackingOptions options;
   std::vector<std::string_view> prefixes;
 };
 
-void ReadRedirect(CommandCall& call, ArgReader& args, TrackingOptions& options) {
+void ReadRedirect(ArgReader& args, Request& request) {
+  TrackingOptions& options = request.options;
   if (options.redirect != 0) {
     return args.Fail("ERR A client can only redirect to a single other client");
   }
   const std::optional<int64_t> id = ParseInt64(args.Bytes());
   if (!id) return args.Fail(ErrorCode::kNotInteger);
   options.redirect = static_cast<uint64_t>(*id);
-  if (!call.part<Clients>().FindClient(options.redirect)) {
+  if (!request.call.part<Clients>().FindClient(options.redirect)) {
     args.Fail("ERR The client ID you want redirect to does not exist");
   }
 }
 
-struct SwitchWord {
-  std::string_view word;
-  bool TrackingOptions::*on;
+template <bool TrackingOptions::*kSwitch>
+void SwitchOn(ArgReader&, Request& request) {
+  request.options.*kSwitch = true;
+}
+
+constexpr OptionRow<Request> kOptions[] = {
+    {"REDIRECT", ReadRedirect, 1},
+    {"PREFIX", [](ArgReader& args, Request& request) { request.prefixes.push_back(args.Bytes()); },
+     1},
+    {"BCAST", SwitchOn<&TrackingOptions::broadcast>},
+    {"OPTIN", SwitchOn<&TrackingOptions::opt_in>},
+    {"OPTOUT", SwitchOn<&TrackingOptions::opt_out>},
+    {"NOLOOP", SwitchOn<&TrackingOptions::no_loop>},
 };
-constexpr SwitchWord kSwitches[] = {{"BCAST", &TrackingOptions::broadcast},
-                                    {"OPTIN", &TrackingOptions::opt_in},
-                                    {"OPTOUT", &TrackingOptions::opt_out},
-                                    {"NOLOOP", &TrackingOptions::no_loop}};
 
 // False: the error has been answered.
 bool ReadRequest(CommandCall& call, Request& request) {
   ArgReader args(call.args, 3);
-  while (args.more()) {
-    if (args.left() > 1 && args.TakeWord("REDIRECT")) {
-      ReadRedirect(call, args, request.options);
-    } else if (args.left() > 1 && args.TakeWord("PREFIX")) {
-      request.prefixes.push_back(args.Bytes());
-    } else {
-      bool taken = false;
-      for (const SwitchWord& row : kSwitches) {
-        if (taken || !args.TakeWord(row.word)) continue;
-        request.options.*row.on = taken = true;
-      }
-      if (!taken) args.Fail(ErrorCode::kSyntax);
-    }
-  }
+  ReadOptions(args, kOptions, request);
   if (args.failed()) call.reply.Error(args.error());
   return !args.failed();
 }
@@ -151,7 +147,7 @@ std::string Collision(const std::vector<std::string_view>& prefixes, const Track
 }  // namespace
 
 void ClientTracking(CommandCall& call) {
-  Request request;
+  Request request{.call = call};
   if (!ReadRequest(call, request)) return;
   Tracking& tracking = call.part<Tracking>();
   if (IsWord(call.args[2], "OFF")) {

@@ -8,6 +8,7 @@
 #include "server/clients/clients.h"
 #include "server/commands/clients/login.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/config/version.h"
 #include "server/dispatch/arg_reader.h"
@@ -69,30 +70,32 @@ std::optional<int> ReadVersion(CommandCall& call) {
   return static_cast<int>(*version);
 }
 
+void ReadAuth(ArgReader& args, CommandCall& call) {
+  for (const size_t at : {args.position(), args.position() + 1}) call.part<Dispatcher>().Hide(at);
+  const std::string_view user = args.Bytes();
+  if (!LogIn(call, user, args.Bytes())) args.Fail(std::string(kWrongPassword));
+}
+
+void ReadName(ArgReader& args, CommandCall& call) {
+  const std::string_view name = args.Bytes();
+  if (!IsClientName(name)) return args.Fail(std::string(kBadClientName));
+  call.client.name = name;
+}
+
+constexpr OptionRow<CommandCall> kHelloOptions[] = {
+    {"AUTH", ReadAuth, 2},
+    {"SETNAME", ReadName, 1},
+};
+
 // AUTH and SETNAME take place as they are read, as in Redis: a fault behind them does not undo
 // them.
 bool TakeHelloOptions(CommandCall& call) {
   ArgReader args(call.args, std::min<size_t>(2, call.args.size()));
   while (args.more()) {
-    const std::string_view word = args.Peek();
-    if (args.left() > 2 && args.TakeWord("AUTH")) {
-      for (const size_t at : {args.position(), args.position() + 1}) {
-        call.part<Dispatcher>().Hide(at);
-      }
-      const std::string_view user = args.Bytes();
-      if (!LogIn(call, user, args.Bytes())) args.Fail(std::string(kWrongPassword));
-    } else if (args.left() > 1 && args.TakeWord("SETNAME")) {
-      const std::string_view name = args.Bytes();
-      if (!IsClientName(name)) {
-        args.Fail(std::string(kBadClientName));
-      } else {
-        call.client.name = name;
-      }
-    } else {
-      args.Fail(Concat("ERR Syntax error in HELLO option '", word, "'"));
-    }
+    if (TakeOption(args, kHelloOptions, call)) continue;
+    args.Fail(Concat("ERR Syntax error in HELLO option '", args.Peek(), "'"));
   }
-  if (!args.Finish()) call.reply.Error(args.error());
+  if (args.failed()) call.reply.Error(args.error());
   return !args.failed();
 }
 
@@ -164,7 +167,7 @@ constexpr std::string_view kPingTips = "request_policy:all_shards,response_polic
 constexpr CommandSpec kListed[] = {
     {.name = "PING",
      .arity = -1,
-     .flags = kFast | kInSubscriber,
+     .flags = kFast | kInSubscriber | kWhileLoading,
      .run = Ping,
      .since = "1.0.0",
      .complexity = "O(1)",

@@ -17,7 +17,6 @@
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/dispatch/effects.h"
 #include "server/dispatch/transaction.h"
 
 namespace sluice {
@@ -132,7 +131,7 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   for (const QueuedCommand& queued : queue) {
     call.part<Dispatcher>().Run(call.client, *queued.command, queued.args(), call.reply);
   }
-  call.effects.Nothing();
+  call.NoEffect();
 }
 
 void Exec(CommandCall& call) {

@@ -13,6 +13,7 @@
 #include "server/commands/geo/geo_args.h"
 #include "server/commands/geo/geo_places.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
 #include "server/dispatch/arg_reader.h"
@@ -77,79 +78,77 @@ void TakeMember(ArgReader& args, const SortedSet* set, GeoShape& shape) {
   shape.centre = *point;
 }
 
-struct Flag {
-  std::string_view word;
-  bool SearchRequest::*flag;
-};
-constexpr Flag kFlags[] = {
-    {"WITHDIST", &SearchRequest::with_distance},
-    {"WITHHASH", &SearchRequest::with_hash},
-    {"WITHCOORD", &SearchRequest::with_coordinates},
+// A request while its options are read.
+struct Reading {
+  const SearchForm& form;
+  const SortedSet* set;
+  SearchRequest& request;
 };
 
-bool TakeFlag(ArgReader& args, SearchRequest& request) {
-  for (const auto& [word, flag] : kFlags) {
-    if (!args.TakeWord(word)) continue;
-    request.*flag = true;
-    return true;
-  }
-  if (args.TakeWord("ANY")) {
-    request.wanted.any = true;
-  } else if (args.TakeWord("ASC")) {
-    request.wanted.order = GeoOrder::kNearestFirst;
-  } else if (args.TakeWord("DESC")) {
-    request.wanted.order = GeoOrder::kFarthestFirst;
-  } else {
-    return false;
-  }
-  return true;
+template <auto kFlag>
+void Raise(ArgReader&, Reading& reading) {
+  reading.request.*kFlag = true;
+}
+template <auto kMember, auto kValue>
+void AssignWanted(ArgReader&, Reading& reading) {
+  reading.request.wanted.*kMember = kValue;
 }
 
-bool TakeStore(ArgReader& args, const SearchForm& form, SearchRequest& request) {
-  if (form.stores && args.TakeWord("STOREDIST")) {
-    request.store_distance = true;
-    return true;
-  }
-  if (!form.may_store || args.left() < 2) return false;
-  const bool distance = args.TakeWord("STOREDIST");
-  if (!distance && !args.TakeWord("STORE")) return false;
-  request.store_distance = distance;
-  request.store = args.Bytes();
-  return true;
+template <bool kDistance>
+void ReadStore(ArgReader& args, Reading& reading) {
+  reading.request.store_distance = kDistance;
+  reading.request.store = args.Bytes();
 }
 
-// FROMMEMBER, FROMLONLAT, BYRADIUS, BYBOX.
-bool TakeShape(ArgReader& args, const SortedSet* set, SearchRequest& request) {
-  const size_t left = args.left();
-  if (left >= 2 && !request.from_point && args.TakeWord("FROMMEMBER")) {
-    request.from_member = true;
-    TakeMember(args, set, request.shape);
-  } else if (left >= 3 && !request.from_member && args.TakeWord("FROMLONLAT")) {
-    request.from_point = true;
-    request.shape.centre = TakePoint(args);
-  } else if (left >= 3 && !request.by_box && args.TakeWord("BYRADIUS")) {
-    request.by_radius = true;
-    TakeRadius(args, request.shape);
-  } else if (left >= 4 && !request.by_radius && args.TakeWord("BYBOX")) {
-    request.by_box = true;
-    TakeBox(args, request.shape);
-  } else {
-    return false;
-  }
-  return true;
+void ReadFromMember(ArgReader& args, Reading& reading) {
+  reading.request.from_member = true;
+  TakeMember(args, reading.set, reading.request.shape);
 }
 
-void ReadOptions(ArgReader& args, const SearchForm& form, const SortedSet* set,
-                 SearchRequest& request) {
-  const bool shaped = form.centre == SearchForm::Centre::kOption;
-  while (args.more()) {
-    if (TakeFlag(args, request) || TakeStore(args, form, request)) continue;
-    if (shaped && TakeShape(args, set, request)) continue;
-    if (args.left() < 2 || !args.TakeWord("COUNT")) return args.Fail(ErrorCode::kSyntax);
-    request.wanted.count = args.Int();
-    if (!args.failed() && request.wanted.count <= 0) args.Fail("ERR COUNT must be > 0");
-  }
+void ReadFromPoint(ArgReader& args, Reading& reading) {
+  reading.request.from_point = true;
+  reading.request.shape.centre = TakePoint(args);
 }
+
+void ReadRadius(ArgReader& args, Reading& reading) {
+  reading.request.by_radius = true;
+  TakeRadius(args, reading.request.shape);
+}
+
+void ReadBox(ArgReader& args, Reading& reading) {
+  reading.request.by_box = true;
+  TakeBox(args, reading.request.shape);
+}
+
+void ReadCount(ArgReader& args, Reading& reading) {
+  reading.request.wanted.count = args.Int();
+  if (!args.failed() && reading.request.wanted.count <= 0) args.Fail("ERR COUNT must be > 0");
+}
+
+bool Stores(const Reading& reading) { return reading.form.stores; }
+bool MayStore(const Reading& reading) { return reading.form.may_store; }
+// Centre and shape are options, and none that excludes the other of them has come.
+template <bool SearchRequest::*kOther>
+bool MayComeBeside(const Reading& reading) {
+  return reading.form.centre == SearchForm::Centre::kOption && !(reading.request.*kOther);
+}
+
+constexpr OptionRow<Reading> kOptions[] = {
+    {"WITHDIST", Raise<&SearchRequest::with_distance>},
+    {"WITHHASH", Raise<&SearchRequest::with_hash>},
+    {"WITHCOORD", Raise<&SearchRequest::with_coordinates>},
+    {"ANY", AssignWanted<&GeoPlaces::Wanted::any, true>},
+    {"ASC", AssignWanted<&GeoPlaces::Wanted::order, GeoOrder::kNearestFirst>},
+    {"DESC", AssignWanted<&GeoPlaces::Wanted::order, GeoOrder::kFarthestFirst>},
+    {"STOREDIST", Raise<&SearchRequest::store_distance>, 0, Stores},
+    {"STOREDIST", ReadStore<true>, 1, MayStore},
+    {"STORE", ReadStore<false>, 1, MayStore},
+    {"FROMMEMBER", ReadFromMember, 1, MayComeBeside<&SearchRequest::from_point>},
+    {"FROMLONLAT", ReadFromPoint, 2, MayComeBeside<&SearchRequest::from_member>},
+    {"BYRADIUS", ReadRadius, 2, MayComeBeside<&SearchRequest::by_box>},
+    {"BYBOX", ReadBox, 3, MayComeBeside<&SearchRequest::by_radius>},
+    {"COUNT", ReadCount, 1},
+};
 
 void CheckOptions(ArgReader& args, const CommandCall& call, const SearchForm& form,
                   const SearchRequest& request) {
@@ -181,7 +180,8 @@ bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set
     if (set && !args.failed()) TakeRadius(args, request.shape);
     if (!set) args.Skip(2);
   }
-  if (!args.failed()) ReadOptions(args, form, set, request);
+  Reading reading{form, set, request};
+  ReadOptions(args, kOptions, reading);
   if (!args.failed()) CheckOptions(args, call, form, request);
   if (args.failed()) call.reply.Error(args.error());
   return !args.failed();

@@ -22,10 +22,4 @@ bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first) {
                              [&](std::string_view name) { return hash.Has(name, call.now); });
 }
 
-void CloseHash(CommandCall& call, const Opened<Hash>& hash, std::string_view event) {
-  const bool gone = CloseTyped(call, hash);
-  call.Notify(kNotifyHash, event, hash.key.bytes);
-  if (gone) call.Notify(kNotifyGeneric, "del", hash.key.bytes);
-}
-
 }  // namespace sluice

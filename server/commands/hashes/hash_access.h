@@ -23,7 +23,4 @@ void ReplyArity(CommandCall& call);
 // Whether any of the arguments from `first` on names a field.
 bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first);
 
-// CloseTyped after fields were taken out: tells `event`, and of the key when it is gone with them.
-void CloseHash(CommandCall& call, const Opened<Hash>& hash, std::string_view event);
-
 }  // namespace sluice

@@ -7,7 +7,6 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -93,21 +92,21 @@ void FieldEdit::Delete(std::string_view name) {
 void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> effect) {
   if (!opened_.entry) return;
   Record(std::move(effect));
-  CloseHash(call_, opened_, deleted_.empty() ? event : "hdel");
+  CloseTyped(call_, opened_, kNotifyHash, deleted_.empty() ? event : "hdel");
 }
 
 void FieldEdit::Record(std::vector<std::string_view> effect) {
-  if (!call_.effects.wanted()) return;
+  if (!call_.wants_effects()) return;
   if (!deleted_.empty()) {
     std::vector<std::string_view> removal = {"HDEL", key_.bytes};
     removal.insert(removal.end(), deleted_.begin(), deleted_.end());
-    call_.effects.ReplaceWith(removal);
+    call_.ReplaceWith(removal);
   }
   if (timed_.empty()) return;
   const std::string count = std::to_string(timed_.size());
   effect.insert(effect.end(), {"FIELDS", count});
   effect.insert(effect.end(), timed_.begin(), timed_.end());
-  call_.effects.ReplaceWith(effect);
+  call_.ReplaceWith(effect);
 }
 
 }  // namespace sluice

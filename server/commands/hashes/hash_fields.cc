@@ -12,7 +12,6 @@
 #include "server/commands/hashes/hash_field_ttl.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -158,7 +157,7 @@ bool ConditionHolds(CommandCall& call, const Typed<Hash>& found, const SetOption
 }
 
 void RecordSetEx(CommandCall& call, const SetOptions& options) {
-  if (!call.effects.wanted()) return;
+  if (!call.wants_effects()) return;
   std::vector<std::string_view> command = {"HSETEX", call.args[1]};
   const std::string unix_ms =
       options.deadline ? Int64Text(options.deadline->UnixMs(call.now)) : std::string();
@@ -166,7 +165,7 @@ void RecordSetEx(CommandCall& call, const SetOptions& options) {
   if (options.keep_ttl) command.push_back("KEEPTTL");
   command.push_back("FIELDS");
   command.insert(command.end(), call.args.begin() + options.first - 1, call.args.end());
-  call.effects.ReplaceWith(command);
+  call.ReplaceWith(command);
 }
 
 // All pairs have a time that has passed: what was there goes, and what was not does not come.
@@ -176,9 +175,9 @@ void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& 
     hash->Erase(call.args[i], call.now);
     removal.push_back(call.args[i]);
   }
-  if (call.effects.wanted()) call.effects.ReplaceWith(removal);
-  call.Notify(kNotifyHash, "hset", hash.key.bytes);
-  CloseHash(call, hash, "hdel");
+  call.ReplaceWith(removal);
+  call.Changed(kNotifyHash, "hset", hash.key.bytes);
+  CloseTyped(call, hash, kNotifyHash, "hdel");
 }
 
 void HSetEx(CommandCall& call) {
@@ -201,9 +200,8 @@ void HSetEx(CommandCall& call) {
     if (options.deadline) hash->SetDeadline(call.args[i], *options.deadline, limits);
   }
   RecordSetEx(call, options);
-  CloseTyped(call, hash);
-  call.Notify(kNotifyHash, "hset", key.bytes);
-  if (options.deadline) call.Notify(kNotifyHash, "hexpire", key.bytes);
+  CloseTyped(call, hash, kNotifyHash, "hset");
+  if (options.deadline) call.Changed(kNotifyHash, "hexpire", key.bytes);
   call.reply.Integer(1);
 }
 

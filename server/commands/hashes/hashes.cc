@@ -10,7 +10,6 @@
 #include "server/commands/hashes/hash_access.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -30,8 +29,7 @@ std::optional<int64_t> SetPairs(CommandCall& call) {
   for (size_t i = 2; i < call.args.size(); i += 2) {
     created += hash->Set(call.args[i], call.args[i + 1], limits, call.now) ? 1 : 0;
   }
-  CloseTyped(call, hash);
-  call.Notify(kNotifyHash, "hset", hash.key.bytes);
+  CloseTyped(call, hash, kNotifyHash, "hset");
   return created;
 }
 
@@ -50,11 +48,9 @@ void HSetNx(CommandCall& call) {
   if (found && found->Has(call.args[2], call.now)) return call.reply.Integer(0);
   const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
   hash->Set(call.args[2], call.args[3], HashLimits(call), call.now);
-  CloseTyped(call, hash);
-  call.Notify(kNotifyHash, "hset", key.bytes);
+  CloseTyped(call, hash, kNotifyHash, "hset");
   // A replay may meet a field that had ended here.
-  if (call.effects.wanted())
-    call.effects.ReplaceWith({"HSET", key.bytes, call.args[2], call.args[3]});
+  call.ReplaceWith({"HSET", key.bytes, call.args[2], call.args[3]});
   call.reply.Integer(1);
 }
 
@@ -68,7 +64,7 @@ void HDel(CommandCall& call) {
   for (const std::string_view name : call.args.subspan(2)) {
     deleted += hash->Erase(name, call.now) ? 1 : 0;
   }
-  CloseHash(call, hash, "hdel");
+  CloseTyped(call, hash, kNotifyHash, "hdel");
   call.reply.Integer(deleted);
 }
 
@@ -78,15 +74,14 @@ void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std:
                 std::string_view event) {
   const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
   hash->Set(call.args[2], text, HashLimits(call), call.now, Hash::Ttl::kKeep);
-  CloseTyped(call, hash);
-  call.Notify(kNotifyHash, event, key.bytes);
+  CloseTyped(call, hash, kNotifyHash, event);
   // The sum, not the increment: a replay may meet a field that had ended here, or shorter floats.
-  if (!call.effects.wanted()) return;
+  if (!call.wants_effects()) return;
   FieldValue kept;
   if (hash->Get(call.args[2], call.now, kept) && !kept.deadline.none()) {
-    call.effects.ReplaceWith({"HSETEX", key.bytes, "KEEPTTL", "FIELDS", "1", call.args[2], text});
+    call.ReplaceWith({"HSETEX", key.bytes, "KEEPTTL", "FIELDS", "1", call.args[2], text});
   } else {
-    call.effects.ReplaceWith({"HSET", key.bytes, call.args[2], text});
+    call.ReplaceWith({"HSET", key.bytes, call.args[2], text});
   }
 }
 

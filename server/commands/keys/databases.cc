@@ -3,16 +3,16 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/db_index.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/notify/tracking.h"
 
 namespace sluice {
 namespace {
 
 void Select(CommandCall& call) {
-  const std::optional<int> index = ReadDbNumber(call, call.args[1]);
-  if (!index || !DbExists(call, *index)) return;
-  call.client.db = *index;
+  ArgReader args(call.args);
+  const int index = TakeDb(args, call.keyspace);
+  if (args.failed()) return call.reply.Error(args.error());
+  call.client.db = index;
   call.reply.Ok();
 }
 
@@ -31,16 +31,17 @@ std::optional<bool> ReadFlushMode(CommandCall& call) {
 
 // What is flushed may hold no key and still be known of: tokens of locks that were given back. So
 // it is always written down, as Redis does.
-void RecordAsIs(CommandCall& call) {
-  if (call.effects.wanted()) call.effects.ReplaceWith(call.args);
+void SayFlushed(CommandCall& call) {
+  call.part<Tracking>().AllFlushed();
+  call.ChangedDatabases();
+  call.ReplaceWith(call.args);
 }
 
 void FlushDb(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
   call.keyspace.Flush(call.db.index(), *lazily);
-  call.part<Tracking>().AllFlushed();
-  RecordAsIs(call);
+  SayFlushed(call);
   call.reply.Ok();
 }
 
@@ -50,17 +51,18 @@ void FlushAll(CommandCall& call) {
   for (int i = 0; i < call.keyspace.databases(); ++i) {
     if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
   }
-  call.part<Tracking>().AllFlushed();
-  RecordAsIs(call);
+  SayFlushed(call);
   call.reply.Ok();
 }
 
 void SwapDb(CommandCall& call) {
-  const std::optional<int> first = ReadDbNumber(call, call.args[1], "ERR invalid first DB index");
-  if (!first) return;
-  const std::optional<int> second = ReadDbNumber(call, call.args[2], "ERR invalid second DB index");
-  if (!second || !DbExists(call, *first) || !DbExists(call, *second)) return;
-  call.keyspace.Swap(*first, *second);
+  ArgReader args(call.args);
+  const int first = TakeDbNumber(args, "ERR invalid first DB index");
+  const int second = TakeDbNumber(args, "ERR invalid second DB index");
+  for (const int index : {first, second}) ExpectDb(args, call.keyspace, index);
+  if (args.failed()) return call.reply.Error(args.error());
+  call.keyspace.Swap(first, second);
+  call.ChangedDatabases();
   call.reply.Ok();
 }
 

@@ -7,8 +7,8 @@
 #include "server/commands/keys/dump_context.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/notify/notifications.h"
 #include "storage/limits/limiter.h"
 #include "storage/rdb/rdb_value.h"
@@ -32,56 +32,41 @@ struct RestoreArgs {
   int64_t ttl_ms = 0;
 };
 
-// A number of an option, not negative nor above `most`; null: the error has been answered.
-std::optional<int64_t> ReadBounded(CommandCall& call, std::string_view text, int64_t most,
-                                   std::string_view fault) {
-  const std::optional<int64_t> value = ParseInt64(text);
-  if (!value) {
-    call.reply.Error(ErrorCode::kNotInteger);
-    return std::nullopt;
-  }
-  if (*value >= 0 && *value <= most) return value;
-  call.reply.Error(fault);
-  return std::nullopt;
+// A number, not negative nor above `most`.
+int64_t TakeBounded(ArgReader& args, int64_t most, std::string_view fault) {
+  const int64_t value = args.Int();
+  if (value < 0 || value > most) args.Fail(std::string(fault));
+  return value;
 }
 
-// False: the error has been answered.
-bool ReadOptions(CommandCall& call, RestoreArgs& result) {
-  constexpr int64_t kFrequencyMax = 255;
-  ArgReader args(call.args, 4);
-  while (args.more()) {
-    if (args.TakeWord("REPLACE")) {
-      result.replace = true;
-    } else if (args.TakeWord("ABSTTL")) {
-      result.absolute = true;
-    } else if (args.left() >= 2 && !result.has_frequency && args.TakeWord("IDLETIME")) {
-      result.idle_s =
-          ReadBounded(call, args.Bytes(), INT64_MAX, "ERR Invalid IDLETIME value, must be >= 0");
-      if (!result.idle_s) return false;
-    } else if (args.left() >= 2 && !result.idle_s && args.TakeWord("FREQ")) {
-      // Uses are not counted here: what was counted elsewhere ends here.
-      if (!ReadBounded(call, args.Bytes(), kFrequencyMax,
-                       "ERR Invalid FREQ value, must be >= 0 and <= 255")) {
-        return false;
-      }
-      result.has_frequency = true;
-    } else {
-      call.reply.Error(ErrorCode::kSyntax);
-      return false;
-    }
-  }
-  return true;
-}
+constexpr OptionRow<RestoreArgs> kOptions[] = {
+    {"REPLACE", kRaise<&RestoreArgs::replace>},
+    {"ABSTTL", kRaise<&RestoreArgs::absolute>},
+    {"IDLETIME",
+     [](ArgReader& args, RestoreArgs& result) {
+       result.idle_s = TakeBounded(args, INT64_MAX, "ERR Invalid IDLETIME value, must be >= 0");
+     },
+     1, [](const RestoreArgs& before) { return !before.has_frequency; }},
+    {"FREQ",
+     [](ArgReader& args, RestoreArgs& result) {
+       // Uses are not counted here: what was counted elsewhere ends here.
+       TakeBounded(args, 255, "ERR Invalid FREQ value, must be >= 0 and <= 255");
+       result.has_frequency = true;
+     },
+     1, [](const RestoreArgs& before) { return !before.idle_s; }},
+};
 
 bool IsRestorable(CommandCall& call, HashedKey key, RestoreArgs& args) {
   if (!args.replace && LookUp(call, key)) {
     call.reply.Error("BUSYKEY Target key name already exists.");
     return false;
   }
-  const std::optional<int64_t> ttl =
-      ReadBounded(call, call.args[2], INT64_MAX, "ERR Invalid TTL value, must be >= 0");
-  if (!ttl) return false;
-  args.ttl_ms = *ttl;
+  ArgReader ttl(call.args, 2);
+  args.ttl_ms = TakeBounded(ttl, INT64_MAX, "ERR Invalid TTL value, must be >= 0");
+  if (ttl.failed()) {
+    call.reply.Error(ttl.error());
+    return false;
+  }
   if (IsDump(call.args[3])) return true;
   call.reply.Error("ERR DUMP payload version or checksum are wrong");
   return false;
@@ -96,9 +81,9 @@ Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
 }
 
 void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline) {
-  if (!call.effects.wanted() || deadline.none() || args.absolute) return;
-  call.effects.ReplaceWith({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)),
-                            call.args[3], "REPLACE", "ABSTTL"});
+  if (!call.wants_effects() || deadline.none() || args.absolute) return;
+  call.ReplaceWith({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)), call.args[3],
+                    "REPLACE", "ABSTTL"});
 }
 
 // What a client hands in is its own word: no limiter that requests could not have made. Of locks no
@@ -112,7 +97,9 @@ bool IsLikely(const CommandCall& call, const RdbValue& value) {
 
 void Restore(CommandCall& call) {
   RestoreArgs args;
-  if (!ReadOptions(call, args)) return;
+  ArgReader options(call.args, 4);
+  ReadOptions(options, kOptions, args);
+  if (options.failed()) return call.reply.Error(options.error());
   const HashedKey key = call.Key(1);
   if (!IsRestorable(call, key, args)) return;
   std::optional<RdbValue> value = ReadDump(call.args[3], RdbContextOf(call));
@@ -122,10 +109,7 @@ void Restore(CommandCall& call) {
   const Deadline deadline = DeadlineOf(call, args);
   if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock()) {
     // Over already, as a lock without a holder is: what it was to replace goes all the same.
-    if (call.db.Delete(key, call.now)) {
-      call.Notify(kNotifyGeneric, "del", call.args[1]);
-      if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
-    }
+    DeleteAsEffect(call, key);
     return call.reply.Ok();
   }
   Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
@@ -134,7 +118,7 @@ void Restore(CommandCall& call) {
     call.db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
   }
   Record(call, args, deadline);
-  call.Notify(kNotifyGeneric, "restore", call.args[1]);
+  call.Changed(kNotifyGeneric, "restore", call.args[1]);
   call.reply.Ok();
 }
 

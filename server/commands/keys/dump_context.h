@@ -18,7 +18,9 @@ inline RdbContext RdbContextOf(const CommandCall& call) {
           .set = SetLimits(call),
           .sorted_set = SortedSetLimits(call),
           .list = LimitsOf(call.parts),
-          .make_lock = [&call](const LockImage&) { return call.part<LockService>().MakeLock(); }};
+          .make_lock = [&call](const LockImage&) {
+            return call.part<LockService>().held_locks().MakeLock();
+          }};
 }
 
 }  // namespace sluice

@@ -9,9 +9,10 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -34,23 +35,21 @@ struct Conditions {
   }
 };
 
+constexpr OptionRow<Conditions> kConditions[] = {
+    {"NX", kRaise<&Conditions::nx>},
+    {"XX", kRaise<&Conditions::xx>},
+    {"GT", kRaise<&Conditions::gt>},
+    {"LT", kRaise<&Conditions::lt>},
+};
+
 // False: the error has been answered.
 bool ReadConditions(CommandCall& call, Conditions& conditions) {
   ArgReader args(call.args, 3);
   while (args.more()) {
-    if (args.TakeWord("NX")) {
-      conditions.nx = true;
-    } else if (args.TakeWord("XX")) {
-      conditions.xx = true;
-    } else if (args.TakeWord("GT")) {
-      conditions.gt = true;
-    } else if (args.TakeWord("LT")) {
-      conditions.lt = true;
-    } else {
-      // Redis formats it as a C string.
-      const std::string_view option = args.Peek();
-      args.Fail(Concat("ERR Unsupported option ", option.substr(0, option.find('\0'))));
-    }
+    if (TakeOption(args, kConditions, conditions)) continue;
+    // Redis formats it as a C string.
+    const std::string_view option = args.Peek();
+    args.Fail(Concat("ERR Unsupported option ", option.substr(0, option.find('\0'))));
   }
   if (conditions.nx && (conditions.xx || conditions.gt || conditions.lt)) {
     args.Fail("ERR NX and XX, GT or LT options at the same time are not compatible");
@@ -101,17 +100,7 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
   const int64_t unix_ms = deadline.UnixMs(call.now);
   if (!conditions.Hold(*entry, unix_ms, call.now)) return call.reply.Integer(0);
 
-  if (deadline.Passed(call.now)) {
-    call.db.Delete(key, call.now);
-    call.Notify(kNotifyGeneric, "del", key.bytes);
-    if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
-  } else {
-    call.db.SetDeadline(call.db.Modify(*entry, call.now), deadline);
-    call.Notify(kNotifyGeneric, "expire", key.bytes);
-    if (call.effects.wanted()) {
-      call.effects.ReplaceWith({"PEXPIREAT", call.args[1], Int64Text(unix_ms)});
-    }
-  }
+  EndKeyAt(call, key, *entry, deadline);
   call.reply.Integer(1);
 }
 
@@ -143,7 +132,7 @@ void Persist(CommandCall& call) {
   if (entry && entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
   if (!entry || !entry->is_volatile()) return call.reply.Integer(0);
   call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
-  call.Notify(kNotifyGeneric, "persist", call.args[1]);
+  call.Changed(kNotifyGeneric, "persist", call.args[1]);
   call.reply.Integer(1);
 }
 

@@ -7,9 +7,9 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/db_index.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/locks/lock_service.h"
 
 namespace sluice {
@@ -23,10 +23,10 @@ void Del(CommandCall& call) {
     const HashedKey key = call.Key(i);
     fenced |= call.part<LockService>().Deleted({call.db.index(), key.bytes});
     if (!call.db.Delete(key, call.now)) continue;
-    call.Notify(kNotifyGeneric, "del", key.bytes);
+    call.Deleted(key.bytes);
     ++deleted;
   }
-  if (fenced && call.effects.wanted()) call.effects.ReplaceWith(call.args);
+  if (fenced) call.ReplaceWith(call.args);
   call.reply.Integer(deleted);
 }
 
@@ -84,9 +84,9 @@ Renamed RenameKey(CommandCall& call, bool overwrite) {
   if (from.bytes == to.bytes) return Renamed::kSameName;
   if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
   call.keyspace.Rename(call.db, from, call.db, to, call.now);
-  call.part<LockService>().Moved(call.db, to);
-  call.Notify(kNotifyGeneric, "rename_from", from.bytes);
-  call.Notify(kNotifyGeneric, "rename_to", to.bytes);
+  call.part<LockService>().held_locks().Moved(call.db, to);
+  call.Changed(kNotifyGeneric, "rename_from", from.bytes);
+  call.Changed(kNotifyGeneric, "rename_to", to.bytes);
   return Renamed::kYes;
 }
 
@@ -100,41 +100,34 @@ void RenameNx(CommandCall& call) {
 }
 
 void Move(CommandCall& call) {
-  const std::optional<int> target = ReadDbNumber(call, call.args[2]);
-  if (!target || !DbExists(call, *target)) return;
-  if (*target == call.db.index()) return call.reply.Error(ErrorCode::kSameObject);
+  ArgReader args(call.args, 2);
+  const int target = TakeDb(args, call.keyspace);
+  if (args.failed()) return call.reply.Error(args.error());
+  if (target == call.db.index()) return call.reply.Error(ErrorCode::kSameObject);
   const HashedKey key = call.Key(1);
-  Database& to = call.keyspace.db(*target);
+  Database& to = call.keyspace.db(target);
   if (!LookUp(call, key) || to.Find(key, call.now)) return call.reply.Integer(0);
   call.keyspace.MoveEntry(call.db, key, to, call.now);
-  call.part<LockService>().Moved(to, key);
-  call.Notify(kNotifyGeneric, "move_from", key.bytes);
-  call.Notify(kNotifyGeneric, "move_to", key.bytes, to);
+  call.part<LockService>().held_locks().Moved(to, key);
+  call.Changed(kNotifyGeneric, "move_from", key.bytes);
+  call.Changed(kNotifyGeneric, "move_to", key.bytes, to);
   call.reply.Integer(1);
 }
 
 struct CopyOptions {
+  const Keyspace& keyspace;
   int target_db;
   bool replace = false;
 };
 
-// False: the error has been answered. Faults are found from left to right, as Redis does.
-bool ReadCopyOptions(CommandCall& call, CopyOptions& options) {
-  ArgReader args(call.args, 3);
-  while (args.more()) {
-    if (args.TakeWord("REPLACE")) {
-      options.replace = true;
-    } else if (args.left() >= 2 && args.TakeWord("DB")) {
-      const std::optional<int> index = ReadDbNumber(call, args.Bytes());
-      if (!index || !DbExists(call, *index)) return false;
-      options.target_db = *index;
-    } else {
-      call.reply.Error(ErrorCode::kSyntax);
-      return false;
-    }
-  }
-  return true;
-}
+constexpr OptionRow<CopyOptions> kCopyOptions[] = {
+    {"REPLACE", kRaise<&CopyOptions::replace>},
+    {"DB",
+     [](ArgReader& args, CopyOptions& options) {
+       options.target_db = TakeDb(args, options.keyspace);
+     },
+     1},
+};
 
 void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
   const Deadline deadline = source.deadline();
@@ -154,8 +147,10 @@ void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
 }
 
 void Copy(CommandCall& call) {
-  CopyOptions options{call.db.index()};
-  if (!ReadCopyOptions(call, options)) return;
+  ArgReader args(call.args, 3);
+  CopyOptions options{call.keyspace, call.db.index()};
+  ReadOptions(args, kCopyOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
   if (options.target_db == call.db.index() && call.args[1] == call.args[2]) {
     return call.reply.Error(ErrorCode::kSameObject);
   }
@@ -169,7 +164,7 @@ void Copy(CommandCall& call) {
   if (source->type() == ValueType::kLock) return call.reply.Integer(0);
   PutCopy(*source, to, key, call.now);
   if (taken) call.Notify(kNotifyNew, "new", key.bytes, to);  // as the one that was there is gone
-  call.Notify(kNotifyGeneric, "copy_to", key.bytes, to);
+  call.Changed(kNotifyGeneric, "copy_to", key.bytes, to);
   call.reply.Integer(1);
 }
 

@@ -16,13 +16,14 @@
 #include "server/commands/keys/sort_pattern.h"
 #include "server/commands/keys/sort_source.h"
 #include "server/commands/lists/list_access.h"
-#include "server/dispatch/effects.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/script_state.h"
 
 namespace sluice {
 namespace {
 
 struct SortRequest {
+  bool may_store = false;  // STORE is an option
   bool descending = false;
   bool alpha = false;
   bool as_stored = false;  // BY a pattern without '*': no sorting
@@ -33,30 +34,31 @@ struct SortRequest {
   std::optional<std::string_view> store;
 };
 
+constexpr OptionRow<SortRequest> kOptions[] = {
+    {"ASC", kAssign<&SortRequest::descending, false>},
+    {"DESC", kAssign<&SortRequest::descending, true>},
+    {"ALPHA", kRaise<&SortRequest::alpha>},
+    {"LIMIT",
+     [](ArgReader& args, SortRequest& request) {
+       request.offset = args.Int();
+       request.count = args.Int();
+     },
+     2},
+    {"STORE", kTakeBytes<&SortRequest::store>, 1,
+     [](const SortRequest& request) { return request.may_store; }},
+    {"BY",
+     [](ArgReader& args, SortRequest& request) {
+       request.by = args.Bytes();
+       if (!HasPlaceholder(*request.by)) request.as_stored = true;
+     },
+     1},
+    {"GET", [](ArgReader& args, SortRequest& request) { request.gets.push_back(args.Bytes()); }, 1},
+};
+
 // False: the error has been answered. Of options that come twice the last one counts.
-bool ReadSort(CommandCall& call, bool may_store, SortRequest& request) {
+bool ReadSort(CommandCall& call, SortRequest& request) {
   ArgReader args(call.args, 2);
-  while (args.more()) {
-    if (args.TakeWord("ASC")) {
-      request.descending = false;
-    } else if (args.TakeWord("DESC")) {
-      request.descending = true;
-    } else if (args.TakeWord("ALPHA")) {
-      request.alpha = true;
-    } else if (args.left() > 2 && args.TakeWord("LIMIT")) {
-      request.offset = args.Int();
-      request.count = args.Int();
-    } else if (may_store && args.left() > 1 && args.TakeWord("STORE")) {
-      request.store = args.Bytes();
-    } else if (args.left() > 1 && args.TakeWord("BY")) {
-      request.by = args.Bytes();
-      if (!HasPlaceholder(*request.by)) request.as_stored = true;
-    } else if (args.left() > 1 && args.TakeWord("GET")) {
-      request.gets.push_back(args.Bytes());
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
+  ReadOptions(args, kOptions, request);
   if (args.Finish()) return true;
   call.reply.Error(args.error());
   return false;
@@ -179,12 +181,12 @@ void ReplySorted(CommandCall& call, const SortRequest& request, const Sorted& so
 }
 
 void RecordStored(CommandCall& call, HashedKey key, const Elements& texts) {
-  if (!call.effects.wanted()) return;
-  call.effects.ReplaceWith({"DEL", key.bytes});
+  if (!call.wants_effects()) return;
+  call.ReplaceWith({"DEL", key.bytes});
   if (texts.size() == 0) return;
   std::vector<std::string_view> command = {"RPUSH", key.bytes};
   for (size_t i = 0; i < texts.size(); ++i) command.push_back(texts[i]);
-  call.effects.ReplaceWith(Args(command));
+  call.ReplaceWith(Args(command));
 }
 
 void StoreSorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
@@ -198,17 +200,12 @@ void StoreSorted(CommandCall& call, const SortRequest& request, const Sorted& so
   }
   const HashedKey key = call.keyspace.Hash(*request.store);
   call.reply.Integer(static_cast<int64_t>(texts.size()));
-  if (texts.size() == 0) {
-    if (!call.db.Delete(key, call.now)) return;
-    call.Notify(kNotifyGeneric, "del", key.bytes);
-  } else {
-    auto list = std::make_unique<List>();
-    const ListLimits limits = LimitsOf(call.parts);
-    for (size_t i = 0; i < texts.size(); ++i) list->Push(ListEnd::kBack, texts[i], limits);
-    call.db.PutValue(key, std::move(list), Deadline::None(), call.now);
-    call.Notify(kNotifyList, "sortstore", key.bytes);
+  auto list = std::make_unique<List>();
+  const ListLimits limits = LimitsOf(call.parts);
+  for (size_t i = 0; i < texts.size(); ++i) list->Push(ListEnd::kBack, texts[i], limits);
+  if (StoreTyped(call, key, std::move(list), kNotifyList, "sortstore")) {
+    RecordStored(call, key, texts);
   }
-  RecordStored(call, key, texts);
 }
 
 void Answer(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
@@ -238,8 +235,8 @@ void AnswerAsStored(CommandCall& call, const SortRequest& request, const Entry& 
 }
 
 void SortKey(CommandCall& call, bool may_store) {
-  SortRequest request;
-  if (!ReadSort(call, may_store, request)) return;
+  SortRequest request{.may_store = may_store};
+  if (!ReadSort(call, request)) return;
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   const Elements none;
   if (!entry) return Answer(call, request, {none, {}});
@@ -316,8 +313,9 @@ constexpr CommandSpec kRows[] = {
      .group = "generic",
      .since = "1.0.0",
      .complexity = kSortComplexity,
-     .usage = "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] "
-              "[ALPHA] [STORE destination]",
+     .usage =
+         "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] order=[ASC | DESC] "
+         "[ALPHA] [STORE destination]",
      .summary = "The elements of a list, set or sorted set in order, or what they lead to.",
      .find_keys = FindSortKeys},
     {.name = "SORT_RO",
@@ -329,8 +327,9 @@ constexpr CommandSpec kRows[] = {
      .group = "generic",
      .since = "7.0.0",
      .complexity = kSortComplexity,
-     .usage = "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] "
-              "[ALPHA]",
+     .usage =
+         "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] order=[ASC | DESC] "
+         "[ALPHA]",
      .summary = "As SORT, without STORE.",
      .find_keys = FindSortRoKeys},
 };

@@ -17,7 +17,6 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/waiting/limit_waiters.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/wide.h"
@@ -95,10 +94,10 @@ void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
   } else {
     CountInNew(call, key, due_ms, units);
   }
-  call.Notify(kNotifyModule, "lbucket.count", key.bytes);
-  if (call.effects.wanted()) {
+  call.Changed(kNotifyModule, "lbucket.count", key.bytes);
+  if (call.wants_effects()) {
     const std::string unix_ms = Int64Text(due_ms + call.now.unix_offset_ms);
-    call.effects.ReplaceWith({"LBUCKET.COUNTAT", key.bytes, unix_ms, Concat(units)});
+    call.ReplaceWith({"LBUCKET.COUNTAT", key.bytes, unix_ms, Concat(units)});
   }
   call.reply.Ok();
 }
@@ -193,7 +192,7 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(1), amortized over what has drained since.",
-     .usage = "key unix-time-milliseconds [units:integer]",
+     .usage = "key unix-time-milliseconds [units:integer(1..2^63-1)]",
      .summary = "Count units that drain at that moment: what the log says for LBUCKET.COUNT."},
 };
 static_assert(RowsAreSound(kRows));

@@ -1,11 +1,10 @@
 // See limit_args.h.
 #include "server/commands/limits/limit_args.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "protocol/text/concat.h"
+#include "server/commands/shared/option_table.h"
 
 namespace sluice {
 namespace {
@@ -63,14 +62,9 @@ struct Reading {
   int64_t burst = kNotGiven;
 };
 
-struct OptionRow {
-  std::string_view word;
-  void (*read)(ArgReader& args, Reading& reading);
-};
-
 static_assert(kPeriodMsMax == 70368744177664 && kBanMsMax == kPeriodMsMax);
 
-constexpr OptionRow kOptions[] = {
+constexpr OptionRow<Reading> kOptions[] = {
     {"COST",
      [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadUnits(args); }},
     {"BURST", [](ArgReader& args, Reading& reading) { reading.burst = ReadBurst(args); }},
@@ -87,19 +81,6 @@ constexpr OptionRow kOptions[] = {
     {"AT", [](ArgReader& args,
               Reading& reading) { reading.options.at_unix_us = args.IntIn(0, kUnixUsMax); }},
 };
-
-void ReadOptions(ArgReader& args, Reading& reading) {
-  uint32_t seen = 0;
-  while (args.more()) {
-    const auto row = std::ranges::find_if(
-        kOptions, [&args](const OptionRow& option) { return IsWord(args.Peek(), option.word); });
-    const uint32_t bit = 1u << (row - std::begin(kOptions));
-    if (row == std::end(kOptions) || (seen & bit)) return args.Fail(ErrorCode::kSyntax);
-    seen |= bit;
-    args.Skip();
-    row->read(args, reading);
-  }
-}
 
 void CheckTogether(ArgReader& args, const TakeOptions& options) {
   const bool bans = options.request.ban_ms > 0;
@@ -126,11 +107,11 @@ TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk) {
   if (by_policy) {
     options.policy = args.Peek();
     options.request.config = ReadPolicy(args, desk.policies());
-    ReadOptions(args, reading);
+    ReadOptionsOnce(args, kOptions, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
     const Numbers numbers = ReadNumbers(args);
-    ReadOptions(args, reading);
+    ReadOptionsOnce(args, kOptions, reading);
     MakeConfig(args, numbers, reading.burst, options.request.config);
   }
   CheckTogether(args, options);

@@ -8,7 +8,6 @@
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
 #include "server/commands/shared/help.h"
-#include "server/dispatch/effects.h"
 #include "server/dispatch/reply_fields.h"
 #include "server/waiting/limit_waiters.h"
 
@@ -17,9 +16,7 @@ namespace {
 
 PolicyTable& Policies(CommandCall& call) { return call.part<LimitWaiters>().policies(); }
 
-void RecordAsIs(CommandCall& call) {
-  if (call.effects.wanted()) call.effects.ReplaceWith(call.args);
-}
+void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 
 void SetPolicy(CommandCall& call) {
   ArgReader args(call.args, 3);
@@ -86,7 +83,7 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(log N) where N is the number of policies.",
-     .usage = "name",
+     .usage = "name:string(0..256)",
      .summary = "Forget a policy; keys keep the numbers they have. 1 or 0."},
     {.name = "GET",
      .arity = 3,
@@ -96,7 +93,7 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(log N) where N is the number of policies.",
-     .usage = "name",
+     .usage = "name:string(0..256)",
      .summary = "A policy's algorithm, max, period and burst; nothing if there is none."},
     {.name = "HELP",
      .arity = 2,
@@ -124,8 +121,9 @@ constexpr CommandSpec kSubcommands[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(log N) where N is the number of policies.",
-     .usage = "name algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max:integer "
-              "period-ms:integer [BURST burst:integer]",
+     .usage = "name:string(0..256) algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> "
+              "max:integer(1..2^62) "
+              "period-ms:integer(1..2^46) [BURST burst:integer(0..2^62)]",
      .summary = "Name a limit, so that it can be changed in one place."},
 };
 

@@ -16,7 +16,6 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
-#include "server/commands/limits/limiter_key.h"
 #include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/effects.h"
@@ -25,6 +24,7 @@
 #include "server/notify/notifications.h"
 #include "server/waiting/limit_waiters.h"
 #include "server/waiting/waiters.h"
+#include "storage/limits/limiter_key.h"
 
 namespace sluice {
 namespace {
@@ -44,6 +44,24 @@ void ReplyVerdict(ReplySink& reply, const LimitVerdict& verdict) {
     reply.Bulk(kVerdictFields[i]);
     reply.Integer(values[i]);
   }
+}
+
+// Each answers the error itself: WRONGTYPE, or a live key has another algorithm. A missing key is
+// fine.
+bool IsLimiter(ReplySink& reply, const LimiterKey& limiter) {
+  if (limiter.is_limiter()) [[likely]]
+    return true;
+  reply.Error(ErrorCode::kWrongType);
+  return false;
+}
+
+bool Accepts(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked) {
+  if (limiter.IsOpenTo(asked)) [[likely]]
+    return true;
+  if (!IsLimiter(reply, limiter)) return false;
+  reply.Error(Concat("ERR limiter is ", LimitAlgorithmName(limiter.algorithm()), ", not ",
+                     LimitAlgorithmName(asked)));
+  return false;
 }
 
 // --- effects and events
@@ -70,13 +88,13 @@ std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& re
   return words;
 }
 
-void Changed(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now,
-             std::string_view event = kTakeEvent) {
-  call.Notify(kNotifyModule, event, key);
-  if (!call.effects.wanted()) return;
+void SayTaken(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now,
+              std::string_view event = kTakeEvent) {
+  call.Changed(kNotifyModule, event, key);
+  if (!call.wants_effects()) return;
   const std::vector<std::string> words = LoggedTake(key, request, now);
   const std::vector<std::string_view> views(words.begin(), words.end());
-  call.effects.ReplaceWith(views);
+  call.ReplaceWith(views);
 }
 
 // False: a client names a moment, which has been answered.
@@ -101,13 +119,15 @@ LimitStatistics::Decided& CountsOf(LimitStatistics& statistics, LimitAlgorithm a
   return statistics.by_algorithm[static_cast<size_t>(algorithm)];
 }
 
-// What Changed does, without a call.
-void ChangedByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& request) {
+// What SayTaken does, without a call.
+void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& request) {
+  Effects& effects = parts.Get<Effects>();
+  effects.audit().Told(key.db, key.key);
   parts.Get<Notifications>().Notify(kNotifyModule, kTakeEvent, key.db, key.key);
-  if (!parts.Get<Effects>().wanted()) return;
+  if (!effects.wanted()) return;
   const std::vector<std::string> words = LoggedTake(key.key, request, parts.Get<TurnClock>().now());
   const std::vector<std::string_view> views(words.begin(), words.end());
-  parts.Get<Effects>().Add(key.db, views);
+  effects.Add(key.db, views);
 }
 
 // A waiter with a policy asks with what the policy says now. Null: the policy is gone.
@@ -120,21 +140,22 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
                                 const LimitWaiters::Ticket& ticket) {
   Session& session = *parts.Get<Clients>().Find(ticket.session);
   const auto finish = [&](auto answer) {
-    parts.Get<Waiters>().Finish(session, answer);
+    parts.Get<Waiters>().parked().Finish(session, answer);
     return std::nullopt;
   };
   const LimitConfig* const config = ConfigOf(parts, ticket);
   if (!config) return finish([](ReplySink& reply) { reply.Error(kNoSuchPolicy); });
-  const LimitRequest request{*config, ticket.request.cost};
+  LimitRequest request{*config, ticket.request.cost};
   Keyspace& keyspace = parts.Get<Keyspace>();
   LimiterKey limiter(keyspace.db(key.db), keyspace.Hash(key.key), parts.Get<TurnClock>().now());
   if (!limiter.IsOpenTo(config->algorithm)) {  // another command has put something else there
-    return finish([&](ReplySink& reply) { limiter.Accepts(reply, config->algorithm); });
+    return finish([&](ReplySink& reply) { Accepts(reply, limiter, config->algorithm); });
   }
+  // A cost that a changed policy never admits ends the wait, with its ban.
+  if (request.cost > config->Capacity()) request.ban_ms = ticket.request.ban_ms;
   const LimitVerdict verdict = limiter.Take(request);
-  if (limiter.changed()) ChangedByWaiter(parts, key, request);
+  if (limiter.changed()) SayTakenByWaiter(parts, key, request);
   if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
-  // Allowed, or a cost that a changed policy never admits.
   CountsOf(parts.Get<LimitWaiters>().statistics(), config->algorithm).Count(verdict.allowed);
   return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
 }
@@ -144,7 +165,7 @@ void BanWaiter(CommandCall& call, LimitRequest request) {
   request.cost = kInt64Max;
   LimiterKey limiter(call.db, call.Key(1), call.now);
   limiter.Take(request);
-  if (limiter.changed()) ChangedByWaiter(call.parts, {call.db.index(), call.args[1]}, request);
+  if (limiter.changed()) SayTakenByWaiter(call.parts, {call.db.index(), call.args[1]}, request);
 }
 
 // The time of a waiter is over: what it would be told now, but that its turn has not come.
@@ -153,9 +174,8 @@ void TakeTimedOut(CommandCall& call) {
   const TakeOptions options = ReadTake(args, call.part<LimitWaiters>());
   if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
   const LimitRequest& request = options.request;
-  if (!LimiterKey(call.db, call.Key(1), call.now).Accepts(call.reply, request.config.algorithm)) {
-    return;
-  }
+  const LimiterKey found(call.db, call.Key(1), call.now);
+  if (!Accepts(call.reply, found, request.config.algorithm)) return;
   if (request.ban_ms > 0) BanWaiter(call, request);
   const LimiterKey limiter(call.db, call.Key(1), call.now);
   LimitVerdict verdict = limiter.Peek(request.config, request.cost);
@@ -172,7 +192,7 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   if (wait_ms == 0 || !call.may_wait()) return false;
   LimitWaiters& desk = call.part<LimitWaiters>();
   const KeyNameView key{call.db.index(), call.args[1]};
-  const LimitRequest request{options.request.config, options.request.cost};
+  const LimitRequest& request = options.request;
   const LimitVerdict verdict = limiter.Peek(request.config, request.cost);
   if (verdict.retry_ms < 0 || (verdict.allowed && !desk.AnyoneWaits(key))) return false;
   LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
@@ -185,7 +205,7 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   const LimitRequest& request = options.request;
   const Now now = MomentOf(call, options.at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
-  if (!limiter.Accepts(call.reply, request.config.algorithm)) return;
+  if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
   if (options.peek) return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
   if (options.wait_ms && Queues(call, options, limiter)) return;
   const LimitVerdict verdict = limiter.Take(request);
@@ -193,7 +213,7 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   (options.shadow ? statistics.shadow : CountsOf(statistics, request.config.algorithm))
       .Count(verdict.allowed);
   if (limiter.changed()) {
-    Changed(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
+    SayTaken(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
   }
   ReplyVerdict(call.reply, verdict);
 }
@@ -242,7 +262,7 @@ bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
                std::vector<LimitVerdict>& verdicts) {
   for (const Part& part : parts) {
     LimiterKey limiter(call.db, part.key, call.now);
-    if (!limiter.Accepts(call.reply, part.request.config.algorithm)) return false;
+    if (!Accepts(call.reply, limiter, part.request.config.algorithm)) return false;
     verdicts.push_back(limiter.Peek(part.request.config, part.request.cost));
   }
   return true;
@@ -254,7 +274,7 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
     LimiterKey limiter(call.db, parts[i].key, call.now);
     verdicts[i] = limiter.Take(parts[i].request);
     CountsOf(call.part<LimitWaiters>().statistics(), parts[i].request.config.algorithm).Count(true);
-    Changed(call, parts[i].key.bytes, parts[i].request, call.now);
+    SayTaken(call, parts[i].key.bytes, parts[i].request, call.now);
   }
 }
 
@@ -286,12 +306,12 @@ void Refund(CommandCall& call) {
   if (!MayName(call, at_unix_us)) return;
   const Now now = MomentOf(call, at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
-  if (!limiter.IsLimiter(call.reply)) return;
+  if (!IsLimiter(call.reply, limiter)) return;
   if (!limiter.exists()) return call.reply.NullArray();
   const int64_t remaining = limiter.Refund(units);
-  if (limiter.changed()) call.Notify(kNotifyModule, "limit.refund", call.args[1]);
-  if (limiter.changed() && call.effects.wanted()) {
-    call.effects.ReplaceWith(
+  if (limiter.changed()) call.Changed(kNotifyModule, "limit.refund", call.args[1]);
+  if (limiter.changed() && call.wants_effects()) {
+    call.ReplaceWith(
         {"LIMIT.REFUND", call.args[1], Int64Text(units), "AT", Int64Text(now.unix_us())});
   }
   call.reply.Integer(remaining);
@@ -299,7 +319,7 @@ void Refund(CommandCall& call) {
 
 void Info(CommandCall& call) {
   const LimiterKey limiter(call.db, call.Key(1), call.now);
-  if (!limiter.IsLimiter(call.reply)) return;
+  if (!IsLimiter(call.reply, limiter)) return;
   if (!limiter.exists()) return ReplyNoFields(call.reply);
   const LimitInfo info = limiter.Info();
   ReplyFields fields(call.reply, 7);
@@ -330,9 +350,11 @@ constexpr CommandSpec kRows[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = kTakeComplexity,
-     .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> max:integer "
-              "period-ms:integer | POLICY name> [BURST burst:integer] [COST cost:integer] "
-              "[PEEK | WAIT wait-ms:integer] [BAN ban-ms:integer] [SHADOW]",
+     .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> "
+              "max:integer(1..2^62) "
+              "period-ms:integer(1..2^46) | POLICY name:string(0..256)> [BURST "
+              "burst:integer(0..2^62)] [COST cost:integer(1..2^63-1)] "
+              "[PEEK | WAIT wait-ms:integer(0..2^46)] [BAN ban-ms:integer(1..2^46)] [SHADOW]",
      .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset."},
     {.name = "LIMIT.ALL",
      .arity = -5,
@@ -345,8 +367,9 @@ constexpr CommandSpec kRows[] = {
      .complexity = "O(N) where N is the number of keys; each as LIMIT.TAKE.",
      .usage =
          "numkeys:integer key [key ...] limit=<request=<algorithm=<WINDOW | ROLLING | SLIDING | "
-         "LOG | GCRA | LEAKY> max:integer period-ms:integer burst:integer cost:integer | "
-         "POLICY name cost:integer> ...>",
+         "LOG | GCRA | LEAKY> max:integer(1..2^62) period-ms:integer(1..2^46) "
+         "burst:integer(0..2^62) cost:integer(1..2^63-1) | "
+         "POLICY name:string(0..256) cost:integer(1..2^63-1)> ...>",
      .summary = "Take from several limits, all or none: allowed, and each one's values."},
     {.name = "LIMIT.REFUND",
      .arity = -3,
@@ -358,7 +381,7 @@ constexpr CommandSpec kRows[] = {
      .since = "0.1.0",
      .complexity = "O(1); LOG and LEAKY: O(log N) where N is the number of milliseconds of the "
                    "period in which something came.",
-     .usage = "key units:integer",
+     .usage = "key units:integer(1..2^63-1)",
      .summary = "Give back what was taken and not used; what remains, or null without the key."},
     {.name = "LIMIT.INFO",
      .arity = 2,

@@ -15,7 +15,6 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/waiting/limit_waiters.h"
 #include "storage/limits/cell.h"
 
@@ -29,10 +28,7 @@ constexpr std::string_view kNoNumber = "The key holds no number";
 
 void Store(CommandCall& call, HashedKey key, const CellAnswer& answer, const Entry* found) {
   if (answer.ttl_ms <= 0) {
-    if (!found) return;
-    call.db.Delete(key, call.now);
-    call.Notify(kNotifyGeneric, "del", key.bytes);
-    if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
+    DeleteAsEffect(call, key);
     return;
   }
   const Deadline deadline = Deadline::Steady(call.now.ms() + answer.ttl_ms);
@@ -42,10 +38,9 @@ void Store(CommandCall& call, HashedKey key, const CellAnswer& answer, const Ent
   } else {
     call.db.PutInteger(key, answer.new_tat_ns, deadline, call.now);
   }
-  call.Notify(kNotifyString, "set", key.bytes);
-  call.Notify(kNotifyGeneric, "expire", key.bytes);
-  if (call.effects.wanted()) {
-    RecordTimedSet(call, key.bytes, Int64Text(answer.new_tat_ns), deadline);
+  SaySet(call, key, true);
+  if (call.wants_effects()) {
+    ReplaceWithSet(call, key.bytes, Int64Text(answer.new_tat_ns), deadline);
   }
 }
 

@@ -9,25 +9,18 @@
 #include "protocol/text/number_text.h"
 #include "server/config/config.h"
 #include "server/config/debug_settings.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
 
-constexpr size_t kChunkKilobytes[] = {4, 8, 16, 32, 64};  // list-max-listpack-size -1 ... -5
+std::string_view PushEvent(ListEnd end) { return end == ListEnd::kFront ? "lpush" : "rpush"; }
+std::string_view PopEvent(ListEnd end) { return end == ListEnd::kFront ? "lpop" : "rpop"; }
 
 }  // namespace
 
 ListLimits LimitsOf(const Parts& parts) {
-  ListLimits limits{.alone_bytes = parts.Get<DebugSettings>().list_alone_bytes};
-  const int64_t size = parts.Get<Config>().settings().list_max_listpack_size;
-  if (size >= 0) {
-    limits.chunk_elements = static_cast<size_t>(std::max<int64_t>(size, 1));
-  } else {
-    const auto at =
-        std::min<size_t>(static_cast<size_t>(-(size + 1)), std::size(kChunkKilobytes) - 1);
-    limits.chunk_bytes = kChunkKilobytes[at] * 1024;
-  }
+  ListLimits limits = ListLimits::Of(parts.Get<Config>().settings().list_max_listpack_size);
+  limits.alone_bytes = parts.Get<DebugSettings>().list_alone_bytes;
   return limits;
 }
 
@@ -39,20 +32,14 @@ size_t Push(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd 
   const Opened<List> list = found ? OpenFound(call, key, found) : CreateTyped<List>(call, key);
   for (const std::string_view text : texts) list->Push(end, text, limits);
   const size_t size = list->size();
-  CloseTyped(call, list);
-  call.Notify(kNotifyList, end == ListEnd::kFront ? "lpush" : "rpush", key.bytes);
+  CloseTyped(call, list, kNotifyList, PushEvent(end));
   return size;
-}
-
-void Settle(CommandCall& call, const Opened<List>& list) {
-  if (CloseTyped(call, list)) call.Notify(kNotifyGeneric, "del", list.key.bytes);
 }
 
 void Drop(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end, size_t count) {
   const Opened<List> list = OpenFound(call, key, found);
   list->Drop(end, count);
-  call.Notify(kNotifyList, end == ListEnd::kFront ? "lpop" : "rpop", key.bytes);
-  Settle(call, list);
+  CloseTyped(call, list, kNotifyList, PopEvent(end));
 }
 
 void ReplyPopped(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
@@ -87,9 +74,8 @@ Moved MoveElement(CommandCall& call, HashedKey source, HashedKey target, ListMov
     const Opened<List> list = OpenFound(call, source, from);
     list->Drop(move.from, 1);
     list->Push(move.to, text, LimitsOf(call.parts));
-    CloseTyped(call, list);
-    call.Notify(kNotifyList, move.to == ListEnd::kFront ? "lpush" : "rpush", target.bytes);
-    call.Notify(kNotifyList, move.from == ListEnd::kFront ? "lpop" : "rpop", source.bytes);
+    CloseTyped(call, list, kNotifyList, PushEvent(move.to));
+    call.Changed(kNotifyList, PopEvent(move.from), source.bytes);
   } else {
     const Typed<List> to = LookUpTyped<List>(call, target);
     if (to.refused) return Moved::kRefused;
@@ -118,16 +104,10 @@ std::optional<MultiPop> ReadMultiPop(CommandCall& call, size_t numkeys_at) {
   pop.keys = static_cast<size_t>(*keys);
   ArgReader args(call.args, pop.first_key + pop.keys);
   pop.end = ReadEnd(args);
-  bool counted = false;
-  while (args.more()) {
-    if (!counted && args.left() >= 2 && args.TakeWord("COUNT")) {
-      counted = true;
-      const int64_t count = args.Int(ErrorCode::kNotPositive);
-      if (count < 1) args.Fail(ErrorCode::kNotPositive);
-      pop.count = static_cast<size_t>(count);
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
+  if (args.left() >= 2 && args.TakeWord("COUNT")) {
+    const int64_t count = args.Int(ErrorCode::kNotPositive);
+    if (count < 1) args.Fail(ErrorCode::kNotPositive);
+    pop.count = static_cast<size_t>(count);
   }
   if (args.Finish()) return pop;
   call.reply.Error(args.error());
@@ -137,8 +117,8 @@ std::optional<MultiPop> ReadMultiPop(CommandCall& call, size_t numkeys_at) {
 void PopMany(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
              size_t count) {
   const size_t popped = std::min(count, found->size());
-  if (call.effects.wanted()) {
-    call.effects.ReplaceWith({PopWord(end), key.bytes, Int64Text(static_cast<int64_t>(popped))});
+  if (call.wants_effects()) {
+    call.ReplaceWith({PopWord(end), key.bytes, Int64Text(static_cast<int64_t>(popped))});
   }
   call.reply.Array(2);
   call.reply.Bulk(key.bytes);

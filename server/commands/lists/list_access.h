@@ -25,9 +25,6 @@ void Drop(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd en
 // Answers with the elements from an end on before that.
 void ReplyPopped(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
                  size_t count);
-// After a change that may have taken the last element: accounts for it, or deletes the key and
-// notifies of that.
-void Settle(CommandCall& call, const Opened<List>& list);
 
 // LEFT or RIGHT; anything else is a syntax error.
 ListEnd ReadEnd(ArgReader& args);

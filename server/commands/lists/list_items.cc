@@ -8,6 +8,7 @@
 #include "server/commands/families.h"
 #include "server/commands/lists/list_access.h"
 #include "server/commands/shared/index_range.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 
 namespace sluice {
@@ -66,9 +67,8 @@ void LSet(CommandCall& call) {
   if (!place) return call.reply.Error(ErrorCode::kIndexOutOfRange);
   const Opened<List> list = OpenFound(call, key, found);
   list->Replace(*place, call.args[3], LimitsOf(call.parts));
-  CloseTyped(call, list);
   call.reply.Ok();
-  call.Notify(kNotifyList, "lset", key.bytes);
+  CloseTyped(call, list, kNotifyList, "lset");
 }
 
 void LInsert(CommandCall& call) {
@@ -86,8 +86,7 @@ void LInsert(CommandCall& call) {
   if (!pivot) return call.reply.Integer(-1);
   const Opened<List> list = OpenFound(call, key, found);
   list->Insert(*pivot + (behind ? 1 : 0), call.args[4], LimitsOf(call.parts));
-  CloseTyped(call, list);
-  call.Notify(kNotifyList, "linsert", key.bytes);
+  CloseTyped(call, list, kNotifyList, "linsert");
   call.reply.Integer(static_cast<int64_t>(list->size()));
 }
 
@@ -110,8 +109,7 @@ void LRem(CommandCall& call) {
   if (!there) return call.reply.Integer(0);
   const Opened<List> list = OpenFound(call, key, found);
   const size_t removed = list->Remove(call.args[3], magnitude ? magnitude : SIZE_MAX, from);
-  call.Notify(kNotifyList, "lrem", key.bytes);
-  Settle(call, list);
+  CloseTyped(call, list, kNotifyList, "lrem");
   call.reply.Integer(static_cast<int64_t>(removed));
 }
 
@@ -126,15 +124,14 @@ void LTrim(CommandCall& call) {
   if (!found) return call.reply.Ok();
   const Opened<List> list = OpenFound(call, key, found);
   const IndexRange range = RangeOf(first, last, list->size());
-  if (range.count() == list->size()) call.effects.Nothing();  // as after most LPUSHes
+  if (range.count() == list->size()) call.NoEffect();  // as after most LPUSHes
   if (range.count() == 0) {
     list->Drop(ListEnd::kFront, list->size());
   } else {
     list->Drop(ListEnd::kBack, list->size() - range.end);
     list->Drop(ListEnd::kFront, range.first);
   }
-  call.Notify(kNotifyList, "ltrim", key.bytes);
-  Settle(call, list);
+  CloseTyped(call, list, kNotifyList, "ltrim");
   call.reply.Ok();
 }
 
@@ -154,30 +151,33 @@ int64_t TakeCount(ArgReader& args, const char* fault) {
   return count.value_or(0);
 }
 
-void ReadPosOptions(ArgReader& args, PosOptions& options) {
-  while (args.more()) {
-    const bool valued = args.left() >= 2;
-    if (valued && args.TakeWord("RANK")) {
-      options.rank = args.Int();
-      if (!args.failed() && options.rank == 0) {
-        args.Fail(
-            "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or "
-            "use negative to start from the end of the list");
-      }
-    } else if (valued && args.TakeWord("COUNT")) {
-      options.count = TakeCount(args, "ERR COUNT can't be negative");
-    } else if (valued && args.TakeWord("MAXLEN")) {
-      options.looks_max = TakeCount(args, "ERR MAXLEN can't be negative");
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
+void ReadRank(ArgReader& args, PosOptions& options) {
+  options.rank = args.Int();
+  if (!args.failed() && options.rank == 0) {
+    args.Fail(
+        "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or "
+        "use negative to start from the end of the list");
   }
 }
+
+constexpr OptionRow<PosOptions> kPosOptions[] = {
+    {"RANK", ReadRank, 1},
+    {"COUNT",
+     [](ArgReader& args, PosOptions& options) {
+       options.count = TakeCount(args, "ERR COUNT can't be negative");
+     },
+     1},
+    {"MAXLEN",
+     [](ArgReader& args, PosOptions& options) {
+       options.looks_max = TakeCount(args, "ERR MAXLEN can't be negative");
+     },
+     1},
+};
 
 void LPos(CommandCall& call) {
   ArgReader args(call.args, 3);
   PosOptions options;
-  ReadPosOptions(args, options);
+  ReadOptions(args, kPosOptions, options);
   if (args.failed()) return call.reply.Error(args.error());
   const Typed<List> found = FindTyped<List>(call, call.Key(1));
   if (found.refused) return;
@@ -229,7 +229,7 @@ constexpr CommandSpec kListed[] = {
      .complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from "
                    "nearest end (HEAD or TAIL) for large lists; and N is the number of elements in "
                    "the specified range.",
-     .usage = "key start stop",
+     .usage = "key start stop:integer",
      .summary = "The elements from one index to another, both included."},
     {.name = "LSET",
      .arity = 4,
@@ -270,7 +270,7 @@ constexpr CommandSpec kListed[] = {
      .run = LTrim,
      .since = "1.0.0",
      .complexity = "O(N) where N is the number of elements to be removed by the operation.",
-     .usage = "key start stop",
+     .usage = "key start stop:integer",
      .summary = "Keep the elements from one index to another and remove the others."},
     {.name = "LPOS",
      .arity = -3,

@@ -8,7 +8,6 @@
 #include "server/commands/families.h"
 #include "server/commands/lists/list_access.h"
 #include "server/commands/shared/blocking.h"
-#include "server/dispatch/effects.h"
 #include "server/waiting/waiters.h"
 
 namespace sluice {
@@ -43,7 +42,7 @@ void BlockingPop(CommandCall& call, ListEnd end) {
   const std::optional<Source> source = FindSource(call, keys);
   if (!source) return;
   if (!source->list) return Park(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
-  if (call.effects.wanted()) call.effects.ReplaceWith({PopWord(end), source->key.bytes});
+  call.ReplaceWith({PopWord(end), source->key.bytes});
   call.reply.Array(2);
   call.reply.Bulk(source->key.bytes);
   char scratch[List::kTextScratch];
@@ -78,13 +77,13 @@ void BLMove(CommandCall& call) {
   const ListEnd from = ReadEnd(args);
   const ListEnd to = ReadEnd(args);
   if (args.failed()) return call.reply.Error(args.error());
-  if (!MoveOrPark(call, {from, to}) || !call.effects.wanted()) return;
-  call.effects.ReplaceWith({"LMOVE", call.args[1], call.args[2], EndWord(from), EndWord(to)});
+  if (!MoveOrPark(call, {from, to})) return;
+  call.ReplaceWith({"LMOVE", call.args[1], call.args[2], EndWord(from), EndWord(to)});
 }
 
 void BRPopLPush(CommandCall& call) {
-  if (!MoveOrPark(call, {ListEnd::kBack, ListEnd::kFront}) || !call.effects.wanted()) return;
-  call.effects.ReplaceWith({"RPOPLPUSH", call.args[1], call.args[2]});
+  if (!MoveOrPark(call, {ListEnd::kBack, ListEnd::kFront})) return;
+  call.ReplaceWith({"RPOPLPUSH", call.args[1], call.args[2]});
 }
 
 // --- BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]

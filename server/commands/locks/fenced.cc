@@ -5,6 +5,7 @@
 // here again when it wakes, and the token is looked at again; one that waits for something else
 // (LOCK.ACQUIRE, LIMIT.TAKE with WAIT) does not wait, as inside MULTI.
 
+#include <optional>
 #include <string>
 
 #include "server/commands/families.h"
@@ -56,15 +57,16 @@ void Fenced(CommandCall& call) {
     return call.reply.Error(refusal);
   }
   Locks& locks = call.part<LockService>().Enter();
-  if (!IsLockOrMissing(call, 1)) return;
-  const TokenCheck check = locks.CheckToken({call.db.index(), call.args[1]}, token, call.now);
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
+  const TokenCheck check = locks.CheckToken(*lock, token, call.now);
   if (check != TokenCheck::kValid) return call.reply.Error(StaleText(check));
 
   const uint32_t conditions = call.client.conditions;
   call.client.conditions |= kInFenced;
   call.part<Dispatcher>().RunInner(call.client, *inner, request, call.reply, kInnerAt);
   call.client.conditions = (call.client.conditions & ~kInFenced) | (conditions & kInFenced);
-  call.part<Waiters>().Wrap(call, kInnerAt);
+  call.part<Waiters>().parked().Wrap(call, kInnerAt);
 }
 
 constexpr CommandSpec kRows[] = {
@@ -77,7 +79,7 @@ constexpr CommandSpec kRows[] = {
      .group = "lock",
      .since = "0.1.0",
      .complexity = "That of the inner command.",
-     .usage = "key token:integer command [arg ...]",
+     .usage = "key token:integer(1..2^53-1) command [arg ...]",
      .summary = "Run a command unless this fencing token of the lock is stale.",
      .inner_command = static_cast<int>(kInnerAt)},
 };

@@ -1,5 +1,7 @@
-// What all commands on locks share: whether a key may be one, and its name.
+// What all commands on locks share: opening the locks of a request, once.
 #pragma once
+
+#include <optional>
 
 #include "server/commands/shared/lookup.h"
 #include "server/dispatch/arg_reader.h"
@@ -11,19 +13,16 @@ namespace sluice {
 inline constexpr std::string_view kLockHasNoTtl =
     "ERR the lease of a lock is set by LOCK.RENEW alone";
 
-// False when args[at] holds something else than a lock: then WRONGTYPE has been answered.
-// Precondition: the lock service was entered.
-inline bool IsLockOrMissing(CommandCall& call, size_t at) {
+// The lock that args[at] names, held or not. None: it is the key of something else, and WRONGTYPE
+// has been answered. `Locks` is what LockService::Enter gives, which comes first.
+inline std::optional<OpenLock> OpenLockAt(CommandCall& call, const Locks&, size_t at) {
   const HashedKey key = call.Key(at);
   const Entry* const entry = LookUp(call, key);
-  call.part<LockService>().Seen({call.db.index(), key.bytes}, key.hash, entry);
-  if (!entry || entry->type() == ValueType::kLock) return true;
+  if (!entry || entry->type() == ValueType::kLock) {
+    return call.part<LockService>().held_locks().Open(call.db.index(), key, entry);
+  }
   call.reply.Error(ErrorCode::kWrongType);
-  return false;
-}
-
-inline LockNameView NameOf(const CommandCall& call, size_t at) {
-  return {call.db.index(), call.args[at]};
+  return std::nullopt;
 }
 
 inline std::string_view ReadOwner(ArgReader& args) {

@@ -1,11 +1,10 @@
-// See lock_options.h. An option is a row with the bits of the rows that exclude it.
+// See lock_options.h.
 #include "server/commands/locks/lock_options.h"
 
-#include <algorithm>
-#include <string_view>
-
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/script_state.h"
-#include "server/locks/lock_service.h"
+#include "server/locks/lock_connections.h"
+#include "storage/locks/locks.h"
 
 namespace sluice {
 namespace {
@@ -41,21 +40,22 @@ void ReadLabel(ArgReader& args, AcquireOptions& options) {
 }
 void ReadNotify(ArgReader&, AcquireOptions& options) { options.notify = true; }
 
-struct OptionWord {
-  std::string_view word;
-  void (*read)(ArgReader& args, AcquireOptions& options);
-  uint32_t excludes;  // bits of the rows that must not have come before, its own among them
-  bool several;       // MACQUIRE has it too
-};
-constexpr OptionWord kOptionWords[] = {
-    {"LEASE", ReadLease, 1u << 0, true},
-    {"SESSION", ReadSession, 1u << 1, true},
-    {"WAIT", ReadWait, 1u << 2, true},
-    {"SHARED", ReadShared, 1u << 3 | 1u << 4, true},
-    {"PERMITS", ReadPermits, 1u << 3 | 1u << 4, false},
-    {"MINHOLD", ReadMinHold, 1u << 5, true},
-    {"LABEL", ReadLabel, 1u << 6, true},
-    {"NOTIFY", ReadNotify, 1u << 7, true},
+bool HasNoMode(const AcquireOptions& options) {
+  return options.terms.shape.mode == LockMode::kExclusive;
+}
+bool MayHavePermits(const AcquireOptions& options) {
+  return !options.several && HasNoMode(options);
+}
+
+constexpr OptionRow<AcquireOptions> kOptions[] = {
+    {"LEASE", ReadLease},
+    {"SESSION", ReadSession},
+    {"WAIT", ReadWait},
+    {"SHARED", ReadShared, 0, HasNoMode},
+    {"PERMITS", ReadPermits, 0, MayHavePermits},
+    {"MINHOLD", ReadMinHold},
+    {"LABEL", ReadLabel},
+    {"NOTIFY", ReadNotify},
 };
 
 // Whose connection it is: a script acts for its caller.
@@ -67,27 +67,15 @@ Session& CallerOf(CommandCall& call) {
 }  // namespace
 
 AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several) {
-  AcquireOptions options;
-  uint32_t seen = 0;
-  while (args.more()) {
-    const auto row = std::ranges::find_if(kOptionWords, [&](const OptionWord& option) {
-      return (option.several || !several) && IsWord(args.Peek(), option.word);
-    });
-    if (row == std::end(kOptionWords) || (seen & row->excludes)) {
-      args.Fail(ErrorCode::kSyntax);
-      break;
-    }
-    seen |= 1u << (row - std::begin(kOptionWords));
-    args.Skip();
-    row->read(args, options);
-  }
+  AcquireOptions options{.several = several};
+  ReadOptionsOnce(args, kOptions, options);
   if (args.failed()) return options;
   if (options.terms.lease_ms == 0 && !options.session) {
     args.Fail("ERR a lock needs a LEASE or a SESSION");
   }
   const Session& caller = CallerOf(call);
-  if (options.session) options.terms.session = LockService::ConnectionOf(caller);
-  if (options.notify) options.terms.notify = LockService::ConnectionOf(caller);
+  if (options.session) options.terms.session = ConnectionOf(caller);
+  if (options.notify) options.terms.notify = ConnectionOf(caller);
   if (options.notify && caller.resp() < 3) args.Fail("ERR NOTIFY needs RESP3 (HELLO 3)");
   if (!call.may_wait()) options.wait_ms = 0;
   return options;

@@ -10,6 +10,7 @@
 namespace sluice {
 
 struct AcquireOptions {
+  bool several = false;  // of MACQUIRE, which has no PERMITS
   LockTerms terms;
   int64_t wait_ms = 0;
   bool session = false;

@@ -4,9 +4,11 @@
 // choose tokens.
 
 #include <algorithm>
+#include <optional>
 
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/locks/lock_effect.h"
 #include "server/locks/lock_service.h"
 
 namespace sluice {
@@ -50,10 +52,11 @@ void Restore(CommandCall& call) {
   }
   if (!args.Finish()) return call.reply.Error(args.error());
   Locks& locks = call.part<LockService>().Enter();
-  if (!IsLockOrMissing(call, 1)) return;
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
   if (gone) {
-    locks.Forgo(NameOf(call, 1), holder.token, call.now);
-  } else if (!locks.Restore(NameOf(call, 1), holder, shape, call.now)) {
+    locks.Forgo(*lock, holder.token, call.now);
+  } else if (!locks.Restore(*lock, holder, shape, call.now)) {
     return call.reply.Error("ERR this holder does not go with the others");
   }
   call.reply.Ok();
@@ -71,7 +74,8 @@ constexpr CommandSpec kRows[] = {
      .group = "lock",
      .since = "0.1.0",
      .complexity = "O(1)",
-     .usage = "key token:integer [owner mode permits:integer of:integer holds:integer "
+     .usage = "key token:integer(1..2^52) [owner:string(1..1024) mode permits:integer(1..2^31) "
+              "of:integer(1..2^31) holds:integer(0..2^63-1) "
               "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
      .summary = "What a log says of a lock: who holds it under this token, or that nobody does."},
 };

@@ -1,6 +1,7 @@
 // Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is
 // shown, with no holds.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,24 +9,22 @@
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/db_index.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/reply_fields.h"
+#include "server/locks/lock_effect.h"
 #include "server/locks/lock_service.h"
 
 namespace sluice {
 namespace {
 
-// The lock of the first key, its over leases ended; null when it has no holder. False in `is_lock`:
-// WRONGTYPE has been answered.
-const Lock* Look(CommandCall& call, bool& is_lock) {
+// The lock of the first key, its over leases ended. None: WRONGTYPE has been answered.
+std::optional<OpenLock> Look(CommandCall& call) {
   LockService& service = call.part<LockService>();
-  const LockName name(LockNameView{call.db.index(), call.args[1]});
-  is_lock = true;
-  Locks& locks = service.Enter();
-  is_lock = IsLockOrMissing(call, 1);
-  if (!is_lock) return nullptr;
-  locks.Settle(name, call.now);
-  return service.FindLock(name);
+  std::optional<OpenLock> lock = OpenLockAt(call, service.Enter(), 1);
+  // Twice: where the key of something else was found to be over, waiters get the lock.
+  if (lock) service.Enter().Settle(*lock, call.now);
+  return lock;
 }
 
 // One that is over may still have to be ended: its holder may have renewed it in time.
@@ -51,11 +50,11 @@ void ReplyHolder(CommandCall& call, const LockHolder& holder) {
 }
 
 void Info(CommandCall& call) {
-  bool is_lock;
-  const Lock* const lock = Look(call, is_lock);
-  if (!is_lock) return;
-  const LockNameView name{call.db.index(), call.args[1]};
-  const size_t waiters = call.part<LockService>().Enter().queue().LengthOf(name);
+  std::optional<OpenLock> open = Look(call);
+  if (!open) return;
+  const Lock* const lock = open->lock();
+  const WaitQueue& queue = call.part<LockService>().queue();
+  const size_t waiters = queue.LengthOf(open->name());
   if (!lock && waiters == 0) return ReplyNoFields(call.reply);
   const bool held = lock && !lock->empty();
   const bool semaphore = held && lock->mode() == LockMode::kPermits;
@@ -71,11 +70,9 @@ void Info(CommandCall& call) {
 }
 
 void Waiters(CommandCall& call) {
-  bool is_lock;
-  Look(call, is_lock);
-  if (!is_lock) return;
-  const LockNameView name{call.db.index(), call.args[1]};
-  const WaitQueue::Line* const line = call.part<LockService>().Enter().queue().LineOf(name);
+  const std::optional<OpenLock> open = Look(call);
+  if (!open) return;
+  const WaitQueue::Line* const line = call.part<LockService>().queue().LineOf(open->name());
   call.reply.Array(line ? line->all.size() : 0);
   if (!line) return;
   for (const auto& [place, queued] : line->all) {
@@ -89,33 +86,38 @@ void Waiters(CommandCall& call) {
   }
 }
 
+struct ListOptions {
+  std::string_view pattern = "*";
+  int64_t count = 10;
+};
+constexpr OptionRow<ListOptions> kListOptions[] = {
+    {"MATCH", kTakeBytes<&ListOptions::pattern>, 1},
+    {"COUNT",
+     [](ArgReader& args, ListOptions& options) {
+       options.count = args.Int();
+       if (options.count < 1) args.Fail(ErrorCode::kSyntax);
+     },
+     1},
+};
+
 // As SCAN, but walks the locks alone: a cursor is the number of the last one seen.
 void List(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[1]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
-  std::string_view pattern = "*";
-  int64_t count = 10;
+  ListOptions options;
   ArgReader args(call.args, 2);
-  while (args.more()) {
-    if (args.left() >= 2 && args.TakeWord("MATCH")) {
-      pattern = args.Bytes();
-    } else if (args.left() >= 2 && args.TakeWord("COUNT")) {
-      count = args.Int();
-      if (count < 1) args.Fail(ErrorCode::kSyntax);
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
-  if (!args.Finish()) return call.reply.Error(args.error());
-  call.part<LockService>().Enter();
-  const Glob glob(pattern);
+  ReadOptions(args, kListOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
+  LockService& service = call.part<LockService>();
+  service.Enter();
+  const Glob glob(options.pattern);
   std::vector<std::string_view> found;
   const auto visit = [&](const Lock& lock) {
     const std::string_view key = lock.name().key;
-    if (pattern == "*" || glob.Matches(key)) found.push_back(key);
+    if (options.pattern == "*" || glob.Matches(key)) found.push_back(key);
   };
-  const uint64_t next =
-      call.part<LockService>().List(call.db.index(), *cursor, static_cast<size_t>(count), visit);
+  const uint64_t next = service.held_locks().List(call.db.index(), *cursor,
+                                                  static_cast<size_t>(options.count), visit);
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(next));
   call.reply.Array(found.size());

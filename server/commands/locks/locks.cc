@@ -10,9 +10,10 @@
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/locks/lock_options.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
+#include "server/locks/lock_reply.h"
 #include "server/locks/lock_service.h"
 #include "server/waiting/waiters.h"
 
@@ -38,13 +39,17 @@ std::string_view Refusal(AcquireOutcome outcome) {
   }
 }
 
-// Names `keys` in the client's database. False: one holds another type, which has been answered.
-bool NameLocks(CommandCall& call, size_t first, size_t count, LockNames& names) {
+// The locks that args[first] and the following name. None: one is the key of something else, which
+// has been answered.
+OpenLocks OpenLocksAt(CommandCall& call, const Locks& locks, size_t first, size_t count) {
+  OpenLocks open;
+  open.reserve(count);
   for (size_t i = first; i < first + count; ++i) {
-    if (!IsLockOrMissing(call, i)) return false;
-    names.emplace_back(LockNameView{call.db.index(), call.args[i]});
+    const std::optional<OpenLock> lock = OpenLockAt(call, locks, i);
+    if (!lock) return {};
+    open.push_back(*lock);
   }
-  return true;
+  return open;
 }
 
 void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
@@ -55,12 +60,14 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   request.terms = std::move(options.terms);
   LockService& service = call.part<LockService>();
   Locks& locks = service.Enter();
-  if (!NameLocks(call, first_key, keys, request.names)) return;
-  const WaitTerms wait{LockService::ConnectionOf(call.client), options.wait_ms};
-  const AcquireResult result = locks.Acquire(std::move(request), wait, call.now);
-  call.effects.Nothing();  // the service says what came of it
+  OpenLocks open = OpenLocksAt(call, locks, first_key, keys);
+  if (open.empty()) return;
+  const WaitTerms wait{ConnectionOf(call.client), options.wait_ms};
+  const AcquireResult result =
+      locks.Acquire(absl::MakeSpan(open), std::move(request), wait, call.now);
+  call.NoEffect();  // the service says what came of it
   if (result.outcome == AcquireOutcome::kQueued) {
-    return service.Park(call, result.wait_id, call.now.ms() + options.wait_ms);
+    return service.waits().Park(call, result.wait_id, call.now.ms() + options.wait_ms);
   }
   if (result.outcome == AcquireOutcome::kRefused) return call.reply.NullArray();
   if (result.outcome != AcquireOutcome::kGranted) {
@@ -68,7 +75,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   }
   for (size_t i = 0; i < keys; ++i) {
     if (result.grants[i].holds == 1) continue;
-    service.RecordHolder(NameOf(call, first_key + i), call.args[first_key + keys]);
+    service.news().RecordHolder(open[i], call.args[first_key + keys]);
   }
   several ? ReplyTokens(call.reply, result.grants)
           : ReplyGrant(call.reply, result.grants.front(), 0);
@@ -117,61 +124,59 @@ void AcquireMany(CommandCall& call) {
 
 // --- keeping and giving back
 
-int64_t ReadToken(ArgReader& args) { return args.TakeWord("TOKEN") ? args.IntIn(1, kTokenMax) : 0; }
+// Of RENEW, RELEASE and BREAK.
+struct KeepOptions {
+  int64_t lease_ms = 0;
+  int64_t token = 0;  // 0: any
+  bool all = false;
+};
 
-// At most once, and it has to be what comes.
-void ExpectToken(ArgReader& args, int64_t& token) {
-  if (token != 0 || (token = ReadToken(args)) == 0) args.Fail(ErrorCode::kSyntax);
-}
+constexpr OptionRow<KeepOptions> kToken = {"TOKEN", [](ArgReader& args, KeepOptions& options) {
+                                             options.token = args.IntIn(1, kTokenMax);
+                                           }};
+constexpr OptionRow<KeepOptions> kRenewOptions[] = {
+    {"LEASE",
+     [](ArgReader& args, KeepOptions& options) { options.lease_ms = args.IntIn(1, kLeaseMsMax); }},
+    kToken};
+constexpr OptionRow<KeepOptions> kReleaseOptions[] = {{"ALL", kRaise<&KeepOptions::all>}, kToken};
+constexpr OptionRow<KeepOptions> kBreakOptions[] = {kToken};
 
 void Renew(CommandCall& call) {
   ArgReader args(call.args, 2);
   const std::string_view owner = ReadOwner(args);
-  int64_t lease_ms = 0;
-  int64_t token = 0;
-  while (args.more()) {
-    if (lease_ms == 0 && args.TakeWord("LEASE")) {
-      lease_ms = args.IntIn(1, kLeaseMsMax);
-    } else {
-      ExpectToken(args, token);
-    }
-  }
-  if (!args.failed() && lease_ms == 0) args.Fail(ErrorCode::kSyntax);
-  if (!args.Finish()) return call.reply.Error(args.error());
+  KeepOptions options;
+  ReadOptionsOnce(args, kRenewOptions, options);
+  if (options.lease_ms == 0) args.Fail(ErrorCode::kSyntax);
+  if (args.failed()) return call.reply.Error(args.error());
   Locks& locks = call.part<LockService>().Enter();
-  if (!IsLockOrMissing(call, 1)) return;
-  const int64_t left_ms = locks.Renew(NameOf(call, 1), owner, lease_ms, token, call.now);
-  call.effects.Nothing();
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
+  const int64_t left_ms = locks.Renew(*lock, owner, options.lease_ms, options.token, call.now);
+  call.NoEffect();
   if (left_ms < 0) return call.reply.Error(kNotHeld);
-  call.part<LockService>().RecordHolder(NameOf(call, 1), owner);
+  call.part<LockService>().news().RecordHolder(*lock, owner);
   call.reply.Integer(left_ms);
 }
 
 void Release(CommandCall& call) {
   ArgReader args(call.args, 2);
   const std::string_view owner = ReadOwner(args);
-  bool all = false;
-  int64_t token = 0;
-  while (args.more()) {
-    if (!all && args.TakeWord("ALL")) {
-      all = true;
-    } else {
-      ExpectToken(args, token);
-    }
-  }
-  if (!args.Finish()) return call.reply.Error(args.error());
+  KeepOptions options;
+  ReadOptionsOnce(args, kReleaseOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
   Locks& locks = call.part<LockService>().Enter();
-  if (!IsLockOrMissing(call, 1)) return;
-  const int64_t left = locks.Release(NameOf(call, 1), owner, all, token, call.now);
-  call.effects.Nothing();
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
+  const int64_t left = locks.Release(*lock, owner, options.all, options.token, call.now);
+  call.NoEffect();
   if (left < 0) return call.reply.Error(kNotHeld);
-  if (left > 0) call.part<LockService>().RecordHolder(NameOf(call, 1), owner);
+  if (left > 0) call.part<LockService>().news().RecordHolder(*lock, owner);
   call.reply.Integer(left);
 }
 
 // The token under which the owner holds the lock now; 0: it does not.
-int64_t TokenOf(const LockService& service, LockNameView name, std::string_view owner) {
-  const Lock* const lock = service.FindLock(name);
+int64_t TokenOf(OpenLock& open, std::string_view owner) {
+  const Lock* const lock = open.lock();
   const LockHolder* const holder = lock ? lock->FindOwner(owner) : nullptr;
   return holder ? holder->token : 0;
 }
@@ -185,32 +190,34 @@ void ReleaseMany(CommandCall& call) {
   const std::string_view owner = ReadOwner(args);
   if (!args.Finish()) return call.reply.Error(args.error());
   Locks& locks = call.part<LockService>().Enter();
-  LockNames names;
-  if (!NameLocks(call, 2, keys, names)) return;
+  OpenLocks open = OpenLocksAt(call, locks, 2, keys);
+  if (open.empty()) return;
   std::vector<int64_t> tokens;
-  for (const LockName& name : names) {
-    locks.Settle(name, call.now);
-    tokens.push_back(TokenOf(call.part<LockService>(), name, owner));
+  for (OpenLock& lock : open) {
+    locks.Settle(lock, call.now);
+    tokens.push_back(TokenOf(lock, owner));
   }
   int64_t released = 0;
   for (size_t i = 0; i < keys; ++i) {
     if (tokens[i] == 0) continue;
-    const int64_t left = locks.Release(names[i], owner, false, tokens[i], call.now);
+    const int64_t left = locks.Release(open[i], owner, false, tokens[i], call.now);
     released += left >= 0;
-    if (left > 0) call.part<LockService>().RecordHolder(names[i], owner);
+    if (left > 0) call.part<LockService>().news().RecordHolder(open[i], owner);
   }
-  call.effects.Nothing();
+  call.NoEffect();
   call.reply.Integer(released);
 }
 
 void Break(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const int64_t token = args.more() ? ReadToken(args) : 0;
-  if (!args.Finish()) return call.reply.Error(args.error());
+  KeepOptions options;
+  ReadOptionsOnce(args, kBreakOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
   Locks& locks = call.part<LockService>().Enter();
-  if (!IsLockOrMissing(call, 1)) return;
-  call.reply.Integer(locks.Break(NameOf(call, 1), token, call.now));
-  call.effects.Nothing();
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
+  call.reply.Integer(locks.Break(*lock, options.token, call.now));
+  call.NoEffect();
 }
 
 // --- the table
@@ -225,9 +232,11 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kTakes),
      .run = Acquire,
      .complexity = "O(1); O(N) with N owners and waiters that are connected, if it has to wait",
-     .usage = "key owner [LEASE lease-ms:integer] [SESSION] [WAIT wait-ms:integer] "
-              "[SHARED | permits=<PERMITS n:integer OF m:integer>] [MINHOLD minhold-ms:integer] "
-              "[LABEL label] [NOTIFY]",
+     .usage = "key owner:string(1..1024) [LEASE lease-ms:integer(1..2^46)] [SESSION] [WAIT "
+              "wait-ms:integer(0..2^46)] "
+              "[SHARED | permits=<PERMITS n:integer(1..2^31) OF m:integer(1..2^31)>] [MINHOLD "
+              "minhold-ms:integer(0..2^46)] "
+              "[LABEL label:string(0..1024)] [NOTIFY]",
      .summary = "Take a lock; its fencing token, or null while others hold it."},
     {.name = "LOCK.BREAK",
      .arity = -2,
@@ -235,7 +244,7 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kGivesBack),
      .run = Break,
      .complexity = "O(N) where N is the number of holders",
-     .usage = "key [TOKEN token:integer]",
+     .usage = "key [TOKEN token:integer(1..2^53-1)]",
      .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
     {.name = "LOCK.MACQUIRE",
      .arity = -5,
@@ -243,8 +252,10 @@ constexpr CommandSpec kListed[] = {
      .keys = KeysCounted(1, kTakes),
      .run = AcquireMany,
      .complexity = "O(N) where N is the number of keys",
-     .usage = "numkeys key [key ...] owner [LEASE lease-ms:integer] [SESSION] "
-              "[WAIT wait-ms:integer] [SHARED] [MINHOLD minhold-ms:integer] [LABEL label] [NOTIFY]",
+     .usage = "numkeys:integer(1..1024) key [key ...] owner:string(1..1024) [LEASE "
+              "lease-ms:integer(1..2^46)] [SESSION] "
+              "[WAIT wait-ms:integer(0..2^46)] [SHARED] [MINHOLD minhold-ms:integer(0..2^46)] "
+              "[LABEL label:string(0..1024)] [NOTIFY]",
      .summary = "Take several locks or none; their fencing tokens."},
     {.name = "LOCK.MRELEASE",
      .arity = -4,
@@ -252,7 +263,7 @@ constexpr CommandSpec kListed[] = {
      .keys = KeysCounted(1, kGivesBack),
      .run = ReleaseMany,
      .complexity = "O(N) where N is the number of keys",
-     .usage = "numkeys key [key ...] owner",
+     .usage = "numkeys:integer(1..1024) key [key ...] owner:string(1..1024)",
      .summary = "Give several locks back; how many of them the owner held."},
     {.name = "LOCK.RELEASE",
      .arity = -3,
@@ -260,7 +271,7 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kGivesBack),
      .run = Release,
      .complexity = "O(1)",
-     .usage = "key owner [ALL] [TOKEN token:integer]",
+     .usage = "key owner:string(1..1024) [ALL] [TOKEN token:integer(1..2^53-1)]",
      .summary = "Give a lock back, once or altogether; the holds that are left."},
     {.name = "LOCK.RENEW",
      .arity = -5,
@@ -268,7 +279,8 @@ constexpr CommandSpec kListed[] = {
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = Renew,
      .complexity = "O(1)",
-     .usage = "key owner LEASE lease-ms:integer [TOKEN token:integer]",
+     .usage = "key owner:string(1..1024) LEASE lease-ms:integer(1..2^46) [TOKEN "
+              "token:integer(1..2^53-1)]",
      .summary = "Let the lease of a lock begin anew; how long it is."},
 };
 constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});

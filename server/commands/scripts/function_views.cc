@@ -7,6 +7,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
+#include "server/commands/shared/option_table.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/engine/script_engine.h"
@@ -58,22 +59,35 @@ void ReplyRunning(CommandCall& call) {
   reply.Integer((call.part<TurnClock>().clock().TickNanos() - running->begin_ns) / 1'000'000);
 }
 
+// --- FUNCTION LIST
+
+struct ListOptions {
+  bool with_code = false;
+  std::optional<std::string_view> pattern;
+};
+
+constexpr OptionRow<ListOptions> kListOptions[] = {
+    {"WITHCODE", kRaise<&ListOptions::with_code>, 0,
+     [](const ListOptions& before) { return !before.with_code; }},
+    {"LIBRARYNAME",
+     [](ArgReader& args, ListOptions& options) {
+       if (!args.more()) return args.Fail("ERR library name argument was not given");
+       options.pattern = args.Bytes();
+     },
+     0, [](const ListOptions& before) { return !before.pattern; }},
+};
+
 }  // namespace
 
 void ListFunctions(CommandCall& call) {
   ArgReader args(call.args, 2);
-  bool with_code = false;
-  std::optional<std::string_view> pattern;
+  ListOptions options;
   while (args.more()) {
-    if (!with_code && args.TakeWord("WITHCODE")) {
-      with_code = true;
-    } else if (!pattern && args.TakeWord("LIBRARYNAME")) {
-      if (!args.more()) return call.reply.Error("ERR library name argument was not given");
-      pattern = args.Bytes();
-    } else {
-      return call.reply.Error(Concat("ERR Unknown argument ", args.Peek()));
-    }
+    if (TakeOption(args, kListOptions, options)) continue;
+    args.Fail(Concat("ERR Unknown argument ", args.Peek()));
   }
+  if (args.failed()) return call.reply.Error(args.error());
+  const auto& [with_code, pattern] = options;
   const Glob glob(pattern.value_or(""));
   std::vector<const FunctionLibrary*> chosen;
   for (const auto& [name, library] : Libraries(call).all()) {

@@ -13,7 +13,6 @@
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
-#include "server/dispatch/effects.h"
 #include "server/engine/script_engine.h"
 
 namespace sluice {
@@ -49,9 +48,7 @@ void RefuseArguments(CommandCall& call) {
                           "'. Try FUNCTION HELP."));
 }
 
-void RecordAsIs(CommandCall& call) {
-  if (call.effects.wanted()) call.effects.ReplaceWith(call.args);
-}
+void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 
 void Load(CommandCall& call) {
   ArgReader args(call.args, 2);
@@ -201,7 +198,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .flags = kChanges,
      .run = Flush,
      .complexity = "O(N) where N is the number of functions deleted",
-     .usage = "[ASYNC | SYNC]",
+     .usage = "async=[ASYNC | SYNC]",
      .summary = "Forget all libraries.",
      .tips = kOnShards},
     {.name = "HELP",
@@ -238,7 +235,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .flags = kChanges | kDenyOom,
      .run = Restore,
      .complexity = "O(N) where N is the number of functions on the payload",
-     .usage = "serialized-value [FLUSH | APPEND | REPLACE]",
+     .usage = "serialized-value policy=[FLUSH | APPEND | REPLACE]",
      .summary = "Load the libraries of a FUNCTION DUMP.",
      .tips = kOnShards},
     {.name = "STATS",

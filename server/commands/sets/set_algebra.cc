@@ -13,6 +13,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/sets/set_access.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -149,12 +150,7 @@ void Store(CommandCall& call, Operation operation, std::string_view event) {
   std::unique_ptr<Set> result = Combine(call, *sets, operation);
   const HashedKey key = call.Key(1);
   const auto size = static_cast<int64_t>(result->size());
-  if (size > 0) {
-    call.db.PutValue(key, std::move(result), Deadline::None(), call.now);
-    call.Notify(kNotifySet, event, key.bytes);
-  } else if (call.db.Delete(key, call.now)) {
-    call.Notify(kNotifyGeneric, "del", key.bytes);
-  }
+  StoreTyped(call, key, std::move(result), kNotifySet, event);
   call.reply.Integer(size);
 }
 
@@ -163,6 +159,16 @@ void SUnionStore(CommandCall& call) { Store(call, UniteInto, "sunionstore"); }
 void SDiffStore(CommandCall& call) { Store(call, SubtractInto, "sdiffstore"); }
 
 // --- SINTERCARD numkeys key ... [LIMIT limit]
+
+constexpr OptionRow<size_t> kLimit[] = {
+    {"LIMIT",
+     [](ArgReader& args, size_t& limit) {
+       const std::optional<int64_t> number = ParseInt64(args.Bytes());
+       if (!number || *number < 0) return args.Fail("ERR LIMIT can't be negative");
+       limit = *number > 0 ? static_cast<size_t>(*number) : std::numeric_limits<size_t>::max();
+     },
+     1},
+};
 
 // The keys' number and the limit; false: the error has been answered.
 bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
@@ -176,19 +182,10 @@ bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
     return false;
   }
   keys = static_cast<size_t>(*count);
-  for (size_t at = 2 + keys; at < call.args.size(); at += 2) {
-    if (!IsWord(call.args[at], "LIMIT") || at + 1 == call.args.size()) {
-      call.reply.Error(ErrorCode::kSyntax);
-      return false;
-    }
-    const std::optional<int64_t> number = ParseInt64(call.args[at + 1]);
-    if (!number || *number < 0) {
-      call.reply.Error("ERR LIMIT can't be negative");
-      return false;
-    }
-    limit = *number > 0 ? static_cast<size_t>(*number) : std::numeric_limits<size_t>::max();
-  }
-  return true;
+  ArgReader args(call.args, 2 + keys);
+  ReadOptions(args, kLimit, limit);
+  if (args.failed()) call.reply.Error(args.error());
+  return !args.failed();
 }
 
 void SInterCard(CommandCall& call) {
@@ -248,7 +245,7 @@ constexpr CommandSpec kListed[] = {
      .run = SInterCard,
      .since = "7.0.0",
      .complexity = kInterCost,
-     .usage = "numkeys key [key ...] [LIMIT limit]",
+     .usage = "numkeys key [key ...] [LIMIT limit:integer]",
      .summary = "How many members an intersection of sets has."},
     {.name = "SINTERSTORE",
      .arity = -3,

@@ -11,17 +11,9 @@
 #include "server/commands/shared/random_count.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/shared/scan_args.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
-
-// CloseTyped after members were taken out: tells `event`, and of the key when it is gone with them.
-void CloseSet(CommandCall& call, const Opened<Set>& set, std::string_view event) {
-  const bool gone = CloseTyped(call, set);
-  call.Notify(kNotifySet, event, set.key.bytes);
-  if (gone) call.Notify(kNotifyGeneric, "del", set.key.bytes);
-}
 
 // --- members
 
@@ -37,8 +29,7 @@ void SAdd(CommandCall& call) {
   const auto set = found ? OpenFound(call, key, found) : CreateTyped<Set>(call, key);
   int64_t added = 0;
   for (const std::string_view member : members) added += set->Add(member, SetLimits(call)) ? 1 : 0;
-  CloseTyped(call, set);
-  call.Notify(kNotifySet, "sadd", key.bytes);
+  CloseTyped(call, set, kNotifySet, "sadd");
   call.reply.Integer(added);
 }
 
@@ -54,7 +45,7 @@ void SRem(CommandCall& call) {
   const auto set = OpenFound(call, key, found);
   int64_t removed = 0;
   for (const std::string_view member : members) removed += set->Remove(member) ? 1 : 0;
-  CloseSet(call, set, "srem");
+  CloseTyped(call, set, kNotifySet, "srem");
   call.reply.Integer(removed);
 }
 
@@ -104,12 +95,11 @@ void SMove(CommandCall& call) {
   const bool adds = !to || !to->Has(member);
   const auto source = OpenFound(call, from_key, from);
   source->Remove(member);
-  CloseSet(call, source, "srem");
+  CloseTyped(call, source, kNotifySet, "srem");
   if (!adds) return call.reply.Integer(1);  // a target that does not change is not touched
   const auto target = OpenTyped<Set>(call, to_key);
   target->Add(member, SetLimits(call));
-  CloseTyped(call, target);
-  call.Notify(kNotifySet, "sadd", to_key.bytes);
+  CloseTyped(call, target, kNotifySet, "sadd");
   call.reply.Integer(1);
 }
 
@@ -119,9 +109,9 @@ void PopAll(CommandCall& call, HashedKey key, const Set& set) {
   call.reply.Set(set.size());
   set.ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
   call.db.Delete(key, call.now);
-  call.Notify(kNotifySet, "spop", key.bytes);
-  call.Notify(kNotifyGeneric, "del", key.bytes);
-  if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
+  call.Changed(kNotifySet, "spop", key.bytes);
+  call.Deleted(key.bytes);
+  call.ReplaceWith({"DEL", key.bytes});
 }
 
 // The chosen members: that is what a replay has to remove.
@@ -129,11 +119,11 @@ void RemoveChosen(CommandCall& call, HashedKey key, const Typed<Set>& found,
                   const std::vector<std::string>& chosen) {
   const auto set = OpenFound(call, key, found);
   set->RemoveAll(chosen);
-  CloseSet(call, set, "spop");
-  if (!call.effects.wanted()) return;
+  CloseTyped(call, set, kNotifySet, "spop");
+  if (!call.wants_effects()) return;
   std::vector<std::string_view> removal = {"SREM", key.bytes};
   removal.insert(removal.end(), chosen.begin(), chosen.end());
-  call.effects.ReplaceWith(removal);
+  call.ReplaceWith(removal);
 }
 
 void PopMany(CommandCall& call) {

@@ -4,36 +4,41 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "protocol/text/number_text.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/arg_reader.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 
-// Reads a 32-bit number as Redis does for database indexes. Null: the error has been answered;
-// `fault` is its sentence, or empty for Redis's general ones.
-inline std::optional<int> ReadDbNumber(CommandCall& call, std::string_view text,
-                                       std::string_view fault = {}) {
-  const std::optional<int64_t> number = ParseInt64(text);
+// Takes a 32-bit number as Redis does for database indexes. `fault` is the sentence for what is
+// none, or empty for Redis's general ones.
+inline int TakeDbNumber(ArgReader& args, std::string_view fault = {}) {
+  const std::optional<int64_t> number = ParseInt64(args.Bytes());
   constexpr int64_t kLow = std::numeric_limits<int>::min();
   constexpr int64_t kHigh = std::numeric_limits<int>::max();
   if (number && *number >= kLow && *number <= kHigh) return static_cast<int>(*number);
   if (!fault.empty()) {
-    call.reply.Error(fault);
+    args.Fail(std::string(fault));
   } else if (!number) {
-    call.reply.Error(ErrorCode::kNotInteger);
+    args.Fail(ErrorCode::kNotInteger);
   } else {
-    call.reply.Error("ERR value is out of range, value must between -2147483648 and 2147483647");
+    args.Fail("ERR value is out of range, value must between -2147483648 and 2147483647");
   }
-  return std::nullopt;
+  return 0;
 }
 
-// Whether there is such a database; if not, the error has been answered.
-inline bool DbExists(CommandCall& call, int index) {
-  if (index >= 0 && index < call.keyspace.databases()) return true;
-  call.reply.Error(ErrorCode::kDbIndexOutOfRange);
-  return false;
+// There has to be such a database.
+inline void ExpectDb(ArgReader& args, const Keyspace& keyspace, int index) {
+  if (index < 0 || index >= keyspace.databases()) args.Fail(ErrorCode::kDbIndexOutOfRange);
+}
+
+inline int TakeDb(ArgReader& args, const Keyspace& keyspace) {
+  const int index = TakeDbNumber(args);
+  ExpectDb(args, keyspace, index);
+  return index;
 }
 
 }  // namespace sluice

@@ -7,7 +7,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
-#include "server/dispatch/effects.h"
+#include "server/commands/shared/lookup.h"
 
 namespace sluice {
 namespace {
@@ -84,11 +84,24 @@ bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline
   return true;
 }
 
-void RecordTimedSet(CommandCall& call, std::string_view key, std::string_view value,
+void ReplaceWithSet(CommandCall& call, std::string_view key, std::string_view value,
                     Deadline deadline) {
-  if (!call.effects.wanted()) return;
+  if (deadline.none()) return call.ReplaceWith({"SET", key, value});
+  if (!call.wants_effects()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  call.effects.ReplaceWith({"SET", key, value, "PXAT", unix_ms});
+  call.ReplaceWith({"SET", key, value, "PXAT", unix_ms});
+}
+
+void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
+  if (deadline.Passed(call.now)) {
+    DeleteAsEffect(call, key);
+    return;
+  }
+  call.db.SetDeadline(call.db.Modify(entry, call.now), deadline);
+  call.Changed(kNotifyGeneric, "expire", key.bytes);
+  if (!call.wants_effects()) return;
+  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
+  call.ReplaceWith({"PEXPIREAT", key.bytes, unix_ms});
 }
 
 }  // namespace sluice

@@ -31,8 +31,18 @@ bool TakePersist(ArgReader& args, ExpiryArg& expiry);
 // False when its number is none, not above zero, or too large: the error has been answered.
 bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline);
 
-// Records SET key value PXAT for what was stored with a deadline.
-void RecordTimedSet(CommandCall& call, std::string_view key, std::string_view value,
+// --- what commands say that store a string, or change the end of a key
+
+// That the key has a new text; timed: with an end of its own.
+inline void SaySet(CommandCall& call, HashedKey key, bool timed) {
+  call.Changed(kNotifyString, "set", key.bytes);
+  if (timed) call.Changed(kNotifyGeneric, "expire", key.bytes);
+}
+// The effect is that the key holds this text until then, or for good.
+void ReplaceWithSet(CommandCall& call, std::string_view key, std::string_view value,
                     Deadline deadline);
+
+// Gives the entry, found at `key`, another end; it goes at once if that has passed.
+void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline);
 
 }  // namespace sluice

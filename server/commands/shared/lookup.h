@@ -12,7 +12,7 @@
 //   auto hash = OpenTyped<Hash>(call, key);             // made when missing; or OpenFound
 //   if (hash.refused) return;
 //   ... hash->Set(...);                                 // everything that may fail comes before
-//   const bool gone = CloseTyped(call, hash);           // accounts; removes the key when empty
+//   CloseTyped(call, hash, kNotifyHash, "hset");        // accounts; removes the key when empty
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ inline const Entry* LookUp(CommandCall& call, HashedKey key) {
 
 // Tells of a key that a reader has not found.
 inline const Entry* Missed(CommandCall& call, HashedKey key) {
-  call.Notify(kNotifyKeyMiss, "keymiss", key.bytes);
+  call.Notify(kNotifyKeyMiss, "keymiss", key.bytes, call.db);
   ++call.part<Statistics>().keyspace_misses;
   return nullptr;
 }
@@ -141,12 +141,37 @@ Opened<T> OpenTyped(CommandCall& call, HashedKey key) {
   return found ? OpenFound(call, key, found) : CreateTyped<T>(call, key);
 }
 
-// True when the value has become empty: then the key is gone.
+// Says that the value has changed, and that its key is gone if it has become empty.
 template <typename T>
-bool CloseTyped(CommandCall& call, const Opened<T>& opened) {
+void CloseTyped(CommandCall& call, const Opened<T>& opened, NotifyClass event_class,
+                std::string_view event) {
   call.db.ValueChanged(*opened.entry);
-  if (!opened->empty()) return false;
-  call.db.Delete(opened.key, call.now);
+  const bool gone = opened->empty();
+  if (gone) call.db.Delete(opened.key, call.now);
+  call.Changed(event_class, event, opened.key.bytes);
+  if (gone) call.Deleted(opened.key.bytes);
+}
+
+// Puts what a command has made at `key`, whatever was there; an empty value deletes the key. False:
+// nothing has changed.
+template <typename T>
+bool StoreTyped(CommandCall& call, HashedKey key, std::unique_ptr<T> made, NotifyClass event_class,
+                std::string_view event) {
+  if (!made->empty()) {
+    call.db.PutValue(key, std::move(made), Deadline::None(), call.now);
+    call.Changed(event_class, event, key.bytes);
+    return true;
+  }
+  if (!call.db.Delete(key, call.now)) return false;
+  call.Deleted(key.bytes);
+  return true;
+}
+
+// The key goes, and that is the effect of the command, whatever it is called. False: there is none.
+inline bool DeleteAsEffect(CommandCall& call, HashedKey key) {
+  if (!call.db.Delete(key, call.now)) return false;
+  call.Deleted(key.bytes);
+  call.ReplaceWith({"DEL", key.bytes});
   return true;
 }
 

@@ -1,35 +1,48 @@
 // See scan_args.h.
 #include "server/commands/shared/scan_args.h"
 
-#include "server/dispatch/arg_reader.h"
+#include "server/commands/shared/option_table.h"
 
 namespace sluice {
 
 bool ScanOptions::Wants(std::string_view name) const { return !glob || glob->Matches(name); }
 
-bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOptions& options) {
+namespace {
+
+struct Reading {
+  ScanOptions& options;
+  const ScanTarget target;
   std::string_view pattern = "*";
+};
+
+constexpr OptionRow<Reading> kOptions[] = {
+    {"COUNT",
+     [](ArgReader& args, Reading& reading) {
+       reading.options.count = args.Int();
+       if (reading.options.count < 1) args.Fail(ErrorCode::kSyntax);
+     },
+     1},
+    {"MATCH", kTakeBytes<&Reading::pattern>, 1},
+    {"TYPE",
+     [](ArgReader& args, Reading& reading) {
+       // An unknown type matches nothing. Redis compares C strings.
+       const std::string_view type = args.Bytes();
+       reading.options.type = type.substr(0, type.find('\0'));
+     },
+     1, [](const Reading& reading) { return reading.target == ScanTarget::kKeys; }},
+};
+
+}  // namespace
+
+bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOptions& options) {
   ArgReader args(call.args, first);
-  while (args.more()) {
-    const bool has_value = args.left() >= 2;
-    if (has_value && args.TakeWord("COUNT")) {
-      options.count = args.Int();
-      if (options.count < 1) args.Fail(ErrorCode::kSyntax);
-    } else if (has_value && args.TakeWord("MATCH")) {
-      pattern = args.Bytes();
-    } else if (has_value && target == ScanTarget::kKeys && args.TakeWord("TYPE")) {
-      // An unknown type matches nothing. Redis compares C strings.
-      const std::string_view type = args.Bytes();
-      options.type = type.substr(0, type.find('\0'));
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
+  Reading reading{options, target};
+  ReadOptions(args, kOptions, reading);
   if (args.failed()) {
     call.reply.Error(args.error());
     return false;
   }
-  if (!MatchesAll(pattern)) options.glob.emplace(pattern);
+  if (!MatchesAll(reading.pattern)) options.glob.emplace(reading.pattern);
   return true;
 }
 

@@ -5,20 +5,21 @@
 #include <cmath>
 #include <optional>
 
+#include "server/commands/shared/option_table.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
 
 namespace sluice {
 namespace {
 
-struct OptionWord {
-  std::string_view word;
-  bool AddOptions::*option;
-  bool everywhere;
+constexpr OptionRow<AddOptions> kOptions[] = {
+    {"NX", kRaise<&AddOptions::nx>},
+    {"XX", kRaise<&AddOptions::xx>},
+    {"CH", kRaise<&AddOptions::changed>},
 };
-constexpr OptionWord kOptionWords[] = {
-    {"NX", &AddOptions::nx, true},      {"XX", &AddOptions::xx, true},
-    {"CH", &AddOptions::changed, true}, {"GT", &AddOptions::gt, false},
-    {"LT", &AddOptions::lt, false},     {"INCR", &AddOptions::increment, false},
+constexpr OptionRow<AddOptions> kSetOptions[] = {
+    {"GT", kRaise<&AddOptions::gt>},
+    {"LT", kRaise<&AddOptions::lt>},
+    {"INCR", kRaise<&AddOptions::increment>},
 };
 
 enum class Outcome : uint8_t { kNothing, kSame, kUpdated, kAdded, kNotANumber };
@@ -42,12 +43,7 @@ Outcome AddOne(SortedSetChange& change, std::string_view name, double& score,
 }  // namespace
 
 bool TakeAddOption(ArgReader& args, AddOptions& options, bool all) {
-  for (const auto& [word, option, everywhere] : kOptionWords) {
-    if (!(everywhere || all) || !args.TakeWord(word)) continue;
-    options.*option = true;
-    return true;
-  }
-  return false;
+  return TakeOption(args, kOptions, options) || (all && TakeOption(args, kSetOptions, options));
 }
 
 void AddMembers(CommandCall& call, const AddOptions& options, std::span<double> scores,

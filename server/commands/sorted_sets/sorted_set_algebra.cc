@@ -15,6 +15,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
 #include "server/dispatch/arg_reader.h"
@@ -78,7 +79,14 @@ void Operand::ForEach(SortedSet::Visit visit) const {
   if (sorted) sorted->ForEach(sorted->All(), SortedSet::Direction::kUp, visit);
 }
 
+// Which options a command has.
+struct Form {
+  bool weighted = false;  // WEIGHTS and AGGREGATE
+  bool with_scores = false;
+};
+
 struct Request {
+  Form form;
   std::vector<Operand> operands;
   Aggregate aggregate = Aggregate::kSum;
   bool with_scores = false;
@@ -94,40 +102,33 @@ struct Element {
 
 // --- reading
 
-// Which options a command has.
-struct Form {
-  bool weighted = false;  // WEIGHTS and AGGREGATE
-  bool with_scores = false;
+// One for each key; the keys are there already.
+void ReadWeights(ArgReader& args, Request& request) {
+  if (args.left() < request.operands.size()) return args.Fail(ErrorCode::kSyntax);
+  for (Operand& operand : request.operands) {
+    const std::optional<double> weight = ParseDouble(args.Bytes());
+    if (!weight) return args.Fail("ERR weight value is not a float");
+    operand.weight = *weight;
+  }
+}
+
+constexpr OptionRow<Request> kAggregates[] = {
+    {"SUM", kAssign<&Request::aggregate, Aggregate::kSum>},
+    {"MIN", kAssign<&Request::aggregate, Aggregate::kMin>},
+    {"MAX", kAssign<&Request::aggregate, Aggregate::kMax>},
 };
 
-bool TakeAggregate(ArgReader& args, Aggregate& aggregate) {
-  constexpr std::pair<std::string_view, Aggregate> kWords[] = {
-      {"SUM", Aggregate::kSum}, {"MIN", Aggregate::kMin}, {"MAX", Aggregate::kMax}};
-  for (const auto& [word, value] : kWords) {
-    if (!args.TakeWord(word)) continue;
-    aggregate = value;
-    return true;
-  }
-  return false;
+void ReadAggregate(ArgReader& args, Request& request) {
+  if (!TakeOption(args, kAggregates, request)) args.Fail(ErrorCode::kSyntax);
 }
 
-void ReadOptions(ArgReader& args, const Form& form, Request& request) {
-  while (args.more()) {
-    if (form.weighted && args.left() > request.operands.size() && args.TakeWord("WEIGHTS")) {
-      for (Operand& operand : request.operands) {
-        const std::optional<double> weight = ParseDouble(args.Bytes());
-        if (!weight) return args.Fail("ERR weight value is not a float");
-        operand.weight = *weight;
-      }
-    } else if (form.weighted && args.left() >= 2 && args.TakeWord("AGGREGATE")) {
-      if (!TakeAggregate(args, request.aggregate)) args.Fail(ErrorCode::kSyntax);
-    } else if (form.with_scores && args.TakeWord("WITHSCORES")) {
-      request.with_scores = true;
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
-}
+constexpr auto kIsWeighted = [](const Request& request) { return request.form.weighted; };
+constexpr OptionRow<Request> kOptions[] = {
+    {"WEIGHTS", ReadWeights, 1, kIsWeighted},
+    {"AGGREGATE", ReadAggregate, 1, kIsWeighted},
+    {"WITHSCORES", kRaise<&Request::with_scores>, 0,
+     [](const Request& request) { return request.form.with_scores; }},
+};
 
 // The count of keys at `args` and the keys. Answers with the error that Redis has for this.
 bool ReadOperands(CommandCall& call, ArgReader& args, Request& request) {
@@ -150,10 +151,10 @@ bool ReadOperands(CommandCall& call, ArgReader& args, Request& request) {
   return true;
 }
 
-bool ReadRequest(CommandCall& call, size_t count_at, const Form& form, Request& request) {
+bool ReadRequest(CommandCall& call, size_t count_at, Request& request) {
   ArgReader args(call.args, count_at);
   if (!ReadOperands(call, args, request)) return false;
-  ReadOptions(args, form, request);
+  ReadOptions(args, kOptions, request);
   if (args.failed()) call.reply.Error(args.error());
   return !args.failed();
 }
@@ -325,8 +326,8 @@ constexpr Kind kDifference{Difference, false, "zdiffstore"};
 // --- answering and storing
 
 void Reply(CommandCall& call, const Kind& kind) {
-  Request request;
-  if (!ReadRequest(call, 1, {kind.weighted, true}, request)) return;
+  Request request{.form = {kind.weighted, true}};
+  if (!ReadRequest(call, 1, request)) return;
   std::vector<Element> elements = kind.compute(call, request);
   std::ranges::sort(elements, std::less<>());
   ElementsReply reply(call.reply, elements.size(), request.with_scores);
@@ -337,8 +338,8 @@ void ZInter(CommandCall& call) { Reply(call, kIntersection); }
 void ZDiff(CommandCall& call) { Reply(call, kDifference); }
 
 void Store(CommandCall& call, const Kind& kind) {
-  Request request;
-  if (!ReadRequest(call, 2, {kind.weighted, false}, request)) return;
+  Request request{.form = {kind.weighted, false}};
+  if (!ReadRequest(call, 2, request)) return;
   auto result = std::make_unique<SortedSet>();
   const SortedSet::Limits limits = SortedSetLimits(call);
   for (const Element& element : kind.compute(call, request)) {
@@ -350,19 +351,21 @@ void ZUnionStore(CommandCall& call) { Store(call, kUnion); }
 void ZInterStore(CommandCall& call) { Store(call, kIntersection); }
 void ZDiffStore(CommandCall& call) { Store(call, kDifference); }
 
+constexpr OptionRow<int64_t> kLimit[] = {
+    {"LIMIT",
+     [](ArgReader& args, int64_t& limit) {
+       limit = ParseInt64(args.Bytes()).value_or(-1);
+       if (limit < 0) args.Fail("ERR LIMIT can't be negative");
+     },
+     1},
+};
+
 void ZInterCard(CommandCall& call) {
   Request request;
   ArgReader args(call.args, 1);
   if (!ReadOperands(call, args, request)) return;
   int64_t limit = 0;  // none
-  while (args.more()) {
-    if (args.left() < 2 || !args.TakeWord("LIMIT")) {
-      args.Fail(ErrorCode::kSyntax);
-      break;
-    }
-    limit = ParseInt64(args.Bytes()).value_or(-1);
-    if (limit < 0) args.Fail("ERR LIMIT can't be negative");
-  }
+  ReadOptions(args, kLimit, limit);
   if (args.failed()) return call.reply.Error(args.error());
   int64_t count = 0;
   KeepDistinct(request.operands);  // without their scores

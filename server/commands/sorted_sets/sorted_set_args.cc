@@ -66,21 +66,13 @@ SortedSet& SortedSetChange::set() {
 }
 
 void SortedSetChange::Close(std::string_view event) {
-  if (!opened_.entry) return;
-  const bool gone = CloseTyped(call_, opened_);
-  call_.Notify(kNotifySortedSet, event, key_.bytes);
-  if (gone) call_.Notify(kNotifyGeneric, "del", key_.bytes);
+  if (opened_.entry) CloseTyped(call_, opened_, kNotifySortedSet, event);
 }
 
 void StoreSortedSet(CommandCall& call, HashedKey key, std::unique_ptr<SortedSet> made,
                     std::string_view event) {
   const auto size = static_cast<int64_t>(made->size());
-  if (size > 0) {
-    call.db.PutValue(key, std::move(made), Deadline::None(), call.now);
-    call.Notify(kNotifySortedSet, event, key.bytes);
-  } else if (call.db.Delete(key, call.now)) {
-    call.Notify(kNotifyGeneric, "del", key.bytes);
-  }
+  StoreTyped(call, key, std::move(made), kNotifySortedSet, event);
   call.reply.Integer(size);
 }
 

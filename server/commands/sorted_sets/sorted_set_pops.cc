@@ -11,7 +11,6 @@
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/waiting/waiters.h"
 
 namespace sluice {
@@ -104,9 +103,7 @@ bool PopFromFirst(CommandCall& call, Args keys, const MultiPop& pop) {
     call.reply.Bulk(name);
     call.reply.Array(range.size());
     Pop(call, change, *pop.end, range, true);
-    if (call.effects.wanted()) {
-      call.effects.ReplaceWith({pop.end->command, name, Int64Text(pop.count)});
-    }
+    if (call.wants_effects()) call.ReplaceWith({pop.end->command, name, Int64Text(pop.count)});
     return true;
   }
   return false;
@@ -139,7 +136,7 @@ void PopOrWait(CommandCall& call, const End& end) {
     call.reply.Array(3);
     call.reply.Bulk(name);
     Pop(call, change, end, end.Find(*change.found(), 1), false);
-    if (call.effects.wanted()) call.effects.ReplaceWith({end.command, name});
+    call.ReplaceWith({end.command, name});
     return;
   }
   Wait(call, keys, deadline_ms);

@@ -9,6 +9,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
 #include "server/dispatch/arg_reader.h"
@@ -19,7 +20,15 @@ namespace {
 using Direction = SortedSet::Direction;
 enum class RangeBy : uint8_t { kRank, kScore, kName };
 
+// What a command's name has said already.
+struct RangeForm {
+  std::optional<RangeBy> by;
+  std::optional<Direction> direction;
+  bool with_scores = true;  // the option is known
+};
+
 struct RangeRequest {
+  RangeForm form;
   RangeBy by = RangeBy::kRank;
   Direction direction = Direction::kUp;
   bool with_scores = false;
@@ -34,31 +43,25 @@ struct RangeRequest {
   RankRange Find(const SortedSet& set) const;
 };
 
-// What a command's name has said already.
-struct RangeForm {
-  std::optional<RangeBy> by;
-  std::optional<Direction> direction;
-  bool with_scores = true;  // the option is known
+constexpr auto kMayChooseBy = [](const RangeRequest& request) {
+  return !request.form.by && request.by == RangeBy::kRank;
 };
-
-void ReadOptions(ArgReader& args, const RangeForm& form, RangeRequest& request) {
-  while (args.more()) {
-    if (form.with_scores && args.TakeWord("WITHSCORES")) {
-      request.with_scores = true;
-    } else if (args.left() >= 3 && args.TakeWord("LIMIT")) {
-      request.skip = args.Int();
-      request.take = args.Int();
-    } else if (!form.direction && request.direction == Direction::kUp && args.TakeWord("REV")) {
-      request.direction = Direction::kDown;
-    } else if (!form.by && request.by == RangeBy::kRank && args.TakeWord("BYLEX")) {
-      request.by = RangeBy::kName;
-    } else if (!form.by && request.by == RangeBy::kRank && args.TakeWord("BYSCORE")) {
-      request.by = RangeBy::kScore;
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
-}
+constexpr OptionRow<RangeRequest> kOptions[] = {
+    {"WITHSCORES", kRaise<&RangeRequest::with_scores>, 0,
+     [](const RangeRequest& request) { return request.form.with_scores; }},
+    {"LIMIT",
+     [](ArgReader& args, RangeRequest& request) {
+       request.skip = args.Int();
+       request.take = args.Int();
+     },
+     2},
+    {"REV", kAssign<&RangeRequest::direction, Direction::kDown>, 0,
+     [](const RangeRequest& request) {
+       return !request.form.direction && request.direction == Direction::kUp;
+     }},
+    {"BYLEX", kAssign<&RangeRequest::by, RangeBy::kName>, 0, kMayChooseBy},
+    {"BYSCORE", kAssign<&RangeRequest::by, RangeBy::kScore>, 0, kMayChooseBy},
+};
 
 void ReadBounds(ArgReader& args, RangeRequest& request) {
   if (request.by == RangeBy::kRank) {
@@ -82,10 +85,11 @@ void ReadBounds(ArgReader& args, RangeRequest& request) {
 
 // The bounds stand at `bounds_at`, options behind them. False: the error has been answered.
 bool ReadRange(CommandCall& call, size_t bounds_at, const RangeForm& form, RangeRequest& request) {
+  request.form = form;
   if (form.by) request.by = *form.by;
   if (form.direction) request.direction = *form.direction;
   ArgReader options(call.args, bounds_at + 2);
-  ReadOptions(options, form, request);
+  ReadOptions(options, kOptions, request);
   if (!options.failed() && request.by == RangeBy::kRank && request.take != -1) {
     options.Fail(
         "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");

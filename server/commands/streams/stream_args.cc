@@ -9,19 +9,19 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/shared/lookup.h"
-#include "server/dispatch/effects.h"
 #include "server/notify/notifications.h"
 
 namespace sluice {
 namespace {
 
 constexpr uint64_t kSequenceMax = std::numeric_limits<uint64_t>::max();
+constexpr std::string_view kBadId = "ERR Invalid stream ID specified as stream command argument";
 constexpr size_t kIdTextMax = 41;  // two numbers of 64 bits, and the dash
 
 std::optional<StreamId> Read(CommandCall& call, std::string_view text, StreamIdSyntax syntax) {
   const std::optional<ParsedStreamId> parsed = ParseStreamId(text, syntax);
   if (parsed) return parsed->id;
-  call.reply.Error("ERR Invalid stream ID specified as stream command argument");
+  call.reply.Error(kBadId);
   return std::nullopt;
 }
 
@@ -58,6 +58,18 @@ std::optional<int64_t> ReadInteger(CommandCall& call, std::string_view text,
   const std::optional<int64_t> value = ParseInt64(text);
   if (!value) fault.empty() ? call.reply.Error(ErrorCode::kNotInteger) : call.reply.Error(fault);
   return value;
+}
+
+StreamId TakeStreamId(ArgReader& args) {
+  const std::optional<ParsedStreamId> parsed = ParseStreamId(args.Bytes(), {});
+  if (!parsed) args.Fail(std::string(kBadId));
+  return parsed ? parsed->id : StreamId();
+}
+
+int64_t TakeInteger(ArgReader& args, std::string_view fault) {
+  const std::optional<int64_t> value = ParseInt64(args.Bytes());
+  if (!value) args.Fail(std::string(fault));
+  return value.value_or(0);
 }
 
 // --- look-ups
@@ -124,17 +136,16 @@ void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_v
 
 void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
                    const PendingEntry& pending) {
-  if (!call.effects.wanted()) return;
-  call.effects.ReplaceWith({"XCLAIM", place.key, place.name, pending.consumer->name, "0", id.Text(),
-                            "TIME", Int64Text(pending.delivered_ms), "RETRYCOUNT",
-                            Int64Text(pending.deliveries), "FORCE", "JUSTID", "LASTID",
-                            place.group.last_id.Text()});
+  if (!call.wants_effects()) return;
+  call.ReplaceWith({"XCLAIM", place.key, place.name, pending.consumer->name, "0", id.Text(), "TIME",
+                    Int64Text(pending.delivered_ms), "RETRYCOUNT", Int64Text(pending.deliveries),
+                    "FORCE", "JUSTID", "LASTID", place.group.last_id.Text()});
 }
 
 void RecordLastId(CommandCall& call, const GroupPlace& place) {
-  if (!call.effects.wanted()) return;
-  call.effects.ReplaceWith({"XGROUP", "SETID", place.key, place.name, place.group.last_id.Text(),
-                            "ENTRIESREAD", Int64Text(place.group.entries_read)});
+  if (!call.wants_effects()) return;
+  call.ReplaceWith({"XGROUP", "SETID", place.key, place.name, place.group.last_id.Text(),
+                    "ENTRIESREAD", Int64Text(place.group.entries_read)});
 }
 
 StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::string_view name) {
@@ -143,9 +154,9 @@ StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::st
     return *consumer;
   }
   StreamConsumer& made = place.group.AddConsumer(name, call.now.unix_ms());
-  call.Notify(kNotifyStream, "xgroup-createconsumer", place.key);
-  if (call.effects.wanted()) {
-    call.effects.ReplaceWith({"XGROUP", "CREATECONSUMER", place.key, place.name, name});
+  call.Changed(kNotifyStream, "xgroup-createconsumer", place.key);
+  if (call.wants_effects()) {
+    call.ReplaceWith({"XGROUP", "CREATECONSUMER", place.key, place.name, name});
   }
   return made;
 }

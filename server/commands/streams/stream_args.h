@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
 #include "storage/types/streams/stream.h"
 
@@ -20,6 +21,9 @@ std::optional<StreamId> ReadRangeStart(CommandCall& call, std::string_view text)
 std::optional<StreamId> ReadRangeEnd(CommandCall& call, std::string_view text);
 std::optional<int64_t> ReadInteger(CommandCall& call, std::string_view text,
                                    std::string_view fault = {});
+// The same of an option's value: the reader has the error.
+StreamId TakeStreamId(ArgReader& args);
+int64_t TakeInteger(ArgReader& args, std::string_view fault);
 
 // --- look-ups. `failed`: the error has been answered (WRONGTYPE).
 

@@ -9,9 +9,9 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -79,43 +79,40 @@ class Claim {
 // --- XCLAIM
 
 struct ClaimArgs {
+  const int64_t now_ms;
   ClaimTerms terms;
   std::vector<StreamId> ids;
   bool force = false;
   StreamId last_id;
+  std::optional<int64_t> delivered_ms;
 };
 
-bool ReadClaimOption(CommandCall& call, ArgReader& args, ClaimArgs& result,
-                     std::optional<int64_t>& delivered_ms) {
-  const auto read = [&](std::string_view option) {
-    return ReadInteger(call, args.Bytes(),
-                       Concat("ERR Invalid ", option, " option argument for XCLAIM"));
-  };
-  if (args.TakeWord("FORCE")) {
-    result.force = true;
-  } else if (args.TakeWord("JUSTID")) {
-    result.terms.just_id = true;
-  } else if (args.left() >= 2 && args.TakeWord("IDLE")) {
-    const std::optional<int64_t> idle = read("IDLE");
-    if (!idle) return false;
-    int64_t at;
-    delivered_ms = __builtin_sub_overflow(call.now.unix_ms(), *idle, &at) ? -2 : at;
-  } else if (args.left() >= 2 && args.TakeWord("TIME")) {
-    if (!(delivered_ms = read("TIME"))) return false;
-  } else if (args.left() >= 2 && args.TakeWord("RETRYCOUNT")) {
-    const std::optional<int64_t> count = read("RETRYCOUNT");
-    if (!count) return false;
-    result.terms.retry_count = *count;
-  } else if (args.left() >= 2 && args.TakeWord("LASTID")) {
-    const std::optional<StreamId> id = ReadStreamId(call, args.Bytes());
-    if (!id) return false;
-    result.last_id = *id;
-  } else {
-    call.reply.Error(Concat("ERR Unrecognized XCLAIM option '", args.Peek(), "'"));
-    return false;
-  }
-  return true;
+int64_t TakeClaimNumber(ArgReader& args, std::string_view option) {
+  return TakeInteger(args, Concat("ERR Invalid ", option, " option argument for XCLAIM"));
 }
+
+void ReadIdle(ArgReader& args, ClaimArgs& result) {
+  int64_t at;
+  const int64_t idle_ms = TakeClaimNumber(args, "IDLE");
+  result.delivered_ms = __builtin_sub_overflow(result.now_ms, idle_ms, &at) ? -2 : at;
+}
+
+constexpr OptionRow<ClaimArgs> kClaimOptions[] = {
+    {"FORCE", kRaise<&ClaimArgs::force>},
+    {"JUSTID", [](ArgReader&, ClaimArgs& result) { result.terms.just_id = true; }},
+    {"IDLE", ReadIdle, 1},
+    {"TIME",
+     [](ArgReader& args, ClaimArgs& result) {
+       result.delivered_ms = TakeClaimNumber(args, "TIME");
+     },
+     1},
+    {"RETRYCOUNT",
+     [](ArgReader& args, ClaimArgs& result) {
+       result.terms.retry_count = TakeClaimNumber(args, "RETRYCOUNT");
+     },
+     1},
+    {"LASTID", [](ArgReader& args, ClaimArgs& result) { result.last_id = TakeStreamId(args); }, 1},
+};
 
 // False: the error has been answered.
 bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
@@ -130,16 +127,19 @@ bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
     result.ids.push_back(id->id);
     args.Skip();
   }
-  std::optional<int64_t> delivered_ms;
   while (args.more()) {
-    if (!ReadClaimOption(call, args, result, delivered_ms)) return false;
+    if (TakeOption(args, kClaimOptions, result)) continue;
+    args.Fail(Concat("ERR Unrecognized XCLAIM option '", args.Peek(), "'"));
+  }
+  if (args.failed()) {
+    call.reply.Error(args.error());
+    return false;
   }
   // Clients compute times from their own clocks: what cannot be is taken for now. A log that is
   // played knows what was.
-  const int64_t now_ms = call.now.unix_ms();
-  const int64_t at = delivered_ms.value_or(now_ms);
-  const bool may_be = at >= 0 && (at <= now_ms || call.client.replays);
-  result.terms.delivered_ms = may_be ? at : now_ms;
+  const int64_t at = result.delivered_ms.value_or(result.now_ms);
+  const bool may_be = at >= 0 && (at <= result.now_ms || call.client.replays);
+  result.terms.delivered_ms = may_be ? at : result.now_ms;
   return true;
 }
 
@@ -148,12 +148,13 @@ void XClaim(CommandCall& call) {
   if (found.failed) return;
   StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
   if (!group) return ReplyNoGroup(call, call.args[1], call.args[2]);
-  ClaimArgs args;
+  ClaimArgs args{.now_ms = call.now.unix_ms()};
   if (!ReadClaimArgs(call, args)) return;
 
   const GroupPlace place{call.args[1], call.args[2], *group};
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
-  call.effects.Nothing();  // until something has happened
+  call.ChangedUnannounced(place.key);
+  call.NoEffect();  // until something has happened
   const bool moves_last_id = args.last_id > group->last_id;
   if (moves_last_id) group->last_id = args.last_id;
   Claim claim(call, place, args.terms);
@@ -182,6 +183,17 @@ struct AutoClaimArgs {
   int64_t count = kAutoClaimCount;
 };
 
+constexpr OptionRow<AutoClaimArgs> kAutoClaimOptions[] = {
+    {"COUNT",
+     [](ArgReader& args, AutoClaimArgs& result) {
+       constexpr std::string_view kFault = "ERR COUNT must be > 0";
+       result.count = TakeInteger(args, kFault);
+       if (result.count < 1 || result.count > kAutoClaimCountMax) args.Fail(std::string(kFault));
+     },
+     1},
+    {"JUSTID", [](ArgReader&, AutoClaimArgs& result) { result.terms.just_id = true; }},
+};
+
 bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
   const std::optional<int64_t> idle =
       ReadInteger(call, call.args[4], "ERR Invalid min-idle-time argument for XAUTOCLAIM");
@@ -192,23 +204,9 @@ bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
   if (!from) return false;
   result.from = *from;
   ArgReader args(call.args, 6);
-  while (args.more()) {
-    if (args.left() >= 2 && args.TakeWord("COUNT")) {
-      const std::optional<int64_t> count = ReadInteger(call, args.Bytes(), "ERR COUNT must be > 0");
-      if (!count) return false;
-      if (*count < 1 || *count > kAutoClaimCountMax) {
-        call.reply.Error("ERR COUNT must be > 0");
-        return false;
-      }
-      result.count = *count;
-    } else if (args.TakeWord("JUSTID")) {
-      result.terms.just_id = true;
-    } else {
-      call.reply.Error(ErrorCode::kSyntax);
-      return false;
-    }
-  }
-  return true;
+  ReadOptions(args, kAutoClaimOptions, result);
+  if (args.failed()) call.reply.Error(args.error());
+  return !args.failed();
 }
 
 void XAutoClaim(CommandCall& call) {
@@ -222,7 +220,8 @@ void XAutoClaim(CommandCall& call) {
 
   const GroupPlace place{call.args[1], call.args[2], *group};
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
-  call.effects.Nothing();  // until something has happened
+  call.ChangedUnannounced(place.key);
+  call.NoEffect();  // until something has happened
   Claim claim(call, place, args.terms);
   std::vector<StreamId> gone;
   std::optional<StreamId> cursor = args.from;  // the next one to look at

@@ -7,48 +7,51 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/notify/notifications.h"
 #include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
 
-void ReplySyntax(CommandCall& call) {
-  call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
-                          call.args[1].substr(0, 128), "'. Try XGROUP HELP."));
+std::string SyntaxText(const CommandCall& call) {
+  return Concat("ERR unknown subcommand or wrong number of arguments for '",
+                call.args[1].substr(0, 128), "'. Try XGROUP HELP.");
 }
+void ReplySyntax(CommandCall& call) { call.reply.Error(SyntaxText(call)); }
 
 // --- CREATE, SETID
 
 struct GroupOptions {
+  const bool creates;  // MKSTREAM is an option
   bool mkstream = false;
   int64_t entries_read = StreamGroup::kUnknown;
 };
 
+constexpr OptionRow<GroupOptions> kGroupOptions[] = {
+    {"MKSTREAM", kRaise<&GroupOptions::mkstream>, 0,
+     [](const GroupOptions& options) { return options.creates; }},
+    {"ENTRIESREAD",
+     [](ArgReader& args, GroupOptions& options) {
+       options.entries_read = args.Int();
+       if (options.entries_read < 0 && options.entries_read != StreamGroup::kUnknown) {
+         args.Fail("ERR value for ENTRIESREAD must be positive or -1");
+       }
+     },
+     1},
+};
+
 // False: the error has been answered.
-bool ReadGroupOptions(CommandCall& call, bool creates, GroupOptions& options) {
+bool ReadGroupOptions(CommandCall& call, GroupOptions& options) {
   ArgReader args(call.args, 5);
   while (args.more()) {
-    if (creates && args.TakeWord("MKSTREAM")) {
-      options.mkstream = true;
-    } else if (args.left() >= 2 && args.TakeWord("ENTRIESREAD")) {
-      const std::optional<int64_t> entries = ReadInteger(call, args.Bytes());
-      if (!entries) return false;
-      if (*entries < 0 && *entries != StreamGroup::kUnknown) {
-        call.reply.Error("ERR value for ENTRIESREAD must be positive or -1");
-        return false;
-      }
-      options.entries_read = *entries;
-    } else {
-      ReplySyntax(call);
-      return false;
-    }
+    if (!TakeOption(args, kGroupOptions, options)) args.Fail(SyntaxText(call));
   }
-  return true;
+  if (args.failed()) call.reply.Error(args.error());
+  return !args.failed();
 }
 
 // The stream of args[2]. A key that has to be there and is not has been answered.
@@ -69,8 +72,8 @@ StreamGroup* FindGroup(CommandCall& call, const FoundStream& found) {
 }
 
 void Create(CommandCall& call) {
-  GroupOptions options;
-  if (!ReadGroupOptions(call, true, options)) return;
+  GroupOptions options{.creates = true};
+  if (!ReadGroupOptions(call, options)) return;
   const FoundStream found = FindGroupStream(call, options.mkstream);
   if (found.failed) return;
   if (call.args.size() > 8) return ReplySyntax(call);  // some option twice
@@ -89,13 +92,13 @@ void Create(CommandCall& call) {
                                       : MakeStream(call, call.Key(2)));
   stream->AddGroup(call.args[3], id, options.entries_read);
   // "$" is the last id of now, here as there.
-  call.Notify(kNotifyStream, "xgroup-create", call.args[2]);
+  call.Changed(kNotifyStream, "xgroup-create", call.args[2]);
   call.reply.Ok();
 }
 
 void SetId(CommandCall& call) {
-  GroupOptions options;
-  if (!ReadGroupOptions(call, false, options)) return;
+  GroupOptions options{.creates = false};
+  if (!ReadGroupOptions(call, options)) return;
   const FoundStream found = FindGroupStream(call);
   if (found.failed) return;
   StreamGroup* const group = FindGroup(call, found);
@@ -112,7 +115,7 @@ void SetId(CommandCall& call) {
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
   group->last_id = id;
   group->entries_read = options.entries_read;
-  call.Notify(kNotifyStream, "xgroup-setid", call.args[2]);
+  call.Changed(kNotifyStream, "xgroup-setid", call.args[2]);
   call.reply.Ok();
 }
 
@@ -128,7 +131,7 @@ void Destroy(CommandCall& call) {
   }
   // For WATCH nothing has changed, but consumers may wait for the group.
   call.part<Waiters>().KeyTouched(call.db.index(), call.args[2], /*died=*/false);
-  call.Notify(kNotifyStream, "xgroup-destroy", call.args[2]);
+  call.Changed(kNotifyStream, "xgroup-destroy", call.args[2]);
   call.reply.Integer(1);
 }
 
@@ -140,7 +143,7 @@ void CreateConsumer(CommandCall& call) {
   if (group->FindConsumer(call.args[4])) return call.reply.Integer(0);
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
   group->AddConsumer(call.args[4], call.now.unix_ms());
-  call.Notify(kNotifyStream, "xgroup-createconsumer", call.args[2]);
+  call.Changed(kNotifyStream, "xgroup-createconsumer", call.args[2]);
   call.reply.Integer(1);
 }
 
@@ -154,7 +157,7 @@ void DelConsumer(CommandCall& call) {
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
   const size_t pending = consumer->pending.size();
   group->RemoveConsumer(*consumer);
-  call.Notify(kNotifyStream, "xgroup-delconsumer", call.args[2]);
+  call.Changed(kNotifyStream, "xgroup-delconsumer", call.args[2]);
   call.reply.Integer(static_cast<int64_t>(pending));
 }
 
@@ -194,6 +197,7 @@ void XAck(CommandCall& call) {
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
   int64_t acknowledged = 0;
   for (const StreamId id : ids) acknowledged += group->Release(id) ? 1 : 0;
+  call.ChangedUnannounced(call.args[1]);
   call.reply.Integer(acknowledged);
 }
 

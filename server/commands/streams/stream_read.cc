@@ -9,7 +9,6 @@
 #include "server/commands/streams/stream_args.h"
 #include "server/commands/streams/stream_read_args.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/notify/notifications.h"
 #include "server/waiting/waiters.h"
 
@@ -77,6 +76,7 @@ std::optional<Found> ReadGroup(CommandCall& call, const ReadArgs& args, const Fo
   const GroupPlace place{args.key(call, index), args.group, group};
   Found found{place.key, {}};
   StreamEdit stream(call, open, StreamEdit::Of::kGroups);
+  call.ChangedUnannounced(place.key);
   StreamConsumer& consumer = SeenConsumer(call, place, args.consumer);
   if (is_new) {
     TakeAfter(*stream, group.last_id, args.count, found);
@@ -166,7 +166,7 @@ void ReadWoken(CommandCall& call, ReadArgs& args) {
 void Read(CommandCall& call, bool in_group) {
   ReadArgs args;
   args.in_group = in_group;
-  if (in_group) call.effects.Nothing();  // until something is given
+  if (in_group) call.NoEffect();  // until something is given
   if (!ReadStreamOptions(call, args)) return;
   if (call.woken) return ReadWoken(call, args);
   if (!ReadStreamPlaces(call, args)) return;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "protocol/text/concat.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 
 namespace sluice {
@@ -14,67 +15,76 @@ bool Fail(CommandCall& call, std::string_view text) {
   return false;
 }
 
-bool ReadTimeout(CommandCall& call, std::string_view text, ReadArgs& args) {
-  const std::optional<int64_t> ms =
-      ReadInteger(call, text, "ERR timeout is not an integer or out of range");
-  if (!ms) return false;
-  if (*ms < 0) return Fail(call, ErrorText(ErrorCode::kNegativeTimeout));
-  if (*ms > std::numeric_limits<int64_t>::max() - call.now.unix_ms()) {
-    return Fail(call, "ERR timeout is out of range");
+// A request up to its keys.
+struct Reading {
+  const CommandCall& call;
+  ReadArgs& args;
+};
+
+void ReadBlock(ArgReader& reader, Reading& reading) {
+  const CommandCall& call = reading.call;
+  if (call.client.conditions & kInScript) {
+    return reader.Fail(
+        Concat("ERR ", call.args[0], " command is not allowed with BLOCK option from scripts"));
   }
-  args.block_until_ms = *ms == 0 ? 0 : *ms + call.now.ms();
-  return true;
+  const int64_t ms = TakeInteger(reader, "ERR timeout is not an integer or out of range");
+  if (ms < 0) return reader.Fail(ErrorCode::kNegativeTimeout);
+  if (ms > std::numeric_limits<int64_t>::max() - call.now.unix_ms()) {
+    return reader.Fail("ERR timeout is out of range");
+  }
+  reading.args.block_until_ms = ms == 0 ? 0 : ms + call.now.ms();
 }
+
+void ReadCount(ArgReader& reader, Reading& reading) {
+  const int64_t count = reader.Int();
+  reading.args.count = count <= 0 ? ReadArgs::kNoCount : static_cast<uint64_t>(count);
+}
+
+// The keys follow, and then as many ids.
+void ReadStreams(ArgReader& reader, Reading& reading) {
+  reading.args.first_key = reader.position();
+  if (reader.left() % 2 != 0) {
+    return reader.Fail(
+        "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be "
+        "specified.");
+  }
+  reading.args.streams = reader.left() / 2;
+}
+
+void ReadGroup(ArgReader& reader, Reading& reading) {
+  if (!reading.args.in_group) {
+    return reader.Fail(
+        "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
+  }
+  reading.args.group = reader.Bytes();
+  reading.args.consumer = reader.Bytes();
+  reading.args.has_group = true;
+}
+
+void ReadNoAck(ArgReader& reader, Reading& reading) {
+  if (!reading.args.in_group) {
+    return reader.Fail(
+        "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+  }
+  reading.args.no_ack = true;
+}
+
+constexpr OptionRow<Reading> kOptions[] = {
+    {"BLOCK", ReadBlock, 1}, {"COUNT", ReadCount, 1}, {"STREAMS", ReadStreams, 1},
+    {"GROUP", ReadGroup, 2}, {"NOACK", ReadNoAck},
+};
 
 }  // namespace
 
 bool ReadStreamOptions(CommandCall& call, ReadArgs& args) {
   ArgReader reader(call.args, 1);
+  Reading reading{call, args};
   while (reader.more() && args.first_key == 0) {
-    if (reader.left() >= 2 && reader.TakeWord("BLOCK")) {
-      if (call.client.conditions & kInScript) {
-        call.reply.Error(
-            Concat("ERR ", call.args[0], " command is not allowed with BLOCK option from scripts"));
-        return false;
-      }
-      if (!ReadTimeout(call, reader.Bytes(), args)) return false;
-    } else if (reader.left() >= 2 && reader.TakeWord("COUNT")) {
-      const std::optional<int64_t> count = ReadInteger(call, reader.Bytes());
-      if (!count) return false;
-      args.count = *count <= 0 ? ReadArgs::kNoCount : static_cast<uint64_t>(*count);
-    } else if (reader.left() >= 2 && reader.TakeWord("STREAMS")) {
-      args.first_key = reader.position();
-      if (reader.left() % 2 != 0) {
-        return Fail(call,
-                    "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must "
-                    "be specified.");
-      }
-      args.streams = reader.left() / 2;
-    } else if (reader.left() >= 3 && reader.TakeWord("GROUP")) {
-      if (!args.in_group) {
-        return Fail(call,
-                    "ERR The GROUP option is only supported by XREADGROUP. You called XREAD "
-                    "instead.");
-      }
-      args.group = reader.Bytes();
-      args.consumer = reader.Bytes();
-      args.has_group = true;
-    } else if (reader.TakeWord("NOACK")) {
-      if (!args.in_group) {
-        return Fail(call,
-                    "ERR The NOACK option is only supported by XREADGROUP. You called XREAD "
-                    "instead.");
-      }
-      args.no_ack = true;
-    } else {
-      return Fail(call, ErrorText(ErrorCode::kSyntax));
-    }
+    if (!TakeOption(reader, kOptions, reading)) reader.Fail(ErrorCode::kSyntax);
   }
-  if (args.first_key == 0) return Fail(call, ErrorText(ErrorCode::kSyntax));
-  if (args.in_group && !args.has_group) {
-    return Fail(call, "ERR Missing GROUP option for XREADGROUP");
-  }
-  return true;
+  if (args.first_key == 0) reader.Fail(ErrorCode::kSyntax);
+  if (args.in_group && !args.has_group) reader.Fail("ERR Missing GROUP option for XREADGROUP");
+  return !reader.failed() || Fail(call, reader.error());
 }
 
 bool ReadPlace(CommandCall& call, const ReadArgs& args, const FoundStream& found,

@@ -7,11 +7,11 @@
 
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/commands/streams/stream_trim_args.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "server/notify/notifications.h"
 
 namespace sluice {
@@ -43,7 +43,7 @@ std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, Str
 
 // What a replay needs: the id that was chosen, and an exact trim for an approximate one.
 void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const Stream& stream) {
-  if (!call.effects.wanted()) return;
+  if (!call.wants_effects()) return;
   const std::string id_text = id.Text();
   const std::string bound = TrimBound(args.trim, stream);
   std::vector<std::string_view> command = {"XADD", call.args[1]};
@@ -53,7 +53,7 @@ void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const St
   command.push_back(id_text);
   const Args pairs = call.args.subspan(args.rest);
   command.insert(command.end(), pairs.begin(), pairs.end());
-  call.effects.ReplaceWith(Args(command));
+  call.ReplaceWith(Args(command));
 }
 
 void XAdd(CommandCall& call) {
@@ -81,8 +81,8 @@ void XAdd(CommandCall& call) {
                     found.entry ? call.db.Modify(*found.entry, call.now) : MakeStream(call, key));
   stream->Append(*id, pairs, NodeLimits(call));
   ReplyId(call.reply, *id);
-  call.Notify(kNotifyStream, "xadd", call.args[1]);
-  if (stream->Trim(args->trim) > 0) call.Notify(kNotifyStream, "xtrim", call.args[1]);
+  call.Changed(kNotifyStream, "xadd", call.args[1]);
+  if (stream->Trim(args->trim) > 0) call.Changed(kNotifyStream, "xtrim", call.args[1]);
   if (!args->id || args->any_sequence || args->trim.approximate) {
     RecordAdd(call, *args, *id, *stream);
   }
@@ -98,9 +98,9 @@ void XTrim(CommandCall& call) {
   if (!found.entry || !found.stream()->WouldTrim(args->trim)) return call.reply.Integer(0);
   StreamEdit stream(call, found, StreamEdit::Of::kEntries);
   const uint64_t trimmed = stream->Trim(args->trim);
-  call.Notify(kNotifyStream, "xtrim", call.args[1]);
-  if (args->trim.approximate && call.effects.wanted()) {
-    call.effects.ReplaceWith(
+  call.Changed(kNotifyStream, "xtrim", call.args[1]);
+  if (args->trim.approximate && call.wants_effects()) {
+    call.ReplaceWith(
         {"XTRIM", call.args[1], TrimWord(args->trim), "=", TrimBound(args->trim, *stream)});
   }
   call.reply.Integer(static_cast<int64_t>(trimmed));
@@ -122,7 +122,7 @@ void XDel(CommandCall& call) {
   StreamEdit stream(call, found, StreamEdit::Of::kEntries);
   const auto deleted =
       std::count_if(ids.begin(), ids.end(), [&](StreamId id) { return stream->Delete(id); });
-  call.Notify(kNotifyStream, "xdel", call.args[1]);
+  call.Changed(kNotifyStream, "xdel", call.args[1]);
   call.reply.Integer(deleted);
 }
 
@@ -132,35 +132,34 @@ struct SetIdArgs {
   StreamId max_deleted;
 };
 
+constexpr OptionRow<SetIdArgs> kSetIdOptions[] = {
+    {"ENTRIESADDED",
+     [](ArgReader& args, SetIdArgs& result) {
+       result.entries_added = args.Int();
+       if (*result.entries_added < 0) args.Fail("ERR entries_added must be positive");
+     },
+     1},
+    {"MAXDELETEDID",
+     [](ArgReader& args, SetIdArgs& result) {
+       result.max_deleted = TakeStreamId(args);
+       if (result.id < result.max_deleted) {
+         args.Fail(
+             "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
+       }
+     },
+     1},
+};
+
 std::optional<SetIdArgs> ReadSetIdArgs(CommandCall& call) {
   SetIdArgs result;
   const std::optional<StreamId> id = ReadStreamId(call, call.args[2]);
   if (!id) return std::nullopt;
   result.id = *id;
   ArgReader args(call.args, 3);
-  while (args.more()) {
-    if (args.left() >= 2 && args.TakeWord("ENTRIESADDED")) {
-      result.entries_added = ReadInteger(call, args.Bytes());
-      if (!result.entries_added) return std::nullopt;
-      if (*result.entries_added < 0) {
-        call.reply.Error("ERR entries_added must be positive");
-        return std::nullopt;
-      }
-    } else if (args.left() >= 2 && args.TakeWord("MAXDELETEDID")) {
-      const std::optional<StreamId> deleted = ReadStreamId(call, args.Bytes());
-      if (!deleted) return std::nullopt;
-      if (result.id < *deleted) {
-        call.reply.Error(
-            "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
-        return std::nullopt;
-      }
-      result.max_deleted = *deleted;
-    } else {
-      call.reply.Error(ErrorCode::kSyntax);
-      return std::nullopt;
-    }
-  }
-  return result;
+  ReadOptions(args, kSetIdOptions, result);
+  if (!args.failed()) return result;
+  call.reply.Error(args.error());
+  return std::nullopt;
 }
 
 void XSetId(CommandCall& call) {
@@ -184,7 +183,7 @@ void XSetId(CommandCall& call) {
   stream->SetLastId(args->id);
   if (args->entries_added) stream->SetEntriesAdded(static_cast<uint64_t>(*args->entries_added));
   if (!args->max_deleted.zero()) stream->SetMaxDeletedId(args->max_deleted);
-  call.Notify(kNotifyStream, "xsetid", call.args[1]);
+  call.Changed(kNotifyStream, "xsetid", call.args[1]);
   call.reply.Ok();
 }
 
@@ -201,6 +200,14 @@ struct RangeArgs {
   std::optional<uint64_t> count;
 };
 
+constexpr OptionRow<RangeArgs> kRangeOptions[] = {
+    {"COUNT",
+     [](ArgReader& args, RangeArgs& result) {
+       result.count = static_cast<uint64_t>(std::max<int64_t>(args.Int(), 0));
+     },
+     1},
+};
+
 std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
   const std::optional<StreamId> from = ReadRangeStart(call, call.args[backwards ? 3 : 2]);
   if (!from) return std::nullopt;
@@ -208,16 +215,10 @@ std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
   if (!to) return std::nullopt;
   RangeArgs result{*from, *to, std::nullopt};
   ArgReader args(call.args, 4);
-  while (args.more()) {
-    if (args.left() < 2 || !args.TakeWord("COUNT")) {
-      call.reply.Error(ErrorCode::kSyntax);
-      return std::nullopt;
-    }
-    const std::optional<int64_t> count = ReadInteger(call, args.Bytes());
-    if (!count) return std::nullopt;
-    result.count = static_cast<uint64_t>(std::max<int64_t>(*count, 0));
-  }
-  return result;
+  ReadOptions(args, kRangeOptions, result);
+  if (!args.failed()) return result;
+  call.reply.Error(args.error());
+  return std::nullopt;
 }
 
 void Range(CommandCall& call, bool backwards) {

@@ -170,7 +170,11 @@ void Run(CommandCall& call, const FieldOps& ops) {
   if (writes) text.GrowTo(ops.write_bytes);
   call.reply.Array(ops.list.size());
   for (const FieldOp& op : ops.list) RunOp(call, text, op);
-  if (text.told()) call.Notify(kNotifyString, "setbit", key.bytes);
+  if (text.told()) {
+    call.Changed(kNotifyString, "setbit", key.bytes);
+  } else if (text.changed()) {
+    call.ChangedUnannounced(key.bytes);
+  }
   if (writes && !text.changed()) call.db.MakeRaw(*entry, call.now);  // as Redis shows it
 }
 

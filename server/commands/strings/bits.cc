@@ -40,7 +40,7 @@ void SetBit(CommandCall& call) {
     TextEdit edit(call, key);
     edit.GrowTo(bytes);
     PutBit(edit.text().bytes(), *offset, *bit == 1);
-    call.Notify(kNotifyString, "setbit", key.bytes);
+    call.Changed(kNotifyString, "setbit", key.bytes);
   } else {
     call.db.MakeRaw(*old, call.now);
   }
@@ -170,10 +170,10 @@ void BitOp(CommandCall& call) {
   const auto bytes = static_cast<int64_t>(result.size());
   const HashedKey target = call.Key(2);
   if (bytes == 0) {
-    if (call.db.Delete(target, call.now)) call.Notify(kNotifyGeneric, "del", target.bytes);
+    if (call.db.Delete(target, call.now)) call.Deleted(target.bytes);
   } else {
     call.db.PutRawText(target, std::move(result), Deadline::None(), call.now);
-    call.Notify(kNotifyString, "set", target.bytes);
+    call.Changed(kNotifyString, "set", target.bytes);
   }
   call.reply.Integer(bytes);
 }

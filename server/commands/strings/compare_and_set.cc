@@ -10,17 +10,10 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 #include "storage/types/digest.h"
 
 namespace sluice {
 namespace {
-
-void DeleteAndRecord(CommandCall& call, HashedKey key) {
-  call.db.Delete(key, call.now);
-  call.Notify(kNotifyGeneric, "del", key.bytes);
-  if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
-}
 
 void DelEx(CommandCall& call) {
   if (call.args.size() != 2 && call.args.size() != 4) {
@@ -41,7 +34,7 @@ void DelEx(CommandCall& call) {
     if (!condition.OperandIsSound()) return call.reply.Error(kDigestFault);
     if (!condition.Holds(entry)) return call.reply.Integer(0);
   }
-  DeleteAndRecord(call, key);
+  DeleteAsEffect(call, key);
   call.reply.Integer(1);
 }
 
@@ -52,7 +45,7 @@ void DeleteIfEqual(CommandCall& call, int64_t if_missing) {
   if (!entry) return call.reply.Integer(if_missing);
   if (!IsTextOrMissing(call, entry)) return;
   if (!TextEquals(*entry, call.args[2])) return call.reply.Integer(0);
-  DeleteAndRecord(call, key);
+  DeleteAsEffect(call, key);
   call.reply.Integer(1);
 }
 void DelIfEq(CommandCall& call) { DeleteIfEqual(call, 0); }
@@ -77,13 +70,8 @@ void Cas(CommandCall& call) {
   if (!TextEquals(*entry, call.args[2])) return call.reply.Integer(0);
   const std::string_view value = call.args[3];
   call.db.PutText(key, value, deadline, call.now);
-  call.Notify(kNotifyString, "set", key.bytes);
-  if (expiry.timed()) call.Notify(kNotifyGeneric, "expire", key.bytes);
-  if (expiry.timed()) {
-    RecordTimedSet(call, key.bytes, value, deadline);
-  } else if (call.effects.wanted()) {
-    call.effects.ReplaceWith({"SET", key.bytes, value});
-  }
+  SaySet(call, key, expiry.timed());
+  ReplaceWithSet(call, key.bytes, value, deadline);
   call.reply.Integer(1);
 }
 

@@ -11,7 +11,6 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -39,7 +38,7 @@ void Add(CommandCall& call, int64_t increment) {
   } else {
     call.db.PutInteger(key, value, Deadline::None(), call.now);
   }
-  call.Notify(kNotifyString, "incrby", key.bytes);
+  call.Changed(kNotifyString, "incrby", key.bytes);
   call.reply.Integer(value);
 }
 
@@ -78,9 +77,9 @@ void IncrByFloat(CommandCall& call) {
   } else {
     call.db.PutTextAsIs(key, text, Deadline::None(), call.now);
   }
-  call.Notify(kNotifyString, "incrbyfloat", key.bytes);
+  call.Changed(kNotifyString, "incrbyfloat", key.bytes);
   // The sum itself: another machine's long double may be shorter.
-  if (call.effects.wanted()) call.effects.ReplaceWith({"SET", call.args[1], text, "KEEPTTL"});
+  call.ReplaceWith({"SET", call.args[1], text, "KEEPTTL"});
   call.reply.Bulk(text);
 }
 

@@ -71,7 +71,7 @@ void PfAdd(CommandCall& call) {
   if (edited.changed) {
     hll::ForgetCachedCount(edited.text);
     Store(call, key, edited.text);
-    call.Notify(kNotifyString, "pfadd", key.bytes);
+    call.Changed(kNotifyString, "pfadd", key.bytes);
   }
   call.reply.Integer(edited.changed ? 1 : 0);
 }
@@ -106,6 +106,7 @@ void CountOne(CommandCall& call) {
   const uint64_t count = hll::Estimate(*registers);
   TextEdit edit(call, key);
   hll::SetCachedCount(edit.text().bytes(), count);
+  call.ChangedUnannounced(key.bytes);
   call.reply.Integer(static_cast<int64_t>(count));
 }
 
@@ -133,7 +134,7 @@ void PfMerge(CommandCall& call) {
   }
   hll::ForgetCachedCount(edited.text);
   Store(call, key, edited.text);
-  call.Notify(kNotifyString, "pfadd", key.bytes);
+  call.Changed(kNotifyString, "pfadd", key.bytes);
   call.reply.Ok();
 }
 
@@ -148,6 +149,7 @@ bool Densify(CommandCall& call, HashedKey key, std::string_view text) {
     return false;
   }
   Store(call, key, dense);
+  call.ChangedUnannounced(key.bytes);
   return true;
 }
 

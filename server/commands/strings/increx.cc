@@ -15,9 +15,9 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -33,28 +33,23 @@ struct IncrExOptions {
   ExpiryArg expiry;
 };
 
-bool TakeOperand(ArgReader& args, std::string_view word, std::optional<std::string_view>& operand) {
-  if (args.left() < 2 || !args.TakeWord(word)) return false;
-  operand = args.Bytes();
-  return true;
-}
+constexpr OptionRow<IncrExOptions> kOptions[] = {
+    {"BYINT", kTakeBytes<&IncrExOptions::by_int>, 1,
+     [](const IncrExOptions& before) { return !before.by_float; }},
+    {"BYFLOAT", kTakeBytes<&IncrExOptions::by_float>, 1,
+     [](const IncrExOptions& before) { return !before.by_int; }},
+    {"LBOUND", kTakeBytes<&IncrExOptions::low>, 1},
+    {"UBOUND", kTakeBytes<&IncrExOptions::high>, 1},
+    {"SATURATE", kRaise<&IncrExOptions::saturate>},
+    {"ENX", kRaise<&IncrExOptions::only_if_persistent>},
+};
 
-bool ReadOptions(CommandCall& call, IncrExOptions& options) {
+bool ReadIncrExOptions(CommandCall& call, IncrExOptions& options) {
   ArgReader args(call.args, 2);
   while (args.more()) {
-    if (!options.by_float && TakeOperand(args, "BYINT", options.by_int)) continue;
-    if (!options.by_int && TakeOperand(args, "BYFLOAT", options.by_float)) continue;
-    if (TakeOperand(args, "LBOUND", options.low)) continue;
-    if (TakeOperand(args, "UBOUND", options.high)) continue;
+    if (TakeOption(args, kOptions, options)) continue;
     if (TakeExpiry(args, options.expiry) || TakePersist(args, options.expiry)) continue;
-    if (TakePresence(args, options.condition)) continue;
-    if (args.TakeWord("SATURATE")) {
-      options.saturate = true;
-    } else if (args.TakeWord("ENX")) {
-      options.only_if_persistent = true;
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
+    if (!TakePresence(args, options.condition)) args.Fail(ErrorCode::kSyntax);
   }
   if (options.only_if_persistent && !options.expiry.timed()) args.Fail(ErrorCode::kSyntax);
   if (!args.failed()) return true;
@@ -159,9 +154,8 @@ Deadline NewDeadline(const IncrExOptions& options, const Entry* old, Deadline as
 
 void Record(CommandCall& call, std::string_view value, bool keeps, Deadline deadline) {
   const std::string_view key = call.args[1];
-  if (keeps) return call.effects.ReplaceWith({"SET", key, value, "KEEPTTL"});
-  if (deadline.none()) return call.effects.ReplaceWith({"SET", key, value});
-  RecordTimedSet(call, key, value, deadline);
+  if (keeps) return call.ReplaceWith({"SET", key, value, "KEEPTTL"});
+  ReplaceWithSet(call, key, value, deadline);
 }
 
 void Store(CommandCall& call, HashedKey key, int64_t value, Deadline deadline) {
@@ -180,17 +174,13 @@ void Apply(CommandCall& call, HashedKey key, const Entry* old, Number value, Dea
   const bool keeps = old && old->deadline() == deadline;
   // Only a Unix time can have passed already: the key is gone, if it was there at all.
   if (deadline.Passed(call.now)) {
-    if (old) {
-      call.db.Delete(key, call.now);
-      call.Notify(kNotifyGeneric, "del", key.bytes);
-    }
-    if (old && call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
+    DeleteAsEffect(call, key);
     return;
   }
   Store(call, key, value, deadline);
-  call.Notify(kNotifyString, EventOf(value), key.bytes);
-  if (!keeps && !deadline.none()) call.Notify(kNotifyGeneric, "expire", key.bytes);
-  if (call.effects.wanted()) Record(call, TextOf(value), keeps, deadline);
+  call.Changed(kNotifyString, EventOf(value), key.bytes);
+  if (!keeps && !deadline.none()) call.Changed(kNotifyGeneric, "expire", key.bytes);
+  if (call.wants_effects()) Record(call, TextOf(value), keeps, deadline);
 }
 
 template <typename Kind>
@@ -220,7 +210,7 @@ void Run(CommandCall& call, const IncrExOptions& options) {
 
 void IncrEx(CommandCall& call) {
   IncrExOptions options;
-  if (!ReadOptions(call, options)) return;
+  if (!ReadIncrExOptions(call, options)) return;
   options.by_float ? Run<Decimal>(call, options) : Run<Whole>(call, options);
 }
 

@@ -9,6 +9,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 #include "storage/memory/text_block.h"
 
@@ -22,21 +23,20 @@ struct LcsOptions {
   size_t match_bytes_min = 0;
 };
 
-bool ReadOptions(CommandCall& call, LcsOptions& options) {
+constexpr OptionRow<LcsOptions> kOptions[] = {
+    {"IDX", kRaise<&LcsOptions::places>},
+    {"LEN", kRaise<&LcsOptions::length>},
+    {"WITHMATCHLEN", kRaise<&LcsOptions::match_lengths>},
+    {"MINMATCHLEN",
+     [](ArgReader& args, LcsOptions& options) {
+       options.match_bytes_min = static_cast<size_t>(std::max<int64_t>(args.Int(), 0));
+     },
+     1},
+};
+
+bool ReadLcsOptions(CommandCall& call, LcsOptions& options) {
   ArgReader args(call.args, 3);
-  while (args.more()) {
-    if (args.TakeWord("IDX")) {
-      options.places = true;
-    } else if (args.TakeWord("LEN")) {
-      options.length = true;
-    } else if (args.TakeWord("WITHMATCHLEN")) {
-      options.match_lengths = true;
-    } else if (args.left() >= 2 && args.TakeWord("MINMATCHLEN")) {
-      options.match_bytes_min = static_cast<size_t>(std::max<int64_t>(args.Int(), 0));
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
+  ReadOptions(args, kOptions, options);
   if (!args.failed() && options.places && options.length) {
     args.Fail("ERR If you want both the length and indexes, please just use IDX.");
   }
@@ -93,7 +93,7 @@ void LcsCommand(CommandCall& call) {
     return call.reply.Error("ERR The specified keys must contain string values");
   }
   LcsOptions options;
-  if (!ReadOptions(call, options)) return;
+  if (!ReadLcsOptions(call, options)) return;
   char scratch[2][Entry::kTextScratch];
   const std::string_view a = first ? first->Text(scratch[0]) : std::string_view();
   const std::string_view b = second ? second->Text(scratch[1]) : std::string_view();

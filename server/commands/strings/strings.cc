@@ -4,14 +4,12 @@
 // Plain SET and GET, and SET NX PX, are the hottest paths of the server: no allocation beyond the
 // entry, and no look-up that the answer does not need.
 
-#include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -48,21 +46,14 @@ uint16_t SetKeyFlags(Args request) {
 
 // What SET did, where its arguments would not say it again at another time or in another state.
 void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) {
-  if (!call.effects.wanted()) return;
+  if (!call.wants_effects()) return;
   const std::string_view key = call.args[1];
   const std::string_view value = call.args[2];
-  if (options.expiry.timed()) {
-    RecordTimedSet(call, key, value, deadline);
-  } else if (options.expiry.kind == ExpiryKind::kKeepTtl) {
-    call.effects.ReplaceWith({"SET", key, value, "KEEPTTL"});
-  } else if (options.get || options.condition.compares()) {
-    call.effects.ReplaceWith({"SET", key, value});
+  if (options.expiry.kind == ExpiryKind::kKeepTtl) {
+    call.ReplaceWith({"SET", key, value, "KEEPTTL"});
+  } else if (options.expiry.timed() || options.get || options.condition.compares()) {
+    ReplaceWithSet(call, key, value, deadline);
   }
-}
-
-void NotifySet(CommandCall& call, HashedKey key, bool timed) {
-  call.Notify(kNotifyString, "set", key.bytes);
-  if (timed) call.Notify(kNotifyGeneric, "expire", key.bytes);
 }
 
 void SetWithOptions(CommandCall& call) {
@@ -89,7 +80,7 @@ void SetWithOptions(CommandCall& call) {
     if (keep_ttl && old) deadline = old->deadline();
   }
   PutArgument(call, key, call.args[2], deadline);
-  NotifySet(call, key, options.expiry.timed());
+  SaySet(call, key, options.expiry.timed());
   RecordSet(call, options, deadline);
   if (!options.get) call.reply.Ok();
 }
@@ -98,7 +89,7 @@ void Set(CommandCall& call) {
   if (call.args.size() > 3) return SetWithOptions(call);
   const HashedKey key = call.Key(1);
   PutArgument(call, key, call.args[2], Deadline::None());
-  NotifySet(call, key, false);
+  SaySet(call, key, false);
   call.reply.Ok();
 }
 
@@ -106,7 +97,7 @@ void SetNx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (LookUp(call, key)) return call.reply.Integer(0);
   PutArgument(call, key, call.args[2], Deadline::None());
-  NotifySet(call, key, false);
+  SaySet(call, key, false);
   call.reply.Integer(1);
 }
 
@@ -116,8 +107,8 @@ void SetTimed(CommandCall& call, ExpiryKind kind) {
   if (!ReadDeadline(call, {kind, call.args[2]}, deadline)) return;
   const HashedKey key = call.Key(1);
   PutArgument(call, key, call.args[3], deadline);
-  NotifySet(call, key, true);
-  RecordTimedSet(call, call.args[1], call.args[3], deadline);
+  SaySet(call, key, true);
+  ReplaceWithSet(call, call.args[1], call.args[3], deadline);
   call.reply.Ok();
 }
 void SetEx(CommandCall& call) { SetTimed(call, ExpiryKind::kEx); }
@@ -142,9 +133,7 @@ void Get(CommandCall& call) { GetText(call, call.Key(1)); }
 void GetDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (!GetText(call, key)) return;
-  call.db.Delete(key, call.now);
-  call.Notify(kNotifyGeneric, "del", key.bytes);
-  if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", call.args[1]});
+  DeleteAsEffect(call, key);
 }
 
 void GetSet(CommandCall& call) {
@@ -153,23 +142,8 @@ void GetSet(CommandCall& call) {
   if (!IsTextOrMissing(call, old)) return;
   old ? ReplyText(call, *old) : call.reply.Null();
   PutArgument(call, key, call.args[2], Deadline::None());
-  NotifySet(call, key, false);
-  if (call.effects.wanted()) call.effects.ReplaceWith({"SET", call.args[1], call.args[2]});
-}
-
-void ExpireRead(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
-  // Only a Unix time can have passed already.
-  if (deadline.Passed(call.now)) {
-    call.db.Delete(key, call.now);
-    call.Notify(kNotifyGeneric, "del", key.bytes);
-    if (call.effects.wanted()) call.effects.ReplaceWith({"DEL", key.bytes});
-    return;
-  }
-  call.db.SetDeadline(call.db.Modify(entry, call.now), deadline);
-  call.Notify(kNotifyGeneric, "expire", key.bytes);
-  if (!call.effects.wanted()) return;
-  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  call.effects.ReplaceWith({"PEXPIREAT", key.bytes, unix_ms});
+  SaySet(call, key, false);
+  call.ReplaceWith({"SET", call.args[1], call.args[2]});
 }
 
 void GetEx(CommandCall& call) {
@@ -189,11 +163,11 @@ void GetEx(CommandCall& call) {
   if (expiry.timed() && !ReadDeadline(call, expiry, deadline)) return;
   ReplyText(call, *entry);
   if (expiry.timed()) {
-    ExpireRead(call, key, *entry, deadline);
+    EndKeyAt(call, key, *entry, deadline);
   } else if (expiry.kind == ExpiryKind::kPersist && entry->is_volatile()) {
     call.db.SetDeadline(call.db.Modify(*entry, call.now), Deadline::None());
-    call.Notify(kNotifyGeneric, "persist", key.bytes);
-    if (call.effects.wanted()) call.effects.ReplaceWith({"PERSIST", key.bytes});
+    call.Changed(kNotifyGeneric, "persist", key.bytes);
+    call.ReplaceWith({"PERSIST", key.bytes});
   }
 }
 

@@ -12,7 +12,6 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/effects.h"
 
 namespace sluice {
 namespace {
@@ -50,8 +49,7 @@ void PutPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   for (size_t i = pairs.first; i < pairs.end; i += 2) {
     const HashedKey key = call.Key(i);
     call.db.PutText(key, call.args[i + 1], deadline, call.now);
-    call.Notify(kNotifyString, "set", key.bytes);
-    if (!deadline.none()) call.Notify(kNotifyGeneric, "expire", key.bytes);
+    SaySet(call, key, !deadline.none());
   }
 }
 
@@ -116,17 +114,17 @@ void PutPairsKeepingTtl(CommandCall& call, Pairs pairs) {
     const Entry* const old = LookUp(call, key);
     const Deadline deadline = old ? old->deadline() : Deadline::None();
     call.db.PutText(key, call.args[i + 1], deadline, call.now);
-    call.Notify(kNotifyString, "set", key.bytes);
+    SaySet(call, key, false);
   }
 }
 
 void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
-  if (!call.effects.wanted()) return;
+  if (!call.wants_effects()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
   std::vector<std::string_view> command = {"MSETEX", call.args[1]};
   command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
   command.insert(command.end(), {"PXAT", unix_ms});
-  call.effects.ReplaceWith(Args(command));
+  call.ReplaceWith(Args(command));
 }
 
 void MSetEx(CommandCall& call) {

@@ -29,13 +29,13 @@ void Append(CommandCall& call) {
   if (!IsTextOrMissing(call, old)) return;
   if (!old) {
     PutArgument(call, key, more, Deadline::None());
-    call.Notify(kNotifyString, "append", key.bytes);
+    call.Changed(kNotifyString, "append", key.bytes);
     return call.reply.Integer(static_cast<int64_t>(more.size()));
   }
   if (!LengthIsAllowed(call, old->TextBytes(), more.size())) return;
   TextEdit edit(call, key);
   edit.text().Append(more);
-  call.Notify(kNotifyString, "append", key.bytes);
+  call.Changed(kNotifyString, "append", key.bytes);
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }
 
@@ -61,7 +61,7 @@ void SetRange(CommandCall& call) {
   TextEdit edit(call, key);
   edit.GrowTo(start + piece.size());
   std::memcpy(edit.text().bytes().data() + start, piece.data(), piece.size());
-  call.Notify(kNotifyString, "setrange", key.bytes);
+  call.Changed(kNotifyString, "setrange", key.bytes);
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }
 

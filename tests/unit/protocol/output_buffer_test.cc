@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-static_assert(sizeof(OutputBuffer) <= 72, "every session has one");
+static_assert(sizeof(OutputBuffer) <= 88, "every session has one");
 
 TEST(OutputBuffer, OwnsNothingUntilUsedAndAfterRelease) {
   OutputBuffer out;

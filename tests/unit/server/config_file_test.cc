@@ -74,7 +74,7 @@ constexpr TextCase kTexts[] = {
     {"unixsocketperm 999", "argument couldn't be parsed as an octal number"},
     {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
     {"databases 0", "argument must be between 1 and 256 inclusive"},
-    {"save 3600 1", "Sluice takes no other value than \"\": it keeps nothing on disk yet"},
+    {"save 3600 1", "Sluice takes no other value than \"\": it writes no snapshots yet"},
     {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it does not replicate yet"},
     {"user alice on", "Sluice does not take this: it has no users besides the default one yet"},
     {"rename-command FLUSHALL \"\"", "Sluice does not take this: it has no command renaming"},
@@ -241,6 +241,11 @@ TEST(CommandLineTest, KnowsTheOtherForms) {
   EXPECT_EQ(ReadCommandLine(help).action, CommandLine::Action::kHelp);
   EXPECT_TRUE(ReadCommandLine(in).from_stdin);
   EXPECT_EQ(ReadCommandLine(in).options, "port \"1\" ");
+  const std::string_view check[] = {"--check-rdb", "a.rdb"}, none[] = {"--check-rdb"};
+  EXPECT_EQ(ReadCommandLine(check).action, CommandLine::Action::kCheckRdb);
+  EXPECT_EQ(ReadCommandLine(check).file, "a.rdb");
+  EXPECT_EQ(ReadCommandLine(none).action, CommandLine::Action::kCheckRdb);
+  EXPECT_EQ(ReadCommandLine(none).file, "");
 }
 
 TEST(CommandLineTest, LaterOnesCount) {

@@ -25,7 +25,7 @@ struct Counted {
   size_t* looks;
 };
 
-constexpr SipKey kKnownKey{4, 2};
+constexpr TableKey kKnownKey({4, 2});
 constexpr int kPrefixBits = 13;
 
 std::string NameOf(uint64_t number) { return "name:" + std::to_string(number); }

@@ -25,6 +25,7 @@ bool PopCharacter(CommandCall& call, std::string_view key, std::string& taken) {
   char scratch[Entry::kTextScratch];
   const std::string text(entry->Text(scratch));
   taken = text.substr(0, 1);
+  call.ChangedUnannounced(key);
   if (text.size() == 1) return call.db.Delete(hashed, call.now);
   call.db.SetText(*entry, text.substr(1));
   return true;
@@ -36,6 +37,7 @@ void AppendText(CommandCall& call, std::string_view key, const std::string& more
   const Entry* entry = call.db.Find(hashed, call.now);
   const std::string text = entry ? std::string(entry->Text(scratch)) + more : more;
   call.db.PutTextAsIs(hashed, text, Deadline::None(), call.now);
+  call.ChangedUnannounced(key);
 }
 
 void Take(CommandCall& call) {
@@ -93,7 +95,7 @@ void Answer(CommandCall& call) {
   if (found == numbers.waits.end()) return;
   Session* session = call.part<Clients>().Find(found->second);
   numbers.waits.erase(found);
-  call.part<Waiters>().Finish(*session, [&](ReplySink& sink) { sink.Bulk(call.args[2]); });
+  call.part<Waiters>().parked().Finish(*session, [&](ReplySink& sink) { sink.Bulk(call.args[2]); });
 }
 
 // Runs what follows, as FENCED does, unless its key says "no".
@@ -104,7 +106,7 @@ void Guard(CommandCall& call) {
   std::string error;
   Command* command = call.part<Dispatcher>().Resolve(inner, nullptr, error);
   call.part<Dispatcher>().Run(call.client, *command, inner, call.reply);
-  call.part<Waiters>().Wrap(call, 2);
+  call.part<Waiters>().parked().Wrap(call, 2);
 }
 
 constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
@@ -124,7 +126,7 @@ class WaitersTest : public testing::Test {
  protected:
   WaitersTest() { numbers.waits.clear(); }
   ~WaitersTest() override {
-    EXPECT_EQ(waiters().keys() > 0, waiters().size() > 0 && !without_keys_);
+    EXPECT_EQ(waiters().keys() > 0, waiters().parked().size() > 0 && !without_keys_);
   }
 
   TestClient& Connect() { return server_.Connect(); }
@@ -151,7 +153,7 @@ class WaitersTest : public testing::Test {
 TEST_F(WaitersTest, ServedInOrderOfArrival) {
   a_.Send({"park.take", "0", "k"});
   b_.Send({"park.take", "0", "k"});
-  EXPECT_EQ(waiters().size(), 2u);
+  EXPECT_EQ(waiters().parked().size(), 2u);
   EXPECT_EQ(c_.Run({"append", "k", "x"}).ToText(), ":1");
   EXPECT_EQ(Text(a_), "[k, x]");
   EXPECT_EQ(Text(b_), "waits");
@@ -159,7 +161,7 @@ TEST_F(WaitersTest, ServedInOrderOfArrival) {
   c_.Run({"append", "k", "yz"});
   EXPECT_EQ(Text(b_), "[k, y]");
   EXPECT_EQ(c_.Run({"get", "k"}).ToText(), "\"z\"");
-  EXPECT_EQ(waiters().size(), 0u);
+  EXPECT_EQ(waiters().parked().size(), 0u);
 }
 
 TEST_F(WaitersTest, KeysInTheOrderInWhichTheyBecameReady) {
@@ -190,7 +192,7 @@ TEST_F(WaitersTest, NothingWaitsInsideMultiAndScripts) {
   c_.Run({"park.for", "1"});
   EXPECT_EQ(c_.Run({"exec"}).ToText(), "[(nil-array), \"l\", (nil-array)]");
   EXPECT_EQ(c_.Run({"eval", "return redis.call('park.move', 'k', 'l')", "0"}).ToText(), "\"l\"");
-  EXPECT_EQ(waiters().size(), 0u);
+  EXPECT_EQ(waiters().parked().size(), 0u);
   EXPECT_TRUE(numbers.waits.empty());
 }
 
@@ -207,13 +209,13 @@ TEST_F(WaitersTest, AChainIsServedToItsEnd) {
 TEST_F(WaitersTest, DeadlineAnswersAndLeavesNothing) {
   a_.Send({"park.take", "50", "k"});
   b_.Send({"park.take", "0", "k"});
-  EXPECT_EQ(waiters().with_deadline(), 1u);
+  EXPECT_EQ(waiters().parked().with_deadline(), 1u);
   server_.AdvanceTime(49);
   EXPECT_EQ(Text(a_), "waits");
   server_.AdvanceTime(1);
   EXPECT_EQ(Text(a_), "(nil-array)");
-  EXPECT_EQ(waiters().size(), 1u);
-  EXPECT_EQ(waiters().with_deadline(), 0u);
+  EXPECT_EQ(waiters().parked().size(), 1u);
+  EXPECT_EQ(waiters().parked().with_deadline(), 0u);
   c_.Run({"set", "k", "x"});
   EXPECT_EQ(Text(b_), "[k, x]");
   EXPECT_EQ(a_.Run({"ping"}).ToText(), "+PONG");
@@ -237,8 +239,8 @@ TEST_F(WaitersTest, ClosedClientsLeaveTheirPlace) {
   a_.Send({"park.take", "1000", "k"});
   b_.Send({"park.take", "0", "k"});
   a_.Disconnect();
-  EXPECT_EQ(waiters().size(), 1u);
-  EXPECT_EQ(waiters().with_deadline(), 0u);
+  EXPECT_EQ(waiters().parked().size(), 1u);
+  EXPECT_EQ(waiters().parked().with_deadline(), 0u);
   // Killed and passed over in the same turn.
   TestClient& d = Connect();
   d.Send({"park.take", "0", "k"});
@@ -322,7 +324,7 @@ TEST_F(WaitersTest, WithoutKeysTheOwnerAnswersOrIsTold) {
   EXPECT_EQ(numbers.waits.size(), 1u);
   c_.Run({"client", "unblock", std::to_string(IdOf(b_)), "error"});
   EXPECT_TRUE(numbers.waits.empty());
-  EXPECT_EQ(waiters().size(), 0u);
+  EXPECT_EQ(waiters().parked().size(), 0u);
 }
 
 TEST_F(WaitersTest, AWrappedCommandIsRunFromItsOutside) {
@@ -352,9 +354,9 @@ TEST_F(WaitersTest, PauseHoldsRequestsNotWaits) {
   server_.AdvanceTime(100);
   EXPECT_EQ(Text(a_), "(nil-array)");
   a_.Send({"park.take", "100", "k"});
-  EXPECT_EQ(waiters().size(), 0u);  // held back, not parked
+  EXPECT_EQ(waiters().parked().size(), 0u);  // held back, not parked
   server_.AdvanceTime(900);
-  EXPECT_EQ(waiters().size(), 1u);
+  EXPECT_EQ(waiters().parked().size(), 1u);
   server_.AdvanceTime(100);
   EXPECT_EQ(Text(a_), "(nil-array)");
 }

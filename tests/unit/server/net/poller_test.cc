@@ -1,4 +1,5 @@
-// Poller on real socket pairs: each edge is told once, and nothing of what was forgotten.
+// Poller on real socket pairs: each edge is told once, and nothing of what was forgotten. Inside
+// Asio it wakes whatever runs the io_context.
 #include "server/net/poller.h"
 
 #include <gtest/gtest.h>
@@ -68,16 +69,21 @@ class End final : public ReadinessWatcher {
 
 class PollerTest : public testing::Test {
  protected:
+  PollerTest() { poller_.Tell(); }  // there is room to write, which concerns no watcher
+
   boost::asio::io_context io_;
-  Poller poller_{io_};
+  int ready_ = 0;
+  Poller poller_{io_, [this] { ++ready_; }};
   std::vector<std::string> told_;
   End a_{poller_, told_, "a"};
   End b_{poller_, told_, "b"};
 
+  bool is_told_ = false;
+
   using Told = std::vector<std::string>;
   Told Wait() {
     told_.clear();
-    poller_.Wait(Poller::Patience::kNone);
+    is_told_ = poller_.Tell();
     return std::move(told_);
   }
 };
@@ -130,21 +136,54 @@ TEST_F(PollerTest, WhoIsToldMayCloseOthers) {
   EXPECT_EQ(Wait().size(), 1u);
 }
 
-TEST_F(PollerTest, TellsWhenAsioHasSomething) {
-  bool fired = false;
-  boost::asio::steady_timer timer(io_, std::chrono::hours(1));
-  const auto await = [&] {
-    timer.async_wait([&](const boost::system::error_code& error) { fired = !error; });
-  };
-  await();
+TEST_F(PollerTest, SaysWhetherThereWasSomething) {
+  Wait();
+  EXPECT_FALSE(is_told_);
+  a_.PeerSends("x");
+  Wait();
+  EXPECT_TRUE(is_told_);
+}
+
+TEST_F(PollerTest, AsioRunsUntilThereIsSomethingToTell) {
+  poller_.Await();
+  boost::asio::steady_timer timer(io_, std::chrono::milliseconds(1));
+  timer.async_wait([&](const boost::system::error_code&) {
+    EXPECT_EQ(ready_, 0);
+    a_.PeerSends("x");
+  });
+  io_.run();  // returns: with `ready` called Asio has nothing left to wait for
+  EXPECT_EQ(ready_, 1);
+  EXPECT_EQ(Wait(), Told{"a readable"});
+}
+
+TEST_F(PollerTest, WhatWasReadyBeforeIsNotMissed) {
+  a_.PeerSends("x");
   io_.poll();
-  EXPECT_FALSE(poller_.Wait(Poller::Patience::kNone));
-  timer.expires_after(std::chrono::milliseconds(1));
-  await();
-  while (!fired) {
-    if (poller_.Wait(Poller::Patience::kForever)) io_.poll();
-  }
-  EXPECT_EQ(told_, Told());
+  poller_.Await();
+  io_.restart();
+  io_.run();
+  EXPECT_EQ(ready_, 1);
+  EXPECT_EQ(Wait(), Told{"a readable"});
+}
+
+// What it has told meanwhile does not wake it, and two questions get one answer.
+TEST_F(PollerTest, WakesOnceForWhatIsNew) {
+  poller_.Await();
+  poller_.Await();
+  a_.PeerSends("x");
+  EXPECT_EQ(Wait(), Told{"a readable"});
+  io_.poll();
+  EXPECT_EQ(ready_, 0);
+  a_.PeerSends("y");
+  io_.run();
+  EXPECT_EQ(ready_, 1);
+}
+
+TEST_F(PollerTest, AsioHasNothingToWaitForOnceStopped) {
+  poller_.Await();
+  poller_.Stop();
+  io_.run();
+  EXPECT_EQ(ready_, 0);
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ TEST(SegmentTable, ComingAndGoingAtOneSizeKeepsItsSize) {
 
 TEST(SegmentTable, ADrawLooksAtFewElementsHoweverManyThereAre) {
   constexpr int kElements = 20'000;
-  const SipKey hash_key{5};
+  const TableKey hash_key{SipKey{5}};
   size_t looks = 0;
   size_t memory = 0;
   std::vector<Watched> elements;

@@ -1,6 +1,12 @@
 // Limiters and buckets as keys: packed into their entries or beside them, with a deadline that
-// follows their state and never lies behind their end.
+// follows their state and never lies behind their end. What LimiterKey says and stores is compared
+// with a limiter that is no key.
+#include "storage/limits/limiter_key.h"
+
 #include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
 
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/leaky_bucket.h"
@@ -118,6 +124,111 @@ TEST(LimiterKey, NoDeadlineLiesBehindTheEnd) {
   }
   world.clock.Advance(300);
   world.RunTimers();
+  EXPECT_EQ(world.db().size(), 0u);
+}
+
+// --- LimiterKey
+
+void ExpectSame(const LimitVerdict& seen, const LimitVerdict& wanted) {
+  EXPECT_EQ(seen.allowed, wanted.allowed);
+  EXPECT_EQ(seen.limit, wanted.limit);
+  EXPECT_EQ(seen.remaining, wanted.remaining);
+  EXPECT_EQ(seen.retry_ms, wanted.retry_ms);
+  EXPECT_EQ(seen.reset_ms, wanted.reset_ms);
+  EXPECT_EQ(seen.reset_at_ms, wanted.reset_at_ms);
+}
+
+// A seeded history of takes, peeks, refunds and time, on a key and on a limiter that is none.
+void PlayHistory(LimitAlgorithm algorithm, uint32_t seed) {
+  SCOPED_TRACE(testing::Message() << LimitAlgorithmName(algorithm) << ", seed " << seed);
+  World world;
+  const LimitConfig config = Config(algorithm, 40, 1000);
+  const HashedKey key = world.keyspace.Hash("key");
+  Limiter model(config);
+  std::mt19937 random(seed);
+  for (int step = 0; step < 400; ++step) {
+    const Now now = world.now();
+    const int64_t cost = 1 + random() % 5;
+    LimiterKey limiter(world.db(), key, now);
+    ASSERT_TRUE(limiter.IsOpenTo(algorithm));
+    if (!limiter.exists()) model = Limiter(config);  // whole again: it remembers nothing
+    switch (random() % 4) {
+      case 0:
+        ExpectSame(limiter.Peek(config, cost), model.Peek(config, cost, now));
+        EXPECT_FALSE(limiter.changed());
+        break;
+      case 1:
+        if (limiter.exists()) {
+          EXPECT_EQ(limiter.Refund(cost), model.Refund(cost, now));
+        }
+        break;
+      default: {
+        const LimitVerdict verdict = limiter.Take({config, cost});
+        ExpectSame(verdict, model.Take({config, cost}, now));
+        EXPECT_EQ(limiter.changed(), verdict.allowed != 0);
+      }
+    }
+    ASSERT_EQ(world.keyspace.Audit(now), "");
+    world.clock.Advance(static_cast<int64_t>(random() % 30));
+    world.RunTimers();
+  }
+}
+
+TEST(LimiterKey, SaysWhatALimiterSays) {
+  for (const LimitAlgorithm algorithm :
+       {LimitAlgorithm::kWindow, LimitAlgorithm::kRolling, LimitAlgorithm::kSliding,
+        LimitAlgorithm::kLog, LimitAlgorithm::kGcra, LimitAlgorithm::kLeaky}) {
+    for (uint32_t seed = 1; seed <= 5; ++seed) PlayHistory(algorithm, seed);
+  }
+}
+
+TEST(LimiterKey, KnowsItsOwn) {
+  World world;
+  const HashedKey key = world.keyspace.Hash("key");
+  const LimitConfig config = Config(LimitAlgorithm::kGcra, 5, 1000);
+  LimiterKey(world.db(), key, world.now()).Take({config, 1});
+  const LimiterKey limiter(world.db(), key, world.now());
+  EXPECT_TRUE(limiter.exists());
+  EXPECT_TRUE(limiter.is_limiter());
+  EXPECT_EQ(limiter.algorithm(), LimitAlgorithm::kGcra);
+  EXPECT_TRUE(limiter.IsOpenTo(LimitAlgorithm::kGcra));
+  EXPECT_FALSE(limiter.IsOpenTo(LimitAlgorithm::kWindow));
+
+  const HashedKey text = world.keyspace.Hash("text");
+  world.db().PutText(text, "x", Deadline::None(), world.now());
+  const LimiterKey other(world.db(), text, world.now());
+  EXPECT_TRUE(other.exists());
+  EXPECT_FALSE(other.is_limiter());
+  EXPECT_FALSE(other.IsOpenTo(LimitAlgorithm::kGcra));
+
+  const LimiterKey missing(world.db(), world.keyspace.Hash("none"), world.now());
+  EXPECT_FALSE(missing.exists());
+  EXPECT_TRUE(missing.IsOpenTo(LimitAlgorithm::kLeaky));
+}
+
+TEST(LimiterKey, AnEarlierDeadlineEndsItAndShows) {
+  World world;
+  const HashedKey key = world.keyspace.Hash("key");
+  const LimitConfig config = Config(LimitAlgorithm::kWindow, 2, 1000);
+  LimiterKey(world.db(), key, world.now()).Take({config, 2});
+  world.db().SetDeadline(*world.db().Modify(key, world.now()),
+                         Deadline::Steady(world.now().ms() + 300));
+  const LimitVerdict verdict = LimiterKey(world.db(), key, world.now()).Take({config, 1});
+  EXPECT_EQ(verdict.allowed, 0);
+  EXPECT_EQ(verdict.retry_ms, 300);
+  EXPECT_EQ(verdict.reset_ms, 300);
+  world.clock.Advance(300);
+  EXPECT_EQ(LimiterKey(world.db(), key, world.now()).Take({config, 1}).allowed, 1);
+}
+
+TEST(LimiterKey, WholeAgainByARefundIsNoKey) {
+  World world;
+  const HashedKey key = world.keyspace.Hash("key");
+  const LimitConfig config = Config(LimitAlgorithm::kRolling, 2, 1000);
+  LimiterKey(world.db(), key, world.now()).Take({config, 2});
+  LimiterKey limiter(world.db(), key, world.now());
+  EXPECT_EQ(limiter.Refund(2), 2);
+  EXPECT_TRUE(limiter.changed());
   EXPECT_EQ(world.db().size(), 0u);
 }
 

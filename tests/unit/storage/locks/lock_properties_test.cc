@@ -127,7 +127,7 @@ class History {
     if (!bounds_.many_waits && owner != nullptr && !owner->waits.empty()) return;
     const int64_t wait_ms = OneIn(4) ? 0 : In(1, 200);
     for (const LockName& name : request.names) world_.locks.Settle(name, world_.now());
-    const WaitQueue::Obstacle obstacle = world_.locks.queue().ObstacleOf(request);
+    const WaitQueue::Obstacle obstacle = world_.locks.ObstacleOf(request);
     const LockWait* former = wait_ms > 0 ? world_.locks.queue().SameAsked(request) : nullptr;
     const uint64_t former_id = former == nullptr ? 0 : former->id;
     const bool would_be_stuck = IsStuck(&request, former_id);

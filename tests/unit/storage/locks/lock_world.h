@@ -17,7 +17,55 @@
 
 namespace sluice {
 
-class LockWorld : public LockStore, public LockListener {
+// Locks whose functions take names, and open what they name.
+class LocksByName : public Locks {
+ public:
+  LocksByName(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,
+              FenceMemory& memory)
+      : Locks(store, listener, callers, tokens, memory, SipKey{1}), store_(store) {}
+
+  AcquireResult Acquire(const LockRequest& request, const WaitTerms& wait, const Now& now) {
+    OpenLocks open = Open(request);
+    return Locks::Acquire(absl::MakeSpan(open), request, wait, now);
+  }
+  WaitQueue::Obstacle ObstacleOf(const LockRequest& request) {
+    OpenLocks open = Open(request);
+    return queue().ObstacleOf(request, absl::MakeSpan(open));
+  }
+  int64_t Renew(LockNameView name, std::string_view owner, int64_t lease_ms, int64_t token,
+                const Now& now) {
+    OpenLock open(store_, name);
+    return Locks::Renew(open, owner, lease_ms, token, now);
+  }
+  int64_t Release(LockNameView name, std::string_view owner, bool all, int64_t token,
+                  const Now& now) {
+    OpenLock open(store_, name);
+    return Locks::Release(open, owner, all, token, now);
+  }
+  int64_t Break(LockNameView name, int64_t token, const Now& now) {
+    OpenLock open(store_, name);
+    return Locks::Break(open, token, now);
+  }
+  void Settle(LockNameView name, const Now& now) {
+    OpenLock open(store_, name);
+    Locks::Settle(open, now);
+  }
+  TokenCheck CheckToken(LockNameView name, int64_t token, const Now& now) {
+    OpenLock open(store_, name);
+    return Locks::CheckToken(open, token, now);
+  }
+
+ private:
+  OpenLocks Open(const LockRequest& request) {
+    OpenLocks open;
+    for (const LockName& name : request.names) open.emplace_back(store_, name);
+    return open;
+  }
+
+  LockStore& store_;
+};
+
+class LockWorld : public LockStore, public LockListener, public LockCallers {
  public:
   struct Grant {
     int64_t token;
@@ -32,7 +80,7 @@ class LockWorld : public LockStore, public LockListener {
   };
 
   explicit LockWorld(int64_t mark = kTokenMax)
-      : tokens(0), memory(SipKey{1}), locks(*this, *this, tokens, memory, SipKey{1}) {
+      : tokens(0), memory(SipKey{1}), locks(*this, *this, *this, tokens, memory) {
     tokens.set_mark(mark);
   }
 
@@ -50,12 +98,16 @@ class LockWorld : public LockStore, public LockListener {
   int64_t Release(std::string_view key, std::string_view owner) {
     return locks.Release(Name(key), owner, false, 0, now());
   }
-  Lock* At(std::string_view key) { return ModifyLock(Name(key)); }
+  Lock* At(std::string_view key) {
+    const auto found = store.find(key);
+    return found == store.end() ? nullptr : found->second.get();
+  }
 
   // As DEL does.
   void Drop(std::string_view key) {
     if (At(key) == nullptr) return;
     store.erase(std::string(key));
+    ++changed;
     for (Grant& grant : history[std::string(key)]) grant.dropped = true;
     locks.Dropped(Name(key), now());
   }
@@ -77,38 +129,49 @@ class LockWorld : public LockStore, public LockListener {
     const auto found = store.find(name.key);
     return found == store.end() ? nullptr : found->second.get();
   }
-  Lock* ModifyLock(LockNameView name) override {
+  uint64_t changes() const override { return changed; }
+  void Look(LockPlace& place) override {
+    ++looked;
+    place.lock = FindLock(place.name);
+  }
+  Lock* BeginChange(LockPlace& place) override {
     ++modified;
-    return const_cast<Lock*>(FindLock(name));
+    return At(place.name.key);
   }
-  Lock& CreateLock(LockNameView name) override {
-    auto& place = store[std::string(name.key)];
-    EXPECT_EQ(place, nullptr);
-    place = std::make_unique<Lock>(&locks.ties());
-    place->set_name(name);
-    return *place;
+  Lock& Create(LockPlace& place) override {
+    auto& at = store[std::string(place.name.key)];
+    EXPECT_EQ(at, nullptr);
+    at = std::make_unique<Lock>(&locks.ties());
+    at->set_name(place.name);
+    place.lock = at.get();
+    ++changed;
+    return *at;
   }
-  void RemoveLock(LockNameView name) override { EXPECT_EQ(store.erase(std::string(name.key)), 1u); }
-  void LockChanged(LockNameView, const Lock& lock) override {
+  void Remove(LockPlace& place) override {
+    EXPECT_EQ(store.erase(std::string(place.name.key)), 1u);
+    place.lock = nullptr;
+    ++changed;
+  }
+  void EndChange(LockPlace& place) override {
     if (audits) {
-      ASSERT_EQ(lock.Audit(), "");
+      ASSERT_EQ(place.lock->Audit(), "");
     }
   }
 
-  // --- LockListener
-  void LockAcquired(LockNameView name, const LockHolder& holder) override {
+  // --- LockListener, LockCallers
+  void LockAcquired(const Lock& lock, const LockHolder& holder) override {
     EXPECT_GT(holder.token, newest_token) << "tokens grow";
     newest_token = holder.token;
-    history[std::string(name.key)].push_back({holder.token, FindLock(name)->mode()});
+    history[lock.name().key].push_back({holder.token, lock.mode()});
   }
-  void LingeringEnded(LockNameView name, const LockHolder& holder, LockEnd end) override {
-    for (Grant& grant : history[std::string(name.key)])
+  void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
+    for (Grant& grant : history[lock.name().key])
       grant.dropped |= grant.token == holder.token && end == LockEnd::kBroken;
   }
   void SessionBound(uint64_t) override {}
-  void LockEnded(LockNameView name, const LockHolder& holder, LockEnd end) override {
-    ended.push_back({std::string(name.key), holder.owner, end});
-    for (Grant& grant : history[std::string(name.key)]) {
+  void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
+    ended.push_back({lock.name().key, holder.owner, end});
+    for (Grant& grant : history[lock.name().key]) {
       if (grant.token != holder.token) continue;
       grant.ended = true;
       grant.dropped |= end == LockEnd::kBroken;
@@ -192,7 +255,7 @@ class LockWorld : public LockStore, public LockListener {
   ManualClock clock;
   FenceTokens tokens;
   FenceMemory memory;
-  Locks locks;
+  LocksByName locks;
   std::map<std::string, std::unique_ptr<Lock>, std::less<>> store;
   std::map<std::string, std::vector<Grant>> history;  // of every key, all grants ever
   std::vector<Ended> ended;
@@ -202,7 +265,9 @@ class LockWorld : public LockStore, public LockListener {
   std::map<uint64_t, int64_t> waiting;  // deadlines of those that the test queued
   std::map<std::pair<uint64_t, std::string>, int64_t> fronts;
   int64_t newest_token = 0;
-  int modified = 0;  // calls of ModifyLock
+  int modified = 0;  // calls of BeginChange
+  int looked = 0;    // and of Look
+  uint64_t changed = 0;
 };
 
 }  // namespace sluice

@@ -301,7 +301,7 @@ TEST(Locks, KeepsHundredsOfReaders) {
 TEST(FenceTokens, GrowOverClocksAndRestarts) {
   ManualClock clock;
   FenceTokens tokens;
-  EXPECT_FALSE(tokens.CanIssue(clock.Sample(), 1));
+  EXPECT_FALSE(tokens.CanIssue(1));
   tokens.set_mark(tokens.MarkFor(clock.Sample(), 3));
   const int64_t first = tokens.Issue(clock.Sample());
   EXPECT_EQ(first, clock.Sample().unix_ms());
@@ -314,10 +314,29 @@ TEST(FenceTokens, GrowOverClocksAndRestarts) {
   restarted.set_mark(kTokenMax);
   EXPECT_EQ(restarted.Issue(clock.Sample()), kTokenMax);
   EXPECT_EQ(restarted.Next(clock.Sample()), 0);
-  EXPECT_FALSE(restarted.CanIssue(clock.Sample(), 1));
+  EXPECT_FALSE(restarted.CanIssue(1));
   FenceTokens odd;  // a wall clock beyond the numbers, or before 1970, is not followed
   EXPECT_EQ(odd.Next({.unix_offset_ms = kTokenMax + 1}), 1);
   EXPECT_EQ(odd.Next({.unix_offset_ms = -5'000}), 1);
+}
+
+// The mark is written late: the clock has passed it, and tokens go on below it.
+TEST(FenceTokens, FollowTheClockAsFarAsTheMarkLets) {
+  ManualClock clock;
+  FenceTokens tokens;
+  tokens.JumpPast(clock.Sample().unix_ms() - 1);
+  tokens.set_mark(tokens.MarkFor(clock.Sample(), kTokensAtOnce));
+  const int64_t first = tokens.Issue(clock.Sample());
+  EXPECT_TRUE(tokens.IsReserved(clock.Sample(), kTokensAtOnce));
+  clock.Advance(kTokenMarkAhead);
+  const int64_t second = tokens.Issue(clock.Sample());
+  EXPECT_EQ(second, first + kTokenMarkAhead);
+  clock.Advance(2 * kTokensAtOnce);
+  EXPECT_FALSE(tokens.IsReserved(clock.Sample(), 1));
+  EXPECT_TRUE(tokens.CanIssue(kTokensAtOnce));
+  for (int64_t i = 1; i <= kTokensAtOnce; ++i) ASSERT_EQ(tokens.Issue(clock.Sample()), second + i);
+  tokens.set_mark(tokens.MarkFor(clock.Sample(), kTokensAtOnce));
+  EXPECT_EQ(tokens.Issue(clock.Sample()), clock.Sample().unix_ms());
 }
 
 TEST(FenceMemory, IsBoundedInTimeAndSpace) {
@@ -370,7 +389,7 @@ TEST(FenceTokens, StartFarAheadWhereTheMarkIsMissing) {
   const int64_t first = tokens.Next(clock.Sample());
   EXPECT_EQ(first, clock.Sample().unix_ms() + kTokenStartAhead);
   EXPECT_EQ(std::to_string(first).size(), 13u);
-  EXPECT_FALSE(tokens.CanIssue(clock.Sample(), 1));  // before a mark is written
+  EXPECT_FALSE(tokens.CanIssue(1));  // before a mark is written
   FenceTokens odd;
   odd.StartAhead({.unix_offset_ms = -5});
   EXPECT_EQ(odd.Next({.unix_offset_ms = -5}), kTokenStartAhead);
@@ -391,11 +410,17 @@ TEST(Locks, ABrokenTokenIsStaleAtOnce) {
   EXPECT_NE(world.locks.CheckToken(world.Name("k"), newest, world.now()), TokenCheck::kValid);
 }
 
+// Of the tokens that were reserved one is left.
+void LeaveOne(LockWorld& world) {
+  world.tokens.JumpPast(world.now().unix_ms());
+  world.tokens.set_mark(world.tokens.last() + 1);
+}
+
 // No mark can be written: who waits is granted once one can be, who is re-entrant needs none.
 TEST(Locks, WaitersSurviveATimeWithoutTokens) {
   LockWorld poor(0);
   EXPECT_EQ(poor.Acquire(poor.Request("a", {"k"})).outcome, kNoTokens);
-  poor.tokens.set_mark(poor.now().unix_ms());
+  LeaveOne(poor);
   ASSERT_EQ(poor.Acquire(poor.Request("a", {"k"})).outcome, kGranted);
   EXPECT_EQ(poor.Acquire(poor.Request("a", {"k"})).outcome, kGranted);
   const uint64_t first = poor.Acquire(poor.Request("b", {"k"}), 500).wait_id;
@@ -416,7 +441,7 @@ TEST(Locks, WaitersSurviveATimeWithoutTokens) {
 // A request whose answer is "queued" is not granted before its caller knows that.
 TEST(Locks, ARequestIsNotGrantedBeforeItsCallerKnowsThatItWaits) {
   LockWorld world(0);
-  world.tokens.set_mark(world.now().unix_ms());
+  LeaveOne(world);
   ASSERT_EQ(world.Acquire(world.Request("h", {"k"})).outcome, kGranted);
   const uint64_t one = world.Acquire(world.Request("a", {"k"}), 500).wait_id;
   world.Acquire(world.Request("a", {"k", "l"}), 500);

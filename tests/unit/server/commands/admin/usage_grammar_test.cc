@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "server/commands/families.h"
+#include "server/dispatch/usage_words.h"
 
 namespace sluice {
 namespace {
@@ -42,6 +43,40 @@ TEST(UsageGrammar, Values) {
   EXPECT_EQ(Tree(""), "");
   EXPECT_EQ(Tree("seconds value"), "seconds:integer value:string");
   EXPECT_EQ(Tree("unix-time-seconds pattern"), "unix-time-seconds:unix-time pattern:pattern");
+}
+
+TEST(UsageGrammar, TypesAndRanges) {
+  EXPECT_EQ(Tree("destkey:key ip:port ms:integer value:double"),
+            "destkey:key ip:port:string ms:integer value:double");
+  const std::vector<UsageNode> nodes =
+      ParseUsage({.usage = "owner:string(1..1024) [LEASE lease-ms:integer(1..2^46)] count"});
+  ASSERT_EQ(nodes.size(), 3u);
+  EXPECT_EQ(Show(nodes), "owner:string lease-ms:integer/LEASE? count:integer");
+  EXPECT_EQ(nodes[0].range, "1..1024");
+  EXPECT_EQ(nodes[1].range, "1..2^46");
+  EXPECT_EQ(nodes[2].range, "");
+}
+
+// What RowsAreSound refuses while the tables are compiled.
+TEST(UsageGrammar, UnsoundLines) {
+  for (const std::string_view usage :
+       {"", "key [key ...]", "a [B | C] <d | *>", "x@6.2.0 [y]@-7.0.0", "index=[start end]",
+        "change=CH [ip:port]", "n:integer(-1..2^53-1)", "[a ... | b]"}) {
+    EXPECT_TRUE(UsageIsSound(usage)) << usage;
+  }
+  for (const std::string_view usage : {"[key",      "key]",
+                                       "[key>",     "[]",
+                                       "[a |]",     "| a",
+                                       "a | | b",   "... a",
+                                       "[... a]",   "a ... b",
+                                       "@6.2.0 a",  "a@six",
+                                       "Key",       "kEY",
+                                       "key:keys",  "key:integer(1)",
+                                       "key(1..2)", "key:integer(1..x)",
+                                       "name= a",   "name=lower",
+                                       "a,b"}) {
+    EXPECT_FALSE(UsageIsSound(usage)) << usage;
+  }
 }
 
 TEST(UsageGrammar, OptionsAndChoices) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/concat.h"
 #include "server/engine/engine.h"
 #include "server/locks/lock_service.h"
 #include "tests/support/engine_fixture.h"
@@ -20,11 +21,25 @@ class LocksTest : public testing::Test {
   TestClient& Connect() { return server_.Connect(); }
   static int64_t Token(const Reply& reply) { return reply.elements.at(0).integer; }
   LockService& service() { return server_.engine().part<LockService>(); }
-  size_t Waiting() { return server_.engine().part<Waiters>().size(); }
+  size_t Waiting() { return server_.engine().part<Waiters>().parked().size(); }
   // Granted: the token; 0: not (yet) answered, or not granted.
   int64_t Granted(TestClient& client) {
     const std::optional<Reply> reply = client.Next();
     return reply && reply->kind == Reply::Kind::kArray ? Token(*reply) : 0;
+  }
+
+  static constexpr std::string_view kNoToken = "-ERR no fencing token can be given, see the log";
+  // Of what was reserved; in a turn without a client.
+  void Spend(int64_t tokens) {
+    FenceTokens& issued = service().tokens();
+    issued.JumpPast(issued.last() + tokens);
+    server_.Settle();
+  }
+  // How often it is said that no locks can be taken, or soon none.
+  static int64_t LogLines(const TestEngine& server) {
+    return std::ranges::count_if(server.log(), [](const std::string& line) {
+      return line.find("no locks can be taken") != std::string::npos;
+    });
   }
 
   // In one piece: after every step all keys are audited.
@@ -102,20 +117,99 @@ TEST_F(LocksTest, TokensGrowOverARestart) {
 }
 
 TEST_F(LocksTest, WhoTakesNoLocksNeedsNoMark) {
-  a_.Run({"set", "k", "v"});
-  a_.Disconnect();
-  std::string mark;
-  EXPECT_EQ(server_.config().disk().Read("fence.mark", mark), ENOENT);
+  TestEngine poor;
+  poor.disk().write_fault = EROFS;
+  TestClient& client = poor.Connect();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(client.Run({"set", "k", "v"}).ToText(), "+OK");
+    poor.AdvanceTime(1000);
+  }
+  EXPECT_EQ(poor.disk().replaced, 1);
+  EXPECT_EQ(LogLines(poor), 1);
 }
 
 TEST_F(LocksTest, ADamagedMarkGivesNoLocks) {
-  ASSERT_EQ(server_.config().disk().Replace("fence.mark", "12x\n"), 0);
-  EXPECT_EQ(a_.Run({"lock.acquire", "k", "a", "lease", "1000"}).ToText(),
-            "-ERR no fencing token can be given, see the log");
-  EXPECT_EQ(a_.Run({"exists", "k"}).ToText(), ":0");
-  EXPECT_TRUE(std::ranges::any_of(server_.log(), [](const std::string& line) {
-    return line.find("no locks can be taken") != std::string::npos;
-  }));
+  TestEngine next;
+  next.disk().files["/fence.mark"] = "12x\n";
+  TestClient& client = next.Connect();
+  EXPECT_EQ(client.Run({"lock.acquire", "k", "a", "lease", "1000"}).ToText(), kNoToken);
+  EXPECT_EQ(client.Run({"exists", "k"}).ToText(), ":0");
+  EXPECT_EQ(LogLines(next), 1);
+  EXPECT_EQ(next.disk().files["/fence.mark"], "12x\n");
+}
+
+// --- tokens are reserved ahead, and the disk may be late
+
+// The start does not wait for the disk, and neither does a command that needs no token.
+TEST_F(LocksTest, OnlyACallerWhoWantsALockWaitsForTheFirstTokens) {
+  TestEngine next;
+  next.disk().is_late = true;
+  TestClient& client = next.Connect();
+  EXPECT_EQ(client.Run({"ping"}).ToText(), "+PONG");
+  EXPECT_EQ(next.disk().jobs(), 1u);
+  EXPECT_EQ(next.disk().replaced, 0);
+  EXPECT_GT(Token(client.Run({"lock.acquire", "k", "a", "lease", "1000"})), 0);
+  EXPECT_EQ(next.disk().replaced, 1);
+}
+
+TEST_F(LocksTest, MoreTokensAreReservedBeforeTheyAreSpent) {
+  MemoryDisk& disk = server_.disk();
+  const std::string before = disk.files["/fence.mark"];
+  disk.is_late = true;
+  Spend(kTokenMarkAhead / 2 + kTokensAtOnce);
+  EXPECT_EQ(disk.jobs(), 1u);
+  for (int i = 0; i < 3; ++i) {  // none of them waits, or asks again
+    server_.AdvanceTime(1000);
+    EXPECT_GT(Token(a_.Run({"lock.acquire", Concat("k", i), "a", "lease", "1000"})), 0);
+    EXPECT_EQ(disk.files["/fence.mark"], before);
+  }
+  EXPECT_EQ(disk.jobs(), 1u);
+  const int64_t mark = service().tokens().mark();
+  disk.DoJob();
+  EXPECT_EQ(service().tokens().mark(), mark);  // until the turn ends in which that happens
+  server_.Settle();
+  EXPECT_EQ(service().tokens().mark(), std::stoll(disk.files["/fence.mark"]));
+  EXPECT_GT(service().tokens().mark(), mark);
+  EXPECT_EQ(disk.jobs(), 0u);
+}
+
+// All that was reserved is spent and the disk hangs: what needs no token goes on.
+TEST_F(LocksTest, ADiskThatHangsStopsNoOtherCommand) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "100000"});
+  server_.disk().is_late = true;
+  Spend(service().tokens().mark() - service().tokens().last());
+  EXPECT_EQ(b_.Run({"lock.acquire", "l", "b", "lease", "1000"}).ToText(), kNoToken);
+  EXPECT_EQ(b_.Run({"lock.acquire", "l", "b", "lease", "1000", "wait", "9"}).ToText(), kNoToken);
+  EXPECT_EQ(a_.Run({"lock.acquire", "k", "a", "lease", "100000"}).elements.at(2).integer, 2);
+  EXPECT_EQ(a_.Run({"lock.release", "k", "a"}).ToText(), ":1");
+  EXPECT_EQ(a_.Run({"set", "x", "y"}).ToText(), "+OK");
+  b_.Send({"lock.acquire", "k", "b", "lease", "1000", "wait", "60000"});
+  EXPECT_EQ(a_.Run({"lock.release", "k", "a"}).ToText(), ":0");
+  server_.AdvanceTime(1000);
+  EXPECT_EQ(Granted(b_), 0);
+  EXPECT_EQ(server_.disk().jobs(), 1u);
+  server_.disk().DoJob();
+  server_.Settle();  // the waiter has it in the turn that finds the disk done
+  EXPECT_GT(Granted(b_), 0);
+  EXPECT_GT(Token(c_.Run({"lock.acquire", "l", "c", "lease", "1000"})), 0);
+}
+
+TEST_F(LocksTest, AWriteThatFailedIsTriedAgain) {
+  server_.disk().write_fault = EIO;
+  Spend(kTokenMarkAhead / 2 + kTokensAtOnce);
+  EXPECT_GT(Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"})), 0);
+  server_.AdvanceTime(10'000);
+  EXPECT_EQ(LogLines(server_), 1);  // that it will be felt
+  Spend(service().tokens().mark() - service().tokens().last());
+  EXPECT_EQ(a_.Run({"lock.acquire", "l", "a", "lease", "1000"}).ToText(), kNoToken);
+  server_.AdvanceTime(10'000);
+  EXPECT_EQ(a_.Run({"lock.acquire", "l", "a", "lease", "1000"}).ToText(), kNoToken);
+  EXPECT_EQ(LogLines(server_), 2);  // that it is
+  server_.disk().write_fault = 0;
+  server_.AdvanceTime(1000);
+  a_.Run({"ping"});
+  EXPECT_GT(Token(a_.Run({"lock.acquire", "l", "a", "lease", "1000"})), 0);
+  EXPECT_EQ(std::stoll(server_.disk().files["/fence.mark"]), service().tokens().mark());
 }
 
 TEST_F(LocksTest, AMarkIsBelievedOnlyWhole) {
@@ -137,8 +231,10 @@ TEST_F(LocksTest, AMarkIsBelievedOnlyWhole) {
 
 // Tokens were microseconds once: they only grow.
 TEST_F(LocksTest, AMarkOfSixteenDigitsIsKept) {
-  ASSERT_EQ(server_.config().disk().Replace("fence.mark", "1700000000000000\n"), 0);
-  EXPECT_EQ(Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"})), 1'700'000'000'000'001);
+  TestEngine next;
+  next.disk().files["/fence.mark"] = "1700000000000000\n";
+  EXPECT_EQ(Token(next.Connect().Run({"lock.acquire", "k", "a", "lease", "1000"})),
+            1'700'000'000'000'001);
 }
 
 TEST_F(LocksTest, WithoutAMarkTokensStartFarAhead) {
@@ -150,7 +246,7 @@ TEST_F(LocksTest, WithoutAMarkTokensStartFarAhead) {
 TEST_F(LocksTest, AWaiterIsGrantedOnceTokensCanBeHadAgain) {
   a_.Run({"lock.acquire", "k", "a", "lease", "100000000"});
   service().tokens().JumpPast(service().tokens().mark());  // all that was reserved is spent
-  auto& disk = static_cast<MemoryDisk&>(server_.config().disk());
+  MemoryDisk& disk = server_.disk();
   disk.write_fault = ENOSPC;
   b_.Send({"lock.acquire", "k", "b", "lease", "1000", "wait", "60000"});
   EXPECT_EQ(a_.Run({"lock.acquire", "k", "a", "lease", "1000"}).elements.at(2).integer, 2);

@@ -1,10 +1,10 @@
-// LimiterKey: one limiter key during a command. It finds the limiter wherever it is kept (packed
+// LimiterKey: one limiter key during a request. It finds the limiter wherever it is kept (packed
 // into its entry, or a larger log as an object beside it), asks it, and stores what came of it,
 // there or where it fits now, with the deadline that follows from its state: a limiter that is
 // whole again is no key.
 //
-//   LimiterKey limiter(call.db, call.Key(1), call.now);
-//   if (!limiter.Accepts(call.reply, request.config.algorithm)) return;  // that was an error
+//   LimiterKey limiter(db, key, now);
+//   if (!limiter.IsOpenTo(request.config.algorithm)) ...  // an error
 //   const LimitVerdict verdict = limiter.Take(request);
 //
 // A request that changes nothing (a plain refusal) does not touch the key: no watcher is told.
@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 
-#include "protocol/reply_sink.h"
 #include "storage/keyspace/database.h"
 #include "storage/limits/limiter.h"
 
@@ -22,22 +21,24 @@ namespace sluice {
 
 class LimiterKey {
  public:
-  // `now` may be another moment than the call's: that at which a logged request was made.
+  // `now` may be another moment than the server's: that at which a logged request was made.
   LimiterKey(Database& db, HashedKey key, const Now& now);
 
   bool exists() const { return entry_ != nullptr; }
+  // No other type's; a missing key is fine. Precondition of whatever follows.
+  bool is_limiter() const { return !entry_ || packed_ || object_; }
+  // Precondition: exists().
+  LimitAlgorithm algorithm() const {
+    return packed_ ? packed_->config.algorithm : object_->algorithm();
+  }
   // No other algorithm's, and no other type's; a missing key is fine.
   bool IsOpenTo(LimitAlgorithm algorithm) const;
-  // Each answers the error itself: WRONGTYPE, or the algorithm of a live key is another one.
-  // A missing key is fine.
-  bool IsLimiter(ReplySink& reply) const;
-  bool Accepts(ReplySink& reply, LimitAlgorithm algorithm) const;
 
-  // Precondition: Accepts(the algorithm asked for). A deadline that EXPIRE has brought forward ends
-  // the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.
+  // Precondition: IsOpenTo(the algorithm asked for). A deadline that EXPIRE has brought forward
+  // ends the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.
   LimitVerdict Take(const LimitRequest& request);
   LimitVerdict Peek(const LimitConfig& config, int64_t cost) const;
-  // Preconditions: exists() and IsLimiter().
+  // Precondition: exists().
   int64_t Refund(int64_t units);
   LimitInfo Info() const;
 

@@ -1,11 +1,10 @@
 // See limiter_key.h.
-#include "server/commands/limits/limiter_key.h"
+#include "storage/limits/limiter_key.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "protocol/text/concat.h"
 #include "protocol/text/same_bytes.h"
 
 namespace sluice {
@@ -29,23 +28,6 @@ bool LimiterKey::IsOpenTo(LimitAlgorithm algorithm) const {
   if (packed_) [[likely]]
     return packed_->config.algorithm == algorithm;
   return object_ && object_->algorithm() == algorithm;
-}
-
-bool LimiterKey::IsLimiter(ReplySink& reply) const {
-  if (!entry_ || packed_ || object_) [[likely]]
-    return true;
-  reply.Error(ErrorCode::kWrongType);
-  return false;
-}
-
-bool LimiterKey::Accepts(ReplySink& reply, LimitAlgorithm algorithm) const {
-  if (IsOpenTo(algorithm)) [[likely]]
-    return true;
-  if (!IsLimiter(reply)) return false;
-  const LimitAlgorithm own = packed_ ? packed_->config.algorithm : object_->algorithm();
-  reply.Error(
-      Concat("ERR limiter is ", LimitAlgorithmName(own), ", not ", LimitAlgorithmName(algorithm)));
-  return false;
 }
 
 // --- taking

@@ -1,0 +1,92 @@
+// The options of a command as a table, a row each, instead of a loop that compares words:
+//
+//   struct LcsOptions { bool length = false; int64_t least = 0; };
+//   constexpr OptionRow<LcsOptions> kLcsOptions[] = {
+//       {"LEN", kRaise<&LcsOptions::length>},
+//       {"MINMATCHLEN", [](ArgReader& args, LcsOptions& to) { to.least = args.Int(); }, 1},
+//   };
+//   ReadOptions(args, kLcsOptions, options);
+//   if (args.failed()) return call.reply.Error(args.error());
+//
+// Words are tried in the order of the rows. What is no option, or not one here and now, is a syntax
+// error; what a row finds wrong it tells the reader, and the first fault counts, as in Redis. Of an
+// option that comes twice the last one counts, unless ReadOptionsOnce is asked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "server/dispatch/arg_reader.h"
+
+namespace sluice {
+
+template <typename Options>
+struct OptionRow {
+  std::string_view word;
+  void (*read)(ArgReader& args, Options& options);  // behind the word; takes the values
+  size_t values = 0;  // without so many arguments behind it the word is no option
+  // Whether it is an option of this command, after those that were read; null: always.
+  bool (*known)(const Options& options) = nullptr;
+};
+
+// For options that are a flag, or that give a member a value: kAssign<&Request::order, kDown>.
+template <auto kMember, auto kValue>
+inline constexpr auto kAssign = [](ArgReader&, auto& options) { options.*kMember = kValue; };
+template <auto kFlag>
+inline constexpr auto kRaise = kAssign<kFlag, true>;
+// For options whose value is any text.
+template <auto kMember>
+inline constexpr auto kTakeBytes =
+    [](ArgReader& args, auto& options) { options.*kMember = args.Bytes(); };
+
+// The row of the option that comes; null: none does.
+template <typename Options, size_t kRows>
+const OptionRow<Options>* FindOption(const ArgReader& args, const OptionRow<Options> (&rows)[kRows],
+                                     const std::type_identity_t<Options>& options) {
+  if (!args.more()) return nullptr;
+  for (const OptionRow<Options>& row : rows) {
+    if (args.left() <= row.values || !IsWord(args.Peek(), row.word)) continue;
+    if (!row.known || row.known(options)) return &row;
+  }
+  return nullptr;
+}
+
+// Takes an option, if one comes.
+template <typename Options, size_t kRows>
+bool TakeOption(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
+                std::type_identity_t<Options>& options) {
+  const OptionRow<Options>* const row = FindOption(args, rows, options);
+  if (!row) return false;
+  args.Skip();
+  row->read(args, options);
+  return true;
+}
+
+// Takes options to the end of the arguments.
+template <typename Options, size_t kRows>
+void ReadOptions(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
+                 std::type_identity_t<Options>& options) {
+  while (args.more()) {
+    if (!TakeOption(args, rows, options)) args.Fail(ErrorCode::kSyntax);
+  }
+}
+
+// The same where no option may come twice.
+template <typename Options, size_t kRows>
+void ReadOptionsOnce(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
+                     std::type_identity_t<Options>& options) {
+  static_assert(kRows <= 32);
+  uint32_t seen = 0;  // a bit for each row
+  while (args.more()) {
+    const OptionRow<Options>* const row = FindOption(args, rows, options);
+    const uint32_t bit = row ? uint32_t{1} << (row - rows) : 0;
+    if (!row || (seen & bit)) return args.Fail(ErrorCode::kSyntax);
+    seen |= bit;
+    args.Skip();
+    row->read(args, options);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,70 @@
+// See change_audit.h. Keys are kept as hashes: two that collide could hide a fault, never make one.
+#include "server/dispatch/change_audit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/hashing/key_hash.h"
+
+namespace sluice {
+namespace {
+
+uint64_t HashOf(int db, std::string_view key) {
+  return HashName(key, SipKey{static_cast<uint64_t>(db)});
+}
+
+void Sort(std::vector<uint64_t>& hashes) {
+  std::ranges::sort(hashes);
+  const auto rest = std::unique(hashes.begin(), hashes.end());
+  hashes.erase(rest, hashes.end());
+}
+
+}  // namespace
+
+void ChangeAudit::NoteTouched(int db, std::string_view key) {
+  if (std::exchange(expiring_, false) || running_ == 0) return;
+  frames_[running_ - 1].touched.push_back(HashOf(db, key));
+}
+
+void ChangeAudit::NoteTouchedByOwner() {
+  if (std::exchange(expiring_, false) || running_ == 0) return;
+  ++frames_[running_ - 1].changes_of_others;
+}
+
+void ChangeAudit::NoteTold(int db, std::string_view key) {
+  if (running_ > 0) frames_[running_ - 1].told.push_back(HashOf(db, key));
+}
+
+void ChangeAudit::NoteToldOfAll() {
+  if (running_ > 0) frames_[running_ - 1].told_of_all = true;
+}
+
+void ChangeAudit::Push(uint64_t changes) {
+  if (running_ == frames_.size()) frames_.emplace_back();
+  Frame& frame = frames_[running_++];
+  frame.changes_before = changes;
+  frame.changes_of_others = 0;
+  frame.touched.clear();
+  frame.told.clear();
+  frame.told_of_all = false;
+}
+
+std::string_view ChangeAudit::Pop(uint64_t changes) {
+  Frame& frame = frames_[--running_];
+  const uint64_t made = changes - frame.changes_before;
+  if (running_ > 0) frames_[running_ - 1].changes_of_others += made;
+  return FaultOf(frame, made - frame.changes_of_others);
+}
+
+// `changes`: those that the command itself has made.
+std::string_view ChangeAudit::FaultOf(Frame& frame, uint64_t changes) {
+  if (frame.told_of_all) return {};
+  if (changes == 0) return frame.told.empty() ? "" : "says that a key has changed, and none has";
+  if (frame.told.empty()) return "changes the keyspace and does not say so";
+  Sort(frame.touched);
+  Sort(frame.told);
+  const bool all_told = std::ranges::includes(frame.told, frame.touched);
+  return all_told ? "" : "changes a key of which it does not say so";
+}
+
+}  // namespace sluice

@@ -1,0 +1,83 @@
+// ChangeAudit: whether handlers say what they do. In builds that assert, it compares for each
+// command the keys that the keyspace has touched with those that the handler has told of
+// (CommandCall::Changed and its kin), and the dispatcher asserts that they are the same. A handler
+// that changes a key and says nothing, or says something and changes nothing, ends the first test
+// that runs it.
+//
+// Commands run others (EXEC, scripts, FENCED): each answers for its own changes. Outside of
+// commands nothing is compared. In builds that do not assert every function here is empty.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+class ChangeAudit {
+ public:
+#ifdef NDEBUG
+  static constexpr bool kOn = false;
+#else
+  static constexpr bool kOn = true;
+#endif
+
+  // --- from the keyspace's observer
+  void Touched(int db, std::string_view key) {
+    if constexpr (kOn) NoteTouched(db, key);
+  }
+  // The next touch is of a key that has ended: whatever command met it, it did not do that.
+  void Expiring() {
+    if constexpr (kOn) expiring_ = true;
+  }
+  // One change that the part which made it tells by itself (the locks of a LockService).
+  void TouchedByOwner() {
+    if constexpr (kOn) NoteTouchedByOwner();
+  }
+
+  // --- from handlers
+  void Told(int db, std::string_view key) {
+    if constexpr (kOn) NoteTold(db, key);
+  }
+  // Of so many keys that they are not named: a database was flushed, swapped or loaded.
+  void ToldOfAll() {
+    if constexpr (kOn) NoteToldOfAll();
+  }
+
+  // --- from the dispatcher, around each handler. `changes` is Keyspace::changes().
+  void Begin(uint64_t changes) {
+    if constexpr (kOn) Push(changes);
+  }
+  // What the handler did wrong, as the end of a sentence; or empty.
+  std::string_view End(uint64_t changes) {
+    if constexpr (kOn) return Pop(changes);
+    return {};
+  }
+
+ private:
+  using KeyHashes = std::vector<uint64_t>;
+
+  // A command that runs.
+  struct Frame {
+    uint64_t changes_before = 0;
+    uint64_t changes_of_others = 0;  // of commands that it has run, and of owners
+    KeyHashes touched;
+    KeyHashes told;
+    bool told_of_all = false;
+  };
+
+  void NoteTouched(int db, std::string_view key);
+  void NoteTouchedByOwner();
+  void NoteTold(int db, std::string_view key);
+  void NoteToldOfAll();
+  void Push(uint64_t changes);
+  std::string_view Pop(uint64_t changes);
+  static std::string_view FaultOf(Frame& frame, uint64_t changes);
+
+  // The innermost is the last. Those behind it are kept for their memory.
+  std::vector<Frame> frames_;
+  size_t running_ = 0;
+  bool expiring_ = false;
+};
+
+}  // namespace sluice

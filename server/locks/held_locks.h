@@ -1,0 +1,171 @@
+// HeldLocks: the locks as values in the keyspace, found, made, changed and removed for
+// storage/locks (LockStore), with their leases on the wheel; and what others do to them.
+//
+// A lock is a key without a deadline, as long as it is held. DEL, FLUSHDB, overwriting, RENAME,
+// MOVE, SWAPDB: its holders hold nothing any more, and its tokens are stale. A lock
+// without a holder is no key: where one is renamed, moved or swapped to, there is none. Names where
+// that has happened are noted, for the waiters of the lock.
+//
+// FLUSHDB and SWAPDB cut the locks of a database loose as a whole, at once; they are taken apart a
+// slice a turn. Until then a loose lock is a value in the keyspace, or garbage, that counts as no
+// lock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "boost/intrusive/set.hpp"
+#include "server/core/rare_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/pause.h"
+#include "server/locks/lock_news.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/locks/lock_store.h"
+#include "storage/time/timer_task.h"
+
+namespace sluice {
+
+class HeldLocks;
+
+using HeldLockHook =
+    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+struct LockShelf;
+
+// A lock in the keyspace. Named and on a shelf from its first change on until it is removed or
+// emptied.
+class HeldLock final : public Lock, public HeldLockHook {
+ public:
+  explicit HeldLock(HeldLocks& all);
+  ~HeldLock() override;
+  uint64_t number() const { return number_; }  // grows with every lock
+  bool Ended() const override { return empty() || is_loose(); }
+  size_t MemoryBytes() const override {
+    return Lock::MemoryBytes() + sizeof(HeldLock) - sizeof(Lock);
+  }
+  std::unique_ptr<Value> Clone() const override { return std::make_unique<HeldLock>(all_); }
+
+ private:
+  friend class HeldLocks;
+  struct LeaseTimer : TimerTask {
+    HeldLock* lock;
+  };
+  bool named() const { return is_linked(); }
+  bool is_loose() const;
+
+  HeldLocks& all_;
+  LockShelf* shelf_ = nullptr;  // while named
+  uint64_t number_ = 0;
+  LeaseTimer timer_;
+};
+
+// The locks of a database, in the order in which they came to be held. LOCK.LIST walks them.
+struct LockShelf {
+  struct ByNumber {
+    using type = uint64_t;
+    type operator()(const HeldLock& lock) const { return lock.number(); }
+  };
+  using Locks = boost::intrusive::set<HeldLock, boost::intrusive::key_of_value<ByNumber>,
+                                      boost::intrusive::constant_time_size<false>>;
+  Locks locks;
+  size_t size = 0;
+  int db;  // where they are
+  bool loose = false;
+  LockLoss loss = LockLoss::kGone;  // of all of them, when loose
+};
+
+class HeldLocks final : public LockStore {
+ public:
+  // What they work with; all of it outlives them.
+  struct Uses {
+    Keyspace& keyspace;
+    const TurnClock& clock;
+    TimerTasks& timers;
+    const Pause& pause;
+    RareFlags& flags;
+    LockNews& news;
+    const Locks& locks;  // for the ties of locks that are made
+  };
+  explicit HeldLocks(const Uses& uses);
+
+  // What a handler has just found under that name.
+  OpenLock Open(int db, HashedKey key, const Entry* found);
+  // A lock without a holder, for a value that is read.
+  std::unique_ptr<Value> MakeLock() { return std::make_unique<HeldLock>(*this); }
+  size_t size() const;
+  // Calls `visit` for up to `count` locks of the database with numbers above `after`; returns that
+  // of the last one, 0 when there are no more.
+  uint64_t List(int db, uint64_t after, size_t count, absl::FunctionRef<void(const Lock&)> visit);
+  bool IsTaken(LockNameView name) const { return FindEntry(name) != nullptr; }  // by whatever
+  // What a key of another type looks like: a lock that is never free.
+  bool IsForeign(const Lock* lock) const { return lock == &foreign_; }
+
+  // --- what others do to locks
+  // A key was renamed or moved to where it is now: a lock is none there.
+  void Moved(Database& db, HashedKey key);
+  void DatabaseReplaced(int db, int other);
+  // A key that is waited for was touched, by hands other than these.
+  void Note(LockName name);
+  bool changes_a_key() const { return own_change_; }
+
+  // --- what has been noted
+  bool any_noted() const { return !touched_.empty() || !flushed_.empty(); }
+  std::vector<LockName> TakeTouched() { return std::exchange(touched_, {}); }
+  std::vector<int> TakeFlushed() { return std::exchange(flushed_, {}); }
+  bool any_flushed() const { return !flushed_.empty(); }
+  // A slice of the locks that were cut loose.
+  void TakeApart();
+  bool any_loose() const { return !loose_.empty(); }
+  // Locks with leases whose time has come. Those that cannot be settled yet are given back.
+  std::vector<LockName> TakeDue() { return std::exchange(due_, {}); }
+  void GiveBackDue(std::vector<LockName> due) { due_ = std::move(due); }
+  bool any_due() const { return !due_.empty(); }
+
+  // --- LockStore
+  const Lock* FindLock(LockNameView name) const override { return LockIn(FindEntry(name)); }
+  uint64_t changes() const override { return on_.keyspace.changes(); }
+  void Look(LockPlace& place) override;
+  Lock* BeginChange(LockPlace& place) override;
+  Lock& Create(LockPlace& place) override;
+  void EndChange(LockPlace& place) override;
+  void Remove(LockPlace& place) override;
+
+ private:
+  friend class HeldLock;
+  // The scope of a change of these hands.
+  class OwnChange {
+   public:
+    explicit OwnChange(HeldLocks& whose) : whose_(whose) { whose_.own_change_ = true; }
+    ~OwnChange() { whose_.own_change_ = false; }
+    OwnChange(const OwnChange&) = delete;
+
+   private:
+    HeldLocks& whose_;
+  };
+
+  HashedKey KeyOf(LockPlace& place) const;
+  const Entry* FindEntry(LockNameView name) const;  // whatever it holds
+  const Lock* LockIn(const Entry* entry) const;
+  HeldLock& Adopt(LockPlace& place, Entry& entry);
+  static void Unlist(HeldLock& lock);
+  void Lost(HeldLock& lock);
+  void Empty(HeldLock& lock, LockLoss why);
+  void CutLoose(int db, int goes_to, LockLoss why);
+  void Delete(Database& db, HashedKey key);
+  void TimerFired(HeldLock& lock);
+
+  const Uses on_;
+  Lock foreign_;
+  std::map<int, std::unique_ptr<LockShelf>> shelves_;  // by database
+  std::vector<std::unique_ptr<LockShelf>> loose_;
+  uint64_t last_number_ = 0;
+  bool own_change_ = false;
+  std::vector<int> flushed_;       // databases
+  std::vector<LockName> touched_;  // names of locks that are gone, or waited for
+  std::vector<LockName> due_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,33 @@
+// See lock_effect.h.
+#include "server/locks/lock_effect.h"
+
+#include "protocol/text/number_text.h"
+
+namespace sluice {
+
+void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, const Now& now,
+                absl::FunctionRef<void(Args)> tell) {
+  const bool leased = holder.lease_until_ms != kNoDeadline;
+  const int64_t minhold_ms = holder.minhold_until_ms;
+  const std::string token = Int64Text(holder.token);
+  const std::string permits = Int64Text(holder.permits);
+  const std::string of = Int64Text(lock.permits_of());
+  const std::string holds = Int64Text(holder.holds);
+  const std::string lease = Int64Text(leased ? holder.lease_until_ms + now.unix_offset_ms : -1);
+  const std::string minhold = Int64Text(minhold_ms == 0 ? -1 : minhold_ms + now.unix_offset_ms);
+  const std::string_view words[] = {"LOCK.RESTORE",
+                                    name.key,
+                                    token,
+                                    holder.owner,
+                                    kLockModeWords[static_cast<size_t>(lock.mode())],
+                                    permits,
+                                    of,
+                                    holds,
+                                    lease,
+                                    minhold,
+                                    holder.sessions.empty() ? "0" : "1",
+                                    holder.label};
+  tell(words);
+}
+
+}  // namespace sluice

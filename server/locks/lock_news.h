@@ -1,0 +1,86 @@
+// LockNews: what is told about locks: effects to the log, events to those that subscribe, and
+// "lock-lost" pushes to holders that asked for them with NOTIFY.
+//
+// A loss is noted in the middle of a change of the keyspace, when its reason is perhaps not known
+// yet, and told behind the command: not into the middle of an answer, for the holder may be the one
+// whose command runs. Crowds of holders are told in slices.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "server/clients/clients.h"
+#include "server/core/rare_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/effects.h"
+#include "server/notify/notifications.h"
+#include "storage/locks/locks.h"
+
+namespace sluice {
+
+// How a holder came to lose a lock against its will, as the push says it.
+enum class LockLoss : uint8_t {
+  kExpired,
+  kBroken,
+  kDeleted,
+  kFlushed,
+  kOverwritten,
+  kRenamed,
+  kSwapped,
+  kGone,  // deleted or overwritten: not known yet
+};
+
+class LockNews final : public LockListener {
+ public:
+  // What it works with; all of it outlives it.
+  struct Uses {
+    const TurnClock& clock;
+    Effects& effects;
+    Notifications& notifications;
+    Clients& clients;
+    RareFlags& flags;
+  };
+  explicit LockNews(const Uses& uses) : on_(uses) {}
+
+  // Tells the log how the owner holds the lock now, if it does: after RENEW, a hold more or one
+  // less. What begins and ends is told by itself.
+  void RecordHolder(OpenLock& lock, std::string_view owner);
+
+  // --- losses
+  // All holders of a lock that is going away, by `why`.
+  void NoteLosses(const Lock& lock, LockLoss why);
+  // What was lost under this name, and not known why, was overwritten.
+  void NoteOverwritten(LockNameView name);
+  bool any_noted() const { return !losses_.empty(); }
+  // Finds the reasons that are not known yet: whether something else stands under the name now.
+  void FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken);
+  // Tells holders of what is noted: each takes one of `answers_left`.
+  void PushLosses(int& answers_left);
+  bool any_to_push() const { return !pushes_.empty(); }
+
+  // --- LockListener
+  void LockAcquired(const Lock& lock, const LockHolder& holder) override;
+  void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
+  void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
+
+ private:
+  struct Loss {
+    uint64_t connection;
+    LockName name;
+    int64_t token;
+    LockLoss why;
+  };
+
+  void Record(const Lock& lock, const LockHolder& holder);
+  void RecordEnd(const Lock& lock, int64_t token, LockEnd end);
+  void NoteLosses(const Lock& lock, const LockHolder& holder, LockLoss why);
+
+  const Uses on_;
+  std::vector<Loss> losses_;  // noted, their reason perhaps not known yet
+  std::deque<Loss> pushes_;   // to be told
+};
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+// See lock_reply.h.
+#include "server/locks/lock_reply.h"
+
+#include "server/dispatch/reply_fields.h"
+
+namespace sluice {
+
+void ReplyGrant(ReplySink& reply, const LockGrant& grant, int64_t waited_ms) {
+  ReplyFields fields(reply, 4);
+  fields.Integer("token", grant.token);
+  fields.Integer("lease_ms", grant.lease_ms);
+  fields.Integer("holds", grant.holds);
+  fields.Integer("waited_ms", waited_ms);
+}
+
+void ReplyTokens(ReplySink& reply, const LockGrants& grants) {
+  reply.Array(grants.size());
+  for (const LockGrant& grant : grants) reply.Integer(grant.token);
+}
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+// See lock_waits.h.
+#include "server/locks/lock_waits.h"
+
+#include "server/locks/lock_connections.h"
+#include "server/locks/lock_reply.h"
+
+namespace sluice {
+
+void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
+  on_.flags.Raise(RareFlags::kKeys);
+  on_.parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
+}
+
+void LockWaits::WaitCancelled(uint64_t wait_id) {
+  cancelled_.push_back(wait_id);
+  on_.flags.Raise(RareFlags::kServe);
+  on_.cancelled();
+}
+
+void LockWaits::Cancel() {
+  for (const uint64_t id : std::exchange(cancelled_, {})) on_.locks.Cancel(id, on_.clock.now());
+}
+
+// The keys hold something else, if they have not been freed since.
+void LockWaits::Refuse(int& answers_left) {
+  while (!taken_.empty() && answers_left > 0) {
+    const LockName& name = *taken_.begin();
+    const WaitQueue::Line* const line = on_.locks.queue().LineOf(name);
+    if (line == nullptr || !on_.held.IsForeign(on_.held.FindLock(name))) {
+      taken_.erase(taken_.begin());
+      continue;
+    }
+    --answers_left;
+    const LockWait& wait = line->all.begin()->second->wait;
+    const uint64_t id = wait.id;
+    if (Session* session = FindConnection(on_.clients, wait.client)) {
+      on_.parked.Finish(*session, [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
+    }
+    on_.locks.Cancel(id, on_.clock.now());
+  }
+}
+
+void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
+  for (size_t i = 0; i < grants.size(); ++i) {
+    if (grants[i].holds == 1) continue;
+    OpenLock lock(on_.held, wait.request.names[i]);
+    on_.news.RecordHolder(lock, wait.request.owner);
+  }
+  Session* const session = FindConnection(on_.clients, wait.client);
+  if (!session) return;
+  on_.parked.Finish(*session, [&](ReplySink& reply) {
+    if (wait.request.several) {
+      ReplyTokens(reply, grants);
+    } else {
+      ReplyGrant(reply, grants.front(), on_.clock.now().ms() - wait.since_ms);
+    }
+  });
+}
+
+// As when its time is over.
+void LockWaits::WaitReplaced(const LockWait& wait) {
+  Session* const session = FindConnection(on_.clients, wait.client);
+  if (!session) return;
+  on_.parked.Finish(*session, [](ReplySink& reply) { reply.NullArray(); });
+}
+
+bool LockWaits::IsConnected(uint64_t connection) const {
+  return FindConnection(on_.clients, connection) != nullptr;
+}
+
+// From now on it matters soon if its peer is no longer there.
+void LockWaits::SessionBound(uint64_t session_number) {
+  Session* const session = FindConnection(on_.clients, session_number);
+  const int64_t timeout_ms = on_.config.settings().lock_session_timeout;
+  if (!session || timeout_ms == 0 || std::exchange(session->peer_watched, true)) return;
+  on_.host.WatchPeer(*session, timeout_ms);
+}
+
+}  // namespace sluice

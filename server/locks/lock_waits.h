@@ -1,0 +1,64 @@
+// LockWaits: the clients behind the waits for locks. Who waits for which lock is storage/locks' to
+// know; here a client is parked, and answered when its wait is granted, has been replaced, or is
+// for a key that holds something else now: WRONGTYPE.
+//
+// A wait that ends otherwise (time, CLIENT UNBLOCK, a closed connection) is noted, and cancelled
+// when the locks are settled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "server/clients/host.h"
+#include "server/config/config.h"
+#include "server/locks/held_locks.h"
+#include "server/waiting/parked_clients.h"
+#include "storage/locks/locks.h"
+
+namespace sluice {
+
+class LockWaits final : public WaitOwner, public LockCallers {
+ public:
+  // What they work with; all of it outlives them.
+  struct Uses {
+    const Config& config;
+    Host& host;
+    const TurnClock& clock;
+    Clients& clients;
+    ParkedClients& parked;
+    RareFlags& flags;
+    LockNews& news;
+    HeldLocks& held;
+    Locks& locks;
+    std::function<void()> cancelled;  // called when a wait has been noted as over
+  };
+  explicit LockWaits(Uses uses) : on_(std::move(uses)) {}
+
+  // Parks the client of a request that Acquire has queued.
+  void Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms);
+
+  bool any_cancelled() const { return !cancelled_.empty(); }
+  void Cancel();  // what has been noted
+  // The key holds something else now.
+  void NoteTaken(const LockName& name) { taken_.insert(name); }
+  bool any_to_refuse() const { return !taken_.empty(); }
+  // Refuses the waiters of such keys: each takes one of `answers_left`.
+  void Refuse(int& answers_left);
+
+  // --- WaitOwner, LockCallers
+  void WaitCancelled(uint64_t wait_id) override;
+  void WaitGranted(const LockWait& wait, const LockGrants& grants) override;
+  void WaitReplaced(const LockWait& wait) override;
+  bool IsConnected(uint64_t connection) const override;
+  void SessionBound(uint64_t session) override;
+
+ private:
+  const Uses on_;
+  std::vector<uint64_t> cancelled_;
+  std::set<LockName> taken_;
+};
+
+}  // namespace sluice

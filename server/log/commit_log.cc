@@ -1,0 +1,259 @@
+// See commit_log.h. While `busy_`, file_ and job_ are the worker's.
+#include "server/log/commit_log.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kLogWarning = 3;
+constexpr int kLogNotice = 2;
+
+}  // namespace
+
+void CommitLog::Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot) {
+  boot_ = std::move(boot);
+  Begin(std::move(file), bytes);
+  on_.effects.set_sink(this);
+  on_.clients.set_gate(this);
+}
+
+void CommitLog::Begin(std::unique_ptr<DiskFile> file, uint64_t bytes) {
+  file_ = std::move(file);
+  writer_.Restart();
+  file_end_ = file_written_ = file_synced_ = bytes;
+  pending_ = LogHeaderLine(boot_);
+  appended_ += pending_.size();
+  file_end_ += pending_.size();
+  // On disk before all that it says of: without it a turn's mark would prove nothing.
+  if (const int fault = Write(pending_)) return WriteFailed(fault);
+  pending_.clear();
+  written_ = appended_;
+  if (const int fault = file_->Sync()) return SyncFailed(fault);
+  durable_ = appended_;
+  file_synced_ = file_written_;
+}
+
+void CommitLog::GoOnIn(std::unique_ptr<DiskFile> file) {
+  assert(!busy_);
+  pending_.clear();
+  needs_cut_ = needs_base_ = false;
+  written_ = durable_ = appended_;
+  Begin(std::move(file), 0);
+  if (!needs_base_ && pending_.empty()) Recovered();
+  Release();
+}
+
+bool CommitLog::Close() {
+  if (!is_open()) return true;
+  EndTurn();
+  on_.host.FinishAside();
+  if (!needs_base_ && !pending_.empty() && Write(pending_) == 0) {
+    pending_.clear();
+    written_ = appended_;
+  }
+  if (!needs_base_ && written_ == appended_) {
+    if (const int fault = file_->Sync()) SyncFailed(fault);
+    if (!needs_base_) durable_ = written_;
+  }
+  const bool is_whole = durable_ == appended_;
+  Release();
+  if (!is_whole) CloseHeld();
+  on_.effects.set_sink(nullptr);
+  on_.clients.set_gate(nullptr);
+  on_.state.write_fault.clear();
+  on_.flags.Lower(RareFlags::kLog);
+  pending_.clear();
+  needs_base_ = needs_cut_ = false;
+  written_ = durable_ = appended_;
+  file_.reset();
+  return is_whole;
+}
+
+// --- a turn
+
+void CommitLog::EndTurn() {
+  if (!is_open()) return;
+  turn_changed_ = writer_.ready() > 0;
+  if (!turn_changed_) return;
+  TakeTurn();
+  Flush();
+}
+
+void CommitLog::TakeTurn() {
+  const Now& now = on_.clock.now();
+  const bool is_told = on_.settings.appendfsync != "no";
+  const std::string turn =
+      writer_.Take(now.unix_ms(), is_told ? file_synced_ : kSyncUnknown, file_end_);
+  writer_.set_timestamps(on_.settings.aof_timestamp_enabled);
+  writer_.set_now_s(now.unix_s());
+  appended_ += turn.size();
+  file_end_ += turn.size();
+  pending_ += turn;
+}
+
+void CommitLog::Flush() {
+  if (busy_ || needs_base_ || pending_.empty()) return;  // the worker takes it when it is done
+  if (always() && on_.state.write_fault.empty()) {
+    StartJob(/*sync=*/true);
+  } else {
+    WriteHere();
+  }
+}
+
+void CommitLog::EverySecond() {
+  if (!is_open() || needs_base_) return;
+  writer_.set_timestamps(on_.settings.aof_timestamp_enabled);
+  writer_.set_now_s(on_.clock.now().unix_s());
+  if (busy_) {
+    ++delayed_syncs_;
+    return;
+  }
+  WriteHere();
+  if (needs_base_ || !pending_.empty() || on_.settings.appendfsync == "no") return;
+  if (durable_ < written_) StartJob(/*sync=*/true);
+}
+
+void CommitLog::PolicyChanged() {
+  if (!is_open()) return;
+  if (always() && !busy_ && !needs_base_ && pending_.empty() && durable_ < written_)
+    StartJob(/*sync=*/true);
+  Release();
+}
+
+// --- writing
+
+int CommitLog::Write(std::string_view bytes) {
+  if (std::exchange(needs_cut_, false)) {
+    if (const int fault = file_->Truncate(file_written_)) {
+      needs_cut_ = true;
+      return fault;
+    }
+  }
+  size_t written = 0;
+  const int fault = file_->Append(bytes, written);
+  if (fault == 0) {
+    file_written_ += bytes.size();
+  } else if (written > 0) {
+    needs_cut_ = file_->Truncate(file_written_) != 0;
+  }
+  return fault;
+}
+
+void CommitLog::WriteHere() {
+  if (pending_.empty()) return;
+  if (const int fault = Write(pending_)) return WriteFailed(fault);
+  pending_.clear();
+  written_ = appended_;
+  if (!on_.state.write_fault.empty()) Recovered();
+  if (always()) {
+    StartJob(/*sync=*/true);
+  } else {
+    Release();
+  }
+}
+
+void CommitLog::StartJob(bool sync) {
+  busy_ = true;
+  job_ = {.bytes = std::exchange(pending_, {}), .end = appended_, .sync = sync};
+  on_.host.RunAside(
+      [this] {
+        if (!job_.bytes.empty()) job_.write_fault = Write(job_.bytes);
+        if (job_.sync && job_.write_fault == 0) job_.sync_fault = file_->Sync();
+      },
+      [this] { JobDone(); });
+}
+
+void CommitLog::JobDone() {
+  busy_ = false;
+  if (job_.write_fault != 0) {
+    pending_.insert(0, job_.bytes);
+    return WriteFailed(job_.write_fault);
+  }
+  written_ = job_.end;
+  if (job_.sync) {
+    ++syncs_;
+    if (job_.sync_fault != 0) return SyncFailed(job_.sync_fault);
+    durable_ = job_.end;
+    file_synced_ = file_written_;
+  }
+  Release();
+  Flush();
+}
+
+// --- trouble
+
+void CommitLog::WriteFailed(int fault) {
+  Deny("written", fault);
+  CloseHeld();
+}
+
+void CommitLog::SyncFailed(int fault) {
+  needs_base_ = true;
+  durable_ = 0;
+  Deny("synced", fault);
+  CloseHeld();
+  if (on_.settings.appendfsync_failure != "exit") return;
+  on_.host.Log(kLogWarning, "the log could not be synced: exiting (appendfsync-failure exit)");
+  on_.host.Shutdown(1);
+}
+
+void CommitLog::Deny(std::string_view what, int fault) {
+  if (on_.state.write_fault.empty()) {
+    on_.host.Log(kLogWarning, Concat("the append-only log cannot be ", what, ": ",
+                                     std::strerror(fault), "; no changes are accepted"));
+  }
+  on_.state.write_fault = std::strerror(fault);
+  on_.flags.Raise(RareFlags::kLog);
+}
+
+void CommitLog::Recovered() {
+  on_.state.write_fault.clear();
+  if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
+  on_.host.Log(kLogNotice, "the append-only log is written again; changes are accepted");
+}
+
+// --- what may leave
+
+// Where the log cannot be written, a turn that changed nothing is no promise: reads go on.
+void CommitLog::TurnEnded(Session& session) {
+  OutputBuffer& output = session.output;
+  const bool denied = !on_.state.write_fault.empty();
+  if (denied && turn_changed_ && safe() < appended_) return Abandon(session);
+  if (denied || safe() >= appended_) return output.set_may_leave(output.appended());
+  if (output.may_leave() >= output.appended()) return;
+  held_.push_back({session.id, appended_, output.appended()});
+}
+
+void CommitLog::Release() {
+  const uint64_t reached = safe();
+  for (; !held_.empty() && held_.front().position <= reached; held_.pop_front()) {
+    Session* const session = on_.clients.Find(held_.front().id);
+    if (!session) continue;
+    OutputBuffer& output = session->output;
+    output.set_may_leave(std::max(output.may_leave(), held_.front().appended));
+    on_.clients.QueueSend(*session);
+  }
+}
+
+void CommitLog::CloseHeld() {
+  for (const Held& held : std::exchange(held_, {})) {
+    Session* const session = on_.clients.Find(held.id);
+    if (!session || session->close == CloseMode::kNow) continue;
+    Abandon(*session);
+    on_.clients.QueueSend(*session);
+  }
+}
+
+// No answer to it may leave, and without one it must not go on.
+void CommitLog::Abandon(Session& session) {
+  session.output.Clear();
+  session.close = CloseMode::kNow;
+}
+
+}  // namespace sluice

@@ -1,0 +1,192 @@
+// See log_loader.h.
+#include "server/log/log_loader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kSliceNanos = 5'000'000;
+constexpr int64_t kReportEveryNanos = 5'000'000'000;
+constexpr int kTurnsPerLook = 16;        // at the clock
+constexpr int kTurnsPerSlice = 100'000;  // for clocks that stand still
+constexpr int kLogNotice = 2;
+constexpr int kLogWarning = 3;
+constexpr std::string_view kRdbMagic[] = {"REDIS", "VALKEY"};
+constexpr size_t kWordShownMax = 128;
+
+}  // namespace
+
+LogLoader::LogLoader(const Uses& uses, LogFolder& folder)
+    : on_(uses),
+      folder_(folder),
+      files_(folder.Files()),
+      session_(SessionId{}, 0, Peer{}, uses.clock.now().ms()),
+      begun_ns_(uses.clock.clock().TickNanos()),
+      reported_ns_(begun_ns_) {
+  session_.conditions = kInScript;  // nothing may block
+  session_.authenticated = true;
+  session_.replays = true;
+  for (const Manifest::File& file : files_) {
+    std::unique_ptr<DiskFile> opened;
+    uint64_t bytes = 0;
+    if (folder_.disk().Open(folder_.PathOf(file), Disk::Mode::kRead, opened) == 0)
+      opened->Size(bytes);
+    on_.state.progress.total_bytes += bytes;
+  }
+  on_.state.progress.started_unix_s = on_.clock.now().unix_s();
+}
+
+bool LogLoader::Slice() {
+  on_.clock.Hold(kHeldBackSeconds * 1'000'000);
+  const int64_t begin_ns = on_.clock.clock().TickNanos();
+  bool more = true;
+  for (int turns = 0; more && turns < kTurnsPerSlice; ++turns) {
+    more = reader_ || rdb_ || OpenNext() ? PlayNext() : false;
+    if (turns % kTurnsPerLook == 0 && on_.clock.clock().TickNanos() - begin_ns > kSliceNanos) break;
+  }
+  if (on_.locks.pending()) on_.locks.CatchUp();
+  on_.clock.LetGo();
+  Report();
+  return more;
+}
+
+bool LogLoader::Fail(std::string_view what, uint64_t offset) {
+  fault_ = Concat(Path(), ", offset ", offset, ": ", what);
+  return false;
+}
+
+// False without a next one too.
+bool LogLoader::OpenNext() {
+  if (at_ == files_.size()) return false;
+  if (const int fault = folder_.disk().Open(folder_.PathOf(files_[at_]), Disk::Mode::kRead, file_))
+    return Fail(std::strerror(fault), 0);
+  if (const int fault = file_->Size(file_bytes_)) return Fail(std::strerror(fault), 0);
+  session_.db = 0;
+  char begin[8];
+  size_t got = 0;
+  if (const int fault = file_->ReadAt(0, begin, got)) return Fail(std::strerror(fault), 0);
+  const auto begins_it = [&](std::string_view magic) {
+    return std::string_view(begin, got).starts_with(magic);
+  };
+  if (file_bytes_ == 0 && files_[at_].name.ends_with(".rdb"))
+    return Fail("it is empty, which an RDB file never is", 0);
+  if (!std::ranges::any_of(kRdbMagic, begins_it)) {
+    reader_ = std::make_unique<LogReader>(*file_, file_bytes_);
+    return true;
+  }
+  const auto load_function = [this](std::string_view code) {
+    const std::string_view words[] = {"FUNCTION", "LOAD", code};
+    Play(0, words);
+    return std::exchange(fault_, {});
+  };
+  rdb_ = std::make_unique<RdbBase>(*file_, file_bytes_, on_.settings, on_.keyspace, on_.clock.now(),
+                                   load_function);
+  return true;
+}
+
+bool LogLoader::PlayNext() { return rdb_ ? PlayPart() : PlayTurn(); }
+
+bool LogLoader::PlayPart() {
+  const RdbFileReader::State state = rdb_->Step();
+  on_.state.progress.loaded_bytes = done_bytes_ + rdb_->offset();
+  if (state == RdbFileReader::State::kMore) return true;
+  if (state == RdbFileReader::State::kEnd) return EndFile();
+  fault_ = Concat(Path(), ": ", rdb_->error());
+  return false;
+}
+
+bool LogLoader::PlayTurn() {
+  switch (reader_->Next()) {
+    case LogReader::Step::kEnd:
+      return EndFile();
+    case LogReader::Step::kFault:
+      if (is_last() && reader_->IsTorn()) return CutBack();
+      return Fail(Concat(reader_->fault(), "; sluice --check-aof names what can be saved"),
+                  reader_->whole());
+    case LogReader::Step::kTurn:
+      break;
+  }
+  for (size_t i = 0; i < reader_->commands(); ++i) {
+    if (!Play(reader_->db(i), reader_->Words(i)))
+      return Fail(Concat("its command is refused: ", std::exchange(fault_, {})),
+                  reader_->offset(i));
+  }
+  on_.state.progress.loaded_bytes = done_bytes_ + reader_->whole();
+  if (reader_->unix_ms() > 0) last_unix_ms_ = reader_->unix_ms();
+  return true;
+}
+
+bool LogLoader::Play(int db, Args words) {
+  if (db >= on_.settings.databases) {
+    fault_ = Concat("there is no database ", db, " (databases)");
+    return false;
+  }
+  std::string error;
+  Command* const command = on_.dispatcher.Resolve(words, nullptr, error);
+  if (!command) return fault_ = error.substr(0, kWordShownMax), false;
+  if (!(command->spec->flags & (kWrite | kMayReplicate)) || !command->spec->run) {
+    fault_ = Concat(command->full_name, " changes nothing and does not belong in a log");
+    return false;
+  }
+  session_.db = db;
+  CommandCall call = on_.dispatcher.CallOf(session_, *command, words, session_.writer);
+  command->spec->run(call);
+  ++commands_;
+  fault_ = TakeError();
+  return fault_.empty();
+}
+
+// What the command has answered is forgotten, but for an error.
+std::string LogLoader::TakeError() {
+  OutputBuffer& output = session_.output;
+  iovec first;
+  std::string error;
+  if (output.Peek(&first, 1) == 1) {
+    const std::string_view text(static_cast<const char*>(first.iov_base), first.iov_len);
+    if (text.starts_with('-')) error = text.substr(1, text.find('\r') - 1);
+  }
+  output.Consume(output.bytes());
+  return error;
+}
+
+bool LogLoader::EndFile() {
+  done_bytes_ += file_bytes_;
+  on_.state.progress.loaded_bytes = done_bytes_;
+  if (rdb_) commands_ += rdb_->keys();
+  reader_.reset();
+  rdb_.reset();
+  file_.reset();
+  ++at_;
+  return at_ < files_.size();
+}
+
+// What is cut off was acknowledged to no client.
+bool LogLoader::CutBack() {
+  const uint64_t whole = reader_->whole();
+  if (!on_.settings.aof_load_truncated)
+    return Fail(Concat(reader_->fault(), " (aof-load-truncated is no)"), whole);
+  std::unique_ptr<DiskFile> cut;
+  int fault = folder_.disk().Open(folder_.PathOf(files_[at_]), Disk::Mode::kAppend, cut);
+  if (fault == 0) fault = cut->Truncate(whole);
+  if (fault == 0) fault = cut->Sync();
+  if (fault != 0) return Fail(Concat("its end cannot be cut off: ", std::strerror(fault)), whole);
+  on_.host.Log(kLogWarning, Concat(Path(), " ends in the middle of a turn: cut back from ",
+                                   file_bytes_, " to ", whole, " bytes"));
+  return EndFile();
+}
+
+void LogLoader::Report() {
+  const int64_t now_ns = on_.clock.clock().TickNanos();
+  on_.state.progress.taken_ms = (now_ns - begun_ns_) / 1'000'000;
+  if (now_ns - reported_ns_ < kReportEveryNanos) return;
+  reported_ns_ = now_ns;
+  on_.host.Log(kLogNotice, Concat("loading the log: ", on_.state.progress.loaded_bytes, " of ",
+                                  on_.state.progress.total_bytes, " bytes"));
+}
+
+}  // namespace sluice

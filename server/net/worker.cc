@@ -1,0 +1,101 @@
+// See worker.h. The io_context is never touched by the thread, which rings an eventfd instead.
+#include "server/net/worker.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace sluice {
+
+Worker::Worker(boost::asio::io_context& io, std::function<void()> finished)
+    : bell_(io), finished_(std::move(finished)) {}
+
+Worker::~Worker() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Worker::Start() {
+  bell_.assign(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  AwaitBell();
+  // Signals are the loop's.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { Loop(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Worker::Run(std::function<void()> work, std::function<void()> done) {
+  if (!thread_.joinable()) Start();
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({std::move(work), std::move(done)});
+  }
+  changed_.notify_all();
+}
+
+void Worker::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (stopping_) return;
+    Piece piece = std::move(waiting_.front());
+    waiting_.pop_front();
+    running_ = true;
+    lock.unlock();
+    piece.work();
+    lock.lock();
+    running_ = false;
+    done_.push_back(std::move(piece.done));
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t rung = ::write(bell_.native_handle(), &one, sizeof one);
+    changed_.notify_all();
+  }
+}
+
+void Worker::AwaitBell() {
+  bell_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                   [this](const boost::system::error_code& error) {
+                     if (error) return;
+                     uint64_t rung;
+                     [[maybe_unused]] const ssize_t got =
+                         ::read(bell_.native_handle(), &rung, sizeof rung);
+                     AwaitBell();
+                     RunDone();
+                     finished_();
+                   });
+}
+
+void Worker::RunDone() {
+  while (true) {
+    std::function<void()> done;
+    {
+      const std::lock_guard lock(mutex_);
+      if (done_.empty()) return;
+      done = std::move(done_.front());
+      done_.pop_front();
+    }
+    done();
+  }
+}
+
+void Worker::Finish() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      if (waiting_.empty() && !running_ && done_.empty()) return;
+      changed_.wait(lock, [this] { return !done_.empty(); });
+    }
+    RunDone();
+  }
+}
+
+}  // namespace sluice

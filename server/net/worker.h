@@ -1,0 +1,49 @@
+// Worker: a thread for what would hold the loop up, such as syncing a file. It runs one piece of
+// work after the other; what is to follow each runs on the loop again. The thread is made with the
+// first piece.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace sluice {
+
+class Worker {
+ public:
+  // `finished` is called on the loop after pieces were done, and what follows them has run.
+  Worker(boost::asio::io_context& io, std::function<void()> finished);
+  // Waits for the piece that runs; those that wait are dropped.
+  ~Worker();
+  Worker(const Worker&) = delete;
+
+  void Run(std::function<void()> work, std::function<void()> done);
+  // Runs all there is, also what `done` adds, and returns when it is done.
+  void Finish();
+
+ private:
+  struct Piece {
+    std::function<void()> work, done;
+  };
+
+  void Start();
+  void Loop();
+  void AwaitBell();
+  void RunDone();
+
+  boost::asio::posix::stream_descriptor bell_;  // an eventfd: rung after each piece
+  const std::function<void()> finished_;
+  std::thread thread_;
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  std::deque<Piece> waiting_;
+  std::deque<std::function<void()>> done_;
+  bool running_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace sluice

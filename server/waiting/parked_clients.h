@@ -1,0 +1,100 @@
+// ParkedClients: clients whose command waits, whatever for. While a client is parked
+// (Session::blocked) its further requests wait in its input; when the wait is over it is answered,
+// in the same turn, and they go on in the next.
+//
+// Three queues park clients here: for keys (waiters.h), for what limits allow (limit_waiters.h),
+// and for locks (server/locks/lock_waits.h). Each is the WaitOwner of its waits, knows them by a
+// `wait_id` of its own, and keeps a client's SessionId:
+//
+//   parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = id});
+//   parked.Finish(session, [](ReplySink& reply) { ... });   // the owner has the answer
+//
+// Whenever the wait ends otherwise (time, CLIENT UNBLOCK, CLIENT KILL, a closed connection), the
+// owner is told before the client is answered, if it still is to be, and must forget the wait.
+// WAIT, which nothing but time ends here, has no owner.
+//
+// At the deadline `on_timeout` answers, null: a null array. It is called as a handler, with the
+// arguments of the request; what it changes (LIMIT.TAKE's BAN) it adds to the effects itself.
+// Inside MULTI and scripts (call.may_park() is false) Park does the same at once, and the owner is
+// not told: ask before you enter the client in a queue, and ask call.may_wait(), which is false
+// inside FENCED too: only a wait for keys can check its token again. What `on_timeout` answers
+// inside MULTI differs for a few commands (BLMOVE: null, not a null array).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "server/clients/acting.h"
+#include "server/clients/clients.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/parked.h"
+#include "storage/time/timer_task.h"
+
+namespace sluice {
+
+class ParkedClients final : public ClosingListener {
+ public:
+  enum class End : uint8_t {
+    kTimeout,  // as at the deadline
+    kError,    // -UNBLOCKED
+  };
+
+  // What they work with; all of it outlives them.
+  struct Uses {
+    Clients& clients;
+    TimerTasks& timers;
+    Dispatcher& dispatcher;
+    CommandTimer& timer;
+    Tracking& tracking;
+    Acting& acting;
+    RareFlags& flags;
+  };
+  explicit ParkedClients(const Uses& uses) : on_(uses) {}
+
+  // False: the client was not parked anew. The call may not park, and has been answered; or the
+  // client stays as it is parked, for its handler was run by RunAgain.
+  bool Park(CommandCall& call, const Parking& parking);
+  // The command that has run inside `call` (FENCED's) has parked the client: what runs again on a
+  // wake-up is `call` itself: its first `prefix` arguments before those that the inner one kept.
+  void Wrap(CommandCall& call, size_t prefix);
+
+  // --- the end of a wait
+  // With an answer of its owner's. Nothing happens to one not parked.
+  void Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer);
+  // Runs the request again, with call.woken set and `key` for call.woken_key. True: it has
+  // answered, and the wait is over. False: it has called Park, and stays. Precondition: it is
+  // parked.
+  bool RunAgain(Session& session, std::string_view key);
+  // CLIENT UNBLOCK; false when it does not wait.
+  bool Unblock(Session& session, End end);
+  // The client is gone, or about to be: its wait leaves no trace.
+  void Abandon(Session& session);
+  void Closing(Session& session) override { Abandon(session); }
+
+  size_t size() const { return size_; }
+  size_t with_deadline() const { return with_deadline_; }
+  std::string Audit() const;  // the first violated invariant as a sentence, or empty
+
+ private:
+  struct Wait final : Parked {
+    Wait(ParkedClients& all, SessionId id, Command* command, Args args)
+        : Parked(id, command, args), whose(all) {}
+    ParkedClients& whose;
+  };
+
+  std::unique_ptr<Parked> Unpark(Session& session);
+  void TimeIsOver(Session& session);
+  std::unique_ptr<Parked> EndWait(Session& session, End end);
+  void Answered(Session& session, Parked& parked);
+  void Resume(Session& session);
+
+  const Uses on_;
+  size_t size_ = 0;
+  size_t with_deadline_ = 0;
+};
+
+}  // namespace sluice

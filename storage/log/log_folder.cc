@@ -1,0 +1,136 @@
+// See log_folder.h.
+#include "storage/log/log_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+
+std::string LogFolder::Fault(const std::string& path, std::string_view what, int fault) const {
+  return Concat(disk_.Absolute(path), " cannot be ", what, ": ", std::strerror(fault));
+}
+
+std::string LogFolder::Open(int64_t process_id) {
+  if (const int fault = disk_.MakeFolder(folder_)) return Fault(folder_, "made", fault);
+  if (std::string fault = Lock(process_id); !fault.empty()) return fault;
+  return Look();
+}
+
+std::string LogFolder::Lock(int64_t process_id) {
+  const std::string path = folder_ + "/sluice.lock";
+  std::unique_ptr<DiskFile> file;
+  if (const int fault = disk_.Open(path, Disk::Mode::kAppend, file))
+    return Fault(path, "opened", fault);
+  if (const int fault = file->Lock()) {
+    if (fault != EWOULDBLOCK) return Fault(path, "locked", fault);
+    std::string owner(20, '\0');
+    size_t got = 0;
+    file->ReadAt(0, owner, got);
+    owner.resize(std::min(got, owner.find('\n')));
+    return Concat("another server, process ", owner, ", has the log in ", disk_.Absolute(folder_),
+                  ": stop it, or give this one another dir or appenddirname");
+  }
+  size_t written;
+  file->Truncate(0);
+  file->Append(Concat(process_id, "\n"), written);
+  lock_ = std::move(file);
+  return {};
+}
+
+std::string LogFolder::Look() {
+  const std::string path = ManifestPath();
+  manifest_ = {};
+  std::unique_ptr<DiskFile> file;
+  const int fault = disk_.Open(path, Disk::Mode::kRead, file);
+  if (fault == ENOENT) {
+    // Files that no manifest names: what they hold would be lost.
+    for (const std::string& stray : disk_.Match(folder_ + "/" + name_ + ".*")) {
+      uint64_t bytes = 0;
+      if (disk_.Open(stray, Disk::Mode::kRead, file) == 0) file->Size(bytes);
+      if (bytes > 0)
+        return Concat(path, " is missing, and there is ", stray,
+                      ": restore the manifest, or move the files away");
+    }
+    if (disk_.Open(name_, Disk::Mode::kRead, file) == 0)
+      return Concat(disk_.Absolute(name_),
+                    " is a log of Redis before 7: let redis-server 7 load it once, which moves it "
+                    "to ",
+                    folder_);
+    return {};
+  }
+  if (fault != 0) return Fault(path, "opened", fault);
+  uint64_t bytes = 0;
+  if (const int unknown = file->Size(bytes)) return Fault(path, "read", unknown);
+  if (bytes > Manifest::kBytesMax) return Concat(path, " is no manifest: it is too long");
+  std::string text(static_cast<size_t>(bytes), '\0');
+  size_t got = 0;
+  if (const int unread = file->ReadAt(0, text, got)) return Fault(path, "read", unread);
+  text.resize(got);
+  const std::string what = ReadManifest(text, manifest_);
+  return what.empty() ? what : Concat(disk_.Absolute(path), ", ", what);
+}
+
+std::vector<Manifest::File> LogFolder::Files() const {
+  std::vector<Manifest::File> files;
+  if (const Manifest::File* base = manifest_.base()) files.push_back(*base);
+  for (Manifest::File& file : manifest_.increments()) files.push_back(std::move(file));
+  return files;
+}
+
+std::string LogFolder::Make(Manifest::Kind kind, Manifest::File& which,
+                            std::unique_ptr<DiskFile>& file) {
+  const int64_t number = manifest_.NextNumber(kind);
+  const std::string_view word = kind == Manifest::Kind::kBase ? ".base.aof" : ".incr.aof";
+  which = {Concat(name_, ".", number, word), number, kind};
+  const std::string path = PathOf(which);
+  int fault = disk_.Open(path, Disk::Mode::kAppend, file);
+  if (fault == 0) fault = file->Truncate(0);
+  return fault == 0 ? "" : Fault(path, "made", fault);
+}
+
+std::string LogFolder::KeepManifest(const Manifest& manifest) {
+  // Replace syncs the folder behind its rename, and with it the names of the files made before.
+  const int fault = disk_.Replace(ManifestPath(), WriteManifest(manifest));
+  if (fault != 0) return Fault(ManifestPath(), "written", fault);
+  manifest_ = manifest;
+  return {};
+}
+
+std::string LogFolder::OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file) {
+  const std::vector<Manifest::File> increments = manifest_.increments();
+  if (!increments.empty()) {
+    which = increments.back();
+    const int fault = disk_.Open(PathOf(which), Disk::Mode::kAppend, file);
+    return fault == 0 ? "" : Fault(PathOf(which), "opened", fault);
+  }
+  if (std::string fault = Make(Manifest::Kind::kIncrement, which, file); !fault.empty())
+    return fault;
+  if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
+  Manifest manifest = manifest_;
+  manifest.files.push_back(which);
+  return KeepManifest(manifest);
+}
+
+std::string LogFolder::MakePair(Manifest::File& base, std::unique_ptr<DiskFile>& base_file,
+                                Manifest::File& increment,
+                                std::unique_ptr<DiskFile>& increment_file) {
+  if (std::string fault = Make(Manifest::Kind::kBase, base, base_file); !fault.empty())
+    return fault;
+  return Make(Manifest::Kind::kIncrement, increment, increment_file);
+}
+
+std::string LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
+  if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
+  const std::vector<Manifest::File> old = manifest_.files;
+  Manifest manifest;
+  manifest.files = {base, increment};
+  if (std::string fault = KeepManifest(manifest); !fault.empty()) return fault;
+  for (const Manifest::File& file : old) disk_.Remove(PathOf(file));
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,118 @@
+// LogReader: one file of the append-only log (turn_writer.h has its format), read in pieces and
+// given out turn by turn: what a mark has proved whole. Where there are no marks (Redis writes
+// none, nor the files that Redis wrote before us) a turn is a command, or a MULTI with all up to
+// its EXEC. SELECT, MULTI and EXEC are not given out: a command comes with its database.
+//
+//   LogReader reader(file, bytes);
+//   while (reader.Next() == LogReader::Step::kTurn) {
+//     for (size_t i = 0; i < reader.commands(); ++i) Play(reader.db(i), reader.Words(i));
+//   }
+//
+// The file is input like any other: a fault is a sentence and an offset, and at no time is more
+// than one turn in memory. A fault at the end may be what a crash leaves (IsTorn), any other is
+// damage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/args.h"
+#include "storage/disk.h"
+
+namespace sluice {
+
+class LogReader {
+ public:
+  static constexpr size_t kWordsMax = 16 * 1024 * 1024;       // of a command
+  static constexpr int64_t kWordBytesMax = int64_t{1} << 32;  // of one of them
+  static constexpr size_t kPieceBytes = 256 * 1024;           // read at once
+  static constexpr uint64_t kExaminedBytesMax = 256UL << 20;  // behind a fault
+  static constexpr int kDatabasesMax = 256;
+
+  enum class Step : uint8_t {
+    kTurn,   // one more
+    kEnd,    // the file is over
+    kFault,  // see fault()
+  };
+
+  // `bytes`: its size. The file outlives the reader.
+  LogReader(DiskFile& file, uint64_t bytes) : file_(file), bytes_(bytes) {}
+
+  Step Next();
+
+  // --- of the turn that Next has read
+  size_t commands() const { return commands_.size(); }
+  int db(size_t command) const { return commands_[command].db; }
+  uint64_t offset(size_t command) const { return commands_[command].offset; }
+  Args Words(size_t command);                   // until the next call
+  int64_t unix_ms() const { return unix_ms_; }  // when it ended; 0: not known
+
+  // --- of the file so far
+  // All before it is whole turns; a fault is in the one that begins here.
+  uint64_t whole() const { return turn_begin_; }
+  bool is_marked() const { return marked_; }         // its last turns end with marks
+  const std::string& boot() const { return boot_; }  // under which the last of it was written
+  // After kFault: what is wrong, at whole() or behind it; and whether it is no more than what a
+  // crash leaves: the last turn not whole, or several of which none was known to be on disk.
+  const std::string& fault() const { return fault_; }
+  bool IsTorn();
+
+ private:
+  enum class Item : uint8_t { kCommand, kLine, kMore, kFault };
+  struct Word {
+    size_t begin, bytes;  // in window_
+  };
+  struct Command {
+    size_t first_word, words;
+    int db;
+    uint64_t offset;
+  };
+  struct Mark {
+    int64_t unix_ms = 0;
+    uint64_t synced = 0;
+    std::string_view digest;
+  };
+
+  static bool ReadHeader(std::string_view line, std::string_view& boot);
+  static bool ReadMark(std::string_view line, Mark& mark);
+
+  Item ReadItem();
+  Item ReadCommand();
+  Item ReadCount(char sign, int64_t max, size_t& at, int64_t& count);
+  bool TakeLine();
+  bool TakeHeader(std::string_view line);
+  bool TakeMark(std::string_view line);
+  bool TakeCommand();
+  bool Fill();
+  Step Fault(std::string_view what);
+  Item Broken(std::string_view what);
+  std::string_view WordAt(size_t index) const {
+    return std::string_view(window_).substr(words_[index].begin, words_[index].bytes);
+  }
+  uint64_t At(size_t position) const { return window_at_ + position; }
+  bool WasOnDisk(uint64_t offset);
+
+  DiskFile& file_;
+  const uint64_t bytes_;
+  std::string window_;  // from window_at_ on; holds the turn that is being read
+  uint64_t window_at_ = 0;
+  size_t cursor_ = 0;  // in window_: up to here it has been understood
+  size_t item_begin_ = 0;
+  uint64_t turn_begin_ = 0;
+  std::vector<Word> words_;
+  std::vector<Command> commands_;
+  std::vector<std::string_view> args_;
+  int db_ = 0;
+  bool in_group_ = false;
+  bool turn_ended_ = false;
+  bool marked_ = false;
+  bool cut_short_ = false;  // the fault: the file ends too soon
+  int64_t unix_ms_ = 0;
+  std::string boot_;
+  std::string fault_;
+};
+
+}  // namespace sluice

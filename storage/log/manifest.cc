@@ -1,0 +1,109 @@
+// See manifest.h.
+#include "storage/log/manifest.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "protocol/text/words.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kLineBytesMax = 1024;  // as Redis
+constexpr size_t kNameBytesMax = 255;
+
+bool IsNameOfFile(std::string_view name) {
+  return !name.empty() && name.size() <= kNameBytesMax && name != "." && name != ".." &&
+         name.find('/') == name.npos && name.find('\0') == name.npos;
+}
+
+std::string ReadFile(const std::vector<std::string>& words, Manifest::File& file) {
+  if (words.size() < 6 || words.size() % 2 != 0) return "it does not name a file";
+  bool has_number = false, has_kind = false;
+  for (size_t i = 0; i + 1 < words.size(); i += 2) {
+    const std::string& value = words[i + 1];
+    if (SameName("file", words[i])) {
+      if (!IsNameOfFile(value)) return "its file is not one of this folder";
+      file.name = value;
+    } else if (SameName("seq", words[i])) {
+      const std::optional<int64_t> number = ParseInt64(value);
+      if (!number || *number < 1) return "its number is none";
+      file.number = *number;
+      has_number = true;
+    } else if (SameName("type", words[i])) {
+      if (value != "b" && value != "h" && value != "i") return "its type is unknown";
+      file.kind = static_cast<Manifest::Kind>(value[0]);
+      has_kind = true;
+    }
+  }
+  return has_number && has_kind && !file.name.empty() ? "" : "it does not say all of a file";
+}
+
+std::string CheckOrder(const Manifest& manifest, const Manifest::File& file) {
+  for (const Manifest::File& other : manifest.files) {
+    if (other.name == file.name) return "its file is named twice";
+    if (other.kind != file.kind) continue;
+    if (file.kind == Manifest::Kind::kBase) return "it names a second base";
+    if (file.kind == Manifest::Kind::kIncrement && other.number >= file.number)
+      return "its number is not above those before";
+  }
+  return {};
+}
+
+}  // namespace
+
+const Manifest::File* Manifest::base() const {
+  const auto found = std::ranges::find(files, Kind::kBase, &File::kind);
+  return found == files.end() ? nullptr : &*found;
+}
+
+std::vector<Manifest::File> Manifest::increments() const {
+  std::vector<File> found;
+  std::ranges::copy_if(files, std::back_inserter(found),
+                       [](const File& file) { return file.kind == Kind::kIncrement; });
+  return found;
+}
+
+// History counts for the names that it had.
+int64_t Manifest::NextNumber(Kind kind) const {
+  int64_t last = 0;
+  for (const File& file : files) {
+    if (file.kind == kind || file.kind == Kind::kHistory) last = std::max(last, file.number);
+  }
+  return last + 1;
+}
+
+std::string ReadManifest(std::string_view text, Manifest& manifest) {
+  manifest = {};
+  for (int line = 1; !text.empty(); ++line) {
+    const size_t end = text.find('\n');
+    const auto fault = [&](std::string_view what) { return Concat("line ", line, ": ", what); };
+    if (end == text.npos) return fault("it is not complete");
+    if (end > kLineBytesMax) return fault("it is too long");
+    const std::string_view content = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (content.starts_with('#')) continue;
+    std::vector<std::string> words;
+    Manifest::File file;
+    if (content.find('\0') != content.npos || !SplitWords(content, words))
+      return fault("its quotes are wrong");
+    if (std::string what = ReadFile(words, file); !what.empty()) return fault(what);
+    if (std::string what = CheckOrder(manifest, file); !what.empty()) return fault(what);
+    manifest.files.push_back(std::move(file));
+  }
+  return {};
+}
+
+std::string WriteManifest(const Manifest& manifest) {
+  std::string text;
+  for (const Manifest::File& file : manifest.files) {
+    const bool plain = file.name.find_first_of(" \"'\\\t\r\n") == std::string::npos;
+    ConcatTo(text, "file ", plain ? file.name : QuotedWord(file.name), " seq ", file.number,
+             " type ", static_cast<char>(file.kind), "\n");
+  }
+  return text;
+}
+
+}  // namespace sluice

@@ -1,0 +1,114 @@
+// See turn_writer.h.
+#include "storage/log/turn_writer.h"
+
+#include <cassert>
+#include <charconv>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "xxhash.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kBytesKept = 256 * 1024;
+
+void AppendNumber(std::string& out, char sign, size_t number) {
+  char text[24];
+  text[0] = sign;
+  char* const end = std::to_chars(text + 1, text + sizeof text - 2, number).ptr;
+  end[0] = '\r';
+  end[1] = '\n';
+  out.append(text, static_cast<size_t>(end + 2 - text));
+}
+
+}  // namespace
+
+std::string LogDigest(std::string_view bytes, uint64_t seed) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+  std::string digits(kLogDigestBytes, '0');
+  for (auto place = digits.rbegin(); place != digits.rend(); ++place, hash >>= 4)
+    *place = kDigits[hash & 15];
+  return digits;
+}
+
+std::string LogHeaderLine(std::string_view boot) {
+  std::string line = Concat(kLogHeader, boot, " ");
+  line += Concat(LogDigest(line, 0), "\r\n");
+  return line;
+}
+
+void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t at) {
+  const size_t begin = turn.size();
+  ConcatTo(turn, kLogMark, unix_ms, " ");
+  if (synced == kSyncUnknown) {
+    turn += "- ";
+  } else {
+    ConcatTo(turn, synced, " ");
+  }
+  turn += LogDigest(turn, at);
+  turn += ' ';
+  turn += LogDigest(std::string_view(turn).substr(begin), 0);
+  turn += "\r\n";
+}
+
+void AppendLogCommand(std::string& out, Args command) {
+  AppendNumber(out, '*', command.size());
+  for (const std::string_view word : command) {
+    AppendNumber(out, '$', word.size());
+    out.append(word);
+    out.append("\r\n");
+  }
+}
+
+void TurnWriter::NoteTime() {
+  if (!timestamps_ || open_group_at_ != kNone || now_s_ == noted_s_) return;
+  noted_s_ = now_s_;
+  ConcatTo(bytes_, "#TS:", now_s_, "\r\n");
+}
+
+void TurnWriter::Effect(int db, Args command) {
+  NoteTime();
+  if (db != selected_) {
+    selected_ = db;
+    const std::string index = Int64Text(db);
+    const std::string_view select[] = {"SELECT", index};
+    AppendLogCommand(bytes_, select);
+  }
+  AppendLogCommand(bytes_, command);
+}
+
+void TurnWriter::GroupBegin() {
+  assert(open_group_at_ == kNone);
+  NoteTime();
+  open_group_at_ = bytes_.size();
+  const std::string_view multi[] = {"MULTI"};
+  AppendLogCommand(bytes_, multi);
+}
+
+void TurnWriter::GroupEnd() {
+  assert(open_group_at_ != kNone);
+  const std::string_view exec[] = {"EXEC"};
+  AppendLogCommand(bytes_, exec);
+  open_group_at_ = kNone;
+}
+
+std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at) {
+  const size_t size = ready();
+  assert(size > 0);
+  std::string turn;
+  if (size == bytes_.size()) {
+    turn = std::exchange(bytes_, {});
+    if (turn.capacity() <= kBytesKept) bytes_.reserve(turn.size());
+  } else {
+    turn = bytes_.substr(0, size);
+    bytes_.erase(0, size);
+    open_group_at_ = 0;
+  }
+  AppendLogMark(turn, unix_ms, synced, at);
+  return turn;
+}
+
+}  // namespace sluice

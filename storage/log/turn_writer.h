@@ -1,0 +1,74 @@
+// TurnWriter: effects as bytes of the append-only log. Redis's format, with lines between commands
+// that Redis takes for annotations and skips:
+//
+//   #SLUICE:1 <boot> <digest>\r\n      from here on every turn ends with its mark
+//   *2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n  commands; groups of them in MULTI and EXEC
+//   #TS:<unix seconds>\r\n             at most one a second, where aof-timestamp-enabled says so
+//   #M:<unix ms> <synced> <digest> <check>\r\n
+//                                      ends a turn
+//
+// A mark's <digest> is XXH3 of all from the end of the mark before to the digest itself, seeded
+// with the offset in the file where that begins: so no turn can be changed, left out or moved
+// unseen. <synced> is how much of the file was known to be on disk, '-' where it is not known:
+// damage before it is not what a crash leaves behind. <check>, and the <digest> of a header, are of
+// the line alone, so that it can be believed where the turn is damaged. All are 16 hex digits.
+// <boot> is the machine's boot.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "protocol/args.h"
+
+namespace sluice {
+
+inline constexpr std::string_view kLogHeaderWord = "#SLUICE:";
+inline constexpr std::string_view kLogHeader = "#SLUICE:1 ";
+inline constexpr std::string_view kLogMark = "#M:";
+inline constexpr size_t kLogDigestBytes = 16;
+inline constexpr uint64_t kSyncUnknown = UINT64_MAX;
+// Redis reads annotations into 128 bytes; a longer one would be two lines to it.
+inline constexpr size_t kLogLineBytesMax = 120;
+
+// 16 hex digits.
+std::string LogDigest(std::string_view bytes, uint64_t seed);
+std::string LogHeaderLine(std::string_view boot);
+// The end of a turn that begins at offset `at` of the file: appended to it.
+void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t at);
+void AppendLogCommand(std::string& out, Args command);
+
+class TurnWriter {
+ public:
+  void Effect(int db, Args command);
+  void GroupBegin();
+  void GroupEnd();
+
+  // Bytes of what may be written now: in a turn inside a script, only what came before its group.
+  size_t ready() const { return open_group_at_ == kNone ? bytes_.size() : open_group_at_; }
+  // Takes those bytes, with the mark behind them. They will stand at offset `at` of the file.
+  // Precondition: ready() > 0.
+  std::string Take(int64_t unix_ms, uint64_t synced, uint64_t at);
+  // What is written next begins a file, or follows another writer: a database is selected anew.
+  // Precondition: nothing is left.
+  void Restart() { selected_ = -1; }
+  // From now on every new second is noted, at the begin of a turn or of a group.
+  void set_timestamps(bool on) { timestamps_ = on; }
+  void set_now_s(int64_t unix_s) { now_s_ = unix_s; }
+  size_t memory() const { return bytes_.capacity(); }
+
+ private:
+  static constexpr size_t kNone = SIZE_MAX;
+
+  void NoteTime();
+
+  std::string bytes_;
+  size_t open_group_at_ = kNone;
+  int selected_ = -1;
+  bool timestamps_ = false;
+  int64_t now_s_ = 0;
+  int64_t noted_s_ = -1;
+};
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+// RdbFileWriter: an RDB file of version 10, as Redis 7.0 writes it, into a ByteSink in pieces. See
+// rdb_file_reader.h for the frame. redis-check-rdb accepts every such file; Redis loads it when
+// only types of Redis 7.0 are in it. Ours are module values, and so is a hash whose fields have
+// deadlines, for which version 10 has no type.
+//
+//   RdbFileWriter writer(sink, context);
+//   writer.Aux("redis-ver", kRedisVersion);
+//   writer.BeginDatabase(0, db.size(), db.volatile_size());
+//   for (...) writer.Key(entry);
+//   if (!writer.End()) ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "storage/keyspace/entry.h"
+#include "storage/rdb/byte_sink.h"
+#include "storage/rdb/rdb_value.h"
+
+namespace sluice {
+
+class RdbFileWriter {
+ public:
+  // What the sink is handed at once, at most.
+  static constexpr size_t kPieceBytes = 64 * 1024;
+
+  // Both are used as long as the writer lives. Without `checksum` 0 stands in its place, which says
+  // that there is none.
+  RdbFileWriter(ByteSink& sink, const RdbContext& context, bool checksum = true);
+
+  void Aux(std::string_view name, std::string_view value);
+  void Function(std::string_view code);
+  // The database of the keys that follow. The counts are a hint for who loads the file.
+  void BeginDatabase(uint64_t index, uint64_t keys, uint64_t with_deadline);
+  // As it is at the context's moment. The bytes of its value are in memory as a whole meanwhile.
+  void Key(const Entry& entry);
+  // Once, behind all else. False when anything has failed.
+  bool End();
+
+  bool ok() const { return ok_; }
+  uint64_t bytes_written() const { return bytes_written_; }  // what the sink has taken
+
+ private:
+  void WriteDeadline(const Deadline& deadline);
+  void Hand(std::string_view bytes);
+  void HandIfFull();
+
+  ByteSink& sink_;
+  const RdbContext& context_;
+  const bool checksum_;
+  std::string buffer_;  // what the sink has not been handed
+  std::string value_;   // of the key that is being written, behind its type
+  uint64_t crc_ = 0;
+  uint64_t bytes_written_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace sluice

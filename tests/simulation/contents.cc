@@ -1,0 +1,79 @@
+// See contents.h.
+#include "tests/simulation/contents.h"
+
+#include <cstdint>
+#include <memory>
+
+#include "server/commands/admin/data_digest.h"
+#include "storage/keyspace/packed_value.h"
+#include "storage/limits/leaky_bucket.h"
+#include "storage/limits/limiter.h"
+#include "storage/types/streams/stream.h"
+
+namespace sluice {
+namespace {
+
+// Its entries are in the digest. When consumers were last seen is no state that is told.
+std::string TextOf(const Stream& stream) {
+  std::string text = " last " + stream.last_id().Text() + " first " + stream.first_id().Text() +
+                     " deleted " + stream.max_deleted_id().Text() + " added " +
+                     std::to_string(stream.entries_added());
+  for (const auto& [name, group] : stream.groups()) {
+    text += "\n  " + name + " at " + group->last_id.Text() + " read " +
+            std::to_string(group->entries_read);
+    for (const auto& [consumer, state] : group->consumers()) text += " " + consumer;
+    for (const auto& [id, pending] : group->pending()) {
+      text += "\n    " + id.Text() + " " + pending.consumer->name + " " +
+              std::to_string(pending.delivered_ms) + " x" + std::to_string(pending.deliveries);
+    }
+  }
+  return text;
+}
+
+// All there is to a value.
+std::string TextOf(const Entry& entry, const Now& now) {
+  char scratch[Entry::kTextScratch];
+  if (entry.is_string()) return std::string(entry.Text(scratch));
+  std::unique_ptr<Value> unpacked;
+  if (entry.is_packed()) unpacked = UnpackValue(entry.type(), entry.packed());
+  Value& value = entry.is_packed() ? *unpacked : entry.value();
+  std::string text;
+  if (entry.type() == ValueType::kLeakyBucket) {
+    std::map<int64_t, uint64_t> drains;
+    static_cast<LeakyBucket&>(value).ForEachDrain(
+        now, [&](int64_t due_ms, uint64_t units) { drains[due_ms] += units; });
+    for (const auto& [due_ms, units] : drains)
+      text += std::to_string(due_ms) + ":" + std::to_string(units) + " ";
+  } else if (entry.type() == ValueType::kLimiter) {
+    const Limiter& limiter = static_cast<Limiter&>(value);
+    if (!limiter.log()) return std::string(entry.packed());
+    Now at = now;
+    for (int step = 0; step < 500; ++step, at.steady_us += 1000)
+      text += std::to_string(limiter.Info(at).remaining) + " ";
+  } else {
+    text = DigestOfValue(&entry, now);
+  }
+  if (entry.type() == ValueType::kStream) text += TextOf(static_cast<Stream&>(entry.value()));
+  return text;
+}
+
+}  // namespace
+
+Contents ContentsOf(TestEngine& server) {
+  Contents contents;
+  Keyspace& keyspace = server.engine().keyspace();
+  const Now now = server.clock().Sample();
+  for (int db = 0; db < keyspace.databases(); ++db) {
+    if (!keyspace.made(db)) continue;
+    keyspace.db(db).ForEach([&](const Entry& entry) {
+      if (entry.Expired(now)) return;
+      std::string text = TextOf(entry, now);
+      text += " until " +
+              (entry.deadline().none() ? "ever" : std::to_string(entry.deadline().UnixMs(now)));
+      contents[{db, std::string(entry.key())}] = text;
+    });
+  }
+  return contents;
+}
+
+}  // namespace sluice

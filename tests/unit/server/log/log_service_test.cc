@@ -1,0 +1,387 @@
+// A server with a log: answers leave when what they show is safe, a second server finds in the
+// files what the first had, and nothing is acknowledged that the disk did not take.
+#include "server/log/log_service.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+using Config = std::vector<std::pair<std::string, std::string>>;
+
+TestEngine::Options With(MemoryDisk& disk, std::string fsync = "always", Config more = {}) {
+  TestEngine::Options options;
+  options.disk = &disk;
+  options.config = {{"appendonly", "yes"}, {"appendfsync", std::move(fsync)}};
+  options.config.insert(options.config.end(), more.begin(), more.end());
+  return options;
+}
+
+// Later, and without a word to the one before.
+TestEngine::Options Again(MemoryDisk& disk, int64_t later_ms = 1000) {
+  TestEngine::Options options = With(disk);
+  options.unix_ms += later_ms;
+  return options;
+}
+
+std::string Get(TestEngine& server, const std::string& key) {
+  server.Settle();
+  const std::string text = server.Connect().Run({"GET", key}).ToText();
+  return text.starts_with('"') ? text.substr(1, text.size() - 2) : text;
+}
+
+bool Logged(const TestEngine& server, const std::string& text) {
+  for (const std::string& line : server.log()) {
+    if (line.find(text) != line.npos) return true;
+  }
+  return false;
+}
+
+constexpr char kIncrement[] = "/appendonlydir/appendonly.aof.1.incr.aof";
+
+TEST(Log, KeepsWhatWasAnswered) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    client.Run({"SET", "k", "v"});
+    client.Run({"SELECT", "3"});
+    client.Run({"RPUSH", "l", "a", "b"});
+    client.Run({"EVAL", "redis.call('set','x',1) redis.call('incr','x')", "0"});
+  }
+  TestEngine again(Again(disk));
+  EXPECT_EQ(again.start_fault(), "");
+  EXPECT_EQ(Get(again, "k"), "v");
+  TestClient& client = again.Connect();
+  client.Run({"SELECT", "3"});
+  EXPECT_EQ(client.Run({"GET", "x"}).ToText(), "\"2\"");
+  EXPECT_EQ(client.Run({"LLEN", "l"}).ToText(), ":2");
+}
+
+TEST(Log, AnswersWaitForTheDiskUnderAlways) {
+  MemoryDisk disk;
+  TestEngine server(With(disk));
+  TestClient& writer = server.Connect();
+  TestClient& reader = server.Connect();
+  server.set_aside_waits(true);
+  writer.Send({"SET", "k", "v"});
+  EXPECT_FALSE(writer.has_received());
+  reader.Send({"GET", "k"});
+  EXPECT_FALSE(reader.has_received()) << "it would show what can still be lost";
+  ASSERT_TRUE(server.RunAsideNow());
+  server.Settle();
+  EXPECT_EQ(writer.TakeBytes(), "+OK\r\n");
+  EXPECT_EQ(reader.TakeBytes(), "$1\r\nv\r\n");
+}
+
+TEST(Log, OneSyncIsForAllThatCameMeanwhile) {
+  MemoryDisk disk;
+  TestEngine server(With(disk));
+  TestClient* clients[] = {&server.Connect(), &server.Connect(), &server.Connect()};
+  server.set_aside_waits(true);
+  const uint64_t before = disk.syncs;
+  for (TestClient* client : clients) client->Send({"INCR", "n"});
+  clients[0]->Send({"INCR", "n"});
+  ASSERT_TRUE(server.RunAsideNow());
+  server.Settle();
+  EXPECT_EQ(clients[0]->TakeBytes(), ":1\r\n");
+  EXPECT_FALSE(clients[1]->has_received());
+  ASSERT_TRUE(server.RunAsideNow());
+  server.Settle();
+  EXPECT_EQ(clients[0]->TakeBytes(), ":4\r\n");
+  EXPECT_EQ(clients[1]->TakeBytes(), ":2\r\n");
+  EXPECT_EQ(clients[2]->TakeBytes(), ":3\r\n");
+  EXPECT_EQ(disk.syncs, before + 2);
+}
+
+TEST(Log, UnderEverySecondAnswersWaitForTheWriteAlone) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, "everysec"));
+  TestClient& client = server.Connect();
+  EXPECT_EQ(client.Run({"SET", "k", "1"}).ToText(), "+OK");
+  EXPECT_NE(disk.files[kIncrement].find("SET"), std::string::npos);
+  server.set_aside_waits(true);
+  server.AdvanceTime(1100);  // a sync runs: a write beside it could stand still
+  client.Send({"SET", "k", "2"});
+  EXPECT_FALSE(client.has_received());
+  ASSERT_TRUE(server.RunAsideNow());
+  server.Settle();
+  EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
+}
+
+TEST(Log, PushesWaitToo) {
+  MemoryDisk disk;
+  TestEngine server(With(disk));
+  TestClient& waiting = server.Connect();
+  TestClient& holder = server.Connect();
+  holder.Run({"LOCK.ACQUIRE", "l", "a", "LEASE", "5000"});
+  waiting.Send({"LOCK.ACQUIRE", "l", "b", "LEASE", "5000", "WAIT", "60000"});
+  server.set_aside_waits(true);
+  holder.Send({"LOCK.RELEASE", "l", "a"});
+  EXPECT_FALSE(waiting.has_received()) << "the grant is not safe yet";
+  while (server.RunAsideNow()) server.Settle();
+  EXPECT_TRUE(waiting.has_received());
+}
+
+TEST(Log, TimeComesBackWhenItIsLoaded) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    client.Run({"SET", "short", "v", "PX", "500"});
+    client.Run({"SET", "long", "v", "PX", "50000"});
+    client.Run({"SET", "kept", "v", "PX", "500"});
+    client.Run({"PERSIST", "kept"});
+  }
+  {
+    TestEngine again(Again(disk));
+    EXPECT_EQ(Get(again, "short"), "(nil)");
+    EXPECT_EQ(Get(again, "long"), "v");
+    EXPECT_EQ(Get(again, "kept"), "v");
+    const std::string left = again.Connect().Run({"PTTL", "long"}).ToText();
+    EXPECT_EQ(left, ":49000");
+    EXPECT_EQ(again.Connect().Run({"OBJECT", "IDLETIME", "kept"}).ToText(), ":0");
+  }
+  const std::string& bytes = disk.files[kIncrement];
+  EXPECT_NE(bytes.find("DEL\r\n$5\r\nshort"), bytes.npos);
+}
+
+TEST(Log, OthersAreToldWhileItLoads) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    for (int i = 0; i < 500; ++i) client.Run({"SET", "k" + std::to_string(i), "v"});
+  }
+  TestEngine again(Again(disk));
+  again.set_tick_step(3'000'000);
+  TestClient& client = again.ConnectOnly();
+  const auto ask = [&](std::string_view line) {
+    again.engine().Receive(client.id(), line);
+    again.Turn();
+    return client.TakeBytes();
+  };
+  EXPECT_EQ(ask("GET k1\r\n"), "-LOADING Redis is loading the dataset in memory\r\n");
+  EXPECT_EQ(ask("PING\r\n"), "+PONG\r\n");
+  EXPECT_NE(ask("INFO persistence\r\n").find("loading:1\r\n"), std::string::npos);
+  again.Settle();
+  EXPECT_EQ(ask("GET k499\r\n"), "$1\r\nv\r\n");
+}
+
+TEST(Log, WhatTheDiskDoesNotTakeIsNotAcknowledged) {
+  for (const std::string fsync : {"always", "everysec", "no"}) {
+    MemoryDisk disk;
+    {
+      TestEngine server(With(disk, fsync));
+      TestClient& first = server.Connect();
+      TestClient& reader = server.Connect();
+      first.Run({"SET", "k", "1"});
+      disk.room = 10;
+      first.Send({"SET", "k", "2"});
+      EXPECT_TRUE(first.closed());
+      EXPECT_FALSE(first.has_received());
+      EXPECT_EQ(reader.Run({"SET", "k", "3"}).ToText(),
+                "-MISCONF Errors writing to the AOF file: No space left on device");
+      EXPECT_EQ(reader.Run({"EVAL", "return redis.call('set','k','4')", "0"}).ToText().substr(0, 9),
+                "-MISCONF ");
+      reader.Run({"MULTI"});
+      EXPECT_EQ(reader.Run({"SET", "k", "5"}).ToText().substr(0, 9), "-MISCONF ");
+      EXPECT_EQ(reader.Run({"EXEC"}).ToText().substr(0, 10), "-EXECABORT");
+      EXPECT_EQ(reader.Run({"GET", "k"}).ToText(), "\"2\"") << "reads go on";
+      EXPECT_EQ(reader.Run({"PING"}).ToText(), "+PONG");
+      disk.room = SIZE_MAX;
+      server.AdvanceTime(1100);
+      EXPECT_EQ(reader.Run({"SET", "l", "6"}).ToText(), "+OK");
+    }
+    TestEngine again(Again(disk));
+    EXPECT_EQ(Get(again, "k"), "2");
+    EXPECT_EQ(Get(again, "l"), "6");
+  }
+}
+
+TEST(Log, AfterAFailedSyncOnlyANewBaseHelps) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& first = server.Connect();
+    first.Run({"SET", "k", "1"});
+    disk.sync_fault = EIO;
+    first.Send({"SET", "k", "2"});
+    EXPECT_TRUE(first.closed());
+    EXPECT_FALSE(first.has_received());
+    TestClient& second = server.Connect();
+    server.AdvanceTime(1100);
+    EXPECT_EQ(second.Run({"SET", "k", "3"}).ToText(),
+              "-MISCONF Errors writing to the AOF file: Input/output error");
+    disk.sync_fault = 0;
+    server.AdvanceTime(1100);
+    EXPECT_EQ(second.Run({"SET", "l", "4"}).ToText(), "+OK");
+    EXPECT_FALSE(disk.files.contains(kIncrement)) << "it cannot be trusted";
+  }
+  TestEngine again(Again(disk));
+  EXPECT_EQ(Get(again, "k"), "2");
+  EXPECT_EQ(Get(again, "l"), "4");
+}
+
+TEST(Log, AFailedSyncMayEndTheServer) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, "always", {{"appendfsync-failure", "exit"}}));
+  TestClient& client = server.Connect();
+  disk.sync_fault = EIO;
+  client.Send({"SET", "k", "2"});
+  EXPECT_FALSE(client.has_received());
+  EXPECT_EQ(server.shutdown_code(), 1);
+}
+
+TEST(Log, TheEndIsMadeDurable) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, "no"));
+  server.Connect().Run({"SET", "k", "v"});
+  EXPECT_TRUE(server.engine().FinishLog());
+  std::mt19937_64 random(1);
+  disk.PowerCut(random);
+  TestEngine again(Again(disk));
+  EXPECT_EQ(Get(again, "k"), "v");
+}
+
+TEST(Log, ATornEndIsCutOffAndDamageIsRefused) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    client.Run({"SET", "a", "1"});
+    client.Run({"SET", "b", "2"});
+    client.Run({"SET", "c", "3"});
+  }
+  std::string& bytes = disk.files[kIncrement];
+  const std::string whole = bytes;
+  bytes.resize(bytes.size() - 3);
+  {
+    TestEngine::Options options = Again(disk);
+    options.config.emplace_back("aof-load-truncated", "no");
+    TestEngine again(options);
+    again.Turn();
+    EXPECT_EQ(again.shutdown_code(), 1);
+    EXPECT_TRUE(Logged(again, "aof-load-truncated is no"));
+  }
+  {
+    TestEngine again(Again(disk));
+    EXPECT_EQ(Get(again, "b"), "2");
+    EXPECT_EQ(Get(again, "c"), "(nil)");
+    EXPECT_TRUE(Logged(again, "cut back"));
+  }
+  bytes = whole;
+  bytes[whole.find("b\r\n") + 4] ^= 1;
+  TestEngine again(Again(disk));
+  again.Turn();
+  EXPECT_EQ(again.shutdown_code(), 1);
+  EXPECT_TRUE(Logged(again, std::string(kIncrement) + ", offset "));
+}
+
+TEST(Log, RefusesCommandsThatDoNotBelongThere) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {"*1\r\n$6\r\nNOSUCH\r\n", "unknown command"},
+      {"*1\r\n$3\r\nSET\r\n", "wrong number of arguments"},
+      {"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", "does not belong in a log"},
+      {"*2\r\n$8\r\nSHUTDOWN\r\n$3\r\nNOW\r\n", "does not belong in a log"},
+      {"*3\r\n$4\r\nINCR\r\n$1\r\nk\r\n$1\r\nk\r\n", "wrong number of arguments"},
+      {"*3\r\n$5\r\nBLPOP\r\n$1\r\nk\r\n$1\r\nx\r\n", "timeout is not a float"},
+      {"*2\r\n$6\r\nSELECT\r\n$2\r\n99\r\n*2\r\n$4\r\nINCR\r\n$1\r\nk\r\n", "no database 99"},
+      {"REDIS0010xxxx", "offset 9: 120 is neither a type nor an opcode"},
+      {std::string(100'000, '\0'), "offset 0"},
+  };
+  for (const auto& [bytes, why] : kCases) {
+    MemoryDisk disk;
+    disk.MakeFolder("appendonlydir");
+    disk.files["/appendonlydir/appendonly.aof.manifest"] =
+        "file appendonly.aof.1.incr.aof seq 1 type i\n";
+    disk.files[kIncrement] = bytes;
+    TestEngine server(Again(disk));
+    server.Turn();
+    EXPECT_EQ(server.shutdown_code(), 1) << why;
+    EXPECT_TRUE(Logged(server, why)) << why << " " << server.log().back();
+    EXPECT_EQ(disk.files[kIncrement], bytes);
+  }
+}
+
+TEST(Log, RefusesAFolderThatIsNotItsOwn) {
+  MemoryDisk disk;
+  disk.MakeFolder("appendonlydir");
+  disk.files["/appendonlydir/sluice.lock"] = "4711\n";
+  disk.locked.insert("/appendonlydir/sluice.lock");
+  EXPECT_NE(TestEngine(With(disk)).start_fault().find("process 4711, has the log"),
+            std::string::npos);
+  disk.locked.clear();
+  disk.files[kIncrement] = "x";
+  EXPECT_NE(TestEngine(With(disk)).start_fault().find("manifest is missing"), std::string::npos);
+  disk.files.erase(kIncrement);
+  disk.files["/appendonlydir/appendonly.aof.manifest"] = "file /etc/passwd seq 1 type i\n";
+  EXPECT_NE(TestEngine(With(disk)).start_fault().find("line 1"), std::string::npos);
+  disk.write_fault = EACCES;
+  EXPECT_NE(TestEngine(With(disk)).start_fault().find("Permission denied"), std::string::npos);
+}
+
+TEST(Log, CanBeTurnedOnAndOff) {
+  MemoryDisk disk;
+  TestEngine::Options options;
+  options.disk = &disk;
+  {
+    TestEngine server(options);
+    TestClient& client = server.Connect();
+    client.Run({"SET", "k", "v"});
+    client.Run({"SADD", "s", "1", "x"});
+    client.Run({"LIMIT.POLICY", "SET", "p", "GCRA", "5", "1000", "BURST", "2"});
+    client.Run({"FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f',function() end)"});
+    disk.write_fault = EROFS;
+    EXPECT_EQ(client.Run({"CONFIG", "SET", "appendonly", "yes"}).ToText(),
+              "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn "
+              "on AOF. Check server logs.");
+    disk.write_fault = 0;
+    EXPECT_EQ(client.Run({"CONFIG", "SET", "appendonly", "yes"}).ToText(), "+OK");
+    client.Run({"INCR", "after"});
+    client.Run({"CONFIG", "SET", "appendonly", "no"});
+    client.Run({"INCR", "after"});
+  }
+  TestEngine again(Again(disk));
+  EXPECT_EQ(again.start_fault(), "");
+  EXPECT_EQ(Get(again, "k"), "v");
+  EXPECT_EQ(Get(again, "after"), "1");
+  TestClient& client = again.Connect();
+  EXPECT_EQ(client.Run({"SCARD", "s"}).ToText(), ":2");
+  EXPECT_NE(client.Run({"LIMIT.POLICY", "GET", "p"}).ToText().find("GCRA"), std::string::npos);
+  EXPECT_NE(client.Run({"FUNCTION", "LIST"}).ToText().find("library_name"), std::string::npos);
+}
+
+TEST(Log, LocksComeBackWithTheirTokens) {
+  MemoryDisk disk;
+  std::string token;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    token = client.Run({"LOCK.ACQUIRE", "leased", "me", "LEASE", "50000"}).ToText();
+    client.Run({"LOCK.ACQUIRE", "bound", "me", "SESSION"});
+    client.Run({"LOCK.ACQUIRE", "back", "me", "SESSION"});
+  }
+  TestEngine again(Again(disk));
+  again.Settle();
+  TestClient& client = again.Connect();
+  EXPECT_EQ(client.Run({"TYPE", "leased"}).ToText(), "+lock");
+  EXPECT_EQ(client.Run({"TYPE", "bound"}).ToText(), "+lock");
+  client.Run({"LOCK.ACQUIRE", "back", "me", "SESSION"});
+  EXPECT_EQ(client.Run({"LOCK.RELEASE", "back", "me"}).ToText(), ":0") << "held once, as before";
+  again.AdvanceTime(9'900);
+  EXPECT_EQ(client.Run({"TYPE", "bound"}).ToText(), "+lock") << "session-grace-ms is not over";
+  again.AdvanceTime(200);
+  EXPECT_EQ(client.Run({"TYPE", "bound"}).ToText(), "+none");
+  EXPECT_EQ(client.Run({"TYPE", "leased"}).ToText(), "+lock");
+  again.AdvanceTime(50'000);
+  EXPECT_EQ(client.Run({"TYPE", "leased"}).ToText(), "+none");
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,282 @@
+// The log's files: what a TurnWriter writes and what Redis writes is read turn by turn; cut at
+// every byte, with every byte changed and with any line left out, what is read is a prefix of what
+// was written, and whether the rest may be cut off is decided by what was on disk.
+#include "storage/log/log_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "storage/log/turn_writer.h"
+#include "tests/support/memory_disk.h"
+
+namespace sluice {
+namespace {
+
+using Step = LogReader::Step;
+
+struct Outcome {
+  std::vector<std::string> turns;  // "0 SET k v; 1 DEL k"
+  Step last = Step::kEnd;
+  uint64_t whole = 0;
+  std::string fault;
+  bool torn = false;
+};
+
+Outcome Read(const std::string& bytes) {
+  MemoryDisk disk;
+  disk.files["/log"] = bytes;
+  std::unique_ptr<DiskFile> file;
+  EXPECT_EQ(disk.Open("log", Disk::Mode::kRead, file), 0);
+  LogReader reader(*file, bytes.size());
+  Outcome outcome;
+  while ((outcome.last = reader.Next()) == Step::kTurn) {
+    std::string turn;
+    for (size_t i = 0; i < reader.commands(); ++i) {
+      turn += Concat(i == 0 ? "" : "; ", reader.db(i));
+      for (const std::string_view word : reader.Words(i)) turn += Concat(" ", word);
+    }
+    outcome.turns.push_back(turn);
+  }
+  outcome.whole = reader.whole();
+  outcome.fault = reader.fault();
+  outcome.torn = outcome.last == Step::kFault && reader.IsTorn();
+  return outcome;
+}
+
+std::string Command(std::initializer_list<std::string_view> words) {
+  std::string bytes;
+  AppendLogCommand(bytes, Args(words.begin(), words.size()));
+  return bytes;
+}
+
+// Writes turns into a file as a server does; each says that those before it are on disk.
+struct Written {
+  std::string bytes = LogHeaderLine("boot");
+  std::vector<size_t> ends;  // of the header and of each turn
+  TurnWriter writer;
+  bool syncs = true;
+
+  Written() { ends.push_back(bytes.size()); }
+  void Effect(int db, std::initializer_list<std::string_view> words) {
+    writer.Effect(db, Args(words.begin(), words.size()));
+  }
+  void EndTurn() {
+    bytes += writer.Take(1'700'000'000'000, syncs ? bytes.size() : kSyncUnknown, bytes.size());
+    ends.push_back(bytes.size());
+  }
+};
+
+Written Sample(bool syncs = true) {
+  Written log;
+  log.syncs = syncs;
+  log.Effect(0, {"SET", "k", "v"});
+  log.EndTurn();
+  log.writer.GroupBegin();
+  log.Effect(3, {"SET", "a", std::string_view("\r\n#M:\0", 6)});
+  log.Effect(0, {"DEL", "k"});
+  log.writer.GroupEnd();
+  log.Effect(0, {"SET", "", "x"});
+  log.EndTurn();
+  log.Effect(0, {"SET", "n", "1"});
+  log.EndTurn();
+  log.Effect(1, {"SET", "n", "2"});
+  log.EndTurn();
+  return log;
+}
+
+TEST(LogReader, GivesTheTurnsThatWereWritten) {
+  const Outcome outcome = Read(Sample().bytes);
+  const std::vector<std::string> wanted = {
+      "0 SET k v", Concat("3 SET a ", std::string_view("\r\n#M:\0", 6), "; 0 DEL k; 0 SET  x"),
+      "0 SET n 1", "1 SET n 2"};
+  EXPECT_EQ(outcome.last, Step::kEnd);
+  EXPECT_EQ(outcome.turns, wanted);
+  EXPECT_EQ(outcome.whole, Sample().bytes.size());
+}
+
+TEST(LogReader, ReadsWhatRedisWrites) {
+  const std::string bytes = "#TS:1700000000\r\n" + Command({"SELECT", "2"}) +
+                            Command({"SET", "k", "v"}) + Command({"MULTI"}) +
+                            Command({"INCR", "a"}) + "#TS:1700000001\r\n" + Command({"INCR", "b"}) +
+                            Command({"EXEC"});
+  const Outcome outcome = Read(bytes);
+  const std::vector<std::string> wanted = {"2 SET k v", "2 INCR a; 2 INCR b"};
+  EXPECT_EQ(outcome.last, Step::kEnd) << outcome.fault;
+  EXPECT_EQ(outcome.turns, wanted);
+  const size_t group = bytes.find(Command({"MULTI"}));
+  for (size_t cut = group + 1; cut < bytes.size(); ++cut) {
+    const Outcome partly = Read(bytes.substr(0, cut));
+    EXPECT_TRUE(partly.torn) << cut;
+    EXPECT_EQ(partly.whole, group) << cut;
+    EXPECT_EQ(partly.turns.size(), 1U) << cut;
+  }
+}
+
+TEST(LogReader, GoesOnWhereAnotherWriterStopped) {
+  const std::string theirs = Command({"SELECT", "2"}) + Command({"SET", "k", "v"});
+  std::string bytes = theirs + LogHeaderLine("boot");
+  TurnWriter writer;
+  const std::string_view words[] = {"SET", "k", "w"};
+  writer.Effect(0, words);
+  bytes += writer.Take(1, bytes.size(), bytes.size());
+  const Outcome outcome = Read(bytes);
+  EXPECT_EQ(outcome.last, Step::kEnd) << outcome.fault;
+  const std::vector<std::string> wanted = {"2 SET k v", "0 SET k w"};
+  EXPECT_EQ(outcome.turns, wanted);
+}
+
+bool IsPrefix(const std::vector<std::string>& some, const std::vector<std::string>& all) {
+  return some.size() <= all.size() && std::equal(some.begin(), some.end(), all.begin());
+}
+
+TEST(LogReader, ACutAnywhereLeavesTheTurnsBeforeIt) {
+  const Written log = Sample();
+  for (size_t cut = 0; cut < log.bytes.size(); ++cut) {
+    const Outcome outcome = Read(log.bytes.substr(0, cut));
+    // A file that is not even a header long is one of another writer, cut short.
+    size_t turns = 0;
+    while (turns + 1 < log.ends.size() && log.ends[turns + 1] <= cut) ++turns;
+    EXPECT_EQ(outcome.turns.size(), turns) << cut;
+    const bool is_end = cut == 0 || std::ranges::count(log.ends, cut) == 1;
+    EXPECT_EQ(outcome.last, is_end ? Step::kEnd : Step::kFault) << cut;
+    EXPECT_EQ(outcome.torn, !is_end) << cut;
+    EXPECT_EQ(outcome.whole, cut < log.ends[0] ? 0 : log.ends[turns]) << cut;
+  }
+}
+
+// Damage in what was on disk when a later turn was written is none that a crash leaves.
+TEST(LogReader, AChangedByteIsFound) {
+  for (const bool syncs : {true, false}) {
+    const Written log = Sample(syncs);
+    const std::vector<std::string> all = Read(log.bytes).turns;
+    const size_t last = log.ends[log.ends.size() - 2];
+    for (size_t at = 0; at < log.bytes.size(); ++at) {
+      for (const char flip : {'\x01', '\x20', '\x80'}) {
+        std::string bytes = log.bytes;
+        bytes[at] = static_cast<char>(bytes[at] ^ flip);
+        const Outcome outcome = Read(bytes);
+        EXPECT_EQ(outcome.last, Step::kFault) << at;
+        EXPECT_TRUE(IsPrefix(outcome.turns, all)) << at;
+        // Without its header it is another writer's file, until the first mark.
+        if (at >= log.ends[0]) {
+          EXPECT_LE(outcome.whole, at);
+        }
+        if (at >= last) {
+          EXPECT_EQ(outcome.whole, last) << at;
+        } else {
+          EXPECT_FALSE(outcome.torn) << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(LogReader, AMissingLineIsFound) {
+  const Written log = Sample();
+  const std::vector<std::string> all = Read(log.bytes).turns;
+  for (size_t i = 1; i + 1 < log.ends.size(); ++i) {
+    std::string bytes = log.bytes;
+    const size_t mark = bytes.rfind("#M:", log.ends[i]);
+    bytes.erase(mark, log.ends[i] - mark);
+    const Outcome outcome = Read(bytes);
+    EXPECT_EQ(outcome.last, Step::kFault);
+    EXPECT_FALSE(outcome.torn);
+    EXPECT_EQ(outcome.turns.size(), i - 1);
+    bytes = log.bytes;
+    bytes.erase(log.ends[i - 1], log.ends[i] - log.ends[i - 1]);  // the whole turn
+    EXPECT_EQ(Read(bytes).last, Step::kFault) << i;
+  }
+  std::string headless = log.bytes.substr(log.ends[0]);
+  EXPECT_EQ(Read(headless).last, Step::kFault);
+}
+
+// After a power cut under everysec several turns may be full of holes.
+TEST(LogReader, HolesInWhatWasNotOnDiskAreTorn) {
+  Written log;
+  log.Effect(0, {"SET", "k", "v"});
+  log.EndTurn();
+  const uint64_t synced = log.bytes.size();
+  for (int i = 0; i < 3; ++i) {
+    log.Effect(0, {"SET", "k", "w"});
+    log.bytes += log.writer.Take(1, synced, log.bytes.size());
+  }
+  log.bytes.replace(synced + 3, 10, 10, '\0');
+  const Outcome outcome = Read(log.bytes);
+  EXPECT_TRUE(outcome.torn);
+  EXPECT_EQ(outcome.whole, synced);
+  EXPECT_EQ(outcome.turns.size(), 1U);
+}
+
+TEST(LogReader, RefusesWhatIsNoLog) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {std::string(1000, '\0'), "a command begins with neither '*' nor '#'"},
+      {"*0\r\n", "a command has no words"},
+      {"*-1\r\n", "a length is no length"},
+      {"*99999999999\r\n", "a length is no length"},
+      {"*1\r\n$-1\r\n", "a length is no length"},
+      {"*1\r\n+OK\r\n", "there is no '$' where one has to be"},
+      {"*1\r\n$1\r\nabc", "a word is longer than its length"},
+      {Command({"EXEC"}), "there is an EXEC without its MULTI"},
+      {Command({"MULTI"}) + Command({"MULTI"}), "a MULTI stands in another one"},
+      {Command({"SELECT", "-1"}), "it selects no database"},
+      {Command({"SELECT", "256"}), "it selects no database"},
+      {"#SLUICE:2 boot 0\r\n", "it is of a newer format: read it with the Sluice that wrote it"},
+      {"#SLUICE:1 boot 0\r\n", "a header is damaged"},
+      {"#M:1 0 0 0\r\n", "a turn ends with a mark, but no header says so"},
+      {"#" + std::string(200, 'x') + "\r\n", "a line is too long"},
+  };
+  for (const auto& [bytes, fault] : kCases) {
+    const Outcome outcome = Read(bytes);
+    EXPECT_EQ(outcome.fault, fault);
+    EXPECT_FALSE(outcome.torn) << fault;
+  }
+}
+
+TEST(LogReader, WordsMayBeLongerThanAPiece) {
+  const std::string large(3 * LogReader::kPieceBytes + 17, 'x');
+  Written log;
+  log.Effect(0, {"SET", "k", large});
+  log.EndTurn();
+  log.Effect(0, {"SET", "l", "1"});
+  log.EndTurn();
+  const Outcome outcome = Read(log.bytes);
+  ASSERT_EQ(outcome.turns.size(), 2U) << outcome.fault;
+  EXPECT_EQ(outcome.turns[0], "0 SET k " + large);
+}
+
+TEST(TurnWriter, HoldsAnOpenGroupBack) {
+  Written log;
+  log.Effect(0, {"SET", "a", "1"});
+  log.writer.GroupBegin();
+  log.Effect(0, {"SET", "b", "1"});
+  log.EndTurn();  // inside a script
+  EXPECT_EQ(log.writer.ready(), 0U);
+  log.Effect(0, {"SET", "c", "1"});
+  log.writer.GroupEnd();
+  log.EndTurn();
+  const Outcome outcome = Read(log.bytes);
+  const std::vector<std::string> wanted = {"0 SET a 1", "0 SET b 1; 0 SET c 1"};
+  EXPECT_EQ(outcome.turns, wanted) << outcome.fault;
+}
+
+TEST(TurnWriter, NotesEachNewSecond) {
+  TurnWriter writer;
+  writer.set_timestamps(true);
+  const std::string_view words[] = {"SET", "k", "v"};
+  for (const int64_t second : {7, 7, 8}) {
+    writer.set_now_s(second);
+    writer.Effect(0, words);
+  }
+  const std::string bytes = writer.Take(1, 0, 0);
+  EXPECT_EQ(bytes.find("#TS:7\r\n"), 0U);
+  EXPECT_NE(bytes.find("#TS:8\r\n"), bytes.npos);
+  EXPECT_EQ(bytes.find("#TS:7\r\n", 1), bytes.npos);
+}
+
+}  // namespace
+}  // namespace sluice
