@@ -6,6 +6,7 @@
 
 #include "protocol/text/number_text.h"
 #include "server/locks/lock_effect.h"
+#include "server/log/log_loader.h"
 #include "storage/rdb/rdb_value.h"
 
 namespace sluice {
@@ -85,6 +86,14 @@ void BaseWriter::WriteKeys() {
   }
 }
 
+// A field that is over is there until a timer or a command meets it, and so is its hash: a later
+// command of the log may count on that.
+Now BaseWriter::AsLoaderSees(const Entry& entry) const {
+  Now then = now_;
+  if (entry.type() == ValueType::kHash) then.steady_us -= LogLoader::kHeldBackSeconds * 1'000'000;
+  return then;
+}
+
 void BaseWriter::WriteEntry(int db, const Entry& entry) {
   if (entry.type() == ValueType::kLock) {
     const Lock& lock = static_cast<const Lock&>(entry.value());
@@ -95,7 +104,7 @@ void BaseWriter::WriteEntry(int db, const Entry& entry) {
   }
   const Deadline deadline = entry.deadline();
   const std::string until = Int64Text(deadline.none() ? 0 : deadline.UnixMs(now_));
-  const std::string dump = WriteDump(entry, {.now = now_});
+  const std::string dump = WriteDump(entry, {.now = AsLoaderSees(entry)});
   std::vector<std::string_view> words = {"RESTORE", entry.key(), until, dump, "REPLACE"};
   if (!deadline.none()) words.push_back("ABSTTL");
   Tell(db, words);

@@ -37,6 +37,7 @@ class BaseWriter {
   void WriteFences();
   void WriteKeys();
   void WriteEntry(int db, const Entry& entry);
+  Now AsLoaderSees(const Entry& entry) const;
   void Tell(int db, Args command);
   void Flush();
 

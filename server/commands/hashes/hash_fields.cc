@@ -156,17 +156,48 @@ bool ConditionHolds(CommandCall& call, const Typed<Hash>& found, const SetOption
   return true;
 }
 
-void RecordSetEx(CommandCall& call, const SetOptions& options) {
-  if (!call.wants_effects()) return;
-  std::vector<std::string_view> command = {"HSETEX", call.args[1]};
-  const std::string unix_ms =
-      options.deadline ? Int64Text(options.deadline->UnixMs(call.now)) : std::string();
-  if (options.deadline) command.insert(command.end(), {"PXAT", unix_ms});
-  if (options.keep_ttl) command.push_back("KEEPTTL");
-  command.push_back("FIELDS");
-  command.insert(command.end(), call.args.begin() + options.first - 1, call.args.end());
-  call.ReplaceWith(command);
-}
+// What HSETEX did, as effects. With KEEPTTL it splits: a field that was not there, or was over, has
+// no time to live now, and a replay may still meet the old one.
+class SetExEffects {
+ public:
+  SetExEffects(CommandCall& call, const SetOptions& options) : call_(call), options_(options) {}
+
+  // The pair at `i` of the arguments is about to be set.
+  void Setting(const Hash& hash, size_t i) {
+    if (!call_.wants_effects()) return;
+    const bool keeps = options_.keep_ttl && hash.Has(call_.args[i], call_.now);
+    auto& pairs = keeps || !options_.keep_ttl ? pairs_ : cleared_;
+    pairs.insert(pairs.end(), {call_.args[i], call_.args[i + 1]});
+  }
+
+  void Tell() {
+    if (!call_.wants_effects()) return;
+    if (!cleared_.empty()) {
+      std::vector<std::string_view> command = {"HSET", call_.args[1]};
+      command.insert(command.end(), cleared_.begin(), cleared_.end());
+      call_.ReplaceWith(command);
+    }
+    if (!pairs_.empty()) TellPairs();
+  }
+
+ private:
+  void TellPairs() {
+    std::vector<std::string_view> command = {"HSETEX", call_.args[1]};
+    const std::string unix_ms =
+        options_.deadline ? Int64Text(options_.deadline->UnixMs(call_.now)) : std::string();
+    if (options_.deadline) command.insert(command.end(), {"PXAT", unix_ms});
+    if (options_.keep_ttl) command.push_back("KEEPTTL");
+    const std::string count = Int64Text(static_cast<int64_t>(pairs_.size() / 2));
+    command.insert(command.end(), {"FIELDS", count});
+    command.insert(command.end(), pairs_.begin(), pairs_.end());
+    call_.ReplaceWith(command);
+  }
+
+  CommandCall& call_;
+  const SetOptions& options_;
+  std::vector<std::string_view> pairs_;
+  std::vector<std::string_view> cleared_;
+};
 
 // All pairs have a time that has passed: what was there goes, and what was not does not come.
 void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& options) {
@@ -195,11 +226,13 @@ void HSetEx(CommandCall& call) {
   }
   const Hash::Limits limits = HashLimits(call);
   const auto ttl = options.keep_ttl ? Hash::Ttl::kKeep : Hash::Ttl::kClear;
+  SetExEffects effects(call, options);
   for (size_t i = options.first; i < call.args.size(); i += 2) {
+    effects.Setting(*hash, i);
     hash->Set(call.args[i], call.args[i + 1], limits, call.now, ttl);
     if (options.deadline) hash->SetDeadline(call.args[i], *options.deadline, limits);
   }
-  RecordSetEx(call, options);
+  effects.Tell();
   CloseTyped(call, hash, kNotifyHash, "hset");
   if (options.deadline) call.Changed(kNotifyHash, "hexpire", key.bytes);
   call.reply.Integer(1);
