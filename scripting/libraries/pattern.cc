@@ -109,27 +109,9 @@ const char* Pattern::Match(const char* at, const char* item) {
         if (item[1] == '\0') return at == end_ ? at : nullptr;
         break;
       case kEscape:
-        if (item[1] == 'b') {
-          at = Balanced(at, item + 2);
-          if (!at) return nullptr;
-          item += 4;
-          continue;
-        }
-        if (item[1] == 'f') {
-          item += 2;
-          if (*item != '[') luaL_error(L_, "missing '[' after '%%f' in pattern");
-          const char* const behind = BehindItem(item);
-          if (!Frontier(at, item, behind)) return nullptr;
-          item = behind;
-          continue;
-        }
-        if (std::isdigit(Code(item[1]))) {
-          at = Repeated(at, Code(item[1]));
-          if (!at) return nullptr;
-          item += 2;
-          continue;
-        }
-        break;
+        if (!MatchSpecial(at, item)) break;
+        if (!at) return nullptr;
+        continue;
       default:
         break;
     }
@@ -155,6 +137,26 @@ const char* Pattern::Match(const char* at, const char* item) {
         item = behind;
     }
   }
+}
+
+bool Pattern::MatchSpecial(const char*& at, const char*& item) {
+  if (item[1] == 'b') {
+    at = Balanced(at, item + 2);
+    item += 4;
+    return true;
+  }
+  if (item[1] == 'f') {
+    item += 2;
+    if (*item != '[') luaL_error(L_, "missing '[' after '%%f' in pattern");
+    const char* const behind = BehindItem(item);
+    if (!Frontier(at, item, behind)) at = nullptr;
+    item = behind;
+    return true;
+  }
+  if (!std::isdigit(Code(item[1]))) return false;
+  at = Repeated(at, Code(item[1]));
+  item += 2;
+  return true;
 }
 
 const char* Pattern::MostOf(const char* at, const char* item, const char* behind) {

@@ -39,6 +39,9 @@ class Pattern {
   static constexpr ptrdiff_t kPosition = -2;
 
   const char* Match(const char* at, const char* item);
+  // Matches an item that begins with the escape and moves behind it, `at` becoming null where it
+  // does not match. False: the item is a class, and nothing has been done.
+  bool MatchSpecial(const char*& at, const char*& item);
   const char* MostOf(const char* at, const char* item, const char* behind);
   const char* FewestOf(const char* at, const char* item, const char* behind);
   const char* OpenCapture(const char* at, const char* item, ptrdiff_t length);

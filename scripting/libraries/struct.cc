@@ -121,6 +121,9 @@ void PutInteger(lua_State* L, luaL_Buffer* out, int argument, bool big, size_t b
   luaL_addlstring(out, text, bytes);
 }
 
+// Small letters are signed.
+bool IsSigned(char option) { return option >= 'a' && option <= 'z'; }
+
 lua_Number GetInteger(const char* data, bool big, bool is_signed, size_t bytes) {
   uint64_t value = 0;
   for (size_t i = 0; i < bytes; ++i) {
@@ -211,6 +214,24 @@ int Pack(lua_State* L) {
   return 1;
 }
 
+// Takes the size that `c0` has from the result before it; `size` + 1 where it is more than `size`.
+size_t TakeSize(lua_State* L, int results, size_t size) {
+  if (results == 0 || !lua_isnumber(L, -1)) luaL_error(L, "format 'c0' needs a previous size");
+  const lua_Number wanted = lua_tonumber(L, -1);
+  lua_pop(L, 1);
+  return wanted >= 0 && wanted <= static_cast<lua_Number>(size) ? static_cast<size_t>(wanted)
+                                                                : size + 1;
+}
+
+// Pushes a text that ends with a zero byte; how many bytes it takes with that.
+size_t PushText(lua_State* L, const char* text, size_t room) {
+  const void* const end = std::memchr(text, '\0', room);
+  if (!end) luaL_error(L, "unfinished string in data");
+  const auto bytes = static_cast<size_t>(static_cast<const char*>(end) - text);
+  lua_pushlstring(L, text, bytes);
+  return bytes + 1;
+}
+
 int Unpack(lua_State* L) {
   const char* format = luaL_checkstring(L, 1);
   size_t size = 0;
@@ -236,12 +257,10 @@ int Unpack(lua_State* L) {
       case 'L':
       case 'T':
       case 'i':
-      case 'I': {
-        const bool is_signed = option >= 'a' && option <= 'z';
-        lua_pushnumber(L, GetInteger(here, layout.big, is_signed, bytes));
+      case 'I':
+        lua_pushnumber(L, GetInteger(here, layout.big, IsSigned(option), bytes));
         ++results;
         break;
-      }
       case 'x':
         break;
       case 'f':
@@ -254,28 +273,16 @@ int Unpack(lua_State* L) {
         break;
       case 'c':
         if (bytes == 0) {
-          if (results == 0 || !lua_isnumber(L, -1)) {
-            luaL_error(L, "format 'c0' needs a previous size");
-          }
-          const lua_Number wanted = lua_tonumber(L, -1);
-          lua_pop(L, 1);
-          --results;
-          bytes = wanted >= 0 && wanted <= static_cast<lua_Number>(size)
-                      ? static_cast<size_t>(wanted)
-                      : size + 1;
+          bytes = TakeSize(L, results--, size);
           luaL_argcheck(L, bytes <= size && position <= size - bytes, 2, "data string too short");
         }
         lua_pushlstring(L, here, bytes);
         ++results;
         break;
-      case 's': {
-        const void* const end = std::memchr(here, '\0', size - position);
-        if (!end) luaL_error(L, "unfinished string in data");
-        bytes = static_cast<size_t>(static_cast<const char*>(end) - here) + 1;
-        lua_pushlstring(L, here, bytes - 1);
+      case 's':
+        bytes = PushText(L, here, size - position);
         ++results;
         break;
-      }
       default:
         Control(L, option, &format, layout);
     }

@@ -1,5 +1,5 @@
-// See engine.h. Here: making the parts, sessions that end, what happens once a second, and what the
-// keyspace tells.
+// See engine.h. Here: making the parts (what each is given: engine_parts.cc), sessions that end,
+// what happens once a second, and what the keyspace tells.
 #include "server/engine/engine.h"
 
 #include <algorithm>
@@ -44,20 +44,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
       run_id_(HexDigits(random_, 40)),
       wheel_(clock_.now().ms()),
       clients_(config.settings(), host, clock_, statistics_),
-      locks_({.config = config,
-              .host = host,
-              .clock = clock_,
-              .worker = worker,
-              .keyspace = keyspace_,
-              .effects = effects_,
-              .notifications = notifications_,
-              .timers = timers_,
-              .clients = clients_,
-              .parked = parked_,
-              .pause = pause_,
-              .acting = acting_,
-              .flags = flags_},
-             hash_keys_),
+      locks_(ForLocks(worker), hash_keys_),
       keyspace_(static_cast<int>(config.settings().databases), hash_keys_.Next(), wheel_, *this),
       commands_(families, /*test_double=*/false),
       watches_(keyspace_, clock_, flags_, hash_keys_.Next()),
@@ -67,77 +54,14 @@ Engine::Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
       monitors_(config.settings(), clients_, clock_, flags_),
       pause_(clients_, keyspace_, timers_, clock_, flags_),
       command_timer_(config.settings(), clock_, slow_log_, latency_monitor_),
-      dispatcher_({.parts = parts_,
-                   .settings = config.settings(),
-                   .random = random_,
-                   .host = host,
-                   .clock = clock_,
-                   .keyspace = keyspace_,
-                   .clients = clients_,
-                   .commands = commands_,
-                   .timer = command_timer_,
-                   .effects = effects_,
-                   .notifications = notifications_,
-                   .statistics = statistics_,
-                   .flags = flags_,
-                   .pause = pause_,
-                   .watches = watches_,
-                   .monitors = monitors_,
-                   .tracking = tracking_,
-                   .script = script_state_,
-                   .log = log_state_}),
-      parked_({.clients = clients_,
-               .timers = timers_,
-               .dispatcher = dispatcher_,
-               .timer = command_timer_,
-               .tracking = tracking_,
-               .acting = acting_,
-               .flags = flags_}),
-      waiters_({.parked = parked_,
-                .clients = clients_,
-                .keyspace = keyspace_,
-                .clock = clock_,
-                .flags = flags_},
-               hash_keys_),
-      scripts_({.settings = config.settings(),
-                .host = host,
-                .clock = clock_,
-                .clients = clients_,
-                .commands = commands_,
-                .dispatcher = dispatcher_,
-                .effects = effects_,
-                .acting = acting_,
-                .flags = flags_,
-                .state = script_state_,
-                .log = log_state_,
-                .others = *this},
-               hash_keys_),
-      limits_({.parts = parts_,
-               .clients = clients_,
-               .clock = clock_,
-               .timers = timers_,
-               .parked = parked_,
-               .tracking = tracking_,
-               .acting = acting_,
-               .flags = flags_},
-              hash_keys_),
+      dispatcher_(ForDispatcher()),
+      parked_(ForParkedClients()),
+      waiters_(ForWaiters(), hash_keys_),
+      scripts_(ForScripts(), hash_keys_),
+      limits_(ForLimits(), hash_keys_),
       facts_(options_, run_id_, clock_.now().ms(), keyspace_, scripts_, clients_, wheel_),
       key_listeners_(flags_),
-      log_({.config = config,
-            .host = host,
-            .clock = clock_,
-            .clients = clients_,
-            .effects = effects_,
-            .dispatcher = dispatcher_,
-            .locks = locks_,
-            .state = log_state_,
-            .flags = flags_,
-            .timers = timers_,
-            .source = {.keyspace = keyspace_,
-                       .functions = scripts_.functions(),
-                       .policies = limits_.policies(),
-                       .fences = locks_.memory()},
-            .process_id = options_.process_id}),
+      log_(ForLog()),
       batch_(config.settings(), commands_, keyspace_) {
   AddParts();
   clients_.set_closing_listener(parked_);
@@ -150,39 +74,6 @@ Engine::Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
   };
   timers_.Arm(every_second_, clock_.now().ms() + 1000);
   FollowConfig();
-}
-
-void Engine::AddParts() {
-  parts_.Add(acting_);
-  parts_.Add(clients_);
-  parts_.Add(clock_);
-  parts_.Add(commands_);
-  parts_.Add(config_);
-  parts_.Add(debug_settings_);
-  parts_.Add(dispatcher_);
-  parts_.Add(effects_);
-  parts_.Add(facts_);
-  parts_.Add(flags_);
-  parts_.Add(host_);
-  parts_.Add(inputs_);
-  parts_.Add(keyspace_);
-  parts_.Add(latency_monitor_);
-  parts_.Add(limits_);
-  parts_.Add(locks_);
-  parts_.Add(log_);
-  parts_.Add(log_state_);
-  parts_.Add(monitors_);
-  parts_.Add(notifications_);
-  parts_.Add(pause_);
-  parts_.Add(pubsub_);
-  parts_.Add(rates_);
-  parts_.Add(script_state_);
-  parts_.Add(scripts_);
-  parts_.Add(slow_log_);
-  parts_.Add(statistics_);
-  parts_.Add(tracking_);
-  parts_.Add(waiters_);
-  parts_.Add(watches_);
 }
 
 // What an option's value has to be told to, now and when it changes.

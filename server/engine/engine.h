@@ -111,7 +111,16 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void ValueDue(Database& db, HashedKey key, Entry& entry) override;
 
  private:
+  // --- engine_parts.cc
+  LockService::Uses ForLocks(DiskWorker& worker);
+  Dispatcher::Uses ForDispatcher();
+  ParkedClients::Uses ForParkedClients();
+  Waiters::Uses ForWaiters();
+  ScriptEngine::Uses ForScripts();
+  LimitWaiters::Uses ForLimits();
+  LogService::Uses ForLog();
   void AddParts();
+
   void FollowConfig();
   void EverySecond();
   void RefreshNow();

@@ -7,11 +7,10 @@ Prints each breach as file:line and exits 1 if there is one.
 
   keyed_hashes.py [the source tree]
 """
-import pathlib
 import re
 import sys
 
-TOPS = ("protocol", "storage", "scripting", "server")
+from lib import cpp
 
 CONTAINER = re.compile(r"\b(?:absl::(?:flat|node)_hash_|std::unordered_(?:multi)?)(map|set)\s*<")
 BOOST_INDEX = re.compile(r"\bhashed_(?:non_)?unique\s*<")
@@ -26,13 +25,6 @@ MAY_BE_UNKEYED = {
     "storage/log/turn_writer.cc": "digests of the server's own file",
     "server/notify/pubsub.h": "of a session's and a channel's address",
 }
-
-
-def code_of(text):
-    """Without comments and what stands in strings."""
-    def blank(match):
-        return '""' if match.group().startswith('"') else "\n" * match.group().count("\n")
-    return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.S)
 
 
 def template_arguments(text, begin):
@@ -67,16 +59,11 @@ def faults(path, text):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    root = sys.argv[1] if len(sys.argv) > 1 else "."
     found = []
-    for top in TOPS:
-        for file in sorted((root / top).rglob("*")):
-            if file.suffix not in (".h", ".cc"):
-                continue
-            path = file.relative_to(root).as_posix()
-            text = code_of(file.read_text())
-            found += [f"{path}:{text.count(chr(10), 0, at) + 1}: {sentence}"
-                      for at, sentence in sorted(faults(path, text))]
+    for path, text in cpp.sources(root):
+        code = cpp.code_of(text)
+        found += [f"{path}:{cpp.line_of(code, at)}: {sentence}" for at, sentence in sorted(faults(path, code))]
     print("\n".join(found) or "hashes: every table that clients fill has a secret key")
     return 1 if found else 0
 

@@ -1,0 +1,155 @@
+// What each part of the engine is given, and the parts that handlers find by type. A part that is
+// made later than the one it is given to is named here too: a constructor keeps references, and
+// uses none.
+#include "server/engine/engine.h"
+
+namespace sluice {
+
+LockService::Uses Engine::ForLocks(DiskWorker& worker) {
+  return {
+      .config = config_,
+      .host = host_,
+      .clock = clock_,
+      .worker = worker,
+      .keyspace = keyspace_,
+      .effects = effects_,
+      .notifications = notifications_,
+      .timers = timers_,
+      .clients = clients_,
+      .parked = parked_,
+      .pause = pause_,
+      .acting = acting_,
+      .flags = flags_,
+  };
+}
+
+Dispatcher::Uses Engine::ForDispatcher() {
+  return {
+      .parts = parts_,
+      .settings = config_.settings(),
+      .random = random_,
+      .host = host_,
+      .clock = clock_,
+      .keyspace = keyspace_,
+      .clients = clients_,
+      .commands = commands_,
+      .timer = command_timer_,
+      .effects = effects_,
+      .notifications = notifications_,
+      .statistics = statistics_,
+      .flags = flags_,
+      .pause = pause_,
+      .watches = watches_,
+      .monitors = monitors_,
+      .tracking = tracking_,
+      .script = script_state_,
+      .log = log_state_,
+  };
+}
+
+ParkedClients::Uses Engine::ForParkedClients() {
+  return {
+      .clients = clients_,
+      .timers = timers_,
+      .dispatcher = dispatcher_,
+      .timer = command_timer_,
+      .tracking = tracking_,
+      .acting = acting_,
+      .flags = flags_,
+  };
+}
+
+Waiters::Uses Engine::ForWaiters() {
+  return {
+      .parked = parked_,
+      .clients = clients_,
+      .keyspace = keyspace_,
+      .clock = clock_,
+      .flags = flags_,
+  };
+}
+
+ScriptEngine::Uses Engine::ForScripts() {
+  return {
+      .settings = config_.settings(),
+      .host = host_,
+      .clock = clock_,
+      .clients = clients_,
+      .commands = commands_,
+      .dispatcher = dispatcher_,
+      .effects = effects_,
+      .acting = acting_,
+      .flags = flags_,
+      .state = script_state_,
+      .log = log_state_,
+      .others = *this,
+  };
+}
+
+LimitWaiters::Uses Engine::ForLimits() {
+  return {
+      .parts = parts_,
+      .clients = clients_,
+      .clock = clock_,
+      .timers = timers_,
+      .parked = parked_,
+      .tracking = tracking_,
+      .acting = acting_,
+      .flags = flags_,
+  };
+}
+
+LogService::Uses Engine::ForLog() {
+  return {
+      .config = config_,
+      .host = host_,
+      .clock = clock_,
+      .clients = clients_,
+      .effects = effects_,
+      .dispatcher = dispatcher_,
+      .locks = locks_,
+      .state = log_state_,
+      .flags = flags_,
+      .timers = timers_,
+      .source = {.keyspace = keyspace_,
+                 .functions = scripts_.functions(),
+                 .policies = limits_.policies(),
+                 .fences = locks_.memory()},
+      .process_id = options_.process_id,
+  };
+}
+
+void Engine::AddParts() {
+  parts_.Add(acting_);
+  parts_.Add(clients_);
+  parts_.Add(clock_);
+  parts_.Add(commands_);
+  parts_.Add(config_);
+  parts_.Add(debug_settings_);
+  parts_.Add(dispatcher_);
+  parts_.Add(effects_);
+  parts_.Add(facts_);
+  parts_.Add(flags_);
+  parts_.Add(host_);
+  parts_.Add(inputs_);
+  parts_.Add(keyspace_);
+  parts_.Add(latency_monitor_);
+  parts_.Add(limits_);
+  parts_.Add(locks_);
+  parts_.Add(log_);
+  parts_.Add(log_state_);
+  parts_.Add(monitors_);
+  parts_.Add(notifications_);
+  parts_.Add(pause_);
+  parts_.Add(pubsub_);
+  parts_.Add(rates_);
+  parts_.Add(script_state_);
+  parts_.Add(scripts_);
+  parts_.Add(slow_log_);
+  parts_.Add(statistics_);
+  parts_.Add(tracking_);
+  parts_.Add(waiters_);
+  parts_.Add(watches_);
+}
+
+}  // namespace sluice
