@@ -9,6 +9,7 @@
 #include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
 #include "server/commands/clients/client_filter.h"
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/parked.h"
 #include "server/dispatch/transaction.h"
@@ -107,17 +108,51 @@ void AddLine(std::string& text, const CommandCall& call, const Session& session)
 // Killed clients are gone, although they leave only when the turn ends.
 bool IsThere(const Session& session) { return session.close != CloseMode::kNow; }
 
-// The ids behind LIST ID; false after answering what is wrong.
-bool ReadIds(CommandCall& call, ArgReader& args, std::vector<uint64_t>& ids) {
-  while (args.more()) {
-    const std::optional<int64_t> id = ParseInt64(args.Bytes());
-    if (!id) {
-      call.reply.Error("ERR Invalid client ID");
-      return false;
-    }
-    ids.push_back(static_cast<uint64_t>(*id));
+struct ListOptions {
+  bool one_value;  // one argument follows the option's word
+  ClientFilter filter;
+  std::optional<std::vector<uint64_t>> ids;
+};
+
+constexpr OptionRow<ListOptions> kListOptions[] = {
+    {"ID",
+     [](ArgReader& args, ListOptions& to) {
+       to.ids.emplace();
+       while (args.more()) {
+         const std::optional<int64_t> id = ParseInt64(args.Bytes());
+         if (!id) return args.Fail("ERR Invalid client ID");
+         to.ids->push_back(static_cast<uint64_t>(*id));
+       }
+     },
+     1},
+    {"TYPE",
+     [](ArgReader& args, ListOptions& to) {
+       const std::string_view word = args.Bytes();
+       to.filter.type = ReadClientType(word);
+       if (!to.filter.type) args.Fail(Concat("ERR Unknown client type '", word, "'"));
+     },
+     1, [](const ListOptions& options) { return options.one_value; }},
+};
+
+// As they were asked for.
+std::vector<const Session*> FindByIds(CommandCall& call, const std::vector<uint64_t>& ids) {
+  std::vector<const Session*> found;
+  for (const uint64_t id : ids) {
+    const Session* const session = call.part<Clients>().FindClient(id);
+    if (session && IsThere(*session)) found.push_back(session);
   }
-  return true;
+  return found;
+}
+
+// In the order of their ids.
+std::vector<const Session*> FindMatching(CommandCall& call, const ClientFilter& filter) {
+  std::vector<const Session*> found;
+  call.part<Clients>().ForEach([&](Session& session) {
+    if (IsThere(session) && filter.Matches(session, call.now.ms())) found.push_back(&session);
+  });
+  std::sort(found.begin(), found.end(),
+            [](const Session* a, const Session* b) { return a->client_id < b->client_id; });
+  return found;
 }
 
 }  // namespace
@@ -130,30 +165,14 @@ void ClientInfo(CommandCall& call) {
 
 void ClientList(CommandCall& call) {
   ArgReader args(call.args, 2);
+  ListOptions options{.one_value = args.left() == 2};
+  ReadOptions(args, kListOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
   std::string text;
-  if (args.left() > 1 && args.TakeWord("ID")) {
-    std::vector<uint64_t> ids;
-    if (!ReadIds(call, args, ids)) return;
-    for (const uint64_t id : ids) {
-      const Session* session = call.part<Clients>().FindClient(id);
-      if (session && IsThere(*session)) AddLine(text, call, *session);
-    }
-    return call.reply.Verbatim(text, "txt");
+  for (const Session* const session :
+       options.ids ? FindByIds(call, *options.ids) : FindMatching(call, options.filter)) {
+    AddLine(text, call, *session);
   }
-  ClientFilter filter;
-  if (args.left() == 2 && args.TakeWord("TYPE")) {
-    const std::string_view word = args.Bytes();
-    filter.type = ReadClientType(word);
-    if (!filter.type) return call.reply.Error(Concat("ERR Unknown client type '", word, "'"));
-  }
-  if (!args.Finish()) return call.reply.Error(args.error());
-  std::vector<const Session*> sessions;
-  call.part<Clients>().ForEach([&](Session& session) {
-    if (IsThere(session) && filter.Matches(session, call.now.ms())) sessions.push_back(&session);
-  });
-  std::sort(sessions.begin(), sessions.end(),
-            [](const Session* a, const Session* b) { return a->client_id < b->client_id; });
-  for (const Session* session : sessions) AddLine(text, call, *session);
   call.reply.Verbatim(text, "txt");
 }
 

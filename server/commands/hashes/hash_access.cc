@@ -13,8 +13,8 @@ std::string LowerName(const CommandCall& call) {
   return name;
 }
 
-void ReplyArity(CommandCall& call) {
-  call.reply.Error(Concat("ERR wrong number of arguments for '", LowerName(call), "' command"));
+std::string ArityText(const CommandCall& call) {
+  return Concat("ERR wrong number of arguments for '", LowerName(call), "' command");
 }
 
 bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first) {

@@ -18,7 +18,7 @@ inline Hash::Limits HashLimits(const CommandCall& call) {
 
 std::string LowerName(const CommandCall& call);  // of the command, as errors spell it
 // The number of arguments is wrong in a way that the row's arity cannot say.
-void ReplyArity(CommandCall& call);
+std::string ArityText(const CommandCall& call);
 
 // Whether any of the arguments from `first` on names a field.
 bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first);

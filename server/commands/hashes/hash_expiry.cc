@@ -2,12 +2,12 @@
 // engine time, those of the AT forms stay Unix times. What is written down are absolute times and
 // removals.
 
-#include <optional>
 #include <string>
 
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_field_ttl.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -18,12 +18,16 @@ namespace {
 
 enum class Condition : uint8_t { kNone, kNx, kXx, kGt, kLt };
 
-Condition ReadCondition(std::string_view word) {
-  if (IsWord(word, "NX")) return Condition::kNx;
-  if (IsWord(word, "XX")) return Condition::kXx;
-  if (IsWord(word, "GT")) return Condition::kGt;
-  return IsWord(word, "LT") ? Condition::kLt : Condition::kNone;
-}
+struct ExpireOptions {
+  Condition condition = Condition::kNone;
+};
+
+constexpr OptionRow<ExpireOptions> kExpireOptions[] = {
+    {"NX", kAssign<&ExpireOptions::condition, Condition::kNx>},
+    {"XX", kAssign<&ExpireOptions::condition, Condition::kXx>},
+    {"GT", kAssign<&ExpireOptions::condition, Condition::kGt>},
+    {"LT", kAssign<&ExpireOptions::condition, Condition::kLt>},
+};
 
 // No end is the latest.
 bool Holds(Condition condition, const Deadline& old, const Deadline& fresh, const Now& now) {
@@ -50,11 +54,13 @@ void ExpireFields(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
   if (found.refused) return;
-  const std::optional<Deadline> deadline = ReadFieldTime(call, call.args[2], form);
-  if (!deadline) return;
-  const Condition condition = ReadCondition(call.args[3]);
-  const size_t first = ReadFields(call, condition == Condition::kNone ? 3 : 4,
-                                  "ERR Parameter `numFields` should be greater than 0");
+  ArgReader args(call.args, 2);
+  const Deadline deadline = TakeFieldTime(args, call, form);
+  ExpireOptions options;
+  TakeOption(args, kExpireOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
+  const size_t first =
+      ReadFields(call, args.position(), "ERR Parameter `numFields` should be greater than 0");
   if (first == 0) return;
   if (!found) return ReplyToAll(call, first, kNoField);
 
@@ -64,12 +70,12 @@ void ExpireFields(CommandCall& call) {
     FieldValue old;
     FieldAnswer answer = kNoField;
     if (found->Get(name, call.now, old)) {
-      const bool holds = Holds(condition, old.deadline, *deadline, call.now);
-      answer = holds ? edit.SetDeadline(name, *deadline) : kNotMet;
+      const bool holds = Holds(options.condition, old.deadline, deadline, call.now);
+      answer = holds ? edit.SetDeadline(name, deadline) : kNotMet;
     }
     call.reply.Integer(answer);
   }
-  const std::string unix_ms = Int64Text(deadline->UnixMs(call.now));
+  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
   edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms});
 }
 

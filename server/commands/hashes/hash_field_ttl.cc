@@ -15,36 +15,20 @@ constexpr int64_t kUnixMsMax = ((int64_t{1} << 48) - 1) >> 2;  // of a field's e
 constexpr std::string_view kFieldsDiffer =
     "ERR The `numfields` parameter must match the number of arguments";
 
-constexpr std::pair<std::string_view, TimeForm> kTimeWords[] = {
-    {"EX", kInSeconds}, {"PX", kInMilliseconds}, {"EXAT", kAtSecond}, {"PXAT", kAtMillisecond}};
-
 }  // namespace
 
 // --- arguments
 
-const TimeForm* FindTimeForm(std::string_view word) {
-  for (const auto& [name, form] : kTimeWords) {
-    if (IsWord(word, name)) return &form;
-  }
-  return nullptr;
-}
-
-std::optional<Deadline> ReadFieldTime(CommandCall& call, std::string_view text, TimeForm form) {
-  const std::optional<int64_t> number = ParseInt64(text);
-  if (!number) {
-    call.reply.Error(ErrorCode::kNotInteger);
-    return std::nullopt;
-  }
-  if (*number < 0) {
-    call.reply.Error("ERR invalid expire time, must be >= 0");
-    return std::nullopt;
-  }
-  const bool scales = form.unit == TimeUnit::kMilliseconds || *number <= kUnixMsMax / 1000;
-  const int64_t ms = form.unit == TimeUnit::kSeconds && scales ? *number * 1000 : *number;
+Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form) {
+  const int64_t number = args.Int();
+  if (number < 0) args.Fail("ERR invalid expire time, must be >= 0");
+  if (args.failed()) return Deadline::None();
+  const bool scales = form.unit == TimeUnit::kMilliseconds || number <= kUnixMsMax / 1000;
+  const int64_t ms = form.unit == TimeUnit::kSeconds && scales ? number * 1000 : number;
   const int64_t base_ms = form.base == TimeBase::kNow ? call.now.unix_ms() : 0;
   if (!scales || ms > kUnixMsMax - base_ms) {
-    call.reply.Error(Concat("ERR invalid expire time in '", LowerName(call), "' command"));
-    return std::nullopt;
+    args.Fail(Concat("ERR invalid expire time in '", LowerName(call), "' command"));
+    return Deadline::None();
   }
   return form.base == TimeBase::kNow ? Deadline::Steady(call.now.ms() + ms) : Deadline::Unix(ms);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/commands/hashes/hash_access.h"
+#include "server/dispatch/arg_reader.h"
 
 namespace sluice {
 
@@ -24,11 +25,8 @@ inline constexpr TimeForm kInMilliseconds{TimeUnit::kMilliseconds, TimeBase::kNo
 inline constexpr TimeForm kAtSecond{TimeUnit::kSeconds, TimeBase::kEpoch};
 inline constexpr TimeForm kAtMillisecond{TimeUnit::kMilliseconds, TimeBase::kEpoch};
 
-// Of EX, PX, EXAT and PXAT; null: it is another word.
-const TimeForm* FindTimeForm(std::string_view word);
-
-// The deadline that a time argument names; null: the error has been answered.
-std::optional<Deadline> ReadFieldTime(CommandCall& call, std::string_view text, TimeForm form);
+// The deadline that the next argument names; the reader has the error.
+Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form);
 
 inline constexpr std::string_view kNoFields =
     "ERR Mandatory argument FIELDS is missing or not at the right position";

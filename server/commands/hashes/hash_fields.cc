@@ -10,6 +10,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_field_ttl.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -51,15 +52,35 @@ void HGetDel(CommandCall& call) {
   edit.Finish("hdel", {});
 }
 
+struct GetOptions {
+  const CommandCall& call;
+  bool persist = false;
+  std::optional<Deadline> deadline;
+};
+
+template <const TimeForm& form, typename Options>
+void ReadTime(ArgReader& args, Options& options) {
+  options.deadline = TakeFieldTime(args, options.call, form);
+}
+
+constexpr OptionRow<GetOptions> kGetOptions[] = {
+    {"EX", ReadTime<kInSeconds>},
+    {"PX", ReadTime<kInMilliseconds>},
+    {"EXAT", ReadTime<kAtSecond>},
+    {"PXAT", ReadTime<kAtMillisecond>},
+    {"PERSIST", kRaise<&GetOptions::persist>},
+};
+
 void HGetEx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
   if (found.refused) return;
-  const TimeForm* const form = FindTimeForm(call.args[2]);
-  const bool persist = IsWord(call.args[2], "PERSIST");
-  std::optional<Deadline> deadline;
-  if (form && !(deadline = ReadFieldTime(call, call.args[3], *form))) return;
-  const size_t first = ReadFields(call, form ? 4 : persist ? 3 : 2);
+  ArgReader args(call.args, 2);
+  GetOptions options{call};
+  TakeOption(args, kGetOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
+  const std::optional<Deadline>& deadline = options.deadline;
+  const size_t first = ReadFields(call, args.position());
   if (first == 0) return;
   if (!found) return ReplyNulls(call, first);
 
@@ -67,11 +88,11 @@ void HGetEx(CommandCall& call) {
   ReplyFields(call, *found, first, [&](std::string_view name, const FieldValue& value) {
     if (deadline) {
       edit.SetDeadline(name, *deadline);
-    } else if (persist && !value.deadline.none()) {
+    } else if (options.persist && !value.deadline.none()) {
       edit.SetDeadline(name, Deadline::None());
     }
   });
-  if (persist) return edit.Finish("hpersist", {"HPERSIST", key.bytes});
+  if (options.persist) return edit.Finish("hpersist", {"HPERSIST", key.bytes});
   const std::string unix_ms = deadline ? Int64Text(deadline->UnixMs(call.now)) : "";
   edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms});
 }
@@ -79,6 +100,7 @@ void HGetEx(CommandCall& call) {
 // --- HSETEX
 
 struct SetOptions {
+  const CommandCall& call;
   bool fxx = false;
   bool fnx = false;
   bool keep_ttl = false;
@@ -86,65 +108,63 @@ struct SetOptions {
   size_t first = 0;  // of the pairs
 };
 
-// Reads "FIELDS numfields field value ..." to the end; false: the error has been answered.
-bool ReadPairs(CommandCall& call, size_t at, SetOptions& options) {
-  if (at + 3 >= call.args.size()) {
-    ReplyArity(call);
-    return false;
+template <bool SetOptions::*condition>
+void ReadCondition(ArgReader& args, SetOptions& options) {
+  if (options.fxx || options.fnx) {
+    return args.Fail("ERR Only one of FXX or FNX arguments can be specified");
   }
+  options.*condition = true;
+}
+
+// False: there is a fault.
+bool IsFirstTime(ArgReader& args, const SetOptions& options) {
+  if (options.deadline || options.keep_ttl) {
+    args.Fail("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified");
+  }
+  return !args.failed();
+}
+
+template <const TimeForm& form>
+void ReadOnlyTime(ArgReader& args, SetOptions& options) {
+  if (!IsFirstTime(args, options)) return;
+  if (!args.more()) return args.Fail("ERR missing expire time");
+  ReadTime<form>(args, options);
+}
+
+// "numfields field value ..." to the end.
+void ReadPairs(ArgReader& args, SetOptions& options) {
+  if (args.left() < 3) return args.Fail(ArityText(options.call));
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  const std::optional<int64_t> count = ParseInt64(call.args[at + 1]);
-  if (!count || *count < 1 || *count > kMost) {
-    call.reply.Error("ERR invalid number of fields");
-    return false;
-  }
-  options.first = at + 2;
-  const size_t left = call.args.size() - options.first;
-  if (left != 2 * static_cast<size_t>(*count)) {
-    ReplyArity(call);
-    return false;
-  }
-  return true;
+  const std::optional<int64_t> count = ParseInt64(args.Bytes());
+  if (!count || *count < 1 || *count > kMost) return args.Fail("ERR invalid number of fields");
+  if (args.left() != 2 * static_cast<size_t>(*count)) return args.Fail(ArityText(options.call));
+  options.first = args.position();
+  args.Skip(args.left());
 }
 
-bool ReadSetOption(CommandCall& call, size_t& at, SetOptions& options) {
-  const std::string_view word = call.args[at];
-  const TimeForm* const time = FindTimeForm(word);
-  const bool keep_ttl = IsWord(word, "KEEPTTL");
-  const bool fxx = IsWord(word, "FXX");
-  const bool fnx = IsWord(word, "FNX");
-  if ((time || keep_ttl) && (options.deadline || options.keep_ttl)) {
-    call.reply.Error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified");
-    return false;
-  }
-  if ((fxx || fnx) && (options.fxx || options.fnx)) {
-    call.reply.Error("ERR Only one of FXX or FNX arguments can be specified");
-    return false;
-  }
-  if (!time && !keep_ttl && !fxx && !fnx) {
-    // Redis formats it as a C string.
-    call.reply.Error(Concat("ERR unknown argument: ", word.substr(0, word.find('\0'))));
-    return false;
-  }
-  options.keep_ttl |= keep_ttl;
-  options.fxx |= fxx;
-  options.fnx |= fnx;
-  if (!time) return true;
-  if (++at >= call.args.size()) {
-    call.reply.Error("ERR missing expire time");
-    return false;
-  }
-  options.deadline = ReadFieldTime(call, call.args[at], *time);
-  return options.deadline.has_value();
-}
+constexpr OptionRow<SetOptions> kSetOptions[] = {
+    {"FIELDS", ReadPairs},
+    {"FXX", ReadCondition<&SetOptions::fxx>},
+    {"FNX", ReadCondition<&SetOptions::fnx>},
+    {"KEEPTTL",
+     [](ArgReader& args, SetOptions& options) { options.keep_ttl = IsFirstTime(args, options); }},
+    {"EX", ReadOnlyTime<kInSeconds>},
+    {"PX", ReadOnlyTime<kInMilliseconds>},
+    {"EXAT", ReadOnlyTime<kAtSecond>},
+    {"PXAT", ReadOnlyTime<kAtMillisecond>},
+};
 
+// False: the error has been answered.
 bool ReadSetOptions(CommandCall& call, SetOptions& options) {
-  for (size_t at = 2; at < call.args.size(); ++at) {
-    if (IsWord(call.args[at], "FIELDS")) return ReadPairs(call, at, options);
-    if (!ReadSetOption(call, at, options)) return false;
+  ArgReader args(call.args, 2);
+  while (args.more()) {
+    if (TakeOption(args, kSetOptions, options)) continue;
+    // Redis formats it as a C string.
+    args.Fail(Concat("ERR unknown argument: ", args.Peek().substr(0, args.Peek().find('\0'))));
   }
-  call.reply.Error(kNoFields);
-  return false;
+  if (options.first == 0) args.Fail(std::string(kNoFields));
+  if (args.failed()) call.reply.Error(args.error());
+  return !args.failed();
 }
 
 bool ConditionHolds(CommandCall& call, const Typed<Hash>& found, const SetOptions& options) {
@@ -212,7 +232,7 @@ void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& 
 }
 
 void HSetEx(CommandCall& call) {
-  SetOptions options;
+  SetOptions options{call};
   if (!ReadSetOptions(call, options)) return;
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);

@@ -19,7 +19,7 @@ namespace {
 // Sets pairs of arguments from the third on; how many fields are new.
 std::optional<int64_t> SetPairs(CommandCall& call) {
   if (call.args.size() % 2 != 0) {
-    ReplyArity(call);
+    call.reply.Error(ArityText(call));
     return std::nullopt;
   }
   const auto hash = OpenTyped<Hash>(call, call.Key(1));

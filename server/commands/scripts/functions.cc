@@ -10,6 +10,7 @@
 #include "server/commands/scripts/function_views.h"
 #include "server/commands/scripts/script_args.h"
 #include "server/commands/shared/help.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
@@ -50,18 +51,22 @@ void RefuseArguments(CommandCall& call) {
 
 void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 
+struct LoadOptions {
+  bool replace = false;
+};
+
+constexpr OptionRow<LoadOptions> kLoadOptions[] = {{"REPLACE", kRaise<&LoadOptions::replace>}};
+
 void Load(CommandCall& call) {
   ArgReader args(call.args, 2);
-  bool replace = false;
-  while (args.left() > 1) {
-    const std::string_view word = args.Bytes();
-    if (!IsWord(word, "REPLACE")) {
-      return call.reply.Error(Concat("ERR Unknown option given: ", word));
-    }
-    replace = true;
+  LoadOptions options;
+  while (args.left() > 1) {  // the last argument is the code
+    if (TakeOption(args, kLoadOptions, options)) continue;
+    args.Fail(Concat("ERR Unknown option given: ", args.Peek()));
   }
+  if (args.failed()) return call.reply.Error(args.error());
   std::string error;
-  const FunctionLibrary* const library = Libraries(call).Load(args.Bytes(), replace, error);
+  const FunctionLibrary* const library = Libraries(call).Load(args.Bytes(), options.replace, error);
   if (!library) return call.reply.Error(error);
   RecordAsIs(call);
   call.reply.Bulk(library->name);

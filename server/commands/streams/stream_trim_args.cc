@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "protocol/text/number_text.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -15,121 +16,105 @@ constexpr int64_t kTrimNodes = 100;
 constexpr int64_t kTrimDefault = 10'000;
 constexpr int64_t kTrimMost = 1'000'000;
 
-// Reads the words one by one as Redis does, so that the first fault is the same one. Every method
-// answers false after it has answered an error.
-class Reader {
- public:
-  Reader(CommandCall& call, bool adds) : call_(call), args_(call.args, 2), adds_(adds) {}
+struct Reading {
+  bool adds;  // XADD, not XTRIM
+  AddTrimArgs result;
+  std::optional<int64_t> limit;
+};
 
-  std::optional<AddTrimArgs> Read() {
-    bool at_id = false;
-    while (args_.more() && !at_id) {
-      if (adds_ && args_.Peek() == "*") {
-        at_id = true;
-        args_.Skip();
-      } else if (args_.left() >= 2 && args_.TakeWord("MAXLEN")) {
-        if (!ReadBound(StreamTrim::By::kLength)) return std::nullopt;
-      } else if (args_.left() >= 2 && args_.TakeWord("MINID")) {
-        if (!ReadBound(StreamTrim::By::kId)) return std::nullopt;
-      } else if (args_.left() >= 2 && args_.TakeWord("LIMIT")) {
-        if (!ReadLimit()) return std::nullopt;
-      } else if (adds_ && args_.TakeWord("NOMKSTREAM")) {
-        result_.no_mkstream = true;
-      } else if (adds_) {
-        if (!ReadId()) return std::nullopt;
-        at_id = true;
-      } else {
-        return Fail(ErrorText(ErrorCode::kSyntax));
-      }
-    }
-    result_.rest = args_.position();
-    if (!Check()) return std::nullopt;
-    return result_;
+// Behind the option's word: [= | ~] and the bound. False: there is a fault.
+template <StreamTrim::By by>
+bool TakeSign(ArgReader& args, StreamTrim& trim) {
+  if (trim.by != StreamTrim::By::kNothing) {
+    args.Fail("ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
+    return false;
   }
+  trim.by = by;
+  const bool has_sign = args.left() >= 2 && (args.Peek() == "~" || args.Peek() == "=");
+  trim.approximate = has_sign && args.Peek() == "~";
+  if (has_sign) args.Skip();
+  return true;
+}
 
- private:
-  std::nullopt_t Fail(std::string_view text) {
-    call_.reply.Error(text);
+int64_t TakeNotNegative(ArgReader& args, std::string_view fault) {
+  const int64_t value = args.Int();
+  if (value < 0) args.Fail(std::string(fault));
+  return value;
+}
+
+constexpr OptionRow<Reading> kOptions[] = {
+    {"MAXLEN",
+     [](ArgReader& args, Reading& to) {
+       if (!TakeSign<StreamTrim::By::kLength>(args, to.result.trim)) return;
+       to.result.trim.length_max =
+           static_cast<uint64_t>(TakeNotNegative(args, "ERR The MAXLEN argument must be >= 0."));
+     },
+     1},
+    {"MINID",
+     [](ArgReader& args, Reading& to) {
+       if (!TakeSign<StreamTrim::By::kId>(args, to.result.trim)) return;
+       to.result.trim.id_min = TakeStreamId(args);
+     },
+     1},
+    {"LIMIT",
+     [](ArgReader& args, Reading& to) {
+       to.limit = TakeNotNegative(args, "ERR The LIMIT argument must be >= 0.");
+     },
+     1},
+    {"NOMKSTREAM", [](ArgReader&, Reading& to) { to.result.no_mkstream = true; }, 0,
+     [](const Reading& reading) { return reading.adds; }},
+};
+
+// XADD's options end with the id.
+void TakeNewId(ArgReader& args, AddTrimArgs& result) {
+  if (args.Peek() == "*") return args.Skip();
+  const std::optional<ParsedStreamId> parsed = ParseStreamId(args.Bytes(), {.any_sequence = true});
+  if (!parsed) return args.Fail("ERR Invalid stream ID specified as stream command argument");
+  result.id = parsed->id;
+  result.any_sequence = parsed->any_sequence;
+}
+
+// What does not go together; found when all has been read, as in Redis.
+void Check(ArgReader& args, const Reading& reading) {
+  const bool trims = reading.result.trim.by != StreamTrim::By::kNothing;
+  if (reading.limit.value_or(0) != 0 && !trims) {
+    args.Fail("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
+  } else if (!reading.adds && !trims) {
+    args.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
+  } else if (reading.limit && !reading.result.trim.approximate) {
+    args.Fail("ERR syntax error, LIMIT cannot be used without the special ~ option");
+  }
+}
+
+int64_t DefaultLimit(const Settings& settings) {
+  const int64_t entries = settings.stream_node_max_entries;
+  if (entries <= 0) return kTrimDefault;
+  return entries >= kTrimMost / kTrimNodes ? kTrimMost : entries * kTrimNodes;
+}
+
+std::optional<AddTrimArgs> Read(CommandCall& call, bool adds) {
+  ArgReader args(call.args, 2);
+  Reading reading{.adds = adds};
+  AddTrimArgs& result = reading.result;
+  while (args.more() && TakeOption(args, kOptions, reading)) continue;
+  if (args.more()) adds ? TakeNewId(args, result) : args.Fail(ErrorCode::kSyntax);
+  if (!args.failed()) Check(args, reading);
+  if (args.failed()) {
+    call.reply.Error(args.error());
     return std::nullopt;
   }
-
-  bool ReadBound(StreamTrim::By by) {
-    if (result_.trim.by != StreamTrim::By::kNothing) {
-      Fail("ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
-      return false;
-    }
-    const bool has_sign = args_.left() >= 2 && (args_.Peek() == "~" || args_.Peek() == "=");
-    result_.trim.approximate = has_sign && args_.Peek() == "~";
-    if (has_sign) args_.Skip();
-    result_.trim.by = by;
-    if (by == StreamTrim::By::kId) {
-      const std::optional<StreamId> id = ReadStreamId(call_, args_.Bytes());
-      if (id) result_.trim.id_min = *id;
-      return id.has_value();
-    }
-    const std::optional<int64_t> length = ReadInteger(call_, args_.Bytes());
-    if (!length) return false;
-    if (*length < 0) {
-      Fail("ERR The MAXLEN argument must be >= 0.");
-      return false;
-    }
-    result_.trim.length_max = static_cast<uint64_t>(*length);
-    return true;
+  result.rest = args.position();
+  if (result.trim.approximate) {
+    result.trim.limit = static_cast<uint64_t>(reading.limit.value_or(DefaultLimit(call.settings)));
   }
-
-  bool ReadLimit() {
-    limit_ = ReadInteger(call_, args_.Bytes());
-    if (limit_ && *limit_ < 0) Fail("ERR The LIMIT argument must be >= 0.");
-    return limit_ && *limit_ >= 0;
-  }
-
-  bool ReadId() {
-    const std::optional<ParsedStreamId> parsed =
-        ParseStreamId(args_.Bytes(), {.any_sequence = true});
-    if (!parsed) {
-      Fail("ERR Invalid stream ID specified as stream command argument");
-      return false;
-    }
-    result_.id = parsed->id;
-    result_.any_sequence = parsed->any_sequence;
-    return true;
-  }
-
-  bool Check() {
-    const bool trims = result_.trim.by != StreamTrim::By::kNothing;
-    std::string_view fault;
-    if (limit_.value_or(0) != 0 && !trims) {
-      fault = "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy";
-    } else if (!adds_ && !trims) {
-      fault = "ERR syntax error, XTRIM must be called with a trimming strategy";
-    } else if (limit_ && !result_.trim.approximate) {
-      fault = "ERR syntax error, LIMIT cannot be used without the special ~ option";
-    }
-    if (!fault.empty()) Fail(fault);
-    if (result_.trim.approximate) {
-      result_.trim.limit = static_cast<uint64_t>(limit_.value_or(DefaultLimit()));
-    }
-    return fault.empty();
-  }
-
-  int64_t DefaultLimit() const {
-    const int64_t entries = call_.settings.stream_node_max_entries;
-    if (entries <= 0) return kTrimDefault;
-    return entries >= kTrimMost / kTrimNodes ? kTrimMost : entries * kTrimNodes;
-  }
-
-  CommandCall& call_;
-  ArgReader args_;
-  const bool adds_;
-  AddTrimArgs result_;
-  std::optional<int64_t> limit_;
-};
+  return result;
+}
 
 }  // namespace
 
-std::optional<AddTrimArgs> ReadAddArgs(CommandCall& call) { return Reader(call, true).Read(); }
+std::optional<AddTrimArgs> ReadAddArgs(CommandCall& call) { return Read(call, true); }
 
-std::optional<AddTrimArgs> ReadTrimArgs(CommandCall& call) { return Reader(call, false).Read(); }
+std::optional<AddTrimArgs> ReadTrimArgs(CommandCall& call) { return Read(call, false); }
 
 StreamNodeLimits NodeLimits(const CommandCall& call) {
   const Settings& settings = call.settings;

@@ -11,6 +11,7 @@
 #include "absl/base/attributes.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/strings/bit_offset.h"
 #include "server/commands/strings/text_edit.h"
 #include "server/dispatch/arg_reader.h"
@@ -31,32 +32,27 @@ struct FieldOp {
 };
 
 struct FieldOps {
+  const CommandCall* call = nullptr;
+  FieldOverflow overflow = FieldOverflow::kWrap;  // of the operations that follow
   std::vector<FieldOp> list;
   size_t write_bytes = 0;  // the string must have at least so many; 0: nothing is written
 };
 
 // --- reading the request
 
-std::optional<FieldOp::Kind> TakeKind(ArgReader& args) {
-  if (args.left() >= 3 && args.TakeWord("GET")) return FieldOp::Kind::kGet;
-  if (args.left() >= 4 && args.TakeWord("SET")) return FieldOp::Kind::kSet;
-  if (args.left() >= 4 && args.TakeWord("INCRBY")) return FieldOp::Kind::kIncrBy;
-  return std::nullopt;
+constexpr OptionRow<FieldOps> kOverflows[] = {
+    {"WRAP", kAssign<&FieldOps::overflow, FieldOverflow::kWrap>},
+    {"SAT", kAssign<&FieldOps::overflow, FieldOverflow::kSaturate>},
+    {"FAIL", kAssign<&FieldOps::overflow, FieldOverflow::kFail>},
+};
+
+void ReadOverflow(ArgReader& args, FieldOps& ops) {
+  if (!TakeOption(args, kOverflows, ops)) args.Fail("ERR Invalid OVERFLOW type specified");
 }
 
-void ReadOverflow(ArgReader& args, FieldOverflow& overflow) {
-  if (args.TakeWord("WRAP")) {
-    overflow = FieldOverflow::kWrap;
-  } else if (args.TakeWord("SAT")) {
-    overflow = FieldOverflow::kSaturate;
-  } else if (args.TakeWord("FAIL")) {
-    overflow = FieldOverflow::kFail;
-  } else {
-    args.Fail("ERR Invalid OVERFLOW type specified");
-  }
-}
-
-void ReadOp(const CommandCall& call, ArgReader& args, FieldOp& op) {
+template <FieldOp::Kind kind>
+void ReadOp(ArgReader& args, FieldOps& ops) {
+  FieldOp op{.kind = kind, .overflow = ops.overflow};
   const std::optional<FieldType> type = ParseFieldType(args.Bytes());
   if (!type) {
     return args.Fail(
@@ -64,50 +60,45 @@ void ReadOp(const CommandCall& call, ArgReader& args, FieldOp& op) {
         "Note that u64 is not supported but i64 is.");
   }
   op.type = *type;
-  const std::optional<uint64_t> offset = ReadBitOffset(call, args.Bytes(), type->bits);
+  const std::optional<uint64_t> offset = ReadBitOffset(*ops.call, args.Bytes(), type->bits);
   if (!offset) return args.Fail(ErrorCode::kBitOffset);
   op.offset = *offset;
-  if (op.kind != FieldOp::Kind::kGet) op.operand = args.Int();
+  if (kind != FieldOp::Kind::kGet) {
+    op.operand = args.Int();
+    ops.write_bytes = std::max(ops.write_bytes, op.bytes());
+  }
+  ops.list.push_back(op);
 }
+
+constexpr size_t kReadValues = 2;   // a type and an offset
+constexpr size_t kWriteValues = 3;  // and an operand
+
+constexpr OptionRow<FieldOps> kOperations[] = {
+    {"OVERFLOW", ReadOverflow, 1},
+    {"GET", ReadOp<FieldOp::Kind::kGet>, kReadValues},
+    {"SET", ReadOp<FieldOp::Kind::kSet>, kWriteValues},
+    {"INCRBY", ReadOp<FieldOp::Kind::kIncrBy>, kWriteValues},
+};
 
 // False when an error has been answered.
 bool ReadOps(CommandCall& call, FieldOps& ops) {
   ArgReader args(call.args, 2);
-  FieldOverflow overflow = FieldOverflow::kWrap;
-  while (args.more()) {
-    if (args.left() >= 2 && args.TakeWord("OVERFLOW")) {
-      ReadOverflow(args, overflow);
-      continue;
-    }
-    const std::optional<FieldOp::Kind> kind = TakeKind(args);
-    if (!kind) {
-      args.Fail(ErrorCode::kSyntax);
-      break;
-    }
-    FieldOp op{.kind = *kind, .overflow = overflow};
-    ReadOp(call, args, op);
-    if (op.kind != FieldOp::Kind::kGet) ops.write_bytes = std::max(ops.write_bytes, op.bytes());
-    ops.list.push_back(op);
-  }
+  ops.call = &call;
+  ReadOptions(args, kOperations, ops);
   if (!args.failed()) return true;
   call.reply.Error(args.error());
   return false;
 }
 
+// What makes no sense is taken for a write, to be on the safe side.
 uint16_t FieldKeyFlags(Args request) {
   ArgReader args(request, 2);
   while (args.more()) {
-    if (args.TakeWord("OVERFLOW")) {
-      args.Bytes();
-      continue;
-    }
-    const std::optional<FieldOp::Kind> kind = TakeKind(args);
-    if (kind != FieldOp::Kind::kGet) return kKeyRw | kKeyAccess | kKeyUpdate;
-    args.Bytes();
-    args.Bytes();
+    const OptionRow<FieldOps>* const row = FindOption(args, kOperations, {});
+    if (!row || row->values == kWriteValues) return kKeyRw | kKeyAccess | kKeyUpdate;
+    args.Skip(1 + row->values);
   }
-  // What makes no sense is taken for a write, to be on the safe side.
-  return args.Finish() ? kKeyRo | kKeyAccess : kKeyRw | kKeyAccess | kKeyUpdate;
+  return kKeyRo | kKeyAccess;
 }
 
 // --- running it
