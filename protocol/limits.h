@@ -10,8 +10,7 @@ namespace sluice {
 inline constexpr int64_t kArgumentsMax =
     1024 * 1024;                                      // arguments of one request (Redis 7: INT_MAX)
 inline constexpr size_t kInlineBytesMax = 64 * 1024;  // an inline request, a length line
-inline constexpr int64_t kBulkBytesMax = 512LL * 1024 * 1024;         // proto-max-bulk-len
-inline constexpr size_t kQueryBufferBytesMax = 1024UL * 1024 * 1024;  // client-query-buffer-limit
+inline constexpr int64_t kBulkBytesMax = 512LL * 1024 * 1024;  // proto-max-bulk-len
 
 // Before a client has logged in it may send little: it may be any stranger.
 inline constexpr int64_t kArgumentsBeforeLoginMax = 10;

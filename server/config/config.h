@@ -38,7 +38,6 @@ class Config {
   std::string LoadText(std::string_view text, std::string_view source = "standard input");
   // The fault alone, without where it was found.
   std::string SetAtStart(std::string_view name, std::vector<std::string> values);
-  const std::vector<std::string>& warnings() const { return warnings_; }
   // Those since the last call, for the log: live changes warn too.
   std::vector<std::string> TakeWarnings();
 

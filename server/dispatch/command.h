@@ -63,9 +63,7 @@ enum CommandFlag : uint32_t {
   // Ours, not shown to clients:
   kWhileLoading = 1u << 22,  // served while a log is loaded, which Redis's flag does not say
   kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
-  kTestDouble = 1u << 25,    // exists only with --test-double yes
   kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
-  kNotPaused = 1u << 27,     // runs although CLIENT PAUSE holds commands back
   kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"
   kEndsMulti = 1u << 29,     // refused inside MULTI, it ends that all the same (EXEC)
   kOnlyReplayed = 1u << 30,  // an effect that no client may send: see Session::replays

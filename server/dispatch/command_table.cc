@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "server/dispatch/arg_reader.h"
 
@@ -31,11 +32,9 @@ int FirstKey(const CommandSpec& spec) {
 
 }  // namespace
 
-CommandTable::CommandTable(std::span<const CommandFamily> families, bool test_double)
-    : slots_(kSlots) {
+CommandTable::CommandTable(std::span<const CommandFamily> families) : slots_(kSlots) {
   for (const CommandFamily& family : families) {
     for (const CommandSpec& row : family.rows) {
-      if ((row.flags & kTestDouble) && !test_double) continue;
       Command* command = Add(row, nullptr);
       top_.push_back(command);
       Index(command);

@@ -17,7 +17,7 @@ class CommandTable {
  public:
   static constexpr PartId kPartId = PartId::kCommands;
 
-  CommandTable(std::span<const CommandFamily> families, bool test_double);
+  CommandTable(std::span<const CommandFamily> families);
 
   // Case-insensitive; null when unknown. Containers are returned as such.
   Command* Find(std::string_view name) const;

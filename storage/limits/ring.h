@@ -45,7 +45,6 @@ class Ring {
     if (records > capacity_) Reallocate(*this, records);
   }
   void PopFront() { DropFront(1); }
-  void PopBack() { Truncate(size_ - 1); }
   // Takes so many out at the front, at a cost that does not depend on how many they are.
   // Precondition: records <= size().
   void DropFront(size_t records) {

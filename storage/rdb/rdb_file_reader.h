@@ -93,8 +93,7 @@ class RdbFileReader {
   uint64_t fault_offset() const { return fault_offset_; }
   // Of what has been taken; at the end, of what follows the file (as an old log does its preamble).
   uint64_t offset() const { return reader_.offset(); }
-  int version() const { return version_; }  // 0 before the first Step
-  bool is_valkey() const { return is_valkey_; }
+  int version() const { return version_; }             // 0 before the first Step
   bool has_checksum() const { return has_checksum_; }  // known at the end
 
  private:

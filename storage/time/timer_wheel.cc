@@ -104,21 +104,6 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
 
 int64_t TimerWheel::NextWork() const { return HasDetached() ? now_ms_ : FindNextSlot().start_ms; }
 
-int64_t TimerWheel::EarliestDeadline() const {
-  int64_t earliest = kNever;
-  const auto walk = [&earliest](const TimerNode& head) {
-    if (!head.linked()) return;
-    for (const TimerNode* node = &Next(head); node != &head; node = &Next(*node))
-      if (node->deadline_ms() < earliest) earliest = node->deadline_ms();
-  };
-  for (const TimerNode* head : {&due_, &late_, &cascading_}) walk(*head);
-  // The first slot may hold postponed nodes alone.
-  for (int level = 0; level < kLevels; ++level)
-    for (int slot = 0; levels_[level] != nullptr && slot < kSlots; ++slot)
-      if (StartOf(level, slot) < earliest) walk(levels_[level]->heads[slot]);
-  return earliest;
-}
-
 // --- lists
 
 int64_t TimerWheel::Clamp(int64_t deadline_ms) {

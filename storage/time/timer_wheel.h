@@ -91,8 +91,6 @@ class TimerWheel {
   // When Advance next has something to do: never later than the earliest deadline; may be earlier
   // (a level to move down). kNever when empty; <= the wheel's time while a slice is unfinished.
   int64_t NextWork() const;
-  // The earliest deadline itself, exact; walks the slots before it. For the test double's NEXT.
-  int64_t EarliestDeadline() const;
 
   int64_t now_ms() const { return now_ms_; }
   size_t size() const { return size_; }

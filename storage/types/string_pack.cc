@@ -156,8 +156,6 @@ StringPack::Position StringPack::Find(std::string_view text, Position from, size
 
 // --- changing
 
-size_t StringPack::EncodedBytes(std::string_view text) { return Encoded(text).bytes(); }
-
 StringPack::Position StringPack::Insert(Position at, std::string_view text) {
   const Encoded encoded(text);
   encoded.WriteTo(block_.Splice(at, 0, encoded.bytes()));

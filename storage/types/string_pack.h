@@ -61,7 +61,6 @@ class StringPack {
   size_t MemoryBytes() const { return block_.MemoryBytes(); }  // heap memory owned
   // False when it would become too long for a position. Precondition of adding `text_bytes`.
   bool HasRoom(size_t text_bytes) const { return text_bytes + bytes() + 16 <= kBytesMax; }
-  static size_t EncodedBytes(std::string_view text);  // what it would add to bytes()
 
   // --- reading
   Position begin() const { return 0; }

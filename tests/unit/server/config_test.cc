@@ -157,12 +157,12 @@ TEST(Config, TuningIsTakenWithAWarning) {
   MemoryDisk disk;
   Config config(disk);
   EXPECT_EQ(config.SetAtStart("hz", {"10"}), "");
-  EXPECT_TRUE(config.warnings().empty());
+  EXPECT_TRUE(config.TakeWarnings().empty());
   EXPECT_EQ(config.SetAtStart("masterauth", {"secret"}), "");
-  ASSERT_EQ(config.warnings().size(), 1u);
+  const std::vector<std::string> warnings = config.TakeWarnings();
+  ASSERT_EQ(warnings.size(), 1u);
   // The value is none of the log's business.
-  EXPECT_EQ(config.warnings()[0],
-            "option 'masterauth' has no effect on Sluice: it does not replicate yet");
+  EXPECT_EQ(warnings[0], "option 'masterauth' has no effect on Sluice: it does not replicate yet");
 }
 
 TEST(Config, EveryOptionHasADocAndTakesItsOwnValue) {
@@ -174,7 +174,7 @@ TEST(Config, EveryOptionHasADocAndTakesItsOwnValue) {
     EXPECT_EQ(FindOption(row.name), i) << row.name;
     EXPECT_EQ(config.SetAtStart(row.name, {Get(config, row.name)}), "") << row.name;
   }
-  EXPECT_TRUE(config.warnings().empty());
+  EXPECT_TRUE(config.TakeWarnings().empty());
 }
 
 }  // namespace

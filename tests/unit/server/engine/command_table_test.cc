@@ -19,7 +19,7 @@ std::string Spelled(std::string_view name, int (*spell)(int)) {
 }
 
 TEST(CommandTable, FindsEveryRowInAnyCase) {
-  const CommandTable table(AllFamilies(), false);
+  const CommandTable table(AllFamilies());
   ASSERT_GT(table.size(), 50u);
   for (Command* command : table.all()) {
     const std::string upper(command->spec->name);
@@ -38,7 +38,7 @@ TEST(CommandTable, FindsEveryRowInAnyCase) {
 }
 
 TEST(CommandTable, AChangedByteIsAnotherName) {
-  const CommandTable table(AllFamilies(), false);
+  const CommandTable table(AllFamilies());
   for (Command* command : table.all()) {
     const std::string name(command->spec->name);
     for (size_t at = 0; at < name.size(); ++at) {

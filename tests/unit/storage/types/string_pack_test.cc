@@ -37,7 +37,6 @@ TEST(StringPack, KeepsIntegersShort) {
     StringPack pack;
     pack.Append(text);
     EXPECT_EQ(pack.bytes(), bytes) << text;
-    EXPECT_EQ(StringPack::EncodedBytes(text), bytes) << text;
     EXPECT_EQ(Texts(pack), std::vector<std::string>{text});
     EXPECT_EQ(pack.Find(text), pack.begin());
     EXPECT_EQ(pack.At(0).TextBytes(), std::string(text).size());
