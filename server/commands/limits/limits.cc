@@ -18,7 +18,7 @@
 #include "server/commands/limits/limit_args.h"
 #include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/change_recorder.h"
 #include "server/dispatch/gates.h"
 #include "server/dispatch/reply_fields.h"
 #include "server/notify/notifications.h"
@@ -121,13 +121,12 @@ LimitStatistics::Decided& CountsOf(LimitStatistics& statistics, LimitAlgorithm a
 
 // What SayTaken does, without a call.
 void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& request) {
-  Effects& effects = parts.Get<Effects>();
-  effects.audit().Told(key.db, key.key);
-  parts.Get<Notifications>().Notify(kNotifyModule, kTakeEvent, key.db, key.key);
-  if (!effects.wanted()) return;
+  const ChangeRecorder changes(parts);
+  changes.Changed(kNotifyModule, kTakeEvent, key);
+  if (!changes.wants_effects()) return;
   const std::vector<std::string> words = LoggedTake(key.key, request, parts.Get<TurnClock>().now());
   const std::vector<std::string_view> views(words.begin(), words.end());
-  effects.Add(key.db, views);
+  changes.Add(key.db, views);
 }
 
 // A waiter with a policy asks with what the policy says now. Null: the policy is gone.
