@@ -62,7 +62,9 @@ class Parts {
  public:
   template <typename Part>
   void Add(Part& part) {
-    parts_[static_cast<size_t>(kPartIdOf<Part>)] = &part;
+    void*& place = parts_[static_cast<size_t>(kPartIdOf<Part>)];
+    assert(place == nullptr);  // two kinds of parts have one id, or one is added twice
+    place = &part;
   }
   template <typename Part>
   Part& Get() const {
