@@ -274,20 +274,26 @@ std::pair<int64_t, int64_t> Lock::EarliestEnd() const {
   return earliest;
 }
 
-const LockHolder* Lock::FindOwner(std::string_view owner) const {
-  if (index_ != nullptr) {
-    const auto found = index_->by_owner.find(owner);
-    return found == index_->by_owner.end() ? nullptr : &holders_.find(found->second)->second;
+template <typename Self>
+auto Lock::FindOwnerIn(Self& self, std::string_view owner)
+    -> decltype(&self.holders_.begin()->second) {
+  if (self.index_ != nullptr) {
+    const auto found = self.index_->by_owner.find(owner);
+    return found == self.index_->by_owner.end() ? nullptr
+                                                : &self.holders_.find(found->second)->second;
   }
-  for (const auto& [token, holder] : holders_)
+  for (auto& [token, holder] : self.holders_)
     if (!holder.lingers() && holder.owner == owner) return &holder;
   return nullptr;
 }
 
+const LockHolder* Lock::FindOwner(std::string_view owner) const {
+  return FindOwnerIn(*this, owner);
+}
+
 LockHolder* Lock::FindHeld(std::string_view owner, int64_t token) {
-  const LockHolder* holder = FindOwner(owner);
-  if (holder == nullptr || (token != 0 && holder->token != token)) return nullptr;
-  return const_cast<LockHolder*>(holder);
+  LockHolder* const holder = FindOwnerIn(*this, owner);
+  return holder == nullptr || (token != 0 && holder->token != token) ? nullptr : holder;
 }
 
 // --- the index of many holders

@@ -207,7 +207,6 @@ class Lock : public Value {
   virtual bool Ended() const { return empty(); }
   LockMode mode() const { return mode_; }
   int64_t permits_of() const { return of_; }
-  int64_t permits_used() const { return permits_used_; }
   int64_t newest_token() const { return newest_token_; }
   // The one that passes although it may have no holder any more; 0: it was broken.
   int64_t valid_token() const { return newest_token_ > broken_token_ ? newest_token_ : 0; }
@@ -240,6 +239,9 @@ class Lock : public Value {
   void Unlist(const LockHolder& holder);
   void List(const LockHolder& holder);
   std::pair<int64_t, int64_t> EarliestEnd() const;  // and its token
+  template <typename Self>  // Lock or const Lock, for holders of the same kind
+  static auto FindOwnerIn(Self& self, std::string_view owner)
+      -> decltype(&self.holders_.begin()->second);
   LockHolder* FindHeld(std::string_view owner, int64_t token);
   void Bind(LockHolder& holder, uint64_t session);
   // To be called when a holder that does not linger has come, and before one goes.

@@ -30,6 +30,15 @@ bool AreSame(const LockNames& a, const LockNames& b) {
                     [](const LockName* x, const LockName* y) { return *x == *y; });
 }
 
+// The place of a list that is in this line.
+template <typename Places>
+auto& FindPlace(Places& places, const WaitQueue::Line& line) {
+  const auto place = std::find_if(places.begin(), places.end(),
+                                  [&](const auto& one) { return one.line == &line; });
+  assert(place != places.end());
+  return *place;
+}
+
 }  // namespace
 
 WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
@@ -90,10 +99,7 @@ WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, const Lock
 }
 
 const WaitQueue::Place& WaitQueue::PlaceIn(const Queued& queued, const Line& line) {
-  const auto place = std::find_if(queued.places.begin(), queued.places.end(),
-                                  [&](const Place& one) { return one.line == &line; });
-  assert(place != queued.places.end());
-  return *place;
+  return FindPlace(queued.places, line);
 }
 
 // --- coming and going
@@ -138,7 +144,7 @@ WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line, const Lock*
 }
 
 void WaitQueue::Reseat(Queued& queued, Line& line, int64_t first) {
-  Place& place = const_cast<Place&>(PlaceIn(queued, line));
+  Place& place = FindPlace(queued.places, line);
   const Place* parked = queued.parked;
   const bool linked = queued.linked;
   Unpark(queued);
@@ -328,11 +334,9 @@ const LockWait* WaitQueue::FirstReentrant(OpenLock& lock, std::string_view owner
 
 // --- lines and owners
 
-const WaitQueue::Line* WaitQueue::LineOf(LockNameView name) const {
-  return const_cast<WaitQueue*>(this)->FindLine(name);
-}
+const WaitQueue::Line* WaitQueue::LineOf(LockNameView name) const { return FindLine(name); }
 
-WaitQueue::Line* WaitQueue::FindLine(LockNameView name) {
+WaitQueue::Line* WaitQueue::FindLine(LockNameView name) const {
   if (lines_.empty()) return nullptr;  // the usual case: spares the hashing
   const std::unique_ptr<Line>* found = lines_.Find(name);
   return found == nullptr ? nullptr : found->get();

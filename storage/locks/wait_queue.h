@@ -153,9 +153,6 @@ class WaitQueue final : public LockWatcher {
   uint64_t steps() const { return steps_; }
   // Precondition: it stands in this line.
   static const Place& PlaceIn(const Queued& queued, const Line& line);
-  static bool Conflict(const LockShape& a, const LockShape& b) {
-    return a.mode != LockMode::kShared || b.mode != LockMode::kShared;
-  }
 
   // --- LockWatcher
   void Held(const Lock& lock, std::string_view owner) override;
@@ -175,7 +172,7 @@ class WaitQueue final : public LockWatcher {
   void Park(Queued& queued, const Place& place);
   void Unpark(Queued& queued);
   Queued* FreeToGo(Line& line, const Lock* lock);
-  Line* FindLine(LockNameView name);
+  Line* FindLine(LockNameView name) const;
   Line& LineFor(const LockName& name);
   Owner& OwnerFor(std::string_view name);
   void DropIfIdle(Owner& owner);

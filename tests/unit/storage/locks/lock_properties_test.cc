@@ -302,7 +302,7 @@ class History {
       for (const Pending& other : pending) {
         if (other.request->owner == one.request->owner || !Asks(*other.request, name)) continue;
         if (RankOf(other, name, pending) >= rank) continue;
-        if (WaitQueue::Conflict(other.request->terms.shape, shape)) return false;
+        if (Conflict(other.request->terms.shape, shape)) return false;
       }
     }
     return true;

@@ -17,6 +17,11 @@
 
 namespace sluice {
 
+// Whether the two cannot hold a lock side by side, permits aside.
+inline bool Conflict(const LockShape& a, const LockShape& b) {
+  return a.mode != LockMode::kShared || b.mode != LockMode::kShared;
+}
+
 // Locks whose functions take names, and open what they name.
 class LocksByName : public Locks {
  public:
@@ -187,7 +192,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers {
       for (const auto& [place, queued] : line->all) {
         const LockWait& other = queued->wait;
         EXPECT_FALSE(Rank(other.id, key) < Rank(wait.id, key) &&
-                     WaitQueue::Conflict(other.request.terms.shape, wait.request.terms.shape))
+                     Conflict(other.request.terms.shape, wait.request.terms.shape))
             << "overtaken";
       }
     }
