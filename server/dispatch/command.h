@@ -20,7 +20,7 @@
 #include "protocol/args.h"
 #include "protocol/reply_sink.h"
 #include "server/clients/session.h"
-#include "server/config/config.h"
+#include "server/config/settings.h"
 #include "server/core/parts.h"
 #include "server/dispatch/effects.h"
 #include "server/dispatch/usage_words.h"

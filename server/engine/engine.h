@@ -36,6 +36,7 @@
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/notify/key_listeners.h"
+#include "server/notify/pubsub.h"
 #include "server/waiting/limit_waiters.h"
 #include "server/waiting/parked_clients.h"
 #include "server/waiting/waiters.h"

@@ -2,6 +2,7 @@
 #include "server/notify/notifications.h"
 
 #include "protocol/text/concat.h"
+#include "server/notify/pubsub.h"
 
 namespace sluice {
 

@@ -13,9 +13,10 @@
 
 #include "server/config/event_classes.h"
 #include "server/core/parts.h"
-#include "server/notify/pubsub.h"
 
 namespace sluice {
+
+class PubSub;
 
 class Notifications {
  public:
