@@ -1,0 +1,197 @@
+// See set_operands.h.
+#include "server/commands/sorted_sets/set_operands.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kSetScore = 1;  // of every member of a set
+
+void Combine(double& score, double other, Aggregate aggregate) {
+  switch (aggregate) {
+    case Aggregate::kSum:
+      score += other;
+      if (std::isnan(score)) score = 0;  // of opposite infinities, or infinity times 0
+      break;
+    case Aggregate::kMin:
+      score = other < score ? other : score;
+      break;
+    case Aggregate::kMax:
+      score = other > score ? other : score;
+      break;
+  }
+}
+
+// Sums of floating-point numbers depend on their order: it is Redis's, the smallest set first.
+void SmallestFirst(std::vector<SetOperand>& operands) {
+  std::ranges::stable_sort(operands, {}, [](const SetOperand& operand) { return operand.size(); });
+}
+
+// The operands' scores of one member. An operand that is named again is not asked again.
+class Scores {
+ public:
+  explicit Scores(const std::vector<SetOperand>& operands)
+      : operands_(operands), scores_(operands.size()) {
+    absl::flat_hash_map<const void*, size_t> first;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      same_as_.push_back(first.try_emplace(operands[i].source(), i).first->second);
+    }
+  }
+
+  // Of the first operand, whose walk is at the member.
+  void Begin(double score) { scores_[0] = score; }
+  // Of operand `i`; after Begin, in ascending order.
+  std::optional<double> Of(size_t i, std::string_view name) {
+    if (same_as_[i] < i) return scores_[i] = scores_[same_as_[i]];
+    const std::optional<double> score = operands_[i].Score(name);
+    if (score) scores_[i] = *score;
+    return score;
+  }
+
+ private:
+  const std::vector<SetOperand>& operands_;
+  std::vector<double> scores_;
+  std::vector<size_t> same_as_;  // the first operand of the same source
+};
+
+// Calls `visit(name, score)` for what is in all operands, until it says no.
+template <typename Visit>
+void ForEachCommon(SetOperands& operands, const Visit& visit) {
+  std::vector<SetOperand>& list = operands.list;
+  SmallestFirst(list);
+  const SetOperand& smallest = list.front();
+  if (smallest.size() == 0) return;
+  Scores scores(list);
+  smallest.ForEach([&](std::string_view name, double score) {
+    double sum = smallest.Weighted(score);
+    scores.Begin(score);
+    for (size_t i = 1; i < list.size(); ++i) {
+      const std::optional<double> other = scores.Of(i, name);
+      if (!other) return true;
+      Combine(sum, list[i].weight * *other, operands.aggregate);
+    }
+    return visit(name, sum);
+  });
+}
+
+// What is in the operands, each looked at once.
+void KeepDistinct(std::vector<SetOperand>& operands) {
+  absl::flat_hash_set<const void*> known;
+  std::erase_if(operands, [&known](const SetOperand& operand) {
+    return !known.insert(operand.source()).second;
+  });
+}
+
+using Names = absl::flat_hash_set<std::string, KeyedHash, std::equal_to<>>;
+
+// What the first operand has in common with the others, where these are small beside it.
+Names CommonNames(const SetOperand& first, const std::vector<SetOperand>& others,
+                  const SipKey& hash_key) {
+  Names names(0, KeyedHash(hash_key));
+  for (const SetOperand& other : others) {
+    other.ForEach([&](std::string_view name, double) {
+      if (first.Score(name)) names.emplace(name);
+      return true;
+    });
+  }
+  return names;
+}
+
+}  // namespace
+
+// --- one of them
+
+size_t SetOperand::size() const {
+  if (plain) return plain->size();
+  return sorted ? sorted->size() : 0;
+}
+
+std::optional<double> SetOperand::Score(std::string_view name) const {
+  if (plain) return plain->Has(name) ? std::optional(kSetScore) : std::nullopt;
+  return sorted ? sorted->Score(name) : std::nullopt;
+}
+
+void SetOperand::ForEach(SortedSet::Visit visit) const {
+  bool more = true;
+  if (plain) plain->ForEach([&](std::string_view name) { more = more && visit(name, kSetScore); });
+  if (sorted) sorted->ForEach(sorted->All(), SortedSet::Direction::kUp, visit);
+}
+
+// --- all of them
+
+std::vector<ScoredName> UnionOf(SetOperands& operands, HashKeys& hash_keys) {
+  SmallestFirst(operands.list);
+  absl::flat_hash_map<std::string, double, KeyedHash, std::equal_to<>> scores(
+      0, KeyedHash(hash_keys.Next()));
+  for (const SetOperand& operand : operands.list) {
+    operand.ForEach([&](std::string_view name, double score) {
+      const double weighted = operand.Weighted(score);
+      const auto at = scores.find(name);
+      if (at == scores.end()) {
+        scores.emplace(name, weighted);
+      } else {
+        Combine(at->second, weighted, operands.aggregate);
+      }
+      return true;
+    });
+  }
+  std::vector<ScoredName> elements;
+  elements.reserve(scores.size());
+  for (auto& [name, score] : scores) elements.push_back({score, name});
+  return elements;
+}
+
+std::vector<ScoredName> IntersectionOf(SetOperands& operands, HashKeys&) {
+  std::vector<ScoredName> elements;
+  ForEachCommon(operands, [&](std::string_view name, double score) {
+    elements.push_back({score, std::string(name)});
+    return true;
+  });
+  return elements;
+}
+
+std::vector<ScoredName> DifferenceOf(SetOperands& operands, HashKeys& hash_keys) {
+  std::vector<SetOperand>& others = operands.list;
+  const SetOperand first = others.front();
+  if (first.size() == 0) return {};
+  others.erase(others.begin());
+  KeepDistinct(others);
+  uint64_t others_size = 0;
+  for (const SetOperand& other : others) {
+    if (other.source() == first.source()) return {};
+    others_size += other.size();
+  }
+  // The way with fewer look-ups. Looking everywhere ends at the first that has it: half of them.
+  std::vector<ScoredName> elements;
+  const auto subtract = [&](const auto& is_elsewhere) {
+    first.ForEach([&](std::string_view name, double score) {
+      if (!is_elsewhere(name)) elements.push_back({score, std::string(name)});
+      return true;
+    });
+  };
+  if (others_size < first.size() * others.size() / 2) {
+    const Names names = CommonNames(first, others, hash_keys.Next());
+    subtract([&](std::string_view name) { return !names.empty() && names.contains(name); });
+  } else {
+    std::ranges::stable_sort(others, std::ranges::greater(), &SetOperand::size);
+    subtract([&](std::string_view name) {
+      return std::ranges::any_of(
+          others, [name](const SetOperand& other) { return other.Score(name).has_value(); });
+    });
+  }
+  return elements;
+}
+
+int64_t CountCommon(SetOperands& operands, int64_t most) {
+  int64_t count = 0;
+  KeepDistinct(operands.list);  // without their scores
+  ForEachCommon(operands, [&](std::string_view, double) { return ++count != most; });
+  return count;
+}
+
+}  // namespace sluice

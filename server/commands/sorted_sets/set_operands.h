@@ -1,0 +1,60 @@
+// Sorted sets and sets as operands: unions, intersections and differences of them, with scores that
+// are weighted and aggregated. A set's members count as having the score 1. No arguments, no
+// replies.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/hashing/key_hash.h"
+#include "storage/types/set.h"
+#include "storage/types/sorted_set.h"
+
+namespace sluice {
+
+enum class Aggregate : uint8_t { kSum, kMin, kMax };
+
+// One input; neither a sorted set nor a set: an empty one.
+struct SetOperand {
+  const SortedSet* sorted = nullptr;
+  const Set* plain = nullptr;
+  double weight = 1;
+
+  size_t size() const;
+  std::optional<double> Score(std::string_view name) const;
+  void ForEach(SortedSet::Visit visit) const;
+
+  const void* source() const { return plain ? static_cast<const void*>(plain) : sorted; }
+  double Weighted(double score) const {
+    const double value = weight * score;
+    return std::isnan(value) ? 0 : value;
+  }
+};
+
+// The operands of one command; at least one.
+struct SetOperands {
+  std::vector<SetOperand> list;
+  Aggregate aggregate = Aggregate::kSum;
+};
+
+struct ScoredName {
+  double score;
+  std::string name;
+  bool operator<(const ScoredName& other) const {
+    return score != other.score ? score < other.score : name < other.name;
+  }
+};
+
+// In no order. The operands are sorted, or thinned out, on the way.
+std::vector<ScoredName> UnionOf(SetOperands& operands, HashKeys& hash_keys);
+std::vector<ScoredName> IntersectionOf(SetOperands& operands, HashKeys& hash_keys);
+// What is in the first and in no other.
+std::vector<ScoredName> DifferenceOf(SetOperands& operands, HashKeys& hash_keys);
+// How many members all have in common, counted up to `most`; 0: all.
+int64_t CountCommon(SetOperands& operands, int64_t most);
+
+}  // namespace sluice
