@@ -9,9 +9,13 @@ namespace sluice {
 
 // --- ScatteredDrains
 
+int ScatteredDrains::HighestBit(int64_t tick, int64_t other) {
+  return 63 - std::countl_zero(static_cast<uint64_t>((tick - kTickMin) ^ (other - kTickMin)));
+}
+
 std::vector<int64_t>& ScatteredDrains::LevelOf(int64_t due_ms) {
-  assert(due_ms > base_ms_ && due_ms >> kTickBits == 0);
-  return levels_[63 - std::countl_zero(static_cast<uint64_t>(due_ms ^ base_ms_))];
+  assert(due_ms > base_ms_ && base_ms_ >= kTickMin && (due_ms - kTickMin) >> kTickBits == 0);
+  return levels_[HighestBit(due_ms, base_ms_)];
 }
 
 void ScatteredDrains::Add(int64_t due_ms, uint64_t units) {
@@ -27,8 +31,7 @@ uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
   if (now_ms <= base_ms_) return 0;
   // Below the highest bit in which the times differ everything is due; on it some is, and the rest
   // agrees with now_ms in that bit, so it belongs further down; above it nothing changes.
-  const int highest =
-      std::min(kTickBits - 1, 63 - std::countl_zero(static_cast<uint64_t>(now_ms ^ base_ms_)));
+  const int highest = std::min(kTickBits - 1, HighestBit(now_ms, base_ms_));
   base_ms_ = now_ms;
   uint64_t drained = 0;
   for (int level = 0; level <= highest; ++level) {

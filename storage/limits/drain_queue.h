@@ -7,10 +7,11 @@
 // and Tarjan 1990) of ticks with a hash map of their counts. There a drain costs O(1) too: a tick
 // is moved at most once a bit, always to a lower one. Units due at the same tick share a record.
 //
-// Ticks are engine ms below 2^48. Nothing fires by itself: each call says what time it is, so an
-// answer is exact to the tick however late a turn comes. The wheel carries one timer a counter, its
-// key's deadline, instead of one a drain: ten million pending drains take 80 MB, and none of them
-// is touched until its counter is.
+// Ticks are engine ms from -2^41 to 2^48: they are negative while a log is played, whose time is
+// held back. Nothing fires by itself: each call says what time it is, so an answer is exact to the
+// tick however late a turn comes. The wheel carries one timer a counter, its key's deadline,
+// instead of one a drain: ten million pending drains take 80 MB, and none of them is touched until
+// its counter is.
 #pragma once
 
 #include <array>
@@ -38,8 +39,11 @@ class ScatteredDrains {
   void ForEach(absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
 
  private:
-  static constexpr int kTickBits = 48;
+  static constexpr int64_t kTickMin = -(int64_t{1} << 41);
+  static constexpr int kTickBits = 49;  // of how far a tick is from that
 
+  // The highest bit in which two ticks differ. Precondition: they do.
+  static int HighestBit(int64_t tick, int64_t other);
   std::vector<int64_t>& LevelOf(int64_t due_ms);
 
   int64_t base_ms_;  // everything is after it

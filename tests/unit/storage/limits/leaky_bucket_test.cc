@@ -28,7 +28,8 @@ void Compare(uint64_t seed, int64_t span_ms_max, bool constant_span, int steps) 
   Model model;
   LeakyBucket bucket;
   ManualClock clock;
-  clock.Advance(dice.In(0, int64_t{1} << 33));
+  // Time is negative while a log is played.
+  clock.Advance(dice.In(-(int64_t{1} << 40), int64_t{1} << 33));
   const int64_t span_ms = dice.In(1, span_ms_max);
   for (int step = 0; step < steps; ++step) {
     clock.AdvanceMicros(dice.In(0, 2'000));
