@@ -87,7 +87,8 @@ std::string LogService::OpenForWriting() {
 // --- loading
 
 void LogService::Load() {
-  if (loader_->Slice()) return;
+  // Nothing behind a fault is played.
+  if (on_.host.Stopping() || loader_->Slice()) return;
   if (!loader_->fault().empty()) {
     on_.host.Log(kLogWarning, Concat("the log cannot be loaded: ", loader_->fault()));
     return on_.host.Shutdown(1);

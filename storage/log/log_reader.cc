@@ -59,7 +59,7 @@ bool LogReader::Fill() {
   const uint64_t left = bytes_ - At(window_.size());
   if (left == 0) return false;
   const size_t held = window_.size();
-  const size_t wanted = static_cast<size_t>(std::min<uint64_t>(left, kPieceBytes));
+  const size_t wanted = static_cast<size_t>(std::min<uint64_t>(left, piece_bytes_));
   window_.resize(held + wanted);
   size_t got = 0;
   const int fault = file_.ReadAt(At(held), {window_.data() + held, wanted}, got);

@@ -28,7 +28,7 @@ class LogReader {
  public:
   static constexpr size_t kWordsMax = 16 * 1024 * 1024;       // of a command
   static constexpr int64_t kWordBytesMax = int64_t{1} << 32;  // of one of them
-  static constexpr size_t kPieceBytes = 256 * 1024;           // read at once
+  static constexpr size_t kPieceBytes = 256 * 1024;
   static constexpr uint64_t kExaminedBytesMax = 256UL << 20;  // behind a fault
   static constexpr int kDatabasesMax = 256;
 
@@ -38,8 +38,9 @@ class LogReader {
     kFault,  // see fault()
   };
 
-  // `bytes`: its size. The file outlives the reader.
-  LogReader(DiskFile& file, uint64_t bytes) : file_(file), bytes_(bytes) {}
+  // `bytes`: its size; `piece_bytes`: how much is read at once. The file outlives the reader.
+  LogReader(DiskFile& file, uint64_t bytes, size_t piece_bytes = kPieceBytes)
+      : file_(file), bytes_(bytes), piece_bytes_(piece_bytes) {}
 
   Step Next();
 
@@ -97,6 +98,7 @@ class LogReader {
 
   DiskFile& file_;
   const uint64_t bytes_;
+  const size_t piece_bytes_;
   std::string window_;  // from window_at_ on; holds the turn that is being read
   uint64_t window_at_ = 0;
   size_t cursor_ = 0;  // in window_: up to here it has been understood

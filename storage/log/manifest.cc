@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kLineBytesMax = 1024;  // as Redis
 constexpr size_t kNameBytesMax = 255;
+constexpr int64_t kNumberMax = INT64_MAX - 1;  // there is a next one
 
 bool IsNameOfFile(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax && name != "." && name != ".." &&
@@ -29,7 +30,8 @@ std::string ReadFile(const std::vector<std::string>& words, Manifest::File& file
       file.name = value;
     } else if (SameName("seq", words[i])) {
       const std::optional<int64_t> number = ParseInt64(value);
-      if (!number || *number < 1) return "its number is none";
+      if (!number || *number < 1 || *number > kNumberMax)
+        return "its number is not one of 1 to 2^63 - 2";
       file.number = *number;
       has_number = true;
     } else if (SameName("type", words[i])) {

@@ -148,7 +148,7 @@ void TestEngine::AdvanceTime(int64_t ms) {
 
 void TestEngine::Settle() {
   int turns = 0;
-  while (engine_->RunTurn() || disk_.has_outcome()) {
+  while (!shutdown_code_ && (engine_->RunTurn() || disk_.has_outcome())) {
     if (++turns < kTurnsMax) continue;
     ADD_FAILURE() << "work is left after " << turns << " turns";
     break;

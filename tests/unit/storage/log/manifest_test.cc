@@ -54,8 +54,9 @@ TEST(Manifest, NamesTheLineThatIsWrong) {
   const std::pair<std::string, std::string> kCases[] = {
       {"file b seq 1 type i\n", "its number is not above those before"},
       {"file a seq 2 type i\n", "its file is named twice"},
-      {"file b seq 0 type i\n", "its number is none"},
-      {"file b seq 99999999999999999999 type i\n", "its number is none"},
+      {"file b seq 0 type i\n", "its number is not one of 1 to 2^63 - 2"},
+      {"file b seq 99999999999999999999 type i\n", "its number is not one of 1 to 2^63 - 2"},
+      {"file b seq 9223372036854775807 type i\n", "its number is not one of 1 to 2^63 - 2"},
       {"file b seq 2 type x\n", "its type is unknown"},
       {"file b seq 2\n", "it does not name a file"},
       {"file b seq 2 seq 3\n", "it does not say all of a file"},
