@@ -243,19 +243,32 @@ bool LogReader::TakeMark(std::string_view line) {
 // --- what a fault means
 
 bool LogReader::IsTorn() {
-  if (!marked_) return cut_short_;
+  if (!marked_) return cut_short_ || EndsWithZeros(At(item_begin_));
   return !WasOnDisk(turn_begin_);
+}
+
+// False when it is too much to be thrown away unseen.
+bool LogReader::ReadRest(uint64_t offset, std::string& rest) {
+  const uint64_t left = bytes_ - offset;
+  if (left > kExaminedBytesMax) return false;
+  rest.resize(static_cast<size_t>(left));
+  size_t got = 0;
+  if (file_.ReadAt(offset, rest, got) != 0) return false;
+  rest.resize(got);
+  return true;
+}
+
+// As a file system leaves what was appended, but never written: a header, in a file without marks.
+bool LogReader::EndsWithZeros(uint64_t offset) {
+  std::string rest;
+  return ReadRest(offset, rest) && rest.find_first_not_of('\0') == rest.npos;
 }
 
 // Whether a line behind the fault says that what is before `offset` was on disk when it was
 // written, or cannot tell.
 bool LogReader::WasOnDisk(uint64_t offset) {
-  const uint64_t left = bytes_ - offset;
-  if (left > kExaminedBytesMax) return true;  // too much to be thrown away unseen
-  std::string rest(static_cast<size_t>(left), '\0');
-  size_t got = 0;
-  if (file_.ReadAt(offset, rest, got) != 0) return true;
-  rest.resize(got);
+  std::string rest;
+  if (!ReadRest(offset, rest)) return true;
   const std::string_view text = rest;
   for (size_t at = text.find('#'); at != text.npos; at = text.find('#', at + 1)) {
     const std::string_view here = text.substr(at, kLogLineBytesMax + 1);

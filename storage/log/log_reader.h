@@ -57,7 +57,7 @@ class LogReader {
   bool is_marked() const { return marked_; }         // its last turns end with marks
   const std::string& boot() const { return boot_; }  // under which the last of it was written
   // After kFault: what is wrong, at whole() or behind it; and whether it is no more than what a
-  // crash leaves: the last turn not whole, or several of which none was known to be on disk.
+  // crash leaves: the last turn not whole, several of which none was known to be on disk, or zeros.
   const std::string& fault() const { return fault_; }
   bool IsTorn();
 
@@ -95,6 +95,8 @@ class LogReader {
   }
   uint64_t At(size_t position) const { return window_at_ + position; }
   bool WasOnDisk(uint64_t offset);
+  bool EndsWithZeros(uint64_t offset);
+  bool ReadRest(uint64_t offset, std::string& rest);
 
   DiskFile& file_;
   const uint64_t bytes_;

@@ -2,7 +2,7 @@
 """kill -9 under load with an append-only log: what was acknowledged is there after the restart, no token is
 given twice, and no lock has two owners. The clients' own records are the judge.
 
-  log_crash.py --server program [--cycles 200] [--seconds 50] [--seed N]
+  log_crash.py --server program [--cycles 200] [--seconds 150] [--seed N]
 
 Ends after so many cycles, or so many seconds. Half of the cycles run under appendfsync always, half under
 everysec.
@@ -123,7 +123,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", default=SLUICE)
     parser.add_argument("--cycles", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=50)
+    parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
     print(f"seed {options.seed}")

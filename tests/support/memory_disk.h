@@ -30,6 +30,8 @@ class MemoryDisk : public Disk, public DiskWorker {
   int sync_fault = 0;            // and this one every Sync
   size_t room = SIZE_MAX;        // bytes that Append still takes; then ENOSPC, after a part of it
   std::set<std::string> locked;  // by other processes
+  // The power goes after so many more calls that change something: from then on each fails.
+  int64_t changes_left = INT64_MAX;
   uint64_t syncs = 0;
   bool is_late = false;  // what is to be replaced later waits for DoJob
   int replaced = 0;      // attempts, failed ones too
@@ -40,13 +42,19 @@ class MemoryDisk : public Disk, public DiskWorker {
     if (mode == Mode::kRead && !files.contains(name)) return ENOENT;
     if (mode == Mode::kAppend && write_fault != 0) return write_fault;
     if (mode == Mode::kAppend && !folders_.contains(FolderOf(name))) return ENOENT;
-    files.try_emplace(name);
+    if (!files.contains(name)) {
+      if (IsDark()) return EIO;
+      files[name].clear();
+      synced_.erase(name);
+    }
     file = std::make_unique<File>(*this, name);
     return 0;
   }
   int Rename(const std::string& from, const std::string& to) override {
     const auto found = files.find(Absolute(from));
     if (found == files.end()) return ENOENT;
+    if (IsDark()) return EIO;
+    KeepNamed(Absolute(to));
     std::string bytes = std::move(found->second);
     files.erase(found);
     files[Absolute(to)] = std::move(bytes);
@@ -54,17 +62,22 @@ class MemoryDisk : public Disk, public DiskWorker {
     return 0;
   }
   int Remove(const std::string& path) override {
+    if (IsDark()) return EIO;
+    KeepNamed(Absolute(path));
     return files.erase(Absolute(path)) == 1 ? 0 : ENOENT;
   }
   int MakeFolder(const std::string& path) override {
     if (write_fault != 0) return write_fault;
+    if (IsDark()) return EIO;
     folders_.insert(Absolute(path));
     return 0;
   }
   int SyncFolder(const std::string& path) override {
     const std::string folder = Absolute(path);
     if (!folders_.contains(folder)) return ENOENT;
+    if (IsDark()) return EIO;
     std::erase_if(named_, [&](const std::string& name) { return FolderOf(name) == folder; });
+    std::erase_if(old_, [&](const auto& old) { return FolderOf(old.first) == folder; });
     for (const auto& [name, bytes] : files) {
       if (FolderOf(name) == folder) named_.insert(name);
     }
@@ -79,6 +92,7 @@ class MemoryDisk : public Disk, public DiskWorker {
   int Replace(const std::string& path, std::string_view bytes) override {
     ++replaced;
     if (write_fault != 0) return write_fault;
+    if (IsDark()) return EIO;
     files[Absolute(path)] = bytes;
     synced_[Absolute(path)] = bytes;
     named_.insert(Absolute(path));
@@ -122,9 +136,16 @@ class MemoryDisk : public Disk, public DiskWorker {
 
   // The machine goes down. Of a file stays what was synced and, of what was appended since, a part:
   // its sectors are written in any order, so that there may be holes, and the end may be missing.
-  // A file whose name was not synced may be gone.
+  // A file whose name was not synced may be gone, and one that was replaced or removed without a
+  // sync of its folder may be back.
   void PowerCut(std::mt19937_64& random) {
     constexpr size_t kSector = 512;
+    changes_left = INT64_MAX;
+    for (auto& [name, bytes] : std::exchange(old_, {})) {
+      if (random() % 2 != 0) continue;
+      files[name] = synced_[name] = bytes;
+      named_.insert(name);
+    }
     for (auto file = files.begin(); file != files.end();) {
       if (!named_.contains(file->first) && random() % 2 == 0) {
         file = files.erase(file);
@@ -157,6 +178,7 @@ class MemoryDisk : public Disk, public DiskWorker {
     int Append(std::string_view bytes, size_t& written) override {
       written = 0;
       if (disk_.write_fault != 0) return disk_.write_fault;
+      if (disk_.IsDark()) return EIO;
       written = std::min(bytes.size(), disk_.room);
       if (disk_.room != SIZE_MAX) disk_.room -= written;
       disk_.files[name_].append(bytes.substr(0, written));
@@ -171,6 +193,7 @@ class MemoryDisk : public Disk, public DiskWorker {
     }
     int Truncate(uint64_t bytes) override {
       if (disk_.write_fault != 0 && disk_.write_fault != ENOSPC) return disk_.write_fault;
+      if (disk_.IsDark()) return EIO;
       disk_.files[name_].resize(bytes);
       std::string& synced = disk_.synced_[name_];
       synced.resize(std::min<size_t>(synced.size(), bytes));
@@ -179,6 +202,7 @@ class MemoryDisk : public Disk, public DiskWorker {
     int Sync() override {
       ++disk_.syncs;
       if (disk_.sync_fault != 0) return disk_.sync_fault;
+      if (disk_.IsDark()) return EIO;
       disk_.synced_[name_] = disk_.files[name_];
       return 0;
     }
@@ -193,6 +217,16 @@ class MemoryDisk : public Disk, public DiskWorker {
     const std::string name_;
   };
 
+  bool IsDark() {
+    if (changes_left == 0) return true;
+    --changes_left;
+    return false;
+  }
+  // The name is about to stand for something else, or nothing.
+  void KeepNamed(const std::string& name) {
+    if (named_.contains(name)) old_.try_emplace(name, synced_[name]);
+  }
+
   static std::string FolderOf(const std::string& path) {
     const size_t slash = path.rfind('/');
     return slash == 0 ? "/" : path.substr(0, slash);
@@ -201,6 +235,7 @@ class MemoryDisk : public Disk, public DiskWorker {
   std::set<std::string> folders_ = {"/"};
   std::map<std::string, std::string> synced_;  // of each file the content at its last Sync
   std::set<std::string> named_;                // files whose names are durable
+  std::map<std::string, std::string> old_;     // what durable names stood for, until they do not
   std::deque<Job> jobs_;
   std::map<uint64_t, int> outcomes_;
   uint64_t last_job_ = 0;

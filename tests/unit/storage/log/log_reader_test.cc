@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "protocol/text/concat.h"
 #include "storage/log/turn_writer.h"
 #include "tests/support/memory_disk.h"
+#include "tests/support/seed.h"
 
 namespace sluice {
 namespace {
@@ -195,6 +197,41 @@ TEST(LogReader, AMissingLineIsFound) {
   EXPECT_EQ(Read(headless).last, Step::kFault);
 }
 
+// The same at the size of a log that was in use, one bit a byte.
+TEST(LogReader, NoByteOfALongLogMayChange) {
+  constexpr size_t kBytes = 64 * 1024;
+#ifdef __SANITIZE_ADDRESS__
+  constexpr size_t kStep = 61;
+#else
+  constexpr size_t kStep = 1;
+#endif
+  std::mt19937_64 random(TestSeed(0));
+  Written log;
+  while (log.bytes.size() < kBytes) {
+    for (uint64_t commands = 1 + random() % 3; commands > 0; --commands) {
+      const std::string value(random() % 300, static_cast<char>(random()));
+      log.Effect(static_cast<int>(random() % 3), {"SET", std::to_string(random() % 9), value});
+    }
+    log.EndTurn();
+  }
+  const std::vector<std::string> all = Read(log.bytes).turns;
+  ASSERT_EQ(all.size() + 1, log.ends.size());
+  size_t turn = 0;  // that `at` stands in
+  for (size_t at = log.ends[0]; at < log.bytes.size(); at += kStep) {
+    while (log.ends[turn + 1] <= at) ++turn;
+    const Outcome cut = Read(log.bytes.substr(0, at));
+    ASSERT_EQ(cut.turns.size(), turn) << at;
+    ASSERT_EQ(cut.torn, at != log.ends[turn]) << at;
+    std::string bytes = log.bytes;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    const Outcome flipped = Read(bytes);
+    ASSERT_EQ(flipped.last, Step::kFault) << at;
+    ASSERT_EQ(flipped.whole, log.ends[turn]) << at;
+    ASSERT_TRUE(IsPrefix(flipped.turns, all)) << at;
+    ASSERT_EQ(flipped.torn, turn + 1 == all.size()) << at;
+  }
+}
+
 // After a power cut under everysec several turns may be full of holes.
 TEST(LogReader, HolesInWhatWasNotOnDiskAreTorn) {
   Written log;
@@ -212,9 +249,23 @@ TEST(LogReader, HolesInWhatWasNotOnDiskAreTorn) {
   EXPECT_EQ(outcome.turns.size(), 1U);
 }
 
+// A header whose bytes never came to the disk, in a new file or behind what Redis has written.
+TEST(LogReader, ZerosAtTheEndAreTorn) {
+  const std::vector<std::string> begins = {"", Command({"SET", "k", "v"})};
+  for (const std::string& begin : begins) {
+    std::string bytes = begin;
+    bytes.append(40, '\0');
+    const Outcome outcome = Read(bytes);
+    EXPECT_TRUE(outcome.torn);
+    EXPECT_EQ(outcome.whole, begin.size());
+    bytes += "*";
+    EXPECT_FALSE(Read(bytes).torn);
+  }
+}
+
 TEST(LogReader, RefusesWhatIsNoLog) {
   const std::pair<std::string, std::string> kCases[] = {
-      {std::string(1000, '\0'), "a command begins with neither '*' nor '#'"},
+      {std::string(1000, '\0') + "x", "a command begins with neither '*' nor '#'"},
       {"*0\r\n", "a command has no words"},
       {"*-1\r\n", "a length is no length"},
       {"*99999999999\r\n", "a length is no length"},
