@@ -141,7 +141,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void ProtocolError(Session& session);
   bool RunTimers();
   void ServeWaiters();
-  bool FreeGarbage(int64_t turn_begin);
+  void FreeGarbage(int64_t turn_begin);
   void EndTurn(int64_t begin);
   void CloseAll();
   std::string AuditFlags() const;

@@ -103,20 +103,20 @@ bool Engine::RunTurn() {
   const bool timers_left = is_loading || RunTimers();
   TakeCarried();
   RunInputs(begin);
+  FreeGarbage(begin);  // of which locks hear, when their holders go
   const bool locks_left = !is_loading && locks_.Continue(read_ms);
-  const bool garbage_left = FreeGarbage(begin);
   const bool rearm_left = keyspace_.RearmSlice(clock_.now(), kRearmedPerTurn);
   const bool tracked_left = tracking_.LimitSlice();
   EndTurn(begin);
   if (crowded) [[unlikely]]
     host_.ReturnFreedAtOnce(false);
-  return timers_left || locks_left || garbage_left || rearm_left || tracked_left ||
-         clients_.any_carried() || limits_.any_ready();
+  return timers_left || locks_left || keyspace_.waiting_to_be_freed() > 0 || rearm_left ||
+         tracked_left || clients_.any_carried() || limits_.any_ready();
 }
 
-bool Engine::FreeGarbage(int64_t turn_begin) {
+void Engine::FreeGarbage(int64_t turn_begin) {
   const size_t waiting = keyspace_.waiting_to_be_freed();
-  if (waiting == 0) return false;
+  if (waiting == 0) return;
   const int64_t begin = clock_.Tick();
   // By the CPU's clock: a turn that was kept off the processor took long and made nothing.
   int64_t took = begin - turn_begin;
@@ -128,7 +128,6 @@ bool Engine::FreeGarbage(int64_t turn_begin) {
     is_left = keyspace_.FreeSlice(kFreedPerSlice);
   }
   statistics_.freed_lazily += waiting - keyspace_.waiting_to_be_freed();
-  return is_left;
 }
 
 // --- turns inside a command

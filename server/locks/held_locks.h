@@ -47,6 +47,8 @@ class HeldLock final : public Lock, public HeldLockHook {
     return Lock::MemoryBytes() + sizeof(HeldLock) - sizeof(Lock);
   }
   std::unique_ptr<Value> Clone() const override { return std::make_unique<HeldLock>(all_); }
+  void Retire() override;
+  size_t FreeSome(size_t budget) override;
 
  private:
   friend class HeldLocks;

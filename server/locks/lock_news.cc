@@ -10,6 +10,15 @@
 #include "server/locks/lock_effect.h"
 
 namespace sluice {
+namespace {
+
+std::string_view EventOf(LockEnd end) {
+  constexpr std::string_view kEvents[] = {"lock-released", "lock-expired", "lock-broken",
+                                          "lock-released"};
+  return kEvents[static_cast<size_t>(end)];
+}
+
+}  // namespace
 
 // --- the log
 
@@ -19,11 +28,12 @@ void LockNews::Record(const Lock& lock, const LockHolder& holder) {
              [&](Args effect) { on_.effects.Add(lock.name().db, effect); });
 }
 
-// A replay that reads that a hold was broken knows that its token is stale.
+// A replay that reads that a hold was broken knows that its token is stale. No token (0): of all.
 void LockNews::RecordEnd(const Lock& lock, int64_t token, LockEnd end) {
   if (!on_.effects.wanted()) return;
   const LockName& name = lock.name();
   if (end == LockEnd::kBroken) {
+    if (token == 0) return on_.effects.Add(name.db, {"LOCK.BREAK", name.key});
     return on_.effects.Add(name.db, {"LOCK.BREAK", name.key, "TOKEN", Int64Text(token)});
   }
   on_.effects.Add(name.db, {"LOCK.RESTORE", name.key, Int64Text(token)});
@@ -44,10 +54,7 @@ void LockNews::LockAcquired(const Lock& lock, const LockHolder& holder) {
 }
 
 void LockNews::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
-  constexpr std::string_view kEvents[] = {"lock-released", "lock-expired", "lock-broken",
-                                          "lock-released"};
-  on_.notifications.Notify(kNotifyLock, kEvents[static_cast<size_t>(end)], lock.name().db,
-                           lock.name().key);
+  on_.notifications.Notify(kNotifyLock, EventOf(end), lock.name().db, lock.name().key);
   const bool may_linger = end == LockEnd::kReleased || end == LockEnd::kExpired;
   if (may_linger && holder.minhold_until_ms > on_.clock.now().ms()) {
     LockHolder lingering = holder;
@@ -61,6 +68,16 @@ void LockNews::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end
   if (end == LockEnd::kBroken) NoteLosses(lock, holder, LockLoss::kBroken);
 }
 
+void LockNews::AllEnded(const Lock& lock, int64_t holders, LockEnd end) {
+  RecordEnd(lock, 0, end);
+  if (holders > 0 && on_.notifications.Wants(kNotifyLock)) {
+    events_.push_back({lock.name(), EventOf(end), holders});
+    on_.flags.Raise(RareFlags::kServe);
+  }
+  if (end == LockEnd::kExpired) NoteLosses(lock, LockLoss::kExpired);
+  if (end == LockEnd::kBroken) NoteLosses(lock, LockLoss::kBroken);
+}
+
 void LockNews::LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
   RecordEnd(lock, holder.token, end);
 }
@@ -68,14 +85,29 @@ void LockNews::LingeringEnded(const Lock& lock, const LockHolder& holder, LockEn
 // --- losses
 
 void LockNews::NoteLosses(const Lock& lock, const LockHolder& holder, LockLoss why) {
-  for (const uint64_t connection : holder.notify) {
-    losses_.push_back({connection, lock.name(), holder.token, why});
-    on_.flags.Raise(RareFlags::kServe);
-  }
+  if (holder.notify.empty()) return;
+  losses_.push_back({holder.notify, lock.name(), holder.token, why});
+  on_.flags.Raise(RareFlags::kServe);
 }
 
 void LockNews::NoteLosses(const Lock& lock, LockLoss why) {
-  for (const auto& [token, holder] : lock.holders()) NoteLosses(lock, holder, why);
+  if (!lock.is_crowd()) {
+    for (const auto& [token, holder] : lock.holders()) NoteLosses(lock, holder, why);
+    return;
+  }
+  dying_.emplace(&lock, why);
+  if (why != LockLoss::kGone) return;
+  unsure_.push_back(&lock);
+  on_.flags.Raise(RareFlags::kServe);
+}
+
+void LockNews::HolderFreed(const Lock& lock, const LockHolder& holder) {
+  if (const auto found = dying_.find(&lock); found != dying_.end())
+    NoteLosses(lock, holder, found->second);
+}
+
+void LockNews::Freed(const Lock& lock) {
+  if (dying_.erase(&lock) > 0) std::erase(unsure_, &lock);
 }
 
 void LockNews::NoteOverwritten(LockNameView name) {
@@ -83,30 +115,56 @@ void LockNews::NoteOverwritten(LockNameView name) {
     const bool was_there = loss.why == LockLoss::kGone && LockNameEqual()(loss.name, name);
     if (was_there) loss.why = LockLoss::kOverwritten;
   }
+  std::erase_if(unsure_, [&](const Lock* lock) {
+    const bool was_there = LockNameEqual()(lock->name(), name);
+    if (was_there) dying_[lock] = LockLoss::kOverwritten;
+    return was_there;
+  });
 }
 
 void LockNews::FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken) {
+  const auto reason_of = [&](const LockName& name) {
+    return is_taken(name) ? LockLoss::kOverwritten : LockLoss::kDeleted;
+  };
   for (Loss& loss : losses_) {
-    if (loss.why != LockLoss::kGone) continue;
-    loss.why = is_taken(loss.name) ? LockLoss::kOverwritten : LockLoss::kDeleted;
+    if (loss.why == LockLoss::kGone) loss.why = reason_of(loss.name);
+  }
+  for (const Lock* lock : std::exchange(unsure_, {})) dying_[lock] = reason_of(lock->name());
+}
+
+void LockNews::TellEvents(int& answers_left) {
+  while (!events_.empty() && answers_left > 0) {
+    Events& events = events_.front();
+    for (; events.left > 0 && answers_left > 0; --events.left, --answers_left) {
+      on_.notifications.Notify(kNotifyLock, events.event, events.name.db, events.name.key);
+    }
+    if (events.left == 0) events_.pop_front();
   }
 }
 
 void LockNews::PushLosses(int& answers_left) {
+  TellEvents(answers_left);
+  std::ranges::move(std::exchange(losses_, {}), std::back_inserter(pushes_));
+  while (!pushes_.empty() && answers_left > 0) {
+    Loss& loss = pushes_.front();
+    for (; loss.told < loss.connections.size() && answers_left > 0; ++loss.told, --answers_left) {
+      Push(loss, loss.connections[loss.told]);
+    }
+    if (loss.told == loss.connections.size()) pushes_.pop_front();
+  }
+}
+
+void LockNews::Push(const Loss& loss, uint64_t connection) {
   constexpr std::string_view kReasons[] = {"expired",     "broken",  "deleted", "flushed",
                                            "overwritten", "renamed", "swapped", "deleted"};
-  std::ranges::move(std::exchange(losses_, {}), std::back_inserter(pushes_));
-  for (; !pushes_.empty() && answers_left > 0; --answers_left, pushes_.pop_front()) {
-    const Loss& loss = pushes_.front();
-    Session* const session = FindConnection(on_.clients, loss.connection);
-    if (!session || session->resp() < 3 || session->close != CloseMode::kOpen) continue;
-    session->writer.Push(4);
-    session->writer.Bulk("lock-lost");
-    session->writer.Bulk(loss.name.key);
-    session->writer.Integer(loss.token);
-    session->writer.Bulk(kReasons[static_cast<size_t>(loss.why)]);
-    on_.clients.QueueSend(*session);
-  }
+  Session* const session = FindConnection(on_.clients, connection);
+  if (!session || session->resp() < 3 || session->close != CloseMode::kOpen) return;
+  session->writer.Push(4);
+  session->writer.Bulk("lock-lost");
+  session->writer.Bulk(loss.name.key);
+  session->writer.Integer(loss.token);
+  session->writer.Bulk(kReasons[static_cast<size_t>(loss.why)]);
+  on_.clients.QueueSend(*session);
 }
 
 }  // namespace sluice

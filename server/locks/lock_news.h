@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "server/clients/clients.h"
 #include "server/core/rare_flags.h"
@@ -50,37 +51,58 @@ class LockNews final : public LockListener {
   void RecordHolder(OpenLock& lock, std::string_view owner);
 
   // --- losses
-  // All holders of a lock that is going away, by `why`.
+  // All holders of a lock that is going away, by `why`. Those of a crowd are noted when they are
+  // freed.
   void NoteLosses(const Lock& lock, LockLoss why);
+  // One of such a crowd is being freed.
+  void HolderFreed(const Lock& lock, const LockHolder& holder);
+  // All are.
+  void Freed(const Lock& lock);
   // What was lost under this name, and not known why, was overwritten.
   void NoteOverwritten(LockNameView name);
-  bool any_noted() const { return !losses_.empty(); }
+  bool any_noted() const { return !losses_.empty() || !unsure_.empty(); }
   // Finds the reasons that are not known yet: whether something else stands under the name now.
   void FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken);
-  // Tells holders of what is noted: each takes one of `answers_left`.
+  // Tells holders of what is noted, and of crowds an event for each that was one: each takes one of
+  // `answers_left`.
   void PushLosses(int& answers_left);
-  bool any_to_push() const { return !pushes_.empty(); }
+  bool any_to_push() const { return !losses_.empty() || !pushes_.empty() || !events_.empty(); }
 
   // --- LockListener
   void LockAcquired(const Lock& lock, const LockHolder& holder) override;
   void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
+  void AllEnded(const Lock& lock, int64_t holders, LockEnd end) override;
   void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
 
  private:
+  // Of one holder, however many are to be told.
   struct Loss {
-    uint64_t connection;
+    LockClients connections;
     LockName name;
     int64_t token;
     LockLoss why;
+    size_t told = 0;  // of the connections
+  };
+
+  // The same event so many times.
+  struct Events {
+    LockName name;
+    std::string_view event;
+    int64_t left;
   };
 
   void Record(const Lock& lock, const LockHolder& holder);
   void RecordEnd(const Lock& lock, int64_t token, LockEnd end);
   void NoteLosses(const Lock& lock, const LockHolder& holder, LockLoss why);
+  void TellEvents(int& answers_left);
+  void Push(const Loss& loss, uint64_t connection);
 
   const Uses on_;
   std::vector<Loss> losses_;  // noted, their reason perhaps not known yet
   std::deque<Loss> pushes_;   // to be told
+  std::deque<Events> events_;
+  absl::flat_hash_map<const Lock*, LockLoss> dying_;  // crowds that are to be freed
+  std::vector<const Lock*> unsure_;                   // of these, their reason not known yet
 };
 
 }  // namespace sluice

@@ -1,14 +1,17 @@
 // See lock_service.h.
 #include "server/locks/lock_service.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice {
 namespace {
 
-// Waiters that are refused and holders that are told of a loss: some 0.5 ms.
+// Waiters that are refused and holders that are told of a loss: some 0.5 ms, more if they are not
+// in the cache.
 constexpr int kAnswersPerTurn = 256;
-constexpr int64_t kRetryMs = 100;  // between attempts to have the mark written
+constexpr int kAnswersPerLook = 16;  // at the meter
+constexpr int64_t kRetryMs = 100;    // between attempts to have the mark written
 
 }  // namespace
 
@@ -16,6 +19,7 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
     : on_(uses),
       memory_(hash_keys.Next()),
       mark_({uses.config, uses.host, uses.clock, uses.worker}, tokens_, memory_),
+      meter_(uses.clock),
       news_({.clock = uses.clock,
              .effects = uses.effects,
              .notifications = uses.notifications,
@@ -38,7 +42,7 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
               .held = held_,
               .locks = locks_,
               .cancelled = [this] { SettleUnlessInside(); }}),
-      locks_(held_, news_, waits_, tokens_, memory_, hash_keys.Next()),
+      locks_(held_, news_, waits_, tokens_, memory_, hash_keys.Next(), &meter_),
       answers_left_(kAnswersPerTurn) {
   retry_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<LockService>&>(task).owner.mark_.Want();
@@ -77,7 +81,9 @@ void LockService::EndBindings(const Session& session) {
 bool LockService::Continue(int64_t read_ms) {
   locks_.set_leases_until_ms(read_ms);
   locks_.BeginTurn();
+  meter_.Begin();
   const bool is_left = GoOn();
+  meter_.Begin();
   answers_left_ = kAnswersPerTurn;  // what the turn's requests have spent counts
   return is_left;
 }
@@ -88,7 +94,7 @@ bool LockService::GoOn() {
   if (on_.pause.mode() != Pause::Mode::kNone) return false;
   SettleDue();
   held_.TakeApart();
-  waits_.Refuse(answers_left_);
+  DealOut([this] { return waits_.any_to_refuse(); }, [this](int& left) { waits_.Refuse(left); });
   locks_.Continue(on_.clock.now());
   if (locks_.wants_tokens() && !retry_.node.linked()) {
     on_.timers.Arm(retry_, on_.clock.now().ms() + kRetryMs);
@@ -106,7 +112,19 @@ void LockService::SettleDue() {
 
 void LockService::CatchUp() {
   if (pending()) Settle();
-  if (news_.any_noted() || news_.any_to_push()) news_.PushLosses(answers_left_);
+  DealOut([this] { return news_.any_to_push(); }, [this](int& left) { news_.PushLosses(left); });
+}
+
+// A little at a time, the first without a look at the meter.
+void LockService::DealOut(absl::FunctionRef<bool()> any_left,
+                          absl::FunctionRef<void(int&)> answer) {
+  while (answers_left_ > 0 && any_left()) {
+    int little = std::min(answers_left_, kAnswersPerLook);
+    answers_left_ -= little;
+    answer(little);
+    answers_left_ += little;
+    if (meter_.IsSpent()) return;
+  }
 }
 
 // Inside a slow script nothing changes but by the script.
@@ -129,8 +147,9 @@ void LockService::Settle() {
       for (const int db : held_.TakeFlushed()) locks_.DroppedDatabase(db, on_.clock.now());
     } else if (held_.any_noted()) {
       SettleTouched();
-    } else if (waits_.any_to_refuse() && answers_left_ > 0) {
-      waits_.Refuse(answers_left_);
+    } else if (waits_.any_to_refuse() && MayAnswer()) {
+      DealOut([this] { return waits_.any_to_refuse(); },
+              [this](int& left) { waits_.Refuse(left); });
     } else {
       return;
     }

@@ -12,11 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "server/locks/fence_mark.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_connections.h"
 #include "server/locks/lock_news.h"
 #include "server/locks/lock_waits.h"
+#include "server/locks/turn_meter.h"
 #include "server/notify/key_listeners.h"
 #include "storage/locks/locks.h"
 
@@ -30,7 +32,7 @@ class LockService final : public KeyListener {
   struct Uses {
     const Config& config;
     Host& host;
-    const TurnClock& clock;
+    TurnClock& clock;
     DiskWorker& worker;
     Keyspace& keyspace;
     Effects& effects;
@@ -96,11 +98,14 @@ class LockService final : public KeyListener {
   void Settle();
   void SettleUnlessInside();
   void SettleTouched();
+  bool MayAnswer() { return answers_left_ > 0 && !meter_.IsSpent(); }
+  void DealOut(absl::FunctionRef<bool()> any_left, absl::FunctionRef<void(int&)> answer);
 
   const Uses on_;
   FenceTokens tokens_;
   FenceMemory memory_;
   FenceMark mark_;
+  TurnMeter meter_;
   LockNews news_;
   HeldLocks held_;
   LockWaits waits_;

@@ -97,6 +97,7 @@ Now BaseWriter::AsLoaderSees(const Entry& entry) const {
 void BaseWriter::WriteEntry(int db, const Entry& entry) {
   if (entry.type() == ValueType::kLock) {
     const Lock& lock = static_cast<const Lock&>(entry.value());
+    if (lock.Ended()) return;
     for (const auto& [token, holder] : lock.holders()) {
       TellHolder({db, entry.key()}, lock, holder, now_, [&](Args words) { Tell(db, words); });
     }

@@ -111,6 +111,7 @@ void Database::DropValue(KeyspaceState& state, Value* value, size_t accounted) {
     state.wheel.Cancel(timer->node);
     --state.values_timed;
   }
+  value->Retire();
   state.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
 }
 

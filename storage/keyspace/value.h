@@ -55,6 +55,9 @@ class Value {
   // Writes its packed form (packed_value.h) into `out` and returns how many bytes that took; 0 if
   // it has none, or none of at most `room` bytes.
   virtual size_t Pack([[maybe_unused]] char* out, [[maybe_unused]] size_t room) const { return 0; }
+  // It has left the keyspace, which finds it no more: it is freed, now or in slices. In the middle
+  // of a change of the keyspace.
+  virtual void Retire() {}
   // How many pieces freeing it takes: members, chunks. Values of many are freed in slices.
   virtual size_t Elements() const { return 1; }
   // Frees up to `budget` pieces of a value that is out of use; returns how many, 0

@@ -53,7 +53,7 @@ void Lock::Untie(const LockHolder& holder) {
 // --- who may have it
 
 LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
-  if (holders_.empty()) return LockFit::kFits;
+  if (empty()) return LockFit::kFits;
   const bool semaphore = mode_ == LockMode::kPermits && shape.mode == LockMode::kPermits;
   if (const LockHolder* holder = FindOwner(owner)) {
     const bool same = mode_ == shape.mode &&
@@ -110,8 +110,11 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   const bool leased = holder.lease_until_ms != kNoDeadline;
   const int64_t until_ms = NextMs(now) + terms.lease_ms;
   if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) SetEnd(holder, until_ms);
-  if (terms.minhold_ms > 0)
+  if (terms.minhold_ms > 0) {
+    Unlist(holder);
     holder.minhold_until_ms = std::max(holder.minhold_until_ms, NextMs(now) + terms.minhold_ms);
+    List(holder);
+  }
   if (terms.label) {
     text_bytes_ -= holder.label.capacity();
     holder.label = *terms.label;
@@ -216,16 +219,22 @@ int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
   for (; left > 0; --left) {
     const auto [ends_ms, token] = EarliestEnd();
     if (ends_ms > now.ms() || ends_ms == kNoDeadline) return ended;
-    const auto place = holders_.find(token);
-    LockHolder& holder = place->second;
-    if (!holder.lingers() && !holder.sessions.empty()) {
-      SetEnd(holder, kNoDeadline);  // from now on the sessions' alone
-      continue;
-    }
-    ended += holder.lingers() ? 0 : 1;
-    End(place, true, now, on_end);
+    ended += ExpireOne(token, now, on_end);
   }
   return ended;
+}
+
+int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
+  const auto place = holders_.find(token);
+  LockHolder& holder = place->second;
+  if (holder.EndsAtMs() > now.ms() || holder.EndsAtMs() == kNoDeadline) return 0;
+  const bool held = !holder.lingers();
+  if (held && !holder.sessions.empty()) {
+    SetEnd(holder, kNoDeadline);  // from now on the sessions' alone
+    return 0;
+  }
+  End(place, true, now, on_end);
+  return held ? 1 : 0;
 }
 
 int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end) {
@@ -251,15 +260,56 @@ int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
 
 int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
   int64_t ended = 0;
-  for (auto place = holders_.begin(); place != holders_.end();) {
-    if (token != 0 && place->first != token) {
-      ++place;
-      continue;
-    }
+  auto place = token == 0 ? holders_.begin() : holders_.find(token);
+  const auto end = token == 0 || place == holders_.end() ? holders_.end() : std::next(place);
+  while (place != end) {
     ended += place->second.lingers() ? 0 : 1;
     place = End(place, false, now, on_end);
   }
   return ended;
+}
+
+// --- a crowd
+
+int64_t Lock::EndAll(bool broken) {
+  assert(is_crowd() && !ended_);
+  ended_ = true;
+  if (broken) broken_token_ = std::max(broken_token_, holders_.rbegin()->first);
+  if (index_ != nullptr) return static_cast<int64_t>(index_->by_owner.size());
+  return std::count_if(holders_.begin(), holders_.end(),
+                       [](const auto& each) { return !each.second.lingers(); });
+}
+
+// A session keeps a holder whose lease is over, and so does MINHOLD its place.
+bool Lock::AllOver(int64_t until_ms) const {
+  if (ties_ == nullptr || index_ == nullptr || !is_crowd()) return false;
+  const auto last = [](const auto& times) {
+    return times.empty() ? INT64_MIN : times.rbegin()->first;
+  };
+  return (bonds_ == nullptr || bonds_->empty()) && index_->deadlines.size() == holders_.size() &&
+         last(index_->deadlines) <= until_ms && last(index_->minholds) <= until_ms;
+}
+
+size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
+  size_t freed = 0;
+  while (freed < budget && !holders_.empty()) {
+    LockHolder& holder = holders_.begin()->second;
+    for (; freed < budget && !holder.sessions.empty(); ++freed) {
+      if (bonds_ != nullptr) bonds_->erase({holder.token, holder.sessions.back()});
+      holder.sessions.pop_back();
+    }
+    if (freed == budget) break;
+    if (!holder.lingers()) {
+      on_end(holder);
+      Untie(holder);
+    }
+    Unlist(holder);
+    permits_used_ -= holder.permits;
+    text_bytes_ -= holder.owner.capacity() + holder.label.capacity();
+    holders_.erase(holders_.begin());
+    ++freed;
+  }
+  return freed;
 }
 
 // --- looking
@@ -291,6 +341,12 @@ const LockHolder* Lock::FindOwner(std::string_view owner) const {
   return FindOwnerIn(*this, owner);
 }
 
+const LockHolder* Lock::FindHolder(std::string_view owner, int64_t token) const {
+  if (!owner.empty()) return FindOwner(owner);
+  const auto found = holders_.find(token);
+  return found == holders_.end() ? nullptr : &found->second;
+}
+
 LockHolder* Lock::FindHeld(std::string_view owner, int64_t token) {
   LockHolder* const holder = FindOwnerIn(*this, owner);
   return holder == nullptr || (token != 0 && holder->token != token) ? nullptr : holder;
@@ -308,12 +364,15 @@ void Lock::List(const LockHolder& holder) {
   if (index_ == nullptr) return;
   if (!holder.lingers()) index_->by_owner.emplace(holder.owner, holder.token);
   if (holder.EndsAtMs() != kNoDeadline) index_->deadlines.emplace(holder.EndsAtMs(), holder.token);
+  if (!holder.lingers() && holder.minhold_until_ms != 0)
+    index_->minholds.emplace(holder.minhold_until_ms, holder.token);
 }
 
 void Lock::Unlist(const LockHolder& holder) {
   if (index_ == nullptr) return;
   if (!holder.lingers()) index_->by_owner.erase(holder.owner);
   index_->deadlines.erase({holder.EndsAtMs(), holder.token});
+  if (!holder.lingers()) index_->minholds.erase({holder.minhold_until_ms, holder.token});
 }
 
 bool Lock::Holds(int64_t token) const {

@@ -13,6 +13,10 @@
 // a caller that looks at a lock calls first: nothing else here looks at the clock. Waiting, tokens
 // and events are locks.h; nothing here knows of them.
 //
+// A crowd of holders that ends as a whole (EndAll) ends in one step, whatever their number: the
+// lock is without holders from then on, and for whoever looks at it. Their memory, and what ties
+// them to the world, are given back in slices (FreeSome) when the lock has left the keyspace.
+//
 // Invariants: at most one exclusive holder and then no other; all holders have the lock's mode; the
 // permits in use are at most m; every owner holds once.
 #pragma once
@@ -164,11 +168,8 @@ class Lock : public Value {
   // always: so this never has many to tell of.
   void Watch() const;
   void Unwatch() const;
-  // It has left the keyspace, and is to be freed: no ties are left.
-  void Disown() {
-    Unwatch();
-    bonds_.reset();
-  }
+  // It has left the keyspace, and is still to be freed: the session is no binding of it any more.
+  void Unbind(uint64_t session, int64_t token) { bonds_->erase({token, session}); }
   bool has_many() const { return index_ != nullptr; }
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
@@ -196,13 +197,23 @@ class Lock : public Value {
   // many. It is called for those that end lingering too, which are not counted.
   // Of the leases that are over, `left` at most: it is lowered by each.
   int64_t Expire(const Now& now, int64_t& left, OnEnd on_end);
+  // The same for one holder, if its lease is over.
+  int64_t ExpireOne(int64_t token, const Now& now, OnEnd on_end);
   // The holder of this token is bound to the session no more. Precondition: it was.
   int64_t EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end);
   // Holders, or (token != 0) the one of a token, are thrown out, and their tokens are stale.
   int64_t Break(int64_t token, const Now& now, OnEnd on_end);
   int64_t Forgo(int64_t token, const Now& now, OnEnd on_end);  // the same, their tokens as they are
 
-  bool empty() const { return holders_.empty(); }
+  // More holders and bonds than are ended one by one in a command that ends all of them.
+  bool is_crowd() const { return Elements() > kCrowdMin; }
+  // All end at this moment, at the cost of one. Returns how many lose the lock; those that linger
+  // are not counted. With `broken` their tokens are stale. Precondition: is_crowd.
+  int64_t EndAll(bool broken);
+  // Of a crowd: every lease is over at that moment, and nothing else keeps a holder.
+  bool AllOver(int64_t until_ms) const;
+
+  bool empty() const { return holders_.empty() || ended_; }
   // It has no holder any more, although it has still to be taken apart.
   virtual bool Ended() const { return empty(); }
   LockMode mode() const { return mode_; }
@@ -213,7 +224,9 @@ class Lock : public Value {
   // When Expire has next something to do; kNoDeadline if never.
   int64_t NextDeadlineMs() const;
   const LockHolder* FindOwner(std::string_view owner) const;  // null if it holds nothing
-  bool Holds(int64_t token) const;                            // a holder that does not linger
+  // The one of this owner, or (no owner) of this token, be it lingering; null if there is none.
+  const LockHolder* FindHolder(std::string_view owner, int64_t token) const;
+  bool Holds(int64_t token) const;  // a holder that does not linger
   // Lingering ones included; in the order of their tokens.
   const std::map<int64_t, LockHolder>& holders() const { return holders_; }
   std::string Audit() const override;  // the first violated invariant, or empty
@@ -221,8 +234,18 @@ class Lock : public Value {
   ValueType type() const override { return ValueType::kLock; }
   std::string_view Encoding() const override { return "lock"; }
   size_t MemoryBytes() const override;
+  size_t Elements() const override {
+    return 1 + holders_.size() + (bonds_ == nullptr ? 0 : bonds_->size());
+  }
+  size_t FreeSome(size_t budget) override {
+    return FreeHolders(budget, [](const LockHolder&) {});
+  }
   // Without holders: a copy has no owner.
   std::unique_ptr<Value> Clone() const override { return std::make_unique<Lock>(); }
+
+ protected:
+  // As FreeSome; calls `on_end` for each holder that goes and does not linger.
+  size_t FreeHolders(size_t budget, OnEnd on_end);
 
  private:
   using Holders = std::map<int64_t, LockHolder>;
@@ -231,8 +254,10 @@ class Lock : public Value {
   struct Index {
     std::map<std::string_view, int64_t> by_owner;  // views into holders_; lingering ones left out
     std::set<std::pair<int64_t, int64_t>> deadlines;  // of (EndsAtMs, token), where there is one
+    std::set<std::pair<int64_t, int64_t>> minholds;   // likewise, of those that do not linger yet
   };
   static constexpr size_t kScanned = 8;
+  static constexpr size_t kCrowdMin = 64;  // some 50 us
 
   void MakeIndexIfMany();
   // To be called around every change of a holder: out of the index before, into it after.
@@ -257,6 +282,7 @@ class Lock : public Value {
   const LockTies* const ties_;
   LockName name_;
   mutable bool watched_ = false;
+  bool ended_ = false;                    // all of them: see EndAll
   LockMode mode_ = LockMode::kExclusive;  // of the holders
   int64_t of_ = 1;
   int64_t permits_used_ = 0;

@@ -21,14 +21,15 @@ bool IsHeldBy(OpenLock& open, std::string_view owner, int64_t token) {
 }  // namespace
 
 Locks::Locks(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,
-             FenceMemory& memory, const SipKey& hash_key)
+             FenceMemory& memory, const SipKey& hash_key, WorkMeter* meter)
     : store_(store),
       listener_(listener),
       callers_(callers),
       tokens_(tokens),
       memory_(memory),
       queue_(store, hash_key),
-      starved_(0, LockNameHash(hash_key)) {}
+      starved_(0, LockNameHash(hash_key)),
+      meter_(meter) {}
 
 // --- taking
 
@@ -36,7 +37,9 @@ AcquireResult Locks::Acquire(absl::Span<OpenLock> locks, LockRequest request, co
                              const Now& now) {
   using Obstacle = WaitQueue::Obstacle;
   assert(request.terms.lease_ms > 0 || request.terms.session != 0);
-  for (OpenLock& lock : locks) Settle(lock, now);
+  for (OpenLock& lock : locks) {
+    Settle(lock, now, {.owner = request.owner, .permits = request.terms.shape.permits});
+  }
   const Obstacle obstacle = queue_.ObstacleOf(request, locks);
   if (obstacle == Obstacle::kNone) return Grant(locks, request, now);
   if (obstacle == Obstacle::kLockMode) return {AcquireOutcome::kLockMode};
@@ -156,7 +159,7 @@ LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now&
 
 int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token,
                      const Now& now) {
-  Settle(open, now);
+  Settle(open, now, {.owner = owner});
   if (!IsHeldBy(open, owner, token)) return -1;
   LockChange lock(open);
   return lock->Renew(owner, lease_ms, token, now)->LeaseLeftMs(now);
@@ -184,6 +187,11 @@ bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& s
 
 void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
   tokens_.JumpPast(token);
+  const Lock* lock = open.lock();
+  if (token == 0 && lock != nullptr && lock->is_crowd()) {
+    EndAll(open, LockEnd::kForgone, now);
+    return;
+  }
   EndHolders(open, LockEnd::kForgone, now,
              [&](Lock& lock, Lock::OnEnd on_end) { return lock.Forgo(token, now, on_end); });
 }
@@ -192,7 +200,7 @@ void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
 
 int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t token,
                        const Now& now) {
-  Settle(open, now);
+  Settle(open, now, {.owner = owner});
   if (!IsHeldBy(open, owner, token)) return -1;
   return EndHolders(open, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
     return lock.Release(owner, all, token, now, on_end);
@@ -200,24 +208,55 @@ int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t
 }
 
 int64_t Locks::Break(OpenLock& open, int64_t token, const Now& now) {
-  Settle(open, now);
+  Settle(open, now, {.token = token});
   const Lock* lock = open.lock();
   if (lock == nullptr || (token != 0 && !lock->holders().contains(token))) return 0;
+  if (token == 0 && lock->is_crowd()) return EndAll(open, LockEnd::kBroken, now);
   const int64_t broken =
       EndHolders(open, LockEnd::kBroken, now,
                  [&](Lock& lock, Lock::OnEnd on_end) { return lock.Break(token, now, on_end); });
   return broken < 0 ? 0 : broken;
 }
 
-void Locks::Settle(OpenLock& lock, const Now& now) { Expire(lock, now, INT64_MAX); }
+void Locks::Settle(OpenLock& open, const Now& now, const Looked& looked) {
+  const Lock* lock = open.lock();
+  if (lock == nullptr || !lock->is_crowd()) {
+    Expire(open, now, INT64_MAX);
+    return;
+  }
+  const Now until = Until(now);
+  if (lock->NextDeadlineMs() > until.ms()) return;
+  if (lock->AllOver(until.ms())) {
+    EndAll(open, LockEnd::kExpired, now);
+    return;
+  }
+  const LockHolder* holder = lock->FindHolder(looked.owner, looked.token);
+  if (holder != nullptr && holder->EndsAtMs() <= until.ms()) {
+    EndHolders(open, LockEnd::kExpired, now, [&](Lock& due, Lock::OnEnd on_end) {
+      return due.ExpireOne(holder->token, until, on_end);
+    });
+  }
+  const int64_t most = std::max(expired_left_, std::min(looked.permits, kExpiredForRoom));
+  const int64_t ended = most == 0 ? 0 : Expire(open, now, most);
+  if (expired_left_ != INT64_MAX) expired_left_ = std::max<int64_t>(0, expired_left_ - ended);
+}
+
+Now Locks::Until(const Now& now) const {
+  Now until = now;
+  until.steady_us = std::min(until.steady_us, std::min(leases_until_ms_, now.ms()) * 1000 + 999);
+  return until;
+}
 
 // Ends at most so many leases that are over; returns how many.
 int64_t Locks::Expire(OpenLock& open, const Now& now, int64_t most) {
   const Lock* lock = open.lock();
   if (lock == nullptr) return 0;
-  Now until = now;
-  until.steady_us = std::min(until.steady_us, std::min(leases_until_ms_, now.ms()) * 1000 + 999);
+  const Now until = Until(now);
   if (lock->NextDeadlineMs() > until.ms()) return 0;
+  if (lock->AllOver(until.ms())) {
+    EndAll(open, LockEnd::kExpired, now);
+    return 1;
+  }
   int64_t left = most;
   EndHolders(open, LockEnd::kExpired, now,
              [&](Lock& due, Lock::OnEnd on_end) { return due.Expire(until, left, on_end); });
@@ -228,9 +267,13 @@ std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const N
   const bool was_working = std::exchange(working_, true);
   int64_t left = kExpiredPerCall;
   size_t begun = 0;
-  for (; begun < names.size() && left > 0; ++begun) {
+  while (begun < names.size() && left > 0) {
     OpenLock lock(store_, names[begun]);
-    left -= Expire(lock, now, left);
+    const int64_t most = std::min(left, kExpiredPerLook);
+    const int64_t ended = Expire(lock, now, most);
+    left -= ended;
+    if (ended < most) ++begun;
+    if (meter_ != nullptr && meter_->IsSpent()) break;
   }
   working_ = was_working;
   StartWork(now);
@@ -255,8 +298,8 @@ void Locks::EndBond(uint64_t session, const Now& now) {
   const int64_t token = bond->token;
   OpenLock open(store_, name);
   // One that has left the keyspace may be still to be freed.
-  if (open.lock() != bond->lock) return bond->lock->Disown();
-  Settle(open, now);
+  if (open.lock() != bond->lock) return bond->lock->Unbind(session, token);
+  Settle(open, now, {.token = token});
   EndHolders(open, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
     return lock.EndSession(session, token, now, on_end);
   });
@@ -276,18 +319,38 @@ int64_t Locks::ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End en
   const int64_t result = end(*lock, [&](const LockHolder& holder) {
     ended = true;
     if (holder.lingers()) return listener_.LingeringEnded(*lock, holder, why);
-    ++(why == LockEnd::kExpired  ? counts_.expired
-       : why == LockEnd::kBroken ? counts_.broken
-                                 : counts_.released);
+    ++CountOf(why);
     listener_.LockEnded(*lock, holder, why);
   });
-  if (!ended || !lock->empty()) return result;
-  if (const int64_t token = lock->valid_token()) {
-    memory_.Remember(open.name(), token, now);
-  } else {
-    memory_.Forget(open.name());
-  }
+  if (ended && lock->empty()) RememberNewest(*lock, open.name(), now);
   return result;
+}
+
+// At the cost of one. Precondition: it is a crowd.
+int64_t Locks::EndAll(OpenLock& open, LockEnd why, const Now& now) {
+  int64_t ended = 0;
+  {
+    LockChange lock(open);
+    ended = lock->EndAll(why == LockEnd::kBroken);
+    CountOf(why) += static_cast<uint64_t>(ended);
+    listener_.AllEnded(*lock, ended, why);
+    RememberNewest(*lock, open.name(), now);
+  }
+  MoveOnIfAwaited(open.name(), now);
+  return ended;
+}
+
+void Locks::RememberNewest(const Lock& lock, LockNameView name, const Now& now) {
+  if (const int64_t token = lock.valid_token()) {
+    memory_.Remember(name, token, now);
+  } else {
+    memory_.Forget(name);
+  }
+}
+
+uint64_t& Locks::CountOf(LockEnd why) {
+  if (why == LockEnd::kExpired) return counts_.expired;
+  return why == LockEnd::kBroken ? counts_.broken : counts_.released;
 }
 
 void Locks::MoveOnIfAwaited(LockNameView name, const Now& now) {
@@ -349,11 +412,11 @@ void Locks::StartWork(const Now& now) {
 // re-entrant in the others.
 void Locks::Work(int64_t budget, const Now& now) {
   working_ = true;
-  work_left_ = budget;
-  while (work_left_ > budget / 2 && !ended_sessions_.empty()) {
+  work_left_ = meter_looked_at_ = budget;
+  while (HasTime() && work_left_ > budget / 2 && !ended_sessions_.empty()) {
     EndBond(ended_sessions_.back(), now);
   }
-  while (work_left_ > 0 && has_left_over()) {
+  while (HasTime() && has_left_over()) {
     if (!fresh_.empty()) {
       Reenter(now);
     } else if (!moving_.empty()) {
@@ -365,6 +428,15 @@ void Locks::Work(int64_t budget, const Now& now) {
     }
   }
   working_ = false;
+}
+
+// When the meter is spent, so is what was left.
+bool Locks::HasTime() {
+  if (meter_ != nullptr && work_left_ > 0 && work_left_ <= meter_looked_at_ - kWorkPerLook) {
+    meter_looked_at_ = work_left_;
+    if (meter_->IsSpent()) work_left_ = 0;
+  }
+  return work_left_ > 0;
 }
 
 void Locks::MoveDropped() {
@@ -385,7 +457,7 @@ void Locks::MoveLine(const Now& now) {
     const LockWait* const next = queue_.FirstReady(lock, work_left_);
     if (next != nullptr && !HandTo(lock, *next, now)) return;
     if (next == nullptr && work_left_ > 0) return;
-  } while (work_left_ > 0 && fresh_.empty());
+  } while (HasTime() && fresh_.empty());
   moving_.push_back(name);  // it may not have been done with
 }
 
@@ -446,7 +518,7 @@ TokenCheck Locks::CheckToken(OpenLock& open, int64_t token, const Now& now) {
 
 TokenCheck Locks::Check(OpenLock& open, int64_t token, const Now& now) {
   if (token > tokens_.last()) return TokenCheck::kNeverIssued;
-  Settle(open, now);
+  Settle(open, now, {.token = token});
   const Lock* lock = open.lock();
   // What a lock without holders was given under is of another name, or of before it was emptied.
   if (lock != nullptr && lock->empty()) lock = nullptr;

@@ -9,7 +9,8 @@
 // Rules that live here: expired leases are settled before anything else looks at a lock; every
 // grant takes a token; a lock that loses its last holder leaves the keyspace and its newest token
 // goes to FenceMemory; whenever a lock has got room, its queue moves on until no wait may go.
-// Crowds are dealt with in slices: what is left after kWorkPerCall is for Continue.
+// Crowds are dealt with in slices: what is left after kWorkPerCall, or when the meter is spent, is
+// for Continue. A crowd of holders that ends as a whole ends at the cost of one.
 //
 // Timers are the caller's: after each call LockStore::EndChange has told when Settle has something
 // to do, and a wait's deadline is known when it is queued (then call Cancel).
@@ -29,16 +30,24 @@ namespace sluice {
 inline constexpr size_t kOwnerBytesMax = 1024;
 inline constexpr size_t kLabelBytesMax = 1024;
 inline constexpr size_t kLockNamesMax = 1024;  // of one MACQUIRE
-// What one call does for others: lines and waits that it looks at, and by kHandOverWork each what
-// it grants and what it ends of a closed session. 100 hand-overs are some 0.5 ms with their
-// answers.
+// What one call does for others at most: lines and waits that it looks at, and by kHandOverWork
+// each what it grants and what it ends of a closed session. 100 hand-overs are some 0.5 ms with
+// their answers while all is in the cache, and 2 ms among 100,000 waiters: a WorkMeter ends them
+// sooner.
 inline constexpr int64_t kWorkPerCall = 1000;
+// So much between two looks at the meter, and before the first: some 5 hand-overs.
+inline constexpr int64_t kWorkPerLook = 45;
 // And all calls of a turn together, but Continue: hundreds of time-outs in one turn are hundreds of
 // calls.
 inline constexpr int64_t kWorkPerTurn = 500;
 inline constexpr int64_t kHandOverWork = 9;
 // Leases that SettleAll ends in one call: some 0.5 ms.
 inline constexpr int64_t kExpiredPerCall = 512;
+// Those that requests which look at crowds end in one turn.
+inline constexpr int64_t kExpiredPerTurn = 128;
+inline constexpr int64_t kExpiredPerLook = 32;  // between two looks at the meter
+// Beyond that a request for permits ends so many leases, if it needs their room.
+inline constexpr int64_t kExpiredForRoom = 64;
 
 // A closed session releases; kForgone: a log says so.
 enum class LockEnd : uint8_t { kReleased, kExpired, kBroken, kForgone };
@@ -68,6 +77,9 @@ class LockListener {
   virtual ~LockListener() = default;
   virtual void LockAcquired(const Lock& lock, const LockHolder& holder) = 0;
   virtual void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
+  // A crowd lost it: so many, and all that linger. The lock is about to leave the store; who its
+  // holders were can be seen until it is freed.
+  virtual void AllEnded(const Lock& lock, int64_t holders, LockEnd end) = 0;
   // One that had lost it before takes no room any more.
   virtual void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
 };
@@ -83,6 +95,13 @@ class LockCallers {
   virtual bool IsConnected(uint64_t connection) const = 0;
   // It is a binding of a lock from now on, maybe of others already.
   virtual void SessionBound(uint64_t session) = 0;
+};
+
+// Says when a turn has done enough for crowds.
+class WorkMeter {
+ public:
+  virtual ~WorkMeter() = default;
+  virtual bool IsSpent() = 0;
 };
 
 enum class AcquireOutcome : uint8_t {
@@ -116,7 +135,7 @@ enum class TokenCheck : uint8_t {
 class Locks {
  public:
   Locks(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,
-        FenceMemory& memory, const SipKey& hash_key);
+        FenceMemory& memory, const SipKey& hash_key, WorkMeter* meter = nullptr);
 
   // The names of the request are those of `locks`. Precondition: its terms have a lease or a
   // session. Tokens never go above their mark: without room under it nothing is granted, so see to
@@ -145,13 +164,23 @@ class Locks {
   // tokens can be issued again after they could not.
   bool Continue(const Now& now);
   // From here on calls share kWorkPerTurn until the next turn. Without turns each has its own.
-  void BeginTurn() { turn_work_left_ = kWorkPerTurn; }
+  void BeginTurn() {
+    turn_work_left_ = kWorkPerTurn;
+    expired_left_ = kExpiredPerTurn;
+  }
   bool has_left_over() const {
     return !fresh_.empty() || !moving_.empty() || !ended_sessions_.empty() || !dropped_.empty();
   }
   bool wants_tokens() const { return !starved_.empty(); }
-  // Expires what is due and lets the queue move on: from the lock's timer, or before looking at it.
-  void Settle(OpenLock& lock, const Now& now);
+  // Expires what is due and lets the queue move on: before looking at a lock. Of a crowd of which
+  // only a part is over, that part goes in slices: first what the caller looks at.
+  struct Looked {
+    std::string_view owner = {};
+    int64_t token = 0;
+    int64_t permits = 0;  // wanted
+  };
+  void Settle(OpenLock& lock, const Now& now) { Settle(lock, now, {}); }
+  void Settle(OpenLock& lock, const Now& now, const Looked& looked);
   // Of several at once: all leases that are over end before any lock is handed over, so that an
   // owner whose lease ends at this moment gets a new hold of it and is not re-entrant. Crowds of
   // holders are dealt with in slices: returns the locks that were not looked at yet, and what is
@@ -194,6 +223,7 @@ class Locks {
                               LockRequest request, const WaitTerms& terms, const Now& now);
   bool ClosesCircle(uint64_t wait_id);
   TokenCheck Check(OpenLock& lock, int64_t token, const Now& now);
+  Now Until(const Now& now) const;
   int64_t Expire(OpenLock& lock, const Now& now, int64_t most);
   bool MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const;
   LockGrants GrantAll(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now);
@@ -202,10 +232,14 @@ class Locks {
   using End = absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)>;
   int64_t EndHolders(OpenLock& open, LockEnd why, const Now& now, End end);
   int64_t ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End end);
+  int64_t EndAll(OpenLock& open, LockEnd why, const Now& now);
+  uint64_t& CountOf(LockEnd why);
+  void RememberNewest(const Lock& lock, LockNameView name, const Now& now);
   void MoveOnIfAwaited(LockNameView name, const Now& now);
   void MoveOn(Names names, const Now& now);
   void StartWork(const Now& now);
   void Work(int64_t budget, const Now& now);
+  bool HasTime();
   void MoveLine(const Now& now);
   void MoveDropped();
   void LetReenter(absl::Span<OpenLock> granted, std::string_view owner);
@@ -227,8 +261,11 @@ class Locks {
   std::vector<DroppedLines> dropped_;
   LockNameMap<bool> starved_;  // locks for which a wait is ready, but there was no token
   int64_t leases_until_ms_ = kNoDeadline;
-  int64_t work_left_ = 0;  // of this call
+  WorkMeter* const meter_;       // null: only what is counted ends a slice
+  int64_t work_left_ = 0;        // of this call
+  int64_t meter_looked_at_ = 0;  // so much was left then
   int64_t turn_work_left_ = INT64_MAX;
+  int64_t expired_left_ = INT64_MAX;  // of crowds, by requests of this turn
   bool working_ = false;
   LockCounts counts_;
   uint64_t search_steps_ = 0;

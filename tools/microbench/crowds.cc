@@ -28,9 +28,8 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kTurnBarUs = 2000;
-// Of a command that names one lock, or limiter, and ends or moves all that is in it: 1 us a holder,
-// 20 ns a record of a log, 0.1 us a drain. They are O(N) by their documentation.
-constexpr int64_t kHoldersBarUs = 100'000;
+// Of a command that names one limiter and changes all that is in it: 20 ns a record of a log, 0.1
+// us a drain. They are O(N) by their documentation.
 constexpr int64_t kLogBarUs = 20'000;
 constexpr int64_t kDrainsBarUs = 100'000;
 constexpr int kMillion = 1'000'000;
@@ -97,6 +96,12 @@ class Server final : private Host {
     Settle();
   }
   void Send(std::string_view line) { Send(client_, line); }
+  // The same, and one turn: more may be left to do.
+  void Begin(std::string_view line) {
+    const std::string request = Line(line);
+    engine_->Receive(client_, request);
+    Turn();
+  }
   // Of the one client: `count` requests, 200 a turn.
   void SendMany(int count, const std::function<std::string(int)>& line) {
     std::string requests;
@@ -118,9 +123,10 @@ class Server final : private Host {
     return clients;
   }
   void Advance(int64_t ms) {
-    clock_.Advance(ms);
+    Pass(ms);
     Settle();
   }
+  void Pass(int64_t ms) { clock_.Advance(ms); }  // the next turn sees it
   void Settle() {
     while (Turn() || engine_->NextWork() <= clock_.Sample().ms()) {
     }
@@ -308,16 +314,38 @@ const Case kCases[] = {
      [](Server& s) {
        Holders(s, kCrowd, "");
        s.Measure();
-       s.Advance(5'002);
+       s.Pass(5'002);
+       s.Turn();  // what was sent in time would be read first
        s.Send("LOCK.ACQUIRE door w LEASE 1000");
-     },
-     kHoldersBarUs},
-    {"holders-broken", [](Server& s) { HoldersThen(s, "LOCK.BREAK door"); }, kHoldersBarUs},
-    {"holders-deleted", [](Server& s) { HoldersThen(s, "DEL door"); }, kHoldersBarUs},
-    {"holders-overwritten", [](Server& s) { HoldersThen(s, "SET door x"); }, kHoldersBarUs},
-    {"holders-renamed", [](Server& s) { HoldersThen(s, "RENAME door gate"); }, kHoldersBarUs},
-    {"holders-flushed", [](Server& s) { HoldersThen(s, "FLUSHALL"); }, kHoldersBarUs},
-    {"holders-swapped", [](Server& s) { HoldersThen(s, "SWAPDB 0 1"); }, kHoldersBarUs},
+     }},
+    {"leases-end-but-one",  // which keeps the lock, so the others have to end one by one
+     [](Server& s) {
+       Holders(s, kCrowd, "");
+       s.Send(s.Connect(), "LOCK.ACQUIRE door stays SHARED SESSION");
+       s.Measure();
+       s.Pass(5'002);
+       s.Turn();
+       s.SendMany(200, [](int i) { return Number("LOCK.ACQUIRE door h", i, " SHARED LEASE 9"); });
+     }},
+    {"permits-end-but-one",
+     [](Server& s) {
+       s.SendMany(kCrowd, [](int i) {
+         return Number("LOCK.ACQUIRE door h", i, " PERMITS 1 OF 100001 LEASE 5000");
+       });
+       s.Send(s.Connect(), "LOCK.ACQUIRE door stays PERMITS 1 OF 100001 SESSION");
+       s.Measure();
+       s.Pass(5'002);
+       s.Turn();
+       s.SendMany(200, [](int i) {
+         return Number("LOCK.ACQUIRE door w", i, " PERMITS 1 OF 100001 LEASE 9");
+       });
+     }},
+    {"holders-broken", [](Server& s) { HoldersThen(s, "LOCK.BREAK door"); }},
+    {"holders-deleted", [](Server& s) { HoldersThen(s, "DEL door"); }},
+    {"holders-overwritten", [](Server& s) { HoldersThen(s, "SET door x"); }},
+    {"holders-renamed", [](Server& s) { HoldersThen(s, "RENAME door gate"); }},
+    {"holders-flushed", [](Server& s) { HoldersThen(s, "FLUSHALL"); }},
+    {"holders-swapped", [](Server& s) { HoldersThen(s, "SWAPDB 0 1"); }},
     {"holders-watched",  // from now on the search for circles has to know who they are
      [](Server& s) {
        Holders(s, kCrowd, "");
@@ -333,8 +361,35 @@ const Case kCases[] = {
        }
        s.Measure();
        s.Send("DEL door");
-     },
-     kHoldersBarUs},
+     }},
+    {"holders-of-sessions-deleted",
+     [](Server& s) {
+       const auto clients = s.Crowd(
+           kConnections, [](int i) { return Number("LOCK.ACQUIRE door h", i, " SHARED SESSION"); });
+       s.Begin("DEL door");
+       AllClose(s, clients);  // while their lock is taken apart
+     }},
+    {"holders-broken-to-readers",
+     [](Server& s) {
+       Holders(s, kCrowd, "");
+       s.Crowd(kConnections,
+               [](int i) { return Number("LOCK.ACQUIRE door w", i, " LEASE 5000 WAIT 60000"); });
+       s.Measure();
+       s.Send("LOCK.BREAK door");
+     }},
+    {"holders-broken-with-log",
+     [](Server& s) {
+       s.Send("CONFIG SET appendonly yes");
+       Holders(s, kCrowd, "");
+       s.Measure();
+       s.Send("LOCK.BREAK door");
+     }},
+    {"one-holder-of-sessions-broken",
+     [](Server& s) {
+       s.Crowd(kConnections, [](int) { return "LOCK.ACQUIRE door me SESSION"; });
+       s.Measure();
+       s.Send("LOCK.BREAK door");
+     }},
     {"one-holder-notified",
      [](Server& s) {
        s.Measure();

@@ -1,7 +1,7 @@
 // LOCK.RESTORE: what the log and replicas are told of locks. A holder as it is, with its token and
-// the moments at which it ends, or that no owner holds the lock under a token any more. Playing
-// such a log gives the same holders, whenever it is read. Clients may not send it: they would
-// choose tokens.
+// the moments at which it ends, or that no owner holds the lock under a token any more (0: under
+// none). Playing such a log gives the same holders, whenever it is read. Clients may not send it:
+// they would choose tokens.
 
 #include <algorithm>
 #include <optional>
@@ -45,8 +45,9 @@ void Restore(CommandCall& call) {
   ArgReader args(call.args, 2);
   LockHolder holder;
   LockShape shape;
-  holder.token = args.IntIn(1, kTokenRestoredMax);
+  holder.token = args.IntIn(0, kTokenRestoredMax);
   const bool gone = !args.more();
+  if (!gone && holder.token == 0) args.Fail(ErrorCode::kSyntax);
   if (!gone && !args.failed() && !ReadHolder(args, call.now, holder, shape) && !args.failed()) {
     args.Fail("ERR this is no holder of a lock");
   }
@@ -74,7 +75,7 @@ constexpr CommandSpec kRows[] = {
      .group = "lock",
      .since = "0.1.0",
      .complexity = "O(1)",
-     .usage = "key token:integer(1..2^52) [owner:string(1..1024) mode permits:integer(1..2^31) "
+     .usage = "key token:integer(0..2^52) [owner:string(1..1024) mode permits:integer(1..2^31) "
               "of:integer(1..2^31) holds:integer(0..2^63-1) "
               "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
      .summary = "What a log says of a lock: who holds it under this token, or that nobody does."},

@@ -383,5 +383,33 @@ TEST(Log, LocksComeBackWithTheirTokens) {
   EXPECT_EQ(client.Run({"TYPE", "leased"}).ToText(), "+none");
 }
 
+// A crowd of holders that ends as a whole is one record, before that of who comes next.
+TEST(Log, ACrowdOfHoldersEndsInOneRecord) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    for (const std::string key : {"broken", "over", "deleted"}) {
+      for (int i = 0; i < 200; ++i)
+        client.Run({"LOCK.ACQUIRE", key, std::to_string(i), "SHARED", "LEASE", "100"});
+    }
+    EXPECT_EQ(client.Run({"LOCK.BREAK", "broken"}).ToText(), ":200");
+    client.Run({"LOCK.ACQUIRE", "broken", "next", "LEASE", "50000"});
+    client.Run({"DEL", "deleted"});
+    server.AdvanceTime(200);
+    client.Run({"LOCK.ACQUIRE", "over", "next", "LEASE", "50000"});
+    EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":2");
+  }
+  const std::string log = disk.files[kIncrement];
+  EXPECT_NE(log.find("*2\r\n$10\r\nLOCK.BREAK\r\n$6\r\nbroken\r\n"), log.npos);
+  EXPECT_NE(log.find("LOCK.RESTORE\r\n$4\r\nover\r\n$1\r\n0\r\n"), log.npos);
+  TestEngine again(Again(disk));
+  again.Settle();
+  TestClient& client = again.Connect();
+  EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":2");
+  EXPECT_EQ(client.Run({"LOCK.RELEASE", "broken", "next"}).ToText(), ":0");
+  EXPECT_EQ(client.Run({"LOCK.RELEASE", "over", "next"}).ToText(), ":0");
+}
+
 }  // namespace
 }  // namespace sluice

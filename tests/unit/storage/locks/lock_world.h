@@ -26,8 +26,8 @@ inline bool Conflict(const LockShape& a, const LockShape& b) {
 class LocksByName : public Locks {
  public:
   LocksByName(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,
-              FenceMemory& memory)
-      : Locks(store, listener, callers, tokens, memory, SipKey{1}), store_(store) {}
+              FenceMemory& memory, WorkMeter* meter = nullptr)
+      : Locks(store, listener, callers, tokens, memory, SipKey{1}, meter), store_(store) {}
 
   AcquireResult Acquire(const LockRequest& request, const WaitTerms& wait, const Now& now) {
     OpenLocks open = Open(request);
@@ -70,7 +70,7 @@ class LocksByName : public Locks {
   LockStore& store_;
 };
 
-class LockWorld : public LockStore, public LockListener, public LockCallers {
+class LockWorld : public LockStore, public LockListener, public LockCallers, public WorkMeter {
  public:
   struct Grant {
     int64_t token;
@@ -85,7 +85,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers {
   };
 
   explicit LockWorld(int64_t mark = kTokenMax)
-      : tokens(0), memory(SipKey{1}), locks(*this, *this, *this, tokens, memory) {
+      : tokens(0), memory(SipKey{1}), locks(*this, *this, *this, tokens, memory, this) {
     tokens.set_mark(mark);
   }
 
@@ -174,6 +174,19 @@ class LockWorld : public LockStore, public LockListener, public LockCallers {
       grant.dropped |= grant.token == holder.token && end == LockEnd::kBroken;
   }
   void SessionBound(uint64_t) override {}
+  bool IsSpent() override { return spent; }
+  void AllEnded(const Lock& lock, int64_t holders, LockEnd end) override {
+    ++crowds_ended;
+    for (const auto& [token, holder] : lock.holders()) {
+      if (holder.lingers()) {
+        LingeringEnded(lock, holder, end);
+      } else {
+        LockEnded(lock, holder, end);
+        --holders;
+      }
+    }
+    EXPECT_EQ(holders, 0);
+  }
   void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
     ended.push_back({lock.name().key, holder.owner, end});
     for (Grant& grant : history[lock.name().key]) {
@@ -256,7 +269,9 @@ class LockWorld : public LockStore, public LockListener, public LockCallers {
     }
   }
 
-  bool audits = true;  // every change, over all holders and waiters
+  bool audits = true;    // every change, over all holders and waiters
+  bool spent = false;    // the meter
+  int crowds_ended = 0;  // at the cost of one
   ManualClock clock;
   FenceTokens tokens;
   FenceMemory memory;
