@@ -47,7 +47,9 @@ struct Parked : SessionState, TimerTask {
   int64_t ran_ns = 0;  // what its command has taken so far, waiting apart
 
   Parked(SessionId id, Command* command, Args args) : session(id), request(command, args) {}
-  size_t MemoryBytes() const override { return sizeof(*this) + request.bytes(); }
+  size_t MemoryBytes() const override {
+    return sizeof(*this) + request.bytes() + (asked ? sizeof(*asked) + asked->bytes() : 0);
+  }
 };
 
 // Null while it is not parked.

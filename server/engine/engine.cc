@@ -56,7 +56,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
       waiters_(ForWaiters(), hash_keys_),
       scripts_(ForScripts(), hash_keys_),
       limits_(ForLimits(), hash_keys_),
-      facts_(options_, run_id_, clock_.now().ms(), keyspace_, scripts_, clients_, wheel_),
+      facts_(options_, run_id_, clock_.now().ms(), keyspace_, scripts_, clients_, locks_, wheel_),
       key_listeners_(flags_),
       log_(ForLog()),
       batch_(config.settings(), commands_, keyspace_) {

@@ -10,6 +10,7 @@
 #include "server/clients/clients.h"
 #include "server/core/parts.h"
 #include "server/engine/script_engine.h"
+#include "server/locks/lock_service.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/timer_wheel.h"
@@ -37,20 +38,21 @@ class Facts {
 
   Facts(const EngineOptions& options, std::string run_id, int64_t started_ms,
         const Keyspace& keyspace, const ScriptEngine& scripts, const Clients& clients,
-        const TimerWheel& wheel)
+        const LockService& locks, const TimerWheel& wheel)
       : options_(options),
         run_id_(std::move(run_id)),
         started_ms_(started_ms),
         keyspace_(keyspace),
         scripts_(scripts),
         clients_(clients),
+        locks_(locks),
         wheel_(wheel),
         startup_memory_(UsedMemory()) {}
 
   const EngineOptions& options() const { return options_; }
   const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
   int64_t started_ms() const { return started_ms_; }
-  // What keys, scripts and clients take now; looks at every client.
+  // What keys, scripts, clients and their waits for locks take now; looks at every client.
   size_t UsedMemory() const { return SharedMemory() + clients_.MemoryBytes(); }
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   size_t startup_memory() const { return startup_memory_; }
@@ -61,7 +63,9 @@ class Facts {
   }
 
  private:
-  size_t SharedMemory() const { return keyspace_.memory_bytes() + scripts_.MemoryBytes(); }
+  size_t SharedMemory() const {
+    return keyspace_.memory_bytes() + scripts_.MemoryBytes() + locks_.queue().MemoryBytes();
+  }
 
   const EngineOptions& options_;
   const std::string run_id_;
@@ -69,6 +73,7 @@ class Facts {
   const Keyspace& keyspace_;
   const ScriptEngine& scripts_;
   const Clients& clients_;
+  const LockService& locks_;
   const TimerWheel& wheel_;
   size_t memory_peak_ = 0;
   const size_t startup_memory_;

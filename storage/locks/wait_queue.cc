@@ -119,7 +119,7 @@ uint64_t WaitQueue::Add(LockRequest request, absl::Span<OpenLock> locks, uint64_
   queued.index = queued.owner->waits.size();
   queued.owner->waits.push_back(&queued);
   LinkAsNeeded(*queued.owner);
-  waits_.TryEmplace(queued.wait.id, std::move(made));
+  Keep(std::move(made));
   FindParking(queued,
               [&](const Place& place) { return locks[&place - queued.places.data()].lock(); });
   return queued.wait.id;
@@ -210,10 +210,28 @@ const LockWait* WaitQueue::Find(uint64_t id) const {
   return found == nullptr ? nullptr : &(*found)->wait;
 }
 
+// With what stands for it in lines and maps: names and the owner's are there, too.
+size_t WaitQueue::BytesOf(const Queued& queued) {
+  constexpr size_t kPlaceBytes = 3 * sizeof(Queue::value_type) + sizeof(Place) +
+                                 sizeof(TogetherMap::value_type) + 2 * sizeof(LockName);
+  const LockRequest& request = queued.wait.request;
+  size_t bytes = sizeof(Queued) + 2 * request.owner.size();
+  if (request.terms.label) bytes += request.terms.label->size();
+  for (const LockName& name : request.names) bytes += kPlaceBytes + 2 * name.key.size();
+  return bytes;
+}
+
+void WaitQueue::Keep(std::unique_ptr<Queued> queued) {
+  wait_bytes_ += BytesOf(*queued);
+  const uint64_t id = queued->wait.id;
+  waits_.TryEmplace(id, std::move(queued));
+}
+
 std::unique_ptr<WaitQueue::Queued> WaitQueue::Take(uint64_t id) {
   std::unique_ptr<Queued>* found = waits_.Find(id);
   assert(found != nullptr);
   std::unique_ptr<Queued> queued = std::move(*found);
+  wait_bytes_ -= BytesOf(*queued);
   waits_.Erase(id);
   return queued;
 }
@@ -255,7 +273,7 @@ void WaitQueue::PutBack(uint64_t id, LockWait wait) {
     queued.places.push_back({line, at.at(line)});
     Enter(queued, queued.places.back());
   }
-  waits_.TryEmplace(queued.wait.id, std::move(owned));
+  Keep(std::move(owned));
   FindParking(queued, [&](const Place& place) { return LockOf(*place.line); });
 }
 

@@ -149,6 +149,10 @@ class WaitQueue final : public LockWatcher {
   uint64_t LinesOf(int db, uint64_t from, size_t count, std::vector<LockName>* names) const;
   uint64_t last_line() const { return last_line_; }
   size_t size() const { return waits_.size(); }
+  // Of waits, lines and owners, nearly.
+  size_t MemoryBytes() const {
+    return wait_bytes_ + lines_by_number_.size() * sizeof(Line) + owners_.size() * sizeof(Owner);
+  }
   // Waits looked at since the start: for tests of the costs.
   uint64_t steps() const { return steps_; }
   // Precondition: it stands in this line.
@@ -166,6 +170,8 @@ class WaitQueue final : public LockWatcher {
                       Spot at) const;
   Obstacle ObstacleAt(const Queued& queued, const Place& place, const Lock* lock) const;
   const Lock* LockOf(const Line& line) const { return locks_.FindLock(line.name); }
+  static size_t BytesOf(const Queued& queued);
+  void Keep(std::unique_ptr<Queued> queued);
   std::unique_ptr<Queued> Take(uint64_t id);  // precondition: waits
   void Remove(uint64_t id, LockAt lock_at);
   bool FindParking(Queued& queued, LockAt lock_at);
@@ -186,6 +192,7 @@ class WaitQueue final : public LockWatcher {
 
   const LockFinder& locks_;
   uint64_t last_id_ = 0;
+  size_t wait_bytes_ = 0;
   uint64_t steps_ = 0;
   ShardedMap<absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>>> waits_;
   ShardedMap<LockNameMap<std::unique_ptr<Line>>> lines_;

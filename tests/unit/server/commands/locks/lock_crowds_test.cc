@@ -176,5 +176,19 @@ TEST_F(HolderCrowd, EndsForWhoPlaysTheLog) {
   }
 }
 
+TEST_F(HolderCrowd, OfWaitersCountsAsUsedMemory) {
+  const size_t before = server_.engine().UsedMemory();
+  a_.Run({"lock.acquire", "k", "a", "lease", "100000"});
+  for (int i = 0; i < 100; ++i) {
+    TestClient& client = server_.Connect();
+    client.Send(
+        {"lock.acquire", "k", std::string(1000, 'o') + Concat(i), "lease", "1", "wait", "99"});
+  }
+  EXPECT_GT(service().queue().MemoryBytes(), 100u * 2000);
+  EXPECT_GT(server_.engine().UsedMemory(), before + 100u * 2000);
+  server_.AdvanceTime(100);
+  EXPECT_EQ(service().queue().MemoryBytes(), 0u);
+}
+
 }  // namespace
 }  // namespace sluice
