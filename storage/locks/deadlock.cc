@@ -98,8 +98,7 @@ void DeadlockSearch::Reduction::AddLine(const Line& line, WaitQueue::Spot last) 
     if (node == kNone) continue;
     const bool is_first = state.items.empty() || state.items.back().node != node;
     if (is_first) nodes_[node].lines.push_back(at);
-    const bool reentrant = state.lock != nullptr && node < owners_.size() &&
-                           state.lock->FindOwner(queued.wait.request.owner) != nullptr;
+    const bool reentrant = node < owners_.size() && search_.Holds(*queued.owner, line);
     nodes_[node].left += reentrant ? 0 : 1;
     state.items.push_back({node, &queued.wait.request.terms.shape, is_first, reentrant});
   }
@@ -116,7 +115,7 @@ void DeadlockSearch::Reduction::AddHolders(const Line& line, size_t at) {
     return;
   }
   for (const auto& [token, holder] : lock->holders()) {
-    if (holder.lingers()) continue;
+    if (!search_.Holds(holder)) continue;
     const Owner* owner = search_.queue_.FindOwner(holder.owner);
     if (owner != nullptr && owners_.contains(owner)) AddHolder(*owner, at);
   }
@@ -299,7 +298,7 @@ void DeadlockSearch::VisitHolders(const Line& line, size_t steps_max, Reach& rea
   for (const auto& [token, holder] : lock->holders()) {
     ++steps_;
     if (IsSpent(steps_max)) return;
-    const Owner* owner = holder.lingers() ? nullptr : queue_.FindOwner(holder.owner);
+    const Owner* owner = Holds(holder) ? queue_.FindOwner(holder.owner) : nullptr;
     if (owner != nullptr && !owner->waits.empty()) Reached(owner, reach);
   }
 }
@@ -312,9 +311,15 @@ void DeadlockSearch::Reached(const Owner* owner, Reach& reach) const {
   }
 }
 
+bool DeadlockSearch::Holds(const LockHolder& holder) const {
+  const bool is_over = holder.lease_until_ms <= over_ms_ && holder.sessions.empty();
+  return !holder.lingers() && !is_over;
+}
+
 bool DeadlockSearch::Holds(const Owner& owner, const Line& line) const {
   const Lock* lock = locks_.FindLock(line.name);
-  return lock != nullptr && lock->FindOwner(owner.name) != nullptr;
+  const LockHolder* holder = lock == nullptr ? nullptr : lock->FindOwner(owner.name);
+  return holder != nullptr && Holds(*holder);
 }
 
 // Whether one of those behind is in the way of the request itself. Bystanders between them need no

@@ -31,9 +31,11 @@ namespace sluice {
 
 class DeadlockSearch {
  public:
-  // All must outlive the search.
-  DeadlockSearch(const LockFinder& locks, const WaitQueue& queue, const WaitQueue::Queued& asked)
-      : locks_(locks), queue_(queue), asked_(asked), asker_(asked.owner) {}
+  // All must outlive the search. A lease that is over by `over_ms` holds nothing, be it still to be
+  // ended.
+  DeadlockSearch(const LockFinder& locks, const WaitQueue& queue, const WaitQueue::Queued& asked,
+                 int64_t over_ms = INT64_MIN)
+      : locks_(locks), queue_(queue), asked_(asked), asker_(asked.owner), over_ms_(over_ms) {}
   bool ClosesCircle();
   size_t steps() const { return steps_; }  // nodes and edges looked at
 
@@ -64,6 +66,7 @@ class DeadlockSearch {
   void Reached(const Owner* owner, Reach& reach) const;
   bool IsObstructedBy(const Reach& behind);
   bool IsObstructedAt(const Place& place, const Reach& behind);
+  bool Holds(const LockHolder& holder) const;
   bool Holds(const Owner& owner, const Line& line) const;
   bool IsStuck(const Reach& candidates);
   bool IsSpent(size_t steps_max) const { return steps_ - began_ > steps_max; }
@@ -72,6 +75,7 @@ class DeadlockSearch {
   const WaitQueue& queue_;
   const Queued& asked_;
   const Owner* const asker_;
+  const int64_t over_ms_;
   std::vector<const Queued*> from_;  // waits of the asking owner that may close a circle
   size_t steps_ = 0;
   size_t began_ = 0;  // steps at the begin of the present try

@@ -73,7 +73,7 @@ AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest request, const
   const uint64_t id = queue_.Add(std::move(request), locks, terms.client, now.ms(), deadline_ms);
   AcquireResult result{AcquireOutcome::kQueued};
   result.wait_id = id;
-  const bool circle = entangled && ClosesCircle(id);
+  const bool circle = entangled && ClosesCircle(id, now);
   if (may_wait && !circle) return result;
   // Going past others makes them wait for this owner: it must not wait for them elsewhere.
   const bool may_pass = circle && only_queue && queue_.At(id).owner->waits.size() == 1;
@@ -90,7 +90,7 @@ AcquireResult Locks::WaitInPlaceOf(const LockWait& former, absl::Span<OpenLock> 
   AcquireResult result{AcquireOutcome::kQueued};
   const LockWait replaced = queue_.Replace(former.id, std::move(request), terms.client, now.ms(),
                                            now.ms() + terms.wait_ms, &result.wait_id);
-  if (ClosesCircle(result.wait_id)) {
+  if (ClosesCircle(result.wait_id, now)) {
     queue_.PutBack(result.wait_id, replaced);
     ++counts_.deadlocks;
     return {AcquireOutcome::kDeadlock};
@@ -110,8 +110,8 @@ AcquireResult Locks::WaitInPlaceOf(const LockWait& former, absl::Span<OpenLock> 
   return result;
 }
 
-bool Locks::ClosesCircle(uint64_t wait_id) {
-  DeadlockSearch search(store_, queue_, queue_.At(wait_id));
+bool Locks::ClosesCircle(uint64_t wait_id, const Now& now) {
+  DeadlockSearch search(store_, queue_, queue_.At(wait_id), Until(now).ms());
   const bool closes = search.ClosesCircle();
   search_steps_ += search.steps();
   return closes;

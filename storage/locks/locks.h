@@ -32,8 +32,7 @@ inline constexpr size_t kLabelBytesMax = 1024;
 inline constexpr size_t kLockNamesMax = 1024;  // of one MACQUIRE
 // What one call does for others at most: lines and waits that it looks at, and by kHandOverWork
 // each what it grants and what it ends of a closed session. 100 hand-overs are some 0.5 ms with
-// their answers while all is in the cache, and 2 ms among 100,000 waiters: a WorkMeter ends them
-// sooner.
+// their answers; where they take longer a WorkMeter ends them sooner.
 inline constexpr int64_t kWorkPerCall = 1000;
 // So much between two looks at the meter, and before the first: some 5 hand-overs.
 inline constexpr int64_t kWorkPerLook = 45;
@@ -221,7 +220,7 @@ class Locks {
                      bool only_queue, const Now& now);
   AcquireResult WaitInPlaceOf(const LockWait& former, absl::Span<OpenLock> locks,
                               LockRequest request, const WaitTerms& terms, const Now& now);
-  bool ClosesCircle(uint64_t wait_id);
+  bool ClosesCircle(uint64_t wait_id, const Now& now);
   TokenCheck Check(OpenLock& lock, int64_t token, const Now& now);
   Now Until(const Now& now) const;
   int64_t Expire(OpenLock& lock, const Now& now, int64_t most);

@@ -194,7 +194,7 @@ void ReleaseMany(CommandCall& call) {
   if (open.empty()) return;
   std::vector<int64_t> tokens;
   for (OpenLock& lock : open) {
-    locks.Settle(lock, call.now);
+    locks.Settle(lock, call.now, {.owner = owner});
     tokens.push_back(TokenOf(lock, owner));
   }
   int64_t released = 0;

@@ -158,6 +158,19 @@ TEST_F(LockCrowd, WhoseLeasesAreOverButOneEndsInSlices) {
   EXPECT_TRUE(world_.At("k")->IsHeldBy("stays", 0));
 }
 
+// Of two owners that seem to wait for each other one has lost its lease, which is still to be
+// ended.
+TEST_F(LockCrowd, ALeaseThatIsOverClosesNoCircle) {
+  TakeAll(Reader(1000));
+  ASSERT_GT(Take("stays", Reader(0, 7)), 0);
+  world_.Acquire(LockWorld::Request("w", {"l"}, {.lease_ms = 100'000}));
+  world_.Acquire(LockWorld::Request("h499", {"l"}), 100'000);
+  world_.clock.Advance(1001);
+  world_.locks.BeginTurn();
+  EXPECT_EQ(Ask("w", {.lease_ms = 1000}, 100).outcome, AcquireOutcome::kQueued);
+  EXPECT_LT(counts().expired, static_cast<uint64_t>(kCrowd));
+}
+
 TEST_F(LockCrowd, OfPermitsGivesTheRoomThatIsAskedFor) {
   TakeAll(Permits(1, kCrowd + 1, 1000));
   ASSERT_GT(Take("stays", Permits(1, kCrowd + 1, 100'000)), 0);

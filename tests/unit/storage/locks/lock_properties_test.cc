@@ -261,6 +261,12 @@ class History {
                               });
   }
 
+  // A lease that is over holds nothing, be it still to be ended.
+  bool Holds(const LockHolder* holder) {
+    if (holder == nullptr || holder->lingers()) return false;
+    return holder->lease_until_ms > world_.now().ms() || !holder->sessions.empty();
+  }
+
   static bool Asks(const LockRequest& request, const LockName& name) {
     return std::ranges::find(request.names, name) != request.names.end();
   }
@@ -282,12 +288,12 @@ class History {
     for (const LockName& name : one.request->names) {
       const LockShape& shape = one.request->terms.shape;
       const Lock* lock = world_.FindLock(name);
-      if (lock != nullptr && lock->FindOwner(one.request->owner) != nullptr) continue;
+      if (lock != nullptr && Holds(lock->FindOwner(one.request->owner))) continue;
       int64_t stuck_permits = 0;
       bool stuck_holder = false;
       if (lock != nullptr)
         for (const auto& [token, holder] : lock->holders()) {
-          if (holder.lingers() || !waits(holder.owner)) continue;
+          if (!Holds(&holder) || !waits(holder.owner)) continue;
           stuck_holder = true;
           stuck_permits += holder.permits;
         }
