@@ -5,10 +5,10 @@
 #include <iterator>
 
 #include "storage/rdb/crc64.h"
-#include "storage/rdb/listpack.h"
 #include "storage/rdb/rdb_format.h"
 #include "storage/rdb/rdb_writer.h"
 #include "tests/support/command_line.h"
+#include "tests/support/rdb_samples.h"
 
 namespace sluice {
 namespace {
@@ -93,26 +93,13 @@ void Make(TestClient& client, DamageRandom& random) {
 
 // Forms that Redis wrote once, and newer ones.
 void AddOtherForms(std::vector<std::string>& bodies) {
+  using namespace rdb_samples;
   const auto add = [&bodies](RdbType type, std::initializer_list<std::string_view> strings,
                              std::string_view before = {}) {
     std::string body;
-    RdbWriter writer(body);
-    writer.Type(type);
-    writer.Raw(before);
-    for (const std::string_view string : strings) writer.String(string);
-    bodies.push_back(body);
+    RdbWriter(body).Type(type);
+    bodies.push_back(body + Texts(strings, before));
   };
-  constexpr auto kZiplist =
-      "\x19\0\0\0\x14\0\0\0\x04\0\0\x03"
-      "abc\x05\xf3\x02\xfe\x80\x03\xc0\x10\x27\xff"sv;
-  constexpr auto kScores =
-      "\x15\0\0\0\x12\0\0\0\x04\0\0\x01"
-      "a\x03\xf3\x02\x01"
-      "b\x03\xf4\xff"sv;
-  constexpr auto kZipmap =
-      "\x01\x03"
-      "foo\x03\x02"
-      "barxx\xff"sv;
   for (const RdbType type : {RdbType::kListZiplist, RdbType::kHashZiplist}) add(type, {kZiplist});
   add(RdbType::kSortedSetZiplist, {kScores});
   add(RdbType::kHashZipmap, {kZipmap});
@@ -125,11 +112,7 @@ void AddOtherForms(std::vector<std::string>& bodies) {
       "a\x03"
       "1.5\x01"
       "b\xfe"sv);
-  ListpackWriter listpack;
-  for (const std::string_view text : {"a", "17", "4102444800123", "b", "-300", "0"}) {
-    listpack.Text(text);
-  }
-  const std::string packed = listpack.Finish();
+  const std::string packed = Listpack({"a", "17", "4102444800123", "b", "-300", "0"});
   add(RdbType::kSetListpack, {packed});
   add(RdbType::kHashListpackFieldTtl, {packed}, "\xbb\x02\x5c\x2e\xbb\x03\0\0"sv);
 }

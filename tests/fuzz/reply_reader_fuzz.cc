@@ -3,9 +3,7 @@
 #include <string>
 
 #include "protocol/reply_reader.h"
-#include "protocol/reply_writer.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/support/output_text.h"
 #include "tests/support/write_reply.h"
 
 namespace sluice {
@@ -20,11 +18,7 @@ void Normalize(Reply& reply) {
 }
 
 void CheckRoundTrip(Reply reply) {
-  OutputBuffer out;
-  ReplyWriter writer(out);
-  writer.set_version(3);
-  WriteReply(reply, writer);
-  const std::string bytes = OutputText(out);
+  const std::string bytes = Resp3Of(reply);
   ReplyReader reader;
   const std::optional<Reply> again = reader.Read(bytes);
   FuzzCheck(again.has_value(), "what was written can be read");

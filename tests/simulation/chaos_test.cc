@@ -91,13 +91,11 @@ class Chaos {
 };
 
 TEST(Simulation, NothingBreaksWhateverClientsDo) {
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  RunSeeds(kSeeds, [](uint64_t seed) {
     Chaos chaos(seed);
     for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) chaos.Step();
     chaos.Finish();
-    if (testing::Test::HasFailure()) return;
-  }
+  });
 }
 
 // The same seed gives the same run, down to the last byte.

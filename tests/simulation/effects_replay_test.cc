@@ -66,24 +66,9 @@ void RunOnce(uint64_t seed) {
   Recorder recorder;
   TestEngine server({.seed = seed});
   server.engine().part<Effects>().set_sink(&recorder);
-  TestClient* clients[] = {&server.Connect(), &server.Connect()};
-  clients[1]->Run({"SELECT", "1"});
-  TestClient& waiting = server.Connect();
+  RandomClients clients(server);
   for (int step = 0; step < kSteps; ++step) {
-    TestClient& client = *clients[Between(random, 0, 1)];
-    if (Between(random, 0, 9) == 0) {
-      client.Run({"MULTI"});
-      for (int64_t left = Between(random, 0, 4); left > 0; --left)
-        client.Run(RandomCommand(random));
-      client.Run({"EXEC"});
-    } else {
-      client.Run(RandomCommand(random));
-    }
-    while (waiting.Next()) {
-    }
-    if (!server.engine().Find(waiting.id())->blocked) waiting.Send(RandomWait(random));
-    if (Between(random, 0, 30) == 0) client.Run({"SWAPDB", "0", "1"});
-    if (Between(random, 0, 80) == 0) client.Run({"FLUSHDB"});
+    clients.Step(random);
     server.AdvanceTime(Between(random, 0, 25));
   }
   server.engine().part<Effects>().set_sink(nullptr);
@@ -95,13 +80,7 @@ void RunOnce(uint64_t seed) {
   ASSERT_EQ(ContentsOf(server), ContentsOf(later));
 }
 
-TEST(Simulation, EffectsReplayToTheSameState) {
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-    RunOnce(seed);
-    if (testing::Test::HasFailure()) return;
-  }
-}
+TEST(Simulation, EffectsReplayToTheSameState) { RunSeeds(kSeeds, RunOnce); }
 
 }  // namespace
 }  // namespace sluice

@@ -12,13 +12,11 @@ constexpr uint64_t kHistories = 300;
 constexpr int kSteps = 300;
 
 TEST(Simulation, LimitsAnswerAsTheirModel) {
-  for (const uint64_t seed : SimulationSeeds(kHistories)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  RunSeeds(kHistories, [](uint64_t seed) {
     World world(seed, true);
     LimitPlayers limits(world);
     PlayHistory(world, {&limits}, kSteps, kSteps);
-    if (testing::Test::HasFailure()) return;
-  }
+  });
 }
 
 }  // namespace

@@ -173,13 +173,7 @@ void RunOnce(uint64_t seed) {
             server.engine().part<LockService>().tokens().last());
 }
 
-TEST(Simulation, LockEffectsReplayToTheSameHolders) {
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-    RunOnce(seed);
-    if (testing::Test::HasFailure()) return;
-  }
-}
+TEST(Simulation, LockEffectsReplayToTheSameHolders) { RunSeeds(kSeeds, RunOnce); }
 
 }  // namespace
 }  // namespace sluice

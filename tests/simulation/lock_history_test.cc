@@ -286,11 +286,7 @@ class LockHistory {
 };
 
 TEST(Simulation, LockHistoriesKeepTheRules) {
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-    LockHistory(seed).Run();
-    if (testing::Test::HasFailure()) return;
-  }
+  RunSeeds(kSeeds, [](uint64_t seed) { LockHistory(seed).Run(); });
 }
 
 }  // namespace

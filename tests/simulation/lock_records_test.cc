@@ -13,13 +13,11 @@ constexpr uint64_t kHistories = 300;
 constexpr int kSteps = 200;
 
 TEST(Simulation, LocksAreAsTheirClientsRecordThem) {
-  for (const uint64_t seed : SimulationSeeds(kHistories)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  RunSeeds(kHistories, [](uint64_t seed) {
     World world(seed, true);
     LockPlayers locks(world);
     PlayHistory(world, {&locks}, kSteps, 1);
-    if (testing::Test::HasFailure()) return;
-  }
+  });
 }
 
 }  // namespace

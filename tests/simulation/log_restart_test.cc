@@ -32,21 +32,9 @@ TestEngine::Options With(MemoryDisk& disk, uint64_t seed, std::string fsync) {
 }
 
 void Play(TestEngine& server, SimulationRandom& random) {
-  TestClient* clients[] = {&server.Connect(), &server.Connect()};
-  clients[1]->Run({"SELECT", "1"});
-  TestClient& waiting = server.Connect();
+  RandomClients clients(server);
   for (int step = 0; step < kSteps; ++step) {
-    TestClient& client = *clients[Between(random, 0, 1)];
-    const bool in_multi = Between(random, 0, 9) == 0;
-    if (in_multi) client.Run({"MULTI"});
-    client.Run(RandomCommand(random));
-    if (in_multi) client.Run(RandomCommand(random));
-    if (in_multi) client.Run({"EXEC"});
-    while (waiting.Next()) {
-    }
-    if (!server.engine().Find(waiting.id())->blocked) waiting.Send(RandomWait(random));
-    if (Between(random, 0, 60) == 0) client.Run({"SWAPDB", "0", "1"});
-    if (Between(random, 0, 80) == 0) client.Run({"FLUSHDB"});
+    TestClient& client = clients.Step(random);
     // Late timers: what has ended stays until it is met, or they go on.
     if (Between(random, 0, 40) == 0) {
       client.Run({"DEBUG", "SET-ACTIVE-EXPIRE", Between(random, 0, 1) == 0 ? "0" : "1"});
@@ -57,7 +45,7 @@ void Play(TestEngine& server, SimulationRandom& random) {
     }
     server.AdvanceTime(Between(random, 0, 25));
   }
-  clients[0]->Run({"DEBUG", "SET-ACTIVE-EXPIRE", "1"});
+  server.Connect().Run({"DEBUG", "SET-ACTIVE-EXPIRE", "1"});
 }
 
 void Compare(uint64_t seed) {
@@ -80,13 +68,7 @@ void Compare(uint64_t seed) {
   EXPECT_EQ(again.Audit(), "");
 }
 
-TEST(LogSimulation, WhatIsLoadedIsWhatWas) {
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-    Compare(seed);
-    if (testing::Test::HasFailure()) return;
-  }
-}
+TEST(LogSimulation, WhatIsLoadedIsWhatWas) { RunSeeds(kSeeds, Compare); }
 
 // --- power cuts
 
@@ -184,13 +166,7 @@ void CutPower(uint64_t seed) {
   }
 }
 
-TEST(LogSimulation, APowerCutLosesNothingThatWasAcknowledged) {
-  for (const uint64_t seed : SimulationSeeds(kPowerSeeds)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-    CutPower(seed);
-    if (testing::Test::HasFailure()) return;
-  }
-}
+TEST(LogSimulation, APowerCutLosesNothingThatWasAcknowledged) { RunSeeds(kPowerSeeds, CutPower); }
 
 }  // namespace
 }  // namespace sluice

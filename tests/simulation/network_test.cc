@@ -159,13 +159,11 @@ class Network {
 };
 
 TEST(Simulation, RepliesAreTheModelsBehindABadNetwork) {
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  RunSeeds(kSeeds, [](uint64_t seed) {
     Network network(seed);
     for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) network.Step();
     network.Finish();
-    if (testing::Test::HasFailure()) return;
-  }
+  });
 }
 
 }  // namespace

@@ -340,6 +340,28 @@ std::vector<std::string> RandomMischief(SimulationRandom& random) {
   return Drawn(kMischief, random);
 }
 
+RandomClients::RandomClients(TestEngine& server)
+    : server_(server), clients_{&server.Connect(), &server.Connect()}, waiting_(server.Connect()) {
+  clients_[1]->Run({"SELECT", "1"});
+}
+
+TestClient& RandomClients::Step(SimulationRandom& random) {
+  TestClient& client = *clients_[Between(random, 0, 1)];
+  if (Between(random, 0, 9) == 0) {
+    client.Run({"MULTI"});
+    for (int64_t left = Between(random, 0, 4); left > 0; --left) client.Run(RandomCommand(random));
+    client.Run({"EXEC"});
+  } else {
+    client.Run(RandomCommand(random));
+  }
+  while (waiting_.Next()) {
+  }
+  if (!server_.engine().Find(waiting_.id())->blocked) waiting_.Send(RandomWait(random));
+  if (Between(random, 0, 30) == 0) client.Run({"SWAPDB", "0", "1"});
+  if (Between(random, 0, 80) == 0) client.Run({"FLUSHDB"});
+  return client;
+}
+
 std::vector<uint64_t> SimulationSeeds(uint64_t count) {
   if (const char* only = std::getenv("SLUICE_SEED")) return {std::strtoull(only, nullptr, 10)};
   std::vector<uint64_t> seeds;

@@ -2,10 +2,14 @@
 // Drawn from a table of lines; the same seed gives the same commands.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "tests/support/engine_fixture.h"
 
 namespace sluice {
 
@@ -22,8 +26,32 @@ std::vector<std::string> RandomWait(SimulationRandom& random);
 // errors.
 std::vector<std::string> RandomMischief(SimulationRandom& random);
 
+// Two clients, one in each of two databases, and one that waits for them.
+class RandomClients {
+ public:
+  explicit RandomClients(TestEngine& server);
+  // A command of one of the two, or several in a MULTI; what the third waited for is read, and it
+  // waits again. Returns the one that spoke.
+  TestClient& Step(SimulationRandom& random);
+
+ private:
+  TestEngine& server_;
+  TestClient* const clients_[2];
+  TestClient& waiting_;
+};
+
 // The seeds of a test: `count` of them, new ones each run (tests/support/seed.h), or only
 // SLUICE_SEED when that is set.
 std::vector<uint64_t> SimulationSeeds(uint64_t count);
+
+// Runs it with each seed, up to the first that fails, and says which that is.
+template <typename Run>
+void RunSeeds(uint64_t count, const Run& run) {
+  for (const uint64_t seed : SimulationSeeds(count)) {
+    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+    run(seed);
+    if (testing::Test::HasFailure()) return;
+  }
+}
 
 }  // namespace sluice

@@ -22,14 +22,12 @@ uint64_t Histories() {
 }
 
 TEST(Simulation, ShortHistoriesOfLocksAndLimits) {
-  for (const uint64_t seed : SimulationSeeds(Histories())) {
-    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  RunSeeds(Histories(), [](uint64_t seed) {
     World world(seed, false);
     LockPlayers locks(world);
     LimitPlayers limits(world);
     PlayHistory(world, {&locks, &limits}, kSteps, kStepsBetweenChecks);
-    if (testing::Test::HasFailure()) return;
-  }
+  });
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <limits>
+#include <string>
 
 #include "protocol/reply_reader.h"
 #include "protocol/reply_sink.h"
+#include "protocol/reply_writer.h"
 #include "protocol/text/number_text.h"
+#include "tests/support/output_text.h"
 
 namespace sluice {
 
@@ -75,6 +78,15 @@ inline void WriteReply(const Reply& reply, ReplySink& sink) {
       break;
   }
   for (const Reply& element : reply.elements) WriteReply(element, sink);
+}
+
+// Its bytes in RESP3.
+inline std::string Resp3Of(const Reply& reply) {
+  OutputBuffer out;
+  ReplyWriter writer(out);
+  writer.set_version(3);
+  WriteReply(reply, writer);
+  return OutputText(out);
 }
 
 }  // namespace sluice

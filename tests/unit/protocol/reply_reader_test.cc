@@ -5,8 +5,6 @@
 
 #include <random>
 
-#include "protocol/reply_writer.h"
-#include "tests/support/output_text.h"
 #include "tests/support/write_reply.h"
 
 namespace sluice {
@@ -209,11 +207,7 @@ TEST(ReplyReader, RoundTripsThroughTheWriter) {
   std::mt19937 random(1);
   for (int round = 0; round < 5000; ++round) {
     const Reply reply = RandomReply(random, 0);
-    OutputBuffer out;
-    ReplyWriter writer(out);
-    writer.set_version(3);
-    WriteReply(reply, writer);
-    const std::string bytes = OutputText(out);
+    const std::string bytes = Resp3Of(reply);
     ReplyReader reader;
     const std::optional<Reply> read = reader.Read(bytes);
     ASSERT_TRUE(read) << reply.ToText();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/engine_fixture.h"
@@ -33,6 +34,13 @@ std::string Get(TestEngine& server, const std::string& key) {
   server.Settle();
   const std::string text = server.Connect().Run({"GET", key}).ToText();
   return text.starts_with('"') ? text.substr(1, text.size() - 2) : text;
+}
+
+// Keys and their values: what a server that starts with these files has.
+void ExpectFound(MemoryDisk& disk,
+                 const std::vector<std::pair<std::string, std::string>>& expected) {
+  TestEngine again(Again(disk));
+  for (const auto& [key, value] : expected) EXPECT_EQ(Get(again, key), value) << key;
 }
 
 bool Logged(const TestEngine& server, const std::string& text) {
@@ -198,9 +206,7 @@ TEST(Log, WhatTheDiskDoesNotTakeIsNotAcknowledged) {
       server.AdvanceTime(1100);
       EXPECT_EQ(reader.Run({"SET", "l", "6"}).ToText(), "+OK");
     }
-    TestEngine again(Again(disk));
-    EXPECT_EQ(Get(again, "k"), "2");
-    EXPECT_EQ(Get(again, "l"), "6");
+    ExpectFound(disk, {{"k", "2"}, {"l", "6"}});
   }
 }
 
@@ -223,9 +229,7 @@ TEST(Log, AfterAFailedSyncOnlyANewBaseHelps) {
     EXPECT_EQ(second.Run({"SET", "l", "4"}).ToText(), "+OK");
     EXPECT_FALSE(disk.files.contains(kIncrement)) << "it cannot be trusted";
   }
-  TestEngine again(Again(disk));
-  EXPECT_EQ(Get(again, "k"), "2");
-  EXPECT_EQ(Get(again, "l"), "4");
+  ExpectFound(disk, {{"k", "2"}, {"l", "4"}});
 }
 
 TEST(Log, AFailedSyncMayEndTheServer) {
@@ -245,8 +249,7 @@ TEST(Log, TheEndIsMadeDurable) {
   EXPECT_TRUE(server.engine().FinishLog());
   std::mt19937_64 random(1);
   disk.PowerCut(random);
-  TestEngine again(Again(disk));
-  EXPECT_EQ(Get(again, "k"), "v");
+  ExpectFound(disk, {{"k", "v"}});
 }
 
 TEST(Log, ATornEndIsCutOffAndDamageIsRefused) {
