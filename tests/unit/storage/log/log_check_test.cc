@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "protocol/text/concat.h"
 #include "storage/log/turn_writer.h"
 #include "tests/support/memory_disk.h"
 
@@ -54,9 +55,9 @@ TEST(CheckLog, CutsWhatIsTornAndKeepsACopy) {
   const std::string before = bytes;
   std::string report;
   EXPECT_FALSE(folder.Check(false, report));
-  EXPECT_NE(report.find("fault behind offset " + std::to_string(folder.second_turn)), report.npos);
-  EXPECT_NE(report.find("a crash leaves that; a repair cuts the last " +
-                        std::to_string(before.size() - folder.second_turn)),
+  EXPECT_NE(report.find(Concat("fault behind offset ", folder.second_turn)), report.npos);
+  EXPECT_NE(report.find(Concat("a crash leaves that; a repair cuts the last ",
+                               before.size() - folder.second_turn)),
             report.npos)
       << report;
   EXPECT_EQ(bytes, before);
