@@ -296,7 +296,7 @@ TEST(Log, RefusesCommandsThatDoNotBelongThere) {
       {"*3\r\n$5\r\nBLPOP\r\n$1\r\nk\r\n$1\r\nx\r\n", "timeout is not a float"},
       {"*2\r\n$6\r\nSELECT\r\n$2\r\n99\r\n*2\r\n$4\r\nINCR\r\n$1\r\nk\r\n", "no database 99"},
       {"REDIS0010xxxx", "offset 9: 120 is neither a type nor an opcode"},
-      {std::string(100'000, '\0'), "offset 0"},
+      {std::string(100'000, '\0') + "x", "offset 0"},
   };
   for (const auto& [bytes, why] : kCases) {
     MemoryDisk disk;
