@@ -54,7 +54,7 @@ Server::Server(Config& config, std::span<const CommandFamily> families, EngineOp
       wake_(io_),
       quiet_(io_),
       signals_(io_),
-      worker_(io_, [this] { WantTurn(); }),
+      worker_(io_, [this] { DiskDone(); }),
       buffer_(new char[kTurnBytes]) {}
 
 Server::~Server() {

@@ -24,7 +24,6 @@ Worker::~Worker() {
 
 void Worker::Start() {
   bell_.assign(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  AwaitBell();
   // Signals are the loop's.
   sigset_t all, before;
   ::sigfillset(&all);
@@ -39,6 +38,8 @@ void Worker::Run(std::function<void()> work, std::function<void()> done) {
     const std::lock_guard lock(mutex_);
     waiting_.push_back({std::move(work), std::move(done)});
   }
+  ++unfinished_;
+  AwaitBell();
   changed_.notify_all();
 }
 
@@ -62,14 +63,16 @@ void Worker::Loop() {
 }
 
 void Worker::AwaitBell() {
+  if (unfinished_ == 0 || std::exchange(awaits_bell_, true)) return;
   bell_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                    [this](const boost::system::error_code& error) {
                      if (error) return;
+                     awaits_bell_ = false;
                      uint64_t rung;
                      [[maybe_unused]] const ssize_t got =
                          ::read(bell_.native_handle(), &rung, sizeof rung);
-                     AwaitBell();
                      RunDone();
+                     AwaitBell();
                      finished_();
                    });
 }
@@ -83,6 +86,7 @@ void Worker::RunDone() {
       done = std::move(done_.front());
       done_.pop_front();
     }
+    --unfinished_;
     done();
   }
 }

@@ -37,6 +37,8 @@ class Worker {
 
   boost::asio::posix::stream_descriptor bell_;  // an eventfd: rung after each piece
   const std::function<void()> finished_;
+  size_t unfinished_ = 0;     // the loop's: pieces whose `done` has not begun
+  bool awaits_bell_ = false;  // only while there are any: a quiet worker holds no io_context back
   std::thread thread_;
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;

@@ -21,6 +21,7 @@ from .flood import Flood
 from .hand_over import HandOver
 from .load import Load, Work
 from .locks import LockHandOver, LockPairs
+from .log import EVERYSEC, AlwaysSynced, LogLoading
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
                      BytesPerScript)
 from .publish import Publish
@@ -112,7 +113,7 @@ CASES = [
     Load("evalsha-window", EVALSHA_WINDOW, 200_000, bar=0.85),
     Load("evalsha-release", EVALSHA_RELEASE, 200_000, bar=0.85),
     Load("evalsha-window-p16", EVALSHA_WINDOW, 800_000, 16, 0.40),
-    Load("evalsha-release-p16", EVALSHA_RELEASE, 800_000, 16, 0.40),
+    Load("evalsha-release-p16", EVALSHA_RELEASE, 800_000, 16, 0.45),
     *beside_set("lbucket-count", COUNT, 1.1, 1.3),
     *beside_set("lbucket-count-hot", count("hot", 45), 1.05, 1.05, SET_HOT),
     *beside_set("lbucket-count-1s", count("key:__rand_int__", 1), 1.5, 1.5),
@@ -157,6 +158,9 @@ CASES = [
     DeletionTurn("delete-hash", "HSET", members=1_000_000, turn_bar_us=1000),
     DeletionTurn("delete-string", "APPEND", members=500, turn_bar_us=1000),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
+    Load("log-everysec-p16", SET, 2_000_000, 16, 0.55, log=EVERYSEC),
+    AlwaysSynced("log-always", requests=20_000, bar=1.0, syncs_bar=0.125),
+    LogLoading("log-loading", commands=3_000_000, bar=0.5),
     Flood("flood", clients=10_000, seconds=20, bar_ms=5, bar_mb=200),
     *CROWDS,
     *WORST,

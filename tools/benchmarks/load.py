@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .report import number, paired
 from .resp import encode
 from .rounds import alternate
-from .servers import Failure, process, server
+from .servers import NO_LOG, Failure, process, server
 
 CLIENTS = 50
 KEYS = 100_000
@@ -38,12 +38,13 @@ class Load:
     pipeline: int = 1
     bar: float | None = None
     reference: Work | None = None
+    log: tuple[str, ...] = NO_LOG  # flags of both servers
 
     def run(self, bench):
         reference = self.reference or Work(self.work.command, self.work.setup, self.work.fill,
                                            on="redis")
-        with server(bench.binary(self.work.on)) as ours, \
-                server(bench.binary(reference.on)) as theirs:
+        with server(bench.binary(self.work.on), self.log) as ours, \
+                server(bench.binary(reference.on), self.log) as theirs:
             for target, work in ((ours, self.work), (theirs, reference)):
                 if work.before:
                     redis_benchmark(target, work.command, bench.scaled(work.before), CLIENTS, 64, KEYS)

@@ -13,11 +13,12 @@ import subprocess
 import tempfile
 import time
 
-from .resp import Client
+from .resp import Client, ReplyError
 
 START_SECONDS_MAX = 10
 PR_SET_PDEATHSIG = 1
-FLAGS = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+FLAGS = ["--bind", "127.0.0.1", "--save", ""]
+NO_LOG = ("--appendonly", "no")
 
 _libc = ctypes.CDLL(None)
 
@@ -66,6 +67,8 @@ class Server:
                 self.client = Client(port)
                 self.client.call("PING")
                 break
+            except ReplyError:
+                break  # it is loading
             except OSError:
                 if running.poll() is not None or time.perf_counter() - started > START_SECONDS_MAX:
                     log.seek(0)
@@ -97,10 +100,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(binary):
-    """A fresh server without persistence, on a port of its own, for the length of the block."""
+def server(binary, log=NO_LOG, folder=None):
+    """A server on a port of its own, for the length of the block: fresh and without persistence, unless
+    `log` (flags) and `folder`, where it works, say otherwise."""
     port = _free_port()
-    with tempfile.TemporaryDirectory() as folder, open(folder + "/log", "w+b") as log:
-        command = [binary, "--port", str(port), "--dir", folder, *FLAGS]
-        with process(command, stdout=log, stderr=log) as running:
-            yield Server(running, port, log)
+    with contextlib.ExitStack() as stack:
+        folder = folder or stack.enter_context(tempfile.TemporaryDirectory())
+        said = stack.enter_context(open(folder + "/log", "w+b"))
+        command = [binary, "--port", str(port), "--dir", folder, *FLAGS, *log]
+        running = stack.enter_context(process(command, stdout=said, stderr=said))
+        yield Server(running, port, said)

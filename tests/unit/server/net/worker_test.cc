@@ -1,0 +1,55 @@
+// The worker beside the loop: what follows a piece runs on the loop, the loop is told at once, and
+// a worker that has nothing to do keeps no loop running.
+#include "server/net/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <string>
+#include <thread>
+
+namespace sluice {
+namespace {
+
+struct WorkerTest : testing::Test {
+  boost::asio::io_context io;
+  std::string told;
+  Worker worker{io, [this] { told += "finished "; }};
+};
+
+TEST_F(WorkerTest, TheLoopEndsWithTheLastPiece) {
+  std::thread::id ran_on, followed_on;
+  worker.Run([&] { ran_on = std::this_thread::get_id(); },
+             [&] { followed_on = std::this_thread::get_id(); });
+  io.run();
+  EXPECT_NE(ran_on, std::this_thread::get_id());
+  EXPECT_EQ(followed_on, std::this_thread::get_id());
+  EXPECT_EQ(told, "finished ");
+}
+
+TEST_F(WorkerTest, APieceMayFollowAPiece) {
+  worker.Run([] {},
+             [this] {
+               told += "one ";
+               worker.Run([] {}, [this] { told += "two "; });
+             });
+  io.run();
+  EXPECT_EQ(told, "one finished two finished ");
+  io.restart();
+  worker.Run([] {}, [this] { told += "three "; });
+  io.run();
+  EXPECT_EQ(told, "one finished two finished three finished ");
+}
+
+// As at the end of a server, which stops to wait for anything else.
+TEST_F(WorkerTest, WhatWasFinishedKeepsNoLoopRunning) {
+  worker.Run([] {}, [this] { told += "one "; });
+  worker.Run([] {}, [this] { told += "two "; });
+  worker.Finish();
+  EXPECT_EQ(told, "one two ");
+  io.run();
+  EXPECT_EQ(told, "one two finished ");
+}
+
+}  // namespace
+}  // namespace sluice
