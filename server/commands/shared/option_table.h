@@ -46,8 +46,10 @@ template <typename Options, size_t kRows>
 const OptionRow<Options>* FindOption(const ArgReader& args, const OptionRow<Options> (&rows)[kRows],
                                      const std::type_identity_t<Options>& options) {
   if (!args.more()) return nullptr;
+  const std::string_view word = args.Peek();
   for (const OptionRow<Options>& row : rows) {
-    if (args.left() <= row.values || !IsWord(args.Peek(), row.word)) continue;
+    if (word.size() != row.word.size()) continue;  // most rows: without a call
+    if (args.left() <= row.values || !IsWord(word, row.word)) continue;
     if (!row.known || row.known(options)) return &row;
   }
   return nullptr;
