@@ -32,31 +32,44 @@ void SmallestFirst(std::vector<SetOperand>& operands) {
   std::ranges::stable_sort(operands, {}, [](const SetOperand& operand) { return operand.size(); });
 }
 
-// The operands' scores of one member. An operand that is named again is not asked again.
+// The operands' scores of one member. Each source is asked once, however often it is named: what is
+// done for every operand is arithmetic.
 class Scores {
  public:
-  explicit Scores(const std::vector<SetOperand>& operands)
-      : operands_(operands), scores_(operands.size()) {
-    absl::flat_hash_map<const void*, size_t> first;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      same_as_.push_back(first.try_emplace(operands[i].source(), i).first->second);
+  explicit Scores(const std::vector<SetOperand>& operands) : operands_(operands) {
+    absl::flat_hash_map<const void*, size_t> places;
+    for (const SetOperand& operand : operands) {
+      const auto [at, is_new] = places.try_emplace(operand.source(), sources_.size());
+      if (is_new) sources_.push_back(&operand);
+      place_of_.push_back(at->second);
     }
+    scores_.resize(sources_.size());
   }
 
-  // Of the first operand, whose walk is at the member.
-  void Begin(double score) { scores_[0] = score; }
-  // Of operand `i`; after Begin, in ascending order.
-  std::optional<double> Of(size_t i, std::string_view name) {
-    if (same_as_[i] < i) return scores_[i] = scores_[same_as_[i]];
-    const std::optional<double> score = operands_[i].Score(name);
-    if (score) scores_[i] = *score;
-    return score;
+  // Looks the member up in all sources but the first, whose walk is at it. False: one lacks it.
+  bool Find(std::string_view name, double score) {
+    scores_[0] = score;
+    for (size_t i = 1; i < sources_.size(); ++i) {
+      const std::optional<double> found = sources_[i]->Score(name);
+      if (!found) return false;
+      scores_[i] = *found;
+    }
+    return true;
+  }
+  // In the order of the operands.
+  double Combined(Aggregate aggregate) const {
+    double sum = operands_[0].Weighted(scores_[0]);
+    for (size_t i = 1; i < operands_.size(); ++i) {
+      Combine(sum, operands_[i].weight * scores_[place_of_[i]], aggregate);
+    }
+    return sum;
   }
 
  private:
   const std::vector<SetOperand>& operands_;
-  std::vector<double> scores_;
-  std::vector<size_t> same_as_;  // the first operand of the same source
+  std::vector<const SetOperand*> sources_;  // the first operand of each
+  std::vector<size_t> place_of_;            // of each operand's source
+  std::vector<double> scores_;              // by source
 };
 
 // Calls `visit(name, score)` for what is in all operands, until it says no.
@@ -68,14 +81,7 @@ void ForEachCommon(SetOperands& operands, const Visit& visit) {
   if (smallest.size() == 0) return;
   Scores scores(list);
   smallest.ForEach([&](std::string_view name, double score) {
-    double sum = smallest.Weighted(score);
-    scores.Begin(score);
-    for (size_t i = 1; i < list.size(); ++i) {
-      const std::optional<double> other = scores.Of(i, name);
-      if (!other) return true;
-      Combine(sum, list[i].weight * *other, operands.aggregate);
-    }
-    return visit(name, sum);
+    return !scores.Find(name, score) || visit(name, scores.Combined(operands.aggregate));
   });
 }
 
