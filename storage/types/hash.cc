@@ -141,6 +141,7 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
     const auto at = pack_.Find(name, pack_.begin(), kEach);
     if (at != pack_.end()) {
       pack_.Replace(pack_.Next(at), value);
+      if (size() > limits.fields) LeavePack(*limits.hash_keys);  // the limit was lowered
       return false;
     }
     pack_.Append(name);

@@ -49,7 +49,13 @@ void ZAdd(CommandCall& call) {
   Add(call, options, args.position());
 }
 
-void ZIncrBy(CommandCall& call) { Add(call, {.increment = true}, 2); }
+// A word of ZADD's in place of the increment leaves no pair of score and member.
+void ZIncrBy(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  AddOptions options;
+  if (TakeAddOption(args, options, true)) return call.reply.Error(ErrorCode::kSyntax);
+  Add(call, {.increment = true}, 2);
+}
 
 // --- taking out
 
