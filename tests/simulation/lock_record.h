@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sluice {
@@ -68,6 +69,7 @@ class LockRecord {
 
   std::map<std::string, Holders> locks_;
   int64_t newest_ = 0;
+  std::map<std::string, std::pair<std::string, int64_t>> last_of_;  // by key: to whom, which token
 };
 
 }  // namespace sluice
