@@ -36,7 +36,8 @@ void OutputBuffer::Overflow() {
 void OutputBuffer::AddBlock(size_t at_least) {
   // A spare block too small for what comes is of no more use.
   if (empty()) Clear();
-  const size_t usual = first_ == nullptr ? kFirstBlockBytes : kBlockBytes;
+  const size_t first = begins_large_ ? kLargeFirstBlockBytes : kFirstBlockBytes;
+  const size_t usual = first_ == nullptr ? first : kBlockBytes;
   const size_t capacity = at_least <= usual ? usual : std::max(at_least, kBlockBytes);
   void* memory = std::malloc(sizeof(Block) + capacity);
   if (memory == nullptr) std::abort();

@@ -2,8 +2,9 @@
 // reply is never moved to make it grow and a partly sent one costs nothing to advance.
 //
 // The first block is small, because most clients are answered with a few bytes a turn; those that
-// outgrow it get large ones. A buffer that has been sent keeps its last block for the next turn
-// until ReleaseMemory; then it owns nothing beyond itself.
+// outgrow it get large ones, and begin with a larger one the next time: a reply in two blocks costs
+// two of malloc and a slower system call. A buffer that has been sent keeps its last block for the
+// next turn until ReleaseMemory; then it owns nothing beyond itself.
 #pragma once
 
 #include <sys/uio.h>
@@ -20,6 +21,7 @@ class OutputBuffer {
  public:
   // Sizes with malloc's and our own header taken off, so that the sums are round.
   static constexpr size_t kFirstBlockBytes = 1024 - 64;
+  static constexpr size_t kLargeFirstBlockBytes = 4 * 1024 - 64;
   static constexpr size_t kBlockBytes = 16 * 1024 - 64;
 
   OutputBuffer() = default;
@@ -78,7 +80,12 @@ class OutputBuffer {
   // Gives up the spare block that Consume keeps (for clients that fall idle). What is still to be
   // sent stays.
   void ReleaseMemory() {
-    if (empty()) Clear();
+    if (!empty()) return;
+    // So much that room for one more reply may not have been left.
+    const auto gone = static_cast<uint32_t>(gone_);
+    begins_large_ = gone - released_at_ > kFirstBlockBytes / 4 * 3;
+    released_at_ = gone;
+    Clear();
   }
   // Forgets everything and owns nothing.
   void Clear();
@@ -107,7 +114,9 @@ class OutputBuffer {
   size_t memory_ = 0;
   size_t limit_bytes_ = SIZE_MAX;
   bool overflowed_ = false;
-  uint64_t gone_ = 0;  // bytes that were sent, or dropped
+  bool begins_large_ = false;
+  uint32_t released_at_ = 0;  // the lower half of what was gone_ at the last ReleaseMemory
+  uint64_t gone_ = 0;         // bytes that were sent, or dropped
   uint64_t may_leave_ = kEverything;
   char* begin_ = nullptr;
   Block* first_ = nullptr;

@@ -37,19 +37,19 @@ constexpr const char* kTokenNames[] = {
 
 constexpr struct TokenTable {
   Token of[256] = {};
+  constexpr Token& At(char c) { return of[static_cast<unsigned char>(c)]; }
   constexpr TokenTable() {
     for (Token& token : of) token = Token::kFault;
-    of['{'] = Token::kObjectBegin;
-    of['}'] = Token::kObjectEnd;
-    of['['] = Token::kArrayBegin;
-    of[']'] = Token::kArrayEnd;
-    of[','] = Token::kComma;
-    of[':'] = Token::kColon;
-    of['\0'] = Token::kEnd;
-    for (const unsigned char c : {' ', '\t', '\n', '\r'}) of[c] = Token::kBlank;
-    for (const unsigned char c : {'f', 'i', 'I', 'n', 'N', 't', '"', '+', '-'})
-      of[c] = Token::kWord;
-    for (unsigned char c = '0'; c <= '9'; ++c) of[c] = Token::kWord;
+    At('{') = Token::kObjectBegin;
+    At('}') = Token::kObjectEnd;
+    At('[') = Token::kArrayBegin;
+    At(']') = Token::kArrayEnd;
+    At(',') = Token::kComma;
+    At(':') = Token::kColon;
+    At('\0') = Token::kEnd;
+    for (const char c : {' ', '\t', '\n', '\r'}) At(c) = Token::kBlank;
+    for (const char c : {'f', 'i', 'I', 'n', 'N', 't', '"', '+', '-'}) At(c) = Token::kWord;
+    for (char c = '0'; c <= '9'; ++c) At(c) = Token::kWord;
   }
 } kTokens;
 

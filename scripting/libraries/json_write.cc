@@ -19,17 +19,18 @@ constexpr size_t kEscapeBytes = 6;   // \u0000
 // How a character is escaped: 0 not at all, 'u' as \u00xx, else as \ and that.
 constexpr struct EscapeTable {
   char of[256] = {};
+  constexpr char& At(char c) { return of[static_cast<unsigned char>(c)]; }
   constexpr EscapeTable() {
     for (int i = 0; i < 32; ++i) of[i] = 'u';
     of[127] = 'u';
-    of['\b'] = 'b';
-    of['\t'] = 't';
-    of['\n'] = 'n';
-    of['\f'] = 'f';
-    of['\r'] = 'r';
-    of['"'] = '"';
-    of['/'] = '/';
-    of['\\'] = '\\';
+    At('\b') = 'b';
+    At('\t') = 't';
+    At('\n') = 'n';
+    At('\f') = 'f';
+    At('\r') = 'r';
+    At('"') = '"';
+    At('/') = '/';
+    At('\\') = '\\';
   }
 } kEscape;
 

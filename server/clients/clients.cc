@@ -266,6 +266,16 @@ bool Clients::IsOverdue(Session& session) {
   return is_stranger;
 }
 
+void Clients::TimeShifted(int64_t ms) {
+  ForEach([ms](Session& session) {
+    for (int64_t* const at_ms :
+         {&session.created_ms, &session.active_ms, &session.needs_login_since_ms}) {
+      *at_ms += ms;
+    }
+    if (session.over_soft_limit_since_ms >= 0) session.over_soft_limit_since_ms += ms;
+  });
+}
+
 // --- what has to hold between two turns
 
 std::string Clients::Audit() const {

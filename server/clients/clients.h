@@ -110,6 +110,8 @@ class Clients final : public ErrorListener {
   // memory; the next call begins anew.
   std::optional<size_t> CloseOverdue();
 
+  void TimeShifted(int64_t ms);  // see Engine::TimeShifted
+
   void ErrorSent(std::string_view text) override { statistics_.CountError(text); }
 
   // Between turns: the first violated invariant as a sentence, or empty.

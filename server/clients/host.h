@@ -50,11 +50,14 @@ class Host {
   // Stop the process or the loop; the exit code.
   virtual void Shutdown(int code) = 0;
   // Runs `work` beside the engine, one after the other: on another thread, if the host has one.
-  // Then `done`, between two turns or in FinishAside.
-  virtual void RunAside(std::function<void()> work, std::function<void()> done) {
+  // Then `done`: at once, between two turns, or as said below. Returns a number for AwaitAside.
+  virtual uint64_t RunAside(std::function<void()> work, std::function<void()> done) {
     work();
     done();
+    return 0;
   }
+  // Waits for this one, whose `done` runs here; that of others waits for the turn's end.
+  virtual void AwaitAside(uint64_t number) { static_cast<void>(number); }
   // Waits for all of it.
   virtual void FinishAside() {}
   // True between Shutdown and the end: long work gives up.

@@ -78,6 +78,8 @@ class Session {
   // moments that may be ahead of this server's clock. Set by the code that reads such a source; no
   // command sets it, so clients can neither name tokens nor moments of the past.
   bool replays = false;
+  // The Unix time that its command names stands for one of engine time: EffectTime::kRelative.
+  bool replays_relative = false;
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
   bool blocked = false;                  // parked by a command: set exactly while there is `parked`

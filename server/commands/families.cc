@@ -49,6 +49,7 @@ std::span<const CommandFamily> AllFamilies() {
       MemoryFamily(),
       ModulesFamily(),
       ObjectFamily(),
+      PersistenceFamily(),
       PubSubFamily(),
       ReplicationFamily(),
       ScriptsFamily(),

@@ -51,6 +51,7 @@ CommandFamily LocksFamily();
 CommandFamily MemoryFamily();
 CommandFamily ModulesFamily();
 CommandFamily ObjectFamily();
+CommandFamily PersistenceFamily();
 CommandFamily PubSubFamily();
 CommandFamily ReplicationFamily();
 CommandFamily ScriptsFamily();

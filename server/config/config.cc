@@ -55,6 +55,12 @@ std::string Config::SetAtStart(std::string_view name, std::vector<std::string> v
   } else if (values.size() == 1) {
     values = SplitAtSpaces(values[0]);  // --save "3600 1"
   }
+  // Save points of several lines add up, as in Redis; they take the place of the default's.
+  if (OptionAt(option).name == "save" && !values.empty() && std::exchange(has_save_points_, true)) {
+    std::vector<std::string> all = SplitAtSpaces(ValueOf(option));
+    all.insert(all.end(), values.begin(), values.end());
+    values = std::move(all);
+  }
   return Assign(option, values);
 }
 

@@ -90,6 +90,7 @@ class Config {
   std::vector<std::string> kept_;  // values of options without a member of Settings, by number
   std::vector<std::string> warnings_;
   std::string file_;                         // absolute
+  bool has_save_points_ = false;             // a line at the start has said some
   std::optional<std::string> default_user_;  // what "user default" says of its password, if there
   std::vector<std::pair<std::string, std::function<std::string()>>> hooks_;
 };

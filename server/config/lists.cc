@@ -1,6 +1,7 @@
 // See lists.h.
 #include "server/config/lists.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -140,22 +141,68 @@ std::string WriteEventClasses(const Settings& settings) {
   return EventClassLetters(settings.notify_classes);
 }
 
+// --- save
+
+std::string ReadSavePoints(OptionValues values, Settings& settings) {
+  std::vector<SavePoint> points;
+  if (values.size() == 1 && values[0].empty()) values = {};
+  if (values.size() % 2 != 0) return "Invalid save parameters";
+  for (size_t i = 0; i < values.size(); i += 2) {
+    const std::optional<int64_t> seconds = ParseInt64(values[i]);
+    const std::optional<int64_t> changes = ParseInt64(values[i + 1]);
+    if (!seconds || !changes || *seconds < 1 || *changes < 0) return "Invalid save parameters";
+    points.push_back({*seconds, *changes});
+  }
+  settings.save = std::move(points);
+  return {};
+}
+
+std::string WriteSavePoints(const Settings& settings) {
+  std::string text;
+  for (const SavePoint& point : settings.save)
+    ConcatTo(text, text.empty() ? "" : " ", point.seconds, ' ', point.changes);
+  return text;
+}
+
+// --- shutdown-on-sigint, -sigterm: in Redis's order
+
+constexpr std::string_view kShutdownWordList[] = {"default", "save", "nosave", "now", "force"};
+constexpr std::string_view kShutdownWordFault =
+    "argument(s) must be one of the following: default, save, nosave, now, force";
+
+template <std::string Settings::*words>
+std::string ReadShutdownWords(OptionValues values, Settings& settings) {
+  bool said[std::size(kShutdownWordList)] = {};
+  for (const std::string& value : values) {
+    const auto found = std::ranges::find(kShutdownWordList, Lower(value));
+    if (found == std::end(kShutdownWordList)) return std::string(kShutdownWordFault);
+    said[found - kShutdownWordList] = true;
+  }
+  if (values.empty()) return std::string(kShutdownWordFault);
+  if (said[1] && said[2]) return "shutdown options SAVE and NOSAVE can't be used simultaneously";
+  std::string text;
+  for (size_t i = 1; i < std::size(kShutdownWordList); ++i)
+    if (said[i]) ConcatTo(text, text.empty() ? "" : " ", kShutdownWordList[i]);
+  settings.*words = text.empty() ? "default" : text;
+  return {};
+}
+
+template <std::string Settings::*words>
+std::string WriteShutdownWords(const Settings& settings) {
+  return settings.*words;
+}
+
 }  // namespace
 
+const OptionCodec kSavePointList{ReadSavePoints, WriteSavePoints};
+const OptionCodec kSigintWords{ReadShutdownWords<&Settings::shutdown_on_sigint>,
+                               WriteShutdownWords<&Settings::shutdown_on_sigint>};
+const OptionCodec kSigtermWords{ReadShutdownWords<&Settings::shutdown_on_sigterm>,
+                                WriteShutdownWords<&Settings::shutdown_on_sigterm>};
 const OptionCodec kBindList{ReadBind, WriteBind};
 const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLimitLines};
 const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
 const OptionCodec kEventClasses{ReadEventClasses, WriteEventClasses};
-
-std::string CheckSavePoints(OptionValues values) {
-  constexpr std::string_view kFault = "Invalid save parameters";
-  if (values.size() % 2 != 0) return std::string(kFault);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const std::optional<int64_t> number = ParseInt64(values[i]);
-    if (!number || *number < (i % 2 == 0 ? 1 : 0)) return std::string(kFault);
-  }
-  return {};
-}
 
 std::string CheckOomScores(OptionValues values) {
   if (values.size() != 3) return "wrong number of arguments";
@@ -166,23 +213,6 @@ std::string CheckOomScores(OptionValues values) {
     }
   }
   return {};
-}
-
-std::string CheckShutdownWords(OptionValues values) {
-  bool save = false, nosave = false;
-  for (const std::string& value : values) {
-    const std::string word = Lower(value);
-    save |= word == "save";
-    nosave |= word == "nosave";
-    if (word != "default" && word != "save" && word != "nosave" && word != "now" &&
-        word != "force") {
-      return "argument(s) must be one of the following: default, save, nosave, now, force";
-    }
-  }
-  if (save && nosave) return "shutdown options SAVE and NOSAVE can't be used simultaneously";
-  return values.empty()
-             ? "argument(s) must be one of the following: default, save, nosave, now, force"
-             : std::string();
 }
 
 std::string CheckHostname(OptionValues values) {
@@ -209,6 +239,11 @@ std::string CheckPlainName(OptionValues values, std::string_view option, std::st
 
 std::string CheckAppendFileName(OptionValues values) {
   return CheckPlainName(values, "appendfilename", "filename");
+}
+
+std::string CheckSnapshotFileName(OptionValues values) {
+  const bool is_path = values[0].find('/') != std::string::npos;
+  return is_path ? "dbfilename can't be a path, just a filename" : std::string();
 }
 
 std::string CheckAppendFolderName(OptionValues values) {

@@ -9,15 +9,17 @@ extern const OptionCodec kBindList;
 extern const OptionCodec kOutputLimitList;
 extern const OptionCodec kPercentileList;
 extern const OptionCodec kEventClasses;
+extern const OptionCodec kSavePointList;
+extern const OptionCodec kSigintWords;
+extern const OptionCodec kSigtermWords;
 
 // Lists of options that are not served: the fault as Redis words it, or empty.
-std::string CheckSavePoints(OptionValues values);
 std::string CheckOomScores(OptionValues values);
-std::string CheckShutdownWords(OptionValues values);
 std::string CheckHostname(OptionValues values);
 
 // Names of a file and a folder in the working directory.
 std::string CheckAppendFileName(OptionValues values);
 std::string CheckAppendFolderName(OptionValues values);
+std::string CheckSnapshotFileName(OptionValues values);
 
 }  // namespace sluice

@@ -12,8 +12,10 @@ using S = Settings;
 constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
+constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
+constexpr OptionShape kSnapshotName{OptionShape::Kind::kText, 0, 0, {}, CheckSnapshotFileName};
 constexpr OptionShape kFolderName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFolderName};
 constexpr OptionShape kOctalMode{OptionShape::Kind::kOctal, 0, 0777};
 constexpr OptionShape kList{OptionShape::Kind::kList};
@@ -80,8 +82,28 @@ constexpr Option kServedOptions[] = {
            "a log that ends in the middle of a turn is cut back and loaded"),
     Served("aof-timestamp-enabled", &S::aof_timestamp_enabled, kYesNo,
            "the log says when each second began"),
+    Served("auto-aof-rewrite-percentage", &S::auto_aof_rewrite_percentage, Int(0, kIntMax),
+           "the log is written anew when it has grown by so much; 0: only when told"),
+    Served("auto-aof-rewrite-min-size", &S::auto_aof_rewrite_min_size, Memory(),
+           "and has so many bytes"),
     Served("session-grace-ms", &S::session_grace_ms, Int(0, kLongMax),
            "so long after a restart locks of the sessions before it are kept"),
+    // snapshots
+    Served("save", &kSavePointList, kList, "seconds and changes after which a snapshot is saved"),
+    Served("dbfilename", &S::dbfilename, kSnapshotName, "its name, in dir").Protected(),
+    Served("rdbcompression", &S::rdbcompression, kYesNo, "texts in it are compressed by LZF"),
+    Served("rdbchecksum", &S::rdbchecksum, kYesNo, "it ends with a checksum").Immutable(),
+    Served("rdb-save-incremental-fsync", &S::rdb_save_incremental_fsync, kYesNo,
+           "it is synced every 4 MB while it is written"),
+    Served("stop-writes-on-bgsave-error", &S::stop_writes_on_bgsave_error, kYesNo,
+           "no changes while snapshots are to be saved and cannot be"),
+    Served("snapshot-cpu-percent", &S::snapshot_cpu_percent, Int(1, 100),
+           "of the thread's time that a snapshot takes while clients have work"),
+    Served("rdb-key-save-delay", &S::rdb_key_save_delay, Int(INT32_MIN, kIntMax),
+           "µs that a snapshot waits after each key, for tests")
+        .Hidden(),
+    Served("shutdown-on-sigint", &kSigintWords, kList, "words of SHUTDOWN"),
+    Served("shutdown-on-sigterm", &kSigtermWords, kList, "words of SHUTDOWN"),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
            "bytes that one node of a stream holds; 0: any number"),
@@ -133,6 +155,11 @@ constexpr Option kServedOptions[] = {
     Served(
         "lock-session-timeout", &S::lock_session_timeout, Int(0, kIntMax),
         "ms after which a client that holds SESSION locks and does not answer is gone; 0: never"),
+    Served("lock-restart-grace", &S::lock_restart_grace, OneOf(kRestartGrace),
+           "after a start in which grants may be missing, locks that no owner is known to hold are "
+           "held back; auto: with appendonly"),
+    Served("lock-restart-grace-max", &S::lock_restart_grace_max, Int(0, kLongMax),
+           "ms for which they are at most; a longer lease is answered once it is on disk"),
     Served("tracking-table-max-keys", &S::tracking_table_max_keys, Int(0, kLongMax),
            "keys that are remembered for client-side caching; 0: any number"),
 };

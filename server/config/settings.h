@@ -13,6 +13,11 @@ struct OutputLimit {
   int64_t soft_seconds = 0;
 };
 
+struct SavePoint {
+  int64_t seconds = 0;
+  int64_t changes = 0;
+};
+
 // Plain values; the defaults are here and nowhere else.
 struct Settings {
   // network
@@ -57,7 +62,20 @@ struct Settings {
   std::string appendfsync_failure = "stop-writes";  // stop-writes | exit
   bool aof_load_truncated = true;
   bool aof_timestamp_enabled = false;
+  int64_t auto_aof_rewrite_percentage = 100;  // 0: never by itself
+  uint64_t auto_aof_rewrite_min_size = 64 * 1024 * 1024;
   int64_t session_grace_ms = 10'000;
+  // snapshots
+  std::vector<SavePoint> save = {{3600, 1}, {300, 100}, {60, 10000}};
+  std::string dbfilename = "dump.rdb";
+  bool rdbcompression = true;
+  bool rdbchecksum = true;
+  bool rdb_save_incremental_fsync = true;
+  bool stop_writes_on_bgsave_error = true;
+  int64_t snapshot_cpu_percent = 30;
+  int64_t rdb_key_save_delay = 0;              // µs
+  std::string shutdown_on_sigint = "default";  // words of SHUTDOWN
+  std::string shutdown_on_sigterm = "default";
   // values
   int64_t stream_node_max_entries = 100;
   int64_t stream_node_max_bytes = 4096;
@@ -80,6 +98,8 @@ struct Settings {
   int64_t fence_memory_max = 64 * 1024 * 1024;
   std::string fence_mark_file = "fence.mark";
   int64_t lock_session_timeout = 10'000;
+  std::string lock_restart_grace = "auto";  // auto | yes | no
+  int64_t lock_restart_grace_max = 600'000;
   int64_t tracking_table_max_keys = 1000000;  // 0: no limit
 };
 

@@ -36,8 +36,7 @@ constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
 constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
-constexpr std::string_view kNoDisk = "it writes no snapshots yet";
-constexpr std::string_view kNoRewrite = "it does not rewrite its log yet";
+constexpr std::string_view kNoDelay = "it loads as fast as it can";
 constexpr std::string_view kNoReplica = "it does not replicate yet";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
 constexpr std::string_view kNoTls = "it does not speak TLS yet; put a TLS proxy before it";
@@ -51,32 +50,15 @@ constexpr std::string_view kProcess = "it leaves this to the system that starts 
 constexpr std::string_view kNoModules = "it loads no modules";
 constexpr std::string_view kAlwaysLazy = "big values are always freed in slices";
 
-bool SavesNothing(std::string_view words) {
-  for (const std::string& word : SplitAtSpaces(words)) {
-    if (word.size() == 4 && GlobMatches("save", word, /*ignore_case=*/true)) return false;
-  }
-  return true;
-}
 bool IsZeroPercent(std::string_view value) { return value == "0%"; }
 
 constexpr Option kDurability[] = {
-    Refused("save", "", List(CheckSavePoints), kNoDisk),
-    Refused("shutdown-on-sigint", "default", List(CheckShutdownWords), kNoDisk)
-        .AlsoTrue(SavesNothing),
-    Refused("shutdown-on-sigterm", "default", List(CheckShutdownWords), kNoDisk)
-        .AlsoTrue(SavesNothing),
-    NoEffect("no-appendfsync-on-rewrite", "no", kYesNo, kNoRewrite),
-    NoEffect("auto-aof-rewrite-percentage", "100", kCount, kNoRewrite),
-    NoEffect("auto-aof-rewrite-min-size", "67108864", Memory(), kNoRewrite),
-    NoEffect("aof-use-rdb-preamble", "yes", kYesNo, kNoRewrite),
-    NoEffect("aof-rewrite-incremental-fsync", "yes", kYesNo, kNoRewrite),
-    NoEffect("aof-disable-auto-gc", "no", kYesNo, kNoRewrite),
-    NoEffect("dbfilename", "dump.rdb", kAnyText, kNoDisk).Protected(),
-    NoEffect("rdbcompression", "yes", kYesNo, kNoDisk),
-    NoEffect("rdbchecksum", "yes", kYesNo, kNoDisk).Immutable(),
-    NoEffect("rdb-del-sync-files", "no", kYesNo, kNoDisk),
-    NoEffect("rdb-save-incremental-fsync", "yes", kYesNo, kNoDisk),
-    NoEffect("stop-writes-on-bgsave-error", "yes", kYesNo, kNoDisk),
+    NoEffect("no-appendfsync-on-rewrite", "no", kYesNo, "a sync never stops it"),
+    NoEffect("aof-use-rdb-preamble", "yes", kYesNo, "a base is always an RDB file"),
+    NoEffect("aof-rewrite-incremental-fsync", "yes", kYesNo,
+             "rdb-save-incremental-fsync says it of all files"),
+    NoEffect("aof-disable-auto-gc", "no", kYesNo, "it keeps no old files"),
+    NoEffect("rdb-del-sync-files", "no", kYesNo, kNoReplica),
     NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "payloads are always checked"),
 };
 
@@ -121,9 +103,8 @@ constexpr Option kReplication[] = {
     NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),
     NoEffect("repl-diskless-sync", "yes", kYesNo, kNoReplica),
     // Redis's own tests set these.
-    NoEffect("key-load-delay", "0", Int(INT32_MIN, kIntMax), kNoDisk).Hidden(),
-    NoEffect("rdb-key-save-delay", "0", Int(INT32_MIN, kIntMax), kNoDisk).Hidden(),
-    NoEffect("loading-process-events-interval-bytes", "2097152", Int(1024, kIntMax), kNoDisk)
+    NoEffect("key-load-delay", "0", Int(INT32_MIN, kIntMax), kNoDelay).Hidden(),
+    NoEffect("loading-process-events-interval-bytes", "2097152", Int(1024, kIntMax), kNoDelay)
         .Hidden(),
     NoEffect("watchdog-period", "0", kCount, "it has no software watchdog").Hidden(),
     NoEffect("use-exit-on-panic", "no", kYesNo, "a panic always ends it by SIGABRT").Hidden(),
@@ -206,8 +187,8 @@ constexpr Option kTuning[] = {
     NoEffect("io-threads-do-reads", "no", kYesNo, kOneThread).Immutable(),
     NoEffect("server_cpulist", "", kAnyText, kProcess).Immutable(),
     NoEffect("bio_cpulist", "", kAnyText, kOneThread).Immutable(),
-    NoEffect("aof_rewrite_cpulist", "", kAnyText, kNoRewrite).Immutable(),
-    NoEffect("bgsave_cpulist", "", kAnyText, kNoDisk).Immutable(),
+    NoEffect("aof_rewrite_cpulist", "", kAnyText, kOneThread).Immutable(),
+    NoEffect("bgsave_cpulist", "", kAnyText, kOneThread).Immutable(),
     NoEffect("supervised", "no", OneOf(kSupervised), kProcess).Immutable(),
     NoEffect("syslog-enabled", "no", kYesNo, "it logs to logfile or to standard output")
         .Immutable(),

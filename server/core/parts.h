@@ -46,6 +46,7 @@ enum class PartId : uint8_t {
   kScripts,
   kScriptState,
   kSlowLog,
+  kSnapshots,
   kStatistics,
   kTracking,
   kTurnClock,

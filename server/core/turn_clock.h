@@ -22,6 +22,8 @@ class TurnClock {
     now_.steady_us -= back_us;
     held_ = true;
   }
+  // While it is held: Unix time less engine time, as it was then.
+  void SetHeldOffset(int64_t unix_offset_ms) { now_.unix_offset_ms = unix_offset_ms; }
   void LetGo() {
     held_ = false;
     now_ = clock_.Sample();
@@ -37,7 +39,7 @@ class TurnClock {
   int64_t tick() const { return tick_; }
   int64_t Tick() { return tick_ = clock_.TickNanos(); }
   // The clock itself, for what must not see the turn's frozen moment.
-  Clock& clock() { return clock_; }
+  Clock& clock() const { return clock_; }
 
  private:
   Clock& clock_;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 
 namespace sluice {
@@ -32,10 +33,14 @@ int64_t ArgReader::Int(ErrorCode fault) {
   return value.value_or(0);
 }
 
-int64_t ArgReader::IntIn(int64_t low, int64_t high, ErrorCode fault) {
-  const int64_t value = Int();
-  if (!failed_ && (value < low || value > high)) Fail(fault);
-  return failed_ ? 0 : value;
+int64_t ArgReader::IntIn(const IntRange& range) {
+  const std::string_view text = Bytes();
+  if (failed_) return 0;
+  const std::optional<int64_t> value = ParseInt64(text);
+  if (value && *value >= range.low && *value <= range.high) return *value;
+  Fail(Concat("ERR ", range.name, value ? " must be " : " must be an integer, ", range.low, " to ",
+              range.high, range.unit.empty() ? "" : " ", range.unit));
+  return 0;
 }
 
 double ArgReader::Double(ErrorCode fault) {

@@ -28,6 +28,14 @@ namespace sluice {
 // Case-insensitive equality with an upper-case word, as keywords are compared everywhere.
 bool IsWord(std::string_view text, std::string_view upper);
 
+// What an integer may be, both included.
+struct IntRange {
+  std::string_view name;  // the option, or the argument as the usage has it
+  int64_t low;
+  int64_t high;
+  std::string_view unit = {};
+};
+
 class ArgReader {
  public:
   explicit ArgReader(Args args, size_t next = 1) : args_(args), next_(next) {}
@@ -44,7 +52,9 @@ class ArgReader {
   // Each takes one argument; a missing one is a syntax error.
   std::string_view Bytes();
   int64_t Int(ErrorCode fault = ErrorCode::kNotInteger);
-  int64_t IntIn(int64_t low, int64_t high, ErrorCode fault = ErrorCode::kOutOfRange);
+  // For the commands that are ours: the fault names the argument and its range, as in
+  // "ERR LEASE must be 1 to 70368744177664 ms". 0 after a fault.
+  int64_t IntIn(const IntRange& range);
   double Double(ErrorCode fault = ErrorCode::kNotFloat);
   // Takes the next argument if it is this word (any case).
   bool TakeWord(std::string_view upper);

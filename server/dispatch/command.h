@@ -251,10 +251,13 @@ struct CommandCall {
   // All keys of databases.
   void ChangedDatabases() const { effects.audit().ToldOfAll(); }
   // This command stands for what happened. Several may, one after the other.
-  void ReplaceWith(std::initializer_list<std::string_view> command) const {
-    effects.ReplaceWith(Args(command.begin(), command.size()));
+  void ReplaceWith(std::initializer_list<std::string_view> command,
+                   EffectTime time = EffectTime::kAsItIs) const {
+    effects.ReplaceWith(Args(command.begin(), command.size()), time);
   }
-  void ReplaceWith(Args command) const { effects.ReplaceWith(command); }
+  void ReplaceWith(Args command, EffectTime time = EffectTime::kAsItIs) const {
+    effects.ReplaceWith(command, time);
+  }
   // Whether ReplaceWith has a listener: ask before you make texts for it.
   bool wants_effects() const { return effects.wanted(); }
   // What happened is no effect, or another part says it.

@@ -11,20 +11,20 @@ constexpr size_t kHeldBytesKept = 64 * 1024;
 
 }  // namespace
 
-void Effects::Replace(Args command) {
+void Effects::Replace(Args command, EffectTime time) {
   replaced_ = true;
-  Add(db_, command);
+  Add(db_, command, time);
 }
 
-void Effects::Add(int db, Args command) {
+void Effects::Add(int db, Args command, EffectTime time) {
   if (!sink_ || muted_) return;
-  if (depth_ > 0 && told_ == Told::kNothing) return Hold(db, command);
+  if (depth_ > 0 && told_ == Told::kNothing) return Hold(db, command, time);
   if (told_ == Told::kHeldOne) {
     told_ = Told::kGroup;
     sink_->GroupBegin();
     TellHeld();
   }
-  sink_->Effect(db, command);
+  sink_->Effect(db, command, time);
 }
 
 void Effects::Tell(int db, bool changed, Args verbatim) {
@@ -33,7 +33,7 @@ void Effects::Tell(int db, bool changed, Args verbatim) {
   const bool replaced = std::exchange(replaced_, true);
   if (changed && !replaced) {
     if (is_outermost && told_ == Told::kNothing && !muted_) {
-      sink_->Effect(db, verbatim);  // nothing follows: no need to hold it
+      sink_->Effect(db, verbatim, EffectTime::kAsItIs);  // nothing follows: no need to hold it
     } else {
       Add(db, verbatim);
     }
@@ -46,9 +46,10 @@ void Effects::Tell(int db, bool changed, Args verbatim) {
 
 // --- the effect that is held back
 
-void Effects::Hold(int db, Args command) {
+void Effects::Hold(int db, Args command, EffectTime time) {
   told_ = Told::kHeldOne;
   held_.db = db;
+  held_.time = time;
   held_.bytes.clear();
   held_.ends.clear();
   for (const std::string_view word : command) {
@@ -65,7 +66,7 @@ void Effects::TellHeld() {
     words.push_back(std::string_view(held_.bytes).substr(begin, end - begin));
     begin = end;
   }
-  sink_->Effect(held_.db, words);
+  sink_->Effect(held_.db, words, held_.time);
   if (held_.bytes.capacity() > kHeldBytesKept) held_ = {};
 }
 

@@ -22,11 +22,16 @@
 
 namespace sluice {
 
+// Of which kind the moment is that an effect names: a Unix time for good, or one of engine time
+// that is written as one, and feels no step of the wall clock. Without a moment, or where the
+// command can only mean engine time (LOCK.RESTORE, LIMIT.TAKE AT, LBUCKET.COUNTAT), it is as it is.
+enum class EffectTime : uint8_t { kAsItIs, kRelative };
+
 // What takes the effects: the append-only log, replication, a test.
 class EffectSink {
  public:
   virtual ~EffectSink() = default;
-  virtual void Effect(int db, Args command) = 0;
+  virtual void Effect(int db, Args command, EffectTime time) = 0;
   // Around at least two effects; groups do not nest.
   virtual void GroupBegin() = 0;  // MULTI
   virtual void GroupEnd() = 0;    // EXEC
@@ -42,9 +47,9 @@ class Effects {
 
   // For handlers, which say it through their call: this command stands for what happened, in the
   // client's database. May be called several times. The views need to live only for the call.
-  void ReplaceWith(Args command) {
+  void ReplaceWith(Args command, EffectTime time = EffectTime::kAsItIs) {
     if (wanted()) [[unlikely]]
-      Replace(command);
+      Replace(command, time);
   }
   void Nothing() { replaced_ = true; }
 
@@ -63,7 +68,7 @@ class Effects {
     --depth_;
   }
   // An effect outside any command (an expiry) or into another database than the client's.
-  void Add(int db, Args command);
+  void Add(int db, Args command, EffectTime time = EffectTime::kAsItIs);
   void Add(int db, std::initializer_list<std::string_view> command) {
     Add(db, Args(command.begin(), command.size()));
   }
@@ -76,13 +81,14 @@ class Effects {
   // An effect that waits for a second one. Its memory is used again.
   struct Held {
     int db = 0;
+    EffectTime time = EffectTime::kAsItIs;
     std::string bytes;         // of all words
     std::vector<size_t> ends;  // of each in `bytes`
   };
 
-  void Replace(Args command);
+  void Replace(Args command, EffectTime time);
   void Tell(int db, bool changed, Args verbatim);
-  void Hold(int db, Args command);
+  void Hold(int db, Args command, EffectTime time);
   void TellHeld();
 
   EffectSink* sink_ = nullptr;

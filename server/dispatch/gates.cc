@@ -40,7 +40,7 @@ std::string Gates::OutsideMulti(const Session& session, const Command& command) 
 
 // What cannot be written down is not done: neither by a command nor by the EXEC of some.
 std::string Gates::MayWrite(const Session& session, const Command& command) const {
-  if (log_.write_fault.empty()) return {};
+  if (!log_.denies_writes()) return {};
   const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
   const bool writes =
       (command.spec->flags & kWrite) || (executes && TransactionOf(session)->writes);

@@ -1,5 +1,6 @@
-// LogState: what the append-only log allows, as the gates see it: while it is loaded there is no
-// data to answer from, and while it cannot be written no change is accepted.
+// LogState: what the files of the server allow, as the gates see it: while they are loaded there is
+// no data to answer from, and while the log, or a snapshot that is due, cannot be written no change
+// is accepted.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,14 @@ struct LogState {
   static constexpr PartId kPartId = PartId::kLogState;
 
   bool loading = false;
-  std::string write_fault;  // in the system's words; empty: it can be written
+  // The turn has granted what no start would know of: its answers wait until it is on disk,
+  // whatever appendfsync says.
+  bool must_sync = false;
+  // A sync has failed, of this process or the one before: what the system's cache still has of the
+  // log may not be on disk, until the whole state stands in a new base. FenceMark keeps it.
+  bool is_unsure = false;
+  std::string write_fault;      // in the system's words; empty: the log can be written
+  bool snapshot_fault = false;  // snapshots are to be saved, and cannot be
   struct {
     int64_t started_unix_s = 0;
     uint64_t total_bytes = 0;
@@ -21,9 +29,17 @@ struct LogState {
     int64_t taken_ms = 0;
   } progress;  // while loading
 
-  bool denies_anything() const { return loading || !write_fault.empty(); }
+  bool denies_writes() const { return !write_fault.empty() || snapshot_fault; }
+  bool denies_anything() const { return loading || denies_writes(); }
   std::string WriteRefusal() const {
-    return "MISCONF Errors writing to the AOF file: " + write_fault;
+    if (!snapshot_fault) return "MISCONF Errors writing to the AOF file: " + write_fault;
+    return "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "
+           "persist "
+           "to disk. Commands that may modify the data set are disabled, because this instance is "
+           "configured to report errors during writes if RDB snapshotting fails "
+           "(stop-writes-on-bgsave-error option). Please check the Redis logs for details about "
+           "the "
+           "RDB error.";
   }
 };
 

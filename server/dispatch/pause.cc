@@ -36,6 +36,12 @@ void Pause::End() {
   }
 }
 
+void Pause::TimeShifted(int64_t ms) {
+  if (mode_ == Mode::kNone) return;
+  until_ms_ += ms;
+  timers_.Arm(end_, until_ms_);
+}
+
 bool Pause::Holds(uint32_t flags, bool transaction_writes) const {
   return mode_ == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
 }

@@ -25,7 +25,8 @@ class Pause {
 
   // For `ms` from now. A second PAUSE keeps the later end and the stricter mode, as Redis does.
   void Start(Mode mode, int64_t ms);
-  void End();  // UNPAUSE, or the time is over: held sessions go on
+  void End();                    // UNPAUSE, or the time is over: held sessions go on
+  void TimeShifted(int64_t ms);  // see Engine::TimeShifted
 
   Mode mode() const { return mode_; }
   int64_t until_ms() const { return until_ms_; }

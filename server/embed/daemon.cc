@@ -125,7 +125,8 @@ int RunDaemon(int argc, char** argv) {
   if (line.action == CommandLine::Action::kCheckLog) {
     if (line.log_folder.empty()) return Fail("--check-aof takes a directory");
     std::string report;
-    const bool is_whole = CheckLog(disk, line.log_folder, line.fix, report);
+    const bool is_whole =
+        CheckLog(disk, line.log_folder, line.fix, {SystemRandom(), SystemRandom()}, report);
     std::printf("%s", report.c_str());
     return is_whole ? 0 : 1;
   }

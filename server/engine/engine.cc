@@ -30,8 +30,8 @@ std::string HexDigits(Random& random, size_t count) {
 
 }  // namespace
 
-Engine::Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
-               std::span<const CommandFamily> families, EngineOptions options)
+Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const CommandFamily> families,
+               EngineOptions options)
     : config_(config),
       host_(host),
       options_(std::move(options)),
@@ -41,7 +41,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
       run_id_(HexDigits(random_, 40)),
       wheel_(clock_.now().ms()),
       clients_(config.settings(), host, clock_, statistics_),
-      locks_(ForLocks(worker), hash_keys_),
+      locks_(ForLocks(), hash_keys_),
       keyspace_(static_cast<int>(config.settings().databases), hash_keys_.Next(), wheel_, *this),
       commands_(families),
       watches_(keyspace_, clock_, flags_, hash_keys_.Next()),
@@ -58,6 +58,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
       limits_(ForLimits(), hash_keys_),
       facts_(options_, run_id_, clock_.now().ms(), keyspace_, scripts_, clients_, locks_, wheel_),
       key_listeners_(flags_),
+      snapshots_(ForSnapshots()),
       log_(ForLog()),
       batch_(config.settings(), commands_, keyspace_) {
   AddParts();
@@ -134,11 +135,31 @@ void Engine::EverySecond() {
   rates_.Sample(statistics_, clock_.now().ms());
   facts_.Sample(*client_bytes);
   log_.EverySecond();
+  snapshots_.EverySecond();
   timers_.Arm(every_second_, clock_.now().ms() + 1000);
 }
 
 void Engine::RefreshNow() {
   if (clock_.Refresh()) keyspace_.WallStepped();
+}
+
+void Engine::LoadLog() {
+  const int64_t shift_ms = clock_.clock().shift_ms();
+  log_.Load();
+  const int64_t by_ms = clock_.clock().shift_ms() - shift_ms;
+  if (by_ms != 0) TimeShifted(by_ms);
+}
+
+// What was measured by engine time before the log was loaded, whose time goes on from here, is as
+// long ago as it was. The log's own deadlines are of its time already.
+void Engine::TimeShifted(int64_t ms) {
+  clients_.TimeShifted(ms);
+  keyspace_.TimeShifted(ms);
+  locks_.TimeShifted(ms);
+  facts_.TimeShifted(ms);
+  if (ms < 0) wheel_.TurnBack(clock_.now().ms());
+  pause_.TimeShifted(ms);
+  timers_.Arm(every_second_, clock_.now().ms() + 1000);
 }
 
 // --- what the keyspace tells

@@ -2,7 +2,7 @@
 // chance and the end of the process are handed in. Sockets, a host program, a fuzzer and a
 // simulator drive it in the same way, one turn after another:
 //
-//   Engine engine(config, clock, host, worker, families, options);
+//   Engine engine(config, clock, host, families, options);
 //   SessionId id = engine.Open(peer);
 //   engine.Receive(id, bytes);   // as often as there is something; bytes stay valid until RunTurn
 //   engine.RunTurn();            // runs requests and due timers, hands outputs to the host
@@ -37,10 +37,10 @@
 #include "server/log/log_service.h"
 #include "server/notify/key_listeners.h"
 #include "server/notify/pubsub.h"
+#include "server/snapshots/snapshots.h"
 #include "server/waiting/limit_waiters.h"
 #include "server/waiting/parked_clients.h"
 #include "server/waiting/waiters.h"
-#include "storage/disk_worker.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/timer_task.h"
 
@@ -48,16 +48,21 @@ namespace sluice {
 
 class Engine final : public KeyspaceObserver, private OthersServer {
  public:
-  // `worker` writes what outlives the server; a turn is due when it is done with something.
-  Engine(Config& config, Clock& clock, Host& host, DiskWorker& worker,
-         std::span<const CommandFamily> families, EngineOptions options);
+  Engine(Config& config, Clock& clock, Host& host, std::span<const CommandFamily> families,
+         EngineOptions options);
   ~Engine() override;
 
-  // Opens the append-only log where there is to be one, and begins to load it: once, before the
-  // first turn, in the working directory. A sentence why the server cannot start, or empty.
+  // Opens the append-only log where there is to be one, and begins to load it, or a snapshot: once,
+  // before the first turn, in the working directory. A sentence why the server cannot start, or
+  // empty.
   std::string StartLog() { return log_.Start(); }
   // No turn follows: all of the log is made durable. False: it could not be.
-  bool FinishLog() { return log_.Finish(); }
+  bool FinishLog() {
+    snapshots_.Abandon();
+    return log_.Finish();
+  }
+  // A signal asks for the end, with these words of SHUTDOWN. False: what was to be saved cannot be.
+  bool PrepareEnd(std::string_view words) { return snapshots_.PrepareEnd(EndWords::Of(words)); }
 
   // --- sessions
   SessionId Open(Peer peer) { return clients_.Open(std::move(peer)).id; }
@@ -113,18 +118,21 @@ class Engine final : public KeyspaceObserver, private OthersServer {
 
  private:
   // --- engine_parts.cc
-  LockService::Uses ForLocks(DiskWorker& worker);
+  LockService::Uses ForLocks();
   Dispatcher::Uses ForDispatcher();
   ParkedClients::Uses ForParkedClients();
   Waiters::Uses ForWaiters();
   ScriptEngine::Uses ForScripts();
   LimitWaiters::Uses ForLimits();
+  Snapshots::Uses ForSnapshots();
   LogService::Uses ForLog();
   void AddParts();
 
   void FollowConfig();
   void EverySecond();
   void RefreshNow();
+  void LoadLog();
+  void TimeShifted(int64_t ms);
 
   // --- turn.cc
   void ServeOthers(Session& caller) override;
@@ -141,7 +149,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void ProtocolError(Session& session);
   bool RunTimers();
   void ServeWaiters();
-  void FreeGarbage(int64_t turn_begin);
+  bool FreeGarbage(int64_t turn_begin);
   void EndTurn(int64_t begin);
   void CloseAll();
   std::string AuditFlags() const;
@@ -184,6 +192,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   LimitWaiters limits_;
   Facts facts_;
   KeyListeners key_listeners_;
+  Snapshots snapshots_;
   LogService log_;
 
   Inputs inputs_;  // of this turn

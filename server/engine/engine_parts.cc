@@ -5,12 +5,11 @@
 
 namespace sluice {
 
-LockService::Uses Engine::ForLocks(DiskWorker& worker) {
+LockService::Uses Engine::ForLocks() {
   return {
       .config = config_,
       .host = host_,
       .clock = clock_,
-      .worker = worker,
       .keyspace = keyspace_,
       .effects = effects_,
       .notifications = notifications_,
@@ -19,6 +18,7 @@ LockService::Uses Engine::ForLocks(DiskWorker& worker) {
       .parked = parked_,
       .pause = pause_,
       .acting = acting_,
+      .log = log_state_,
       .flags = flags_,
   };
 }
@@ -99,22 +99,37 @@ LimitWaiters::Uses Engine::ForLimits() {
   };
 }
 
+Snapshots::Uses Engine::ForSnapshots() {
+  return {
+      .config = config_,
+      .host = host_,
+      .clock = clock_,
+      .state = log_state_,
+      .flags = flags_,
+      .locks = locks_,
+      .source = {.keyspace = keyspace_,
+                 .functions = scripts_.functions(),
+                 .policies = limits_.policies(),
+                 .fences = locks_.memory()},
+      .process_id = options_.process_id,
+  };
+}
+
 LogService::Uses Engine::ForLog() {
   return {
       .config = config_,
       .host = host_,
       .clock = clock_,
       .clients = clients_,
+      .parked = parked_,
       .effects = effects_,
       .dispatcher = dispatcher_,
       .locks = locks_,
       .state = log_state_,
       .flags = flags_,
       .timers = timers_,
-      .source = {.keyspace = keyspace_,
-                 .functions = scripts_.functions(),
-                 .policies = limits_.policies(),
-                 .fences = locks_.memory()},
+      .keyspace = keyspace_,
+      .snapshots = snapshots_,
       .process_id = options_.process_id,
   };
 }
@@ -146,6 +161,7 @@ void Engine::AddParts() {
   parts_.Add(script_state_);
   parts_.Add(scripts_);
   parts_.Add(slow_log_);
+  parts_.Add(snapshots_);
   parts_.Add(statistics_);
   parts_.Add(tracking_);
   parts_.Add(waiters_);

@@ -58,6 +58,7 @@ class Facts {
   size_t startup_memory() const { return startup_memory_; }
   size_t timers() const { return wheel_.size(); }
 
+  void TimeShifted(int64_t ms) { started_ms_ += ms; }  // see Engine::TimeShifted
   void Sample(size_t client_bytes) {
     memory_peak_ = std::max(memory_peak_, SharedMemory() + client_bytes);
   }
@@ -69,7 +70,7 @@ class Facts {
 
   const EngineOptions& options_;
   const std::string run_id_;
-  const int64_t started_ms_;
+  int64_t started_ms_;
   const Keyspace& keyspace_;
   const ScriptEngine& scripts_;
   const Clients& clients_;

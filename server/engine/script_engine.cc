@@ -93,7 +93,7 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
       ++command->statistics.rejected;
       return reply.Error("ERR Write commands are not allowed from read-only scripts.");
     }
-    if ((flags & kWrite) && !on_.log.write_fault.empty()) {
+    if ((flags & kWrite) && on_.log.denies_writes()) {
       ++command->statistics.rejected;
       return reply.Error(on_.log.WriteRefusal());
     }

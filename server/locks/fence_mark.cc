@@ -19,27 +19,57 @@ namespace {
 
 constexpr int64_t kTokensReady = kTokenMarkAhead / 2;  // with fewer the mark is written anew
 constexpr int64_t kRetryMs = 50;                       // between attempts, at least
+constexpr std::string_view kUnsure = " unsure";
 constexpr int64_t kLeastInMicros = 1'000'000'000'000'000;
 
-std::string WithChecksum(int64_t mark) {
-  const std::string digits = Concat(mark);
-  char checksum[17];
-  std::snprintf(checksum, sizeof checksum, "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(digits.data(), digits.size())));
-  return Concat(digits, " ", checksum, "\n");
+std::string Checksum(std::string_view bytes) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(bytes.data(), bytes.size())));
+  return digits;
 }
 
-// Null: it is no mark.
-std::optional<int64_t> ReadMark(std::string_view text) {
-  const size_t end = text.find_first_of(" \n");
-  const std::optional<int64_t> mark = ParseInt64(text.substr(0, end));
-  if (!mark || *mark < 0 || *mark > kTokenMax) return std::nullopt;
-  if (text == WithChecksum(*mark)) return mark;
-  const bool without = text.find(' ') == text.npos;
-  return without && *mark >= kLeastInMicros ? mark : std::nullopt;
+// The number before the next space, which is taken off; none: there is no such number.
+std::optional<int64_t> TakeNumber(std::string_view& text) {
+  const size_t end = text.find(' ');
+  const std::optional<int64_t> number = ParseInt64(text.substr(0, end));
+  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 }  // namespace
+
+// --- the file
+
+std::string FenceMark::TextOf(const Content& content) {
+  const std::string said =
+      Concat(content.mark, " ", content.horizon_unix_ms, " ", content.held_back_until_unix_ms,
+             content.is_unsure ? kUnsure : std::string_view());
+  return Concat(said, " ", Checksum(said), "\n");
+}
+
+bool FenceMark::Read(std::string_view text, Content& content) {
+  if (ReadOldMark(text, content.mark)) return true;
+  std::string_view left = text;
+  for (int64_t* const into :
+       {&content.mark, &content.horizon_unix_ms, &content.held_back_until_unix_ms}) {
+    const std::optional<int64_t> number = TakeNumber(left);
+    if (!number) return false;
+    *into = *number;
+  }
+  content.is_unsure = left.starts_with(kUnsure.substr(1));
+  return content.mark <= kTokenMax && text == TextOf(content);
+}
+
+// Of a server that wrote no horizon.
+bool FenceMark::ReadOldMark(std::string_view text, int64_t& mark) {
+  const std::optional<int64_t> number = ParseInt64(text.substr(0, text.find_first_of(" \n")));
+  if (!number || *number < 0 || *number > kTokenMax) return false;
+  mark = *number;
+  const std::string digits = Concat(mark);
+  if (text == Concat(digits, " ", Checksum(digits), "\n")) return true;
+  return text.find(' ') == text.npos && mark >= kLeastInMicros;
+}
 
 void FenceMark::Load() {
   std::string text;
@@ -48,10 +78,13 @@ void FenceMark::Load() {
     tokens_.StartAhead(on_.clock.now());
     return memory_.RaiseFloor(tokens_.last());
   }
-  const std::optional<int64_t> mark = fault ? std::nullopt : ReadMark(text);
-  if (mark) {
-    tokens_.JumpPast(*mark);
-    return memory_.RaiseFloor(*mark);
+  Content content;
+  if (fault == 0 && Read(text, content)) {
+    tokens_.JumpPast(content.mark);
+    found_ = content;
+    told_unsure_ = content.is_unsure;
+    on_.log.is_unsure |= content.is_unsure;
+    return memory_.RaiseFloor(content.mark);
   }
   // Without it a number might be given twice: better none at all.
   damaged_ = true;
@@ -62,52 +95,104 @@ void FenceMark::Load() {
 }
 
 void FenceMark::Open() {
-  opened_ = true;
+  if (std::exchange(opened_, true)) return;
   if (path().empty()) return tokens_.set_mark(kTokenMax);
   Load();
   if (damaged_ || tokens_.Next(on_.clock.now()) == 0) return;
   unused_since_ = tokens_.last();
   Reserve();
-  is_first_ = job_ != 0;
+  is_first_ = is_writing_;
 }
 
 void FenceMark::Want() {
   wanted_ = true;
-  if (is_first_) Written(job_mark_, on_.worker.Await(std::exchange(job_, 0)));
+  if (is_first_) Await();
 }
 
 void FenceMark::LookAhead() {
   if (!opened_) [[unlikely]]
     Open();
-  if (job_ != 0) [[unlikely]]
-    TakeOutcome();
-  if (tokens_.IsReserved(on_.clock.now(), kTokensReady)) [[likely]]
+  const Now& now = on_.clock.now();
+  const bool is_behind = IsBehind(now);
+  if (tokens_.IsReserved(now, kTokensReady) && !is_behind) [[likely]]
     return;
-  const bool is_used = wanted_ || tokens_.last() != unused_since_;
-  if (is_used && job_ == 0 && !damaged_ && on_.clock.now().ms() >= retry_ms_) Reserve();
+  const bool is_used = wanted_ || is_behind || tokens_.last() != unused_since_;
+  if (is_used && !is_writing_ && !damaged_ && now.ms() >= retry_ms_) Reserve();
 }
 
 void FenceMark::Reserve() {
   const Now& now = on_.clock.now();
-  if (tokens_.Next(now) == 0) return;
-  job_mark_ = tokens_.MarkFor(now, 0);
-  if (job_mark_ <= tokens_.mark()) return;
-  retry_ms_ = now.ms() + kRetryMs;
-  job_ = on_.worker.ReplaceLater(path(), WithChecksum(job_mark_));
+  const bool is_more = tokens_.Next(now) != 0 && tokens_.MarkFor(now, 0) > tokens_.mark();
+  if (is_more || IsBehind(now)) Write();
 }
 
-void FenceMark::TakeOutcome() {
-  const std::optional<int> fault = on_.worker.TakeOutcome(job_);
-  if (!fault) return;
-  job_ = 0;
-  Written(job_mark_, *fault);
+// Precondition: !is_writing_. The path is made absolute here: the working directory may be another
+// when it is written.
+void FenceMark::Write() {
+  const Now& now = on_.clock.now();
+  job_mark_ = tokens_.mark();
+  if (tokens_.Next(now) != 0) job_mark_ = std::max(job_mark_, tokens_.MarkFor(now, 0));
+  job_horizon_ms_ = horizon_.wanted_ms();
+  job_offset_ms_ = now.unix_offset_ms;
+  job_unsure_ = on_.log.is_unsure;
+  retry_ms_ = now.ms() + kRetryMs;
+  const int64_t wanted_unix_ms = job_horizon_ms_ == 0 ? 0 : job_horizon_ms_ + job_offset_ms_;
+  const Content content = {.mark = job_mark_,
+                           .horizon_unix_ms = std::max(wanted_unix_ms, found_.horizon_unix_ms),
+                           .held_back_until_unix_ms = found_.held_back_until_unix_ms,
+                           .is_unsure = job_unsure_};
+  Disk& disk = on_.config.disk();
+  is_writing_ = true;
+  job_ = on_.host.RunAside([this, &disk, file = disk.Absolute(path()),
+                            text = TextOf(content)] { job_fault_ = disk.Replace(file, text); },
+                           [this] { Written(); });
+}
+
+void FenceMark::Await() {
+  if (is_writing_) on_.host.AwaitAside(job_);
+}
+
+int FenceMark::WriteNow() {
+  if (path().empty()) return 0;
+  if (damaged_) return EIO;
+  Await();
+  Write();
+  Await();
+  return job_fault_;
+}
+
+int FenceMark::HoldBackUntil(int64_t unix_ms) {
+  found_.held_back_until_unix_ms = unix_ms;
+  return WriteNow();
+}
+
+int FenceMark::WriteHorizon() { return horizon_.IsBehind(on_.clock.now()) ? WriteNow() : 0; }
+
+int FenceMark::Forget() {
+  const Now& now = on_.clock.now();
+  const bool is_ahead = horizon_.written_ms() > now.ms() || found_.horizon_unix_ms > now.unix_ms();
+  if (!opened_ || !is_ahead) return 0;
+  horizon_.Clear();
+  found_.horizon_unix_ms = 0;
+  return WriteNow();
+}
+
+int FenceMark::WriteUnsure() {
+  Open();
+  if (is_doubt_told()) return 0;
+  Await();
+  const bool is_too_soon = on_.clock.now().ms() < retry_ms_;  // it has just failed
+  return is_doubt_told() || is_too_soon ? job_fault_ : WriteNow();
 }
 
 // A fault is logged once, and once more when it begins to be felt.
-void FenceMark::Written(int64_t mark, int fault) {
-  is_first_ = false;
+void FenceMark::Written() {
+  is_first_ = is_writing_ = false;
+  const int fault = job_fault_;
   if (fault == 0) {
-    tokens_.set_mark(std::max(mark, tokens_.mark()));  // a log may have said more meanwhile
+    tokens_.set_mark(std::max(job_mark_, tokens_.mark()));  // a log may have said more meanwhile
+    horizon_.Written(job_horizon_ms_, job_offset_ms_);
+    told_unsure_ = job_unsure_;
     unused_since_ = tokens_.last();
     wanted_ = false;
     retry_ms_ = 0;

@@ -1,12 +1,16 @@
-// FenceMark: keeps fencing tokens growing over restarts. The mark stands in the file
-// fence-mark-file in the working directory, written and synced ahead of the tokens that are given:
-// a kill -9 and a restored backup cost numbers, not safety. With no file named the wall clock has
-// to do.
+// FenceMark: keeps what is reserved ahead of what locks need, so that a crash cannot take it back:
+// fencing tokens, which so grow over restarts, and the moment before which all leases end
+// (LeaseHorizon). It stands in the file fence-mark-file in the working directory, written and
+// synced ahead of the tokens that are given: a kill -9 and a restored backup cost numbers, not
+// safety. With no file named the wall clock has to do, and no names are held back.
 //
-//   <mark> <XXH3 of its digits, 16 hex digits>\n
+//   <mark> <horizon> <held back until>[ unsure] <XXH3 of all before, 16 hex digits>\n
 //
-// A file without a checksum is believed only if its number has the 16 digits of tokens that were
-// microseconds. One that is damaged is refused; a missing one means a start far ahead of the clock.
+// The horizon, and until when a start has held names back (RestartGrace), are Unix times in ms; 0:
+// there is none. "unsure": a sync of the log has failed (LogState::is_unsure). Older files lack
+// both, and their checksum is that of the mark's digits. A file without a checksum is believed only
+// if its number has the 16 digits of tokens that were microseconds. One that is damaged is refused;
+// a missing one means a start far ahead of the clock.
 //
 // A worker writes it, between turns and long before the tokens are spent, and after the first time
 // only where locks are taken: a server without locks writes once, and gets along where it cannot.
@@ -17,7 +21,8 @@
 #include "server/clients/host.h"
 #include "server/config/config.h"
 #include "server/core/turn_clock.h"
-#include "storage/disk_worker.h"
+#include "server/dispatch/log_state.h"
+#include "server/locks/lease_horizon.h"
 #include "storage/locks/fence.h"
 
 namespace sluice {
@@ -28,37 +33,74 @@ class FenceMark {
     const Config& config;
     Host& host;
     const TurnClock& clock;
-    DiskWorker& worker;
+    LogState& log;
   };
-  FenceMark(const Uses& uses, FenceTokens& tokens, FenceMemory& memory)
-      : on_(uses), tokens_(tokens), memory_(memory) {}
+  FenceMark(const Uses& uses, FenceTokens& tokens, FenceMemory& memory, LeaseHorizon& horizon)
+      : on_(uses), tokens_(tokens), memory_(memory), horizon_(horizon) {}
 
-  // Between turns: takes in what the worker has written, and has more written when less than half
-  // of what is reserved is left. Before the first turn it reads the file and begins to reserve. A
-  // mark that cannot be read or written is logged; it is written again while tokens are wanted.
+  // Reads the file, once, before the first turn or in it, and begins to reserve.
+  void Open();
+
+  // Between turns: has more written when less than half of what is reserved is left, or leases go
+  // beyond the horizon, or the log is unsure. A mark that cannot be read or written is logged; it
+  // is written again while tokens are wanted.
   void LookAhead();
   // A token was looked for and not there.
   void Want();
+  void TimeShifted() { retry_ms_ = 0; }  // see Engine::TimeShifted
+
+  // --- what the file has said of leases and of names held back, as Unix times in ms; 0: nothing
+  int64_t found_horizon_unix_ms() const { return found_.horizon_unix_ms; }
+  int64_t held_back_until_unix_ms() const { return found_.held_back_until_unix_ms; }
+  // The next start holds names back until then at least. Waits for the disk. 0, or an errno value.
+  int HoldBackUntil(int64_t unix_ms);
+  // The horizon that is wanted is on disk when this returns. 0, or an errno value.
+  int WriteHorizon();
+  // All grants are durable elsewhere: no start needs a horizon because of them.
+  int Forget();
+  // Whether the log is sure is on disk when this returns. 0, or an errno value.
+  int WriteUnsure();
 
  private:
-  void Open();
+  struct Content {
+    int64_t mark = 0;
+    int64_t horizon_unix_ms = 0;
+    int64_t held_back_until_unix_ms = 0;
+    bool is_unsure = false;
+  };
+  static std::string TextOf(const Content& content);
+  static bool Read(std::string_view text, Content& content);
+  static bool ReadOldMark(std::string_view text, int64_t& mark);
+
   void Load();
   void Reserve();
-  void TakeOutcome();
-  void Written(int64_t mark, int fault);
+  void Write();
+  int WriteNow();
+  void Await();
+  void Written();
+  bool is_doubt_told() const { return path().empty() || on_.log.is_unsure == told_unsure_; }
+  bool IsBehind(const Now& now) const { return horizon_.IsBehind(now) || !is_doubt_told(); }
   const std::string& path() const { return on_.config.settings().fence_mark_file; }
 
   const Uses on_;
   FenceTokens& tokens_;
   FenceMemory& memory_;
+  LeaseHorizon& horizon_;
   bool opened_ = false;
   bool damaged_ = false;
   bool wanted_ = false;
-  bool is_first_ = false;     // the job reserves the first tokens
+  bool is_writing_ = false;   // the worker does
+  bool is_first_ = false;     // it reserves the first tokens
   int64_t unused_since_ = 0;  // the last token when some were reserved last
   int64_t retry_ms_ = 0;      // not written again before
-  uint64_t job_ = 0;          // the worker's, 0: none
+  uint64_t job_ = 0;          // the worker's number of it
+  int job_fault_ = 0;         // what came of it; the worker's, while it writes
   int64_t job_mark_ = 0;      // what it writes
+  int64_t job_horizon_ms_ = 0;
+  int64_t job_offset_ms_ = 0;  // of the wall clock
+  bool job_unsure_ = false;
+  bool told_unsure_ = false;  // on disk
+  Content found_;  // in the file at the start, but for the mark; written again while it matters
   int logged_fault_ = 0;
   bool logged_spent_ = false;
 };

@@ -42,10 +42,16 @@ size_t HeldLock::FreeSome(size_t budget) {
       budget, [this](const LockHolder& holder) { all_.on_.news.HolderFreed(*this, holder); });
 }
 
+bool HeldLock::Ended() const { return empty() || (is_loose() && !shelf_->is_in_image); }
+
 bool HeldLock::is_loose() const { return named() && shelf_->loose; }
 
 HeldLocks::HeldLocks(const Uses& uses) : on_(uses) {
-  foreign_.Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNobody}, 1, Now{});
+  // By an owner that no client can name, under a token that is never given.
+  for (Lock* const lock : {&foreign_, &withheld_}) {
+    lock->Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNobody}, kTokenMax,
+                Now{});
+  }
 }
 
 // --- looking
@@ -55,11 +61,10 @@ HashedKey HeldLocks::KeyOf(LockPlace& place) const {
   return {place.name.key, *place.hash};
 }
 
-const Lock* HeldLocks::LockIn(const Entry* entry) const {
-  if (!entry) return nullptr;
-  if (entry->type() != ValueType::kLock) return &foreign_;
-  const HeldLock& held = HeldIn(*entry);
-  return held.is_loose() ? nullptr : &held;
+const Lock* HeldLocks::LockAt(LockNameView name, const Entry* entry) const {
+  if (entry && entry->type() != ValueType::kLock) return &foreign_;
+  if (entry && !HeldIn(*entry).is_loose()) return &HeldIn(*entry);
+  return on_.grace.Withholds(name) ? &withheld_ : nullptr;
 }
 
 const Entry* HeldLocks::FindEntry(LockNameView name) const {
@@ -72,13 +77,13 @@ void HeldLocks::Look(LockPlace& place) {
   place.entry = on_.keyspace.made(place.name.db)
                     ? on_.keyspace.db(place.name.db).Find(KeyOf(place), on_.clock.now())
                     : nullptr;
-  place.lock = LockIn(place.entry);
+  place.lock = LockAt(place.name, place.entry);
 }
 
 OpenLock HeldLocks::Open(int db, HashedKey key, const Entry* found) {
-  return {
-      *this,
-      LockPlace{.name = {db, key.bytes}, .hash = key.hash, .entry = found, .lock = LockIn(found)}};
+  const LockNameView name = {db, key.bytes};
+  return {*this,
+          LockPlace{.name = name, .hash = key.hash, .entry = found, .lock = LockAt(name, found)}};
 }
 
 size_t HeldLocks::size() const {
@@ -121,7 +126,7 @@ HeldLock& HeldLocks::Adopt(LockPlace& place, Entry& entry) {
 }
 
 Lock* HeldLocks::BeginChange(LockPlace& place) {
-  if (!place.lock || IsForeign(place.lock)) return nullptr;
+  if (!place.lock || IsForeign(place.lock) || IsWithheld(place.lock)) return nullptr;
   const OwnChange own(*this);
   return &Adopt(place, on_.keyspace.db(place.name.db).Modify(*place.entry, on_.clock.now()));
 }
@@ -221,6 +226,7 @@ void HeldLocks::CutLoose(int db, int goes_to, LockLoss why) {
   shelf->db = goes_to;
   shelf->loose = true;
   shelf->loss = why;
+  shelf->is_in_image = on_.keyspace.takes_image();
   loose_.push_back(std::move(shelf));
 }
 
@@ -238,22 +244,28 @@ void HeldLocks::DatabaseReplaced(int db, int other) {
   on_.flags.Raise(RareFlags::kServe);
 }
 
-// Those that were flushed are garbage, which is freed by others.
+// Those that were flushed are garbage, which is freed by others. While an image is taken that is
+// all that happens to them: it may still want them whole.
 void HeldLocks::TakeApart() {
-  for (size_t budget = kTakenApartPerTurn; !loose_.empty() && budget > 0;) {
-    LockShelf& shelf = *loose_.back();
-    if (shelf.locks.empty()) {
-      loose_.pop_back();
-      continue;
-    }
+  size_t budget = kTakenApartPerTurn;
+  const bool is_imaged = on_.keyspace.takes_image();
+  std::erase_if(loose_, [&](const std::unique_ptr<LockShelf>& shelf) {
+    if (!is_imaged || shelf->db >= 0) TakeApart(*shelf, budget);
+    return shelf->locks.empty();
+  });
+}
+
+void HeldLocks::TakeApart(LockShelf& shelf, size_t& budget) {
+  while (!shelf.locks.empty() && budget > 0) {
     HeldLock& held = *shelf.locks.begin();
     budget -= std::min(budget, held.is_crowd() ? 1 : held.Elements());
     const std::string key = held.name().key;
-    Empty(held, shelf.loss);
-    if (shelf.db < 0) continue;
     LockPlace place{.name = {shelf.db, key}};
-    Look(place);
-    if (place.lock == &held) Delete(on_.keyspace.db(shelf.db), KeyOf(place));
+    const Entry* const entry = shelf.db < 0 ? nullptr : FindEntry(place.name);
+    const bool is_there = entry && entry->type() == ValueType::kLock && &HeldIn(*entry) == &held;
+    if (is_there) on_.keyspace.db(shelf.db).BeforeChange(*entry);
+    Empty(held, shelf.loss);
+    if (is_there) Delete(on_.keyspace.db(shelf.db), KeyOf(place));
   }
 }
 

@@ -23,6 +23,7 @@
 #include "server/core/turn_clock.h"
 #include "server/dispatch/pause.h"
 #include "server/locks/lock_news.h"
+#include "server/locks/restart_grace.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/locks/lock_store.h"
 #include "storage/time/timer_task.h"
@@ -42,7 +43,7 @@ class HeldLock final : public Lock, public HeldLockHook {
   explicit HeldLock(HeldLocks& all);
   ~HeldLock() override;
   uint64_t number() const { return number_; }  // grows with every lock
-  bool Ended() const override { return empty() || is_loose(); }
+  bool Ended() const override;
   size_t MemoryBytes() const override {
     return Lock::MemoryBytes() + sizeof(HeldLock) - sizeof(Lock);
   }
@@ -76,6 +77,7 @@ struct LockShelf {
   size_t size = 0;
   int db;  // where they are
   bool loose = false;
+  bool is_in_image = false;  // was cut loose after the instant of an image that is being taken
   LockLoss loss = LockLoss::kGone;  // of all of them, when loose
 };
 
@@ -89,6 +91,7 @@ class HeldLocks final : public LockStore {
     const Pause& pause;
     RareFlags& flags;
     LockNews& news;
+    const RestartGrace& grace;
     const Locks& locks;  // for the ties of locks that are made
   };
   explicit HeldLocks(const Uses& uses);
@@ -104,6 +107,8 @@ class HeldLocks final : public LockStore {
   bool IsTaken(LockNameView name) const { return FindEntry(name) != nullptr; }  // by whatever
   // What a key of another type looks like: a lock that is never free.
   bool IsForeign(const Lock* lock) const { return lock == &foreign_; }
+  // And a name that no owner is known to hold, in the grace after a restart.
+  bool IsWithheld(const Lock* lock) const { return lock == &withheld_; }
 
   // --- what others do to locks
   // A key was renamed or moved to where it is now: a lock is none there.
@@ -118,6 +123,10 @@ class HeldLocks final : public LockStore {
   std::vector<LockName> TakeTouched() { return std::exchange(touched_, {}); }
   std::vector<int> TakeFlushed() { return std::exchange(flushed_, {}); }
   bool any_flushed() const { return !flushed_.empty(); }
+  // An image of this instant is begun: what is loose already is not of it.
+  void ImageBegins() {
+    for (const std::unique_ptr<LockShelf>& shelf : loose_) shelf->is_in_image = false;
+  }
   // A slice of the locks that were cut loose.
   void TakeApart();
   bool any_loose() const { return !loose_.empty(); }
@@ -127,7 +136,7 @@ class HeldLocks final : public LockStore {
   bool any_due() const { return !due_.empty(); }
 
   // --- LockStore
-  const Lock* FindLock(LockNameView name) const override { return LockIn(FindEntry(name)); }
+  const Lock* FindLock(LockNameView name) const override { return LockAt(name, FindEntry(name)); }
   uint64_t changes() const override { return on_.keyspace.changes(); }
   void Look(LockPlace& place) override;
   Lock* BeginChange(LockPlace& place) override;
@@ -150,17 +159,19 @@ class HeldLocks final : public LockStore {
 
   HashedKey KeyOf(LockPlace& place) const;
   const Entry* FindEntry(LockNameView name) const;  // whatever it holds
-  const Lock* LockIn(const Entry* entry) const;
+  const Lock* LockAt(LockNameView name, const Entry* entry) const;
   HeldLock& Adopt(LockPlace& place, Entry& entry);
   static void Unlist(HeldLock& lock);
   void Lost(HeldLock& lock);
   void Empty(HeldLock& lock, LockLoss why);
   void CutLoose(int db, int goes_to, LockLoss why);
+  void TakeApart(LockShelf& shelf, size_t& budget);
   void Delete(Database& db, HashedKey key);
   void TimerFired(HeldLock& lock);
 
   const Uses on_;
   Lock foreign_;
+  Lock withheld_;
   std::map<int, std::unique_ptr<LockShelf>> shelves_;  // by database
   std::vector<std::unique_ptr<LockShelf>> loose_;
   uint64_t last_number_ = 0;

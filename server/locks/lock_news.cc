@@ -24,6 +24,7 @@ std::string_view EventOf(LockEnd end) {
 
 void LockNews::Record(const Lock& lock, const LockHolder& holder) {
   if (!on_.effects.wanted()) return;
+  if (on_.horizon.is_on() && !on_.horizon.Cover(holder, on_.clock.now())) on_.log.must_sync = true;
   TellHolder(lock.name(), lock, holder, on_.clock.now(),
              [&](Args effect) { on_.effects.Add(lock.name().db, effect); });
 }
@@ -68,14 +69,18 @@ void LockNews::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end
   if (end == LockEnd::kBroken) NoteLosses(lock, holder, LockLoss::kBroken);
 }
 
-void LockNews::AllEnded(const Lock& lock, int64_t holders, LockEnd end) {
+void LockNews::AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) {
   RecordEnd(lock, 0, end);
-  if (holders > 0 && on_.notifications.Wants(kNotifyLock)) {
-    events_.push_back({lock.name(), EventOf(end), holders});
-    on_.flags.Raise(RareFlags::kServe);
-  }
+  NoteEvents(lock, crowd.over, LockEnd::kExpired);
+  NoteEvents(lock, crowd.lost - crowd.over, end);
   if (end == LockEnd::kExpired) NoteLosses(lock, LockLoss::kExpired);
   if (end == LockEnd::kBroken) NoteLosses(lock, LockLoss::kBroken);
+}
+
+void LockNews::NoteEvents(const Lock& lock, int64_t holders, LockEnd end) {
+  if (holders == 0 || !on_.notifications.Wants(kNotifyLock)) return;
+  events_.push_back({lock.name(), EventOf(end), holders});
+  on_.flags.Raise(RareFlags::kServe);
 }
 
 void LockNews::LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
@@ -103,7 +108,7 @@ void LockNews::NoteLosses(const Lock& lock, LockLoss why) {
 
 void LockNews::HolderFreed(const Lock& lock, const LockHolder& holder) {
   if (const auto found = dying_.find(&lock); found != dying_.end())
-    NoteLosses(lock, holder, found->second);
+    NoteLosses(lock, holder, lock.WasOver(holder) ? LockLoss::kExpired : found->second);
 }
 
 void LockNews::Freed(const Lock& lock) {

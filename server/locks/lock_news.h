@@ -17,6 +17,8 @@
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/effects.h"
+#include "server/dispatch/log_state.h"
+#include "server/locks/lease_horizon.h"
 #include "server/notify/notifications.h"
 #include "storage/locks/locks.h"
 
@@ -43,6 +45,8 @@ class LockNews final : public LockListener {
     Notifications& notifications;
     Clients& clients;
     RareFlags& flags;
+    LeaseHorizon& horizon;
+    LogState& log;
   };
   explicit LockNews(const Uses& uses) : on_(uses) {}
 
@@ -71,7 +75,7 @@ class LockNews final : public LockListener {
   // --- LockListener
   void LockAcquired(const Lock& lock, const LockHolder& holder) override;
   void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
-  void AllEnded(const Lock& lock, int64_t holders, LockEnd end) override;
+  void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) override;
   void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
 
  private:
@@ -94,6 +98,7 @@ class LockNews final : public LockListener {
   void Record(const Lock& lock, const LockHolder& holder);
   void RecordEnd(const Lock& lock, int64_t token, LockEnd end);
   void NoteLosses(const Lock& lock, const LockHolder& holder, LockLoss why);
+  void NoteEvents(const Lock& lock, int64_t holders, LockEnd end);
   void TellEvents(int& answers_left);
   void Push(const Loss& loss, uint64_t connection);
 

@@ -2,7 +2,10 @@
 #include "server/locks/lock_service.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "protocol/text/concat.h"
 
 namespace sluice {
 namespace {
@@ -12,25 +15,32 @@ namespace {
 constexpr int kAnswersPerTurn = 256;
 constexpr int kAnswersPerLook = 16;  // at the meter
 constexpr int64_t kRetryMs = 100;    // between attempts to have the mark written
+constexpr int kLogNotice = 2;
+constexpr int kLogWarning = 3;
 
 }  // namespace
 
 LockService::LockService(const Uses& uses, HashKeys& hash_keys)
     : on_(uses),
       memory_(hash_keys.Next()),
-      mark_({uses.config, uses.host, uses.clock, uses.worker}, tokens_, memory_),
+      horizon_(uses.config.settings()),
+      mark_({uses.config, uses.host, uses.clock, uses.log}, tokens_, memory_, horizon_),
+      grace_(hash_keys.Next()),
       meter_(uses.clock),
       news_({.clock = uses.clock,
              .effects = uses.effects,
              .notifications = uses.notifications,
              .clients = uses.clients,
-             .flags = uses.flags}),
+             .flags = uses.flags,
+             .horizon = horizon_,
+             .log = uses.log}),
       held_({.keyspace = uses.keyspace,
              .clock = uses.clock,
              .timers = uses.timers,
              .pause = uses.pause,
              .flags = uses.flags,
              .news = news_,
+             .grace = grace_,
              .locks = locks_}),
       waits_({.config = uses.config,
               .host = uses.host,
@@ -47,6 +57,9 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
   retry_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<LockService>&>(task).owner.mark_.Want();
   };
+  grace_ends_.fired = [](TimerTask& task) {
+    static_cast<TimerTaskOf<LockService>&>(task).owner.EndGrace();
+  };
 }
 
 Locks& LockService::Enter() {
@@ -54,6 +67,89 @@ Locks& LockService::Enter() {
   if (!tokens_.CanIssue(kTokensAtOnce)) [[unlikely]]
     mark_.Want();
   return locks_;
+}
+
+// --- restarts
+
+void LockService::Started(bool has_all_grants, int64_t last_unix_ms) {
+  if (!horizon_.is_on()) return;
+  mark_.Open();
+  // A wall clock that is behind what is known was set back since.
+  const int64_t unix_ms = std::max(on_.clock.now().unix_ms(), last_unix_ms);
+  int64_t until_unix_ms = mark_.held_back_until_unix_ms();
+  if (!has_all_grants || on_.log.is_unsure)
+    until_unix_ms = std::max(until_unix_ms, mark_.found_horizon_unix_ms());
+  const int64_t left_ms =
+      std::min(until_unix_ms - unix_ms, on_.config.settings().lock_restart_grace_max);
+  if (left_ms > 0) HoldBack(left_ms);
+}
+
+// Said on disk first: another start may follow at once, which would miss the same grants.
+void LockService::HoldBack(int64_t left_ms) {
+  const Now& now = on_.clock.now();
+  if (const int fault = mark_.HoldBackUntil(now.unix_ms() + left_ms))
+    on_.host.Log(kLogWarning, Concat("another restart would not know which locks are held back: ",
+                                     std::strerror(fault)));
+  grace_.Begin(now.ms() + left_ms, tokens_.last());
+  on_.timers.Arm(grace_ends_, now.ms() + left_ms);
+  on_.host.Log(kLogWarning,
+               Concat("locks may be held that are not known after this start: those without a "
+                      "known owner are held back for ",
+                      left_ms, " ms (lock-restart-grace)"));
+}
+
+void LockService::EndGrace() {
+  grace_.End();
+  on_.host.Log(kLogNotice, "locks are no longer held back");
+  for (int db = 0; db < on_.keyspace.databases(); ++db) locks_.LookAgain(db, on_.clock.now());
+}
+
+std::string_view LockService::Reserve(const LockTerms& terms, int64_t wait_ms) {
+  if (!horizon_.is_alone()) [[likely]]
+    return {};
+  int64_t hold_ms = std::max(terms.lease_ms, terms.minhold_ms);
+  if (terms.session != 0) hold_ms = std::max(hold_ms, on_.config.settings().session_grace_ms);
+  if (horizon_.IsTooLong(hold_ms))
+    return "ERR the lease is above lock-restart-grace-max and there is no log to keep it";
+  if (horizon_.Cover(hold_ms, on_.clock.now().ms() + wait_ms + hold_ms)) return {};
+  return mark_.WriteHorizon() == 0 ? std::string_view()
+                                   : "ERR the lease cannot be kept over a restart, see the log";
+}
+
+void LockService::Claims(OpenLock& open, std::string_view owner, int64_t token) {
+  if (!grace_.is_on()) [[likely]]
+    return;
+  locks_.Settle(open, on_.clock.now(), {.owner = owner});
+  const Lock* const lock = open.lock();
+  if (lock && lock->IsHeldBy(owner, token)) grace_.Know(open.name());
+}
+
+bool LockService::IsInDoubt(OpenLock& open, std::string_view owner) const {
+  if (!grace_.Withholds(open.name())) [[likely]]
+    return false;
+  const Lock* const lock = open.lock();
+  return lock && lock->IsHeldBy(owner, 0);
+}
+
+bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token) {
+  const Now& now = on_.clock.now();
+  if (!IsWithheld(open) || !grace_.MayBeHeldUnder(token)) return false;
+  if (token <= memory_.Newest(open.name(), now)) return false;
+  const LockHolder holder = {.owner = std::string(owner),
+                             .token = token,
+                             .permits = 1,
+                             .holds = 1,
+                             .since_ms = now.ms(),
+                             .lease_until_ms = now.ms() + lease_ms};
+  if (!locks_.Restore(open, holder, LockShape{}, now)) return false;
+  grace_.Know(open.name());
+  return true;
+}
+
+void LockService::EndDoubt(OpenLock& open) {
+  if (!IsWithheld(open)) return;
+  grace_.Know(open.name());
+  held_.Note(LockName(open.name()));
 }
 
 // --- what is noted

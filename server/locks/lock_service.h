@@ -1,6 +1,7 @@
 // LockService: the locks of the server as one part. It joins the rules (storage/locks) to four
 // parts: HeldLocks keeps locks in the keyspace, LockWaits answers clients that wait for them,
-// LockNews tells of them, FenceMark keeps tokens growing over restarts. What it does itself is the
+// LockNews tells of them, FenceMark keeps tokens growing over restarts, RestartGrace knows which
+// names are held back after one. What it does itself is the
 // order in which the parts' notes are dealt with (Settle), between commands and in slices.
 //
 //   Locks& locks = call.part<LockService>().Enter();    // what has happened to locks comes first
@@ -33,7 +34,6 @@ class LockService final : public KeyListener {
     const Config& config;
     Host& host;
     TurnClock& clock;
-    DiskWorker& worker;
     Keyspace& keyspace;
     Effects& effects;
     Notifications& notifications;
@@ -42,6 +42,7 @@ class LockService final : public KeyListener {
     ParkedClients& parked;
     const Pause& pause;
     const Acting& acting;
+    LogState& log;
     RareFlags& flags;
   };
   LockService(const Uses& uses, HashKeys& hash_keys);
@@ -66,6 +67,25 @@ class LockService final : public KeyListener {
   // A key was deleted by name, be it there or not: the tokens of a lock without a holder are
   // stale. False when nothing was known of it.
   bool Deleted(LockNameView name) { return memory_.size() > 0 && memory_.Forget(name); }
+  // A key was renamed or moved to where it is now, over a lock without a holder too: see HeldLocks.
+  void Moved(Database& db, HashedKey key) {
+    held_.Moved(db, key);
+    Deleted({db.index(), key.bytes});
+  }
+  // The hold of a request for locks, or a renewal, is safe over a restart where no log keeps it. A
+  // sentence why not, or empty.
+  std::string_view Reserve(const LockTerms& terms, int64_t wait_ms);
+  // The owner renews this lock. If it is known to hold it, no other does: in the grace the name is
+  // known from then on.
+  void Claims(OpenLock& open, std::string_view owner, int64_t token);
+  // It is known to hold this lock, but may have given it back in what is missing.
+  bool IsInDoubt(OpenLock& open, std::string_view owner) const;
+  // Its grant is missing, and it has shown the token of it: in the grace it gets the lock back.
+  bool GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token);
+  // An administrator says that no owner holds it.
+  void EndDoubt(OpenLock& open);
+  bool IsWithheld(OpenLock& open) const { return held_.IsWithheld(open.lock()); }
+  int64_t GraceLeftMs() const { return grace_.LeftMs(on_.clock.now()); }
   // RESET: the connection's session bindings end, as if it had closed.
   void EndBindings(const Session& session);
 
@@ -89,10 +109,25 @@ class LockService final : public KeyListener {
   bool changes_itself() const { return held_.changes_a_key(); }
   // Before a turn and behind it: sees to it that there are tokens to give.
   void BetweenTurns() { mark_.LookAhead(); }
+  // Once, before the first client is served: whether the grants of before are known, all of them,
+  // and the wall clock's time of the last thing that is known. Holds names back if need be.
+  void Started(bool has_all_grants, int64_t last_unix_ms);
+  // See HeldLocks.
+  void ImageBegins() { held_.ImageBegins(); }
+  // At the end: all that was granted is in a log, on disk.
+  void AllIsDurable() { mark_.Forget(); }
+  // At the end, too: a sync of the log has failed.
+  void LogIsUnsure() { mark_.WriteUnsure(); }
+  void TimeShifted(int64_t ms) {  // see Engine::TimeShifted
+    memory_.Shift(ms);
+    mark_.TimeShifted();
+  }
   // Deals with what has been noted; between top-level commands, and after timers.
   void CatchUp();
 
  private:
+  void HoldBack(int64_t left_ms);
+  void EndGrace();
   bool GoOn();
   void SettleDue();
   void Settle();
@@ -104,15 +139,18 @@ class LockService final : public KeyListener {
   const Uses on_;
   FenceTokens tokens_;
   FenceMemory memory_;
+  LeaseHorizon horizon_;
   FenceMark mark_;
+  RestartGrace grace_;
   TurnMeter meter_;
   LockNews news_;
   HeldLocks held_;
   LockWaits waits_;
   Locks locks_;
   TimerTaskOf<LockService> retry_{*this};  // while a wait is ready for which no token could be had
-  std::vector<uint64_t> ended_;            // sessions, noted
-  int answers_left_;                       // of this turn: refusals and pushes
+  TimerTaskOf<LockService> grace_ends_{*this};
+  std::vector<uint64_t> ended_;  // sessions, noted
+  int answers_left_;             // of this turn: refusals and pushes
 };
 
 }  // namespace sluice

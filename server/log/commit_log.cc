@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -25,6 +26,7 @@ void CommitLog::Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string
 
 void CommitLog::Begin(std::unique_ptr<DiskFile> file, uint64_t bytes) {
   file_ = std::move(file);
+  always_ = on_.settings.appendfsync == "always";
   writer_.Restart();
   file_end_ = file_written_ = file_synced_ = bytes;
   pending_ = LogHeaderLine(boot_);
@@ -42,7 +44,7 @@ void CommitLog::Begin(std::unique_ptr<DiskFile> file, uint64_t bytes) {
 void CommitLog::GoOnIn(std::unique_ptr<DiskFile> file) {
   assert(!busy_);
   pending_.clear();
-  needs_cut_ = needs_base_ = false;
+  needs_cut_ = needs_base_ = on_.state.is_unsure = false;
   written_ = durable_ = appended_;
   Begin(std::move(file), 0);
   if (!needs_base_ && pending_.empty()) Recovered();
@@ -67,7 +69,7 @@ bool CommitLog::Close() {
   on_.effects.set_sink(nullptr);
   on_.clients.set_gate(nullptr);
   on_.state.write_fault.clear();
-  on_.flags.Lower(RareFlags::kLog);
+  if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
   pending_.clear();
   needs_base_ = needs_cut_ = false;
   written_ = durable_ = appended_;
@@ -82,6 +84,11 @@ void CommitLog::EndTurn() {
   turn_changed_ = writer_.ready() > 0;
   if (!turn_changed_) return;
   TakeTurn();
+  // Of a group that is still open its turn comes later.
+  if (on_.state.must_sync && !writer_.in_group()) {
+    on_.state.must_sync = false;
+    sync_first_ = appended_;
+  }
   Flush();
 }
 
@@ -99,7 +106,7 @@ void CommitLog::TakeTurn() {
 
 void CommitLog::Flush() {
   if (busy_ || needs_base_ || pending_.empty()) return;  // the worker takes it when it is done
-  if (always() && on_.state.write_fault.empty()) {
+  if (waits_for_sync() && on_.state.write_fault.empty()) {
     StartJob(/*sync=*/true);
   } else {
     WriteHere();
@@ -115,13 +122,15 @@ void CommitLog::EverySecond() {
     return;
   }
   WriteHere();
-  if (needs_base_ || !pending_.empty() || on_.settings.appendfsync == "no") return;
+  if (needs_base_ || !pending_.empty()) return;
+  if (on_.settings.appendfsync == "no" && durable_ >= sync_wanted_) return;
   if (durable_ < written_) StartJob(/*sync=*/true);
 }
 
 void CommitLog::PolicyChanged() {
+  always_ = on_.settings.appendfsync == "always";
   if (!is_open()) return;
-  if (always() && !busy_ && !needs_base_ && pending_.empty() && durable_ < written_)
+  if (always_ && !busy_ && !needs_base_ && pending_.empty() && durable_ < written_)
     StartJob(/*sync=*/true);
   Release();
 }
@@ -151,7 +160,7 @@ void CommitLog::WriteHere() {
   pending_.clear();
   written_ = appended_;
   if (!on_.state.write_fault.empty()) Recovered();
-  if (always()) {
+  if (waits_for_sync()) {
     StartJob(/*sync=*/true);
   } else {
     Release();
@@ -161,16 +170,51 @@ void CommitLog::WriteHere() {
 void CommitLog::StartJob(bool sync) {
   busy_ = true;
   job_ = {.bytes = std::exchange(pending_, {}), .end = appended_, .sync = sync};
-  on_.host.RunAside(
-      [this] {
-        if (!job_.bytes.empty()) job_.write_fault = Write(job_.bytes);
-        if (job_.sync && job_.write_fault == 0) job_.sync_fault = file_->Sync();
-      },
-      [this] { JobDone(); });
+  on_.host.RunAside([this] { RunJob(); }, [this] { JobDone(); });
+}
+
+void CommitLog::GoOver(MakeFile make) {
+  busy_ = true;
+  job_ = {.bytes = std::exchange(pending_, {}), .sync = true, .make_next = std::move(make)};
+  job_.header = LogHeaderLine(boot_);
+  appended_ += job_.header.size();
+  job_.end = appended_;
+  // Turns from here on are of the next file.
+  writer_.Restart();
+  file_end_ = job_.header.size();
+  file_synced_ = 0;
+  on_.host.RunAside([this] { RunJob(); }, [this] { JobDone(); });
+}
+
+// On the worker.
+void CommitLog::RunJob() {
+  if (!job_.bytes.empty()) job_.write_fault = Write(job_.bytes);
+  if (job_.sync && job_.write_fault == 0) job_.sync_fault = file_->Sync();
+  if (!job_.make_next || job_.write_fault != 0 || job_.sync_fault != 0) return;
+  job_.next_fault = job_.make_next(job_.next);
+  if (!job_.next_fault.empty()) return;
+  size_t written = 0;
+  int fault = job_.next->Append(job_.header, written);
+  if (fault == 0) fault = job_.next->Sync();
+  if (fault != 0) job_.next_fault = std::strerror(fault);
+}
+
+// The next file is there, or only a new base helps: turns of it wait already.
+void CommitLog::BeginNext() {
+  if (job_.next_fault.empty() && job_.write_fault == 0 && job_.sync_fault == 0) {
+    file_ = std::move(job_.next);
+    file_written_ = job_.header.size();
+  } else {
+    if (!job_.next_fault.empty()) on_.host.Log(kLogWarning, job_.next_fault);
+    const int fault = job_.write_fault != 0 ? job_.write_fault : job_.sync_fault;
+    job_.write_fault = 0;
+    job_.sync_fault = fault != 0 ? fault : EIO;
+  }
 }
 
 void CommitLog::JobDone() {
   busy_ = false;
+  if (job_.make_next) BeginNext();
   if (job_.write_fault != 0) {
     pending_.insert(0, job_.bytes);
     return WriteFailed(job_.write_fault);
@@ -194,7 +238,7 @@ void CommitLog::WriteFailed(int fault) {
 }
 
 void CommitLog::SyncFailed(int fault) {
-  needs_base_ = true;
+  needs_base_ = on_.state.is_unsure = true;
   durable_ = 0;
   Deny("synced", fault);
   CloseHeld();

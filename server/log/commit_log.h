@@ -12,6 +12,9 @@
 // the one before ran. Otherwise a turn writes by itself, unless a sync of the same file runs,
 // beside which a write may stand still: then the worker writes it next. The engine never waits.
 //
+// A lock that no start would know of (LeaseHorizon) makes its turn wait for the disk, and all
+// answers behind it, whatever appendfsync says.
+//
 // Trouble: after a failed write the file is cut back to its last whole turn and clients whose
 // answers waited are closed unanswered; what could not be written is kept and tried again, every
 // second and with every turn that changes something by itself (an expiry). After a failed sync
@@ -21,10 +24,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "server/clients/clients.h"
+#include "server/core/log_clock.h"
 #include "server/core/rare_flags.h"
 #include "server/dispatch/effects.h"
 #include "server/dispatch/log_state.h"
@@ -51,6 +56,15 @@ class CommitLog final : public EffectSink, public OutputGate {
   // The whole state stands in a new base: the log goes on in this empty file, and all that came
   // before is safe.
   void GoOnIn(std::unique_ptr<DiskFile> file);
+  // Between two turns: what comes goes into another file, which `make` makes, on the worker, when
+  // all that was before is on disk; a sentence why it cannot. A fault is as a failed sync: only a
+  // new base helps. Precondition: can_go_over().
+  using MakeFile = std::function<std::string(std::unique_ptr<DiskFile>&)>;
+  void GoOver(MakeFile make);
+  bool can_go_over() const {
+    return is_open() && !busy_ && !needs_base_ && on_.state.write_fault.empty() &&
+           writer_.ready() == 0 && !writer_.in_group();
+  }
   // Writes and syncs all there is, and records no more. False: it could not.
   bool Close();
   bool is_open() const { return file_ != nullptr; }
@@ -59,8 +73,9 @@ class CommitLog final : public EffectSink, public OutputGate {
   void EndTurn();
   void EverySecond();
   void PolicyChanged();  // appendfsync has another value
-  // A sync has failed: only a new base helps.
-  bool needs_base() const { return needs_base_; }
+  // What the log holds is to be on disk within a second or so, whatever appendfsync says. Not at
+  // once: a client that asks again and again would keep the disk from the others.
+  void WantSync() { sync_wanted_ = appended_; }
 
   // --- for INFO and WAITAOF
   uint64_t position() const { return appended_; }
@@ -71,10 +86,20 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t syncs() const { return syncs_; }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
   size_t held_answers() const { return held_.size(); }
+  // Of the turn so far, too.
+  bool IsAllDurable() const {
+    return durable_ == appended_ && writer_.ready() == 0 && !writer_.in_group();
+  }
 
   // --- EffectSink
-  void Effect(int db, Args command) override { writer_.Effect(db, command); }
-  void GroupBegin() override { writer_.GroupBegin(); }
+  void Effect(int db, Args command, EffectTime time) override {
+    writer_.set_clock(LogClockOf(on_.clock));
+    writer_.Effect(db, command, time == EffectTime::kRelative);
+  }
+  void GroupBegin() override {
+    writer_.set_clock(LogClockOf(on_.clock));
+    writer_.GroupBegin();
+  }
   void GroupEnd() override { writer_.GroupEnd(); }
   // --- OutputGate
   void TurnEnded(Session& session) override;
@@ -92,15 +117,22 @@ class CommitLog final : public EffectSink, public OutputGate {
     bool sync = false;
     int write_fault = 0;
     int sync_fault = 0;
+    MakeFile make_next;  // the file to go on in, if it is to be another
+    std::unique_ptr<DiskFile> next;
+    std::string header;  // of the next
+    std::string next_fault;
   };
 
-  bool always() const { return on_.settings.appendfsync == "always"; }
-  uint64_t safe() const { return always() ? durable_ : written_; }
+  // Answers wait for the disk: always, or for a turn that must be there first.
+  bool waits_for_sync() const { return always_ || durable_ < sync_first_; }
+  uint64_t safe() const { return waits_for_sync() ? durable_ : written_; }
   void Begin(std::unique_ptr<DiskFile> file, uint64_t bytes);
   void TakeTurn();
   void Flush();
   void WriteHere();
   void StartJob(bool sync);
+  void RunJob();
+  void BeginNext();
   void JobDone();
   int Write(std::string_view bytes);
   void WriteFailed(int fault);
@@ -118,13 +150,16 @@ class CommitLog final : public EffectSink, public OutputGate {
   std::string pending_;  // whole turns that are not written
   Job job_;              // the worker's, while busy_
   bool busy_ = false;
-  bool needs_cut_ = false;  // the file ends with a part of a turn
-  bool needs_base_ = false;
+  bool needs_cut_ = false;   // the file ends with a part of a turn
+  bool needs_base_ = false;  // a sync has failed: nothing else helps
   bool turn_changed_ = false;
+  bool always_ = false;  // appendfsync
   // Positions: bytes since the log was opened.
   uint64_t appended_ = 0;
   uint64_t written_ = 0;
   uint64_t durable_ = 0;
+  uint64_t sync_first_ = 0;   // no answer leaves before this is durable
+  uint64_t sync_wanted_ = 0;  // a client waits until this is
   // Offsets in the file.
   uint64_t file_end_ = 0;      // with what is pending
   uint64_t file_written_ = 0;  // whole turns

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "storage/log/held_clock.h"
 
 namespace sluice {
 namespace {
@@ -16,26 +17,28 @@ constexpr int kTurnsPerLook = 16;        // at the clock
 constexpr int kTurnsPerSlice = 100'000;  // for clocks that stand still
 constexpr int kLogNotice = 2;
 constexpr int kLogWarning = 3;
-constexpr std::string_view kRdbMagic[] = {"REDIS", "VALKEY"};
 constexpr size_t kWordShownMax = 128;
+constexpr int64_t kEngineMsMax = TimerWheel::kDeadlineMsMax / 2;  // whatever a file says
 
 }  // namespace
 
-LogLoader::LogLoader(const Uses& uses, LogFolder& folder)
+LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, bool is_snapshot)
     : on_(uses),
-      folder_(folder),
-      files_(folder.Files()),
+      disk_(disk),
+      paths_(std::move(paths)),
+      is_snapshot_(is_snapshot),
       session_(SessionId{}, 0, Peer{}, uses.clock.now().ms()),
+      offset_ms_(uses.clock.now().unix_offset_ms),
       begun_ns_(uses.clock.clock().TickNanos()),
       reported_ns_(begun_ns_) {
   session_.conditions = kInScript;  // nothing may block
   session_.authenticated = true;
   session_.replays = true;
-  for (const Manifest::File& file : files_) {
+  on_.state.progress = {};
+  for (const std::string& path : paths_) {
     std::unique_ptr<DiskFile> opened;
     uint64_t bytes = 0;
-    if (folder_.disk().Open(folder_.PathOf(file), Disk::Mode::kRead, opened) == 0)
-      opened->Size(bytes);
+    if (disk_.Open(path, Disk::Mode::kRead, opened) == 0) opened->Size(bytes);
     on_.state.progress.total_bytes += bytes;
   }
   on_.state.progress.started_unix_s = on_.clock.now().unix_s();
@@ -43,6 +46,7 @@ LogLoader::LogLoader(const Uses& uses, LogFolder& folder)
 
 bool LogLoader::Slice() {
   on_.clock.Hold(kHeldBackSeconds * 1'000'000);
+  if (clock_) on_.clock.SetHeldOffset(clock_->unix_offset_ms);
   const int64_t begin_ns = on_.clock.clock().TickNanos();
   bool more = true;
   for (int turns = 0; more && turns < kTurnsPerSlice; ++turns) {
@@ -62,31 +66,41 @@ bool LogLoader::Fail(std::string_view what, uint64_t offset) {
 
 // False without a next one too.
 bool LogLoader::OpenNext() {
-  if (at_ == files_.size()) return false;
-  if (const int fault = folder_.disk().Open(folder_.PathOf(files_[at_]), Disk::Mode::kRead, file_))
+  if (at_ == paths_.size()) return false;
+  if (const int fault = disk_.Open(paths_[at_], Disk::Mode::kRead, file_))
     return Fail(std::strerror(fault), 0);
   if (const int fault = file_->Size(file_bytes_)) return Fail(std::strerror(fault), 0);
   session_.db = 0;
   char begin[8];
   size_t got = 0;
   if (const int fault = file_->ReadAt(0, begin, got)) return Fail(std::strerror(fault), 0);
-  const auto begins_it = [&](std::string_view magic) {
-    return std::string_view(begin, got).starts_with(magic);
-  };
-  if (file_bytes_ == 0 && files_[at_].name.ends_with(".rdb"))
+  if (file_bytes_ == 0 && paths_[at_].ends_with(".rdb"))
     return Fail("it is empty, which an RDB file never is", 0);
-  if (!std::ranges::any_of(kRdbMagic, begins_it)) {
+  if (!BeginsAsRdb({begin, got})) {
+    if (is_snapshot_) return Fail("it is no RDB file", 0);
     reader_ = std::make_unique<LogReader>(*file_, file_bytes_);
     return true;
   }
-  const auto load_function = [this](std::string_view code) {
-    const std::string_view words[] = {"FUNCTION", "LOAD", code};
-    Play(0, words);
-    return std::exchange(fault_, {});
-  };
+  RdbBase::Player& player = *this;
   rdb_ = std::make_unique<RdbBase>(*file_, file_bytes_, on_.settings, on_.keyspace, on_.clock.now(),
-                                   load_function);
+                                   player);
   return true;
+}
+
+std::string LogLoader::PlayWords(int db, Args words) {
+  session_.replays_relative = false;
+  Play(db, words);
+  return std::exchange(fault_, {});
+}
+
+Now LogLoader::FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) {
+  clock_ = clock;
+  last_unix_ms_ = unix_ms;
+  last_engine_ms_ = unix_ms - clock.unix_offset_ms;
+  boot_ = boot;
+  on_.clock.SetHeldOffset(clock.unix_offset_ms);
+  offset_ms_ = clock.unix_offset_ms;
+  return on_.clock.now();
 }
 
 bool LogLoader::PlayNext() { return rdb_ ? PlayPart() : PlayTurn(); }
@@ -112,13 +126,25 @@ bool LogLoader::PlayTurn() {
       break;
   }
   for (size_t i = 0; i < reader_->commands(); ++i) {
-    if (!Play(reader_->db(i), reader_->Words(i)))
+    if (!PlayCommand(i))
       return Fail(Concat("its command is refused: ", std::exchange(fault_, {})),
                   reader_->offset(i));
   }
   on_.state.progress.loaded_bytes = done_bytes_ + reader_->whole();
   if (reader_->unix_ms() > 0) last_unix_ms_ = reader_->unix_ms();
+  if (reader_->commands() == 0 || !reader_->clock(reader_->commands() - 1)) return true;
+  clock_ = reader_->clock(reader_->commands() - 1);
+  last_engine_ms_ = reader_->unix_ms() - clock_->unix_offset_ms;
+  if (boot_ != reader_->boot()) boot_ = reader_->boot();
   return true;
+}
+
+bool LogLoader::PlayCommand(size_t index) {
+  if (reader_->clock(index)) on_.clock.SetHeldOffset(reader_->clock(index)->unix_offset_ms);
+  const int64_t offset_ms = std::exchange(offset_ms_, on_.clock.now().unix_offset_ms);
+  if (commands_ > 0 && offset_ms != offset_ms_) is_stepped_ = true;
+  session_.replays_relative = reader_->is_relative(index);
+  return Play(reader_->db(index), reader_->Words(index));
 }
 
 bool LogLoader::Play(int db, Args words) {
@@ -139,6 +165,27 @@ bool LogLoader::Play(int db, Args words) {
   ++commands_;
   fault_ = TakeError();
   return fault_.empty();
+}
+
+void LogLoader::BringTimeBack(std::string_view boot) {
+  on_.locks.memory().Shift(kHeldBackSeconds * 1000);
+  on_.clock.clock().Shift(ShiftMs(boot));
+  on_.clock.LetGo();
+  if (is_stepped_ || offset_ms_ != on_.clock.now().unix_offset_ms) on_.keyspace.WallStepped();
+}
+
+// How much later engine time has to be for that of the log to go on. A clock that is behind the
+// last turn has not gone on since; and of that turn no more is known than its ms.
+int64_t LogLoader::ShiftMs(std::string_view boot) const {
+  if (!clock_) return 0;
+  Clock& clock = on_.clock.clock();
+  const Now now = clock.Sample();
+  const bool same_boot = boot == boot_ && boot != kUnknownBoot;
+  const int64_t goes_on_ms = same_boot ? now.ms() - clock.shift_ms() + clock_->shift_ms
+                                       : now.unix_ms() - clock_->unix_offset_ms;
+  const bool has_gone_on = goes_on_ms > last_engine_ms_ - (same_boot ? 1 : 0);
+  const int64_t at_ms = has_gone_on ? goes_on_ms : last_engine_ms_ + 1;
+  return std::clamp(at_ms, int64_t{0}, kEngineMsMax) - now.ms();
 }
 
 // What the command has answered is forgotten, but for an error.
@@ -162,7 +209,7 @@ bool LogLoader::EndFile() {
   rdb_.reset();
   file_.reset();
   ++at_;
-  return at_ < files_.size();
+  return at_ < paths_.size();
 }
 
 // What is cut off was acknowledged to no client.
@@ -171,9 +218,12 @@ bool LogLoader::CutBack() {
   if (!on_.settings.aof_load_truncated)
     return Fail(Concat(reader_->fault(), " (aof-load-truncated is no)"), whole);
   std::unique_ptr<DiskFile> cut;
-  int fault = folder_.disk().Open(folder_.PathOf(files_[at_]), Disk::Mode::kAppend, cut);
+  int fault = disk_.Open(paths_[at_], Disk::Mode::kAppend, cut);
   if (fault == 0) fault = cut->Truncate(whole);
-  if (fault == 0) fault = cut->Sync();
+  if (fault == 0) {
+    fault = cut->Sync();
+    if (fault != 0) on_.state.is_unsure = true;
+  }
   if (fault != 0) return Fail(Concat("its end cannot be cut off: ", std::strerror(fault)), whole);
   on_.host.Log(kLogWarning, Concat(Path(), " ends in the middle of a turn: cut back from ",
                                    file_bytes_, " to ", whole, " bytes"));
@@ -185,7 +235,7 @@ void LogLoader::Report() {
   on_.state.progress.taken_ms = (now_ns - begun_ns_) / 1'000'000;
   if (now_ns - reported_ns_ < kReportEveryNanos) return;
   reported_ns_ = now_ns;
-  on_.host.Log(kLogNotice, Concat("loading the log: ", on_.state.progress.loaded_bytes, " of ",
+  on_.host.Log(kLogNotice, Concat("loading: ", on_.state.progress.loaded_bytes, " of ",
                                   on_.state.progress.total_bytes, " bytes"));
 }
 

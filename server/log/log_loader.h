@@ -1,9 +1,15 @@
-// LogLoader: plays the files of a log into an empty keyspace, a slice a turn, so that others can be
-// told that it goes on.
+// LogLoader: plays the files of a log, or a snapshot, into an empty keyspace, a slice a turn, so
+// that others can be told that it goes on.
 //
 // While it plays, nothing is decided by time: the clock is held at a moment before all that a log
 // can tell of, so that no key looks expired, no past deadline deletes and no timer fires. When it
 // ends, time comes back at once, and what ended meanwhile goes by the ordinary way, and is logged.
+//
+// What was relative is relative again. Each command is played with the offset of Unix time to
+// engine time that it was written with, so its deadlines are on the writer's engine time; and at
+// the end the clock is shifted so that that time goes on: with the machine's own while it has not
+// been booted, else by the wall clock. Files without notes of a clock (Redis's) have Unix times
+// alone.
 //
 // A file is input like any other. A last file that ends in the middle of a turn is cut back, if
 // aof-load-truncated allows it; every other fault is refused with file and offset.
@@ -11,7 +17,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/clients/session.h"
@@ -19,16 +27,12 @@
 #include "server/dispatch/log_state.h"
 #include "server/locks/lock_service.h"
 #include "server/log/rdb_base.h"
-#include "storage/log/log_folder.h"
 #include "storage/log/log_reader.h"
 
 namespace sluice {
 
-class LogLoader {
+class LogLoader final : private RdbBase::Player {
  public:
-  // 120 turns of the clock by which OBJECT IDLETIME counts, which so shows what it should.
-  static constexpr int64_t kHeldBackSeconds = int64_t{120} << 24;
-
   // What it works with; all of it outlives the loader.
   struct Uses {
     const Settings& settings;
@@ -39,40 +43,56 @@ class LogLoader {
     LockService& locks;
     LogState& state;
   };
-  LogLoader(const Uses& uses, LogFolder& folder);
+  // `paths`: the files, in the order in which they are played.
+  // Those of a log may be commands; `is_snapshot`: the one that there is may not.
+  LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, bool is_snapshot);
 
   // A slice, of some milliseconds. False: all is played, or fault() says why not.
   bool Slice();
   const std::string& fault() const { return fault_; }
   uint64_t commands() const { return commands_; }
+  const std::string& boot() const { return boot_; }       // of the last turns; empty: not known
   int64_t last_unix_ms() const { return last_unix_ms_; }  // of the last turn; 0: not known
+  // All is played; `boot` is the machine's. Lets the clock go on.
+  void BringTimeBack(std::string_view boot);
 
  private:
   bool OpenNext();
   bool PlayNext();
   bool PlayPart();
   bool PlayTurn();
+  bool PlayCommand(size_t index);
   bool Play(int db, Args words);
+  std::string PlayWords(int db, Args words) override;
+  Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) override;
+  int64_t ShiftMs(std::string_view boot) const;
   std::string TakeError();
   bool EndFile();
   bool CutBack();
   bool Fail(std::string_view what, uint64_t offset);
   void Report();
-  bool is_last() const { return at_ + 1 == files_.size(); }
-  std::string Path() const { return folder_.disk().Absolute(folder_.PathOf(files_[at_])); }
+  bool is_last() const { return at_ + 1 == paths_.size(); }
+  std::string Path() const { return disk_.Absolute(paths_[at_]); }
 
   const Uses on_;
-  LogFolder& folder_;
-  const std::vector<Manifest::File> files_;
-  size_t at_ = 0;  // of files_
+  Disk& disk_;
+  const std::vector<std::string> paths_;
+  const bool is_snapshot_;
+  size_t at_ = 0;  // of paths_
   std::unique_ptr<DiskFile> file_;
   uint64_t file_bytes_ = 0;
   std::unique_ptr<LogReader> reader_;  // of a file of commands
-  std::unique_ptr<RdbBase> rdb_;       // of one that Redis has written as an RDB file
+  std::unique_ptr<RdbBase> rdb_;       // of an RDB file
   Session session_;
   uint64_t done_bytes_ = 0;  // of the files before
   uint64_t commands_ = 0;
   int64_t last_unix_ms_ = 0;
+  // Of the last turn that says so: who wrote it, on which boot, and its engine time.
+  std::optional<LogClock> clock_;
+  std::string boot_;
+  int64_t last_engine_ms_ = 0;
+  int64_t offset_ms_;        // by which the timers of Unix times are set
+  bool is_stepped_ = false;  // not all by the same
   int64_t begun_ns_ = 0;
   int64_t reported_ns_ = 0;
   std::string fault_;

@@ -2,6 +2,7 @@
 #include "server/log/log_service.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int kLogNotice = 2;
 constexpr int kLogWarning = 3;
-constexpr size_t kBootBytesMax = 40;
+constexpr int64_t kRetryMs = 60'000;  // of a rewriting that nobody asked for
 
 }  // namespace
 
@@ -24,7 +25,8 @@ LogService::LogService(const Uses& uses)
                 .clients = uses.clients,
                 .effects = uses.effects,
                 .state = uses.state,
-                .flags = uses.flags}) {
+                .flags = uses.flags}),
+      sync_waits_(uses.clients, uses.parked) {
   grace_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<LogService>&>(task).owner.EndGrace();
   };
@@ -38,38 +40,58 @@ LogService::LogService(const Uses& uses)
 LogService::~LogService() { on_.timers.Disarm(grace_); }
 
 std::string LogService::Start() {
-  if (!on_.config.settings().appendonly) return {};
+  if (!on_.config.settings().appendonly) return LoadSnapshot();
   if (std::string fault = OpenFolder(); !fault.empty()) return fault;
-  if (folder_->Files().empty()) return OpenForWriting();
+  std::vector<std::string> paths;
+  for (const Manifest::File& file : folder_->Files()) paths.push_back(folder_->PathOf(file));
+  if (!paths.empty()) {
+    BeginLoading(std::move(paths));
+    return {};
+  }
+  on_.locks.Started(/*has_all_grants=*/false, 0);
+  return OpenForWriting();
+}
+
+std::string LogService::LoadSnapshot() {
+  const std::string& path = on_.config.settings().dbfilename;
+  std::unique_ptr<DiskFile> file;
+  const int fault = on_.config.disk().Open(path, Disk::Mode::kRead, file);
+  if (fault != 0 && fault != ENOENT)
+    return Concat(on_.config.disk().Absolute(path), " (dbfilename): ", std::strerror(fault));
+  if (fault == 0) {
+    BeginLoading({path});
+  } else {
+    on_.locks.Started(/*has_all_grants=*/false, 0);
+  }
+  return {};
+}
+
+void LogService::BeginLoading(std::vector<std::string> paths) {
   loader_ = std::make_unique<LogLoader>(LogLoader::Uses{.settings = on_.config.settings(),
                                                         .host = on_.host,
                                                         .clock = on_.clock,
                                                         .dispatcher = on_.dispatcher,
-                                                        .keyspace = on_.source.keyspace,
+                                                        .keyspace = on_.keyspace,
                                                         .locks = on_.locks,
                                                         .state = on_.state},
-                                        *folder_);
+                                        on_.config.disk(), std::move(paths),
+                                        /*is_snapshot=*/!folder_);
   on_.state.loading = true;
   on_.flags.Raise(RareFlags::kLog);
-  return {};
 }
 
 std::string LogService::OpenFolder() {
   const Settings& settings = on_.config.settings();
-  folder_ = std::make_unique<LogFolder>(on_.config.disk(), settings.appenddirname,
+  // Absolute: `dir` may change while it is open.
+  Disk& disk = on_.config.disk();
+  folder_ = std::make_unique<LogFolder>(disk, disk.Absolute(settings.appenddirname),
                                         settings.appendfilename);
   std::string fault = folder_->Open(on_.process_id);
   if (!fault.empty()) folder_.reset();
   return fault;
 }
 
-// The system's id of this boot: a log of another one was not written by a process that is merely
-// gone.
-std::string LogService::Boot() const {
-  std::string boot;
-  if (on_.config.disk().Read("/proc/sys/kernel/random/boot_id", boot) != 0) return "unknown";
-  return boot.substr(0, std::min(boot.find_first_of(" \r\n"), kBootBytesMax));
-}
+std::string LogService::Boot() const { return BootIdOf(on_.config.disk()); }
 
 // What is there is made durable first: it may be what only the system's cache had.
 std::string LogService::OpenForWriting() {
@@ -78,8 +100,16 @@ std::string LogService::OpenForWriting() {
   uint64_t bytes = 0;
   if (std::string fault = folder_->OpenLast(which, file); !fault.empty()) return fault;
   int fault = file->Size(bytes);
-  if (fault == 0) fault = file->Sync();
+  if (fault == 0) {
+    fault = file->Sync();
+    if (fault != 0) on_.state.is_unsure = true;
+  }
   if (fault != 0) return Concat(folder_->PathOf(which), ": ", std::strerror(fault));
+  for (const Manifest::File& other : folder_->Files()) {
+    if (other == which) continue;
+    (other.kind == Manifest::Kind::kBase ? base_bytes_ : old_bytes_) += folder_->BytesOf(other);
+  }
+  bytes_at_base_ = base_bytes_ + old_bytes_ + bytes;
   commits_.Open(std::move(file), bytes, Boot());
   return {};
 }
@@ -90,25 +120,35 @@ void LogService::Load() {
   // Nothing behind a fault is played.
   if (on_.host.Stopping() || loader_->Slice()) return;
   if (!loader_->fault().empty()) {
-    on_.host.Log(kLogWarning, Concat("the log cannot be loaded: ", loader_->fault()));
+    on_.host.Log(kLogWarning, Concat("the data cannot be loaded: ", loader_->fault()));
     return on_.host.Shutdown(1);
   }
   EndLoading();
 }
 
 void LogService::EndLoading() {
-  loaded_commands_ = loader_->commands();
-  on_.host.Log(kLogNotice, Concat("the log is loaded: ", loaded_commands_, " commands, ",
+  on_.host.Log(kLogNotice, Concat("loaded: ", loader_->commands(), " commands or keys, ",
                                   on_.state.progress.taken_ms, " ms"));
+  // What a process of this boot had answered it had written, and the system still has it.
+  const std::string boot = Boot();
+  const bool has_all_grants = folder_ && boot != kUnknownBoot && loader_->boot() == boot;
+  const int64_t last_unix_ms = loader_->last_unix_ms();
+  loader_->BringTimeBack(boot);
   loader_.reset();
-  on_.locks.memory().Shift(LogLoader::kHeldBackSeconds * 1000);
+  on_.locks.Started(has_all_grants, last_unix_ms);
   on_.state.loading = false;
   on_.flags.Lower(RareFlags::kLog);
+  on_.snapshots.AllIsSaved();
+  on_.timers.Arm(grace_, on_.clock.now().ms() + on_.config.settings().session_grace_ms);
+  if (!folder_) return;
   if (const std::string fault = OpenForWriting(); !fault.empty()) {
     on_.host.Log(kLogWarning, Concat("the log cannot be written: ", fault));
     return on_.host.Shutdown(1);
   }
-  on_.timers.Arm(grace_, on_.clock.now().ms() + on_.config.settings().session_grace_ms);
+  if (on_.state.is_unsure) {
+    on_.host.Log(kLogNotice, "the log could not be synced before this start: it is written anew");
+    ReplaceLog();
+  }
 }
 
 // Sessions do not outlive their connections, nor connections the server: their owners have had the
@@ -126,10 +166,12 @@ std::string LogService::Switch() {
     return {};
   }
   if (std::exchange(to_be_closed_, false)) return {};
+  DropRewrite();
   std::string fault = OpenFolder();
   std::unique_ptr<DiskFile> increment;
-  if (fault.empty()) fault = WriteBase(increment);
+  if (fault.empty()) fault = WriteBaseNow(increment);
   if (fault.empty()) {
+    on_.state.is_unsure = false;
     commits_.Open(std::move(increment), 0, Boot());
     return {};
   }
@@ -138,43 +180,178 @@ std::string LogService::Switch() {
   return "Unable to turn on AOF. Check server logs.";
 }
 
-std::string LogService::WriteBase(std::unique_ptr<DiskFile>& increment) {
+std::string LogService::WriteBaseNow(std::unique_ptr<DiskFile>& increment) {
   Manifest::File base, next;
-  std::unique_ptr<DiskFile> file;
-  std::string fault = folder_->MakePair(base, file, next, increment);
-  if (!fault.empty()) return fault;
-  BaseWriter writer(on_.source, on_.clock.now(), *file);
-  if (const int error = writer.Write(Boot()))
-    return Concat(folder_->PathOf(base), " cannot be written: ", std::strerror(error));
-  if (const int error = file->Size(base_bytes_)) return std::strerror(error);
-  return folder_->SwitchTo(base, next);
+  folder_->NamePair(base, next);
+  if (std::string fault = folder_->MakeIncrement(next, increment); !fault.empty()) return fault;
+  if (const int fault = on_.snapshots.WriteBaseNow(folder_->PathOf(base)))
+    return Concat(folder_->PathOf(base), " cannot be written: ", std::strerror(fault));
+  if (std::string fault = folder_->SwitchTo(base, next); !fault.empty()) return fault;
+  base_bytes_ = bytes_at_base_ = folder_->BytesOf(base);
+  old_bytes_ = 0;
+  return {};
 }
 
 void LogService::EndLoggedTurn() {
   commits_.EndTurn();
-  if (!std::exchange(to_be_closed_, false)) return;
+  // Waited for: a process that ends before it is told would leave a log that looks sound.
+  if (on_.state.is_unsure) on_.locks.LogIsUnsure();
+  if (!sync_waits_.empty()) {
+    if (sync_waits_.TurnEnded(commits_.position())) commits_.WantSync();
+    sync_waits_.Reached(commits_.durable());
+  }
+  if (std::exchange(to_be_closed_, false)) CloseLog();
+  if (rewrite_wanted_ && commits_.can_go_over() && on_.snapshots.can_begin()) BeginRewrite();
+}
+
+void LogService::CloseLog() {
+  DropRewrite();
   commits_.Close();
   folder_.reset();
+  sync_waits_.Fail(kNoLogToWaitFor);
 }
 
 void LogService::EverySecond() {
+  const bool is_free = !commits_.syncing() && !rewriting_;
+  if (on_.state.is_unsure && commits_.is_open() && is_free) ReplaceLog();
   commits_.EverySecond();
-  if (commits_.needs_base() && !commits_.syncing()) ReplaceLog();
+  if (!commits_.is_open()) {
+    if (!rewrite_wanted_ || !on_.snapshots.can_begin()) return;
+    if (const std::string fault = BeginWithoutLog(); !fault.empty())
+      on_.host.Log(kLogWarning, Concat("the log cannot be written: ", fault));
+    return;
+  }
+  if (!rewriting_ && !rewrite_wanted_ && HasGrown()) {
+    on_.host.Log(kLogNotice, "Starting automatic rewriting of AOF");
+    rewrite_wanted_ = true;
+  }
 }
 
-// After a failed sync no part of the old files may be trusted.
+// After a failed sync no part of the old files may be trusted, even if they were loaded: the
+// system may have read them from its cache.
 void LogService::ReplaceLog() {
   std::unique_ptr<DiskFile> increment;
-  if (const std::string fault = WriteBase(increment); !fault.empty()) {
+  if (const std::string fault = WriteBaseNow(increment); !fault.empty()) {
     on_.host.Log(kLogWarning, Concat("there is still no new base of the log: ", fault));
     return;
   }
   commits_.GoOnIn(std::move(increment));
 }
 
+// --- written anew
+
+bool LogService::HasGrown() const {
+  const Settings& settings = on_.config.settings();
+  const auto percent = static_cast<uint64_t>(settings.auto_aof_rewrite_percentage);
+  const uint64_t bytes = total_bytes();
+  if (percent == 0 || bytes < settings.auto_aof_rewrite_min_size) return false;
+  if (on_.clock.now().ms() < next_try_ms_) return false;
+  const auto before = static_cast<double>(std::max<uint64_t>(bytes_at_base_, 1));
+  return static_cast<double>(bytes) / before * 100 - 100 >= static_cast<double>(percent);
+}
+
+std::string LogService::Rewrite() {
+  rewrite_wanted_ = true;
+  return commits_.is_open() || !on_.snapshots.can_begin() ? std::string() : BeginWithoutLog();
+}
+
+std::string LogService::BeginWithoutLog() {
+  rewrite_wanted_ = false;
+  std::string fault = OpenFolder();
+  std::unique_ptr<DiskFile> increment;
+  if (fault.empty()) {
+    folder_->NamePair(next_base_, next_increment_);
+    fault = folder_->MakeIncrement(next_increment_, increment);
+  }
+  if (!fault.empty()) {
+    folder_.reset();
+    return fault;
+  }
+  RewriteBegins();
+  WriteBaseAside();
+  return {};
+}
+
+// What the worker does for a new base comes to its end; the base has no use.
+void LogService::DropRewrite() {
+  rewrite_wanted_ = false;
+  if (!rewriting_) return;
+  if (on_.snapshots.writing_base()) on_.snapshots.Abandon();
+  on_.host.FinishAside();
+  rewriting_ = false;
+  if (!commits_.is_open()) folder_.reset();
+}
+
+// The instant of the base is that between the two increments: the end of a turn.
+void LogService::BeginRewrite() {
+  rewrite_wanted_ = false;
+  folder_->NamePair(next_base_, next_increment_);
+  auto next = std::make_shared<std::unique_ptr<DiskFile>>();
+  RewriteBegins();
+  // Both files are made first: where one cannot be, the log goes on in the one that it has.
+  if (const std::string fault = folder_->MakeIncrement(next_increment_, *next); !fault.empty())
+    return RewriteEnded(fault);
+  WriteBaseAside();
+  if (!rewriting_) return;
+  old_bytes_ += commits_.file_bytes();
+  commits_.GoOver(
+      [folder = folder_.get(), which = next_increment_, next](std::unique_ptr<DiskFile>& file) {
+        file = std::move(*next);
+        return folder->AddIncrement(which);
+      });
+}
+
+void LogService::RewriteBegins() {
+  rewriting_ = true;
+  rewrite_begun_ns_ = on_.clock.clock().TickNanos();
+  on_.host.Log(kLogNotice, "Background append only file rewriting started");
+}
+
+void LogService::WriteBaseAside() {
+  on_.snapshots.WriteBase(folder_->PathOf(next_base_), [this](int fault) { BaseWritten(fault); });
+}
+
+void LogService::BaseWritten(int fault) {
+  if (fault != 0) return RewriteEnded(std::strerror(fault));
+  if (on_.state.is_unsure) return RewriteEnded("the log could not go over to a new file");
+  const auto outcome = std::make_shared<std::string>();
+  LogFolder* const folder = folder_.get();
+  on_.host.RunAside([outcome, folder, base = next_base_,
+                     next = next_increment_] { *outcome = folder->SwitchTo(base, next); },
+                    [this, outcome] { RewriteEnded(*outcome); });
+}
+
+void LogService::RewriteEnded(std::string_view fault) {
+  if (!std::exchange(rewriting_, false)) return;  // the log has been closed
+  const uint64_t base_bytes = fault.empty() ? folder_->BytesOf(next_base_) : 0;
+  if (!commits_.is_open()) folder_.reset();
+  rewrite_failed_ = !fault.empty();
+  rewrite_took_s_ = (on_.clock.clock().TickNanos() - rewrite_begun_ns_) / 1'000'000'000;
+  if (rewrite_failed_) {
+    ++rewrite_failures_;
+    next_try_ms_ = on_.clock.now().ms() + kRetryMs;
+    return on_.host.Log(kLogWarning, Concat("the log could not be written anew: ", fault));
+  }
+  rewrite_failures_ = 0;
+  ++rewrites_;
+  base_bytes_ = base_bytes;
+  old_bytes_ = 0;
+  bytes_at_base_ = total_bytes();
+  on_.host.Log(kLogNotice, "Background AOF rewrite finished successfully");
+}
+
+int64_t LogService::rewrite_running_s() const {
+  if (!rewriting_) return -1;
+  return (on_.clock.clock().TickNanos() - rewrite_begun_ns_) / 1'000'000'000;
+}
+
 bool LogService::Finish() {
   loader_.reset();
+  DropRewrite();
+  const bool was_open = commits_.is_open();
   const bool is_whole = commits_.Close();
+  if (was_open && is_whole) on_.locks.AllIsDurable();
+  if (on_.state.is_unsure) on_.locks.LogIsUnsure();
   if (!is_whole) on_.host.Log(kLogWarning, "the end of the log could not be written");
   folder_.reset();
   return is_whole;

@@ -1,20 +1,31 @@
 // LogService: the append-only log of a server, from its start to its end: it opens the folder, has
-// its files played (LogLoader), then has every turn recorded (CommitLog), and writes a new base
-// where the log is turned on beside data, or after a sync has failed.
+// its files played (LogLoader), then has every turn recorded (CommitLog).
+//
+// It is written anew (BGREWRITEAOF, or by itself when it has grown) while clients are served: at
+// the end of a turn the log goes on in a new increment, and a base of that instant is written
+// beside it (Snapshots). When the base is on disk the manifest names these two, and what was before
+// is removed. A crash at any step leaves a folder that loads whole. Where the log is turned on
+// beside data, or after a failed sync, the base is written at once.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/config/config.h"
-#include "server/log/base_writer.h"
 #include "server/log/commit_log.h"
 #include "server/log/log_loader.h"
+#include "server/log/sync_waits.h"
+#include "server/snapshots/snapshots.h"
 #include "storage/log/log_folder.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
+
+// In Redis's words.
+inline constexpr std::string_view kNoLogToWaitFor =
+    "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
 class LogService {
  public:
@@ -26,20 +37,23 @@ class LogService {
     Host& host;
     TurnClock& clock;
     Clients& clients;
+    ParkedClients& parked;
     Effects& effects;
     Dispatcher& dispatcher;
     LockService& locks;
     LogState& state;
     RareFlags& flags;
     TimerTasks& timers;
-    BaseWriter::Source source;
+    Keyspace& keyspace;
+    Snapshots& snapshots;
     int64_t process_id;
   };
   explicit LogService(const Uses& uses);
   ~LogService();
 
   // Once, in the working directory: with `appendonly yes` opens the log, and begins to load it if
-  // there is something in it. A sentence why that cannot be done, or empty.
+  // there is something in it; without, a snapshot if there is one. A sentence why that cannot be
+  // done, or empty.
   std::string Start();
   bool loading() const { return loader_ != nullptr; }
   // A slice of the loading. Precondition: loading().
@@ -49,32 +63,73 @@ class LogService {
       EndLoggedTurn();
   }
   void EverySecond();
+  // WAITAOF. Precondition: the log is on, and call.may_wait().
+  void ParkUntilSynced(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
+    sync_waits_.Park(call, deadline_ms, on_timeout);
+  }
+  bool any_synced() const { return sync_waits_.AnyReached(commits_.durable()); }
   // Everything is written and synced; false: it could not be.
   bool Finish();
 
+  // --- BGREWRITEAOF
+  // At the end of a turn in which nothing else is being written. Without the log, as Redis, it
+  // makes one of this moment, for a start that turns it on; a sentence why that cannot be done, or
+  // empty.
+  std::string Rewrite();
+  bool rewrite_wanted() const { return rewrite_wanted_; }
+  bool rewriting() const { return rewriting_; }
+  bool rewrite_failed() const { return rewrite_failed_; }
+  uint64_t rewrites() const { return rewrites_; }
+  uint64_t rewrite_failures() const { return rewrite_failures_; }  // one after another
+  int64_t rewrite_took_s() const { return rewrite_took_s_; }       // -1: none has been done
+  int64_t rewrite_running_s() const;                               // -1: none is
+
   const CommitLog& commits() const { return commits_; }
   uint64_t base_bytes() const { return base_bytes_; }
-  uint64_t loaded_commands() const { return loaded_commands_; }
+  uint64_t total_bytes() const { return base_bytes_ + old_bytes_ + commits_.file_bytes(); }
 
  private:
   std::string OpenFolder();
+  std::string LoadSnapshot();
+  void BeginLoading(std::vector<std::string> paths);
   std::string OpenForWriting();
   void EndLoading();
   void EndGrace();
   void EndLoggedTurn();
+  void CloseLog();
   std::string Switch();
-  std::string WriteBase(std::unique_ptr<DiskFile>& increment);
+  std::string WriteBaseNow(std::unique_ptr<DiskFile>& increment);
+  bool HasGrown() const;
+  void BeginRewrite();
+  std::string BeginWithoutLog();
+  void RewriteBegins();
+  void WriteBaseAside();
+  void DropRewrite();
+  void BaseWritten(int fault);
+  void RewriteEnded(std::string_view fault);
   void ReplaceLog();
   std::string Boot() const;
 
   const Uses on_;
   CommitLog commits_;
+  SyncWaits sync_waits_;
   std::unique_ptr<LogFolder> folder_;
   std::unique_ptr<LogLoader> loader_;
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held
   bool to_be_closed_ = false;             // CONFIG SET appendonly no: at the turn's end
   uint64_t base_bytes_ = 0;
-  uint64_t loaded_commands_ = 0;
+  uint64_t old_bytes_ = 0;      // of increments before the one that is written
+  uint64_t bytes_at_base_ = 0;  // of all, when the base was new
+  bool rewrite_wanted_ = false;
+  bool rewriting_ = false;
+  bool rewrite_failed_ = false;
+  Manifest::File next_base_;
+  Manifest::File next_increment_;
+  int64_t rewrite_begun_ns_ = 0;
+  int64_t rewrite_took_s_ = -1;
+  uint64_t rewrites_ = 0;
+  uint64_t rewrite_failures_ = 0;
+  int64_t next_try_ms_ = 0;  // engine time
 };
 
 }  // namespace sluice

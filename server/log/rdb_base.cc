@@ -1,8 +1,17 @@
 // See rdb_base.h.
 #include "server/log/rdb_base.h"
 
-#include <algorithm>
 #include <utility>
+#include <vector>
+
+#include "protocol/request_parser.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "protocol/text/words.h"
+#include "server/locks/lock_effect.h"
+#include "storage/locks/lock.h"
+#include "storage/rdb/rdb_format.h"
+#include "storage/rdb/rdb_lock.h"
 
 namespace sluice {
 namespace {
@@ -21,21 +30,16 @@ RdbContext ContextOf(const Settings& settings, Keyspace& keyspace, const Now& no
 
 }  // namespace
 
-std::optional<size_t> RdbBase::Source::Read(char* into, size_t bytes) {
-  size_t got = 0;
-  if (file_.ReadAt(at_, {into, std::min<uint64_t>(bytes, left())}, got) != 0) return std::nullopt;
-  at_ += got;
-  return got;
-}
-
 RdbBase::RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keyspace& keyspace,
-                 const Now& now, LoadFunction load_function)
+                 const Now& now, Player& player)
     : keyspace_(keyspace),
-      load_function_(std::move(load_function)),
+      player_(player),
       bytes_(bytes),
       context_(ContextOf(settings, keyspace, now)),
       source_(file, bytes),
-      reader_(source_, context_, {.databases = static_cast<uint64_t>(settings.databases)}, *this) {}
+      reader_(source_, context_, {.databases = static_cast<uint64_t>(settings.databases)}, *this) {
+  context_.make_lock = MakePlainLock;
+}
 
 RdbFileReader::State RdbBase::Step() {
   const RdbFileReader::State state = reader_.Step();
@@ -50,14 +54,82 @@ RdbFileReader::State RdbBase::Step() {
 std::string RdbBase::Key(RdbFileKey& key) {
   Database& db = keyspace_.db(static_cast<int>(key.db));
   const HashedKey name = keyspace_.Hash(key.name);
-  if (db.Find(name, context_.now)) return "the key is there twice";
+  constexpr std::string_view kTwice = "the key is there twice";
+  if (key.value.is_lock())
+    return db.Find(name, context_.now) ? std::string(kTwice) : RestoreLock(key);
   if (key.value.Ended(context_.now)) return {};
+  const size_t before = db.size();
   Entry& entry = PutRdbValue(db, name, std::move(key.value), key.deadline, context_.now);
+  if (db.size() == before) return std::string(kTwice);  // told so without a look-up of its own
   if (key.idle_s) {
-    const int64_t used_s = context_.now.ms() / 1000 - static_cast<int64_t>(*key.idle_s);
+    const int64_t used_s = db.AccessClock(context_.now) - static_cast<int64_t>(*key.idle_s);
     db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
   }
   ++keys_;
+  return {};
+}
+
+// As a log would: a lock that is held is more than a value.
+std::string RdbBase::RestoreLock(const RdbFileKey& key) {
+  const auto& lock = static_cast<const Lock&>(*key.value.value);
+  std::string fault;
+  for (const auto& [token, holder] : lock.holders()) {
+    TellHolder({static_cast<int>(key.db), key.name}, lock, holder, context_.now, [&](Args words) {
+      if (fault.empty()) fault = player_.PlayWords(static_cast<int>(key.db), words);
+    });
+  }
+  ++keys_;
+  return fault;
+}
+
+std::string RdbBase::Function(std::string_view code) {
+  const std::string_view words[] = {"FUNCTION", "LOAD", code};
+  return player_.PlayWords(0, words);
+}
+
+// --- AUX fields of our own (snapshot_writer.h)
+
+std::string RdbBase::Aux(std::string_view name, std::string_view value) {
+  if (name == kRdbClockField) return TakeClock(value);
+  return name == kRdbCommandsField ? PlayCommands(value) : std::string();
+}
+
+std::string RdbBase::TakeClock(std::string_view value) {
+  int64_t numbers[3];
+  for (int64_t& number : numbers) {
+    const size_t space = value.find(' ');
+    const std::optional<int64_t> parsed = ParseInt64(value.substr(0, space));
+    if (space == std::string_view::npos || !parsed || *parsed > kLogMomentMsMax ||
+        *parsed < -kLogMomentMsMax)
+      return "it names no clock";
+    number = *parsed;
+    value.remove_prefix(space + 1);
+  }
+  if (keys_ == 0) {  // those before would be of another clock
+    context_.now = player_.FollowClock({numbers[0], numbers[1]}, numbers[2], value);
+  }
+  return {};
+}
+
+std::string RdbBase::PlayCommands(std::string_view requests) {
+  RequestParser parser;
+  std::vector<std::string_view> words;
+  int db = 0;
+  while (!requests.empty()) {
+    words.clear();
+    if (parser.Next(requests, {}, words) != ParseStatus::kRequest || words.empty())
+      return "it holds no requests";
+    requests.remove_prefix(parser.consumed());
+    const std::optional<int64_t> selected =
+        words[0] == "SELECT" && words.size() == 2 ? ParseInt64(words[1]) : std::nullopt;
+    if (selected && *selected >= 0 && *selected < keyspace_.databases()) {
+      db = static_cast<int>(*selected);
+    } else if (words[0] != "LIMIT.POLICY" && words[0] != "LOCK.RESTORE") {
+      return Concat("it may not hold ", QuotedWord(words[0]));
+    } else if (std::string fault = player_.PlayWords(db, words); !fault.empty()) {
+      return fault;
+    }
+  }
   return {};
 }
 

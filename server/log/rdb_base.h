@@ -1,28 +1,37 @@
-// RdbBase: a base of the log that is an RDB file, as Redis writes it (aof-use-rdb-preamble). Its
-// keys go into the keyspace part by part. The clock is held meanwhile (LogLoader), so nothing has
-// ended.
+// RdbBase: an RDB file that is loaded at the start: a base of the log, or a snapshot; Redis's, or
+// ours (snapshot_writer.h). Its keys go into the keyspace part by part. The clock is held meanwhile
+// (LogLoader), so nothing has ended.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include "protocol/args.h"
 #include "server/config/config.h"
 #include "storage/disk.h"
 #include "storage/keyspace/keyspace.h"
+#include "storage/log/rdb_source.h"
+#include "storage/log/turn_writer.h"
 #include "storage/rdb/rdb_file_reader.h"
 
 namespace sluice {
 
 class RdbBase final : private RdbFileVisitor {
  public:
-  // Loads a library of functions; why that cannot be, or empty.
-  using LoadFunction = std::function<std::string(std::string_view code)>;
+  // Who plays what is no plain key, and keeps the clock.
+  class Player {
+   public:
+    virtual ~Player() = default;
+    // A command; why it is refused, or empty.
+    virtual std::string PlayWords(int db, Args words) = 0;
+    // Who has written the file says when, and by which clock. The moment at which it is held now.
+    virtual Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) = 0;
+  };
 
   // All that is referred to outlives it. `now` is the moment at which the clock is held.
   RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keyspace& keyspace,
-          const Now& now, LoadFunction load_function);
+          const Now& now, Player& player);
 
   // Reads one part. kFault: error() says why, with the offset.
   RdbFileReader::State Step();
@@ -31,28 +40,20 @@ class RdbBase final : private RdbFileVisitor {
   uint64_t keys() const { return keys_; }
 
  private:
-  class Source final : public ByteSource {
-   public:
-    Source(DiskFile& file, uint64_t bytes) : file_(file), bytes_(bytes) {}
-    std::optional<size_t> Read(char* into, size_t bytes) override;
-    uint64_t left() const override { return bytes_ - at_; }
-
-   private:
-    DiskFile& file_;
-    const uint64_t bytes_;
-    uint64_t at_ = 0;
-  };
-
-  std::string Aux(std::string_view, std::string_view) override { return {}; }
-  std::string Function(std::string_view code) override { return load_function_(code); }
+  std::string Aux(std::string_view name, std::string_view value) override;
+  std::string Function(std::string_view code) override;
   std::string Key(RdbFileKey& key) override;
   void LeftOut(const RdbLeftOut&) override {}  // what is empty is no key
 
+  std::string TakeClock(std::string_view value);
+  std::string PlayCommands(std::string_view requests);
+  std::string RestoreLock(const RdbFileKey& key);
+
   Keyspace& keyspace_;
-  const LoadFunction load_function_;
+  Player& player_;
   const uint64_t bytes_;
-  const RdbContext context_;
-  Source source_;
+  RdbContext context_;  // which the reader looks at, too
+  RdbSource source_;
   RdbFileReader reader_;
   uint64_t keys_ = 0;
   std::string error_;

@@ -139,8 +139,9 @@ bool Listener::AcceptOne() {
   const int fd = ::accept4(descriptor_, reinterpret_cast<sockaddr*>(&remote), &length,
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) {
-    if (errno == EMFILE || errno == ENFILE) return TurnAway();
+    if (errno == EMFILE || errno == ENFILE) return IsSecondTry() && TurnAway();
     has_newcomers_ = errno != EAGAIN && errno != EWOULDBLOCK;
+    if (!has_newcomers_) ran_out_ = false;
     return errno == ECONNABORTED || errno == EINTR;
   }
   sockaddr_storage local{};
@@ -156,11 +157,18 @@ bool Listener::AcceptOne() {
   return true;
 }
 
+// Clients that have left, but whose end has not been read yet, give theirs back in the next turn.
+bool Listener::IsSecondTry() {
+  has_newcomers_ = true;
+  return std::exchange(ran_out_, true);
+}
+
 bool Listener::TurnAway() {
   if (spare_ >= 0) ::close(spare_);
   const int fd = ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
   has_newcomers_ = fd >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
   if (fd >= 0) ::close(fd);
+  if (!has_newcomers_) ran_out_ = false;
   spare_ = OpenSpare();
   return fd >= 0;
 }

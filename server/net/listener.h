@@ -36,11 +36,13 @@ class Listener final : private ReadinessWatcher {
   void Writable() override {}
   std::string Bind(int family, const void* address, unsigned length, int backlog);
   bool AcceptOne();
+  bool IsSecondTry();
   bool TurnAway();
 
   Poller& poller_;
   int descriptor_ = -1;
   bool has_newcomers_ = false;  // or may have
+  bool ran_out_ = false;        // of descriptors, when one was to be accepted
   Accepted accepted_;
   std::string unix_path_;
   int spare_ = -1;

@@ -47,8 +47,7 @@ Server::Server(Config& config, std::span<const CommandFamily> families, EngineOp
     : config_(config),
       io_(1),  // this thread runs it, others may post
       poller_(io_, [this] { Serve(); }),
-      disk_thread_(config.disk(), [this] { boost::asio::post(io_, [this] { DiskDone(); }); }),
-      engine_(config, clock_, *this, disk_thread_, families, WithFacts(std::move(options), clock_)),
+      engine_(config, clock_, *this, families, WithFacts(std::move(options), clock_)),
       acceptor_(config, engine_, log_, poller_,
                 [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
       wake_(io_),
@@ -303,8 +302,14 @@ void Server::WaitForSignals() {
   signals_.add(SIGTERM, ignored);
   signals_.async_wait([this](const boost::system::error_code& error, int number) {
     if (error) return;
-    log_.Write(Log::kWarning, number == SIGINT ? "Received SIGINT, shutting down"
-                                               : "Received SIGTERM, shutting down");
+    const bool is_int = number == SIGINT;
+    log_.Write(Log::kWarning,
+               is_int ? "Received SIGINT, shutting down" : "Received SIGTERM, shutting down");
+    const Settings& settings = config_.settings();
+    if (!engine_.PrepareEnd(is_int ? settings.shutdown_on_sigint : settings.shutdown_on_sigterm)) {
+      log_.Write(Log::kWarning, "the data cannot be saved, so the server goes on");
+      return WaitForSignals();
+    }
     Shutdown(0);
     WantTurn();
     Serve();
@@ -351,8 +356,8 @@ void Server::Poll() {
   polling_ = false;
 }
 
-void Server::RunAside(std::function<void()> work, std::function<void()> done) {
-  worker_.Run(std::move(work), std::move(done));
+uint64_t Server::RunAside(std::function<void()> work, std::function<void()> done) {
+  return worker_.Run(std::move(work), std::move(done));
 }
 
 void Server::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }

@@ -20,7 +20,6 @@
 #include "server/engine/engine.h"
 #include "server/net/acceptor.h"
 #include "server/net/connection.h"
-#include "server/net/disk_thread.h"
 #include "server/net/log.h"
 #include "server/net/memory_trim.h"
 #include "server/net/poller.h"
@@ -48,7 +47,8 @@ class Server final : public Host, public ConnectionOwner {
   void WatchPeer(Session& session, int64_t timeout_ms) override;
   void Poll() override;
   void Shutdown(int code) override;
-  void RunAside(std::function<void()> work, std::function<void()> done) override;
+  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  void AwaitAside(uint64_t number) override { worker_.Await(number); }
   void FinishAside() override { worker_.Finish(); }
   bool Stopping() const override { return stopping_; }
   void Sleep(int64_t micros) override;
@@ -82,7 +82,6 @@ class Server final : public Host, public ConnectionOwner {
   sluice::Log log_;
   boost::asio::io_context io_;
   Poller poller_;
-  DiskThread disk_thread_;
   Engine engine_;
   Acceptor acceptor_;
   boost::asio::steady_timer wake_;

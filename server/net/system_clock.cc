@@ -52,7 +52,7 @@ SystemClock::SystemClock() {
 #endif
 }
 
-Now SystemClock::Sample() {
+Now SystemClock::Read() {
   const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000 + shift_us_;
   if (steady_us >= next_sample_us_) {
     next_sample_us_ = steady_us + kSampleEveryMicros;

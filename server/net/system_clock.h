@@ -15,13 +15,14 @@ namespace sluice {
 class SystemClock final : public Clock {
  public:
   SystemClock();
-  Now Sample() override;
   int64_t CpuMicros() override;
   int64_t TickNanos() override;
   // What TickNanos reads, as INFO's monotonic_clock has it.
   std::string TickSource() const;
 
  private:
+  Now Read() override;
+
   int64_t shift_us_ = 0;  // added to CLOCK_BOOTTIME
   int64_t offset_ms_ = 0;
   int64_t next_sample_us_ = 0;

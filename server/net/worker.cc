@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cstdint>
+#include <algorithm>
 #include <utility>
 
 namespace sluice {
@@ -32,15 +32,16 @@ void Worker::Start() {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Worker::Run(std::function<void()> work, std::function<void()> done) {
+uint64_t Worker::Run(std::function<void()> work, std::function<void()> done) {
   if (!thread_.joinable()) Start();
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(work), std::move(done)});
+    waiting_.push_back({++last_number_, std::move(work), std::move(done)});
   }
   ++unfinished_;
   AwaitBell();
   changed_.notify_all();
+  return last_number_;
 }
 
 void Worker::Loop() {
@@ -55,7 +56,7 @@ void Worker::Loop() {
     piece.work();
     lock.lock();
     running_ = false;
-    done_.push_back(std::move(piece.done));
+    done_.push_back(std::move(piece));
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t rung = ::write(bell_.native_handle(), &one, sizeof one);
     changed_.notify_all();
@@ -79,16 +80,32 @@ void Worker::AwaitBell() {
 
 void Worker::RunDone() {
   while (true) {
-    std::function<void()> done;
+    Piece piece;
     {
       const std::lock_guard lock(mutex_);
       if (done_.empty()) return;
-      done = std::move(done_.front());
+      piece = std::move(done_.front());
       done_.pop_front();
     }
     --unfinished_;
-    done();
+    piece.done();
   }
+}
+
+void Worker::Await(uint64_t number) {
+  Piece piece;
+  {
+    std::unique_lock lock(mutex_);
+    std::deque<Piece>::iterator found;
+    changed_.wait(lock, [&] {
+      found = std::ranges::find(done_, number, &Piece::number);
+      return found != done_.end();
+    });
+    piece = std::move(*found);
+    done_.erase(found);
+  }
+  --unfinished_;
+  piece.done();
 }
 
 void Worker::Finish() {

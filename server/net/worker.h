@@ -1,11 +1,12 @@
-// Worker: a thread for what would hold the loop up, such as syncing a file. It runs one piece of
-// work after the other; what is to follow each runs on the loop again. The thread is made with the
-// first piece.
+// Worker: a thread for what would hold the loop up, such as writing or syncing a file. It runs one
+// piece of work after the other; what is to follow each runs on the loop again. The thread is made
+// with the first piece.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -21,12 +22,16 @@ class Worker {
   ~Worker();
   Worker(const Worker&) = delete;
 
-  void Run(std::function<void()> work, std::function<void()> done);
+  // Returns the piece's number.
+  uint64_t Run(std::function<void()> work, std::function<void()> done);
+  // Returns when the piece is done and what follows it has run, here.
+  void Await(uint64_t number);
   // Runs all there is, also what `done` adds, and returns when it is done.
   void Finish();
 
  private:
   struct Piece {
+    uint64_t number;
     std::function<void()> work, done;
   };
 
@@ -37,13 +42,14 @@ class Worker {
 
   boost::asio::posix::stream_descriptor bell_;  // an eventfd: rung after each piece
   const std::function<void()> finished_;
+  uint64_t last_number_ = 0;
   size_t unfinished_ = 0;     // the loop's: pieces whose `done` has not begun
   bool awaits_bell_ = false;  // only while there are any: a quiet worker holds no io_context back
   std::thread thread_;
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;
   std::deque<Piece> waiting_;
-  std::deque<std::function<void()>> done_;
+  std::deque<Piece> done_;
   bool running_ = false;
   bool stopping_ = false;
 };

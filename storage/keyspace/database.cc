@@ -103,6 +103,7 @@ const Entry* Database::RandomEntry(Random& random) const { return table_.RandomE
 Entry* Database::Modify(HashedKey key, const Now& now) {
   Entry* entry = FindLive(key, now);
   if (entry == nullptr) return nullptr;
+  state_.image.BeforeChange(*entry);
   Touch(key.bytes);
   MarkAccess(*entry, now);
   return entry;
@@ -111,6 +112,7 @@ Entry* Database::Modify(HashedKey key, const Now& now) {
 Entry& Database::Modify(const Entry& found, const Now& now) {
   assert(!found.Expired(now));
   Entry& entry = const_cast<Entry&>(found);  // ours: only readers are shown it as const
+  state_.image.BeforeChange(entry);
   state_.now = now;
   Touch(entry.key());
   MarkAccess(entry, now);
@@ -120,6 +122,7 @@ Entry& Database::Modify(const Entry& found, const Now& now) {
 Entry& Database::ModifyUnseen(const Entry& found, const Now& now) {
   assert(!found.Expired(now));
   Entry& entry = const_cast<Entry&>(found);
+  state_.image.BeforeChange(entry);
   state_.now = now;
   ++state_.changes;
   MarkAccess(entry, now);
@@ -137,6 +140,7 @@ Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline dead
   if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
   Entry* entry = FindToReplace(key, now);
   if (entry != nullptr && HasRoomFor(*entry, text)) {
+    state_.image.BeforeChange(*entry);
     Touch(key.bytes);
     MarkAccess(*entry, now);
     AssignInPlace(*entry, text);
@@ -170,6 +174,15 @@ Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline 
 Entry& Database::PutPacked(HashedKey key, ValueType type, std::string_view packed,
                            Deadline deadline, const Now& now) {
   return Put(key, PackedValue(type, packed), deadline, now);
+}
+
+Entry& Database::AddPacked(HashedKey key, ValueType type, std::string_view packed,
+                           Deadline deadline, const Now& now) {
+  // Where nothing may be removed Find does not show what is past its deadline.
+  if (!state_.expiry_allowed) return PutPacked(key, type, packed, deadline, now);
+  assert(table_.Find(key) == nullptr);
+  state_.now = now;
+  return PutOver(nullptr, key, PackedValue(type, packed), deadline, now);
 }
 
 Entry& Database::SetPacked(Entry& entry, std::string_view packed, Deadline deadline) {
@@ -250,6 +263,12 @@ void Database::ValueChanged(Entry& entry) {
   SetValueTimer(entry);
 }
 
+void Database::Discard(std::unique_ptr<Value> part) {
+  const size_t bytes = part->MemoryBytes();
+  state_.memory_bytes += bytes;
+  state_.reclaimer.Take(std::move(part), bytes);
+}
+
 Entry& Database::SetDeadline(Entry& entry, Deadline deadline) {
   if (!entry.is_string()) deadline = NotAfterItsEnd(entry, deadline);
   deadline = Storable(deadline);
@@ -297,24 +316,25 @@ void Database::Touch(std::string_view key) {
 }
 
 void Database::MarkAccess(Entry& entry, const Now& now) {
-  entry.set_access_clock(static_cast<uint32_t>(now.ms() / 1000));
+  entry.set_access_clock(static_cast<uint32_t>(AccessClock(now)));
 }
 
 // --- changing
 
-Entry& Database::Put(HashedKey key, const EntryPayload& payload, Deadline deadline,
-                     const Now& now) {
-  Entry* entry = FindToReplace(key, now);
+Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payload,
+                         Deadline deadline, const Now& now) {
   Touch(key.bytes);
   deadline = Storable(deadline);
   const bool is_volatile = !deadline.none();
   const bool is_absolute = deadline.kind == Deadline::Kind::kUnix;
   if (entry != nullptr) {
+    state_.image.BeforeChange(*entry);
     entry = &Overwrite(*entry, payload, is_volatile, is_absolute);
   } else {
     const EntryShape shape{is_volatile, is_absolute, key.bytes.size(), payload.bytes.size()};
     entry = Entry::Make(shape, key.bytes, id_);
     entry->Store(payload);
+    entry->set_mark(state_.image.mark());
     state_.memory_bytes += shape.BlockBytes();
     Adopt(*entry, key.hash);
     if (entry->outside()) AccountOutside(*entry);

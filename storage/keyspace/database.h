@@ -5,8 +5,10 @@
 // and table agree with the entries; every entry carries the database's id.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/entry.h"
+#include "storage/keyspace/keyspace_image.h"
 #include "storage/keyspace/reclaimer.h"
 #include "storage/keyspace/segment_table.h"
 #include "storage/time/clock.h"
@@ -53,7 +56,15 @@ struct KeyspaceState {
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
   Reclaimer reclaimer{memory_bytes};
-  size_t values_timed = 0;  // timers of values that are linked
+  KeyspaceImage image;
+  size_t values_timed = 0;       // timers of values that are linked
+  int64_t access_origin_ms = 0;  // engine time at which OBJECT IDLETIME's clock is 0
+  // Never negative, and in what an entry keeps of it the same: a log is played long before the
+  // origin.
+  int64_t AccessClock(const Now& at) const {
+    constexpr int64_t kBeforeAllMs = (int64_t{1} << 32) * 1000;
+    return (at.ms() - access_origin_ms + kBeforeAllMs) / 1000;
+  }
   uint64_t changes = 0;
   bool active_expiry = true;
   bool expiry_allowed = true;
@@ -61,6 +72,8 @@ struct KeyspaceState {
 
 class Database {
  public:
+  static constexpr int64_t kAccessClockMask = (1 << 24) - 1;
+
   ~Database();
 
   // --- reading
@@ -114,6 +127,9 @@ class Database {
   // A value of that type in its packed form (packed_value.h).
   Entry& PutPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
                    const Now& now);
+  // The same under a key that Find has just not found: no second look-up.
+  Entry& AddPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
+                   const Now& now);
   // In-place changes of an entry got from Modify in this call; they return it, perhaps moved.
   Entry& SetText(Entry& entry, std::string_view text);  // keeps the deadline; no integer attempt
   Entry& SetInteger(Entry& entry, int64_t integer);     // keeps the deadline
@@ -129,6 +145,11 @@ class Database {
   Entry& SetDeadline(Entry& entry, Deadline deadline);
   // The packed form of the entry's value in a new state, and the deadline that comes with it.
   Entry& SetPacked(Entry& entry, std::string_view packed, Deadline deadline);
+  // The same where neither its length nor the deadline changes.
+  static void OverwritePacked(Entry& entry, std::string_view packed) {
+    assert(entry.is_packed() && entry.packed().size() == packed.size());
+    std::memcpy(entry.base() + entry.value_offset(), packed.data(), packed.size());
+  }
   // The object that a packed value becomes, of the same type; keeps the deadline.
   Entry& SetValue(Entry& entry, std::unique_ptr<Value> value);
   // Packs an object that takes about half of the room, so that one which goes up and down does
@@ -136,8 +157,17 @@ class Database {
   Entry& PackIfSmall(Entry& entry);
   // A Value grew or shrank, or is due at another time: accounts it, sets its timer.
   void ValueChanged(Entry& entry);
+  // Frees, in slices, what a value has become too large for; ValueChanged follows.
+  void Discard(std::unique_ptr<Value> part);
   bool Delete(HashedKey key, const Now& now);  // false when missing or expired
 
+  // The clock of OBJECT IDLETIME, in seconds, of which an entry keeps 24 bits.
+  int64_t AccessClock(const Now& now) const { return state_.AccessClock(now); }
+  int64_t IdleSeconds(const Entry& entry, const Now& now) const {
+    return (AccessClock(now) - entry.access_clock()) & kAccessClockMask;
+  }
+  // The entry will be changed by other ways than Modify.
+  void BeforeChange(const Entry& found) { state_.image.BeforeChange(const_cast<Entry&>(found)); }
   // As RESTORE IDLETIME and loading want it; modulo 2^24.
   void SetAccessClock(Entry& entry, uint32_t seconds);
 
@@ -156,7 +186,12 @@ class Database {
   void MarkAccess(Entry& entry, const Now& now);
 
   // --- changing. A payload may point into the entry that it replaces.
-  Entry& Put(HashedKey key, const EntryPayload& payload, Deadline deadline, const Now& now);
+  Entry& Put(HashedKey key, const EntryPayload& payload, Deadline deadline, const Now& now) {
+    return PutOver(FindToReplace(key, now), key, payload, deadline, now);
+  }
+  // `entry`: what is there; null: nothing.
+  Entry& PutOver(Entry* entry, HashedKey key, const EntryPayload& payload, Deadline deadline,
+                 const Now& now);
   static bool HasRoomFor(const Entry& entry, std::string_view text);
   void AssignInPlace(Entry& entry, std::string_view text);
   // The entry with another payload or kind of deadline, in place or in a new block. A timer that it

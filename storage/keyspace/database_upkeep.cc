@@ -48,6 +48,7 @@ Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view k
   Entry& fresh = *Entry::Make(shape, key, id_);
   fresh.Store(payload);
   fresh.set_access_clock(old.access_clock());
+  fresh.set_mark(old.mark());
   if (shape.is_volatile && old.is_volatile()) state_.wheel.Relocate(old.timer(), fresh.timer());
   if (shape.is_absolute && old.absolute()) fresh.set_unix_deadline_ms(old.unix_deadline_ms());
   state_.memory_bytes += shape.BlockBytes() - old.shape().BlockBytes();
@@ -122,7 +123,8 @@ void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
   if (state_.active_expiry && state_.expiry_allowed) {
     if (entry.Expired(now))
       return RemoveExpired(entry, hash, now);  // the key ends at the same tick
-    const std::string key(entry.key());        // it may be deleted
+    state_.image.BeforeChange(entry);
+    const std::string key(entry.key());  // it may be deleted
     return state_.observer.ValueDue(*this, {key, hash}, entry);
   }
   state_.wheel.Insert(entry.outside_value()->timer()->node, TimerKind::kValue, now.ms() + kRetryMs);
@@ -149,6 +151,7 @@ void Database::Release(Entry& entry, uint64_t hash) {
 }
 
 void Database::Remove(Entry& entry, uint64_t hash) {
+  state_.image.BeforeChange(entry);
   Release(entry, hash);
   Destroy(state_, entry);
 }
@@ -228,6 +231,7 @@ bool Database::ValueIsTimed(const Entry& entry) {
 
 std::string Database::AuditEntry(const Entry& entry) const {
   if (entry.database_id_ != id_) return "an entry carries another database's id";
+  if (!state_.image.IsMarkSound(entry)) return "an entry looks as if an image lacked it";
   if (entry.absolute() && !entry.is_volatile()) return "an absolute deadline is not volatile";
   if (entry.is_volatile() && entry.timer().linked() && entry.timer().kind() != TimerKind::kEntry)
     return "an entry's timer is of another kind";

@@ -96,8 +96,9 @@ EntryPayload Entry::payload() const {
 void Entry::Store(const EntryPayload& payload) {
   type_ = static_cast<uint8_t>(payload.type);
   value_length_ = static_cast<uint8_t>(payload.bytes.size());
-  flags_ = static_cast<uint8_t>((flags_ & (kVolatile | kAbsolute)) | (payload.raw ? kRaw : 0) |
-                                static_cast<uint8_t>(payload.form) << kFormShift);
+  flags_ =
+      static_cast<uint8_t>((flags_ & (kVolatile | kAbsolute | kMark)) | (payload.raw ? kRaw : 0) |
+                           static_cast<uint8_t>(payload.form) << kFormShift);
   // The bytes may be this entry's own.
   if (!payload.bytes.empty())
     std::memmove(base() + value_offset(), payload.bytes.data(), payload.bytes.size());

@@ -109,9 +109,10 @@ class Entry : public ValueHolder {
  private:
   friend class Database;
   friend class Keyspace;
+  friend class KeyspaceImage;
   friend class EntryTest;
 
-  enum Flag : uint8_t { kVolatile = 1, kAbsolute = 2, kRaw = 4, kFormShift = 4 };
+  enum Flag : uint8_t { kVolatile = 1, kAbsolute = 2, kRaw = 4, kMark = 8, kFormShift = 4 };
   static constexpr size_t kHeaderBytes = 8;
   static constexpr size_t kLongKey = 255;  // the key length that says: see before the key
   static constexpr uint64_t kOutsideMax = (uint64_t{1} << 48) - 1;  // of an address, of a count
@@ -159,6 +160,9 @@ class Entry : public ValueHolder {
   int64_t unix_deadline_ms() const { return Load<int64_t>(kHeaderBytes + sizeof(TimerNode)); }
   void set_unix_deadline_ms(int64_t ms);
   void set_access_clock(uint32_t seconds);
+  // Of the image that is being taken: see KeyspaceImage.
+  bool mark() const { return has(kMark); }
+  void set_mark(bool on) { flags_ = static_cast<uint8_t>(on ? flags_ | kMark : flags_ & ~kMark); }
 
   // Precondition: outside().
   TextBlock* outside_text() const;  // of a string

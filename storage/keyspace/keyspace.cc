@@ -1,6 +1,7 @@
 // See keyspace.h.
 #include "storage/keyspace/keyspace.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -24,6 +25,7 @@ Keyspace::Keyspace(int databases, const TableKey& master, TimerWheel& wheel,
 }
 
 Keyspace::~Keyspace() {
+  AbandonImage();
   FreeSlice(SIZE_MAX);
   garbage_.clear();
   made_.clear();
@@ -56,19 +58,19 @@ void Keyspace::Flush(int index, bool lazily) {
   if (!made(index)) return;
   state_.observer.DatabaseReplaced(index, -1);
   state_.changes += db(index).size();
-  garbage_.push_back(db(index).TakeAll());
-  if (lazily || garbage_.back().size() > kFlushedAtOnceMax) return;
-  // The last of the garbage is what has just come.
-  garbage_.back().Drain(SIZE_MAX, [this](Entry& entry) { Database::Destroy(state_, entry); });
+  garbage_.push_back({db(index).TakeAll(), state_.image.is_taken()});
+  Flushed& flushed = garbage_.back();
+  if (lazily || flushed.table.size() > kFlushedAtOnceMax) return;
+  flushed.table.Drain(SIZE_MAX, [&](Entry& entry) { DestroyFlushed(flushed, entry); });
   garbage_.pop_back();
 }
 
 bool Keyspace::FreeSlice(size_t budget) {
   budget -= state_.reclaimer.Free(budget);
   while (!garbage_.empty()) {
-    SegmentTable& table = garbage_.back();
-    budget -= table.Drain(budget, [this](Entry& entry) { Database::Destroy(state_, entry); });
-    if (table.size() > 0) return true;
+    Flushed& flushed = garbage_.back();
+    budget -= flushed.table.Drain(budget, [&](Entry& entry) { DestroyFlushed(flushed, entry); });
+    if (flushed.table.size() > 0) return true;
     garbage_.pop_back();
   }
   return !state_.reclaimer.empty();
@@ -76,7 +78,7 @@ bool Keyspace::FreeSlice(size_t budget) {
 
 size_t Keyspace::waiting_to_be_freed() const {
   size_t waiting = state_.reclaimer.waiting();
-  for (const SegmentTable& table : garbage_) waiting += table.size();
+  for (const Flushed& flushed : garbage_) waiting += flushed.table.size();
   return waiting;
 }
 
@@ -91,6 +93,7 @@ void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now&
   state_.observer.KeyTouched(to.index(), key.bytes);
   ++state_.changes;
   if (obstacle != nullptr) to.Remove(*obstacle, key.hash);  // expired, and could not be removed yet
+  state_.image.BeforeChange(*entry);
   from.Release(*entry, key.hash);
   entry->database_id_ = to.id_;
   to.Adopt(*entry, key.hash);
@@ -108,6 +111,7 @@ void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new
   ++state_.changes;
   if (&from == &to && key.bytes == new_key.bytes) return;
   if (Entry* obstacle = to.FindToReplace(new_key, now)) to.Remove(*obstacle, new_key.hash);
+  state_.image.BeforeChange(*entry);
   from.Release(*entry, key.hash);
   EntryShape shape = entry->shape();
   shape.key_bytes = new_key.bytes.size();
@@ -172,6 +176,71 @@ void Keyspace::set_expiry_allowed(bool on) {
   state_.expiry_allowed = on;
 }
 
+// --- an image
+
+// What was flushed before is not of the image, and never looked at again.
+void Keyspace::BeginImage(EntrySaver& saver) {
+  KeyspaceImage& image = state_.image;
+  assert(!image.taken_);
+  image.taken_ = true;
+  image.mark_ = !image.mark_;
+  image.saver_ = &saver;
+  image.database_ = 0;
+  image.position_ = 0;
+  image.indexes_.clear();
+  for (const std::unique_ptr<Database>& database : made_)
+    image.indexes_.push_back(database->index());
+  for (Flushed& flushed : garbage_) flushed.of_image = false;
+}
+
+void Keyspace::AbandonImage() { state_.image.saver_ = nullptr; }
+
+bool Keyspace::ImageSlice(size_t budget) {
+  KeyspaceImage& image = state_.image;
+  if (!image.taken_) return false;
+  while (image.database_ < image.indexes_.size()) {
+    Database& database = *made_[image.database_];
+    const bool is_empty = database.size() == 0;
+    if (!is_empty && !ImagePart(database, budget)) return true;
+    if (is_empty || image.position_ == 0) {
+      ++image.database_;
+      image.position_ = 0;
+    }
+    if (!is_empty) return true;
+  }
+  // What was flushed since is given as it is freed.
+  if (std::ranges::any_of(garbage_, &Flushed::of_image)) {
+    FreeSlice(budget);
+    return true;
+  }
+  image.taken_ = false;
+  image.saver_ = nullptr;
+  return false;
+}
+
+// The walk goes by whole segments; what of one is too much for now is met again, and is not marked.
+bool Keyspace::ImagePart(Database& database, size_t budget) {
+  KeyspaceImage& image = state_.image;
+  size_t given = 0;
+  bool is_all = true;
+  const uint64_t next = database.table_.Walk(image.position_, budget, [&](Entry& entry) {
+    if (entry.mark() == image.mark_) return;
+    if (given > 0 && (given >= budget || !image.HasRoom())) {
+      is_all = false;
+      return;
+    }
+    ++given;
+    image.Give(entry);
+  });
+  if (is_all) image.position_ = next;
+  return is_all;
+}
+
+void Keyspace::DestroyFlushed(const Flushed& flushed, Entry& entry) {
+  if (flushed.of_image) state_.image.BeforeChange(entry);
+  Database::Destroy(state_, entry);
+}
+
 // --- audit
 
 std::string Keyspace::Audit(const Now&) const {
@@ -183,7 +252,7 @@ std::string Keyspace::Audit(const Now&) const {
     if (by_index_[database.index_] != &database) return "a database is not at its index";
     if (std::string fault = database.Audit(linked, memory); !fault.empty()) return fault;
   }
-  for (const SegmentTable& table : garbage_) {
+  for (const auto& [table, of_image] : garbage_) {
     memory += table.table_bytes();
     table.ForEach([&](const Entry& entry) {
       memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);

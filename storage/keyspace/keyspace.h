@@ -58,6 +58,15 @@ class Keyspace {
   // Renames within or across databases, value and deadline kept, target overwritten.
   void Rename(Database& from, HashedKey key, Database& to, HashedKey new_key, const Now& now);
 
+  // --- an image of one instant, see keyspace_image.h
+  // Precondition: none is being taken. `saver` is called until ImageSlice answers false.
+  void BeginImage(EntrySaver& saver);
+  // Gives the saver some `budget` entries; false when all were given.
+  bool ImageSlice(size_t budget);
+  // The saver is called no more; ImageSlice goes on as before.
+  void AbandonImage();
+  bool takes_image() const { return state_.image.is_taken(); }
+
   // To be called for a fired TimerNode of kind kEntry: expires it, or re-arms it when its absolute
   // deadline has moved.
   void TimerFired(TimerNode& node, const Now& now);
@@ -76,6 +85,12 @@ class Keyspace {
   // CLIENT PAUSE, replicas, loading: expired keys look missing but are not removed.
   void set_expiry_allowed(bool on);
 
+  // Engine time is so much later from now on (Clock::Shift): what it has measured is not.
+  void TimeShifted(int64_t ms) { state_.access_origin_ms += ms; }
+  int64_t AccessClock(const Now& now) const {  // as an entry keeps it
+    return state_.AccessClock(now) & Database::kAccessClockMask;
+  }
+
   uint64_t changes() const { return state_.changes; }  // writes since the start (Redis's dirty)
   // Entries, values and tables, those awaiting FreeSlice included.
   size_t memory_bytes() const { return state_.memory_bytes; }
@@ -83,7 +98,13 @@ class Keyspace {
   std::string Audit(const Now& now) const;
 
  private:
+  struct Flushed {
+    SegmentTable table;
+    bool of_image = false;  // was flushed while that was taken
+  };
   Database& MakeDatabase(int index);
+  bool ImagePart(Database& database, size_t budget);  // false: a segment has more
+  void DestroyFlushed(const Flushed& flushed, Entry& entry);
   void RestartRearming();
 
   HashKeys hash_keys_;
@@ -92,7 +113,7 @@ class Keyspace {
   std::vector<Database*> by_index_;              // null: not made yet
   // Flushed lazily. Their timers stay linked until an entry is freed: one that fires before is
   // known by its not being in the table of its database any more.
-  std::vector<SegmentTable> garbage_;
+  std::vector<Flushed> garbage_;
   bool rearming_ = false;
   size_t rearm_database_ = 0;    // index into made_
   uint64_t rearm_position_ = 0;  // of SegmentTable::Walk

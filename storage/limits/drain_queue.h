@@ -23,7 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "storage/limits/ring.h"
+#include "storage/limits/record_queue.h"
 #include "storage/limits/tick_run.h"
 
 namespace sluice {
@@ -68,6 +68,9 @@ class DrainQueue {
   bool IsFew() const { return ring_.size() <= kFew && scattered_ == nullptr; }
   void Prefetch() const { ring_.PrefetchBack(); }
   size_t heap_bytes() const;
+  // As Value has them; what is scattered is freed by the destructor.
+  size_t Elements() const { return ring_.chunks(); }
+  size_t FreeSome(size_t budget) { return ring_.FreeSome(budget); }
   // False where they are too many, too much or scattered.
   bool CopyTo(TickRun& run) const;
   // In order of time within the ring, then in no order.
@@ -85,7 +88,7 @@ class DrainQueue {
   bool AddToRing(int64_t due_ms, uint64_t units);
   bool Rebase(int64_t due_ms);
 
-  Ring<Record> ring_;  // in order of time
+  RecordQueue<Record> ring_;  // in order of time
   int64_t epoch_ms_ = 0;
   int64_t last_due_ms_ = 0;
   // Before it nothing is due: of the ring's front, whose memory is mostly cold.

@@ -39,6 +39,12 @@ size_t LeakyBucket::Pack(char* out, size_t room) const {
   return bytes.size();
 }
 
+size_t LeakyBucket::FreeSome(size_t budget) {
+  const size_t freed = drains_.FreeSome(budget);
+  accounted_bytes_ = std::min(accounted_bytes_, sizeof(LeakyBucket) + drains_.heap_bytes());
+  return freed;
+}
+
 void LeakyBucket::Count(const Now& now, int64_t due_ms, uint64_t units) {
   Level(now);
   units = std::min(units, UINT64_MAX - level_);

@@ -52,6 +52,8 @@ class LeakyBucket final : public Value {
   size_t MemoryBytes() const override { return accounted_bytes_; }
   std::unique_ptr<Value> Clone() const override;
   size_t Pack(char* out, size_t room) const override;
+  size_t Elements() const override { return 1 + drains_.Elements(); }
+  size_t FreeSome(size_t budget) override;
   int64_t EndsAtMs(const Now& now) const override {
     return Level(now) == 0 ? now.ms() : last_due_ms();
   }

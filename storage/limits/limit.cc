@@ -1,4 +1,4 @@
-// Names, sentences and bounds of limiter configurations. See limit.h.
+// Names and bounds of limiter configurations. See limit.h.
 #include "storage/limits/limit.h"
 
 #include <iterator>
@@ -9,17 +9,6 @@ namespace {
 constexpr std::string_view kNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"};
 
 constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
-
-constexpr std::string_view kFaults[] = {
-    "",
-    "ERR max must be 1 to 4611686018427387904",
-    "ERR period-ms must be 1 to 70368744177664",
-    "ERR BURST must be 0 (GCRA) or 1 (ROLLING) to 4611686018427387904",
-    "ERR this algorithm has no BURST",
-    "ERR the burst would take too long to refill",
-};
-static_assert(kUnitsMax == 4611686018427387904 && kPeriodMsMax == 70368744177664);
-static_assert(std::size(kFaults) == static_cast<size_t>(LimitFault::kRefill) + 1);
 
 bool EqualsInAnyCase(std::string_view text, std::string_view upper) {
   if (text.size() != upper.size()) return false;
@@ -49,8 +38,6 @@ bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm) {
   }
   return false;
 }
-
-std::string_view LimitFaultText(LimitFault fault) { return kFaults[static_cast<size_t>(fault)]; }
 
 LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period_ms, int64_t burst,
                            LimitConfig* config) {

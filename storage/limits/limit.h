@@ -75,7 +75,7 @@ struct LimitConfig {
   bool operator==(const LimitConfig&) const = default;
 };
 
-// What is wrong with the numbers of a configuration; its sentence is LimitFaultText.
+// What is wrong with the numbers of a configuration.
 enum class LimitFault : uint8_t {
   kNone,
   kMax,           // not 1 .. kUnitsMax
@@ -84,7 +84,6 @@ enum class LimitFault : uint8_t {
   kBurstUnknown,  // given for an algorithm without one
   kRefill,        // the burst would take more than kRefillUsMax to come back
 };
-std::string_view LimitFaultText(LimitFault fault);
 
 // Fills in the burst and checks everything; `config` is set if the answer is kNone.
 LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period_ms, int64_t burst,

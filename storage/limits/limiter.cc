@@ -34,6 +34,13 @@ size_t Limiter::Pack(char* out, size_t room) const {
   return size;
 }
 
+std::unique_ptr<Limiter> Limiter::TakeUnused() {
+  if (!log_ || !log_->HasUnused()) return nullptr;
+  auto unused = std::make_unique<Limiter>(config());
+  log_->TakeUnusedTo(*unused->log_);
+  return unused;
+}
+
 std::string_view Limiter::Encoding() const { return LimitEncoding(algorithm()); }
 
 size_t Limiter::MemoryBytes() const {

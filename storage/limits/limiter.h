@@ -42,11 +42,16 @@ class Limiter final : public Value {
   }
   LimitInfo Info(const Now& now) const { return DescribeLimit(state_, log_.get(), now); }
 
+  // Memory of requests that have left, which is to be freed as a value of many pieces; null: none.
+  std::unique_ptr<Limiter> TakeUnused();
+
   ValueType type() const override { return ValueType::kLimiter; }
   std::string_view Encoding() const override;  // "window", "gcra" ...
   size_t MemoryBytes() const override;
   std::unique_ptr<Value> Clone() const override;
   size_t Pack(char* out, size_t room) const override;
+  size_t Elements() const override { return 1 + (log_ ? log_->Elements() : 0); }
+  size_t FreeSome(size_t budget) override { return log_ ? log_->FreeSome(budget) : 0; }
   int64_t EndsAtMs(const Now& now) const override { return LimitEndsAtMs(state_, log_.get(), now); }
   std::string Audit() const override { return AuditLimiter(state_, log_.get()); }
 

@@ -48,7 +48,7 @@ LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
   char bytes[kPackedLimiterMax];
   const size_t size = PackLimiter(*packed_, log(), bytes);
   if (size > 0) [[likely]] {
-    db_.PutPacked(key_, ValueType::kLimiter, {bytes, size}, deadline, now_);
+    db_.AddPacked(key_, ValueType::kLimiter, {bytes, size}, deadline, now_);
   } else {
     db_.PutValue(key_, MakeObject(), deadline, now_);
   }
@@ -151,9 +151,12 @@ Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
     db_.Delete(key_, now_);
     return deadline;
   }
-  if (entry_->deadline() != deadline) deadline = Following(OldEndMs(), end_ms);
+  const bool keeps_deadline = entry_->deadline() == deadline;
+  if (!keeps_deadline) deadline = Following(OldEndMs(), end_ms);
   Entry& entry = db_.Modify(*entry_, now_);
-  if (size > 0) [[likely]] {
+  if (keeps_deadline && size == entry.packed().size()) {
+    db_.OverwritePacked(entry, packed);
+  } else if (size > 0) [[likely]] {
     db_.SetPacked(entry, packed, deadline);
   } else {
     db_.SetDeadline(db_.SetValue(entry, MakeObject()), deadline);
@@ -163,6 +166,7 @@ Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
 
 Deadline LimiterKey::StoreObject(Entry& entry, int64_t old_end_ms) {
   changed_ = true;
+  if (std::unique_ptr<Limiter> unused = object_->TakeUnused()) db_.Discard(std::move(unused));
   db_.ValueChanged(entry);
   const int64_t end_ms = object_->EndsAtMs(now_);
   if (end_ms <= now_.ms()) {

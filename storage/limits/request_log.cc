@@ -1,6 +1,8 @@
 // See request_log.h.
 #include "storage/limits/request_log.h"
 
+#include <span>
+
 namespace sluice {
 namespace {
 
@@ -10,6 +12,34 @@ int64_t MovedTick(int64_t tick, int64_t now_tick, int64_t from_ms, int64_t to_ms
   const Wide age = DivideDown(Product(now_tick - tick, to_ms), static_cast<Wide>(from_ms));
   return now_tick - static_cast<int64_t>(age);
 }
+
+// The same for many ticks, without a division each: multiplies by the reciprocal, rounded up
+// (Granlund and Montgomery 1994). It is too large by less than 1 / 2^shift, so the product is too
+// large by less than 1 / from_ms, which no quotient needs to be the next one, while the oldest age
+// times from_ms is at most 2^shift: for days and more.
+class TickMover {
+ public:
+  TickMover(int64_t oldest_tick, int64_t now_tick, int64_t from_ms, int64_t to_ms)
+      : now_tick_(now_tick) {
+    const auto from = static_cast<Wide>(from_ms);
+    const auto scaled = [&] { return static_cast<Wide>(to_ms) << shift_; };
+    while (shift_ > 0 && DivideUp(scaled(), from) >> 64 != 0) --shift_;
+    reciprocal_ = static_cast<uint64_t>(DivideUp(scaled(), from));
+    is_exact_ = Product(std::max<int64_t>(0, now_tick - oldest_tick), from_ms) <= Wide{1} << shift_;
+  }
+  bool is_exact() const { return is_exact_; }
+  int64_t operator()(int64_t tick) const {
+    if (tick >= now_tick_) return tick;
+    const auto age = static_cast<uint64_t>(now_tick_ - tick);
+    return now_tick_ - static_cast<int64_t>(Wide{age << (64 - shift_)} * reciprocal_ >> 64);
+  }
+
+ private:
+  const int64_t now_tick_;
+  int shift_ = 63;
+  uint64_t reciprocal_ = 0;
+  bool is_exact_ = false;
+};
 
 }  // namespace
 
@@ -138,14 +168,34 @@ void RequestLog::Reconfigure(const LimitConfig& from, const LimitConfig& to, int
 
 void RequestLog::MoveTicks(const LimitConfig& from, const LimitConfig& to, int64_t now_us) {
   const int64_t now_tick = TickOf(now_us);
-  size_t kept = 0;
-  for (size_t i = 0; i < records_.size(); ++i) {
-    const Record moved{MovedTick(records_[i].tick, now_tick, from.period_ms, to.period_ms),
-                       records_[i].sum};
-    if (kept > 0 && records_[kept - 1].tick == moved.tick) --kept;  // its sum contains that one's
-    records_[kept++] = moved;
-  }
-  records_.Truncate(kept);
+  const TickMover mover(records_[0].tick, now_tick, from.period_ms, to.period_ms);
+  if (mover.is_exact()) return MoveTicks(mover);
+  MoveTicks([&](int64_t tick) { return MovedTick(tick, now_tick, from.period_ms, to.period_ms); });
+}
+
+template <typename Moved>
+void RequestLog::MoveTicks(const Moved& moved) {
+  Record kept[RecordQueue<Record>::kChunk + 1];  // the first is the last of the run before
+  kept[0].tick = moved(records_[0].tick);
+  size_t count = 0;
+  records_.ForEachRun([&](std::span<const Record> run) {
+    // In registers: what is read back from beside what has just been written takes half as long
+    // again, 1.8 ms instead of 1.2 for a million records.
+    const Moved to = moved;
+    Record* last = kept;
+    int64_t last_tick = kept[0].tick;
+    for (const Record& record : run) {
+      const int64_t tick = to(record.tick);
+      last += tick != last_tick ? 1 : 0;  // else its sum contains that of the same tick
+      last_tick = tick;
+      *last = {tick, record.sum};
+    }
+    records_.Overwrite(count, {kept, last});
+    count += static_cast<size_t>(last - kept);
+    kept[0] = *last;
+  });
+  records_.Overwrite(count, {kept, 1});
+  records_.Truncate(count + 1);
 }
 
 // Scales the running sums instead of the counts, so that only the whole is rounded up, once. Seen
@@ -154,7 +204,14 @@ void RequestLog::Refine(const LimitConfig& config) {
   if (whole_ == 0) [[likely]]
     return;
   const Refinement finer = sluice::Refine(whole_, config.max);
-  if (!finer.None() && !records_.empty()) {
+  if (!finer.None() && !records_.empty() && finer.IsExact()) {
+    // All that is asked of the sums is their differences, so they are scaled as they are.
+    const auto factor = static_cast<uint64_t>(finer.whole / finer.from);
+    gone_ *= factor;
+    records_.ForEachRun([factor](std::span<Record> run) {
+      for (Record& record : run) record.sum *= factor;
+    });
+  } else if (!finer.None() && !records_.empty()) {
     const uint64_t end = records_.back().sum;
     const int64_t total = finer.Scaled(Counted(0));
     size_t kept = 0;

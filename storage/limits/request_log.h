@@ -7,7 +7,7 @@
 // tick shares a record and "when will enough have gone" is a binary search. What comes within a
 // tick is booked on its end, so that two requests which exclude each other are a whole period apart
 // to the µs, never less. Memory: 16 bytes a tick with requests, at most min(max, period) records,
-// freed as they leave.
+// freed as they leave; of many that leave at once the memory is for the owner to take (TakeUnused).
 //
 // Another max or period is asked about in O(log n) without a change (AskAs). Taking under another
 // period moves every record, under another max only if the shares have to become finer.
@@ -21,7 +21,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "storage/limits/limit.h"
-#include "storage/limits/ring.h"
+#include "storage/limits/record_queue.h"
 #include "storage/limits/shares.h"
 #include "storage/limits/tick_run.h"
 
@@ -66,6 +66,12 @@ class RequestLog {
   bool CopyTo(TickRun& run) const;
   size_t heap_bytes() const { return records_.heap_bytes(); }
   size_t records() const { return records_.size(); }
+  // Memory of records that have left, as a log that is good for nothing but to be freed.
+  bool HasUnused() const { return records_.HasUnused(); }
+  void TakeUnusedTo(RequestLog& unused) { records_.TakeUnusedTo(unused.records_); }
+  // As Value has them.
+  size_t Elements() const { return records_.chunks(); }
+  size_t FreeSome(size_t budget) { return records_.FreeSome(budget); }
   // The first violated invariant as a sentence, or empty.
   std::string Audit(const LimitConfig& config) const;
 
@@ -83,12 +89,14 @@ class RequestLog {
   static int64_t LeavesAtUs(const Record& record, const LimitConfig& own, const LimitConfig& asked,
                             int64_t now_us);
   void MoveTicks(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
+  template <typename Moved>
+  void MoveTicks(const Moved& moved);
   // Makes the shares so fine that a unit is a whole number of them.
   void Refine(const LimitConfig& config);
   uint64_t SumBefore(size_t index) const { return index == 0 ? gone_ : records_[index - 1].sum; }
   int64_t Counted(size_t first) const;
 
-  Ring<Record> records_;
+  RecordQueue<Record> records_;
   uint64_t gone_ = 0;  // the sum before the front record
   int64_t whole_ = 0;  // 0: as many as max, which has not changed since counting began
 };

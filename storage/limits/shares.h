@@ -48,9 +48,10 @@ struct Refinement {
   int64_t whole = 1;
 
   bool None() const { return from == whole; }
+  bool IsExact() const { return whole % from == 0; }
   // A count in the new shares; rounded up if they are no multiple of the old.
   int64_t Scaled(int64_t count) const {
-    if (whole % from == 0) return count * (whole / from);
+    if (IsExact()) return count * (whole / from);
     return static_cast<int64_t>(DivideUp(Product(count, whole), static_cast<Wide>(from)));
   }
 };

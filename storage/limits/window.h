@@ -5,6 +5,9 @@
 // Units: requests, and ticks of 1 ms. A window of which everything was refunded stays open.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
+
 #include "storage/limits/limit.h"
 
 namespace sluice {
@@ -14,12 +17,26 @@ struct WindowState {
   int64_t used = 0;           // may be above max after max was lowered
 
   bool Open(int64_t now_us) const { return TickOf(now_us) < end_ms; }
-  LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const;
-  void Consume(const LimitConfig& config, int64_t now_us, int64_t cost);
+  LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
+    const int64_t taken = Open(now_us) ? used : 0;
+    LimitAnswer answer;
+    answer.remaining = std::max<int64_t>(0, config.max - taken);
+    answer.fits = cost <= answer.remaining;
+    answer.whole_at_us = WholeAtUs(config, now_us);
+    answer.fits_at_us = answer.fits ? now_us : cost > config.max ? kNeverUs : answer.whole_at_us;
+    return answer;
+  }
+  void Consume(const LimitConfig& config, int64_t now_us, int64_t cost) {
+    if (!Open(now_us)) *this = {TickOf(now_us) + config.period_ms, 0};
+    used += cost;
+    assert(used <= config.max);
+  }
   void Refund(const LimitConfig& config, int64_t now_us, int64_t units);
   // The open window keeps its end and its count.
   void Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
-  int64_t WholeAtUs(const LimitConfig& config, int64_t now_us) const;
+  int64_t WholeAtUs(const LimitConfig&, int64_t now_us) const {
+    return Open(now_us) ? end_ms * 1000 : now_us;
+  }
 };
 static_assert(sizeof(WindowState) == 16);
 

@@ -64,13 +64,16 @@ size_t FenceMemory::BytesOf(const Memory& memory) {
 void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
   const auto [place, is_new] = newest_.TryEmplace(LockName(name), order_.end());
   if (is_new) {
-    order_.push_back({LockName(name), token, now.ms()});
+    order_.push_back({LockName(name), token, now.ms(), ++last_serial_});
     *place = std::prev(order_.end());
     memory_bytes_ += BytesOf(order_.back());
   } else {
+    Supersede(name, now);
+    if (saver_ != nullptr && *place == image_next_) ++image_next_;
     order_.splice(order_.end(), order_, *place);
     order_.back().token = token;
     order_.back().since_ms = now.ms();
+    order_.back().serial = ++last_serial_;
   }
   Collapse(now);
 }
@@ -82,11 +85,40 @@ bool FenceMemory::Forget(LockNameView name) {
   return true;
 }
 
-void FenceMemory::Supersede(LockNameView name) {
-  if (const Order::iterator* found = newest_.Find(name)) (*found)->token = 0;
+void FenceMemory::Supersede(LockNameView name, const Now& now) {
+  const Order::iterator* const found = newest_.Find(name);
+  if (found == nullptr) return;
+  if (saver_ != nullptr && (*found)->serial <= image_last_ && image_next_ != order_.end() &&
+      (*found)->serial >= image_next_->serial)
+    Give(**found, now);
+  (*found)->token = 0;  // which is given no more
+}
+
+// --- an image
+
+void FenceMemory::BeginImage(FenceSaver& saver) {
+  saver_ = &saver;
+  image_next_ = order_.begin();
+  image_last_ = last_serial_;
+}
+
+bool FenceMemory::ImageSlice(size_t budget, const Now& now) {
+  if (saver_ == nullptr) return false;
+  for (; image_next_ != order_.end() && image_next_->serial <= image_last_; ++image_next_) {
+    if (budget-- == 0) return true;
+    Give(*image_next_, now);
+  }
+  saver_ = nullptr;
+  return false;
+}
+
+void FenceMemory::Give(const Memory& memory, const Now& now) {
+  if (memory.token != 0 && Newest(memory.name, now) == memory.token)
+    saver_->SaveFence(memory.name, memory.token);
 }
 
 void FenceMemory::Drop(Order::iterator place) {
+  if (saver_ != nullptr && place == image_next_) ++image_next_;
   memory_bytes_ -= BytesOf(*place);
   newest_.Erase(LockNameView(place->name));
   order_.erase(place);

@@ -68,6 +68,13 @@ class FenceTokens {
   int64_t mark_;
 };
 
+// Takes what is remembered, for a file.
+class FenceSaver {
+ public:
+  virtual ~FenceSaver() = default;
+  virtual void SaveFence(const LockName& name, int64_t token) = 0;
+};
+
 class FenceMemory {
  public:
   static constexpr int64_t kRetentionMs = 3'600'000;      // fence-retention
@@ -83,7 +90,7 @@ class FenceMemory {
   bool Forget(LockNameView name);  // its tokens are stale; false: nothing was known of it
   // The lock is held again and remembers for itself: what is known here is stale, its place is
   // kept.
-  void Supersede(LockNameView name);
+  void Supersede(LockNameView name, const Now& now);
   // Forgets some of what is too old or too much, more than comes between two calls. To be called
   // now and then; Remember does. What is too old counts as forgotten before.
   void Collapse(const Now& now);
@@ -96,11 +103,19 @@ class FenceMemory {
   void Shift(int64_t ms) {
     for (Memory& memory : order_) memory.since_ms += ms;
   }
-  // What is remembered, oldest first; some of it may be too old.
+  // What is remembered of locks that are not held, oldest first; some of it may be too old.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (const Memory& memory : order_) visit(memory.name, memory.token);
+    for (const Memory& memory : order_) {
+      if (memory.token != 0) visit(memory.name, memory.token);
+    }
   }
+  // An image of this instant, a slice at a time: a memory that changes before its turn has come is
+  // given to the saver first. What is forgotten meanwhile may be missing. The saver lives until
+  // ImageSlice has answered false, or EndImage was called.
+  void BeginImage(FenceSaver& saver);
+  bool ImageSlice(size_t budget, const Now& now);  // false when all were given
+  void EndImage() { saver_ = nullptr; }
   // After a start without the memories of before: everything issued until then is forgotten.
   void RaiseFloor(int64_t token) { floor_ = std::max(floor_, token); }
   int64_t floor() const { return floor_; }
@@ -112,6 +127,7 @@ class FenceMemory {
     LockName name;
     int64_t token;
     int64_t since_ms;
+    uint64_t serial;  // grows along the order
   };
   using Order = std::list<Memory>;
 
@@ -121,6 +137,7 @@ class FenceMemory {
   }
   void Drop(Order::iterator place);
   void DropOldest();
+  void Give(const Memory& memory, const Now& now);
 
   int64_t retention_ms_ = kRetentionMs;
   size_t memory_max_ = kMemoryMax;
@@ -129,6 +146,11 @@ class FenceMemory {
   absl::flat_hash_map<int, int64_t> floors_;  // of databases that were flushed or swapped
   Order order_;                               // oldest first
   ShardedMap<LockNameMap<Order::iterator>> newest_;
+  uint64_t last_serial_ = 0;
+  // Of the image that is being taken: what is to be given next, and the last that is of it.
+  FenceSaver* saver_ = nullptr;
+  Order::iterator image_next_;
+  uint64_t image_last_ = 0;
 };
 
 }  // namespace sluice

@@ -89,7 +89,7 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   if (terms.lease_ms > 0) holder.lease_until_ms = NextMs(now) + terms.lease_ms;
   Tie(holder);
   List(holder);
-  MakeIndexIfMany();
+  if (holders_.size() > kScanned) MakeIndex();
   WatchIfMany();
   return holder;
 }
@@ -97,6 +97,7 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
 const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, const Now& now) {
   assert(Fit(owner, terms.shape) == LockFit::kReentrant);
   LockHolder& holder = *FindHeld(owner, 0);
+  Unlist(holder);
   LockClients& sessions = holder.sessions;
   const auto elsewhere = std::find(sessions.begin(), sessions.end(), kSessionElsewhere);
   if (elsewhere == sessions.end()) {
@@ -109,12 +110,13 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   Bind(holder, terms.session);
   const bool leased = holder.lease_until_ms != kNoDeadline;
   const int64_t until_ms = NextMs(now) + terms.lease_ms;
-  if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) SetEnd(holder, until_ms);
-  if (terms.minhold_ms > 0) {
-    Unlist(holder);
-    holder.minhold_until_ms = std::max(holder.minhold_until_ms, NextMs(now) + terms.minhold_ms);
-    List(holder);
+  if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) {
+    holder.lease_until_ms = until_ms;
   }
+  if (terms.minhold_ms > 0) {
+    holder.minhold_until_ms = std::max(holder.minhold_until_ms, NextMs(now) + terms.minhold_ms);
+  }
+  List(holder);
   if (terms.label) {
     text_bytes_ -= holder.label.capacity();
     holder.label = *terms.label;
@@ -183,7 +185,7 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   text_bytes_ += holder.owner.capacity() + holder.label.capacity();
   if (!holder.lingers()) Tie(holder);
   List(holder);
-  MakeIndexIfMany();
+  if (holders_.size() > kScanned) MakeIndex();
   WatchIfMany();
   return true;
 }
@@ -246,7 +248,9 @@ int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd 
     End(place, true, now, on_end);
     return 1;
   }
+  Unlist(holder);
   sessions.erase(std::find(sessions.begin(), sessions.end(), session));
+  List(holder);
   bonds_->erase({token, session});
   return 0;
 }
@@ -271,13 +275,25 @@ int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
 
 // --- a crowd
 
-int64_t Lock::EndAll(bool broken) {
+Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
   assert(is_crowd() && !ended_);
   ended_ = true;
   if (broken) broken_token_ = std::max(broken_token_, holders_.rbegin()->first);
-  if (index_ != nullptr) return static_cast<int64_t>(index_->by_owner.size());
-  return std::count_if(holders_.begin(), holders_.end(),
-                       [](const auto& each) { return !each.second.lingers(); });
+  MakeIndex();  // of few holders with many sessions
+  over_until_ms_ = until_ms;
+  CrowdEnd end{.lost = static_cast<int64_t>(index_->by_owner.size())};
+  for (const auto& [at, lease_alone] : index_->deadlines) {
+    if (at.first > until_ms) break;
+    end.over += lease_alone ? 1 : 0;
+  }
+  return end;
+}
+
+// What FreeHolders has taken from it does not show in the index.
+bool Lock::WasOver(const LockHolder& holder) const {
+  if (holder.EndsAtMs() > over_until_ms_) return false;
+  const auto found = index_->deadlines.find({holder.EndsAtMs(), holder.token});
+  return found != index_->deadlines.end() && found->second;
 }
 
 // A session keeps a holder whose lease is over, and so does MINHOLD its place.
@@ -286,8 +302,9 @@ bool Lock::AllOver(int64_t until_ms) const {
   const auto last = [](const auto& times) {
     return times.empty() ? INT64_MIN : times.rbegin()->first;
   };
-  return (bonds_ == nullptr || bonds_->empty()) && index_->deadlines.size() == holders_.size() &&
-         last(index_->deadlines) <= until_ms && last(index_->minholds) <= until_ms;
+  const auto& deadlines = index_->deadlines;
+  return (bonds_ == nullptr || bonds_->empty()) && deadlines.size() == holders_.size() &&
+         deadlines.rbegin()->first.first <= until_ms && last(index_->minholds) <= until_ms;
 }
 
 size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
@@ -318,7 +335,8 @@ int64_t Lock::NextDeadlineMs() const { return EarliestEnd().first; }
 
 std::pair<int64_t, int64_t> Lock::EarliestEnd() const {
   std::pair<int64_t, int64_t> earliest{kNoDeadline, 0};
-  if (index_ != nullptr) return index_->deadlines.empty() ? earliest : *index_->deadlines.begin();
+  if (index_ != nullptr)
+    return index_->deadlines.empty() ? earliest : index_->deadlines.begin()->first;
   for (const auto& [token, holder] : holders_)
     earliest = std::min(earliest, {holder.EndsAtMs(), token});
   return earliest;
@@ -354,8 +372,8 @@ LockHolder* Lock::FindHeld(std::string_view owner, int64_t token) {
 
 // --- the index of many holders
 
-void Lock::MakeIndexIfMany() {
-  if (index_ != nullptr || holders_.size() <= kScanned) return;
+void Lock::MakeIndex() {
+  if (index_ != nullptr) return;
   index_ = std::make_unique<Index>();
   for (const auto& [token, holder] : holders_) List(holder);
 }
@@ -363,7 +381,8 @@ void Lock::MakeIndexIfMany() {
 void Lock::List(const LockHolder& holder) {
   if (index_ == nullptr) return;
   if (!holder.lingers()) index_->by_owner.emplace(holder.owner, holder.token);
-  if (holder.EndsAtMs() != kNoDeadline) index_->deadlines.emplace(holder.EndsAtMs(), holder.token);
+  if (holder.EndsAtMs() != kNoDeadline)
+    index_->deadlines[{holder.EndsAtMs(), holder.token}] = HasLeaseAlone(holder);
   if (!holder.lingers() && holder.minhold_until_ms != 0)
     index_->minholds.emplace(holder.minhold_until_ms, holder.token);
 }
@@ -398,9 +417,11 @@ std::string Lock::Audit() const {
     if (token > newest_token_ || token != holder.token) return "a token is above the newest";
     const int64_t ends_ms = holder.EndsAtMs();
     if (ends_ms == kNoDeadline && holder.sessions.empty()) return "a lock is held for ever";
-    if (index_ != nullptr && ends_ms != kNoDeadline &&
-        !index_->deadlines.contains({ends_ms, token}))
-      return "a deadline is missing";
+    if (index_ != nullptr && ends_ms != kNoDeadline) {
+      const auto listed = index_->deadlines.find({ends_ms, token});
+      if (listed == index_->deadlines.end()) return "a deadline is missing";
+      if (listed->second != HasLeaseAlone(holder)) return "a deadline is listed wrongly";
+    }
     if (!holder.lingers() && FindOwner(holder.owner) != &holder) return "an owner holds twice";
   }
   if (permits != permits_used_) return "the count of permits is wrong";

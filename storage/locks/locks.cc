@@ -146,7 +146,7 @@ LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now&
   } else {
     if (!lock) {
       lock.Create();
-      memory_.Supersede(open.name());  // from now on the lock knows its newest token itself
+      memory_.Supersede(open.name(), now);  // from now on the lock knows its newest token itself
     }
     if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
     holder = &lock->Grant(request.owner, request.terms, tokens_.Issue(now), now);
@@ -175,7 +175,7 @@ bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& s
     LockChange lock(open);
     if (!lock) {
       lock.Create();
-      memory_.Supersede(open.name());
+      memory_.Supersede(open.name(), now);
     }
     if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
     restored = lock->Restore(holder, shape);
@@ -264,7 +264,7 @@ int64_t Locks::Expire(OpenLock& open, const Now& now, int64_t most) {
 }
 
 std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const Now& now) {
-  const bool was_working = std::exchange(working_, true);
+  const HandOverLater later(*this, now);
   int64_t left = kExpiredPerCall;
   size_t begun = 0;
   while (begun < names.size() && left > 0) {
@@ -275,8 +275,6 @@ std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const N
     if (ended < most) ++begun;
     if (meter_ != nullptr && meter_->IsSpent()) break;
   }
-  working_ = was_working;
-  StartWork(now);
   return {names.begin() + begun, names.end()};
 }
 
@@ -326,14 +324,18 @@ int64_t Locks::ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End en
   return result;
 }
 
-// At the cost of one. Precondition: it is a crowd.
+// At the cost of one. How many lost it by `why`: of a crowd that is broken, leases that were over
+// had ended by that. Precondition: it is a crowd.
 int64_t Locks::EndAll(OpenLock& open, LockEnd why, const Now& now) {
   int64_t ended = 0;
   {
     LockChange lock(open);
-    ended = lock->EndAll(why == LockEnd::kBroken);
+    const bool broken = why == LockEnd::kBroken;
+    const Lock::CrowdEnd crowd = lock->EndAll(broken, broken ? Until(now).ms() : INT64_MIN);
+    ended = crowd.lost - crowd.over;
     CountOf(why) += static_cast<uint64_t>(ended);
-    listener_.AllEnded(*lock, ended, why);
+    CountOf(LockEnd::kExpired) += static_cast<uint64_t>(crowd.over);
+    listener_.AllEnded(*lock, crowd, why);
     RememberNewest(*lock, open.name(), now);
   }
   MoveOnIfAwaited(open.name(), now);
@@ -364,6 +366,10 @@ void Locks::Dropped(LockNameView name, const Now& now) {
 
 void Locks::DroppedDatabase(int db, const Now& now) {
   memory_.ForgetDatabase(db, tokens_.last());
+  LookAgain(db, now);
+}
+
+void Locks::LookAgain(int db, const Now& now) {
   if (queue_.size() == 0) return;
   dropped_.push_back({db, 0, queue_.last_line()});
   StartWork(now);

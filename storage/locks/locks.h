@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -76,9 +77,9 @@ class LockListener {
   virtual ~LockListener() = default;
   virtual void LockAcquired(const Lock& lock, const LockHolder& holder) = 0;
   virtual void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
-  // A crowd lost it: so many, and all that linger. The lock is about to leave the store; who its
-  // holders were can be seen until it is freed.
-  virtual void AllEnded(const Lock& lock, int64_t holders, LockEnd end) = 0;
+  // A crowd lost it, and all that linger; those whose leases were over, by that. The lock is about
+  // to leave the store; who its holders were can be seen until it is freed.
+  virtual void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) = 0;
   // One that had lost it before takes no room any more.
   virtual void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
 };
@@ -180,6 +181,23 @@ class Locks {
   };
   void Settle(OpenLock& lock, const Now& now) { Settle(lock, now, {}); }
   void Settle(OpenLock& lock, const Now& now, const Looked& looked);
+  // While one lives nothing is handed over: what has come free is when the outermost one ends. So
+  // several locks are given back as one, and no waiter gets the first while the others are held.
+  class HandOverLater {
+   public:
+    HandOverLater(Locks& locks, const Now& now)
+        : locks_(locks), now_(now), was_working_(std::exchange(locks.working_, true)) {}
+    HandOverLater(const HandOverLater&) = delete;
+    ~HandOverLater() {
+      locks_.working_ = was_working_;
+      locks_.StartWork(now_);
+    }
+
+   private:
+    Locks& locks_;
+    const Now now_;
+    const bool was_working_;
+  };
   // Of several at once: all leases that are over end before any lock is handed over, so that an
   // owner whose lease ends at this moment gets a new hold of it and is not re-entrant. Crowds of
   // holders are dealt with in slices: returns the locks that were not looked at yet, and what is
@@ -192,6 +210,8 @@ class Locks {
   // issued for it is stale, and who waited for it may go.
   void Dropped(LockNameView name, const Now& now);
   void DroppedDatabase(int db, const Now& now);  // all of them: FLUSHDB
+  // What kept the locks of a database from those that wait for them is over.
+  void LookAgain(int db, const Now& now);
 
   // FENCED's question. Expired leases count as ended whether or not Settle has run.
   TokenCheck CheckToken(OpenLock& lock, int64_t token, const Now& now);

@@ -5,9 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "protocol/text/concat.h"
 #include "storage/log/log_folder.h"
 #include "storage/log/log_reader.h"
+#include "storage/log/rdb_source.h"
+#include "storage/rdb/rdb_file_reader.h"
+#include "storage/rdb/rdb_lock.h"
 
 namespace sluice {
 namespace {
@@ -41,9 +45,30 @@ int Fix(Disk& disk, const std::string& path, uint64_t bytes, uint64_t whole) {
   return fault == 0 ? file->Sync() : fault;
 }
 
+// The keys of an RDB file: of each a hash, to find those that are there twice. The hash's key is
+// secret, so that no file can be made whose names collide.
+class BaseKeys final : public RdbFileVisitor {
+ public:
+  explicit BaseKeys(const SipKey& hash_key) : hash_key_(hash_key) {}
+  size_t size() const { return seen_.size(); }
+
+ private:
+  std::string Aux(std::string_view, std::string_view) override { return {}; }
+  std::string Function(std::string_view) override { return {}; }
+  std::string Key(RdbFileKey& key) override {
+    const uint64_t hash = SipHash13(Concat(key.db, ' ', key.name), hash_key_);
+    return seen_.insert(hash).second ? "" : "the key is there twice";
+  }
+  void LeftOut(const RdbLeftOut&) override {}
+
+  const SipKey hash_key_;
+  absl::flat_hash_set<uint64_t> seen_;
+};
+
 class Check {
  public:
-  Check(Disk& disk, bool fix, std::string& report) : disk_(disk), fix_(fix), report_(report) {}
+  Check(Disk& disk, bool fix, const SipKey& secret, std::string& report)
+      : disk_(disk), fix_(fix), hash_keys_(secret), report_(report) {}
 
   bool File(const std::string& path, bool is_last) {
     std::unique_ptr<DiskFile> file;
@@ -51,10 +76,11 @@ class Check {
     int fault = disk_.Open(path, Disk::Mode::kRead, file);
     if (fault == 0) fault = file->Size(bytes);
     if (fault != 0) return Say(Concat(path, ": ", std::strerror(fault))), false;
-    char magic[5];
+    char begin[8];
     size_t got = 0;
-    if (file->ReadAt(0, magic, got) == 0 && std::string_view(magic, got) == "REDIS")
-      return Say(Concat(path, ": an RDB file; redis-check-rdb reads it")), true;
+    if (file->ReadAt(0, begin, got) != 0) got = 0;
+    if (BeginsAsRdb({begin, got}) || (bytes == 0 && path.ends_with(".rdb")))
+      return RdbFile(path, *file, bytes);
     LogReader reader(*file, bytes);
     uint64_t turns = 0, commands = 0;
     LogReader::Step step;
@@ -69,6 +95,24 @@ class Check {
 
  private:
   void Say(std::string_view line) { report_.append(line).push_back('\n'); }
+
+  // As LogLoader takes it: in which no moment has come, and every type has to be known.
+  bool RdbFile(const std::string& path, DiskFile& file, uint64_t bytes) {
+    RdbSource source(file, bytes);
+    RdbContext context;
+    context.hash.hash_keys = context.set.hash_keys = context.sorted_set.hash_keys = &hash_keys_;
+    context.make_lock = MakePlainLock;
+    BaseKeys keys(hash_keys_.Next());
+    RdbFileReader reader(source, context, {.databases = UINT64_MAX}, keys);
+    const bool is_whole = reader.ReadAll();
+    Say(Concat(path, ": ", bytes, " bytes, an RDB file of version ", reader.version(), ", ",
+               keys.size(), " keys"));
+    if (is_whole && reader.offset() == bytes) return true;
+    const std::string fault =
+        is_whole ? Concat("offset ", reader.offset(), ": bytes follow its end") : reader.error();
+    Say(Concat("  ", fault));
+    return Say("  files that follow would not fit: restore it from a backup"), false;
+  }
 
   bool Fault(const std::string& path, bool is_last, LogReader& reader, uint64_t bytes) {
     const uint64_t whole = reader.whole();
@@ -85,12 +129,14 @@ class Check {
 
   Disk& disk_;
   const bool fix_;
+  HashKeys hash_keys_;
   std::string& report_;
 };
 
 }  // namespace
 
-bool CheckLog(Disk& disk, const std::string& folder, bool fix, std::string& report) {
+bool CheckLog(Disk& disk, const std::string& folder, bool fix, const SipKey& secret,
+              std::string& report) {
   const std::vector<std::string> found = disk.Match(Concat(folder, "/*", kManifestEnd));
   if (found.size() != 1) {
     report = Concat(folder, found.empty() ? " has no manifest" : " has several manifests",
@@ -104,7 +150,7 @@ bool CheckLog(Disk& disk, const std::string& folder, bool fix, std::string& repo
     report = fault + "\n";
     return false;
   }
-  Check check(disk, fix, report);
+  Check check(disk, fix, secret, report);
   const std::vector<Manifest::File> files = log.Files();
   bool is_whole = true;
   for (size_t i = 0; i < files.size(); ++i) {

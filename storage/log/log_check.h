@@ -4,12 +4,15 @@
 #include <string>
 
 #include "storage/disk.h"
+#include "storage/hashing/key_hash.h"
 
 namespace sluice {
 
 // `folder` is that of the manifest. True when all is whole, or has been made so; `report` says it
 // in lines: of each file how much is whole, of a fault where it is and what a repair would cut off.
-// `fix` cuts the last file behind its last whole turn, after keeping a copy of it beside it.
-bool CheckLog(Disk& disk, const std::string& folder, bool fix, std::string& report);
+// `fix` cuts the last file behind its last whole turn, after keeping a copy of it beside it. A base
+// that is an RDB file is read value by value, under `secret`, and never repaired.
+bool CheckLog(Disk& disk, const std::string& folder, bool fix, const SipKey& secret,
+              std::string& report);
 
 }  // namespace sluice

@@ -81,15 +81,31 @@ std::vector<Manifest::File> LogFolder::Files() const {
   return files;
 }
 
-std::string LogFolder::Make(Manifest::Kind kind, Manifest::File& which,
-                            std::unique_ptr<DiskFile>& file) {
-  const int64_t number = manifest_.NextNumber(kind);
-  const std::string_view word = kind == Manifest::Kind::kBase ? ".base.aof" : ".incr.aof";
-  which = {Concat(name_, ".", number, word), number, kind};
+Manifest::File LogFolder::Name(Manifest::Kind kind, int64_t above) const {
+  const int64_t number = std::max(manifest_.NextNumber(kind), above + 1);
+  const std::string_view word = kind == Manifest::Kind::kBase ? ".base.rdb" : ".incr.aof";
+  return {Concat(name_, ".", number, word), number, kind};
+}
+
+std::string LogFolder::MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file) {
   const std::string path = PathOf(which);
   int fault = disk_.Open(path, Disk::Mode::kAppend, file);
   if (fault == 0) fault = file->Truncate(0);
   return fault == 0 ? "" : Fault(path, "made", fault);
+}
+
+std::string LogFolder::AddIncrement(const Manifest::File& which) {
+  if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
+  Manifest manifest = manifest_;
+  manifest.files.push_back(which);
+  return KeepManifest(manifest);
+}
+
+uint64_t LogFolder::BytesOf(const Manifest::File& which) const {
+  std::unique_ptr<DiskFile> file;
+  uint64_t bytes = 0;
+  if (disk_.Open(PathOf(which), Disk::Mode::kRead, file) != 0 || file->Size(bytes) != 0) return 0;
+  return bytes;
 }
 
 std::string LogFolder::KeepManifest(const Manifest& manifest) {
@@ -107,20 +123,15 @@ std::string LogFolder::OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>
     const int fault = disk_.Open(PathOf(which), Disk::Mode::kAppend, file);
     return fault == 0 ? "" : Fault(PathOf(which), "opened", fault);
   }
-  if (std::string fault = Make(Manifest::Kind::kIncrement, which, file); !fault.empty())
-    return fault;
-  if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
-  Manifest manifest = manifest_;
-  manifest.files.push_back(which);
-  return KeepManifest(manifest);
+  which = Name(Manifest::Kind::kIncrement);
+  if (std::string fault = MakeIncrement(which, file); !fault.empty()) return fault;
+  return AddIncrement(which);
 }
 
-std::string LogFolder::MakePair(Manifest::File& base, std::unique_ptr<DiskFile>& base_file,
-                                Manifest::File& increment,
-                                std::unique_ptr<DiskFile>& increment_file) {
-  if (std::string fault = Make(Manifest::Kind::kBase, base, base_file); !fault.empty())
-    return fault;
-  return Make(Manifest::Kind::kIncrement, increment, increment_file);
+void LogFolder::NamePair(Manifest::File& base, Manifest::File& increment) {
+  base = Name(Manifest::Kind::kBase, named_);
+  increment = Name(Manifest::Kind::kIncrement, named_);
+  named_ = std::max(base.number, increment.number);
 }
 
 std::string LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
@@ -129,7 +140,9 @@ std::string LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File
   Manifest manifest;
   manifest.files = {base, increment};
   if (std::string fault = KeepManifest(manifest); !fault.empty()) return fault;
-  for (const Manifest::File& file : old) disk_.Remove(PathOf(file));
+  for (const Manifest::File& file : old) {
+    if (file != base && file != increment) disk_.Remove(PathOf(file));
+  }
   return {};
 }
 

@@ -2,7 +2,7 @@
 // manifest that says which of them count, in which order.
 //
 //   appendonlydir/appendonly.aof.manifest
-//   appendonlydir/appendonly.aof.1.base.aof    the state at a moment; .rdb if Redis wrote it
+//   appendonlydir/appendonly.aof.1.base.rdb    the state at a moment, an RDB file
 //   appendonlydir/appendonly.aof.1.incr.aof    what was written since
 //   appendonlydir/sluice.lock                  held by the server that writes there; its process id
 //
@@ -42,16 +42,22 @@ class LogFolder {
 
   // The last increment, to be appended to; a new one where there is none.
   std::string OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file);
-  // An empty file for a new base, and one for what is written beside it: not in the manifest yet.
-  std::string MakePair(Manifest::File& base, std::unique_ptr<DiskFile>& base_file,
-                       Manifest::File& increment, std::unique_ptr<DiskFile>& increment_file);
+  // --- a new base. A worker may call these while the loop leaves the folder alone.
+  // How a new base, and what is written beside it, are to be called.
+  // Never twice the same: after a fault the manifest on disk may be another than is known here.
+  void NamePair(Manifest::File& base, Manifest::File& increment);
+  // The file, empty: not in the manifest yet.
+  std::string MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file);
+  // From now on it is the last of the log.
+  std::string AddIncrement(const Manifest::File& which);
+  uint64_t BytesOf(const Manifest::File& file) const;  // 0: not known
   // From now on these two are the log. What they replace is removed.
   std::string SwitchTo(const Manifest::File& base, const Manifest::File& increment);
 
  private:
   std::string Lock(int64_t process_id);
   std::string Fault(const std::string& path, std::string_view what, int fault) const;
-  std::string Make(Manifest::Kind kind, Manifest::File& which, std::unique_ptr<DiskFile>& file);
+  Manifest::File Name(Manifest::Kind kind, int64_t above = 0) const;
   std::string KeepManifest(const Manifest& manifest);
 
   Disk& disk_;
@@ -59,6 +65,7 @@ class LogFolder {
   const std::string name_;
   std::unique_ptr<DiskFile> lock_;
   Manifest manifest_;
+  int64_t named_ = 0;  // the highest number that NamePair has given
 };
 
 }  // namespace sluice

@@ -4,16 +4,20 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
-#include "storage/log/turn_writer.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kTooShort = "it ends in the middle of a turn";
+
+bool IsMoment(const std::optional<int64_t>& ms) {
+  return ms && *ms >= -kLogMomentMsMax && *ms <= kLogMomentMsMax;
+}
 
 }  // namespace
 
@@ -24,6 +28,7 @@ LogReader::Step LogReader::Next() {
   cursor_ = 0;
   turn_begin_ = window_at_;
   turn_ended_ = false;
+  is_relative_ = false;
   words_.clear();
   commands_.clear();
   while (!turn_ended_) {
@@ -142,7 +147,8 @@ LogReader::Item LogReader::ReadCommand() {
     }
     return at > window_.size() ? item : ReadCommand();
   }
-  commands_.push_back({first_word, words_.size() - first_word, db_, At(item_begin_)});
+  commands_.push_back({first_word, words_.size() - first_word, db_, At(item_begin_), clock_,
+                       std::exchange(is_relative_, false)});
   cursor_ = at;
   return item;
 }
@@ -179,6 +185,30 @@ bool LogReader::TakeLine() {
   std::string_view line = std::string_view(window_).substr(item_begin_, cursor_ - item_begin_);
   if (line.starts_with(kLogHeaderWord)) return TakeHeader(line);
   if (line.starts_with(kLogMark)) return TakeMark(line);
+  if (line.starts_with(kLogClock)) return TakeClock(line);
+  if (line == kLogRelative) is_relative_ = marked_;
+  return true;
+}
+
+bool LogReader::ReadClock(std::string_view line, LogClock& clock) {
+  if (!line.ends_with("\r\n")) return false;
+  const std::string_view numbers =
+      line.substr(kLogClock.size(), line.size() - kLogClock.size() - 2);
+  const size_t space = numbers.find(' ');
+  if (space == numbers.npos) return false;
+  const auto offset_ms = ParseInt64(numbers.substr(0, space));
+  const auto shift_ms = ParseInt64(numbers.substr(space + 1));
+  if (!IsMoment(offset_ms) || !IsMoment(shift_ms)) return false;
+  clock = {*offset_ms, *shift_ms};
+  return true;
+}
+
+// What no mark proves may be anything.
+bool LogReader::TakeClock(std::string_view line) {
+  LogClock clock;
+  if (!marked_) return true;
+  if (!ReadClock(line, clock)) return Fault("what it says of its clock is damaged"), false;
+  clock_ = clock;
   return true;
 }
 
@@ -194,6 +224,8 @@ bool LogReader::TakeHeader(std::string_view line) {
   boot_ = boot;
   marked_ = true;
   db_ = 0;
+  clock_.reset();
+  is_relative_ = false;
   turn_begin_ = At(cursor_);
   return true;
 }
@@ -219,7 +251,7 @@ bool LogReader::ReadMark(std::string_view line, Mark& mark) {
   const auto unix_ms = ParseInt64(numbers.substr(0, space));
   const std::string_view synced_text = numbers.substr(space + 1);
   const auto synced = synced_text == "-" ? 0 : ParseInt64(synced_text);
-  if (!unix_ms || !synced || *synced < 0) return false;
+  if (!IsMoment(unix_ms) || !synced || *synced < 0) return false;
   mark.unix_ms = *unix_ms;
   mark.synced = synced_text == "-" ? kSyncUnknown : static_cast<uint64_t>(*synced);
   mark.digest = all.substr(all.size() - kDigestsBytes, kLogDigestBytes);

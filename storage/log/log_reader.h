@@ -15,12 +15,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "protocol/args.h"
 #include "storage/disk.h"
+#include "storage/log/turn_writer.h"
 
 namespace sluice {
 
@@ -48,6 +50,9 @@ class LogReader {
   size_t commands() const { return commands_.size(); }
   int db(size_t command) const { return commands_[command].db; }
   uint64_t offset(size_t command) const { return commands_[command].offset; }
+  // Under which clock it was written; null: not known.
+  const std::optional<LogClock>& clock(size_t command) const { return commands_[command].clock; }
+  bool is_relative(size_t command) const { return commands_[command].is_relative; }
   Args Words(size_t command);                   // until the next call
   int64_t unix_ms() const { return unix_ms_; }  // when it ended; 0: not known
 
@@ -70,6 +75,8 @@ class LogReader {
     size_t first_word, words;
     int db;
     uint64_t offset;
+    std::optional<LogClock> clock;
+    bool is_relative;
   };
   struct Mark {
     int64_t unix_ms = 0;
@@ -78,6 +85,7 @@ class LogReader {
   };
 
   static bool ReadHeader(std::string_view line, std::string_view& boot);
+  static bool ReadClock(std::string_view line, LogClock& clock);
   static bool ReadMark(std::string_view line, Mark& mark);
 
   Item ReadItem();
@@ -85,6 +93,7 @@ class LogReader {
   Item ReadCount(char sign, int64_t max, size_t& at, int64_t& count);
   bool TakeLine();
   bool TakeHeader(std::string_view line);
+  bool TakeClock(std::string_view line);
   bool TakeMark(std::string_view line);
   bool TakeCommand();
   bool Fill();
@@ -113,7 +122,9 @@ class LogReader {
   bool in_group_ = false;
   bool turn_ended_ = false;
   bool marked_ = false;
-  bool cut_short_ = false;  // the fault: the file ends too soon
+  bool cut_short_ = false;    // the fault: the file ends too soon
+  bool is_relative_ = false;  // the next command
+  std::optional<LogClock> clock_;
   int64_t unix_ms_ = 0;
   std::string boot_;
   std::string fault_;

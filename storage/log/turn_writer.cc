@@ -69,20 +69,29 @@ void TurnWriter::NoteTime() {
   ConcatTo(bytes_, "#TS:", now_s_, "\r\n");
 }
 
-void TurnWriter::Effect(int db, Args command) {
+void TurnWriter::NoteClock() {
+  if (noted_clock_ == clock_) return;
+  noted_clock_ = clock_;
+  ConcatTo(bytes_, kLogClock, clock_.unix_offset_ms, " ", clock_.shift_ms, "\r\n");
+}
+
+void TurnWriter::Effect(int db, Args command, bool is_relative) {
   NoteTime();
+  NoteClock();
   if (db != selected_) {
     selected_ = db;
     const std::string index = Int64Text(db);
     const std::string_view select[] = {"SELECT", index};
     AppendLogCommand(bytes_, select);
   }
+  if (is_relative) bytes_ += kLogRelative;
   AppendLogCommand(bytes_, command);
 }
 
 void TurnWriter::GroupBegin() {
   assert(open_group_at_ == kNone);
   NoteTime();
+  NoteClock();
   open_group_at_ = bytes_.size();
   const std::string_view multi[] = {"MULTI"};
   AppendLogCommand(bytes_, multi);

@@ -3,6 +3,8 @@
 //
 //   #SLUICE:1 <boot> <digest>\r\n      from here on every turn ends with its mark
 //   *2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n  commands; groups of them in MULTI and EXEC
+//   #CLOCK:<offset> <shift>\r\n       the writer's clock, from the next command of this file on
+//   #R\r\n                            the next command's deadline was a relative one
 //   #TS:<unix seconds>\r\n             at most one a second, where aof-timestamp-enabled says so
 //   #M:<unix ms> <synced> <digest> <check>\r\n
 //                                      ends a turn
@@ -13,24 +15,41 @@
 // damage before it is not what a crash leaves behind. <check>, and the <digest> of a header, are of
 // the line alone, so that it can be believed where the turn is damaged. All are 16 hex digits.
 // <boot> is the machine's boot.
+//
+// All deadlines are Unix times. What is relative (those behind #R; leases, limiters and buckets
+// always) ends at a moment of engine time: the Unix time less <offset>, in ms, which is Unix time
+// minus engine time when it was written. Engine time goes on from server to server (Clock::Shift):
+// <shift> is how far it is ahead of the machine's own, which counts on while that has not booted.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "protocol/args.h"
+#include "storage/boot_id.h"
 
 namespace sluice {
 
 inline constexpr std::string_view kLogHeaderWord = "#SLUICE:";
 inline constexpr std::string_view kLogHeader = "#SLUICE:1 ";
 inline constexpr std::string_view kLogMark = "#M:";
+inline constexpr std::string_view kLogClock = "#CLOCK:";
+inline constexpr std::string_view kLogRelative = "#R\r\n";
+inline constexpr int64_t kLogMomentMsMax = int64_t{1} << 49;  // and as far before 1970
 inline constexpr size_t kLogDigestBytes = 16;
 inline constexpr uint64_t kSyncUnknown = UINT64_MAX;
 // Redis reads annotations into 128 bytes; a longer one would be two lines to it.
 inline constexpr size_t kLogLineBytesMax = 120;
+
+// Of who writes: engine time to Unix time, and how far it is shifted.
+struct LogClock {
+  int64_t unix_offset_ms = 0;
+  int64_t shift_ms = 0;
+  bool operator==(const LogClock&) const = default;
+};
 
 // 16 hex digits.
 std::string LogDigest(std::string_view bytes, uint64_t seed);
@@ -41,18 +60,24 @@ void AppendLogCommand(std::string& out, Args command);
 
 class TurnWriter {
  public:
-  void Effect(int db, Args command);
+  void Effect(int db, Args command, bool is_relative = false);
   void GroupBegin();
   void GroupEnd();
 
   // Bytes of what may be written now: in a turn inside a script, only what came before its group.
   size_t ready() const { return open_group_at_ == kNone ? bytes_.size() : open_group_at_; }
+  bool in_group() const { return open_group_at_ != kNone; }
   // Takes those bytes, with the mark behind them. They will stand at offset `at` of the file.
   // Precondition: ready() > 0.
   std::string Take(int64_t unix_ms, uint64_t synced, uint64_t at);
   // What is written next begins a file, or follows another writer: a database is selected anew.
   // Precondition: nothing is left.
-  void Restart() { selected_ = -1; }
+  void Restart() {
+    selected_ = -1;
+    noted_clock_.reset();
+  }
+  // With which the effects that follow were written.
+  void set_clock(const LogClock& clock) { clock_ = clock; }
   // From now on every new second is noted, at the begin of a turn or of a group.
   void set_timestamps(bool on) { timestamps_ = on; }
   void set_now_s(int64_t unix_s) { now_s_ = unix_s; }
@@ -62,10 +87,13 @@ class TurnWriter {
   static constexpr size_t kNone = SIZE_MAX;
 
   void NoteTime();
+  void NoteClock();
 
   std::string bytes_;
   size_t open_group_at_ = kNone;
   int selected_ = -1;
+  LogClock clock_;
+  std::optional<LogClock> noted_clock_;
   bool timestamps_ = false;
   int64_t now_s_ = 0;
   int64_t noted_s_ = -1;

@@ -2,7 +2,9 @@
 // left, back-lengths too.
 #include "storage/rdb/listpack.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "storage/types/listpack_size.h"
@@ -10,7 +12,6 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kHeaderBytes = 6;
 constexpr uint8_t kEnd = 0xff;
 constexpr uint64_t kTooManyToCount = UINT16_MAX;
 
@@ -29,7 +30,7 @@ void ListpackWriter::LittleEndian(uint64_t value, int bytes) {
 
 void ListpackWriter::Text(std::string_view text) {
   if (const std::optional<int64_t> number = ListpackNumber(text)) return Number(*number);
-  const size_t begin = bytes_.size();
+  const size_t begin = used_;
   if (text.size() < 64) {
     Byte(0x80 | text.size());
   } else if (text.size() < 4096) {
@@ -39,25 +40,21 @@ void ListpackWriter::Text(std::string_view text) {
     Byte(0xf0);
     LittleEndian(text.size(), 4);
   }
-  bytes_.append(text);
+  std::ranges::copy(text, Room(text.size()));
+  used_ += text.size();
   EndElement(begin);
 }
 
 void ListpackWriter::Number(int64_t number) {
   const auto bits = static_cast<uint64_t>(number);
-  switch (ListpackIntegerBytes(number) - 1) {
-    case 1:
-      return Encoded(bits, 1);
-    case 2:
-      return Encoded(0xc0 | (bits >> 8 & 31) | (bits & 255) << 8, 2);
-    case 3:
-      return Encoded(0xf1 | (bits & 0xffff) << 8, 3);
-    case 4:
-      return Encoded(0xf2 | (bits & 0xffffff) << 8, 4);
-    case 5:
-      return Encoded(0xf3 | (bits & 0xffffffff) << 8, 5);
+  const size_t count = ListpackIntegerBytes(number) - 1;
+  if (count == 1) return Encoded(bits, count);
+  if (count == 2) return Encoded(0xc0 | (bits >> 8 & 31) | (bits & 255) << 8, count);
+  if (count <= 5) {
+    const uint64_t kept = bits & ((uint64_t{1} << 8 * (count - 1)) - 1);
+    return Encoded((0xf1 + count - 3) | kept << 8, count);
   }
-  const size_t begin = bytes_.size();
+  const size_t begin = used_;
   Byte(0xf4);
   LittleEndian(bits, 8);
   EndElement(begin);
@@ -67,12 +64,13 @@ void ListpackWriter::Number(int64_t number) {
 void ListpackWriter::Encoded(uint64_t bytes, size_t count) {
   static_assert(std::endian::native == std::endian::little);
   bytes |= static_cast<uint64_t>(count) << (8 * count);
-  bytes_.append(reinterpret_cast<const char*>(&bytes), count + 1);
+  std::memcpy(Room(sizeof bytes), &bytes, sizeof bytes);  // a copy of count + 1 would be a call
+  used_ += count + 1;
   ++elements_;
 }
 
 void ListpackWriter::EndElement(size_t begin) {
-  const size_t encoded = bytes_.size() - begin;
+  const size_t encoded = used_ - begin;
   const size_t bytes = ListpackBacklengthBytes(encoded);
   for (size_t i = bytes; i-- > 0;) Byte((encoded >> 7 * i & 127) | (i + 1 < bytes ? 128 : 0));
   ++elements_;
@@ -80,14 +78,14 @@ void ListpackWriter::EndElement(size_t begin) {
 
 std::string ListpackWriter::Finish() {
   Byte(kEnd);
-  const uint64_t header[] = {bytes_.size(),
-                             elements_ < kTooManyToCount ? elements_ : kTooManyToCount};
+  const uint64_t header[] = {used_, elements_ < kTooManyToCount ? elements_ : kTooManyToCount};
   for (size_t i = 0; i < kHeaderBytes; ++i) {
     const uint64_t part = i < 4 ? header[0] >> 8 * i : header[1] >> 8 * (i - 4);
     bytes_[i] = static_cast<char>(part & 255);
   }
+  bytes_.resize(std::exchange(used_, kHeaderBytes));
   elements_ = 0;
-  return std::exchange(bytes_, std::string(kHeaderBytes, '\0'));
+  return std::exchange(bytes_, std::string(kRoomAtFirst, '\0'));
 }
 
 // --- reading

@@ -17,22 +17,34 @@ namespace sluice {
 
 class ListpackWriter {
  public:
-  ListpackWriter() : bytes_(6, '\0') {}
+  ListpackWriter() : bytes_(kRoomAtFirst, '\0') {}
 
   void Text(std::string_view text);  // as a number, if it is one
   void Number(int64_t number);
   size_t size() const { return elements_; }
-  size_t bytes() const { return bytes_.size() + 1; }
+  size_t bytes() const { return used_ + 1; }
   // The whole; afterwards the writer is as new.
   std::string Finish();
 
  private:
-  void Byte(uint64_t byte) { bytes_.push_back(static_cast<char>(byte)); }
+  static constexpr size_t kHeaderBytes = 6;
+  static constexpr size_t kRoomAtFirst = 64;
+
+  // Where so many more bytes belong.
+  char* Room(size_t bytes) {
+    if (bytes_.size() - used_ < bytes) bytes_.resize(2 * bytes_.size() + bytes);
+    return bytes_.data() + used_;
+  }
+  void Byte(uint64_t byte) {
+    *Room(1) = static_cast<char>(byte);
+    ++used_;
+  }
   void LittleEndian(uint64_t value, int bytes);
   void Encoded(uint64_t bytes, size_t count);
   void EndElement(size_t begin);
 
-  std::string bytes_;
+  std::string bytes_;  // with room behind those in use
+  size_t used_ = kHeaderBytes;
   size_t elements_ = 0;
 };
 

@@ -38,12 +38,17 @@ void RdbFileWriter::Function(std::string_view code) {
 }
 
 void RdbFileWriter::BeginDatabase(uint64_t index, uint64_t keys, uint64_t with_deadline) {
+  ContinueDatabase(index);
   RdbWriter writer(buffer_, context_.compress);
-  writer.Opcode(RdbOpcode::kDatabase);
-  writer.Length(index);
   writer.Opcode(RdbOpcode::kSizes);
   writer.Length(keys);
   writer.Length(with_deadline);
+}
+
+void RdbFileWriter::ContinueDatabase(uint64_t index) {
+  RdbWriter writer(buffer_, context_.compress);
+  writer.Opcode(RdbOpcode::kDatabase);
+  writer.Length(index);
 }
 
 void RdbFileWriter::WriteDeadline(const Deadline& deadline) {

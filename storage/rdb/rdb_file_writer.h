@@ -34,13 +34,17 @@ class RdbFileWriter {
   void Function(std::string_view code);
   // The database of the keys that follow. The counts are a hint for who loads the file.
   void BeginDatabase(uint64_t index, uint64_t keys, uint64_t with_deadline);
-  // As it is at the context's moment. The bytes of its value are in memory as a whole meanwhile.
+  // Keys of a database that was begun before follow.
+  void ContinueDatabase(uint64_t index);
+  // As it is at the context's moment, with fields of hashes that are over, but there. The bytes of
+  // its value are in memory as a whole meanwhile.
   void Key(const Entry& entry);
   // Once, behind all else. False when anything has failed.
   bool End();
 
   bool ok() const { return ok_; }
   uint64_t bytes_written() const { return bytes_written_; }  // what the sink has taken
+  uint64_t bytes() const { return bytes_written_ + buffer_.size(); }
 
  private:
   void WriteDeadline(const Deadline& deadline);

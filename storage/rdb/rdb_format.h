@@ -24,6 +24,9 @@ inline constexpr uint64_t kRdbStringBytesMax = uint64_t{1} << 30;
 // AUX field of our files: "1" says that deadlines which are not marked are relative
 // (rdb_file_reader.h).
 inline constexpr char kRdbRelativeField[] = "sluice-relative";
+// And the clock and what is beside the keys (server/snapshots/snapshot_writer.h).
+inline constexpr char kRdbClockField[] = "sluice-clock";
+inline constexpr char kRdbCommandsField[] = "sluice-commands";
 
 enum class RdbType : uint8_t {
   kString = 0,

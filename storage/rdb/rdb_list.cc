@@ -1,8 +1,8 @@
 // Lists in RDB form: see rdb_collections.h. Whatever its chunks are here, a list is written as
 // nodes of some 8 KB, as Redis has them by default.
 #include <string>
-#include <vector>
 
+#include "protocol/text/number_text.h"
 #include "storage/rdb/listpack.h"
 #include "storage/rdb/rdb_collections.h"
 #include "storage/rdb/rdb_sequence.h"
@@ -14,32 +14,46 @@ constexpr size_t kNodeBytes = 8192;  // as list-max-listpack-size -2
 
 // Of the text of a number.
 size_t TextBytes(int64_t number) {
-  constexpr size_t kDigitsMax = 19;
-  const auto bits = static_cast<uint64_t>(number);
-  const uint64_t magnitude = number < 0 ? -bits : bits;
-  size_t digits = 1;
-  for (uint64_t bound = 10; digits < kDigitsMax && magnitude >= bound; bound *= 10) ++digits;
-  return digits + (number < 0 ? 1 : 0);
+  char text[kInt64TextMax];
+  return static_cast<size_t>(FormatInt64(text, number) - text);
+}
+
+// A node takes no element that could make it longer than kNodeBytes, where Redis counts a number as
+// its text. Only near the end is that looked at.
+bool IsFull(const ListpackWriter& node, int64_t number) {
+  if (node.bytes() + kInt64TextMax <= kNodeBytes) return false;
+  return node.size() > 0 && node.bytes() + TextBytes(number) > kNodeBytes;
+}
+
+bool IsFull(const ListpackWriter& node, std::string_view text) {
+  return node.size() > 0 && node.bytes() + text.size() > kNodeBytes;
 }
 
 }  // namespace
 
 void WriteList(const List& list, RdbWriter& writer) {
-  std::vector<std::string> nodes;
+  std::string nodes;  // how many comes before them
+  RdbWriter nodes_writer(nodes, writer.compress());
+  uint64_t count = 0;
   ListpackWriter node;
+  const auto end_node = [&] {
+    nodes_writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
+    nodes_writer.String(node.Finish());
+    ++count;
+  };
   list.ForEachKept([&](std::string_view bytes, bool integer) {
-    const int64_t number = integer ? ListItem::Number(bytes) : 0;
-    const size_t text_bytes = integer ? TextBytes(number) : bytes.size();
-    if (node.size() > 0 && node.bytes() + text_bytes > kNodeBytes) nodes.push_back(node.Finish());
-    integer ? node.Number(number) : node.Text(bytes);
+    if (integer) {
+      const int64_t number = ListItem::Number(bytes);
+      if (IsFull(node, number)) end_node();
+      return node.Number(number);
+    }
+    if (IsFull(node, bytes)) end_node();
+    node.Text(bytes);
   });
-  if (node.size() > 0) nodes.push_back(node.Finish());
+  if (node.size() > 0) end_node();
   writer.Type(RdbType::kQuicklist);
-  writer.Length(nodes.size());
-  for (const std::string& bytes : nodes) {
-    writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
-    writer.String(bytes);
-  }
+  writer.Length(count);
+  writer.Raw(nodes);
 }
 
 std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContext& context) {

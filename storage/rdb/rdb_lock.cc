@@ -108,4 +108,10 @@ std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now) {
   return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
 }
 
+std::unique_ptr<Value> MakePlainLock(const LockImage& image) {
+  auto lock = std::make_unique<Lock>();
+  for (const LockHolder& holder : image.holders) lock->Restore(holder, image.shape);
+  return lock;
+}
+
 }  // namespace sluice

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -31,5 +32,7 @@ struct LockImage {
 
 void WriteLock(const Lock& lock, const Now& now, RdbWriter& writer);
 std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now);  // null at a fault
+// With its holders, and in no keyspace's book: RdbContext::make_lock of who only reads.
+std::unique_ptr<Value> MakePlainLock(const LockImage& image);
 
 }  // namespace sluice

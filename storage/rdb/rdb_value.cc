@@ -133,6 +133,13 @@ uint64_t LittleEndian(std::string_view bytes) {
   return value;
 }
 
+void CloseDump(std::string& dump, uint16_t version) {
+  dump.push_back(static_cast<char>(version & 255));
+  dump.push_back(static_cast<char>(version >> 8));
+  const uint64_t crc = Crc64(dump);
+  RdbWriter(dump).Int64(static_cast<int64_t>(crc));
+}
+
 }  // namespace
 
 void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& out) {
@@ -146,7 +153,11 @@ void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& o
 void WriteRdbFileValue(const Entry& entry, const RdbContext& context, std::string& out) {
   if (RdbVersionOf(entry) == kRdbVersion) return WriteRdbValue(entry, context, out);
   RdbWriter writer(out, context.compress);
-  WriteHashModule(ValueOf<Hash>(entry), context.now, writer);
+  // A field that is over is there until a timer or a command meets it, and so is its hash: a later
+  // command of a log may count on that.
+  Now before_all = context.now;
+  before_all.steady_us -= int64_t{1} << 52;  // 142 years
+  WriteHashModule(ValueOf<Hash>(entry), before_all, writer);
 }
 
 uint16_t RdbVersionOf(const Entry& entry) {
@@ -205,11 +216,16 @@ std::string WriteDump(const Entry& entry, const RdbContext& context) {
   constexpr size_t kFrameBytesMax = 32;
   if (entry.is_string()) dump.reserve(entry.TextBytes() + kFrameBytesMax);
   WriteRdbValue(entry, context, dump);
-  const uint16_t version = RdbVersionOf(entry);
-  dump.push_back(static_cast<char>(version & 255));
-  dump.push_back(static_cast<char>(version >> 8));
-  const uint64_t crc = Crc64(dump);
-  RdbWriter(dump).Int64(static_cast<int64_t>(crc));
+  CloseDump(dump, RdbVersionOf(entry));
+  return dump;
+}
+
+std::string WriteOwnDump(const Entry& entry, const RdbContext& context) {
+  const bool is_hash = entry.type() == ValueType::kHash;
+  if (!is_hash || !ValueOf<Hash>(entry).has_relative_deadlines()) return WriteDump(entry, context);
+  std::string dump;
+  WriteRdbFileValue(entry, context, dump);
+  CloseDump(dump, kRdbVersion);
   return dump;
 }
 

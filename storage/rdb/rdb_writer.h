@@ -14,6 +14,8 @@ class RdbWriter {
   // `out` outlives the writer. Without `compress` texts stay as they are.
   explicit RdbWriter(std::string& out, bool compress = true) : out_(out), compress_(compress) {}
 
+  bool compress() const { return compress_; }
+
   void Byte(uint8_t byte) { out_.push_back(static_cast<char>(byte)); }
   void Type(RdbType type) { Byte(static_cast<uint8_t>(type)); }
   void Opcode(RdbOpcode code) { Byte(static_cast<uint8_t>(code)); }

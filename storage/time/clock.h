@@ -5,6 +5,8 @@
 // chooses its origin so that at the start the offset has no fraction, and so both agree to the
 // microsecond. Relative deadlines live on engine time; absolute ones (EXAT, PXAT, EXPIREAT) are
 // kept as Unix times and follow the offset.
+//
+// A server that has loaded a log goes on with the engine time of the one that wrote it: Shift.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +27,32 @@ struct Now {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual Now Sample() = 0;
+  Now Sample() {
+    Now now = Read();
+    now.steady_us += shift_ms_ * 1000;
+    now.unix_offset_ms -= shift_ms_;
+    return now;
+  }
+  // Engine time is so much later from now on, and before when negative; Unix time is as it was.
+  void Shift(int64_t ms) { shift_ms_ += ms; }
+  int64_t shift_ms() const { return shift_ms_; }  // of all calls: engine time less Read's
   // CPU time of the calling thread in µs, for the histogram of turns; 0 where there is none.
   virtual int64_t CpuMicros() { return 0; }
   // A cheap tick for measuring how long commands take, in ns from any origin.
   virtual int64_t TickNanos() = 0;
+
+ protected:
+  // Without a shift: the same steady time in all processes of a boot, to the millisecond.
+  virtual Now Read() = 0;
+
+ private:
+  int64_t shift_ms_ = 0;
 };
 
 // Moves only when told to: tests, simulation and the frozen clock of a test double.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(int64_t unix_ms = 1'700'000'000'000) { now_.unix_offset_ms = unix_ms; }
-  Now Sample() override { return now_; }
   int64_t TickNanos() override { return now_.steady_us * 1000; }
 
   void Advance(int64_t ms) { now_.steady_us += ms * 1000; }
@@ -44,6 +60,8 @@ class ManualClock final : public Clock {
   void StepWall(int64_t ms) { now_.unix_offset_ms += ms; }  // as an NTP step or `date -s` would
 
  private:
+  Now Read() override { return now_; }
+
   Now now_;
 };
 

@@ -102,6 +102,28 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
   return spent;
 }
 
+void TimerWheel::TurnBack(int64_t now_ms) {
+  assert(!advancing_ && now_ms < now_ms_);
+  TimerNode all;
+  all.deadline_[0] = kNoSlot;
+  const auto take = [&](TimerNode& head) {
+    if (!head.linked()) return;
+    Splice(head, all);
+    MarkEmpty(head);
+  };
+  for (const auto& level : levels_) {
+    if (level != nullptr)
+      for (TimerNode& head : level->heads) take(head);
+  }
+  for (TimerNode* const head : {&cascading_, &due_, &late_}) take(*head);
+  now_ms_ = Clamp(now_ms);
+  while (all.linked()) {
+    TimerNode& node = Next(all);
+    Unlink(node);
+    Place(node, late_);
+  }
+}
+
 int64_t TimerWheel::NextWork() const { return HasDetached() ? now_ms_ : FindNextSlot().start_ms; }
 
 // --- lists

@@ -88,6 +88,10 @@ class TimerWheel {
   // time only works off what is due.
   size_t Advance(int64_t now_ms, size_t budget, absl::FunctionRef<void(TimerNode&)> fire);
 
+  // The wheel's time is so much earlier from here on. All timers are placed anew: O(n).
+  // Precondition: now_ms < now_ms(), and no Advance runs.
+  void TurnBack(int64_t now_ms);
+
   // When Advance next has something to do: never later than the earliest deadline; may be earlier
   // (a level to move down). kNever when empty; <= the wheel's time while a slice is unfinished.
   int64_t NextWork() const;

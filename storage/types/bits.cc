@@ -70,9 +70,12 @@ size_t LeadingRun(std::string_view bytes, uint64_t value) {
 // So much is combined at a time that it stays in the cache while all sources are gone through.
 constexpr size_t kPieceBytes = 16 << 10;
 
-// Several words at a time: with a test after each, that is what the time would go into.
+// result[i] = combine(left[i], source[i]), for all of the source; `left` may be the result. Several
+// words at a time: with a test after each, that is what the time would go into. Only `left` and the
+// source are read: a new page that is read before it is written to costs two faults.
 template <typename Combine>
-void FoldWith(std::span<char> result, std::string_view source, const Combine& combine) {
+void FoldWith(std::span<char> result, const char* left, std::string_view source,
+              const Combine& combine) {
   constexpr size_t kWords = 8;
   using Words = std::array<uint64_t, kWords>;
   char* const out = result.data();
@@ -80,32 +83,33 @@ void FoldWith(std::span<char> result, std::string_view source, const Combine& co
   size_t at = 0;
   for (; at + sizeof(Words) <= source.size(); at += sizeof(Words)) {
     Words mine, others;
-    std::memcpy(&mine, out + at, sizeof mine);
+    std::memcpy(&mine, left + at, sizeof mine);
     std::memcpy(&others, in + at, sizeof others);
     for (size_t i = 0; i < kWords; ++i) mine[i] = combine(mine[i], others[i]);
     std::memcpy(out + at, &mine, sizeof mine);
   }
   for (; at < source.size(); ++at) {
-    const auto mine = static_cast<unsigned char>(out[at]);
+    const auto mine = static_cast<unsigned char>(left[at]);
     out[at] = static_cast<char>(combine(mine, ByteAt(source, at)));
   }
 }
 
-// Precondition: the source is no longer than the result.
-void Fold(BitOperation operation, std::span<char> result, std::string_view source) {
+// Precondition: the source is no longer than the result, and as long if `left` is not the result.
+void Fold(BitOperation operation, std::span<char> result, const char* left,
+          std::string_view source) {
   switch (operation) {
     case BitOperation::kAnd:
-      FoldWith(result, source, [](uint64_t a, uint64_t b) { return a & b; });
+      FoldWith(result, left, source, [](uint64_t a, uint64_t b) { return a & b; });
       std::ranges::fill(result.subspan(source.size()), '\0');
       break;
     case BitOperation::kOr:
-      FoldWith(result, source, [](uint64_t a, uint64_t b) { return a | b; });
+      FoldWith(result, left, source, [](uint64_t a, uint64_t b) { return a | b; });
       break;
     case BitOperation::kXor:
-      FoldWith(result, source, [](uint64_t a, uint64_t b) { return a ^ b; });
+      FoldWith(result, left, source, [](uint64_t a, uint64_t b) { return a ^ b; });
       break;
     case BitOperation::kNot:
-      FoldWith(result, source, [](uint64_t, uint64_t b) { return ~b; });
+      FoldWith(result, left, source, [](uint64_t, uint64_t b) { return ~b; });
       break;
   }
 }
@@ -117,10 +121,18 @@ std::string_view PieceOf(std::string_view source, size_t at, size_t bytes) {
 void CombinePiece(BitOperation operation, std::span<const std::string_view> sources, size_t at,
                   std::span<char> result) {
   const std::string_view first = PieceOf(sources[0], at, result.size());
-  if (operation == BitOperation::kNot) return Fold(operation, result, first);
-  std::fill(std::ranges::copy(first, result.begin()).out, result.end(), '\0');
-  for (const std::string_view source : sources.subspan(1)) {
-    Fold(operation, result, PieceOf(source, at, result.size()));
+  if (operation == BitOperation::kNot) return Fold(operation, result, first.data(), first);
+  sources = sources.subspan(1);
+  // Two whole pieces are combined on their way into the result.
+  const char* left = first.data();
+  if (sources.empty() ||
+      std::min(first.size(), PieceOf(sources[0], at, result.size()).size()) < result.size()) {
+    std::fill(std::ranges::copy(first, result.begin()).out, result.end(), '\0');
+    left = result.data();
+  }
+  for (const std::string_view source : sources) {
+    Fold(operation, result, left, PieceOf(source, at, result.size()));
+    left = result.data();
   }
 }
 

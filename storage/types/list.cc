@@ -116,12 +116,6 @@ void List::Walk(size_t index, ListEnd towards, Visit visit) const {
   }
 }
 
-void List::ForEachKept(absl::FunctionRef<void(std::string_view bytes, bool integer)> visit) const {
-  for (const ListChunk& chunk : chunks_) {
-    for (size_t i = 0; i < chunk.count(); ++i) visit(chunk.BytesAt(i), chunk.IntegerAt(i));
-  }
-}
-
 void List::Find(std::string_view text, ListEnd towards, size_t looks,
                 absl::FunctionRef<bool(size_t index)> found) const {
   const ListItem item(text);

@@ -62,7 +62,10 @@ class List final : public Value {
   using Visit = absl::FunctionRef<bool(size_t index, std::string_view text)>;
   void Walk(size_t index, ListEnd towards, Visit visit) const;
   // Visits all elements from the front on as they are kept (ListItem): no integer becomes text.
-  void ForEachKept(absl::FunctionRef<void(std::string_view bytes, bool integer)> visit) const;
+  template <typename VisitKept>  // (std::string_view bytes, bool integer)
+  void ForEachKept(VisitKept&& visit) const {
+    for (const ListChunk& chunk : chunks_) chunk.ForEachKept(visit);
+  }
   // The indexes of elements equal to `text`, in the same manner. At most `looks` elements are
   // compared.
   void Find(std::string_view text, ListEnd towards, size_t looks,

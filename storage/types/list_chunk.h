@@ -59,6 +59,18 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
     return !large() && bytes <= kBytesMax && used_bytes() + bytes <= kBytesMax;
   }
 
+  // Visits all elements as they are kept: their bytes, and whether those are an integer's.
+  template <typename VisitKept>
+  void ForEachKept(VisitKept&& visit) const {
+    if (large()) return visit(BytesAt(0), false);
+    size_t begin = first_;
+    for (size_t i = 0; i < count_; ++i) {
+      const size_t end_of = end(i);
+      visit(std::string_view(bytes() + begin, end_of - begin), (slot(i) & 1) != 0);
+      begin = end_of;
+    }
+  }
+
   // Removes elements equal to `item`, at most `max`, the first or the last ones; how many.
   size_t EraseEqual(const ListItem& item, size_t max, ListEnd from);
 

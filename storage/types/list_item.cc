@@ -1,12 +1,24 @@
 // See list_item.h.
 #include "storage/types/list_item.h"
 
+#include <bit>
 #include <cstring>
 #include <optional>
 
 #include "protocol/text/number_text.h"
 
 namespace sluice {
+namespace {
+
+template <typename Word>
+uint64_t Load(std::string_view bytes, size_t at) {
+  static_assert(std::endian::native == std::endian::little);
+  Word word;
+  std::memcpy(&word, bytes.data() + at, sizeof word);
+  return word;
+}
+
+}  // namespace
 
 ListItem::ListItem(std::string_view text) : text_(text) {
   if (text.empty() || text.size() > kInt64TextMax || text[0] > '9') return;
@@ -24,8 +36,18 @@ ListItem::ListItem(std::string_view text) : text_(text) {
 }
 
 int64_t ListItem::Number(std::string_view bytes) {
-  uint64_t number = 0;  // byte by byte: a copy of so few, unknown how many, is a call
-  for (size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[i]);
+  // Two loads that may overlap: a copy of so few bytes, unknown how many, is a call, and a loop's
+  // end is hard to foretell.
+  uint64_t number;
+  if (bytes.size() >= 4) {
+    number = Load<uint32_t>(bytes, 0) | Load<uint32_t>(bytes, bytes.size() - 4)
+                                            << 8 * (bytes.size() - 4);
+  } else if (bytes.size() >= 2) {
+    number = Load<uint16_t>(bytes, 0) | Load<uint16_t>(bytes, bytes.size() - 2)
+                                            << 8 * (bytes.size() - 2);
+  } else {
+    number = Load<uint8_t>(bytes, 0);
+  }
   const int shift = 64 - 8 * static_cast<int>(bytes.size());
   return static_cast<int64_t>(number << shift) >> shift;
 }

@@ -128,6 +128,7 @@ def errors(client):
 def messages(port, other):
     """Channels, patterns, and an expiry that is heard of on time."""
     client = redis.Redis(port=port)
+    client.flushall()  # the limiters of before end when they like: only one key is to expire here
     listener = client.pubsub()
     listener.subscribe("news")
     listener.psubscribe("n*")

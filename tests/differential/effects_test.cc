@@ -56,7 +56,7 @@ class EngineScribe final : public Scribe, private EffectSink {
   }
 
  private:
-  void Effect(int db, Args command) override {
+  void Effect(int db, Args command, EffectTime) override {
     told_ += EffectText(db, {command.begin(), command.end()}) + "\n";
   }
   void GroupBegin() override { told_ += "MULTI\n"; }

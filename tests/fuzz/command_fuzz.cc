@@ -37,17 +37,13 @@
 #include "tests/fuzz/request_maker.h"
 #include "tests/fuzz/sequence.h"
 #include "tests/support/command_line.h"
+#include "tests/support/sanitized.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
 // Memory of the process, ASan's own included, is bounded: a request that asks for gigabytes is
-// found.
+// found. Only ASan calls this.
 extern "C" const char* __asan_default_options() {
   return "hard_rss_limit_mb=3000:detect_leaks=1:abort_on_error=0:quarantine_size_mb=64";
 }
-#else
-constexpr bool kSanitized = false;
-#endif
 
 namespace sluice {
 namespace {

@@ -24,6 +24,9 @@ std::span<const std::string_view> FuzzWords() {
       "#M:1700000003477 - 2453ec25ae2366df 792ef8d7452fe7ae\r\n"sv,
       "#M:1 36 0000000000000000 0000000000000000\r\n"sv,
       "#TS:1700000000\r\n"sv,
+      "#CLOCK:1700000000000 0\r\n"sv,
+      "#CLOCK:-1 562949953421312\r\n"sv,
+      "#R\r\n"sv,
       "#"sv,
       "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"sv,
       "*1\r\n$5\r\nMULTI\r\n"sv,
@@ -78,7 +81,9 @@ Outcome ReadLog(MemoryDisk& disk, const std::string& path, size_t piece_bytes) {
       const Args words = reader.Words(i);
       FuzzCheck(!words.empty(), "a command has words");
       FuzzCheck(reader.offset(i) < bytes, "and an offset within the file");
-      turn += Concat(reader.db(i), ":");
+      turn += Concat(reader.db(i), reader.is_relative(i) ? " R:" : ":");
+      if (const auto& clock = reader.clock(i))
+        turn += Concat(clock->unix_offset_ms, " ", clock->shift_ms, ":");
       for (const std::string_view word : words) turn += Concat(" ", word);
     }
   }
@@ -103,9 +108,10 @@ void CheckLogFile(const std::string& bytes) {
   FuzzCheck(ReadLog(disk, kPath, 1 + bytes.size() % 7) == whole, "pieces make no difference");
   if (bytes.starts_with("REDIS") || bytes.starts_with("VALKEY")) return;  // not this reader's
   std::string report;
-  FuzzCheck(CheckLog(disk, "/log", false, report) == whole.fault.empty(), "the check says so too");
+  FuzzCheck(CheckLog(disk, "/log", false, {1, 2}, report) == whole.fault.empty(),
+            "the check says so too");
   FuzzCheck(disk.files[kPath] == bytes, "and changes nothing");
-  FuzzCheck(CheckLog(disk, "/log", true, report), "what is damaged can be cut");
+  FuzzCheck(CheckLog(disk, "/log", true, {1, 2}, report), "what is damaged can be cut");
   const Outcome fixed = ReadLog(disk, kPath, LogReader::kPieceBytes);
   FuzzCheck(fixed.fault.empty() && fixed.turns == whole.turns, "to what was whole of it");
 }

@@ -1,10 +1,14 @@
 // Commands as they may stand in a log, played into a server that starts: it refuses the log with a
 // sentence that names file and offset, or it serves, and then all its state is sound. Whatever the
-// log says, no command of it waits, ends the process, or reaches beyond the keyspace.
+// log says, no command of it waits, ends the process, or reaches beyond the keyspace. With a line
+// of
+// '#' in front it is a log of ours, with marks, in which other such lines tell of clocks.
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "protocol/text/concat.h"
 #include "storage/log/turn_writer.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/engine_fixture.h"
@@ -14,6 +18,11 @@ namespace sluice {
 std::span<const std::string_view> FuzzWords() {
   using namespace std::string_view_literals;
   static constexpr std::string_view kWords[] = {
+      "#\n"sv,
+      "#CLOCK:1700000000000 0\n"sv,
+      "#CLOCK:1699999000000 1000000\n"sv,
+      "#CLOCK:-562949953421312 562949953421312\n"sv,
+      "#R\n"sv,
       "SET k v\n"sv,
       "SET k v PXAT 1700000000100\n"sv,
       "SET k v PXAT 1600000000000\n"sv,
@@ -68,12 +77,23 @@ namespace {
 constexpr size_t kInputBytesMax = 4096;
 constexpr size_t kMemoryMax = 64 * 1024 * 1024;
 
+std::string Marked(std::string turn) {
+  const std::string header = LogHeaderLine("boot");
+  AppendLogMark(turn, 1'700'000'000'000, kSyncUnknown, header.size());
+  return header + turn;
+}
+
 // A line is a command, its words between spaces.
 std::string LogOf(std::string_view lines) {
+  const bool is_marked = lines.starts_with('#');
   std::string log;
   while (!lines.empty()) {
     std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+    if (line.starts_with('#')) {
+      log += Concat(line, "\r\n");
+      continue;
+    }
     std::vector<std::string_view> words;
     while (!line.empty()) {
       words.push_back(line.substr(0, line.find(' ')));
@@ -81,7 +101,7 @@ std::string LogOf(std::string_view lines) {
     }
     if (!words.empty()) AppendLogCommand(log, words);
   }
-  return log;
+  return is_marked ? Marked(std::move(log)) : log;
 }
 
 void Load(std::string_view input) {

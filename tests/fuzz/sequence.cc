@@ -227,7 +227,7 @@ void Player::Finish() {
   if (engine.part<LockService>().Enter().queue().size() != 0) Fail("waiters for locks are left");
 }
 
-void Player::Effect(int, Args command) {
+void Player::Effect(int, Args command, EffectTime) {
   if (command.empty()) Fail("an effect without words");
 }
 void Player::GroupBegin() {

@@ -87,7 +87,7 @@ class Player final : private EffectSink {
   void Fail(std::string fault) {
     if (fault_.empty()) fault_ = std::move(fault);
   }
-  void Effect(int db, Args command) override;
+  void Effect(int db, Args command, EffectTime time) override;
   void GroupBegin() override;
   void GroupEnd() override;
 

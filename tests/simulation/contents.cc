@@ -2,12 +2,17 @@
 #include "tests/simulation/contents.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "server/commands/admin/data_digest.h"
 #include "storage/keyspace/packed_value.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
+#include "storage/rdb/rdb_value.h"
+#include "storage/types/hash.h"
 #include "storage/types/streams/stream.h"
 
 namespace sluice {
@@ -30,6 +35,45 @@ std::string TextOf(const Stream& stream) {
   return text;
 }
 
+// Of which kind, and when.
+std::string TextOf(const Deadline& deadline) {
+  if (deadline.none()) return "ever";
+  return (deadline.kind == Deadline::Kind::kUnix ? "unix " : "engine ") +
+         std::to_string(deadline.ms);
+}
+
+// The digest has its fields, but not their ends.
+std::string TextOf(const Hash& hash) {
+  std::map<std::string, std::string> ends;
+  hash.ForEach({}, [&](std::string_view name, std::string_view) {
+    FieldValue field;
+    if (hash.Get(name, {}, field) && !field.deadline.none())
+      ends[std::string(name)] = TextOf(field.deadline);
+  });
+  std::string text;
+  for (const auto& [name, end] : ends) text += " " + name + " until " + end;
+  return text;
+}
+
+// Of a limiter or a bucket, which ends by itself, the earlier of that and its deadline: a wall
+// clock that is stepped can make either the later one, and a file keeps what counts.
+Deadline EndOf(const Entry& entry, const Now& now) {
+  const Deadline deadline = entry.deadline();
+  const bool ends_by_itself =
+      entry.type() == ValueType::kLimiter || entry.type() == ValueType::kLeakyBucket;
+  if (!ends_by_itself || deadline.none()) return deadline;
+  const int64_t own_ms = entry.is_packed()
+                             ? UnpackValue(entry.type(), entry.packed())->EndsAtMs(now)
+                             : entry.value().EndsAtMs(now);
+  return deadline.LeftMs(now) > own_ms - now.ms() ? Deadline::Steady(own_ms) : deadline;
+}
+
+std::string AsWritten(const Entry& entry, const Now& now) {
+  std::string written;
+  WriteRdbValue(entry, {.now = now}, written);
+  return written;
+}
+
 // All there is to a value.
 std::string TextOf(const Entry& entry, const Now& now) {
   char scratch[Entry::kTextScratch];
@@ -46,13 +90,15 @@ std::string TextOf(const Entry& entry, const Now& now) {
       text += std::to_string(due_ms) + ":" + std::to_string(units) + " ";
   } else if (entry.type() == ValueType::kLimiter) {
     const Limiter& limiter = static_cast<Limiter&>(value);
-    if (!limiter.log()) return std::string(entry.packed());
+    // As a file has it: a window that is over, in a ban that is not, is as none there.
+    if (!limiter.log()) return AsWritten(entry, now);
     Now at = now;
     for (int step = 0; step < 500; ++step, at.steady_us += 1000)
       text += std::to_string(limiter.Info(at).remaining) + " ";
   } else {
     text = DigestOfValue(&entry, now);
   }
+  if (entry.type() == ValueType::kHash) text += TextOf(static_cast<Hash&>(entry.value()));
   if (entry.type() == ValueType::kStream) text += TextOf(static_cast<Stream&>(entry.value()));
   return text;
 }
@@ -62,15 +108,13 @@ std::string TextOf(const Entry& entry, const Now& now) {
 Contents ContentsOf(TestEngine& server) {
   Contents contents;
   Keyspace& keyspace = server.engine().keyspace();
-  const Now now = server.clock().Sample();
+  const Now now = server.now();
   for (int db = 0; db < keyspace.databases(); ++db) {
     if (!keyspace.made(db)) continue;
     keyspace.db(db).ForEach([&](const Entry& entry) {
       if (entry.Expired(now)) return;
-      std::string text = TextOf(entry, now);
-      text += " until " +
-              (entry.deadline().none() ? "ever" : std::to_string(entry.deadline().UnixMs(now)));
-      contents[{db, std::string(entry.key())}] = text;
+      contents[{db, std::string(entry.key())}] =
+          TextOf(entry, now) + " until " + TextOf(EndOf(entry, now));
     });
   }
   return contents;

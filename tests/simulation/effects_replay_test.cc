@@ -1,7 +1,7 @@
 // Effects say all: whatever a random run did, its recorded effects alone, played into an empty
-// engine, make the same keyspace: keys, values, groups of streams, deadlines. The replay holds time
-// back until it is through, as a loader must: what had a deadline then may be long past it when it
-// is read.
+// engine, make the same keyspace: keys, values, groups of streams, deadlines and of which kind they
+// are, however the wall clock was stepped. The replay holds time back until it is through, as a
+// loader must: what had a deadline then may be long past it when it is read.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -18,11 +18,23 @@ namespace {
 constexpr uint64_t kSeeds = 60;
 constexpr int kSteps = 400;
 
-// Records what happened, with its database; groups are checked and flattened.
+// Records what happened, with its database and the offset of the wall clock; groups are checked and
+// flattened.
 class Recorder final : public EffectSink {
  public:
-  void Effect(int db, Args command) override {
-    effects_.emplace_back(db, std::vector<std::string>(command.begin(), command.end()));
+  struct Recorded {
+    int db;
+    std::vector<std::string> command;
+    bool is_relative;
+    int64_t unix_offset_ms;
+  };
+  explicit Recorder(TestEngine& server) : server_(server) {}
+
+  void Effect(int db, Args command, EffectTime time) override {
+    effects_.push_back({db,
+                        {command.begin(), command.end()},
+                        time == EffectTime::kRelative,
+                        server_.engine().now().unix_offset_ms});
     ++in_this_group_;
   }
   void GroupBegin() override {
@@ -35,10 +47,11 @@ class Recorder final : public EffectSink {
     EXPECT_GE(in_this_group_, 2) << "one stands alone";
     in_group_ = false;
   }
-  const std::vector<std::pair<int, std::vector<std::string>>>& effects() const { return effects_; }
+  const std::vector<Recorded>& effects() const { return effects_; }
 
  private:
-  std::vector<std::pair<int, std::vector<std::string>>> effects_;
+  TestEngine& server_;
+  std::vector<Recorded> effects_;
   bool in_group_ = false;
   int in_this_group_ = 0;
 };
@@ -53,9 +66,11 @@ void Replay(const Recorder& recorded, TestEngine& server) {
   TestClient& client = server.Connect();
   client.PlayLog();
   int selected = 0;
-  for (const auto& [db, command] : recorded.effects()) {
+  for (const auto& [db, command, is_relative, unix_offset_ms] : recorded.effects()) {
+    server.clock().StepWall(unix_offset_ms - server.clock().Sample().unix_offset_ms);
     if (db != selected) client.Run({"SELECT", std::to_string(db)});
     selected = db;
+    server.engine().Find(client.id())->replays_relative = is_relative;
     const std::string reply = client.Run(command).ToText();
     EXPECT_NE(reply.substr(0, 1), "-") << reply << " to the effect " << Line(command);
   }
@@ -63,12 +78,13 @@ void Replay(const Recorder& recorded, TestEngine& server) {
 
 void RunOnce(uint64_t seed) {
   SimulationRandom random(seed);
-  Recorder recorder;
   TestEngine server({.seed = seed});
+  Recorder recorder(server);
   server.engine().part<Effects>().set_sink(&recorder);
   RandomClients clients(server);
   for (int step = 0; step < kSteps; ++step) {
     clients.Step(random);
+    if (Between(random, 0, 40) == 0) server.clock().StepWall(Between(random, -1000, 1000));
     server.AdvanceTime(Between(random, 0, 25));
   }
   server.engine().part<Effects>().set_sink(nullptr);
@@ -76,6 +92,7 @@ void RunOnce(uint64_t seed) {
   TestEngine later({.seed = seed + 1});
   Replay(recorder, later);
   const int64_t passed_ms = server.clock().Sample().ms();
+  later.clock().StepWall(server.now().unix_offset_ms - later.now().unix_offset_ms);
   later.AdvanceTime(passed_ms);
   ASSERT_EQ(ContentsOf(server), ContentsOf(later));
 }

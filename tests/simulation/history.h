@@ -1,6 +1,9 @@
 // What the histories of locks and of limits are played on: a server, its clock and its disk, and
-// one source of chance. Time passes ms by ms, so that the moment of every answer is known.
+// one source of chance. Time passes ms by ms, so that the moment of every answer is known. With a
+// log the server can be started again.
 #pragma once
+
+#include <memory>
 
 #include "server/locks/lock_service.h"
 #include "tests/simulation/random_commands.h"
@@ -10,25 +13,39 @@ namespace sluice {
 
 struct World {
   // `audits`: after every step; else the test calls Audit.
-  World(uint64_t seed, bool audits) : random(seed), server({.seed = seed, .audits = audits}) {}
+  World(uint64_t seed, bool audits) : World(seed, TestEngine::Options{.audits = audits}) {}
+  World(uint64_t seed, TestEngine::Options options)
+      : random(seed), is_logged(options.disk != nullptr) {
+    options.seed = seed;
+    Start(options);
+  }
+  // The one before is gone without a word.
+  void Start(const TestEngine::Options& options) {
+    running.reset();
+    running = std::make_unique<TestEngine>(options);
+    running->Settle();
+  }
+  TestEngine& server() { return *running; }
 
   int64_t Pick(int64_t low, int64_t high) { return Between(random, low, high); }
   bool OneIn(int64_t n) { return Pick(1, n) == 1; }
-  int64_t now_ms() { return server.clock().Sample().ms(); }
-  int64_t next_ms() { return NextMs(server.clock().Sample()); }  // leases count from there
-  MemoryDisk& disk() { return server.disk(); }
+  int64_t now_ms() { return server().now().ms(); }
+  int64_t next_ms() { return NextMs(server().now()); }  // leases count from there
+  MemoryDisk& disk() { return server().disk(); }
   bool disk_is_full() { return disk().write_fault != 0; }
   // Full: and of the tokens that were reserved none is left.
   void ToggleDisk() {
     const bool fills = !disk_is_full();
     disk().write_fault = fills ? ENOSPC : 0;
     writable_since_ms = now_ms();
-    FenceTokens& tokens = server.engine().part<LockService>().tokens();
+    FenceTokens& tokens = server().engine().part<LockService>().tokens();
     if (fills) tokens.JumpPast(tokens.mark());
   }
 
   SimulationRandom random;
-  TestEngine server;
+  const bool is_logged;  // then the disk never fills: nothing would be promised
+  bool is_even = false;  // time passes in whole ms, and the wall clock is not stepped
+  std::unique_ptr<TestEngine> running;
   int64_t writable_since_ms = 0;  // unless it is full
 };
 
@@ -45,8 +62,9 @@ class Players {
 };
 
 // Lets them play `steps` steps, among which the world does what it does: time, the wall clock, the
-// disk and FLUSHALL. Every so many steps they check; in the end all waits are over. Stops at the
-// first failure.
+// disk and FLUSHALL. Every so many steps they check. Stops at the first failure.
+void PlaySteps(World& world, const std::vector<Players*>& players, int steps, int check_every);
+// The same, and in the end all waits are over.
 void PlayHistory(World& world, const std::vector<Players*>& players, int steps, int check_every);
 
 }  // namespace sluice

@@ -58,17 +58,23 @@ LimitSaid SaidBy(const Reply& reply) {
 
 }  // namespace
 
-LimitPlayers::LimitPlayers(World& world) : world_(world), watcher_(world.server.Connect()) {
-  for (int i = 0; i < kPlayers; ++i) players_.push_back(NewPlayer());
+LimitPlayers::LimitPlayers(World& world) : world_(world), throttled_(AnyThrottle()) {
+  players_.resize(kPlayers);
+  Restarted();
   for (const auto algorithm : {kWindow, kRolling, kSliding, kLog, kGcra, kLeaky}) {
     limits_.push_back(MakeLimit(algorithm));
   }
-  watcher_.Run({"SELECT", "2"});
+}
+
+void LimitPlayers::Restarted() {
+  watcher_ = NewPlayer().client;
+  for (Player& player : players_) player = NewPlayer();
+  for (Limit& limit : limits_) limit.waiters.clear();
 }
 
 // In a database that nobody else swaps or flushes.
 LimitPlayers::Player LimitPlayers::NewPlayer() {
-  TestClient& client = world_.server.Connect();
+  TestClient& client = world_.server().Connect();
   client.Run({"SELECT", "2"});
   return {&client};
 }
@@ -92,6 +98,15 @@ LimitNumbers LimitPlayers::AnyNumbers(LimitNumbers::Algorithm algorithm) {
   return numbers;
 }
 
+// Of which a unit comes every so many whole ms.
+LimitNumbers LimitPlayers::AnyThrottle() {
+  constexpr int64_t kCounts[] = {1, 2, 4, 5, 10, 100, 500};
+  LimitNumbers numbers{.algorithm = kGcra, .max = kCounts[world_.Pick(0, 6)]};
+  numbers.period_ms = 1000 * world_.Pick(1, 2);
+  numbers.burst = world_.Pick(0, 20);
+  return numbers;
+}
+
 LimitPlayers::Ask LimitPlayers::AnyAsk(const Limit& limit) {
   Ask ask{.numbers = limit.usual};
   if (world_.OneIn(5)) {
@@ -105,7 +120,7 @@ LimitPlayers::Ask LimitPlayers::AnyAsk(const Limit& limit) {
 }
 
 LimitModel::Moment LimitPlayers::Now() {
-  const sluice::Now now = world_.server.clock().Sample();
+  const sluice::Now now = world_.server().now();
   return {now.steady_us, now.unix_offset_ms};
 }
 
@@ -135,6 +150,8 @@ void LimitPlayers::Play() {
     Delete(player, limit);
   } else if (what < 95) {
     CountInBucket(player);
+  } else if (world_.is_even) {
+    Throttle(player);
   } else {
     PassMicros();
   }
@@ -146,6 +163,7 @@ void LimitPlayers::Passed() { ServeAll(); }
 void LimitPlayers::Flushed() {
   for (Limit& limit : limits_) limit.model.Forget();
   bucket_.clear();
+  throttle_.Forget();
   ServeAll();
 }
 
@@ -208,14 +226,14 @@ void LimitPlayers::Wait(Player& player, Limit& limit) {
 
 void LimitPlayers::TakeWatched(Player& player, Limit& limit) {
   if (!limit.waiters.empty()) return;  // who is served then would be seen, too
-  watcher_.Run({"WATCH", limit.key});
+  watcher_->Run({"WATCH", limit.key});
   const Ask ask = AnyAsk(limit);
   const Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
   const LimitSaid said = SaidBy(player.client->Run(words));
   EXPECT_EQ(said, limit.model.Take(ask.numbers, ask.cost, 0, Now())) << TextOf(words);
-  watcher_.Run({"MULTI"});
-  watcher_.Run({"PING"});
-  const bool failed = watcher_.Run({"EXEC"}).elements.empty();
+  watcher_->Run({"MULTI"});
+  watcher_->Run({"PING"});
+  const bool failed = watcher_->Run({"EXEC"}).elements.empty();
   EXPECT_EQ(failed, said.allowed == 1) << TextOf(words);
 }
 
@@ -308,14 +326,31 @@ void LimitPlayers::CountInBucket(Player& player) {
   bucket_.push_back(now_ms + std::max<int64_t>(1, seconds * 1000));
 }
 
+// It answers in whole seconds, rounded up.
+void LimitPlayers::Throttle(Player& player) {
+  const int64_t cost = world_.Pick(0, throttled_.burst + 2);
+  const Reply reply = player.client->Run(
+      {"CL.THROTTLE", "throttle", std::to_string(throttled_.burst), std::to_string(throttled_.max),
+       std::to_string(throttled_.period_ms / 1000), std::to_string(cost)});
+  ASSERT_EQ(reply.elements.size(), 5u) << reply.ToText();
+  const LimitSaid said = cost == 0 ? throttle_.Peek(throttled_, cost, Now())
+                                   : throttle_.Take(throttled_, cost, 0, Now());
+  EXPECT_EQ(reply.elements[0].integer, 1 - said.allowed);
+  EXPECT_EQ(reply.elements[1].integer, said.limit);
+  EXPECT_EQ(reply.elements[2].integer, said.remaining);
+  const int64_t retry_s = said.allowed || said.retry_ms < 0 ? -1 : (said.retry_ms + 999) / 1000;
+  EXPECT_EQ(reply.elements[3].integer, retry_s) << said.retry_ms;
+  EXPECT_EQ(reply.elements[4].integer, (said.reset_ms + 999) / 1000) << said.reset_ms;
+}
+
 // Not while others wait: they are served at whole ms after they asked. And not into the next ms,
 // which is others' time, too.
 void LimitPlayers::PassMicros() {
   for (const Limit& limit : limits_) {
     if (!limit.waiters.empty()) return;
   }
-  world_.server.clock().AdvanceMicros(world_.Pick(0, 999 - Now().us % 1000));
-  world_.server.Settle();
+  world_.server().clock().AdvanceMicros(world_.Pick(0, 999 - Now().us % 1000));
+  world_.server().Settle();
 }
 
 // --- who waits

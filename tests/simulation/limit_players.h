@@ -1,7 +1,8 @@
 // Clients that take from limits of every kind, with numbers that change between calls, costs,
 // peeks, bans, shadows, waits, refunds, several limits at once and named ones; and that count in
-// leaky buckets. Every answer has to be that of an exact model (limit_model.h), and a refusal must
-// leave no trace: the WATCH of another client does not fail by it.
+// leaky buckets, or ask CL.THROTTLE where the clock is even. Every answer has to be that of an
+// exact model (limit_model.h), and a refusal must leave no trace: the WATCH of another client does
+// not fail by it.
 #pragma once
 
 #include <deque>
@@ -20,6 +21,8 @@ class LimitPlayers final : public Players {
   void Flushed() override;
   void Check() override {}
   void End() override;
+  // The server was started again and has what it had: all connect anew, and nobody waits.
+  void Restarted();
 
  private:
   struct Ask {
@@ -29,7 +32,7 @@ class LimitPlayers final : public Players {
     int64_t ban_ms = 0;  // when it has waited in vain
   };
   struct Player {
-    TestClient* client;
+    TestClient* client = nullptr;
     bool waits = false;
   };
   struct Waiter {
@@ -48,6 +51,7 @@ class LimitPlayers final : public Players {
   Limit MakeLimit(LimitNumbers::Algorithm algorithm);
   Limit& AnyLimit();
   LimitNumbers AnyNumbers(LimitNumbers::Algorithm algorithm);
+  LimitNumbers AnyThrottle();
   Ask AnyAsk(const Limit& limit);
   LimitModel::Moment Now();
   Player NewPlayer();
@@ -62,6 +66,7 @@ class LimitPlayers final : public Players {
   void Delete(Player& player, Limit& limit);
   void HangUp(Player& player);
   void CountInBucket(Player& player);
+  void Throttle(Player& player);
   void PassMicros();
 
   void Serve(Limit& limit);
@@ -72,8 +77,10 @@ class LimitPlayers final : public Players {
   World& world_;
   std::vector<Limit> limits_;
   std::deque<Player> players_;
-  TestClient& watcher_;
+  TestClient* watcher_ = nullptr;
   std::vector<int64_t> bucket_;  // when each unit drains, in ms
+  const LimitNumbers throttled_;
+  LimitModel throttle_;
 };
 
 }  // namespace sluice

@@ -22,7 +22,7 @@ constexpr size_t kClients = 4;
 
 class Recorder final : public EffectSink {
  public:
-  void Effect(int db, Args command) override {
+  void Effect(int db, Args command, EffectTime) override {
     if (db != db_) effects.push_back({"SELECT", std::to_string(db)});
     db_ = db;
     effects.emplace_back(command.begin(), command.end());

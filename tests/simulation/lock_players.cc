@@ -33,7 +33,7 @@ std::vector<std::string> CommandOf(const LockAsk& ask, int64_t wait_ms) {
 
 }  // namespace
 
-LockPlayers::LockPlayers(World& world) : world_(world), observer_(world.server.Connect()) {
+LockPlayers::LockPlayers(World& world) : world_(world), observer_(world.server().Connect()) {
   for (int i = 0; i < kPlayers; ++i) players_.push_back(NewPlayer());
 }
 

@@ -30,7 +30,7 @@ class LockPlayers final : public Players {
 
   const std::string& AnyKey();
   std::string AnyOwner();
-  Player NewPlayer() { return {&world_.server.Connect(), ++connections_, std::nullopt}; }
+  Player NewPlayer() { return {&world_.server().Connect(), ++connections_, std::nullopt}; }
 
   LockAsk AnyAsk(const Player& player);
   void Acquire(Player& player);

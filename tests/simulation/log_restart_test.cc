@@ -1,7 +1,9 @@
 // A server that comes back from its log is the server that went: after a random history its files
 // alone, loaded at any later time on a machine that has lost all but what was synced, make the same
-// keyspace. And on a disk that tears, forgets and answers late, what is found is always a beginning
-// of what happened, whole turns only, that holds all that clients were told.
+// keyspace; and what was relative goes on with the machine's time while it has not been booted,
+// else with the wall clock, however that was stepped before. And on a disk that tears, forgets and
+// answers late, what is found is always a beginning of what happened, whole turns only, that holds
+// all that clients were told.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,26 +41,63 @@ void Play(TestEngine& server, SimulationRandom& random) {
     if (Between(random, 0, 40) == 0) {
       client.Run({"DEBUG", "SET-ACTIVE-EXPIRE", Between(random, 0, 1) == 0 ? "0" : "1"});
     }
+    // Beside what follows: a base of this instant.
+    if (Between(random, 0, 60) == 0) {
+      client.Run({"CONFIG", "SET", "rdb-key-save-delay", Between(random, 0, 1) == 0 ? "0" : "50"});
+      client.Run({"BGREWRITEAOF"});
+    }
     if (Between(random, 0, 200) == 0) {
       client.Run({"CONFIG", "SET", "appendonly", "no"});
       client.Run({"CONFIG", "SET", "appendonly", "yes"});
     }
+    if (Between(random, 0, 40) == 0) server.clock().StepWall(Between(random, -1000, 1000));
     server.AdvanceTime(Between(random, 0, 25));
   }
   server.Connect().Run({"DEBUG", "SET-ACTIVE-EXPIRE", "1"});
+  server.Connect().Run({"SET", "last", "turn"});
+}
+
+void SetBoot(MemoryDisk& disk, const std::string& id) {
+  disk.files["/proc/sys/kernel/random/boot_id"] = id + "\n";
+}
+
+// Some time later, on the machine that goes on or on one that was booted since. `server` is moved
+// to where it would be now if it had lived. The wall clock may be stepped meanwhile, which a
+// machine that was booted cannot know; and the clock that tells may be behind: then a ms has
+// passed. It is stepped first: `server` would see Unix times end that a step back undoes later.
+TestEngine::Options Restarted(TestEngine& server, MemoryDisk& disk, SimulationRandom& random,
+                              uint64_t seed) {
+  TestEngine::Options options = With(disk, seed, "always");
+  const bool is_behind = Between(random, 0, 3) == 0;
+  const bool is_same_boot = Between(random, 0, 1) == 0;
+  SetBoot(disk, is_same_boot ? "a boot" : "another boot");
+  if (is_same_boot || is_behind) {
+    server.clock().StepWall(Between(random, -5000, is_same_boot ? 5000 : -1));
+    server.Settle();
+  }
+  if (is_behind || !is_same_boot) server.AdvanceTime(1);
+  if (!is_behind && Between(random, 0, 1) == 0) server.AdvanceTime(Between(random, 0, 100'000));
+  const Now now = server.clock().Sample();
+  options.uptime_ms = now.ms();
+  if (is_same_boot && is_behind) {
+    options.uptime_ms = Between(random, 0, now.ms() - 2);
+  } else if (!is_same_boot) {
+    options.uptime_ms = Between(random, 0, 1) == 0 ? 0 : Between(random, 0, 1'000'000'000);
+  }
+  options.unix_ms = now.unix_ms() - options.uptime_ms;
+  return options;
 }
 
 void Compare(uint64_t seed) {
   SimulationRandom random(seed);
   MemoryDisk disk;
+  SetBoot(disk, "a boot");
   TestEngine server(With(disk, seed, "always"));
   Play(server, random);
   std::mt19937_64 chance(seed);
-  disk.PowerCut(chance);
-  const int64_t later_ms = Between(random, 0, 1) == 0 ? 0 : Between(random, 0, 100'000);
-  server.AdvanceTime(later_ms);
-  TestEngine::Options options = With(disk, seed + 1, "always");
-  options.uptime_ms = server.clock().Sample().ms();
+  MemoryDisk left = disk;
+  left.PowerCut(chance);
+  const TestEngine::Options options = Restarted(server, left, random, seed + 1);
   TestEngine again(options);
   ASSERT_EQ(again.start_fault(), "");
   again.Settle();
@@ -114,7 +153,9 @@ class Writers {
     } else if (choice == 16) {
       admin_->Send({"CONFIG", "SET", "appendonly", "no"});
       admin_->Send({"CONFIG", "SET", "appendonly", "yes"});
-    } else if (choice == 17) {
+    } else if (choice < 19) {
+      admin_->Send({"BGREWRITEAOF"});
+    } else if (choice == 19) {
       disk_.sync_fault = disk_.sync_fault == 0 ? EIO : 0;
     } else {
       // Both or none.

@@ -364,6 +364,7 @@ TestClient& RandomClients::Step(SimulationRandom& random) {
 
 std::vector<uint64_t> SimulationSeeds(uint64_t count) {
   if (const char* only = std::getenv("SLUICE_SEED")) return {std::strtoull(only, nullptr, 10)};
+  if (const char* wanted = std::getenv("SLUICE_SEEDS")) count = std::strtoull(wanted, nullptr, 10);
   std::vector<uint64_t> seeds;
   for (uint64_t number = 0; number < count; ++number) seeds.push_back(TestSeed(number));
   return seeds;

@@ -40,8 +40,8 @@ class RandomClients {
   TestClient& waiting_;
 };
 
-// The seeds of a test: `count` of them, new ones each run (tests/support/seed.h), or only
-// SLUICE_SEED when that is set.
+// The seeds of a test, new ones each run (tests/support/seed.h): `count` of them, or as many as
+// SLUICE_SEEDS says; or SLUICE_SEED alone, when that is set.
 std::vector<uint64_t> SimulationSeeds(uint64_t count);
 
 // Runs it with each seed, up to the first that fails, and says which that is.

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Fencing tokens over kill -9 and restart: later ones are above earlier ones, whatever the clock says, and
-those of before are stale. And a disk that cannot be written, until it can.
+those of before are stale. A disk that cannot be written, until it can. And names that are held back after a
+start that knows no grants, until their owners show themselves or all leases are over.
 lock_restart.py --server program
 """
 import argparse
@@ -57,6 +58,29 @@ def start_without_a_disk(server, mark_file):
     assert int(mark_file.read_text().split()[0]) > token
 
 
+def hold_back(program):
+    """Without a log no grant is known after a restart, but none is given twice."""
+    server = Server(program, ["--lock-restart-grace", "yes", "--lock-restart-grace-max", "3000"])
+    try:
+        client = wire.Connection(server.connect())
+        acquire = ("LOCK.ACQUIRE", "lock", "other", "LEASE", "1000")
+        grant = client.call("LOCK.ACQUIRE", "lock", "me", "LEASE", "2000")
+        token = int(grant[1][0][1])
+        server.kill()
+        server.start()
+        client = wire.Connection(server.connect())
+        kind, text = client.call(*acquire)
+        assert kind == "-" and text.startswith(b"LOCKGRACE "), text
+        assert client.call("LOCK.RENEW", "lock", "me", "LEASE", "2000", "TOKEN", token) == (":", b"2000")
+        assert client.call(*acquire) == ("*-1", None)
+        assert client.call("LOCK.RELEASE", "lock", "me") == (":", b"0")
+        assert client.call(*acquire)[0] == "*"
+        free = client.call("LOCK.ACQUIRE", "free", "other", "LEASE", "1000", "WAIT", "60000")
+        assert free[0] == "*", free
+    finally:
+        server.stop()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", default=SLUICE)
@@ -80,6 +104,7 @@ def main():
         start_without_a_disk(server, mark_file)
     finally:
         server.stop()
+    hold_back(server.program)
     print("ok")
 
 

@@ -5,8 +5,10 @@ append-only directory of redis-server 7.0 loads here; a second server on one fol
   log_redis.py --server program [--oracle program]
 """
 import argparse
+import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -39,16 +41,19 @@ def write_all_types(client):
             ("XREADGROUP", "GROUP", "g", "me", "STREAMS", "stream", ">"),
             ("PFADD", "hll", "a", "b"), ("SETBIT", "bits", "77", "1"),
             ("GEOADD", "geo", "13.4", "52.5", "here"), ("SELECT", "3"), ("SET", "\x00\r\n#M:", "#"),
-            ("MULTI",), ("INCR", "a"), ("INCR", "b"), ("EXEC",),
+            ("MULTI",), ("INCR", "a"), ("INCR", "b"), ("SET", "grouped", "v", "EX", "3600"),
+            ("PEXPIRE", "grouped", "7200000"), ("EXEC",), ("SET", "absolute", "v", "EXAT", "9999999999"),
             ("EVAL", "redis.call('set','c','1') return redis.call('incr','c')", "0"),
-            ("SELECT", "0"), ("RENAME", "string", "renamed"), ("DEL", "number"),
+            ("SELECT", "0"), ("PEXPIRE", "list", "7200000"), ("RENAME", "string", "renamed"), ("DEL", "number"),
             ("FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() end)")):
         kind, value = client.call(*request)
         assert kind != "-", (request, value)
 
 
 def digest(client):
-    return client.call("DEBUG", "DIGEST"), client.call("FUNCTION", "LIST")
+    ends = [client.call("SELECT", "3"), client.call("PEXPIRETIME", "grouped"), client.call("PEXPIRETIME", "absolute"),
+            client.call("SELECT", "0"), client.call("PEXPIRETIME", "volatile"), client.call("PEXPIRETIME", "list")]
+    return client.call("DEBUG", "DIGEST"), client.call("FUNCTION", "LIST"), ends
 
 
 def hand_over(source, target):
@@ -114,15 +119,24 @@ def bring_back(theirs, ours, preamble):
         theirs.start()
 
 
-def answers_come(client):
-    """Under `always` an answer leaves when the disk has what it says, not when the next timer is due: that
-    was half a second a write."""
-    assert client.call("CONFIG", "SET", "appendfsync", "always") == ("+", b"OK")
+def seconds_of(work):
     begin = time.monotonic()
-    for _ in range(WRITES):
-        client.call("INCR", "synced")
-    taken = time.monotonic() - begin
-    assert taken < WRITES * 0.25, f"{WRITES} writes took {taken:.1f} s"
+    work()
+    return time.monotonic() - begin
+
+
+def answers_come(server, client):
+    """Under `always` an answer leaves when the disk has what it says, not when the next timer is due: that
+    was half a second a write. What the disk takes is measured beside each write."""
+    assert client.call("CONFIG", "SET", "appendfsync", "always") == ("+", b"OK")
+    writes, syncs = [], []
+    with open(pathlib.Path(server.folder, "synced"), "wb", buffering=0) as file:
+        for _ in range(WRITES):
+            file.write(b"x" * 100)
+            syncs.append(seconds_of(lambda: os.fdatasync(file.fileno())))
+            writes.append(seconds_of(lambda: client.call("INCR", "synced")))
+    write, sync = statistics.median(writes), statistics.median(syncs)
+    assert write < 0.25 + 10 * sync, f"a write took {write:.3f} s, a sync {sync:.3f} s"
     assert client.call("CONFIG", "SET", "appendfsync", "everysec") == ("+", b"OK")
 
 
@@ -138,7 +152,7 @@ def main():
         write_all_types(client)
         client.call("CONFIG", "SET", "aof-timestamp-enabled", "yes")
         client.call("INCR", "stamped")
-        answers_come(client)
+        answers_come(ours, client)
         second_is_refused(options.server, ours)
         wanted = digest(client)
         shut_down(ours, client)

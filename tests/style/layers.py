@@ -16,7 +16,7 @@ LOWER = {"protocol", "storage", "scripting"}
 
 # The folders of server/ in the order of their needs: each may include itself and those before it.
 SERVER_ORDER = ("core", "config", "observe", "clients", "notify", "dispatch", "waiting", "locks",
-                "log", "engine", "commands", "persistence", "replication", "net", "embed")
+                "snapshots", "log", "engine", "commands", "replication", "net", "embed")
 
 # Folder: the folders that it may include, itself among them.
 MAY_INCLUDE = {
@@ -26,9 +26,8 @@ MAY_INCLUDE = {
 }
 for place, name in enumerate(SERVER_ORDER):
     MAY_INCLUDE[f"server/{name}"] = LOWER | {f"server/{each}" for each in SERVER_ORDER[:place + 1]}
-    if place < SERVER_ORDER.index("log"):  # functions are in the log; scripts are the engine's
+    if place < SERVER_ORDER.index("snapshots"):  # functions are in files; scripts are the engine's
         MAY_INCLUDE[f"server/{name}"] -= {"scripting"}
-MAY_INCLUDE["server/replication"] -= {"server/persistence"}
 MAIN = "server/main.cc"
 MAIN_INCLUDES = "server/embed/sluice.h"
 

@@ -83,6 +83,7 @@ TestEngine::TestEngine(const Options& options)
       clock_(options.unix_ms) {
   clock_.Advance(options.uptime_ms);
   config_.SetAtStart("enable-debug-command", {"yes"});
+  config_.SetAtStart("save", {""});
   for (const auto& [name, value] : options.config) {
     const std::string error = config_.SetAtStart(name, Words(value));
     EXPECT_EQ(error, "") << name << " " << value;
@@ -95,21 +96,34 @@ TestEngine::TestEngine(const Options& options)
   engine_options.executable = "sluice";
   engine_options.process_id = 1;
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config_, ticks_, host, disk_, families_, engine_options);
+  engine_ = std::make_unique<Engine>(config_, ticks_, host, families_, engine_options);
   start_fault_ = engine_->StartLog();
 }
 
-void TestEngine::RunAside(std::function<void()> work, std::function<void()> done) {
-  aside_.emplace_back(std::move(work), std::move(done));
+uint64_t TestEngine::RunAside(std::function<void()> work, std::function<void()> done) {
+  const uint64_t number = ++last_aside_;
+  aside_.push_back({number, std::move(work), std::move(done)});
   if (!aside_waits_) FinishAside();
+  return number;
+}
+
+// What stands before it is done in its order, but followed up later.
+void TestEngine::AwaitAside(uint64_t number) {
+  for (auto aside = aside_.begin(); aside != aside_.end(); ++aside) {
+    if (aside->work) std::exchange(aside->work, nullptr)();
+    if (aside->number != number) continue;
+    const std::function<void()> done = std::move(aside->done);
+    aside_.erase(aside);
+    return done();
+  }
 }
 
 bool TestEngine::RunAsideNow() {
   if (aside_.empty()) return false;
-  const auto [work, done] = std::move(aside_.front());
+  const Aside aside = std::move(aside_.front());
   aside_.pop_front();
-  work();
-  done();
+  if (aside.work) aside.work();
+  aside.done();
   return true;
 }
 
@@ -135,20 +149,20 @@ TestClient& TestEngine::ConnectOnly(Peer peer) {
 }
 
 void TestEngine::AdvanceTime(int64_t ms) {
-  const int64_t target = clock_.Sample().ms() + ms;
+  const int64_t target = now().ms() + ms;
   while (true) {
-    const int64_t here = clock_.Sample().ms();
+    const int64_t here = now().ms();
     const int64_t step = std::clamp(engine_->NextWork(), here, target) - here;
     // The engine may name a moment too early, but never one that it then does not move past.
     clock_.Advance(std::max<int64_t>(step, here < target ? 1 : 0));
     Settle();
-    if (clock_.Sample().ms() >= target) return;
+    if (now().ms() >= target) return;
   }
 }
 
 void TestEngine::Settle() {
   int turns = 0;
-  while (!shutdown_code_ && (engine_->RunTurn() || disk_.has_outcome())) {
+  while (!shutdown_code_ && engine_->RunTurn()) {
     if (++turns < kTurnsMax) continue;
     ADD_FAILURE() << "work is left after " << turns << " turns";
     break;

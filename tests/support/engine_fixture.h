@@ -106,11 +106,15 @@ class TestEngine final : private Host {
   void set_aside_waits(bool on) { aside_waits_ = on; }
   // The oldest of that; false: there was none.
   bool RunAsideNow();
+  size_t aside() const { return aside_.size(); }  // what waits
   // Why the log could not be opened at the start, or empty.
   const std::string& start_fault() const { return start_fault_; }
 
   Engine& engine() { return *engine_; }
   ManualClock& clock() { return clock_; }
+  // The clock as the engine sees it: with a log that was loaded, the time of who wrote that goes
+  // on.
+  Now now() { return ticks_.Sample(); }
   Config& config() { return config_; }
   MemoryDisk& disk() { return disk_; }
   std::optional<int> shutdown_code() const { return shutdown_code_; }
@@ -123,7 +127,8 @@ class TestEngine final : private Host {
   void Poll() override {
     if (serve_) serve_();
   }
-  void RunAside(std::function<void()> work, std::function<void()> done) override;
+  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  void AwaitAside(uint64_t number) override;
   void FinishAside() override {
     while (RunAsideNow()) {
     }
@@ -138,14 +143,20 @@ class TestEngine final : private Host {
   MemoryDisk& disk_;
   bool audits_;
   bool aside_waits_ = false;
-  std::deque<std::pair<std::function<void()>, std::function<void()>>> aside_;
+  struct Aside {
+    uint64_t number;
+    std::function<void()> work;  // empty: it is done
+    std::function<void()> done;
+  };
+  std::deque<Aside> aside_;
+  uint64_t last_aside_ = 0;
   std::string start_fault_;
   Config config_{disk_};
   ManualClock clock_;
   // The manual clock with a tick that can run.
   struct Ticks final : Clock {
     explicit Ticks(ManualClock& manual) : manual(manual) {}
-    Now Sample() override { return manual.Sample(); }
+    Now Read() override { return manual.Sample(); }
     int64_t TickNanos() override { return manual.TickNanos() + (passed += step); }
     ManualClock& manual;
     int64_t passed = 0;

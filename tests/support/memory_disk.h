@@ -1,15 +1,13 @@
 // MemoryDisk: files in a map, and faults on demand. What was not synced is known apart: PowerCut
-// keeps what was, and of the rest what chance leaves of it. As a DiskWorker it is done at once, or
-// when the test says so.
+// keeps what was, and of the rest what chance leaves of it. What a failed Sync was to write is only
+// in the system's cache from then on, whatever is synced later, until LetGo.
 #pragma once
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -19,11 +17,10 @@
 
 #include "protocol/text/glob.h"
 #include "storage/disk.h"
-#include "storage/disk_worker.h"
 
 namespace sluice {
 
-class MemoryDisk : public Disk, public DiskWorker {
+class MemoryDisk : public Disk {
  public:
   std::map<std::string, std::string> files;
   int write_fault = 0;           // an errno that every Replace, Append and Open to append answers
@@ -33,8 +30,7 @@ class MemoryDisk : public Disk, public DiskWorker {
   // The power goes after so many more calls that change something: from then on each fails.
   int64_t changes_left = INT64_MAX;
   uint64_t syncs = 0;
-  bool is_late = false;  // what is to be replaced later waits for DoJob
-  int replaced = 0;      // attempts, failed ones too
+  int replaced = 0;  // attempts, failed ones too
 
   int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) override {
     const std::string name = Absolute(path);
@@ -59,11 +55,13 @@ class MemoryDisk : public Disk, public DiskWorker {
     files.erase(found);
     files[Absolute(to)] = std::move(bytes);
     synced_[Absolute(to)] = std::exchange(synced_[Absolute(from)], {});
+    unwritten_[Absolute(to)] = std::exchange(unwritten_[Absolute(from)], {});
     return 0;
   }
   int Remove(const std::string& path) override {
     if (IsDark()) return EIO;
     KeepNamed(Absolute(path));
+    unwritten_.erase(Absolute(path));
     return files.erase(Absolute(path)) == 1 ? 0 : ENOENT;
   }
   int MakeFolder(const std::string& path) override {
@@ -109,37 +107,12 @@ class MemoryDisk : public Disk, public DiskWorker {
     return path.starts_with('/') ? path : "/" + path;
   }
 
-  uint64_t ReplaceLater(std::string path, std::string bytes) override {
-    jobs_.push_back({++last_job_, std::move(path), std::move(bytes)});
-    if (!is_late) DoJob();
-    return last_job_;
-  }
-  std::optional<int> TakeOutcome(uint64_t job) override {
-    const auto found = outcomes_.find(job);
-    if (found == outcomes_.end()) return std::nullopt;
-    const int fault = found->second;
-    outcomes_.erase(found);
-    return fault;
-  }
-  int Await(uint64_t job) override {
-    while (!outcomes_.contains(job)) DoJob();
-    return *TakeOutcome(job);
-  }
-  size_t jobs() const { return jobs_.size(); }  // that wait
-  // The oldest that waits; it must be there.
-  void DoJob() {
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    outcomes_[job.number] = Replace(job.path, job.bytes);
-  }
-  bool has_outcome() const { return !outcomes_.empty(); }
-
   // The machine goes down. Of a file stays what was synced and, of what was appended since, a part:
   // its sectors are written in any order, so that there may be holes, and the end may be missing.
   // A file whose name was not synced may be gone, and one that was replaced or removed without a
   // sync of its folder may be back.
   void PowerCut(std::mt19937_64& random) {
-    constexpr size_t kSector = 512;
+    LetGo(random);
     changes_left = INT64_MAX;
     for (auto& [name, bytes] : std::exchange(old_, {})) {
       if (random() % 2 != 0) continue;
@@ -155,21 +128,23 @@ class MemoryDisk : public Disk, public DiskWorker {
       const std::string& kept = synced_[file->first];
       bytes.resize(
           std::max(kept.size(), kept.size() + random() % (bytes.size() - kept.size() + 1)));
-      for (size_t at = kept.size(); at < bytes.size(); at = (at / kSector + 1) * kSector) {
-        const size_t end = std::min(bytes.size(), (at / kSector + 1) * kSector);
-        if (random() % 4 == 0) std::fill(bytes.begin() + at, bytes.begin() + end, '\0');
-      }
+      MakeHoles(bytes, kept.size(), bytes.size(), random);
       synced_[file->first] = bytes;
       named_.insert(file->first);
       ++file;
     }
   }
 
+  // The system forgets what it could not write, as it may at any time: on disk are holes there.
+  void LetGo(std::mt19937_64& random) {
+    for (const auto& [name, range] : std::exchange(unwritten_, {}))
+      MakeHoles(files[name], range.from, range.to, random);
+  }
+
  private:
-  struct Job {
-    uint64_t number;
-    std::string path;
-    std::string bytes;
+  struct Range {
+    size_t from = 0;
+    size_t to = 0;
   };
   class File final : public DiskFile {
    public:
@@ -197,11 +172,18 @@ class MemoryDisk : public Disk, public DiskWorker {
       disk_.files[name_].resize(bytes);
       std::string& synced = disk_.synced_[name_];
       synced.resize(std::min<size_t>(synced.size(), bytes));
+      Range& unwritten = disk_.unwritten_[name_];
+      unwritten.to = std::min<size_t>(unwritten.to, bytes);
       return 0;
     }
     int Sync() override {
       ++disk_.syncs;
-      if (disk_.sync_fault != 0) return disk_.sync_fault;
+      if (disk_.sync_fault != 0) {
+        Range& unwritten = disk_.unwritten_[name_];
+        if (unwritten.to == 0) unwritten.from = disk_.synced_[name_].size();
+        unwritten.to = disk_.files[name_].size();
+        return disk_.sync_fault;
+      }
       if (disk_.IsDark()) return EIO;
       disk_.synced_[name_] = disk_.files[name_];
       return 0;
@@ -227,6 +209,14 @@ class MemoryDisk : public Disk, public DiskWorker {
     if (named_.contains(name)) old_.try_emplace(name, synced_[name]);
   }
 
+  static void MakeHoles(std::string& bytes, size_t from, size_t to, std::mt19937_64& random) {
+    constexpr size_t kSector = 512;
+    for (size_t at = from; at < to; at = (at / kSector + 1) * kSector) {
+      const size_t end = std::min(to, (at / kSector + 1) * kSector);
+      if (random() % 4 == 0) std::fill(bytes.begin() + at, bytes.begin() + end, '\0');
+    }
+  }
+
   static std::string FolderOf(const std::string& path) {
     const size_t slash = path.rfind('/');
     return slash == 0 ? "/" : path.substr(0, slash);
@@ -234,11 +224,9 @@ class MemoryDisk : public Disk, public DiskWorker {
 
   std::set<std::string> folders_ = {"/"};
   std::map<std::string, std::string> synced_;  // of each file the content at its last Sync
+  std::map<std::string, Range> unwritten_;     // what failed Syncs were to write, at most
   std::set<std::string> named_;                // files whose names are durable
   std::map<std::string, std::string> old_;     // what durable names stood for, until they do not
-  std::deque<Job> jobs_;
-  std::map<uint64_t, int> outcomes_;
-  uint64_t last_job_ = 0;
 };
 
 }  // namespace sluice

@@ -20,13 +20,6 @@
 
 namespace sluice {
 
-// With its holders, and in no keyspace's book.
-inline std::unique_ptr<Value> LockOf(const LockImage& image) {
-  auto lock = std::make_unique<Lock>();
-  for (const LockHolder& holder : image.holders) lock->Restore(holder, image.shape);
-  return lock;
-}
-
 class RdbWorld : public RdbFileVisitor {
  public:
   static constexpr int kDatabases = 16;
@@ -40,6 +33,7 @@ class RdbWorld : public RdbFileVisitor {
 
   Now now() { return clock.Sample(); }
   Keyspace& keyspace() { return keyspace_; }
+  TimerWheel& wheel() { return wheel_; }
   HashedKey Key(std::string_view key) const { return keyspace_.Hash(key); }
   const Entry* Find(int db, std::string_view key) {
     return keyspace_.db(db).FindEvenExpired(Key(key));
@@ -49,7 +43,7 @@ class RdbWorld : public RdbFileVisitor {
     context.now = now();
     HashKeys& keys = keyspace_.hash_keys();
     context.hash.hash_keys = context.set.hash_keys = context.sorted_set.hash_keys = &keys;
-    context.make_lock = LockOf;
+    context.make_lock = MakePlainLock;
     return context;
   }
 
@@ -94,13 +88,15 @@ class RdbWorld : public RdbFileVisitor {
     for (int i = 0; i < kDatabases; ++i) {
       if (!keyspace_.made(i)) continue;
       keyspace_.db(i).ForEach([&](const Entry& entry) {
-        const Deadline deadline = entry.deadline();
-        const std::string name = Concat(i, '/', entry.key());
-        content[name] = Concat(static_cast<int>(deadline.kind), ' ', deadline.ms, ' ',
-                               Sorted(WriteDump(entry, context), entry.type()));
+        content[Concat(i, '/', entry.key())] = ContentOf(entry, context);
       });
     }
     return content;
+  }
+  static std::string ContentOf(const Entry& entry, const RdbContext& context) {
+    const Deadline deadline = entry.deadline();
+    return Concat(static_cast<int>(deadline.kind), ' ', deadline.ms, ' ',
+                  Sorted(WriteDump(entry, context), entry.type()));
   }
 
   // --- RdbFileVisitor

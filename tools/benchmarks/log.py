@@ -1,12 +1,16 @@
-"""The append-only log: what `always` costs in waiting and in syncs, and how long a log takes to load."""
+"""The append-only log: what `always` costs in waiting and in syncs, how long a log takes to load, and what a
+slow disk does to timers."""
+import pathlib
+import socket
 import statistics
+import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
 
 from .load import CLIENTS, KEYS, redis_benchmark
 from .report import Row, number, paired
-from .resp import ReplyError
+from .resp import ReplyError, encode
 from .rounds import alternate
 from .servers import server
 
@@ -14,6 +18,8 @@ from .servers import server
 EVERYSEC = ("--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
 ALWAYS = ("--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
 SET = "SET key:__rand_int__ xxx"
+STEPS_PER_SECOND = 100
+KEYS_PER_STEP = 40
 
 
 def persistence(target):
@@ -79,3 +85,39 @@ class LogLoading:
                 except ReplyError:
                     pass
                 time.sleep(0.001)
+
+
+@dataclass(frozen=True)
+class SlowSync:
+    """How late keys expire, by Sluice's own histogram, while every sync takes so long and clients write."""
+    name: str
+    sync_ms: int
+    seconds: float
+    bar_ms: float
+
+    def run(self, bench):
+        with tempfile.TemporaryDirectory() as folder:
+            shim = f"{folder}/slow_sync.so"
+            source = pathlib.Path(__file__).with_name("slow_sync.c")
+            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, source], check=True)
+            environment = {"LD_PRELOAD": shim, "SLOW_SYNC_MS": str(self.sync_ms)}
+            for policy in ("always", "everysec", "no"):
+                bench.progress(f"{self.name}: {policy}")
+                with server(bench.binary("sluice"), (*EVERYSEC, "--appendfsync", policy),
+                            environment=environment) as target:
+                    timers = self._write(target)
+                yield Row(f"{self.name}-{policy}-p99", "ms", float(timers["expiry_lateness_ms_p99"]),
+                          bar=self.bar_ms, absolute=True,
+                          note=f"of {timers['expired']} keys; latest {timers['expiry_lateness_ms_max']} ms")
+
+    def _write(self, target):
+        """A few thousand keys a second, so that it is the disk that could make them late. Their answers may
+        wait for it, so they are not waited for."""
+        with socket.create_connection(("127.0.0.1", target.port)) as writer:
+            for step in range(int(self.seconds * STEPS_PER_SECOND)):
+                writer.sendall(b"".join(encode(["SET", f"key:{step}:{number}", "x", "PX", 100 + 7 * number])
+                                        for number in range(KEYS_PER_STEP)))
+                time.sleep(1 / STEPS_PER_SECOND)
+        time.sleep(1)
+        expired = target.client.info("stats")["expired_keys"]
+        return {**target.client.info("timers"), "expired": expired}

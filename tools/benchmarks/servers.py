@@ -100,13 +100,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(binary, log=NO_LOG, folder=None):
+def server(binary, log=NO_LOG, folder=None, environment=None):
     """A server on a port of its own, for the length of the block: fresh and without persistence, unless
-    `log` (flags) and `folder`, where it works, say otherwise."""
+    `log` (flags) and `folder`, where it works, say otherwise. environment: what is added to ours."""
     port = _free_port()
     with contextlib.ExitStack() as stack:
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory())
         said = stack.enter_context(open(folder + "/log", "w+b"))
         command = [binary, "--port", str(port), "--dir", folder, *FLAGS, *log]
-        running = stack.enter_context(process(command, stdout=said, stderr=said))
+        running = stack.enter_context(process(command, stdout=said, stderr=said,
+                                                  env={**os.environ, **(environment or {})}))
         yield Server(running, port, said)

@@ -26,7 +26,6 @@ namespace {
 constexpr int kLogWarning = 3;
 constexpr uint64_t kPackedThresholdMax = (uint64_t{1} << 32) - (1 << 20);  // as Redis has it
 constexpr double kSleepSecondsMax = 3600;
-constexpr int64_t kAccessClockMask = (1 << 24) - 1;
 
 // As C's strtod and strtol read them: the number at the start, 0 where there is none.
 void Sleep(CommandCall& call) {
@@ -78,7 +77,7 @@ void Object(CommandCall& call) {
   char address[20];
   const auto end =
       std::to_chars(address, address + sizeof address, reinterpret_cast<uintptr_t>(entry), 16);
-  const int64_t idle_s = (call.now.ms() / 1000 - entry->access_clock()) & kAccessClockMask;
+  const int64_t idle_s = call.db.IdleSeconds(*entry, call.now);
   call.reply.Status(
       Concat("Value at:0x", std::string_view(address, static_cast<size_t>(end.ptr - address)),
              " refcount:", ReferenceCount(*entry), " encoding:", entry->Encoding(),

@@ -19,13 +19,13 @@
 #include "server/log/log_service.h"
 #include "server/notify/tracking.h"
 #include "server/observe/statistics.h"
+#include "server/snapshots/snapshots.h"
 #include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
-constexpr int64_t kAccessClockMask = (1 << 24) - 1;
 
 std::string Ratio(uint64_t a, uint64_t b) {
   return FixedText(b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b), 2);
@@ -78,7 +78,7 @@ void WriteServer(const Parts& parts, InfoText& text) {
   text.Field("uptime_in_days", uptime_ms / kDayMs);
   text.Field("hz", hz);
   text.Field("configured_hz", hz);
-  text.Field("lru_clock", parts.Get<TurnClock>().now().ms() / 1000 & kAccessClockMask);
+  text.Field("lru_clock", parts.Get<Keyspace>().AccessClock(parts.Get<TurnClock>().now()));
   text.Field("executable", parts.Get<Facts>().options().executable);
   text.Field("config_file", parts.Get<Config>().file());
   text.Field("io_threads_active", 0);
@@ -192,7 +192,7 @@ void WriteLog(const Parts& parts, InfoText& text) {
   const CommitLog& commits = log.commits();
   if (parts.Get<LogState>().loading) WriteLoading(parts.Get<LogState>(), text);
   if (!commits.is_open()) return;
-  text.Field("aof_current_size", log.base_bytes() + commits.file_bytes());
+  text.Field("aof_current_size", log.total_bytes());
   text.Field("aof_base_size", log.base_bytes());
   text.Field("aof_pending_rewrite", 0);
   text.Field("aof_buffer_length", commits.waiting_bytes());
@@ -204,36 +204,34 @@ void WriteLog(const Parts& parts, InfoText& text) {
 
 void WritePersistence(const Parts& parts, InfoText& text) {
   const LogState& log_state = parts.Get<LogState>();
+  const Snapshots& snapshots = parts.Get<Snapshots>();
   text.Field("loading", int{log_state.loading});
   text.Field("async_loading", 0);
   text.Field("current_cow_peak", 0);  // it never forks
   text.Field("current_cow_size", 0);
   text.Field("current_cow_size_age", 0);
   text.Field("current_fork_perc", FixedText(0, 2));
-  text.Field("current_save_keys_processed", 0);
-  text.Field("current_save_keys_total", 0);
-  text.Field("rdb_changes_since_last_save", parts.Get<Keyspace>().changes());
-  text.Field("rdb_bgsave_in_progress", 0);
-  // As Redis before its first save: it began with what there was.
-  text.Field("rdb_last_save_time",
-             (parts.Get<TurnClock>().now().unix_us() / 1000 - parts.Get<TurnClock>().now().ms() +
-              parts.Get<Facts>().started_ms()) /
-                 1000);
-  text.Field("rdb_last_bgsave_status", "ok");
-  text.Field("rdb_last_bgsave_time_sec", -1);
-  text.Field("rdb_current_bgsave_time_sec", -1);
-  text.Field("rdb_saves", 0);
+  text.Field("current_save_keys_processed", snapshots.keys_done());
+  text.Field("current_save_keys_total", snapshots.keys_in_all());
+  text.Field("rdb_changes_since_last_save", snapshots.changes_since_save());
+  text.Field("rdb_bgsave_in_progress", int{snapshots.saving()});
+  text.Field("rdb_last_save_time", snapshots.saved_unix_s());
+  text.Field("rdb_last_bgsave_status", snapshots.last_failed() ? "err" : "ok");
+  text.Field("rdb_last_bgsave_time_sec", snapshots.last_took_s());
+  text.Field("rdb_current_bgsave_time_sec", snapshots.running_s());
+  text.Field("rdb_saves", snapshots.saves());
   text.Field("rdb_last_cow_size", 0);
   text.Field("rdb_last_load_keys_expired", 0);
   text.Field("rdb_last_load_keys_loaded", 0);
   text.Field("aof_enabled", int{parts.Get<Config>().settings().appendonly});
-  text.Field("aof_rewrite_in_progress", 0);
-  text.Field("aof_rewrite_scheduled", 0);
-  text.Field("aof_last_rewrite_time_sec", -1);
-  text.Field("aof_current_rewrite_time_sec", -1);
-  text.Field("aof_last_bgrewrite_status", "ok");
-  text.Field("aof_rewrites", 0);
-  text.Field("aof_rewrites_consecutive_failures", 0);
+  const LogService& log = parts.Get<LogService>();
+  text.Field("aof_rewrite_in_progress", int{log.rewriting()});
+  text.Field("aof_rewrite_scheduled", int{log.rewrite_wanted()});
+  text.Field("aof_last_rewrite_time_sec", log.rewrite_took_s());
+  text.Field("aof_current_rewrite_time_sec", log.rewrite_running_s());
+  text.Field("aof_last_bgrewrite_status", log.rewrite_failed() ? "err" : "ok");
+  text.Field("aof_rewrites", log.rewrites());
+  text.Field("aof_rewrites_consecutive_failures", log.rewrite_failures());
   text.Field("aof_last_write_status", log_state.write_fault.empty() ? "ok" : "err");
   text.Field("aof_last_cow_size", 0);
   text.Field("module_fork_in_progress", 0);

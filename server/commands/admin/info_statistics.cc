@@ -177,6 +177,9 @@ void WriteLocks(const Parts& parts, InfoText& text) {
   text.Field("locks_broken", counts.broken);
   text.Field("locks_deadlocks", counts.deadlocks);
   text.Field("locks_fences_refused", counts.fenced);
+  const int64_t grace_left_ms = parts.Get<LockService>().GraceLeftMs();
+  text.Field("locks_restart_grace", grace_left_ms > 0 ? 1 : 0);
+  text.Field("locks_restart_grace_left_ms", grace_left_ms);
 }
 
 // A turn of the loop: what was ready was read, run and answered. Its CPU time bounds how long any

@@ -7,6 +7,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/blocking.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/log/log_service.h"
 #include "server/waiting/waiters.h"
 
 namespace sluice {
@@ -32,6 +33,31 @@ void Wait(CommandCall& call) {
   // Redis keeps 32 bits of it.
   if (static_cast<int32_t>(wanted) <= kReplicas) return ReplyReplicas(call);
   Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
+}
+
+// How many servers have on disk what was written: this one, and replicas.
+void ReplySynced(CommandCall& call) {
+  const CommitLog& log = call.part<LogService>().commits();
+  call.reply.Array(2);
+  call.reply.Integer(log.is_open() && log.IsAllDurable() ? 1 : 0);
+  call.reply.Integer(kReplicas);
+}
+
+void WaitAof(CommandCall& call) {
+  ArgReader args(call.args);
+  const int64_t local = args.Int();
+  if (local < 0 || local > 1) args.Fail("ERR value is out of range, value must between 0 and 1");
+  const int64_t replicas = args.failed() ? 0 : args.Int();
+  if (replicas < 0) args.Fail("ERR value is out of range, must be positive");
+  const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
+  if (args.failed()) return call.reply.Error(args.error());
+  LogService& log = call.part<LogService>();
+  if (local == 1 && !log.commits().is_open()) return call.reply.Error(kNoLogToWaitFor);
+  const bool is_synced = local == 0 || log.commits().IsAllDurable();
+  if ((is_synced && replicas <= kReplicas) || !call.may_wait()) return ReplySynced(call);
+  if (replicas > kReplicas)  // none will ever come
+    return Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplySynced});
+  log.ParkUntilSynced(call, deadline_ms, ReplySynced);
 }
 
 // What it is already can be asked for: clients promote a server to be sure that it is a master.
@@ -85,6 +111,17 @@ constexpr CommandSpec kRows[] = {
      .complexity = "O(1)",
      .usage = "numreplicas:integer timeout:integer",
      .summary = "Wait until so many replicas have all writes; there are none.",
+     .tips = "request_policy:all_shards,response_policy:agg_min"},
+    {.name = "WAITAOF",
+     .arity = 4,
+     .flags = kBlocking,
+     .categories = kCatConnection,
+     .run = WaitAof,
+     .group = "generic",
+     .since = "7.2.0",
+     .complexity = "O(1)",
+     .usage = "numlocal:integer numreplicas:integer timeout:integer",
+     .summary = "Wait until all writes are on disk here, and at so many replicas; there are none.",
      .tips = "request_policy:all_shards,response_policy:agg_min"},
 };
 static_assert(RowsAreSound(kRows));

@@ -14,6 +14,7 @@
 #include "server/dispatch/script_state.h"
 #include "server/engine/script_engine.h"
 #include "server/notify/monitors.h"
+#include "server/snapshots/snapshots.h"
 
 namespace sluice {
 namespace {
@@ -92,17 +93,15 @@ void Shutdown(CommandCall& call) {
   ShutdownWords words;
   if (!ReadShutdownWords(call, words)) return call.reply.Error(ErrorCode::kSyntax);
   if (words.abort) return call.reply.Error("ERR No shutdown in progress.");
-  if (words.save) {
-    return call.reply.Error(
-        "ERR SHUTDOWN SAVE cannot be done: Sluice writes no snapshots yet. With the log on "
-        "(appendonly) SHUTDOWN loses nothing, without it all data");
-  }
   // Beside a script past its time only the hard way is open.
   if (call.part<ScriptState>().busy() && !words.nosave) {
     return call.reply.Error(call.part<ScriptState>().BusyText());
   }
-  // No client is answered any more; that the connection closes is the answer.
   call.part<Host>().Log(kLogWarning, "User requested shutdown...");
+  const EndWords end{.save = words.save, .nosave = words.nosave, .force = words.force};
+  if (!call.part<Snapshots>().PrepareEnd(end))
+    return call.reply.Error("ERR Errors trying to SHUTDOWN. Check logs.");
+  // No client is answered any more; that the connection closes is the answer.
   call.part<Clients>().Close(call.client, CloseMode::kNow);
   call.part<Host>().Shutdown(0);
 }

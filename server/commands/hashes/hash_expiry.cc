@@ -7,6 +7,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_field_ttl.h"
+#include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
@@ -76,7 +77,7 @@ void ExpireFields(CommandCall& call) {
     call.reply.Integer(answer);
   }
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms});
+  edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms}, EffectTimeOf(deadline));
 }
 
 void HPersist(CommandCall& call) {

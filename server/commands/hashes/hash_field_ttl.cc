@@ -6,6 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/commands/shared/deadline_kinds.h"
 #include "server/dispatch/arg_reader.h"
 
 namespace sluice {
@@ -30,7 +31,7 @@ Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form) 
     args.Fail(Concat("ERR invalid expire time in '", LowerName(call), "' command"));
     return Deadline::None();
   }
-  return form.base == TimeBase::kNow ? Deadline::Steady(call.now.ms() + ms) : Deadline::Unix(ms);
+  return form.base == TimeBase::kNow ? Deadline::Steady(call.now.ms() + ms) : DeadlineAt(call, ms);
 }
 
 size_t ReadFields(CommandCall& call, size_t at, std::string_view count_fault) {
@@ -73,13 +74,14 @@ void FieldEdit::Delete(std::string_view name) {
   deleted_.push_back(name);
 }
 
-void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> effect) {
+void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> effect,
+                       EffectTime time) {
   if (!opened_.entry) return;
-  Record(std::move(effect));
+  Record(std::move(effect), time);
   CloseTyped(call_, opened_, kNotifyHash, deleted_.empty() ? event : "hdel");
 }
 
-void FieldEdit::Record(std::vector<std::string_view> effect) {
+void FieldEdit::Record(std::vector<std::string_view> effect, EffectTime time) {
   if (!call_.wants_effects()) return;
   if (!deleted_.empty()) {
     std::vector<std::string_view> removal = {"HDEL", key_.bytes};
@@ -90,7 +92,7 @@ void FieldEdit::Record(std::vector<std::string_view> effect) {
   const std::string count = std::to_string(timed_.size());
   effect.insert(effect.end(), {"FIELDS", count});
   effect.insert(effect.end(), timed_.begin(), timed_.end());
-  call_.ReplaceWith(effect);
+  call_.ReplaceWith(effect, time);
 }
 
 }  // namespace sluice

@@ -50,11 +50,12 @@ class FieldEdit {
   void Delete(std::string_view name);
 
   // `effect`: what stands for the fields with a new time: a command up to its FIELDS.
-  void Finish(std::string_view event, std::vector<std::string_view> effect);
+  void Finish(std::string_view event, std::vector<std::string_view> effect,
+              EffectTime time = EffectTime::kAsItIs);
 
  private:
   Hash& Opened();
-  void Record(std::vector<std::string_view> effect);
+  void Record(std::vector<std::string_view> effect, EffectTime time);
 
   CommandCall& call_;
   HashedKey key_;

@@ -10,6 +10,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_field_ttl.h"
+#include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
@@ -94,7 +95,8 @@ void HGetEx(CommandCall& call) {
   });
   if (options.persist) return edit.Finish("hpersist", {"HPERSIST", key.bytes});
   const std::string unix_ms = deadline ? Int64Text(deadline->UnixMs(call.now)) : "";
-  edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms});
+  edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms},
+              EffectTimeOf(deadline.value_or(Deadline::None())));
 }
 
 // --- HSETEX
@@ -210,7 +212,7 @@ class SetExEffects {
     const std::string count = Int64Text(static_cast<int64_t>(pairs_.size() / 2));
     command.insert(command.end(), {"FIELDS", count});
     command.insert(command.end(), pairs_.begin(), pairs_.end());
-    call_.ReplaceWith(command);
+    call_.ReplaceWith(command, EffectTimeOf(options_.deadline.value_or(Deadline::None())));
   }
 
   CommandCall& call_;

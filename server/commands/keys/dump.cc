@@ -6,6 +6,7 @@
 #include "server/commands/families.h"
 #include "server/commands/keys/dump_context.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
@@ -74,7 +75,7 @@ bool IsRestorable(CommandCall& call, HashedKey key, RestoreArgs& args) {
 
 Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
   if (args.ttl_ms == 0) return Deadline::None();
-  if (args.absolute) return Deadline::Unix(args.ttl_ms);
+  if (args.absolute) return DeadlineAt(call, args.ttl_ms);
   int64_t at_ms;
   const bool is_far = __builtin_add_overflow(call.now.ms(), args.ttl_ms, &at_ms);
   return Deadline::Steady(is_far ? INT64_MAX : at_ms);
@@ -83,7 +84,8 @@ Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
 void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline) {
   if (!call.wants_effects() || deadline.none() || args.absolute) return;
   call.ReplaceWith({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)), call.args[3],
-                    "REPLACE", "ABSTTL"});
+                    "REPLACE", "ABSTTL"},
+                   EffectTimeOf(deadline));
 }
 
 // What a client hands in is its own word: no limiter that requests could not have made. Of locks no
@@ -114,7 +116,7 @@ void Restore(CommandCall& call) {
   }
   Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
   if (args.idle_s) {
-    const int64_t used_s = call.now.ms() / 1000 - *args.idle_s;
+    const int64_t used_s = call.db.AccessClock(call.now) - *args.idle_s;
     call.db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
   }
   Record(call, args, deadline);

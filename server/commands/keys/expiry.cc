@@ -9,6 +9,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
@@ -96,7 +97,7 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
   if (!entry) return call.reply.Integer(0);
   if (entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
   const Deadline deadline =
-      base == Base::kNow ? Deadline::Steady(call.now.ms() + *ms) : Deadline::Unix(*ms);
+      base == Base::kNow ? Deadline::Steady(call.now.ms() + *ms) : DeadlineAt(call, *ms);
   const int64_t unix_ms = deadline.UnixMs(call.now);
   if (!conditions.Hold(*entry, unix_ms, call.now)) return call.reply.Integer(0);
 

@@ -84,7 +84,7 @@ Renamed RenameKey(CommandCall& call, bool overwrite) {
   if (from.bytes == to.bytes) return Renamed::kSameName;
   if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
   call.keyspace.Rename(call.db, from, call.db, to, call.now);
-  call.part<LockService>().held_locks().Moved(call.db, to);
+  call.part<LockService>().Moved(call.db, to);
   call.Changed(kNotifyGeneric, "rename_from", from.bytes);
   call.Changed(kNotifyGeneric, "rename_to", to.bytes);
   return Renamed::kYes;
@@ -108,7 +108,7 @@ void Move(CommandCall& call) {
   Database& to = call.keyspace.db(target);
   if (!LookUp(call, key) || to.Find(key, call.now)) return call.reply.Integer(0);
   call.keyspace.MoveEntry(call.db, key, to, call.now);
-  call.part<LockService>().held_locks().Moved(to, key);
+  call.part<LockService>().Moved(to, key);
   call.Changed(kNotifyGeneric, "move_from", key.bytes);
   call.Changed(kNotifyGeneric, "move_to", key.bytes, to);
   call.reply.Integer(1);

@@ -10,8 +10,6 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kAccessClockMask = (1 << 24) - 1;
-
 // The entry of the key, or null after the null has been answered.
 const Entry* FindObject(CommandCall& call) {
   const Entry* const entry = call.db.Find(call.Key(2), call.now);
@@ -33,7 +31,7 @@ void RefCount(CommandCall& call) {
 void IdleTime(CommandCall& call) {
   const Entry* const entry = FindObject(call);
   if (!entry) return;
-  call.reply.Integer((call.now.ms() / 1000 - entry->access_clock()) & kAccessClockMask);
+  call.reply.Integer(call.db.IdleSeconds(*entry, call.now));
 }
 
 // There is no LFU policy here, and so no count.

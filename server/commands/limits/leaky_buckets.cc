@@ -74,7 +74,7 @@ void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
 void CountInNew(CommandCall& call, HashedKey key, int64_t due_ms, uint64_t units) {
   TickRun run;
   if (run.Add(due_ms, units)) [[likely]] {
-    call.db.PutPacked(key, ValueType::kLeakyBucket, run.bytes(), Deadline::Steady(due_ms),
+    call.db.AddPacked(key, ValueType::kLeakyBucket, run.bytes(), Deadline::Steady(due_ms),
                       call.now);
     return;
   }
@@ -118,8 +118,8 @@ void Count(CommandCall& call) {
 
 void CountAt(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const int64_t unix_ms = args.IntIn(0, kInt64Max);
-  const int64_t units = args.more() ? args.IntIn(1, kInt64Max, ErrorCode::kNotPositive) : 1;
+  const int64_t unix_ms = args.IntIn({"unix-time-milliseconds", 0, kInt64Max});
+  const int64_t units = args.more() ? args.IntIn({"units", 1, kInt64Max}) : 1;
   if (!args.Finish()) return call.reply.Error(args.error());
   // The offset is positive on any machine whose wall clock is past its start.
   const int64_t due_ms =

@@ -1,6 +1,7 @@
 // See limit_args.h.
 #include "server/commands/limits/limit_args.h"
 
+#include <cassert>
 #include <string>
 
 #include "protocol/text/concat.h"
@@ -23,8 +24,8 @@ Numbers ReadNumbers(ArgReader& args) {
   if (!ParseLimitAlgorithm(word, &numbers.algorithm)) {
     args.Fail(Concat("ERR unknown limiter algorithm '", word.substr(0, kEchoBytesMax), "'"));
   }
-  numbers.max = args.Int();
-  numbers.period_ms = args.Int();
+  numbers.max = args.IntIn({"max", 1, kUnitsMax});
+  numbers.period_ms = args.IntIn({"period-ms", 1, kPeriodMsMax});
   return numbers;
 }
 
@@ -32,20 +33,13 @@ void MakeConfig(ArgReader& args, const Numbers& numbers, int64_t burst, LimitCon
   if (args.failed()) return;
   const LimitFault fault =
       MakeLimitConfig(numbers.algorithm, numbers.max, numbers.period_ms, burst, &config);
-  if (fault != LimitFault::kNone) args.Fail(std::string(LimitFaultText(fault)));
+  if (fault == LimitFault::kBurstUnknown) args.Fail("ERR this algorithm has no BURST");
+  if (fault == LimitFault::kRefill) args.Fail("ERR the burst would take too long to refill");
+  assert(fault == LimitFault::kNone || args.failed());  // the reader has seen to the ranges
 }
 
-// An explicit -1 is no burst, though it is how "none given" is said inside.
-int64_t ReadBurst(ArgReader& args) {
-  const int64_t burst = args.Int();
-  if (burst < 0) args.Fail(std::string(LimitFaultText(LimitFault::kBurst)));
-  return burst;
-}
-
-int64_t ReadSpan(ArgReader& args, int64_t least, std::string_view fault) {
-  const int64_t ms = args.Int();
-  if (ms < least || ms > kPeriodMsMax) args.Fail(std::string(fault));
-  return ms;
+int64_t ReadBurst(ArgReader& args, LimitAlgorithm algorithm) {
+  return args.IntIn({"BURST", algorithm == LimitAlgorithm::kRolling ? 1 : 0, kUnitsMax});
 }
 
 LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
@@ -59,27 +53,29 @@ LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
 
 struct Reading {
   TakeOptions options;
+  Numbers numbers;  // of no policy
   int64_t burst = kNotGiven;
 };
-
-static_assert(kPeriodMsMax == 70368744177664 && kBanMsMax == kPeriodMsMax);
 
 constexpr OptionRow<Reading> kOptions[] = {
     {"COST",
      [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadUnits(args); }},
-    {"BURST", [](ArgReader& args, Reading& reading) { reading.burst = ReadBurst(args); }},
+    {"BURST", [](ArgReader& args,
+                 Reading& reading) { reading.burst = ReadBurst(args, reading.numbers.algorithm); }},
     {"PEEK", [](ArgReader&, Reading& reading) { reading.options.peek = true; }},
     {"WAIT",
      [](ArgReader& args, Reading& reading) {
-       reading.options.wait_ms = ReadSpan(args, 0, "ERR WAIT must be 0 to 70368744177664 ms");
+       reading.options.wait_ms = args.IntIn({"WAIT", 0, kPeriodMsMax, "ms"});
      }},
     {"BAN",
      [](ArgReader& args, Reading& reading) {
-       reading.options.request.ban_ms = ReadSpan(args, 1, "ERR BAN must be 1 to 70368744177664 ms");
+       reading.options.request.ban_ms = args.IntIn({"BAN", 1, kBanMsMax, "ms"});
      }},
     {"SHADOW", [](ArgReader&, Reading& reading) { reading.options.shadow = true; }},
-    {"AT", [](ArgReader& args,
-              Reading& reading) { reading.options.at_unix_us = args.IntIn(0, kUnixUsMax); }},
+    {"AT",
+     [](ArgReader& args, Reading& reading) {
+       reading.options.at_unix_us = args.IntIn({"AT", 0, kUnixUsMax});
+     }},
 };
 
 void CheckTogether(ArgReader& args, const TakeOptions& options) {
@@ -94,9 +90,7 @@ void CheckTogether(ArgReader& args, const TakeOptions& options) {
 }  // namespace
 
 int64_t ReadUnits(ArgReader& args, std::string_view name) {
-  const int64_t units = args.Int();
-  if (units < 1) args.Fail(Concat("ERR ", name, " must be 1 to 9223372036854775807"));
-  return units;
+  return args.IntIn({name, 1, kInt64Max});
 }
 
 TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk) {
@@ -110,9 +104,9 @@ TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk) {
     ReadOptionsOnce(args, kOptions, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
-    const Numbers numbers = ReadNumbers(args);
+    reading.numbers = ReadNumbers(args);
     ReadOptionsOnce(args, kOptions, reading);
-    MakeConfig(args, numbers, reading.burst, options.request.config);
+    MakeConfig(args, reading.numbers, reading.burst, options.request.config);
   }
   CheckTogether(args, options);
   if (!args.failed() && !by_policy) desk.take_memo().Keep(words, options);  // policies change
@@ -122,7 +116,7 @@ TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk) {
 LimitConfig ReadConfig(ArgReader& args) {
   const Numbers numbers = ReadNumbers(args);
   int64_t burst = kNotGiven;
-  if (args.TakeWord("BURST")) burst = ReadBurst(args);
+  if (args.TakeWord("BURST")) burst = ReadBurst(args, numbers.algorithm);
   LimitConfig config;
   if (args.Finish()) MakeConfig(args, numbers, burst, config);
   return config;
@@ -134,7 +128,7 @@ LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies) {
     request.config = ReadPolicy(args, policies);
   } else {
     const Numbers numbers = ReadNumbers(args);
-    const int64_t burst = ReadBurst(args);
+    const int64_t burst = args.IntIn({"burst", 0, kUnitsMax});
     MakeConfig(args, numbers, burst == 0 ? kNotGiven : burst, request.config);
   }
   request.cost = ReadUnits(args);

@@ -300,7 +300,7 @@ void Refund(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t units = ReadUnits(args, "units");
   std::optional<int64_t> at_unix_us;
-  if (args.TakeWord("AT")) at_unix_us = args.IntIn(0, kUnixUsMax);
+  if (args.TakeWord("AT")) at_unix_us = args.IntIn({"AT", 0, kUnixUsMax});
   if (!args.Finish()) return call.reply.Error(args.error());
   if (!MayName(call, at_unix_us)) return;
   const Now now = MomentOf(call, at_unix_us);

@@ -47,8 +47,8 @@ std::string RefusalOf(CommandCall& call, const Command& inner) {
 
 void Fenced(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const int64_t token = args.IntIn(1, kTokenMax);
-  if (args.failed()) return call.reply.Error("ERR token is not an integer or out of range");
+  const int64_t token = args.IntIn({"token", 1, kTokenMax});
+  if (args.failed()) return call.reply.Error(args.error());
   const Args request = call.args.subspan(kInnerAt);
   std::string error;
   Command* const inner = call.part<Dispatcher>().Resolve(request, nullptr, error);
@@ -59,7 +59,9 @@ void Fenced(CommandCall& call) {
   Locks& locks = call.part<LockService>().Enter();
   std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
   if (!lock) return;
-  const TokenCheck check = locks.CheckToken(*lock, token, call.now);
+  TokenCheck check = locks.CheckToken(*lock, token, call.now);
+  const bool is_withheld = call.part<LockService>().IsWithheld(*lock);
+  if (is_withheld && check == TokenCheck::kSuperseded) check = TokenCheck::kForgotten;
   if (check != TokenCheck::kValid) return call.reply.Error(StaleText(check));
 
   const uint32_t conditions = call.client.conditions;

@@ -1,4 +1,4 @@
-// What all commands on locks share: opening the locks of a request, once.
+// What all commands on locks share: opening the locks of a request, once, and arguments of several.
 #pragma once
 
 #include <optional>
@@ -24,6 +24,8 @@ inline std::optional<OpenLock> OpenLockAt(CommandCall& call, const Locks&, size_
   call.reply.Error(ErrorCode::kWrongType);
   return std::nullopt;
 }
+
+inline constexpr IntRange kLeaseRange = {"LEASE", 1, kLeaseMsMax, "ms"};
 
 inline std::string_view ReadOwner(ArgReader& args) {
   const std::string_view owner = args.Bytes();

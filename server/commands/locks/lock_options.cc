@@ -1,6 +1,7 @@
 // See lock_options.h.
 #include "server/commands/locks/lock_options.h"
 
+#include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/option_table.h"
 #include "server/dispatch/script_state.h"
 #include "server/locks/lock_connections.h"
@@ -10,11 +11,11 @@ namespace sluice {
 namespace {
 
 void ReadLease(ArgReader& args, AcquireOptions& options) {
-  options.terms.lease_ms = args.IntIn(1, kLeaseMsMax);
+  options.terms.lease_ms = args.IntIn(kLeaseRange);
 }
 void ReadSession(ArgReader&, AcquireOptions& options) { options.session = true; }
 void ReadWait(ArgReader& args, AcquireOptions& options) {
-  options.wait_ms = args.IntIn(0, kLeaseMsMax);
+  options.wait_ms = args.IntIn({"WAIT", 0, kLeaseMsMax, "ms"});
 }
 void ReadShared(ArgReader&, AcquireOptions& options) {
   options.terms.shape.mode = LockMode::kShared;
@@ -22,15 +23,15 @@ void ReadShared(ArgReader&, AcquireOptions& options) {
 void ReadPermits(ArgReader& args, AcquireOptions& options) {
   LockShape& shape = options.terms.shape;
   shape.mode = LockMode::kPermits;
-  shape.permits = args.IntIn(1, kPermitsMax);
+  shape.permits = args.IntIn({"PERMITS", 1, kPermitsMax});
   if (!args.TakeWord("OF")) return args.Fail(ErrorCode::kSyntax);
-  shape.of = args.IntIn(1, kPermitsMax);
+  shape.of = args.IntIn({"OF", 1, kPermitsMax});
   if (!args.failed() && shape.permits > shape.of) {
     args.Fail("ERR PERMITS asks for more than there are");
   }
 }
 void ReadMinHold(ArgReader& args, AcquireOptions& options) {
-  options.terms.minhold_ms = args.IntIn(0, kLeaseMsMax);
+  options.terms.minhold_ms = args.IntIn({"MINHOLD", 0, kLeaseMsMax, "ms"});
 }
 void ReadLabel(ArgReader& args, AcquireOptions& options) {
   options.terms.label = args.Bytes();

@@ -23,15 +23,15 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   const auto mode = std::ranges::find(kLockModeWords, args.Bytes());
   if (mode == std::end(kLockModeWords)) args.Fail(ErrorCode::kSyntax);
   shape.mode = static_cast<LockMode>(mode - std::begin(kLockModeWords));
-  shape.permits = holder.permits = args.IntIn(1, kPermitsMax);
-  shape.of = args.IntIn(1, kPermitsMax);
-  holder.holds = args.IntIn(0, INT64_MAX);
+  shape.permits = holder.permits = args.IntIn({"permits", 1, kPermitsMax});
+  shape.of = args.IntIn({"of", 1, kPermitsMax});
+  holder.holds = args.IntIn({"holds", 0, INT64_MAX});
   // Engine time may be before the server's start: all but no end at all is a moment.
-  const int64_t lease_until_ms = args.IntIn(-1, kUnixMsMax);
-  const int64_t minhold_until_ms = args.IntIn(-1, kUnixMsMax);
+  const int64_t lease_until_ms = args.IntIn({"lease-until-ms", -1, kUnixMsMax});
+  const int64_t minhold_until_ms = args.IntIn({"minhold-until-ms", -1, kUnixMsMax});
   if (lease_until_ms >= 0) holder.lease_until_ms = lease_until_ms - now.unix_offset_ms;
   if (minhold_until_ms >= 0) holder.minhold_until_ms = minhold_until_ms - now.unix_offset_ms;
-  if (args.IntIn(0, 1) == 1) holder.sessions = {kSessionElsewhere};
+  if (args.IntIn({"session", 0, 1}) == 1) holder.sessions = {kSessionElsewhere};
   holder.label = args.Bytes();
   holder.since_ms = now.ms();
   if (!args.Finish()) return false;
@@ -45,7 +45,7 @@ void Restore(CommandCall& call) {
   ArgReader args(call.args, 2);
   LockHolder holder;
   LockShape shape;
-  holder.token = args.IntIn(0, kTokenRestoredMax);
+  holder.token = args.IntIn({"token", 0, kTokenRestoredMax});
   const bool gone = !args.more();
   if (!gone && holder.token == 0) args.Fail(ErrorCode::kSyntax);
   if (!gone && !args.failed() && !ReadHolder(args, call.now, holder, shape) && !args.failed()) {

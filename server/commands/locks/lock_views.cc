@@ -52,7 +52,8 @@ void ReplyHolder(CommandCall& call, const LockHolder& holder) {
 void Info(CommandCall& call) {
   std::optional<OpenLock> open = Look(call);
   if (!open) return;
-  const Lock* const lock = open->lock();
+  const bool is_withheld = call.part<LockService>().IsWithheld(*open);
+  const Lock* const lock = is_withheld ? nullptr : open->lock();
   const WaitQueue& queue = call.part<LockService>().queue();
   const size_t waiters = queue.LengthOf(open->name());
   if (!lock && waiters == 0) return ReplyNoFields(call.reply);
@@ -94,8 +95,7 @@ constexpr OptionRow<ListOptions> kListOptions[] = {
     {"MATCH", kTakeBytes<&ListOptions::pattern>, 1},
     {"COUNT",
      [](ArgReader& args, ListOptions& options) {
-       options.count = args.Int();
-       if (options.count < 1) args.Fail(ErrorCode::kSyntax);
+       options.count = args.IntIn({"COUNT", 1, INT64_MAX});
      },
      1},
 };
@@ -147,7 +147,7 @@ constexpr CommandSpec kRows[] = {
      .since = "0.1.0",
      .complexity =
          "O(1) for every call. O(N) for a complete iteration, N being the number of locks",
-     .usage = "cursor [MATCH pattern] [COUNT count]",
+     .usage = "cursor [MATCH pattern] [COUNT count:integer(1..2^63-1)]",
      .summary = "Walk over the locks that are held, as SCAN does."},
     {.name = "LOCK.WAITERS",
      .arity = 2,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/concat.h"
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/locks/lock_options.h"
@@ -52,6 +53,19 @@ OpenLocks OpenLocksAt(CommandCall& call, const Locks& locks, size_t first, size_
   return open;
 }
 
+void ReplyGrace(CommandCall& call, const LockService& service) {
+  call.reply.Error(
+      Concat("LOCKGRACE ", service.GraceLeftMs(),
+             " ms are left in which an owner of before the restart may hold the lock"));
+}
+
+// Null: the locks are held; or an owner of before the restart may hold one of them still.
+void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open) {
+  const auto is_withheld = [&](OpenLock& lock) { return service.IsWithheld(lock); };
+  if (std::ranges::any_of(open, is_withheld)) return ReplyGrace(call, service);
+  call.reply.NullArray();
+}
+
 void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
   LockRequest request{.several = several};
   request.owner = ReadOwner(args);
@@ -62,6 +76,10 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   Locks& locks = service.Enter();
   OpenLocks open = OpenLocksAt(call, locks, first_key, keys);
   if (open.empty()) return;
+  if (const auto fault = service.Reserve(request.terms, options.wait_ms); !fault.empty())
+    return call.reply.Error(fault);
+  const auto is_in_doubt = [&](OpenLock& lock) { return service.IsInDoubt(lock, request.owner); };
+  if (std::ranges::any_of(open, is_in_doubt)) return ReplyGrace(call, service);
   const WaitTerms wait{ConnectionOf(call.client), options.wait_ms};
   const AcquireResult result =
       locks.Acquire(absl::MakeSpan(open), std::move(request), wait, call.now);
@@ -69,7 +87,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   if (result.outcome == AcquireOutcome::kQueued) {
     return service.waits().Park(call, result.wait_id, call.now.ms() + options.wait_ms);
   }
-  if (result.outcome == AcquireOutcome::kRefused) return call.reply.NullArray();
+  if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open);
   if (result.outcome != AcquireOutcome::kGranted) {
     return call.reply.Error(Refusal(result.outcome));
   }
@@ -132,11 +150,11 @@ struct KeepOptions {
 };
 
 constexpr OptionRow<KeepOptions> kToken = {"TOKEN", [](ArgReader& args, KeepOptions& options) {
-                                             options.token = args.IntIn(1, kTokenMax);
+                                             options.token = args.IntIn({"TOKEN", 1, kTokenMax});
                                            }};
 constexpr OptionRow<KeepOptions> kRenewOptions[] = {
     {"LEASE",
-     [](ArgReader& args, KeepOptions& options) { options.lease_ms = args.IntIn(1, kLeaseMsMax); }},
+     [](ArgReader& args, KeepOptions& options) { options.lease_ms = args.IntIn(kLeaseRange); }},
     kToken};
 constexpr OptionRow<KeepOptions> kReleaseOptions[] = {{"ALL", kRaise<&KeepOptions::all>}, kToken};
 constexpr OptionRow<KeepOptions> kBreakOptions[] = {kToken};
@@ -148,13 +166,19 @@ void Renew(CommandCall& call) {
   ReadOptionsOnce(args, kRenewOptions, options);
   if (options.lease_ms == 0) args.Fail(ErrorCode::kSyntax);
   if (args.failed()) return call.reply.Error(args.error());
-  Locks& locks = call.part<LockService>().Enter();
+  LockService& service = call.part<LockService>();
+  Locks& locks = service.Enter();
   std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
   if (!lock) return;
-  const int64_t left_ms = locks.Renew(*lock, owner, options.lease_ms, options.token, call.now);
+  const auto fault = service.Reserve({.lease_ms = options.lease_ms}, 0);
+  if (!fault.empty()) return call.reply.Error(fault);
+  service.Claims(*lock, owner, options.token);
+  int64_t left_ms = locks.Renew(*lock, owner, options.lease_ms, options.token, call.now);
+  if (left_ms < 0 && service.GetBack(*lock, owner, options.lease_ms, options.token))
+    left_ms = options.lease_ms;
   call.NoEffect();
   if (left_ms < 0) return call.reply.Error(kNotHeld);
-  call.part<LockService>().news().RecordHolder(*lock, owner);
+  service.news().RecordHolder(*lock, owner);
   call.reply.Integer(left_ms);
 }
 
@@ -174,15 +198,19 @@ void Release(CommandCall& call) {
   call.reply.Integer(left);
 }
 
-// The token under which the owner holds the lock now; 0: it does not.
-int64_t TokenOf(OpenLock& open, std::string_view owner) {
-  const Lock* const lock = open.lock();
-  const LockHolder* const holder = lock ? lock->FindOwner(owner) : nullptr;
-  return holder ? holder->token : 0;
+// How many it held: those that it does not hold are passed over. All are given back before one is
+// handed on, so what another request of the owner gets by it stays that one's.
+int64_t ReleaseEach(CommandCall& call, Locks& locks, OpenLocks& open, std::string_view owner) {
+  const Locks::HandOverLater later(locks, call.now);
+  int64_t released = 0;
+  for (OpenLock& lock : open) {
+    const int64_t left = locks.Release(lock, owner, false, 0, call.now);
+    released += left >= 0;
+    if (left > 0) call.part<LockService>().news().RecordHolder(lock, owner);
+  }
+  return released;
 }
 
-// Those that the owner does not hold are passed over: it counts. What giving back one of them hands
-// to another request of the owner stays that one's.
 void ReleaseMany(CommandCall& call) {
   ArgReader args(call.args);
   const size_t keys = ReadLockKeys(call, args, 1);
@@ -192,20 +220,8 @@ void ReleaseMany(CommandCall& call) {
   Locks& locks = call.part<LockService>().Enter();
   OpenLocks open = OpenLocksAt(call, locks, 2, keys);
   if (open.empty()) return;
-  std::vector<int64_t> tokens;
-  for (OpenLock& lock : open) {
-    locks.Settle(lock, call.now, {.owner = owner});
-    tokens.push_back(TokenOf(lock, owner));
-  }
-  int64_t released = 0;
-  for (size_t i = 0; i < keys; ++i) {
-    if (tokens[i] == 0) continue;
-    const int64_t left = locks.Release(open[i], owner, false, tokens[i], call.now);
-    released += left >= 0;
-    if (left > 0) call.part<LockService>().news().RecordHolder(open[i], owner);
-  }
-  call.NoEffect();
-  call.reply.Integer(released);
+  call.reply.Integer(ReleaseEach(call, locks, open, owner));
+  call.NoEffect();  // the service says what came of it
 }
 
 void Break(CommandCall& call) {
@@ -217,6 +233,7 @@ void Break(CommandCall& call) {
   std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
   if (!lock) return;
   call.reply.Integer(locks.Break(*lock, options.token, call.now));
+  if (options.token == 0) call.part<LockService>().EndDoubt(*lock);
   call.NoEffect();
 }
 
@@ -243,7 +260,9 @@ constexpr CommandSpec kListed[] = {
      .flags = kWrite | kFast,
      .keys = KeyAt(1, kGivesBack),
      .run = Break,
-     .complexity = "O(1); the memory of N holders is freed in slices",
+     .complexity =
+         "O(1), and a glance at each lease that is over; the memory of N holders is freed "
+         "in slices",
      .usage = "key [TOKEN token:integer(1..2^53-1)]",
      .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
     {.name = "LOCK.MACQUIRE",

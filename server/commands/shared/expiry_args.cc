@@ -7,6 +7,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/lookup.h"
 
 namespace sluice {
@@ -75,7 +76,7 @@ bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline
   if (*number <= 0 || (seconds && *number > kMax / 1000)) return FailExpireTime(call);
   const int64_t ms = seconds ? *number * 1000 : *number;
   if (expiry.kind == ExpiryKind::kExat || expiry.kind == ExpiryKind::kPxat) {
-    deadline = Deadline::Unix(ms);
+    deadline = DeadlineAt(call, ms);
     return true;
   }
   // The moment must be a Unix time too: that is how it is shown, logged and saved.
@@ -89,7 +90,7 @@ void ReplaceWithSet(CommandCall& call, std::string_view key, std::string_view va
   if (deadline.none()) return call.ReplaceWith({"SET", key, value});
   if (!call.wants_effects()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  call.ReplaceWith({"SET", key, value, "PXAT", unix_ms});
+  call.ReplaceWith({"SET", key, value, "PXAT", unix_ms}, EffectTimeOf(deadline));
 }
 
 void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
@@ -101,7 +102,7 @@ void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline dea
   call.Changed(kNotifyGeneric, "expire", key.bytes);
   if (!call.wants_effects()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  call.ReplaceWith({"PEXPIREAT", key.bytes, unix_ms});
+  call.ReplaceWith({"PEXPIREAT", key.bytes, unix_ms}, EffectTimeOf(deadline));
 }
 
 }  // namespace sluice

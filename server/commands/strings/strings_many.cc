@@ -8,6 +8,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/value_condition.h"
@@ -124,7 +125,7 @@ void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   std::vector<std::string_view> command = {"MSETEX", call.args[1]};
   command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
   command.insert(command.end(), {"PXAT", unix_ms});
-  call.ReplaceWith(Args(command));
+  call.ReplaceWith(Args(command), EffectTimeOf(deadline));
 }
 
 void MSetEx(CommandCall& call) {

@@ -30,6 +30,28 @@ TEST(OutputBuffer, OwnsNothingUntilUsedAndAfterRelease) {
   EXPECT_EQ(out.memory(), 0u);
 }
 
+// A turn's replies that nearly fill the first block would mostly end in a second one.
+TEST(OutputBuffer, BeginsWithAsMuchAsWasNeeded) {
+  OutputBuffer out;
+  const auto send = [&out](size_t bytes) {
+    out.Append(std::string(bytes, 'x'));
+    const size_t memory = out.memory();
+    out.Consume(out.bytes());
+    out.ReleaseMemory();
+    return memory;
+  };
+  EXPECT_LE(send(900), 1024u);
+  for (int turn = 0; turn < 3; ++turn) {
+    const size_t memory = send(OutputBuffer::kLargeFirstBlockBytes);
+    EXPECT_GT(memory, OutputBuffer::kLargeFirstBlockBytes);
+    EXPECT_LE(memory, 4096u) << "one block";
+  }
+  EXPECT_LE(send(5), 4096u);
+  EXPECT_LE(send(5), 1024u) << "as small as before";
+  EXPECT_LE(send(700), 1024u);
+  EXPECT_LE(send(700), 1024u);
+}
+
 TEST(OutputBuffer, KeepsABlockOfUsualSizeOnly) {
   OutputBuffer out;
   for (int i = 0; i < 3000; ++i) out.Append("twenty bytes of text");

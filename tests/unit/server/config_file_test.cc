@@ -74,7 +74,7 @@ constexpr TextCase kTexts[] = {
     {"unixsocketperm 999", "argument couldn't be parsed as an octal number"},
     {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
     {"databases 0", "argument must be between 1 and 256 inclusive"},
-    {"save 3600 1", "Sluice takes no other value than \"\": it writes no snapshots yet"},
+    {"save 3600 1 5", "Invalid save parameters"},
     {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it does not replicate yet"},
     {"user alice on", "Sluice does not take this: it has no users besides the default one yet"},
     {"rename-command FLUSHALL \"\"", "Sluice does not take this: it has no command renaming"},

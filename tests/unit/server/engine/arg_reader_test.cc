@@ -46,11 +46,24 @@ TEST(ArgReader, MissingAndLeftOverAreSyntaxErrors) {
 }
 
 TEST(ArgReader, RangesAndOwnSentences) {
-  const Words words = {"X", "11"};
-  ArgReader args(words);
-  args.IntIn(0, 10, ErrorCode::kIndexOutOfRange);
-  EXPECT_EQ(args.error(), ErrorText(ErrorCode::kIndexOutOfRange));
+  const auto error = [](std::string_view word, const IntRange& range) {
+    const Words words = {"X", word};
+    ArgReader args(words);
+    args.IntIn(range);
+    return std::string(args.error());
+  };
+  EXPECT_EQ(error("11", {"LEASE", 0, 10, "ms"}), "ERR LEASE must be 0 to 10 ms");
+  EXPECT_EQ(error("-1", {"LEASE", 0, 10, "ms"}), "ERR LEASE must be 0 to 10 ms");
+  EXPECT_EQ(error("1.5", {"n", -3, 10}), "ERR n must be an integer, -3 to 10");
+  for (const std::string_view inside : {"-3", "10"}) {
+    EXPECT_EQ(error(inside, {"n", -3, 10}), ErrorText(ErrorCode::kOk));
+  }
+  const Words missing = {"X"};
+  ArgReader args(missing);
+  args.IntIn({"n", 0, 10});
+  EXPECT_EQ(args.error(), ErrorText(ErrorCode::kSyntax));
 
+  const Words words = {"X", "11"};
   ArgReader own(words);
   own.Fail(std::string("ERR of its own"));
   EXPECT_EQ(own.error(), "ERR of its own");

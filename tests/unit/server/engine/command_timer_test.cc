@@ -91,7 +91,7 @@ TEST_F(CommandTimerTest, TheOneSlowCallAmongManyIsKnown) {
   class Slow final : public EffectSink {
    public:
     explicit Slow(TestEngine& server) : server_(server) {}
-    void Effect(int, Args command) override {
+    void Effect(int, Args command, EffectTime) override {
       if (command[1] == "slow") server_.clock().AdvanceMicros(50'000);
     }
     void GroupBegin() override {}

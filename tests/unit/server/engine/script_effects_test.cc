@@ -19,7 +19,7 @@ class Listener final : public EffectSink {
  public:
   std::vector<std::string> lines;
 
-  void Effect(int db, Args command) override {
+  void Effect(int db, Args command, EffectTime) override {
     std::string line = std::to_string(db);
     for (const std::string_view word : command) line.append(" ").append(word);
     lines.push_back(line);

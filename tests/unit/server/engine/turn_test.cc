@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "protocol/text/concat.h"
@@ -115,6 +116,28 @@ TEST_F(Turn, GivesRoomForTheRestOfALongRequest) {
   client.SendBytes(std::string(29'999, 'x') + "\r\n*2\r\n$4\r\nECHO\r\n$50000\r\nx");
   client.Disconnect();
   EXPECT_TRUE(engine().RoomFor(client.id()).empty());
+}
+
+// A client that says much and sends little is believed as far as has come; one that sends costs few
+// pieces.
+TEST_F(Turn, ReadsALongRequestInGrowingPieces) {
+  TestClient& client = Connect();
+  client.SendBytes("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5000000\r\n");
+  size_t read = 0;
+  int pieces = 0;
+  for (auto room = engine().RoomFor(client.id()); !room.empty();
+       room = engine().RoomFor(client.id()), ++pieces) {
+    ASSERT_LE(room.size(), std::max<size_t>(read + 100, 64 << 10));
+    ASSERT_LE(room.size(), size_t{512} << 10);
+    std::ranges::fill(room, 'v');
+    read += room.size();
+    if (read == 5'000'002) std::ranges::copy(std::string_view("\r\n"), room.end() - 2);
+    engine().ReceiveInPlace(client.id(), room.size());
+    server().Settle();
+  }
+  EXPECT_LE(pieces, 14);
+  EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
+  EXPECT_TRUE(Run({"GET", "k"}).text == std::string(5'000'000, 'v'));
 }
 
 // With what is written down of it, as shown to a monitor, and though another key's value goes.

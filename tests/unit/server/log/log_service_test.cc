@@ -122,6 +122,48 @@ TEST(Log, UnderEverySecondAnswersWaitForTheWriteAlone) {
   EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
 }
 
+TEST(Log, AClientCanWaitUntilItsWritesAreOnDisk) {
+  MemoryDisk disk;
+  for (const std::string fsync : {"everysec", "no"}) {
+    disk.files.clear();
+    TestEngine server(With(disk, fsync));
+    TestClient& client = server.Connect();
+    TestClient& other = server.Connect();
+    EXPECT_EQ(client.Run({"WAITAOF", "1", "0", "0"}).ToText(), "[:1, :0]");
+    server.set_aside_waits(true);
+    client.Run({"SET", "k", "v"});
+    client.Send({"WAITAOF", "1", "0", "0"});
+    other.Send({"MULTI"});
+    other.Send({"WAITAOF", "1", "0", "0"});
+    other.Send({"EXEC"});
+    EXPECT_NE(other.TakeBytes().find("*2\r\n:0\r\n:0\r\n"), std::string::npos) << "does not wait";
+    EXPECT_FALSE(server.RunAsideNow()) << "clients could keep the disk busy";
+    server.AdvanceTime(1000);
+    EXPECT_FALSE(client.has_received());
+    ASSERT_TRUE(server.RunAsideNow());
+    server.Settle();
+    EXPECT_EQ(client.TakeBytes(), "*2\r\n:1\r\n:0\r\n");
+  }
+}
+
+TEST(Log, AWaitForTheDiskEndsWithTheLogOrWithItsTime) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, "everysec"));
+  TestClient& client = server.Connect();
+  TestClient& other = server.Connect();
+  server.set_aside_waits(true);
+  client.Run({"SET", "k", "v"});
+  client.Send({"WAITAOF", "1", "0", "100"});
+  server.AdvanceTime(100);
+  EXPECT_EQ(client.TakeBytes(), "*2\r\n:0\r\n:0\r\n");
+  client.Send({"WAITAOF", "1", "0", "0"});
+  client.Disconnect();
+  other.Send({"WAITAOF", "1", "0", "0"});
+  server.Connect().Send({"CONFIG", "SET", "appendonly", "no"});
+  server.Settle();
+  EXPECT_TRUE(other.TakeBytes().starts_with("-ERR WAITAOF cannot be used"));
+}
+
 TEST(Log, PushesWaitToo) {
   MemoryDisk disk;
   TestEngine server(With(disk));
@@ -358,6 +400,28 @@ TEST(Log, CanBeTurnedOnAndOff) {
   EXPECT_EQ(client.Run({"SCARD", "s"}).ToText(), ":2");
   EXPECT_NE(client.Run({"LIMIT.POLICY", "GET", "p"}).ToText().find("GCRA"), std::string::npos);
   EXPECT_NE(client.Run({"FUNCTION", "LIST"}).ToText().find("library_name"), std::string::npos);
+}
+
+// What was remembered of it before is nothing to be written down.
+TEST(Log, ABaseTakesALockThatIsHeldAgain) {
+  MemoryDisk disk;
+  std::string token;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    client.Run({"LOCK.ACQUIRE", "again", "a", "LEASE", "60000"});
+    client.Run({"LOCK.RELEASE", "again", "a"});
+    client.Run({"LOCK.ACQUIRE", "again", "b", "LEASE", "60000"});
+    token = std::to_string(client.Run({"LOCK.INFO", "again"}).elements.at(2).integer);
+    client.Run({"CONFIG", "SET", "appendonly", "no"});
+    EXPECT_EQ(client.Run({"CONFIG", "SET", "appendonly", "yes"}).ToText(), "+OK");
+  }
+  TestEngine again(Again(disk));
+  again.Settle();
+  ASSERT_FALSE(again.shutdown_code().has_value()) << again.log().back();
+  TestClient& client = again.Connect();
+  EXPECT_EQ(client.Run({"LOCK.ACQUIRE", "again", "a", "LEASE", "1"}).ToText(), "(nil-array)");
+  EXPECT_EQ(client.Run({"FENCED", "again", token, "SET", "k", "v"}).ToText(), "+OK");
 }
 
 TEST(Log, LocksComeBackWithTheirTokens) {

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <semaphore>
 #include <string>
 #include <thread>
 
@@ -44,6 +46,39 @@ TEST_F(WorkerTest, APieceMayFollowAPiece) {
   io.run();
   EXPECT_EQ(pieces, 3);
   EXPECT_EQ(told, "finished ");
+}
+
+// What follows the pieces before it is not the caller's: they may change what it is at.
+TEST_F(WorkerTest, APieceIsAwaitedAlone) {
+  worker.Run([this] { told += "first-work "; }, [this] { told += "first "; });
+  const uint64_t second =
+      worker.Run([this] { told += "second-work "; }, [this] { told += "second "; });
+  worker.Await(second);
+  EXPECT_EQ(told, "first-work second-work second ");
+  io.run();
+  EXPECT_TRUE(told.starts_with("first-work second-work second first finished ")) << told;
+}
+
+TEST_F(WorkerTest, ItsCallerGoesOnMeanwhile) {
+  std::binary_semaphore go{0};
+  std::atomic<bool> is_done = false;
+  const uint64_t piece = worker.Run([&] { go.acquire(), is_done = true; }, [] {});
+  EXPECT_FALSE(is_done);
+  go.release();
+  worker.Await(piece);
+  EXPECT_TRUE(is_done);
+}
+
+TEST_F(WorkerTest, EndsBehindThePieceThatRuns) {
+  std::binary_semaphore begun{0}, go{0};
+  bool is_done = false;
+  {
+    Worker ending(io, [] {});
+    ending.Run([&] { begun.release(), go.acquire(), is_done = true; }, [] { ADD_FAILURE(); });
+    begun.acquire();
+    go.release();
+  }
+  EXPECT_TRUE(is_done);
 }
 
 // As at the end of a server, which stops to wait for anything else.

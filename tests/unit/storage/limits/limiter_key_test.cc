@@ -221,6 +221,22 @@ TEST(LimiterKey, AnEarlierDeadlineEndsItAndShows) {
   EXPECT_EQ(LimiterKey(world.db(), key, world.now()).Take({config, 1}).allowed, 1);
 }
 
+// A server that waits for its master's DEL does not remove what is over, and does not show it.
+TEST(LimiterKey, TakesThePlaceOfOneThatIsOverButThere) {
+  World world;
+  const HashedKey key = world.keyspace.Hash("key");
+  const LimitConfig config = Config(LimitAlgorithm::kWindow, 2, 1000);
+  LimiterKey(world.db(), key, world.now()).Take({config, 2});
+  world.keyspace.set_expiry_allowed(false);
+  world.clock.Advance(5'000);
+  LimiterKey limiter(world.db(), key, world.now());
+  EXPECT_FALSE(limiter.exists());
+  EXPECT_EQ(limiter.Take({config, 1}).remaining, 1);
+  EXPECT_EQ(world.db().size(), 1u);
+  EXPECT_EQ(LimiterKey(world.db(), key, world.now()).Take({config, 1}).remaining, 0);
+  EXPECT_EQ(world.keyspace.Audit(world.now()), "");
+}
+
 TEST(LimiterKey, WholeAgainByARefundIsNoKey) {
   World world;
   const HashedKey key = world.keyspace.Hash("key");
@@ -230,6 +246,54 @@ TEST(LimiterKey, WholeAgainByARefundIsNoKey) {
   EXPECT_EQ(limiter.Refund(2), 2);
   EXPECT_TRUE(limiter.changed());
   EXPECT_EQ(world.db().size(), 0u);
+}
+
+// What many requests leave behind is freed in slices, whether the limiter lives on or not.
+TEST(LimiterKey, FreesALongLogInSlices) {
+  struct Way {
+    const char* name;
+    void (*end)(World&, HashedKey, const LimitConfig&);
+  };
+  constexpr Way kWays[] = {
+      {"deleted", [](World& world, HashedKey key,
+                     const LimitConfig&) { world.db().Delete(key, world.now()); }},
+      {"given back",
+       [](World& world, HashedKey key, const LimitConfig&) {
+         LimiterKey(world.db(), key, world.now()).Refund(149'999);
+       }},
+      {"given back for the most part",
+       [](World& world, HashedKey key, const LimitConfig&) {
+         LimiterKey(world.db(), key, world.now()).Refund(120'000);
+       }},
+      {"left",
+       [](World& world, HashedKey key, const LimitConfig& config) {
+         world.clock.Advance(999'000);
+         LimiterKey(world.db(), key, world.now()).Take({config, 1});
+       }},
+  };
+  for (const Way& way : kWays) {
+    SCOPED_TRACE(way.name);
+    World world;
+    const HashedKey key = world.keyspace.Hash("key");
+    const LimitConfig config = Config(LimitAlgorithm::kLog, 1'000'000, 1'000'000);
+    for (int i = 0; i < 150'000; ++i) {
+      world.clock.Advance(1);
+      LimiterKey(world.db(), key, world.now()).Take({config, 1});
+    }
+    const size_t full = world.keyspace.memory_bytes();
+    way.end(world, key, config);
+    EXPECT_GE(world.keyspace.memory_bytes() + 100'000, full) << "what waits is used memory";
+    EXPECT_EQ(world.keyspace.Audit(world.now()), "");
+    size_t before = world.keyspace.memory_bytes();
+    int slices = 1;
+    for (; world.keyspace.FreeSlice(10); ++slices) {
+      ASSERT_EQ(world.keyspace.Audit(world.now()), "");
+      EXPECT_LE(before - world.keyspace.memory_bytes(), 11u * 16'384);
+      before = world.keyspace.memory_bytes();
+    }
+    EXPECT_GE(slices, 10);
+    EXPECT_LT(world.keyspace.memory_bytes(), full / 4);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "storage/limits/policy.h"
 #include "tests/unit/storage/limits/limit_model.h"
 
@@ -219,6 +221,33 @@ TEST(Limiter, AsksALogAboutOtherNumbersAsIfItHadThem) {
     ASSERT_EQ(asked.remaining, same.remaining);
     ASSERT_EQ(asked.fits_at_us, same.fits_at_us);
     ASSERT_EQ(asked.whole_at_us, same.whole_at_us);
+  }
+}
+
+// Each request keeps its share of the period, from ms to thousands of years.
+TEST(Limiter, MovesALogToAnotherPeriodRequestByRequest) {
+  Dice dice(37);
+  for (int history = 0; history < 3'000; ++history) {
+    const int64_t own_ms = dice.In(1, int64_t{1} << dice.In(1, 45));
+    const int64_t other_ms = dice.In(1, int64_t{1} << dice.In(1, 45));
+    const LimitConfig own = Config(kLog, 1'000, own_ms);
+    const LimitConfig other = Config(kLog, 1'000, other_ms);
+    RequestLog log;
+    int64_t now_us = dice.In(0, 5'000);
+    for (int step = 0; step < 60; ++step) {  // of which the first leave
+      now_us += dice.In(0, own_ms * 50);
+      log.Consume(own, now_us, dice.In(1, 3));
+    }
+    std::map<int64_t, uint64_t> expected, moved;
+    log.ForEach(own, now_us, [&](int64_t tick, uint64_t shares) {
+      const Wide age = static_cast<Wide>(std::max<int64_t>(0, now_us / 1000 - tick));
+      const auto new_age = static_cast<int64_t>(age * static_cast<Wide>(other_ms) / own_ms);
+      expected[std::max(tick, now_us / 1000) - new_age] += shares;
+    });
+    log.Reconfigure(own, other, now_us);
+    EXPECT_EQ(log.Audit(other), "");
+    log.ForEach(other, now_us, [&](int64_t tick, uint64_t shares) { moved[tick] = shares; });
+    ASSERT_EQ(moved, expected) << own_ms << " to " << other_ms;
   }
 }
 

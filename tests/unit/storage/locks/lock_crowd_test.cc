@@ -83,6 +83,44 @@ TEST_F(LockCrowd, IsCountedWithoutThoseThatLinger) {
   EXPECT_EQ(world_.At("k"), nullptr);
 }
 
+// More leases are over than one turn ends. They were lost by time, and not to the one who breaks.
+TEST_F(LockCrowd, IsBrokenWithoutThoseWhoseLeasesAreOver) {
+  TakeAll(Reader(1000));
+  LockTerms lingering = Reader(2000);
+  lingering.minhold_ms = 1000;
+  ASSERT_GT(Take("gone", lingering), 0);
+  EXPECT_EQ(world_.Release("k", "gone"), 0);
+  ASSERT_GT(Take("renewed", Reader(1000)), 0);
+  EXPECT_GT(world_.locks.Renew(name_, "renewed", 2000, 0, world_.now()), 0);
+  ASSERT_GT(Take("bound", Reader(1000, 7)), 0);
+  ASSERT_GT(Take("bound later", Reader(1000)), 0);
+  ASSERT_GT(Take("bound later", Reader(1000, 7)), 0);
+  ASSERT_GT(Take("session", Reader(0, 8)), 0);
+  world_.clock.Advance(1001);
+  world_.locks.BeginTurn();
+  EXPECT_EQ(world_.locks.Break(name_, 0, world_.now()), 4);
+  EXPECT_EQ(counts().broken, 4u);
+  EXPECT_EQ(counts().expired, static_cast<uint64_t>(kCrowd));
+  EXPECT_EQ(world_.At("k"), nullptr);
+}
+
+// Once a session has gone, the lease alone says when its holding ends.
+TEST_F(LockCrowd, IsBrokenWithoutThoseThatOnlyALeaseThatIsOverHeld) {
+  TakeAll(Reader(1000, 7));
+  for (int i = 0; i < kCrowd; ++i) Take(Concat("h", i), Reader(1000, 8));
+  world_.locks.SessionEnded(7, world_.now());
+  while (world_.locks.Continue(world_.now())) {
+  }
+  ASSERT_GT(Take("stays", Reader(5000)), 0);
+  world_.locks.SessionEnded(8, world_.now());
+  while (world_.locks.Continue(world_.now())) {
+  }
+  world_.clock.Advance(1001);
+  world_.locks.BeginTurn();
+  EXPECT_EQ(world_.locks.Break(name_, 0, world_.now()), 1);
+  EXPECT_EQ(counts().expired, static_cast<uint64_t>(kCrowd));
+}
+
 TEST_F(LockCrowd, ThatIsOutOfTheStoreIsFreedInSlices) {
   TakeAll(Reader(1000, 7));
   Ask("next", {.lease_ms = 1000}, 100);  // so the search for circles knows the holders

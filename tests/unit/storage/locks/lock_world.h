@@ -175,8 +175,9 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   }
   void SessionBound(uint64_t) override {}
   bool IsSpent() override { return spent; }
-  void AllEnded(const Lock& lock, int64_t holders, LockEnd end) override {
+  void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) override {
     ++crowds_ended;
+    int64_t holders = crowd.lost;
     for (const auto& [token, holder] : lock.holders()) {
       if (holder.lingers()) {
         LingeringEnded(lock, holder, end);

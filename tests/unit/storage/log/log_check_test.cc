@@ -7,6 +7,7 @@
 #include "protocol/text/concat.h"
 #include "storage/log/turn_writer.h"
 #include "tests/support/memory_disk.h"
+#include "tests/support/rdb_samples.h"
 
 namespace sluice {
 namespace {
@@ -35,7 +36,7 @@ struct Folder {
   }
   bool Check(bool fix, std::string& report) {
     report.clear();
-    return CheckLog(disk, "/log", fix, report);
+    return CheckLog(disk, "/log", fix, {1, 2}, report);
   }
 };
 
@@ -73,6 +74,37 @@ TEST(CheckLog, DoesNotCutWhatOthersFollow) {
   std::string report;
   EXPECT_FALSE(folder.Check(true, report));
   EXPECT_NE(report.find("restore it from a backup"), report.npos) << report;
+}
+
+// The base of a server that came from Redis or Valkey.
+TEST(CheckLog, ReadsABaseThatIsAnRdbFile) {
+  const auto check = [](const std::string& base, std::string& report) {
+    Folder folder;
+    folder.disk.files[kBase] = base;
+    return folder.Check(true, report);
+  };
+  for (const std::string header : {"REDIS0011", "VALKEY080"}) {
+    RdbSample sample = RdbSamples().front();
+    sample.header = header;
+    const std::string file = sample.File();
+    std::string report;
+    EXPECT_TRUE(check(file, report)) << report;
+    EXPECT_NE(report.find(Concat(file.size(), " bytes, an RDB file of version ",
+                                 header == "VALKEY080" ? 80 : 11, ", 1 keys\n")),
+              report.npos)
+        << report;
+    std::string damaged = file;
+    damaged[damaged.size() - 1] ^= 1;
+    EXPECT_FALSE(check(damaged, report)) << "its checksum is wrong";
+    EXPECT_FALSE(check(file.substr(0, file.size() / 2), report));
+    EXPECT_FALSE(check(file + "*1\r\n", report));
+    EXPECT_NE(report.find("bytes follow its end"), report.npos) << report;
+    const std::string key = file.substr(11, file.size() - 11 - 9);
+    EXPECT_FALSE(check(SealedRdb(file.substr(0, 11) + key + key), report));
+    EXPECT_NE(report.find("the key is there twice"), report.npos) << report;
+  }
+  std::string report;
+  EXPECT_FALSE(check("VALKEY081", report)) << "of a version that nobody knows";
 }
 
 TEST(CheckLog, NeedsAManifestAndItsFiles) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "protocol/text/concat.h"
 #include "storage/log/turn_writer.h"
 #include "tests/support/memory_disk.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/seed.h"
 
 namespace sluice {
@@ -200,11 +202,7 @@ TEST(LogReader, AMissingLineIsFound) {
 // The same at the size of a log that was in use, one bit a byte.
 TEST(LogReader, NoByteOfALongLogMayChange) {
   constexpr size_t kBytes = 64 * 1024;
-#ifdef __SANITIZE_ADDRESS__
-  constexpr size_t kStep = 61;
-#else
-  constexpr size_t kStep = 1;
-#endif
+  constexpr size_t kStep = kSanitized ? 61 : 1;
   std::mt19937_64 random(TestSeed(0));
   Written log;
   while (log.bytes.size() < kBytes) {
@@ -313,6 +311,64 @@ TEST(TurnWriter, HoldsAnOpenGroupBack) {
   const Outcome outcome = Read(log.bytes);
   const std::vector<std::string> wanted = {"0 SET a 1", "0 SET b 1; 0 SET c 1"};
   EXPECT_EQ(outcome.turns, wanted) << outcome.fault;
+}
+
+// The clocks of the commands, and which of them are relative: "1 -2", "1 -2 R".
+std::vector<std::string> ClocksOf(const std::string& bytes) {
+  MemoryDisk disk;
+  disk.files["/log"] = bytes;
+  std::unique_ptr<DiskFile> file;
+  EXPECT_EQ(disk.Open("log", Disk::Mode::kRead, file), 0);
+  LogReader reader(*file, bytes.size());
+  std::vector<std::string> clocks;
+  while (reader.Next() == Step::kTurn) {
+    for (size_t i = 0; i < reader.commands(); ++i) {
+      const std::optional<LogClock>& clock = reader.clock(i);
+      clocks.push_back(clock ? Concat(clock->unix_offset_ms, " ", clock->shift_ms) : "none");
+      if (reader.is_relative(i)) clocks.back() += " R";
+    }
+  }
+  EXPECT_EQ(reader.fault(), "");
+  return clocks;
+}
+
+TEST(TurnWriter, NotesItsClockWhenThatIsAnotherAndWhatIsRelative) {
+  Written log;
+  const std::string_view words[] = {"SET", "k", "v"};
+  log.writer.set_clock({1'700'000'000'000, 0});
+  log.writer.Effect(0, words);
+  log.writer.GroupBegin();
+  log.writer.Effect(3, words, true);
+  log.writer.set_clock({-5, 77});
+  log.writer.Effect(3, words);
+  log.writer.GroupEnd();
+  log.EndTurn();
+  log.writer.Effect(0, words, true);
+  log.EndTurn();
+  const std::vector<std::string> wanted = {"1700000000000 0", "1700000000000 0 R", "-5 77",
+                                           "-5 77 R"};
+  EXPECT_EQ(ClocksOf(log.bytes), wanted);
+  EXPECT_EQ(log.bytes.find("#CLOCK:"), log.ends[0]);
+  // Another writer goes on; a file without marks has no clock, whatever its comments say.
+  const std::string next = LogHeaderLine("boot");
+  log.bytes += next;
+  log.writer = TurnWriter();
+  log.writer.Effect(0, words);
+  log.EndTurn();
+  EXPECT_EQ(ClocksOf(log.bytes).back(), "0 0");
+  EXPECT_EQ(ClocksOf("#CLOCK:1 2\r\n#R\r\n" + Command({"DEL", "k"})),
+            std::vector<std::string>{"none"});
+}
+
+TEST(LogReader, RefusesAClockThatIsNone) {
+  for (const std::string line :
+       {"#CLOCK:\r\n", "#CLOCK:1\r\n", "#CLOCK:1 x\r\n", "#CLOCK:1 2 3\r\n", "#CLOCK:1 2\n",
+        "#CLOCK:9223372036854775807 0\r\n", "#CLOCK:0 -9223372036854775808\r\n"}) {
+    const std::string header = LogHeaderLine("boot");
+    std::string turn = line + Command({"DEL", "k"});
+    AppendLogMark(turn, 1, kSyncUnknown, header.size());
+    EXPECT_EQ(Read(header + turn).fault, "what it says of its clock is damaged") << line;
+  }
 }
 
 TEST(TurnWriter, NotesEachNewSecond) {

@@ -5,14 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "protocol/text/number_text.h"
 #include "tests/support/rdb_samples.h"
 #include "tests/support/rdb_world.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/seed.h"
 
 namespace sluice {
@@ -39,6 +42,8 @@ std::unique_ptr<Value> RandomHash(Generator& random, const RdbContext& context) 
   const bool is_timed = random() % 2 == 0;
   for (size_t left = 1 + random() % 200; left > 0; --left) {
     const std::string name = RandomText(random);
+    // One that lost its only long value would be a table here, and packed when it is read.
+    if (hash->Has(name, context.now)) continue;
     hash->Set(name, RandomText(random), context.hash, context.now);
     const Deadline deadline = RandomDeadline(random, context.now);
     if (is_timed && !deadline.none()) hash->SetDeadline(name, deadline, context.hash);
@@ -100,6 +105,20 @@ void Fill(RdbWorld& world, Generator& random, size_t keys) {
   world.functions = {"#!lua name=one\n", std::string(100'000, 'f')};
 }
 
+// The first key in which they differ, with what is there; empty when they are equal.
+std::string Difference(const std::map<std::string, std::string>& actual,
+                       const std::map<std::string, std::string>& expected) {
+  for (const auto& [name, value] : expected) {
+    const auto found = actual.find(name);
+    if (found == actual.end()) return Concat("missing: ", absl::CHexEscape(name));
+    if (found->second != value) {
+      return Concat(absl::CHexEscape(name), ": ", absl::CHexEscape(found->second), " instead of ",
+                    absl::CHexEscape(value));
+    }
+  }
+  return actual.size() == expected.size() ? "" : "keys that should not be there";
+}
+
 TEST(RdbFileWriter, ComesBackAsItWas) {
   for (uint64_t round = 0; round < 10; ++round) {
     Generator random(TestSeed(round));
@@ -118,7 +137,7 @@ TEST(RdbFileWriter, ComesBackAsItWas) {
     EXPECT_EQ(again.aux, world.aux);
     EXPECT_EQ(again.functions, world.functions);
     EXPECT_EQ(again.left_out, std::vector<std::string>());
-    EXPECT_TRUE(again.Content() == world.Content()) << "seed " << TestSeed(round);
+    EXPECT_EQ(Difference(again.Content(), world.Content()), "") << "seed " << TestSeed(round);
     EXPECT_EQ(again.keyspace().Audit(again.now()), "");
   }
 }
@@ -282,7 +301,7 @@ TEST(RdbFileDamage, EveryFlippedByteIsRefused) {
   std::string file = DamageFile();
   EXPECT_GT(file.size(), 64u * 1024);
   RdbWorld world;
-  for (size_t at = 0; at < file.size(); ++at) {
+  for (size_t at = 0; at < file.size(); at += kSanitized ? 7 : 1) {
     const char before = file[at];
     file[at] = static_cast<char>(before ^ (1 << at % 8));
     const Outcome outcome = ReadDamaged(world, file);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -101,6 +102,40 @@ TEST(TimerWheel, ATimerOfAReachedTickFiresOnceACall) {
   EXPECT_LE(wheel.NextWork(), wheel.now_ms());
   wheel.Advance(1'000'000, kAll, again);
   EXPECT_EQ(fired[0], 2);
+}
+
+// Also in the middle of a slice, when some are on their way down and others due.
+TEST(TimerWheel, TurnsBack) {
+  std::mt19937_64 random(7);
+  for (int run = 0; run < 200; ++run) {
+    constexpr int64_t kFrom = 10'000'000'000;
+    std::vector<TimerNode> nodes(100);
+    TimerWheel wheel(kFrom);
+    for (TimerNode& node : nodes) {
+      const auto far = static_cast<int64_t>(random() % (uint64_t{1} << random() % 44));
+      wheel.Insert(node, TimerKind::kTask, std::max(int64_t{1}, kFrom - 50'000 + far));
+    }
+    const int64_t reached = kFrom + static_cast<int64_t>(random() % 200'000);
+    std::vector<int> fired = Fire(wheel, nodes, reached, random() % 60);
+    const auto now = static_cast<int64_t>(random() % kFrom);
+    wheel.TurnBack(now);
+    EXPECT_EQ(wheel.Audit(), "");
+    EXPECT_EQ(wheel.now_ms(), now);
+    std::multiset<int64_t> left;
+    for (const TimerNode& node : nodes)
+      if (node.linked()) left.insert(node.deadline_ms());
+    while (!left.empty()) {
+      const int64_t next = std::max(*left.begin(), now);
+      EXPECT_LE(wheel.NextWork(), next);
+      if (next > now) {
+        EXPECT_TRUE(Fire(wheel, nodes, next - 1).empty());
+      }
+      const std::vector<int> due = Fire(wheel, nodes, next);
+      ASSERT_FALSE(due.empty());
+      for (const int i : due) left.erase(left.find(nodes[i].deadline_ms()));
+    }
+    EXPECT_EQ(wheel.size(), 0u);
+  }
 }
 
 TEST(TimerWheel, AMillionDueAtOnceAreWorkedOffInSlices) {

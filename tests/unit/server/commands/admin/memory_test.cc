@@ -10,6 +10,7 @@
 
 #include "server/commands/admin/memory_report.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace sluice {
 namespace {
@@ -17,11 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMallocTells = false;
-#else
-constexpr bool kMallocTells = true;
-#endif
+constexpr bool kMallocTells = !kSanitized;
 
 size_t Allocated() {
   const struct mallinfo2 info = mallinfo2();

@@ -20,7 +20,7 @@ class HashExpiry : public EngineFixture, private EffectSink {
   int64_t UnixMs() { return engine().now().unix_ms(); }
 
  private:
-  void Effect(int, Args command) override {
+  void Effect(int, Args command, EffectTime) override {
     std::string line;
     for (const std::string_view word : command) {
       line += line.empty() ? "" : " ";

@@ -260,7 +260,7 @@ TEST_F(LimitCommands, AgreeWithTheLimitersAlsoWhenTheyAreLarge) {
 // Effects of a request: what it did, with the moment at which it did it.
 class Recorder final : public EffectSink {
  public:
-  void Effect(int, Args command) override {
+  void Effect(int, Args command, EffectTime) override {
     for (const std::string_view word : command) text += std::string(word) + " ";
     text += "| ";
   }

@@ -145,6 +145,32 @@ TEST_F(HolderCrowd, IsToldWhyInSlices) {
   }
 }
 
+// A lease that was over before had ended by itself, whether or not its turn had come.
+TEST_F(HolderCrowd, IsToldWhichLeasesWereOverBeforeItWasBroken) {
+  a_.Run({"config", "set", "notify-keyspace-events", "KL"});
+  b_.Run({"subscribe", "__keyspace@0__:k"});
+  TestClient& c = server_.Connect();
+  c.Run({"hello", "3"});
+  std::string requests;
+  for (int i = 0; i < kHolders; ++i)
+    requests += Concat("LOCK.ACQUIRE k h", i, " SHARED LEASE ", i < 10 ? 5000 : 100, " NOTIFY\r\n");
+  c.SendBytes(requests);
+  c.TakeBytes(), b_.TakeBytes();
+  server_.clock().Advance(101);
+  RunOneTurn("DEBUG SLEEP 0");  // a slice of the leases, and not all
+  EXPECT_GT(service().counts().expired, 0u);
+  EXPECT_LT(service().counts().expired, static_cast<uint64_t>(kHolders - 10));
+  a_.TakeBytes();
+  RunOneTurn("LOCK.BREAK k");
+  EXPECT_EQ(a_.TakeBytes(), ":10\r\n");
+  RunAll();
+  const std::string pushes = c.TakeBytes(), events = b_.TakeBytes();
+  EXPECT_EQ(CountIn(pushes, "broken"), 10);
+  EXPECT_EQ(CountIn(pushes, "expired"), kHolders - 10);
+  EXPECT_EQ(CountIn(events, "lock-broken"), 10);
+  EXPECT_EQ(CountIn(events, "lock-expired"), kHolders - 10);
+}
+
 TEST_F(HolderCrowd, IsTakenApartWhileItsConnectionsClose) {
   std::vector<TestClient*> clients;
   for (int i = 0; i < kHolders; ++i) {

@@ -143,10 +143,10 @@ TEST_F(LocksTest, ADamagedMarkGivesNoLocks) {
 // The start does not wait for the disk, and neither does a command that needs no token.
 TEST_F(LocksTest, OnlyACallerWhoWantsALockWaitsForTheFirstTokens) {
   TestEngine next;
-  next.disk().is_late = true;
+  next.set_aside_waits(true);
   TestClient& client = next.Connect();
   EXPECT_EQ(client.Run({"ping"}).ToText(), "+PONG");
-  EXPECT_EQ(next.disk().jobs(), 1u);
+  EXPECT_EQ(next.aside(), 1u);
   EXPECT_EQ(next.disk().replaced, 0);
   EXPECT_GT(Token(client.Run({"lock.acquire", "k", "a", "lease", "1000"})), 0);
   EXPECT_EQ(next.disk().replaced, 1);
@@ -155,28 +155,26 @@ TEST_F(LocksTest, OnlyACallerWhoWantsALockWaitsForTheFirstTokens) {
 TEST_F(LocksTest, MoreTokensAreReservedBeforeTheyAreSpent) {
   MemoryDisk& disk = server_.disk();
   const std::string before = disk.files["/fence.mark"];
-  disk.is_late = true;
+  server_.set_aside_waits(true);
   Spend(kTokenMarkAhead / 2 + kTokensAtOnce);
-  EXPECT_EQ(disk.jobs(), 1u);
+  EXPECT_EQ(server_.aside(), 1u);
   for (int i = 0; i < 3; ++i) {  // none of them waits, or asks again
     server_.AdvanceTime(1000);
     EXPECT_GT(Token(a_.Run({"lock.acquire", Concat("k", i), "a", "lease", "1000"})), 0);
     EXPECT_EQ(disk.files["/fence.mark"], before);
   }
-  EXPECT_EQ(disk.jobs(), 1u);
+  EXPECT_EQ(server_.aside(), 1u);
   const int64_t mark = service().tokens().mark();
-  disk.DoJob();
-  EXPECT_EQ(service().tokens().mark(), mark);  // until the turn ends in which that happens
-  server_.Settle();
+  server_.RunAsideNow();
   EXPECT_EQ(service().tokens().mark(), std::stoll(disk.files["/fence.mark"]));
   EXPECT_GT(service().tokens().mark(), mark);
-  EXPECT_EQ(disk.jobs(), 0u);
+  EXPECT_EQ(server_.aside(), 0u);
 }
 
 // All that was reserved is spent and the disk hangs: what needs no token goes on.
 TEST_F(LocksTest, ADiskThatHangsStopsNoOtherCommand) {
   a_.Run({"lock.acquire", "k", "a", "lease", "100000"});
-  server_.disk().is_late = true;
+  server_.set_aside_waits(true);
   Spend(service().tokens().mark() - service().tokens().last());
   EXPECT_EQ(b_.Run({"lock.acquire", "l", "b", "lease", "1000"}).ToText(), kNoToken);
   EXPECT_EQ(b_.Run({"lock.acquire", "l", "b", "lease", "1000", "wait", "9"}).ToText(), kNoToken);
@@ -187,8 +185,8 @@ TEST_F(LocksTest, ADiskThatHangsStopsNoOtherCommand) {
   EXPECT_EQ(a_.Run({"lock.release", "k", "a"}).ToText(), ":0");
   server_.AdvanceTime(1000);
   EXPECT_EQ(Granted(b_), 0);
-  EXPECT_EQ(server_.disk().jobs(), 1u);
-  server_.disk().DoJob();
+  EXPECT_EQ(server_.aside(), 1u);
+  server_.RunAsideNow();
   server_.Settle();  // the waiter has it in the turn that finds the disk done
   EXPECT_GT(Granted(b_), 0);
   EXPECT_GT(Token(c_.Run({"lock.acquire", "l", "c", "lease", "1000"})), 0);
@@ -366,6 +364,22 @@ TEST_F(LocksTest, ASessionInAScriptIsTheCallers) {
   EXPECT_EQ(b_.Run({"exists", "k"}).ToText(), ":1");
   a_.Disconnect();
   EXPECT_EQ(b_.Run({"exists", "k"}).ToText(), ":0");
+}
+
+TEST_F(LocksTest, ARenameOntoAFreeLocksNameMakesItsTokenStale) {
+  for (const bool is_waited_for : {false, true}) {
+    const int64_t token = Token(a_.Run({"lock.acquire", "k", "a", "lease", "60000"}));
+    a_.Run({"lock.release", "k", "a"});
+    ASSERT_EQ(a_.Run({"fenced", "k", std::to_string(token), "incr", "n"}).kind,
+              Reply::Kind::kInteger);
+    b_.Run({"lock.acquire", "l", "b", "lease", "60000"});
+    if (is_waited_for)
+      c_.Send({"lock.macquire", "2", "k", "l", "c", "lease", "1000", "wait", "60000"});
+    b_.Run({"rename", "l", "k"});
+    EXPECT_EQ(a_.Run({"fenced", "k", std::to_string(token), "incr", "n"}).kind,
+              Reply::Kind::kError);
+    b_.Run({"flushall"});
+  }
 }
 
 TEST_F(LocksTest, MovedByACommandOfItsOwnOwner) {

@@ -63,7 +63,7 @@ TEST_F(SortedSetsTest, EventsAreThoseOfRedis) {
 
 class Recorder final : public EffectSink {
  public:
-  void Effect(int, Args command) override {
+  void Effect(int, Args command, EffectTime) override {
     std::string line;
     for (const std::string_view word : command) {
       if (!line.empty()) line += ' ';

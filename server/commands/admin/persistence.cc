@@ -1,0 +1,111 @@
+// What is written to disk as a whole: snapshots (SAVE, BGSAVE, LASTSAVE) and a new base of the log
+// (BGREWRITEAOF).
+
+#include "protocol/text/concat.h"
+#include "server/commands/families.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/log/log_service.h"
+#include "server/snapshots/snapshots.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kSaving = "ERR Background save already in progress";
+
+void Save(CommandCall& call) {
+  Snapshots& snapshots = call.part<Snapshots>();
+  if (snapshots.saving()) return call.reply.Error(kSaving);
+  if (snapshots.SaveNow() == 0) return call.reply.Ok();
+  call.reply.Error("ERR");
+}
+
+void BgSaveCancel(CommandCall& call) {
+  Snapshots& snapshots = call.part<Snapshots>();
+  const bool was_saving = snapshots.saving();
+  if (!snapshots.Cancel())
+    return call.reply.Error("ERR Background saving is currently not in progress or scheduled");
+  call.reply.Status(was_saving ? "Background saving cancelled"
+                               : "Scheduled background saving cancelled");
+}
+
+// In an EXEC, Redis forks when that is over: here too, what follows in it is in the file.
+void BgSave(CommandCall& call) {
+  const bool has_word = call.args.size() > 1;
+  if (has_word && call.args.size() == 2 && IsWord(call.args[1], "CANCEL"))
+    return BgSaveCancel(call);
+  const bool may_be_later = has_word && IsWord(call.args[1], "SCHEDULE");
+  if (has_word && (call.args.size() > 2 || !may_be_later))
+    return call.reply.Error(ErrorCode::kSyntax);
+  Snapshots& snapshots = call.part<Snapshots>();
+  if (snapshots.saving()) return call.reply.Error(kSaving);
+  const bool in_exec = call.client.in_exec();
+  if (snapshots.can_begin() && !in_exec) {
+    if (snapshots.SaveAside() == 0) return call.reply.Status("Background saving started");
+    return call.reply.Error("ERR");
+  }
+  if (!may_be_later && !in_exec) {
+    return call.reply.Error(
+        "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE "
+        "in "
+        "order to schedule a BGSAVE whenever possible.");
+  }
+  snapshots.Schedule();
+  call.reply.Status("Background saving scheduled");
+}
+
+void LastSave(CommandCall& call) { call.reply.Integer(call.part<Snapshots>().saved_unix_s()); }
+
+void BgRewriteAof(CommandCall& call) {
+  LogService& log = call.part<LogService>();
+  if (log.rewriting())
+    return call.reply.Error("ERR Background append only file rewriting already in progress");
+  const bool is_later = !call.part<Snapshots>().can_begin() || call.client.in_exec();
+  if (const std::string fault = log.Rewrite(); !fault.empty())
+    return call.reply.Error(Concat("ERR the log cannot be written: ", fault));
+  call.reply.Status(is_later ? "Background append only file rewriting scheduled"
+                             : "Background append only file rewriting started");
+}
+
+constexpr CommandSpec kRows[] = {
+    {.name = "BGREWRITEAOF",
+     .arity = 1,
+     .flags = kAdmin | kNoScript | kNoAsyncLoading,
+     .run = BgRewriteAof,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .summary = "Writes the log anew, as small as it can be, while clients are served."},
+    {.name = "SAVE",
+     .arity = 1,
+     .flags = kAdmin | kNoScript | kNoMulti | kNoAsyncLoading,
+     .run = Save,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(N) where N is the total number of keys in all databases",
+     .summary = "Saves a snapshot; no other client is served meanwhile."},
+    {.name = "BGSAVE",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kNoAsyncLoading,
+     .run = BgSave,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .usage = "[SCHEDULE | CANCEL]",
+     .summary = "Saves a snapshot of this moment while clients are served."},
+    {.name = "LASTSAVE",
+     .arity = 1,
+     .flags = kLoading | kStale | kFast,
+     .categories = kCatAdmin | kCatDangerous,
+     .run = LastSave,
+     .group = "server",
+     .since = "1.0.0",
+     .complexity = "O(1)",
+     .summary = "The Unix time of the last snapshot that was saved.",
+     .tips = "nondeterministic_output"},
+};
+
+}  // namespace
+
+CommandFamily PersistenceFamily() { return {"persistence", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,153 @@
+// See snapshot_writer.h.
+#include "server/snapshots/snapshot_writer.h"
+
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/config/version.h"
+#include "server/core/log_clock.h"
+#include "storage/locks/lock.h"
+#include "storage/log/turn_writer.h"
+#include "storage/rdb/rdb_format.h"
+
+namespace sluice {
+namespace {
+
+// Of one AUX field with commands. redis-check-rdb prints them all.
+constexpr size_t kCommandsMax = 64 * 1024;
+
+// Of keys in a slice; to compress so much takes some 0.3 ms.
+constexpr size_t kSliceBytes = 64 * 1024;
+
+}  // namespace
+
+SnapshotWriter::SnapshotWriter(const Source& source, const TurnClock& clock, const Style& style,
+                               ByteSink& sink)
+    : source_(source),
+      clock_(clock),
+      style_(style),
+      context_{.now = clock.now(), .compress = style.compress},
+      writer_(sink, context_, style.checksum) {
+  for (int db = 0; db < source_.keyspace.databases(); ++db) {
+    if (source_.keyspace.made(db)) keys_at_first_ += source_.keyspace.db(db).size();
+  }
+}
+
+void SnapshotWriter::WriteHead() {
+  writer_.Aux("redis-ver", kRedisVersion);
+  writer_.Aux("redis-bits", "64");
+  writer_.Aux("ctime", Int64Text(context_.now.unix_s()));
+  writer_.Aux("used-mem", Int64Text(static_cast<int64_t>(style_.used_memory)));
+  writer_.Aux("aof-base", style_.is_base ? "1" : "0");
+  const LogClock clock = LogClockOf(clock_);
+  writer_.Aux(kRdbClockField, Concat(clock.unix_offset_ms, ' ', clock.shift_ms, ' ',
+                                     context_.now.unix_ms(), ' ', style_.boot));
+  for (const auto& [name, library] : source_.functions.all()) writer_.Function(library->code);
+  WritePolicies();
+}
+
+void SnapshotWriter::WriteAll() {
+  WriteHead();
+  const Now& now = context_.now;
+  source_.fences.ForEach([&](const LockName& name, int64_t token) {
+    if (source_.fences.Newest(name, now) == token) SaveFence(name, token);
+  });
+  EndCommands();
+  fences_are_given_ = true;
+  Keyspace& keyspace = source_.keyspace;
+  for (int db = 0; db < keyspace.databases(); ++db) {
+    if (keyspace.made(db)) keyspace.db(db).ForEach([&](const Entry& entry) { Save(db, entry); });
+  }
+  End();
+}
+
+void SnapshotWriter::BeginImage() {
+  WriteHead();
+  source_.fences.BeginImage(*this);
+  source_.keyspace.BeginImage(*this);
+}
+
+void SnapshotWriter::Save(int db, const Entry& entry) {
+  if (entry.type() == ValueType::kLock && static_cast<const Lock&>(entry.value()).Ended()) return;
+  if (db != db_) {
+    if (databases_.insert(db).second) {
+      const Database& database = source_.keyspace.db(db);
+      writer_.BeginDatabase(static_cast<uint64_t>(db), database.size(), database.volatile_size());
+    } else {
+      writer_.ContinueDatabase(static_cast<uint64_t>(db));
+    }
+    db_ = db;
+  }
+  if (!fences_are_given_) GiveFenceFirst({db, entry.key()});
+  writer_.Key(entry);
+  ++keys_;
+}
+
+bool SnapshotWriter::Slice(size_t budget) {
+  slice_end_ = writer_.bytes() + kSliceBytes;
+  if (!fences_are_given_) {
+    if (source_.fences.ImageSlice(budget, clock_.now())) return true;
+    EndCommands();
+    fences_are_given_ = true;
+  }
+  return source_.keyspace.ImageSlice(budget);
+}
+
+void SnapshotWriter::Abandon() {
+  source_.fences.EndImage();
+  source_.keyspace.AbandonImage();
+}
+
+// --- what is beside the keys
+
+void SnapshotWriter::Play(Args command) {
+  AppendLogCommand(commands_, command);
+  if (commands_.size() >= kCommandsMax) EndCommands();
+}
+
+void SnapshotWriter::EndCommands() {
+  if (commands_.empty()) return;
+  writer_.Aux(kRdbCommandsField, commands_);
+  commands_.clear();
+}
+
+void SnapshotWriter::WritePolicies() {
+  for (const std::string_view name : source_.policies.Names()) {
+    const LimitConfig& config = *source_.policies.Find(name);
+    const std::string max = Int64Text(config.max);
+    const std::string period = Int64Text(config.period_ms);
+    const std::string burst = Int64Text(config.burst);
+    std::vector<std::string_view> words = {
+        "LIMIT.POLICY", "SET", name, LimitAlgorithmName(config.algorithm), max, period};
+    if (config.burst > 0) words.insert(words.end(), {"BURST", burst});
+    Play(words);
+  }
+}
+
+// A key that is about to change comes ahead of its turn: then so does what is remembered of a lock
+// of its name. Who loads the file would find something else in the lock's place.
+void SnapshotWriter::GiveFenceFirst(LockNameView name) {
+  const int64_t token = source_.fences.Newest(name, clock_.now());
+  if (token == 0) return;
+  SaveFence(LockName(name), token);
+  fences_given_first_.emplace(name.db, name.key);
+  EndCommands();
+}
+
+// A token is remembered of a lock that was given back: so it is said.
+void SnapshotWriter::SaveFence(const LockName& name, int64_t token) {
+  if (fences_given_first_.contains({name.db, name.key})) return;
+  const std::string db = Int64Text(name.db);
+  const std::string number = Int64Text(token);
+  const std::string soon = Int64Text(context_.now.unix_ms() + 1);
+  const std::string_view select[] = {"SELECT", db};
+  const std::string_view held[] = {
+      "LOCK.RESTORE", name.key, number, "log", "exclusive", "1", "1", "1", soon, "-1", "0", ""};
+  const std::string_view gone[] = {"LOCK.RESTORE", name.key, number};
+  Play(select);
+  Play(held);
+  Play(gone);
+}
+
+}  // namespace sluice

@@ -1,0 +1,83 @@
+// SnapshotWriter: the state of the server as an RDB file: AUX fields, libraries of functions, what
+// is kept beside keys (policies, what is remembered of locks), and keys. redis-check-rdb accepts
+// every such file, and redis-server 7.0 loads it where only its types are in it.
+//
+// AUX fields of our own, which Redis skips:
+//   sluice-clock     unix offset | shift | Unix time | boot: of the instant, so that deadlines that
+//                    were relative go on as in a log (LogClock)
+//   sluice-commands  requests in RESP that are played: LIMIT.POLICY SET and LOCK.RESTORE alone
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "protocol/args.h"
+#include "scripting/functions.h"
+#include "server/core/turn_clock.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/limits/policy.h"
+#include "storage/locks/fence.h"
+#include "storage/rdb/rdb_file_writer.h"
+
+namespace sluice {
+
+class SnapshotWriter final : public EntrySaver, private FenceSaver {
+ public:
+  // What is written; all of it outlives the writer.
+  struct Source {
+    Keyspace& keyspace;
+    const FunctionLibraries& functions;
+    const PolicyTable& policies;
+    FenceMemory& fences;
+  };
+  struct Style {
+    bool compress = true;
+    bool checksum = true;
+    bool is_base = false;  // of a log
+    std::string boot;      // the machine's
+    size_t used_memory = 0;
+  };
+  // As of the clock's moment.
+  SnapshotWriter(const Source& source, const TurnClock& clock, const Style& style, ByteSink& sink);
+
+  // The whole at once, while nothing else happens.
+  void WriteAll();
+  // Or an image of this instant: what comes first, and then a slice after the other.
+  void BeginImage();
+  // Some `budget` keys, or what is remembered of so many locks; false when all is written.
+  bool Slice(size_t budget);
+  // No more is to be written: Slice goes on for the keyspace alone.
+  void Abandon();
+  // Behind the last slice. False when anything has failed.
+  bool End() { return writer_.End(); }
+  bool ok() const { return writer_.ok(); }
+  uint64_t keys() const { return keys_; }
+  uint64_t keys_at_first() const { return keys_at_first_; }
+
+ private:
+  void WriteHead();
+  void WritePolicies();
+  void Save(int db, const Entry& entry) override;
+  bool HasRoom() const override { return writer_.bytes() < slice_end_; }
+  void SaveFence(const LockName& name, int64_t token) override;
+  void GiveFenceFirst(LockNameView name);
+  void Play(Args command);
+  void EndCommands();
+
+  const Source source_;
+  const TurnClock& clock_;
+  const Style style_;
+  const RdbContext context_;
+  RdbFileWriter writer_;
+  std::string commands_;     // that are not written yet
+  std::set<int> databases_;  // of which the file has the size
+  int db_ = -1;              // of the key before
+  bool fences_are_given_ = false;
+  std::set<std::pair<int, std::string>> fences_given_first_;  // while the others are not
+  uint64_t keys_ = 0;
+  uint64_t slice_end_ = 0;  // bytes of the file
+  uint64_t keys_at_first_ = 0;
+};
+
+}  // namespace sluice

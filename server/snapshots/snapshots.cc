@@ -1,0 +1,258 @@
+// See snapshots.h.
+#include "server/snapshots/snapshots.h"
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "storage/boot_id.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kLogNotice = 2;
+constexpr int kLogWarning = 3;
+constexpr int64_t kSliceNanos = 50'000;  // what a client that comes meanwhile waits
+constexpr size_t kKeysPerStep = 128;     // at most, and then the clock is looked at
+constexpr int kStepsMax = 256;           // for clocks that stand still
+// What may wait for the disk before the walk does: a longer buffer that grows is copied for too
+// long.
+constexpr size_t kWaitingBytesMax = 1024 * 1024;
+// As Redis after a save that has failed.
+constexpr int64_t kRetrySeconds = 5;
+
+}  // namespace
+
+Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names, bool base)
+    : file(snapshots.on_.config.disk(), host, std::move(names),
+           snapshots.on_.config.settings().rdb_save_incremental_fsync),
+      writer(snapshots.on_.source, snapshots.on_.clock,
+             {.compress = snapshots.on_.config.settings().rdbcompression,
+              .checksum = snapshots.on_.config.settings().rdbchecksum,
+              .is_base = base,
+              .boot = BootIdOf(snapshots.on_.config.disk()),
+              .used_memory = snapshots.on_.source.keyspace.memory_bytes()},
+             file),
+      is_base(base),
+      changes(snapshots.changes()),
+      begun_ns(snapshots.on_.clock.clock().TickNanos()) {}
+
+Snapshots::Snapshots(const Uses& uses) : on_(uses), saved_unix_s_(uses.clock.now().unix_s()) {
+  for (const std::string_view option : {"save", "stop-writes-on-bgsave-error"}) {
+    on_.config.OnChange(option, [this] {
+      FollowFault();
+      return std::string();
+    });
+  }
+}
+
+Snapshots::~Snapshots() { Abandon(); }
+
+// Each has a name of its own: the worker may still have the one before, that was given up.
+SnapshotFile::Names Snapshots::NamesOfFile() {
+  Disk& disk = on_.config.disk();
+  return {disk.Absolute(Concat("temp-", on_.process_id, "-", ++files_, ".rdb")),
+          disk.Absolute(on_.config.settings().dbfilename)};
+}
+
+// --- beginning and ending
+
+int Snapshots::Begin(std::unique_ptr<Run>& run) {
+  assert(can_begin());
+  if (const int fault = run->file.Open()) return fault;
+  run_ = std::move(run);
+  on_.locks.ImageBegins();
+  run_->writer.BeginImage();
+  next_slice_ns_ = delayed_until_ms_ = 0;
+  return 0;
+}
+
+int Snapshots::SaveNow() {
+  if (saving()) Abandon();
+  Run run(*this, nullptr, NamesOfFile(), false);
+  const int fault = WriteNow(run);
+  FileSaved(run, fault);
+  return fault;
+}
+
+int Snapshots::WriteBaseNow(const std::string& path) {
+  const std::string name = on_.config.disk().Absolute(path);
+  Run run(*this, nullptr, {name, name}, true);
+  return WriteNow(run);
+}
+
+int Snapshots::WriteNow(Run& run) {
+  int outcome = run.file.Open();
+  if (outcome != 0) return outcome;
+  run.writer.WriteAll();
+  run.file.Finish([&outcome](int fault) { outcome = fault; });
+  return outcome;
+}
+
+int Snapshots::SaveAside() {
+  scheduled_ = false;
+  tried_unix_s_ = on_.clock.now().unix_s();
+  auto run = std::make_unique<Run>(*this, &on_.host, NamesOfFile(), false);
+  const int fault = Begin(run);
+  if (fault == 0) {
+    on_.host.Log(kLogNotice, "Background saving started");
+  } else {
+    FileSaved(*run, fault);
+  }
+  return fault;
+}
+
+void Snapshots::WriteBase(const std::string& path, Finished finished) {
+  const std::string name = on_.config.disk().Absolute(path);
+  auto run = std::make_unique<Run>(*this, &on_.host, SnapshotFile::Names{name, name}, true);
+  run->finished = std::move(finished);
+  if (const int fault = Begin(run)) run->finished(fault);
+}
+
+bool Snapshots::Cancel() {
+  const bool any = saving() || scheduled_;
+  scheduled_ = false;
+  if (saving()) {
+    on_.host.Log(kLogWarning, "Background saving will be aborted due to user request");
+    Abandon();
+  }
+  return any;
+}
+
+void Snapshots::Abandon() {
+  if (!run_) return;
+  run_->writer.Abandon();
+  run_.reset();
+}
+
+EndWords EndWords::Of(std::string_view words) {
+  const auto has = [words](std::string_view word) {
+    return Concat(" ", words, " ").find(Concat(" ", word, " ")) != std::string::npos;
+  };
+  return {.save = has("save"), .nosave = has("nosave"), .force = has("force")};
+}
+
+bool Snapshots::PrepareEnd(const EndWords& words) {
+  if (saving()) Abandon();
+  const bool saves = words.save || (!words.nosave && !on_.config.settings().save.empty());
+  if (!saves || on_.state.loading) return true;
+  on_.host.Log(kLogNotice, "Saving the final RDB snapshot before exiting.");
+  return SaveNow() == 0 || words.force;
+}
+
+// --- turns
+
+bool Snapshots::Slice(bool quiet) {
+  const int64_t begin_ns = on_.clock.clock().TickNanos();
+  if (!MayWalk() || (!quiet && begin_ns < next_slice_ns_)) return false;
+  int64_t took_ns = 0;
+  for (int i = 0; i < kStepsMax && took_ns < kSliceNanos && MayWalk(); ++i) {
+    const uint64_t keys = keys_done();
+    Walk();
+    Delay(keys_done() - keys);
+    took_ns = on_.clock.clock().TickNanos() - begin_ns;
+  }
+  next_slice_ns_ = begin_ns + took_ns * 100 / on_.config.settings().snapshot_cpu_percent;
+  return quiet && MayWalk();
+}
+
+// False: there is nothing to do, or it has to wait for the disk.
+bool Snapshots::MayWalk() const {
+  if (!run_) return busy();
+  return !run_->is_walked && run_->file.waiting_bytes() <= kWaitingBytesMax &&
+         on_.clock.now().ms() >= delayed_until_ms_;
+}
+
+// For tests that want a save to last.
+void Snapshots::Delay(uint64_t keys) {
+  const int64_t delay_us = on_.config.settings().rdb_key_save_delay;
+  if (delay_us <= 0 || !run_ || keys == 0) return;
+  delayed_until_ms_ = on_.clock.now().ms() + delay_us * static_cast<int64_t>(keys) / 1000 + 1;
+}
+
+void Snapshots::Walk() {
+  if (!run_) {
+    on_.source.keyspace.ImageSlice(kKeysPerStep);
+  } else if (!run_->writer.Slice(kKeysPerStep)) {
+    WalkEnded();
+  } else if (!run_->writer.ok()) {
+    const int fault = run_->file.fault();
+    Ended(fault != 0 ? fault : EIO);
+  }
+}
+
+void Snapshots::WalkEnded() {
+  run_->is_walked = true;
+  run_->writer.End();
+  run_->file.Finish([this](int fault) { Ended(fault); });
+}
+
+int64_t Snapshots::NextWork() const {
+  if (MayWalk()) return on_.clock.now().ms() + 1;
+  if (!run_ || run_->is_walked || delayed_until_ms_ <= on_.clock.now().ms())
+    return TimerWheel::kNever;
+  return delayed_until_ms_;
+}
+
+// The file tells this in the midst of its own doing: the run goes when that is over.
+void Snapshots::Ended(int fault) {
+  const std::unique_ptr<Run> run = std::move(run_);
+  if (fault != 0) run->writer.Abandon();
+  if (!run->is_base) FileSaved(*run, fault);
+  if (run->finished) run->finished(fault);
+}
+
+void Snapshots::FileSaved(const Run& run, int fault) {
+  took_s_ = (on_.clock.clock().TickNanos() - run.begun_ns) / 1'000'000'000;
+  failed_ = fault != 0;
+  if (failed_) {
+    on_.host.Log(kLogWarning, Concat("The snapshot could not be saved: ", std::strerror(fault)));
+  } else {
+    saved_changes_ = run.changes;
+    saved_unix_s_ = on_.clock.now().unix_s();
+    ++saves_;
+    on_.host.Log(kLogNotice, Concat("DB saved on disk: ", run.writer.keys(), " keys"));
+  }
+  FollowFault();
+}
+
+// A server that is to save, and cannot, takes no changes.
+void Snapshots::FollowFault() {
+  const Settings& settings = on_.config.settings();
+  on_.state.snapshot_fault =
+      failed_ && settings.stop_writes_on_bgsave_error && !settings.save.empty();
+  if (on_.state.snapshot_fault) on_.flags.Raise(RareFlags::kLog);
+  if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
+}
+
+// --- save points
+
+const SavePoint* Snapshots::ReachedSavePoint() const {
+  const int64_t now_s = on_.clock.now().unix_s();
+  if (failed_ && now_s - tried_unix_s_ <= kRetrySeconds) return nullptr;
+  for (const SavePoint& point : on_.config.settings().save) {
+    if (changes_since_save() < static_cast<uint64_t>(point.changes)) continue;
+    if (now_s - saved_unix_s_ > point.seconds) return &point;
+  }
+  return nullptr;
+}
+
+void Snapshots::EverySecond() {
+  if (on_.state.loading || !can_begin()) return;
+  if (const SavePoint* const point = ReachedSavePoint()) {
+    on_.host.Log(kLogNotice,
+                 Concat(point->changes, " changes in ", point->seconds, " seconds. Saving..."));
+    SaveAside();
+  } else if (scheduled_) {
+    SaveAside();
+  }
+}
+
+int64_t Snapshots::running_s() const {
+  if (!saving()) return -1;
+  return (on_.clock.clock().TickNanos() - run_->begun_ns) / 1'000'000'000;
+}
+
+}  // namespace sluice

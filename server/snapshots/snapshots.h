@@ -1,0 +1,135 @@
+// Snapshots: the state as an RDB file, of one instant, written while clients are served: a slice a
+// turn (SnapshotWriter, Keyspace::ImageSlice), to disk on a worker (SnapshotFile). For BGSAVE and
+// the save points, and for a new base of the log, one at a time. SAVE writes all at once.
+//
+// A slice is short, and while others have work the slices take snapshot-cpu-percent of the thread.
+// Where the disk is slower, the walk waits for it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/clients/host.h"
+#include "server/config/config.h"
+#include "server/core/rare_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/log_state.h"
+#include "server/locks/lock_service.h"
+#include "server/snapshots/snapshot_file.h"
+#include "server/snapshots/snapshot_writer.h"
+
+namespace sluice {
+
+// Of SHUTDOWN, and of the options for signals.
+struct EndWords {
+  bool save = false;
+  bool nosave = false;
+  bool force = false;
+  static EndWords Of(std::string_view words);
+};
+
+class Snapshots {
+ public:
+  static constexpr PartId kPartId = PartId::kSnapshots;
+  // 0 or an errno value.
+  using Finished = std::function<void(int fault)>;
+
+  // What they work with; all of it outlives them.
+  struct Uses {
+    Config& config;
+    Host& host;
+    TurnClock& clock;
+    LogState& state;
+    RareFlags& flags;
+    LockService& locks;
+    SnapshotWriter::Source source;
+    int64_t process_id;
+  };
+  explicit Snapshots(const Uses& uses);
+  ~Snapshots();
+
+  // --- dbfilename
+  bool saving() const { return run_ && !run_->is_base; }
+  bool scheduled() const { return scheduled_; }
+  // The whole file before it returns; 0 or an errno value.
+  int SaveNow();
+  // From this moment on, beside clients; 0 or an errno value. Precondition: can_begin().
+  int SaveAside();
+  // The server is about to end: what runs is given up, and all is saved where `save` says so, or
+  // there are save points. False: that has failed, and `force` was not said.
+  bool PrepareEnd(const EndWords& words);
+  // As soon as nothing else is being written.
+  void Schedule() { scheduled_ = true; }
+  // What runs, or what is scheduled, is given up. False: neither.
+  bool Cancel();
+  // All has been saved, or loaded, as of now.
+  void AllIsSaved() { saved_changes_ = changes(); }
+
+  // --- a base of the log, into the file `path`. Precondition: can_begin().
+  void WriteBase(const std::string& path, Finished finished);
+  // The same before it returns; 0 or an errno value.
+  int WriteBaseNow(const std::string& path);
+  bool writing_base() const { return run_ && run_->is_base; }
+
+  bool can_begin() const { return !run_ && !on_.source.keyspace.takes_image(); }
+  // No more of what runs is written; the file is removed.
+  void Abandon();
+
+  // --- turns
+  // Precondition: busy(). `quiet`: no client had work. True: there is more to do at once.
+  bool Slice(bool quiet);
+  bool busy() const { return run_ || on_.source.keyspace.takes_image(); }
+  int64_t NextWork() const;  // engine ms; TimerWheel::kNever
+  void EverySecond();
+
+  // --- for INFO
+  uint64_t changes_since_save() const { return changes() - saved_changes_; }
+  int64_t saved_unix_s() const { return saved_unix_s_; }
+  bool last_failed() const { return failed_; }
+  int64_t last_took_s() const { return took_s_; }
+  int64_t running_s() const;  // -1: nothing runs
+  uint64_t saves() const { return saves_; }
+  uint64_t keys_done() const { return run_ ? run_->writer.keys() : 0; }
+  uint64_t keys_in_all() const { return run_ ? run_->writer.keys_at_first() : 0; }
+
+ private:
+  struct Run {
+    Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names, bool base);
+    SnapshotFile file;
+    SnapshotWriter writer;
+    const bool is_base;
+    const uint64_t changes;  // of the keyspace, at the instant
+    const int64_t begun_ns;
+    bool is_walked = false;  // all is written, and on its way to the disk
+    Finished finished;
+  };
+  uint64_t changes() const { return on_.source.keyspace.changes(); }
+  SnapshotFile::Names NamesOfFile();
+  int Begin(std::unique_ptr<Run>& run);  // takes it, or answers an errno value
+  bool MayWalk() const;
+  void Walk();
+  void Delay(uint64_t keys);
+  void WalkEnded();
+  void Ended(int fault);
+  void FileSaved(const Run& run, int fault);
+  void FollowFault();
+  static int WriteNow(Run& run);
+  const SavePoint* ReachedSavePoint() const;  // null: none
+
+  const Uses on_;
+  std::unique_ptr<Run> run_;
+  bool scheduled_ = false;
+  int64_t next_slice_ns_ = 0;     // while others have work
+  int64_t delayed_until_ms_ = 0;  // rdb-key-save-delay; engine time
+  uint64_t saved_changes_ = 0;
+  int64_t saved_unix_s_;
+  int64_t tried_unix_s_ = 0;
+  int64_t took_s_ = -1;
+  uint64_t saves_ = 0;
+  uint64_t files_ = 0;  // that were begun
+  bool failed_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,56 @@
+// KeyspaceImage: the keyspace as it was at one instant, given to a saver a slice at a time while
+// clients go on.
+//
+// Every entry has a mark of one bit. Begin turns around what the bit means, so that at once all are
+// unmarked. Keyspace::ImageSlice walks through them: what is unmarked is given to the saver, and
+// marked. Before an entry is changed, moved or freed it is given too, if it is still unmarked: that
+// is BeforeChange, the one place. New entries are marked from the start. So each entry is given
+// once, as it was, and a walk that meets it twice, or late, does no harm.
+//
+// The walk always runs to its end, without a saver too (Abandon), so that all marks are equal
+// again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "storage/keyspace/entry.h"
+
+namespace sluice {
+
+class EntrySaver {
+ public:
+  virtual ~EntrySaver() = default;
+  // The entry is that of the image, and `db` its index then. In the middle of a change: the
+  // keyspace must not be touched.
+  virtual void Save(int db, const Entry& entry) = 0;
+  // False: it has got as much as is good for one slice.
+  virtual bool HasRoom() const { return true; }
+};
+
+class KeyspaceImage {
+ public:
+  bool is_taken() const { return taken_; }
+  bool mark() const { return mark_; }  // of what the image has, or need not have
+
+  void BeforeChange(Entry& entry) {
+    if (taken_) [[unlikely]]
+      Give(entry);
+  }
+  void Give(Entry& entry);
+  bool IsMarkSound(const Entry& entry) const;
+
+ private:
+  friend class Keyspace;
+  bool HasRoom() const { return saver_ == nullptr || saver_->HasRoom(); }
+
+  bool taken_ = false;
+  bool mark_ = false;
+  EntrySaver* saver_ = nullptr;  // null: nobody wants the rest
+  std::vector<int> indexes_;     // of databases by id, at the instant
+  size_t database_ = 0;          // of them, where the walk is
+  uint64_t position_ = 0;        // SegmentTable::Walk's
+};
+
+}  // namespace sluice

@@ -1,0 +1,349 @@
+// Locks after a start in which grants that were answered are missing: none of them is granted to
+// another owner while the first may still hold it, and who can show a token gets its lock back.
+#include "server/locks/restart_grace.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+using Config = std::vector<std::pair<std::string, std::string>>;
+
+constexpr char kIncrement[] = "/appendonlydir/appendonly.aof.1.incr.aof";
+constexpr char kBootFile[] = "/proc/sys/kernel/random/boot_id";
+
+// A machine whose server is started again and again.
+class Machine {
+ public:
+  explicit Machine(Config config) : config_(std::move(config)) { Reboot(); }
+
+  MemoryDisk& disk() { return disk_; }
+  void Reboot() { disk_.files[kBootFile] = "boot-" + std::to_string(++boots_) + "\n"; }
+  // The power is cut at a moment when all written after the last Remember is not on disk.
+  void Remember() { log_ = disk_.files[kIncrement]; }
+  void CutPower() {
+    LetGo();
+    Reboot();
+  }
+  // What a failed sync has left unwritten leaves the system's cache.
+  void LetGo() { disk_.files[kIncrement] = log_; }
+  TestEngine::Options Options(int64_t later_ms = 0) {
+    TestEngine::Options options;
+    options.disk = &disk_;
+    options.config = config_;
+    options.unix_ms += later_ms;
+    return options;
+  }
+
+ private:
+  MemoryDisk disk_;
+  Config config_;
+  std::string log_;
+  int boots_ = 0;
+};
+
+Config Logged(const std::string& fsync = "everysec") {
+  return {{"appendonly", "yes"}, {"appendfsync", fsync}};
+}
+
+std::string Acquire(TestClient& client, const std::string& key, const std::string& owner,
+                    const std::string& lease_ms = "30000") {
+  return client.Run({"LOCK.ACQUIRE", key, owner, "LEASE", lease_ms}).ToText();
+}
+
+std::string TokenOf(TestClient& client, const std::string& key) {
+  return std::to_string(client.Run({"LOCK.INFO", key}).elements.at(2).integer);
+}
+
+bool IsHeldBack(const std::string& answer) { return answer.starts_with("-LOCKGRACE "); }
+bool IsGrant(const std::string& answer) { return answer.starts_with("[:1"); }
+
+// A server that has granted `kept`, which is on disk, and `lost`, which is not.
+std::string LoseAGrant(Machine& machine, const std::string& lease_ms = "30000") {
+  TestEngine server(machine.Options());
+  TestClient& client = server.Connect();
+  EXPECT_TRUE(IsGrant(Acquire(client, "kept", "a", "20000")));
+  server.AdvanceTime(1500);
+  machine.Remember();
+  EXPECT_TRUE(IsGrant(Acquire(client, "lost", "a", lease_ms)));
+  const std::string token = TokenOf(client, "lost");
+  machine.CutPower();
+  return token;
+}
+
+// A machine that has lost a grant, and its server, started again 3 s later.
+class AfterALoss : public testing::Test {
+ protected:
+  Machine machine_{Logged()};
+  const std::string token_ = LoseAGrant(machine_);  // of the grant that is lost
+  TestEngine again_{machine_.Options(3000)};
+  TestClient& client_ = again_.Connect();
+};
+
+TEST_F(AfterALoss, HoldsUnknownNamesBackUntilAllLeasesAreOver) {
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "lost", "b")));
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "never taken", "b")));
+  EXPECT_EQ(Acquire(client_, "kept", "b"), "(nil-array)") << "it is held, and known to be";
+  EXPECT_NE(client_.Run({"INFO", "locks"}).ToText().find("locks_restart_grace:1"),
+            std::string::npos);
+  TestClient& waiting = again_.Connect();
+  waiting.Send({"LOCK.ACQUIRE", "lost", "c", "LEASE", "1000", "WAIT", "100000"});
+  again_.AdvanceTime(28'000);
+  EXPECT_FALSE(waiting.has_received()) << "the lease of the lost grant may run on";
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "kept", "b"))) << "its lease may have been renewed";
+  again_.AdvanceTime(40'000);
+  EXPECT_TRUE(waiting.has_received());
+  EXPECT_TRUE(IsGrant(Acquire(client_, "never taken", "b")));
+  EXPECT_NE(client_.Run({"INFO", "locks"}).ToText().find("locks_restart_grace:0"),
+            std::string::npos);
+}
+
+TEST_F(AfterALoss, TheTokenOfALostGrantGetsTheLockBack) {
+  const auto renew = [&](const std::string& owner, const std::string& shown) {
+    return client_.Run({"LOCK.RENEW", "lost", owner, "LEASE", "5000", "TOKEN", shown}).ToText();
+  };
+  EXPECT_TRUE(renew("a", std::to_string(std::stoll(token_) + 20'000'000)).starts_with("-NOTHELD"))
+      << "no such token was ever given";
+  EXPECT_EQ(renew("a", token_), ":5000");
+  EXPECT_EQ(TokenOf(client_, "lost"), token_);
+  EXPECT_EQ(client_.Run({"FENCED", "lost", token_, "SET", "k", "v"}).ToText(), "+OK");
+  EXPECT_EQ(Acquire(client_, "lost", "b"), "(nil-array)");
+  EXPECT_EQ(client_.Run({"LOCK.RELEASE", "lost", "a"}).ToText(), ":0");
+  EXPECT_TRUE(IsGrant(Acquire(client_, "lost", "b"))) << "its holder has given it back";
+  EXPECT_TRUE(renew("a", token_).starts_with("-NOTHELD"));
+}
+
+TEST_F(AfterALoss, AHolderThatRenewsMakesItsNameKnown) {
+  TestClient& waiting = again_.Connect();
+  waiting.Send({"LOCK.ACQUIRE", "kept", "c", "LEASE", "1000", "WAIT", "100000"});
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "kept", "a"))) << "it may have been given back";
+  EXPECT_EQ(client_.Run({"LOCK.RENEW", "kept", "a", "LEASE", "5000"}).ToText(), ":5000");
+  EXPECT_TRUE(IsGrant(Acquire(client_, "kept", "a")));
+  EXPECT_EQ(client_.Run({"LOCK.RELEASE", "kept", "a", "ALL"}).ToText(), ":0");
+  EXPECT_TRUE(waiting.has_received()) << "handed over at once";
+  again_.AdvanceTime(1100);
+  EXPECT_TRUE(IsGrant(Acquire(client_, "kept", "d"))) << "known ones are over when they are over";
+}
+
+TEST_F(AfterALoss, NoTokenOfAnUnknownNamePasses) {
+  for (const std::string& shown : {std::string("1"), token_, std::string("9007199254740991")}) {
+    const std::string answer = client_.Run({"FENCED", "lost", shown, "SET", "k", "v"}).ToText();
+    EXPECT_TRUE(answer.starts_with("-STALE")) << shown << ": " << answer;
+  }
+}
+
+TEST_F(AfterALoss, WhatIsGivenBackTwiceStaysInDoubt) {
+  EXPECT_EQ(client_.Run({"LOCK.RELEASE", "kept", "a"}).ToText(), ":0");
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "kept", "b")));
+}
+
+TEST_F(AfterALoss, AnAdministratorEndsTheDoubt) {
+  TestClient& waiting = again_.Connect();
+  waiting.Send({"LOCK.ACQUIRE", "lost", "c", "LEASE", "1000", "WAIT", "100000"});
+  EXPECT_NE(client_.Run({"LOCK.INFO", "lost"}).ToText().find("free"), std::string::npos);
+  EXPECT_EQ(client_.Run({"LOCK.BREAK", "lost"}).ToText(), ":0");
+  EXPECT_TRUE(waiting.has_received());
+}
+
+TEST(RestartGrace, IsNotNeededWhereNothingCanBeMissing) {
+  const auto answer_after = [](const std::string& fsync, auto end) {
+    Machine machine(Logged(fsync));
+    {
+      TestEngine server(machine.Options());
+      EXPECT_TRUE(IsGrant(Acquire(server.Connect(), "held", "a")));
+      end(machine, server);
+    }
+    TestEngine again(machine.Options(3000));
+    again.Settle();
+    TestClient& client = again.Connect();
+    EXPECT_EQ(Acquire(client, "held", "b"), "(nil-array)");
+    return Acquire(client, "free", "b");
+  };
+  EXPECT_TRUE(IsGrant(answer_after("everysec", [](Machine&, TestEngine&) {})))
+      << "a process that is killed leaves what it has written";
+  EXPECT_TRUE(IsGrant(answer_after("everysec", [](Machine& machine, TestEngine& server) {
+    EXPECT_TRUE(server.engine().FinishLog());
+    machine.Reboot();
+  }))) << "after a clean stop all is on disk";
+  EXPECT_TRUE(IsGrant(answer_after("always", [](Machine& machine, TestEngine&) {
+    std::mt19937_64 random(1);
+    machine.disk().PowerCut(random);
+    machine.Reboot();
+  })));
+}
+
+TEST(RestartGrace, GoesOnOverAnotherStart) {
+  Machine machine(Logged());
+  LoseAGrant(machine);
+  {
+    TestEngine again(machine.Options(3000));
+    again.Settle();
+    EXPECT_TRUE(IsHeldBack(Acquire(again.Connect(), "lost", "b")));
+  }
+  TestEngine third(machine.Options(4000));  // of the same boot
+  third.Settle();
+  EXPECT_TRUE(IsHeldBack(Acquire(third.Connect(), "lost", "b")));
+}
+
+// A server whose log cannot be synced any more. It has granted `lost` before it knew.
+class UnsyncedServer {
+ public:
+  explicit UnsyncedServer(Machine& machine) : machine_(machine), server_(machine.Options()) {
+    TestClient& client = server_.Connect();
+    EXPECT_TRUE(IsGrant(Acquire(client, "kept", "a")));
+    server_.AdvanceTime(1500);
+    machine.Remember();
+    EXPECT_TRUE(IsGrant(Acquire(client, "lost", "a")));
+    machine.disk().sync_fault = EIO;
+  }
+  ~UnsyncedServer() { machine_.disk().sync_fault = 0; }
+  TestEngine& operator*() { return server_; }
+
+ private:
+  Machine& machine_;
+  TestEngine server_;
+};
+
+std::string AnswerOfAStart(Machine& machine, const std::string& key, int64_t later_ms = 3000) {
+  TestEngine again(machine.Options(later_ms));
+  again.Settle();
+  return Acquire(again.Connect(), key, "b");
+}
+
+TEST(RestartGrace, AFailedSyncMayLoseGrantsOfTheSameBoot) {
+  Machine machine(Logged());
+  {
+    UnsyncedServer server(machine);
+    (*server).AdvanceTime(1500);
+  }
+  machine.LetGo();
+  EXPECT_TRUE(IsHeldBack(AnswerOfAStart(machine, "lost")));
+  EXPECT_TRUE(IsHeldBack(AnswerOfAStart(machine, "lost", 4000)));
+  EXPECT_TRUE(IsGrant(AnswerOfAStart(machine, "lost", 90'000)));
+}
+
+TEST(RestartGrace, ASyncThatFailsAtTheEndMayToo) {
+  Machine machine(Logged());
+  {
+    UnsyncedServer server(machine);
+    EXPECT_FALSE((*server).engine().FinishLog());
+  }
+  machine.LetGo();
+  EXPECT_TRUE(IsHeldBack(AnswerOfAStart(machine, "lost")));
+}
+
+TEST(RestartGrace, ASyncThatFailsAtTheStartMayToo) {
+  Machine machine(Logged());
+  { UnsyncedServer server(machine); }
+  {
+    machine.disk().sync_fault = EIO;
+    TestEngine refuses(machine.Options(2000));
+    refuses.Settle();
+    EXPECT_EQ(refuses.shutdown_code(), 1);
+    refuses.engine().FinishLog();
+    machine.disk().sync_fault = 0;
+  }
+  machine.LetGo();
+  EXPECT_TRUE(IsHeldBack(AnswerOfAStart(machine, "lost")));
+}
+
+// What the cache still has is not on disk, however often it is synced again.
+TEST(RestartGrace, ALogThatWasNotSyncedIsWrittenAnew) {
+  Machine machine(Logged());
+  {
+    UnsyncedServer server(machine);
+    (*server).AdvanceTime(1500);
+  }
+  ASSERT_TRUE(machine.disk().files.contains(kIncrement));
+  {
+    TestEngine again(machine.Options(3000));
+    again.Settle();
+    EXPECT_FALSE(machine.disk().files.contains(kIncrement));
+    EXPECT_EQ(Acquire(again.Connect(), "lost", "b"), "(nil-array)") << "it was not lost";
+  }
+  const std::string mark = machine.disk().files["/fence.mark"];
+  EXPECT_EQ(mark.find("unsure"), mark.npos) << mark;
+}
+
+TEST(RestartGrace, IsNotNeededOnceTheLogIsWhole) {
+  Machine machine(Logged());
+  {
+    UnsyncedServer server(machine);
+    (*server).AdvanceTime(1500);
+    const std::string mark = machine.disk().files["/fence.mark"];
+    EXPECT_NE(mark.find(" unsure "), mark.npos) << mark;
+    machine.disk().sync_fault = 0;
+    (*server).AdvanceTime(1500);
+  }
+  EXPECT_EQ(AnswerOfAStart(machine, "lost"), "(nil-array)");
+  EXPECT_TRUE(IsGrant(AnswerOfAStart(machine, "free", 4000)));
+}
+
+TEST(RestartGrace, IsOverWhenTheLeasesAreBeforeTheStart) {
+  Machine machine(Logged());
+  LoseAGrant(machine, "1000");
+  TestEngine again(machine.Options(120'000));
+  again.Settle();
+  EXPECT_TRUE(IsGrant(Acquire(again.Connect(), "lost", "b")));
+}
+
+TEST(RestartGrace, CanBeTurnedOff) {
+  Config config = Logged();
+  config.emplace_back("lock-restart-grace", "no");
+  Machine machine(config);
+  LoseAGrant(machine);
+  TestEngine again(machine.Options(3000));
+  again.Settle();
+  EXPECT_TRUE(IsGrant(Acquire(again.Connect(), "lost", "b")));
+}
+
+// The first grant lies beyond the horizon, and one that is too long to be held back always does.
+TEST(RestartGrace, AGrantBeyondTheHorizonIsAnsweredOnceItIsOnDisk) {
+  Machine machine(Logged());
+  TestEngine server(machine.Options());
+  server.Connect().Run({"SET", "k", "v"});
+  server.AdvanceTime(2500);
+  server.set_aside_waits(true);
+  TestClient& client = server.Connect();
+  client.Send({"LOCK.ACQUIRE", "first", "a", "LEASE", "30000"});
+  EXPECT_FALSE(client.has_received());
+  while (server.RunAsideNow()) server.Settle();
+  EXPECT_TRUE(IsGrant(client.Next()->ToText()));
+  EXPECT_TRUE(IsGrant(Acquire(client, "second", "a"))) << "the horizon has been moved on";
+  client.Send({"LOCK.ACQUIRE", "long", "a", "LEASE", "600001"});
+  EXPECT_FALSE(client.has_received());
+  client.Send({"PING"});
+  while (server.RunAsideNow()) server.Settle();
+  EXPECT_TRUE(IsGrant(client.Next()->ToText()));
+}
+
+TEST(RestartGrace, WorksWithoutALog) {
+  Machine machine(Config{{"lock-restart-grace", "yes"}});
+  std::string token;
+  {
+    TestEngine server(machine.Options());
+    TestClient& client = server.Connect();
+    EXPECT_TRUE(IsGrant(Acquire(client, "l", "a")));
+    token = TokenOf(client, "l");
+    EXPECT_TRUE(Acquire(client, "long", "a", "600001").starts_with("-ERR the lease is above"));
+  }
+  TestEngine again(machine.Options(1000));
+  again.Settle();
+  TestClient& client = again.Connect();
+  EXPECT_TRUE(IsHeldBack(Acquire(client, "l", "b")));
+  EXPECT_EQ(client.Run({"LOCK.RENEW", "l", "a", "LEASE", "5000", "TOKEN", token}).ToText(),
+            ":5000");
+  again.AdvanceTime(70'000);
+  EXPECT_TRUE(IsGrant(Acquire(client, "l", "b")));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,35 @@
+// What tests of snapshots share: servers on a disk that outlives them, and what is on it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+
+using ConfigWords = std::vector<std::pair<std::string, std::string>>;
+
+inline TestEngine::Options With(MemoryDisk& disk, ConfigWords config = {}) {
+  TestEngine::Options options;
+  options.disk = &disk;
+  options.config = std::move(config);
+  return options;
+}
+
+// Of a server that starts with these files.
+inline std::string Get(MemoryDisk& disk, const std::string& key) {
+  TestEngine again(With(disk));
+  again.Settle();
+  if (again.shutdown_code()) return "does not start";
+  return again.Connect().Run({"GET", key}).ToText();
+}
+
+inline bool AnyTemporary(const MemoryDisk& disk) {
+  for (const auto& [path, bytes] : disk.files)
+    if (path.find("temp-") != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace sluice

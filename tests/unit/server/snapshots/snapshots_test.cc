@@ -1,0 +1,202 @@
+// Snapshots of a server: when they are saved, what becomes of failures, and what a second server
+// finds in the file. That the file is of one instant is told by tests/simulation/snapshot_test.cc.
+#include "server/snapshots/snapshots.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "tests/unit/server/snapshots/snapshot_world.h"
+
+namespace sluice {
+namespace {
+
+std::string Info(TestEngine& server, const std::string& field) {
+  const std::string text = server.Connect().Run({"INFO", "persistence"}).text;
+  const size_t at = text.find(field + ":");
+  if (at == std::string::npos) return "none";
+  const size_t begin = at + field.size() + 1;
+  return text.substr(begin, text.find('\r', begin) - begin);
+}
+
+TEST(Snapshots, AreSavedAtASavePoint) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, {{"save", "60 2"}}));
+  TestClient& client = server.Connect();
+  client.Run({"SET", "k", "v"});
+  server.AdvanceTime(200'000);
+  EXPECT_FALSE(disk.files.contains("/dump.rdb")) << "one change is too few";
+  client.Run({"SET", "k", "w"});
+  server.AdvanceTime(2000);
+  EXPECT_TRUE(disk.files.contains("/dump.rdb"));
+  EXPECT_EQ(Info(server, "rdb_changes_since_last_save"), "0");
+  EXPECT_EQ(Info(server, "rdb_saves"), "1");
+  client.Run({"SET", "k", "x"});
+  client.Run({"SET", "k", "y"});
+  server.AdvanceTime(50'000);
+  EXPECT_EQ(Info(server, "rdb_saves"), "1") << "the last one is not that long ago";
+  server.AdvanceTime(20'000);
+  EXPECT_EQ(Info(server, "rdb_saves"), "2");
+  EXPECT_EQ(Get(disk, "k"), "\"y\"");
+}
+
+TEST(Snapshots, AFailedOneLeavesTheOldFileAndStopsChanges) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, {{"save", "3600 1"}}));
+  TestClient& client = server.Connect();
+  client.Run({"SET", "k", "old"});
+  EXPECT_EQ(client.Run({"SAVE"}).ToText(), "+OK");
+  client.Run({"SET", "k", "new"});
+  disk.sync_fault = EIO;
+  EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  server.Settle();
+  EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "err");
+  EXPECT_FALSE(AnyTemporary(disk));
+  EXPECT_EQ(Get(disk, "k"), "\"old\"");
+  EXPECT_EQ(client.Run({"SET", "k", "x"}).ToText().substr(0, 56),
+            "-MISCONF Redis is configured to save RDB snapshots, but ");
+  EXPECT_EQ(client.Run({"EVAL", "return redis.call('SET','k','x')", "0"}).ToText().substr(0, 9),
+            "-MISCONF ");
+  EXPECT_EQ(client.Run({"GET", "k"}).ToText(), "\"new\"");
+  EXPECT_EQ(client.Run({"SAVE"}).ToText(), "-ERR");
+
+  client.Run({"CONFIG", "SET", "stop-writes-on-bgsave-error", "no"});
+  EXPECT_EQ(client.Run({"SET", "k", "x"}).ToText(), "+OK");
+  client.Run({"CONFIG", "SET", "stop-writes-on-bgsave-error", "yes"});
+  EXPECT_EQ(client.Run({"SET", "k", "y"}).ToText().substr(0, 9), "-MISCONF ");
+  disk.sync_fault = 0;
+  client.Run({"BGSAVE"});
+  server.Settle();
+  EXPECT_EQ(client.Run({"SET", "k", "z"}).ToText(), "+OK");
+  EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "ok");
+}
+
+TEST(Snapshots, OneThatCannotBeginIsAFailure) {
+  MemoryDisk disk;
+  TestEngine server(With(disk));
+  TestClient& client = server.Connect();
+  disk.write_fault = EROFS;
+  EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "-ERR");
+  EXPECT_EQ(client.Run({"SAVE"}).ToText(), "-ERR");
+  EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "err");
+  EXPECT_EQ(client.Run({"SET", "k", "x"}).ToText(), "+OK") << "there are no save points";
+}
+
+TEST(Snapshots, AreGivenUpByCancel) {
+  MemoryDisk disk;
+  TestEngine server(With(disk));
+  TestClient& client = server.Connect();
+  for (int i = 0; i < 5000; ++i) client.Run({"SET", "key:" + std::to_string(i), "v"});
+  client.Run({"CONFIG", "SET", "rdb-key-save-delay", "1000"});
+  EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  EXPECT_EQ(client.Run({"BGSAVE", "CANCEL"}).ToText(), "+Background saving cancelled");
+  EXPECT_EQ(Info(server, "rdb_bgsave_in_progress"), "0");
+  server.Settle();
+  EXPECT_FALSE(AnyTemporary(disk));
+  EXPECT_FALSE(disk.files.contains("/dump.rdb"));
+  client.Run({"CONFIG", "SET", "rdb-key-save-delay", "0"});
+  client.Run({"SET", "key:7", "w"});
+  server.AdvanceTime(10);
+  EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  server.Settle();
+  EXPECT_EQ(Get(disk, "key:7"), "\"w\"");
+  EXPECT_EQ(Get(disk, "key:4999"), "\"v\"");
+}
+
+TEST(Snapshots, WaitForTheDisk) {
+  MemoryDisk disk;
+  TestEngine server(With(disk));
+  TestClient& client = server.Connect();
+  for (int i = 0; i < 300; ++i)
+    client.Run({"SET", "key:" + std::to_string(i), std::string(100'000, static_cast<char>(i))});
+  client.Run({"CONFIG", "SET", "rdbcompression", "no"});
+  server.set_aside_waits(true);
+  client.Send({"BGSAVE"});
+  server.AdvanceTime(100);
+  EXPECT_EQ(Info(server, "rdb_bgsave_in_progress"), "1");
+  const int64_t done = std::stoll(Info(server, "current_save_keys_processed"));
+  EXPECT_GT(done, 0);
+  EXPECT_LT(done, 300) << "all of it is in memory";
+  while (server.RunAsideNow()) server.AdvanceTime(10);
+  EXPECT_EQ(Info(server, "rdb_bgsave_in_progress"), "0");
+  EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "ok");
+}
+
+TEST(Snapshots, AreSavedAtTheEndWhereThereAreSavePoints) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk, {{"save", "3600 1"}}));
+    server.Connect().Run({"SET", "k", "v"});
+    server.Connect().Send({"SHUTDOWN"});
+    EXPECT_EQ(server.shutdown_code(), 0);
+  }
+  EXPECT_EQ(Get(disk, "k"), "\"v\"");
+  {
+    TestEngine server(With(disk, {{"save", "3600 1"}}));
+    server.Settle();
+    server.Connect().Run({"SET", "k", "w"});
+    disk.sync_fault = EIO;
+    EXPECT_EQ(server.Connect().Run({"SHUTDOWN"}).ToText(),
+              "-ERR Errors trying to SHUTDOWN. Check logs.");
+    EXPECT_FALSE(server.shutdown_code().has_value());
+    server.Connect().Send({"SHUTDOWN", "FORCE"});
+    EXPECT_EQ(server.shutdown_code(), 0);
+    disk.sync_fault = 0;
+  }
+  EXPECT_EQ(Get(disk, "k"), "\"v\"");
+  {
+    TestEngine server(With(disk));
+    server.Settle();
+    server.Connect().Run({"SET", "k", "x"});
+    server.Connect().Send({"SHUTDOWN", "SAVE"});
+  }
+  EXPECT_EQ(Get(disk, "k"), "\"x\"");
+}
+
+TEST(Snapshots, ADamagedFileKeepsTheServerFromStarting) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    server.Connect().Run({"SET", "k", "v"});
+    server.Connect().Run({"SAVE"});
+  }
+  std::string& bytes = disk.files["/dump.rdb"];
+  bytes[bytes.size() / 2] ^= 1;
+  TestEngine again(With(disk));
+  again.Settle();
+  EXPECT_EQ(again.shutdown_code(), 1);
+  EXPECT_NE(again.log().back().find("/dump.rdb"), std::string::npos) << again.log().back();
+}
+
+// What stands beside the keys, and locks, limits and fields with deadlines.
+TEST(Snapshots, KeepAllThatTheServerKnows) {
+  MemoryDisk disk;
+  std::string token, old_token;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    client.Run({"FUNCTION", "LOAD",
+                "#!lua name=l\nredis.register_function('f', function() return 7 end)"});
+    client.Run({"LIMIT.POLICY", "SET", "p", "GCRA", "10", "60000", "BURST", "3"});
+    token = client.Run({"LOCK.ACQUIRE", "door", "me", "LEASE", "600000"}).elements[0].ToText();
+    old_token = client.Run({"LOCK.ACQUIRE", "gate", "me", "LEASE", "600000"}).elements[0].ToText();
+    client.Run({"LOCK.RELEASE", "gate", "me"});
+    client.Run({"LIMIT.TAKE", "user", "LOG", "5", "600000", "COST", "2"});
+    client.Run({"BGSAVE"});
+    server.Settle();
+  }
+  TestEngine again(With(disk));
+  again.Settle();
+  TestClient& client = again.Connect();
+  EXPECT_EQ(client.Run({"FCALL", "f", "0"}).ToText(), ":7");
+  EXPECT_EQ(client.Run({"LIMIT.POLICY", "LIST"}).ToText(), "[\"p\"]");
+  EXPECT_EQ(client.Run({"FENCED", "door", token.substr(1), "SET", "k", "v"}).ToText(), "+OK");
+  EXPECT_EQ(client.Run({"FENCED", "gate", old_token.substr(1), "SET", "k", "v"}).ToText(), "+OK");
+  EXPECT_EQ(client.Run({"LIMIT.TAKE", "user", "LOG", "5", "600000", "PEEK"}).elements[2].ToText(),
+            ":3");
+}
+
+}  // namespace
+}  // namespace sluice
