@@ -99,6 +99,8 @@ constexpr Option kServedOptions[] = {
            "no changes while snapshots are to be saved and cannot be"),
     Served("snapshot-cpu-percent", &S::snapshot_cpu_percent, Int(1, 100),
            "of the thread's time that a snapshot takes while clients have work"),
+    Served("snapshot-memory-max", &S::snapshot_memory_max, Memory(kMegabyte),
+           "bytes of a snapshot that may wait for the disk; commands that write wait for the rest"),
     Served("rdb-key-save-delay", &S::rdb_key_save_delay, Int(INT32_MIN, kIntMax),
            "µs that a snapshot waits after each key, for tests")
         .Hidden(),

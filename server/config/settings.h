@@ -73,6 +73,7 @@ struct Settings {
   bool rdb_save_incremental_fsync = true;
   bool stop_writes_on_bgsave_error = true;
   int64_t snapshot_cpu_percent = 30;
+  uint64_t snapshot_memory_max = 256 * 1024 * 1024;
   int64_t rdb_key_save_delay = 0;              // µs
   std::string shutdown_on_sigint = "default";  // words of SHUTDOWN
   std::string shutdown_on_sigterm = "default";

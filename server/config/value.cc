@@ -129,7 +129,9 @@ std::optional<std::string> CanonicalText(const OptionShape& shape, OptionValues 
 
 }  // namespace
 
+// As a C string, which Redis reads: what stands behind a zero byte is not seen.
 std::optional<uint64_t> ParseMemory(std::string_view text) {
+  text = text.substr(0, text.find('\0'));
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   uint64_t number = 0;
   if (std::from_chars(text.data(), text.data() + digits, number).ec ==

@@ -24,7 +24,8 @@ class RareFlags {
     kLateScript = 1u << 4,  // a script past its time runs
     kPending = 1u << 5,     // a command has invalidated what its own client has read
     kLog = 1u << 6,         // the append-only log is loaded, or cannot be written
-    kGates = kPaused | kLateScript | kLog,
+    kSaving = 1u << 7,      // a snapshot is taken
+    kGates = kPaused | kLateScript | kLog | kSaving,
   };
 
   bool Raised(Flag flag) const { return (flags_ & flag) != 0; }

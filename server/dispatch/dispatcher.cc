@@ -111,6 +111,11 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
       on_.pause.Hold(session);
       return Outcome::kHeld;
     }
+    if (on_.flags.Raised(RareFlags::kSaving) &&
+        on_.saved_first.Holds(session, *command, args, FlagsOf(*command, args))) {
+      on_.saved_first.Hold(session);
+      return Outcome::kHeld;
+    }
     if (queued) {
       Queue(session, *command, args);
       return Outcome::kDone;

@@ -14,6 +14,7 @@
 #include "server/dispatch/command_timer.h"
 #include "server/dispatch/gates.h"
 #include "server/dispatch/pause.h"
+#include "server/dispatch/saved_first.h"
 #include "server/dispatch/script_state.h"
 #include "server/dispatch/transaction.h"
 #include "server/notify/monitors.h"
@@ -41,6 +42,7 @@ class Dispatcher {
     Statistics& statistics;
     RareFlags& flags;
     Pause& pause;
+    SavedFirst& saved_first;
     WatchTable& watches;
     Monitors& monitors;
     Tracking& tracking;
@@ -51,7 +53,7 @@ class Dispatcher {
 
   enum class Outcome : uint8_t {
     kDone,  // answered
-    kHeld,  // CLIENT PAUSE holds it back: the request is to be shown again later
+    kHeld,  // CLIENT PAUSE or a snapshot holds it back: the request is to be shown again later
   };
 
   // A client's request. `command` is its row when the batch has looked it up already, else null.

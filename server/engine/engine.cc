@@ -50,6 +50,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       tracking_(config.settings(), clients_, acting_, flags_, hash_keys_),
       monitors_(config.settings(), clients_, clock_, flags_),
       pause_(clients_, keyspace_, timers_, clock_, flags_),
+      saved_first_(clients_, keyspace_, commands_, flags_),
       command_timer_(config.settings(), clock_, slow_log_, latency_monitor_),
       dispatcher_(ForDispatcher()),
       parked_(ForParkedClients()),
@@ -222,6 +223,8 @@ std::string Engine::AuditFlags() const {
   if (serve && !flags_.Raised(RareFlags::kServe)) return "waiters that can go on are not served";
   const bool commands = monitors_.any() || tracking_.clients() > 0;
   if (commands && !flags_.Raised(RareFlags::kCommands)) return "commands are shown to no client";
+  if (saved_first_.any_held() && !flags_.Raised(RareFlags::kSaving))
+    return "commands wait for a snapshot, and none is taken";
   if (tracking_.any_pending()) return "a client is not told what its command has changed";
   const bool paused = pause_.mode() != Pause::Mode::kNone;
   const bool flags_right = paused == flags_.Raised(RareFlags::kPaused) &&

@@ -180,6 +180,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   Tracking tracking_;
   Monitors monitors_;
   Pause pause_;
+  SavedFirst saved_first_;
   ScriptState script_state_;
   LogState log_state_;
   SlowLog slow_log_;

@@ -1,6 +1,7 @@
 // See snapshot_writer.h.
 #include "server/snapshots/snapshot_writer.h"
 
+#include <cassert>
 #include <vector>
 
 #include "protocol/text/concat.h"
@@ -19,6 +20,11 @@ constexpr size_t kCommandsMax = 64 * 1024;
 
 // Of keys in a slice; to compress so much takes some 0.3 ms.
 constexpr size_t kSliceBytes = 64 * 1024;
+
+// Nothing is left of such a lock.
+bool IsEndedLock(const Entry& entry) {
+  return entry.type() == ValueType::kLock && static_cast<const Lock&>(entry.value()).Ended();
+}
 
 }  // namespace
 
@@ -69,7 +75,49 @@ void SnapshotWriter::BeginImage() {
 }
 
 void SnapshotWriter::Save(int db, const Entry& entry) {
-  if (entry.type() == ValueType::kLock && static_cast<const Lock&>(entry.value()).Ended()) return;
+  if (&entry == large_entry_ || !writer_.is_key_open()) {
+    while (!SavePiece(db, entry)) continue;
+  } else if (!IsEndedLock(entry)) {
+    WriteBefore(db, entry);
+    writer_.Key(entry);
+    ++keys_;
+  }
+}
+
+bool SnapshotWriter::SavePiece(int db, const Entry& entry) {
+  if (IsEndedLock(entry)) return true;
+  if (large_) return !WritePiece(entry);
+  large_ = LargeValueWriter::Of(entry, context_, style_.large_bytes);
+  WriteBefore(db, entry);
+  ++keys_;
+  if (!large_ || writer_.waiting_bytes() > 0) {
+    large_.reset();
+    writer_.Key(entry);
+    return true;
+  }
+  large_entry_ = &entry;
+  return !WritePiece(entry);
+}
+
+bool SnapshotWriter::WritePiece(const Entry& entry) {
+  assert(large_entry_ == &entry);
+  ++pieces_;
+  const std::string_view piece = large_->Next(style_.piece_bytes);
+  if (!writer_.is_key_open()) {
+    writer_.BeginKey(entry, piece);
+    return true;
+  }
+  if (!piece.empty()) {
+    writer_.Piece(piece);
+    return true;
+  }
+  writer_.EndKey();
+  large_.reset();
+  large_entry_ = nullptr;
+  return false;
+}
+
+void SnapshotWriter::WriteBefore(int db, const Entry& entry) {
   if (db != db_) {
     if (databases_.insert(db).second) {
       const Database& database = source_.keyspace.db(db);
@@ -80,12 +128,11 @@ void SnapshotWriter::Save(int db, const Entry& entry) {
     db_ = db;
   }
   if (!fences_are_given_) GiveFenceFirst({db, entry.key()});
-  writer_.Key(entry);
-  ++keys_;
 }
 
 bool SnapshotWriter::Slice(size_t budget) {
   slice_end_ = writer_.bytes() + kSliceBytes;
+  if (writer_.HandWaiting()) return true;
   if (!fences_are_given_) {
     if (source_.fences.ImageSlice(budget, clock_.now())) return true;
     EndCommands();
@@ -97,6 +144,8 @@ bool SnapshotWriter::Slice(size_t budget) {
 void SnapshotWriter::Abandon() {
   source_.fences.EndImage();
   source_.keyspace.AbandonImage();
+  large_.reset();
+  large_entry_ = nullptr;
 }
 
 // --- what is beside the keys

@@ -2,12 +2,16 @@
 // is kept beside keys (policies, what is remembered of locks), and keys. redis-check-rdb accepts
 // every such file, and redis-server 7.0 loads it where only its types are in it.
 //
+// A large value is written in pieces. Other keys that change meanwhile wait in memory until it has
+// ended; if it is about to change itself, all that is left of it is written at once.
+//
 // AUX fields of our own, which Redis skips:
 //   sluice-clock     unix offset | shift | Unix time | boot: of the instant, so that deadlines that
 //                    were relative go on as in a log (LogClock)
 //   sluice-commands  requests in RESP that are played: LIMIT.POLICY SET and LOCK.RESTORE alone
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +22,7 @@
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/policy.h"
 #include "storage/locks/fence.h"
+#include "storage/rdb/large/large_value_writer.h"
 #include "storage/rdb/rdb_file_writer.h"
 
 namespace sluice {
@@ -37,6 +42,8 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
     bool is_base = false;  // of a log
     std::string boot;      // the machine's
     size_t used_memory = 0;
+    size_t large_bytes = LargeValueWriter::kLargeBytes;  // from here on values come in pieces
+    size_t piece_bytes = LargeValueWriter::kPieceBytes;
   };
   // As of the clock's moment.
   SnapshotWriter(const Source& source, const TurnClock& clock, const Style& style, ByteSink& sink);
@@ -54,11 +61,18 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
   bool ok() const { return writer_.ok(); }
   uint64_t keys() const { return keys_; }
   uint64_t keys_at_first() const { return keys_at_first_; }
+  uint64_t pieces() const { return pieces_; }  // of large values
+  // What waits in memory for a large value to end.
+  size_t waiting_bytes() const { return writer_.waiting_bytes(); }
 
  private:
   void WriteHead();
   void WritePolicies();
   void Save(int db, const Entry& entry) override;
+  bool SavePiece(int db, const Entry& entry) override;
+  // What stands before a key.
+  void WriteBefore(int db, const Entry& entry);
+  bool WritePiece(const Entry& entry);  // false: that was the last
   bool HasRoom() const override { return writer_.bytes() < slice_end_; }
   void SaveFence(const LockName& name, int64_t token) override;
   void GiveFenceFirst(LockNameView name);
@@ -70,6 +84,9 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
   const Style style_;
   const RdbContext context_;
   RdbFileWriter writer_;
+  std::unique_ptr<LargeValueWriter> large_;  // null: no value is being written in pieces
+  const Entry* large_entry_ = nullptr;       // whose value that is
+  uint64_t pieces_ = 0;
   std::string commands_;     // that are not written yet
   std::set<int> databases_;  // of which the file has the size
   int db_ = -1;              // of the key before

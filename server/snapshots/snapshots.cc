@@ -1,6 +1,7 @@
 // See snapshots.h.
 #include "server/snapshots/snapshots.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -33,7 +34,9 @@ Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names,
               .checksum = snapshots.on_.config.settings().rdbchecksum,
               .is_base = base,
               .boot = BootIdOf(snapshots.on_.config.disk()),
-              .used_memory = snapshots.on_.source.keyspace.memory_bytes()},
+              .used_memory = snapshots.on_.source.keyspace.memory_bytes(),
+              .large_bytes = snapshots.large_bytes_,
+              .piece_bytes = snapshots.piece_bytes_},
              file),
       is_base(base),
       changes(snapshots.changes()),
@@ -65,6 +68,7 @@ int Snapshots::Begin(std::unique_ptr<Run>& run) {
   run_ = std::move(run);
   on_.locks.ImageBegins();
   run_->writer.BeginImage();
+  on_.saved_first.Begin();
   next_slice_ns_ = delayed_until_ms_ = 0;
   return 0;
 }
@@ -125,6 +129,7 @@ void Snapshots::Abandon() {
   if (!run_) return;
   run_->writer.Abandon();
   run_.reset();
+  on_.saved_first.End();
 }
 
 EndWords EndWords::Of(std::string_view words) {
@@ -146,30 +151,35 @@ bool Snapshots::PrepareEnd(const EndWords& words) {
 
 bool Snapshots::Slice(bool quiet) {
   const int64_t begin_ns = on_.clock.clock().TickNanos();
-  if (!MayWalk() || (!quiet && begin_ns < next_slice_ns_)) return false;
+  if (run_) on_.saved_first.Saved(waiting_bytes() > on_.config.settings().snapshot_memory_max);
+  // A client that waits for a value to be saved is work that others have.
+  const bool hurries = quiet || on_.saved_first.any_held();
+  if (!MayWalk() || (!hurries && begin_ns < next_slice_ns_)) return false;
   int64_t took_ns = 0;
   for (int i = 0; i < kStepsMax && took_ns < kSliceNanos && MayWalk(); ++i) {
-    const uint64_t keys = keys_done();
+    const uint64_t before = progress();
     Walk();
-    Delay(keys_done() - keys);
+    if (run_) Delay(progress() - before);
     took_ns = on_.clock.clock().TickNanos() - begin_ns;
   }
   next_slice_ns_ = begin_ns + took_ns * 100 / on_.config.settings().snapshot_cpu_percent;
-  return quiet && MayWalk();
+  return hurries && MayWalk();
 }
 
 // False: there is nothing to do, or it has to wait for the disk.
 bool Snapshots::MayWalk() const {
   if (!run_) return busy();
-  return !run_->is_walked && run_->file.waiting_bytes() <= kWaitingBytesMax &&
+  const size_t full = on_.config.settings().snapshot_memory_max;
+  const size_t most = on_.saved_first.any_held() ? full : std::min(kWaitingBytesMax, full / 2);
+  return !run_->is_walked && run_->file.waiting_bytes() <= most &&
          on_.clock.now().ms() >= delayed_until_ms_;
 }
 
 // For tests that want a save to last.
-void Snapshots::Delay(uint64_t keys) {
+void Snapshots::Delay(uint64_t saved) {
   const int64_t delay_us = on_.config.settings().rdb_key_save_delay;
-  if (delay_us <= 0 || !run_ || keys == 0) return;
-  delayed_until_ms_ = on_.clock.now().ms() + delay_us * static_cast<int64_t>(keys) / 1000 + 1;
+  if (delay_us <= 0 || !run_ || saved == 0) return;
+  delayed_until_ms_ = on_.clock.now().ms() + delay_us * static_cast<int64_t>(saved) / 1000 + 1;
 }
 
 void Snapshots::Walk() {
@@ -185,6 +195,7 @@ void Snapshots::Walk() {
 
 void Snapshots::WalkEnded() {
   run_->is_walked = true;
+  on_.saved_first.End();
   run_->writer.End();
   run_->file.Finish([this](int fault) { Ended(fault); });
 }
@@ -199,7 +210,10 @@ int64_t Snapshots::NextWork() const {
 // The file tells this in the midst of its own doing: the run goes when that is over.
 void Snapshots::Ended(int fault) {
   const std::unique_ptr<Run> run = std::move(run_);
-  if (fault != 0) run->writer.Abandon();
+  if (fault != 0) {
+    run->writer.Abandon();
+    on_.saved_first.End();
+  }
   if (!run->is_base) FileSaved(*run, fault);
   if (run->finished) run->finished(fault);
 }
@@ -225,6 +239,11 @@ void Snapshots::FollowFault() {
       failed_ && settings.stop_writes_on_bgsave_error && !settings.save.empty();
   if (on_.state.snapshot_fault) on_.flags.Raise(RareFlags::kLog);
   if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
+}
+
+void Snapshots::set_pieces(size_t large_bytes, size_t piece_bytes) {
+  large_bytes_ = large_bytes;
+  piece_bytes_ = piece_bytes;
 }
 
 // --- save points

@@ -3,7 +3,8 @@
 // the save points, and for a new base of the log, one at a time. SAVE writes all at once.
 //
 // A slice is short, and while others have work the slices take snapshot-cpu-percent of the thread.
-// Where the disk is slower, the walk waits for it.
+// Where the disk is slower, the walk waits for it; so do commands that would change what is not
+// saved yet, where that is large (SavedFirst).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/log_state.h"
+#include "server/dispatch/saved_first.h"
 #include "server/locks/lock_service.h"
 #include "server/snapshots/snapshot_file.h"
 #include "server/snapshots/snapshot_writer.h"
@@ -44,6 +46,7 @@ class Snapshots {
     LogState& state;
     RareFlags& flags;
     LockService& locks;
+    SavedFirst& saved_first;
     SnapshotWriter::Source source;
     int64_t process_id;
   };
@@ -83,6 +86,8 @@ class Snapshots {
   bool busy() const { return run_ || on_.source.keyspace.takes_image(); }
   int64_t NextWork() const;  // engine ms; TimerWheel::kNever
   void EverySecond();
+  // For tests: from which size on values are saved in pieces, and how long those are.
+  void set_pieces(size_t large_bytes, size_t piece_bytes);
 
   // --- for INFO
   uint64_t changes_since_save() const { return changes() - saved_changes_; }
@@ -109,6 +114,8 @@ class Snapshots {
   SnapshotFile::Names NamesOfFile();
   int Begin(std::unique_ptr<Run>& run);  // takes it, or answers an errno value
   bool MayWalk() const;
+  size_t waiting_bytes() const { return run_->file.waiting_bytes() + run_->writer.waiting_bytes(); }
+  uint64_t progress() const { return run_ ? run_->writer.keys() + run_->writer.pieces() : 0; }
   void Walk();
   void Delay(uint64_t keys);
   void WalkEnded();
@@ -129,6 +136,8 @@ class Snapshots {
   int64_t took_s_ = -1;
   uint64_t saves_ = 0;
   uint64_t files_ = 0;  // that were begun
+  size_t large_bytes_ = LargeValueWriter::kLargeBytes;
+  size_t piece_bytes_ = LargeValueWriter::kPieceBytes;
   bool failed_ = false;
 };
 

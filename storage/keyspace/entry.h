@@ -101,6 +101,9 @@ class Entry : public ValueHolder {
   void PrefetchValue() const;
   void PrefetchInside() const;
 
+  // What was last accounted for a text or value outside of the entry's block; else 0.
+  size_t OutsideBytes() const { return outside() ? accounted() : 0; }
+
   // Engine time in seconds (now.ms() / 1000) of the last access, modulo 2^24 as Redis's LRU clock;
   // OBJECT IDLETIME is the difference modulo 2^24.
   uint32_t access_clock() const;

@@ -193,11 +193,36 @@ void Keyspace::BeginImage(EntrySaver& saver) {
   for (Flushed& flushed : garbage_) flushed.of_image = false;
 }
 
-void Keyspace::AbandonImage() { state_.image.saver_ = nullptr; }
+void Keyspace::AbandonImage() {
+  KeyspaceImage& image = state_.image;
+  image.saver_ = nullptr;
+  image.in_pieces_ = nullptr;
+  image.first_.clear();
+}
+
+void Keyspace::ImageFirst(const Entry& entry) {
+  state_.image.first_.emplace_back(entry.database_id_, entry.key());
+}
+
+bool Keyspace::ImageFirstPart() {
+  KeyspaceImage& image = state_.image;
+  if (image.in_pieces_ != nullptr) {
+    image.GivePiece(*image.in_pieces_);
+    return true;
+  }
+  if (image.first_.empty()) return false;
+  const auto [database_id, key] = std::move(image.first_.front());
+  image.first_.pop_front();
+  Entry* const entry = made_[database_id]->table_.Find(Hash(key));
+  if (entry != nullptr && image.Needs(*entry)) image.GivePiece(*entry);
+  if (image.in_pieces_ == nullptr) ++image.given_first_;
+  return true;
+}
 
 bool Keyspace::ImageSlice(size_t budget) {
   KeyspaceImage& image = state_.image;
   if (!image.taken_) return false;
+  if (ImageFirstPart()) return true;
   while (image.database_ < image.indexes_.size()) {
     Database& database = *made_[image.database_];
     const bool is_empty = database.size() == 0;
@@ -225,12 +250,14 @@ bool Keyspace::ImagePart(Database& database, size_t budget) {
   bool is_all = true;
   const uint64_t next = database.table_.Walk(image.position_, budget, [&](Entry& entry) {
     if (entry.mark() == image.mark_) return;
-    if (given > 0 && (given >= budget || !image.HasRoom())) {
+    if (image.in_pieces_ != nullptr ||
+        (given > 0 && (given >= budget || !image.HasRoom()))) {
       is_all = false;
       return;
     }
     ++given;
-    image.Give(entry);
+    image.GivePiece(entry);
+    if (image.in_pieces_ != nullptr) is_all = false;
   });
   if (is_all) image.position_ = next;
   return is_all;

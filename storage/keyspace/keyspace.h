@@ -66,6 +66,9 @@ class Keyspace {
   // The saver is called no more; ImageSlice goes on as before.
   void AbandonImage();
   bool takes_image() const { return state_.image.is_taken(); }
+  const KeyspaceImage& image() const { return state_.image; }
+  // The saver is to be given this entry before others. Precondition: image().Needs(entry).
+  void ImageFirst(const Entry& entry);
 
   // To be called for a fired TimerNode of kind kEntry: expires it, or re-arms it when its absolute
   // deadline has moved.
@@ -104,6 +107,7 @@ class Keyspace {
   };
   Database& MakeDatabase(int index);
   bool ImagePart(Database& database, size_t budget);  // false: a segment has more
+  bool ImageFirstPart();                              // false: no entry has to be given first
   void DestroyFlushed(const Flushed& flushed, Entry& entry);
   void RestartRearming();
 

@@ -1,12 +1,28 @@
 // See keyspace_image.h. The walk is Keyspace's.
 #include "storage/keyspace/keyspace_image.h"
 
+#include <cassert>
+
 namespace sluice {
 
 void KeyspaceImage::Give(Entry& entry) {
   if (entry.mark() == mark_) return;
   entry.set_mark(mark_);
   if (saver_ != nullptr) saver_->Save(indexes_[entry.database_id_], entry);
+  if (&entry != in_pieces_) return;
+  in_pieces_ = nullptr;
+  ++given_first_;
+}
+
+void KeyspaceImage::GivePiece(Entry& entry) {
+  if (saver_ == nullptr) return Give(entry);
+  const bool is_begun = in_pieces_ != nullptr;
+  assert(!is_begun || in_pieces_ == &entry);
+  const bool is_all = saver_->SavePiece(indexes_[entry.database_id_], entry);
+  in_pieces_ = is_all ? nullptr : &entry;
+  if (!is_all) return;
+  entry.set_mark(mark_);
+  given_first_ += is_begun ? 1 : 0;
 }
 
 bool KeyspaceImage::IsMarkSound(const Entry& entry) const {

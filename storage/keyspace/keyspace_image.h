@@ -7,12 +7,17 @@
 // is BeforeChange, the one place. New entries are marked from the start. So each entry is given
 // once, as it was, and a walk that meets it twice, or late, does no harm.
 //
+// A large entry is given in pieces. Until the last it is unmarked, and the walk waits.
+//
 // The walk always runs to its end, without a saver too (Abandon), so that all marks are equal
 // again.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/keyspace/entry.h"
@@ -25,6 +30,13 @@ class EntrySaver {
   // The entry is that of the image, and `db` its index then. In the middle of a change: the
   // keyspace must not be touched.
   virtual void Save(int db, const Entry& entry) = 0;
+  // A piece of it, or all. False: there is more to come; the entry has not been changed since, and
+  // no other is given in pieces before this one has ended. Save may come before that: then the
+  // entry is about to change, and all of it that is left is to be saved.
+  virtual bool SavePiece(int db, const Entry& entry) {
+    Save(db, entry);
+    return true;
+  }
   // False: it has got as much as is good for one slice.
   virtual bool HasRoom() const { return true; }
 };
@@ -39,15 +51,26 @@ class KeyspaceImage {
       Give(entry);
   }
   void Give(Entry& entry);
+  // The image still needs it: to change it costs more than usual.
+  bool Needs(const Entry& entry) const {
+    return taken_ && saver_ != nullptr && entry.mark() != mark_;
+  }
+  // How often since the start an entry has come to its end that was given in pieces, or first.
+  uint64_t given_first() const { return given_first_; }
   bool IsMarkSound(const Entry& entry) const;
 
  private:
   friend class Keyspace;
   bool HasRoom() const { return saver_ == nullptr || saver_->HasRoom(); }
 
+  void GivePiece(Entry& entry);
+
   bool taken_ = false;
   bool mark_ = false;
-  EntrySaver* saver_ = nullptr;  // null: nobody wants the rest
+  EntrySaver* saver_ = nullptr;  // null: no saver wants the rest
+  Entry* in_pieces_ = nullptr;   // the one that is given so now
+  uint64_t given_first_ = 0;
+  std::deque<std::pair<size_t, std::string>> first_;  // to be given next: database id and key
   std::vector<int> indexes_;     // of databases by id, at the instant
   size_t database_ = 0;          // of them, where the walk is
   uint64_t position_ = 0;        // SegmentTable::Walk's

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "storage/rdb/rdb_format.h"
 #include "storage/rdb/rdb_module.h"
@@ -41,11 +42,17 @@ struct RdbContext {
 // Each writes its type and value.
 void WriteList(const List& list, RdbWriter& writer);
 void WriteSet(const Set& set, RdbWriter& writer);
+void WriteListNode(const ListChunk& chunk, RdbWriter& writer);  // alone, of a list of chunks
 void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer);
 void WriteSortedSet(const SortedSet& set, RdbWriter& writer);
 
 inline constexpr RdbModuleType kRdbTimedHash{"sluicehsh"};
 void WriteHashModule(const Hash& hash, const Now& now, RdbWriter& writer);
+void WriteModuleField(const Hash& hash, std::string_view name, std::string_view text,
+                      const Now& now, ModuleWriter& writer);
+// So early that no field is over. In a file stand those too that are over, but there until a timer
+// or a command meets them, and so does their hash: a later command of a log may count on that.
+Now BeforeAllDeadlines(Now now);
 std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& context);
 
 // Each takes the value of one of its types. Null at a fault, and then the reader has failed; or

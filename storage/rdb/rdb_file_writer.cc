@@ -2,6 +2,7 @@
 #include "storage/rdb/rdb_file_writer.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "storage/rdb/crc64.h"
 #include "storage/rdb/rdb_format.h"
@@ -23,7 +24,7 @@ RdbFileWriter::RdbFileWriter(ByteSink& sink, const RdbContext& context, bool che
 }
 
 void RdbFileWriter::Aux(std::string_view name, std::string_view value) {
-  RdbWriter writer(buffer_, context_.compress);
+  RdbWriter writer(out(), context_.compress);
   writer.Opcode(RdbOpcode::kAux);
   writer.String(name);
   writer.String(value);
@@ -31,7 +32,7 @@ void RdbFileWriter::Aux(std::string_view name, std::string_view value) {
 }
 
 void RdbFileWriter::Function(std::string_view code) {
-  RdbWriter writer(buffer_, context_.compress);
+  RdbWriter writer(out(), context_.compress);
   writer.Opcode(RdbOpcode::kFunction);
   writer.String(code);
   HandIfFull();
@@ -39,14 +40,14 @@ void RdbFileWriter::Function(std::string_view code) {
 
 void RdbFileWriter::BeginDatabase(uint64_t index, uint64_t keys, uint64_t with_deadline) {
   ContinueDatabase(index);
-  RdbWriter writer(buffer_, context_.compress);
+  RdbWriter writer(out(), context_.compress);
   writer.Opcode(RdbOpcode::kSizes);
   writer.Length(keys);
   writer.Length(with_deadline);
 }
 
 void RdbFileWriter::ContinueDatabase(uint64_t index) {
-  RdbWriter writer(buffer_, context_.compress);
+  RdbWriter writer(out(), context_.compress);
   writer.Opcode(RdbOpcode::kDatabase);
   writer.Length(index);
 }
@@ -54,7 +55,7 @@ void RdbFileWriter::ContinueDatabase(uint64_t index) {
 void RdbFileWriter::WriteDeadline(const Deadline& deadline) {
   if (deadline.none()) return;
   const int64_t unix_ms = std::max<int64_t>(deadline.UnixMs(context_.now), 0);
-  RdbWriter writer(buffer_);
+  RdbWriter writer(out());
   // A relative one beyond all time is none that a reader would take for one.
   if (deadline.kind == Deadline::Kind::kUnix || unix_ms > kRdbMomentMsMax) {
     writer.Opcode(RdbOpcode::kDeadlineSeconds);
@@ -69,20 +70,58 @@ void RdbFileWriter::Key(const Entry& entry) {
   value_.clear();
   WriteRdbFileValue(entry, context_, value_);
   WriteDeadline(entry.deadline());
-  const std::string_view value = value_;
-  buffer_.push_back(value[0]);  // the type
-  RdbWriter(buffer_, context_.compress).String(entry.key());
-  if (value.size() <= kPieceBytes) {
-    buffer_.append(value.substr(1));
-    return HandIfFull();
+  WriteHead(entry, value_);
+  const std::string_view value = std::string_view(value_).substr(1);
+  if (&out() == &waiting_ || value.size() <= kPieceBytes) {
+    out().append(value);
+    HandIfFull();
+  } else {
+    Hand(buffer_);
+    buffer_.clear();
+    Hand(value);
   }
-  Hand(buffer_);
-  buffer_.clear();
-  Hand(value.substr(1));
   if (value_.capacity() > kScratchKept) value_ = {};
 }
 
+// The type, with which the value begins, and the key.
+void RdbFileWriter::WriteHead(const Entry& entry, std::string_view value) {
+  out().push_back(value[0]);
+  RdbWriter(out(), context_.compress).String(entry.key());
+}
+
+void RdbFileWriter::BeginKey(const Entry& entry, std::string_view piece) {
+  assert(&out() == &buffer_);
+  WriteDeadline(entry.deadline());
+  WriteHead(entry, piece);
+  is_key_open_ = true;
+  Piece(piece.substr(1));
+}
+
+void RdbFileWriter::Piece(std::string_view piece) {
+  assert(is_key_open_);
+  buffer_.append(piece);
+  HandIfFull();
+}
+
+void RdbFileWriter::EndKey() { is_key_open_ = false; }
+
+bool RdbFileWriter::HandWaiting() {
+  if (is_key_open_ || waiting_.empty()) return false;
+  const std::string_view piece = std::string_view(waiting_).substr(waiting_handed_, kPieceBytes);
+  Hand(buffer_);
+  buffer_.clear();
+  Hand(piece);
+  waiting_handed_ += piece.size();
+  if (waiting_handed_ == waiting_.size()) {
+    waiting_ = {};
+    waiting_handed_ = 0;
+  }
+  return true;
+}
+
 bool RdbFileWriter::End() {
+  while (HandWaiting()) continue;
+  assert(!is_key_open_ || !ok_);
   RdbWriter(buffer_).Opcode(RdbOpcode::kEnd);
   Hand(buffer_);
   buffer_.clear();

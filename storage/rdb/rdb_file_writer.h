@@ -39,15 +39,27 @@ class RdbFileWriter {
   // As it is at the context's moment, with fields of hashes that are over, but there. The bytes of
   // its value are in memory as a whole meanwhile.
   void Key(const Entry& entry);
-  // Once, behind all else. False when anything has failed.
+  // The same in pieces (LargeValueWriter), of which this is the first. What is written before the
+  // key is ended waits in memory, and stands behind it.
+  void BeginKey(const Entry& entry, std::string_view piece);
+  void Piece(std::string_view piece);
+  void EndKey();
+  bool is_key_open() const { return is_key_open_; }
+  // Hands the sink a piece of what has waited. False: nothing waits, or the key has not ended.
+  bool HandWaiting();
+  size_t waiting_bytes() const { return waiting_.size() - waiting_handed_; }
+  // Once, behind all else, when no key is open. False when anything has failed.
   bool End();
 
   bool ok() const { return ok_; }
   uint64_t bytes_written() const { return bytes_written_; }  // what the sink has taken
-  uint64_t bytes() const { return bytes_written_ + buffer_.size(); }
+  uint64_t bytes() const { return bytes_written_ + buffer_.size() + waiting_bytes(); }
 
  private:
+  // Where the next part goes.
+  std::string& out() { return is_key_open_ || !waiting_.empty() ? waiting_ : buffer_; }
   void WriteDeadline(const Deadline& deadline);
+  void WriteHead(const Entry& entry, std::string_view value);
   void Hand(std::string_view bytes);
   void HandIfFull();
 
@@ -56,6 +68,9 @@ class RdbFileWriter {
   const bool checksum_;
   std::string buffer_;  // what the sink has not been handed
   std::string value_;   // of the key that is being written, behind its type
+  std::string waiting_;  // behind what comes in pieces
+  size_t waiting_handed_ = 0;
+  bool is_key_open_ = false;
   uint64_t crc_ = 0;
   uint64_t bytes_written_ = 0;
   bool ok_ = true;

@@ -134,14 +134,24 @@ void WriteHashModule(const Hash& hash, const Now& now, RdbWriter& out) {
   ModuleWriter writer(kRdbTimedHash, out);
   writer.Unsigned(hash.CountLive(now));
   hash.ForEach(now, [&](std::string_view name, std::string_view text) {
-    FieldValue value;
-    hash.Get(name, now, value);
-    writer.Text(name);
-    writer.Text(text);
-    writer.Unsigned(static_cast<uint64_t>(value.deadline.kind));
-    if (!value.deadline.none()) writer.Signed(value.deadline.UnixMs(now));
+    WriteModuleField(hash, name, text, now, writer);
   });
   writer.End();
+}
+
+void WriteModuleField(const Hash& hash, std::string_view name, std::string_view text,
+                      const Now& now, ModuleWriter& writer) {
+  FieldValue value;
+  hash.Get(name, now, value);
+  writer.Text(name);
+  writer.Text(text);
+  writer.Unsigned(static_cast<uint64_t>(value.deadline.kind));
+  if (!value.deadline.none()) writer.Signed(value.deadline.UnixMs(now));
+}
+
+Now BeforeAllDeadlines(Now now) {
+  now.steady_us -= int64_t{1} << 52;  // 142 years
+  return now;
 }
 
 std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& context) {

@@ -29,7 +29,21 @@ bool IsFull(const ListpackWriter& node, std::string_view text) {
   return node.size() > 0 && node.bytes() + text.size() > kNodeBytes;
 }
 
+void WriteNode(ListpackWriter& node, RdbWriter& writer) {
+  writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
+  writer.String(node.Finish());
+}
+
 }  // namespace
+
+void WriteListNode(const ListChunk& chunk, RdbWriter& writer) {
+  ListpackWriter node;
+  chunk.ForEachKept([&](std::string_view bytes, bool integer) {
+    if (integer) return node.Number(ListItem::Number(bytes));
+    node.Text(bytes);
+  });
+  WriteNode(node, writer);
+}
 
 void WriteList(const List& list, RdbWriter& writer) {
   std::string nodes;  // how many comes before them
@@ -37,8 +51,7 @@ void WriteList(const List& list, RdbWriter& writer) {
   uint64_t count = 0;
   ListpackWriter node;
   const auto end_node = [&] {
-    nodes_writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
-    nodes_writer.String(node.Finish());
+    WriteNode(node, nodes_writer);
     ++count;
   };
   list.ForEachKept([&](std::string_view bytes, bool integer) {

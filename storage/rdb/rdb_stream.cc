@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kDeleted = 1;
 constexpr int64_t kSameFields = 2;
+constexpr size_t kPendingPerPart = 64;
 
 // --- writing
 
@@ -58,24 +59,6 @@ std::string ListpackOf(const StreamChunk& chunk) {
   listpack.Number(0);
   for (size_t i = 0; i < chunk.records(); ++i) WriteEntry(chunk, chunk.record(i), listpack);
   return listpack.Finish();
-}
-
-void WriteGroup(const StreamGroup& group, RdbWriter& writer) {
-  WriteId(group.last_id, writer);
-  writer.Length(static_cast<uint64_t>(group.entries_read));
-  writer.Length(group.pending().size());
-  for (const auto& [id, pending] : group.pending()) {
-    WriteRawId(id, writer);
-    writer.Int64(pending.delivered_ms);
-    writer.Length(static_cast<uint64_t>(pending.deliveries));
-  }
-  writer.Length(group.consumers().size());
-  for (const auto& [name, consumer] : group.consumers()) {
-    writer.String(name);
-    writer.Int64(consumer->seen_ms);
-    writer.Length(consumer->pending.size());
-    for (const StreamId id : consumer->pending) WriteRawId(id, writer);
-  }
 }
 
 // --- reading a chunk
@@ -257,22 +240,101 @@ bool ReadCounters(RdbType type, RdbReader& reader, Stream& stream) {
 
 }  // namespace
 
-void WriteStream(const Stream& stream, RdbWriter& writer) {
-  writer.Length(stream.chunks().size());
-  for (const auto& [id, chunk] : stream.chunks()) {
+// --- the parts of a stream
+
+StreamParts::StreamParts(const Stream& stream)
+    : stream_(stream), chunk_(stream.chunks().begin()), group_(stream.groups().begin()) {}
+
+bool StreamParts::WriteNext(RdbWriter& writer) {
+  switch (next_) {
+    case Next::kHead:
+      writer.Length(stream_.chunks().size());
+      next_ = Next::kChunk;
+      return true;
+    case Next::kChunk:
+      next_ = WriteChunk(writer);
+      break;
+    case Next::kGroup:
+      next_ = WriteGroup(writer);
+      break;
+    case Next::kPending:
+      next_ = WritePending(writer);
+      break;
+    case Next::kConsumer:
+      next_ = WriteConsumer(writer);
+      break;
+    case Next::kOwned:
+      next_ = WriteOwned(writer);
+      break;
+  }
+  return next_ != Next::kGroup || group_ != stream_.groups().end();
+}
+
+StreamParts::Next StreamParts::WriteChunk(RdbWriter& writer) {
+  if (chunk_ != stream_.chunks().end()) {
+    const auto& [id, chunk] = *chunk_++;
     writer.String(RawId(id));
     writer.String(ListpackOf(*chunk));
+    return Next::kChunk;
   }
-  writer.Length(stream.length());
-  WriteId(stream.last_id(), writer);
-  WriteId(stream.first_id(), writer);
-  WriteId(stream.max_deleted_id(), writer);
-  writer.Length(stream.entries_added());
-  writer.Length(stream.groups().size());
-  for (const auto& [name, group] : stream.groups()) {
-    writer.String(name);
-    WriteGroup(*group, writer);
+  writer.Length(stream_.length());
+  WriteId(stream_.last_id(), writer);
+  WriteId(stream_.first_id(), writer);
+  WriteId(stream_.max_deleted_id(), writer);
+  writer.Length(stream_.entries_added());
+  writer.Length(stream_.groups().size());
+  return Next::kGroup;
+}
+
+StreamParts::Next StreamParts::WriteGroup(RdbWriter& writer) {
+  const auto& [name, group] = *group_;
+  writer.String(name);
+  WriteId(group->last_id, writer);
+  writer.Length(static_cast<uint64_t>(group->entries_read));
+  writer.Length(group->pending().size());
+  pending_ = group->pending().begin();
+  return Next::kPending;
+}
+
+StreamParts::Next StreamParts::WritePending(RdbWriter& writer) {
+  const StreamGroup& group = *group_->second;
+  for (size_t i = 0; i < kPendingPerPart && pending_ != group.pending().end(); ++i, ++pending_) {
+    const auto& [id, pending] = *pending_;
+    WriteRawId(id, writer);
+    writer.Int64(pending.delivered_ms);
+    writer.Length(static_cast<uint64_t>(pending.deliveries));
   }
+  if (pending_ != group.pending().end()) return Next::kPending;
+  writer.Length(group.consumers().size());
+  consumer_ = group.consumers().begin();
+  return Next::kConsumer;
+}
+
+StreamParts::Next StreamParts::WriteConsumer(RdbWriter& writer) {
+  if (consumer_ == group_->second->consumers().end()) {
+    ++group_;
+    return Next::kGroup;
+  }
+  const auto& [name, consumer] = *consumer_;
+  writer.String(name);
+  writer.Int64(consumer->seen_ms);
+  writer.Length(consumer->pending.size());
+  owned_ = consumer->pending.begin();
+  return Next::kOwned;
+}
+
+StreamParts::Next StreamParts::WriteOwned(RdbWriter& writer) {
+  const auto& owned = consumer_->second->pending;
+  for (size_t i = 0; i < kPendingPerPart && owned_ != owned.end(); ++i, ++owned_)
+    WriteRawId(*owned_, writer);
+  if (owned_ != owned.end()) return Next::kOwned;
+  ++consumer_;
+  return Next::kConsumer;
+}
+
+void WriteStream(const Stream& stream, RdbWriter& writer) {
+  StreamParts parts(stream);
+  while (parts.WriteNext(writer)) continue;
 }
 
 std::unique_ptr<Stream> ReadStream(RdbType type, RdbReader& reader) {

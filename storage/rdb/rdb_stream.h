@@ -12,6 +12,7 @@
 // second time of each consumer. Ids of 16 bytes are big-endian.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "storage/rdb/rdb_format.h"
@@ -20,6 +21,31 @@
 #include "storage/types/streams/stream.h"
 
 namespace sluice {
+
+// Writes a stream in parts, each of a chunk or of a few pending entries. The stream must not change
+// meanwhile.
+class StreamParts {
+ public:
+  explicit StreamParts(const Stream& stream);  // which outlives this
+  bool WriteNext(RdbWriter& writer);           // false: that was the last part
+
+ private:
+  enum class Next : uint8_t { kHead, kChunk, kGroup, kPending, kConsumer, kOwned };
+
+  Next WriteChunk(RdbWriter& writer);
+  Next WriteGroup(RdbWriter& writer);
+  Next WritePending(RdbWriter& writer);
+  Next WriteConsumer(RdbWriter& writer);
+  Next WriteOwned(RdbWriter& writer);
+
+  const Stream& stream_;
+  Next next_ = Next::kHead;
+  Stream::Chunks::const_iterator chunk_;
+  Stream::Groups::const_iterator group_;
+  StreamGroup::PendingEntries::const_iterator pending_;      // of the group
+  StreamGroup::Consumers::const_iterator consumer_;          // of the group
+  decltype(StreamConsumer::pending)::const_iterator owned_;  // of the consumer
+};
 
 void WriteStream(const Stream& stream, RdbWriter& writer);            // as RdbType::kStream2
 std::unique_ptr<Stream> ReadStream(RdbType type, RdbReader& reader);  // null at a fault

@@ -153,11 +153,7 @@ void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& o
 void WriteRdbFileValue(const Entry& entry, const RdbContext& context, std::string& out) {
   if (RdbVersionOf(entry) == kRdbVersion) return WriteRdbValue(entry, context, out);
   RdbWriter writer(out, context.compress);
-  // A field that is over is there until a timer or a command meets it, and so is its hash: a later
-  // command of a log may count on that.
-  Now before_all = context.now;
-  before_all.steady_us -= int64_t{1} << 52;  // 142 years
-  WriteHashModule(ValueOf<Hash>(entry), before_all, writer);
+  WriteHashModule(ValueOf<Hash>(entry), BeforeAllDeadlines(context.now), writer);
 }
 
 uint16_t RdbVersionOf(const Entry& entry) {

@@ -86,6 +86,11 @@ List::Place List::Locate(size_t index) const {
   return {chunk, chunk->count() - behind};
 }
 
+const ListChunk* List::NextChunk(const ListChunk& chunk) const {
+  const auto next = std::next(chunks_.iterator_to(chunk));
+  return next == chunks_.end() ? nullptr : &*next;
+}
+
 std::string_view List::At(size_t index, char* scratch) const {
   const Place place = Locate(index);
   return place.chunk->TextAt(place.offset, scratch);

@@ -66,6 +66,9 @@ class List final : public Value {
   void ForEachKept(VisitKept&& visit) const {
     for (const ListChunk& chunk : chunks_) chunk.ForEachKept(visit);
   }
+  // A chunk after the other, as the list keeps them; null: none is left.
+  const ListChunk* FirstChunk() const { return chunks_.empty() ? nullptr : &chunks_.front(); }
+  const ListChunk* NextChunk(const ListChunk& chunk) const;
   // The indexes of elements equal to `text`, in the same manner. At most `looks` elements are
   // compared.
   void Find(std::string_view text, ListEnd towards, size_t looks,

@@ -25,7 +25,7 @@ import damage  # noqa: E402
 import grammar  # noqa: E402
 import waiting  # noqa: E402
 import wire  # noqa: E402
-from server import REDIS, SLUICE, Server  # noqa: E402
+from server import REDIS, SLUICE, Server, first_seed  # noqa: E402
 from sequences import Play, read_cases, shrink  # noqa: E402
 
 SEQUENCE_STEPS = 60
@@ -156,7 +156,7 @@ class Harness:
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--seed", type=int, default=first_seed())
     parser.add_argument("--rounds", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--waiting", action="store_true", help="only sequences with clients that wait")

@@ -19,7 +19,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent / "support"))
 
 import wire  # noqa: E402
-from server import REDIS, SLUICE, Server  # noqa: E402
+from server import REDIS, SLUICE, Server, first_seed  # noqa: E402
 
 
 def text(rng):
@@ -149,7 +149,7 @@ def check_own(crossing):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--seed", type=int, default=first_seed())
     parser.add_argument("--rounds", type=int, default=60, help="of each type")
     parser.add_argument("--server", default=SLUICE)
     parser.add_argument("--oracle", default=REDIS)

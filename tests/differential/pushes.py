@@ -17,7 +17,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent / "support"))
 
 import wire  # noqa: E402
-from server import REDIS, SLUICE, Server  # noqa: E402
+from server import REDIS, SLUICE, Server, first_seed  # noqa: E402
 
 CLIENTS = 4
 STEPS = 60
@@ -170,7 +170,7 @@ def settle(control):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--seed", type=int, default=first_seed())
     parser.add_argument("--rounds", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--server", default=SLUICE)

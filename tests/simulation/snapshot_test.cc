@@ -52,6 +52,13 @@ void Compare(uint64_t seed) {
   MemoryDisk disk;
   disk.files["/proc/sys/kernel/random/boot_id"] = "a boot\n";
   TestEngine server(With(disk, seed));
+  // In pieces of an element or a few, all but the smallest values.
+  server.engine().part<Snapshots>().set_pieces(100, 1 + seed % 50);
+  if (seed % 2 == 0) {
+    for (const std::string type : {"hash", "set", "zset"})
+      server.Connect().Run({"CONFIG", "SET", type + "-max-listpack-entries", "3"});
+    server.Connect().Run({"CONFIG", "SET", "list-max-listpack-size", "2"});
+  }
   RandomClients clients(server);
   Play(server, clients, random, 200);
   for (int image = 0; image < 2; ++image) {

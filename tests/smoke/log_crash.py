@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import wire  # noqa: E402
-from server import SLUICE, Server  # noqa: E402
+from server import SLUICE, Server, first_seed  # noqa: E402
 
 CLIENTS = 4
 LOCKS = 16
@@ -124,7 +124,7 @@ def main():
     parser.add_argument("--server", default=SLUICE)
     parser.add_argument("--cycles", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=150)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--seed", type=int, default=first_seed())
     options = parser.parse_args()
     print(f"seed {options.seed}")
     chance = random.Random(options.seed)

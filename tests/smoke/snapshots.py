@@ -65,6 +65,34 @@ def from_and_to_redis(ours, theirs):
     assert digest(client_of(ours)) == wanted
 
 
+def large_values_are_of_one_instant(ours):
+    """Large values are saved in pieces. What clients write to them meanwhile is not in the file, and done."""
+    client = client_of(ours)
+    client.call("FLUSHALL")
+    members = 60_000
+    fill = """for i = 1, ARGV[1] do
+        redis.call('HSET', 'hash', i, i) redis.call('ZADD', 'zset', i, i) redis.call('SADD', 'set', 'm' .. i)
+        redis.call('RPUSH', 'list', i) redis.call('XADD', 'stream', i .. '-1', 'f', i) end"""
+    assert client.call("EVAL", fill, "0", str(members))[0] != "-"
+    client.call("XGROUP", "CREATE", "stream", "group", "0")
+    client.call("XREADGROUP", "GROUP", "group", "me", "COUNT", str(members), "STREAMS", "stream", ">")
+    client.call("SETRANGE", "text", str(5_000_000), "end")
+    wanted = digest(client)
+    rounds = 0
+    assert client.call("BGSAVE") == ("+", b"Background saving started")
+    while info(client, "rdb_bgsave_in_progress") == "1":
+        for request in (("HSET", "hash", "1", "new"), ("ZADD", "zset", "7", "1"), ("SREM", "set", "m1"),
+                        ("LPUSH", "list", "new"), ("XACK", "stream", "group", "1-1"), ("APPEND", "text", "x"),
+                        ("SET", f"key:{rounds}", "1")):
+            assert client.call(*request)[0] != "-", request
+        rounds += 1
+    assert rounds > 0 and client.call("HGET", "hash", "1")[1] == b"new"
+    check_with_redis(ours)
+    shut_down(ours, client)
+    ours.start()
+    assert digest(client_of(ours)) == wanted
+
+
 def own_types_come_back(ours):
     client = client_of(ours)
     token = client.call("LOCK.ACQUIRE", "door", "me", "LEASE", "3600000")[1][0]
@@ -173,6 +201,7 @@ def main():
     ours, theirs = Server(options.server), Server(options.oracle)
     try:
         from_and_to_redis(ours, theirs)
+        large_values_are_of_one_instant(ours)
         own_types_come_back(ours)
         killed_save_leaves_the_old(ours)
         the_end_saves(ours)

@@ -3,6 +3,7 @@ the end, whatever happens. Knows nothing of what is tested; works for sluice and
 import ctypes
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +17,11 @@ REDIS = pathlib.Path("/usr/bin/redis-server")
 
 START_SECONDS = 30
 PR_SET_PDEATHSIG = 1
+
+
+def first_seed():
+    """As tests/support/seed.h: a new one each run, unless SLUICE_SEED_FROM says which."""
+    return int(os.environ.get("SLUICE_SEED_FROM", random.randrange(1 << 30)))
 
 
 def free_port():

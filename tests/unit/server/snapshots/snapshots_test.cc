@@ -105,6 +105,101 @@ TEST(Snapshots, AreGivenUpByCancel) {
   EXPECT_EQ(Get(disk, "key:4999"), "\"v\"");
 }
 
+// A server whose snapshot has begun, and has not come to `hash`, which is large.
+class LargeValueTest : public ::testing::Test {
+ protected:
+  LargeValueTest() : server_(WithoutAudits(disk_)), client_(server_.Connect()), other_(server_.Connect()) {
+    client_.Run({"CONFIG", "SET", "hash-max-listpack-entries", "4"});
+    for (int i = 0; i < 20'000; ++i) client_.Run({"HSET", "hash", std::to_string(i), "value"});
+    client_.Run({"CONFIG", "SET", "rdb-key-save-delay", "1000"});
+    EXPECT_EQ(client_.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  }
+  static TestEngine::Options WithoutAudits(MemoryDisk& disk) {
+    TestEngine::Options options = With(disk);
+    options.audits = false;
+    return options;
+  }
+  void SaveAll() {
+    for (int i = 0; i < 10'000 && server_.engine().part<Snapshots>().saving(); ++i)
+      server_.AdvanceTime(10);
+    EXPECT_FALSE(server_.engine().part<Snapshots>().saving());
+  }
+  bool Waits(const std::vector<std::string>& request) {
+    other_.Send(request);
+    server_.Settle();
+    return !other_.Next().has_value();
+  }
+
+  MemoryDisk disk_;
+  TestEngine server_;
+  TestClient& client_;
+  TestClient& other_;
+};
+
+TEST_F(LargeValueTest, WhoWouldChangeItWaitsUntilItIsSaved) {
+  EXPECT_TRUE(Waits({"HSET", "hash", "0", "new"}));
+  EXPECT_EQ(client_.Run({"HGET", "hash", "0"}).ToText(), "\"value\"") << "to read is no change";
+  EXPECT_EQ(client_.Run({"SET", "small", "1"}).ToText(), "+OK") << "others go on";
+  SaveAll();
+  EXPECT_EQ(other_.Next()->ToText(), ":0");
+  EXPECT_EQ(client_.Run({"HGET", "hash", "0"}).ToText(), "\"new\"");
+  TestEngine again(With(disk_));
+  again.Settle();
+  EXPECT_EQ(again.Connect().Run({"HGET", "hash", "0"}).ToText(), "\"value\"");
+}
+
+TEST_F(LargeValueTest, TransactionsScriptsAndInnerCommandsWaitToo) {
+  EXPECT_TRUE(Waits({"EVAL", "return redis.call('HDEL', KEYS[1], '0')", "1", "hash"}));
+  SaveAll();
+  EXPECT_EQ(other_.Next()->ToText(), ":1");
+  client_.Run({"BGSAVE"});
+  client_.Run({"LOCK.ACQUIRE", "door", "me", "LEASE", "600000"});
+  const std::string token = client_.Run({"LOCK.ACQUIRE", "door", "me", "LEASE", "600000"}).ToText();
+  other_.Run({"MULTI"});
+  other_.Run({"HDEL", "hash", "1"});
+  EXPECT_TRUE(Waits({"EXEC"}));
+  SaveAll();
+  EXPECT_EQ(other_.Next()->ToText(), "[:1]");
+}
+
+TEST_F(LargeValueTest, WhatNoSnapshotNeedsWaitsNoMore) {
+  EXPECT_TRUE(Waits({"DEL", "hash"}));
+  EXPECT_EQ(client_.Run({"BGSAVE", "CANCEL"}).ToText(), "+Background saving cancelled");
+  server_.Settle();
+  EXPECT_EQ(other_.Next()->ToText(), ":1");
+}
+
+TEST_F(LargeValueTest, AScriptThatDeclaresNoKeysDoesNotWait) {
+  EXPECT_EQ(client_.Run({"EVAL", "return redis.call('HDEL', 'hash', '0')", "0"}).ToText(), ":1");
+  SaveAll();
+  TestEngine again(With(disk_));
+  again.Settle();
+  EXPECT_EQ(again.Connect().Run({"HLEN", "hash"}).ToText(), ":20000");
+}
+
+TEST(Snapshots, WhoWritesWaitsForADiskThatIsSlow) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, {{"snapshot-memory-max", "3mb"}}));
+  TestClient& client = server.Connect();
+  TestClient& other = server.Connect();
+  const std::string text(100'000, 'x');
+  for (int i = 0; i < 80; ++i) client.Run({"SET", std::to_string(i), text + std::to_string(i)});
+  client.Run({"CONFIG", "SET", "rdbcompression", "no"});
+  server.set_aside_waits(true);
+  client.Run({"BGSAVE"});
+  int written = 0;
+  for (; written < 80; ++written) {
+    other.Send({"SET", std::to_string(written), "new"});
+    server.Settle();
+    if (!other.Next()) break;
+  }
+  EXPECT_GE(written, 5);
+  EXPECT_LT(written, 80) << "what waits for the disk has no bound";
+  EXPECT_EQ(client.Run({"GET", "39"}).kind, Reply::Kind::kBulk) << "readers go on";
+  while (server.RunAsideNow()) server.Settle();
+  EXPECT_EQ(other.Next()->ToText(), "+OK");
+}
+
 TEST(Snapshots, WaitForTheDisk) {
   MemoryDisk disk;
   TestEngine server(With(disk));

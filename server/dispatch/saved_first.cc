@@ -1,0 +1,78 @@
+// See saved_first.h.
+#include "server/dispatch/saved_first.h"
+
+#include <utility>
+
+#include "server/dispatch/command.h"
+#include "server/dispatch/transaction.h"
+
+namespace sluice {
+
+bool SavedFirst::Holds(const Session& session, const Command& command, Args args, uint32_t flags) {
+  const bool ends_multi = session.in_multi() && (command.spec->flags & kEndsMulti);
+  if (ends_multi) return HoldsQueue(session);
+  if (session.in_multi() || !(flags & (kWrite | kMayReplicate))) return false;
+  return is_full_ || HoldsEach(session.db, *command.spec, args);
+}
+
+// EXEC waits for the values of all that it will run.
+bool SavedFirst::HoldsQueue(const Session& session) {
+  const Transaction& transaction = *TransactionOf(session);
+  if (!transaction.writes) return false;
+  bool holds = is_full_;
+  for (const QueuedCommand& queued : transaction.queue)
+    holds |= HoldsEach(session.db, *queued.command->spec, queued.args());
+  return holds;
+}
+
+// Every key is looked at, so that all that are needed are saved next.
+bool SavedFirst::HoldsEach(int db, const CommandSpec& spec, Args args) {
+  std::vector<int> positions;
+  if (!FindKeyPositions(spec, args, positions)) return false;
+  bool holds = false;
+  for (const int position : positions) holds |= HoldsKey(db, args[static_cast<size_t>(position)]);
+  if (spec.inner_command == 0) return holds;
+  const Args inner = args.subspan(static_cast<size_t>(spec.inner_command));
+  const Command* const command = inner.empty() ? nullptr : commands_.Find(inner[0]);
+  const bool is_plain = command != nullptr && command->spec->inner_command == 0;
+  return (is_plain && HoldsEach(db, *command->spec, inner)) || holds;
+}
+
+bool SavedFirst::HoldsKey(int db, std::string_view key) {
+  if (!keyspace_.made(db)) return false;
+  const Entry* const entry = keyspace_.db(db).FindEvenExpired(keyspace_.Hash(key));
+  if (entry == nullptr || entry->OutsideBytes() < large_bytes_) return false;
+  if (!keyspace_.image().Needs(*entry)) return false;
+  keyspace_.ImageFirst(*entry);
+  return true;
+}
+
+void SavedFirst::Hold(Session& session) {
+  session.paused = true;
+  held_.push_back(session.id);
+}
+
+void SavedFirst::Saved(bool is_full) {
+  const bool is_over = is_full_ && !is_full;
+  is_full_ = is_full;
+  if (is_over || given_ != keyspace_.image().given_first()) Resume();
+}
+
+void SavedFirst::End() {
+  is_full_ = false;
+  flags_.Lower(RareFlags::kSaving);
+  Resume();
+}
+
+// Each shows its request again, and is held back once more where it has to be.
+void SavedFirst::Resume() {
+  given_ = keyspace_.image().given_first();
+  for (const SessionId id : std::exchange(held_, {})) {
+    if (Session* session = clients_.Find(id)) {
+      session->paused = false;
+      clients_.Resume(*session);
+    }
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,61 @@
+// SavedFirst: while a snapshot is taken, a command that may change a large value which the snapshot
+// still needs is held back until that value is saved, which is done next. So no turn has to save a
+// large value at once. The session keeps its input, as in CLIENT PAUSE; other clients go on.
+//
+// Where more waits for the disk than snapshot-memory-max, all commands that may write are held
+// back.
+//
+// A script that changes a key which it does not declare is not held back, nor is what ends by its
+// own timer: those save the rest of a large value at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "protocol/args.h"
+#include "server/clients/clients.h"
+#include "server/core/rare_flags.h"
+#include "server/dispatch/command_table.h"
+#include "storage/keyspace/keyspace.h"
+
+namespace sluice {
+
+class SavedFirst {
+ public:
+  // Of a value's memory: to save less takes no longer than a turn may.
+  static constexpr size_t kLargeBytes = 256 * 1024;
+
+  SavedFirst(Clients& clients, Keyspace& keyspace, const CommandTable& commands, RareFlags& flags)
+      : clients_(clients), keyspace_(keyspace), commands_(commands), flags_(flags) {}
+
+  // The request must wait. `flags` are its own.
+  bool Holds(const Session& session, const Command& command, Args args, uint32_t flags);
+  void Hold(Session& session);
+
+  // --- for who takes the snapshot
+  void Begin() { flags_.Raise(RareFlags::kSaving); }
+  // Some of it was saved: sessions go on whose value was. `is_full`: too much waits for the disk.
+  void Saved(bool is_full);
+  void End();
+  bool any_held() const { return !held_.empty(); }
+  void set_large_bytes(size_t bytes) { large_bytes_ = bytes; }  // for tests
+
+ private:
+  bool HoldsEach(int db, const CommandSpec& spec, Args args);
+  bool HoldsQueue(const Session& session);
+  bool HoldsKey(int db, std::string_view key);
+  void Resume();
+
+  Clients& clients_;
+  Keyspace& keyspace_;
+  const CommandTable& commands_;
+  RareFlags& flags_;
+  std::vector<SessionId> held_;
+  size_t large_bytes_ = kLargeBytes;
+  uint64_t given_ = 0;  // KeyspaceImage's, when sessions went on the last time
+  bool is_full_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,207 @@
+// See large_value_writer.h. Each type's writer puts its type and count into the first piece, and
+// goes on by a cursor that holds as long as the value does not change.
+#include "storage/rdb/large/large_value_writer.h"
+
+#include <algorithm>
+
+#include "storage/rdb/rdb_module.h"
+#include "storage/rdb/rdb_stream.h"
+
+namespace sluice {
+namespace {
+
+// Elements between two looks at how long the piece is.
+constexpr size_t kSome = 32;
+
+class LargeTextWriter final : public LargeValueWriter {
+ public:
+  explicit LargeTextWriter(std::string_view text) : LargeValueWriter(false), left_(text) {
+    out().Type(RdbType::kString);
+    out().Length(text.size());
+  }
+
+ private:
+  bool WriteSome() override {
+    const size_t bytes = std::min(left_.size(), kPieceBytes);
+    out().Raw(left_.substr(0, bytes));
+    left_.remove_prefix(bytes);
+    return !left_.empty();
+  }
+
+  std::string_view left_;
+};
+
+class LargeListWriter final : public LargeValueWriter {
+ public:
+  LargeListWriter(const List& list, bool compress)
+      : LargeValueWriter(compress), list_(list), chunk_(list.FirstChunk()) {
+    out().Type(RdbType::kQuicklist);
+    out().Length(list.chunks());
+  }
+
+ private:
+  bool WriteSome() override {
+    WriteListNode(*chunk_, out());
+    chunk_ = list_.NextChunk(*chunk_);
+    return chunk_ != nullptr;
+  }
+
+  const List& list_;
+  const ListChunk* chunk_;
+};
+
+class LargeSetWriter final : public LargeValueWriter {
+ public:
+  LargeSetWriter(const Set& set, bool compress) : LargeValueWriter(compress), set_(set) {
+    out().Type(RdbType::kSet);
+    out().Length(set.size());
+  }
+
+ private:
+  bool WriteSome() override {
+    cursor_ = set_.Scan(cursor_, kSome, [this](std::string_view member) { out().String(member); });
+    return cursor_ != 0;
+  }
+
+  const Set& set_;
+  uint64_t cursor_ = 0;
+};
+
+class LargeSortedSetWriter final : public LargeValueWriter {
+ public:
+  LargeSortedSetWriter(const SortedSet& set, bool compress)
+      : LargeValueWriter(compress), set_(set), left_(set.size()) {
+    out().Type(RdbType::kSortedSet);
+    out().Length(left_);
+  }
+
+ private:
+  // From the highest score down, as WriteSortedSet.
+  bool WriteSome() override {
+    const size_t from = left_ - std::min(left_, kSome);
+    set_.ForEach({from, left_}, SortedSet::Direction::kDown,
+                 [this](std::string_view name, double score) {
+                   out().String(name);
+                   out().Double(score);
+                   return true;
+                 });
+    left_ = from;
+    return left_ > 0;
+  }
+
+  const SortedSet& set_;
+  size_t left_;
+};
+
+// Fields that are over, but there, are written too: see WriteRdbFileValue.
+class LargeHashWriter final : public LargeValueWriter {
+ public:
+  LargeHashWriter(const Hash& hash, const RdbContext& context)
+      : LargeValueWriter(context.compress), hash_(hash), now_(BeforeAllDeadlines(context.now)) {
+    out().Type(RdbType::kHash);
+    out().Length(hash.size());
+  }
+
+ private:
+  bool WriteSome() override {
+    cursor_ =
+        hash_.Scan(cursor_, kSome, now_, [this](std::string_view name, std::string_view value) {
+          out().String(name);
+          out().String(value);
+        });
+    return cursor_ != 0;
+  }
+
+  const Hash& hash_;
+  const Now now_;
+  uint64_t cursor_ = 0;
+};
+
+// With deadlines of fields.
+class LargeTimedHashWriter final : public LargeValueWriter {
+ public:
+  LargeTimedHashWriter(const Hash& hash, const RdbContext& context)
+      : LargeValueWriter(context.compress),
+        hash_(hash),
+        now_(BeforeAllDeadlines(context.now)),
+        module_(kRdbTimedHash, out()) {
+    module_.Unsigned(hash.size());
+  }
+
+ private:
+  bool WriteSome() override {
+    cursor_ =
+        hash_.Scan(cursor_, kSome, now_, [this](std::string_view name, std::string_view text) {
+          WriteModuleField(hash_, name, text, now_, module_);
+        });
+    if (cursor_ == 0) module_.End();
+    return cursor_ != 0;
+  }
+
+  const Hash& hash_;
+  const Now now_;
+  ModuleWriter module_;
+  uint64_t cursor_ = 0;
+};
+
+class LargeStreamWriter final : public LargeValueWriter {
+ public:
+  LargeStreamWriter(const Stream& stream, bool compress)
+      : LargeValueWriter(compress), parts_(stream) {
+    out().Type(RdbType::kStream2);
+  }
+
+ private:
+  bool WriteSome() override { return parts_.WriteNext(out()); }
+
+  StreamParts parts_;
+};
+
+template <typename T>
+const T& ValueOf(const Entry& entry) {
+  return static_cast<const T&>(entry.value());
+}
+
+std::unique_ptr<LargeValueWriter> WriterOfHash(const Hash& hash, const RdbContext& context) {
+  if (hash.Encoding() == "listpack") return nullptr;
+  if (hash.has_deadlines()) return std::make_unique<LargeTimedHashWriter>(hash, context);
+  return std::make_unique<LargeHashWriter>(hash, context);
+}
+
+}  // namespace
+
+std::unique_ptr<LargeValueWriter> LargeValueWriter::Of(const Entry& entry,
+                                                       const RdbContext& context,
+                                                       size_t large_bytes) {
+  if (entry.OutsideBytes() < large_bytes) return nullptr;
+  const bool compress = context.compress;
+  switch (entry.type()) {
+    case ValueType::kString: {
+      char unused[Entry::kTextScratch];
+      return std::make_unique<LargeTextWriter>(entry.Text(unused));
+    }
+    case ValueType::kList:
+      return std::make_unique<LargeListWriter>(ValueOf<List>(entry), compress);
+    case ValueType::kSet:
+      if (ValueOf<Set>(entry).Encoding() != "hashtable") return nullptr;
+      return std::make_unique<LargeSetWriter>(ValueOf<Set>(entry), compress);
+    case ValueType::kSortedSet:
+      if (ValueOf<SortedSet>(entry).Encoding() != "skiplist") return nullptr;
+      return std::make_unique<LargeSortedSetWriter>(ValueOf<SortedSet>(entry), compress);
+    case ValueType::kHash:
+      return WriterOfHash(ValueOf<Hash>(entry), context);
+    case ValueType::kStream:
+      return std::make_unique<LargeStreamWriter>(ValueOf<Stream>(entry), compress);
+    default:
+      return nullptr;
+  }
+}
+
+std::string_view LargeValueWriter::Next(size_t bytes) {
+  if (is_begun_) piece_.clear();
+  is_begun_ = true;
+  while (has_more_ && piece_.size() < bytes) has_more_ = WriteSome();
+  return piece_;
+}
+
+}  // namespace sluice

@@ -1,0 +1,51 @@
+// LargeValueWriter: one large value in RDB form, a piece at a time, so that no turn lasts as long
+// as a value is large. From the first piece to the last the value must not change; the saver sees
+// to that (EntrySaver).
+//
+//   const std::unique_ptr<LargeValueWriter> writer = LargeValueWriter::Of(entry, context, bytes);
+//   for (auto piece = writer->Next(); !piece.empty(); piece = writer->Next()) ...
+//
+// A large text is not compressed: that needs the whole text at once. A large list has a node for
+// each of its chunks. In all else the bytes are those of WriteRdbFileValue.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "storage/keyspace/entry.h"
+#include "storage/rdb/rdb_value.h"
+#include "storage/rdb/rdb_writer.h"
+
+namespace sluice {
+
+class LargeValueWriter {
+ public:
+  static constexpr size_t kLargeBytes = 64 * 1024;  // of memory
+  static constexpr size_t kPieceBytes = 8 * 1024;
+
+  // Null: the value takes less than `large_bytes`, or is of a type that is written at once.
+  // `entry` and `context` outlive the writer.
+  static std::unique_ptr<LargeValueWriter> Of(const Entry& entry, const RdbContext& context,
+                                              size_t large_bytes = kLargeBytes);
+
+  virtual ~LargeValueWriter() = default;
+  // Some `bytes`, more where one element is longer; before the first stands the type. Empty behind
+  // the last. Valid until the next call.
+  std::string_view Next(size_t bytes = kPieceBytes);
+
+ protected:
+  explicit LargeValueWriter(bool compress) : out_(piece_, compress) {}
+  // Writes a few elements; false: those were the last.
+  virtual bool WriteSome() = 0;
+  RdbWriter& out() { return out_; }
+
+ private:
+  std::string piece_;
+  RdbWriter out_;
+  bool is_begun_ = false;
+  bool has_more_ = true;
+};
+
+}  // namespace sluice
