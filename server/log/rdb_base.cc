@@ -16,6 +16,8 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view kTwice = "the key is there twice";
+
 RdbContext ContextOf(const Settings& settings, Keyspace& keyspace, const Now& now) {
   const auto size = [](int64_t option) { return static_cast<size_t>(option); };
   HashKeys* const keys = &keyspace.hash_keys();
@@ -37,12 +39,15 @@ RdbBase::RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keysp
       bytes_(bytes),
       context_(ContextOf(settings, keyspace, now)),
       source_(file, bytes),
-      reader_(source_, context_, {.databases = static_cast<uint64_t>(settings.databases)}, *this) {
+      reader_(source_, context_, {.databases = static_cast<uint64_t>(settings.databases)}, *this),
+      batch_(keyspace) {
   context_.make_lock = MakePlainLock;
 }
 
 RdbFileReader::State RdbBase::Step() {
   const RdbFileReader::State state = reader_.Step();
+  if (state != RdbFileReader::State::kMore) PutKeys();
+  if (!error_.empty()) return RdbFileReader::State::kFault;
   if (state == RdbFileReader::State::kFault) error_ = reader_.error();
   if (state == RdbFileReader::State::kEnd && reader_.offset() < bytes_) {
     error_ = "bytes follow the end of the RDB file";
@@ -52,21 +57,39 @@ RdbFileReader::State RdbBase::Step() {
 }
 
 std::string RdbBase::Key(RdbFileKey& key) {
-  Database& db = keyspace_.db(static_cast<int>(key.db));
-  const HashedKey name = keyspace_.Hash(key.name);
-  constexpr std::string_view kTwice = "the key is there twice";
-  if (key.value.is_lock())
+  if (key.value.is_lock()) {
+    PutKeys();
+    const HashedKey name = keyspace_.Hash(key.name);
+    Database& db = keyspace_.db(static_cast<int>(key.db));
     return db.Find(name, context_.now) ? std::string(kTwice) : RestoreLock(key);
+  }
   if (key.value.Ended(context_.now)) return {};
+  batch_.Add(std::move(key));
+  if (batch_.full()) PutKeys();
+  return {};
+}
+
+void RdbBase::PutKeys() {
+  batch_.PutAll([this](Database& db, HashedKey name, RdbFileKey& key) {
+    if (!error_.empty()) return false;
+    if (Put(db, name, key)) return true;
+    error_ = Concat("offset ", key.offset, ": key ", QuotedWord(key.name), " in database ", key.db,
+                    ": ", kTwice);
+    return false;
+  });
+}
+
+// False: the key was there already, which is told without a look-up of its own.
+bool RdbBase::Put(Database& db, HashedKey name, RdbFileKey& key) {
   const size_t before = db.size();
   Entry& entry = PutRdbValue(db, name, std::move(key.value), key.deadline, context_.now);
-  if (db.size() == before) return std::string(kTwice);  // told so without a look-up of its own
+  if (db.size() == before) return false;
   if (key.idle_s) {
     const int64_t used_s = db.AccessClock(context_.now) - static_cast<int64_t>(*key.idle_s);
     db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
   }
   ++keys_;
-  return {};
+  return true;
 }
 
 // As a log would: a lock that is held is more than a value.
@@ -83,6 +106,7 @@ std::string RdbBase::RestoreLock(const RdbFileKey& key) {
 }
 
 std::string RdbBase::Function(std::string_view code) {
+  PutKeys();
   const std::string_view words[] = {"FUNCTION", "LOAD", code};
   return player_.PlayWords(0, words);
 }
@@ -90,6 +114,7 @@ std::string RdbBase::Function(std::string_view code) {
 // --- AUX fields of our own (snapshot_writer.h)
 
 std::string RdbBase::Aux(std::string_view name, std::string_view value) {
+  PutKeys();
   if (name == kRdbClockField) return TakeClock(value);
   return name == kRdbCommandsField ? PlayCommands(value) : std::string();
 }

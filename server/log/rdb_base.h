@@ -9,6 +9,7 @@
 
 #include "protocol/args.h"
 #include "server/config/config.h"
+#include "server/log/key_batch.h"
 #include "storage/disk.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/log/rdb_source.h"
@@ -47,6 +48,9 @@ class RdbBase final : private RdbFileVisitor {
 
   std::string TakeClock(std::string_view value);
   std::string PlayCommands(std::string_view requests);
+  // Puts all that were read into the keyspace, unless one before was there twice.
+  void PutKeys();
+  bool Put(Database& db, HashedKey name, RdbFileKey& key);
   std::string RestoreLock(const RdbFileKey& key);
 
   Keyspace& keyspace_;
@@ -55,6 +59,7 @@ class RdbBase final : private RdbFileVisitor {
   RdbContext context_;  // which the reader looks at, too
   RdbSource source_;
   RdbFileReader reader_;
+  KeyBatch batch_;
   uint64_t keys_ = 0;
   std::string error_;
 };

@@ -250,8 +250,7 @@ bool Keyspace::ImagePart(Database& database, size_t budget) {
   bool is_all = true;
   const uint64_t next = database.table_.Walk(image.position_, budget, [&](Entry& entry) {
     if (entry.mark() == image.mark_) return;
-    if (image.in_pieces_ != nullptr ||
-        (given > 0 && (given >= budget || !image.HasRoom()))) {
+    if (image.in_pieces_ != nullptr || (given > 0 && (given >= budget || !image.HasRoom()))) {
       is_all = false;
       return;
     }

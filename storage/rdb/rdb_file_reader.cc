@@ -242,7 +242,8 @@ RdbFileReader::State RdbFileReader::ReadKey(uint8_t code, const Attributes& attr
   if (!IsRdbType(type) || (type == RdbType::kValkeyHash && !is_valkey_)) {
     return Refuse(type_offset, Concat(code, " is neither a type nor an opcode that is known"));
   }
-  RdbFileKey key{.db = db_,
+  RdbFileKey key{.offset = part_offset_,
+                 .db = db_,
                  .name = reader_.String(),
                  .type = type,
                  .idle_s = attributes.idle_s,

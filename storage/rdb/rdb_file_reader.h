@@ -36,6 +36,7 @@ namespace sluice {
 
 // A key as it stands in a file. It may have ended by now, and its value too (RdbValue::Ended).
 struct RdbFileKey {
+  uint64_t offset = 0;  // in the file
   uint64_t db = 0;
   std::string name;
   RdbType type = RdbType::kString;  // the form that its value has in the file

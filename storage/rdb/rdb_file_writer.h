@@ -66,8 +66,8 @@ class RdbFileWriter {
   ByteSink& sink_;
   const RdbContext& context_;
   const bool checksum_;
-  std::string buffer_;  // what the sink has not been handed
-  std::string value_;   // of the key that is being written, behind its type
+  std::string buffer_;   // what the sink has not been handed
+  std::string value_;    // of the key that is being written, behind its type
   std::string waiting_;  // behind what comes in pieces
   size_t waiting_handed_ = 0;
   bool is_key_open_ = false;

@@ -1,7 +1,8 @@
 """Saving a snapshot beside clients, and loading it.
 
     Saving    what a pinging client waits while a snapshot is saved under a steady load, the CPU of the longest
-              turn by Sluice's own figure, what the save costs in CPU (worker and child included) and in resident
+              turn by Sluice's own figure, what the save costs in CPU (worker and child included; without the
+              large values) and in resident
               memory, and how long the file takes to load.
 
 redis-server forks: its child's CPU and the memory that both have beyond before are counted.
@@ -24,6 +25,13 @@ from .servers import Failure, process, server
 from .stall import LOAD_NICE, PAUSE_SECONDS, SO_TIMESTAMPNS, _wait_ns
 
 SET = "SET key:__rand_int__ xxx"
+LARGE = ("hash", "zset", "list", "stream")
+FILL_LARGE = """for i = ARGV[1] + 1, ARGV[1] + ARGV[2] do
+    redis.call('hset', KEYS[1], i, i) redis.call('zadd', KEYS[2], i, i) redis.call('rpush', KEYS[3], i)
+    redis.call('xadd', KEYS[4], '*', 'f', i) end"""
+CHANGE_LARGE = ("redis.call('hset',KEYS[1],ARGV[1],1) redis.call('zadd',KEYS[2],1,ARGV[1]) "
+                "redis.call('rpush',KEYS[3],1) redis.call('lpop',KEYS[3]) redis.call('xadd',KEYS[4],'*','f',1)")
+FILLED_AT_ONCE = 10_000
 SAVE_SECONDS_MAX = 120
 TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
@@ -87,6 +95,7 @@ def _save(target):
 class Saving:
     name: str
     keys: int
+    members: int         # of each of LARGE
     wait_bar: float      # p99.9 while saving, of that without, beside the same load
     turn_bar_us: float
     cpu_bar: float
@@ -124,6 +133,8 @@ class Saving:
         with server(binary, folder=folder) as target:
             redis_benchmark(target, SET, 4 * keys, CLIENTS, 64, keys)
             told["cpu_ms"] = self._cpu_ms(target)
+            for begin in range(0, bench.scaled(self.members), FILLED_AT_ONCE):
+                target.client.call("EVAL", FILL_LARGE, "4", *LARGE, str(begin), str(FILLED_AT_ONCE))
             self._beside_load(bench, target, keys, told)
         begin = time.perf_counter()
         with server(binary, folder=folder) as target:
@@ -150,11 +161,14 @@ class Saving:
 
     @staticmethod
     def _beside_load(bench, target, keys, told):
-        """With a few unpipelined clients, about half of what the server can do."""
+        """With a few unpipelined clients, about half of what the server can do; one writes to large values."""
         command = redis_benchmark_command(target, SET, 1_000_000_000, 4, 1, keys)
         connection = target.client.socket
         connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        with process(command, nice=LOAD_NICE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+        change = redis_benchmark_command(target, f'EVAL "{CHANGE_LARGE}" 4 {" ".join(LARGE)} __rand_int__',
+                                         1_000_000_000, 1, 1, keys)
+        quiet = {"nice": LOAD_NICE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with process(command, **quiet), process(change, **quiet):
             time.sleep(0.5)
 
             def waits(until, least):

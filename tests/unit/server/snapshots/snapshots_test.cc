@@ -108,7 +108,8 @@ TEST(Snapshots, AreGivenUpByCancel) {
 // A server whose snapshot has begun, and has not come to `hash`, which is large.
 class LargeValueTest : public ::testing::Test {
  protected:
-  LargeValueTest() : server_(WithoutAudits(disk_)), client_(server_.Connect()), other_(server_.Connect()) {
+  LargeValueTest()
+      : server_(WithoutAudits(disk_)), client_(server_.Connect()), other_(server_.Connect()) {
     client_.Run({"CONFIG", "SET", "hash-max-listpack-entries", "4"});
     for (int i = 0; i < 20'000; ++i) client_.Run({"HSET", "hash", std::to_string(i), "value"});
     client_.Run({"CONFIG", "SET", "rdb-key-save-delay", "1000"});

@@ -1,0 +1,50 @@
+// KeyBatch: keys that were read from a file, on their way into the keyspace. Where a key belongs is
+// most often not in the processor's cache; so some are gathered, their places are fetched all
+// together, and then they are put there in the file's order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "storage/keyspace/keyspace.h"
+#include "storage/rdb/rdb_file_reader.h"
+
+namespace sluice {
+
+class KeyBatch {
+ public:
+  explicit KeyBatch(Keyspace& keyspace) : keyspace_(keyspace) {}
+
+  bool full() const { return size_ == kKeys; }
+  // Precondition: !full().
+  void Add(RdbFileKey&& key) {
+    Slot& slot = slots_[size_++];
+    slot.key = std::move(key);
+    slot.name = keyspace_.Hash(slot.key.name);
+    Of(slot).Prefetch(slot.name);
+  }
+  // Empties it, calling put(database, key, file_key) for each until that answers false.
+  template <typename Put>
+  void PutAll(Put put) {
+    for (size_t i = 0; i < size_; ++i) Of(slots_[i]).PrefetchSlot(slots_[i].name);
+    const size_t size = std::exchange(size_, 0);
+    for (size_t i = 0; i < size; ++i) {
+      if (!put(Of(slots_[i]), slots_[i].name, slots_[i].key)) return;
+    }
+  }
+
+ private:
+  static constexpr size_t kKeys = 32;
+  struct Slot {
+    RdbFileKey key;
+    HashedKey name;  // of `key`, which therefore stays where it is
+  };
+  Database& Of(const Slot& slot) { return keyspace_.db(static_cast<int>(slot.key.db)); }
+
+  Keyspace& keyspace_;
+  std::array<Slot, kKeys> slots_;
+  size_t size_ = 0;
+};
+
+}  // namespace sluice
