@@ -38,37 +38,46 @@ bool SavedFirst::HoldsEach(int db, const CommandSpec& spec, Args args) {
   return (is_plain && HoldsEach(db, *command->spec, inner)) || holds;
 }
 
-bool SavedFirst::HoldsKey(int db, std::string_view key) {
-  if (!keyspace_.made(db)) return false;
+const Entry* SavedFirst::Needed(int db, std::string_view key) const {
+  if (!keyspace_.made(db)) return nullptr;
   const Entry* const entry = keyspace_.db(db).FindEvenExpired(keyspace_.Hash(key));
-  if (entry == nullptr || entry->OutsideBytes() < large_bytes_) return false;
-  if (!keyspace_.image().Needs(*entry)) return false;
+  if (entry == nullptr || entry->OutsideBytes() < large_bytes_) return nullptr;
+  return keyspace_.image().Needs(*entry) ? entry : nullptr;
+}
+
+bool SavedFirst::HoldsKey(int db, std::string_view key) {
+  const Entry* const entry = Needed(db, key);
+  if (entry == nullptr) return false;
   keyspace_.ImageFirst(*entry);
+  if (!needed_key_) needed_key_ = key;
   return true;
 }
 
 void SavedFirst::Hold(Session& session) {
   session.paused = true;
-  held_.push_back(session.id);
+  held_.push_back({session.id, session.db, std::exchange(needed_key_, std::nullopt)});
 }
 
 void SavedFirst::Saved(bool is_full) {
   const bool is_over = is_full_ && !is_full;
   is_full_ = is_full;
-  if (is_over || given_ != keyspace_.image().given_first()) Resume();
+  if (is_over || given_ != keyspace_.image().given_first()) Resume(/*all=*/false);
 }
 
 void SavedFirst::End() {
   is_full_ = false;
   flags_.Lower(RareFlags::kSaving);
-  Resume();
+  Resume(/*all=*/true);
 }
 
-// Each shows its request again, and is held back once more where it has to be.
-void SavedFirst::Resume() {
+// Each shows its request again, and is held back once more where another value is needed.
+void SavedFirst::Resume(bool all) {
   given_ = keyspace_.image().given_first();
-  for (const SessionId id : std::exchange(held_, {})) {
-    if (Session* session = clients_.Find(id)) {
+  for (Held& held : std::exchange(held_, {})) {
+    const bool waits = held.key ? Needed(held.db, *held.key) != nullptr : is_full_;
+    if (waits && !all) {
+      held_.push_back(std::move(held));
+    } else if (Session* session = clients_.Find(held.session)) {
       session->paused = false;
       clients_.Resume(*session);
     }

@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,13 +48,23 @@ class SavedFirst {
   bool HoldsEach(int db, const CommandSpec& spec, Args args);
   bool HoldsQueue(const Session& session);
   bool HoldsKey(int db, std::string_view key);
-  void Resume();
+  // The entry, while the snapshot needs it and it is large; else null.
+  const Entry* Needed(int db, std::string_view key) const;
+  void Resume(bool all);
+
+  // Of the value that it waits for; there is none where too much waits for the disk.
+  struct Held {
+    SessionId session;
+    int db = 0;
+    std::optional<std::string> key;
+  };
 
   Clients& clients_;
   Keyspace& keyspace_;
   const CommandTable& commands_;
   RareFlags& flags_;
-  std::vector<SessionId> held_;
+  std::vector<Held> held_;
+  std::optional<std::string> needed_key_;  // the first of the request that Holds was asked of
   size_t large_bytes_ = kLargeBytes;
   uint64_t given_ = 0;  // KeyspaceImage's, when sessions went on the last time
   bool is_full_ = false;

@@ -201,7 +201,7 @@ void Keyspace::AbandonImage() {
 }
 
 void Keyspace::ImageFirst(const Entry& entry) {
-  state_.image.first_.emplace_back(entry.database_id_, entry.key());
+  state_.image.first_.emplace(entry.database_id_, entry.key());
 }
 
 bool Keyspace::ImageFirstPart() {
@@ -211,8 +211,8 @@ bool Keyspace::ImageFirstPart() {
     return true;
   }
   if (image.first_.empty()) return false;
-  const auto [database_id, key] = std::move(image.first_.front());
-  image.first_.pop_front();
+  const auto node = image.first_.extract(image.first_.begin());
+  const auto& [database_id, key] = node.value();
   Entry* const entry = made_[database_id]->table_.Find(Hash(key));
   if (entry != nullptr && image.Needs(*entry)) image.GivePiece(*entry);
   if (image.in_pieces_ == nullptr) ++image.given_first_;

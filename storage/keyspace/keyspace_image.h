@@ -15,7 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +70,7 @@ class KeyspaceImage {
   EntrySaver* saver_ = nullptr;  // null: no saver wants the rest
   Entry* in_pieces_ = nullptr;   // the one that is given so now
   uint64_t given_first_ = 0;
-  std::deque<std::pair<size_t, std::string>> first_;  // to be given next: database id and key
+  std::set<std::pair<size_t, std::string>> first_;  // to be given next: database id and key
   std::vector<int> indexes_;                          // of databases by id, at the instant
   size_t database_ = 0;                               // of them, where the walk is
   uint64_t position_ = 0;                             // SegmentTable::Walk's

@@ -10,13 +10,14 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 async function semaphore() {
   const { Mutex, Semaphore, MultiSemaphore, RedlockMutex, TimeoutError } = require("redis-semaphore");
   const [one, two] = [new Redis({ port }), new Redis({ port })];
-  const options = { acquireTimeout: 300, lockTimeout: 1000, retryInterval: 10, refreshInterval: 200 };
+  const options = { acquireTimeout: 10000, lockTimeout: 3000, retryInterval: 10, refreshInterval: 200 };
+  const hasty = { ...options, acquireTimeout: 300 };
 
   const mutex = new Mutex(one, "resource", options);
   const rival = new Mutex(two, "resource", options);
   await mutex.acquire();
-  await assert.rejects(rival.acquire(), TimeoutError);
-  await sleep(1200);  // refreshed past its lockTimeout
+  await assert.rejects(new Mutex(two, "resource", hasty).acquire(), TimeoutError);
+  await sleep(3200);  // refreshed past its lockTimeout
   assert.strictEqual(await rival.tryAcquire(), false);
   const waiting = rival.acquire();
   await mutex.release();
@@ -24,9 +25,10 @@ async function semaphore() {
   await rival.release();
 
   const holders = [1, 2, 3].map(() => new Semaphore(one, "pool", 2, options));
+  const turnedAway = new Semaphore(one, "pool", 2, hasty);
   await holders[0].acquire();
   await holders[1].acquire();
-  await assert.rejects(holders[2].acquire(), TimeoutError);
+  await assert.rejects(turnedAway.acquire(), TimeoutError);
   await holders[0].release();
   await holders[2].acquire();
   await Promise.all([holders[1].release(), holders[2].release()]);
@@ -35,7 +37,7 @@ async function semaphore() {
   const big = new MultiSemaphore(one, "permits", 3, 2, options);
   const small = new MultiSemaphore(two, "permits", 3, 2, options);
   await big.acquire();
-  await assert.rejects(small.acquire(), TimeoutError);
+  await assert.rejects(new MultiSemaphore(two, "permits", 3, 2, hasty).acquire(), TimeoutError);
   await big.release();
   await small.acquire();
   await small.release();
@@ -50,7 +52,7 @@ async function semaphore() {
 async function redlock() {
   const { default: Redlock, ResourceLockedError, ExecutionError } = require("redlock");
   const client = new Redis({ port });
-  const locks = new Redlock([client], { retryCount: 2, retryDelay: 20, automaticExtensionThreshold: 200 });
+  const locks = new Redlock([client], { retryCount: 2, retryDelay: 20, automaticExtensionThreshold: 1500 });
   const lock = await locks.acquire(["a", "b"], 5000);
   await assert.rejects(locks.acquire(["b"], 1000), ExecutionError);
   const longer = await lock.extend(9000);
@@ -59,8 +61,8 @@ async function redlock() {
   assert.strictEqual(await client.exists("a", "b"), 0);
 
   let extended = false;
-  await locks.using(["c"], 500, async (signal) => {
-    await sleep(900);
+  await locks.using(["c"], 2000, async (signal) => {
+    await sleep(2500);
     extended = !signal.aborted && await client.exists("c") === 1;
   });
   assert.ok(extended, "extended while it was in use");
