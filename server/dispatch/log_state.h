@@ -28,6 +28,10 @@ struct LogState {
     uint64_t loaded_bytes = 0;
     int64_t taken_ms = 0;
   } progress;  // while loading
+  struct {
+    uint64_t loaded = 0;
+    uint64_t expired = 0;  // their time was over: they were left out
+  } last_rdb;              // keys of the RDB file that was loaded last
 
   bool denies_writes() const { return !write_fault.empty() || snapshot_fault; }
   bool denies_anything() const { return loading || denies_writes(); }

@@ -132,6 +132,7 @@ LogService::Uses Engine::ForLog() {
       .timers = timers_,
       .keyspace = keyspace_,
       .snapshots = snapshots_,
+      .others = *this,
       .process_id = options_.process_id,
   };
 }

@@ -17,18 +17,12 @@
 #include "scripting/script_cache.h"
 #include "scripting/script_runner.h"
 #include "server/clients/acting.h"
+#include "server/clients/others_server.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/script_state.h"
 
 namespace sluice {
-
-// Serves others while the command of `caller` goes on.
-class OthersServer {
- public:
-  virtual ~OthersServer() = default;
-  virtual void ServeOthers(Session& caller) = 0;
-};
 
 class ScriptEngine final : public CommandPort {
  public:

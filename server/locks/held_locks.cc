@@ -179,7 +179,28 @@ void HeldLocks::TimerFired(HeldLock& lock) {
 
 // --- what others do to locks
 
+void HeldLocks::SetAside() {
+  are_aside_ = true;
+  for (const auto& [db, shelf] : shelves_) {
+    for (const HeldLock& lock : shelf->locks) {
+      LockPlace place{.name = {db, lock.name().key}};
+      const Entry* const entry = FindEntry(place.name);
+      aside_.push_back({lock.name(), &on_.keyspace.TakeOut(on_.keyspace.db(db), *entry)});
+    }
+  }
+}
+
+void HeldLocks::BringBack() {
+  for (const auto& [name, entry] : std::exchange(aside_, {})) {
+    Database& db = on_.keyspace.db(name.db);
+    Delete(db, on_.keyspace.Hash(name.key));
+    on_.keyspace.PutBack(db, *entry);
+  }
+  are_aside_ = false;
+}
+
 void HeldLocks::Note(LockName name) {
+  if (are_aside_) return;
   touched_.push_back(std::move(name));
   on_.flags.Raise(RareFlags::kServe);
 }
@@ -205,6 +226,7 @@ void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
 }
 
 void HeldLocks::Moved(Database& db, HashedKey key) {
+  if (are_aside_) return;
   on_.news.NoteOverwritten({db.index(), key.bytes});
   const Entry* const entry = db.Find(key, on_.clock.now());
   if (!entry || entry->type() != ValueType::kLock) return;
@@ -231,6 +253,7 @@ void HeldLocks::CutLoose(int db, int goes_to, LockLoss why) {
 }
 
 void HeldLocks::DatabaseReplaced(int db, int other) {
+  if (are_aside_) return;
   for (const std::unique_ptr<LockShelf>& shelf : loose_) {
     const int at = shelf->db;
     if (at == db) shelf->db = other;

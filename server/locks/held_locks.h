@@ -118,6 +118,13 @@ class HeldLocks final : public LockStore {
   void Note(LockName name);
   bool changes_a_key() const { return own_change_; }
 
+  // --- a live server loads its data anew: locks are out of the keyspace meanwhile, as they are,
+  // and nothing that happens to keys there happens to them
+  void SetAside();
+  // A key that has come to be there under the name of a lock is removed.
+  void BringBack();
+  bool are_aside() const { return are_aside_; }
+
   // --- what has been noted
   bool any_noted() const { return !touched_.empty() || !flushed_.empty(); }
   std::vector<LockName> TakeTouched() { return std::exchange(touched_, {}); }
@@ -176,6 +183,12 @@ class HeldLocks final : public LockStore {
   std::vector<std::unique_ptr<LockShelf>> loose_;
   uint64_t last_number_ = 0;
   bool own_change_ = false;
+  struct Aside {
+    LockName name;
+    Entry* entry;
+  };
+  std::vector<Aside> aside_;
+  bool are_aside_ = false;
   std::vector<int> flushed_;       // databases
   std::vector<LockName> touched_;  // names of locks that are gone, or waited for
   std::vector<LockName> due_;

@@ -228,8 +228,14 @@ void LockService::SettleUnlessInside() {
   if (!on_.acting.serving_from_within()) Settle();
 }
 
+void LockService::SetAside() {
+  if (pending()) Settle();
+  held_.SetAside();
+}
+
 // Waits go before the locks of their sessions: else a client that is gone might be given some.
 void LockService::Settle() {
+  if (held_.are_aside()) return;  // what has happened to them is for when they are back
   news_.FindReasons([this](LockNameView name) { return held_.IsTaken(name); });
   while (true) {
     if (waits_.any_cancelled()) {

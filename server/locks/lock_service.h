@@ -66,7 +66,9 @@ class LockService final : public KeyListener {
   }
   // A key was deleted by name, be it there or not: the tokens of a lock without a holder are
   // stale. False when nothing was known of it.
-  bool Deleted(LockNameView name) { return memory_.size() > 0 && memory_.Forget(name); }
+  bool Deleted(LockNameView name) {
+    return memory_.size() > 0 && !held_.are_aside() && memory_.Forget(name);
+  }
   // A key was renamed or moved to where it is now, over a lock without a holder too: see HeldLocks.
   void Moved(Database& db, HashedKey key) {
     held_.Moved(db, key);
@@ -112,6 +114,9 @@ class LockService final : public KeyListener {
   // Once, before the first client is served: whether the grants of before are known, all of them,
   // and the wall clock's time of the last thing that is known. Holds names back if need be.
   void Started(bool has_all_grants, int64_t last_unix_ms);
+  // A live server loads its data anew: what it knows of locks stays as it is. See HeldLocks.
+  void SetAside();
+  void BringBack() { held_.BringBack(); }
   // See HeldLocks.
   void ImageBegins() { held_.ImageBegins(); }
   // At the end: all that was granted is in a log, on disk.

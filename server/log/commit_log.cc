@@ -51,14 +51,19 @@ void CommitLog::GoOnIn(std::unique_ptr<DiskFile> file) {
   Release();
 }
 
-bool CommitLog::Close() {
-  if (!is_open()) return true;
+bool CommitLog::WriteOut() {
   EndTurn();
   on_.host.FinishAside();
   if (!needs_base_ && !pending_.empty() && Write(pending_) == 0) {
     pending_.clear();
     written_ = appended_;
   }
+  return !needs_base_ && written_ == appended_;
+}
+
+bool CommitLog::Close() {
+  if (!is_open()) return true;
+  WriteOut();
   if (!needs_base_ && written_ == appended_) {
     if (const int fault = file_->Sync()) SyncFailed(fault);
     if (!needs_base_) durable_ = written_;

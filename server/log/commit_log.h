@@ -65,6 +65,8 @@ class CommitLog final : public EffectSink, public OutputGate {
     return is_open() && !busy_ && !needs_base_ && on_.state.write_fault.empty() &&
            writer_.ready() == 0 && !writer_.in_group();
   }
+  // Writes all there is. False: it could not. Precondition: no group is open.
+  bool WriteOut();
   // Writes and syncs all there is, and records no more. False: it could not.
   bool Close();
   bool is_open() const { return file_ != nullptr; }

@@ -22,11 +22,11 @@ constexpr int64_t kEngineMsMax = TimerWheel::kDeadlineMsMax / 2;  // whatever a 
 
 }  // namespace
 
-LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, bool is_snapshot)
+LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, Options options)
     : on_(uses),
       disk_(disk),
       paths_(std::move(paths)),
-      is_snapshot_(is_snapshot),
+      options_(std::move(options)),
       session_(SessionId{}, 0, Peer{}, uses.clock.now().ms()),
       offset_ms_(uses.clock.now().unix_offset_ms),
       begun_ns_(uses.clock.clock().TickNanos()),
@@ -35,6 +35,7 @@ LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> path
   session_.authenticated = true;
   session_.replays = true;
   on_.state.progress = {};
+  on_.state.last_rdb = {};
   for (const std::string& path : paths_) {
     std::unique_ptr<DiskFile> opened;
     uint64_t bytes = 0;
@@ -44,9 +45,16 @@ LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> path
   on_.state.progress.started_unix_s = on_.clock.now().unix_s();
 }
 
+void LogLoader::Empty() {
+  const std::string_view all[] = {"FLUSHALL"};
+  const std::string_view functions[] = {"FUNCTION", "FLUSH"};
+  PlayWords(0, all);
+  PlayWords(0, functions);
+}
+
 bool LogLoader::Slice() {
   on_.clock.Hold(kHeldBackSeconds * 1'000'000);
-  if (clock_) on_.clock.SetHeldOffset(clock_->unix_offset_ms);
+  if (clock_) HoldOffsetOf(*clock_);
   const int64_t begin_ns = on_.clock.clock().TickNanos();
   bool more = true;
   for (int turns = 0; more && turns < kTurnsPerSlice; ++turns) {
@@ -77,13 +85,17 @@ bool LogLoader::OpenNext() {
   if (file_bytes_ == 0 && paths_[at_].ends_with(".rdb"))
     return Fail("it is empty, which an RDB file never is", 0);
   if (!BeginsAsRdb({begin, got})) {
-    if (is_snapshot_) return Fail("it is no RDB file", 0);
+    if (options_.is_snapshot)
+      return Fail("it is no RDB file", 0);
     reader_ = std::make_unique<LogReader>(*file_, file_bytes_);
     return true;
   }
   RdbBase::Player& player = *this;
   rdb_ = std::make_unique<RdbBase>(*file_, file_bytes_, on_.settings, on_.keyspace, on_.clock.now(),
-                                   player);
+                                   player,
+                                   RdbBase::Options{.drops_ended = options_.is_snapshot,
+                                                    .merges = options_.merges,
+                                                    .keeps_locks = options_.is_live});
   return true;
 }
 
@@ -98,8 +110,8 @@ Now LogLoader::FollowClock(const LogClock& clock, int64_t unix_ms, std::string_v
   last_unix_ms_ = unix_ms;
   last_engine_ms_ = unix_ms - clock.unix_offset_ms;
   boot_ = boot;
-  on_.clock.SetHeldOffset(clock.unix_offset_ms);
-  offset_ms_ = clock.unix_offset_ms;
+  HoldOffsetOf(clock);
+  offset_ms_ = on_.clock.now().unix_offset_ms;
   return on_.clock.now();
 }
 
@@ -140,7 +152,7 @@ bool LogLoader::PlayTurn() {
 }
 
 bool LogLoader::PlayCommand(size_t index) {
-  if (reader_->clock(index)) on_.clock.SetHeldOffset(reader_->clock(index)->unix_offset_ms);
+  if (reader_->clock(index)) HoldOffsetOf(*reader_->clock(index));
   const int64_t offset_ms = std::exchange(offset_ms_, on_.clock.now().unix_offset_ms);
   if (commands_ > 0 && offset_ms != offset_ms_) is_stepped_ = true;
   session_.replays_relative = reader_->is_relative(index);
@@ -159,6 +171,7 @@ bool LogLoader::Play(int db, Args words) {
     fault_ = Concat(command->full_name, " changes nothing and does not belong in a log");
     return false;
   }
+  if (options_.is_live && (command->spec->categories & kCatLock)) return true;
   session_.db = db;
   CommandCall call = on_.dispatcher.CallOf(session_, *command, words, session_.writer);
   command->spec->run(call);
@@ -167,23 +180,46 @@ bool LogLoader::Play(int db, Args words) {
   return fault_.empty();
 }
 
-void LogLoader::BringTimeBack(std::string_view boot) {
-  on_.locks.memory().Shift(kHeldBackSeconds * 1000);
-  on_.clock.clock().Shift(ShiftMs(boot));
+void LogLoader::BringTimeBack() {
+  if (!options_.is_live) {
+    on_.locks.memory().Shift(kHeldBackSeconds * 1000);
+    on_.clock.clock().Shift(ShiftMs());
+  }
   on_.clock.LetGo();
   if (is_stepped_ || offset_ms_ != on_.clock.now().unix_offset_ms) on_.keyspace.WallStepped();
 }
 
+// The commands are of that clock. To a server that is live, what was relative ends as long from now
+// as by that clock.
+void LogLoader::HoldOffsetOf(const LogClock& clock) {
+  int64_t offset_ms = clock.unix_offset_ms;
+  if (options_.is_live) {
+    clock_ = clock;
+    if (reader_) boot_ = reader_->boot();
+    offset_ms += ShiftMs();
+  }
+  on_.clock.SetHeldOffset(offset_ms);
+}
+
+Now LogLoader::Present() const {
+  Now now = on_.clock.clock().Sample();
+  if (options_.is_live || !clock_) return now;
+  const int64_t shift_ms = ShiftMs();
+  now.steady_us += shift_ms * 1000;
+  now.unix_offset_ms -= shift_ms;
+  return now;
+}
+
 // How much later engine time has to be for that of the log to go on. A clock that is behind the
 // last turn has not gone on since; and of that turn no more is known than its ms.
-int64_t LogLoader::ShiftMs(std::string_view boot) const {
+int64_t LogLoader::ShiftMs() const {
   if (!clock_) return 0;
   Clock& clock = on_.clock.clock();
   const Now now = clock.Sample();
-  const bool same_boot = boot == boot_ && boot != kUnknownBoot;
+  const bool same_boot = options_.boot == boot_ && boot_ != kUnknownBoot;
   const int64_t goes_on_ms = same_boot ? now.ms() - clock.shift_ms() + clock_->shift_ms
                                        : now.unix_ms() - clock_->unix_offset_ms;
-  const bool has_gone_on = goes_on_ms > last_engine_ms_ - (same_boot ? 1 : 0);
+  const bool has_gone_on = options_.is_live || goes_on_ms > last_engine_ms_ - (same_boot ? 1 : 0);
   const int64_t at_ms = has_gone_on ? goes_on_ms : last_engine_ms_ + 1;
   return std::clamp(at_ms, int64_t{0}, kEngineMsMax) - now.ms();
 }
@@ -204,7 +240,10 @@ std::string LogLoader::TakeError() {
 bool LogLoader::EndFile() {
   done_bytes_ += file_bytes_;
   on_.state.progress.loaded_bytes = done_bytes_;
-  if (rdb_) commands_ += rdb_->keys();
+  if (rdb_) {
+    commands_ += rdb_->keys();
+    on_.state.last_rdb = {.loaded = rdb_->keys(), .expired = rdb_->ended()};
+  }
   reader_.reset();
   rdb_.reset();
   file_.reset();

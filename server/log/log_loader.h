@@ -11,6 +11,10 @@
 // been booted, else by the wall clock. Files without notes of a clock (Redis's) have Unix times
 // alone.
 //
+// A server that serves already can load its data anew, too (`is_live`): then its engine time goes
+// on, and the moments that files tell of are moved instead; and locks stay as they are (HeldLocks),
+// so what files tell of them is left out.
+//
 // A file is input like any other. A last file that ends in the middle of a turn is cut back, if
 // aof-load-truncated allows it; every other fault is refused with file and offset.
 #pragma once
@@ -43,18 +47,25 @@ class LogLoader final : private RdbBase::Player {
     LockService& locks;
     LogState& state;
   };
+  struct Options {
+    std::string boot;          // the machine's
+    bool is_snapshot = false;  // there is one file, an RDB file; those of a log may be commands
+    bool is_live = false;
+    bool merges = false;      // of a snapshot: what is there already is replaced
+  };
   // `paths`: the files, in the order in which they are played.
-  // Those of a log may be commands; `is_snapshot`: the one that there is may not.
-  LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, bool is_snapshot);
+  LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, Options options);
 
+  // There is data: it goes first, with all libraries of functions.
+  void Empty();
   // A slice, of some milliseconds. False: all is played, or fault() says why not.
   bool Slice();
   const std::string& fault() const { return fault_; }
   uint64_t commands() const { return commands_; }
   const std::string& boot() const { return boot_; }       // of the last turns; empty: not known
   int64_t last_unix_ms() const { return last_unix_ms_; }  // of the last turn; 0: not known
-  // All is played; `boot` is the machine's. Lets the clock go on.
-  void BringTimeBack(std::string_view boot);
+  // All is played. Lets the clock go on.
+  void BringTimeBack();
 
  private:
   bool OpenNext();
@@ -65,7 +76,9 @@ class LogLoader final : private RdbBase::Player {
   bool Play(int db, Args words);
   std::string PlayWords(int db, Args words) override;
   Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) override;
-  int64_t ShiftMs(std::string_view boot) const;
+  Now Present() const override;
+  int64_t ShiftMs() const;
+  void HoldOffsetOf(const LogClock& clock);
   std::string TakeError();
   bool EndFile();
   bool CutBack();
@@ -77,7 +90,7 @@ class LogLoader final : private RdbBase::Player {
   const Uses on_;
   Disk& disk_;
   const std::vector<std::string> paths_;
-  const bool is_snapshot_;
+  const Options options_;
   size_t at_ = 0;  // of paths_
   std::unique_ptr<DiskFile> file_;
   uint64_t file_bytes_ = 0;

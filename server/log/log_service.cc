@@ -45,7 +45,7 @@ std::string LogService::Start() {
   std::vector<std::string> paths;
   for (const Manifest::File& file : folder_->Files()) paths.push_back(folder_->PathOf(file));
   if (!paths.empty()) {
-    BeginLoading(std::move(paths));
+    BeginLoading(std::move(paths), {.boot = Boot()});
     return {};
   }
   on_.locks.Started(/*has_all_grants=*/false, 0);
@@ -59,25 +59,28 @@ std::string LogService::LoadSnapshot() {
   if (fault != 0 && fault != ENOENT)
     return Concat(on_.config.disk().Absolute(path), " (dbfilename): ", std::strerror(fault));
   if (fault == 0) {
-    BeginLoading({path});
+    BeginLoading({path}, {.boot = Boot(), .is_snapshot = true});
   } else {
     on_.locks.Started(/*has_all_grants=*/false, 0);
   }
   return {};
 }
 
-void LogService::BeginLoading(std::vector<std::string> paths) {
-  loader_ = std::make_unique<LogLoader>(LogLoader::Uses{.settings = on_.config.settings(),
-                                                        .host = on_.host,
-                                                        .clock = on_.clock,
-                                                        .dispatcher = on_.dispatcher,
-                                                        .keyspace = on_.keyspace,
-                                                        .locks = on_.locks,
-                                                        .state = on_.state},
-                                        on_.config.disk(), std::move(paths),
-                                        /*is_snapshot=*/!folder_);
+void LogService::BeginLoading(std::vector<std::string> paths, LogLoader::Options options) {
+  loader_ = std::make_unique<LogLoader>(ForLoader(), on_.config.disk(), std::move(paths),
+                                        std::move(options));
   on_.state.loading = true;
   on_.flags.Raise(RareFlags::kLog);
+}
+
+LogLoader::Uses LogService::ForLoader() {
+  return {.settings = on_.config.settings(),
+          .host = on_.host,
+          .clock = on_.clock,
+          .dispatcher = on_.dispatcher,
+          .keyspace = on_.keyspace,
+          .locks = on_.locks,
+          .state = on_.state};
 }
 
 std::string LogService::OpenFolder() {
@@ -133,7 +136,7 @@ void LogService::EndLoading() {
   const std::string boot = Boot();
   const bool has_all_grants = folder_ && boot != kUnknownBoot && loader_->boot() == boot;
   const int64_t last_unix_ms = loader_->last_unix_ms();
-  loader_->BringTimeBack(boot);
+  loader_->BringTimeBack();
   loader_.reset();
   on_.locks.Started(has_all_grants, last_unix_ms);
   on_.state.loading = false;
@@ -160,6 +163,7 @@ void LogService::EndGrace() { on_.locks.Enter().SessionEnded(kSessionElsewhere, 
 // CONFIG SET appendonly. On: the whole state becomes the base, before the answer. Off: with the
 // end of the turn, for a command is running whose effects are half told.
 std::string LogService::Switch() {
+  if (on_.state.loading) return "the data are being loaded";
   if (on_.config.settings().appendonly == (commits_.is_open() && !to_be_closed_)) return {};
   if (!on_.config.settings().appendonly) {
     to_be_closed_ = true;
@@ -193,6 +197,7 @@ std::string LogService::WriteBaseNow(std::unique_ptr<DiskFile>& increment) {
 }
 
 void LogService::EndLoggedTurn() {
+  if (on_.state.loading) return;  // it is a turn inside of DEBUG RELOAD
   commits_.EndTurn();
   // Waited for: a process that ends before it is told would leave a log that looks sound.
   if (on_.state.is_unsure) on_.locks.LogIsUnsure();
@@ -201,6 +206,10 @@ void LogService::EndLoggedTurn() {
     sync_waits_.Reached(commits_.durable());
   }
   if (std::exchange(to_be_closed_, false)) CloseLog();
+  if (base_is_due_ && !rewriting_ && commits_.can_go_over()) {
+    base_is_due_ = false;
+    ReplaceLog();
+  }
   if (rewrite_wanted_ && commits_.can_go_over() && on_.snapshots.can_begin()) BeginRewrite();
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "server/clients/others_server.h"
 #include "server/config/config.h"
 #include "server/log/commit_log.h"
 #include "server/log/log_loader.h"
@@ -46,6 +47,7 @@ class LogService {
     TimerTasks& timers;
     Keyspace& keyspace;
     Snapshots& snapshots;
+    OthersServer& others;
     int64_t process_id;
   };
   explicit LogService(const Uses& uses);
@@ -71,6 +73,17 @@ class LogService {
   // Everything is written and synced; false: it could not be.
   bool Finish();
 
+  // --- DEBUG RELOAD and DEBUG LOADAOF (log_reload.cc): the data are loaded anew, from dbfilename
+  // or the log. False: they could not be, and the log of the server says why. Where the data are
+  // gone by then, the server ends. Others are answered -LOADING meanwhile. Locks stay as they are.
+  struct Reloading {
+    bool flush = true;
+    bool merge = false;     // what is there already is replaced
+    bool is_saved = false;  // the file is what there is
+  };
+  bool ReloadSnapshot(Session& caller, const Reloading& how);
+  bool ReloadLog(Session& caller);
+
   // --- BGREWRITEAOF
   // At the end of a turn in which nothing else is being written. Without the log, as Redis, it
   // makes one of this moment, for a start that turns it on; a sentence why that cannot be done, or
@@ -91,7 +104,10 @@ class LogService {
  private:
   std::string OpenFolder();
   std::string LoadSnapshot();
-  void BeginLoading(std::vector<std::string> paths);
+  void BeginLoading(std::vector<std::string> paths, LogLoader::Options options);
+  LogLoader::Uses ForLoader();
+  bool LoadLive(Session& caller, LogLoader& loader, bool flush);
+  std::string FilesOfLog(std::vector<std::string>& paths);
   std::string OpenForWriting();
   void EndLoading();
   void EndGrace();
@@ -116,6 +132,7 @@ class LogService {
   std::unique_ptr<LogFolder> folder_;
   std::unique_ptr<LogLoader> loader_;
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held
+  bool base_is_due_ = false;              // what was loaded is not what the log tells
   bool to_be_closed_ = false;             // CONFIG SET appendonly no: at the turn's end
   uint64_t base_bytes_ = 0;
   uint64_t old_bytes_ = 0;      // of increments before the one that is written

@@ -33,10 +33,12 @@ RdbContext ContextOf(const Settings& settings, Keyspace& keyspace, const Now& no
 }  // namespace
 
 RdbBase::RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keyspace& keyspace,
-                 const Now& now, Player& player)
+                 const Now& now, Player& player, const Options& options)
     : keyspace_(keyspace),
       player_(player),
+      options_(options),
       bytes_(bytes),
+      present_(player.Present()),
       context_(ContextOf(settings, keyspace, now)),
       source_(file, bytes),
       reader_(source_, context_, {.databases = static_cast<uint64_t>(settings.databases)}, *this),
@@ -59,11 +61,13 @@ RdbFileReader::State RdbBase::Step() {
 std::string RdbBase::Key(RdbFileKey& key) {
   if (key.value.is_lock()) {
     PutKeys();
-    const HashedKey name = keyspace_.Hash(key.name);
-    Database& db = keyspace_.db(static_cast<int>(key.db));
-    return db.Find(name, context_.now) ? std::string(kTwice) : RestoreLock(key);
+    return options_.keeps_locks ? std::string() : RestoreLock(key);
   }
   if (key.value.Ended(context_.now)) return {};
+  if (options_.drops_ended && key.deadline.Passed(present_)) {
+    ++ended_;
+    return {};
+  }
   batch_.Add(std::move(key));
   if (batch_.full()) PutKeys();
   return {};
@@ -83,7 +87,7 @@ void RdbBase::PutKeys() {
 bool RdbBase::Put(Database& db, HashedKey name, RdbFileKey& key) {
   const size_t before = db.size();
   Entry& entry = PutRdbValue(db, name, std::move(key.value), key.deadline, context_.now);
-  if (db.size() == before) return false;
+  if (db.size() == before && !options_.merges) return false;
   if (key.idle_s) {
     const int64_t used_s = db.AccessClock(context_.now) - static_cast<int64_t>(*key.idle_s);
     db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
@@ -96,6 +100,8 @@ bool RdbBase::Put(Database& db, HashedKey name, RdbFileKey& key) {
 std::string RdbBase::RestoreLock(const RdbFileKey& key) {
   const auto& lock = static_cast<const Lock&>(*key.value.value);
   std::string fault;
+  Database& db = keyspace_.db(static_cast<int>(key.db));
+  if (db.Find(keyspace_.Hash(key.name), context_.now)) return std::string(kTwice);
   for (const auto& [token, holder] : lock.holders()) {
     TellHolder({static_cast<int>(key.db), key.name}, lock, holder, context_.now, [&](Args words) {
       if (fault.empty()) fault = player_.PlayWords(static_cast<int>(key.db), words);
@@ -107,8 +113,9 @@ std::string RdbBase::RestoreLock(const RdbFileKey& key) {
 
 std::string RdbBase::Function(std::string_view code) {
   PutKeys();
-  const std::string_view words[] = {"FUNCTION", "LOAD", code};
-  return player_.PlayWords(0, words);
+  const std::string_view replaces[] = {"FUNCTION", "LOAD", "REPLACE", code};
+  const std::string_view adds[] = {"FUNCTION", "LOAD", code};
+  return options_.merges ? player_.PlayWords(0, replaces) : player_.PlayWords(0, adds);
 }
 
 // --- AUX fields of our own (snapshot_writer.h)
@@ -132,6 +139,7 @@ std::string RdbBase::TakeClock(std::string_view value) {
   }
   if (keys_ == 0) {  // those before would be of another clock
     context_.now = player_.FollowClock({numbers[0], numbers[1]}, numbers[2], value);
+    present_ = player_.Present();
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// RdbBase: an RDB file that is loaded at the start: a base of the log, or a snapshot; Redis's, or
-// ours (snapshot_writer.h). Its keys go into the keyspace part by part. The clock is held meanwhile
+// RdbBase: an RDB file that is loaded: a base of the log, or a snapshot; Redis's, or ours
+// (snapshot_writer.h). Its keys go into the keyspace part by part. The clock is held meanwhile
 // (LogLoader), so nothing has ended.
 #pragma once
 
@@ -28,17 +28,25 @@ class RdbBase final : private RdbFileVisitor {
     virtual std::string PlayWords(int db, Args words) = 0;
     // Who has written the file says when, and by which clock. The moment at which it is held now.
     virtual Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) = 0;
+    // The present, as the deadlines of the file are to be compared with it.
+    virtual Now Present() const = 0;
+  };
+  struct Options {
+    bool drops_ended = false;  // keys whose time is over by now are left out
+    bool merges = false;       // what is there already is replaced, instead of refused
+    bool keeps_locks = false;  // locks, and what is remembered of them, are left out
   };
 
   // All that is referred to outlives it. `now` is the moment at which the clock is held.
   RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keyspace& keyspace,
-          const Now& now, Player& player);
+          const Now& now, Player& player, const Options& options);
 
   // Reads one part. kFault: error() says why, with the offset.
   RdbFileReader::State Step();
   const std::string& error() const { return error_; }
   uint64_t offset() const { return reader_.offset(); }
   uint64_t keys() const { return keys_; }
+  uint64_t ended() const { return ended_; }  // keys that were left out
 
  private:
   std::string Aux(std::string_view name, std::string_view value) override;
@@ -55,12 +63,15 @@ class RdbBase final : private RdbFileVisitor {
 
   Keyspace& keyspace_;
   Player& player_;
+  const Options options_;
   const uint64_t bytes_;
+  Now present_;
   RdbContext context_;  // which the reader looks at, too
   RdbSource source_;
   RdbFileReader reader_;
   KeyBatch batch_;
   uint64_t keys_ = 0;
+  uint64_t ended_ = 0;
   std::string error_;
 };
 

@@ -102,6 +102,19 @@ void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now&
   if (entry->absolute()) to.Arm(*entry, entry->deadline());
 }
 
+Entry& Keyspace::TakeOut(Database& from, const Entry& found) {
+  Entry& entry = const_cast<Entry&>(found);
+  assert(!entry.is_volatile());
+  state_.image.BeforeChange(entry);
+  from.Release(entry, from.HashOf(entry));
+  return entry;
+}
+
+void Keyspace::PutBack(Database& to, Entry& entry) {
+  entry.database_id_ = to.id_;
+  to.Adopt(entry, to.HashOf(entry));
+}
+
 void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new_key,
                       const Now& now) {
   Entry* entry = from.FindLive(key, now);

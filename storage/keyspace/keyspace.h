@@ -55,6 +55,10 @@ class Keyspace {
   size_t waiting_to_be_freed() const;  // so many entries and big values
   // Moves the entry to another database under its name. Precondition: absent there.
   void MoveEntry(Database& from, HashedKey key, Database& to, const Now& now);
+  // Takes an entry without a deadline out of its database, as it is, for PutBack, into whichever
+  // database is then to have it. Nobody is told. Precondition of the latter: absent there.
+  Entry& TakeOut(Database& from, const Entry& found);
+  void PutBack(Database& to, Entry& entry);
   // Renames within or across databases, value and deadline kept, target overwritten.
   void Rename(Database& from, HashedKey key, Database& to, HashedKey new_key, const Now& now);
 

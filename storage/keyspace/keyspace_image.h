@@ -71,9 +71,9 @@ class KeyspaceImage {
   Entry* in_pieces_ = nullptr;   // the one that is given so now
   uint64_t given_first_ = 0;
   std::set<std::pair<size_t, std::string>> first_;  // to be given next: database id and key
-  std::vector<int> indexes_;                          // of databases by id, at the instant
-  size_t database_ = 0;                               // of them, where the walk is
-  uint64_t position_ = 0;                             // SegmentTable::Walk's
+  std::vector<int> indexes_;                        // of databases by id, at the instant
+  size_t database_ = 0;                             // of them, where the walk is
+  uint64_t position_ = 0;                           // SegmentTable::Walk's
 };
 
 }  // namespace sluice

@@ -7,7 +7,10 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
-#include "server/commands/keys/dump_context.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/log_state.h"
+#include "server/log/log_service.h"
+#include "server/snapshots/snapshots.h"
 
 namespace sluice {
 namespace {
@@ -22,31 +25,24 @@ std::optional<int64_t> ReadNatural(CommandCall& call, size_t at, int64_t most) {
   return std::nullopt;
 }
 
-struct Dumped {
-  std::string key;
-  std::string dump;
-  Deadline deadline;
-  uint32_t access_clock;
-};
+constexpr std::string_view kNotLoaded = "ERR Error trying to load the RDB dump";
 
-void Reload(CommandCall& call, Database& db) {
-  const RdbContext context = RdbContextOf(call);
-  std::vector<Dumped> all;
-  db.ForEach([&](const Entry& entry) {
-    if (entry.Expired(call.now) || entry.type() == ValueType::kLock) return;
-    all.push_back({std::string(entry.key()), WriteDump(entry, context), entry.deadline(),
-                   entry.access_clock()});
-  });
-  for (const Dumped& dumped : all) {
-    std::optional<RdbValue> value = ReadDump(dumped.dump, context);
-    const HashedKey key = call.keyspace.Hash(dumped.key);
-    if (!value || value->Ended(call.now)) {
-      db.Delete(key, call.now);
-      continue;
-    }
-    Entry& entry = PutRdbValue(db, key, *std::move(value), dumped.deadline, call.now);
-    db.SetAccessClock(entry, dumped.access_clock);
+// False: the error has been answered. Scripts may call DEBUG where that is allowed
+// (SET-DISABLE-DENY-SCRIPTS), but what they have done and not told yet would be lost.
+bool MayLoad(CommandCall& call) {
+  if (call.client.conditions & kInScript) {
+    call.reply.Error("ERR DEBUG RELOAD and DEBUG LOADAOF cannot be called by a script");
+  } else if (call.part<LogState>().loading) {
+    call.reply.Error("LOADING Redis is loading the dataset in memory");
+  } else {
+    return true;
   }
+  return false;
+}
+
+void SayReloaded(CommandCall& call) {
+  call.ChangedDatabases();
+  call.NoEffect();
 }
 
 }  // namespace
@@ -66,20 +62,44 @@ void DebugPopulate(CommandCall& call) {
     if (*size > 0) text.resize(static_cast<size_t>(*size), '\0');
     call.db.PutTextAsIs(key, text, Deadline::None(), call.now);
     call.ChangedUnannounced(key.bytes);
+    call.ReplaceWith({"SET", name, text});  // a log takes no DEBUG
   }
   call.reply.Ok();
 }
 
 void DebugReload(CommandCall& call) {
-  if (call.args.size() > 2) {
-    return call.reply.Error("ERR DEBUG RELOAD takes no options here: there is no file");
+  if (!MayLoad(call)) return;
+  LogService::Reloading how;
+  bool save = true;
+  for (const std::string_view word : call.args.subspan(2)) {
+    if (IsWord(word, "MERGE")) {
+      how.merge = true;
+    } else if (IsWord(word, "NOFLUSH")) {
+      how.flush = false;
+    } else if (IsWord(word, "NOSAVE")) {
+      save = false;
+    } else {
+      return call.reply.Error(
+          "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+    }
   }
-  for (int i = 0; i < call.keyspace.databases(); ++i) {
-    if (call.keyspace.made(i)) Reload(call, call.keyspace.db(i));
+  if (save && call.part<Snapshots>().SaveNow() != 0) return call.reply.Error("ERR");
+  how.is_saved = save;
+  const bool is_done = call.part<LogService>().ReloadSnapshot(call.client, how);
+  SayReloaded(call);
+  is_done ? call.reply.Ok() : call.reply.Error(kNotLoaded);
+}
+
+// In a transaction the log lacks what that has done so far.
+void DebugLoadAof(CommandCall& call) {
+  if (!MayLoad(call)) return;
+  if (!call.may_wait()) {
+    return call.reply.Error("ERR DEBUG LOADAOF is not allowed in transactions");
   }
-  call.ChangedDatabases();
-  call.NoEffect();  // what there is has stayed the same
-  call.reply.Ok();
+  const bool is_done = call.part<LogService>().ReloadLog(call.client);
+  SayReloaded(call);
+  is_done ? call.reply.Ok()
+          : call.reply.Error("ERR Error trying to load the AOF files, check server logs.");
 }
 
 }  // namespace sluice

@@ -7,7 +7,8 @@ namespace sluice {
 
 // DEBUG POPULATE count [prefix] [size].
 void DebugPopulate(CommandCall& call);
-// DEBUG RELOAD. Locks stay as they are: their dumps have no holders.
+// DEBUG RELOAD and DEBUG LOADAOF: see LogService::ReloadSnapshot.
 void DebugReload(CommandCall& call);
+void DebugLoadAof(CommandCall& call);
 
 }  // namespace sluice

@@ -221,8 +221,8 @@ void WritePersistence(const Parts& parts, InfoText& text) {
   text.Field("rdb_current_bgsave_time_sec", snapshots.running_s());
   text.Field("rdb_saves", snapshots.saves());
   text.Field("rdb_last_cow_size", 0);
-  text.Field("rdb_last_load_keys_expired", 0);
-  text.Field("rdb_last_load_keys_loaded", 0);
+  text.Field("rdb_last_load_keys_expired", log_state.last_rdb.expired);
+  text.Field("rdb_last_load_keys_loaded", log_state.last_rdb.loaded);
   text.Field("aof_enabled", int{parts.Get<Config>().settings().appendonly});
   const LogService& log = parts.Get<LogService>();
   text.Field("aof_rewrite_in_progress", int{log.rewriting()});
