@@ -74,6 +74,7 @@ struct Settings {
   bool stop_writes_on_bgsave_error = true;
   int64_t snapshot_cpu_percent = 30;
   uint64_t snapshot_memory_max = 256 * 1024 * 1024;
+  bool rdb_skip_unknown = false;
   int64_t rdb_key_save_delay = 0;              // µs
   std::string shutdown_on_sigint = "default";  // words of SHUTDOWN
   std::string shutdown_on_sigterm = "default";

@@ -7,6 +7,7 @@
 
 #include "protocol/text/concat.h"
 #include "storage/log/held_clock.h"
+#include "storage/log/rdb_source.h"
 
 namespace sluice {
 namespace {
@@ -76,17 +77,17 @@ bool LogLoader::Fail(std::string_view what, uint64_t offset) {
 bool LogLoader::OpenNext() {
   if (at_ == paths_.size()) return false;
   if (const int fault = disk_.Open(paths_[at_], Disk::Mode::kRead, file_))
-    return Fail(std::strerror(fault), 0);
+    return Fail(WhyUnopened(fault), 0);
   if (const int fault = file_->Size(file_bytes_)) return Fail(std::strerror(fault), 0);
   session_.db = 0;
   char begin[8];
   size_t got = 0;
   if (const int fault = file_->ReadAt(0, begin, got)) return Fail(std::strerror(fault), 0);
   if (file_bytes_ == 0 && paths_[at_].ends_with(".rdb"))
-    return Fail("it is empty, which an RDB file never is", 0);
+    return Fail("it is empty, which an RDB file never is: put a backup in its place", 0);
   if (!BeginsAsRdb({begin, got})) {
     if (options_.is_snapshot)
-      return Fail("it is no RDB file", 0);
+      return Fail("it is no RDB file: move it away, or name another one (dbfilename)", 0);
     reader_ = std::make_unique<LogReader>(*file_, file_bytes_);
     return true;
   }
@@ -241,6 +242,10 @@ bool LogLoader::EndFile() {
   done_bytes_ += file_bytes_;
   on_.state.progress.loaded_bytes = done_bytes_;
   if (rdb_) {
+    if (const std::string left_out = rdb_->LeftOutText(); !left_out.empty()) {
+      on_.host.Log(kLogWarning, Concat(Path(), ": values of unknown modules were left out: ",
+                                       left_out, " (rdb-skip-unknown)"));
+    }
     commands_ += rdb_->keys();
     on_.state.last_rdb = {.loaded = rdb_->keys(), .expired = rdb_->ended()};
   }

@@ -4,10 +4,9 @@
 //
 // No effects are recorded: the log tells of the same state already, or, where another file has been
 // loaded, is replaced by a new base at the end of the turn.
-#include <cstring>
-
 #include "protocol/text/concat.h"
 #include "server/log/log_service.h"
+#include "storage/log/rdb_source.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +20,7 @@ bool LogService::ReloadSnapshot(Session& caller, const Reloading& how) {
   const std::string& path = on_.config.settings().dbfilename;
   std::unique_ptr<DiskFile> file;
   if (const int fault = disk.Open(path, Disk::Mode::kRead, file)) {
-    on_.host.Log(kLogWarning, Concat(disk.Absolute(path), " (dbfilename): ", std::strerror(fault)));
+    on_.host.Log(kLogWarning, Concat(disk.Absolute(path), " (dbfilename): ", WhyUnopened(fault)));
     return false;
   }
   LogLoader loader(ForLoader(), disk, {path},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "storage/log/rdb_source.h"
 
 namespace sluice {
 namespace {
@@ -57,7 +58,7 @@ std::string LogService::LoadSnapshot() {
   std::unique_ptr<DiskFile> file;
   const int fault = on_.config.disk().Open(path, Disk::Mode::kRead, file);
   if (fault != 0 && fault != ENOENT)
-    return Concat(on_.config.disk().Absolute(path), " (dbfilename): ", std::strerror(fault));
+    return Concat(on_.config.disk().Absolute(path), " (dbfilename): ", WhyUnopened(fault));
   if (fault == 0) {
     BeginLoading({path}, {.boot = Boot(), .is_snapshot = true});
   } else {

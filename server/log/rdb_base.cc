@@ -16,6 +16,8 @@
 namespace sluice {
 namespace {
 
+constexpr size_t kModulesMax = 32;  // that are named in the log
+
 constexpr std::string_view kTwice = "the key is there twice";
 
 RdbContext ContextOf(const Settings& settings, Keyspace& keyspace, const Now& now) {
@@ -41,7 +43,10 @@ RdbBase::RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keysp
       present_(player.Present()),
       context_(ContextOf(settings, keyspace, now)),
       source_(file, bytes),
-      reader_(source_, context_, {.databases = static_cast<uint64_t>(settings.databases)}, *this),
+      reader_(source_, context_,
+              {.databases = static_cast<uint64_t>(settings.databases),
+               .skip_unknown = settings.rdb_skip_unknown},
+              *this),
       batch_(keyspace) {
   context_.make_lock = MakePlainLock;
 }
@@ -94,6 +99,23 @@ bool RdbBase::Put(Database& db, HashedKey name, RdbFileKey& key) {
   }
   ++keys_;
   return true;
+}
+
+// What is empty is no key, and needs no word. Names of modules are the file's: of few of them each
+// is counted by itself.
+void RdbBase::LeftOut(const RdbLeftOut& what) {
+  if (what.module.empty()) return;
+  std::string name = Concat(QuotedWord(what.module), what.key ? "" : " (data beside keys)");
+  const bool is_named = unknown_.size() < kModulesMax || unknown_.contains(name);
+  ++unknown_[is_named ? std::move(name) : std::string("others")];
+}
+
+std::string RdbBase::LeftOutText() const {
+  std::string text;
+  for (const auto& [module, count] : unknown_) {
+    ConcatTo(text, text.empty() ? "" : ", ", count, " of ", module);
+  }
+  return text;
 }
 
 // As a log would: a lock that is held is more than a value.

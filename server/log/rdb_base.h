@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -47,12 +48,14 @@ class RdbBase final : private RdbFileVisitor {
   uint64_t offset() const { return reader_.offset(); }
   uint64_t keys() const { return keys_; }
   uint64_t ended() const { return ended_; }  // keys that were left out
+  // What was left out because only a module can read it, in words; empty: nothing.
+  std::string LeftOutText() const;
 
  private:
   std::string Aux(std::string_view name, std::string_view value) override;
   std::string Function(std::string_view code) override;
   std::string Key(RdbFileKey& key) override;
-  void LeftOut(const RdbLeftOut&) override {}  // what is empty is no key
+  void LeftOut(const RdbLeftOut& what) override;
 
   std::string TakeClock(std::string_view value);
   std::string PlayCommands(std::string_view requests);
@@ -72,6 +75,7 @@ class RdbBase final : private RdbFileVisitor {
   KeyBatch batch_;
   uint64_t keys_ = 0;
   uint64_t ended_ = 0;
+  std::map<std::string, uint64_t> unknown_;  // by module type
   std::string error_;
 };
 

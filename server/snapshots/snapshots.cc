@@ -222,7 +222,10 @@ void Snapshots::FileSaved(const Run& run, int fault) {
   took_s_ = (on_.clock.clock().TickNanos() - run.begun_ns) / 1'000'000'000;
   failed_ = fault != 0;
   if (failed_) {
-    on_.host.Log(kLogWarning, Concat("The snapshot could not be saved: ", std::strerror(fault)));
+    on_.host.Log(kLogWarning, Concat("The snapshot could not be saved: ",
+                                     on_.config.disk().Absolute(on_.config.settings().dbfilename),
+                                     ": ", std::strerror(fault),
+                                     "; the file of before, if there is one, stays as it was"));
   } else {
     saved_changes_ = run.changes;
     saved_unix_s_ = on_.clock.now().unix_s();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "storage/disk.h"
@@ -14,6 +15,8 @@ namespace sluice {
 
 // Whether a file that begins with these bytes, 8 at least where there are as many, is one.
 bool BeginsAsRdb(std::string_view begin);
+// Why Disk::Open has refused to open a file for reading, in words.
+std::string WhyUnopened(int fault);
 
 class RdbSource final : public ByteSource {
  public:

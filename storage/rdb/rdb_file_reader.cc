@@ -182,7 +182,8 @@ RdbFileReader::State RdbFileReader::ReadModuleAux() {
 RdbFileReader::State RdbFileReader::RefuseModule(uint64_t id, std::string_view what) {
   return Refuse(part_offset_,
                 Concat(what, " module type ", QuotedWord(RdbModuleName(id)), " in version ",
-                       RdbModuleVersion(id), ", which is not known here"));
+                       RdbModuleVersion(id),
+                       ", which is not known here; rdb-skip-unknown yes leaves out what it has"));
 }
 
 RdbFileReader::State RdbFileReader::ReadEnd() {
@@ -240,7 +241,10 @@ RdbFileReader::State RdbFileReader::ReadKey(uint8_t code, const Attributes& attr
   const uint64_t type_offset = reader_.offset() - 1;
   const auto type = static_cast<RdbType>(code);
   if (!IsRdbType(type) || (type == RdbType::kValkeyHash && !is_valkey_)) {
-    return Refuse(type_offset, Concat(code, " is neither a type nor an opcode that is known"));
+    return Refuse(type_offset,
+                  Concat(code,
+                         " is neither a type nor an opcode that is known, so what "
+                         "follows cannot be read: a newer server may have written it"));
   }
   RdbFileKey key{.offset = part_offset_,
                  .db = db_,

@@ -1,15 +1,20 @@
 // Snapshots that are given up while the worker has a part of them, and files that are none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/rdb_samples.h"
 #include "tests/unit/server/snapshots/snapshot_world.h"
 
 namespace sluice {
 namespace {
+
+using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 TEST(SnapshotFaults, AWorkerThatIsLateSpoilsNoSaveThatFollows) {
   MemoryDisk disk;
@@ -142,6 +147,84 @@ TEST(SnapshotFaults, ASecondImageHasNoLocksThatWereSwappedAwayBeforeIt) {
   TestClient& client = again.Connect();
   client.Run({"SELECT", "1"});
   EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":0");
+}
+
+// With values of a module that is not known here beside keys and as a key, and a key behind them.
+std::string FileOfAModule() {
+  std::string parts = "REDIS0010\xf7";
+  RdbWriter writer(parts);
+  const uint64_t id = RdbModuleType{"MBbloom--", 4}.id();
+  writer.Length(id);
+  parts.append("\2\1\2\5\5\3abc\0"sv);
+  parts.append("\xfe\0\7\5bloom"sv);
+  writer.Length(id);
+  parts.append("\2\x0a\1\1\0"sv);
+  parts.append("\0\1k\1v"sv);
+  return SealedRdb(parts);
+}
+
+bool Logged(const TestEngine& server, const std::string& words) {
+  return std::ranges::any_of(
+      server.log(), [&](const std::string& line) { return line.find(words) != std::string::npos; });
+}
+
+TEST(SnapshotFaults, AnUnknownModuleRefusesTheFileByName) {
+  MemoryDisk disk;
+  disk.files["/dump.rdb"] = FileOfAModule();
+  TestEngine server(With(disk));
+  server.Settle();
+  EXPECT_EQ(server.shutdown_code(), 1);
+  EXPECT_TRUE(Logged(server, "/dump.rdb: offset 9: data of module type \"MBbloom--\""));
+  EXPECT_TRUE(Logged(server, "rdb-skip-unknown yes leaves out what it has"));
+}
+
+TEST(SnapshotFaults, AnUnknownModuleIsLeftOutAndCounted) {
+  MemoryDisk disk;
+  disk.files["/dump.rdb"] = FileOfAModule();
+  TestEngine server(With(disk, {{"rdb-skip-unknown", "yes"}}));
+  server.Settle();
+  EXPECT_FALSE(server.shutdown_code());
+  EXPECT_EQ(server.Connect().Run({"KEYS", "*"}).ToText(), "[\"k\"]");
+  EXPECT_TRUE(Logged(server,
+                     "/dump.rdb: values of unknown modules were left out: 1 of "
+                     "\"MBbloom--\", 1 of \"MBbloom--\" (data beside keys)"));
+}
+
+TEST(SnapshotFaults, WhatCannotBePassedOverIsRefusedInEitherCase) {
+  MemoryDisk disk;
+  disk.files["/dump.rdb"] = SealedRdb("REDIS0010\xfe"s + "\0\x1e\1k\1v"s);
+  TestEngine server(With(disk, {{"rdb-skip-unknown", "yes"}}));
+  server.Settle();
+  EXPECT_EQ(server.shutdown_code(), 1);
+  EXPECT_TRUE(Logged(server, "/dump.rdb: offset 11: 30 is neither a type nor an opcode"));
+}
+
+TEST(SnapshotFaults, AFolderInItsPlaceIsRefusedInWords) {
+  MemoryDisk disk;
+  disk.MakeFolder("/dump.rdb");
+  TestEngine server(With(disk));
+  EXPECT_EQ(server.start_fault(), "/dump.rdb (dbfilename): it is a folder, not a file");
+}
+
+TEST(SnapshotFaults, NoRoomInTheMiddleLeavesTheOldFile) {
+  for (const std::string command : {"SAVE", "BGSAVE"}) {
+    MemoryDisk disk;
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    client.Run({"SET", "k", "old"});
+    EXPECT_EQ(client.Run({"SAVE"}).ToText(), "+OK");
+    client.Run({"SET", "k", "new"});
+    for (int i = 0; i < 100; ++i) client.Run({"SET", "k" + std::to_string(i), "v"});
+    disk.room = 500;
+    client.Run({command});
+    server.Settle();
+    EXPECT_TRUE(Logged(server, "The snapshot could not be saved: /dump.rdb: No space left"));
+    EXPECT_FALSE(AnyTemporary(disk));
+    disk.room = SIZE_MAX;
+    EXPECT_EQ(Get(disk, "k"), "\"old\"");
+    EXPECT_EQ(client.Run({"SAVE"}).ToText(), "+OK");
+    EXPECT_EQ(client.Run({"SET", "k", "w"}).ToText(), "+OK");
+  }
 }
 
 }  // namespace

@@ -137,12 +137,12 @@ TEST(RdbFileReader, RefusesDeadlinesBeyondAllTime) {
 }
 
 TEST(RdbFileReader, RefusesWrongOrder) {
-  EXPECT_EQ(Fault(File("\xfe\0\xfc\1\0\0\0\0\0\0\0\xfe\1\0\1k\1v"sv)),
-            "offset 20: 254 is neither a type nor an opcode that is known");
-  EXPECT_EQ(Fault(File("\xfe\0\xf9\1"sv)),
-            "offset 13: 255 is neither a type nor an opcode that is known");
-  EXPECT_EQ(Fault(File("\xfe\0\6\1k\1v"sv)),
-            "offset 11: 6 is neither a type nor an opcode that is known");
+  const std::string sentence =
+      " is neither a type nor an opcode that is known, so what follows cannot be read: a newer "
+      "server may have written it";
+  EXPECT_EQ(Fault(File("\xfe\0\xfc\1\0\0\0\0\0\0\0\xfe\1\0\1k\1v"sv)), "offset 20: 254" + sentence);
+  EXPECT_EQ(Fault(File("\xfe\0\xf9\1"sv)), "offset 13: 255" + sentence);
+  EXPECT_EQ(Fault(File("\xfe\0\6\1k\1v"sv)), "offset 11: 6" + sentence);
 }
 
 TEST(RdbFileReader, RefusesByName) {
@@ -172,7 +172,8 @@ std::string BloomFile() {
 
 TEST(RdbFileReader, RefusesUnknownModulesOrLeavesThemOut) {
   EXPECT_EQ(Fault(BloomFile()),
-            "offset 9: data of module type \"MBbloom--\" in version 4, which is not known here");
+            "offset 9: data of module type \"MBbloom--\" in version 4, which is not known here; "
+            "rdb-skip-unknown yes leaves out what it has");
   RdbWorld world;
   EXPECT_EQ(world.Load(BloomFile(), {.skip_unknown = true}), "");
   EXPECT_EQ(world.left_out, (std::vector<std::string>{"MBbloom--/(no key)", "MBbloom--/bloom"}));
@@ -185,7 +186,7 @@ TEST(RdbFileReader, RefusesUnknownModulesOrLeavesThemOut) {
   EXPECT_EQ(
       Fault(File("\xfe\0\7\4lock"s + own + std::string(1, '\0'))),
       "offset 11: key \"lock\" in database 0 is of module type \"sluicelck\" in version 2, which "
-      "is not known here");
+      "is not known here; rdb-skip-unknown yes leaves out what it has");
 }
 
 TEST(RdbFileReader, LeavesOutWhatIsEmpty) {
