@@ -16,10 +16,16 @@ constexpr std::string_view kHelp =
        sluice -v or --version
        sluice --check-aof DIR [--fix]
        sluice --check-rdb FILE
+       sluice --import FILE|DIR [--into DIR] [--option value ...]
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
 input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
 --check-rdb lists what is in an RDB file, by type, and names the first fault with its offset.
+--import makes what a server starts from out of an RDB file, a log, or the folder of one, of Redis,
+Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
+
+These three end with 0 when all is well, 1 when a file is damaged, or cannot be read or written (the
+sentence says which and where), 2 when their words are wrong.
 
 Examples:
        sluice                          on 127.0.0.1:6379, nothing is kept on disk
@@ -35,6 +41,50 @@ bool IsOption(std::string_view argument) { return argument.starts_with("--"); }
 // Whether another option, or nothing, follows argument `at`.
 bool HasNoValue(std::span<const std::string_view> arguments, size_t at) {
   return at + 1 == arguments.size() || IsOption(arguments[at + 1]);
+}
+
+// The options as configuration text. A '-' at either end of the command line is standard input.
+std::string OptionLines(std::span<const std::string_view> arguments, size_t at, CommandLine& line) {
+  std::string options;
+  // After an option's name the next argument is its value, whatever it looks like.
+  bool value_wanted = false;
+  for (; at < arguments.size(); ++at) {
+    const std::string_view argument = arguments[at];
+    if (argument == "-" && (at == 0 || at + 1 == arguments.size())) {
+      line.from_stdin = true;
+    } else if (IsOption(argument) && !value_wanted) {
+      ConcatTo(options, options.empty() ? "" : "\n", argument.substr(2), ' ');
+      std::vector<std::string> words;
+      value_wanted = SplitWords(argument, words) && words.size() == 1;  // not "--port 7000" in one
+      // An empty list of save points was written like this before Redis 7.
+      if (argument == "--save" && HasNoValue(arguments, at)) {
+        options += "\"\"";
+        value_wanted = false;
+      }
+    } else {
+      ConcatTo(options, QuotedWord(argument), ' ');
+      value_wanted = false;
+    }
+  }
+  return options;
+}
+
+void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) {
+  if (arguments.size() < 2 || IsOption(arguments[1])) {
+    line.fault = "--import takes a file or a folder";
+    return;
+  }
+  line.file = arguments[1];
+  size_t at = 2;
+  if (arguments.size() > at && arguments[at] == "--into") {
+    if (HasNoValue(arguments, at)) {
+      line.fault = "--into takes a folder";
+      return;
+    }
+    line.into = arguments[at + 1];
+    at += 2;
+  }
+  line.options = OptionLines(arguments, at, line);
 }
 
 }  // namespace
@@ -54,30 +104,15 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
     if (arguments.size() > 1) line.log_folder = arguments[1];
     line.fix = arguments.size() > 2 && arguments[2] == "--fix";
   }
+  if (arguments[0] == "--import") {
+    line.action = CommandLine::Action::kImport;
+    ReadImport(arguments, line);
+  }
   if (line.action != CommandLine::Action::kRun) return line;
 
-  size_t at = 0;
-  if (!arguments[0].starts_with('-')) line.file = arguments[at++];
-  // After an option's name the next argument is its value, whatever it looks like.
-  bool value_wanted = false;
-  for (; at < arguments.size(); ++at) {
-    const std::string_view argument = arguments[at];
-    if (argument == "-" && (at == 0 || at + 1 == arguments.size())) {
-      line.from_stdin = true;
-    } else if (IsOption(argument) && !value_wanted) {
-      ConcatTo(line.options, line.options.empty() ? "" : "\n", argument.substr(2), ' ');
-      std::vector<std::string> words;
-      value_wanted = SplitWords(argument, words) && words.size() == 1;  // not "--port 7000" in one
-      // An empty list of save points was written like this before Redis 7.
-      if (argument == "--save" && HasNoValue(arguments, at)) {
-        line.options += "\"\"";
-        value_wanted = false;
-      }
-    } else {
-      ConcatTo(line.options, QuotedWord(argument), ' ');
-      value_wanted = false;
-    }
-  }
+  const bool has_file = !arguments[0].starts_with('-');
+  if (has_file) line.file = arguments[0];
+  line.options = OptionLines(arguments, has_file ? 1 : 0, line);
   return line;
 }
 

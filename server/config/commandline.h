@@ -12,13 +12,15 @@
 namespace sluice {
 
 struct CommandLine {
-  enum class Action : uint8_t { kRun, kHelp, kVersion, kCheckLog, kCheckRdb };
+  enum class Action : uint8_t { kRun, kHelp, kVersion, kCheckLog, kCheckRdb, kImport };
   Action action = Action::kRun;
-  std::string file;         // empty: none; what kCheckRdb is to look at
-  bool from_stdin = false;  // configuration text comes from standard input too
-  std::string options;      // the options as configuration text
-  std::string log_folder;   // kCheckLog
-  bool fix = false;         // kCheckLog
+  std::string file;  // empty: none; what kCheckRdb is to look at, kImport reads
+  bool from_stdin = false;     // configuration text comes from standard input too
+  std::string options;         // the options as configuration text
+  std::string log_folder;      // kCheckLog
+  bool fix = false;            // kCheckLog
+  std::string into = ".";      // kImport: the folder
+  std::string fault;           // what is wrong with the words of kImport
 };
 
 // Without the program's name.

@@ -17,6 +17,7 @@
 #include "server/config/config.h"
 #include "server/config/version.h"
 #include "server/embed/check_rdb.h"
+#include "server/embed/import.h"
 #include "server/embed/sluice.h"
 #include "server/net/process.h"
 #include "server/net/server.h"
@@ -27,6 +28,8 @@ extern "C" int mi_version() __attribute__((weak));
 
 namespace sluice {
 namespace {
+
+constexpr int kWrongWords = 2;  // exit status
 
 std::string ReadStandardInput() {
   std::string text;
@@ -61,13 +64,12 @@ std::string AllocatorName() {
   return Concat("mimalloc-", version / 100, '.', version / 10 % 10, '.', version % 10);
 }
 
-int Fail(std::string_view sentence) {
+int Fail(std::string_view sentence, int code = 1) {
   std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
-  return 1;
+  return code;
 }
 
-int Serve(Config& config) {
-  const Settings& settings = config.settings();
+EngineOptions OptionsOf(const Settings& settings) {
   EngineOptions options;
   options.seed = settings.seed;
   if (settings.seed == 0) {
@@ -77,6 +79,12 @@ int Serve(Config& config) {
   options.executable = ExecutablePath();
   options.os = SystemName();
   options.allocator = AllocatorName();
+  options.process_id = getpid();
+  return options;
+}
+
+int Serve(Config& config) {
+  const Settings& settings = config.settings();
   if (chdir(settings.dir.c_str()) < 0) {
     return Fail(Concat("can't change to the directory '", settings.dir, "' (dir)"));
   }
@@ -87,9 +95,7 @@ int Serve(Config& config) {
   if (settings.daemonize) {
     if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
   }
-  options.process_id = getpid();
-
-  Server server(config, AllFamilies(), options);
+  Server server(config, AllFamilies(), OptionsOf(settings));
   if (const std::string error = server.Start(); !error.empty()) return Fail(error);
   if (!settings.pidfile.empty()) {
     if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {
@@ -117,13 +123,14 @@ int RunDaemon(int argc, char** argv) {
     std::printf("%s\n", VersionText().c_str());
     return 0;
   }
+  if (!line.fault.empty()) return Fail(line.fault, kWrongWords);
   if (line.action == CommandLine::Action::kCheckRdb) {
-    if (line.file.empty()) return Fail("--check-rdb takes one file");
+    if (line.file.empty()) return Fail("--check-rdb takes one file", kWrongWords);
     return CheckRdb(line.file, {SystemRandom(), SystemRandom()}, stdout, stderr);
   }
   SystemDisk disk;
   if (line.action == CommandLine::Action::kCheckLog) {
-    if (line.log_folder.empty()) return Fail("--check-aof takes a directory");
+    if (line.log_folder.empty()) return Fail("--check-aof takes a directory", kWrongWords);
     std::string report;
     const bool is_whole =
         CheckLog(disk, line.log_folder, line.fix, {SystemRandom(), SystemRandom()}, report);
@@ -132,6 +139,14 @@ int RunDaemon(int argc, char** argv) {
   }
   Config config(disk);
   const std::string stdin_text = line.from_stdin ? ReadStandardInput() : std::string();
+  if (line.action == CommandLine::Action::kImport) {
+    CommandLine options = line;
+    options.file.clear();  // it is no configuration
+    if (const std::string error = Configure(options, stdin_text, config); !error.empty())
+      return Fail(error, kWrongWords);
+    return Import({line.file, line.into}, disk, config, OptionsOf(config.settings()), stdout,
+                  stderr);
+  }
   if (const std::string error = Configure(line, stdin_text, config); !error.empty()) {
     return Fail(error);
   }

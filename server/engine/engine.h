@@ -56,6 +56,12 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   // before the first turn, in the working directory. A sentence why the server cannot start, or
   // empty.
   std::string StartLog() { return log_.Start(); }
+  // Instead: `sluice --import` (LogService).
+  void Import(std::vector<std::string> paths, bool is_snapshot) {
+    log_.Import(std::move(paths), is_snapshot);
+  }
+  bool loading() const { return log_.loading(); }
+  std::string WriteFiles() { return log_.WriteFiles(); }
   // No turn follows: all of the log is made durable. False: it could not be.
   bool FinishLog() {
     snapshots_.Abandon();

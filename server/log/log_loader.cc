@@ -261,6 +261,11 @@ bool LogLoader::CutBack() {
   const uint64_t whole = reader_->whole();
   if (!on_.settings.aof_load_truncated)
     return Fail(Concat(reader_->fault(), " (aof-load-truncated is no)"), whole);
+  if (options_.is_foreign) {
+    on_.host.Log(kLogWarning, Concat(Path(), " ends in the middle of a turn: ", whole, " of ",
+                                     file_bytes_, " bytes are taken"));
+    return EndFile();
+  }
   std::unique_ptr<DiskFile> cut;
   int fault = disk_.Open(paths_[at_], Disk::Mode::kAppend, cut);
   if (fault == 0) fault = cut->Truncate(whole);

@@ -52,6 +52,7 @@ class LogLoader final : private RdbBase::Player {
     bool is_snapshot = false;  // there is one file, an RDB file; those of a log may be commands
     bool is_live = false;
     bool merges = false;      // of a snapshot: what is there already is replaced
+    bool is_foreign = false;  // the files are another's, and stay as they are
   };
   // `paths`: the files, in the order in which they are played.
   LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, Options options);

@@ -67,6 +67,22 @@ std::string LogService::LoadSnapshot() {
   return {};
 }
 
+void LogService::Import(std::vector<std::string> paths, bool is_snapshot) {
+  BeginLoading(std::move(paths), {.boot = Boot(), .is_snapshot = is_snapshot, .is_foreign = true});
+}
+
+std::string LogService::WriteFiles() {
+  if (!on_.config.settings().appendonly) {
+    const int fault = on_.snapshots.SaveNow();
+    return fault == 0 ? std::string()
+                      : Concat(on_.config.disk().Absolute(on_.config.settings().dbfilename),
+                               " cannot be written: ", std::strerror(fault));
+  }
+  std::unique_ptr<DiskFile> increment;
+  std::string fault = OpenFolder();
+  return fault.empty() ? WriteBaseNow(increment) : fault;
+}
+
 void LogService::BeginLoading(std::vector<std::string> paths, LogLoader::Options options) {
   loader_ = std::make_unique<LogLoader>(ForLoader(), on_.config.disk(), std::move(paths),
                                         std::move(options));

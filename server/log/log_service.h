@@ -84,6 +84,13 @@ class LogService {
   bool ReloadSnapshot(Session& caller, const Reloading& how);
   bool ReloadLog(Session& caller);
 
+  // --- sluice --import
+  // Instead of Start: loads these files of another server, of which it changes none.
+  void Import(std::vector<std::string> paths, bool is_snapshot);
+  // What was loaded becomes the files that a server with these options starts from. A sentence why
+  // not, or empty.
+  std::string WriteFiles();
+
   // --- BGREWRITEAOF
   // At the end of a turn in which nothing else is being written. Without the log, as Redis, it
   // makes one of this moment, for a start that turns it on; a sentence why that cannot be done, or

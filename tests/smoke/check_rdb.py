@@ -89,7 +89,8 @@ def play(checks, whole):
     checks.refuses(pipe, f"{pipe}: is a pipe or a device, not a file")
     missing = str(checks.folder / "missing")
     checks.refuses(missing, f"{missing}: cannot be opened: No such file or directory")
-    checks.refuses(None, "--check-rdb takes one file")
+    code, _, told = checks.check(None)
+    checks.expect("no file", code == 2 and told == "sluice: --check-rdb takes one file\n", code, told)
     # Ten sparse gigabytes that claim to be one text.
     path = checks.file("sparse", b"REDIS0010\xfe\0\0\1k\x81\0\0\0\x10\0\0\0\0")
     os.truncate(path, 10 << 30)

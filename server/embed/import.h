@@ -1,0 +1,25 @@
+// `sluice --import FILE|DIR [--into DIR]`: makes what a server starts from out of the files of
+// another one: an RDB file, or a log, of Redis, Valkey or Sluice. They are played as at a start,
+// piece by piece, and none of them is changed.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "server/config/config.h"
+#include "server/engine/facts.h"
+#include "storage/disk.h"
+
+namespace sluice {
+
+struct ImportPaths {
+  std::string from;
+  std::string into;  // a folder, which is made if it is missing
+};
+
+// `config` says which files are made, and how they are called. What is read and what is left out is
+// told on `out`, a fault on `errors`. The exit status: 0, or 1, and then nothing new is to be used.
+int Import(const ImportPaths& paths, Disk& disk, Config& config, const EngineOptions& options,
+           std::FILE* out, std::FILE* errors);
+
+}  // namespace sluice

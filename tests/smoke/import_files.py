@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""`sluice --import` makes what a server starts from out of files of Redis and of Sluice, and changes none of
+them. Each says in a sentence what is wrong,
+and the exit status says of which kind it is.
+
+  import_files.py --server program [--oracle program]
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from log_redis import client_of, digest, write_all_types
+from server import REDIS, SLUICE, Server
+
+
+def run(program, *words):
+    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def told(program, code, sentence, *words):
+    got, _, errors = run(program, *words)
+    assert got == code and sentence in errors, (words, got, errors)
+    assert errors.count("\n") == 1, errors
+
+
+def digest_of(program, folder, *options):
+    server = Server(program, [*options, "--dir", str(folder)])
+    try:
+        return digest(client_of(server))
+    finally:
+        server.stop()
+
+
+def import_from(program, oracle, into):
+    """What Redis has, as a snapshot and as a log; the second time to a log of ours."""
+    theirs = Server(oracle, ["--appendonly", "yes"])
+    try:
+        client = client_of(theirs)
+        write_all_types(client)
+        client.call("BGREWRITEAOF")
+        client.call("SET", "after", "1", "PX", "3600000")
+        assert client.call("SAVE") == ("+", b"OK")
+        wanted = digest(client)
+        dump = pathlib.Path(theirs.folder, "dump.rdb")
+        log = pathlib.Path(theirs.folder, "appendonlydir")
+        theirs.kill()
+        code, _, errors = run(program, "--import", dump, "--into", into / "a")
+        assert code == 0, errors
+        assert digest_of(program, into / "a") == wanted
+        last = sorted(log.glob("*.incr.aof"))[-1]
+        with last.open("ab") as file:
+            file.write(b"*3\r\n$3\r\nSET\r\n$5\r\naf")
+        before = last.read_bytes()
+        code, _, errors = run(program, "--import", log, "--into", into / "b", "--appendonly", "yes")
+        assert code == 0 and "ends in the middle of a turn" in errors, errors
+        assert last.read_bytes() == before, "a file of another server was changed"
+        assert digest_of(program, into / "b", "--appendonly", "yes") == wanted
+        told(program, 1, "name the one that is to be imported", "--import", theirs.folder, "--into", into / "c")
+        told(program, 1, "is there already", "--import", dump, "--into", into / "a")
+        shutil.copytree(into / "b", into / "d")
+        code, _, errors = run(program, "--import", into / "d", "--into", into / "e")
+        assert code == 0, errors
+        assert digest_of(program, into / "e") == wanted
+        damaged = into / "damaged.rdb"
+        whole = dump.read_bytes()
+        damaged.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
+        told(program, 1, f"{damaged}: offset {len(whole) - 9}: the checksum is wrong", "--import", damaged, "--into",
+             into / "f")
+        assert not (into / "f" / "dump.rdb").exists()
+    finally:
+        theirs.stop()
+
+
+def refused_imports(program, into):
+    for name, content, sentence in (("text", b"hello\n", "is neither an RDB file nor a log"), ("empty", b"", "it is empty"),
+                                    ("wrong.aof", b"*1\r\n$4\r\nPING\r\n", "does not belong in a log"),
+                                    ("endless", b"REDIS0010\xfe\0\0\1k\x81\0\0\x10\0\0\0\0\0", "offset ")):
+        path = into / name
+        path.write_bytes(content)
+        told(program, 1, f"{path}", "--import", path, "--into", into / "g")
+        told(program, 1, sentence, "--import", path, "--into", into / "g")
+    os.mkfifo(into / "pipe")
+    told(program, 1, "it is a pipe or a device, not a file", "--import", into / "pipe", "--into", into / "g")
+    (into / "nothing").mkdir()
+    told(program, 1, "has neither the manifest of a log nor dump.rdb", "--import", into / "nothing", "--into", into / "g")
+    told(program, 1, "No such file or directory", "--import", into / "missing", "--into", into / "g")
+    told(program, 2, "--import takes a file or a folder", "--import")
+    told(program, 2, "--into takes a folder", "--import", into / "text", "--into")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--server", default=SLUICE)
+    parser.add_argument("--oracle", default=REDIS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        into = pathlib.Path(folder)
+        import_from(options.server, options.oracle, into)
+        refused_imports(options.server, into)
+    print("ok")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
