@@ -17,15 +17,18 @@ constexpr std::string_view kHelp =
        sluice --check-aof DIR [--fix]
        sluice --check-rdb FILE
        sluice --import FILE|DIR [--into DIR] [--option value ...]
+       sluice --backup HOST:PORT FILE [--user NAME] [--pass WORD]
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
 input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
 --check-rdb lists what is in an RDB file, by type, and names the first fault with its offset.
 --import makes what a server starts from out of an RDB file, a log, or the folder of one, of Redis,
 Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
+--backup has the server save a snapshot and copies it to FILE, on the server's own machine. The
+password may also stand in REDISCLI_AUTH.
 
-These three end with 0 when all is well, 1 when a file is damaged, or cannot be read or written (the
-sentence says which and where), 2 when their words are wrong.
+These four end with 0 when all is well, 1 when a file is damaged, cannot be read or written, or the
+server does not do what is asked (the sentence says which and where), 2 when their words are wrong.
 
 Examples:
        sluice                          on 127.0.0.1:6379, nothing is kept on disk
@@ -87,6 +90,23 @@ void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) 
   line.options = OptionLines(arguments, at, line);
 }
 
+void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) {
+  if (arguments.size() < 3 || IsOption(arguments[1]) || IsOption(arguments[2])) {
+    line.fault = "--backup takes HOST:PORT and a file";
+    return;
+  }
+  line.server = arguments[1];
+  line.file = arguments[2];
+  for (size_t at = 3; at < arguments.size(); at += 2) {
+    const bool is_user = arguments[at] == "--user";
+    if ((!is_user && arguments[at] != "--pass") || at + 1 == arguments.size()) {
+      line.fault = "behind the file of --backup may stand --user NAME and --pass WORD";
+      return;
+    }
+    (is_user ? line.user : line.password) = arguments[at + 1];
+  }
+}
+
 }  // namespace
 
 CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
@@ -107,6 +127,10 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   if (arguments[0] == "--import") {
     line.action = CommandLine::Action::kImport;
     ReadImport(arguments, line);
+  }
+  if (arguments[0] == "--backup") {
+    line.action = CommandLine::Action::kBackup;
+    ReadBackup(arguments, line);
   }
   if (line.action != CommandLine::Action::kRun) return line;
 

@@ -12,15 +12,17 @@
 namespace sluice {
 
 struct CommandLine {
-  enum class Action : uint8_t { kRun, kHelp, kVersion, kCheckLog, kCheckRdb, kImport };
+  enum class Action : uint8_t { kRun, kHelp, kVersion, kCheckLog, kCheckRdb, kImport, kBackup };
   Action action = Action::kRun;
-  std::string file;  // empty: none; what kCheckRdb is to look at, kImport reads
+  std::string file;  // empty: none; what kCheckRdb is to look at, kImport reads, kBackup makes
   bool from_stdin = false;     // configuration text comes from standard input too
   std::string options;         // the options as configuration text
   std::string log_folder;      // kCheckLog
   bool fix = false;            // kCheckLog
   std::string into = ".";      // kImport: the folder
-  std::string fault;           // what is wrong with the words of kImport
+  std::string server;          // kBackup: host:port; empty: it is missing
+  std::string user, password;  // kBackup
+  std::string fault;           // what is wrong with the words of kImport and kBackup
 };
 
 // Without the program's name.

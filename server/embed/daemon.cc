@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -16,6 +17,7 @@
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
+#include "server/embed/backup.h"
 #include "server/embed/check_rdb.h"
 #include "server/embed/import.h"
 #include "server/embed/sluice.h"
@@ -129,6 +131,11 @@ int RunDaemon(int argc, char** argv) {
     return CheckRdb(line.file, {SystemRandom(), SystemRandom()}, stdout, stderr);
   }
   SystemDisk disk;
+  if (line.action == CommandLine::Action::kBackup) {
+    const char* const word = std::getenv("REDISCLI_AUTH");
+    const std::string password = line.password.empty() && word ? word : line.password;
+    return Backup({line.server, line.user, password, line.file}, disk, stdout, stderr);
+  }
   if (line.action == CommandLine::Action::kCheckLog) {
     if (line.log_folder.empty()) return Fail("--check-aof takes a directory", kWrongWords);
     std::string report;

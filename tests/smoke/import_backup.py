@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """`sluice --import` makes what a server starts from out of files of Redis and of Sluice, and changes none of
-them. Each says in a sentence what is wrong,
-and the exit status says of which kind it is.
+them; `sluice --backup` copies a snapshot of a running server of either kind. Each says in a sentence what is
+wrong, and the exit status says of which kind it is.
 
-  import_files.py --server program [--oracle program]
+  import_backup.py --server program [--oracle program]
 """
 import argparse
 import os
@@ -13,12 +13,17 @@ import subprocess
 import sys
 import tempfile
 
-from log_redis import client_of, digest, write_all_types
+from log_redis import client_of, digest, wire, write_all_types
 from server import REDIS, SLUICE, Server
 
 
-def run(program, *words):
-    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, timeout=60, check=False)
+def run(program, *words, password=None):
+    environment = dict(os.environ)
+    environment.pop("REDISCLI_AUTH", None)
+    if password:
+        environment["REDISCLI_AUTH"] = password
+    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, timeout=60, check=False,
+                          env=environment)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -93,6 +98,37 @@ def refused_imports(program, into):
     told(program, 2, "--into takes a folder", "--import", into / "text", "--into")
 
 
+def backups(program, kind, server_program, into):
+    server = Server(server_program, ["--requirepass", "secret"], tcp=True)
+    try:
+        client = wire.Connection(server.connect())
+        assert client.call("AUTH", "secret") == ("+", b"OK")
+        write_all_types(client)
+        where = f"localhost:{server.port}"
+        file = into / f"backup-{kind}.rdb"
+        told(program, 1, "NOAUTH", "--backup", where, file)
+        told(program, 1, "WRONGPASS", "--backup", where, file, "--pass", "wrong")
+        assert not file.exists()
+        code, out, errors = run(program, "--backup", where, file, password="secret")
+        assert code == 0 and f"{file}: {file.stat().st_size} bytes" in out, errors
+        wanted = digest(client)
+        client.call("SET", "more", "1")
+        code, _, errors = run(program, "--backup", where, file, "--user", "default", "--pass", "secret")
+        assert code == 0, errors
+        told(program, 1, "cannot be made", "--backup", where, into / "missing" / "file", "--pass", "secret")
+        assert not list(into.glob("*.temp-*"))
+        assert digest(client) != wanted
+        wanted = digest(client)
+        code, _, errors = run(program, "--import", file, "--into", into / kind)
+        assert code == 0, errors
+        assert digest_of(program, into / kind) == wanted
+    finally:
+        server.stop()
+    told(program, 1, "cannot be connected to", "--backup", where, into / "file")
+    told(program, 1, "is no HOST:PORT", "--backup", "localhost", into / "file")
+    told(program, 2, "--backup takes HOST:PORT and a file", "--backup", where)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--server", default=SLUICE)
@@ -102,6 +138,8 @@ def main():
         into = pathlib.Path(folder)
         import_from(options.server, options.oracle, into)
         refused_imports(options.server, into)
+        backups(options.server, "ours", options.server, into)
+        backups(options.server, "theirs", options.oracle, into)
     print("ok")
     return 0
 

@@ -1,0 +1,244 @@
+// See backup.h.
+#include "server/embed/backup.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "server/net/redis_link.h"
+#include "storage/log/rdb_source.h"
+#include "storage/rdb/crc64.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kPollMs = 100;
+// What is scheduled begins within a second or so of the end of what it waits for.
+constexpr int kIdleLooksMax = 30;
+constexpr size_t kPieceBytes = 1024 * 1024;
+constexpr uint64_t kFooterBytes = 8;
+
+// Which file stands under a name.
+struct Identity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  timespec changed = {};
+  static Identity Of(const std::string& path) {
+    struct stat about;
+    if (::stat(path.c_str(), &about) != 0) return {};
+    return {about.st_dev, about.st_ino, about.st_ctim};
+  }
+  bool operator==(const Identity& other) const {
+    return device == other.device && inode == other.inode &&
+           changed.tv_sec == other.changed.tv_sec && changed.tv_nsec == other.changed.tv_nsec;
+  }
+};
+
+std::string FieldOf(std::string_view info, std::string_view name) {
+  const size_t at = info.find(Concat('\n', name, ':'));
+  if (at == std::string_view::npos) return {};
+  const std::string_view value = info.substr(at + name.size() + 2);
+  return std::string(value.substr(0, value.find('\r')));
+}
+
+// The server's part. Each function answers a sentence why not, or nothing.
+class Saver {
+ public:
+  explicit Saver(const BackupOrder& order) : order_(order) {}
+
+  std::string Connect() {
+    if (std::string fault = link_.Connect(order_.server); !fault.empty()) return fault;
+    if (order_.password.empty()) return {};
+    const std::string_view user = order_.user.empty() ? "default" : std::string_view(order_.user);
+    return order_.user.empty() ? Do({"AUTH", order_.password})
+                               : Do({"AUTH", user, order_.password});
+  }
+
+  // Where it saves to.
+  std::string FindPath(std::string& path) {
+    std::string dir, name;
+    if (std::string fault = GetOption("dir", dir); !fault.empty()) return fault;
+    if (std::string fault = GetOption("dbfilename", name); !fault.empty()) return fault;
+    path = Concat(dir, '/', name);
+    return {};
+  }
+
+  // One that begins now. Another that runs already is waited for.
+  std::string Save() {
+    State before;
+    while (true) {
+      if (std::string fault = Look(before); !fault.empty()) return fault;
+      const std::optional<Reply> reply = link_.Call({"BGSAVE", "SCHEDULE"});
+      if (!reply) return Concat(order_.server, ": ", link_.fault());
+      if (reply->kind != Reply::Kind::kError) break;
+      if (!before.saving && reply->text.find("already in progress") == std::string::npos)
+        return Concat(order_.server, ": BGSAVE is refused: ", reply->text);
+      ::poll(nullptr, 0, kPollMs);
+    }
+    return AwaitSave(before.saves);
+  }
+
+ private:
+  struct State {
+    bool saving = false;
+    std::string saves;
+    bool waits = false;  // for the log to be written anew
+    bool failed = false;
+  };
+
+  std::string Do(std::initializer_list<std::string_view> words) {
+    const std::optional<Reply> reply = link_.Call(words);
+    if (!reply) return Concat(order_.server, ": ", link_.fault());
+    if (reply->kind == Reply::Kind::kError) return Concat(order_.server, ": ", reply->text);
+    return {};
+  }
+
+  std::string GetOption(std::string_view option, std::string& value) {
+    const std::optional<Reply> reply = link_.Call({"CONFIG", "GET", option});
+    if (!reply) return Concat(order_.server, ": ", link_.fault());
+    if (reply->kind == Reply::Kind::kError) return Concat(order_.server, ": ", reply->text);
+    if (reply->elements.size() != 2 || reply->elements[1].text.empty())
+      return Concat(order_.server, ": does not say where it saves to (CONFIG GET ", option, ")");
+    value = reply->elements[1].text;
+    return {};
+  }
+
+  std::string Look(State& state) {
+    const std::optional<Reply> reply = link_.Call({"INFO", "persistence"});
+    if (!reply) return Concat(order_.server, ": ", link_.fault());
+    if (reply->kind == Reply::Kind::kError) return Concat(order_.server, ": ", reply->text);
+    state.saving = FieldOf(reply->text, "rdb_bgsave_in_progress") == "1";
+    state.waits = FieldOf(reply->text, "aof_rewrite_in_progress") == "1";
+    state.failed = FieldOf(reply->text, "rdb_last_bgsave_status") == "err";
+    state.saves = FieldOf(reply->text, "rdb_saves");
+    if (state.saves.empty())
+      return Concat(order_.server, ": its INFO has no rdb_saves: it is older than Redis 7");
+    return {};
+  }
+
+  // Redis counts a save when it begins, Sluice when it is done: both have it when none runs any
+  // more.
+  std::string AwaitSave(const std::string& saves_before) {
+    int idle = 0;
+    for (State state; idle < kIdleLooksMax; ::poll(nullptr, 0, kPollMs)) {
+      if (std::string fault = Look(state); !fault.empty()) return fault;
+      const bool is_over = !state.saving && !state.waits;
+      if (is_over && state.saves != saves_before && !state.failed) return {};
+      if (is_over && state.saves != saves_before) break;
+      idle = is_over ? idle + 1 : 0;
+    }
+    return Concat(order_.server,
+                  ": its snapshot could not be saved: the log of the server says why");
+  }
+
+  const BackupOrder& order_;
+  RedisLink link_;
+};
+
+// Copies an RDB file and compares its checksum on the way.
+class Copy {
+ public:
+  Copy(Disk& disk, const std::string& from, const std::string& to)
+      : disk_(disk), from_(from), to_(to) {}
+
+  // A sentence, or nothing. `bytes` of the file.
+  std::string Run(DiskFile& source, uint64_t& bytes) {
+    const std::string temporary = Concat(to_, ".temp-", int64_t{::getpid()});
+    std::string fault = Write(source, temporary, bytes);
+    int named = 0;
+    if (fault.empty()) named = disk_.Rename(temporary, to_);
+    if (fault.empty() && named == 0) named = disk_.SyncFolder(FolderOf(to_));
+    if (named != 0) fault = Concat(to_, ": cannot be made: ", std::strerror(named));
+    if (!fault.empty()) disk_.Remove(temporary);
+    return fault;
+  }
+
+ private:
+  static std::string FolderOf(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  }
+
+  std::string Write(DiskFile& source, const std::string& temporary, uint64_t& bytes) {
+    if (const int fault = source.Size(bytes)) return Concat(from_, ": ", std::strerror(fault));
+    std::unique_ptr<DiskFile> target;
+    int fault = disk_.Open(temporary, Disk::Mode::kAppend, target);
+    if (fault == 0) fault = target->Truncate(0);
+    if (fault != 0) return Concat(temporary, ": cannot be made: ", std::strerror(fault));
+    std::vector<char> piece(kPieceBytes);
+    uint64_t crc = 0;
+    uint64_t footer = 0;
+    for (uint64_t at = 0; at < bytes;) {
+      size_t got = 0;
+      fault = source.ReadAt(at, piece, got);
+      if (fault != 0 || got == 0) return Concat(from_, ", offset ", at, ": cannot be read on");
+      const std::string_view read(piece.data(), got);
+      if (at == 0 && !BeginsAsRdb(read)) return Concat(from_, ": is no RDB file");
+      size_t written = 0;
+      if (const int unwritten = target->Append(read, written))
+        return Concat(temporary, ": cannot be written: ", std::strerror(unwritten));
+      const uint64_t body = bytes < kFooterBytes ? 0 : bytes - kFooterBytes;
+      for (size_t i = body > at ? std::min<uint64_t>(body - at, got) : 0; i < got; ++i)
+        footer = footer >> 8 | uint64_t{static_cast<uint8_t>(read[i])} << 56;
+      if (at < body) crc = Crc64(read.substr(0, std::min<uint64_t>(body - at, got)), crc);
+      at += got;
+    }
+    if (footer != 0 && footer != crc)
+      return Concat(from_, ": its checksum is wrong: see sluice --check-rdb");
+    if (const int unsynced = target->Sync())
+      return Concat(temporary, ": cannot be synced: ", std::strerror(unsynced));
+    return {};
+  }
+
+  Disk& disk_;
+  const std::string from_;
+  const std::string to_;
+};
+
+std::string NotHere(const BackupOrder& order, const std::string& path, std::string_view why) {
+  return Concat(order.server, " has saved ", path, ", but ", why,
+                ": run this on the machine of the server, as a user who may read the file, or copy "
+                "it from there");
+}
+
+std::string Make(const BackupOrder& order, Disk& disk, std::string& done) {
+  Saver saver(order);
+  std::string path;
+  if (std::string fault = saver.Connect(); !fault.empty()) return fault;
+  if (std::string fault = saver.FindPath(path); !fault.empty()) return fault;
+  const Identity before = Identity::Of(path);
+  if (std::string fault = saver.Save(); !fault.empty()) return fault;
+  std::unique_ptr<DiskFile> source;
+  const int unopened = disk.Open(path, Disk::Mode::kRead, source);
+  if (unopened != 0)
+    return NotHere(order, path, Concat("here that cannot be opened: ", std::strerror(unopened)));
+  if (Identity::Of(path) == before)
+    return NotHere(order, path, "the file of that name here has stayed what it was");
+  uint64_t bytes = 0;
+  Copy copy(disk, path, order.file);
+  if (std::string fault = copy.Run(*source, bytes); !fault.empty()) return fault;
+  done = Concat(order.file, ": ", bytes, " bytes, as ", order.server, " has saved them to ", path);
+  return {};
+}
+
+}  // namespace
+
+int Backup(const BackupOrder& order, Disk& disk, std::FILE* out, std::FILE* errors) {
+  std::string done;
+  const std::string fault = Make(order, disk, done);
+  std::fprintf(fault.empty() ? out : errors, "%s%s\n",
+               fault.empty() ? "" : "sluice: ", fault.empty() ? done.c_str() : fault.c_str());
+  return fault.empty() ? 0 : 1;
+}
+
+}  // namespace sluice

@@ -1,0 +1,24 @@
+// `sluice --backup HOST:PORT FILE`: a snapshot of a server, Sluice or Redis, as a file. The server
+// is asked to save one (BGSAVE) and where it is; from there it is copied. So this has to run where
+// the server's files can be read: that the file is the server's is known by its having become
+// another one meanwhile.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "storage/disk.h"
+
+namespace sluice {
+
+struct BackupOrder {
+  std::string server;  // host:port
+  std::string user;
+  std::string password;  // empty: none
+  std::string file;      // appears as a whole, durable, or not at all
+};
+
+// The exit status: 0, or 1 and a sentence on `errors`.
+int Backup(const BackupOrder& order, Disk& disk, std::FILE* out, std::FILE* errors);
+
+}  // namespace sluice
