@@ -24,6 +24,7 @@
 #include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "storage/time/clock.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/memory_disk.h"
 
 namespace sluice {

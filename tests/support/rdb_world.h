@@ -16,6 +16,7 @@
 #include "storage/rdb/rdb_file_writer.h"
 #include "storage/rdb/rdb_lock.h"
 #include "tests/support/byte_strings.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/null_observer.h"
 
 namespace sluice {

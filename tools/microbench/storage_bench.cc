@@ -64,11 +64,14 @@ void Batched(benchmark::State& state, Visit visit) {
   Counters& world = SharedCounters(state.range(0));
   constexpr size_t kBatch = 32;
   HashedKey keys[kBatch];
+  const PackedPointer* slots[kBatch];
   Database& db = world.db();
   while (state.KeepRunningBatch(kBatch)) {
     for (HashedKey& key : keys) db.Prefetch(key = world.keyspace.Hash(world.Next()));
-    for (HashedKey& key : keys) db.PrefetchSlot(key);
-    for (HashedKey& key : keys) db.PrefetchEntry(key);
+    for (size_t i = 0; i < kBatch; ++i) slots[i] = db.PrefetchSlot(keys[i]);
+    for (const PackedPointer* slot : slots) {
+      if (slot != nullptr) Database::PrefetchEntry(*slot);
+    }
     for (HashedKey& key : keys) visit(world, db, key);
   }
 }

@@ -11,6 +11,7 @@
 #include "server/dispatch/transaction.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/clock.h"
+#include "tests/support/manual_clock.h"
 
 namespace sluice {
 namespace {

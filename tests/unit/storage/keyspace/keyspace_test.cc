@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/text/number_text.h"
+#include "tests/support/manual_clock.h"
 
 namespace sluice {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "storage/limits/drain_seconds.h"
 #include "storage/time/timer_wheel.h"
+#include "tests/support/manual_clock.h"
 #include "tests/unit/storage/limits/limit_model.h"
 
 namespace sluice {

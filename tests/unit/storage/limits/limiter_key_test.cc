@@ -11,6 +11,7 @@
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/null_observer.h"
 
 namespace sluice {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "storage/limits/policy.h"
+#include "tests/support/manual_clock.h"
 #include "tests/unit/storage/limits/limit_model.h"
 
 namespace sluice {

@@ -14,6 +14,7 @@
 
 #include "storage/locks/deadlock.h"
 #include "storage/locks/locks.h"
+#include "tests/support/manual_clock.h"
 
 namespace sluice {
 

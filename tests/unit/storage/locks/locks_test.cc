@@ -1,6 +1,7 @@
 // The rules of locks, one example each. The properties over many histories are in
 // lock_properties_test.cc.
 #include "storage/locks/locks.h"
+#include "tests/support/manual_clock.h"
 
 #include <gtest/gtest.h>
 
