@@ -30,7 +30,7 @@ class ChangeAudit {
   void Expiring() {
     if constexpr (kOn) expiring_ = true;
   }
-  // One change that the part which made it tells by itself (the locks of a LockService).
+  // A change that is not the command's to tell of: LockRecorder tells what the locks change.
   void TouchedByOwner() {
     if constexpr (kOn) NoteTouchedByOwner();
   }

@@ -1,4 +1,7 @@
-// See batch.h.
+// See batch.h. The prefetching goes through the whole batch once for each level of the table
+// (segment, slot, entry, value), so that the fetches of one level overlap. Once a session has a
+// condition its requests are parsed one at a time: each may change what the next one is (AUTH,
+// MULTI, RESET).
 #include "server/engine/batch.h"
 
 #include "protocol/text/same_bytes.h"

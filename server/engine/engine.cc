@@ -181,8 +181,9 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
   const int64_t begin = is_monitored ? clock_.clock().TickNanos() : 0;
   ++statistics_.expired_keys;
   statistics_.expiry_lateness_ms.Record(late_ms);
-  if (effects_.wanted()) effects_.Add(db, {"DEL", entry.key()});
-  notifications_.Notify(kNotifyExpired, "expired", db, entry.key());
+  const ChangeRecorder changes(effects_, notifications_);
+  if (changes.wants_effects()) changes.Add(db, {"DEL", entry.key()});
+  changes.Announce(kNotifyExpired, "expired", {db, entry.key()});
   if (!is_monitored) [[likely]]
     return;
   const int64_t nanos = clock_.clock().TickNanos() - begin;
@@ -192,11 +193,12 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
 
 void Engine::ValueDue(Database& db, HashedKey key, Entry& entry) {
   if (entry.type() != ValueType::kHash) return;
-  TakeExpiredFields({db, key, clock_.now(), effects_, notifications_, statistics_}, entry);
+  TakeExpiredFields({db, key, clock_.now(), ChangeRecorder(effects_, notifications_), statistics_},
+                    entry);
 }
 
 void Engine::KeyCreated(int db, std::string_view key) {
-  notifications_.Notify(kNotifyNew, "new", db, key);
+  ChangeRecorder(effects_, notifications_).Announce(kNotifyNew, "new", {db, key});
 }
 
 void Engine::DatabaseReplaced(int db, int other) { key_listeners_.DatabaseReplaced(db, other); }

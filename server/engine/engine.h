@@ -82,7 +82,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   // `bytes` are parsed now or in RunTurn and must stay valid until RunTurn returns.
   void Receive(SessionId id, std::string_view bytes);
   // Of a long request the host reads the rest to where it belongs, without a copy: RoomFor is where
-  // (empty: it is none, anywhere will do), ReceiveInPlace tells how much has come there since.
+  // (empty: it is in no such place, anywhere will do), ReceiveInPlace tells how much has come there
+  // since.
   std::span<char> RoomFor(SessionId id);
   void ReceiveInPlace(SessionId id, size_t bytes);
   // Runs what was received, due timers and background slices, at most about kTurnBudgetNanos of it;

@@ -18,18 +18,17 @@ void TakeExpiredFields(const FieldExpiry& where, Entry& found) {
   const Now& now = where.now;
   Entry& entry = db.Modify(found, now);
   Hash& hash = static_cast<Hash&>(entry.value());
-  Effects& effects = where.effects;
   const size_t taken =
       hash.TakeExpired(now, kFieldsASlice, [&](std::string_view name, std::string_view) {
-        if (effects.wanted()) effects.Add(db.index(), {"HDEL", key.bytes, name});
+        if (where.changes.wants_effects()) where.changes.Add(db.index(), {"HDEL", key.bytes, name});
       });
   db.ValueChanged(entry);  // sets the timer for what is left
   if (taken == 0) return;
   where.statistics.expired_fields += taken;
-  where.notifications.Notify(kNotifyHash, "hexpired", db.index(), key.bytes);
+  where.changes.Changed(kNotifyHash, "hexpired", {db.index(), key.bytes});
   if (!hash.empty()) return;
   db.Delete(key, now);
-  where.notifications.Notify(kNotifyGeneric, "del", db.index(), key.bytes);
+  where.changes.Changed(kNotifyGeneric, "del", {db.index(), key.bytes});
 }
 
 }  // namespace sluice

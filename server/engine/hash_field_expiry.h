@@ -2,8 +2,7 @@
 // and subscribers hear of it. Commands leave that to the timer; to them such fields are missing.
 #pragma once
 
-#include "server/dispatch/effects.h"
-#include "server/notify/notifications.h"
+#include "server/dispatch/change_recorder.h"
 #include "server/observe/statistics.h"
 #include "storage/keyspace/database.h"
 
@@ -13,8 +12,7 @@ struct FieldExpiry {
   Database& db;
   HashedKey key;
   const Now& now;
-  Effects& effects;
-  Notifications& notifications;
+  const ChangeRecorder changes;
   Statistics& statistics;
 };
 

@@ -18,6 +18,8 @@ size_t ScriptEngine::MemoryBytes() const {
 
 // --- running
 
+// The stand-in client is made with the first script and keeps nothing of one for the next: each run
+// sets its database. Effects are told by the script's commands, so the script itself has none.
 void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
                        bool read_only) {
   const bool declared = !(flags & kScriptUndeclared);

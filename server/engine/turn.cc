@@ -36,6 +36,8 @@ constexpr size_t kReadInPlaceMax = 512 * 1024;
 
 }  // namespace
 
+// Bytes of a session that may run become an input of this turn, as they lie in the host's buffer. A
+// session with older bytes, or one that has to wait, has them copied behind those.
 void Engine::Receive(SessionId id, std::string_view bytes) {
   Session* session = Find(id);
   if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
@@ -62,7 +64,8 @@ std::span<char> Engine::RoomFor(SessionId id) {
   const size_t wanted = session->parser.bytes_wanted();
   const size_t there = session->pending.size() - session->pending_start;
   if (session->received || wanted < kReadInPlaceAt || wanted <= there) return {};
-  // Pages that move are not free either: what is said to come is believed as far as has come.
+  // Growing moves pages, which has its price too. So as much room is made as there are bytes
+  // already: a client that announces much and sends little takes little.
   const size_t believed = std::min(wanted - there, std::max(there, kReadInPlaceMin));
   return session->pending.Room(believed).first(std::min(believed, kReadInPlaceMax));
 }
@@ -91,6 +94,9 @@ void Engine::KeepReceived(Session& session) {
   inputs_.list.erase(first);
 }
 
+// The order of a turn: due timers fire, requests run, garbage is freed (of which locks hear), and
+// only then do locks end the leases that were over when the requests were read: so a RENEW that had
+// been sent in time counts. Then come slices of what runs in the background, and the answers leave.
 bool Engine::RunTurn() {
   if (acting_.serving_from_within()) return RunNestedTurn();
   assert(!acting_.current());  // a turn inside a command is ServeOthers' to begin
@@ -173,6 +179,8 @@ void Engine::SetAside(Session& caller) {
   }
 }
 
+// The inputs and the batch of the turn around it are laid aside and put back: the turn goes on when
+// its command has ended.
 bool Engine::RunNestedTurn() {
   std::vector<Input> outer_inputs = std::exchange(inputs_.list, {});
   Batch outer_batch = std::exchange(batch_, Batch(settings(), commands_, keyspace_));
@@ -205,6 +213,7 @@ void Engine::TakeCarried() {
   std::rotate(inputs.begin(), inputs.begin() + received, inputs.end());
 }
 
+// Batch by batch until the inputs or the time are used up; the rest is carried to the next turn.
 void Engine::RunInputs(int64_t turn_begin) {
   std::vector<Input>& inputs = inputs_.list;
   size_t at = 0;
@@ -367,6 +376,7 @@ void Engine::EndTurn(int64_t begin) {
   cpu_read_tick_ = clock_.tick();
 }
 
+// A client whose command runs around this turn cannot be dropped yet: it goes when that has ended.
 void Engine::CloseAll() {
   for (const SessionId id : clients_.TakeClosed()) {
     if (!Find(id)) continue;

@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <string>
 
-#include "storage/locks/locks.h"
-
 namespace sluice {
 namespace {
 
 // What of loose locks is taken apart in one turn, them and their holders: some 0.15 ms. A crowd
 // ends at the cost of one.
 constexpr size_t kTakenApartPerTurn = 512;
-constexpr uint64_t kNobody = UINT64_MAX;  // no connection's number
+constexpr uint64_t kNoConnection = UINT64_MAX;  // no connection's number
 
 HeldLock& HeldIn(const Entry& entry) { return static_cast<HeldLock&>(entry.value()); }
 
@@ -29,7 +27,7 @@ HeldLock::HeldLock(HeldLocks& all) : Lock(&all.on_.locks.ties()), all_(all) {
 HeldLock::~HeldLock() {
   Retire();
   FreeSome(SIZE_MAX);
-  all_.on_.news.Freed(*this);
+  all_.on_.losses.Freed(*this);
 }
 
 void HeldLock::Retire() {
@@ -39,7 +37,7 @@ void HeldLock::Retire() {
 
 size_t HeldLock::FreeSome(size_t budget) {
   return FreeHolders(
-      budget, [this](const LockHolder& holder) { all_.on_.news.HolderFreed(*this, holder); });
+      budget, [this](const LockHolder& holder) { all_.on_.losses.HolderFreed(*this, holder); });
 }
 
 bool HeldLock::Ended() const { return empty() || (is_loose() && !shelf_->is_in_image); }
@@ -49,8 +47,8 @@ bool HeldLock::is_loose() const { return named() && shelf_->loose; }
 HeldLocks::HeldLocks(const Uses& uses) : on_(uses) {
   // By an owner that no client can name, under a token that is never given.
   for (Lock* const lock : {&foreign_, &withheld_}) {
-    lock->Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNobody}, kTokenMax,
-                Now{});
+    lock->Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNoConnection},
+                kTokenMax, Now{});
   }
 }
 
@@ -208,13 +206,13 @@ void HeldLocks::Note(LockName name) {
 // In the middle of a change of the keyspace. For a loose one all has been seen to.
 void HeldLocks::Lost(HeldLock& lock) {
   const bool loose = lock.shelf_->loose;
-  on_.news.NoteLosses(lock, loose ? lock.shelf_->loss : LockLoss::kGone);
+  on_.losses.NoteAll(lock, loose ? lock.shelf_->loss : LockLoss::kGone);
   Unlist(lock);
   if (!loose) Note(lock.name());
 }
 
 void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
-  on_.news.NoteLosses(lock, why);
+  on_.losses.NoteAll(lock, why);
   if (lock.is_crowd()) {
     lock.EndAll(true);
   } else {
@@ -227,7 +225,7 @@ void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
 
 void HeldLocks::Moved(Database& db, HashedKey key) {
   if (are_aside_) return;
-  on_.news.NoteOverwritten({db.index(), key.bytes});
+  on_.losses.NoteOverwritten({db.index(), key.bytes});
   const Entry* const entry = db.Find(key, on_.clock.now());
   if (!entry || entry->type() != ValueType::kLock) return;
   HeldLock& held = HeldIn(*entry);

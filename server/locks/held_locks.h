@@ -22,10 +22,10 @@
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/pause.h"
-#include "server/locks/lock_news.h"
+#include "server/locks/lock_losses.h"
 #include "server/locks/restart_grace.h"
 #include "storage/keyspace/keyspace.h"
-#include "storage/locks/lock_store.h"
+#include "storage/locks/locks.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
@@ -90,7 +90,7 @@ class HeldLocks final : public LockStore {
     TimerTasks& timers;
     const Pause& pause;
     RareFlags& flags;
-    LockNews& news;
+    LockLosses& losses;
     const RestartGrace& grace;
     const Locks& locks;  // for the ties of locks that are made
   };

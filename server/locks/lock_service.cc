@@ -1,4 +1,6 @@
-// See lock_service.h.
+// See lock_service.h. What is hard is the order in which notes are dealt with: cancelled waits,
+// ended sessions, flushed databases, touched names, refusals. Each step may cause notes of an
+// earlier kind, so Settle starts again at the top after each, until there are none.
 #include "server/locks/lock_service.h"
 
 #include <algorithm>
@@ -27,19 +29,19 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
       mark_({uses.config, uses.host, uses.clock, uses.log}, tokens_, memory_, horizon_),
       grace_(hash_keys.Next()),
       meter_(uses.clock),
-      news_({.clock = uses.clock,
-             .effects = uses.effects,
-             .notifications = uses.notifications,
-             .clients = uses.clients,
-             .flags = uses.flags,
-             .horizon = horizon_,
-             .log = uses.log}),
+      losses_(uses.clients, uses.flags),
+      recorder_({.clock = uses.clock,
+                 .changes = uses.changes,
+                 .flags = uses.flags,
+                 .horizon = horizon_,
+                 .log = uses.log,
+                 .losses = losses_}),
       held_({.keyspace = uses.keyspace,
              .clock = uses.clock,
              .timers = uses.timers,
              .pause = uses.pause,
              .flags = uses.flags,
-             .news = news_,
+             .losses = losses_,
              .grace = grace_,
              .locks = locks_}),
       waits_({.config = uses.config,
@@ -48,11 +50,10 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
               .clients = uses.clients,
               .parked = uses.parked,
               .flags = uses.flags,
-              .news = news_,
               .held = held_,
               .locks = locks_,
               .cancelled = [this] { SettleUnlessInside(); }}),
-      locks_(held_, news_, waits_, tokens_, memory_, hash_keys.Next(), &meter_),
+      locks_(held_, recorder_, waits_, tokens_, memory_, hash_keys.Next(), &meter_),
       answers_left_(kAnswersPerTurn) {
   retry_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<LockService>&>(task).owner.mark_.Want();
@@ -142,6 +143,7 @@ bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_
                              .since_ms = now.ms(),
                              .lease_until_ms = now.ms() + lease_ms};
   if (!locks_.Restore(open, holder, LockShape{}, now)) return false;
+  recorder_.HoldChanged(*open.lock(), *open.lock()->FindOwner(owner));
   grace_.Know(open.name());
   return true;
 }
@@ -208,7 +210,11 @@ void LockService::SettleDue() {
 
 void LockService::CatchUp() {
   if (pending()) Settle();
-  DealOut([this] { return news_.any_to_push(); }, [this](int& left) { news_.PushLosses(left); });
+  DealOut([this] { return any_to_tell(); },
+          [this](int& left) {
+            recorder_.TellEvents(left);
+            losses_.Tell(left);
+          });
 }
 
 // A little at a time, the first without a look at the meter.
@@ -236,7 +242,7 @@ void LockService::SetAside() {
 // Waits go before the locks of their sessions: else a client that is gone might be given some.
 void LockService::Settle() {
   if (held_.are_aside()) return;  // what has happened to them is for when they are back
-  news_.FindReasons([this](LockNameView name) { return held_.IsTaken(name); });
+  losses_.FindReasons([this](LockNameView name) { return held_.IsTaken(name); });
   while (true) {
     if (waits_.any_cancelled()) {
       waits_.Cancel();

@@ -1,8 +1,9 @@
-// LockService: the locks of the server as one part. It joins the rules (storage/locks) to four
+// LockService: the locks of the server as one part. It joins the rules (storage/locks) to these
 // parts: HeldLocks keeps locks in the keyspace, LockWaits answers clients that wait for them,
-// LockNews tells of them, FenceMark keeps tokens growing over restarts, RestartGrace knows which
-// names are held back after one. What it does itself is the
-// order in which the parts' notes are dealt with (Settle), between commands and in slices.
+// LockRecorder says what has happened to holders (log, events), LockLosses tells those that lost a
+// lock, FenceMark keeps tokens growing over restarts, RestartGrace knows which names are held back
+// after a restart. What it does itself is the order in which the parts' notes are dealt with
+// (Settle), between commands and in slices.
 //
 //   Locks& locks = call.part<LockService>().Enter();    // what has happened to locks comes first
 //   const std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
@@ -17,7 +18,8 @@
 #include "server/locks/fence_mark.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_connections.h"
-#include "server/locks/lock_news.h"
+#include "server/locks/lock_losses.h"
+#include "server/locks/lock_recorder.h"
 #include "server/locks/lock_waits.h"
 #include "server/locks/turn_meter.h"
 #include "server/notify/key_listeners.h"
@@ -35,8 +37,7 @@ class LockService final : public KeyListener {
     Host& host;
     TurnClock& clock;
     Keyspace& keyspace;
-    Effects& effects;
-    Notifications& notifications;
+    const ChangeRecorder changes;
     TimerTasks& timers;
     Clients& clients;
     ParkedClients& parked;
@@ -53,7 +54,6 @@ class LockService final : public KeyListener {
   Locks& Enter();
   HeldLocks& held_locks() { return held_; }
   LockWaits& waits() { return waits_; }
-  LockNews& news() { return news_; }
   FenceMemory& memory() { return memory_; }
   FenceTokens& tokens() { return tokens_; }
   const LockCounts& counts() const { return locks_.counts(); }
@@ -74,15 +74,15 @@ class LockService final : public KeyListener {
     held_.Moved(db, key);
     Deleted({db.index(), key.bytes});
   }
-  // The hold of a request for locks, or a renewal, is safe over a restart where no log keeps it. A
-  // sentence why not, or empty.
+  // Sees to it that a request's hold, or a renewal, is safe over a restart where no log keeps it.
+  // Why that cannot be, as an error, or empty.
   std::string_view Reserve(const LockTerms& terms, int64_t wait_ms);
-  // The owner renews this lock. If it is known to hold it, no other does: in the grace the name is
-  // known from then on.
+  // The owner renews this lock. If it is known to hold it, no other owner does, so in the grace the
+  // name is held back no more.
   void Claims(OpenLock& open, std::string_view owner, int64_t token);
-  // It is known to hold this lock, but may have given it back in what is missing.
+  // The owner is known to hold this lock, but may have given it back in a record that is missing.
   bool IsInDoubt(OpenLock& open, std::string_view owner) const;
-  // Its grant is missing, and it has shown the token of it: in the grace it gets the lock back.
+  // The owner's grant is missing, and it has shown its token: in the grace it gets the lock back.
   bool GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token);
   // An administrator says that no owner holds it.
   void EndDoubt(OpenLock& open);
@@ -102,12 +102,12 @@ class LockService final : public KeyListener {
   bool Continue(int64_t read_ms);
   bool has_left_over() const {
     return locks_.has_left_over() || held_.any_loose() || held_.any_due() ||
-           waits_.any_to_refuse() || news_.any_to_push();
+           waits_.any_to_refuse() || any_to_tell();
   }
   bool pending() const {
-    return held_.any_noted() || news_.any_noted() || waits_.any_cancelled() || !ended_.empty();
+    return held_.any_noted() || losses_.any_noted() || waits_.any_cancelled() || !ended_.empty();
   }
-  // It is changing a lock now, and tells of that itself.
+  // A lock is being changed by this service now, and LockRecorder tells of that.
   bool changes_itself() const { return held_.changes_a_key(); }
   // Before a turn and behind it: sees to it that there are tokens to give.
   void BetweenTurns() { mark_.LookAhead(); }
@@ -138,6 +138,7 @@ class LockService final : public KeyListener {
   void Settle();
   void SettleUnlessInside();
   void SettleTouched();
+  bool any_to_tell() const { return recorder_.any_to_tell() || losses_.any_to_tell(); }
   bool MayAnswer() { return answers_left_ > 0 && !meter_.IsSpent(); }
   void DealOut(absl::FunctionRef<bool()> any_left, absl::FunctionRef<void(int&)> answer);
 
@@ -148,7 +149,8 @@ class LockService final : public KeyListener {
   FenceMark mark_;
   RestartGrace grace_;
   TurnMeter meter_;
-  LockNews news_;
+  LockLosses losses_;
+  LockRecorder recorder_;
   HeldLocks held_;
   LockWaits waits_;
   Locks locks_;

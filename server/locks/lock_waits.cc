@@ -1,4 +1,5 @@
-// See lock_waits.h.
+// See lock_waits.h. The number of a wait is storage's. Its client is found by the number of the
+// connection each time, for it may be gone by then.
 #include "server/locks/lock_waits.h"
 
 #include "server/locks/lock_connections.h"
@@ -41,11 +42,6 @@ void LockWaits::Refuse(int& answers_left) {
 }
 
 void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
-  for (size_t i = 0; i < grants.size(); ++i) {
-    if (grants[i].holds == 1) continue;
-    OpenLock lock(on_.held, wait.request.names[i]);
-    on_.news.RecordHolder(lock, wait.request.owner);
-  }
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
   on_.parked.Finish(*session, [&](ReplySink& reply) {

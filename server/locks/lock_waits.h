@@ -30,7 +30,6 @@ class LockWaits final : public WaitOwner, public LockCallers {
     Clients& clients;
     ParkedClients& parked;
     RareFlags& flags;
-    LockNews& news;
     HeldLocks& held;
     Locks& locks;
     std::function<void()> cancelled;  // called when a wait has been noted as over

@@ -138,11 +138,7 @@ LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now&
   LockChange lock(open);
   const LockHolder* holder = nullptr;
   if (lock && lock->FindOwner(request.owner) != nullptr) {
-    holder = &lock->Reenter(request.owner, request.terms, now);
-    if (holder->notify.size() > kNotifiedSwept) {
-      lock->SweepNotified(request.owner,
-                          [&](uint64_t connection) { return callers_.IsConnected(connection); });
-    }
+    holder = &ReenterOne(*lock, request, now);
   } else {
     if (!lock) {
       lock.Create();
@@ -157,12 +153,24 @@ LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now&
   return {holder->token, holder->LeaseLeftMs(now), holder->holds};
 }
 
+const LockHolder& Locks::ReenterOne(Lock& lock, const LockRequest& request, const Now& now) {
+  const LockHolder& holder = lock.Reenter(request.owner, request.terms, now);
+  if (holder.notify.size() > kNotifiedSwept) {
+    lock.SweepNotified(request.owner,
+                       [&](uint64_t connection) { return callers_.IsConnected(connection); });
+  }
+  listener_.HoldChanged(lock, holder);
+  return holder;
+}
+
 int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token,
                      const Now& now) {
   Settle(open, now, {.owner = owner});
   if (!IsHeldBy(open, owner, token)) return -1;
   LockChange lock(open);
-  return lock->Renew(owner, lease_ms, token, now)->LeaseLeftMs(now);
+  const LockHolder& holder = *lock->Renew(owner, lease_ms, token, now);
+  listener_.HoldChanged(*lock, holder);
+  return holder.LeaseLeftMs(now);
 }
 
 // --- what others say
@@ -202,9 +210,11 @@ int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t
                        const Now& now) {
   Settle(open, now, {.owner = owner});
   if (!IsHeldBy(open, owner, token)) return -1;
-  return EndHolders(open, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
-    return lock.Release(owner, all, token, now, on_end);
-  });
+  const int64_t left = EndHolders(
+      open, LockEnd::kReleased, now,
+      [&](Lock& lock, Lock::OnEnd on_end) { return lock.Release(owner, all, token, now, on_end); });
+  if (left > 0) listener_.HoldChanged(*open.lock(), *open.lock()->FindOwner(owner));
+  return left;
 }
 
 int64_t Locks::Break(OpenLock& open, int64_t token, const Now& now) {

@@ -76,6 +76,8 @@ class LockListener {
  public:
   virtual ~LockListener() = default;
   virtual void LockAcquired(const Lock& lock, const LockHolder& holder) = 0;
+  // It goes on holding the lock: it took it once more, gave one of several holds back, or renewed.
+  virtual void HoldChanged(const Lock& lock, const LockHolder& holder) = 0;
   virtual void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
   // A crowd lost it, and all that linger; those whose leases were over, by that. The lock is about
   // to leave the store; who its holders were can be seen until it is freed.
@@ -247,6 +249,7 @@ class Locks {
   bool MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const;
   LockGrants GrantAll(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now);
   LockGrant GrantOne(OpenLock& open, const LockRequest& request, const Now& now);
+  const LockHolder& ReenterOne(Lock& lock, const LockRequest& request, const Now& now);
   // What every loss of a lock is followed by. `end` ends holders of the lock and returns a count.
   using End = absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)>;
   int64_t EndHolders(OpenLock& open, LockEnd why, const Now& now, End end);

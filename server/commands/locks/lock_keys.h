@@ -1,7 +1,10 @@
-// What all commands on locks share: opening the locks of a request, once, and arguments of several.
+// What all commands on locks share: opening the locks of a request, once, and their arguments
+// (keys, the owner, the range of a lease).
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "server/commands/shared/lookup.h"
 #include "server/dispatch/arg_reader.h"
@@ -13,8 +16,8 @@ namespace sluice {
 inline constexpr std::string_view kLockHasNoTtl =
     "ERR the lease of a lock is set by LOCK.RENEW alone";
 
-// The lock that args[at] names, held or not. None: it is the key of something else, and WRONGTYPE
-// has been answered. `Locks` is what LockService::Enter gives, which comes first.
+// The lock that args[at] names, held or not. Null: the key holds another type, and WRONGTYPE has
+// been answered. `Locks` is what LockService::Enter gives, which comes first.
 inline std::optional<OpenLock> OpenLockAt(CommandCall& call, const Locks&, size_t at) {
   const HashedKey key = call.Key(at);
   const Entry* const entry = LookUp(call, key);
@@ -24,6 +27,13 @@ inline std::optional<OpenLock> OpenLockAt(CommandCall& call, const Locks&, size_
   call.reply.Error(ErrorCode::kWrongType);
   return std::nullopt;
 }
+// The locks that args[first] and the following name. Empty: one of these keys holds another type,
+// and WRONGTYPE has been answered.
+OpenLocks OpenLocksAt(CommandCall& call, const Locks& locks, size_t first, size_t count);
+
+// Reads "numkeys key ..." from the second argument on, behind which so many arguments follow at
+// least; how many keys. 0: the error has been answered.
+size_t ReadLockKeys(CommandCall& call, ArgReader& args, size_t arguments_after);
 
 inline constexpr IntRange kLeaseRange = {"LEASE", 1, kLeaseMsMax, "ms"};
 

@@ -59,7 +59,7 @@ constexpr OptionRow<AcquireOptions> kOptions[] = {
     {"NOTIFY", ReadNotify},
 };
 
-// Whose connection it is: a script acts for its caller.
+// The client whose connection counts: a script acts for its caller.
 Session& CallerOf(CommandCall& call) {
   const RunningScript* const script = call.part<ScriptState>().now_running();
   return script ? *script->caller : call.client;

@@ -78,7 +78,7 @@ constexpr CommandSpec kRows[] = {
      .usage = "key token:integer(0..2^52) [owner:string(1..1024) mode permits:integer(1..2^31) "
               "of:integer(1..2^31) holds:integer(0..2^63-1) "
               "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
-     .summary = "What a log says of a lock: who holds it under this token, or that nobody does."},
+     .summary = "What a log says of a lock: who holds it under this token, or that no owner does."},
 };
 static_assert(RowsAreSound(kRows));
 

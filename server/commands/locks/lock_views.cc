@@ -18,7 +18,8 @@
 namespace sluice {
 namespace {
 
-// The lock of the first key, its over leases ended. None: WRONGTYPE has been answered.
+// The lock of the first key, with the leases ended that are over. Null: WRONGTYPE has been
+// answered.
 std::optional<OpenLock> Look(CommandCall& call) {
   LockService& service = call.part<LockService>();
   std::optional<OpenLock> lock = OpenLockAt(call, service.Enter(), 1);

@@ -170,6 +170,10 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     newest_token = holder.token;
     history[lock.name().key].push_back({holder.token, lock.mode()});
   }
+  void HoldChanged(const Lock& lock, const LockHolder& holder) override {
+    EXPECT_EQ(lock.FindOwner(holder.owner), &holder) << "still a holder";
+    ++holds_changed;
+  }
   void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
     for (Grant& grant : history[lock.name().key])
       grant.dropped |= grant.token == holder.token && end == LockEnd::kBroken;
@@ -271,8 +275,9 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     }
   }
 
-  bool audits = true;    // every change, over all holders and waiters
-  bool spent = false;    // the meter
+  bool audits = true;  // every change, over all holders and waiters
+  bool spent = false;  // the meter
+  int holds_changed = 0;
   int crowds_ended = 0;  // at the cost of one
   ManualClock clock;
   FenceTokens tokens;

@@ -1,7 +1,6 @@
 // The rules of locks, one example each. The properties over many histories are in
 // lock_properties_test.cc.
 #include "storage/locks/locks.h"
-#include "tests/support/manual_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "tests/support/manual_clock.h"
 #include "tests/unit/storage/locks/lock_world.h"
 
 namespace sluice {
@@ -39,6 +39,21 @@ TEST(Locks, GrantsOneHolderAndIsReentrant) {
   EXPECT_EQ(world.Release("k", "a"), -1);
   EXPECT_TRUE(world.store.empty());
   EXPECT_EQ(world.locks.queue().FindOwner("a"), nullptr);
+}
+
+TEST(Locks, TellsOfEachChangeOfAHoldOnce) {
+  LockWorld world;
+  world.Acquire(world.Request("a", {"k"}));
+  EXPECT_EQ(world.holds_changed, 0);
+  world.Acquire(world.Request("a", {"k", "other"}));  // re-entrant in the first
+  EXPECT_EQ(world.holds_changed, 1);
+  EXPECT_EQ(world.Release("k", "a"), 1);
+  EXPECT_EQ(world.holds_changed, 2);
+  EXPECT_EQ(world.locks.Renew(world.Name("k"), "a", 80, 0, world.now()), 80);
+  EXPECT_EQ(world.holds_changed, 3);
+  EXPECT_EQ(world.locks.Renew(world.Name("k"), "b", 80, 0, world.now()), -1);
+  EXPECT_EQ(world.Release("k", "a"), 0);  // LockEnded tells of that
+  EXPECT_EQ(world.holds_changed, 3);
 }
 
 // Never a µs before it has lasted as long as was asked.
@@ -417,7 +432,7 @@ void LeaveOne(LockWorld& world) {
   world.tokens.set_mark(world.tokens.last() + 1);
 }
 
-// No mark can be written: who waits is granted once one can be, who is re-entrant needs none.
+// No mark can be written: a waiter is granted once one can be, a re-entrant request needs none.
 TEST(Locks, WaitersSurviveATimeWithoutTokens) {
   LockWorld poor(0);
   EXPECT_EQ(poor.Acquire(poor.Request("a", {"k"})).outcome, kNoTokens);

@@ -1,0 +1,127 @@
+// LOCK.ACQUIRE and LOCK.MACQUIRE: taking a lock, or several at once, or waiting for them. Who may
+// take is decided in storage/locks; this file reads arguments, asks, and answers or parks the
+// client. What it has changed is told by LockRecorder, so the handlers say NoEffect().
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "protocol/text/concat.h"
+#include "server/commands/families.h"
+#include "server/commands/locks/lock_keys.h"
+#include "server/commands/locks/lock_options.h"
+#include "server/commands/shared/rows.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/locks/lock_connections.h"
+#include "server/locks/lock_reply.h"
+#include "server/locks/lock_service.h"
+
+namespace sluice {
+namespace {
+
+std::string_view Refusal(AcquireOutcome outcome) {
+  switch (outcome) {
+    case AcquireOutcome::kDeadlock:
+      return "DEADLOCK the owners would wait for each other in a circle";
+    case AcquireOutcome::kLockMode:
+      return "LOCKMODE this owner holds the lock in another mode";
+    case AcquireOutcome::kOtherPermits:
+      return "ERR the semaphore has another number of permits";
+    case AcquireOutcome::kNoTokens:
+      return "ERR no fencing token can be given, see the log";
+    default:
+      return {};
+  }
+}
+
+void ReplyGrace(CommandCall& call, const LockService& service) {
+  call.reply.Error(
+      Concat("LOCKGRACE ", service.GraceLeftMs(),
+             " ms are left in which an owner of before the restart may hold the lock"));
+}
+
+// Null: the locks are held; or an owner of before the restart may hold one of them still.
+void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open) {
+  const auto is_withheld = [&](OpenLock& lock) { return service.IsWithheld(lock); };
+  if (std::ranges::any_of(open, is_withheld)) return ReplyGrace(call, service);
+  call.reply.NullArray();
+}
+
+void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
+  LockRequest request{.several = several};
+  request.owner = ReadOwner(args);
+  AcquireOptions options = ReadAcquireOptions(call, args, several);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  request.terms = std::move(options.terms);
+  LockService& service = call.part<LockService>();
+  Locks& locks = service.Enter();
+  OpenLocks open = OpenLocksAt(call, locks, first_key, keys);
+  if (open.empty()) return;
+  if (const auto fault = service.Reserve(request.terms, options.wait_ms); !fault.empty())
+    return call.reply.Error(fault);
+  const auto is_in_doubt = [&](OpenLock& lock) { return service.IsInDoubt(lock, request.owner); };
+  if (std::ranges::any_of(open, is_in_doubt)) return ReplyGrace(call, service);
+  const WaitTerms wait{ConnectionOf(call.client), options.wait_ms};
+  const AcquireResult result =
+      locks.Acquire(absl::MakeSpan(open), std::move(request), wait, call.now);
+  call.NoEffect();  // the service says what came of it
+  if (result.outcome == AcquireOutcome::kQueued) {
+    return service.waits().Park(call, result.wait_id, call.now.ms() + options.wait_ms);
+  }
+  if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open);
+  if (result.outcome != AcquireOutcome::kGranted) {
+    return call.reply.Error(Refusal(result.outcome));
+  }
+  several ? ReplyTokens(call.reply, result.grants)
+          : ReplyGrant(call.reply, result.grants.front(), 0);
+}
+
+void Acquire(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  AcquireLocks(call, 1, 1, args, false);
+}
+
+void AcquireMany(CommandCall& call) {
+  ArgReader args(call.args);
+  const size_t keys = ReadLockKeys(call, args, 1);
+  if (keys == 0) return;
+  AcquireLocks(call, 2, keys, args, true);
+}
+
+// --- the table
+
+constexpr uint16_t kTakes = kKeyRw | kKeyAccess | kKeyUpdate | kKeyInsert;
+
+constexpr CommandSpec kListed[] = {
+    {.name = "LOCK.ACQUIRE",
+     .arity = -4,
+     .flags = kWrite | kDenyOom | kFast | kBlocking,
+     .keys = KeyAt(1, kTakes),
+     .run = Acquire,
+     .complexity = "O(1); O(N) with N owners and waiters that are connected, if it has to wait",
+     .usage = "key owner:string(1..1024) [LEASE lease-ms:integer(1..2^46)] [SESSION] [WAIT "
+              "wait-ms:integer(0..2^46)] "
+              "[SHARED | permits=<PERMITS n:integer(1..2^31) OF m:integer(1..2^31)>] [MINHOLD "
+              "minhold-ms:integer(0..2^46)] "
+              "[LABEL label:string(0..1024)] [NOTIFY]",
+     .summary = "Take a lock; its fencing token, or null while others hold it."},
+    {.name = "LOCK.MACQUIRE",
+     .arity = -5,
+     .flags = kWrite | kDenyOom | kBlocking,
+     .keys = KeysCounted(1, kTakes),
+     .run = AcquireMany,
+     .complexity = "O(N) where N is the number of keys",
+     .usage = "numkeys:integer(1..1024) key [key ...] owner:string(1..1024) [LEASE "
+              "lease-ms:integer(1..2^46)] [SESSION] "
+              "[WAIT wait-ms:integer(0..2^46)] [SHARED] [MINHOLD minhold-ms:integer(0..2^46)] "
+              "[LABEL label:string(0..1024)] [NOTIFY]",
+     .summary = "Take several locks or none; their fencing tokens."},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LockAcquireFamily() { return {"lock acquire", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,159 @@
+// LOCK.RENEW, LOCK.RELEASE, LOCK.MRELEASE and LOCK.BREAK: keeping a lock, giving it back, and
+// throwing its holders out. Waiters that may go then are answered by LockWaits in the same turn,
+// and what has changed is told by LockRecorder, so the handlers say NoEffect().
+
+#include <optional>
+
+#include "server/commands/families.h"
+#include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/locks/lock_service.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kNotHeld = "NOTHELD this owner does not hold the lock";
+
+// Of RENEW, RELEASE and BREAK.
+struct KeepOptions {
+  int64_t lease_ms = 0;
+  int64_t token = 0;  // 0: any
+  bool all = false;
+};
+
+constexpr OptionRow<KeepOptions> kToken = {"TOKEN", [](ArgReader& args, KeepOptions& options) {
+                                             options.token = args.IntIn({"TOKEN", 1, kTokenMax});
+                                           }};
+constexpr OptionRow<KeepOptions> kRenewOptions[] = {
+    {"LEASE",
+     [](ArgReader& args, KeepOptions& options) { options.lease_ms = args.IntIn(kLeaseRange); }},
+    kToken};
+constexpr OptionRow<KeepOptions> kReleaseOptions[] = {{"ALL", kRaise<&KeepOptions::all>}, kToken};
+constexpr OptionRow<KeepOptions> kBreakOptions[] = {kToken};
+
+void Renew(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const std::string_view owner = ReadOwner(args);
+  KeepOptions options;
+  ReadOptionsOnce(args, kRenewOptions, options);
+  if (options.lease_ms == 0) args.Fail(ErrorCode::kSyntax);
+  if (args.failed()) return call.reply.Error(args.error());
+  LockService& service = call.part<LockService>();
+  Locks& locks = service.Enter();
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
+  const auto fault = service.Reserve({.lease_ms = options.lease_ms}, 0);
+  if (!fault.empty()) return call.reply.Error(fault);
+  service.Claims(*lock, owner, options.token);
+  int64_t left_ms = locks.Renew(*lock, owner, options.lease_ms, options.token, call.now);
+  if (left_ms < 0 && service.GetBack(*lock, owner, options.lease_ms, options.token))
+    left_ms = options.lease_ms;
+  call.NoEffect();
+  if (left_ms < 0) return call.reply.Error(kNotHeld);
+  call.reply.Integer(left_ms);
+}
+
+void Release(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const std::string_view owner = ReadOwner(args);
+  KeepOptions options;
+  ReadOptionsOnce(args, kReleaseOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
+  Locks& locks = call.part<LockService>().Enter();
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
+  const int64_t left = locks.Release(*lock, owner, options.all, options.token, call.now);
+  call.NoEffect();
+  if (left < 0) return call.reply.Error(kNotHeld);
+  call.reply.Integer(left);
+}
+
+// How many it held: those that it does not hold are passed over. All are given back before one is
+// handed on, so what another request of the owner gets by it stays that one's.
+int64_t ReleaseEach(CommandCall& call, Locks& locks, OpenLocks& open, std::string_view owner) {
+  const Locks::HandOverLater later(locks, call.now);
+  int64_t released = 0;
+  for (OpenLock& lock : open) {
+    const int64_t left = locks.Release(lock, owner, false, 0, call.now);
+    released += left >= 0;
+  }
+  return released;
+}
+
+void ReleaseMany(CommandCall& call) {
+  ArgReader args(call.args);
+  const size_t keys = ReadLockKeys(call, args, 1);
+  if (keys == 0) return;
+  const std::string_view owner = ReadOwner(args);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  Locks& locks = call.part<LockService>().Enter();
+  OpenLocks open = OpenLocksAt(call, locks, 2, keys);
+  if (open.empty()) return;
+  call.reply.Integer(ReleaseEach(call, locks, open, owner));
+  call.NoEffect();  // the service says what came of it
+}
+
+void Break(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  KeepOptions options;
+  ReadOptionsOnce(args, kBreakOptions, options);
+  if (args.failed()) return call.reply.Error(args.error());
+  Locks& locks = call.part<LockService>().Enter();
+  std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
+  if (!lock) return;
+  call.reply.Integer(locks.Break(*lock, options.token, call.now));
+  if (options.token == 0) call.part<LockService>().EndDoubt(*lock);
+  call.NoEffect();
+}
+
+// --- the table
+
+constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
+
+constexpr CommandSpec kListed[] = {
+    {.name = "LOCK.BREAK",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kGivesBack),
+     .run = Break,
+     .complexity =
+         "O(1), and a glance at each lease that is over; the memory of N holders is freed "
+         "in slices",
+     .usage = "key [TOKEN token:integer(1..2^53-1)]",
+     .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
+    {.name = "LOCK.MRELEASE",
+     .arity = -4,
+     .flags = kWrite,
+     .keys = KeysCounted(1, kGivesBack),
+     .run = ReleaseMany,
+     .complexity = "O(N) where N is the number of keys",
+     .usage = "numkeys:integer(1..1024) key [key ...] owner:string(1..1024)",
+     .summary = "Give several locks back; how many of them the owner held."},
+    {.name = "LOCK.RELEASE",
+     .arity = -3,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kGivesBack),
+     .run = Release,
+     .complexity = "O(1)",
+     .usage = "key owner:string(1..1024) [ALL] [TOKEN token:integer(1..2^53-1)]",
+     .summary = "Give a lock back, once or altogether; the holds that are left."},
+    {.name = "LOCK.RENEW",
+     .arity = -5,
+     .flags = kWrite | kFast,
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .run = Renew,
+     .complexity = "O(1)",
+     .usage = "key owner:string(1..1024) LEASE lease-ms:integer(1..2^46) [TOKEN "
+              "token:integer(1..2^53-1)]",
+     .summary = "Let the lease of a lock begin anew; how long it is."},
+};
+constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily LockReleaseFamily() { return {"lock release", kRows}; }
+
+}  // namespace sluice

@@ -1,0 +1,90 @@
+// See lock_recorder.h. What is hard is a holder that gives its lock back before its MINHOLD is
+// over: to its subscribers the lock is released, to the log the place is still taken, by a holder
+// of no holds, until LingeringEnded.
+#include "server/locks/lock_recorder.h"
+
+#include "protocol/text/number_text.h"
+#include "server/locks/lock_effect.h"
+
+namespace sluice {
+namespace {
+
+std::string_view EventOf(LockEnd end) {
+  constexpr std::string_view kEvents[] = {"lock-released", "lock-expired", "lock-broken",
+                                          "lock-released"};
+  return kEvents[static_cast<size_t>(end)];
+}
+
+}  // namespace
+
+// The holder as it is now: the log needs no history to give it. A lease beyond what a start would
+// know of keeps the answer until it is on disk.
+void LockRecorder::HoldChanged(const Lock& lock, const LockHolder& holder) {
+  if (!on_.changes.wants_effects()) return;
+  if (on_.horizon.is_on() && !on_.horizon.Cover(holder, on_.clock.now())) on_.log.must_sync = true;
+  TellHolder(lock.name(), lock, holder, on_.clock.now(),
+             [&](Args effect) { on_.changes.Add(lock.name().db, effect); });
+}
+
+void LockRecorder::LockAcquired(const Lock& lock, const LockHolder& holder) {
+  HoldChanged(lock, holder);
+  on_.changes.Announce(kNotifyLock, "lock-acquired", lock.name());
+}
+
+void LockRecorder::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
+  on_.changes.Announce(kNotifyLock, EventOf(end), lock.name());
+  const bool may_linger = end == LockEnd::kReleased || end == LockEnd::kExpired;
+  if (may_linger && holder.minhold_until_ms > on_.clock.now().ms()) {
+    LockHolder lingering = holder;
+    lingering.holds = 0;
+    lingering.sessions.clear();
+    HoldChanged(lock, lingering);
+  } else {
+    AddEnd(lock, holder.token, end);
+  }
+  if (end == LockEnd::kExpired) on_.losses.Note(lock, holder, LockLoss::kExpired);
+  if (end == LockEnd::kBroken) on_.losses.Note(lock, holder, LockLoss::kBroken);
+}
+
+void LockRecorder::AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) {
+  AddEnd(lock, 0, end);
+  NoteEvents(lock, crowd.over, LockEnd::kExpired);
+  NoteEvents(lock, crowd.lost - crowd.over, end);
+  if (end == LockEnd::kExpired) on_.losses.NoteAll(lock, LockLoss::kExpired);
+  if (end == LockEnd::kBroken) on_.losses.NoteAll(lock, LockLoss::kBroken);
+}
+
+void LockRecorder::LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
+  AddEnd(lock, holder.token, end);
+}
+
+// A replay that reads that a hold was broken knows that its token is stale. No token (0): of all.
+void LockRecorder::AddEnd(const Lock& lock, int64_t token, LockEnd end) {
+  if (!on_.changes.wants_effects()) return;
+  const LockName& name = lock.name();
+  if (end == LockEnd::kBroken) {
+    if (token == 0) return on_.changes.Add(name.db, {"LOCK.BREAK", name.key});
+    return on_.changes.Add(name.db, {"LOCK.BREAK", name.key, "TOKEN", Int64Text(token)});
+  }
+  on_.changes.Add(name.db, {"LOCK.RESTORE", name.key, Int64Text(token)});
+}
+
+// --- events of crowds
+
+void LockRecorder::NoteEvents(const Lock& lock, int64_t holders, LockEnd end) {
+  if (holders == 0 || !on_.changes.wants_events(kNotifyLock)) return;
+  events_.push_back({lock.name(), EventOf(end), holders});
+  on_.flags.Raise(RareFlags::kServe);
+}
+
+void LockRecorder::TellEvents(int& answers_left) {
+  while (!events_.empty() && answers_left > 0) {
+    Events& events = events_.front();
+    for (; events.left > 0 && answers_left > 0; --events.left, --answers_left) {
+      on_.changes.Announce(kNotifyLock, events.event, events.name);
+    }
+    if (events.left == 0) events_.pop_front();
+  }
+}
+
+}  // namespace sluice
