@@ -4,11 +4,7 @@
 //   ArgReader args(call.args);              // stands behind the command's name
 //   const std::string_view key = args.Bytes();
 //   const int64_t n = args.Int();
-//   while (args.more()) {
-//     if (args.TakeWord("NX")) ...
-//     else if (args.TakeWord("EX")) ttl = args.Int();
-//     else args.Fail(ErrorCode::kSyntax);
-//   }
+//   ReadOptions(args, kOptions, options);   // a table: server/commands/shared/option_table.h
 //   if (!args.Finish()) return call.reply.Error(args.error());
 //
 // After a fault every read gives an empty value and more() is false.

@@ -14,6 +14,7 @@
 #include "server/clients/clients.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
@@ -63,27 +64,30 @@ struct KeyCondition {
   ValueCondition condition;
 };
 
+using KeyConditions = std::vector<KeyCondition>;
+
+// "IFEQ key value", "NX key": for one more key.
+template <ValueCondition::Kind kKind>
+void ReadKeyCondition(ArgReader& args, KeyConditions& conditions) {
+  KeyCondition& wanted = conditions.emplace_back();
+  wanted.condition.kind = kKind;
+  wanted.key_at = args.position();
+  args.Bytes();
+  if (wanted.condition.compares()) wanted.condition.operand = args.Bytes();
+}
+
+constexpr OptionRow<KeyConditions> kConditions[] = {
+    {"IFEQ", ReadKeyCondition<ValueCondition::Kind::kEqual>, 2},
+    {"IFNE", ReadKeyCondition<ValueCondition::Kind::kNotEqual>, 2},
+    {"NX", ReadKeyCondition<ValueCondition::Kind::kMissing>, 1},
+    {"XX", ReadKeyCondition<ValueCondition::Kind::kPresent>, 1},
+};
+
 // False when some words are no condition.
-bool ReadConditions(Args arguments, std::vector<KeyCondition>& conditions) {
-  using Kind = ValueCondition::Kind;
-  constexpr std::pair<std::string_view, Kind> kWords[] = {{"IFEQ", Kind::kEqual},
-                                                          {"IFNE", Kind::kNotEqual},
-                                                          {"NX", Kind::kMissing},
-                                                          {"XX", Kind::kPresent}};
+bool ReadConditions(Args arguments, KeyConditions& conditions) {
   ArgReader args(arguments);
-  while (args.more()) {
-    KeyCondition wanted{};
-    for (const auto& [word, kind] : kWords) {
-      if (wanted.condition.kind == Kind::kNone && args.TakeWord(word)) wanted.condition.kind = kind;
-    }
-    if (wanted.condition.kind == Kind::kNone) return false;
-    wanted.key_at = args.position();
-    args.Bytes();
-    if (wanted.condition.compares()) wanted.condition.operand = args.Bytes();
-    if (args.failed()) return false;
-    conditions.push_back(wanted);
-  }
-  return true;
+  ReadOptions(args, kConditions, conditions);
+  return !args.failed();
 }
 
 bool FindConditionKeys(Args args, std::vector<int>& positions) {
@@ -193,7 +197,7 @@ constexpr CommandSpec kRows[] = {
      .since = "2.2.0",
      .complexity = "O(1) for every key.",
      .usage = "key [key ...]",
-     .summary = "Let the next EXEC do nothing if somebody changes one of these keys."},
+     .summary = "Let the next EXEC do nothing if one of these keys is changed before it."},
     {.name = "UNWATCH",
      .arity = 1,
      .flags = kOpen,

@@ -13,27 +13,6 @@
 namespace sluice {
 namespace {
 
-struct TimedOption {
-  std::string_view word;
-  ExpiryKind kind;
-};
-constexpr TimedOption kTimedOptions[] = {
-    {"EX", ExpiryKind::kEx},
-    {"PX", ExpiryKind::kPx},
-    {"EXAT", ExpiryKind::kExat},
-    {"PXAT", ExpiryKind::kPxat},
-};
-
-bool MayBe(const ExpiryArg& expiry, ExpiryKind kind) {
-  return expiry.kind == ExpiryKind::kNone || expiry.kind == kind;
-}
-
-bool TakeBareWord(ArgReader& args, ExpiryArg& expiry, std::string_view word, ExpiryKind kind) {
-  if (!MayBe(expiry, kind) || !args.TakeWord(word)) return false;
-  expiry.kind = kind;
-  return true;
-}
-
 bool FailExpireTime(CommandCall& call) {
   std::string name(call.spec().name);
   for (char& c : name) {
@@ -44,26 +23,6 @@ bool FailExpireTime(CommandCall& call) {
 }
 
 }  // namespace
-
-bool TakeExpiry(ArgReader& args, ExpiryArg& expiry) {
-  if (args.left() < 2) return false;
-  for (const TimedOption& option : kTimedOptions) {
-    if (!IsWord(args.Peek(), option.word)) continue;
-    if (!MayBe(expiry, option.kind)) return false;
-    args.Skip();
-    expiry = {option.kind, args.Bytes()};
-    return true;
-  }
-  return false;
-}
-
-bool TakeKeepTtl(ArgReader& args, ExpiryArg& expiry) {
-  return TakeBareWord(args, expiry, "KEEPTTL", ExpiryKind::kKeepTtl);
-}
-
-bool TakePersist(ArgReader& args, ExpiryArg& expiry) {
-  return TakeBareWord(args, expiry, "PERSIST", ExpiryKind::kPersist);
-}
 
 bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline) {
   const std::optional<int64_t> number = ParseInt64(expiry.number);

@@ -1,11 +1,19 @@
 // The options by which a string command says when its key ends: EX, PX, EXAT and PXAT with a
-// number, and the words KEEPTTL and PERSIST. Reading the grammar and checking the number are two
-// steps, as in Redis: a fault in a later option is told before a bad number in an earlier one.
+// number, and the words KEEPTTL and PERSIST. Each is a row for the command's own table of options,
+// which keeps what it has read in a member `expiry`:
+//
+//   struct GetExOptions { ExpiryArg expiry; };
+//   constexpr OptionRow<GetExOptions> kGetExOptions[] = {
+//       kExpiryRow<GetExOptions, ExpiryKind::kEx>, kExpiryRow<GetExOptions, ExpiryKind::kPersist>};
+//
+// Reading the grammar and checking the number are two steps, as in Redis: a fault in a later option
+// is told before a bad number in an earlier one.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
 
@@ -17,15 +25,29 @@ struct ExpiryArg {
   ExpiryKind kind = ExpiryKind::kNone;
   std::string_view number;  // of EX, PX, EXAT and PXAT: not yet read
 
-  bool timed() const { return kind >= ExpiryKind::kEx && kind <= ExpiryKind::kPxat; }
+  constexpr bool timed() const { return kind >= ExpiryKind::kEx && kind <= ExpiryKind::kPxat; }
 };
 
-// Takes "EX n", "PX n", "EXAT n" or "PXAT n". Not taken, as in Redis: without its number, and
-// beside an option of another kind (the same one again is fine, the last counts).
-bool TakeExpiry(ArgReader& args, ExpiryArg& expiry);
-// Takes the word KEEPTTL or PERSIST on the same terms.
-bool TakeKeepTtl(ArgReader& args, ExpiryArg& expiry);
-bool TakePersist(ArgReader& args, ExpiryArg& expiry);
+// By ExpiryKind.
+inline constexpr std::string_view kExpiryWords[] = {"",     "EX",      "PX",     "EXAT",
+                                                    "PXAT", "KEEPTTL", "PERSIST"};
+
+// As in Redis these words are no option without their number, nor beside one of another kind. The
+// same one again is fine, the last counts.
+template <typename Options, ExpiryKind kKind>
+inline constexpr OptionRow<Options> kExpiryRow = {
+    .word = kExpiryWords[static_cast<size_t>(kKind)],
+    .read =
+        [](ArgReader& args, Options& options) {
+          options.expiry.kind = kKind;
+          if (options.expiry.timed()) options.expiry.number = args.Bytes();
+        },
+    .values = ExpiryArg{kKind, {}}.timed() ? 1u : 0u,
+    .known =
+        [](const Options& options) {
+          return options.expiry.kind == ExpiryKind::kNone || options.expiry.kind == kKind;
+        },
+};
 
 // The deadline that a timed option names: engine time for EX and PX, Unix time for the others.
 // False when its number is none, not above zero, or too large: the error has been answered.

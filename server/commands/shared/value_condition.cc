@@ -8,17 +8,6 @@ namespace {
 
 using Kind = ValueCondition::Kind;
 
-struct Word {
-  std::string_view text;
-  Kind kind;
-};
-constexpr Word kComparisons[] = {
-    {"IFEQ", Kind::kEqual},
-    {"IFNE", Kind::kNotEqual},
-    {"IFDEQ", Kind::kDigest},
-    {"IFDNE", Kind::kNotDigest},
-};
-
 bool TextHasDigest(const Entry& entry, std::string_view digest) {
   char scratch[Entry::kTextScratch];
   return ValueDigest(entry.Text(scratch)) == ParseDigest(digest);
@@ -51,30 +40,6 @@ bool ValueCondition::Holds(const Entry* entry) const {
       return entry && TextHasDigest(*entry, operand);
     case Kind::kNotDigest:
       return !entry || !TextHasDigest(*entry, operand);
-  }
-  return false;
-}
-
-bool TakePresence(ArgReader& args, ValueCondition& condition) {
-  const Kind before = condition.kind;
-  if ((before == Kind::kNone || before == Kind::kMissing) && args.TakeWord("NX")) {
-    condition.kind = Kind::kMissing;
-    return true;
-  }
-  if ((before == Kind::kNone || before == Kind::kPresent) && args.TakeWord("XX")) {
-    condition.kind = Kind::kPresent;
-    return true;
-  }
-  return false;
-}
-
-bool TakeComparison(ArgReader& args, ValueCondition& condition) {
-  if (condition.kind != Kind::kNone || args.left() < 2) return false;
-  for (const Word& word : kComparisons) {
-    if (!args.TakeWord(word.text)) continue;
-    condition.kind = word.kind;
-    condition.operand = args.Bytes();
-    return true;
   }
   return false;
 }

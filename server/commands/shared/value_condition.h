@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 #include "storage/keyspace/entry.h"
 
@@ -20,18 +21,36 @@ struct ValueCondition {
   std::string_view operand;  // the value of IFEQ and IFNE, the digest of IFDEQ and IFDNE
 
   // Whether it looks at the bytes, so that the key must hold a string.
-  bool compares() const { return kind >= Kind::kEqual; }
+  constexpr bool compares() const { return kind >= Kind::kEqual; }
   // Whether the operand can be compared at all; a digest must be one (kDigestFault).
   bool OperandIsSound() const;
   // Precondition: OperandIsSound(), and if compares() then `entry` is null or a string.
   bool Holds(const Entry* entry) const;
 };
 
-// Takes "NX" or "XX". Not taken beside a condition of another kind.
-bool TakePresence(ArgReader& args, ValueCondition& condition);
-// Takes "IFEQ v", "IFNE v", "IFDEQ d" or "IFDNE d". Not taken without its operand or beside another
-// condition.
-bool TakeComparison(ArgReader& args, ValueCondition& condition);
+// By ValueCondition::Kind.
+inline constexpr std::string_view kConditionWords[] = {"",     "NX",    "XX",   "IFEQ",
+                                                       "IFNE", "IFDEQ", "IFDNE"};
+
+// "NX", "XX", "IFEQ v" and their kin as rows of a table of options, whose result has a member
+// `condition`. None of them is an option beside a condition of another kind; NX and XX may come
+// twice, the others may not, and are no options without their operand.
+template <typename Options, ValueCondition::Kind kKind>
+inline constexpr OptionRow<Options> kConditionRow = {
+    .word = kConditionWords[static_cast<size_t>(kKind)],
+    .read =
+        [](ArgReader& args, Options& options) {
+          options.condition.kind = kKind;
+          if (options.condition.compares()) options.condition.operand = args.Bytes();
+        },
+    .values = ValueCondition{kKind, {}}.compares() ? 1u : 0u,
+    .known =
+        [](const Options& options) {
+          const ValueCondition& before = options.condition;
+          return before.kind == ValueCondition::Kind::kNone ||
+                 (before.kind == kKind && !before.compares());
+        },
+};
 
 // Whether a string holds exactly these bytes. Precondition: entry.is_string().
 bool TextEquals(const Entry& entry, std::string_view value);

@@ -1,5 +1,5 @@
-// See stream_args.h. Changes of a group (who owns an entry, up to where it has read) are recorded
-// here as the effects that a replay needs.
+// See stream_args.h. Changes of a group (the owner of an entry, up to where it has read) are
+// recorded here as the effects that a replay needs.
 #include "server/commands/streams/stream_args.h"
 
 #include <charconv>
@@ -18,11 +18,10 @@ constexpr uint64_t kSequenceMax = std::numeric_limits<uint64_t>::max();
 constexpr std::string_view kBadId = "ERR Invalid stream ID specified as stream command argument";
 constexpr size_t kIdTextMax = 41;  // two numbers of 64 bits, and the dash
 
-std::optional<StreamId> Read(CommandCall& call, std::string_view text, StreamIdSyntax syntax) {
+StreamId Parse(ArgReader& args, std::string_view text, StreamIdSyntax syntax) {
   const std::optional<ParsedStreamId> parsed = ParseStreamId(text, syntax);
-  if (parsed) return parsed->id;
-  call.reply.Error(kBadId);
-  return std::nullopt;
+  if (!parsed) args.Fail(std::string(kBadId));
+  return parsed ? parsed->id : StreamId();
 }
 
 bool IsExclusive(std::string_view text) { return text.size() > 1 && text[0] == '('; }
@@ -31,40 +30,30 @@ bool IsExclusive(std::string_view text) { return text.size() > 1 && text[0] == '
 
 // --- arguments
 
-std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text,
-                                     uint64_t missing_sequence) {
-  return Read(call, text, {.missing_sequence = missing_sequence});
+std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text) {
+  const std::optional<ParsedStreamId> parsed = ParseStreamId(text, {});
+  if (parsed) return parsed->id;
+  call.reply.Error(kBadId);
+  return std::nullopt;
 }
 
-std::optional<StreamId> ReadRangeStart(CommandCall& call, std::string_view text) {
-  if (!IsExclusive(text)) return Read(call, text, {.ends = true});
-  const std::optional<StreamId> id = Read(call, text.substr(1), {});
-  if (!id) return std::nullopt;
-  if (!id->Next()) call.reply.Error("ERR invalid start ID for the interval");
-  return id->Next();
+StreamId RangeStart(ArgReader& args, std::string_view text) {
+  if (!IsExclusive(text)) return Parse(args, text, {.ends = true});
+  const std::optional<StreamId> next = Parse(args, text.substr(1), {}).Next();
+  if (!next) args.Fail("ERR invalid start ID for the interval");
+  return next.value_or(StreamId());
 }
 
-std::optional<StreamId> ReadRangeEnd(CommandCall& call, std::string_view text) {
-  const bool exclusive = IsExclusive(text);
-  if (!exclusive) return Read(call, text, {.missing_sequence = kSequenceMax, .ends = true});
-  const std::optional<StreamId> id = Read(call, text.substr(1), {.missing_sequence = kSequenceMax});
-  if (!id) return std::nullopt;
-  if (!id->Previous()) call.reply.Error("ERR invalid end ID for the interval");
-  return id->Previous();
+StreamId RangeEnd(ArgReader& args, std::string_view text) {
+  if (!IsExclusive(text))
+    return Parse(args, text, {.missing_sequence = kSequenceMax, .ends = true});
+  const StreamId id = Parse(args, text.substr(1), {.missing_sequence = kSequenceMax});
+  const std::optional<StreamId> before = id.Previous();
+  if (!before) args.Fail("ERR invalid end ID for the interval");
+  return before.value_or(StreamId());
 }
 
-std::optional<int64_t> ReadInteger(CommandCall& call, std::string_view text,
-                                   std::string_view fault) {
-  const std::optional<int64_t> value = ParseInt64(text);
-  if (!value) fault.empty() ? call.reply.Error(ErrorCode::kNotInteger) : call.reply.Error(fault);
-  return value;
-}
-
-StreamId TakeStreamId(ArgReader& args) {
-  const std::optional<ParsedStreamId> parsed = ParseStreamId(args.Bytes(), {});
-  if (!parsed) args.Fail(std::string(kBadId));
-  return parsed ? parsed->id : StreamId();
-}
+StreamId TakeStreamId(ArgReader& args) { return Parse(args, args.Bytes(), {}); }
 
 int64_t TakeInteger(ArgReader& args, std::string_view fault) {
   const std::optional<int64_t> value = ParseInt64(args.Bytes());

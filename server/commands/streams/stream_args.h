@@ -11,19 +11,19 @@
 
 namespace sluice {
 
-// --- arguments. Null: the error has been answered.
+// --- arguments; the reader keeps the fault
 
-// A plain id; "5" is 5-<missing_sequence>.
-std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text,
-                                     uint64_t missing_sequence = 0);
-// The ends of a range, both included: "-", "+", "(5-1" without that id itself.
-std::optional<StreamId> ReadRangeStart(CommandCall& call, std::string_view text);
-std::optional<StreamId> ReadRangeEnd(CommandCall& call, std::string_view text);
-std::optional<int64_t> ReadInteger(CommandCall& call, std::string_view text,
-                                   std::string_view fault = {});
-// The same of an option's value: the reader has the error.
+// A plain id; "5" is 5-0.
 StreamId TakeStreamId(ArgReader& args);
+// With a sentence of its own when it is no integer.
 int64_t TakeInteger(ArgReader& args, std::string_view fault);
+// The ends of a range, both included: "-", "+", "(5-1" without that id itself. Their texts have
+// been taken already: Redis looks at arguments in another order than they stand in.
+StreamId RangeStart(ArgReader& args, std::string_view text);
+StreamId RangeEnd(ArgReader& args, std::string_view text);
+
+// A plain id where no reader is. Null: the error has been answered.
+std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text);
 
 // --- look-ups. `failed`: the error has been answered (WRONGTYPE).
 
@@ -39,8 +39,8 @@ FoundStream FindStream(CommandCall& call, HashedKey key);
 // For what is going to be changed; counts nothing.
 FoundStream FindStreamToChange(CommandCall& call, HashedKey key);
 
-// A stream that is changed from here to the end of the block. Others are told (WATCH, blocked
-// readers) only if what changes are entries: the book-keeping of groups is none of their business.
+// A stream that is changed from here to the end of the block. WATCH and blocked
+// readers are told only if entries change: the book-keeping of groups does not concern them.
 class StreamEdit {
  public:
   enum class Of : uint8_t { kEntries, kGroups };

@@ -116,11 +116,9 @@ constexpr OptionRow<ClaimArgs> kClaimOptions[] = {
 
 // False: the error has been answered.
 bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
-  const std::optional<int64_t> idle =
-      ReadInteger(call, call.args[4], "ERR Invalid min-idle-time argument for XCLAIM");
-  if (!idle) return false;
-  result.terms.idle_min_ms = std::max<int64_t>(*idle, 0);
-  ArgReader args(call.args, 5);
+  ArgReader args(call.args, 4);
+  const int64_t idle_ms = TakeInteger(args, "ERR Invalid min-idle-time argument for XCLAIM");
+  result.terms.idle_min_ms = std::max<int64_t>(idle_ms, 0);
   while (args.more()) {  // what is no id begins the options
     const std::optional<ParsedStreamId> id = ParseStreamId(args.Peek(), {});
     if (!id) break;
@@ -195,15 +193,11 @@ constexpr OptionRow<AutoClaimArgs> kAutoClaimOptions[] = {
 };
 
 bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
-  const std::optional<int64_t> idle =
-      ReadInteger(call, call.args[4], "ERR Invalid min-idle-time argument for XAUTOCLAIM");
-  if (!idle) return false;
-  result.terms.idle_min_ms = std::max<int64_t>(*idle, 0);
+  ArgReader args(call.args, 4);
+  const int64_t idle_ms = TakeInteger(args, "ERR Invalid min-idle-time argument for XAUTOCLAIM");
+  result.terms.idle_min_ms = std::max<int64_t>(idle_ms, 0);
   result.terms.delivered_ms = call.now.unix_ms();
-  const std::optional<StreamId> from = ReadRangeStart(call, call.args[5]);
-  if (!from) return false;
-  result.from = *from;
-  ArgReader args(call.args, 6);
+  result.from = RangeStart(args, args.Bytes());
   ReadOptions(args, kAutoClaimOptions, result);
   if (args.failed()) call.reply.Error(args.error());
   return !args.failed();

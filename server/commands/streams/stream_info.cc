@@ -143,18 +143,16 @@ void ShowStream(CommandCall& call) {
   constexpr int64_t kCountDefault = 10;
   const Stream* const stream = FindShown(call);
   if (!stream) return;
-  const size_t options = call.args.size() - 3;
-  if (options == 0) return ReplyBrief(call, *stream);
-  if ((options != 1 && options != 3) || !IsWord(call.args[3], "FULL") ||
-      (options == 3 && !IsWord(call.args[4], "COUNT"))) {
-    return ReplySyntax(call);
-  }
+  ArgReader args(call.args, 3);
+  if (!args.more()) return ReplyBrief(call, *stream);
+  if (!args.TakeWord("FULL")) return ReplySyntax(call);
   int64_t count = kCountDefault;
-  if (options == 3) {
-    const std::optional<int64_t> given = ReadInteger(call, call.args[5]);
-    if (!given) return;
-    if (*given >= 0) count = *given;
+  if (args.more()) {
+    if (args.left() != 2 || !args.TakeWord("COUNT")) return ReplySyntax(call);
+    const int64_t given = args.Int();
+    if (given >= 0) count = given;
   }
+  if (args.failed()) return call.reply.Error(args.error());
   const uint64_t all = std::numeric_limits<uint64_t>::max();
   ReplyFull(call, *stream, count == 0 ? all : static_cast<uint64_t>(count));
 }

@@ -19,38 +19,26 @@ struct PendingArgs {
   std::optional<std::string_view> consumer;
 };
 
-// False: the error has been answered. Faults are looked for in Redis's order.
-bool ReadPendingArgs(CommandCall& call, PendingArgs& result) {
-  const size_t size = call.args.size();
-  if (size == 3) return true;
-  const bool has_idle = size >= 6 && IsWord(call.args[3], "IDLE");
-  if (size < 6 || size > 9) {
-    call.reply.Error(ErrorCode::kSyntax);
-    return false;
-  }
+// "[[IDLE ms] start end count [consumer]]". Faults are looked for in Redis's order, the count
+// before the ids; arguments behind the consumer, up to nine in all, are passed over as there.
+PendingArgs ReadPendingArgs(ArgReader& args) {
+  constexpr size_t kLeast = 3;
+  constexpr size_t kMost = 6;
+  PendingArgs result;
+  if (!args.more()) return result;
   result.summary = false;
-  size_t at = 3;
-  if (has_idle) {
-    const std::optional<int64_t> idle = ReadInteger(call, call.args[4]);
-    if (!idle) return false;
-    result.idle_min_ms = *idle;
-    at = 5;
-    if (size < 8) {
-      call.reply.Error(ErrorCode::kSyntax);
-      return false;
-    }
+  if (args.left() < kLeast || args.left() > kMost) args.Fail(ErrorCode::kSyntax);
+  if (args.TakeWord("IDLE")) {
+    result.idle_min_ms = args.Int();
+    if (args.left() < kLeast) args.Fail(ErrorCode::kSyntax);
   }
-  const std::optional<int64_t> count = ReadInteger(call, call.args[at + 2]);
-  if (!count) return false;
-  result.count = std::max<int64_t>(*count, 0);
-  const std::optional<StreamId> from = ReadRangeStart(call, call.args[at]);
-  if (!from) return false;
-  const std::optional<StreamId> to = ReadRangeEnd(call, call.args[at + 1]);
-  if (!to) return false;
-  result.from = *from;
-  result.to = *to;
-  if (at + 3 < size) result.consumer = call.args[at + 3];
-  return true;
+  const std::string_view from = args.Bytes();
+  const std::string_view to = args.Bytes();
+  result.count = std::max<int64_t>(args.Int(), 0);
+  result.from = RangeStart(args, from);
+  result.to = RangeEnd(args, to);
+  if (args.more()) result.consumer = args.Bytes();
+  return result;
 }
 
 void ReplySummary(CommandCall& call, const StreamGroup& group) {
@@ -105,8 +93,9 @@ std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const Pendin
 }
 
 void XPending(CommandCall& call) {
-  PendingArgs args;
-  if (!ReadPendingArgs(call, args)) return;
+  ArgReader reader(call.args, 3);
+  const PendingArgs args = ReadPendingArgs(reader);
+  if (reader.failed()) return call.reply.Error(reader.error());
   const FoundStream found = FindStream(call, call.Key(1));
   if (found.failed) return;
   StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;

@@ -209,12 +209,10 @@ constexpr OptionRow<RangeArgs> kRangeOptions[] = {
 };
 
 std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
-  const std::optional<StreamId> from = ReadRangeStart(call, call.args[backwards ? 3 : 2]);
-  if (!from) return std::nullopt;
-  const std::optional<StreamId> to = ReadRangeEnd(call, call.args[backwards ? 2 : 3]);
-  if (!to) return std::nullopt;
-  RangeArgs result{*from, *to, std::nullopt};
   ArgReader args(call.args, 4);
+  RangeArgs result;
+  result.from = RangeStart(args, call.args[backwards ? 3 : 2]);
+  result.to = RangeEnd(args, call.args[backwards ? 2 : 3]);
   ReadOptions(args, kRangeOptions, result);
   if (!args.failed()) return result;
   call.reply.Error(args.error());

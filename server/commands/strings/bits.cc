@@ -35,7 +35,8 @@ void SetBit(CommandCall& call) {
   char scratch[Entry::kTextScratch];
   const std::string_view text = old ? old->Text(scratch) : std::string_view();
   const bool was = BitAt(text, *offset);
-  // A bit that is so already is no change: no client's WATCH may notice. Only OBJECT ENCODING does.
+  // A bit that has this value already is not changed, and no WATCH notices. Only OBJECT ENCODING
+  // does.
   if (text.size() < bytes || was != (*bit == 1)) {
     TextEdit edit(call, key);
     edit.GrowTo(bytes);
@@ -139,10 +140,13 @@ void BitPos(CommandCall& call) {
 // --- BITOP
 
 std::optional<BitOperation> ReadOperation(std::string_view word) {
-  if (IsWord(word, "AND")) return BitOperation::kAnd;
-  if (IsWord(word, "OR")) return BitOperation::kOr;
-  if (IsWord(word, "XOR")) return BitOperation::kXor;
-  if (IsWord(word, "NOT")) return BitOperation::kNot;
+  constexpr std::pair<std::string_view, BitOperation> kOperations[] = {{"AND", BitOperation::kAnd},
+                                                                       {"OR", BitOperation::kOr},
+                                                                       {"XOR", BitOperation::kXor},
+                                                                       {"NOT", BitOperation::kNot}};
+  for (const auto& [name, operation] : kOperations) {
+    if (IsWord(word, name)) return operation;
+  }
   return std::nullopt;
 }
 

@@ -8,12 +8,24 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 #include "storage/types/digest.h"
 
 namespace sluice {
 namespace {
+
+struct DelExOptions {
+  ValueCondition condition;
+};
+
+constexpr OptionRow<DelExOptions> kDelExOptions[] = {
+    kConditionRow<DelExOptions, ValueCondition::Kind::kEqual>,
+    kConditionRow<DelExOptions, ValueCondition::Kind::kNotEqual>,
+    kConditionRow<DelExOptions, ValueCondition::Kind::kDigest>,
+    kConditionRow<DelExOptions, ValueCondition::Kind::kNotDigest>,
+};
 
 void DelEx(CommandCall& call) {
   if (call.args.size() != 2 && call.args.size() != 4) {
@@ -22,17 +34,17 @@ void DelEx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const Entry* const entry = LookUp(call, key);
   if (!entry) return call.reply.Integer(0);
-  ValueCondition condition;
+  DelExOptions options;
   ArgReader args(call.args, 2);
   if (args.more()) {
     if (!entry->is_string()) {
       return call.reply.Error("ERR Key should be of string type if conditions are specified");
     }
-    if (!TakeComparison(args, condition)) {
+    if (!TakeOption(args, kDelExOptions, options)) {
       return call.reply.Error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE");
     }
-    if (!condition.OperandIsSound()) return call.reply.Error(kDigestFault);
-    if (!condition.Holds(entry)) return call.reply.Integer(0);
+    if (!options.condition.OperandIsSound()) return call.reply.Error(kDigestFault);
+    if (!options.condition.Holds(entry)) return call.reply.Integer(0);
   }
   DeleteAsEffect(call, key);
   call.reply.Integer(1);
@@ -51,15 +63,21 @@ void DeleteIfEqual(CommandCall& call, int64_t if_missing) {
 void DelIfEq(CommandCall& call) { DeleteIfEqual(call, 0); }
 void Cad(CommandCall& call) { DeleteIfEqual(call, -1); }
 
+struct CasOptions {
+  ExpiryArg expiry;
+};
+
+constexpr OptionRow<CasOptions> kCasOptions[] = {kExpiryRow<CasOptions, ExpiryKind::kEx>,
+                                                 kExpiryRow<CasOptions, ExpiryKind::kPx>};
+
 // CAS key old new [EX seconds | PX milliseconds]. Like SET, it ends a time to live that it is not
 // told to renew.
 void Cas(CommandCall& call) {
   ArgReader args(call.args, 4);
-  ExpiryArg expiry;
-  while (args.more()) {
-    if (!TakeExpiry(args, expiry) || expiry.kind > ExpiryKind::kPx) args.Fail(ErrorCode::kSyntax);
-  }
+  CasOptions options;
+  ReadOptions(args, kCasOptions, options);
   if (args.failed()) return call.reply.Error(args.error());
+  const ExpiryArg& expiry = options.expiry;
   Deadline deadline;
   if (expiry.timed() && !ReadDeadline(call, expiry, deadline)) return;
 

@@ -42,15 +42,18 @@ constexpr OptionRow<IncrExOptions> kOptions[] = {
     {"UBOUND", kTakeBytes<&IncrExOptions::high>, 1},
     {"SATURATE", kRaise<&IncrExOptions::saturate>},
     {"ENX", kRaise<&IncrExOptions::only_if_persistent>},
+    kExpiryRow<IncrExOptions, ExpiryKind::kEx>,
+    kExpiryRow<IncrExOptions, ExpiryKind::kPx>,
+    kExpiryRow<IncrExOptions, ExpiryKind::kExat>,
+    kExpiryRow<IncrExOptions, ExpiryKind::kPxat>,
+    kExpiryRow<IncrExOptions, ExpiryKind::kPersist>,
+    kConditionRow<IncrExOptions, ValueCondition::Kind::kMissing>,
+    kConditionRow<IncrExOptions, ValueCondition::Kind::kPresent>,
 };
 
 bool ReadIncrExOptions(CommandCall& call, IncrExOptions& options) {
   ArgReader args(call.args, 2);
-  while (args.more()) {
-    if (TakeOption(args, kOptions, options)) continue;
-    if (TakeExpiry(args, options.expiry) || TakePersist(args, options.expiry)) continue;
-    if (!TakePresence(args, options.condition)) args.Fail(ErrorCode::kSyntax);
-  }
+  ReadOptions(args, kOptions, options);
   if (options.only_if_persistent && !options.expiry.timed()) args.Fail(ErrorCode::kSyntax);
   if (!args.failed()) return true;
   call.reply.Error(args.error());

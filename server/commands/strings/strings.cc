@@ -7,6 +7,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
@@ -22,24 +23,26 @@ struct SetOptions {
   bool get = false;
 };
 
-void ReadSetOptions(ArgReader& args, SetOptions& options) {
-  while (args.more()) {
-    if (TakePresence(args, options.condition)) continue;
-    if (TakeExpiry(args, options.expiry)) continue;
-    if (TakeKeepTtl(args, options.expiry)) continue;
-    if (TakeComparison(args, options.condition)) continue;
-    if (args.TakeWord("GET")) {
-      options.get = true;
-    } else {
-      args.Fail(ErrorCode::kSyntax);
-    }
-  }
-}
+// Those of locks come first.
+constexpr OptionRow<SetOptions> kSetOptions[] = {
+    kConditionRow<SetOptions, ValueCondition::Kind::kMissing>,
+    kExpiryRow<SetOptions, ExpiryKind::kPx>,
+    kExpiryRow<SetOptions, ExpiryKind::kEx>,
+    kConditionRow<SetOptions, ValueCondition::Kind::kPresent>,
+    {"GET", kRaise<&SetOptions::get>},
+    kExpiryRow<SetOptions, ExpiryKind::kKeepTtl>,
+    kExpiryRow<SetOptions, ExpiryKind::kExat>,
+    kExpiryRow<SetOptions, ExpiryKind::kPxat>,
+    kConditionRow<SetOptions, ValueCondition::Kind::kEqual>,
+    kConditionRow<SetOptions, ValueCondition::Kind::kNotEqual>,
+    kConditionRow<SetOptions, ValueCondition::Kind::kDigest>,
+    kConditionRow<SetOptions, ValueCondition::Kind::kNotDigest>,
+};
 
 uint16_t SetKeyFlags(Args request) {
   ArgReader args(request, 3);
   SetOptions options;
-  ReadSetOptions(args, options);
+  ReadOptions(args, kSetOptions, options);
   const bool looks = options.get || options.condition.compares();
   return looks ? kKeyRw | kKeyAccess | kKeyUpdate : kKeyOw | kKeyUpdate;
 }
@@ -59,7 +62,7 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) 
 void SetWithOptions(CommandCall& call) {
   ArgReader args(call.args, 3);
   SetOptions options;
-  ReadSetOptions(args, options);
+  ReadOptions(args, kSetOptions, options);
   if (args.failed()) return call.reply.Error(args.error());
   Deadline deadline;
   if (options.expiry.timed() && !ReadDeadline(call, options.expiry, deadline)) return;
@@ -146,13 +149,21 @@ void GetSet(CommandCall& call) {
   call.ReplaceWith({"SET", call.args[1], call.args[2]});
 }
 
+struct GetExOptions {
+  ExpiryArg expiry;
+};
+
+constexpr OptionRow<GetExOptions> kGetExOptions[] = {
+    kExpiryRow<GetExOptions, ExpiryKind::kEx>,      kExpiryRow<GetExOptions, ExpiryKind::kPx>,
+    kExpiryRow<GetExOptions, ExpiryKind::kExat>,    kExpiryRow<GetExOptions, ExpiryKind::kPxat>,
+    kExpiryRow<GetExOptions, ExpiryKind::kPersist>,
+};
+
 void GetEx(CommandCall& call) {
   ArgReader args(call.args, 2);
-  ExpiryArg expiry;
-  while (args.more()) {
-    if (TakeExpiry(args, expiry) || TakePersist(args, expiry)) continue;
-    args.Fail(ErrorCode::kSyntax);
-  }
+  GetExOptions options;
+  ReadOptions(args, kGetExOptions, options);
+  const ExpiryArg& expiry = options.expiry;
   if (args.failed()) return call.reply.Error(args.error());
 
   const HashedKey key = call.Key(1);

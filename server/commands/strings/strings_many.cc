@@ -11,6 +11,7 @@
 #include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/option_table.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -77,6 +78,16 @@ struct MSetExRequest {
   ExpiryArg expiry;
 };
 
+constexpr OptionRow<MSetExRequest> kMSetExOptions[] = {
+    kConditionRow<MSetExRequest, ValueCondition::Kind::kMissing>,
+    kConditionRow<MSetExRequest, ValueCondition::Kind::kPresent>,
+    kExpiryRow<MSetExRequest, ExpiryKind::kEx>,
+    kExpiryRow<MSetExRequest, ExpiryKind::kPx>,
+    kExpiryRow<MSetExRequest, ExpiryKind::kExat>,
+    kExpiryRow<MSetExRequest, ExpiryKind::kPxat>,
+    kExpiryRow<MSetExRequest, ExpiryKind::kKeepTtl>,
+};
+
 bool ReadMSetEx(CommandCall& call, MSetExRequest& request) {
   ArgReader args(call.args);
   const std::optional<int64_t> count = ParseInt64(args.Bytes());
@@ -88,11 +99,7 @@ bool ReadMSetEx(CommandCall& call, MSetExRequest& request) {
     request.pairs = {2, 2 + static_cast<size_t>(*count) * 2};
     args.Skip(static_cast<size_t>(*count) * 2);
   }
-  while (args.more()) {
-    if (TakePresence(args, request.condition)) continue;
-    if (TakeExpiry(args, request.expiry) || TakeKeepTtl(args, request.expiry)) continue;
-    args.Fail(ErrorCode::kSyntax);
-  }
+  ReadOptions(args, kMSetExOptions, request);
   if (!args.failed()) return true;
   call.reply.Error(args.error());
   return false;
