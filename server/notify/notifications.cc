@@ -7,7 +7,7 @@
 namespace sluice {
 
 void Notifications::Send(std::string_view event, int db, std::string_view key) {
-  if (!pubsub_.anyone_listens()) return;
+  if (!pubsub_.has_listeners()) return;
   if (classes_ & kNotifyKeyspace) {
     channel_.clear();
     ConcatTo(channel_, "__keyspace@", db, "__:", key);

@@ -104,7 +104,7 @@ class PubSub {
   size_t Publish(std::string_view channel, std::string_view payload);
   size_t PublishToShard(std::string_view channel, std::string_view payload);
 
-  bool anyone_listens() const {
+  bool has_listeners() const {
     return !names_of(ChannelKind::kChannel).empty() || !names_of(ChannelKind::kPattern).empty();
   }
   // How many names of that kind have subscribers, how many one of them has, and all of them.

@@ -122,12 +122,12 @@ bool Tracking::LimitSlice() {
 std::string Tracking::Audit() const {
   size_t items = 0;
   for (const TrackedKey& tracked : keys_) {
-    if (tracked.clients.empty()) return "a key is tracked for nobody";
+    if (tracked.clients.empty()) return "a key is tracked for no client";
     items += tracked.clients.size();
   }
   if (items != items_) return "the clients of tracked keys are miscounted";
   for (const auto& [prefix, about] : prefixes_) {
-    if (about.clients.empty()) return "a prefix is tracked for nobody";
+    if (about.clients.empty()) return "a prefix is tracked for no client";
     if (about.changed.empty() == changed_prefixes_.contains(prefix))
       return "a prefix is listed as changed without a change, or the other way round";
   }

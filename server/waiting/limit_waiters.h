@@ -87,10 +87,12 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
 
   PolicyTable& policies() { return policies_; }
   DrainSeconds& drain_seconds() { return drain_seconds_; }
-  ParsedArgsCache<TakeOptions>& take_memo() { return take_memo_; }  // of what stands behind the key
+  ParsedArgsCache<TakeOptions>& parsed_takes() {
+    return parsed_takes_;
+  }                                                                 // of what stands behind the key
   ParsedArgsCache<CellRequest>& cell_memo() { return cell_memo_; }  // the same of CL.THROTTLE
 
-  bool AnyoneWaits(KeyNameView key) const { return queues_.contains(key); }
+  bool HasWaiters(KeyNameView key) const { return queues_.contains(key); }
   // Parks the call's client until deadline_ms. `retry_ms`: when its cost should fit, -1 as above;
   // it counts only if there is no waiter before it.
   void Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
@@ -142,7 +144,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   const Uses on_;
   PolicyTable policies_;
   DrainSeconds drain_seconds_;
-  ParsedArgsCache<TakeOptions> take_memo_;
+  ParsedArgsCache<TakeOptions> parsed_takes_;
   ParsedArgsCache<CellRequest> cell_memo_;
   KeyNameMap<std::unique_ptr<Queue>> queues_;   // none is empty
   absl::btree_map<uint64_t, Queue*> queue_of_;  // by ticket

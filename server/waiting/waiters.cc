@@ -57,7 +57,7 @@ void Waiters::WaitCancelled(uint64_t arrival) {
 std::string Waiters::Audit() const {
   size_t standing = 0, named = 0;
   for (const auto& [name, line] : lines_) {
-    if (line.waits.empty()) return "nobody waits for a key that is waited for";
+    if (line.waits.empty()) return "a key that is waited for has no waiter";
     size_t when_gone = 0;
     for (const auto& [arrival, wait] : line.waits) {
       const auto known = waits_.find(arrival);

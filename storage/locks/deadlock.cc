@@ -1,4 +1,6 @@
-// See deadlock.h.
+// See deadlock.h. What keeps both steps short are marks that only go forward. A line is visited
+// from, or up to, the farthest place that was of interest so far (Reach::seen); in the reduction
+// each line has a front, a first unfinished writer, and the readers before it.
 #include "storage/locks/deadlock.h"
 
 #include <algorithm>
@@ -46,7 +48,7 @@ class DeadlockSearch::Reduction {
   void AddHolders(const Line& line, size_t at);
   void AddHolder(const Owner& owner, size_t at);
   void Advance(LineState& line);
-  void NobodyAhead(LineState& line, size_t first, bool shared);
+  void MayBeNext(LineState& line, size_t first, bool shared);
   bool HoldersAllow(const LineState& line, const LockShape& shape) const;
   void Grant(LineState& line, size_t item);
   void GiveBack(LineState& line, int64_t permits);
@@ -78,7 +80,8 @@ DeadlockSearch::Reduction::Reduction(const DeadlockSearch& search,
   for (const auto& [line, at] : last) AddLine(*line, at);
 }
 
-// An owner of the candidates, or a bystander, who is one of its own. kNone: it finishes anyway.
+// The node of an owner of the candidates; a bystander has a node of its own. kNone: the owner
+// finishes anyway.
 size_t DeadlockSearch::Reduction::NodeOf(const Queued& queued) {
   const auto found = owners_.find(queued.owner);
   if (found != owners_.end()) return found->second;
@@ -146,17 +149,17 @@ bool DeadlockSearch::Reduction::Finishes(const Owner& owner) {
 void DeadlockSearch::Reduction::Advance(LineState& line) {
   const size_t size = line.items.size();
   while (line.front < size && HasFinished(line.items[line.front])) ++line.front;
-  if (line.front < size) NobodyAhead(line, line.front, false);
+  if (line.front < size) MayBeNext(line, line.front, false);
   const auto writes = [](const Item& item) { return item.shape->mode != LockMode::kShared; };
   while (line.writer < size &&
          (!writes(line.items[line.writer]) || HasFinished(line.items[line.writer])))
     ++line.writer;
   for (; line.readers < size && line.readers <= line.writer; ++line.readers)
-    NobodyAhead(line, line.readers, true);
+    MayBeNext(line, line.readers, true);
 }
 
 // No other owner's conflicting wait is ahead of this one's first, or will be again.
-void DeadlockSearch::Reduction::NobodyAhead(LineState& line, size_t first, bool shared) {
+void DeadlockSearch::Reduction::MayBeNext(LineState& line, size_t first, bool shared) {
   if (!line.items[first].is_first) return;
   const size_t node = line.items[first].node;
   for (size_t item = first; item < line.items.size() && line.items[item].node == node; ++item) {

@@ -8,8 +8,8 @@
 namespace sluice {
 
 void WriteLimits(const Parts& parts, InfoText& text) {
-  LimitWaiters& desk = parts.Get<LimitWaiters>();
-  const LimitStatistics& statistics = desk.statistics();
+  LimitWaiters& limit_waiters = parts.Get<LimitWaiters>();
+  const LimitStatistics& statistics = limit_waiters.statistics();
   LimitStatistics::Decided all;
   for (const LimitStatistics::Decided& each : statistics.by_algorithm) {
     all.taken += each.taken;
@@ -19,9 +19,9 @@ void WriteLimits(const Parts& parts, InfoText& text) {
   text.Field("limits_refused", all.refused);
   text.Field("limits_shadow_allowed", statistics.shadow.taken);
   text.Field("limits_shadow_refused", statistics.shadow.refused);
-  text.Field("limits_waiting", desk.waiting());
+  text.Field("limits_waiting", limit_waiters.waiting());
   text.Field("limits_waited", statistics.waited);
-  text.Field("limit_policies", desk.policies().size());
+  text.Field("limit_policies", limit_waiters.policies().size());
   for (size_t i = 0; i < statistics.by_algorithm.size(); ++i) {
     const LimitStatistics::Decided& each = statistics.by_algorithm[i];
     text.Field(Concat("limits_", LimitEncoding(static_cast<LimitAlgorithm>(i))),

@@ -78,7 +78,7 @@ constexpr CommandSpec ReplicaOfRow(std::string_view name) {
           .since = "5.0.0",
           .complexity = "O(1)",
           .usage = "args=<host-port=<host port:integer> | no-one=<NO ONE>>",
-          .summary = "Follow another server, which is refused, or nobody."};
+          .summary = "Follow another server, which is refused, or none."};
 }
 
 constexpr CommandSpec SlaveOfRow() {

@@ -93,14 +93,14 @@ int64_t ReadUnits(ArgReader& args, std::string_view name) {
   return args.IntIn({name, 1, kInt64Max});
 }
 
-TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk) {
+TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters) {
   const Args words = args.rest();
   Reading reading;
   TakeOptions& options = reading.options;
   const bool by_policy = args.TakeWord("POLICY");
   if (by_policy) {
     options.policy = args.Peek();
-    options.request.config = ReadPolicy(args, desk.policies());
+    options.request.config = ReadPolicy(args, limit_waiters.policies());
     ReadOptionsOnce(args, kOptions, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
@@ -109,7 +109,8 @@ TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk) {
     MakeConfig(args, reading.numbers, reading.burst, options.request.config);
   }
   CheckTogether(args, options);
-  if (!args.failed() && !by_policy) desk.take_memo().Keep(words, options);  // policies change
+  if (!args.failed() && !by_policy)
+    limit_waiters.parsed_takes().Keep(words, options);  // policies change
   return options;
 }
 

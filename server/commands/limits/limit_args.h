@@ -13,8 +13,9 @@ inline constexpr std::string_view kNoSuchPolicy = "ERR no such policy";
 inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 
 // Reads "<algorithm> max period-ms" or "POLICY name", then the options: all that LIMIT.TAKE has
-// behind its key, and keeps it in take_memo(). After a fault of `args` the result has no meaning.
-TakeOptions ReadTake(ArgReader& args, LimitWaiters& desk);
+// behind its key, and keeps it in parsed_takes(). After a fault of `args` the result has no
+// meaning.
+TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters);
 // "<algorithm> max period-ms [BURST b]", to the end.
 LimitConfig ReadConfig(ArgReader& args);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or

@@ -189,13 +189,14 @@ void TakeTimedOut(CommandCall& call) {
 bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& limiter) {
   const int64_t wait_ms = *options.wait_ms;
   if (wait_ms == 0 || !call.may_wait()) return false;
-  LimitWaiters& desk = call.part<LimitWaiters>();
+  LimitWaiters& limit_waiters = call.part<LimitWaiters>();
   const KeyNameView key{call.db.index(), call.args[1]};
   const LimitRequest& request = options.request;
   const LimitVerdict verdict = limiter.Peek(request.config, request.cost);
-  if (verdict.retry_ms < 0 || (verdict.allowed && !desk.AnyoneWaits(key))) return false;
+  if (verdict.retry_ms < 0 || (verdict.allowed && !limit_waiters.HasWaiters(key))) return false;
   LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
-  desk.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms, TakeTimedOut);
+  limit_waiters.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms,
+                     TakeTimedOut);
   return true;
 }
 
@@ -218,12 +219,13 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
 }
 
 void Take(CommandCall& call) {
-  LimitWaiters& desk = call.part<LimitWaiters>();
-  if (const TakeOptions* const known = desk.take_memo().Find(call.args.subspan(2))) [[likely]] {
+  LimitWaiters& limit_waiters = call.part<LimitWaiters>();
+  if (const TakeOptions* const known = limit_waiters.parsed_takes().Find(call.args.subspan(2)))
+      [[likely]] {
     return TakeAs(call, *known);
   }
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, desk);
+  const TakeOptions options = ReadTake(args, limit_waiters);
   if (args.failed()) return call.reply.Error(args.error());
   TakeAs(call, options);
 }

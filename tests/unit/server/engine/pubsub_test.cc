@@ -41,7 +41,7 @@ TEST_F(PubSubTest, NamesGoWithTheirLastSubscriber) {
   EXPECT_EQ(pubsub().names(ChannelKind::kPattern), 0u);
   other.Disconnect();
   EXPECT_EQ(pubsub().names(ChannelKind::kChannel), 0u);
-  EXPECT_FALSE(pubsub().anyone_listens());
+  EXPECT_FALSE(pubsub().has_listeners());
 }
 
 TEST_F(PubSubTest, ManySubscriptionsComeAndGo) {
