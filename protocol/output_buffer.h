@@ -39,7 +39,7 @@ class OutputBuffer {
   static constexpr uint64_t kEverything = UINT64_MAX;
   // Bytes appended ever.
   uint64_t appended() const { return gone_ + bytes_; }
-  // Those before that byte may leave; kEverything, as at the begin: all.
+  // The bytes before that position may leave; kEverything, as at the start: all.
   uint64_t may_leave() const { return may_leave_; }
   void set_may_leave(uint64_t appended) { may_leave_ = appended; }
   // Of bytes(), those that may leave.

@@ -1,4 +1,6 @@
-// See script_cache.h.
+// See script_cache.h. A script is found by its SHA-1 in hex, in either case, by every EVALSHA: the
+// digits are folded to lower case in five words, and the script that was used last is tried before
+// the table.
 #include "scripting/script_cache.h"
 
 #include <openssl/sha.h>
@@ -13,9 +15,9 @@
 namespace sluice {
 namespace {
 
-// Sets the bit that tells lower-case letters from upper-case ones, in each byte of a word; digits
-// have it too. Bytes with neither it nor the next, which would become digits, are told by their
-// lack.
+// In each byte of a word, the bit that lower-case letters have and upper-case ones lack; digits
+// have it too. Setting it makes hex digits lower-case. It would also make digits of the control
+// characters 0x10 to 0x19; those have neither this bit nor the next higher one, and are refused.
 constexpr uint64_t kLowerBits = 0x2020202020202020;
 // Of a script, in the tables that find it.
 constexpr size_t kTableBytes = 48;

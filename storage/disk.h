@@ -42,7 +42,7 @@ class Disk {
   virtual int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) = 0;
   virtual int Rename(const std::string& from, const std::string& to) = 0;
   virtual int Remove(const std::string& path) = 0;
-  // One that is there already is no fault.
+  // A folder that is there already is no fault.
   virtual int MakeFolder(const std::string& path) = 0;
   // Makes the names of files that were made, renamed or removed in it durable.
   virtual int SyncFolder(const std::string& path) = 0;

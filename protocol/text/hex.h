@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-// The digit's value; -1: it is none.
+// The digit's value; -1: it is no hex digit.
 constexpr int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -75,7 +75,8 @@ char Unescaped(char escape) {
   }
 }
 
-// Four hexadecimal digits, or -1. Stops at the first that is none, so at the end of the text too.
+// Four hexadecimal digits, or -1. Stops at the first other character, so at the end of the text
+// too.
 int HexDigits(const char* text) {
   int number = 0;
   for (int i = 0; i < 4; ++i) {

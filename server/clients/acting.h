@@ -1,5 +1,5 @@
-// Acting: whose doing it is what happens now. The client whose top-level command runs, and, while a
-// slow command of one client lets others be served from inside it, that client too.
+// Acting: which client causes what happens now. The client whose top-level command runs, and, while
+// a slow command of one client lets others be served from inside it, that client too.
 #pragma once
 
 #include <utility>
@@ -13,9 +13,9 @@ class Acting {
  public:
   static constexpr PartId kPartId = PartId::kActing;
 
-  // The client whose top-level command runs; null when none does.
+  // The client whose top-level command runs; null between commands.
   const Session* current() const { return current_; }
-  // Whose command the turn is served from inside of; null: it is a turn of its own.
+  // The client whose command the turn runs inside of; null: it is a turn of its own.
   const Session* caller() const { return caller_; }
   bool serving_from_within() const { return caller_ != nullptr; }
   // Whether a command of it runs, maybe around the turn that this is.

@@ -1,4 +1,7 @@
-// See clients.h.
+// See clients.h. What is hard is that a session may end in the middle of anything: a limit is
+// exceeded while a reply is being written, CLIENT KILL names the client whose command runs. So
+// Close only marks it; SendAll gathers the ids of those that go, and the root drops them when the
+// turn ends.
 #include "server/clients/clients.h"
 
 #include <algorithm>
@@ -26,7 +29,7 @@ void Clients::set_gate(OutputGate* gate) {
   });
 }
 
-// --- who is there
+// --- sessions
 
 Session& Clients::Open(Peer peer) {
   if (free_slots_.empty()) {
@@ -150,7 +153,7 @@ void Clients::Carry(Session& session) {
 
 std::vector<SessionId> Clients::TakeCarried() { return std::exchange(carried_, {}); }
 
-// --- who may stay
+// --- sessions that are closed, and why
 
 void Clients::Close(Session& session, CloseMode mode) {
   session.close = std::max(session.close, mode);

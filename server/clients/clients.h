@@ -55,7 +55,7 @@ class Clients final : public ErrorListener {
   // Null: every answer leaves with its turn.
   void set_gate(OutputGate* gate);
 
-  // --- who is there
+  // --- sessions
   Session& Open(Peer peer);
   void Remove(Session& session);
   Session* Find(SessionId id) const;              // null when gone
@@ -74,13 +74,14 @@ class Clients final : public ErrorListener {
   void Push(Session& session, std::initializer_list<std::string_view> pieces);
   // To be called when output was appended to a session outside its own command (unblock).
   void QueueSend(Session& session);
-  // Hands each queued session's output to the host and notes who is to be closed.
+  // Hands each queued session's output to the host and notes the sessions that are to be closed.
   void SendAll();
   bool any_to_send() const { return !to_send_.empty(); }
-  // Those who are to be closed, once.
+  // The sessions that are to be closed, each once.
   std::vector<SessionId> TakeClosed();
   void CloseLater(SessionId id) { to_close_.push_back(id); }
-  // A session whose Send left bytes behind got rid of some. True: it was to be closed and can be.
+  // The host has sent some bytes that a session's Send had left behind. True: it was to be closed,
+  // and can be now.
   bool Sent(Session& session);
 
   // --- requests that are left over
@@ -91,7 +92,7 @@ class Clients final : public ErrorListener {
   bool any_carried() const { return !carried_.empty(); }
   std::vector<SessionId> TakeCarried();
 
-  // --- who may stay
+  // --- sessions that are closed, and why
   // Ends a session: kAfterReply sends what it has been answered, kNow sends nothing more.
   void Close(Session& session, CloseMode mode);
   // It has sent more than client-query-buffer-limit that could not be run yet.

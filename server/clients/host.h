@@ -51,6 +51,7 @@ class Host {
   virtual void Shutdown(int code) = 0;
   // Runs `work` beside the engine, one after the other: on another thread, if the host has one.
   // Then `done`: at once, between two turns, or as said below. Returns a number for AwaitAside.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with a worker keep both.
   virtual uint64_t RunAside(std::function<void()> work, std::function<void()> done) {
     work();
     done();

@@ -1,7 +1,6 @@
 // Session: one client as the engine knows it. Bytes of requests go in through its parser, replies
 // come out of its OutputBuffer; in between stand authentication, the selected database, the MULTI
-// queue and whether it is blocked. It knows no socket: who carries the bytes is the Host's
-// business.
+// queue and whether it is blocked. It knows no socket: the Host carries the bytes.
 #pragma once
 
 #include <cstdint>

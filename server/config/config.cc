@@ -139,7 +139,7 @@ std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
   return {};
 }
 
-// Tells those who carry a change out, for options whose value is not the old one; stops at the
+// Tells the parts that carry a change out, for options whose value is not the old one; stops at the
 // first that cannot.
 std::string Config::ApplyHooks(const std::vector<Change>& changes, const Pairs& old_values) {
   for (size_t i = 0; i < changes.size(); ++i) {

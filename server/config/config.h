@@ -3,7 +3,7 @@
 // directly.
 //
 // Options that Redis knows and Sluice does not serve have rows too: they say in words why, accept
-// only the value that is true here (appendonly no, save "", maxmemory 0), and are never silently
+// only the value that is true here (maxmemory 0, cluster-enabled no), and are never silently
 // taken.
 #pragma once
 
@@ -38,7 +38,7 @@ class Config {
   std::string LoadText(std::string_view text, std::string_view source = "standard input");
   // The fault alone, without where it was found.
   std::string SetAtStart(std::string_view name, std::vector<std::string> values);
-  // Those since the last call, for the log: live changes warn too.
+  // The warnings since the last call, for the log: live changes warn too.
   std::vector<std::string> TakeWarnings();
 
   // --- CONFIG SET: all or none. On failure the sentence as Redis words it after "ERR ".

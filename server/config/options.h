@@ -5,7 +5,7 @@
 // tuning and are taken with a warning.
 //
 //   Served("port", &Settings::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
-//   Refused("appendonly", "no", kYesNo, "there is no append-only file yet"),
+//   Refused("maxmemory", "0", Memory(), kNoEviction),
 #pragma once
 
 #include <cstdint>

@@ -151,7 +151,7 @@ constexpr Option kServedOptions[] = {
         .Alias("list-max-ziplist-size"),
     // locks
     Served("fence-retention", &S::fence_retention, Int(0, kLongMax),
-           "ms for which the last token of a lock that nobody holds is remembered"),
+           "ms for which the last token of a lock without a holder is remembered"),
     Served("fence-memory-max", &S::fence_memory_max, Memory(0), "bytes of such memories"),
     Served("fence-mark-file", &S::fence_mark_file, kAnyText,
            "file that keeps fencing tokens growing over restarts; empty: none")

@@ -233,8 +233,8 @@ struct CommandCall {
   }
 
   // --- what the handler has changed. It says so once for each change, after it and in the order of
-  // Redis's events; ChangeAudit holds it to that. Who listens to keys (WATCH, waiters, tracking) is
-  // told by the keyspace itself. The effect is the request as it is, unless it is replaced.
+  // Redis's events; ChangeAudit holds it to that. The keyspace itself tells those parts that listen
+  // to keys (WATCH, waiters, tracking). The effect is the request as it is, unless it is replaced.
 
   // The key, in the client's database or another one, was changed, which is called `event`.
   void Changed(NotifyClass event_class, std::string_view event, std::string_view key) const {
@@ -260,7 +260,7 @@ struct CommandCall {
   }
   // Whether ReplaceWith has a listener: ask before you make texts for it.
   bool wants_effects() const { return effects.wanted(); }
-  // What happened is no effect, or another part says it.
+  // What happened has no effect for a log, or a ChangeRecorder has told it.
   void NoEffect() const { effects.Nothing(); }
 
   // An event that is no change (a key that was not found).

@@ -1,4 +1,7 @@
-// See command_timer.h.
+// See command_timer.h. A call begins where the one before it ended, so the clock is read once a
+// call. What is hard is to know what else happened in between: calls that run others (EXEC,
+// scripts) end the run of those; a call that parks its client, or that runs again for a waiter, is
+// timed singly.
 #include "server/dispatch/command_timer.h"
 
 #include <algorithm>

@@ -39,9 +39,9 @@ class CommandTimer {
 
   // For handlers, from within: this call is timed singly, whatever it is.
   void TimeSingly();
-  // No more calls for the run that is being timed.
+  // The run that is being timed ends here: its next call begins another.
   void EndRun();
-  // What has been done since the last command ended is none of the next one.
+  // Restarts the clock, so that work between two commands is not charged to the second.
   void Skip();
   // A client that was parked has its answer: its command has taken `nanos`, all in all.
   void Answered(const Session& client, Command& command, Args args, int64_t nanos);

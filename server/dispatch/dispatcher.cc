@@ -1,4 +1,6 @@
-// See dispatcher.h.
+// See dispatcher.h. The order is Redis's, for it shows in the errors: unknown name, number of
+// arguments, gates, a pause, the queue of MULTI. One test lets a client without a condition, on a
+// server without one, pass by the last three.
 #include "server/dispatch/dispatcher.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// See gates.h.
+// See gates.h. A gate gives its refusal, or an empty text. They are asked only where a session, the
+// server or the row of the command has a condition, so none of them is on the way of a plain
+// request.
 #include "server/dispatch/gates.h"
 
 #include "protocol/error_text.h"

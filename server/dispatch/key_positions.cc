@@ -32,8 +32,8 @@ struct Span {
   int64_t last = -1;
 };
 
-// A count, or what of it is one: where a key spec fails Redis asks the command's own function, and
-// that reads with atoi.
+// A count, or the number at the beginning of the text: where a key spec fails Redis asks the
+// command's own function, and that reads with atoi.
 std::optional<int64_t> CountOf(std::string_view text) {
   if (const std::optional<int64_t> count = ParseInt64(text)) return count;
   text.remove_prefix(std::min(text.find_first_not_of(" \t\n\v\f\r"), text.size()));

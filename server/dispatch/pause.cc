@@ -1,4 +1,5 @@
-// See pause.h.
+// See pause.h. While clients are paused no key ends either, so that the data stand still. Requests
+// that were held back go on when the pause is over, as those that were left over by a turn.
 #include "server/dispatch/pause.h"
 
 #include <algorithm>

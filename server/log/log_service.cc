@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLogNotice = 2;
 constexpr int kLogWarning = 3;
-constexpr int64_t kRetryMs = 60'000;  // of a rewriting that nobody asked for
+constexpr int64_t kRetryMs = 60'000;  // of a rewriting that the log began by itself
 
 }  // namespace
 

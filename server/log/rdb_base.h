@@ -21,13 +21,14 @@ namespace sluice {
 
 class RdbBase final : private RdbFileVisitor {
  public:
-  // Who plays what is no plain key, and keeps the clock.
+  // Plays what is no plain key, and keeps the clock.
   class Player {
    public:
     virtual ~Player() = default;
     // A command; why it is refused, or empty.
     virtual std::string PlayWords(int db, Args words) = 0;
-    // Who has written the file says when, and by which clock. The moment at which it is held now.
+    // The writer of the file says when that was, and by which clock. Returns the moment at which
+    // the clock is held now.
     virtual Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) = 0;
     // The present, as the deadlines of the file are to be compared with it.
     virtual Now Present() const = 0;

@@ -21,7 +21,7 @@ class SyncWaits final : public WaitOwner {
   bool empty() const { return waits_.empty(); }
   // The turn is over, and the log is at this position. True: a client has begun to wait for it.
   bool TurnEnded(uint64_t position);
-  // So much is on disk: who waited for it is answered.
+  // The log is on disk up to here: answers the clients that waited for it.
   bool AnyReached(uint64_t durable) const {
     return !waits_.empty() && waits_.begin()->second.position <= durable;
   }

@@ -1,4 +1,7 @@
-// See acceptor.h.
+// See acceptor.h. A refusal is one sentence of the protocol, sent without waiting, and the
+// connection is closed whether or not it was taken. Options that change while the server runs make
+// the listeners anew; where that fails, CONFIG SET puts the old value back and the same function
+// listens as before.
 #include "server/net/acceptor.h"
 
 #include <netinet/in.h>

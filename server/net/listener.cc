@@ -1,4 +1,5 @@
-// See listener.h.
+// See listener.h. Readiness comes as an edge, so `has_newcomers_` keeps it until accept() has said
+// that no client is left. A fault of accept() ends the accepting for this turn and not for good.
 #include "server/net/listener.h"
 
 #include <arpa/inet.h>

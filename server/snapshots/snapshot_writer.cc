@@ -175,7 +175,7 @@ void SnapshotWriter::WritePolicies() {
 }
 
 // A key that is about to change comes ahead of its turn: then so does what is remembered of a lock
-// of its name. Who loads the file would find something else in the lock's place.
+// of its name. A loader would find something else in the lock's place.
 void SnapshotWriter::GiveFenceFirst(LockNameView name) {
   const int64_t token = source_.fences.Newest(name, clock_.now());
   if (token == 0) return;

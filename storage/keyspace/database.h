@@ -122,7 +122,7 @@ class Database {
   // The same without a copy; its encoding is raw.
   Entry& PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now);
   Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
-  // Packed, if it is so small.
+  // Packed, if it is small enough.
   Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
   // A value of that type in its packed form (packed_value.h).
   Entry& PutPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,

@@ -1,4 +1,5 @@
-// See leaky_bucket.h.
+// See leaky_bucket.h. A look drains too, so level_ and the drains change in const functions: what
+// is due is gone for every caller, whether or not it has been taken out.
 #include "storage/limits/leaky_bucket.h"
 
 #include <algorithm>

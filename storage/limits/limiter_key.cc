@@ -1,4 +1,6 @@
-// See limiter_key.h.
+// See limiter_key.h. The end of the key follows from the state after every change, but a client may
+// have given it an earlier one (EXPIRE), which stays: no answer says that the limiter remembers for
+// longer than its key lives (WithinDeadline).
 #include "storage/limits/limiter_key.h"
 
 #include <algorithm>

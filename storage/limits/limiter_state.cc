@@ -1,4 +1,6 @@
-// See limiter_state.h.
+// See limiter_state.h. Each algorithm answers in microseconds of engine time; MakeVerdict alone
+// turns that into what replies say, and there the ban counts. A request with other numbers than the
+// limiter's changes them only if it is granted: a look and a refusal leave the state as it is.
 #include "storage/limits/limiter_state.h"
 
 namespace sluice {

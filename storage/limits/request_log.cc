@@ -1,4 +1,7 @@
-// See request_log.h.
+// See request_log.h. What is hard is a change of the period under a million requests. Each tick
+// moves so that it has the same share of the new period behind it; TickMover does that with a
+// multiplication where that gives the same quotients, and records that come to share a tick become
+// one.
 #include "storage/limits/request_log.h"
 
 #include <span>

@@ -1,4 +1,6 @@
-// See sliding_window.h.
+// See sliding_window.h. The answer to "when will this fit" is found without a search: what is left
+// of the older window falls evenly, so the first tick at which there is room is one division, in
+// this window or in the next, where the current count has become the older.
 #include "storage/limits/sliding_window.h"
 
 namespace sluice {

@@ -1,4 +1,6 @@
-// See fence.h.
+// See fence.h. FenceMemory keeps its memories in the order in which they were last made, so that
+// the oldest are dropped first and an image of them is a walk along that list. Serial numbers say
+// whether a memory is older than the image that is being taken.
 #include "storage/locks/fence.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// See lock.h.
+// See lock.h. A lock of up to kScanned holders is looked through; one holder more makes the index,
+// which stays. What changes a holder's owner, end, bindings or MINHOLD takes it out of the index
+// first and puts it back after (Unlist, List), for these are its keys in there.
 #include "storage/locks/lock.h"
 
 #include <algorithm>
@@ -427,7 +429,7 @@ std::string Lock::Audit() const {
   if (permits != permits_used_) return "the count of permits is wrong";
   if (index_ != nullptr && held != index_->by_owner.size()) return "an owner is listed wrongly";
   if (index_ != nullptr && index_->deadlines.size() > holders_.size())
-    return "a deadline belongs to nobody";
+    return "a deadline belongs to no holder";
   if (mode_ == LockMode::kExclusive && holders_.size() > 1) return "two exclusive holders";
   if (mode_ == LockMode::kPermits && permits > of_) return "more permits than there are";
   return {};

@@ -13,8 +13,8 @@
 // a caller that looks at a lock calls first: nothing else here looks at the clock. Waiting, tokens
 // and events are locks.h; nothing here knows of them.
 //
-// A crowd of holders that ends as a whole (EndAll) ends in one step, whatever their number: the
-// lock is without holders from then on, and for whoever looks at it. Their memory, and what ties
+// A crowd of holders that ends as a whole (EndAll) ends in one step, whatever their number: from
+// then on every caller that looks at the lock finds it without holders. Their memory, and what ties
 // them to the world, are given back in slices (FreeSome) when the lock has left the keyspace.
 //
 // Invariants: at most one exclusive holder and then no other; all holders have the lock's mode; the

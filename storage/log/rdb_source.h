@@ -1,5 +1,5 @@
 // RdbSource: a file of a log whose bytes are those of an RDB file, as Redis and Valkey write their
-// bases (aof-use-rdb-preamble): for whoever loads it, and for --check-aof.
+// bases (aof-use-rdb-preamble): for the loader, and for --check-aof.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // TimerTask: what is on the timer wheel beside the keys' own deadlines. A part that wants to be
-// called at a moment has one, or derives from it; TimerTasks::Arm sets it, Disarm takes it off,
-// which its destruction does not.
+// called when a deadline passes owns a TimerTask, or derives from it. TimerTasks::Arm puts it on
+// the wheel, Disarm takes it off; its owner must disarm it before it is destroyed.
 #pragma once
 
 #include "storage/time/timer_wheel.h"

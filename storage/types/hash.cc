@@ -1,4 +1,6 @@
-// See hash.h.
+// See hash.h. A pack has no deadlines: the first one makes the table. From then on FieldTimes knows
+// members by their address, so a member is taken out of it before its content changes, which may
+// move it, and put back after (Put).
 #include "storage/types/hash.h"
 
 #include <algorithm>
@@ -92,7 +94,7 @@ void Hash::Draw(Random& random, const Now& now, VisitSome visit) const {
       [visit](const Member& member) { return visit(member.key(), member.value()); });
 }
 
-// The pack is gone through for a single field; for more of them it is so once.
+// For a single field the pack is searched; for several it is gone through once.
 void Hash::DrawFromPack(Random& random, VisitSome visit) const {
   bool more = true;
   VisitPack(pack_, pack_.Nth(random() % size() * kEach),

@@ -1,4 +1,6 @@
-// See list_chunk.h.
+// See list_chunk.h. A slot is the offset at which its element ends, shifted by one, with the lowest
+// bit set for an integer: so elements that move by n bytes have n << 1 added to their slots, and
+// nothing else of them changes.
 #include "storage/types/list_chunk.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// See set.h.
+// See set.h. Answers may not depend on the form: a number in an IntSet is the member that its text
+// would be, and only canonical texts of integers are numbers. A set leaves a form when a member
+// does not fit it, and carries all members over in one go, which their bounds keep short.
 #include "storage/types/set.h"
 
 #include <optional>

@@ -1,4 +1,5 @@
-// See small_sorted_set.h.
+// See small_sorted_set.h. A pack makes integers of texts of two characters and more, so a score of
+// one digit comes back as that character; and no whole score begins with the 'f' of the others.
 #include "storage/types/small_sorted_set.h"
 
 #include <absl/container/inlined_vector.h>

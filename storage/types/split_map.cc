@@ -1,4 +1,6 @@
-// See split_map.h.
+// See split_map.h. What is hard is drawing members at random from a table of any load: few are
+// drawn one by one, many come from one walk in the order of hashes, and the figures below say where
+// the one becomes dearer than the other.
 #include "storage/types/split_map.h"
 
 #include <algorithm>

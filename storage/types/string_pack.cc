@@ -1,4 +1,6 @@
-// See string_pack.h.
+// See string_pack.h. Integers are kept as such where that is shorter, and only if their text is the
+// canonical one, so that the same text comes back. Each element is checked against the end of the
+// block where it is read.
 #include "storage/types/string_pack.h"
 
 #include <absl/base/macros.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The lock and limiter scripts that are in use out there, under many clients at once: each must keep what
-it promises (nobody shares a lock, no window takes more than its limit).
+it promises (no two clients share a lock, no window takes more than its limit).
 
   compat_scripts.py [--server program] [name ...]     names: those of the functions test_*
 
@@ -58,7 +58,7 @@ def together(server, work, workers=WORKERS):
     for thread in threads:
         thread.join(max(0, deadline - time.monotonic()))
     assert not faults, faults[0]
-    assert not any(thread.is_alive() for thread in threads), "somebody waits for ever"
+    assert not any(thread.is_alive() for thread in threads), "a client waits for ever"
     return results
 
 
@@ -106,7 +106,7 @@ def acquire(client, key, owner):
 
 
 def test_master_lock():
-    """Acquire, extend, release in turn, while somebody flushes the scripts away."""
+    """Acquire, extend, release in turn, while another client flushes the scripts away."""
     guarded = Guarded()
 
     def work(client, number):
@@ -198,7 +198,7 @@ return true""")
 
 
 def test_lifetime_limit():
-    """Exactly the limit is given out, whoever asks and however it is cut."""
+    """Exactly the limit is given out, whichever client asks and however it is cut."""
     with Server(Chosen.program) as server:
         given = together(server, lambda client, number: sum(
             amount for amount in (random.Random(number).choices((1, 2, 3), k=60))
@@ -299,7 +299,7 @@ def test_github_limiter():
 # --- Redlock: most of five servers that know nothing of each other
 
 def test_redlock():
-    """One of the five dies half way; nobody ever shares the lock."""
+    """One of the five dies half way; no two ever share the lock."""
     guarded = Guarded()
     servers = []
     try:
@@ -393,7 +393,7 @@ def test_throttle_by_list():
     throttle("list")
 
 
-# --- use once: who counts up first has it
+# --- use once: the client that counts up first has it
 
 def test_use_once():
     with Server(Chosen.program) as server:

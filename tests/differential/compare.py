@@ -38,7 +38,7 @@ SENTENCES = (b"summary", b"complexity", b"replaced_by")
 
 
 def docs(value):
-    """Everything but the sentences, which are everybody's own. Subcommands that only one server has
+    """Everything but the sentences, which each server has of its own. Subcommands that only one server has
     would differ: they are asked for by their full names instead."""
     kind, body = value
     if not isinstance(body, list):

@@ -82,7 +82,7 @@ class RedisScribe final : public Scribe {
     }
     if (std::exchange(asking.waits, false)) asking.connection->Next();
     asking.connection->Send(arguments);
-    // The log is written before the replies of a turn; who is left waiting has none.
+    // The log is written before the replies of a turn; a client that waits has none.
     while (!asking.waits && !asking.connection->Next(kAskEveryMs)) {
       const std::string shown = control_->Run({"CLIENT", "LIST", "ID", asking.id})->text;
       asking.waits = shown.find("flags=b") != std::string::npos;

@@ -7,7 +7,7 @@ step has the same outcome on both servers however fast they are, and outcomes ar
 Beside commands there are `@CLOSE` (the client goes away), `@PAUSE ms` (so that a time-out passes), and the
 word `@ID2` in a command stands for the id of client 2. What a waiting client would send is left out.
 
-Nothing here stores over a key that somebody may wait for with SORT STORE or ZRANGESTORE: where that
+Nothing here stores over a key that a client may wait for with SORT STORE or ZRANGESTORE: where that
 replaces a value of another type Redis 7.0 forgets to look for waiters, and they miss the list. Where SWAPDB
 brings several keys that a client waits for, Redis 7.0 serves it from any of them, as its hash table has them.
 """

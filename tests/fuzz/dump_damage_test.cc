@@ -237,7 +237,7 @@ TEST_F(DumpDamageTest, IsRefusedOrSound) {
     std::printf("  %zu sound values of type %s\n", count, type.c_str());
   if (rounds < kRounds) return;
   for (const auto& [type, uses] : kUses) {
-    // RESTORE gives a lock no holder, and a lock that nobody holds is no key.
+    // RESTORE gives a lock no holder, and a lock without a holder is no key.
     if (type == std::string_view("lock")) continue;
     EXPECT_GT(sound[type], rounds / 1000) << type;
   }

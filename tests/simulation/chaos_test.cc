@@ -1,6 +1,7 @@
 // Clients that say whatever they like, all commands and every sort of mischief, cut anywhere, from
-// one seed. No model: the keyspace is audited after every step, what comes back is RESP, nobody is
-// stuck at the end, and when all have left and all deadlines have passed nothing is left of them.
+// one seed. No model: the keyspace is audited after every step, what comes back is RESP, no client
+// is stuck at the end, and when all have left and all deadlines have passed nothing is left of
+// them.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -55,10 +55,10 @@ class Players {
   virtual ~Players() = default;
   virtual void Play() = 0;
   virtual void Passed() = 0;   // a ms
-  virtual void Collect() {}    // what they have been told: any turn may serve those who wait
+  virtual void Collect() {}    // what they have been told: any turn may serve waiters
   virtual void Flushed() = 0;  // all data are gone
   virtual void Check() = 0;    // between two steps, at any time
-  virtual void End() = 0;      // nobody has played for longer than any wait
+  virtual void End() = 0;      // no player has played for longer than any wait
 };
 
 // Lets them play `steps` steps, among which the world does what it does: time, the wall clock, the

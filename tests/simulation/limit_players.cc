@@ -72,7 +72,7 @@ void LimitPlayers::Restarted() {
   for (Limit& limit : limits_) limit.waiters.clear();
 }
 
-// In a database that nobody else swaps or flushes.
+// In a database that no other client swaps or flushes.
 LimitPlayers::Player LimitPlayers::NewPlayer() {
   TestClient& client = world_.server().Connect();
   client.Run({"SELECT", "2"});
@@ -225,7 +225,7 @@ void LimitPlayers::Wait(Player& player, Limit& limit) {
 }
 
 void LimitPlayers::TakeWatched(Player& player, Limit& limit) {
-  if (!limit.waiters.empty()) return;  // who is served then would be seen, too
+  if (!limit.waiters.empty()) return;  // the waiter that is served then would be seen, too
   watcher_->Run({"WATCH", limit.key});
   const Ask ask = AnyAsk(limit);
   const Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
@@ -369,8 +369,8 @@ void LimitPlayers::ServeAll() {
   for (Limit& limit : limits_) Serve(limit);
 }
 
-// The first goes as soon as it fits, or never will; who waits too long is told what PEEK says. In
-// the ms in which several of this are due, any may come first.
+// The first goes as soon as it fits, or never will; a waiter whose time is over is told what PEEK
+// says. In the ms in which several of this are due, any may come first.
 void LimitPlayers::Serve(Limit& limit) {
   std::vector<LimitModel> so_far{limit.model};
   for (size_t i = 0; i < limit.waiters.size();) {
@@ -401,7 +401,7 @@ void LimitPlayers::Serve(Limit& limit) {
   }
 }
 
-// Whether it is what a waiter is told who has waited in vain, at one of these states.
+// Whether it is what a waiter is told that has waited in vain, at one of these states.
 bool LimitPlayers::IsTimeOut(const LimitSaid& said, const std::vector<LimitModel>& states,
                              const LimitNumbers& numbers, const Ask& ask) {
   return std::ranges::any_of(states, [&](LimitModel state) {

@@ -21,7 +21,7 @@ class LimitPlayers final : public Players {
   void Flushed() override;
   void Check() override {}
   void End() override;
-  // The server was started again and has what it had: all connect anew, and nobody waits.
+  // The server was started again and has what it had: all players connect anew, and none waits.
   void Restarted();
 
  private:

@@ -175,7 +175,7 @@ class LockHistory {
   }
 
   void CollectReplies() {
-    // In the order of their requests: FIFO is checked against who still waits.
+    // In the order of their requests: FIFO is checked against the waits that are left.
     std::vector<Player*> in_order;
     for (Player& player : players_) in_order.push_back(&player);
     std::ranges::sort(in_order, {}, &Player::order);
@@ -217,7 +217,7 @@ class LockHistory {
     if (lock) Drop(key);
   }
 
-  // Nothing that had been given before may pass again; who had waited may hold it by now.
+  // Nothing that had been given before may pass again; a client that had waited may hold it by now.
   void Drop(const std::string& key) { dropped_[key] = Newest(key); }
 
   Player& Idle() {
@@ -260,7 +260,7 @@ class LockHistory {
         EXPECT_LE(token, server_.engine().part<LockService>().tokens().last());
         for (const uint64_t session : holder.sessions) {
           EXPECT_TRUE(server_.engine().part<LockService>().FindConnection(session))
-              << "held by nobody";
+              << "held by no player";
         }
       }
     }

@@ -67,7 +67,7 @@ void LockPlayers::Play() {
   } else {
     CheckFence(player, AnyKey());
   }
-  // Whatever was run, those who waited may have got something in the same turn.
+  // Whatever was run, waiters may have got something in the same turn.
   Collect();
 }
 
@@ -91,7 +91,7 @@ void LockPlayers::End() {
   for (Player& player : players_) Hangs(player);
   for (const std::string& key : kKeys) {
     EXPECT_TRUE(record_.Of(key).empty());
-    EXPECT_TRUE(Observe({"LOCK.INFO", key}).elements.empty()) << key << " is held by nobody";
+    EXPECT_TRUE(Observe({"LOCK.INFO", key}).elements.empty()) << key << " has no holder";
   }
 }
 
@@ -187,13 +187,13 @@ void LockPlayers::LoseAKey() {
   if (what == 3) Observe({"DEL", key});
 }
 
-// A holder's token passes, one that nobody has been given never does.
+// A holder's token passes, one that no owner has been given never does.
 void LockPlayers::CheckFence(Player& player, const std::string& key) {
   const LockRecord::Holders& holders = record_.Of(key);
   const int64_t token = holders.empty() ? record_.newest() + 1 : holders.begin()->second.token;
   const Reply reply = player.client->Run({"FENCED", key, std::to_string(token), "PING"});
   EXPECT_EQ(reply.text, holders.empty() ? reply.text : "PONG");
-  EXPECT_NE(reply.text, holders.empty() ? "PONG" : "") << "a token passed that nobody was given";
+  EXPECT_NE(reply.text, holders.empty() ? "PONG" : "") << "a token passed that no owner was given";
 }
 
 // --- what they are answered
@@ -247,7 +247,7 @@ void LockPlayers::Compare(const std::string& key) {
   Collect();
 }
 
-// Who stands alone before locks that have room is granted, once the server can write again.
+// A request that stands alone before locks with room is granted, once the server can write again.
 void LockPlayers::CheckThatNobodyWaitsInVain() {
   const bool writes =
       !world_.disk_is_full() && world_.now_ms() - world_.writable_since_ms > kRetryMs;

@@ -15,7 +15,7 @@ void LockRecord::Granted(std::vector<Grant> grants, int64_t next_ms) {
     if (!Find(grant.key, ask.owner)) {
       EXPECT_TRUE(HasRoomAt(grant.key, ask))
           << grant.key << " was given to " << ask.owner << " too";
-      // Who waits for what it gives back itself may have got it before the last of it was back.
+      // A client that waits for what it gives back itself may get it before the last of it is back.
       const bool is_kept = last_of_[grant.key] == std::pair(ask.owner, grant.token);
       EXPECT_TRUE(is_kept || grant.token > newest_) << grant.token << ": tokens must grow";
       last_of_[grant.key] = {ask.owner, grant.token};

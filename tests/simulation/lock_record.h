@@ -1,6 +1,6 @@
 // LockRecord: who holds which locks, judged from what clients have asked and been answered, and
 // from nothing else. Every grant is checked against it:
-//   nobody holds the lock in a way that excludes it; a new holding has a token above all before;
+//   no other holder excludes it; a new holding has a token above all before;
 //   a re-entrant grant has the token of its holding.
 // What does not fit is a failure of the test. Times are engine ms.
 #pragma once
@@ -51,7 +51,7 @@ class LockRecord {
   // The holds that are left. Precondition: Find.
   int64_t Released(const std::string& key, const std::string& owner, bool all);
   void Renewed(const std::string& key, const std::string& owner, int64_t until_ms);
-  void Broken(const std::string& key, int64_t token);  // 0: whoever holds it
+  void Broken(const std::string& key, int64_t token);  // 0: all holders
   void Closed(uint64_t connection);
   void PassedTo(int64_t now_ms);
   void Flushed() { locks_.clear(); }

@@ -22,7 +22,7 @@ int64_t Between(SimulationRandom& random, int64_t low, int64_t high);
 std::vector<std::string> RandomCommand(SimulationRandom& random);
 // What may wait, for some ms.
 std::vector<std::string> RandomWait(SimulationRandom& random);
-// What upsets a connection or everybody: RESET, MULTI, CLIENT KILL, PAUSE, SWAPDB, FLUSHALL,
+// What upsets a connection or all of them: RESET, MULTI, CLIENT KILL, PAUSE, SWAPDB, FLUSHALL,
 // errors.
 std::vector<std::string> RandomMischief(SimulationRandom& random);
 

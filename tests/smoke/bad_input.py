@@ -98,7 +98,7 @@ def test_half_requests_then_gone():
 
 
 def test_half_closed():
-    """Who says that it will send no more still gets all it has asked for, in many turns if need be."""
+    """A client that will send no more still gets all it has asked for, in many turns if need be."""
     with Checked() as server:
         connection = client(server)
         connection.send(b"DEBUG SLEEP 0.0001\r\n" * 800 + b"SET a 1\r\n")
@@ -137,7 +137,7 @@ def test_slow_requests_wait_in_the_kernel():
 
 
 def test_newcomers_during_a_slow_script():
-    """Who comes while a script runs for ever is told so, however many they are, and can end it."""
+    """Clients that come while a script runs for ever are told so, however many they are, and can end it."""
     with Checked("--busy-reply-threshold", 20) as server:
         caller = client(server)
         caller.send(wire.encode([b"EVAL", b"while true do end", b"0"]))
@@ -204,7 +204,7 @@ def test_before_login():
 
 
 def test_big_pipeline():
-    """200,000 requests sent before the first reply is read, and everybody else is served meanwhile."""
+    """200,000 requests sent before the first reply is read, and other clients are served meanwhile."""
     with Checked(grow=192 * MIB) as server:
         sender, other = client(server), client(server)
         sender.sock.setblocking(False)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Scripts that run for ever or move a lot, against the real binary: nobody else is held up, they can be
+"""Scripts that run for ever or move a lot, against the real binary: other clients are not held up, they can be
 ended, and their memory comes back.
 
   busy_scripts.py [--server program] [name ...]     names: those of the functions test_*
@@ -24,7 +24,7 @@ BIG = 100 * MIB
 
 
 def begin(server, *command):
-    """Somebody sends it and waits."""
+    """A client sends it and waits."""
     caller = client(server)
     caller.send(wire.encode([str(word).encode() for word in command]))
     return caller
@@ -169,7 +169,7 @@ def test_unkillable_function():
 
 
 def test_newcomers_log_in_while_busy():
-    """AUTH and HELLO are served from inside the script; nobody else's commands are."""
+    """AUTH and HELLO are served from inside the script; no other client's commands are."""
     with Checked(*THRESHOLD) as server:
         caller = begin(server, "EVAL", FOR_EVER, 0)
         busy(server, "SCRIPT")

@@ -46,7 +46,7 @@ def test_ten_thousand_idle():
 
 
 def test_out_of_descriptors():
-    """accept() fails: those who are in are served, and newcomers when somebody has left."""
+    """accept() fails: connected clients are served, and new ones when a client has left."""
     with Checked(tcp=True) as server:
         other = client(server)
         used = len(os.listdir(f"/proc/{server.process.pid}/fd"))
@@ -72,7 +72,7 @@ def cpu_seconds(server):
 
 
 def test_newcomers_are_listed():
-    """Who has connected, without a word yet, is in a list that is asked for later."""
+    """A client that has connected, without a word yet, is in a list that is asked for later."""
     with Checked() as server:
         other = client(server)
         crowd = []
@@ -153,7 +153,7 @@ def test_protected_mode():
 
 
 def test_idle_timeout():
-    """`timeout` closes who says nothing, and nobody else."""
+    """`timeout` closes the client that says nothing, and no other."""
     with Checked("--timeout", 1) as server:
         idle, busy = client(server), client(server)
         idle.call("PING")

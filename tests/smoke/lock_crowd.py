@@ -2,9 +2,9 @@
 """50 connections of several processes take, renew, wait for and give back locks, by leases and sessions, alone,
 shared and several at once, until their connection is reset or killed; then they connect anew. What they were
 answered is all that is judged:
-  nobody holds a lock for certain while another does who excludes it;
+  no client holds a lock for certain while a client that excludes it does;
   a later grant of a lock, and any later one of a client, has a higher token;
-  when all are gone, nothing is held and nobody waits.
+  when all are gone, nothing is held and no client waits.
   lock_crowd.py --server program
 """
 import argparse
@@ -125,7 +125,7 @@ class Client:
             chunk = self.sock.recv(65536)
         except OSError:
             chunk = b""
-        if not chunk:  # killed, nobody knows when
+        if not chunk:  # killed, at an unknown moment
             self.leave(self.last_answered)
             return self.connect()
         self.data += chunk

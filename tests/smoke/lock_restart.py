@@ -90,7 +90,7 @@ def main():
     try:
         for round_number in range(ROUNDS):
             client = wire.Connection(server.connect())
-            refuse_all(client, tokens)  # before anybody took them again, and after
+            refuse_all(client, tokens)  # before any client took them again, and after
             before, tokens = tokens, take_all(client, mark)
             refuse_all(client, before)
             client.close()

@@ -30,7 +30,7 @@ def flood(connection, data):
 
 
 def test_strangers():
-    """Before login: errors that are not read are not kept, and who cannot log in is closed."""
+    """Before login: errors that are not read are not kept, and a client that cannot log in is closed."""
     with Checked(grow=16 * MIB) as server:
         owner = client(server)
         assert owner.call("CONFIG", "SET", "requirepass", "secret") == ("+", b"OK")
@@ -49,7 +49,7 @@ def test_strangers():
 
 
 def test_login_timeout():
-    """Who does not log in leaves room for others after login-timeout seconds."""
+    """A client that does not log in leaves room for others after login-timeout seconds."""
     with Checked() as server:
         owner = client(server)
         assert owner.call("CONFIG", "SET", "requirepass", "secret", "login-timeout", "1") == ("+", b"OK")

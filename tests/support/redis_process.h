@@ -16,7 +16,7 @@ namespace sluice {
 
 class RedisClient {
  public:
-  // Null when nobody listens there.
+  // Null when no server listens there.
   static std::unique_ptr<RedisClient> Connect(const std::string& socket_path);
   ~RedisClient();
   RedisClient(const RedisClient&) = delete;

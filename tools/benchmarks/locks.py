@@ -1,4 +1,4 @@
-"""Locks: a lock taken and given back, and handed over to whoever waits.
+"""Locks: a lock taken and given back, and handed over to a waiter.
 
 The load is made here: redis-benchmark can't send two commands for the same random key. What is
 compared is the server's CPU time alone, so the load generator's own does not matter.
@@ -119,7 +119,7 @@ class _Line:
         self.clients[0]._read()
 
     def hand_over(self):
-        """Who releases waits again, at the end."""
+        """A client that releases waits again, at the end."""
         at, self.holder = self.holder, (self.holder + 1) % len(self.clients)
         self.clients[at].socket.sendall(self.release[at] + self.acquire[at])
         self.clients[at]._read()

@@ -77,7 +77,7 @@ void Reply(CommandCall& call) {
   }
 }
 
-// Maintenance events are told by none: a client that asks to be told of them is content to wait.
+// This server sends no maintenance events: a client that asks for them waits for what never comes.
 void MaintNotifications(CommandCall& call) { call.reply.Ok(); }
 
 // --- others

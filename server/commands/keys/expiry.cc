@@ -65,7 +65,7 @@ bool ReadConditions(CommandCall& call, Conditions& conditions) {
 enum class Unit : uint8_t { kSeconds, kMilliseconds };
 enum class Base : uint8_t { kNow, kEpoch };
 
-// The time argument in ms; null when it is none or too large: the error has been answered.
+// The time argument in ms; null when it is no integer or too large: the error has been answered.
 std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
   const std::optional<int64_t> number = ParseInt64(call.args[2]);
   if (!number) {

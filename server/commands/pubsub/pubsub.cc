@@ -257,7 +257,7 @@ constexpr CommandSpec kListed[] = {
      .complexity =
          "O(N+M) where N is the number of the channel's subscribers and M that of patterns",
      .usage = "channel message",
-     .summary = "Send a message to everybody who listens to a channel."},
+     .summary = "Send a message to all subscribers of a channel."},
     {.name = "SPUBLISH",
      .arity = 3,
      .flags = kAsk | kFast | kMayReplicate,
@@ -266,7 +266,7 @@ constexpr CommandSpec kListed[] = {
      .since = "7.0.0",
      .complexity = "O(N) where N is the number of the channel's subscribers",
      .usage = "shardchannel message",
-     .summary = "Send a message to everybody who listens to a shard channel."},
+     .summary = "Send a message to all subscribers of a shard channel."},
     {.name = "PUBSUB",
      .arity = -2,
      .subcommands = kSubcommands,

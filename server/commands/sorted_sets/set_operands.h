@@ -18,7 +18,7 @@ namespace sluice {
 
 enum class Aggregate : uint8_t { kSum, kMin, kMax };
 
-// One input; neither a sorted set nor a set: an empty one.
+// One input: a sorted set, a set, or nothing, which counts as empty.
 struct SetOperand {
   const SortedSet* sorted = nullptr;
   const Set* plain = nullptr;

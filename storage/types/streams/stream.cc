@@ -1,4 +1,6 @@
-// See stream.h.
+// See stream.h. An entry that is deleted stays as a mark in its chunk; memory comes back when a
+// chunk has lost its last live entry, or is trimmed as a whole. The first live id is kept beside
+// the chunks, so whatever removes that entry looks for the next one (UpdateFirstId).
 #include "storage/types/streams/stream.h"
 
 #include <algorithm>

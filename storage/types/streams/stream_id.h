@@ -50,7 +50,7 @@ struct StreamIdSyntax {
   bool any_sequence = false;
 };
 
-// Null when it is none.
+// Null when the text is no id.
 std::optional<ParsedStreamId> ParseStreamId(std::string_view text, const StreamIdSyntax& syntax);
 
 }  // namespace sluice

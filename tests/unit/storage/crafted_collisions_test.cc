@@ -1,4 +1,4 @@
-// What a client could do who knew the secret key of the hashes: names that begin alike by the
+// What a client could do that knew the secret key of the hashes: names that begin alike by the
 // thousand. It costs memory and work in proportion to their number, and nothing goes wrong.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // DUMP and RESTORE of the types that Redis does not have: what is restored, here or on a server
 // with another engine time, now or later, says and does the same as the original from then on. But
-// for locks, which nobody holds then.
+// for locks, which have no holder then.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -46,7 +46,7 @@ class CommandTimerTest : public EngineFixture {
   const CommandStatistics& Of(std::string_view command) {
     return engine().part<CommandTable>().Find(command)->statistics;
   }
-  // The one that every test but the first begins with: nobody has asked anything yet.
+  // As every test but the first begins: no command has run yet.
   void SlowerThan(const std::string& micros) {
     Run({"CONFIG", "SET", "slowlog-log-slower-than", micros});
     engine().part<SlowLog>().Clear();

@@ -243,8 +243,8 @@ TEST_F(Turn, TakesARequestInSeveralPiecesInOneTurn) {
   EXPECT_EQ(client.TakeBytes(), "$1\r\na\r\n+PONG\r\n+PONG\r\n");
 }
 
-// A turn ends after a fraction of a millisecond. Who did not get its share in one comes first in
-// the next, whatever else has come in meanwhile.
+// A turn ends after a fraction of a millisecond. A client that did not get its share in one comes
+// first in the next, whatever else has come in meanwhile.
 TEST_F(Turn, ServesWhoWasLeftOverFirst) {
   TestClient& busy = Connect();
   TestClient& waiting = Connect();

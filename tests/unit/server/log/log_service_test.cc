@@ -450,7 +450,7 @@ TEST(Log, LocksComeBackWithTheirTokens) {
   EXPECT_EQ(client.Run({"TYPE", "leased"}).ToText(), "+none");
 }
 
-// A crowd of holders that ends as a whole is one record, before that of who comes next.
+// A crowd of holders that ends as a whole is one record, before that of the next holder.
 TEST(Log, ACrowdOfHoldersEndsInOneRecord) {
   MemoryDisk disk;
   {

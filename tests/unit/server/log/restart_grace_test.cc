@@ -1,5 +1,6 @@
 // Locks after a start in which grants that were answered are missing: none of them is granted to
-// another owner while the first may still hold it, and who can show a token gets its lock back.
+// another owner while the first may still hold it, and an owner that can show its token gets its
+// lock back.
 #include "server/locks/restart_grace.h"
 
 #include <gtest/gtest.h>

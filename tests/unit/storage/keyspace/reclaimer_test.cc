@@ -86,7 +86,7 @@ TEST(Reclaimer, FreesInSlicesWhateverTookTheValueAway) {
   }
 }
 
-// A text has no members: its pages go back to the system a slice at a time, and nobody else's.
+// A text has no members: its pages go back to the system a slice at a time, and no others do.
 TEST(Reclaimer, FreesLongTextsInSlices) {
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   constexpr size_t kPagesASlice = 256;

@@ -167,7 +167,7 @@ TEST(DeadlockSearch, CostsLittleForAnOwnerThatWaitsManyTimes) {
   EXPECT_EQ(world.locks.queue().size(), waits);  // each in the place of the one before
 }
 
-// One side of the search is short: who is asked waits for nothing.
+// One side of the search is short: the holder that is asked waits for nothing.
 TEST(DeadlockSearch, CostsWhatItsShorterSideDoes) {
   LockWorld world;
   world.audits = false;

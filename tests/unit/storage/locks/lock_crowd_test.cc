@@ -1,5 +1,5 @@
 // Crowds of holders and of waiters: what one call does for them is bounded, whatever their number,
-// and whoever looks sees the end of it. Counted in what is done, not in time.
+// and every caller that looks sees the end of it. Counted in what is done, not in time.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -73,7 +73,7 @@ TEST_F(LockCrowd, OfWhichOneIsBrokenKeepsTheOthers) {
   EXPECT_EQ(world_.At("k")->holders().size(), kCrowd - 1u);
 }
 
-// MINHOLD keeps places that are nobody's: they go too, and are not counted.
+// MINHOLD keeps places that belong to no owner: they go too, and are not counted.
 TEST_F(LockCrowd, IsCountedWithoutThoseThatLinger) {
   LockTerms terms = Reader(1000);
   terms.minhold_ms = 5000;
@@ -83,7 +83,7 @@ TEST_F(LockCrowd, IsCountedWithoutThoseThatLinger) {
   EXPECT_EQ(world_.At("k"), nullptr);
 }
 
-// More leases are over than one turn ends. They were lost by time, and not to the one who breaks.
+// More leases are over than one turn ends. They were lost by time, and not by the BREAK.
 TEST_F(LockCrowd, IsBrokenWithoutThoseWhoseLeasesAreOver) {
   TakeAll(Reader(1000));
   LockTerms lingering = Reader(2000);
@@ -150,7 +150,7 @@ TEST_F(LockCrowd, ThatIsStillToBeFreedHoldsNothingForItsSessions) {
   lock->FreeSome(SIZE_MAX);
 }
 
-// Who holds something that is gone closes no circle with it.
+// An owner of something that is gone closes no circle with it.
 TEST_F(LockCrowd, ThatIsStillToBeFreedIsInNoCircle) {
   TakeAll(Reader(1000));
   world_.Acquire(LockWorld::Request("w", {"l"}));
@@ -177,7 +177,7 @@ TEST_F(LockCrowd, WhoseLeasesAreOverButOneEndsInSlices) {
   ASSERT_GT(Take("stays", Reader(0, 7)), 0);
   world_.clock.Advance(1001);
   world_.locks.BeginTurn();
-  // Whoever asks is looked at first: its own lease is over.
+  // The caller is looked at first: its own lease is over.
   const AcquireResult again = Ask("h499", Reader(1000));
   ASSERT_EQ(again.outcome, AcquireOutcome::kGranted);
   EXPECT_EQ(again.grants.front().holds, 1);

@@ -2,7 +2,7 @@
 // breaking, deleting, closing sessions, giving up, and time passing with and without timers:
 //
 //   at most one exclusive holder; shared never with exclusive; permits never above m (Lock::Audit);
-//   FIFO among equals (LockWorld::WaitGranted); nobody waits who may go; every wait is granted,
+//   FIFO among equals (LockWorld::WaitGranted); no wait stays that may go; every wait is granted,
 //   timed out or gone; tokens grow; a token that the rule calls stale never passes, also after its
 //   memory has collapsed; no circle of owners waits, and what is refused as one would have been
 //   one.
@@ -190,7 +190,7 @@ class History {
       const LockWait* wait = world_.locks.queue().Find(id);
       if (wait == nullptr) continue;
       ASSERT_NE(world_.locks.queue().ObstacleOf(*wait), WaitQueue::Obstacle::kNone)
-          << "somebody waits who may go: " << wait->request.owner << " for "
+          << "a wait stays that may go: " << wait->request.owner << " for "
           << wait->request.names.front().key << " and " << wait->request.names.size() - 1
           << " more";
     }

@@ -104,7 +104,7 @@ TEST(CheckLog, ReadsABaseThatIsAnRdbFile) {
     EXPECT_NE(report.find("the key is there twice"), report.npos) << report;
   }
   std::string report;
-  EXPECT_FALSE(check("VALKEY081", report)) << "of a version that nobody knows";
+  EXPECT_FALSE(check("VALKEY081", report)) << "of a version that no server has";
 }
 
 TEST(CheckLog, NeedsAManifestAndItsFiles) {

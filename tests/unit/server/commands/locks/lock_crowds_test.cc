@@ -111,7 +111,7 @@ TEST_F(HolderCrowd, LosesItsLeasesAtOnceForWhoAsks) {
   EXPECT_EQ(server_.Audit(), "");
 }
 
-// An event for each, and for who asked a push with the reason; not all in one turn.
+// An event for each, and for holders with NOTIFY a push with the reason; not all in one turn.
 TEST_F(HolderCrowd, IsToldWhyInSlices) {
   a_.Run({"config", "set", "notify-keyspace-events", "KL"});
   b_.Run({"subscribe", "__keyspace@0__:k"});

@@ -35,7 +35,7 @@ class LocksTest : public testing::Test {
     issued.JumpPast(issued.last() + tokens);
     server_.Settle();
   }
-  // How often it is said that no locks can be taken, or soon none.
+  // How often the server logs that no locks can be taken, or that soon none can.
   static int64_t LogLines(const TestEngine& server) {
     return std::ranges::count_if(server.log(), [](const std::string& line) {
       return line.find("no locks can be taken") != std::string::npos;
@@ -66,7 +66,7 @@ TEST_F(LocksTest, HolderOfASessionDiesAndTheNextHasItInThatTurn) {
 }
 
 TEST_F(LocksTest, TimePassesWhileNobodyCalls) {
-  // The lease of who is served by a disconnection begins then, not at the last turn.
+  // The lease of a waiter that a disconnection serves begins then, not at the last turn.
   a_.Run({"lock.acquire", "k", "a", "session"});
   b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "100000"});
   server_.clock().Advance(5000);
@@ -84,7 +84,7 @@ TEST_F(LocksTest, WaitersThatGoLeaveNothing) {
   EXPECT_EQ(service().Enter().queue().size(), 1u);
   TestClient& d = Connect();
   const uint64_t id = server_.engine().Find(c_.id())->client_id;
-  // Killed and the lock released in the same turn: it goes to nobody.
+  // Killed and the lock released in the same turn: no owner gets it.
   d.SendBytes("CLIENT KILL ID " + std::to_string(id) + "\r\nLOCK.RELEASE k a\r\nEXISTS k\r\n");
   EXPECT_EQ(d.Next()->ToText(), ":1");
   EXPECT_EQ(d.Next()->ToText(), ":0");
@@ -411,7 +411,7 @@ TEST_F(LocksTest, FencedStopsAnOldHolderAlsoAfterAllIsForgotten) {
   const std::string old = std::to_string(Token(a_.Run({"lock.acquire", "k", "a", "lease", "10"})));
   EXPECT_EQ(a_.Run({"fenced", "k", old, "set", "x", "1"}).ToText(), "+OK");
   server_.AdvanceTime(10);
-  // Expired, and nobody came since: it is still the newest.
+  // Expired, and no owner came since: it is still the newest.
   EXPECT_EQ(a_.Run({"fenced", "k", old, "set", "x", "2"}).ToText(), "+OK");
   const std::string newer =
       std::to_string(Token(b_.Run({"lock.acquire", "k", "b", "lease", "10"})));
@@ -451,7 +451,7 @@ TEST_F(LocksTest, FencedAnswersWhatTheGatesSay) {
   EXPECT_EQ(client.Run({"fenced", "k", "1", "debug", "object", "k"}).ToText(), alone);
 }
 
-// Whoever waits inside FENCED may have lost the lock by the time there is something.
+// A client that waits inside FENCED may have lost the lock by the time there is something.
 TEST_F(LocksTest, FencedLooksAtTheTokenAgainWhenItWakes) {
   const std::string token =
       std::to_string(Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"})));
