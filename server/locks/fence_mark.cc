@@ -1,4 +1,7 @@
-// See fence_mark.h.
+// See fence_mark.h. The file is one line: mark, horizon and the end of the grace as decimal
+// numbers, the word "unsure" after a failed sync, and XXH3-64 of all that in hex. One write is on
+// its way at a time; what it holds counts (Written) only when the disk has it. A damaged file gives
+// no tokens rather than tokens that might be given twice.
 #include "server/locks/fence_mark.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// See held_locks.h.
+// See held_locks.h. What is hard is to tell the locks' own changes of a key from those of others:
+// both reach the keyspace's observer. OwnChange marks the first, so that only the second are noted
+// as touched. A loose lock (FLUSHDB, SWAPDB) is no lock any more for every look-up here, though its
+// value is still to be taken apart.
 #include "server/locks/held_locks.h"
 
 #include <algorithm>

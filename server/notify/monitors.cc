@@ -1,4 +1,6 @@
-// See monitors.h.
+// See monitors.h. A line is written once for all monitors. Quoted it may be four times as long as
+// the request, so a request beyond what may wait for any monitor is not written at all: the
+// monitors are closed, as they would be by receiving it.
 #include "server/notify/monitors.h"
 
 #include <algorithm>

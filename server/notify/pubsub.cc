@@ -1,4 +1,6 @@
-// See pubsub.h.
+// See pubsub.h. A message is encoded once for all receivers: RESP2 and RESP3 differ in its first
+// character alone. A subscription is in three places, the set of all, the channel's list and the
+// session's; the lists are intrusive, so that ending one costs no search.
 #include "server/notify/pubsub.h"
 
 #include <cassert>

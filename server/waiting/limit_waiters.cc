@@ -1,4 +1,7 @@
-// See limit_waiters.h.
+// See limit_waiters.h. Only the head of a queue is ever tried, so waiters are served in their order
+// even when one behind would fit. A change that concerns many (a policy, a flushed database) is
+// noted as a range of ticket numbers and looked at in slices; a waiter that came after it needs no
+// look, for it has been tried with it.
 #include "server/waiting/limit_waiters.h"
 
 #include <algorithm>

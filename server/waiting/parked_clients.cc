@@ -1,4 +1,7 @@
-// See parked_clients.h.
+// See parked_clients.h. What is hard is a handler that runs again for a waiter: meanwhile the
+// client is still parked, and may be killed, unblocked or parked anew by its own command. `woken`
+// marks that time; other ends of the wait (Abandon, Unblock) then do nothing, and RunAgain looks at
+// `stays` and at the session when the handler has returned.
 #include "server/waiting/parked_clients.h"
 
 #include <cassert>

@@ -1,4 +1,6 @@
-// See waiters.h.
+// See waiters.h. A handler that serves a waiter may touch keys, and so note and even end other
+// waits: serving keeps no iterator over it, and goes from one arrival number to the next. Keys that
+// are noted meanwhile are served by the outermost ServeReady.
 #include "server/waiting/waiters.h"
 
 #include <cassert>

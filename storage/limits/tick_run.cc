@@ -1,4 +1,6 @@
-// See tick_run.h.
+// See tick_run.h. The numbers are varints (LEB128: seven bits a byte, the lowest first), read
+// without a bound within the records: the constructor has checked how many bytes they take, and
+// Audit that they end there.
 #include "storage/limits/tick_run.h"
 
 #include <algorithm>

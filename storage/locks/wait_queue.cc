@@ -1,4 +1,7 @@
-// See wait_queue.h.
+// See wait_queue.h. What is hard is the order of a line. A place is (rank, wait id): waits of one
+// owner share a rank, so they stay together; an owner that holds the lock gets a rank below all
+// others, for it is re-entrant there. Places are looked up by the line's maps, never by position,
+// so nothing moves when a wait leaves.
 #include "storage/locks/wait_queue.h"
 
 #include <algorithm>

@@ -1,0 +1,142 @@
+// How locks go to those that wait for them (Locks, locks.h). What is hard is that ends and grants
+// cause each other: a release hands over, the hand-over may make its owner re-entrant elsewhere,
+// and a request for several locks moves their lines, too. Nothing recurses: all of it is noted in
+// lists (fresh_, moving_, dropped_, ended_sessions_), and Work deals with them in one loop, slice
+// by slice.
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/locks/locks.h"
+
+namespace sluice {
+
+// Grants to all who may go in the lines of `names`, and in those that this moves in turn.
+void Locks::MoveOn(Names names, const Now& now) {
+  if (moving_.empty()) {
+    moving_ = std::move(names);
+  } else {
+    moving_.insert(moving_.end(), names.begin(), names.end());
+  }
+  StartWork(now);
+}
+
+bool Locks::Continue(const Now& now) {
+  static_assert(kLockNamesMax <= kTokensAtOnce);
+  if (!starved_.empty() && tokens_.CanIssue(kTokensAtOnce)) {
+    for (const auto& [name, there] : starved_) moving_.push_back(name);
+    starved_.clear();
+  }
+  Work(kWorkPerCall, now);
+  return has_left_over();
+}
+
+void Locks::StartWork(const Now& now) {
+  if (working_ || !has_left_over()) return;
+  const int64_t budget = std::min(kWorkPerCall, turn_work_left_);
+  Work(budget, now);
+  if (turn_work_left_ != INT64_MAX) turn_work_left_ -= budget - work_left_;
+}
+
+// In the midst of it only what there is to do grows. Closed sessions lose their locks before others
+// get them, as far as one call goes: else an owner that waits for one of several would be
+// re-entrant in the others.
+void Locks::Work(int64_t budget, const Now& now) {
+  working_ = true;
+  work_left_ = meter_looked_at_ = budget;
+  while (HasTime() && work_left_ > budget / 2 && !ended_sessions_.empty()) {
+    EndBond(ended_sessions_.back(), now);
+  }
+  while (HasTime() && has_left_over()) {
+    if (!fresh_.empty()) {
+      Reenter(now);
+    } else if (!moving_.empty()) {
+      MoveLine(now);
+    } else if (!dropped_.empty()) {
+      MoveDropped();
+    } else {
+      EndBond(ended_sessions_.back(), now);
+    }
+  }
+  working_ = false;
+}
+
+// When the meter is spent, so is what was left.
+bool Locks::HasTime() {
+  if (meter_ != nullptr && work_left_ > 0 && work_left_ <= meter_looked_at_ - kWorkPerLook) {
+    meter_looked_at_ = work_left_;
+    if (meter_->IsSpent()) work_left_ = 0;
+  }
+  return work_left_ > 0;
+}
+
+void Locks::MoveDropped() {
+  constexpr size_t kLines = 64;
+  DroppedLines& dropped = dropped_.back();
+  const size_t before = moving_.size();
+  dropped.next = queue_.LinesOf(dropped.db, dropped.next, kLines, &moving_);
+  if (moving_.size() == before || dropped.next > dropped.last) dropped_.pop_back();
+}
+
+// Until an owner has come to hold one of its locks that is re-entrant elsewhere: it goes first.
+void Locks::MoveLine(const Now& now) {
+  const LockName name = std::move(moving_.back());
+  moving_.pop_back();
+  OpenLock lock(store_, name);
+  do {
+    --work_left_;
+    const LockWait* const next = queue_.FirstReady(lock, work_left_);
+    if (next != nullptr && !HandTo(lock, *next, now)) return;
+    if (next == nullptr && work_left_ > 0) return;
+  } while (HasTime() && fresh_.empty());
+  moving_.push_back(name);  // it may not have been done with
+}
+
+// The owner holds these since just now: if it waits for them on other connections too, it is
+// re-entrant there, whatever its place.
+void Locks::LetReenter(absl::Span<OpenLock> granted, std::string_view name) {
+  const WaitQueue::Owner* owner = queue_.FindOwner(name);
+  if (owner == nullptr || owner->waits.empty()) return;
+  for (const OpenLock& lock : granted) fresh_.push_back({LockName(lock.name()), std::string(name)});
+}
+
+void Locks::Reenter(const Now& now) {
+  --work_left_;
+  const Fresh fresh = fresh_.back();
+  OpenLock lock(store_, fresh.name);
+  const LockWait* again = queue_.FirstReentrant(lock, fresh.owner);
+  if (again == nullptr || !HandTo(lock, *again, now)) return fresh_.pop_back();
+  moving_.push_back(fresh.name);
+}
+
+// Ends the wait with a grant. False: there is no token to give, and it goes on to wait. The caller
+// sees to the line of `at`, last of those that have to be looked at again: in a line of 100,000
+// readers it is so 100,000 times.
+bool Locks::HandTo(OpenLock& at, const LockWait& next, const Now& now) {
+  const LockWait wait = next;
+  const LockNames& names = wait.request.names;
+  OpenLocks several;
+  absl::Span<OpenLock> locks(&at, 1);
+  if (names.size() > 1) {
+    for (const LockName& name : names) {
+      several.push_back(KeyNameEqual()(name, at.name()) ? at : OpenLock(store_, name));
+    }
+    locks = absl::MakeSpan(several);
+  }
+  if (!MayIssueFor(locks, wait.request.owner)) {
+    queue_.ParkAt(at.name(), wait.id);
+    starved_.try_emplace(LockName(at.name()));
+    return false;
+  }
+  work_left_ -= kHandOverWork + static_cast<int64_t>(names.size());
+  queue_.Remove(wait.id, locks);
+  callers_.WaitGranted(wait, GrantAll(locks, wait.request, now));
+  ++counts_.hand_overs;
+  for (const LockName& name : names) {
+    if (!KeyNameEqual()(name, at.name())) moving_.push_back(name);
+  }
+  LetReenter(locks, wait.request.owner);
+  return true;
+}
+
+}  // namespace sluice
