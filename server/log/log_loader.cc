@@ -1,4 +1,5 @@
-// See log_loader.h.
+// See log_loader.h. The clock is held while files are played, at the offset that each of
+// them names, so nothing has ended; what of it is over is found when time comes back.
 #include "server/log/log_loader.h"
 
 #include <algorithm>

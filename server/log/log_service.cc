@@ -1,4 +1,5 @@
-// See log_service.h.
+// See log_service.h. What is hard: at each moment the manifest must name files that hold all
+// that was answered. So a new base and its increment are made first, and named together.
 #include "server/log/log_service.h"
 
 #include <algorithm>

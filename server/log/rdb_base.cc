@@ -1,4 +1,5 @@
-// See rdb_base.h.
+// See rdb_base.h. Plain keys go straight into the keyspace. What is more than a value (a
+// lock, a policy, a library) is played as the command that makes it, so that its part hears of it.
 #include "server/log/rdb_base.h"
 
 #include <utility>

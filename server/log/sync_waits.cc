@@ -1,4 +1,5 @@
-// See sync_waits.h.
+// See sync_waits.h. Waits are ordered by when they began, and so by position: what has been
+// reached stands in front.
 #include "server/log/sync_waits.h"
 
 namespace sluice {

@@ -1,4 +1,5 @@
-// See snapshot_file.h.
+// See snapshot_file.h. What is hard: the worker may still be writing when the snapshot is
+// given up, or the server ends. What a job needs is shared with it, and goes with the last of both.
 #include "server/snapshots/snapshot_file.h"
 
 #include <cerrno>

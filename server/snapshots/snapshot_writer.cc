@@ -1,4 +1,5 @@
-// See snapshot_writer.h.
+// See snapshot_writer.h. What is hard is the order. A value that comes in pieces keeps all others
+// waiting behind it; and what is remembered of a lock stands before a key of the lock's name.
 #include "server/snapshots/snapshot_writer.h"
 
 #include <cassert>

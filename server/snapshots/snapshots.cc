@@ -1,4 +1,5 @@
-// See snapshots.h.
+// See snapshots.h. What is hard: a run ends in many ways. It is on disk, or the disk is at
+// fault, or it is cancelled, overtaken by SAVE, or goes with the server. All pass Ended or Abandon.
 #include "server/snapshots/snapshots.h"
 
 #include <algorithm>

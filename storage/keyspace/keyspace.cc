@@ -1,4 +1,5 @@
-// See keyspace.h.
+// See keyspace.h. What concerns all databases: swapping and moving between them, flushing
+// and what waits to be freed after it, timers that come due, and the image of a snapshot.
 #include "storage/keyspace/keyspace.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// See reclaimer.h.
+// See reclaimer.h. The value that came last is freed first. A long text counts as a value
+// whose elements are pages.
 #include "storage/keyspace/reclaimer.h"
 
 #include <unistd.h>

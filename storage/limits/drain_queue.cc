@@ -1,4 +1,5 @@
-// See drain_queue.h.
+// See drain_queue.h. The radix heap: a tick's level is the highest bit in which it differs
+// from the time up to which all has drained. As that time moves on, ticks only ever go down.
 #include "storage/limits/drain_queue.h"
 
 #include <algorithm>

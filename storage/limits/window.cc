@@ -1,4 +1,4 @@
-// See window.h.
+// See window.h. A refund opens no window, and a change of the limit keeps the open one.
 #include "storage/limits/window.h"
 
 namespace sluice {

@@ -1,4 +1,5 @@
-// See log_folder.h.
+// See log_folder.h. What is hard: the order of steps on disk. A manifest is written beside the
+// old one, synced and renamed over it; what it no longer names is removed after that.
 #include "storage/log/log_folder.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// See log_reader.h.
+// See log_reader.h. Bytes are shown to nobody before the mark behind their turn has proved
+// them: a turn is gathered whole, and its words are found by offset, as the window moves.
 #include "storage/log/log_reader.h"
 
 #include <algorithm>

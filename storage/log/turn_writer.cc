@@ -1,4 +1,5 @@
-// See turn_writer.h.
+// See turn_writer.h. While a group is open (a script that is slow lets others be served) a
+// turn takes what stands before it: no half of a group is ever in the file.
 #include "storage/log/turn_writer.h"
 
 #include <cassert>

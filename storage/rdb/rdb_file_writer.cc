@@ -1,4 +1,5 @@
-// See rdb_file_writer.h.
+// See rdb_file_writer.h. A short value is gathered with others into a piece; a long one goes to
+// the sink by itself, uncopied.
 #include "storage/rdb/rdb_file_writer.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// See rdb_input.h.
+// See rdb_input.h. The checksum is that of bytes that were taken, not of those at hand: it is
+// brought up to date where the window moves, and where it is asked for.
 #include "storage/rdb/rdb_input.h"
 
 #include <cassert>

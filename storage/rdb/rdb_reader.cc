@@ -1,4 +1,5 @@
-// See rdb_reader.h.
+// See rdb_reader.h. Before room is made for a text, its length is compared with what the
+// file has left; a compressed text also with what its bytes can become at most.
 #include "storage/rdb/rdb_reader.h"
 
 #include <liblzf/lzf.h>

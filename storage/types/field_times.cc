@@ -1,4 +1,5 @@
-// See field_times.h.
+// See field_times.h. A deadline of one order is compared with one of the other only as of a
+// moment, `now`: the wall clock may be elsewhere at the next.
 #include "storage/types/field_times.h"
 
 #include <algorithm>
