@@ -111,11 +111,13 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
     if (on_.pause.mode() != Pause::Mode::kNone &&
         on_.pause.Holds(FlagsOf(*command, args), transaction_writes)) {
       on_.pause.Hold(session);
+      session.keeps_caching = true;  // CLIENT CACHING is for when it runs
       return Outcome::kHeld;
     }
     if (on_.flags.Raised(RareFlags::kSaving) &&
         on_.saved_first.Holds(session, *command, args, FlagsOf(*command, args))) {
       on_.saved_first.Hold(session);
+      session.keeps_caching = true;
       return Outcome::kHeld;
     }
     if (queued) {
@@ -246,6 +248,7 @@ void Dispatcher::Queue(Session& session, Command& command, Args args) {
   transaction.queue.emplace_back(&command, args);
   transaction.queue_bytes += transaction.queue.back().bytes();
   transaction.writes |= (FlagsOf(command, args) & (kWrite | kMayReplicate)) != 0;
+  transaction.may_run_while_loading &= (command.spec->flags & (kLoading | kWhileLoading)) != 0;
   if (transaction.queue_bytes > static_cast<size_t>(on_.settings.client_query_buffer_limit)) {
     return on_.clients.CloseOverQueryLimit(session);
   }

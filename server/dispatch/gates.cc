@@ -57,8 +57,13 @@ std::string Gates::MayHear(const Session& session, const Command& command) const
       "context");
 }
 
-std::string Gates::Loaded(const Session&, const Command& command) const {
-  if (!log_.loading || (command.spec->flags & (kLoading | kWhileLoading))) return {};
+// A server that serves may begin to load (DEBUG RELOAD) while a client has commands queued.
+std::string Gates::Loaded(const Session& session, const Command& command) const {
+  if (!log_.loading) return {};
+  const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
+  const bool may_run = executes ? TransactionOf(session)->may_run_while_loading
+                                : (command.spec->flags & (kLoading | kWhileLoading)) != 0;
+  if (may_run) return {};
   return "LOADING Redis is loading the dataset in memory";
 }
 

@@ -1,6 +1,7 @@
 // See saved_first.h.
 #include "server/dispatch/saved_first.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/dispatch/command.h"
@@ -18,17 +19,22 @@ bool SavedFirst::Holds(const Session& session, const Command& command, Args args
 // EXEC waits for the values of all that it will run.
 bool SavedFirst::HoldsQueue(const Session& session) {
   const Transaction& transaction = *TransactionOf(session);
-  if (!transaction.writes) return false;
+  if (!transaction.writes || transaction.failed || transaction.dirty) return false;
   bool holds = is_full_;
   for (const QueuedCommand& queued : transaction.queue)
     holds |= HoldsEach(session.db, *queued.command->spec, queued.args());
   return holds;
 }
 
-// Every key is looked at, so that all that are needed are saved next.
+// Every key that is not only read is looked at, so that all that are needed are saved next.
 bool SavedFirst::HoldsEach(int db, const CommandSpec& spec, Args args) {
   std::vector<int> positions;
-  if (!FindKeyPositions(spec, args, positions)) return false;
+  if (spec.find_keys != nullptr) {
+    if (!FindKeyPositions(spec, args, positions)) return false;
+  } else {
+    for (const KeySpec& keys : spec.keys.all())
+      if (!(keys.flags & kKeyRo)) FindKeyPositions(keys, args, positions);
+  }
   bool holds = false;
   for (const int position : positions) holds |= HoldsKey(db, args[static_cast<size_t>(position)]);
   if (spec.inner_command == 0) return holds;
@@ -49,13 +55,18 @@ bool SavedFirst::HoldsKey(int db, std::string_view key) {
   const Entry* const entry = Needed(db, key);
   if (entry == nullptr) return false;
   keyspace_.ImageFirst(*entry);
-  if (!needed_key_) needed_key_ = key;
+  if (!needed_key_ || *needed_key_ < key) needed_key_ = key;
   return true;
 }
 
 void SavedFirst::Hold(Session& session) {
   session.paused = true;
-  held_.push_back({session.id, session.db, std::exchange(needed_key_, std::nullopt)});
+  held_[session.client_id] = {++held_ever_, session.id, session.db,
+                              std::exchange(needed_key_, std::nullopt)};
+}
+
+void SavedFirst::Forget(const Session& session) {
+  if (session.paused) held_.erase(session.client_id);
 }
 
 void SavedFirst::Saved(bool is_full) {
@@ -70,18 +81,28 @@ void SavedFirst::End() {
   Resume(/*all=*/true);
 }
 
-// Each shows its request again, and is held back once more where another value is needed.
+// Each shows its request again, and is held back once more where another value is needed. By now
+// that may be another value of the same name (SWAPDB), so it is asked for anew.
 void SavedFirst::Resume(bool all) {
   given_ = keyspace_.image().given_first();
-  for (Held& held : std::exchange(held_, {})) {
-    const bool waits = held.key ? Needed(held.db, *held.key) != nullptr : is_full_;
-    if (waits && !all) {
-      held_.push_back(std::move(held));
-    } else if (Session* session = clients_.Find(held.session)) {
-      session->paused = false;
-      clients_.Resume(*session);
+  std::vector<Held> ready;
+  for (const auto& [client_id, held] : held_) {
+    const Entry* const needed = held.key ? Needed(held.db, *held.key) : nullptr;
+    if (needed != nullptr && !all) {
+      keyspace_.ImageFirst(*needed);
+    } else if (all || held.key || !is_full_) {
+      ready.push_back({held.order, held.session, 0, std::nullopt});
     }
   }
+  std::ranges::sort(ready, {}, &Held::order);
+  for (const Held& held : ready) {
+    Session* const session = clients_.Find(held.session);
+    if (session == nullptr) continue;
+    held_.erase(session->client_id);
+    session->paused = false;
+    clients_.Resume(*session);
+  }
+  if (all) held_.clear();
 }
 
 }  // namespace sluice

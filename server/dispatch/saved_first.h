@@ -5,8 +5,9 @@
 // Where more waits for the disk than snapshot-memory-max, all commands that may write are held
 // back.
 //
-// A script that changes a key which it does not declare is not held back, nor is what ends by its
-// own timer: those save the rest of a large value at once.
+// What cannot be held back saves the rest of a large value at once: a script that changes a key
+// which it does not declare, what ends by its own timer, COPY and transactions that go to another
+// database, and an element that is handed over to a client that waits for one (BLMOVE).
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "protocol/args.h"
 #include "server/clients/clients.h"
 #include "server/core/rare_flags.h"
@@ -35,6 +37,7 @@ class SavedFirst {
   // The request must wait. `flags` are its own.
   bool Holds(const Session& session, const Command& command, Args args, uint32_t flags);
   void Hold(Session& session);
+  void Forget(const Session& session);  // its connection is gone
 
   // --- for who takes the snapshot
   void Begin() { flags_.Raise(RareFlags::kSaving); }
@@ -52,8 +55,9 @@ class SavedFirst {
   const Entry* Needed(int db, std::string_view key) const;
   void Resume(bool all);
 
-  // Of the value that it waits for; there is none where too much waits for the disk.
+  // The value that it waits for; there is none where too much waits for the disk.
   struct Held {
+    uint64_t order = 0;  // that of the requests
     SessionId session;
     int db = 0;
     std::optional<std::string> key;
@@ -63,8 +67,10 @@ class SavedFirst {
   Keyspace& keyspace_;
   const CommandTable& commands_;
   RareFlags& flags_;
-  std::vector<Held> held_;
-  std::optional<std::string> needed_key_;  // the first of the request that Holds was asked of
+  absl::flat_hash_map<uint64_t, Held> held_;  // by client id
+  uint64_t held_ever_ = 0;
+  // Of the request that Holds was asked of, the key that is saved last.
+  std::optional<std::string> needed_key_;
   size_t large_bytes_ = kLargeBytes;
   uint64_t given_ = 0;  // KeyspaceImage's, when sessions went on the last time
   bool is_full_ = false;

@@ -30,6 +30,8 @@ struct Transaction final : SessionState {
   std::vector<WatchedKey> watched;
   bool failed = false;  // a command could not be queued: EXEC answers EXECABORT
   bool writes = false;  // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
+  // Every queued command is served while data are loaded.
+  bool may_run_while_loading = true;
   bool dirty = false;   // a watched key was touched: EXEC answers null
   size_t queue_bytes = 0;
 

@@ -116,6 +116,7 @@ void Engine::Drop(SessionId id) {
   tracking_.Disable(*session);
   monitors_.Remove(*session);
   parked_.Abandon(*session);
+  saved_first_.Forget(*session);
   locks_.SessionEnded(*session);
   // The place stays: the batch counts on it.
   for (Input& input : inputs_.list) {

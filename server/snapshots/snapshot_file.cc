@@ -11,7 +11,7 @@ namespace {
 
 // As rdb-save-incremental-fsync of Redis.
 constexpr uint64_t kSyncEveryBytes = 4 * 1024 * 1024;
-// What is handed to the worker at once, at least, while more comes.
+// What is handed to the worker at once, at least, while more comes; and of a block.
 constexpr size_t kJobBytes = 256 * 1024;
 
 std::string FolderOf(const std::string& path) {
@@ -39,7 +39,7 @@ struct SnapshotFile::Work {
   const Names names;
   const bool syncs_often;
   std::unique_ptr<DiskFile> file;
-  std::string bytes;
+  std::vector<std::string> blocks;
   bool is_last = false;
   bool is_named = false;
   int fault = 0;
@@ -49,10 +49,12 @@ struct SnapshotFile::Work {
   bool is_given_up = false;  // guarded by it, so that no file gets its name later
 
   void Append() {
-    size_t written = 0;
-    if (fault == 0) fault = file->Append(bytes, written);
-    unsynced += bytes.size();
-    bytes.clear();
+    for (const std::string& block : blocks) {
+      size_t written = 0;
+      if (fault == 0) fault = file->Append(block, written);
+      unsynced += block.size();
+    }
+    blocks.clear();
     if (fault == 0 && syncs_often && unsynced >= kSyncEveryBytes) {
       fault = file->Sync();
       unsynced = 0;
@@ -95,9 +97,14 @@ int SnapshotFile::Open() {
 int SnapshotFile::fault() const { return busy_ ? 0 : work_->fault; }
 
 bool SnapshotFile::Write(std::string_view bytes) {
-  pending_.append(bytes);
+  if (pending_.empty() || pending_.back().size() >= kJobBytes) {
+    pending_.emplace_back();
+    pending_.back().reserve(kJobBytes + bytes.size());
+  }
+  pending_.back().append(bytes);
+  pending_bytes_ += bytes.size();
   waiting_ += bytes.size();
-  if (!busy_ && pending_.size() >= kJobBytes) StartJob();
+  if (!busy_ && pending_bytes_ >= kJobBytes) StartJob();
   return fault() == 0;
 }
 
@@ -109,7 +116,8 @@ void SnapshotFile::Finish(Finished finished) {
 
 void SnapshotFile::StartJob() {
   busy_ = true;
-  work_->bytes = std::exchange(pending_, {});
+  work_->blocks = std::exchange(pending_, {});
+  pending_bytes_ = 0;
   work_->is_last = is_whole_;
   const std::shared_ptr<Work> work = work_;
   const auto done = [work] {
@@ -127,11 +135,11 @@ void SnapshotFile::StartJob() {
 
 void SnapshotFile::JobDone() {
   busy_ = false;
-  waiting_ = pending_.size();
+  waiting_ = pending_bytes_;
   if (work_->is_last) {
     return std::exchange(finished_, {})(work_->fault);  // which may be the end of this
   }
-  if (is_whole_ || pending_.size() >= kJobBytes) StartJob();
+  if (is_whole_ || pending_bytes_ >= kJobBytes) StartJob();
 }
 
 }  // namespace sluice

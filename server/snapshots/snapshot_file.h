@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/clients/host.h"
 #include "storage/disk.h"
@@ -47,7 +48,8 @@ class SnapshotFile final : public ByteSink {
 
   Host* const host_;
   const std::shared_ptr<Work> work_;  // shared with the worker
-  std::string pending_;
+  std::vector<std::string> pending_;  // in blocks: none is copied when more comes
+  size_t pending_bytes_ = 0;
   size_t waiting_ = 0;  // with what the worker has
   bool busy_ = false;
   bool is_whole_ = false;

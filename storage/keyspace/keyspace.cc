@@ -61,25 +61,26 @@ void Keyspace::Flush(int index, bool lazily) {
   state_.changes += db(index).size();
   garbage_.push_back({db(index).TakeAll(), state_.image.is_taken()});
   Flushed& flushed = garbage_.back();
-  if (lazily || flushed.table.size() > kFlushedAtOnceMax) return;
+  if (lazily || IsNeeded(flushed) || flushed.table.size() > kFlushedAtOnceMax) return;
   flushed.table.Drain(SIZE_MAX, [&](Entry& entry) { DestroyFlushed(flushed, entry); });
   garbage_.pop_back();
 }
 
 bool Keyspace::FreeSlice(size_t budget) {
   budget -= state_.reclaimer.Free(budget);
-  while (!garbage_.empty()) {
-    Flushed& flushed = garbage_.back();
+  for (auto at = garbage_.end(); at != garbage_.begin();) {
+    Flushed& flushed = *--at;
+    if (IsNeeded(flushed)) continue;
     budget -= flushed.table.Drain(budget, [&](Entry& entry) { DestroyFlushed(flushed, entry); });
     if (flushed.table.size() > 0) return true;
-    garbage_.pop_back();
+    at = garbage_.erase(at);
   }
   return !state_.reclaimer.empty();
 }
 
 size_t Keyspace::waiting_to_be_freed() const {
   size_t waiting = state_.reclaimer.waiting();
-  for (const Flushed& flushed : garbage_) waiting += flushed.table.size();
+  for (const Flushed& flushed : garbage_) waiting += IsNeeded(flushed) ? 0 : flushed.table.size();
   return waiting;
 }
 
@@ -240,16 +241,17 @@ bool Keyspace::ImageSlice(size_t budget) {
   while (image.database_ < image.indexes_.size()) {
     Database& database = *made_[image.database_];
     const bool is_empty = database.size() == 0;
-    if (!is_empty && !ImagePart(database, budget)) return true;
+    if (!is_empty && !ImagePart(database.table_, budget)) return true;
     if (is_empty || image.position_ == 0) {
       ++image.database_;
       image.position_ = 0;
     }
     if (!is_empty) return true;
   }
-  // What was flushed since is given as it is freed.
-  if (std::ranges::any_of(garbage_, &Flushed::of_image)) {
-    FreeSlice(budget);
+  // What was flushed since is freed once it has been given.
+  for (Flushed& flushed : garbage_) {
+    if (!IsNeeded(flushed)) continue;
+    if (ImagePart(flushed.table, budget) && image.position_ == 0) flushed.of_image = false;
     return true;
   }
   image.taken_ = false;
@@ -258,11 +260,11 @@ bool Keyspace::ImageSlice(size_t budget) {
 }
 
 // The walk goes by whole segments; what of one is too much for now is met again, and is not marked.
-bool Keyspace::ImagePart(Database& database, size_t budget) {
+bool Keyspace::ImagePart(SegmentTable& table, size_t budget) {
   KeyspaceImage& image = state_.image;
   size_t given = 0;
   bool is_all = true;
-  const uint64_t next = database.table_.Walk(image.position_, budget, [&](Entry& entry) {
+  const uint64_t next = table.Walk(image.position_, budget, [&](Entry& entry) {
     if (entry.mark() == image.mark_) return;
     if (image.in_pieces_ != nullptr || (given > 0 && (given >= budget || !image.HasRoom()))) {
       is_all = false;
@@ -274,6 +276,10 @@ bool Keyspace::ImagePart(Database& database, size_t budget) {
   });
   if (is_all) image.position_ = next;
   return is_all;
+}
+
+bool Keyspace::IsNeeded(const Flushed& flushed) const {
+  return flushed.of_image && state_.image.taken_ && state_.image.saver_ != nullptr;
 }
 
 void Keyspace::DestroyFlushed(const Flushed& flushed, Entry& entry) {

@@ -14,6 +14,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -110,7 +111,8 @@ class Keyspace {
     bool of_image = false;  // was flushed while that was taken
   };
   Database& MakeDatabase(int index);
-  bool ImagePart(Database& database, size_t budget);  // false: a segment has more
+  bool ImagePart(SegmentTable& table, size_t budget);  // false: a segment has more
+  bool IsNeeded(const Flushed& flushed) const;         // by the image that is taken
   bool ImageFirstPart();                              // false: no entry has to be given first
   void DestroyFlushed(const Flushed& flushed, Entry& entry);
   void RestartRearming();
@@ -121,7 +123,7 @@ class Keyspace {
   std::vector<Database*> by_index_;              // null: not made yet
   // Flushed lazily. Their timers stay linked until an entry is freed: one that fires before is
   // known by its not being in the table of its database any more.
-  std::vector<Flushed> garbage_;
+  std::list<Flushed> garbage_;
   bool rearming_ = false;
   size_t rearm_database_ = 0;    // index into made_
   uint64_t rearm_position_ = 0;  // of SegmentTable::Walk

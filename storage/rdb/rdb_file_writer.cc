@@ -73,7 +73,7 @@ void RdbFileWriter::Key(const Entry& entry) {
   WriteDeadline(entry.deadline());
   WriteHead(entry, value_);
   const std::string_view value = std::string_view(value_).substr(1);
-  if (&out() == &waiting_ || value.size() <= kPieceBytes) {
+  if (must_wait() || value.size() <= kPieceBytes) {
     out().append(value);
     HandIfFull();
   } else {
@@ -91,7 +91,7 @@ void RdbFileWriter::WriteHead(const Entry& entry, std::string_view value) {
 }
 
 void RdbFileWriter::BeginKey(const Entry& entry, std::string_view piece) {
-  assert(&out() == &buffer_);
+  assert(!must_wait());
   WriteDeadline(entry.deadline());
   WriteHead(entry, piece);
   is_key_open_ = true;
@@ -106,15 +106,28 @@ void RdbFileWriter::Piece(std::string_view piece) {
 
 void RdbFileWriter::EndKey() { is_key_open_ = false; }
 
+std::string& RdbFileWriter::out() {
+  if (!must_wait()) return buffer_;
+  if (waiting_.empty() || waiting_.back().size() >= kPieceBytes) waiting_.emplace_back();
+  return waiting_.back();
+}
+
+size_t RdbFileWriter::waiting_bytes() const {
+  size_t bytes = 0;
+  for (const std::string& block : waiting_) bytes += block.size();
+  return bytes - waiting_handed_;
+}
+
 bool RdbFileWriter::HandWaiting() {
   if (is_key_open_ || waiting_.empty()) return false;
-  const std::string_view piece = std::string_view(waiting_).substr(waiting_handed_, kPieceBytes);
   Hand(buffer_);
   buffer_.clear();
+  const std::string_view block = waiting_.front();
+  const std::string_view piece = block.substr(waiting_handed_, kPieceBytes);
   Hand(piece);
   waiting_handed_ += piece.size();
-  if (waiting_handed_ == waiting_.size()) {
-    waiting_ = {};
+  if (waiting_handed_ == block.size()) {
+    waiting_.pop_front();
     waiting_handed_ = 0;
   }
   return true;

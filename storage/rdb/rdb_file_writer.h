@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -47,7 +48,7 @@ class RdbFileWriter {
   bool is_key_open() const { return is_key_open_; }
   // Hands the sink a piece of what has waited. False: nothing waits, or the key has not ended.
   bool HandWaiting();
-  size_t waiting_bytes() const { return waiting_.size() - waiting_handed_; }
+  size_t waiting_bytes() const;
   // Once, behind all else, when no key is open. False when anything has failed.
   bool End();
 
@@ -57,7 +58,8 @@ class RdbFileWriter {
 
  private:
   // Where the next part goes.
-  std::string& out() { return is_key_open_ || !waiting_.empty() ? waiting_ : buffer_; }
+  std::string& out();
+  bool must_wait() const { return is_key_open_ || !waiting_.empty(); }
   void WriteDeadline(const Deadline& deadline);
   void WriteHead(const Entry& entry, std::string_view value);
   void Hand(std::string_view bytes);
@@ -68,8 +70,9 @@ class RdbFileWriter {
   const bool checksum_;
   std::string buffer_;   // what the sink has not been handed
   std::string value_;    // of the key that is being written, behind its type
-  std::string waiting_;  // behind what comes in pieces
-  size_t waiting_handed_ = 0;
+  // Behind what comes in pieces; in blocks, as one text that grows would be copied again and again.
+  std::deque<std::string> waiting_;
+  size_t waiting_handed_ = 0;  // of the first
   bool is_key_open_ = false;
   uint64_t crc_ = 0;
   uint64_t bytes_written_ = 0;

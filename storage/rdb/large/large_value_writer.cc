@@ -10,8 +10,10 @@
 namespace sluice {
 namespace {
 
-// Elements between two looks at how long the piece is.
-constexpr size_t kSome = 32;
+// Elements between two looks at how long the piece is, at most.
+constexpr size_t kFewMax = 32;
+// Of WriteSome a piece.
+constexpr int kFewTimesMax = 8;
 
 class LargeTextWriter final : public LargeValueWriter {
  public:
@@ -52,25 +54,26 @@ class LargeListWriter final : public LargeValueWriter {
 
 class LargeSetWriter final : public LargeValueWriter {
  public:
-  LargeSetWriter(const Set& set, bool compress) : LargeValueWriter(compress), set_(set) {
+  LargeSetWriter(const Set& set, bool compress, size_t few) : LargeValueWriter(compress), set_(set), few_(few) {
     out().Type(RdbType::kSet);
     out().Length(set.size());
   }
 
  private:
   bool WriteSome() override {
-    cursor_ = set_.Scan(cursor_, kSome, [this](std::string_view member) { out().String(member); });
+    cursor_ = set_.Scan(cursor_, few_, [this](std::string_view member) { out().String(member); });
     return cursor_ != 0;
   }
 
   const Set& set_;
+  const size_t few_;
   uint64_t cursor_ = 0;
 };
 
 class LargeSortedSetWriter final : public LargeValueWriter {
  public:
-  LargeSortedSetWriter(const SortedSet& set, bool compress)
-      : LargeValueWriter(compress), set_(set), left_(set.size()) {
+  LargeSortedSetWriter(const SortedSet& set, bool compress, size_t few)
+      : LargeValueWriter(compress), set_(set), few_(few), left_(set.size()) {
     out().Type(RdbType::kSortedSet);
     out().Length(left_);
   }
@@ -78,7 +81,7 @@ class LargeSortedSetWriter final : public LargeValueWriter {
  private:
   // From the highest score down, as WriteSortedSet.
   bool WriteSome() override {
-    const size_t from = left_ - std::min(left_, kSome);
+    const size_t from = left_ - std::min(left_, few_);
     set_.ForEach({from, left_}, SortedSet::Direction::kDown,
                  [this](std::string_view name, double score) {
                    out().String(name);
@@ -90,14 +93,15 @@ class LargeSortedSetWriter final : public LargeValueWriter {
   }
 
   const SortedSet& set_;
+  const size_t few_;
   size_t left_;
 };
 
 // Fields that are over, but there, are written too: see WriteRdbFileValue.
 class LargeHashWriter final : public LargeValueWriter {
  public:
-  LargeHashWriter(const Hash& hash, const RdbContext& context)
-      : LargeValueWriter(context.compress), hash_(hash), now_(BeforeAllDeadlines(context.now)) {
+  LargeHashWriter(const Hash& hash, const RdbContext& context, size_t few)
+      : LargeValueWriter(context.compress), hash_(hash), now_(BeforeAllDeadlines(context.now)), few_(few) {
     out().Type(RdbType::kHash);
     out().Length(hash.size());
   }
@@ -105,7 +109,7 @@ class LargeHashWriter final : public LargeValueWriter {
  private:
   bool WriteSome() override {
     cursor_ =
-        hash_.Scan(cursor_, kSome, now_, [this](std::string_view name, std::string_view value) {
+        hash_.Scan(cursor_, few_, now_, [this](std::string_view name, std::string_view value) {
           out().String(name);
           out().String(value);
         });
@@ -114,16 +118,18 @@ class LargeHashWriter final : public LargeValueWriter {
 
   const Hash& hash_;
   const Now now_;
+  const size_t few_;
   uint64_t cursor_ = 0;
 };
 
 // With deadlines of fields.
 class LargeTimedHashWriter final : public LargeValueWriter {
  public:
-  LargeTimedHashWriter(const Hash& hash, const RdbContext& context)
+  LargeTimedHashWriter(const Hash& hash, const RdbContext& context, size_t few)
       : LargeValueWriter(context.compress),
         hash_(hash),
         now_(BeforeAllDeadlines(context.now)),
+        few_(few),
         module_(kRdbTimedHash, out()) {
     module_.Unsigned(hash.size());
   }
@@ -131,7 +137,7 @@ class LargeTimedHashWriter final : public LargeValueWriter {
  private:
   bool WriteSome() override {
     cursor_ =
-        hash_.Scan(cursor_, kSome, now_, [this](std::string_view name, std::string_view text) {
+        hash_.Scan(cursor_, few_, now_, [this](std::string_view name, std::string_view text) {
           WriteModuleField(hash_, name, text, now_, module_);
         });
     if (cursor_ == 0) module_.End();
@@ -140,6 +146,7 @@ class LargeTimedHashWriter final : public LargeValueWriter {
 
   const Hash& hash_;
   const Now now_;
+  const size_t few_;
   ModuleWriter module_;
   uint64_t cursor_ = 0;
 };
@@ -162,10 +169,11 @@ const T& ValueOf(const Entry& entry) {
   return static_cast<const T&>(entry.value());
 }
 
-std::unique_ptr<LargeValueWriter> WriterOfHash(const Hash& hash, const RdbContext& context) {
+std::unique_ptr<LargeValueWriter> WriterOfHash(const Hash& hash, const RdbContext& context,
+                                               size_t few) {
   if (hash.Encoding() == "listpack") return nullptr;
-  if (hash.has_deadlines()) return std::make_unique<LargeTimedHashWriter>(hash, context);
-  return std::make_unique<LargeHashWriter>(hash, context);
+  if (hash.has_deadlines()) return std::make_unique<LargeTimedHashWriter>(hash, context, few);
+  return std::make_unique<LargeHashWriter>(hash, context, few);
 }
 
 }  // namespace
@@ -184,12 +192,15 @@ std::unique_ptr<LargeValueWriter> LargeValueWriter::Of(const Entry& entry,
       return std::make_unique<LargeListWriter>(ValueOf<List>(entry), compress);
     case ValueType::kSet:
       if (ValueOf<Set>(entry).Encoding() != "hashtable") return nullptr;
-      return std::make_unique<LargeSetWriter>(ValueOf<Set>(entry), compress);
+      return std::make_unique<LargeSetWriter>(ValueOf<Set>(entry), compress,
+                                              FewOf(entry, ValueOf<Set>(entry).size()));
     case ValueType::kSortedSet:
       if (ValueOf<SortedSet>(entry).Encoding() != "skiplist") return nullptr;
-      return std::make_unique<LargeSortedSetWriter>(ValueOf<SortedSet>(entry), compress);
+      return std::make_unique<LargeSortedSetWriter>(ValueOf<SortedSet>(entry), compress,
+                                                    FewOf(entry, ValueOf<SortedSet>(entry).size()));
     case ValueType::kHash:
-      return WriterOfHash(ValueOf<Hash>(entry), context);
+      return WriterOfHash(ValueOf<Hash>(entry), context,
+                          FewOf(entry, ValueOf<Hash>(entry).size()));
     case ValueType::kStream:
       return std::make_unique<LargeStreamWriter>(ValueOf<Stream>(entry), compress);
     default:
@@ -200,8 +211,15 @@ std::unique_ptr<LargeValueWriter> LargeValueWriter::Of(const Entry& entry,
 std::string_view LargeValueWriter::Next(size_t bytes) {
   if (is_begun_) piece_.clear();
   is_begun_ = true;
-  while (has_more_ && piece_.size() < bytes) has_more_ = WriteSome();
+  // At least one byte: an empty piece is the end.
+  for (int i = 0; has_more_ && (piece_.empty() || (piece_.size() < bytes && i < kFewTimesMax)); ++i)
+    has_more_ = WriteSome();
   return piece_;
+}
+
+size_t LargeValueWriter::FewOf(const Entry& entry, size_t elements) {
+  const size_t bytes = std::max<size_t>(entry.OutsideBytes(), 1);
+  return std::clamp<size_t>(elements * kPieceBytes / bytes, 1, kFewMax);
 }
 
 }  // namespace sluice

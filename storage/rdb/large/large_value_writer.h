@@ -5,6 +5,8 @@
 //   const std::unique_ptr<LargeValueWriter> writer = LargeValueWriter::Of(entry, context, bytes);
 //   for (auto piece = writer->Next(); !piece.empty(); piece = writer->Next()) ...
 //
+// An element is never divided.
+//
 // A large text is not compressed: that needs the whole text at once. A large list has a node for
 // each of its chunks. In all else the bytes are those of WriteRdbFileValue.
 #pragma once
@@ -37,8 +39,11 @@ class LargeValueWriter {
 
  protected:
   explicit LargeValueWriter(bool compress) : out_(piece_, compress) {}
-  // Writes a few elements; false: those were the last.
+  // Writes a few elements; false: those were the last. What they take in memory counts too: what
+  // compresses well makes long work, and few bytes.
   virtual bool WriteSome() = 0;
+  // So many elements of such a value are a few.
+  static size_t FewOf(const Entry& entry, size_t elements);
   RdbWriter& out() { return out_; }
 
  private:

@@ -100,6 +100,31 @@ TEST(Reload, OthersAreServedMeanwhile) {
   }
 }
 
+TEST(Reload, ATransactionOfBeforeDoesNotRunInTheMidst) {
+  MemoryDisk disk;
+  TestEngine server(With(disk, {{"appendonly", "yes"}}));
+  TestClient& client = server.Connect();
+  TestClient& other = server.Connect();
+  for (int i = 0; i < 300; ++i) client.Run({"SET", "k" + std::to_string(i), "v"});
+  other.Run({"MULTI"});
+  other.Run({"SET", "k299", "w"});
+  std::string answer;
+  server.OnPoll([&] {
+    if (!answer.empty()) return;
+    other.Send({"EXEC"});
+    server.Turn();
+    if (auto reply = other.Next()) answer = reply->ToText();
+  });
+  server.set_tick_step(1'000'000);
+  EXPECT_EQ(client.Run({"DEBUG", "RELOAD"}).ToText(), "+OK");
+  server.set_tick_step(0);
+  server.OnPoll({});
+  EXPECT_EQ(answer,
+            "-EXECABORT Transaction discarded because of: LOADING Redis is loading the dataset in "
+            "memory");
+  EXPECT_EQ(client.Run({"GET", "k299"}).ToText(), "\"v\"");
+}
+
 TEST(Reload, TheLogTellsOfAnotherFileThatWasLoaded) {
   MemoryDisk disk;
   {

@@ -163,6 +163,38 @@ TEST_F(LargeValueTest, TransactionsScriptsAndInnerCommandsWaitToo) {
   EXPECT_EQ(other_.Next()->ToText(), "[:1]");
 }
 
+TEST_F(LargeValueTest, WhoGoesLeavesNothing) {
+  EXPECT_TRUE(Waits({"HSET", "hash", "0", "new"}));
+  other_.Disconnect();
+  server_.Settle();
+  SaveAll();
+  EXPECT_EQ(client_.Run({"HGET", "hash", "0"}).ToText(), "\"value\"");
+}
+
+TEST_F(LargeValueTest, AFlushedOneIsSavedInPiecesToo) {
+  client_.Run({"FLUSHALL"});
+  EXPECT_EQ(client_.Run({"SET", "behind", "1"}).ToText(), "+OK");
+  SaveAll();
+  EXPECT_EQ(client_.Run({"DBSIZE"}).ToText(), ":1");
+  TestEngine again(With(disk_));
+  again.Settle();
+  EXPECT_EQ(again.Connect().Run({"HLEN", "hash"}).ToText(), ":20000");
+}
+
+TEST_F(LargeValueTest, WhatTracksIsToldOfWhatItReadThen) {
+  other_.Run({"HELLO", "3"});
+  other_.Run({"CLIENT", "TRACKING", "ON", "OPTIN"});
+  other_.Run({"CLIENT", "CACHING", "YES"});
+  EXPECT_TRUE(Waits({"EVAL", "return redis.call('HGET', KEYS[1], '0')", "1", "hash"}));
+  SaveAll();
+  EXPECT_EQ(other_.Next()->ToText(), "\"value\"");
+  client_.Run({"HSET", "hash", "0", "new"});
+  server_.Settle();
+  const std::optional<Reply> told = other_.Next();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->kind, Reply::Kind::kPush);
+}
+
 TEST_F(LargeValueTest, WhatNoSnapshotNeedsWaitsNoMore) {
   EXPECT_TRUE(Waits({"DEL", "hash"}));
   EXPECT_EQ(client_.Run({"BGSAVE", "CANCEL"}).ToText(), "+Background saving cancelled");
