@@ -32,7 +32,7 @@ struct Transaction final : SessionState {
   bool writes = false;  // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
   // Every queued command is served while data are loaded.
   bool may_run_while_loading = true;
-  bool dirty = false;   // a watched key was touched: EXEC answers null
+  bool dirty = false;  // a watched key was touched: EXEC answers null
   size_t queue_bytes = 0;
 
   size_t MemoryBytes() const override { return sizeof(*this) + queue_bytes; }

@@ -113,7 +113,7 @@ class Keyspace {
   Database& MakeDatabase(int index);
   bool ImagePart(SegmentTable& table, size_t budget);  // false: a segment has more
   bool IsNeeded(const Flushed& flushed) const;         // by the image that is taken
-  bool ImageFirstPart();                              // false: no entry has to be given first
+  bool ImageFirstPart();                               // false: no entry has to be given first
   void DestroyFlushed(const Flushed& flushed, Entry& entry);
   void RestartRearming();
 

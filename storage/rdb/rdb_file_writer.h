@@ -68,8 +68,8 @@ class RdbFileWriter {
   ByteSink& sink_;
   const RdbContext& context_;
   const bool checksum_;
-  std::string buffer_;   // what the sink has not been handed
-  std::string value_;    // of the key that is being written, behind its type
+  std::string buffer_;  // what the sink has not been handed
+  std::string value_;   // of the key that is being written, behind its type
   // Behind what comes in pieces; in blocks, as one text that grows would be copied again and again.
   std::deque<std::string> waiting_;
   size_t waiting_handed_ = 0;  // of the first

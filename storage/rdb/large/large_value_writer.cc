@@ -54,7 +54,8 @@ class LargeListWriter final : public LargeValueWriter {
 
 class LargeSetWriter final : public LargeValueWriter {
  public:
-  LargeSetWriter(const Set& set, bool compress, size_t few) : LargeValueWriter(compress), set_(set), few_(few) {
+  LargeSetWriter(const Set& set, bool compress, size_t few)
+      : LargeValueWriter(compress), set_(set), few_(few) {
     out().Type(RdbType::kSet);
     out().Length(set.size());
   }
@@ -101,7 +102,10 @@ class LargeSortedSetWriter final : public LargeValueWriter {
 class LargeHashWriter final : public LargeValueWriter {
  public:
   LargeHashWriter(const Hash& hash, const RdbContext& context, size_t few)
-      : LargeValueWriter(context.compress), hash_(hash), now_(BeforeAllDeadlines(context.now)), few_(few) {
+      : LargeValueWriter(context.compress),
+        hash_(hash),
+        now_(BeforeAllDeadlines(context.now)),
+        few_(few) {
     out().Type(RdbType::kHash);
     out().Length(hash.size());
   }
@@ -136,10 +140,9 @@ class LargeTimedHashWriter final : public LargeValueWriter {
 
  private:
   bool WriteSome() override {
-    cursor_ =
-        hash_.Scan(cursor_, few_, now_, [this](std::string_view name, std::string_view text) {
-          WriteModuleField(hash_, name, text, now_, module_);
-        });
+    cursor_ = hash_.Scan(cursor_, few_, now_, [this](std::string_view name, std::string_view text) {
+      WriteModuleField(hash_, name, text, now_, module_);
+    });
     if (cursor_ == 0) module_.End();
     return cursor_ != 0;
   }
@@ -199,8 +202,7 @@ std::unique_ptr<LargeValueWriter> LargeValueWriter::Of(const Entry& entry,
       return std::make_unique<LargeSortedSetWriter>(ValueOf<SortedSet>(entry), compress,
                                                     FewOf(entry, ValueOf<SortedSet>(entry).size()));
     case ValueType::kHash:
-      return WriterOfHash(ValueOf<Hash>(entry), context,
-                          FewOf(entry, ValueOf<Hash>(entry).size()));
+      return WriterOfHash(ValueOf<Hash>(entry), context, FewOf(entry, ValueOf<Hash>(entry).size()));
     case ValueType::kStream:
       return std::make_unique<LargeStreamWriter>(ValueOf<Stream>(entry), compress);
     default:
