@@ -83,8 +83,7 @@ void RdbBase::PutKeys() {
   batch_.PutAll([this](Database& db, HashedKey name, RdbFileKey& key) {
     if (!error_.empty()) return false;
     if (Put(db, name, key)) return true;
-    error_ = Concat("offset ", key.offset, ": key ", QuotedWord(key.name), " in database ", key.db,
-                    ": ", kTwice);
+    error_ = Concat("offset ", key.offset, ": ", RdbKeyFault(key, kTwice));
     return false;
   });
 }

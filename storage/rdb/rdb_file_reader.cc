@@ -64,6 +64,10 @@ RdbFileReader::State RdbFileReader::Step() {
 
 // --- faults
 
+std::string RdbKeyFault(const RdbFileKey& key, std::string_view what) {
+  return Concat("key ", Shown(key.name), " in database ", key.db, ": ", what);
+}
+
 RdbFileReader::State RdbFileReader::Refuse(uint64_t offset, std::string_view what) {
   fault_offset_ = offset;
   error_ = Concat("offset ", offset, ": ", what);
@@ -292,7 +296,7 @@ RdbFileReader::State RdbFileReader::Hand(RdbFileKey& key, std::optional<RdbValue
   key.value = *std::move(value);
   const std::string refusal = visitor_.Key(key);
   if (refusal.empty()) return State::kMore;
-  return Refuse(part_offset_, Concat("key ", Shown(key.name), " in database ", db_, ": ", refusal));
+  return Refuse(part_offset_, RdbKeyFault(key, refusal));
 }
 
 }  // namespace sluice

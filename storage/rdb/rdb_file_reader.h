@@ -46,6 +46,9 @@ struct RdbFileKey {
   std::optional<uint8_t> frequency;  // of use, as Redis's LFU counts it
 };
 
+// What is wrong with a key, as a sentence without its offset; of a long name the beginning.
+std::string RdbKeyFault(const RdbFileKey& key, std::string_view what);
+
 // What was left out: with RdbFileOptions::skip_unknown what only a module can read; and always a
 // key whose value is empty, which bugs of Redis have written, or a hash whose fields have all
 // ended.

@@ -108,14 +108,11 @@ void RdbFileWriter::EndKey() { is_key_open_ = false; }
 
 std::string& RdbFileWriter::out() {
   if (!must_wait()) return buffer_;
-  if (waiting_.empty() || waiting_.back().size() >= kPieceBytes) waiting_.emplace_back();
+  if (waiting_.empty() || waiting_.back().size() >= kPieceBytes) {
+    if (!waiting_.empty()) waiting_full_bytes_ += waiting_.back().size();
+    waiting_.emplace_back();
+  }
   return waiting_.back();
-}
-
-size_t RdbFileWriter::waiting_bytes() const {
-  size_t bytes = 0;
-  for (const std::string& block : waiting_) bytes += block.size();
-  return bytes - waiting_handed_;
 }
 
 bool RdbFileWriter::HandWaiting() {
@@ -127,6 +124,7 @@ bool RdbFileWriter::HandWaiting() {
   Hand(piece);
   waiting_handed_ += piece.size();
   if (waiting_handed_ == block.size()) {
+    if (waiting_.size() > 1) waiting_full_bytes_ -= block.size();
     waiting_.pop_front();
     waiting_handed_ = 0;
   }

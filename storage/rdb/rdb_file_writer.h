@@ -48,7 +48,9 @@ class RdbFileWriter {
   bool is_key_open() const { return is_key_open_; }
   // Hands the sink a piece of what has waited. False: nothing waits, or the key has not ended.
   bool HandWaiting();
-  size_t waiting_bytes() const;
+  size_t waiting_bytes() const {
+    return waiting_.empty() ? 0 : waiting_full_bytes_ + waiting_.back().size() - waiting_handed_;
+  }
   // Once, behind all else, when no key is open. False when anything has failed.
   bool End();
 
@@ -72,7 +74,8 @@ class RdbFileWriter {
   std::string value_;   // of the key that is being written, behind its type
   // Behind what comes in pieces; in blocks, as one text that grows would be copied again and again.
   std::deque<std::string> waiting_;
-  size_t waiting_handed_ = 0;  // of the first
+  size_t waiting_full_bytes_ = 0;  // of all blocks but the last
+  size_t waiting_handed_ = 0;      // of the first
   bool is_key_open_ = false;
   uint64_t crc_ = 0;
   uint64_t bytes_written_ = 0;
