@@ -1,6 +1,10 @@
 // See families.h.
 #include "server/commands/families.h"
 
+#include <vector>
+
+#include "server/commands/test_double/families.h"
+
 namespace sluice {
 
 std::span<const CommandFamily> AllFamilies() {
@@ -76,6 +80,15 @@ std::span<const CommandFamily> AllFamilies() {
       TransactionsFamily(),
   };
   // clang-format on
+  return kFamilies;
+}
+
+std::span<const CommandFamily> FamiliesOfTestDouble() {
+  static const std::vector<CommandFamily> kFamilies = [] {
+    std::vector<CommandFamily> families(AllFamilies().begin(), AllFamilies().end());
+    families.push_back(ClockFamily());
+    return families;
+  }();
   return kFamilies;
 }
 

@@ -79,5 +79,7 @@ CommandFamily TransactionsFamily();
 
 // All of them, in the order of COMMAND's answer.
 std::span<const CommandFamily> AllFamilies();
+// And those of a test double behind them.
+std::span<const CommandFamily> FamiliesOfTestDouble();
 
 }  // namespace sluice

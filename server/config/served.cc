@@ -68,6 +68,9 @@ constexpr Option kServedOptions[] = {
         "of every random choice and of the secret of the hash tables: a run that can be repeated, "
         "and that who knows the seed can slow down by names that collide; 0: from the system")
         .OwnImmutable(),
+    Served("test-double", &S::test_double, kYesNo,
+           "SLUICE.CLOCK and its kin are served: a client may move the time and inject faults")
+        .OwnImmutable(),
     // the append-only log
     Served("appendonly", &S::appendonly, kYesNo, "what changes is written to a log").Hosted(),
     Served("appendfilename", &S::appendfilename, kFileName, "begin of the names of its files")

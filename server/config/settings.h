@@ -54,6 +54,7 @@ struct Settings {
   bool daemonize = false;
   int64_t databases = 16;
   uint64_t seed = 0;  // 0: from the system
+  bool test_double = false;
   // the append-only log
   bool appendonly = false;
   std::string appendfilename = "appendonly.aof";

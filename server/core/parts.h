@@ -48,6 +48,7 @@ enum class PartId : uint8_t {
   kSlowLog,
   kSnapshots,
   kStatistics,
+  kTimeControl,
   kTracking,
   kTurnClock,
   kWaiters,

@@ -97,7 +97,8 @@ int Serve(Config& config) {
   if (settings.daemonize) {
     if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
   }
-  Server server(config, AllFamilies(), OptionsOf(settings));
+  Server server(config, settings.test_double ? FamiliesOfTestDouble() : AllFamilies(),
+                OptionsOf(settings));
   if (const std::string error = server.Start(); !error.empty()) return Fail(error);
   if (!settings.pidfile.empty()) {
     if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {

@@ -62,6 +62,13 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       snapshots_(ForSnapshots()),
       log_(ForLog()),
       batch_(config.settings(), commands_, keyspace_) {
+  if (options_.movable_clock) {
+    time_control_.emplace(TimeControl::Uses{.movable = *options_.movable_clock,
+                                            .clock = clock_,
+                                            .wheel = wheel_,
+                                            .parked = parked_,
+                                            .clients = clients_});
+  }
   AddParts();
   clients_.set_closing_listener(parked_);
   for (KeyListener* listener :
@@ -71,7 +78,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
   every_second_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<Engine>&>(task).owner.EverySecond();
   };
-  timers_.Arm(every_second_, clock_.now().ms() + 1000);
+  ArmEverySecond(1000);
   FollowConfig();
 }
 
@@ -133,12 +140,17 @@ void Engine::Drop(SessionId id) {
 
 void Engine::EverySecond() {
   const std::optional<size_t> client_bytes = clients_.CloseOverdue();
-  if (!client_bytes) return timers_.Arm(every_second_, clock_.now().ms() + 1);
+  if (!client_bytes) return ArmEverySecond(1);
   rates_.Sample(statistics_, clock_.now().ms());
   facts_.Sample(*client_bytes);
   log_.EverySecond();
   snapshots_.EverySecond();
-  timers_.Arm(every_second_, clock_.now().ms() + 1000);
+  ArmEverySecond(1000);
+}
+
+// The host of a test double has a timer of its own for it.
+void Engine::ArmEverySecond(int64_t ms) {
+  if (!time_control_) timers_.Arm(every_second_, clock_.now().ms() + ms);
 }
 
 void Engine::RefreshNow() {
@@ -161,7 +173,7 @@ void Engine::TimeShifted(int64_t ms) {
   facts_.TimeShifted(ms);
   if (ms < 0) wheel_.TurnBack(clock_.now().ms());
   pause_.TimeShifted(ms);
-  timers_.Arm(every_second_, clock_.now().ms() + 1000);
+  ArmEverySecond(1000);
 }
 
 // --- what the keyspace tells

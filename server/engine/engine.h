@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@
 #include "server/notify/key_listeners.h"
 #include "server/notify/pubsub.h"
 #include "server/snapshots/snapshots.h"
+#include "server/test_double/time_control.h"
 #include "server/waiting/limit_waiters.h"
 #include "server/waiting/parked_clients.h"
 #include "server/waiting/waiters.h"
@@ -95,6 +97,9 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   // When RunTurn should be called next if nothing arrives, in engine ms; TimerWheel::kNever if
   // never.
   int64_t NextWork() const;
+  // Of a test double: once a second of real time, where EngineOptions::movable_clock is set. What a
+  // server does for itself each second neither stands still with that clock nor is in its way.
+  void Housekeep() { EverySecond(); }
   // Whether requests of it wait that could run: before its next bytes are read those should be.
   bool HasBacklog(SessionId id) const;
   // A session whose Send left bytes behind got rid of all of them, or made progress.
@@ -137,6 +142,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
 
   void FollowConfig();
   void EverySecond();
+  void ArmEverySecond(int64_t ms);
   void RefreshNow();
   void LoadLog();
   void TimeShifted(int64_t ms);
@@ -155,6 +161,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void CountReceived(Session& session, size_t bytes);
   void ProtocolError(Session& session);
   bool RunTimers();
+  bool PassTime(int64_t turn_begin);
+  bool SettleMoment(int64_t turn_begin);
   void ServeWaiters();
   bool FreeGarbage(int64_t turn_begin);
   void EndTurn(int64_t begin);
@@ -202,9 +210,11 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   KeyListeners key_listeners_;
   Snapshots snapshots_;
   LogService log_;
+  std::optional<TimeControl> time_control_;  // of a test double
 
   Inputs inputs_;  // of this turn
   Batch batch_;
+  uint64_t timers_fired_ = 0;
   bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
   TimerTaskOf<Engine> every_second_{*this};
   int64_t cpu_us_ = 0;  // of the thread, when it was last read

@@ -165,6 +165,7 @@ void Engine::AddParts() {
   parts_.Add(slow_log_);
   parts_.Add(snapshots_);
   parts_.Add(statistics_);
+  if (time_control_) parts_.Add(*time_control_);
   parts_.Add(tracking_);
   parts_.Add(waiters_);
   parts_.Add(watches_);

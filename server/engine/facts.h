@@ -13,11 +13,15 @@
 #include "server/locks/lock_service.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/keyspace.h"
+#include "storage/time/movable_clock.h"
 #include "storage/time/timer_wheel.h"
 
 namespace sluice {
 
 struct EngineOptions {
+  // Of a test double: the engine's clock, which SLUICE.CLOCK moves. The host calls Housekeep once a
+  // second of real time. Null: there is no such command.
+  MovableClock* movable_clock = nullptr;
   uint64_t seed = 0;  // every random choice comes from it
   // What the keys of all hash tables are made from: from the system's randomness, for chance of the
   // seed shows in answers. None: from the seed, so that a run can be repeated; then a client that

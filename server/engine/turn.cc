@@ -113,7 +113,8 @@ bool Engine::RunTurn() {
   const bool is_loading = log_.loading();
   const uint64_t commands = statistics_.commands;
   const int64_t read_ms = clock_.now().ms();
-  const bool timers_left = is_loading || RunTimers();
+  const bool travels = !is_loading && time_control_ && time_control_->travels();
+  const bool timers_left = is_loading || (travels ? PassTime(begin) : RunTimers());
   TakeCarried();
   RunInputs(begin);
   const bool freed = FreeGarbage(begin);  // of which locks hear, when their holders go
@@ -126,7 +127,8 @@ bool Engine::RunTurn() {
   if (crowded || freed) [[unlikely]]
     host_.ReturnFreedAtOnce(false);
   return timers_left || locks_left || keyspace_.waiting_to_be_freed() > 0 || rearm_left ||
-         tracked_left || snapshot_left || clients_.any_carried() || limits_.any_ready();
+         tracked_left || snapshot_left || clients_.any_carried() || limits_.any_ready() ||
+         (time_control_ && time_control_->travels());
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {
@@ -328,6 +330,7 @@ bool Engine::RunTimers() {
   const int64_t now_ms = clock_.now().ms();
   const int64_t begin = clock_.tick();
   const size_t spent = wheel_.Advance(now_ms, kTimersPerTurn, [this](TimerNode& node) {
+    ++timers_fired_;
     if (node.kind() == TimerKind::kEntry) return keyspace_.TimerFired(node, clock_.now());
     if (node.kind() == TimerKind::kValue) return keyspace_.ValueTimerFired(node, clock_.now());
     TimerTask& task = reinterpret_cast<TimerTask&>(node);
@@ -343,11 +346,37 @@ bool Engine::RunTimers() {
   return spent >= kTimersPerTurn;
 }
 
+// A slice of a journey: from moment to moment, each settled before the next one. True: there is
+// more of it, or something is left at this moment.
+bool Engine::PassTime(int64_t turn_begin) {
+  while (!SettleMoment(turn_begin)) {
+    if (time_control_->Step(timers_fired_)) {
+      RefreshNow();
+    } else if (!time_control_->travels()) {
+      return false;
+    }
+    if (clock_.Tick() - turn_begin > kTurnBudgetNanos) return true;
+  }
+  return true;
+}
+
+// What a turn without requests does for the time; true when something is left to be done before it
+// may go on.
+bool Engine::SettleMoment(int64_t turn_begin) {
+  const bool timers_left = RunTimers();
+  FreeGarbage(turn_begin);
+  const bool locks_left = locks_.Continue(clock_.now().ms());
+  const bool rearm_left = keyspace_.RearmSlice(clock_.now(), kRearmedPerTurn);
+  return timers_left || locks_left || rearm_left || limits_.any_ready() ||
+         keyspace_.waiting_to_be_freed() > 0;
+}
+
 int64_t Engine::NextWork() const {
   const bool at_once = log_.loading() || clients_.any_to_send() || clients_.any_carried() ||
                        waiters_.any_ready() || limits_.any_ready() || locks_.pending() ||
                        log_.any_synced() ||
                        (locks_.has_left_over() && pause_.mode() == Pause::Mode::kNone);
+  if (time_control_ && time_control_->travels()) return clock_.now().ms();
   return at_once ? clock_.now().ms() : std::min(wheel_.NextWork(), snapshots_.NextWork());
 }
 

@@ -34,7 +34,8 @@ constexpr int kPollHandlersMax = 8;
 constexpr int kTurnsInRowMax = 16;
 
 // What INFO tells of this host.
-EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
+EngineOptions WithFacts(EngineOptions options, const SystemClock& clock, MovableClock* movable) {
+  options.movable_clock = movable;
   options.machine_memory = MachineMemory();
   options.monotonic_clock = clock.TickSource();
   options.multiplexing_api = "epoll";
@@ -47,14 +48,19 @@ Server::Server(Config& config, std::span<const CommandFamily> families, EngineOp
     : config_(config),
       io_(1),  // this thread runs it, others may post
       poller_(io_, [this] { Serve(); }),
-      engine_(config, clock_, *this, families, WithFacts(std::move(options), clock_)),
+      engine_(config, config.settings().test_double ? static_cast<Clock&>(movable_clock_) : clock_,
+              *this, families,
+              WithFacts(std::move(options), clock_,
+                        config.settings().test_double ? &movable_clock_ : nullptr)),
       acceptor_(config, engine_, log_, poller_,
                 [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
       wake_(io_),
+      housekeeping_(io_),
       quiet_(io_),
       signals_(io_),
       worker_(io_, [this] { DiskDone(); }),
-      buffer_(new char[kTurnBytes]) {}
+      buffer_(new char[kTurnBytes]),
+      is_double_(config.settings().test_double) {}
 
 Server::~Server() {
   for (const auto& connection : connections_) {
@@ -75,6 +81,7 @@ std::string Server::Start() {
   if (!poller_.open()) return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = acceptor_.Open(); !error.empty()) return error;
   WaitForSignals();
+  if (is_double_) ArmHousekeeping();
   Turn();
   ServeSoon();
   return {};
@@ -266,14 +273,30 @@ void Server::DropBroken() {
 // sooner.
 void Server::ArmWake() {
   const int64_t next_ms = engine_.NextWork();
+  if (is_double_) {
+    wake_ms_ = TimerWheel::kNever;  // what it was set for may be nearer, or farther, than it was
+    if (next_ms > engine_.now().ms() && movable_clock_.frozen()) return;
+  }
   if (next_ms == TimerWheel::kNever || next_ms >= wake_ms_) return;
   wake_ms_ = next_ms;
   // Of now: the turn that ends here may have been a long one.
-  const int64_t delay_us = std::max<int64_t>(0, next_ms * 1000 - clock_.Sample().steady_us);
+  const int64_t delay_us = std::max<int64_t>(0, next_ms * 1000 - engine_clock().Sample().steady_us);
   wake_.expires_after(std::chrono::microseconds(delay_us));
   wake_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     wake_ms_ = TimerWheel::kNever;
+    WantTurn();
+    Serve();
+  });
+}
+
+// The engine's clock may stand still, or be a year ahead in a moment.
+void Server::ArmHousekeeping() {
+  housekeeping_.expires_after(std::chrono::seconds(1));
+  housekeeping_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    if (!polling_) engine_.Housekeep();
+    ArmHousekeeping();
     WantTurn();
     Serve();
   });
@@ -336,6 +359,7 @@ void Server::Drain() {
   boost::system::error_code ignored;
   signals_.cancel(ignored);
   wake_.cancel();
+  housekeeping_.cancel();
   quiet_.cancel();
   poller_.Stop();
 }

@@ -25,6 +25,7 @@
 #include "server/net/poller.h"
 #include "server/net/system_clock.h"
 #include "server/net/worker.h"
+#include "storage/time/movable_clock.h"
 
 namespace sluice {
 
@@ -73,19 +74,23 @@ class Server final : public Host, public ConnectionOwner {
   bool ReadOne(Connection& connection, std::span<char> buffer, size_t& got);
   void DropBroken();
   void ArmWake();
+  void ArmHousekeeping();
+  Clock& engine_clock() { return is_double_ ? static_cast<Clock&>(movable_clock_) : clock_; }
   void AwaitQuiet();
   void WaitForSignals();
   void Drain();
 
   Config& config_;
   SystemClock clock_;
+  MovableClock movable_clock_{clock_};  // the engine's, in a test double
   sluice::Log log_;
   boost::asio::io_context io_;
   Poller poller_;
   Engine engine_;
   Acceptor acceptor_;
   boost::asio::steady_timer wake_;
-  boost::asio::steady_timer quiet_;  // ends when no client has sent anything for a while
+  boost::asio::steady_timer housekeeping_;  // of a test double
+  boost::asio::steady_timer quiet_;         // ends when no client has sent anything for a while
   boost::asio::signal_set signals_;
   Worker worker_;  // ends before the engine, whose work it does
 
@@ -98,6 +103,7 @@ class Server final : public Host, public ConnectionOwner {
   bool turn_due_ = false;
   bool serves_soon_ = false;  // Serve stands in Asio's queue
   MemoryTrim memory_trim_;
+  bool is_double_;
   bool awaits_quiet_ = false;
   bool heard_ = false;                    // something since quiet_ was set
   int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set

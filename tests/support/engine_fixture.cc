@@ -88,15 +88,17 @@ TestEngine::TestEngine(const Options& options)
     const std::string error = config_.SetAtStart(name, Words(value));
     EXPECT_EQ(error, "") << name << " " << value;
   }
-  const auto families = AllFamilies();
+  const auto families = options.test_double ? FamiliesOfTestDouble() : AllFamilies();
   families_.assign(std::begin(families), std::end(families));
   families_.insert(families_.end(), options.families.begin(), options.families.end());
   EngineOptions engine_options;
   engine_options.seed = options.seed;
   engine_options.executable = "sluice";
   engine_options.process_id = 1;
+  if (options.test_double) engine_options.movable_clock = &movable_;
+  Clock& clock = options.test_double ? static_cast<Clock&>(movable_) : ticks_;
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config_, ticks_, host, families_, engine_options);
+  engine_ = std::make_unique<Engine>(config_, clock, host, families_, engine_options);
   start_fault_ = engine_->StartLog();
 }
 
@@ -149,6 +151,10 @@ TestClient& TestEngine::ConnectOnly(Peer peer) {
 }
 
 void TestEngine::AdvanceTime(int64_t ms) {
+  if (movable_.frozen()) {
+    clock_.Advance(ms);
+    return Settle();
+  }
   const int64_t target = now().ms() + ms;
   while (true) {
     const int64_t here = now().ms();

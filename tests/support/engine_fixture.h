@@ -24,6 +24,7 @@
 #include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "storage/time/clock.h"
+#include "storage/time/movable_clock.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/memory_disk.h"
 
@@ -80,6 +81,7 @@ class TestEngine final : private Host {
     MemoryDisk* disk = nullptr;           // where another server's files are; none: its own
     int64_t unix_ms = 1'700'000'000'000;  // when the machine started
     int64_t uptime_ms = 0;                // and how long before the server
+    bool test_double = false;             // SLUICE.CLOCK and its kin are served
   };
   TestEngine() : TestEngine(Options()) {}
   explicit TestEngine(const Options& options);
@@ -115,7 +117,7 @@ class TestEngine final : private Host {
   ManualClock& clock() { return clock_; }
   // The clock as the engine sees it: with a log that was loaded, the time of who wrote that goes
   // on.
-  Now now() { return ticks_.Sample(); }
+  Now now() { return engine_->part<TurnClock>().clock().Sample(); }
   Config& config() { return config_; }
   MemoryDisk& disk() { return disk_; }
   std::optional<int> shutdown_code() const { return shutdown_code_; }
@@ -164,6 +166,7 @@ class TestEngine final : private Host {
     int64_t step = 0;
   };
   Ticks ticks_{clock_};
+  MovableClock movable_{ticks_};  // the engine's, when it is a test double
   std::function<void()> serve_;
   std::vector<CommandFamily> families_;
   std::vector<std::unique_ptr<TestClient>> clients_;
