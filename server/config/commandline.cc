@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
 #include "server/config/file.h"
 #include "server/config/version.h"
 
@@ -18,6 +19,7 @@ constexpr std::string_view kHelp =
        sluice --check-rdb FILE
        sluice --import FILE|DIR [--into DIR] [--option value ...]
        sluice --backup HOST:PORT FILE [--user NAME] [--pass WORD]
+       sluice --ping [HOST:PORT] [--wait SECONDS] [--user NAME] [--pass WORD]
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
 input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
@@ -26,9 +28,20 @@ input. Options of Redis that Sluice does not serve are refused or warned about w
 Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
 --backup has the server save a snapshot and copies it to FILE, on the server's own machine. The
 password may also stand in REDISCLI_AUTH.
+--ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
+it does: SECONDS may have a fraction.
 
-These four end with 0 when all is well, 1 when a file is damaged, cannot be read or written, or the
-server does not do what is asked (the sentence says which and where), 2 when their words are wrong.
+For the program that starts a server: '--port any' takes a free port. '--port-file FILE' holds the
+port while it is served. '--ready-line yes' says 'ready on 127.0.0.1:PORT' on standard output when
+it is, and nothing else: the log is on standard error then ('--port any' does so by itself);
+'--ready-fd N' says it on that descriptor. '--exit-with-parent yes' and '--idle-exit SECONDS' end
+a server that nobody needs. '--seed N' makes what is random the same in each run.
+
+Exit status of a server: 0 when it was told to end (SHUTDOWN, SIGTERM, SIGINT, the two options
+above) and has kept what was to be kept; 1 when it could not start, or could not save its data: the
+sentence on standard error, or in the log, says why. Of all other forms: 0 when all is well, 1 when
+a file is damaged, cannot be read or written, or the server does not do what is asked (the sentence
+says which and where), 2 when their words are wrong.
 
 Examples:
        sluice                          on 127.0.0.1:6379, nothing is kept on disk
@@ -37,6 +50,7 @@ Examples:
        sluice /etc/redis/redis.conf --loglevel verbose
        sluice --unixsocket /run/sluice.sock --port 0
        echo 'maxclients 500' | sluice - --port 7000
+       sluice --port any --save '' --exit-with-parent yes          for a test
 )";
 
 bool IsOption(std::string_view argument) { return argument.starts_with("--"); }
@@ -107,6 +121,33 @@ void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) 
   }
 }
 
+// Seconds, with a fraction or without; null: none, or more than a year.
+std::optional<int64_t> ReadSeconds(std::string_view text) {
+  const std::optional<double> seconds = ParseDouble(text);
+  if (!seconds || !(*seconds >= 0) || *seconds > 366 * 86'400.0) return std::nullopt;
+  return static_cast<int64_t>(*seconds * 1000);
+}
+
+void ReadPing(std::span<const std::string_view> arguments, CommandLine& line) {
+  size_t at = 1;
+  line.server = "127.0.0.1:6379";
+  if (at < arguments.size() && !IsOption(arguments[at])) line.server = arguments[at++];
+  if (line.server.find(':') == std::string::npos) line.fault = "--ping takes HOST:PORT";
+  for (; at < arguments.size(); at += 2) {
+    const std::string_view value = at + 1 < arguments.size() ? arguments[at + 1] : "";
+    const std::optional<int64_t> wait_ms = ReadSeconds(value);
+    if (arguments[at] == "--wait" && wait_ms) {
+      line.wait_ms = *wait_ms;
+    } else if (arguments[at] == "--user" && !value.empty()) {
+      line.user = value;
+    } else if (arguments[at] == "--pass" && !value.empty()) {
+      line.password = value;
+    } else {
+      line.fault = "--ping takes HOST:PORT, --wait SECONDS, --user NAME and --pass WORD";
+    }
+  }
+}
+
 }  // namespace
 
 CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
@@ -131,6 +172,10 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   if (arguments[0] == "--backup") {
     line.action = CommandLine::Action::kBackup;
     ReadBackup(arguments, line);
+  }
+  if (arguments[0] == "--ping") {
+    line.action = CommandLine::Action::kPing;
+    ReadPing(arguments, line);
   }
   if (line.action != CommandLine::Action::kRun) return line;
 

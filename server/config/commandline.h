@@ -12,7 +12,16 @@
 namespace sluice {
 
 struct CommandLine {
-  enum class Action : uint8_t { kRun, kHelp, kVersion, kCheckLog, kCheckRdb, kImport, kBackup };
+  enum class Action : uint8_t {
+    kRun,
+    kHelp,
+    kVersion,
+    kCheckLog,
+    kCheckRdb,
+    kImport,
+    kBackup,
+    kPing
+  };
   Action action = Action::kRun;
   std::string file;  // empty: none; what kCheckRdb is to look at, kImport reads, kBackup makes
   bool from_stdin = false;     // configuration text comes from standard input too
@@ -20,9 +29,10 @@ struct CommandLine {
   std::string log_folder;      // kCheckLog
   bool fix = false;            // kCheckLog
   std::string into = ".";      // kImport: the folder
-  std::string server;          // kBackup: host:port; empty: it is missing
-  std::string user, password;  // kBackup
-  std::string fault;           // what is wrong with the words of kImport and kBackup
+  std::string server;          // kBackup, kPing: host:port; empty: it is missing
+  std::string user, password;  // kBackup, kPing
+  int64_t wait_ms = 0;         // kPing
+  std::string fault;           // what is wrong with the words of kImport, kBackup and kPing
 };
 
 // Without the program's name.

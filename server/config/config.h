@@ -38,6 +38,8 @@ class Config {
   std::string LoadText(std::string_view text, std::string_view source = "standard input");
   // The fault alone, without where it was found.
   std::string SetAtStart(std::string_view name, std::vector<std::string> values);
+  // The system has chosen it (`port any`).
+  void PortIs(int64_t port) { settings_.port = port; }
   // The warnings since the last call, for the log: live changes warn too.
   std::vector<std::string> TakeWarnings();
 

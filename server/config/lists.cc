@@ -7,6 +7,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "protocol/text/words.h"
 #include "server/config/event_classes.h"
 #include "server/config/value.h"
 
@@ -30,6 +31,30 @@ std::string ReadBind(OptionValues values, Settings& settings) {
 }
 
 std::string WriteBind(const Settings& settings) { return Join(settings.bind); }
+
+// --- port. CONFIG REWRITE keeps the word.
+
+constexpr std::string_view kAnyPort = "any";
+
+std::string ReadPort(OptionValues values, Settings& settings) {
+  if (SameName(values[0], kAnyPort)) {
+    settings.any_port = true;
+    settings.port = 0;
+    return {};
+  }
+  std::string fault;
+  const std::optional<std::string> number = Canonical(Int(0, 65535), values, fault);
+  if (!number) return fault;
+  settings.any_port = false;
+  settings.port = *ParseInt64(*number);
+  return {};
+}
+
+std::string WritePort(const Settings& settings) { return Concat(settings.port); }
+
+std::vector<std::string> PortLines(const Settings& settings) {
+  return {settings.any_port ? std::string(kAnyPort) : WritePort(settings)};
+}
 
 // --- client-output-buffer-limit: groups of class, hard, soft, seconds
 
@@ -200,6 +225,7 @@ const OptionCodec kSigintWords{ReadShutdownWords<&Settings::shutdown_on_sigint>,
 const OptionCodec kSigtermWords{ReadShutdownWords<&Settings::shutdown_on_sigterm>,
                                 WriteShutdownWords<&Settings::shutdown_on_sigterm>};
 const OptionCodec kBindList{ReadBind, WriteBind};
+const OptionCodec kPort = {ReadPort, WritePort, PortLines};
 const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLimitLines};
 const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
 const OptionCodec kEventClasses{ReadEventClasses, WriteEventClasses};

@@ -6,6 +6,7 @@
 namespace sluice {
 
 extern const OptionCodec kBindList;
+extern const OptionCodec kPort;  // a number, or `any`
 extern const OptionCodec kOutputLimitList;
 extern const OptionCodec kPercentileList;
 extern const OptionCodec kEventClasses;

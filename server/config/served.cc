@@ -13,6 +13,7 @@ constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
 constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
+constexpr std::string_view kReadyLine[] = {"auto", "yes", "no"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
 constexpr OptionShape kSnapshotName{OptionShape::Kind::kText, 0, 0, {}, CheckSnapshotFileName};
@@ -26,7 +27,7 @@ constexpr Option kServedOptions[] = {
     // network
     Served("bind", &kBindList, kList, "addresses to listen on; '-' before one: it may be missing")
         .Hosted(),
-    Served("port", &S::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
+    Served("port", &kPort, kAnyText, "TCP port; 0: none; any: a free one").Hosted(),
     Served("unixsocket", &S::unixsocket, kAnyText, "path of a Unix socket to listen on")
         .Immutable(),
     Served("unixsocketperm", &S::unixsocketperm, kOctalMode, "its mode; 0: as umask says")
@@ -70,6 +71,21 @@ constexpr Option kServedOptions[] = {
         .OwnImmutable(),
     Served("test-double", &S::test_double, kYesNo,
            "SLUICE.CLOCK and its kin are served: a client may move the time and inject faults")
+        .OwnImmutable(),
+    // for the program that starts this one
+    Served("port-file", &S::port_file, kAnyText, "file for the port, there while it is served")
+        .OwnImmutable(),
+    Served("ready-fd", &S::ready_fd, Int(-1, kIntMax),
+           "descriptor for the line 'ready on ADDRESS:PORT', closed behind it; -1: none")
+        .OwnImmutable(),
+    Served("ready-line", &S::ready_line, OneOf(kReadyLine),
+           "that line on standard output, and the log on standard error; auto: with port any")
+        .OwnImmutable(),
+    Served("exit-with-parent", &S::exit_with_parent, kYesNo,
+           "the end of the process that started this one is as SIGTERM")
+        .OwnImmutable(),
+    Served("idle-exit", &S::idle_exit, Int(0, kIntMax),
+           "seconds without any client after which it ends; 0: never")
         .OwnImmutable(),
     // the append-only log
     Served("appendonly", &S::appendonly, kYesNo, "what changes is written to a log").Hosted(),

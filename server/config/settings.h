@@ -23,6 +23,7 @@ struct Settings {
   // network
   std::vector<std::string> bind = {"127.0.0.1", "-::1"};  // a leading '-': may be unavailable
   int64_t port = 6379;
+  bool any_port = false;  // `port any`: the system chooses; `port` is 0 until it has
   std::string unixsocket;
   int64_t unixsocketperm = 0;
   int64_t tcp_backlog = 511;
@@ -55,6 +56,12 @@ struct Settings {
   int64_t databases = 16;
   uint64_t seed = 0;  // 0: from the system
   bool test_double = false;
+  // for the program that starts this one
+  std::string port_file;
+  int64_t ready_fd = -1;            // -1: none
+  std::string ready_line = "auto";  // auto | yes | no; auto: with `port any`
+  bool exit_with_parent = false;
+  int64_t idle_exit = 0;  // seconds; 0: never
   // the append-only log
   bool appendonly = false;
   std::string appendfilename = "appendonly.aof";

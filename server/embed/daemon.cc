@@ -20,8 +20,10 @@
 #include "server/embed/backup.h"
 #include "server/embed/check_rdb.h"
 #include "server/embed/import.h"
+#include "server/embed/ping.h"
 #include "server/embed/sluice.h"
 #include "server/net/process.h"
+#include "server/net/readiness.h"
 #include "server/net/server.h"
 #include "server/net/system_disk.h"
 #include "storage/log/log_check.h"
@@ -87,6 +89,11 @@ EngineOptions OptionsOf(const Settings& settings) {
 
 int Serve(Config& config) {
   const Settings& settings = config.settings();
+  if (settings.daemonize && settings.exit_with_parent) {
+    return Fail("daemonize and exit-with-parent don't go together");
+  }
+  Readiness readiness(settings);
+  if (!readiness.fault().empty()) return Fail(readiness.fault());
   if (chdir(settings.dir.c_str()) < 0) {
     return Fail(Concat("can't change to the directory '", settings.dir, "' (dir)"));
   }
@@ -97,8 +104,8 @@ int Serve(Config& config) {
   if (settings.daemonize) {
     if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
   }
-  Server server(config, settings.test_double ? FamiliesOfTestDouble() : AllFamilies(),
-                OptionsOf(settings));
+  Server server(config, readiness,
+                settings.test_double ? FamiliesOfTestDouble() : AllFamilies(), OptionsOf(settings));
   if (const std::string error = server.Start(); !error.empty()) return Fail(error);
   if (!settings.pidfile.empty()) {
     if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {
@@ -131,10 +138,13 @@ int RunDaemon(int argc, char** argv) {
     if (line.file.empty()) return Fail("--check-rdb takes one file", kWrongWords);
     return CheckRdb(line.file, {SystemRandom(), SystemRandom()}, stdout, stderr);
   }
+  const char* const word = std::getenv("REDISCLI_AUTH");
+  const std::string password = line.password.empty() && word ? word : line.password;
+  if (line.action == CommandLine::Action::kPing) {
+    return Ping({line.server, line.user, password, line.wait_ms}, stdout, stderr);
+  }
   SystemDisk disk;
   if (line.action == CommandLine::Action::kBackup) {
-    const char* const word = std::getenv("REDISCLI_AUTH");
-    const std::string password = line.password.empty() && word ? word : line.password;
     return Backup({line.server, line.user, password, line.file}, disk, stdout, stderr);
   }
   if (line.action == CommandLine::Action::kCheckLog) {

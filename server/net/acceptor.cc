@@ -21,6 +21,8 @@ namespace {
 // Descriptors beside those of clients: listeners, log, epoll, timer, files being written.
 constexpr int64_t kReservedDescriptors = 32;
 
+constexpr int kAnyPortTries = 16;
+
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
 constexpr std::string_view kProtectedMode =
     "-DENIED Sluice is running in protected mode: no password is set, so only clients on this "
@@ -47,6 +49,11 @@ std::string Acceptor::Open() {
 void Acceptor::Close() {
   tcp_listeners_.clear();
   unix_listener_.reset();
+}
+
+std::string Acceptor::Address() const {
+  if (!tcp_listeners_.empty()) return tcp_listeners_.front()->Address();
+  return Concat("unix:", config_.settings().unixsocket);
 }
 
 // --- options
@@ -98,24 +105,40 @@ std::string Acceptor::ListenUnix() {
   return {};
 }
 
-// Every address of `bind` on `port`, in place of those listened on before.
+// Every address of `bind` on `port`, in place of those listened on before. A free port is one that
+// the system has chosen for the first address; another program may have it on the next.
 std::string Acceptor::ListenTcp() {
   const Settings& settings = config_.settings();
   tcp_listeners_.clear();
-  if (settings.port == 0) return {};
-  for (std::string address : settings.bind) {
+  if (settings.port == 0 && !settings.any_port) return {};
+  const auto port = static_cast<int>(settings.port);
+  bool is_taken = false;
+  std::string error = ListenOnEach(port, is_taken);
+  for (int i = 1; i < kAnyPortTries && port == 0 && is_taken; ++i) {
+    error = ListenOnEach(port, is_taken);
+  }
+  if (!error.empty()) {
+    log_.Write(Log::kWarning, error);
+  } else if (port == 0) {
+    config_.PortIs(tcp_listeners_.front()->Port());
+  }
+  return error;
+}
+
+std::string Acceptor::ListenOnEach(int port, bool& is_taken) {
+  is_taken = false;
+  tcp_listeners_.clear();
+  for (std::string address : config_.settings().bind) {
     const bool optional = address.starts_with('-');
     if (optional) address.erase(0, 1);
     auto listener = MakeListener();
-    const std::string fault =
-        listener->ListenTcp(address, static_cast<int>(settings.port), Backlog());
+    const std::string fault = listener->ListenTcp(address, port, Backlog());
     if (fault.empty()) {
+      if (port == 0) port = listener->Port();
       tcp_listeners_.push_back(std::move(listener));
     } else if (!optional || !listener->address_missing()) {
-      const std::string error =
-          Concat("can't listen on ", address, " port ", settings.port, ": ", fault);
-      log_.Write(Log::kWarning, error);
-      return error;
+      is_taken = listener->port_taken();
+      return Concat("can't listen on ", address, " port ", port, ": ", fault);
     }
   }
   return tcp_listeners_.empty() ? "can't listen on any address of bind" : "";

@@ -24,6 +24,8 @@ class Acceptor {
   // then on changes of `maxclients`, `port` and `bind` are followed.
   std::string Open();
   void Close();
+  // Where a client on this machine can connect: "127.0.0.1:6379", "[::1]:6379", "unix:/path".
+  std::string Address() const;
   bool IsFull() const;
   // Lets in, or refuses, those of whom the poller has told; whether there may be more.
   bool AcceptNewcomers();
@@ -33,6 +35,7 @@ class Acceptor {
   void FollowOptions();
   std::string ListenUnix();
   std::string ListenTcp();
+  std::string ListenOnEach(int port, bool& is_taken);
   std::unique_ptr<Listener> MakeListener();
   int Backlog() const;
   void Accept(int descriptor, Peer peer);

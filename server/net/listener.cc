@@ -78,6 +78,7 @@ std::string Listener::Bind(int family, const void* address, unsigned length, int
   if (::bind(fd, static_cast<const sockaddr*>(address), length) < 0 || ::listen(fd, backlog) < 0 ||
       !poller_.Watch(fd, *this)) {
     address_missing_ = IsAddressMissing(errno);
+    port_taken_ = errno == EADDRINUSE;
     const std::string error = std::strerror(errno);
     ::close(fd);
     return error;
@@ -116,6 +117,28 @@ std::string Listener::ListenUnix(const std::string& path, int mode, int backlog)
   if (mode != 0 && ::chmod(path.c_str(), static_cast<mode_t>(mode)) < 0)
     return std::strerror(errno);
   return {};
+}
+
+std::string Listener::Address() const {
+  sockaddr_storage local{};
+  socklen_t length = sizeof local;
+  ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&local), &length);
+  auto& in = reinterpret_cast<sockaddr_in&>(local);
+  auto& in6 = reinterpret_cast<sockaddr_in6&>(local);
+  if (local.ss_family == AF_INET && in.sin_addr.s_addr == htonl(INADDR_ANY)) {
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  } else if (local.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr)) {
+    in6.sin6_addr = in6addr_loopback;
+  }
+  return AddressText(local, {});
+}
+
+int Listener::Port() const {
+  sockaddr_storage local{};
+  socklen_t length = sizeof local;
+  ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&local), &length);
+  return ntohs(local.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(local).sin_port
+                                          : reinterpret_cast<sockaddr_in6&>(local).sin6_port);
 }
 
 void Listener::Close() {

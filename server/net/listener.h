@@ -22,9 +22,13 @@ class Listener final : private ReadinessWatcher {
   ~Listener() override;
 
   // An error sentence, or empty.
-  std::string ListenTcp(const std::string& address, int port, int backlog);
+  std::string ListenTcp(const std::string& address, int port, int backlog);  // 0: a free port
   // Whether that error was that this machine has no such address, or no such protocol.
   bool address_missing() const { return address_missing_; }
+  bool port_taken() const { return port_taken_; }  // likewise: somebody listens there
+  // Where it listens, as a client on this machine may connect: "127.0.0.1:6379". Of TCP.
+  std::string Address() const;
+  int Port() const;
   std::string ListenUnix(const std::string& path, int mode, int backlog);
   // Accepts who has come since, so many at once that other clients get a turn too; whether there
   // may be more.
@@ -47,6 +51,7 @@ class Listener final : private ReadinessWatcher {
   std::string unix_path_;
   int spare_ = -1;
   bool address_missing_ = false;
+  bool port_taken_ = false;
 };
 
 }  // namespace sluice

@@ -24,8 +24,9 @@ Log::~Log() {
   if (file_) std::fclose(file_);
 }
 
-std::string Log::Open(const std::string& path, std::string_view level) {
+std::string Log::Open(const std::string& path, std::string_view level, std::FILE* otherwise) {
   set_level(level);
+  otherwise_ = otherwise;
   if (path.empty()) return {};
   file_ = std::fopen(path.c_str(), "a");
   if (!file_) return Concat("can't open the log file '", path, "': ", std::strerror(errno));
@@ -45,7 +46,7 @@ void Log::Write(int level, std::string_view line) {
   localtime_r(&now.tv_sec, &local);
   char stamp[64];
   const size_t length = strftime(stamp, sizeof stamp, "%d %b %Y %H:%M:%S", &local);
-  std::FILE* out = file_ ? file_ : stdout;
+  std::FILE* out = file_ ? file_ : otherwise_;
   std::fprintf(out, "%d:M %.*s.%03d %c %.*s\n", getpid(), static_cast<int>(length), stamp,
                static_cast<int>(now.tv_usec / 1000), ".-*#"[level], static_cast<int>(line.size()),
                line.data());

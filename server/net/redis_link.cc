@@ -32,7 +32,8 @@ std::string RedisLink::Connect(std::string_view address) {
   if (const int fault = getaddrinfo(std::string(host).c_str(), port.c_str(), &wanted, &list))
     return Concat(address, ": ", gai_strerror(fault));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(list, freeaddrinfo);
-  const timeval patience = {.tv_sec = kPatienceSeconds, .tv_usec = 0};
+  const timeval patience = {.tv_sec = patience_.count() / 1000,
+                            .tv_usec = patience_.count() % 1000 * 1000};
   int fault = 0;
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
     descriptor_ = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, each->ai_protocol);
@@ -74,7 +75,7 @@ std::optional<Reply> RedisLink::Call(std::initializer_list<std::string_view> wor
     const ssize_t got = ::recv(descriptor_, piece, sizeof piece, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-      return Fail(Concat("the server has not answered for ", int64_t{kPatienceSeconds}, " s"));
+      return Fail(Concat("the server has not answered for ", patience_.count(), " ms"));
     if (got < 0) return Fail(std::strerror(errno));
     if (got == 0) return Fail("the server has closed the connection");
     received_.append(piece, static_cast<size_t>(got));

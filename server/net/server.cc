@@ -44,8 +44,10 @@ EngineOptions WithFacts(EngineOptions options, const SystemClock& clock, Movable
 
 }  // namespace
 
-Server::Server(Config& config, std::span<const CommandFamily> families, EngineOptions options)
+Server::Server(Config& config, Readiness& readiness, std::span<const CommandFamily> families,
+               EngineOptions options)
     : config_(config),
+      readiness_(readiness),
       io_(1),  // this thread runs it, others may post
       poller_(io_, [this] { Serve(); }),
       engine_(config, config.settings().test_double ? static_cast<Clock&>(movable_clock_) : clock_,
@@ -58,6 +60,9 @@ Server::Server(Config& config, std::span<const CommandFamily> families, EngineOp
       housekeeping_(io_),
       quiet_(io_),
       signals_(io_),
+      unneeded_(
+          io_, config.settings(), [this] { return engine_.session_count(); },
+          [this](std::string_view why) { EndUnneeded(why); }),
       worker_(io_, [this] { DiskDone(); }),
       buffer_(new char[kTurnBytes]),
       is_double_(config.settings().test_double) {}
@@ -70,7 +75,8 @@ Server::~Server() {
 
 std::string Server::Start() {
   const Settings& settings = config_.settings();
-  if (std::string error = log_.Open(settings.logfile, settings.loglevel); !error.empty()) {
+  if (std::string error = log_.Open(settings.logfile, settings.loglevel, readiness_.log_output());
+      !error.empty()) {
     return error;
   }
   config_.OnChange("loglevel", [this] {
@@ -82,6 +88,7 @@ std::string Server::Start() {
   if (std::string error = acceptor_.Open(); !error.empty()) return error;
   WaitForSignals();
   if (is_double_) ArmHousekeeping();
+  unneeded_.Start();
   Turn();
   ServeSoon();
   return {};
@@ -131,6 +138,7 @@ void Server::Admit(int descriptor, Peer peer) {
 void Server::Closed(SessionId id) {
   if (std::shared_ptr<Connection> connection = std::exchange(connections_[id.slot], nullptr)) {
     connection->Close();
+    unneeded_.ClientLeft();
   }
 }
 
@@ -173,6 +181,7 @@ void Server::Turn() {
   const bool more = engine_.RunTurn();
   DropBroken();
   if (stopping_) return Drain();
+  if (!is_ready_ && !engine_.loading()) TellReady();
   if (more || !ready_.empty()) {
     WantTurn();
   } else {
@@ -326,17 +335,41 @@ void Server::WaitForSignals() {
   signals_.async_wait([this](const boost::system::error_code& error, int number) {
     if (error) return;
     const bool is_int = number == SIGINT;
-    log_.Write(Log::kWarning,
-               is_int ? "Received SIGINT, shutting down" : "Received SIGTERM, shutting down");
     const Settings& settings = config_.settings();
-    if (!engine_.PrepareEnd(is_int ? settings.shutdown_on_sigint : settings.shutdown_on_sigterm)) {
-      log_.Write(Log::kWarning, "the data cannot be saved, so the server goes on");
-      return WaitForSignals();
-    }
-    Shutdown(0);
-    WantTurn();
-    Serve();
+    const bool ends =
+        is_int ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
+               : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
+    if (ends) return;
+    log_.Write(Log::kWarning, "the data cannot be saved, so the server goes on");
+    WaitForSignals();
   });
+}
+
+// `words` are those of SHUTDOWN. False: what was to be saved cannot be.
+bool Server::EndAsTold(std::string_view why, std::string_view words) {
+  log_.Write(Log::kWarning, why);
+  if (!engine_.PrepareEnd(words)) return false;
+  Shutdown(0);
+  WantTurn();
+  Serve();
+  return true;
+}
+
+// As SIGTERM; but nobody is there any more who could mend what keeps the data from being saved.
+void Server::EndUnneeded(std::string_view why) {
+  if (stopping_ || EndAsTold(why, config_.settings().shutdown_on_sigterm)) return;
+  log_.Write(Log::kWarning, "the data cannot be saved");
+  Shutdown(1);
+  WantTurn();
+  Serve();
+}
+
+void Server::TellReady() {
+  is_ready_ = true;
+  const auto port = static_cast<int>(config_.settings().port);
+  if (const std::string fault = readiness_.Tell(acceptor_.Address(), port); !fault.empty()) {
+    log_.Write(Log::kWarning, fault);
+  }
 }
 
 // From now on no client gets in: one that sees its connection closed does not find the server
@@ -361,6 +394,7 @@ void Server::Drain() {
   wake_.cancel();
   housekeeping_.cancel();
   quiet_.cancel();
+  unneeded_.Stop();
   poller_.Stop();
 }
 

@@ -23,7 +23,9 @@
 #include "server/net/log.h"
 #include "server/net/memory_trim.h"
 #include "server/net/poller.h"
+#include "server/net/readiness.h"
 #include "server/net/system_clock.h"
+#include "server/net/unneeded.h"
 #include "server/net/worker.h"
 #include "storage/time/movable_clock.h"
 
@@ -31,7 +33,9 @@ namespace sluice {
 
 class Server final : public Host, public ConnectionOwner {
  public:
-  Server(Config& config, std::span<const CommandFamily> families, EngineOptions options);
+  // `readiness` is told when clients are served: behind the load of a log or a snapshot.
+  Server(Config& config, Readiness& readiness, std::span<const CommandFamily> families,
+         EngineOptions options);
   ~Server() override;
 
   // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
@@ -78,9 +82,13 @@ class Server final : public Host, public ConnectionOwner {
   Clock& engine_clock() { return is_double_ ? static_cast<Clock&>(movable_clock_) : clock_; }
   void AwaitQuiet();
   void WaitForSignals();
+  bool EndAsTold(std::string_view why, std::string_view words);
+  void EndUnneeded(std::string_view why);
+  void TellReady();
   void Drain();
 
   Config& config_;
+  Readiness& readiness_;
   SystemClock clock_;
   MovableClock movable_clock_{clock_};  // the engine's, in a test double
   sluice::Log log_;
@@ -92,6 +100,7 @@ class Server final : public Host, public ConnectionOwner {
   boost::asio::steady_timer housekeeping_;  // of a test double
   boost::asio::steady_timer quiet_;         // ends when no client has sent anything for a while
   boost::asio::signal_set signals_;
+  Unneeded unneeded_;
   Worker worker_;  // ends before the engine, whose work it does
 
   std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
@@ -107,6 +116,7 @@ class Server final : public Host, public ConnectionOwner {
   bool awaits_quiet_ = false;
   bool heard_ = false;                    // something since quiet_ was set
   int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set
+  bool is_ready_ = false;
   bool stopping_ = false;
   bool stopped_ = false;
   int exit_code_ = 0;

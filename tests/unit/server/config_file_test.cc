@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 std::vector<std::string> Split(std::string_view line) {
   std::vector<std::string> words;
@@ -182,6 +183,21 @@ TEST_F(ConfigFile, RewriteRoundTrips) {
   EXPECT_EQ(first.Get(all), second.Get(all));
   ASSERT_EQ(second.Rewrite(), "");
   EXPECT_EQ(Read(path), text);
+}
+
+TEST_F(ConfigFile, RewriteKeepsAFreePortFree) {
+  const std::string path = Write("r.conf", "port any\n");
+  Config config(disk_);
+  ASSERT_EQ(config.LoadFile(path), "");
+  config.PortIs(41873);
+  const std::string_view port[] = {"port"};
+  EXPECT_THAT(config.Get(port), ElementsAre(Pair("port", "41873")));
+  ASSERT_EQ(config.Rewrite(), "");
+  EXPECT_EQ(Read(path), "port any\n");
+  config.OnChange("port", [] { return std::string(); });
+  ASSERT_EQ(config.Set({{"port", "7000"}}), "");
+  ASSERT_EQ(config.Rewrite(), "");
+  EXPECT_EQ(Read(path), "port 7000\n");
 }
 
 TEST_F(ConfigFile, RewriteNeedsAFileItCanWrite) {

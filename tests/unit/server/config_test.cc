@@ -78,6 +78,11 @@ constexpr SetCase kSetCases[] = {
     {"hz", "x", "argument couldn't be parsed into an integer", "10"},
     {"databases", "4", "can't set immutable config", "16"},
     {"dir", "/", "can't set protected config", "."},
+    {"port", "70000", "argument must be between 0 and 65535 inclusive", "6379"},
+    {"port", "many", "argument couldn't be parsed into an integer", "6379"},
+    {"port-file", "x", "can't set immutable config", ""},
+    {"ready-fd", "-1", "", "-1"},
+    {"idle-exit", "1", "can't set immutable config", "0"},
     {"port", "7000", "the program that runs this server takes no change of it", "6379"},
 };
 

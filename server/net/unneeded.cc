@@ -1,0 +1,81 @@
+// See unneeded.h.
+#include "server/net/unneeded.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+int OpenProcess(pid_t process) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+}
+
+// Whoever's parent ends becomes a child of process 1. In a container process 1 may be the parent
+// itself; then we are of its session, unless we were given one of our own.
+bool IsOrphan() { return ::getppid() == 1 && ::getsid(0) != ::getsid(1) && ::getsid(0) != getpid(); }
+
+}  // namespace
+
+Unneeded::Unneeded(boost::asio::io_context& io, const Settings& settings,
+                   std::function<size_t()> connected, std::function<void(std::string_view)> end)
+    : settings_(settings),
+      connected_(std::move(connected)),
+      end_(std::move(end)),
+      parent_(io),
+      idle_(io) {}
+
+void Unneeded::Start() {
+  if (settings_.exit_with_parent) WatchParent();
+  if (settings_.idle_exit > 0) AwaitIdle();
+}
+
+void Unneeded::ClientLeft() {
+  if (settings_.idle_exit > 0) AwaitIdle();
+}
+
+void Unneeded::Stop() {
+  boost::system::error_code ignored;
+  parent_.close(ignored);
+  idle_.cancel();
+}
+
+// The parent may end between two of these steps: then we have another one at the last.
+void Unneeded::WatchParent() {
+  const pid_t parent = ::getppid();
+  const int descriptor = OpenProcess(parent);
+  if (descriptor < 0) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (IsOrphan() || ::getppid() != parent) {
+    if (descriptor >= 0) ::close(descriptor);
+    boost::asio::post(parent_.get_executor(), [this] { ParentEnded(); });
+    return;
+  }
+  if (descriptor < 0) return;
+  parent_.assign(descriptor);
+  parent_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                     [this](const boost::system::error_code& error) {
+                       if (!error) ParentEnded();
+                     });
+}
+
+void Unneeded::ParentEnded() { end_("The process that started this one has ended, shutting down"); }
+
+// Every client that leaves sets it anew, so when the timer ends without any client, none has been
+// there since.
+void Unneeded::AwaitIdle() {
+  idle_.expires_after(std::chrono::seconds(settings_.idle_exit));
+  idle_.async_wait([this](const boost::system::error_code& error) {
+    if (error || connected_() > 0) return;
+    end_(Concat("No client for ", settings_.idle_exit, " seconds (idle-exit), shutting down"));
+  });
+}
+
+}  // namespace sluice
