@@ -31,6 +31,13 @@ class DiskFile {
   virtual int Lock() = 0;
 };
 
+// Where the file of this path is: "." if the path has no folder.
+inline std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 class Disk {
  public:
   enum class Mode : uint8_t {

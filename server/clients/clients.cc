@@ -163,8 +163,9 @@ void Clients::Close(Session& session, CloseMode mode) {
 
 void Clients::CloseOverQueryLimit(Session& session) {
   ++statistics_.query_limit_closed;
-  host_.Log(3, Concat("closing client id ", session.client_id,
-                      ": it reached the query buffer limit (client-query-buffer-limit)"));
+  host_.Log(LogLevel::kWarning,
+            Concat("closing client id ", session.client_id,
+                   ": it reached the query buffer limit (client-query-buffer-limit)"));
   Close(session, CloseMode::kNow);
 }
 
@@ -172,8 +173,9 @@ void Clients::CloseOverQueryLimit(Session& session) {
 void Clients::CloseOverOutputLimit(Session& session) {
   if (session.close == CloseMode::kNow) return;
   ++statistics_.output_limit_closed;
-  host_.Log(3, Concat("closing client id ", session.client_id,
-                      ": too many replies wait for it (client-output-buffer-limit)"));
+  host_.Log(LogLevel::kWarning,
+            Concat("closing client id ", session.client_id,
+                   ": too many replies wait for it (client-output-buffer-limit)"));
   session.output.Clear();
   session.close = CloseMode::kNow;
 }

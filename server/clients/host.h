@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "server/clients/session.h"
+#include "server/core/log_level.h"
 #include "server/core/parts.h"
 
 namespace sluice {
@@ -65,7 +66,7 @@ class Host {
   virtual bool Stopping() const { return false; }
   // DEBUG SLEEP: really do nothing for so long.
   virtual void Sleep(int64_t micros) = 0;
-  virtual void Log(int level, std::string_view line) = 0;  // 0 debug .. 3 warning
+  virtual void Log(LogLevel level, std::string_view line) = 0;
   virtual ProcessUsage Usage() { return {}; }
   virtual AllocatorUsage Allocator() { return {}; }
   // MEMORY PURGE: what is free goes back to the system.

@@ -88,7 +88,7 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
     std::string error;
     command = Resolve(args, command, error);
     if (!command && IsHttp(args[0])) {
-      on_.host.Log(2, Concat("HTTP from ", session.peer.address, ": closed"));
+      on_.host.Log(LogLevel::kNotice, Concat("HTTP from ", session.peer.address, ": closed"));
       on_.clients.Close(session, CloseMode::kNow);
       return Outcome::kDone;
     }

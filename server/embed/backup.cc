@@ -164,11 +164,6 @@ class Copy {
   }
 
  private:
-  static std::string FolderOf(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  }
-
   std::string Write(DiskFile& source, const std::string& temporary, uint64_t& bytes) {
     if (const int fault = source.Size(bytes)) return Concat(from_, ": ", std::strerror(fault));
     std::unique_ptr<DiskFile> target;

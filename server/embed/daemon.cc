@@ -109,12 +109,14 @@ int Serve(Config& config) {
   if (const std::string error = server.Start(); !error.empty()) return Fail(error);
   if (!settings.pidfile.empty()) {
     if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {
-      server.Write(Log::kWarning, error);
+      server.Write(LogLevel::kWarning, error);
     }
   }
-  for (const std::string& warning : config.TakeWarnings()) server.Write(Log::kWarning, warning);
-  server.Write(Log::kNotice, Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion));
-  server.Write(Log::kNotice, Concat("Ready to accept connections on port ", settings.port));
+  for (const std::string& warning : config.TakeWarnings())
+    server.Write(LogLevel::kWarning, warning);
+  server.Write(LogLevel::kNotice,
+               Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion));
+  server.Write(LogLevel::kNotice, Concat("Ready to accept connections on port ", settings.port));
   const int code = server.Run();
   if (!settings.pidfile.empty()) unlink(settings.pidfile.c_str());
   return code;

@@ -23,9 +23,6 @@
 namespace sluice {
 namespace {
 
-constexpr int kLogNotice = 2;
-constexpr int kLogWarning = 3;
-
 void Print(std::FILE* file, std::string_view line) {
   std::fprintf(file, "sluice: %.*s\n", static_cast<int>(line.size()), line.data());
 }
@@ -39,8 +36,8 @@ class ImportHost final : public Host {
   void Shutdown(int code) override { code_ = code; }
   bool Stopping() const override { return code_.has_value(); }
   void Sleep(int64_t) override {}
-  void Log(int level, std::string_view line) override {
-    if (level >= kLogNotice) Print(level >= kLogWarning ? errors_ : out_, line);
+  void Log(LogLevel level, std::string_view line) override {
+    if (level >= LogLevel::kNotice) Print(level >= LogLevel::kWarning ? errors_ : out_, line);
   }
 
  private:

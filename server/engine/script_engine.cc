@@ -122,7 +122,9 @@ CommandPort::Permission ScriptEngine::MayCall(Args args) {
   return command ? Permission::kAllowed : Permission::kUnknownCommand;
 }
 
-void ScriptEngine::Log(int level, std::string_view line) { on_.host.Log(level, line); }
+void ScriptEngine::Log(int level, std::string_view line) {
+  on_.host.Log(static_cast<LogLevel>(level), line);
+}
 
 void ScriptEngine::SetReplication(bool log, bool replicas) {
   on_.effects.set_muted(!log && !replicas);
@@ -150,10 +152,11 @@ std::string_view ScriptEngine::Interrupt() {
     if (threshold_ms <= 0 || ms < threshold_ms) return {};
     run.late = true;
     on_.flags.Raise(RareFlags::kLateScript);
-    on_.host.Log(3, Concat("Slow script detected: still in execution after ", ms,
-                           " milliseconds. You can try killing the script using the ",
-                           run.is_function ? "FUNCTION KILL" : "SCRIPT KILL",
-                           " command. Script name is: ", run.name, "."));
+    on_.host.Log(LogLevel::kWarning,
+                 Concat("Slow script detected: still in execution after ", ms,
+                        " milliseconds. You can try killing the script using the ",
+                        run.is_function ? "FUNCTION KILL" : "SCRIPT KILL",
+                        " command. Script name is: ", run.name, "."));
   }
   // A clock that tests move by hand may stand still.
   if (now_ns != served_ns_ && now_ns - served_ns_ < kServeEveryNs) return {};
@@ -164,7 +167,7 @@ std::string_view ScriptEngine::Interrupt() {
     return "Script ended by the server's shutdown.";
   }
   if (!run.killed) return {};
-  on_.host.Log(3, "Lua script killed by user with SCRIPT KILL.");
+  on_.host.Log(LogLevel::kWarning, "Lua script killed by user with SCRIPT KILL.");
   return "Script killed by user with SCRIPT KILL...";  // of functions, too
 }
 

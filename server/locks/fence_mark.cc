@@ -91,10 +91,10 @@ void FenceMark::Load() {
   }
   // Without it a number might be given twice: better none at all.
   damaged_ = true;
-  on_.host.Log(3, Concat("no locks can be taken: ", path(), " cannot be read: ",
-                         fault ? std::strerror(fault)
-                               : "it is damaged; without it tokens "
-                                 "start far ahead of the clock"));
+  on_.host.Log(LogLevel::kWarning, Concat("no locks can be taken: ", path(), " cannot be read: ",
+                                          fault ? std::strerror(fault)
+                                                : "it is damaged; without it tokens "
+                                                  "start far ahead of the clock"));
 }
 
 void FenceMark::Open() {
@@ -206,8 +206,9 @@ void FenceMark::Written() {
   if (fault == logged_fault_ && is_spent == logged_spent_) return;
   logged_fault_ = fault;
   logged_spent_ = is_spent;
-  on_.host.Log(3, Concat(is_spent ? "no locks can be taken: " : "soon no locks can be taken: ",
-                         path(), " cannot be written: ", std::strerror(fault)));
+  on_.host.Log(LogLevel::kWarning,
+               Concat(is_spent ? "no locks can be taken: " : "soon no locks can be taken: ", path(),
+                      " cannot be written: ", std::strerror(fault)));
 }
 
 }  // namespace sluice

@@ -17,8 +17,6 @@ namespace {
 constexpr int kAnswersPerTurn = 256;
 constexpr int kAnswersPerLook = 16;  // at the meter
 constexpr int64_t kRetryMs = 100;    // between attempts to have the mark written
-constexpr int kLogNotice = 2;
-constexpr int kLogWarning = 3;
 
 }  // namespace
 
@@ -89,11 +87,12 @@ void LockService::Started(bool has_all_grants, int64_t last_unix_ms) {
 void LockService::HoldBack(int64_t left_ms) {
   const Now& now = on_.clock.now();
   if (const int fault = mark_.HoldBackUntil(now.unix_ms() + left_ms))
-    on_.host.Log(kLogWarning, Concat("another restart would not know which locks are held back: ",
-                                     std::strerror(fault)));
+    on_.host.Log(
+        LogLevel::kWarning,
+        Concat("another restart would not know which locks are held back: ", std::strerror(fault)));
   grace_.Begin(now.ms() + left_ms, tokens_.last());
   on_.timers.Arm(grace_ends_, now.ms() + left_ms);
-  on_.host.Log(kLogWarning,
+  on_.host.Log(LogLevel::kWarning,
                Concat("locks may be held that are not known after this start: those without a "
                       "known owner are held back for ",
                       left_ms, " ms (lock-restart-grace)"));
@@ -101,7 +100,7 @@ void LockService::HoldBack(int64_t left_ms) {
 
 void LockService::EndGrace() {
   grace_.End();
-  on_.host.Log(kLogNotice, "locks are no longer held back");
+  on_.host.Log(LogLevel::kNotice, "locks are no longer held back");
   for (int db = 0; db < on_.keyspace.databases(); ++db) locks_.LookAgain(db, on_.clock.now());
 }
 

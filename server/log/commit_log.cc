@@ -10,13 +10,6 @@
 #include "protocol/text/concat.h"
 
 namespace sluice {
-namespace {
-
-constexpr int kLogWarning = 3;
-constexpr int kLogNotice = 2;
-
-}  // namespace
-
 void CommitLog::Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot) {
   boot_ = std::move(boot);
   Begin(std::move(file), bytes);
@@ -210,7 +203,7 @@ void CommitLog::BeginNext() {
     file_ = std::move(job_.next);
     file_written_ = job_.header.size();
   } else {
-    if (!job_.next_fault.empty()) on_.host.Log(kLogWarning, job_.next_fault);
+    if (!job_.next_fault.empty()) on_.host.Log(LogLevel::kWarning, job_.next_fault);
     const int fault = job_.write_fault != 0 ? job_.write_fault : job_.sync_fault;
     job_.write_fault = 0;
     job_.sync_fault = fault != 0 ? fault : EIO;
@@ -248,14 +241,15 @@ void CommitLog::SyncFailed(int fault) {
   Deny("synced", fault);
   CloseHeld();
   if (on_.settings.appendfsync_failure != "exit") return;
-  on_.host.Log(kLogWarning, "the log could not be synced: exiting (appendfsync-failure exit)");
+  on_.host.Log(LogLevel::kWarning,
+               "the log could not be synced: exiting (appendfsync-failure exit)");
   on_.host.Shutdown(1);
 }
 
 void CommitLog::Deny(std::string_view what, int fault) {
   if (on_.state.write_fault.empty()) {
-    on_.host.Log(kLogWarning, Concat("the append-only log cannot be ", what, ": ",
-                                     std::strerror(fault), "; no changes are accepted"));
+    on_.host.Log(LogLevel::kWarning, Concat("the append-only log cannot be ", what, ": ",
+                                            std::strerror(fault), "; no changes are accepted"));
   }
   on_.state.write_fault = std::strerror(fault);
   on_.flags.Raise(RareFlags::kLog);
@@ -264,7 +258,7 @@ void CommitLog::Deny(std::string_view what, int fault) {
 void CommitLog::Recovered() {
   on_.state.write_fault.clear();
   if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
-  on_.host.Log(kLogNotice, "the append-only log is written again; changes are accepted");
+  on_.host.Log(LogLevel::kNotice, "the append-only log is written again; changes are accepted");
 }
 
 // --- what may leave

@@ -17,8 +17,6 @@ constexpr int64_t kSliceNanos = 5'000'000;
 constexpr int64_t kReportEveryNanos = 5'000'000'000;
 constexpr int kTurnsPerLook = 16;        // at the clock
 constexpr int kTurnsPerSlice = 100'000;  // for clocks that stand still
-constexpr int kLogNotice = 2;
-constexpr int kLogWarning = 3;
 constexpr size_t kWordShownMax = 128;
 constexpr int64_t kEngineMsMax = TimerWheel::kDeadlineMsMax / 2;  // whatever a file says
 
@@ -244,8 +242,8 @@ bool LogLoader::EndFile() {
   on_.state.progress.loaded_bytes = done_bytes_;
   if (rdb_) {
     if (const std::string left_out = rdb_->LeftOutText(); !left_out.empty()) {
-      on_.host.Log(kLogWarning, Concat(Path(), ": values of unknown modules were left out: ",
-                                       left_out, " (rdb-skip-unknown)"));
+      on_.host.Log(LogLevel::kWarning, Concat(Path(), ": values of unknown modules were left out: ",
+                                              left_out, " (rdb-skip-unknown)"));
     }
     commands_ += rdb_->keys();
     on_.state.last_rdb = {.loaded = rdb_->keys(), .expired = rdb_->ended()};
@@ -263,8 +261,8 @@ bool LogLoader::CutBack() {
   if (!on_.settings.aof_load_truncated)
     return Fail(Concat(reader_->fault(), " (aof-load-truncated is no)"), whole);
   if (options_.is_foreign) {
-    on_.host.Log(kLogWarning, Concat(Path(), " ends in the middle of a turn: ", whole, " of ",
-                                     file_bytes_, " bytes are taken"));
+    on_.host.Log(LogLevel::kWarning, Concat(Path(), " ends in the middle of a turn: ", whole,
+                                            " of ", file_bytes_, " bytes are taken"));
     return EndFile();
   }
   std::unique_ptr<DiskFile> cut;
@@ -275,8 +273,8 @@ bool LogLoader::CutBack() {
     if (fault != 0) on_.state.is_unsure = true;
   }
   if (fault != 0) return Fail(Concat("its end cannot be cut off: ", std::strerror(fault)), whole);
-  on_.host.Log(kLogWarning, Concat(Path(), " ends in the middle of a turn: cut back from ",
-                                   file_bytes_, " to ", whole, " bytes"));
+  on_.host.Log(LogLevel::kWarning, Concat(Path(), " ends in the middle of a turn: cut back from ",
+                                          file_bytes_, " to ", whole, " bytes"));
   return EndFile();
 }
 
@@ -285,8 +283,8 @@ void LogLoader::Report() {
   on_.state.progress.taken_ms = (now_ns - begun_ns_) / 1'000'000;
   if (now_ns - reported_ns_ < kReportEveryNanos) return;
   reported_ns_ = now_ns;
-  on_.host.Log(kLogNotice, Concat("loading: ", on_.state.progress.loaded_bytes, " of ",
-                                  on_.state.progress.total_bytes, " bytes"));
+  on_.host.Log(LogLevel::kNotice, Concat("loading: ", on_.state.progress.loaded_bytes, " of ",
+                                         on_.state.progress.total_bytes, " bytes"));
 }
 
 }  // namespace sluice

@@ -9,18 +9,13 @@
 #include "storage/log/rdb_source.h"
 
 namespace sluice {
-namespace {
-
-constexpr int kLogWarning = 3;
-
-}  // namespace
-
 bool LogService::ReloadSnapshot(Session& caller, const Reloading& how) {
   Disk& disk = on_.config.disk();
   const std::string& path = on_.config.settings().dbfilename;
   std::unique_ptr<DiskFile> file;
   if (const int fault = disk.Open(path, Disk::Mode::kRead, file)) {
-    on_.host.Log(kLogWarning, Concat(disk.Absolute(path), " (dbfilename): ", WhyUnopened(fault)));
+    on_.host.Log(LogLevel::kWarning,
+                 Concat(disk.Absolute(path), " (dbfilename): ", WhyUnopened(fault)));
     return false;
   }
   LogLoader loader(ForLoader(), disk, {path},
@@ -31,21 +26,21 @@ bool LogService::ReloadSnapshot(Session& caller, const Reloading& how) {
   } else {
     base_is_due_ = commits_.is_open();
   }
-  on_.host.Log(kLogWarning, "DB reloaded by DEBUG RELOAD");
+  on_.host.Log(LogLevel::kWarning, "DB reloaded by DEBUG RELOAD");
   return true;
 }
 
 bool LogService::ReloadLog(Session& caller) {
   std::vector<std::string> paths;
   if (std::string fault = FilesOfLog(paths); !fault.empty()) {
-    on_.host.Log(kLogWarning, Concat("the log is not loaded: ", fault));
+    on_.host.Log(LogLevel::kWarning, Concat("the log is not loaded: ", fault));
     return false;
   }
   LogLoader loader(ForLoader(), on_.config.disk(), std::move(paths),
                    {.boot = Boot(), .is_live = true});
   if (!LoadLive(caller, loader, /*flush=*/true)) return false;
   on_.snapshots.AllIsSaved();
-  on_.host.Log(kLogWarning, "Append Only File loaded by DEBUG LOADAOF");
+  on_.host.Log(LogLevel::kWarning, "Append Only File loaded by DEBUG LOADAOF");
   return true;
 }
 
@@ -74,9 +69,10 @@ bool LogService::LoadLive(Session& caller, LogLoader& loader, bool flush) {
   on_.effects.set_muted(false);
   if (on_.host.Stopping()) return false;
   const bool is_whole = loader.fault().empty();
-  if (!is_whole) on_.host.Log(kLogWarning, Concat("the data cannot be loaded: ", loader.fault()));
+  if (!is_whole)
+    on_.host.Log(LogLevel::kWarning, Concat("the data cannot be loaded: ", loader.fault()));
   if (!is_whole && flush) {
-    on_.host.Log(kLogWarning, "what there was is gone from memory: the server ends");
+    on_.host.Log(LogLevel::kWarning, "what there was is gone from memory: the server ends");
     on_.host.Shutdown(1);
     return false;
   }

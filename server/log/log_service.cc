@@ -13,8 +13,6 @@
 namespace sluice {
 namespace {
 
-constexpr int kLogNotice = 2;
-constexpr int kLogWarning = 3;
 constexpr int64_t kRetryMs = 60'000;  // of a rewriting that the log began by itself
 
 }  // namespace
@@ -141,15 +139,15 @@ void LogService::Load() {
   // Nothing behind a fault is played.
   if (on_.host.Stopping() || loader_->Slice()) return;
   if (!loader_->fault().empty()) {
-    on_.host.Log(kLogWarning, Concat("the data cannot be loaded: ", loader_->fault()));
+    on_.host.Log(LogLevel::kWarning, Concat("the data cannot be loaded: ", loader_->fault()));
     return on_.host.Shutdown(1);
   }
   EndLoading();
 }
 
 void LogService::EndLoading() {
-  on_.host.Log(kLogNotice, Concat("loaded: ", loader_->commands(), " commands or keys, ",
-                                  on_.state.progress.taken_ms, " ms"));
+  on_.host.Log(LogLevel::kNotice, Concat("loaded: ", loader_->commands(), " commands or keys, ",
+                                         on_.state.progress.taken_ms, " ms"));
   // What a process of this boot had answered it had written, and the system still has it.
   const std::string boot = Boot();
   const bool has_all_grants = folder_ && boot != kUnknownBoot && loader_->boot() == boot;
@@ -163,11 +161,12 @@ void LogService::EndLoading() {
   on_.timers.Arm(grace_, on_.clock.now().ms() + on_.config.settings().session_grace_ms);
   if (!folder_) return;
   if (const std::string fault = OpenForWriting(); !fault.empty()) {
-    on_.host.Log(kLogWarning, Concat("the log cannot be written: ", fault));
+    on_.host.Log(LogLevel::kWarning, Concat("the log cannot be written: ", fault));
     return on_.host.Shutdown(1);
   }
   if (on_.state.is_unsure) {
-    on_.host.Log(kLogNotice, "the log could not be synced before this start: it is written anew");
+    on_.host.Log(LogLevel::kNotice,
+                 "the log could not be synced before this start: it is written anew");
     ReplaceLog();
   }
 }
@@ -198,7 +197,7 @@ std::string LogService::Switch() {
     return {};
   }
   folder_.reset();
-  on_.host.Log(kLogWarning, Concat("the log is not turned on: ", fault));
+  on_.host.Log(LogLevel::kWarning, Concat("the log is not turned on: ", fault));
   return "Unable to turn on AOF. Check server logs.";
 }
 
@@ -245,11 +244,11 @@ void LogService::EverySecond() {
   if (!commits_.is_open()) {
     if (!rewrite_wanted_ || !on_.snapshots.can_begin()) return;
     if (const std::string fault = BeginWithoutLog(); !fault.empty())
-      on_.host.Log(kLogWarning, Concat("the log cannot be written: ", fault));
+      on_.host.Log(LogLevel::kWarning, Concat("the log cannot be written: ", fault));
     return;
   }
   if (!rewriting_ && !rewrite_wanted_ && HasGrown()) {
-    on_.host.Log(kLogNotice, "Starting automatic rewriting of AOF");
+    on_.host.Log(LogLevel::kNotice, "Starting automatic rewriting of AOF");
     rewrite_wanted_ = true;
   }
 }
@@ -259,7 +258,7 @@ void LogService::EverySecond() {
 void LogService::ReplaceLog() {
   std::unique_ptr<DiskFile> increment;
   if (const std::string fault = WriteBaseNow(increment); !fault.empty()) {
-    on_.host.Log(kLogWarning, Concat("there is still no new base of the log: ", fault));
+    on_.host.Log(LogLevel::kWarning, Concat("there is still no new base of the log: ", fault));
     return;
   }
   commits_.GoOnIn(std::move(increment));
@@ -331,7 +330,7 @@ void LogService::BeginRewrite() {
 void LogService::RewriteBegins() {
   rewriting_ = true;
   rewrite_begun_ns_ = on_.clock.clock().TickNanos();
-  on_.host.Log(kLogNotice, "Background append only file rewriting started");
+  on_.host.Log(LogLevel::kNotice, "Background append only file rewriting started");
 }
 
 void LogService::WriteBaseAside() {
@@ -357,14 +356,14 @@ void LogService::RewriteEnded(std::string_view fault) {
   if (rewrite_failed_) {
     ++rewrite_failures_;
     next_try_ms_ = on_.clock.now().ms() + kRetryMs;
-    return on_.host.Log(kLogWarning, Concat("the log could not be written anew: ", fault));
+    return on_.host.Log(LogLevel::kWarning, Concat("the log could not be written anew: ", fault));
   }
   rewrite_failures_ = 0;
   ++rewrites_;
   base_bytes_ = base_bytes;
   old_bytes_ = 0;
   bytes_at_base_ = total_bytes();
-  on_.host.Log(kLogNotice, "Background AOF rewrite finished successfully");
+  on_.host.Log(LogLevel::kNotice, "Background AOF rewrite finished successfully");
 }
 
 int64_t LogService::rewrite_running_s() const {
@@ -379,7 +378,7 @@ bool LogService::Finish() {
   const bool is_whole = commits_.Close();
   if (was_open && is_whole) on_.locks.AllIsDurable();
   if (on_.state.is_unsure) on_.locks.LogIsUnsure();
-  if (!is_whole) on_.host.Log(kLogWarning, "the end of the log could not be written");
+  if (!is_whole) on_.host.Log(LogLevel::kWarning, "the end of the log could not be written");
   folder_.reset();
   return is_whole;
 }

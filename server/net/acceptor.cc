@@ -63,8 +63,8 @@ void Acceptor::FitMaxClients() {
   const int64_t allowed = RaiseDescriptorLimit(wanted);
   if (allowed >= wanted) return;
   const int64_t clients = std::max<int64_t>(1, allowed - kReservedDescriptors);
-  log_.Write(Log::kWarning, Concat("maxclients is lowered to ", clients, ": the system allows ",
-                                   allowed, " open files"));
+  log_.Write(LogLevel::kWarning, Concat("maxclients is lowered to ", clients,
+                                        ": the system allows ", allowed, " open files"));
   config_.Set({{"maxclients", Concat(clients)}});
 }
 
@@ -118,7 +118,7 @@ std::string Acceptor::ListenTcp() {
     error = ListenOnEach(port, is_taken);
   }
   if (!error.empty()) {
-    log_.Write(Log::kWarning, error);
+    log_.Write(LogLevel::kWarning, error);
   } else if (port == 0) {
     config_.PortIs(tcp_listeners_.front()->Port());
   }

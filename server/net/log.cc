@@ -35,11 +35,12 @@ std::string Log::Open(const std::string& path, std::string_view level, std::FILE
 
 void Log::set_level(std::string_view level) {
   const auto found = std::find(kLevels.begin(), kLevels.end(), level);
-  if (found != kLevels.end()) level_ = static_cast<int>(found - kLevels.begin());
+  if (found != kLevels.end()) least_ = static_cast<size_t>(found - kLevels.begin());
 }
 
-void Log::Write(int level, std::string_view line) {
-  if (level < level_ || level_ == kNothing) return;
+void Log::Write(LogLevel level, std::string_view line) {
+  const auto place = static_cast<size_t>(level);
+  if (place < least_) return;
   timeval now;
   gettimeofday(&now, nullptr);
   tm local;
@@ -48,7 +49,7 @@ void Log::Write(int level, std::string_view line) {
   const size_t length = strftime(stamp, sizeof stamp, "%d %b %Y %H:%M:%S", &local);
   std::FILE* out = file_ ? file_ : otherwise_;
   std::fprintf(out, "%d:M %.*s.%03d %c %.*s\n", getpid(), static_cast<int>(length), stamp,
-               static_cast<int>(now.tv_usec / 1000), ".-*#"[level], static_cast<int>(line.size()),
+               static_cast<int>(now.tv_usec / 1000), ".-*#"[place], static_cast<int>(line.size()),
                line.data());
   std::fflush(out);
 }

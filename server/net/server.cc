@@ -340,14 +340,14 @@ void Server::WaitForSignals() {
         is_int ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
                : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
     if (ends) return;
-    log_.Write(Log::kWarning, "the data cannot be saved, so the server goes on");
+    log_.Write(LogLevel::kWarning, "the data cannot be saved, so the server goes on");
     WaitForSignals();
   });
 }
 
 // `words` are those of SHUTDOWN. False: what was to be saved cannot be.
 bool Server::EndAsTold(std::string_view why, std::string_view words) {
-  log_.Write(Log::kWarning, why);
+  log_.Write(LogLevel::kWarning, why);
   if (!engine_.PrepareEnd(words)) return false;
   Shutdown(0);
   WantTurn();
@@ -358,7 +358,7 @@ bool Server::EndAsTold(std::string_view why, std::string_view words) {
 // As SIGTERM; but nobody is there any more who could mend what keeps the data from being saved.
 void Server::EndUnneeded(std::string_view why) {
   if (stopping_ || EndAsTold(why, config_.settings().shutdown_on_sigterm)) return;
-  log_.Write(Log::kWarning, "the data cannot be saved");
+  log_.Write(LogLevel::kWarning, "the data cannot be saved");
   Shutdown(1);
   WantTurn();
   Serve();
@@ -368,7 +368,7 @@ void Server::TellReady() {
   is_ready_ = true;
   const auto port = static_cast<int>(config_.settings().port);
   if (const std::string fault = readiness_.Tell(acceptor_.Address(), port); !fault.empty()) {
-    log_.Write(Log::kWarning, fault);
+    log_.Write(LogLevel::kWarning, fault);
   }
 }
 
@@ -387,7 +387,7 @@ void Server::Drain() {
   engine_.ForEachSession([this](Session& session) {
     if (!session.output.empty()) Send(session);
   });
-  log_.Write(Log::kWarning, "Sluice is now ready to exit, bye bye...");
+  log_.Write(LogLevel::kWarning, "Sluice is now ready to exit, bye bye...");
   stopped_ = true;
   boost::system::error_code ignored;
   signals_.cancel(ignored);

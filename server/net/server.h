@@ -57,7 +57,7 @@ class Server final : public Host, public ConnectionOwner {
   void FinishAside() override { worker_.Finish(); }
   bool Stopping() const override { return stopping_; }
   void Sleep(int64_t micros) override;
-  void Log(int level, std::string_view line) override { log_.Write(level, line); }
+  void Log(LogLevel level, std::string_view line) override { log_.Write(level, line); }
   ProcessUsage Usage() override;
   AllocatorUsage Allocator() override;
   void ReleaseMemory() override;

@@ -14,12 +14,6 @@ constexpr uint64_t kSyncEveryBytes = 4 * 1024 * 1024;
 // What is handed to the worker at once, at least, while more comes; and of a block.
 constexpr size_t kJobBytes = 256 * 1024;
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 }  // namespace
 
 // What a job works with. The loop touches it only while no job runs. It removes a file that has not

@@ -14,8 +14,6 @@
 namespace sluice {
 namespace {
 
-constexpr int kLogNotice = 2;
-constexpr int kLogWarning = 3;
 constexpr int64_t kSliceNanos = 50'000;  // what a client that comes meanwhile waits
 constexpr size_t kKeysPerStep = 128;     // at most, and then the clock is looked at
 constexpr int kStepsMax = 256;           // for clocks that stand still
@@ -102,7 +100,7 @@ int Snapshots::SaveAside() {
   auto run = std::make_unique<Run>(*this, &on_.host, NamesOfFile(), false);
   const int fault = Begin(run);
   if (fault == 0) {
-    on_.host.Log(kLogNotice, "Background saving started");
+    on_.host.Log(LogLevel::kNotice, "Background saving started");
   } else {
     FileSaved(*run, fault);
   }
@@ -120,7 +118,7 @@ bool Snapshots::Cancel() {
   const bool any = saving() || scheduled_;
   scheduled_ = false;
   if (saving()) {
-    on_.host.Log(kLogWarning, "Background saving will be aborted due to user request");
+    on_.host.Log(LogLevel::kWarning, "Background saving will be aborted due to user request");
     Abandon();
   }
   return any;
@@ -144,7 +142,7 @@ bool Snapshots::PrepareEnd(const EndWords& words) {
   if (saving()) Abandon();
   const bool saves = words.save || (!words.nosave && !on_.config.settings().save.empty());
   if (!saves || on_.state.loading) return true;
-  on_.host.Log(kLogNotice, "Saving the final RDB snapshot before exiting.");
+  on_.host.Log(LogLevel::kNotice, "Saving the final RDB snapshot before exiting.");
   return SaveNow() == 0 || words.force;
 }
 
@@ -223,15 +221,16 @@ void Snapshots::FileSaved(const Run& run, int fault) {
   took_s_ = (on_.clock.clock().TickNanos() - run.begun_ns) / 1'000'000'000;
   failed_ = fault != 0;
   if (failed_) {
-    on_.host.Log(kLogWarning, Concat("The snapshot could not be saved: ",
-                                     on_.config.disk().Absolute(on_.config.settings().dbfilename),
-                                     ": ", std::strerror(fault),
-                                     "; the file of before, if there is one, stays as it was"));
+    on_.host.Log(
+        LogLevel::kWarning,
+        Concat("The snapshot could not be saved: ",
+               on_.config.disk().Absolute(on_.config.settings().dbfilename), ": ",
+               std::strerror(fault), "; the file of before, if there is one, stays as it was"));
   } else {
     saved_changes_ = run.changes;
     saved_unix_s_ = on_.clock.now().unix_s();
     ++saves_;
-    on_.host.Log(kLogNotice, Concat("DB saved on disk: ", run.writer.keys(), " keys"));
+    on_.host.Log(LogLevel::kNotice, Concat("DB saved on disk: ", run.writer.keys(), " keys"));
   }
   FollowFault();
 }
@@ -265,7 +264,7 @@ const SavePoint* Snapshots::ReachedSavePoint() const {
 void Snapshots::EverySecond() {
   if (on_.state.loading || !can_begin()) return;
   if (const SavePoint* const point = ReachedSavePoint()) {
-    on_.host.Log(kLogNotice,
+    on_.host.Log(LogLevel::kNotice,
                  Concat(point->changes, " changes in ", point->seconds, " seconds. Saving..."));
     SaveAside();
   } else if (scheduled_) {

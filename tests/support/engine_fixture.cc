@@ -204,8 +204,8 @@ void TestEngine::Closed(SessionId id) {
   if (TestClient* client = FindClient(id)) client->closed_ = true;
 }
 
-void TestEngine::Log(int level, std::string_view line) {
-  log_.push_back(std::to_string(level) + " " + std::string(line));
+void TestEngine::Log(LogLevel level, std::string_view line) {
+  log_.push_back(std::to_string(static_cast<int>(level)) + " " + std::string(line));
 }
 
 TestClient* TestEngine::FindClient(SessionId id) {

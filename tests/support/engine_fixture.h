@@ -139,7 +139,7 @@ class TestEngine final : private Host {
   void Shutdown(int code) override { shutdown_code_ = code; }
   bool Stopping() const override { return shutdown_code_.has_value(); }
   void Sleep(int64_t micros) override { clock_.AdvanceMicros(micros); }
-  void Log(int level, std::string_view line) override;
+  void Log(LogLevel level, std::string_view line) override;
   TestClient* FindClient(SessionId id);
 
   MemoryDisk own_disk_;

@@ -217,11 +217,6 @@ class MemoryDisk : public Disk {
     }
   }
 
-  static std::string FolderOf(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    return slash == 0 ? "/" : path.substr(0, slash);
-  }
-
   std::set<std::string> folders_ = {"/"};
   std::map<std::string, std::string> synced_;  // of each file the content at its last Sync
   std::map<std::string, Range> unwritten_;     // what failed Syncs were to write, at most

@@ -76,7 +76,7 @@ class CrowdServer final : private Host {
   void Poll() override {}
   void Shutdown(int) override {}
   void Sleep(int64_t) override {}
-  void Log(int, std::string_view) override {}
+  void Log(LogLevel, std::string_view) override {}
   void Count(int64_t ns);
 
   MemoryDisk disk_;

@@ -17,9 +17,6 @@
 namespace sluice {
 namespace {
 
-constexpr int kLogNotice = 2;
-constexpr int kLogWarning = 3;
-
 void Get(CommandCall& call) {
   const Config::Pairs found = call.part<Config>().Get(call.args.subspan(2));
   call.reply.Map(found.size());
@@ -46,7 +43,7 @@ void Set(CommandCall& call) {
   const std::string fault = config.Set(pairs, MayChangeProtected(call));
   if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
   for (const std::string& warning : config.TakeWarnings()) {
-    call.part<Host>().Log(kLogWarning, warning);
+    call.part<Host>().Log(LogLevel::kWarning, warning);
   }
   call.reply.Ok();
 }
@@ -62,7 +59,7 @@ void ResetStat(CommandCall& call) {
 void Rewrite(CommandCall& call) {
   const std::string fault = call.part<Config>().Rewrite();
   if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
-  call.part<Host>().Log(kLogNotice, "CONFIG REWRITE executed with success.");
+  call.part<Host>().Log(LogLevel::kNotice, "CONFIG REWRITE executed with success.");
   call.reply.Ok();
 }
 

@@ -23,7 +23,6 @@
 namespace sluice {
 namespace {
 
-constexpr int kLogWarning = 3;
 constexpr uint64_t kPackedThresholdMax = (uint64_t{1} << 32) - (1 << 20);  // as Redis has it
 constexpr double kSleepSecondsMax = 3600;
 
@@ -182,7 +181,7 @@ void Error(CommandCall& call) {
 }
 
 void LogLine(CommandCall& call) {
-  call.part<Host>().Log(kLogWarning, Concat("DEBUG LOG: ", call.args[2]));
+  call.part<Host>().Log(LogLevel::kWarning, Concat("DEBUG LOG: ", call.args[2]));
   call.reply.Ok();
 }
 

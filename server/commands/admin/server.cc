@@ -19,8 +19,6 @@
 namespace sluice {
 namespace {
 
-constexpr int kLogWarning = 3;
-
 void Time(CommandCall& call) {
   const int64_t unix_us = call.now.unix_us();
   call.reply.Array(2);
@@ -97,7 +95,7 @@ void Shutdown(CommandCall& call) {
   if (call.part<ScriptState>().busy() && !words.nosave) {
     return call.reply.Error(call.part<ScriptState>().BusyText());
   }
-  call.part<Host>().Log(kLogWarning, "User requested shutdown...");
+  call.part<Host>().Log(LogLevel::kWarning, "User requested shutdown...");
   const EndWords end{.save = words.save, .nosave = words.nosave, .force = words.force};
   if (!call.part<Snapshots>().PrepareEnd(end))
     return call.reply.Error("ERR Errors trying to SHUTDOWN. Check logs.");
