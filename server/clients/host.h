@@ -30,26 +30,10 @@ struct AllocatorUsage {
   int64_t resident_bytes = 0;   // taken from the system and not given back
 };
 
-class Host {
+// What the process gives to all engines in it.
+class ProcessHost {
  public:
-  static constexpr PartId kPartId = PartId::kHost;
-
-  virtual ~Host() = default;
-  // At the end of a turn, once a session with output: send what can be sent and Consume it. Must
-  // not call back into the engine.
-  virtual void Send(Session& session) = 0;
-  // The engine has given the session up (after Send): close its connection. The session is gone.
-  virtual void Closed(SessionId id) = 0;
-  // Called from inside long work: serve the other sessions (they get -BUSY or -LOADING). Re-entrant
-  // turns are the engine's care.
-  virtual void Poll() = 0;
-  // From now on a peer that does not answer for so long, without a word from it meanwhile, counts
-  // as gone: Drop is to be called. Where peers cannot vanish unseen there is nothing to do.
-  virtual void WatchPeer(Session& session, int64_t timeout_ms) {
-    static_cast<void>(session), static_cast<void>(timeout_ms);
-  }
-  // Stop the process or the loop; the exit code.
-  virtual void Shutdown(int code) = 0;
+  virtual ~ProcessHost() = default;
   // Runs `work` beside the engine, one after the other: on another thread, if the host has one.
   // Then `done`: at once, between two turns, or as said below. Returns a number for AwaitAside.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with a worker keep both.
@@ -75,6 +59,27 @@ class Host {
   // much back at once later, in the midst of a turn.
   virtual void ReturnFreedAtOnce(bool on) { static_cast<void>(on); }
   virtual std::string AllocatorReport() { return {}; }  // MEMORY MALLOC-STATS; empty: it has none
+};
+
+class Host : public ProcessHost {
+ public:
+  static constexpr PartId kPartId = PartId::kHost;
+
+  // At the end of a turn, once a session with output: send what can be sent and Consume it. Must
+  // not call back into the engine.
+  virtual void Send(Session& session) = 0;
+  // The engine has given the session up (after Send): close its connection. The session is gone.
+  virtual void Closed(SessionId id) = 0;
+  // Called from inside long work: serve the other sessions (they get -BUSY or -LOADING). Re-entrant
+  // turns are the engine's care.
+  virtual void Poll() = 0;
+  // From now on a peer that does not answer for so long, without a word from it meanwhile, counts
+  // as gone: Drop is to be called. Where peers cannot vanish unseen there is nothing to do.
+  virtual void WatchPeer(Session& session, int64_t timeout_ms) {
+    static_cast<void>(session), static_cast<void>(timeout_ms);
+  }
+  // Stop the process or the loop; the exit code.
+  virtual void Shutdown(int code) = 0;
 };
 
 }  // namespace sluice

@@ -87,6 +87,7 @@ std::span<const CommandFamily> FamiliesOfTestDouble() {
   static const std::vector<CommandFamily> kFamilies = [] {
     std::vector<CommandFamily> families(AllFamilies().begin(), AllFamilies().end());
     families.push_back(ClockFamily());
+    families.push_back(SpacesFamily());
     return families;
   }();
   return kFamilies;

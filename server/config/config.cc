@@ -167,6 +167,18 @@ bool Config::IsSecret(std::string_view option) {
   return found < OptionCount() && OptionAt(found).secret;
 }
 
+Config::Config(const Config& other, Disk& disk)
+    : disk_(&disk),
+      settings_(other.settings_),
+      kept_(other.kept_),
+      has_save_points_(other.has_save_points_),
+      default_user_(other.default_user_) {}
+
+void Config::ForgetHooks(size_t first, size_t last) {
+  hooks_.erase(hooks_.begin() + static_cast<ptrdiff_t>(first),
+               hooks_.begin() + static_cast<ptrdiff_t>(last));
+}
+
 void Config::OnChange(std::string_view option, std::function<std::string()> apply) {
   hooks_.emplace_back(option, std::move(apply));
 }

@@ -28,6 +28,8 @@ class Config {
 
   // `disk` holds the configuration file; it outlives the configuration.
   explicit Config(Disk& disk);
+  // The values of another one, as they are now; with no file, and with none of those whom it calls.
+  Config(const Config& other, Disk& disk);
 
   const Settings& settings() const { return settings_; }
   Disk& disk() const { return *disk_; }
@@ -60,6 +62,9 @@ class Config {
   // then it is called again for the old value). Options such as `port` cannot be changed live
   // without one.
   void OnChange(std::string_view option, std::function<std::string()> apply);
+  // How many calls were asked for; and those from one number to before another are made no more.
+  size_t hooks() const { return hooks_.size(); }
+  void ForgetHooks(size_t first, size_t last);
 
  private:
   static constexpr int kIncludeDepthMax = 16;

@@ -39,6 +39,7 @@ enum class PartId : uint8_t {
   kLogState,
   kMonitors,
   kNotifications,
+  kParkedClients,
   kPause,
   kPubSub,
   kRareFlags,
@@ -47,6 +48,7 @@ enum class PartId : uint8_t {
   kScriptState,
   kSlowLog,
   kSnapshots,
+  kSpaces,
   kStatistics,
   kTimeControl,
   kTracking,
@@ -73,6 +75,11 @@ class Parts {
     void* const part = parts_[static_cast<size_t>(kPartIdOf<Part>)];
     assert(part != nullptr);
     return *static_cast<Part*>(part);
+  }
+  // Of a part that only some servers have; null where it is missing.
+  template <typename Part>
+  Part* Find() const {
+    return static_cast<Part*>(parts_[static_cast<size_t>(kPartIdOf<Part>)]);
   }
 
  private:

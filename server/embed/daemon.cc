@@ -87,6 +87,12 @@ EngineOptions OptionsOf(const Settings& settings) {
   return options;
 }
 
+// Asked before the configuration is read, for the defaults of others depend on it.
+bool IsTestDouble(const CommandLine& line, std::string_view stdin_text, Disk& disk) {
+  Config trial(disk);
+  return Configure(line, stdin_text, trial).empty() && trial.settings().test_double;
+}
+
 int Serve(Config& config) {
   const Settings& settings = config.settings();
   if (settings.daemonize && settings.exit_with_parent) {
@@ -104,8 +110,8 @@ int Serve(Config& config) {
   if (settings.daemonize) {
     if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
   }
-  Server server(config, readiness,
-                settings.test_double ? FamiliesOfTestDouble() : AllFamilies(), OptionsOf(settings));
+  Server server(config, readiness, settings.test_double ? FamiliesOfTestDouble() : AllFamilies(),
+                OptionsOf(settings));
   if (const std::string error = server.Start(); !error.empty()) return Fail(error);
   if (!settings.pidfile.empty()) {
     if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {
@@ -116,6 +122,10 @@ int Serve(Config& config) {
     server.Write(LogLevel::kWarning, warning);
   server.Write(LogLevel::kNotice,
                Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion));
+  if (settings.test_double) {
+    server.Write(LogLevel::kWarning,
+                 "this is a test double: every client may move its time and make it fail");
+  }
   server.Write(LogLevel::kNotice, Concat("Ready to accept connections on port ", settings.port));
   const int code = server.Run();
   if (!settings.pidfile.empty()) unlink(settings.pidfile.c_str());
@@ -166,6 +176,11 @@ int RunDaemon(int argc, char** argv) {
       return Fail(error, kWrongWords);
     return Import({line.file, line.into}, disk, config, OptionsOf(config.settings()), stdout,
                   stderr);
+  }
+  if (IsTestDouble(line, stdin_text, disk)) {
+    // Unless the words say otherwise it leaves no files behind.
+    config.SetAtStart("save", {""});
+    config.SetAtStart("fence-mark-file", {""});
   }
   if (const std::string error = Configure(line, stdin_text, config); !error.empty()) {
     return Fail(error);

@@ -157,6 +157,7 @@ void Engine::AddParts() {
   parts_.Add(log_state_);
   parts_.Add(monitors_);
   parts_.Add(notifications_);
+  parts_.Add(parked_);
   parts_.Add(pause_);
   parts_.Add(pubsub_);
   parts_.Add(rates_);
@@ -166,6 +167,7 @@ void Engine::AddParts() {
   parts_.Add(snapshots_);
   parts_.Add(statistics_);
   if (time_control_) parts_.Add(*time_control_);
+  if (options_.spaces) parts_.Add(*options_.spaces);
   parts_.Add(tracking_);
   parts_.Add(waiters_);
   parts_.Add(watches_);

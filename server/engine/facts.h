@@ -11,6 +11,7 @@
 #include "server/core/parts.h"
 #include "server/engine/script_engine.h"
 #include "server/locks/lock_service.h"
+#include "server/test_double/spaces.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/movable_clock.h"
@@ -22,7 +23,8 @@ struct EngineOptions {
   // Of a test double: the engine's clock, which SLUICE.CLOCK moves. The host calls Housekeep once a
   // second of real time. Null: there is no such command.
   MovableClock* movable_clock = nullptr;
-  uint64_t seed = 0;  // every random choice comes from it
+  Spaces* spaces = nullptr;  // of a test double: the one that this engine is, and all others
+  uint64_t seed = 0;         // every random choice comes from it
   // What the keys of all hash tables are made from: from the system's randomness, for chance of the
   // seed shows in answers. None: from the seed, so that a run can be repeated; then a client that
   // knows the seed can make names that collide.

@@ -31,9 +31,14 @@ constexpr std::string_view kProtectedMode =
 
 }  // namespace
 
-Acceptor::Acceptor(Config& config, Engine& engine, Log& log, Poller& poller,
-                   Listener::Accepted admit)
-    : config_(config), engine_(engine), log_(log), poller_(poller), admit_(std::move(admit)) {}
+Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller,
+                   std::function<size_t()> clients, Listener::Accepted admit)
+    : config_(config),
+      space_(space),
+      log_(log),
+      poller_(poller),
+      clients_(std::move(clients)),
+      admit_(std::move(admit)) {}
 
 std::string Acceptor::Open() {
   FitMaxClients();
@@ -89,8 +94,16 @@ void Acceptor::FollowOptions() {
 // --- listening
 
 std::unique_ptr<Listener> Acceptor::MakeListener() {
-  return std::make_unique<Listener>(poller_,
-                                    [this](int fd, Peer peer) { Accept(fd, std::move(peer)); });
+  return std::make_unique<Listener>(
+      poller_, [this](int fd, Peer peer) { Accept(fd, std::move(peer), admit_); });
+}
+
+std::unique_ptr<Listener> Acceptor::ListenAside(Listener::Accepted admit, std::string& fault) {
+  auto listener = std::make_unique<Listener>(
+      poller_,
+      [this, admit = std::move(admit)](int fd, Peer peer) { Accept(fd, std::move(peer), admit); });
+  fault = listener->ListenTcp("127.0.0.1", 0, Backlog());
+  return listener;
 }
 
 int Acceptor::Backlog() const { return static_cast<int>(config_.settings().tcp_backlog); }
@@ -153,21 +166,21 @@ bool Acceptor::AcceptNewcomers() {
 }
 
 bool Acceptor::IsFull() const {
-  return static_cast<int64_t>(engine_.session_count()) >= config_.settings().maxclients;
+  return static_cast<int64_t>(clients_()) >= config_.settings().maxclients;
 }
 
-void Acceptor::Accept(int descriptor, Peer peer) {
+void Acceptor::Accept(int descriptor, Peer peer, const Listener::Accepted& admit) {
   const Settings& settings = config_.settings();
   if (IsFull()) return Refuse(descriptor, kTooManyClients);
   if (settings.protected_mode && settings.requirepass.empty() && !peer.loopback) {
     return Refuse(descriptor, kProtectedMode);
   }
   if (!peer.unix_socket) SetTcpOptions(descriptor);
-  admit_(descriptor, std::move(peer));
+  admit(descriptor, std::move(peer));
 }
 
 void Acceptor::Refuse(int descriptor, std::string_view sentence) {
-  ++engine_.statistics().rejected_connections;
+  ++space_.engine().statistics().rejected_connections;
   [[maybe_unused]] const ssize_t ignored =
       ::send(descriptor, sentence.data(), sentence.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::close(descriptor);

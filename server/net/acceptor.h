@@ -2,23 +2,26 @@
 // than maxclients, and no strangers while there is no password (protected mode).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/config/config.h"
-#include "server/engine/engine.h"
 #include "server/net/listener.h"
 #include "server/net/log.h"
 #include "server/net/poller.h"
+#include "server/net/space.h"
 
 namespace sluice {
 
 class Acceptor {
  public:
   // `admit` takes a newcomer's descriptor.
-  Acceptor(Config& config, Engine& engine, Log& log, Poller& poller, Listener::Accepted admit);
+  // `clients`: how many there are in all.
+  Acceptor(Config& config, Space& space, Log& log, Poller& poller, std::function<size_t()> clients,
+           Listener::Accepted admit);
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port` and `bind` are followed.
@@ -27,6 +30,9 @@ class Acceptor {
   // Where a client on this machine can connect: "127.0.0.1:6379", "[::1]:6379", "unix:/path".
   std::string Address() const;
   bool IsFull() const;
+  // A socket for another space: on a free port of the loopback address, watched beside the others.
+  // Whoever comes there is let in under the same terms.
+  std::unique_ptr<Listener> ListenAside(Listener::Accepted admit, std::string& fault);
   // Lets in, or refuses, those of whom the poller has told; whether there may be more.
   bool AcceptNewcomers();
 
@@ -38,14 +44,15 @@ class Acceptor {
   std::string ListenOnEach(int port, bool& is_taken);
   std::unique_ptr<Listener> MakeListener();
   int Backlog() const;
-  void Accept(int descriptor, Peer peer);
+  void Accept(int descriptor, Peer peer, const Listener::Accepted& admit);
   void Refuse(int descriptor, std::string_view sentence);
   void SetTcpOptions(int descriptor) const;
 
   Config& config_;
-  Engine& engine_;
+  Space& space_;
   Log& log_;
   Poller& poller_;
+  std::function<size_t()> clients_;
   Listener::Accepted admit_;
   std::vector<std::unique_ptr<Listener>> tcp_listeners_;
   std::unique_ptr<Listener> unix_listener_;

@@ -30,12 +30,14 @@ constexpr int kEndedPerTurn = 100;
 constexpr std::chrono::seconds kQuiet{1};
 // Handlers run by one Poll: a signal's and two timers', and what a client's bytes may queue.
 constexpr int kPollHandlersMax = 8;
+constexpr size_t kPollsMax = 8;
+// Beyond that the first space of a test double, whose time may go on by hand, needs no timer.
+constexpr int64_t kFarMs = int64_t{1} << 40;
 // Turns in a row, before Asio is asked for signals and timers, which costs a system call.
 constexpr int kTurnsInRowMax = 16;
 
 // What INFO tells of this host.
-EngineOptions WithFacts(EngineOptions options, const SystemClock& clock, MovableClock* movable) {
-  options.movable_clock = movable;
+EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
   options.machine_memory = MachineMemory();
   options.monotonic_clock = clock.TickSource();
   options.multiplexing_api = "epoll";
@@ -50,28 +52,51 @@ Server::Server(Config& config, Readiness& readiness, std::span<const CommandFami
       readiness_(readiness),
       io_(1),  // this thread runs it, others may post
       poller_(io_, [this] { Serve(); }),
-      engine_(config, config.settings().test_double ? static_cast<Clock&>(movable_clock_) : clock_,
-              *this, families,
-              WithFacts(std::move(options), clock_,
-                        config.settings().test_double ? &movable_clock_ : nullptr)),
-      acceptor_(config, engine_, log_, poller_,
-                [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
+      options_(WithFacts(std::move(options), clock_)),
+      first_(*this, /*has_worker=*/true),
+      acceptor_(
+          config, first_, log_, poller_, [this] { return clients(); },
+          [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
       wake_(io_),
       housekeeping_(io_),
       quiet_(io_),
       signals_(io_),
       unneeded_(
-          io_, config.settings(), [this] { return engine_.session_count(); },
+          io_, config.settings(), [this] { return clients(); },
           [this](std::string_view why) { EndUnneeded(why); }),
-      worker_(io_, [this] { DiskDone(); }),
-      buffer_(new char[kTurnBytes]),
-      is_double_(config.settings().test_double) {}
-
-Server::~Server() {
-  for (const auto& connection : connections_) {
-    if (connection) connection->Close();
+      worker_(io_, [this] { DiskDone(); }) {
+  buffers_.emplace_back(new char[kTurnBytes]);
+  if (config.settings().test_double) {
+    MakeSpaces(families);
+  } else {
+    first_.MakeEngine(config, clock_, families, options_);
   }
 }
+
+void Server::MakeSpaces(std::span<const CommandFamily> families) {
+  const auto connect = [this](int descriptor) {
+    auto connection = std::make_shared<SpaceConnection>(poller_, descriptor, *this);
+    return connection->open() ? connection : nullptr;
+  };
+  const auto listen = [this](Listener::Accepted admit, std::string& fault) {
+    return acceptor_.ListenAside(std::move(admit), fault);
+  };
+  spaces_ = std::make_unique<SpaceTable>(SpaceTable::Uses{.owner = *this,
+                                                          .config = config_,
+                                                          .clock = clock_,
+                                                          .families = families,
+                                                          .options = options_,
+                                                          .first = first_,
+                                                          .first_clock = movable_clock_,
+                                                          .listen = listen,
+                                                          .connect = connect});
+  EngineOptions options = options_;
+  options.movable_clock = &movable_clock_;
+  options.spaces = &spaces_->ViewOfFirst();
+  first_.MakeEngine(config_, movable_clock_, families, options);
+}
+
+Server::~Server() = default;
 
 std::string Server::Start() {
   const Settings& settings = config_.settings();
@@ -83,11 +108,11 @@ std::string Server::Start() {
     log_.set_level(config_.settings().loglevel);
     return std::string();
   });
-  if (std::string error = engine_.StartLog(); !error.empty()) return error;
+  if (std::string error = first_.engine().StartLog(); !error.empty()) return error;
   if (!poller_.open()) return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = acceptor_.Open(); !error.empty()) return error;
   WaitForSignals();
-  if (is_double_) ArmHousekeeping();
+  if (spaces_) ArmHousekeeping();
   unneeded_.Start();
   Turn();
   ServeSoon();
@@ -108,9 +133,9 @@ void Server::Serve() {
     // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the
     // server is full they come behind the turn, which notices the clients that have left.
     const bool is_full = acceptor_.IsFull();
-    bool more = !is_full && acceptor_.AcceptNewcomers();
+    bool more = !is_full && AcceptNewcomers();
     if (turn_due_) Turn();
-    if (is_full) more = acceptor_.AcceptNewcomers();
+    if (is_full) more = AcceptNewcomers();
     if (more) WantTurn();
   }
   ServeSoon();
@@ -127,24 +152,20 @@ void Server::ServeSoon() {
 // --- connections
 
 void Server::Admit(int descriptor, Peer peer) {
-  auto connection = std::make_shared<Connection>(poller_, descriptor, *this);
-  if (!connection->open()) return;
-  connection->session = engine_.Open(std::move(peer));
-  const uint32_t slot = connection->session.slot;
-  if (slot >= connections_.size()) connections_.resize(slot + 1);
-  connections_[slot] = std::move(connection);
+  first_.Admit(std::make_shared<SpaceConnection>(poller_, descriptor, *this), std::move(peer));
 }
 
-void Server::Closed(SessionId id) {
-  if (std::shared_ptr<Connection> connection = std::exchange(connections_[id.slot], nullptr)) {
-    connection->Close();
-    unneeded_.ClientLeft();
-  }
+size_t Server::clients() const {
+  return first_.engine().session_count() + (spaces_ ? spaces_->clients() : 0);
 }
 
-void Server::WatchPeer(Session& session, int64_t timeout_ms) {
-  const Connection* connection = connections_[session.id.slot].get();
-  if (connection) connection->WatchPeer(timeout_ms);
+bool Server::AcceptNewcomers() {
+  const bool more = acceptor_.AcceptNewcomers();
+  if (!spaces_) [[likely]]
+    return more;
+  const bool more_aside = spaces_->AcceptNewcomers();
+  turn_due_ |= spaces_->any_due();
+  return more || more_aside;
 }
 
 // --- turns
@@ -152,18 +173,19 @@ void Server::WatchPeer(Session& session, int64_t timeout_ms) {
 void Server::Readable(Connection& connection) {
   if (connection.ready) return;
   connection.ready = true;
-  ready_.push_back(connection.shared_from_this());
+  ready_.push_back(std::static_pointer_cast<SpaceConnection>(connection.shared_from_this()));
   heard_ = true;
   if (!awaits_quiet_) AwaitQuiet();
   WantTurn();
 }
 
 void Server::Writable(Connection& connection) {
-  Session* session = engine_.Find(connection.session);
-  if (!session) return;
-  Send(*session);
-  DropBroken();
-  engine_.Sent(connection.session);
+  Space& space = *static_cast<SpaceConnection&>(connection).space;
+  space.Writable(connection);
+  if (spaces_) {
+    spaces_->Due(space);
+    WantTurn();
+  }
   ArmWake();  // a client that went may have left others something to do
 }
 
@@ -178,15 +200,26 @@ void Server::DiskDone() {
 void Server::Turn() {
   turn_due_ = false;
   ReadReady();
-  const bool more = engine_.RunTurn();
-  DropBroken();
+  bool more = RunTurns();
+  if (spaces_) [[unlikely]] {
+    more |= spaces_->Arrange(/*nested=*/false);
+    more |= spaces_->any_due();
+  }
   if (stopping_) return Drain();
-  if (!is_ready_ && !engine_.loading()) TellReady();
+  if (!is_ready_ && !first_.engine().loading()) TellReady();
   if (more || !ready_.empty()) {
     WantTurn();
   } else {
     ArmWake();
   }
+}
+
+bool Server::RunTurns() {
+  const bool more = first_.engine().RunTurn();
+  first_.DropBroken();
+  if (spaces_) [[unlikely]]
+    spaces_->RunTurns();
+  return more;
 }
 
 // One recv for every ready client, until the turn's buffer is full; the others wait for the next
@@ -196,20 +229,21 @@ void Server::Turn() {
 // A client that could not be read this turn comes first in the next one, before those that have
 // more: however much a few clients send, all others are read in their turn.
 void Server::ReadReady() {
-  char* const buffer = polling_ ? poll_buffer_.get() : buffer_.get();
+  char* const buffer = buffers_[polling_].get();
   size_t used = 0;
   int ended = 0;
-  std::vector<std::shared_ptr<Connection>> unread;
-  std::vector<std::shared_ptr<Connection>> have_more;
-  for (std::shared_ptr<Connection>& waiting : ready_) {
-    Connection& connection = *waiting;
+  std::vector<std::shared_ptr<SpaceConnection>> unread;
+  std::vector<std::shared_ptr<SpaceConnection>> have_more;
+  for (std::shared_ptr<SpaceConnection>& waiting : ready_) {
+    SpaceConnection& connection = *waiting;
     if (!connection.open()) continue;
     if (connection.ended && ++ended > kEndedPerTurn) {
       unread.push_back(std::move(waiting));
       continue;
     }
-    if (used + kReadBytes > kTurnBytes || !engine_.MayTouch(connection.session) ||
-        engine_.HasBacklog(connection.session)) {
+    const Engine& engine = connection.space->engine();
+    if (used + kReadBytes > kTurnBytes || !engine.MayTouch(connection.session) ||
+        engine.HasBacklog(connection.session)) {
       unread.push_back(std::move(waiting));
       continue;
     }
@@ -227,73 +261,55 @@ void Server::ReadReady() {
 }
 
 // Whether there may be more to read at once.
-bool Server::ReadOne(Connection& connection, std::span<char> buffer, size_t& got) {
-  const std::span<char> room = engine_.RoomFor(connection.session);
+bool Server::ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got) {
+  Space& space = *connection.space;
+  Engine& engine = space.engine();
+  const std::span<char> room = engine.RoomFor(connection.session);
   const std::span<char> into = room.empty() ? buffer : room;
-  ++engine_.statistics().reads;
+  ++engine.statistics().reads;
+  if (spaces_) [[unlikely]]
+    spaces_->Due(space);
   const ssize_t result = connection.Read(into);
   if (result < 0) {
-    const SessionId id = connection.session;
-    engine_.Drop(id);
-    Closed(id);
+    space.Drop(connection.session);
     return false;
   }
   got = static_cast<size_t>(result);
   if (room.empty()) {
-    engine_.Receive(connection.session, {into.data(), got});
+    engine.Receive(connection.session, {into.data(), got});
   } else {
-    engine_.ReceiveInPlace(connection.session, got);
+    engine.ReceiveInPlace(connection.session, got);
   }
   return got == into.size() || (got > 0 && connection.ended);
 }
 
-// --- sending
+// --- time
 
-void Server::Send(Session& session) {
-  Connection* connection = connections_[session.id.slot].get();
-  if (!connection || session.output.sendable() == 0) return;
-  const size_t before = session.output.bytes();
-  ++engine_.statistics().writes;
-  if (!connection->Write(session.output)) {
-    broken_.push_back(session.id);
-    return;
-  }
-  engine_.statistics().bytes_out += before - session.output.bytes();
-  if (session.output.empty()) {
-    session.output.ReleaseMemory();
-  } else if (session.output.sendable() > 0) {
-    connection->AwaitWritable();
-  }
+// When there is work next, in µs of the system's clock.
+int64_t Server::NextWakeUs() {
+  const Engine& engine = first_.engine();
+  const int64_t next_ms = engine.NextWork();
+  if (!spaces_) return next_ms == TimerWheel::kNever ? next_ms : next_ms * 1000;
+  const int64_t aside_us = spaces_->NextWakeUs();
+  const int64_t in_us = next_ms - engine.now().ms() > kFarMs
+                            ? TimerWheel::kNever
+                            : next_ms * 1000 - movable_clock_.Sample().steady_us;
+  if (in_us == TimerWheel::kNever || (in_us > 0 && movable_clock_.frozen())) return aside_us;
+  return std::min(aside_us, clock_.Sample().steady_us + in_us);
 }
 
-void Server::DropBroken() {
-  for (const SessionId id : std::exchange(broken_, {})) {
-    if (!engine_.Find(id)) continue;
-    if (!engine_.MayTouch(id)) {
-      broken_.push_back(id);
-      continue;
-    }
-    engine_.Drop(id);
-    Closed(id);
-  }
-}
-
-// Sets the timer for the engine's next work; an earlier one already set is left, it only looks
-// sooner.
+// Sets the timer for the next work; an earlier one already set is left, it only looks sooner.
 void Server::ArmWake() {
-  const int64_t next_ms = engine_.NextWork();
-  if (is_double_) {
-    wake_ms_ = TimerWheel::kNever;  // what it was set for may be nearer, or farther, than it was
-    if (next_ms > engine_.now().ms() && movable_clock_.frozen()) return;
-  }
-  if (next_ms == TimerWheel::kNever || next_ms >= wake_ms_) return;
-  wake_ms_ = next_ms;
+  const int64_t next_us = NextWakeUs();
+  if (next_us == TimerWheel::kNever || next_us >= wake_us_) return;
+  wake_us_ = next_us;
   // Of now: the turn that ends here may have been a long one.
-  const int64_t delay_us = std::max<int64_t>(0, next_ms * 1000 - engine_clock().Sample().steady_us);
+  const int64_t delay_us = std::max<int64_t>(0, next_us - clock_.Sample().steady_us);
   wake_.expires_after(std::chrono::microseconds(delay_us));
   wake_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    wake_ms_ = TimerWheel::kNever;
+    wake_us_ = TimerWheel::kNever;
+    if (spaces_) spaces_->WakeUntil(clock_.Sample().steady_us);
     WantTurn();
     Serve();
   });
@@ -304,7 +320,10 @@ void Server::ArmHousekeeping() {
   housekeeping_.expires_after(std::chrono::seconds(1));
   housekeeping_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    if (!polling_) engine_.Housekeep();
+    if (polling_ == 0) {
+      first_.engine().Housekeep();
+      spaces_->Housekeep();
+    }
     ArmHousekeeping();
     WantTurn();
     Serve();
@@ -320,7 +339,7 @@ void Server::AwaitQuiet() {
     if (error) return;
     if (heard_ || polling_) return AwaitQuiet();
     awaits_quiet_ = false;
-    memory_trim_.Look(engine_.UsedMemory());
+    memory_trim_.Look(first_.engine().UsedMemory());
   });
 }
 
@@ -348,7 +367,7 @@ void Server::WaitForSignals() {
 // `words` are those of SHUTDOWN. False: what was to be saved cannot be.
 bool Server::EndAsTold(std::string_view why, std::string_view words) {
   log_.Write(LogLevel::kWarning, why);
-  if (!engine_.PrepareEnd(words)) return false;
+  if (!first_.engine().PrepareEnd(words)) return false;
   Shutdown(0);
   WantTurn();
   Serve();
@@ -383,9 +402,9 @@ void Server::Shutdown(int code) {
 // Replies that were promised leave before the process does, if their clients take them at once.
 // With nothing left to wait for, Asio's run() returns.
 void Server::Drain() {
-  if (!engine_.FinishLog()) exit_code_ = 1;
-  engine_.ForEachSession([this](Session& session) {
-    if (!session.output.empty()) Send(session);
+  if (!first_.engine().FinishLog()) exit_code_ = 1;
+  first_.engine().ForEachSession([this](Session& session) {
+    if (!session.output.empty()) first_.Send(session);
   });
   log_.Write(LogLevel::kWarning, "Sluice is now ready to exit, bye bye...");
   stopped_ = true;
@@ -400,18 +419,26 @@ void Server::Drain() {
 
 // Called from inside a turn: one nested turn for what is ready. Asio is asked for signals; clients
 // who never stop sending don't keep it busy, and so don't stop the script.
-void Server::Poll() {
-  if (polling_) return;
-  polling_ = true;
-  if (!poll_buffer_) poll_buffer_.reset(new char[kTurnBytes]);
+// A script of another space may be slow in a turn inside this one, and lets others be served in its
+// turn: so deep, and no deeper.
+void Server::PollFrom(Space&) {
+  if (polling_ >= (spaces_ ? kPollsMax : 1)) return;
+  ++polling_;
+  if (buffers_.size() <= polling_) buffers_.emplace_back(new char[kTurnBytes]);
   poller_.Tell();
-  acceptor_.AcceptNewcomers();
+  AcceptNewcomers();
   for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
   }
   ReadReady();
-  engine_.RunTurn();
-  DropBroken();
-  polling_ = false;
+  RunTurns();
+  if (spaces_) spaces_->Arrange(/*nested=*/true);
+  --polling_;
+}
+
+// SHUTDOWN ends a private space alone.
+void Server::ShutdownOf(Space& space, int code) {
+  if (&space == &first_) return Shutdown(code);
+  spaces_->End(space);
 }
 
 uint64_t Server::RunAside(std::function<void()> work, std::function<void()> done) {

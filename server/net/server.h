@@ -17,13 +17,14 @@
 #include <vector>
 
 #include "server/config/config.h"
-#include "server/engine/engine.h"
 #include "server/net/acceptor.h"
 #include "server/net/connection.h"
 #include "server/net/log.h"
 #include "server/net/memory_trim.h"
 #include "server/net/poller.h"
 #include "server/net/readiness.h"
+#include "server/net/space.h"
+#include "server/net/space_table.h"
 #include "server/net/system_clock.h"
 #include "server/net/unneeded.h"
 #include "server/net/worker.h"
@@ -31,7 +32,7 @@
 
 namespace sluice {
 
-class Server final : public Host, public ConnectionOwner {
+class Server final : public SpaceOwner, public ConnectionOwner {
  public:
   // `readiness` is told when clients are served: behind the load of a log or a snapshot.
   Server(Config& config, Readiness& readiness, std::span<const CommandFamily> families,
@@ -43,15 +44,12 @@ class Server final : public Host, public ConnectionOwner {
   // Serves until SHUTDOWN or a signal; the exit code.
   int Run();
 
-  void Write(int level, std::string_view line) { log_.Write(level, line); }
+  void Write(LogLevel level, std::string_view line) { log_.Write(level, line); }
 
  private:
-  // Host
-  void Send(Session& session) override;
-  void Closed(SessionId id) override;
-  void WatchPeer(Session& session, int64_t timeout_ms) override;
-  void Poll() override;
-  void Shutdown(int code) override;
+  // SpaceOwner
+  void PollFrom(Space& space) override;
+  void ShutdownOf(Space& space, int code) override;
   uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
   void AwaitAside(uint64_t number) override { worker_.Await(number); }
   void FinishAside() override { worker_.Finish(); }
@@ -68,18 +66,22 @@ class Server final : public Host, public ConnectionOwner {
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 
+  void MakeSpaces(std::span<const CommandFamily> families);
   void Admit(int descriptor, Peer peer);
+  size_t clients() const;
+  bool AcceptNewcomers();
+  bool RunTurns();
   void Serve();
   void ServeSoon();
   void WantTurn();
   void DiskDone();
   void Turn();
   void ReadReady();
-  bool ReadOne(Connection& connection, std::span<char> buffer, size_t& got);
-  void DropBroken();
+  bool ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got);
   void ArmWake();
   void ArmHousekeeping();
-  Clock& engine_clock() { return is_double_ ? static_cast<Clock&>(movable_clock_) : clock_; }
+  int64_t NextWakeUs();
+  void Shutdown(int code);
   void AwaitQuiet();
   void WaitForSignals();
   bool EndAsTold(std::string_view why, std::string_view words);
@@ -94,7 +96,9 @@ class Server final : public Host, public ConnectionOwner {
   sluice::Log log_;
   boost::asio::io_context io_;
   Poller poller_;
-  Engine engine_;
+  EngineOptions options_;
+  Space first_;                         // whose engine is the server
+  std::unique_ptr<SpaceTable> spaces_;  // of a test double
   Acceptor acceptor_;
   boost::asio::steady_timer wake_;
   boost::asio::steady_timer housekeeping_;  // of a test double
@@ -103,19 +107,16 @@ class Server final : public Host, public ConnectionOwner {
   Unneeded unneeded_;
   Worker worker_;  // ends before the engine, whose work it does
 
-  std::vector<std::shared_ptr<Connection>> connections_;  // by session slot
-  std::vector<std::shared_ptr<Connection>> ready_;        // to be read in the next turn
-  std::vector<SessionId> broken_;                         // found while sending
-  std::unique_ptr<char[]> buffer_;
-  std::unique_ptr<char[]> poll_buffer_;  // while buffer_ holds the turn that Poll is called from
-  bool polling_ = false;
+  std::vector<std::shared_ptr<SpaceConnection>> ready_;  // to be read in the next turn
+  // Of what is read: one for turns, and one for each turn inside another.
+  std::vector<std::unique_ptr<char[]>> buffers_;
+  size_t polling_ = 0;  // so many turns inside others
   bool turn_due_ = false;
   bool serves_soon_ = false;  // Serve stands in Asio's queue
   MemoryTrim memory_trim_;
-  bool is_double_;
   bool awaits_quiet_ = false;
   bool heard_ = false;                    // something since quiet_ was set
-  int64_t wake_ms_ = TimerWheel::kNever;  // engine time for which wake_ is set
+  int64_t wake_us_ = TimerWheel::kNever;  // of the system's clock, for which wake_ is set
   bool is_ready_ = false;
   bool stopping_ = false;
   bool stopped_ = false;

@@ -15,13 +15,13 @@
 namespace sluice {
 namespace {
 
-int OpenProcess(pid_t process) {
-  return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
-}
+int OpenProcess(pid_t process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
 
 // Whoever's parent ends becomes a child of process 1. In a container process 1 may be the parent
 // itself; then we are of its session, unless we were given one of our own.
-bool IsOrphan() { return ::getppid() == 1 && ::getsid(0) != ::getsid(1) && ::getsid(0) != getpid(); }
+bool IsOrphan() {
+  return ::getppid() == 1 && ::getsid(0) != ::getsid(1) && ::getsid(0) != getpid();
+}
 
 }  // namespace
 

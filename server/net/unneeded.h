@@ -20,8 +20,8 @@ namespace sluice {
 class Unneeded {
  public:
   // `connected` counts clients; `end` is called with the reason, from the loop, at most once.
-  Unneeded(boost::asio::io_context& io, const Settings& settings,
-           std::function<size_t()> connected, std::function<void(std::string_view why)> end);
+  Unneeded(boost::asio::io_context& io, const Settings& settings, std::function<size_t()> connected,
+           std::function<void(std::string_view why)> end);
 
   // Begins to watch.
   void Start();

@@ -94,6 +94,18 @@ int Snapshots::WriteNow(Run& run) {
   return outcome;
 }
 
+bool Snapshots::WriteTo(ByteSink& sink, std::string_view boot) {
+  if (!can_begin()) return false;
+  SnapshotWriter writer(on_.source, on_.clock,
+                        {.compress = false,
+                         .checksum = false,
+                         .boot = std::string(boot),
+                         .used_memory = on_.source.keyspace.memory_bytes()},
+                        sink);
+  writer.WriteAll();
+  return writer.ok();
+}
+
 int Snapshots::SaveAside() {
   scheduled_ = false;
   tried_unix_s_ = on_.clock.now().unix_s();

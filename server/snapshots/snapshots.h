@@ -58,6 +58,9 @@ class Snapshots {
   bool scheduled() const { return scheduled_; }
   // The whole file before it returns; 0 or an errno value.
   int SaveNow();
+  // The same as a file would hold, for another server on a machine of that boot; false: one is
+  // being written.
+  bool WriteTo(ByteSink& sink, std::string_view boot);
   // From this moment on, beside clients; 0 or an errno value. Precondition: can_begin().
   int SaveAside();
   // The server is about to end: what runs is given up, and all is saved where `save` says so, or

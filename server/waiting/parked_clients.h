@@ -38,6 +38,8 @@ namespace sluice {
 
 class ParkedClients final : public ClosingListener {
  public:
+  static constexpr PartId kPartId = PartId::kParkedClients;
+
   enum class End : uint8_t {
     kTimeout,  // as at the deadline
     kError,    // -UNBLOCKED

@@ -20,17 +20,19 @@ namespace sluice {
 class MovableClock final : public Clock {
  public:
   // `base` outlives it.
-  explicit MovableClock(Clock& base) : base_(base) {}
+  explicit MovableClock(Clock& base) : base_(&base) {}
 
   bool frozen() const { return frozen_; }
+  // At the next whole millisecond: spans that begin while it stands end to the millisecond.
   void Freeze() {
     held_ = Read();
+    held_.steady_us = (held_.steady_us + 999) / 1000 * 1000;
     frozen_ = true;
   }
   void Run() {
     if (!frozen_) return;
     frozen_ = false;
-    const Now base = base_.Sample();
+    const Now base = base_->Sample();
     ahead_us_ = held_.steady_us - base.steady_us;
     wall_ahead_ms_ = held_.unix_offset_ms - base.unix_offset_ms;
   }
@@ -41,19 +43,19 @@ class MovableClock final : public Clock {
   // The wall clock alone, forwards or backwards.
   void StepWall(int64_t ms) { (frozen_ ? held_.unix_offset_ms : wall_ahead_ms_) += ms; }
 
-  int64_t CpuMicros() override { return base_.CpuMicros(); }
-  int64_t TickNanos() override { return base_.TickNanos(); }  // commands are timed as they are
+  int64_t CpuMicros() override { return base_->CpuMicros(); }
+  int64_t TickNanos() override { return base_->TickNanos(); }  // commands are timed as they are
 
  private:
   Now Read() override {
     if (frozen_) return held_;
-    Now now = base_.Sample();
+    Now now = base_->Sample();
     now.steady_us += ahead_us_;
     now.unix_offset_ms += wall_ahead_ms_;
     return now;
   }
 
-  Clock& base_;
+  Clock* base_;
   bool frozen_ = false;
   Now held_;  // while frozen
   int64_t ahead_us_ = 0;

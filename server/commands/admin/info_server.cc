@@ -20,6 +20,7 @@
 #include "server/notify/tracking.h"
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
+#include "server/test_double/spaces.h"
 #include "server/waiting/waiters.h"
 
 namespace sluice {
@@ -79,6 +80,10 @@ void WriteServer(const Parts& parts, InfoText& text) {
   text.Field("hz", hz);
   text.Field("configured_hz", hz);
   text.Field("lru_clock", parts.Get<Keyspace>().AccessClock(parts.Get<TurnClock>().now()));
+  if (const Spaces* const spaces = parts.Find<Spaces>()) {
+    text.Field("test_double", "yes");
+    text.Field("space", spaces->name());
+  }
   text.Field("executable", parts.Get<Facts>().options().executable);
   text.Field("config_file", parts.Get<Config>().file());
   text.Field("io_threads_active", 0);

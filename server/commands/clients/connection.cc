@@ -47,6 +47,7 @@ void Auth(CommandCall& call) {
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");
   }
+  if (named && EntersSpace(call, call.args[1], call.args[2])) return;
   if (!LogIn(call, named ? call.args[1] : "default", call.args.back())) {
     return call.reply.Error(kWrongPassword);
   }
@@ -118,8 +119,16 @@ void DescribeServer(CommandCall& call) {
   reply.Array(0);
 }
 
+bool HelloEntersSpace(CommandCall& call) {
+  for (size_t i = 2; i + 2 < call.args.size(); ++i) {
+    if (IsWord(call.args[i], "AUTH")) return EntersSpace(call, call.args[i + 1], call.args[i + 2]);
+  }
+  return false;
+}
+
 void Hello(CommandCall& call) {
   const std::optional<int> version = ReadVersion(call);
+  if (version && HelloEntersSpace(call)) return;
   if (!version || !TakeHelloOptions(call)) return;
   if (call.client.conditions & kNeedsLogin) {
     return call.reply.Error(

@@ -2,8 +2,11 @@
 #include "server/commands/clients/login.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "server/clients/clients.h"
+#include "server/test_double/spaces.h"
 
 namespace sluice {
 namespace {
@@ -31,10 +34,45 @@ void SetLoggedIn(CommandCall& call, bool in) {
   call.part<Clients>().ClassChanged(client);
 }
 
+// The space that a user's name chooses.
+std::optional<std::string_view> SpaceOf(std::string_view user, std::string_view password) {
+  constexpr std::string_view kPrefix = "space:";
+  if (user == "space") return password;
+  if (user.starts_with(kPrefix)) return user.substr(kPrefix.size());
+  return std::nullopt;
+}
+
+// Where there is a password, the name of a space does not stand for it.
+bool MayChooseSpace(const CommandCall& call, std::string_view user, std::string_view password) {
+  const std::string& secret = call.settings.requirepass;
+  return secret.empty() || (user != "space" && EqualsInConstantTime(secret, password));
+}
+
+bool IsInSpace(const CommandCall& call, std::string_view user, std::string_view password) {
+  const Spaces* const spaces = call.parts.Find<Spaces>();
+  return spaces && SpaceOf(user, password) == spaces->name() &&
+         MayChooseSpace(call, user, password);
+}
+
 }  // namespace
+
+bool EntersSpace(CommandCall& call, std::string_view user, std::string_view password) {
+  Spaces* const spaces = call.parts.Find<Spaces>();
+  if (!spaces) return false;
+  const std::optional<std::string_view> name = SpaceOf(user, password);
+  if (!name || *name == spaces->name() || !MayChooseSpace(call, user, password)) return false;
+  std::string fault = SpaceNameFault(*name);
+  if (fault.empty()) fault = spaces->Enter(call, *name);
+  if (!fault.empty()) call.reply.Error(fault);
+  return true;
+}
 
 bool LogIn(CommandCall& call, std::string_view user, std::string_view password) {
   const std::string& secret = call.settings.requirepass;
+  if (IsInSpace(call, user, password)) {
+    SetLoggedIn(call, true);
+    return true;
+  }
   if (user != "default") return false;
   if (!secret.empty() && !EqualsInConstantTime(secret, password)) return false;
   SetLoggedIn(call, true);

@@ -15,6 +15,11 @@ inline constexpr std::string_view kBadClientName =
 
 // Logs the client in as that user; false for a wrong name or password, which changes nothing.
 bool LogIn(CommandCall& call, std::string_view user, std::string_view password);
+// In a test double the name of a user can choose a space: space:NAME, with any password where there
+// is none to be known, or the user `space` with the name for a password. False: it chooses none, or
+// the one that the client is in, which is a matter of LogIn. True: the call has been answered, or
+// is answered in that space.
+bool EntersSpace(CommandCall& call, std::string_view user, std::string_view password);
 // As a connection that has just been opened.
 void LogInAsAtTheStart(CommandCall& call);
 // Printable ASCII without spaces, as CLIENT LIST needs it; empty is fine.

@@ -6,5 +6,6 @@
 namespace sluice {
 
 CommandFamily ClockFamily();
+CommandFamily SpacesFamily();
 
 }  // namespace sluice

@@ -1,0 +1,112 @@
+// See space.h. Any call of the engine may close any connection: a SessionId is looked up again
+// after whatever may have done so, and broken connections are dropped at fixed moments
+// (DropBroken).
+#include "server/net/space.h"
+
+namespace sluice {
+
+void Space::MakeEngine(Config& config, Clock& clock, std::span<const CommandFamily> families,
+                       const EngineOptions& options) {
+  engine_.reset();
+  making_ = {.config = &config, .clock = &clock, .families = families, .options = options};
+  MakeEngineAnew();
+}
+
+void Space::MakeEngineAnew() {
+  engine_.reset();
+  connections_.clear();
+  broken_.clear();
+  Config& config = *making_.config;
+  config.ForgetHooks(making_.first_hook, making_.last_hook);
+  making_.first_hook = config.hooks();
+  Host& host = *this;
+  engine_ =
+      std::make_unique<Engine>(config, *making_.clock, host, making_.families, making_.options);
+  making_.last_hook = config.hooks();
+}
+
+// --- connections
+
+Session* Space::Admit(std::shared_ptr<SpaceConnection> connection, Peer peer) {
+  if (!connection->open()) return nullptr;
+  connection->session = engine_->Open(std::move(peer));
+  connection->space = this;
+  const uint32_t slot = connection->session.slot;
+  if (slot >= connections_.size()) connections_.resize(slot + 1);
+  connections_[slot] = std::move(connection);
+  return engine_->Find(connections_[slot]->session);
+}
+
+std::shared_ptr<SpaceConnection> Space::Release(SessionId id) {
+  if (!engine_->Find(id)) return nullptr;
+  engine_->Drop(id);
+  return std::exchange(connections_[id.slot], nullptr);
+}
+
+void Space::Drop(SessionId id) {
+  engine_->Drop(id);
+  Closed(id);
+}
+
+void Space::DropBroken() {
+  if (broken_.empty()) [[likely]]
+    return;
+  for (const SessionId id : std::exchange(broken_, {})) {
+    if (!engine_->Find(id)) continue;
+    if (engine_->MayTouch(id)) {
+      Drop(id);
+    } else {
+      broken_.push_back(id);
+    }
+  }
+}
+
+void Space::CloseConnections() {
+  for (const auto& connection : connections_) {
+    if (connection) connection->Close();
+  }
+  connections_.clear();
+}
+
+void Space::Writable(Connection& connection) {
+  Session* const session = engine_->Find(connection.session);
+  if (!session) return;
+  Send(*session);
+  DropBroken();
+  engine_->Sent(connection.session);
+}
+
+// --- Host
+
+void Space::Send(Session& session) {
+  if (session.id.slot >= connections_.size()) return;
+  Connection* const connection = connections_[session.id.slot].get();
+  if (!connection || session.output.sendable() == 0) return;
+  const size_t before = session.output.bytes();
+  ++engine_->statistics().writes;
+  if (!connection->Write(session.output)) {
+    broken_.push_back(session.id);
+    return;
+  }
+  engine_->statistics().bytes_out += before - session.output.bytes();
+  if (session.output.empty()) {
+    session.output.ReleaseMemory();
+  } else if (session.output.sendable() > 0) {
+    connection->AwaitWritable();
+  }
+}
+
+void Space::Closed(SessionId id) {
+  if (id.slot >= connections_.size()) return;  // it was given up
+  if (std::shared_ptr<SpaceConnection> connection = std::exchange(connections_[id.slot], nullptr)) {
+    connection->Close();
+  }
+}
+
+void Space::WatchPeer(Session& session, int64_t timeout_ms) {
+  if (session.id.slot >= connections_.size()) return;
+  const Connection* const connection = connections_[session.id.slot].get();
+  if (connection) connection->WatchPeer(timeout_ms);
+}
+
+}  // namespace sluice

@@ -1,0 +1,117 @@
+// Space: an engine and the connections of its clients. A server is one space; a test double has
+// others beside it (SpaceTable). What the engine asks of its clients is done here, what it asks of
+// the process is passed on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/clients/host.h"
+#include "server/config/config.h"
+#include "server/engine/engine.h"
+#include "server/net/connection.h"
+#include "storage/time/movable_clock.h"
+
+namespace sluice {
+
+class Space;
+
+// A connection whose client is one of a space.
+class SpaceConnection final : public Connection {
+ public:
+  using Connection::Connection;
+  Space* space = nullptr;
+};
+
+// What serves spaces.
+class SpaceOwner : public ProcessHost {
+ public:
+  // A command of that space takes long: others are served from within it.
+  virtual void PollFrom(Space& space) = 0;
+  // Its engine is to end.
+  virtual void ShutdownOf(Space& space, int code) = 0;
+};
+
+class Space final : public Host {
+ public:
+  // `has_worker`: work aside is the process's; else it is done at once (files are in memory).
+  Space(SpaceOwner& owner, bool has_worker) : owner_(owner), has_worker_(has_worker) {}
+  ~Space() override { CloseConnections(); }
+  Space(const Space&) = delete;
+
+  // Once, before all else, and again where the one before is to go: then its clients must have been
+  // taken. All that is given outlives the engine. `clock` may be `movable`, which then is the clock
+  // that clients move.
+  void MakeEngine(Config& config, Clock& clock, std::span<const CommandFamily> families,
+                  const EngineOptions& options);
+  // One that begins as the one before began. The configuration stays.
+  void MakeEngineAnew();
+  Engine& engine() const { return *engine_; }
+  bool given_up() const { return given_up_; }
+
+  // --- connections
+  // The client of that connection is one of this space. Null: the connection could not be had.
+  Session* Admit(std::shared_ptr<SpaceConnection> connection, Peer peer);
+  // The client is forgotten, its connection is the caller's. Null: it had none any more.
+  std::shared_ptr<SpaceConnection> Release(SessionId id);
+  // The connection broke, or its peer has closed it.
+  void Drop(SessionId id);
+  void DropBroken();
+  void CloseConnections();
+  // It is to go as soon as its engine runs nothing: long work ends.
+  void GiveUp() {
+    given_up_ = true;
+    CloseConnections();
+  }
+  // A client takes bytes again.
+  void Writable(Connection& connection);
+
+  // --- Host
+  void Send(Session& session) override;
+  void Closed(SessionId id) override;
+  void WatchPeer(Session& session, int64_t timeout_ms) override;
+  void Poll() override { owner_.PollFrom(*this); }
+  void Shutdown(int code) override { owner_.ShutdownOf(*this, code); }
+  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override {
+    return has_worker_ ? owner_.RunAside(std::move(work), std::move(done))
+                       : Host::RunAside(std::move(work), std::move(done));
+  }
+  void AwaitAside(uint64_t number) override {
+    if (has_worker_) owner_.AwaitAside(number);
+  }
+  void FinishAside() override {
+    if (has_worker_) owner_.FinishAside();
+  }
+  bool Stopping() const override { return given_up_ || owner_.Stopping(); }
+  void Sleep(int64_t micros) override { owner_.Sleep(micros); }
+  void Log(LogLevel level, std::string_view line) override { owner_.Log(level, line); }
+  ProcessUsage Usage() override { return owner_.Usage(); }
+  AllocatorUsage Allocator() override { return owner_.Allocator(); }
+  void ReleaseMemory() override { owner_.ReleaseMemory(); }
+  void ReturnFreedAtOnce(bool on) override { owner_.ReturnFreedAtOnce(on); }
+  std::string AllocatorReport() override { return owner_.AllocatorReport(); }
+
+ private:
+  SpaceOwner& owner_;
+  const bool has_worker_;
+  bool given_up_ = false;
+  // What the engine is made of, and which of the configuration's hooks are its own.
+  struct Making {
+    Config* config = nullptr;
+    Clock* clock = nullptr;
+    std::span<const CommandFamily> families;
+    EngineOptions options;
+    size_t first_hook = 0;
+    size_t last_hook = 0;
+  } making_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::shared_ptr<SpaceConnection>> connections_;  // by session slot
+  std::vector<SessionId> broken_;                              // found while sending
+};
+
+}  // namespace sluice

@@ -1,0 +1,464 @@
+// See space_table.h. What is hard: engines run inside one another, where a slow script lets others
+// be served. So a space is dropped, reset or copied onto only when its engine runs nothing, and
+// clients move when no engine runs.
+#include "server/net/space_table.h"
+
+#include <algorithm>
+
+#include "protocol/text/concat.h"
+#include "server/notify/pubsub.h"
+#include "server/waiting/parked_clients.h"
+
+namespace sluice {
+namespace {
+
+// What a space is called by the file in it that says on which boot it was written.
+constexpr std::string_view kBootIdFile = "/proc/sys/kernel/random/boot_id";
+constexpr std::string_view kBootId = "00000000-0000-0000-0000-000000000000";
+
+constexpr std::string_view kTooMany = "ERR there are too many spaces; SLUICE.SPACE DEL ends one";
+constexpr std::string_view kBusy = "ERR a command runs in that space; try again when it has ended";
+
+std::string RequestOf(Args args) {
+  std::string request = Concat("*", args.size(), "\r\n");
+  for (const std::string_view word : args) {
+    ConcatTo(request, "$", word.size(), "\r\n", word, "\r\n");
+  }
+  return request;
+}
+
+// One number for a name: what makes the choices of a space its own.
+uint64_t NumberOf(std::string_view name) {
+  uint64_t number = 14695981039346656037u;  // FNV-1a
+  for (const char c : name) {
+    number = (number ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  }
+  return number;
+}
+
+}  // namespace
+
+struct SpaceTable::View final : Spaces {
+  View(SpaceTable& all, Space& own, std::string_view called, PrivateSpace* whose)
+      : table(all), space(own), space_name(called), private_space(whose) {}
+  std::string_view name() const override { return space_name; }
+  std::string Enter(CommandCall& call, std::string_view to) override {
+    return table.Enter(*this, call, to);
+  }
+  std::vector<Info> List() override { return table.List(); }
+  bool Delete(std::string_view called) override { return table.Delete(called); }
+  std::string Copy(std::string_view from, std::string_view to) override {
+    return table.Copy(from, to);
+  }
+  int Listen(std::string_view called, std::string& fault) override {
+    return table.Listen(called, fault);
+  }
+  std::string Reset(CommandCall& call) override { return table.Reset(*this, call); }
+
+  SpaceTable& table;
+  Space& space;
+  const std::string space_name;
+  PrivateSpace* const private_space;  // null: the server's first space
+};
+
+struct SpaceTable::PrivateSpace {
+  PrivateSpace(SpaceTable& table, std::string_view called)
+      : name(called),
+        clock(table.on_.clock),
+        space(table.on_.owner, /*has_worker=*/false),
+        view(table, space, called, this) {}
+
+  const std::string name;
+  RamDisk disk;
+  MovableClock clock;
+  std::unique_ptr<Config> config;
+  Space space;
+  View view;
+  std::unique_ptr<Listener> listener;  // null: it has no port of its own
+  bool is_due = false;
+  int64_t wake_us = TimerWheel::kNever;
+};
+
+SpaceTable::SpaceTable(const Uses& uses)
+    : on_(uses),
+      first_view_(std::make_unique<View>(*this, uses.first, Spaces::kDefault, nullptr)) {}
+
+SpaceTable::~SpaceTable() = default;
+
+Spaces& SpaceTable::ViewOfFirst() { return *first_view_; }
+
+// --- finding and making them
+
+SpaceTable::PrivateSpace* SpaceTable::Find(std::string_view name) const {
+  const auto found = spaces_.find(name);
+  return found == spaces_.end() ? nullptr : found->second.get();
+}
+
+Space* SpaceTable::FindSpace(std::string_view name) {
+  if (name == Spaces::kDefault) return &on_.first;
+  PrivateSpace* const space = Find(name);
+  return space ? &space->space : nullptr;
+}
+
+SpaceTable::PrivateSpace* SpaceTable::PrivateOf(const Space& space) {
+  return static_cast<const View&>(space.engine().part<Spaces>()).private_space;
+}
+
+SpaceTable::PrivateSpace& SpaceTable::FindOrMake(std::string_view name) {
+  if (PrivateSpace* const space = Find(name)) return *space;
+  auto made = std::make_unique<PrivateSpace>(*this, name);
+  MakeEngine(*made);
+  return *spaces_.emplace(std::string(name), std::move(made)).first->second;
+}
+
+EngineOptions SpaceTable::OptionsOf(PrivateSpace& space) const {
+  EngineOptions options = on_.options;
+  options.movable_clock = &space.clock;
+  options.spaces = &space.view;
+  options.seed ^= NumberOf(space.name);
+  if (options.hash_key) options.hash_key->low ^= NumberOf(space.name);
+  return options;
+}
+
+// Its files are its own: what the server's options say of the disk is not for it.
+void SpaceTable::MakeEngine(PrivateSpace& space) {
+  auto config = std::make_unique<Config>(on_.config, space.disk);
+  config->SetAtStart("save", {""});
+  config->SetAtStart("appendonly", {"no"});
+  config->SetAtStart("fence-mark-file", {""});
+  space.disk.Replace(std::string(kBootIdFile), kBootId);
+  space.space.MakeEngine(*config, space.clock, on_.families, OptionsOf(space));
+  space.config = std::move(config);
+}
+
+bool SpaceTable::IsBusy(const Space& space) const {
+  const Acting& acting = space.engine().part<Acting>();
+  return acting.current() || acting.caller();
+}
+
+// --- what handlers ask for
+
+std::string SpaceTable::Enter(View& view, CommandCall& call, std::string_view name) {
+  if (!call.may_wait()) return "ERR a client cannot change its space in a transaction or a script";
+  if (name != Spaces::kDefault && !Find(name) && spaces_.size() >= Spaces::kCountMax)
+    return std::string(kTooMany);
+  if (!call.part<ParkedClients>().Park(call, {})) return {};
+  wants_.push_back({&view.space, call.client.id, std::string(name), RequestOf(call.args)});
+  return {};
+}
+
+std::string SpaceTable::Reset(View& view, CommandCall& call) {
+  if (!call.may_wait()) return "ERR a space cannot be reset in a transaction or a script";
+  if (call.settings.appendonly)
+    return "ERR a space with an append-only log cannot be reset (appendonly no)";
+  if (!call.part<ParkedClients>().Park(call, {})) return {};
+  wants_.push_back({&view.space, call.client.id, {}, {}});
+  return {};
+}
+
+std::vector<Spaces::Info> SpaceTable::List() {
+  const auto keys = [](const Space& space) {
+    Keyspace& keyspace = space.engine().keyspace();
+    size_t count = 0;
+    for (int db = 0; db < keyspace.databases(); ++db) {
+      if (keyspace.made(db)) count += keyspace.db(db).size();
+    }
+    return count;
+  };
+  std::vector<Spaces::Info> all;
+  all.push_back(
+      {std::string(Spaces::kDefault), keys(on_.first), on_.first.engine().session_count(), 0});
+  for (const auto& [name, space] : spaces_) {
+    const int port = space->listener ? space->listener->Port() : 0;
+    all.push_back({name, keys(space->space), space->space.engine().session_count(), port});
+  }
+  return all;
+}
+
+void SpaceTable::End(Space& space) {
+  if (PrivateSpace* const own = PrivateOf(space)) Delete(own->name);
+}
+
+bool SpaceTable::Delete(std::string_view name) {
+  const auto found = spaces_.find(name);
+  if (found == spaces_.end()) return false;
+  PrivateSpace& space = *found->second;
+  Sleep(space);
+  occupied_.erase(&space);
+  listening_.erase(&space);
+  if (space.is_due) std::erase(due_, &space);
+  std::erase_if(wants_, [&](const Want& want) { return want.from == &space.space; });
+  space.listener.reset();
+  space.space.GiveUp();
+  given_up_.push_back(std::move(found->second));
+  spaces_.erase(found);
+  return true;
+}
+
+int SpaceTable::Listen(std::string_view name, std::string& fault) {
+  if (name == Spaces::kDefault) {
+    fault = "ERR the default space is served on the server's own port";
+    return -1;
+  }
+  if (!Find(name) && spaces_.size() >= Spaces::kCountMax) {
+    fault = kTooMany;
+    return -1;
+  }
+  PrivateSpace& space = FindOrMake(name);
+  if (!space.listener) {
+    auto listener = on_.listen(
+        [this, &space](int descriptor, Peer peer) {
+          if (auto connection = on_.connect(descriptor)) {
+            space.space.Admit(std::move(connection), std::move(peer));
+            Due(space.space);
+          }
+        },
+        fault);
+    if (!fault.empty()) {
+      fault = Concat("ERR no port can be had: ", fault);
+      return -1;
+    }
+    space.listener = std::move(listener);
+    listening_.insert(&space);
+  }
+  return space.listener->Port();
+}
+
+bool SpaceTable::AcceptNewcomers() {
+  bool more = false;
+  for (PrivateSpace* const space : listening_) more |= space->listener->AcceptNewcomers();
+  return more;
+}
+
+// --- copies
+
+namespace {
+
+class StringSink final : public ByteSink {
+ public:
+  bool Write(std::string_view bytes) override {
+    text.append(bytes);
+    return true;
+  }
+  std::string text;
+};
+
+}  // namespace
+
+// An image of the one is what the other starts from, on a clock that shows the same.
+std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
+  Space* const source = FindSpace(from);
+  if (!source) return "ERR there is no such space";
+  if (PrivateSpace* const old = Find(to); old && IsBusy(old->space)) return std::string(kBusy);
+  if (!Find(to) && spaces_.size() >= Spaces::kCountMax) return std::string(kTooMany);
+  StringSink image;
+  if (!source->engine().part<Snapshots>().WriteTo(image, kBootId))
+    return "ERR a snapshot is being written there; try again when it has ended";
+
+  PrivateSpace& target = FindOrMake(to);
+  std::vector<Traveller> clients = LeaveAll(target.space, std::nullopt);
+  const PrivateSpace* const private_source = PrivateOf(*source);
+  target.clock = private_source ? private_source->clock : on_.first_clock;
+  const std::string& file = target.config->settings().dbfilename;
+  target.disk.Clear();
+  target.disk.Replace(file, image.text);
+  MakeEngine(target);
+  Engine& engine = target.space.engine();
+  const std::string fault = engine.StartLog();
+  while (engine.loading() && !target.space.given_up()) engine.RunTurn();
+  if (target.space.given_up()) return "ERR the copy cannot be loaded; the log says why";
+  target.disk.Remove(file);
+  for (Traveller& client : clients) Arrive(target.space, std::move(client));
+  return fault.empty() ? fault : Concat("ERR the copy cannot be loaded: ", fault);
+}
+
+// --- clients that move
+
+SpaceTable::Traveller SpaceTable::Leave(Space& space, Session& session) {
+  Traveller traveller;
+  traveller.peer = session.peer;
+  traveller.name = session.name;
+  traveller.library_name = session.library_name;
+  traveller.library_version = session.library_version;
+  traveller.resp = session.resp();
+  traveller.db = session.db;
+  traveller.authenticated = session.authenticated;
+  traveller.bytes = session.pending.view().substr(session.pending_start);
+  traveller.connection = space.Release(session.id);
+  return traveller;
+}
+
+// Those who wait are told that they wait no more. One that cannot be answered now, or has said what
+// the new engine could not know (SUBSCRIBE, MONITOR), is closed: it connects again, and says it
+// again.
+std::vector<SpaceTable::Traveller> SpaceTable::LeaveAll(Space& space,
+                                                        std::optional<SessionId> caller) {
+  Engine& engine = space.engine();
+  std::vector<std::pair<uint64_t, SessionId>> ids;
+  engine.ForEachSession([&](Session& session) { ids.emplace_back(session.client_id, session.id); });
+  std::ranges::sort(ids, {}, [](const auto& each) { return each.first; });
+  std::vector<Traveller> travellers;
+  for (const auto& [number, id] : ids) {
+    Session& session = *engine.Find(id);
+    const bool is_caller = id == caller;
+    if (session.blocked && !is_caller)
+      engine.part<ParkedClients>().Unblock(session, ParkedClients::End::kError);
+    if (!session.output.empty()) space.Send(session);
+    const bool stays = session.output.empty() && !session.subscribes() &&
+                       !(session.conditions & kMonitor) && session.close == CloseMode::kOpen;
+    if (!stays) {
+      space.Drop(id);
+      continue;
+    }
+    travellers.push_back(Leave(space, session));
+    travellers.back().is_answered = is_caller;
+  }
+  return travellers;
+}
+
+void SpaceTable::Arrive(Space& space, Traveller traveller) {
+  if (!traveller.connection) return;
+  Session* const session = space.Admit(std::move(traveller.connection), std::move(traveller.peer));
+  if (!session) return;
+  Engine& engine = space.engine();
+  Clients& clients = engine.part<Clients>();
+  session->name = std::move(traveller.name);
+  session->library_name = std::move(traveller.library_name);
+  session->library_version = std::move(traveller.library_version);
+  session->writer.set_version(traveller.resp);
+  session->db = traveller.db;
+  if (traveller.authenticated && !session->authenticated) {
+    session->authenticated = true;
+    session->conditions &= ~kNeedsLogin;
+  }
+  clients.ClassChanged(*session);
+  if (traveller.is_answered) clients.Push(*session, {"+OK\r\n"});
+  if (!traveller.bytes.empty()) {
+    session->pending.Append(traveller.bytes);
+    clients.Carry(*session);
+  }
+  Due(space);
+}
+
+// False: what it was answered before has not left yet.
+bool SpaceTable::Move(const Want& want) {
+  Session* const session = want.from->engine().Find(want.session);
+  if (!session || !session->blocked) return true;  // it has left, or was unblocked
+  if (!session->output.empty()) return false;
+  Space* to = FindSpace(want.to);
+  if (!to) to = &FindOrMake(want.to).space;
+  Traveller traveller = Leave(*want.from, *session);
+  traveller.db = 0;
+  traveller.bytes.insert(0, want.request);
+  Arrive(*to, std::move(traveller));
+  Due(*want.from);  // what it leaves behind may be others'
+  return true;
+}
+
+void SpaceTable::ResetSpace(Space& space, SessionId caller) {
+  std::vector<Traveller> clients = LeaveAll(space, caller);
+  if (PrivateSpace* const own = PrivateOf(space)) {
+    own->disk.Clear();
+    own->clock = MovableClock(on_.clock);
+    MakeEngine(*own);
+  } else {
+    on_.first_clock = MovableClock(on_.clock);
+    space.MakeEngineAnew();
+    space.engine().StartLog();
+  }
+  for (Traveller& client : clients) Arrive(space, std::move(client));
+}
+
+bool SpaceTable::Arrange(bool nested) {
+  if (!nested)
+    std::erase_if(given_up_, [this](const auto& space) { return !IsBusy(space->space); });
+  if (wants_.empty()) [[likely]]
+    return false;
+  for (Want& want : std::exchange(wants_, {})) {
+    if (!want.to.empty()) {
+      if (!Move(want)) wants_.push_back(std::move(want));
+    } else if (IsBusy(*want.from)) {
+      wants_.push_back(std::move(want));
+    } else if (const Session* session = want.from->engine().Find(want.session);
+               session && session->blocked) {
+      ResetSpace(*want.from, want.session);
+    }
+  }
+  return true;
+}
+
+// --- turns
+
+void SpaceTable::Due(Space& space) {
+  PrivateSpace* const own = PrivateOf(space);
+  if (!own || own->is_due || space.given_up()) return;
+  own->is_due = true;
+  due_.push_back(own);
+}
+
+void SpaceTable::RunTurns() {
+  if (due_.empty()) [[likely]]
+    return;
+  for (PrivateSpace* const space : std::exchange(due_, {})) {
+    space->is_due = false;
+    if (space->space.given_up()) continue;
+    const bool more = space->space.engine().RunTurn();
+    space->space.DropBroken();
+    if (space->space.given_up()) continue;
+    if (more && space->space.engine().session_count() > 0) {
+      Due(space->space);
+    } else {
+      Wake(*space);
+    }
+  }
+}
+
+// Where it has nothing to do, or no client to do it for, or its time stands still, nothing is set.
+void SpaceTable::Wake(PrivateSpace& space) {
+  Sleep(space);
+  Engine& engine = space.space.engine();
+  if (engine.session_count() == 0) {
+    occupied_.erase(&space);
+    return;
+  }
+  occupied_.insert(&space);
+  const int64_t next_ms = engine.NextWork();
+  if (next_ms == TimerWheel::kNever) return;
+  const int64_t in_us = next_ms * 1000 - space.clock.Sample().steady_us;
+  if (in_us > 0 && space.clock.frozen()) return;
+  space.wake_us = on_.clock.Sample().steady_us + std::max<int64_t>(in_us, 0);
+  wakes_.emplace(space.wake_us, &space);
+}
+
+void SpaceTable::Sleep(PrivateSpace& space) {
+  if (space.wake_us == TimerWheel::kNever) return;
+  wakes_.erase({space.wake_us, &space});
+  space.wake_us = TimerWheel::kNever;
+}
+
+int64_t SpaceTable::NextWakeUs() const {
+  return wakes_.empty() ? TimerWheel::kNever : wakes_.begin()->first;
+}
+
+void SpaceTable::WakeUntil(int64_t now_us) {
+  while (!wakes_.empty() && wakes_.begin()->first <= now_us) {
+    PrivateSpace& space = *wakes_.begin()->second;
+    Sleep(space);
+    Due(space.space);
+  }
+}
+
+void SpaceTable::Housekeep() {
+  for (PrivateSpace* const space : occupied_) {
+    space->space.engine().Housekeep();
+    Due(space->space);
+  }
+}
+
+size_t SpaceTable::clients() const {
+  size_t count = 0;
+  for (const PrivateSpace* const space : occupied_) count += space->space.engine().session_count();
+  return count;
+}
+
+}  // namespace sluice
