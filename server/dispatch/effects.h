@@ -41,6 +41,9 @@ class Effects {
  public:
   static constexpr PartId kPartId = PartId::kEffects;
 
+  // A command is running, which may serve others meanwhile: what it does is not told in full yet.
+  bool in_command() const { return depth_ > 0; }
+
   // Null: there is no sink, and recording costs one comparison. Not while a command runs.
   void set_sink(EffectSink* sink) { sink_ = sink; }
   bool wanted() const { return sink_ != nullptr; }

@@ -79,15 +79,25 @@ bool CommitLog::Close() {
 
 void CommitLog::EndTurn() {
   if (!is_open()) return;
-  turn_changed_ = writer_.ready() > 0;
+  turn_changed_ = writer_.ready() > counted_;
   if (!turn_changed_) return;
-  TakeTurn();
+  if (going_over_) {
+    CountTurn();
+  } else {
+    TakeTurn();
+  }
   // Of a group that is still open its turn comes later.
   if (on_.state.must_sync && !writer_.in_group()) {
     on_.state.must_sync = false;
     sync_first_ = appended_;
   }
   Flush();
+}
+
+// Its mark says where in which file it stands, which is not known yet.
+void CommitLog::CountTurn() {
+  appended_ += writer_.ready() - counted_;
+  counted_ = writer_.ready();
 }
 
 void CommitLog::TakeTurn() {
@@ -171,16 +181,16 @@ void CommitLog::StartJob(bool sync) {
   on_.host.RunAside([this] { RunJob(); }, [this] { JobDone(); });
 }
 
-void CommitLog::GoOver(MakeFile make) {
-  busy_ = true;
-  job_ = {.bytes = std::exchange(pending_, {}), .sync = true, .make_next = std::move(make)};
-  job_.header = LogHeaderLine(boot_);
-  appended_ += job_.header.size();
-  job_.end = appended_;
+void CommitLog::GoOver(NextFile next) {
+  busy_ = going_over_ = true;
+  counted_ = 0;
+  job_ = {.bytes = std::exchange(pending_, {}),
+          .end = appended_,
+          .sync = true,
+          .next = std::move(next),
+          .header = LogHeaderLine(boot_)};
   // Turns from here on are of the next file.
   writer_.Restart();
-  file_end_ = job_.header.size();
-  file_synced_ = 0;
   on_.host.RunAside([this] { RunJob(); }, [this] { JobDone(); });
 }
 
@@ -188,31 +198,38 @@ void CommitLog::GoOver(MakeFile make) {
 void CommitLog::RunJob() {
   if (!job_.bytes.empty()) job_.write_fault = Write(job_.bytes);
   if (job_.sync && job_.write_fault == 0) job_.sync_fault = file_->Sync();
-  if (!job_.make_next || job_.write_fault != 0 || job_.sync_fault != 0) return;
-  job_.next_fault = job_.make_next(job_.next);
-  if (!job_.next_fault.empty()) return;
-  size_t written = 0;
-  int fault = job_.next->Append(job_.header, written);
-  if (fault == 0) fault = job_.next->Sync();
-  if (fault != 0) job_.next_fault = std::strerror(fault);
+  if (job_.next.file && job_.write_fault == 0 && job_.sync_fault == 0) NameNext();
 }
 
-// The next file is there, or only a new base helps: turns of it wait already.
-void CommitLog::BeginNext() {
-  if (job_.next_fault.empty() && job_.write_fault == 0 && job_.sync_fault == 0) {
-    file_ = std::move(job_.next);
-    file_written_ = job_.header.size();
-  } else {
-    if (!job_.next_fault.empty()) on_.host.Log(LogLevel::kWarning, job_.next_fault);
-    const int fault = job_.write_fault != 0 ? job_.write_fault : job_.sync_fault;
-    job_.write_fault = 0;
-    job_.sync_fault = fault != 0 ? fault : EIO;
+// What a manifest names is whole: the header is there before.
+void CommitLog::NameNext() {
+  size_t written = 0;
+  int fault = job_.next.file->Append(job_.header, written);
+  if (fault == 0) fault = job_.next.file->Sync();
+  job_.naming = fault == 0 ? job_.next.name() : Naming{.fault = std::strerror(fault)};
+}
+
+// Into the next file, or not: turns that came meanwhile are of the one that there is now.
+void CommitLog::GoneOver() {
+  going_over_ = false;
+  counted_ = 0;
+  std::string fault = std::move(job_.naming.fault);
+  if (job_.naming.is_unsure) job_.sync_fault = EIO;
+  if (const int old = job_.write_fault != 0 ? job_.write_fault : job_.sync_fault; old != 0) {
+    if (fault.empty()) fault = std::strerror(old);
   }
+  if (fault.empty()) {
+    file_ = std::move(job_.next.file);
+    file_end_ = file_written_ = file_synced_ = job_.header.size();
+  }
+  job_.next.file.reset();
+  if (writer_.ready() > 0) TakeTurn();
+  std::exchange(job_.next.done, {})(fault);
 }
 
 void CommitLog::JobDone() {
   busy_ = false;
-  if (job_.make_next) BeginNext();
+  if (going_over_) GoneOver();
   if (job_.write_fault != 0) {
     pending_.insert(0, job_.bytes);
     return WriteFailed(job_.write_fault);

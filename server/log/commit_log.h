@@ -56,14 +56,22 @@ class CommitLog final : public EffectSink, public OutputGate {
   // The whole state stands in a new base: the log goes on in this empty file, and all that came
   // before is safe.
   void GoOnIn(std::unique_ptr<DiskFile> file);
-  // Between two turns: what comes goes into another file, which `make` makes, on the worker, when
-  // all that was before is on disk; a sentence why it cannot. A fault is as a failed sync: only a
-  // new base helps. Precondition: can_go_over().
-  using MakeFile = std::function<std::string(std::unique_ptr<DiskFile>&)>;
-  void GoOver(MakeFile make);
+  // Between two turns: what comes goes into another file, once all that was before is on disk, and
+  // the worker has made it the log's. Where that fails the log goes on in the file that it has,
+  // unless what the disk has is not known. Precondition: can_go_over().
+  struct Naming {
+    std::string fault;       // why the file is not the log's; empty: it is
+    bool is_unsure = false;  // it may be all the same, after a power cut
+  };
+  struct NextFile {
+    std::unique_ptr<DiskFile> file;                      // empty
+    std::function<Naming()> name;                        // makes it the log's last; on the worker
+    std::function<void(const std::string& fault)> done;  // on the loop; empty: it has gone over
+  };
+  void GoOver(NextFile next);
   bool can_go_over() const {
     return is_open() && !busy_ && !needs_base_ && on_.state.write_fault.empty() &&
-           writer_.ready() == 0 && !writer_.in_group();
+           writer_.ready() == 0 && !on_.effects.in_command();
   }
   // Writes all there is. False: it could not. Precondition: no group is open.
   bool WriteOut();
@@ -119,22 +127,23 @@ class CommitLog final : public EffectSink, public OutputGate {
     bool sync = false;
     int write_fault = 0;
     int sync_fault = 0;
-    MakeFile make_next;  // the file to go on in, if it is to be another
-    std::unique_ptr<DiskFile> next;
-    std::string header;  // of the next
-    std::string next_fault;
+    NextFile next;  // the file to go on in, if it is to be another
+    std::string header;
+    Naming naming;
   };
 
   // Answers wait for the disk: always, or for a turn that must be there first.
   bool waits_for_sync() const { return always_ || durable_ < sync_first_; }
   uint64_t safe() const { return waits_for_sync() ? durable_ : written_; }
   void Begin(std::unique_ptr<DiskFile> file, uint64_t bytes);
+  void CountTurn();
   void TakeTurn();
   void Flush();
   void WriteHere();
   void StartJob(bool sync);
   void RunJob();
-  void BeginNext();
+  void NameNext();
+  void GoneOver();
   void JobDone();
   int Write(std::string_view bytes);
   void WriteFailed(int fault);
@@ -152,6 +161,8 @@ class CommitLog final : public EffectSink, public OutputGate {
   std::string pending_;  // whole turns that are not written
   Job job_;              // the worker's, while busy_
   bool busy_ = false;
+  bool going_over_ = false;  // turns stay with the writer_ until it is known which file they are of
+  size_t counted_ = 0;       // bytes of theirs that have a position
   bool needs_cut_ = false;   // the file ends with a part of a turn
   bool needs_base_ = false;  // a sync has failed: nothing else helps
   bool turn_changed_ = false;

@@ -312,19 +312,32 @@ void LogService::DropRewrite() {
 void LogService::BeginRewrite() {
   rewrite_wanted_ = false;
   folder_->NamePair(next_base_, next_increment_);
-  auto next = std::make_shared<std::unique_ptr<DiskFile>>();
+  std::unique_ptr<DiskFile> next;
   RewriteBegins();
   // Both files are made first: where one cannot be, the log goes on in the one that it has.
-  if (const std::string fault = folder_->MakeIncrement(next_increment_, *next); !fault.empty())
+  if (const std::string fault = folder_->MakeIncrement(next_increment_, next); !fault.empty())
     return RewriteEnded(fault);
   WriteBaseAside();
   if (!rewriting_) return;
-  old_bytes_ += commits_.file_bytes();
-  commits_.GoOver(
-      [folder = folder_.get(), which = next_increment_, next](std::unique_ptr<DiskFile>& file) {
-        file = std::move(*next);
-        return folder->AddIncrement(which);
-      });
+  const auto name = [folder = folder_.get(), which = next_increment_] {
+    CommitLog::Naming naming{.fault = folder->AddIncrement(which)};
+    naming.is_unsure = !naming.fault.empty() && !folder->IsAsKnown();
+    return naming;
+  };
+  const auto done = [this, bytes = commits_.file_bytes()](const std::string& fault) {
+    GoneOver(bytes, fault);
+  };
+  commits_.GoOver({.file = std::move(next), .name = name, .done = done});
+}
+
+// Without the increment its base has no use.
+void LogService::GoneOver(uint64_t old_bytes, const std::string& fault) {
+  if (fault.empty()) {
+    old_bytes_ += old_bytes;
+    return;
+  }
+  if (on_.snapshots.writing_base()) on_.snapshots.Abandon();
+  RewriteEnded(fault);
 }
 
 void LogService::RewriteBegins() {
@@ -350,6 +363,10 @@ void LogService::BaseWritten(int fault) {
 void LogService::RewriteEnded(std::string_view fault) {
   if (!std::exchange(rewriting_, false)) return;  // the log has been closed
   const uint64_t base_bytes = fault.empty() ? folder_->BytesOf(next_base_) : 0;
+  if (!fault.empty()) {
+    folder_->Discard(next_base_);
+    folder_->Discard(next_increment_);
+  }
   if (!commits_.is_open()) folder_.reset();
   rewrite_failed_ = !fault.empty();
   rewrite_took_s_ = (on_.clock.clock().TickNanos() - rewrite_begun_ns_) / 1'000'000'000;

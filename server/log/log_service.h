@@ -124,6 +124,7 @@ class LogService {
   std::string WriteBaseNow(std::unique_ptr<DiskFile>& increment);
   bool HasGrown() const;
   void BeginRewrite();
+  void GoneOver(uint64_t old_bytes, const std::string& fault);
   std::string BeginWithoutLog();
   void RewriteBegins();
   void WriteBaseAside();

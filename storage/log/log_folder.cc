@@ -102,6 +102,19 @@ std::string LogFolder::AddIncrement(const Manifest::File& which) {
   return KeepManifest(manifest);
 }
 
+bool LogFolder::IsAsKnown() const {
+  std::string text;
+  Manifest there;
+  return disk_.Read(ManifestPath(), text) == 0 && ReadManifest(text, there).empty() &&
+         there == manifest_;
+}
+
+void LogFolder::Discard(const Manifest::File& which) {
+  const std::vector<Manifest::File>& files = manifest_.files;
+  if (std::find(files.begin(), files.end(), which) == files.end() && IsAsKnown())
+    disk_.Remove(PathOf(which));
+}
+
 uint64_t LogFolder::BytesOf(const Manifest::File& which) const {
   std::unique_ptr<DiskFile> file;
   uint64_t bytes = 0;

@@ -50,6 +50,10 @@ class LogFolder {
   std::string MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file);
   // From now on it is the last of the log.
   std::string AddIncrement(const Manifest::File& which);
+  // The manifest on disk is the one that is known here: after a fault it may be a newer one.
+  bool IsAsKnown() const;
+  // Removes a file that was to be the log's, if it is not.
+  void Discard(const Manifest::File& which);
   uint64_t BytesOf(const Manifest::File& file) const;  // 0: not known
   // From now on these two are the log. What they replace is removed.
   std::string SwitchTo(const Manifest::File& base, const Manifest::File& increment);

@@ -25,7 +25,10 @@ class MemoryDisk : public Disk {
   std::map<std::string, std::string> files;
   int write_fault = 0;           // an errno that every Replace, Append and Open to append answers
   int sync_fault = 0;            // and this one every Sync
+  int replace_fault = 0;         // and this one every Replace, which changes nothing,
+  int replaced_fault = 0;        // or this one, and the new content is there all the same
   size_t room = SIZE_MAX;        // bytes that Append still takes; then ENOSPC, after a part of it
+  int full_appends = 0;          // so many Appends more find no room
   std::set<std::string> locked;  // by other processes
   // The power goes after so many more calls that change something: from then on each fails.
   int64_t changes_left = INT64_MAX;
@@ -90,11 +93,14 @@ class MemoryDisk : public Disk {
   int Replace(const std::string& path, std::string_view bytes) override {
     ++replaced;
     if (write_fault != 0) return write_fault;
+    if (replace_fault != 0) return replace_fault;
     if (IsDark()) return EIO;
+    KeepNamed(Absolute(path));
+    if (replaced_fault == 0) old_.erase(Absolute(path));
+    named_.insert(Absolute(path));
     files[Absolute(path)] = bytes;
     synced_[Absolute(path)] = bytes;
-    named_.insert(Absolute(path));
-    return 0;
+    return replaced_fault;
   }
   std::vector<std::string> Match(const std::string& pattern) override {
     std::vector<std::string> paths;
@@ -154,6 +160,10 @@ class MemoryDisk : public Disk {
       written = 0;
       if (disk_.write_fault != 0) return disk_.write_fault;
       if (disk_.IsDark()) return EIO;
+      if (disk_.full_appends > 0) {
+        --disk_.full_appends;
+        return ENOSPC;
+      }
       written = std::min(bytes.size(), disk_.room);
       if (disk_.room != SIZE_MAX) disk_.room -= written;
       disk_.files[name_].append(bytes.substr(0, written));

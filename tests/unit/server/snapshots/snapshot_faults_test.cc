@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +122,60 @@ TEST(SnapshotFaults, ALogWhoseNextFileCannotBeMadeGoesOnInTheOld) {
   client.Run({"BGREWRITEAOF"});
   server.Settle();
   EXPECT_EQ(client.Run({"SET", "k", "w"}).ToText(), "+OK");
+}
+
+// What goes wrong on the way to the next file, in what order, and whether the file of before is
+// known to be the log's last.
+struct Going {
+  const char* name;
+  void (*spoil)(MemoryDisk& disk);
+  bool is_sure;
+};
+
+void GoOver(const std::string& fsync, const Going& going) {
+  SCOPED_TRACE(fsync + ", " + going.name);
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk, {{"appendonly", "yes"}, {"appendfsync", fsync}}));
+    TestClient& client = server.Connect();
+    client.Run({"SET", "before", "v"});
+    server.set_aside_waits(true);
+    client.Run({"BGREWRITEAOF"});
+    TestClient& other = server.Connect();
+    other.Send({"SET", "meanwhile", "v"});
+    EXPECT_FALSE(other.has_received()) << "no file has it yet";
+    going.spoil(disk);
+    server.RunAsideNow();
+    disk.replace_fault = disk.replaced_fault = disk.sync_fault = 0;
+    server.set_aside_waits(false);
+    while (server.RunAsideNow()) server.Settle();
+    server.Settle();
+    EXPECT_EQ(other.TakeBytes(), going.is_sure ? "+OK\r\n" : "");
+    EXPECT_EQ(other.closed(), !going.is_sure);
+    EXPECT_EQ(client.Run({"SET", "after", "v"}).ToText() == "+OK", going.is_sure);
+    if (going.is_sure) {
+      EXPECT_EQ(disk.Match("/appendonlydir/*.2.*").size(), 0) << "of no use";
+    }
+  }
+  EXPECT_EQ(Get(disk, "before", {{"appendonly", "yes"}}), "\"v\"");
+  if (!going.is_sure) return;
+  std::mt19937_64 chance(1);
+  if (fsync == "always") disk.PowerCut(chance);
+  EXPECT_EQ(Get(disk, "meanwhile", {{"appendonly", "yes"}}), "\"v\"");
+  EXPECT_EQ(Get(disk, "after", {{"appendonly", "yes"}}), "\"v\"");
+}
+
+TEST(SnapshotFaults, ALogThatCannotGoOverGoesOnInItsSoundFile) {
+  const Going goings[] = {
+      {"no room for the next file", [](MemoryDisk& disk) { disk.full_appends = 1; }, true},
+      {"no new manifest", [](MemoryDisk& disk) { disk.replace_fault = ENOSPC; }, true},
+      {"a manifest of which nothing is known", [](MemoryDisk& disk) { disk.replaced_fault = EIO; },
+       false},
+      {"a failed sync", [](MemoryDisk& disk) { disk.sync_fault = EIO; }, false},
+  };
+  for (const std::string fsync : {"always", "everysec"}) {
+    for (const Going& going : goings) GoOver(fsync, going);
+  }
 }
 
 TEST(SnapshotFaults, ASecondImageHasNoLocksThatWereSwappedAwayBeforeIt) {

@@ -19,8 +19,8 @@ inline TestEngine::Options With(MemoryDisk& disk, ConfigWords config = {}) {
 }
 
 // Of a server that starts with these files.
-inline std::string Get(MemoryDisk& disk, const std::string& key) {
-  TestEngine again(With(disk));
+inline std::string Get(MemoryDisk& disk, const std::string& key, ConfigWords config = {}) {
+  TestEngine again(With(disk, std::move(config)));
   again.Settle();
   if (again.shutdown_code()) return "does not start";
   return again.Connect().Run({"GET", key}).ToText();
