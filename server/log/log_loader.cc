@@ -20,6 +20,14 @@ constexpr int kTurnsPerSlice = 100'000;  // for clocks that stand still
 constexpr size_t kWordShownMax = 128;
 constexpr int64_t kEngineMsMax = TimerWheel::kDeadlineMsMax / 2;  // whatever a file says
 
+// As Redis refuses a bad middle, whatever aof-load-truncated says: what is behind it was written
+// later, and what of that a repair may cut off is for a person to say.
+std::string WhatHelps(bool is_last, const std::string& path) {
+  if (!is_last) return "restore it from a backup: no repair cuts a file that others follow";
+  return Concat("sluice --check-aof ", FolderOf(path), " says what can be saved, and with --fix ",
+                "cuts the rest off (a copy stays)");
+}
+
 }  // namespace
 
 LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, Options options)
@@ -132,8 +140,7 @@ bool LogLoader::PlayTurn() {
       return EndFile();
     case LogReader::Step::kFault:
       if (is_last() && reader_->IsTorn()) return CutBack();
-      return Fail(Concat(reader_->fault(), "; sluice --check-aof names what can be saved"),
-                  reader_->whole());
+      return Fail(Concat(reader_->fault(), "; ", WhatHelps(is_last(), Path())), reader_->whole());
     case LogReader::Step::kTurn:
       break;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/log/log_check.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -326,6 +327,32 @@ TEST(Log, ATornEndIsCutOffAndDamageIsRefused) {
   again.Turn();
   EXPECT_EQ(again.shutdown_code(), 1);
   EXPECT_TRUE(Logged(again, std::string(kIncrement) + ", offset "));
+}
+
+// What a power cut leaves of a log that nobody synced. That much was written behind it is no
+// reason to cut it off unseen.
+TEST(Log, AHoleInWhatWasNeverSyncedIsForAPersonToCut) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk, "no"));
+    for (int i = 0; i < 3; ++i) server.Connect().Run({"SET", "k", std::to_string(i)});
+  }
+  std::string& bytes = disk.files[kIncrement];
+  const size_t hole = bytes.find("SET", bytes.find("SET") + 1);
+  bytes.replace(hole, 20, 20, '\0');
+  {
+    TestEngine again(Again(disk));
+    again.Settle();
+    EXPECT_EQ(again.shutdown_code(), 1);
+    EXPECT_TRUE(Logged(again,
+                       "sluice --check-aof /appendonlydir says what can be saved, and with "
+                       "--fix cuts the rest off (a copy stays)"))
+        << again.log().back();
+  }
+  std::string report;
+  EXPECT_TRUE(CheckLog(disk, "/appendonlydir", /*fix=*/true, SipKey{}, report)) << report;
+  EXPECT_TRUE(disk.files.contains(std::string(kIncrement) + ".before-fix"));
+  ExpectFound(disk, {{"k", "0"}});
 }
 
 TEST(Log, RefusesCommandsThatDoNotBelongThere) {
