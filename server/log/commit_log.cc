@@ -12,19 +12,9 @@
 namespace sluice {
 void CommitLog::Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot) {
   boot_ = std::move(boot);
-  Begin(std::move(file), bytes);
+  BeginFile(std::move(file), bytes);
   on_.effects.set_sink(this);
   on_.clients.set_gate(this);
-}
-
-void CommitLog::Begin(std::unique_ptr<DiskFile> file, uint64_t bytes) {
-  file_ = std::move(file);
-  always_ = on_.settings.appendfsync == "always";
-  writer_.Restart();
-  file_end_ = file_written_ = file_synced_ = bytes;
-  pending_ = LogHeaderLine(boot_);
-  appended_ += pending_.size();
-  file_end_ += pending_.size();
   // On disk before all that it says of: without it a turn's mark would prove nothing.
   if (const int fault = Write(pending_)) return WriteFailed(fault);
   pending_.clear();
@@ -34,14 +24,31 @@ void CommitLog::Begin(std::unique_ptr<DiskFile> file, uint64_t bytes) {
   file_synced_ = file_written_;
 }
 
-void CommitLog::GoOnIn(std::unique_ptr<DiskFile> file) {
-  assert(!busy_);
-  pending_.clear();
-  needs_cut_ = needs_base_ = on_.state.is_unsure = false;
-  written_ = durable_ = appended_;
-  Begin(std::move(file), 0);
-  if (!needs_base_ && pending_.empty()) Recovered();
-  Release();
+void CommitLog::BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes) {
+  file_ = std::move(file);
+  always_ = on_.settings.appendfsync == "always";
+  writer_.Restart();
+  pending_ = LogHeaderLine(boot_);
+  file_written_ = file_synced_ = bytes;
+  file_end_ = bytes + pending_.size();
+  appended_ += pending_.size();
+}
+
+void CommitLog::BeginAnew(std::unique_ptr<DiskFile> file, std::string boot) {
+  assert(may_begin_anew() && writer_.ready() == 0);
+  boot_ = std::move(boot);
+  BeginFile(std::move(file), 0);
+  needs_cut_ = false;
+  on_.effects.set_sink(this);
+  on_.clients.set_gate(this);
+  if (needs_base_) return;
+  // The header is synced by itself, before all that it says of.
+  StartJob(/*sync=*/true);
+}
+
+void CommitLog::BaseStands() {
+  on_.state.is_unsure = false;
+  if (std::exchange(needs_base_, false)) StartJob(/*sync=*/true);
 }
 
 bool CommitLog::WriteOut() {
@@ -241,6 +248,7 @@ void CommitLog::JobDone() {
     durable_ = job_.end;
     file_synced_ = file_written_;
   }
+  if (!on_.state.write_fault.empty() && !needs_base_) Recovered();
   Release();
   Flush();
 }
@@ -252,11 +260,16 @@ void CommitLog::WriteFailed(int fault) {
   CloseHeld();
 }
 
-void CommitLog::SyncFailed(int fault) {
+void CommitLog::NeedBase(int fault) {
   needs_base_ = on_.state.is_unsure = true;
   durable_ = 0;
+  ++failed_syncs_;
   Deny("synced", fault);
   CloseHeld();
+}
+
+void CommitLog::SyncFailed(int fault) {
+  NeedBase(fault);
   if (on_.settings.appendfsync_failure != "exit") return;
   on_.host.Log(LogLevel::kWarning,
                "the log could not be synced: exiting (appendfsync-failure exit)");

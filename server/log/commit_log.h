@@ -53,9 +53,15 @@ class CommitLog final : public EffectSink, public OutputGate {
 
   // From now on effects are recorded, at the end of `file`, of which `bytes` are there and safe.
   void Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot);
-  // The whole state stands in a new base: the log goes on in this empty file, and all that came
-  // before is safe.
-  void GoOnIn(std::unique_ptr<DiskFile> file);
+  // Between two turns: the whole state is being written into a new base, and what comes goes into
+  // this empty file beside it. No file before counts any more. After a failed sync changes are
+  // denied until BaseStands(). Precondition: may_begin_anew().
+  void BeginAnew(std::unique_ptr<DiskFile> file, std::string boot);
+  bool may_begin_anew() const { return !busy_ && !on_.effects.in_command(); }
+  // The base is on disk, and so is that the file goes on from it.
+  void BaseStands();
+  // What the system has of the log may not be on disk: nothing but a new base helps.
+  void NeedBase(int fault);
   // Between two turns: what comes goes into another file, once all that was before is on disk, and
   // the worker has made it the log's. Where that fails the log goes on in the file that it has,
   // unless what the disk has is not known. Precondition: can_go_over().
@@ -78,6 +84,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   // Writes and syncs all there is, and records no more. False: it could not.
   bool Close();
   bool is_open() const { return file_ != nullptr; }
+  bool needs_base() const { return needs_base_; }
 
   // The turn is over: its effects get their position. Before outputs are sent.
   void EndTurn();
@@ -96,6 +103,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t syncs() const { return syncs_; }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
   size_t held_answers() const { return held_.size(); }
+  uint64_t failed_syncs() const { return failed_syncs_; }
   // Of the turn so far, too.
   bool IsAllDurable() const {
     return durable_ == appended_ && writer_.ready() == 0 && !writer_.in_group();
@@ -135,7 +143,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   // Answers wait for the disk: always, or for a turn that must be there first.
   bool waits_for_sync() const { return always_ || durable_ < sync_first_; }
   uint64_t safe() const { return waits_for_sync() ? durable_ : written_; }
-  void Begin(std::unique_ptr<DiskFile> file, uint64_t bytes);
+  void BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes);
   void CountTurn();
   void TakeTurn();
   void Flush();
@@ -179,6 +187,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t file_synced_ = 0;
   uint64_t syncs_ = 0;
   uint64_t delayed_syncs_ = 0;
+  uint64_t failed_syncs_ = 0;
   std::deque<Held> held_;  // by position
 };
 

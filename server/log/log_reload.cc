@@ -46,6 +46,7 @@ bool LogService::ReloadLog(Session& caller) {
 
 // With all that has been answered, where it is being written.
 std::string LogService::FilesOfLog(std::vector<std::string>& paths) {
+  if (!stands()) return "its base is being written";
   if (commits_.is_open() && !commits_.WriteOut()) return "its end cannot be written";
   const Settings& settings = on_.config.settings();
   Disk& disk = on_.config.disk();

@@ -13,7 +13,8 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kRetryMs = 60'000;  // of a rewriting that the log began by itself
+constexpr int64_t kRetryMs = 60'000;   // of a rewriting that the log began by itself
+constexpr int64_t kRetryBaseMs = 900;  // of a base without which the log tells of nothing
 
 }  // namespace
 
@@ -77,9 +78,8 @@ std::string LogService::WriteFiles() {
                       : Concat(on_.config.disk().Absolute(on_.config.settings().dbfilename),
                                " cannot be written: ", std::strerror(fault));
   }
-  std::unique_ptr<DiskFile> increment;
   std::string fault = OpenFolder();
-  return fault.empty() ? WriteBaseNow(increment) : fault;
+  return fault.empty() ? WriteBaseNow() : fault;
 }
 
 void LogService::BeginLoading(std::vector<std::string> paths, LogLoader::Options options) {
@@ -167,7 +167,8 @@ void LogService::EndLoading() {
   if (on_.state.is_unsure) {
     on_.host.Log(LogLevel::kNotice,
                  "the log could not be synced before this start: it is written anew");
-    ReplaceLog();
+    commits_.NeedBase(EIO);
+    base_is_due_ = true;
   }
 }
 
@@ -177,71 +178,65 @@ void LogService::EndGrace() { on_.locks.Enter().SessionEnded(kSessionElsewhere, 
 
 // --- turned on and off
 
-// CONFIG SET appendonly. On: the whole state becomes the base, before the answer. Off: with the
-// end of the turn, for a command is running whose effects are half told.
+// CONFIG SET appendonly, at the end of the turn, for a command is running whose effects are half
+// told. On: as Redis, it is answered before the base is there. Until then a start finds what it
+// would have found before.
 std::string LogService::Switch() {
   if (on_.state.loading) return "the data are being loaded";
-  if (on_.config.settings().appendonly == (commits_.is_open() && !to_be_closed_)) return {};
+  if (on_.config.settings().appendonly == (is_on() && !to_be_closed_)) return {};
   if (!on_.config.settings().appendonly) {
     to_be_closed_ = true;
     return {};
   }
   if (std::exchange(to_be_closed_, false)) return {};
   DropRewrite();
-  std::string fault = OpenFolder();
-  std::unique_ptr<DiskFile> increment;
-  if (fault.empty()) fault = WriteBaseNow(increment);
-  if (fault.empty()) {
-    on_.state.is_unsure = false;
-    commits_.Open(std::move(increment), 0, Boot());
-    return {};
+  if (const std::string fault = OpenFolder(); !fault.empty()) {
+    on_.host.Log(LogLevel::kWarning, Concat("the log is not turned on: ", fault));
+    return "Unable to turn on AOF. Check server logs.";
   }
-  folder_.reset();
-  on_.host.Log(LogLevel::kWarning, Concat("the log is not turned on: ", fault));
-  return "Unable to turn on AOF. Check server logs.";
+  base_is_due_ = on_.state.is_unsure = true;
+  next_base_ms_ = 0;
+  return {};
 }
 
-std::string LogService::WriteBaseNow(std::unique_ptr<DiskFile>& increment) {
+// While nothing else happens.
+std::string LogService::WriteBaseNow() {
   Manifest::File base, next;
+  std::unique_ptr<DiskFile> increment;
   folder_->NamePair(base, next);
   if (std::string fault = folder_->MakeIncrement(next, increment); !fault.empty()) return fault;
   if (const int fault = on_.snapshots.WriteBaseNow(folder_->PathOf(base)))
     return Concat(folder_->PathOf(base), " cannot be written: ", std::strerror(fault));
-  if (std::string fault = folder_->SwitchTo(base, next); !fault.empty()) return fault;
-  base_bytes_ = bytes_at_base_ = folder_->BytesOf(base);
-  old_bytes_ = 0;
-  return {};
+  return folder_->SwitchTo(base, next);
 }
 
 void LogService::EndLoggedTurn() {
   if (on_.state.loading) return;  // it is a turn inside of DEBUG RELOAD
   commits_.EndTurn();
   // Waited for: a process that ends before it is told would leave a log that looks sound.
-  if (on_.state.is_unsure) on_.locks.LogIsUnsure();
+  if (commits_.needs_base()) on_.locks.LogIsUnsure();
   if (!sync_waits_.empty()) {
     if (sync_waits_.TurnEnded(commits_.position())) commits_.WantSync();
-    sync_waits_.Reached(commits_.durable());
+    if (stands()) sync_waits_.Reached(commits_.durable());
   }
   if (std::exchange(to_be_closed_, false)) CloseLog();
-  if (base_is_due_ && !rewriting_ && commits_.can_go_over()) {
-    base_is_due_ = false;
-    ReplaceLog();
-  }
+  if (base_is_due_ && MayBeginBase()) BeginBase();
   if (rewrite_wanted_ && commits_.can_go_over() && on_.snapshots.can_begin()) BeginRewrite();
 }
 
 void LogService::CloseLog() {
   DropRewrite();
+  base_is_due_ = false;
   commits_.Close();
+  folder_->Discard(std::exchange(next_increment_, {}));
   folder_.reset();
   sync_waits_.Fail(kNoLogToWaitFor);
 }
 
 void LogService::EverySecond() {
-  const bool is_free = !commits_.syncing() && !rewriting_;
-  if (on_.state.is_unsure && commits_.is_open() && is_free) ReplaceLog();
   commits_.EverySecond();
-  if (!commits_.is_open()) {
+  if (commits_.needs_base()) WantBase();
+  if (!is_on()) {
     if (!rewrite_wanted_ || !on_.snapshots.can_begin()) return;
     if (const std::string fault = BeginWithoutLog(); !fault.empty())
       on_.host.Log(LogLevel::kWarning, Concat("the log cannot be written: ", fault));
@@ -253,18 +248,44 @@ void LogService::EverySecond() {
   }
 }
 
-// After a failed sync no part of the old files may be trusted, even if they were loaded: the
-// system may have read them from its cache.
-void LogService::ReplaceLog() {
-  std::unique_ptr<DiskFile> increment;
-  if (const std::string fault = WriteBaseNow(increment); !fault.empty()) {
-    on_.host.Log(LogLevel::kWarning, Concat("there is still no new base of the log: ", fault));
-    return;
+// --- written anew
+
+// Nothing keeps a log waiting that takes no changes.
+void LogService::WantBase() {
+  if (!stands()) return;
+  base_is_due_ = true;
+  if (rewriting_ && on_.snapshots.writing_base()) {
+    on_.snapshots.Abandon();
+    RewriteEnded("it could not be synced");
+  } else if (on_.snapshots.saving()) {
+    on_.host.Log(LogLevel::kWarning, "Background saving begins anew: the log needs a base first");
+    on_.snapshots.Abandon();
+    on_.snapshots.Schedule();
   }
-  commits_.GoOnIn(std::move(increment));
 }
 
-// --- written anew
+bool LogService::MayBeginBase() const {
+  return !rewriting_ && commits_.may_begin_anew() && on_.snapshots.can_begin() &&
+         on_.clock.now().ms() >= next_base_ms_;
+}
+
+// After a failed sync no part of the old files may be trusted, even if they were loaded: the
+// system may have read them from its cache. The instant of the base is the end of a turn, and
+// what comes goes into the increment that is named with it.
+void LogService::BeginBase() {
+  base_is_due_ = rewrite_wanted_ = false;
+  begins_anew_ = true;
+  const Manifest::File before = next_increment_;
+  folder_->NamePair(next_base_, next_increment_);
+  RewriteBegins();
+  std::unique_ptr<DiskFile> increment;
+  if (const std::string fault = folder_->MakeIncrement(next_increment_, increment); !fault.empty())
+    return RewriteEnded(fault);
+  WriteBaseAside();
+  if (!rewriting_) return;
+  commits_.BeginAnew(std::move(increment), Boot());
+  if (before != next_increment_) folder_->Discard(before);  // which was open until now
+}
 
 bool LogService::HasGrown() const {
   const Settings& settings = on_.config.settings();
@@ -278,7 +299,7 @@ bool LogService::HasGrown() const {
 
 std::string LogService::Rewrite() {
   rewrite_wanted_ = true;
-  return commits_.is_open() || !on_.snapshots.can_begin() ? std::string() : BeginWithoutLog();
+  return is_on() || !on_.snapshots.can_begin() ? std::string() : BeginWithoutLog();
 }
 
 std::string LogService::BeginWithoutLog() {
@@ -304,8 +325,10 @@ void LogService::DropRewrite() {
   if (!rewriting_) return;
   if (on_.snapshots.writing_base()) on_.snapshots.Abandon();
   on_.host.FinishAside();
-  rewriting_ = false;
-  if (!commits_.is_open()) folder_.reset();
+  if (!std::exchange(rewriting_, false)) return;  // it has come to its end meanwhile
+  folder_->Discard(next_base_);
+  if (!std::exchange(begins_anew_, false)) folder_->Discard(next_increment_);
+  if (!is_on()) folder_.reset();
 }
 
 // The instant of the base is that between the two increments: the end of a turn.
@@ -342,6 +365,7 @@ void LogService::GoneOver(uint64_t old_bytes, const std::string& fault) {
 
 void LogService::RewriteBegins() {
   rewriting_ = true;
+  failed_syncs_ = commits_.failed_syncs();
   rewrite_begun_ns_ = on_.clock.clock().TickNanos();
   on_.host.Log(LogLevel::kNotice, "Background append only file rewriting started");
 }
@@ -352,7 +376,7 @@ void LogService::WriteBaseAside() {
 
 void LogService::BaseWritten(int fault) {
   if (fault != 0) return RewriteEnded(std::strerror(fault));
-  if (on_.state.is_unsure) return RewriteEnded("the log could not go over to a new file");
+  if (commits_.failed_syncs() != failed_syncs_) return RewriteEnded("the log could not be synced");
   const auto outcome = std::make_shared<std::string>();
   LogFolder* const folder = folder_.get();
   on_.host.RunAside([outcome, folder, base = next_base_,
@@ -362,12 +386,17 @@ void LogService::BaseWritten(int fault) {
 
 void LogService::RewriteEnded(std::string_view fault) {
   if (!std::exchange(rewriting_, false)) return;  // the log has been closed
+  const bool begins_anew = std::exchange(begins_anew_, false);
   const uint64_t base_bytes = fault.empty() ? folder_->BytesOf(next_base_) : 0;
   if (!fault.empty()) {
     folder_->Discard(next_base_);
-    folder_->Discard(next_increment_);
+    if (!begins_anew) folder_->Discard(next_increment_);  // else it is open, up to the next attempt
   }
-  if (!commits_.is_open()) folder_.reset();
+  if (begins_anew && !fault.empty()) {
+    base_is_due_ = true;
+    next_base_ms_ = on_.clock.now().ms() + kRetryBaseMs;
+  }
+  if (!is_on()) folder_.reset();
   rewrite_failed_ = !fault.empty();
   rewrite_took_s_ = (on_.clock.clock().TickNanos() - rewrite_begun_ns_) / 1'000'000'000;
   if (rewrite_failed_) {
@@ -380,6 +409,7 @@ void LogService::RewriteEnded(std::string_view fault) {
   base_bytes_ = base_bytes;
   old_bytes_ = 0;
   bytes_at_base_ = total_bytes();
+  if (begins_anew) commits_.BaseStands();
   on_.host.Log(LogLevel::kNotice, "Background AOF rewrite finished successfully");
 }
 
@@ -390,10 +420,20 @@ int64_t LogService::rewrite_running_s() const {
 
 bool LogService::Finish() {
   loader_.reset();
+  const bool stood = stands();
   DropRewrite();
-  const bool was_open = commits_.is_open();
-  const bool is_whole = commits_.Close();
-  if (was_open && is_whole) on_.locks.AllIsDurable();
+  const bool was_on = is_on();
+  bool is_whole = commits_.Close();
+  if (was_on) folder_->Discard(next_increment_);
+  // What is being written beside clients has none any more to wait for it.
+  if (was_on && !stood) {
+    const std::string fault = WriteBaseNow();
+    is_whole = fault.empty();
+    on_.state.is_unsure = !is_whole;
+    if (!is_whole) on_.host.Log(LogLevel::kWarning, fault);
+  }
+  base_is_due_ = false;
+  if (was_on && is_whole) on_.locks.AllIsDurable();
   if (on_.state.is_unsure) on_.locks.LogIsUnsure();
   if (!is_whole) on_.host.Log(LogLevel::kWarning, "the end of the log could not be written");
   folder_.reset();

@@ -5,7 +5,8 @@
 // the end of a turn the log goes on in a new increment, and a base of that instant is written
 // beside it (Snapshots). When the base is on disk the manifest names these two, and what was before
 // is removed. A crash at any step leaves a folder that loads whole. Where the log is turned on
-// beside data, or after a failed sync, the base is written at once.
+// beside data, or after a failed sync, it goes likewise, but what was before counts no more: until
+// the base stands the files do not tell of what there is.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,7 @@ class LogService {
   // A slice of the loading. Precondition: loading().
   void Load();
   void EndTurn() {
-    if (commits_.is_open()) [[unlikely]]
+    if (is_on()) [[unlikely]]
       EndLoggedTurn();
   }
   void EverySecond();
@@ -69,7 +70,11 @@ class LogService {
   void ParkUntilSynced(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
     sync_waits_.Park(call, deadline_ms, on_timeout);
   }
-  bool any_synced() const { return sync_waits_.AnyReached(commits_.durable()); }
+  bool any_synced() const { return stands() && sync_waits_.AnyReached(commits_.durable()); }
+  bool is_on() const { return commits_.is_open() || base_is_due_; }
+  bool IsAllDurable() const { return stands() && commits_.IsAllDurable(); }
+  // A start would find all that is durable in the log: no base is still to be written.
+  bool stands() const { return !base_is_due_ && !(rewriting_ && begins_anew_); }
   // Everything is written and synced; false: it could not be.
   bool Finish();
 
@@ -121,7 +126,7 @@ class LogService {
   void EndLoggedTurn();
   void CloseLog();
   std::string Switch();
-  std::string WriteBaseNow(std::unique_ptr<DiskFile>& increment);
+  std::string WriteBaseNow();
   bool HasGrown() const;
   void BeginRewrite();
   void GoneOver(uint64_t old_bytes, const std::string& fault);
@@ -131,7 +136,9 @@ class LogService {
   void DropRewrite();
   void BaseWritten(int fault);
   void RewriteEnded(std::string_view fault);
-  void ReplaceLog();
+  void WantBase();
+  bool MayBeginBase() const;
+  void BeginBase();
   std::string Boot() const;
 
   const Uses on_;
@@ -140,7 +147,10 @@ class LogService {
   std::unique_ptr<LogFolder> folder_;
   std::unique_ptr<LogLoader> loader_;
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held
-  bool base_is_due_ = false;              // what was loaded is not what the log tells
+  bool base_is_due_ = false;              // the log does not tell of what there is
+  bool begins_anew_ = false;              // what is being written is such a base
+  int64_t next_base_ms_ = 0;              // engine time
+  uint64_t failed_syncs_ = 0;             // when the rewriting began
   bool to_be_closed_ = false;             // CONFIG SET appendonly no: at the turn's end
   uint64_t base_bytes_ = 0;
   uint64_t old_bytes_ = 0;      // of increments before the one that is written

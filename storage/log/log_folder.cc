@@ -105,12 +105,14 @@ std::string LogFolder::AddIncrement(const Manifest::File& which) {
 bool LogFolder::IsAsKnown() const {
   std::string text;
   Manifest there;
-  return disk_.Read(ManifestPath(), text) == 0 && ReadManifest(text, there).empty() &&
-         there == manifest_;
+  const int fault = disk_.Read(ManifestPath(), text);
+  if (fault != 0 && fault != ENOENT) return false;
+  return ReadManifest(text, there).empty() && there == manifest_;
 }
 
 void LogFolder::Discard(const Manifest::File& which) {
   const std::vector<Manifest::File>& files = manifest_.files;
+  if (which.name.empty()) return;
   if (std::find(files.begin(), files.end(), which) == files.end() && IsAsKnown())
     disk_.Remove(PathOf(which));
 }

@@ -55,6 +55,10 @@ void Play(TestEngine& server, SimulationRandom& random) {
   }
   server.Connect().Run({"DEBUG", "SET-ACTIVE-EXPIRE", "1"});
   server.Connect().Run({"SET", "last", "turn"});
+  // A log that was turned on has its base by the end.
+  server.Connect().Run({"CONFIG", "SET", "rdb-key-save-delay", "0"});
+  for (int i = 0; i < 100 && !server.engine().part<LogService>().stands(); ++i)
+    server.AdvanceTime(100);
 }
 
 void SetBoot(MemoryDisk& disk, const std::string& id) {
@@ -165,9 +169,11 @@ class Writers {
       ++told_.asked;
     }
   }
-  // Without the log an answer promises nothing: it may be off because it could not be turned on.
+  // Without the log an answer promises nothing: it may be off because it could not be turned on,
+  // or have no base yet.
   void Listen() {
-    const bool is_logged = server_.config().settings().appendonly;
+    const auto& log = server_.engine().part<LogService>();
+    const bool is_logged = log.is_on() && log.stands();
     for (TestClient* client : clients_) {
       while (const std::optional<Reply> reply = client->Next()) {
         const std::string text = reply->ToText();

@@ -231,7 +231,8 @@ void WritePersistence(const Parts& parts, InfoText& text) {
   text.Field("aof_enabled", int{parts.Get<Config>().settings().appendonly});
   const LogService& log = parts.Get<LogService>();
   text.Field("aof_rewrite_in_progress", int{log.rewriting()});
-  text.Field("aof_rewrite_scheduled", int{log.rewrite_wanted()});
+  text.Field("aof_rewrite_scheduled",
+             int{log.rewrite_wanted() || (!log.stands() && !log.rewriting())});
   text.Field("aof_last_rewrite_time_sec", log.rewrite_took_s());
   text.Field("aof_current_rewrite_time_sec", log.rewrite_running_s());
   text.Field("aof_last_bgrewrite_status", log.rewrite_failed() ? "err" : "ok");

@@ -37,9 +37,9 @@ void Wait(CommandCall& call) {
 
 // How many servers have on disk what was written: this one, and replicas.
 void ReplySynced(CommandCall& call) {
-  const CommitLog& log = call.part<LogService>().commits();
+  const LogService& log = call.part<LogService>();
   call.reply.Array(2);
-  call.reply.Integer(log.is_open() && log.IsAllDurable() ? 1 : 0);
+  call.reply.Integer(log.is_on() && log.IsAllDurable() ? 1 : 0);
   call.reply.Integer(kReplicas);
 }
 
@@ -52,8 +52,8 @@ void WaitAof(CommandCall& call) {
   const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
   if (args.failed()) return call.reply.Error(args.error());
   LogService& log = call.part<LogService>();
-  if (local == 1 && !log.commits().is_open()) return call.reply.Error(kNoLogToWaitFor);
-  const bool is_synced = local == 0 || log.commits().IsAllDurable();
+  if (local == 1 && !log.is_on()) return call.reply.Error(kNoLogToWaitFor);
+  const bool is_synced = local == 0 || log.IsAllDurable();
   if ((is_synced && replicas <= kReplicas) || !call.may_wait()) return ReplySynced(call);
   if (replicas > kReplicas)  // none will ever come
     return Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplySynced});

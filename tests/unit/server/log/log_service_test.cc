@@ -429,6 +429,103 @@ TEST(Log, CanBeTurnedOnAndOff) {
   EXPECT_NE(client.Run({"FUNCTION", "LIST"}).ToText().find("library_name"), std::string::npos);
 }
 
+// Keys, of which a walk gives one after the other, some 10 ms each.
+void FillSlowly(TestClient& client) {
+  for (int i = 0; i < 30; ++i) client.Run({"SET", "k" + std::to_string(i), "v"});
+  client.Run({"CONFIG", "SET", "rdb-key-save-delay", "10000"});
+}
+
+bool IsWriting(TestClient& client) {
+  return client.Run({"INFO", "persistence"}).text.find("aof_rewrite_in_progress:1\r\n") !=
+         std::string::npos;
+}
+
+TestEngine::Options Without(MemoryDisk& disk) {
+  TestEngine::Options options = With(disk);
+  options.config.erase(options.config.begin());
+  return options;
+}
+
+constexpr char kManifest[] = "/appendonlydir/appendonly.aof.manifest";
+
+TEST(Log, ItsFirstBaseIsWrittenBesideClients) {
+  MemoryDisk disk;
+  {
+    TestEngine server(Without(disk));
+    TestClient& client = server.Connect();
+    FillSlowly(client);
+    EXPECT_EQ(client.Run({"CONFIG", "SET", "appendonly", "yes"}).ToText(), "+OK");
+    EXPECT_TRUE(IsWriting(client));
+    EXPECT_EQ(client.Run({"SET", "k29", "w"}).ToText(), "+OK");
+    EXPECT_EQ(client.Run({"BGREWRITEAOF"}).ToText(),
+              "-ERR Background append only file rewriting already in progress");
+    TestClient& waits = server.Connect();
+    waits.Send({"WAITAOF", "1", "0", "0"});
+    server.AdvanceTime(100);
+    EXPECT_FALSE(disk.files.contains(kManifest));
+    EXPECT_FALSE(waits.has_received()) << "a start would not find it";
+    server.AdvanceTime(2000);
+    EXPECT_FALSE(IsWriting(client));
+    EXPECT_EQ(waits.TakeBytes(), "*2\r\n:1\r\n:0\r\n");
+  }
+  ExpectFound(disk, {{"k0", "v"}, {"k29", "w"}});
+}
+
+TEST(Log, AServerThatEndsWithoutABaseWritesItFirst) {
+  MemoryDisk disk;
+  {
+    TestEngine server(Without(disk));
+    TestClient& client = server.Connect();
+    FillSlowly(client);
+    client.Run({"CONFIG", "SET", "appendonly", "yes"});
+    client.Run({"SET", "k29", "w"});
+    EXPECT_TRUE(server.engine().FinishLog());
+  }
+  ExpectFound(disk, {{"k0", "v"}, {"k29", "w"}});
+}
+
+TEST(Log, CanBeTurnedOffBeforeItHasABase) {
+  MemoryDisk disk;
+  {
+    TestEngine server(Without(disk));
+    TestClient& client = server.Connect();
+    FillSlowly(client);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(client.Run({"CONFIG", "SET", "appendonly", "yes"}).ToText(), "+OK");
+      EXPECT_EQ(client.Run({"CONFIG", "SET", "appendonly", "no"}).ToText(), "+OK");
+      EXPECT_FALSE(IsWriting(client));
+      EXPECT_EQ(client.Run({"SET", "k", std::to_string(i)}).ToText(), "+OK");
+    }
+    // Beside a snapshot it waits for that.
+    client.Run({"BGSAVE"});
+    EXPECT_EQ(client.Run({"CONFIG", "SET", "appendonly", "yes"}).ToText(), "+OK");
+    EXPECT_FALSE(IsWriting(client));
+    server.AdvanceTime(3000);
+  }
+  ExpectFound(disk, {{"k", "2"}});
+}
+
+TEST(Log, ANewBaseIsWrittenBesideReaders) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    FillSlowly(client);
+    disk.sync_fault = EIO;
+    server.Connect().Send({"SET", "k0", "w"});
+    disk.sync_fault = 0;
+    server.AdvanceTime(1100);
+    EXPECT_TRUE(IsWriting(client));
+    EXPECT_EQ(client.Run({"GET", "k0"}).ToText(), "\"w\"");
+    EXPECT_EQ(client.Run({"SET", "k1", "w"}).ToText(),
+              "-MISCONF Errors writing to the AOF file: Input/output error");
+    server.AdvanceTime(1000);
+    EXPECT_FALSE(IsWriting(client));
+    EXPECT_EQ(client.Run({"SET", "k2", "w"}).ToText(), "+OK");
+  }
+  ExpectFound(disk, {{"k0", "w"}, {"k1", "v"}, {"k2", "w"}});
+}
+
 // What was remembered of it before is nothing to be written down.
 TEST(Log, ABaseTakesALockThatIsHeldAgain) {
   MemoryDisk disk;

@@ -267,6 +267,7 @@ TEST(RestartGrace, ALogThatWasNotSyncedIsWrittenAnew) {
   {
     TestEngine again(machine.Options(3000));
     again.Settle();
+    again.AdvanceTime(10);
     EXPECT_FALSE(machine.disk().files.contains(kIncrement));
     EXPECT_EQ(Acquire(again.Connect(), "lost", "b"), "(nil-array)") << "it was not lost";
   }
