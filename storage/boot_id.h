@@ -12,6 +12,7 @@ namespace sluice {
 
 inline constexpr std::string_view kUnknownBoot = "unknown";
 
+// kUnknownBoot where the system tells none. Bounded: the file is read as any other, and may be odd.
 inline std::string BootIdOf(Disk& disk) {
   constexpr size_t kBytesMax = 40;
   std::string boot;

@@ -22,6 +22,8 @@
 
 namespace sluice {
 
+// `curve` is x(1 - x), of which a third is added. The slope of the sum goes from 4/3 at 0 to 2/3 at
+// the end: it is positive, so the order is kept, and the sum stays below 2^64.
 inline uint64_t SpreadHash(uint64_t even) {
   const auto curve = static_cast<uint64_t>((static_cast<unsigned __int128>(even) * ~even) >> 64);
   return even + curve / 3;

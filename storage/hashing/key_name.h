@@ -12,11 +12,13 @@
 
 namespace sluice {
 
+// To look up with: the bytes are the caller's, and nothing is copied.
 struct KeyNameView {
   int db = 0;
   std::string_view key;
 };
 
+// To keep: owns its bytes.
 struct KeyName {
   int db = 0;
   std::string key;
@@ -27,6 +29,7 @@ struct KeyName {
   auto operator<=>(const KeyName&) const = default;
 };
 
+// Both forms hash alike, and so do the maps below find by either without making a string.
 struct KeyNameHash {
   using is_transparent = void;
   explicit KeyNameHash(const SipKey& sip_key) : key(sip_key) {}
@@ -42,6 +45,7 @@ struct KeyNameEqual {
   bool operator()(KeyNameView a, KeyNameView b) const { return a.db == b.db && a.key == b.key; }
 };
 
+// Made as KeyNameMap<T> map(0, KeyNameHash(key)): it has no hasher without a secret key.
 template <typename T>
 using KeyNameMap = absl::flat_hash_map<KeyName, T, KeyNameHash, KeyNameEqual>;
 

@@ -18,6 +18,8 @@
 
 namespace sluice {
 
+// Costs are those of the map inside: O(1), and the growth of one shard. An empty one has one empty
+// map; a split one 512 maps, whose headers take some 20 KB.
 template <typename Map>  // an absl::flat_hash_map
 class ShardedMap {
  public:
@@ -77,6 +79,7 @@ class ShardedMap {
   // Not the lower bits: a map uses those itself.
   size_t IndexOf(size_t hash) const { return shards_.size() == 1 ? 0 : hash >> 55; }
 
+  // The one step that moves all entries, 1,792 of them: once in the life of the map.
   void Split() {
     static_assert(sizeof(size_t) == 8 && size_t{1} << (64 - 55) == kShards);
     const auto hash = shards_.front().hash_function();

@@ -53,6 +53,7 @@ inline uint64_t LastWord(const char* bytes, size_t size) {
   return length | at(0) | at(rest / 2) << (8 * (rest / 2)) | at(rest - 1) << (8 * (rest - 1));
 }
 
+// Four words, which begin as the key xor the ASCII of "somepseudorandomlygeneratedbytes".
 struct State {
   explicit State(const SipKey& key)
       : v0(key.low ^ 0x736f6d6570736575),
@@ -60,6 +61,7 @@ struct State {
         v2(key.low ^ 0x6c7967656e657261),
         v3(key.high ^ 0x7465646279746573) {}
 
+  // One SipRound: adds, rotations and xors of the four words, the same for words and for the end.
   void Round() {
     v0 += v1;
     v2 += v3;
@@ -82,6 +84,7 @@ struct State {
   uint64_t v0, v1, v2, v3;
 };
 
+// SipHash-c-d of the paper: c rounds a word, 0xff into v2 to set the end apart, then d rounds.
 template <int kWordRounds, int kEndRounds>
 inline uint64_t Hash(std::string_view text, const SipKey& key) {
   State state(key);

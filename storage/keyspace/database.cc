@@ -21,6 +21,7 @@ using Form = EntryPayload::Form;
 constexpr size_t kPackedAgainMax = Entry::kInlineBytesMax * 5 / 8;
 
 // Payloads whose bytes have to be made; they point into themselves.
+// In 4 bytes where that is enough and nothing wider was there (`wide`), else in 8.
 class IntegerPayload : public EntryPayload {
  public:
   IntegerPayload(int64_t integer, bool wide) {
@@ -36,6 +37,7 @@ class IntegerPayload : public EntryPayload {
   char buffer_[8];
 };
 
+// The field is an address and a count, 6 bytes each. The count is 0 until AccountOutside sets it.
 class OutsidePayload : public EntryPayload {
  public:
   OutsidePayload(ValueType of_type, const void* object, bool is_raw) {
@@ -72,6 +74,8 @@ bool MayBeInteger(std::string_view text) {
 
 const Entry* Database::Find(HashedKey key, const Now& now) {
   Entry* entry = table_.Find(key);
+  // The usual way reads and leaves no mark; only a key that is over goes the long way, which
+  // removes it.
   if (entry == nullptr || !entry->Expired(now)) [[likely]]
     return entry;
   return FindLive(key, now);
@@ -131,6 +135,7 @@ Entry& Database::ModifyUnseen(const Entry& found, const Now& now) {
 
 Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now) {
   if (MayBeInteger(text))
+    // Canonical forms alone: "007" and "+7" stay text, so that GET gives back what was set.
     if (const auto integer = ParseInt64(text)) return PutInteger(key, *integer, deadline, now);
   return PutTextAsIs(key, text, deadline, now);
 }
@@ -139,6 +144,7 @@ Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline dead
                              const Now& now) {
   if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
   Entry* entry = FindToReplace(key, now);
+  // A long text over one of about its length: its block is written over, and none is allocated.
   if (entry != nullptr && HasRoomFor(*entry, text)) {
     state_.image.BeforeChange(*entry);
     Touch(key.bytes);
@@ -163,6 +169,7 @@ Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline 
                           const Now& now) {
   const ValueType type = value->type();
   assert(type != ValueType::kString);
+  // Small limiters and buckets pack themselves; all other types answer 0 here and stay objects.
   char bytes[Entry::kInlineBytesMax];
   if (const size_t size = value->Pack(bytes, sizeof(bytes)))
     return PutPacked(key, type, {bytes, size}, deadline, now);
@@ -185,6 +192,7 @@ Entry& Database::AddPacked(HashedKey key, ValueType type, std::string_view packe
   return PutOver(nullptr, key, PackedValue(type, packed), deadline, now);
 }
 
+// The hot path of limiters and buckets whose end moves with each request.
 Entry& Database::SetPacked(Entry& entry, std::string_view packed, Deadline deadline) {
   assert(!deadline.none() && !entry.is_string());
   // Nearly always: as many bytes as before, and an end that moves away.
@@ -234,6 +242,8 @@ Entry& Database::SetInteger(Entry& entry, int64_t integer) {
   return OverwriteKeepingDeadline(entry, IntegerPayload(integer, wide));
 }
 
+// Text in the entry or an integer moves out into a block first: APPEND, SETRANGE and SETBIT write
+// to a key that they are likely to make longer again.
 TextBlock& Database::MutableText(Entry*& entry) {
   ABSL_HARDENING_ASSERT(entry->is_string());
   if (entry->outside()) {
@@ -263,6 +273,8 @@ void Database::ValueChanged(Entry& entry) {
   SetValueTimer(entry);
 }
 
+// The part has left its value, whose bytes fall with the next ValueChanged; until it is freed it
+// counts for itself.
 void Database::Discard(std::unique_ptr<Value> part) {
   const size_t bytes = part->MemoryBytes();
   state_.memory_bytes += bytes;
@@ -292,6 +304,9 @@ bool Database::Delete(HashedKey key, const Now& now) {
 void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access_clock(seconds); }
 
 // --- finding
+// What Modify, Put and Delete share: an expired entry is removed when it is met, told as expired,
+// and never seen by a handler. Where removing is forbidden (a paused server, a replica, loading) it
+// stays and only FindToReplace shows it, for then it has to be overwritten and not added twice.
 
 uint64_t Database::HashOf(const Entry& entry) const {
   return HashName(entry.key(), state_.hash_key);
@@ -310,6 +325,7 @@ Entry* Database::FindToReplace(HashedKey key, const Now& now) {
   return nullptr;
 }
 
+// WATCH and client-side caching learn of the change here, before it happens.
 void Database::Touch(std::string_view key) {
   state_.observer.KeyTouched(index_, key);
   ++state_.changes;
@@ -321,6 +337,8 @@ void Database::MarkAccess(Entry& entry, const Now& now) {
 
 // --- changing
 
+// Two ways: into the entry that is there, or as a new one. The timer is armed last, when the entry
+// has its final address; from then on its neighbours in the wheel point to it.
 Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payload,
                          Deadline deadline, const Now& now) {
   Touch(key.bytes);
@@ -334,6 +352,7 @@ Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payloa
     const EntryShape shape{is_volatile, is_absolute, key.bytes.size(), payload.bytes.size()};
     entry = Entry::Make(shape, key.bytes, id_);
     entry->Store(payload);
+    // Born after the instant of an image: it is not to be given to it.
     entry->set_mark(state_.image.mark());
     state_.memory_bytes += shape.BlockBytes();
     Adopt(*entry, key.hash);
@@ -353,6 +372,7 @@ bool Database::HasRoomFor(const Entry& entry, std::string_view text) {
   return text.size() <= capacity && capacity / 2 <= text.size();
 }
 
+// SET makes a text that was raw an embstr or raw by its length again, as in Redis.
 void Database::AssignInPlace(Entry& entry, std::string_view text) {
   entry.outside_text()->Assign(text);
   EntryPayload payload = entry.payload();
@@ -361,6 +381,8 @@ void Database::AssignInPlace(Entry& entry, std::string_view text) {
   AccountOutside(entry);
 }
 
+// The order is what is hard: the payload may be a view of the very value that it takes the place of
+// (SetText with a part of the old text), so that is freed only after Reshape has copied.
 Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile,
                            bool is_absolute) {
   if (!entry.outside() && payload.form != Form::kOutside &&
@@ -368,6 +390,7 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
     entry.Store(payload);
     return entry;
   }
+  // A payload that is this very field takes the object along.
   const bool had_outside = entry.outside() && payload.bytes.data() != entry.value_field();
   const size_t accounted = had_outside ? entry.accounted() : 0;
   TextBlock* text = had_outside && entry.is_string() ? entry.outside_text() : nullptr;
@@ -393,6 +416,8 @@ Deadline Database::Storable(Deadline deadline) const {
   return Deadline::Unix(deadline.UnixMs(state_.now));
 }
 
+// EXPIRE can shorten the life of a limiter or a bucket and never lengthen it: beyond its end it has
+// nothing to remember. PERSIST gives it back its own end.
 Deadline Database::NotAfterItsEnd(const Entry& entry, Deadline deadline) const {
   const Now& now = state_.now;
   const int64_t end_ms = entry.is_packed()

@@ -1,6 +1,16 @@
 // A Database: entries found by key, and everything that may happen to one. See keyspace.h for the
 // rules; this is the part of it that handlers see most.
 //
+// How a change goes: a handler finds the entry (Find), decides, and only then asks for the right to
+// change it (Modify). So a refused command leaves no trace: no watcher is told, no old image saved.
+//
+//   const Entry* found = db.Find(key, now);
+//   if (found == nullptr || !found->is_string()) return ...;
+//   Entry& entry = db.SetInteger(db.Modify(*found, now), 17);     // may have moved: use the result
+//
+// Every function that writes may move the entry to another block. So each returns where it lies,
+// and pointers and views from before are void after it.
+//
 // Invariants: an entry that is volatile has a linked timer, or is counted as parked; memory, counts
 // and table agree with the entries; every entry carries the database's id.
 #pragma once
@@ -47,6 +57,7 @@ class KeyspaceObserver {
   virtual void ValueDue(Database&, HashedKey, Entry&) {}
 };
 
+// Owned by Keyspace, which outlives its databases. Times are engine ms where not said otherwise.
 // What the databases of a keyspace share.
 struct KeyspaceState {
   TimerWheel& wheel;
@@ -65,13 +76,17 @@ struct KeyspaceState {
     constexpr int64_t kBeforeAllMs = (int64_t{1} << 32) * 1000;
     return (at.ms() - access_origin_ms + kBeforeAllMs) / 1000;
   }
+  // Of all databases since the start: what Redis calls dirty.
   uint64_t changes = 0;
+  // Off: timers that fire leave their keys (DEBUG SET-ACTIVE-EXPIRE 0).
   bool active_expiry = true;
+  // Off: no key is removed for its age, be it met or timed; it only looks missing.
   bool expiry_allowed = true;
 };
 
 class Database {
  public:
+  // An entry keeps the seconds of its last access in three bytes: they wrap after 194 days.
   static constexpr int64_t kAccessClockMask = (1 << 24) - 1;
 
   ~Database();
@@ -93,6 +108,7 @@ class Database {
   static const Entry* PrefetchEntry(const PackedPointer& slot) {
     return SegmentTable::PrefetchElement(slot);
   }
+  // Keys, those included that are past their deadline and not removed yet.
   size_t size() const;
   size_t volatile_size() const;                                // keys with a deadline
   size_t table_bytes() const { return table_.table_bytes(); }  // by walking its segments
@@ -159,6 +175,7 @@ class Database {
   void ValueChanged(Entry& entry);
   // Frees, in slices, what a value has become too large for; ValueChanged follows.
   void Discard(std::unique_ptr<Value> part);
+  // Frees it at once, or leaves it to the reclaimer if it is large.
   bool Delete(HashedKey key, const Now& now);  // false when missing or expired
 
   // The clock of OBJECT IDLETIME, in seconds, of which an entry keeps 24 bits.

@@ -17,6 +17,9 @@ Database::~Database() {
 
 // --- shape
 
+// Counts and the timer follow the new shape before the block does. In place if the block's size
+// stays; else the entry moves, and whatever knows its address is told: the wheel (Relocate), the
+// table (Replace), a value's timer (FollowEntry).
 Entry& Database::Reshape(Entry& entry, const EntryPayload& payload, bool is_volatile,
                          bool is_absolute) {
   const EntryShape old = entry.shape();
@@ -35,6 +38,7 @@ Entry& Database::Reshape(Entry& entry, const EntryPayload& payload, bool is_vola
   volatile_ = volatile_ + is_volatile - old.is_volatile;
   absolute_ = absolute_ + is_absolute - old.is_absolute;
 
+  // The table finds the slot by hash and address: the hash is taken while the old block is there.
   const uint64_t hash = HashOf(entry);
   const Entry* before = &entry;
   Entry& moved = Rehouse(entry, shape, entry.key(), payload);
@@ -57,6 +61,8 @@ Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view k
   return fresh;
 }
 
+// Sets the timer to the deadline in engine time. An absolute deadline is written down as it is,
+// too: the timer is where it lies at the offset of the moment, and moves when the wall clock steps.
 void Database::Arm(Entry& entry, Deadline deadline) {
   int64_t steady_ms = deadline.ms;
   if (entry.absolute()) {
@@ -75,6 +81,9 @@ void Database::Arm(Entry& entry, Deadline deadline) {
   --parked_;
 }
 
+// Memory is counted as it changes, not summed when it is asked for: the entry keeps what it was
+// last counted with, and the difference goes into the total (unsigned, so a shrink wraps and adds
+// up).
 void Database::AccountOutside(Entry& entry) {
   assert(entry.outside());
   const size_t bytes = entry.outside_bytes();
@@ -90,6 +99,7 @@ void Database::SetValueTimer(Entry& entry) {
   if (timer == nullptr) return;
   timer->holder = &entry;
   const int64_t due_ms = value.NextDueMs(state_.now);
+  // Four cases: set or not, and due or not. values_timed counts what is linked, for the audit.
   if (timer->node.linked()) {
     if (due_ms != Value::kNever) return state_.wheel.Move(timer->node, due_ms);
     state_.wheel.Cancel(timer->node);
@@ -106,6 +116,7 @@ void Database::FollowEntry(Entry& entry) {
   if (ValueTimer* const timer = entry.outside_value()->timer()) timer->holder = &entry;
 }
 
+// Its timer must not fire for an object that waits in the reclaimer.
 void Database::DropValue(KeyspaceState& state, Value* value, size_t accounted) {
   ValueTimer* const timer = value->timer();
   if (timer != nullptr && timer->node.linked()) {
@@ -132,6 +143,8 @@ void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
 }
 
 // --- coming and going
+// Adopt and Release are each other's inverse. Between them an entry is in no table: it may be moved
+// to another database, renamed, or destroyed. Its timer is left alone by both.
 
 void Database::Adopt(Entry& entry, uint64_t hash) {
   assert(entry.database_id_ == id_);
@@ -156,6 +169,7 @@ void Database::Remove(Entry& entry, uint64_t hash) {
   Destroy(state_, entry);
 }
 
+// Observers see the entry whole, in this order: expired, then touched; then it goes.
 void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
   const int64_t left_ms = std::max(entry.deadline().LeftMs(now), -INT64_MAX);
   state_.observer.KeyExpired(index_, entry, -left_ms);
@@ -176,6 +190,7 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
   Entry::Free(&entry);
 }
 
+// FLUSHDB in O(1): the entries go with their table, their timers still linked.
 SegmentTable Database::TakeAll() {
   volatile_ = absolute_ = parked_ = 0;
   return std::move(table_);
@@ -190,6 +205,8 @@ void Database::TimerFired(Entry& entry, uint64_t hash, const Now& now) {
   if (state_.active_expiry && state_.expiry_allowed) RemoveExpired(entry, hash, now);
 }
 
+// After a step of the wall clock an absolute deadline has another engine time. One that fired while
+// removal was forbidden has no timer at all, and gets one when it is allowed again.
 void Database::Rearm(Entry& entry, const Now& now) {
   if (ValueIsTimed(entry)) SetValueTimer(entry);
   if (!entry.is_volatile()) return;
@@ -200,6 +217,8 @@ void Database::Rearm(Entry& entry, const Now& now) {
 }
 
 // --- audit
+// Everything is recounted from the entries and compared with the counts that are kept as they
+// change. The first disagreement is the answer.
 
 std::string Database::Audit(size_t& linked, size_t& memory) const {
   std::string fault = table_.Audit();

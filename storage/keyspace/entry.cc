@@ -16,6 +16,7 @@ namespace {
 
 using Form = EntryPayload::Form;
 
+// Up to that OBJECT ENCODING answers embstr, beyond it raw. It decides nothing else here.
 constexpr size_t kEmbeddedTextMax = 44;  // Redis's OBJ_ENCODING_EMBSTR_SIZE_LIMIT
 // An entry's share of its segment: 7 bytes a slot at the mean load.
 constexpr size_t kSlotShareBytes = 12;
@@ -81,6 +82,7 @@ void Entry::Free(Entry* entry) {
   std::free(entry);
 }
 
+// The timer of an entry always stands right behind its header.
 Entry& Entry::OfTimer(TimerNode& node) {
   return *reinterpret_cast<Entry*>(reinterpret_cast<char*>(&node) - kHeaderBytes);
 }
@@ -93,6 +95,7 @@ EntryPayload Entry::payload() const {
   return {type(), form(), has(kRaw), {value_field(), value_length_}};
 }
 
+// Overwrites type, form and value field; flags of the layout and the mark stay.
 void Entry::Store(const EntryPayload& payload) {
   type_ = static_cast<uint8_t>(payload.type);
   value_length_ = static_cast<uint8_t>(payload.bytes.size());

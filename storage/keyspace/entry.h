@@ -10,6 +10,12 @@
 // size follows from its header, so a value that needs the same size is overwritten in place. Fields
 // are not aligned.
 //
+// "counter" = 17, which expires in ten seconds of engine time; 37 bytes, in a block of 40:
+//
+//   0        8                    26        33       37
+//   | header | next 6, previous 6, | counter | 17     |
+//   |        | deadline 6          |         | int32  |
+//
 // Entries are made, changed and freed by Database alone (it knows their slot and their timer);
 // others read them. A pointer to one is valid until the next write to its database.
 #pragma once
@@ -48,6 +54,8 @@ struct Deadline {
 };
 
 // What stands in an entry's value field, and how. `bytes` points at what is to be copied there.
+// kInt32 and kInt64 are the number itself, little-endian; kInline is text or a packed value;
+// kOutside is the 12 bytes of an address and a count.
 struct EntryPayload {
   enum class Form : uint8_t { kInt32, kInt64, kInline, kOutside };
   ValueType type = ValueType::kString;
@@ -67,12 +75,15 @@ struct EntryShape {
   bool operator==(const EntryShape&) const = default;
 };
 
+// A view of a block, not an object of fixed layout: `this` is its first byte, and the flags say
+// what follows the header. So an Entry cannot be copied, and only Make makes one.
 class Entry : public ValueHolder {
  public:
   static constexpr size_t kInlineBytesMax = 128;  // longer text has a TextBlock of its own
   static constexpr size_t kTextScratch = 24;      // room for the text of an integer
   static constexpr size_t kOutsideBytes = 12;     // of the field of what lies outside
 
+  // A view of the block: valid until the next write to its database.
   std::string_view key() const;
   ValueType type() const;
   bool is_string() const { return type() == ValueType::kString; }
@@ -104,8 +115,8 @@ class Entry : public ValueHolder {
   // What was last accounted for a text or value outside of the entry's block; else 0.
   size_t OutsideBytes() const { return outside() ? accounted() : 0; }
 
-  // Engine time in seconds (now.ms() / 1000) of the last access, modulo 2^24 as Redis's LRU clock;
-  // OBJECT IDLETIME is the difference modulo 2^24.
+  // Database::AccessClock of the last access, in seconds, modulo 2^24 as Redis's LRU clock; OBJECT
+  // IDLETIME is the difference modulo 2^24.
   uint32_t access_clock() const;
   size_t MemoryBytes() const;  // all in, for MEMORY USAGE
 
@@ -115,6 +126,7 @@ class Entry : public ValueHolder {
   friend class KeyspaceImage;
   friend class EntryTest;
 
+  // The four lowest bits are flags, the four highest the form of the value.
   enum Flag : uint8_t { kVolatile = 1, kAbsolute = 2, kRaw = 4, kMark = 8, kFormShift = 4 };
   static constexpr size_t kHeaderBytes = 8;
   static constexpr size_t kLongKey = 255;  // the key length that says: see before the key

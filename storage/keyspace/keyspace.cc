@@ -25,6 +25,8 @@ Keyspace::Keyspace(int databases, const TableKey& master, TimerWheel& wheel,
   assert(databases > 0 && databases <= kDatabasesMax);
 }
 
+// What waits to be freed goes first, for it needs the wheel and the reclaimer; then the bytes must
+// come out even.
 Keyspace::~Keyspace() {
   AbandonImage();
   FreeSlice(SIZE_MAX);
@@ -45,6 +47,8 @@ HashedKey Keyspace::Hash(std::string_view key) const {
 }
 
 // --- whole databases
+// Neither touches an entry. A database's entries carry its id, not its index, so a swap is of two
+// pointers; a flush takes the whole table away, which later slices empty.
 
 void Keyspace::Swap(int a, int b) {
   if (a == b) return;
@@ -66,6 +70,7 @@ void Keyspace::Flush(int index, bool lazily) {
   garbage_.pop_back();
 }
 
+// From the newest flush to the oldest. One that a running image still has to be given waits.
 bool Keyspace::FreeSlice(size_t budget) {
   budget -= state_.reclaimer.Free(budget);
   for (auto at = garbage_.end(); at != garbage_.begin();) {
@@ -85,6 +90,8 @@ size_t Keyspace::waiting_to_be_freed() const {
 }
 
 // --- single entries
+// MOVE and RENAME take the entry as it is: value, deadline and timer go along, nothing is encoded
+// anew. Both databases' watchers are told before anything moves.
 
 void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now& now) {
   assert(&from != &to);
@@ -137,6 +144,9 @@ void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new
 }
 
 // --- timers
+// The wheel knows nodes, not keys. A flushed entry's timer stays linked until the entry is freed,
+// so one that fires is first looked up: if its database's table does not hold this very entry, it
+// is garbage and the timer is spent.
 
 void Keyspace::TimerFired(TimerNode& node, const Now& now) {
   Entry& entry = Entry::OfTimer(node);
@@ -165,6 +175,7 @@ void Keyspace::RestartRearming() {
 bool Keyspace::RearmSlice(const Now& now, size_t budget) {
   if (!rearming_) return false;
   state_.now = now;
+  // One database a call at most: the budget is of entries, and what needs none costs nothing.
   while (rearm_database_ < made_.size()) {
     Database& database = *made_[rearm_database_];
     const bool needed = database.needs_rearming();
@@ -192,6 +203,8 @@ void Keyspace::set_expiry_allowed(bool on) {
 }
 
 // --- an image
+// KeyspaceImage has the marks, Keyspace the walk: over the databases by id, then over what has been
+// flushed since the image began. first_ is a side door for entries that clients wait for.
 
 // What was flushed before is not of the image, and never looked at again.
 void Keyspace::BeginImage(EntrySaver& saver) {
@@ -219,6 +232,7 @@ void Keyspace::ImageFirst(const Entry& entry) {
   state_.image.first_.emplace(entry.database_id_, entry.key());
 }
 
+// An entry that is given in pieces is finished before any other is begun, first_ or not.
 bool Keyspace::ImageFirstPart() {
   KeyspaceImage& image = state_.image;
   if (image.in_pieces_ != nullptr) {

@@ -5,6 +5,10 @@
 // hashing, Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again.
 // So no request waits for a big table to move, and an empty database owns nothing.
 //
+// Who owns what: the Keyspace its databases, a Database its entries and their values, an entry the
+// text or value that lies outside its block. The timer wheel is handed in; an entry's node is
+// linked into it and carries no pointer back, as its address says whose it is.
+//
 // `Find` reads, `Modify` and the Put / Set functions write. Those are the one place where expiry is
 // checked, watchers are told, the running snapshot will save old images, changes are counted and
 // memory is accounted. A key past its deadline is treated as missing from that very millisecond on,
@@ -27,6 +31,9 @@
 
 namespace sluice {
 
+// Costs: all single-key operations are O(1). Swap and Flush are O(1) whatever the databases hold,
+// but for a flush of few keys, which frees them. What is O(n) comes in slices with a budget:
+// FreeSlice, RearmSlice, ImageSlice. The engine calls those every turn.
 class Keyspace {
  public:
   static constexpr int kDatabasesMax = 256;  // an entry has a byte for its database

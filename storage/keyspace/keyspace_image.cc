@@ -5,6 +5,8 @@
 
 namespace sluice {
 
+// The whole entry, now: it is about to change. If the saver has had pieces of it, Save writes the
+// rest.
 void KeyspaceImage::Give(Entry& entry) {
   if (entry.mark() == mark_) return;
   entry.set_mark(mark_);
@@ -14,6 +16,8 @@ void KeyspaceImage::Give(Entry& entry) {
   ++given_first_;
 }
 
+// The entry is marked with its last piece: until then a change calls Give, and the walk meets it
+// again.
 void KeyspaceImage::GivePiece(Entry& entry) {
   if (saver_ == nullptr) return Give(entry);
   const bool is_begun = in_pieces_ != nullptr;

@@ -7,6 +7,13 @@
 // is BeforeChange, the one place. New entries are marked from the start. So each entry is given
 // once, as it was, and a walk that meets it twice, or late, does no harm.
 //
+// Three keys, and a client that changes c while the walk is at b:
+//
+//   a  b  c      begin: none is marked
+//   A  b  c      the walk gives a
+//   A  b  C      INCR c: BeforeChange gives the old c, then c changes
+//   A  B  C      the walk gives b, passes c; the image is of the instant of the beginning
+//
 // A large entry is given in pieces. Until the last it is unmarked, and the walk waits.
 //
 // The walk always runs to its end, without a saver too (Abandon), so that all marks are equal
@@ -24,6 +31,7 @@
 
 namespace sluice {
 
+// Implemented by what writes snapshots. Entries come in no order that is promised.
 class EntrySaver {
  public:
   virtual ~EntrySaver() = default;

@@ -12,6 +12,7 @@
 
 namespace sluice {
 
+// Take is O(1) for what is large and at most kAtOnceMax pieces for what is not; Free is O(budget).
 class Reclaimer {
  public:
   // Values of at most this many pieces are freed at once.

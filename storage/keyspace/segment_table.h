@@ -4,6 +4,17 @@
 // that fills up splits in two; two sparse buddies merge; the directory doubles and halves with the
 // deepest.
 //
+// A directory of depth 2, with one segment of depth 1 and two of depth 2:
+//
+//   place 00 --+--> segment, depth 1: hashes that begin with 0
+//   place 01 --+
+//   place 10 -----> segment, depth 2: hashes that begin with 10
+//   place 11 -----> segment, depth 2: hashes that begin with 11
+//
+// If the first segment fills up, its two places part: 00 gets one half, 01 the other. If that of 10
+// fills up, the directory doubles first: then 100 and 101 get the halves, and 110 and 111 share the
+// segment of 11.
+//
 // So the work of one insert or erase is bounded by one segment (some 20 µs), and whatever walks in
 // the order of hashes sees what stays exactly once however the segments change in between.
 //
@@ -35,12 +46,16 @@ namespace sluice {
 
 using Random = std::mt19937_64;
 
+// Its bytes are a view of a request or of an entry, and must outlive it.
 // A key and its hash, computed once (by the prefetching of a batch) and carried along.
 struct HashedKey {
   std::string_view bytes;
   uint64_t hash = 0;
 };
 
+// The table owns its segments and its directory, and never the elements. Find, Insert, Replace and
+// Erase are O(1), but for a split or a merge, which touches one or two segments. Find reads a
+// directory place, a group of hash bytes, and mostly one element.
 template <typename Element>
 class SegmentTableOf {
  public:
@@ -53,7 +68,9 @@ class SegmentTableOf {
   SegmentTableOf(SegmentTableOf&& other) noexcept;  // leaves it empty
   SegmentTableOf& operator=(SegmentTableOf&&) = delete;
 
+  // --- looking up
   size_t size() const { return size_; }
+  // Null: no element has that key. The pointer lives as long as its owner keeps the element.
   Element* Find(HashedKey key) const;
   bool Holds(const Element& element, uint64_t hash) const;  // this very one
   // In three steps, between which there should be time and no change: the segment's bytes of
@@ -62,6 +79,7 @@ class SegmentTableOf {
   const PackedPointer* PrefetchSlot(uint64_t hash) const;
   static const Element* PrefetchElement(const PackedPointer& slot);
 
+  // --- changing. Only tables are accounted in `memory`; elements are their owner's to account.
   void Insert(Element& element, uint64_t hash);  // precondition: none of that key
   void Replace(const Element& from, Element& to,
                uint64_t hash);                        // preconditions: held; the same key
@@ -88,12 +106,14 @@ class SegmentTableOf {
   struct Segment;
   static constexpr int kDepthMax = 28;
 
+  // An element with its hash, which is computed anew from the key: segments keep no hashes.
   struct Ranked {
     uint64_t hash;
     Element* element;
   };
   static bool ByHash(const Ranked& a, const Ranked& b) { return a.hash < b.hash; }
 
+  // In two shifts: a directory of one place would need a single shift by 64, which is undefined.
   size_t PlaceOf(uint64_t hash) const { return (hash >> 1) >> shift_; }
   size_t PlacesOf(const Segment& segment) const;
   uint64_t FirstHashAt(size_t place) const;
@@ -111,6 +131,7 @@ class SegmentTableOf {
                   uint64_t end) const;
   Element* DrawFrom(const Segment& segment, Random& random) const;
   Element* DrawExcess(size_t n, Random& random) const;
+  // `hash` is any that falls into the segment: it says where in the directory the segment stands.
   void Split(Segment* segment, uint64_t hash);
   void GrowDirectory();
   void ShrinkDirectory();
@@ -126,7 +147,9 @@ class SegmentTableOf {
   int depth_ = 0;               // the directory has 2^depth_ places, or none
   int shift_ = 63;              // 63 - depth_
   size_t drained_ = 0;
+  // The places of drained_ above belong to segments that Drain has emptied and deleted.
   std::vector<Segment*> directory_;
+  // How many segments each depth has: says how far the directory may shrink.
   std::array<uint32_t, kDepthMax + 1> segments_of_depth_{};
 };
 

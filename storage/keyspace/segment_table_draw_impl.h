@@ -50,9 +50,11 @@ Element* SegmentTableOf<Element>::RandomEntry(Random& random) const {
     if (ticket >= regular) return DrawExcess(ticket - regular, random);
     const size_t place = ticket / kSegmentMax;
     const Segment& segment = *directory_[place];
+    // Which of the segment's own tickets it is: a shallow segment has those of all its places.
     const size_t n = (place & (PlacesOf(segment) - 1)) * kSegmentMax + ticket % kSegmentMax;
     if (n < std::min(segment.slots.size(), kSegmentMax)) return DrawFrom(segment, random);
   }
+  // So many misses mean that segments are nearly empty: one walk over the directory is cheaper.
   size_t ticket = random() % size_;
   for (size_t place = 0;; place += PlacesOf(*directory_[place])) {
     const Segment& segment = *directory_[place];

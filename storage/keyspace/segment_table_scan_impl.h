@@ -9,6 +9,14 @@
 // elements are below 4n, or twice the directory's places where elements have been deleted; only
 // hashes that begin alike, beyond all chance, make them longer.
 //
+// An example: four segments of depth 2 with 300 elements each, and COUNT 200. Each call gives a
+// whole segment, as that is less than twice its COUNT:
+//
+//   SCAN 0    from place 0000...   stops at 0100...   answers 2, which is 01 reversed
+//   SCAN 2    from place 0100...   stops at 1000...   answers 1
+//   SCAN 1    from place 1000...   stops at 1100...   answers 3
+//   SCAN 3    from place 1100...   comes to the end   answers 0
+//
 // What does a cursor tell? Where some names stand in the order: leading bits of their hashes. Any
 // cursor may be sent, so with some calls a client can learn the first 40 bits of each. Those are
 // outputs of SipHash under a key: they say nothing of the key, nothing of the hash of any other
@@ -37,6 +45,7 @@ inline constexpr int kCursorBits = 40;
 // no more than a dozen where this is asked.
 inline constexpr size_t kScanCrowd = 64;
 
+// Swaps neighbouring bits, pairs and halves of bytes, then the bytes.
 constexpr uint64_t ReverseBits(uint64_t bits) {
   constexpr uint64_t kMasks[] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f};
   for (int i = 0; i < 3; ++i) {
@@ -46,6 +55,7 @@ constexpr uint64_t ReverseBits(uint64_t bits) {
   return __builtin_bswap64(bits);
 }
 
+// Of any number a client may send: bits beyond kCursorBits are cut off, the rest names a place.
 constexpr uint64_t PlaceOfCursor(uint64_t cursor) {
   return ReverseBits(cursor & ((uint64_t{1} << kCursorBits) - 1));
 }
@@ -81,6 +91,8 @@ constexpr uint64_t StopPlace(uint64_t low, uint64_t high, uint64_t crowd, int bi
 
 using namespace segment;
 
+// Repeatable runs pay for a sort of each segment; others ask for all elements first and take them
+// as absl has them.
 template <typename Element>
 void SegmentTableOf<Element>::Visit(const Segment& segment,
                                     absl::FunctionRef<void(Element&)> visit) const {
@@ -103,6 +115,9 @@ void SegmentTableOf<Element>::ForEach(absl::FunctionRef<void(Element&)> visit) c
   }
 }
 
+// The first segment may have been given in part: what lies before the cursor's place is left out. A
+// call ends when it has given its COUNT, has seen its share of segments, or comes to the end of
+// all.
 template <typename Element>
 uint64_t SegmentTableOf<Element>::Scan(uint64_t cursor, size_t count,
                                        absl::FunctionRef<void(const Element&)> visit) const {
@@ -129,6 +144,7 @@ uint64_t SegmentTableOf<Element>::Scan(uint64_t cursor, size_t count,
   }
 }
 
+// Selection, not sorting: three nth_element over ever smaller parts are O(n).
 // Where a call stops that has still `left` of `wanted` elements to give, of a segment up to `end`:
 // at its end, or so that it gives between `wanted` and twice that in all. Puts `ranked` in part in
 // order.
@@ -149,6 +165,8 @@ uint64_t SegmentTableOf<Element>::StopIn(const Segment& segment, std::vector<Ran
   return StopPlace(low, high, crowd, std::min(bits, kCursorBits));
 }
 
+// Unlike Scan it never stops inside a segment, so a position is the first hash of some segment
+// then. If that has merged since, the whole merged segment is given: some elements come twice.
 template <typename Element>
 uint64_t SegmentTableOf<Element>::Walk(uint64_t position, size_t budget,
                                        absl::FunctionRef<void(Element&)> visit) const {
@@ -165,6 +183,7 @@ uint64_t SegmentTableOf<Element>::Walk(uint64_t position, size_t budget,
   return FirstHashAt(place);
 }
 
+// The slot goes before its element is freed, so the table never holds a dangling pointer.
 template <typename Element>
 size_t SegmentTableOf<Element>::Drain(size_t budget, absl::FunctionRef<void(Element&)> free) {
   size_t drained = 0;

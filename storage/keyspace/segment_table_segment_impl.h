@@ -27,6 +27,7 @@ inline constexpr size_t kMergeBelow = 112;
 // What can be looked for in a segment besides a HashedKey: a known element, any that looks like
 // the hash (its slot is not looked at), nothing at all (a new one, known to be absent), and nothing
 // while all that look like the hash on the way are gathered.
+// Each probe carries its hash, which SlotHash only hands on.
 struct ThisOne {
   uint64_t hash;
   const void* element;
@@ -43,6 +44,7 @@ struct AllLike {
   Gathered* into;  // some may come twice
 };
 
+// absl calls this with a slot when a table grows, and must find the hash anew; a probe brings it.
 template <typename Element>
 struct SlotHash {
   using is_transparent = void;
@@ -54,6 +56,8 @@ struct SlotHash {
   }
 };
 
+// Called for slots whose seven bits agree with the probe's. Only a HashedKey makes it look at an
+// element.
 template <typename Element>
 struct SlotEqual {
   using is_transparent = void;
@@ -66,6 +70,7 @@ struct SlotEqual {
   bool operator()(PackedPointer, const LikelyOne&) const { return true; }
   bool operator()(PackedPointer, const NewOne&) const { return false; }
   bool operator()(const PackedPointer& slot, const AllLike& probe) const {
+    // Never equal, so absl goes on to the end of the probe sequence: that is the gathering.
     probe.into->push_back(&slot);
     return false;
   }
@@ -97,6 +102,7 @@ inline size_t SlotsBytes(size_t capacity) {
 
 }  // namespace segment
 
+// An empty segment has no table yet: absl makes one with the first element, or Reserve does.
 template <typename Element>
 struct SegmentTableOf<Element>::Segment {
   Segment(const SipKey& key, int depth)

@@ -1,5 +1,6 @@
-// What a key can hold. Strings live inside their Entry; every other type is a Value object that the
-// entry owns. A type decodes, measures and names itself, so that nothing else lists the types.
+// What a key can hold. Strings live inside their Entry, long ones in a TextBlock beside it; every
+// other type is a Value object that the entry owns, or its packed form (packed_value.h). A type
+// decodes, measures and names itself, so that nothing else lists the types.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 namespace sluice {
 
+// The numbers stand in entries alone; files have types of their own (storage/rdb/rdb_types.h).
 enum class ValueType : uint8_t {
   kString,
   kList,
@@ -41,6 +43,8 @@ struct ValueTimer {
   ValueHolder* holder = nullptr;
 };
 
+// Owned by the entry (Entry::outside_value), which accounts MemoryBytes after every change: so what
+// changes a Value outside of Database calls Database::ValueChanged.
 class Value {
  public:
   static constexpr int64_t kNever = TimerWheel::kNever;

@@ -1,7 +1,7 @@
 // RecordQueue<T>: a queue in chunks of 16 KiB, for records of which millions wait in order of time.
 // No step handles more than a chunk, however long the queue is: it grows by one, what leaves frees
 // one, and what else is unused then is for the owner to take out (TakeUnusedTo) and to free in
-// slices (FreeSome). In one block of memory, as it was, freeing a million records took 2 ms.
+// slices (FreeSome). One block of a million records takes 2 ms to free.
 //
 // A std::deque takes 600 bytes before the first record; a thousand limiters with three records each
 // are the usual case. So a queue that fits into one chunk has a smaller one, which grows by half,

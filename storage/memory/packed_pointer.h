@@ -1,6 +1,6 @@
 // A pointer in 6 bytes. User-space addresses of x86-64 and arm64 Linux have at most 48 bits; two
-// bytes saved per list link and per table slot are a tenth of what a small key costs. The two
-// lowest bits carry a tag (objects are at least 8-byte aligned).
+// bytes saved per list link and per table slot are a tenth of what a small key costs. The lowest
+// bit carries a tag, so what is pointed to lies at an even address.
 #pragma once
 
 #include <cassert>
@@ -9,12 +9,14 @@
 
 namespace sluice {
 
+// Three 16-bit parts, so that it needs an alignment of 2 and no padding wherever it stands.
 class PackedPointer {
  public:
   PackedPointer() = default;
   explicit PackedPointer(const void* pointer, unsigned tag = 0) { Set(pointer, tag); }
 
   template <typename T>
+  // Without the tag.
   T* As() const {
     return reinterpret_cast<T*>(bits() & ~uint64_t{1});
   }

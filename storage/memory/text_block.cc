@@ -26,6 +26,7 @@ constexpr size_t kHeadMax = 1 << 20;
 
 size_t WholePages(size_t bytes) { return (bytes + PageBytes() - 1) / PageBytes() * PageBytes(); }
 
+// malloc says null and mmap MAP_FAILED: neither has a way on from here.
 char* Checked(void* block) {
   if (block == nullptr || block == MAP_FAILED) std::abort();
   return static_cast<char*>(block);
@@ -124,10 +125,14 @@ void TextBlock::Narrow(size_t begin, size_t bytes) {
 
 void TextBlock::Reserve(size_t bytes) {
   if (bytes <= capacity_) return;
+  // Doubling up to kSlackMax, then a MiB more each time: mapped pages move without copying, so
+  // small steps cost little there, and a GiB does not reserve another.
   // The first block is made to measure: most strings never grow.
   Move(capacity_ == 0 ? bytes : bytes + std::min(bytes, kSlackMax));
 }
 
+// Three ways: heap to heap by realloc, heap to pages by one copy, pages to more pages by mremap.
+// Never back: a block that has become mapped stays so.
 // To a block of at least `capacity`. Precondition: that is more than it has.
 void TextBlock::Move(size_t capacity) {
   ABSL_HARDENING_ASSERT(capacity > capacity_);
@@ -149,6 +154,7 @@ void TextBlock::Move(size_t capacity) {
   capacity_ = capacity;
 }
 
+// The front goes first, and what Narrow has cut off counts again as part of it.
 size_t TextBlock::FreePages(size_t budget) {
   if (!mapped_ || head_ + capacity_ == 0) return 0;
   data_ = Pages();

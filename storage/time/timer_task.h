@@ -20,6 +20,7 @@ struct TimerTaskOf : TimerTask {
   Owner& owner;
 };
 
+// Kept apart from the wheel so that parts need not know of other kinds of timers. It owns nothing.
 class TimerTasks {
  public:
   explicit TimerTasks(TimerWheel& wheel) : wheel_(wheel) {}

@@ -68,6 +68,9 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
   const int64_t target = Clamp(now_ms);
   bool late_taken = false;  // once a call, and after what an unfinished cascade has for this tick
   size_t spent = 0;
+  // What is unfinished has precedence: a detached slot that moves down, then what is due at this
+  // tick, then a step to the next slot. A budget that ends leaves the lists as they are for the
+  // next call.
   while (true) {
     if (cascading_.linked()) {
       if (spent == budget) break;
@@ -102,6 +105,9 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
   return spent;
 }
 
+// Every slot's place depends on the wheel's time, so all nodes are gathered into one list and
+// placed anew: into slots where their deadline is still to come at the earlier time, else into
+// late_.
 void TimerWheel::TurnBack(int64_t now_ms) {
   assert(!advancing_ && now_ms < now_ms_);
   TimerNode all;
@@ -127,6 +133,8 @@ void TimerWheel::TurnBack(int64_t now_ms) {
 int64_t TimerWheel::NextWork() const { return HasDetached() ? now_ms_ : FindNextSlot().start_ms; }
 
 // --- lists
+// Circular lists through a head. The two tag bits of a node's pointers are its kind, so every
+// change of a pointer keeps the tag.
 
 int64_t TimerWheel::Clamp(int64_t deadline_ms) {
   return deadline_ms < 0 ? 0 : deadline_ms > kDeadlineMsMax ? kDeadlineMsMax : deadline_ms;
@@ -182,6 +190,8 @@ void TimerWheel::MarkEmpty(TimerNode& head) {
 void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
   const int64_t deadline = node.deadline_ms();
   if (deadline <= now_ms_) return Append(reached, node);
+  // The bytes above the level agree with the wheel's time, so the slot is ahead in this very turn
+  // of the level: no slot holds timers of two different turns.
   const int level = (63 - std::countl_zero(static_cast<uint64_t>(deadline ^ now_ms_))) / kSlotBits;
   // A newcomer queues up behind those of its tick that are still on their way down.
   if (&reached == &late_ && cascading_.linked() && level < cascading_level_)
@@ -204,6 +214,8 @@ TimerNode& TimerWheel::SlotHead(int level, int slot) {
 TimerWheel::NextSlot TimerWheel::FindNextSlot() const {
   for (int level = 0; level < kLevels; ++level) {
     if (levels_[level] == nullptr) continue;
+    // The lowest level that has anything has the earliest: its slots lie inside the current slot of
+    // the level above.
     for (int word = 0; word < kSlots / 64; ++word) {
       const uint64_t bits = levels_[level]->occupied[word];
       if (bits == 0) continue;
