@@ -22,6 +22,7 @@ constexpr std::string_view kFaults[] = {
 };
 static_assert(std::size(kFaults) == static_cast<size_t>(CellFault::kOverflow) + 1);
 
+// Two overloads, so that the templates below ask nothing where Number has 64 bits already.
 bool Fits64(int64_t) { return true; }
 bool Fits64(Signed value) {
   return value >= std::numeric_limits<int64_t>::min() &&
@@ -54,6 +55,7 @@ struct Sums {
   Number increment;
 };
 
+// Any request: a number that does not fit says so, where 64 bits would wrap.
 CellFault MakeSums(const CellRequest& request, Sums<Signed>* sums) {
   sums->interval = Quotient<Signed>(request.period_ns, request.count);
   if (sums->interval == 0) return CellFault::kTooFast;
@@ -98,6 +100,7 @@ CellFault Decide(const Sums<Number>& sums, Number tat, Number now, CellAnswer* a
   const Number new_tat = (tat > now ? tat : now) + sums.increment;
   const Number missing = new_tat - sums.tolerance - now;  // the wait until it would be allowed
   answer->limited = missing > 0;
+  // A refusal stores nothing, so the key goes on living until the old arrival time.
   const Number ttl = (answer->limited ? tat : new_tat) - now;
   if (!answer->limited) {
     if (!Fits64(new_tat) || !Fits64(Quotient<Number>(ttl, kMsNs))) return CellFault::kOverflow;
@@ -105,6 +108,7 @@ CellFault Decide(const Sums<Number>& sums, Number tat, Number now, CellAnswer* a
     answer->new_tat_ns = static_cast<int64_t>(new_tat);
     answer->ttl_ms = static_cast<int64_t>(Quotient<Number>(ttl, kMsNs));
   }
+  // As redis-cell has it: what is beyond the tolerance leaves 0, not a negative number.
   const Number left = sums.tolerance - ttl;
   const Number remaining = left > -sums.interval ? Quotient<Number>(left, sums.interval) : 0;
   const bool can_wait = answer->limited && sums.increment <= sums.tolerance;
@@ -121,6 +125,7 @@ CellFault TakeCell(const CellRequest& request, std::optional<int64_t> tat_ns, in
   if (request.max_burst == std::numeric_limits<int64_t>::max()) return CellFault::kOverflow;
   *answer = CellAnswer{};
   answer->limit = request.max_burst + 1;
+  // A negative rate lets nothing through, and is no error.
   if (request.max_burst < 0 || request.count < 0 || request.period_ns < 0) {
     answer->limited = true;
     return CellFault::kNone;
@@ -134,6 +139,7 @@ CellFault TakeCell(const CellRequest& request, std::optional<int64_t> tat_ns, in
   return fault != CellFault::kNone ? fault : Decide<Signed>(sums, tat, now_ns, answer);
 }
 
+// "1.5" -> 1'500'000'000, "-1.5" -> -1'500'000'000: the decimals have the sign of the text.
 std::optional<__int128> ParseCellPeriodNs(std::string_view text) {
   constexpr size_t kNsDigits = 9;
   const size_t point = text.find('.');

@@ -9,6 +9,14 @@
 // bits is a CellFault. The emission interval e is truncated to whole ns there, so it is here too:
 // these are dialects; exact rates are LIMIT.TAKE's.
 //
+// CL.THROTTLE key 2 1 10 (a burst of 2, one unit each 10 s): e = 10 s, D = 30 s. With the key
+// empty:
+//
+//   at 0 s   new = 10 s   10 - 30 <= 0   allowed, 2 remain
+//   at 0 s   new = 20 s   20 - 30 <= 0   allowed, 1 remains
+//   at 0 s   new = 30 s   30 - 30 <= 0   allowed, 0 remain
+//   at 0 s   new = 40 s   40 - 30 >  0   limited: retry after 10 s, reset after 30 s
+//
 // Nothing is stored here. The caller reads `tat` from the key (a decimal string) and, if `stored`,
 // writes new_tat_ns with a TTL of ttl_ms: as PEXPIRE, so a TTL of 0 or less removes the key.
 #pragma once
@@ -28,6 +36,7 @@ enum class CellFault : uint8_t {
 // The sentence without "Cell error: Store error: ", which is CL.THROTTLE's own.
 std::string_view CellFaultText(CellFault fault);
 
+// As the client gave it; TakeCell checks the numbers.
 struct CellRequest {
   int64_t max_burst = 0;
   int64_t count = 0;  // per period
@@ -46,6 +55,8 @@ struct CellAnswer {
   int64_t ttl_ms = 0;      // may be 0 or less
 };
 
+// Pure and O(1): the caller reads the key before and writes it after. On a fault `answer` holds
+// nothing that may be told.
 // `tat_ns` is what the key holds, nullopt if there is none.
 CellFault TakeCell(const CellRequest& request, std::optional<int64_t> tat_ns, int64_t now_ns,
                    CellAnswer* answer);

@@ -15,6 +15,8 @@ int ScatteredDrains::HighestBit(int64_t tick, int64_t other) {
 }
 
 std::vector<int64_t>& ScatteredDrains::LevelOf(int64_t due_ms) {
+  // The level depends on base_ms_, and so it is right only until the next DrainTo, which moves what
+  // has come to be on a wrong one.
   assert(due_ms > base_ms_ && base_ms_ >= kTickMin && (due_ms - kTickMin) >> kTickBits == 0);
   return levels_[HighestBit(due_ms, base_ms_)];
 }
@@ -28,6 +30,9 @@ void ScatteredDrains::Add(int64_t due_ms, uint64_t units) {
   }
 }
 
+// An example in 4 bits: base 0100, ticks 0110 (level 1), 1001 (level 3). DrainTo(0111): the highest
+// bit in which the times differ is 1, so levels 0 and 1 are emptied: 0110 is due. 1001 stays on
+// level 3, as 1001 and 0111 still differ there.
 uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
   if (now_ms <= base_ms_) return 0;
   // Below the highest bit in which the times differ everything is due; on it some is, and the rest
@@ -36,6 +41,7 @@ uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
   base_ms_ = now_ms;
   uint64_t drained = 0;
   for (int level = 0; level <= highest; ++level) {
+    // Taken out first: what is not due goes to a lower level, which may have been emptied just now.
     const std::vector<int64_t> ticks = std::move(levels_[level]);
     levels_[level].clear();
     for (const int64_t tick : ticks) {
@@ -63,6 +69,7 @@ void ScatteredDrains::ForEach(absl::FunctionRef<void(int64_t, uint64_t)> visit) 
 
 // --- DrainQueue
 
+// For COPY, which is O(n).
 DrainQueue& DrainQueue::operator=(const DrainQueue& other) {
   ring_ = other.ring_;
   epoch_ms_ = other.epoch_ms_;
@@ -86,6 +93,7 @@ void DrainQueue::Add(int64_t now_ms, int64_t due_ms, uint64_t units) {
 }
 
 // Precondition: the ring is not empty.
+// Without scattered drains the ring's last is last_due_ms_, which saves a look at cold memory.
 int64_t DrainQueue::RingLastMs() const {
   return scattered_ == nullptr ? last_due_ms_ : epoch_ms_ + ring_.back().due;
 }
@@ -119,6 +127,7 @@ bool DrainQueue::Rebase(int64_t due_ms) {
 }
 
 uint64_t DrainQueue::DrainTo(int64_t now_ms) {
+  // The usual answer, from the object's own cache line.
   if (now_ms < next_due_ms_) return 0;
   uint64_t drained = 0;
   while (!ring_.empty() && epoch_ms_ + ring_.front().due <= now_ms) {

@@ -7,6 +7,12 @@
 // and Tarjan 1990) of ticks with a hash map of their counts. There a drain costs O(1) too: a tick
 // is moved at most once a bit, always to a lower one. Units due at the same tick share a record.
 //
+// A counter whose units live 10 s, at 100 s, with 3 units counted at 92, 95 and 95 s; then one that
+// lives 4 s, which is due before the last of the ring:
+//
+//   ring        (102 s, 1) (105 s, 2)
+//   scattered   (104 s, 1)
+//
 // Ticks are engine ms from -2^41 to 2^48: they are negative while a log is played, whose time is
 // held back. Nothing fires by itself: each call says what time it is, so an answer is exact to the
 // tick however late a turn comes. The wheel carries one timer a counter, its key's deadline,
@@ -28,6 +34,8 @@
 
 namespace sluice {
 
+// A radix heap: a priority queue for keys that never go below the last one taken out. Add is O(1);
+// DrainTo moves a tick down at most 49 times in its life, and mostly a few.
 class ScatteredDrains {
  public:
   explicit ScatteredDrains(int64_t now_ms) : base_ms_(now_ms) {}
@@ -52,6 +60,8 @@ class ScatteredDrains {
   absl::flat_hash_map<int64_t, uint64_t> units_;  // by tick; each stands in one level
 };
 
+// Add and DrainTo are O(1) amortized. Add is O(n) when the ring's 32-bit times run out: at most
+// once in 24 days.
 class DrainQueue {
  public:
   DrainQueue() = default;

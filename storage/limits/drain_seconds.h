@@ -18,6 +18,7 @@
 
 namespace sluice {
 
+// One for all buckets of the server. It changes when counts drain, not what they count.
 class DrainSeconds {
  public:
   static constexpr size_t kSecondsMax = 100'000;

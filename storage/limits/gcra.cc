@@ -5,6 +5,7 @@
 namespace sluice {
 namespace {
 
+// The whole capacity in units of 1/max µs.
 Wide CapacityUnits(const LimitConfig& config) {
   return Product(config.Capacity(), config.PeriodUs());
 }
@@ -28,6 +29,8 @@ void GcraState::SetConsumed(const LimitConfig& config, int64_t now_us, Wide cons
 
 LimitAnswer GcraState::Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
   const Wide capacity = CapacityUnits(config);
+  // What is left is rounded down to whole units, and what is missing up to whole µs: neither
+  // promises more than there is.
   const Wide left = capacity - Consumed(config, now_us);
   LimitAnswer answer;
   answer.remaining = static_cast<int64_t>(DivideDown(left, static_cast<Wide>(config.PeriodUs())));
@@ -54,6 +57,8 @@ void GcraState::Refund(const LimitConfig& config, int64_t now_us, int64_t units)
   SetConsumed(config, now_us, consumed - std::min(consumed, Product(units, config.PeriodUs())));
 }
 
+// The same fraction of the new capacity is consumed as was of the old, rounded up: no change of the
+// numbers gives back what was consumed.
 void GcraState::Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us) {
   const Wide consumed = Consumed(from, now_us);
   SetConsumed(to, now_us, ScaleUp(consumed, CapacityUnits(from), CapacityUnits(to)));

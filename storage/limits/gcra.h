@@ -8,6 +8,12 @@
 //
 //   consumed = (tat - now) x max          allowed:  consumed + cost x period <= capacity x period
 //
+// 3 units a second, no burst (capacity 1): a unit of cost weighs 1,000,000 units of 1/3 µs.
+//
+//   at 0         consumed 0           cost 1 fits; tat = 333,333 µs and 1/3
+//   at 100,000   consumed 700,000     0 left of the one: refused; fits at 333,334 µs
+//   at 333,334   consumed 0           fits again
+//
 // A token bucket is the same arithmetic with another capacity: rolling.h is this one.
 // It answers to the µs; a limiter at rest is as good as a new one.
 #pragma once
@@ -16,6 +22,7 @@
 
 namespace sluice {
 
+// See limit.h for what each function promises. All are O(1), with at most a few 128-bit divisions.
 struct GcraState {
   int64_t tat_us = kLongAgo;
   int64_t tat_part = 0;  // of a µs, in 1/max: 0 .. max - 1

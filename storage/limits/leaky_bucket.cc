@@ -47,6 +47,7 @@ size_t LeakyBucket::FreeSome(size_t budget) {
 }
 
 void LeakyBucket::Count(const Now& now, int64_t due_ms, uint64_t units) {
+  // First, so that level_ and the drains agree on what is still there.
   Level(now);
   units = std::min(units, UINT64_MAX - level_);
   // A clock at the end of what the wheel can tell leaves nothing to wait for.

@@ -22,6 +22,8 @@
 
 namespace sluice {
 
+// Costs: Count and Level are O(1) amortized a unit that drains. Memory is 8 bytes a tick with units
+// that are pending, see drain_queue.h.
 class LeakyBucket final : public Value {
  public:
   // When a unit counted now, for that many seconds, is to drain: the next tick for 0, the wheel's

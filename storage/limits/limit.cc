@@ -10,6 +10,7 @@ constexpr std::string_view kNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "G
 
 constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
 
+// ASCII alone: the names have no other letters.
 bool EqualsInAnyCase(std::string_view text, std::string_view upper) {
   if (text.size() != upper.size()) return false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -39,6 +40,7 @@ bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm) {
   return false;
 }
 
+// The bounds make sure that no product of the algorithms goes beyond 126 bits.
 LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period_ms, int64_t burst,
                            LimitConfig* config) {
   if (max < 1 || max > kUnitsMax) return LimitFault::kMax;

@@ -5,8 +5,18 @@
 //   LimitAnswer Ask(config, now_us, cost) const    what would be said; nothing changes
 //   void Consume(config, now_us, cost)             precondition: cost <= Ask().remaining
 //   void Refund(config, now_us, units)             gives back, never beyond an unused limiter
-//   void Reconfigure(from, to, now_us)             keeps the consumed fraction, rounded up
+//   void Reconfigure(from, to, now_us)             keeps the consumed fraction, rounded up (WINDOW:
+//                                                  the count)
 //   int64_t WholeAtUs(config, now_us) const        from when on it is as good as a new one
+//
+// Which one for what:
+//
+//   WINDOW    a count that starts anew each period; cheapest; up to twice max around a border
+//   SLIDING   two counts, weighted; no border, but exact only for requests that come evenly
+//   LOG       every request is kept; exact: at most max in any period; 16 bytes a tick
+//   LEAKY     the same rule, seen as a meter whose units drain one by one
+//   GCRA      units evenly spaced, and `burst` more at once
+//   ROLLING   a token bucket: up to `burst` at once, refilled evenly
 //
 // A new limiter is a value-initialized state. Times are engine time, in µs between functions. The
 // algorithms that keep counts (WINDOW, SLIDING, LOG, LEAKY) count in whole ticks of 1 ms, as
@@ -60,6 +70,7 @@ inline constexpr int64_t kBanMsMax = kPeriodMsMax;
 // Before any engine time, which may be below 0: what a state holds that has never been used.
 inline constexpr int64_t kLongAgo = -(int64_t{1} << 61);
 
+// Plain numbers, copied about; valid if MakeLimitConfig has made it.
 struct LimitConfig {
   LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
   int64_t max = 0;  // units a period
@@ -91,6 +102,7 @@ LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period
 
 inline constexpr int64_t kNeverUs = kInt64Max;
 
+// What Ask says. Times are engine µs, absolute.
 struct LimitAnswer {
   bool fits = false;
   int64_t remaining = 0;    // whole units that could be taken now, 0 .. capacity

@@ -14,6 +14,8 @@ Limiter::Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log)
   assert(AuditLimiter(state_, log_.get()).empty());
 }
 
+// The length says the form (limiter_packing.cc). What is behind the narrow form of LOG or LEAKY has
+// to be a sound run.
 std::unique_ptr<Limiter> Limiter::Unpack(std::string_view packed) {
   if (packed.size() < kNarrowLimiterBytes) return nullptr;
   const LimiterState state = UnpackLimiter(packed);
@@ -34,6 +36,7 @@ size_t Limiter::Pack(char* out, size_t room) const {
   return size;
 }
 
+// As a Limiter, since the reclaimer frees Values: one without requests, but with the chunks.
 std::unique_ptr<Limiter> Limiter::TakeUnused() {
   if (!log_ || !log_->HasUnused()) return nullptr;
   auto unused = std::make_unique<Limiter>(config());

@@ -33,6 +33,8 @@ bool LimiterKey::IsOpenTo(LimitAlgorithm algorithm) const {
 }
 
 // --- taking
+// Three ways, by where the limiter is: not there, packed in its entry, or an object beside it. Most
+// requests take the second, and cost one look-up, some arithmetic and a few bytes written.
 
 LimitVerdict LimiterKey::Take(const LimitRequest& request) {
   if (packed_) return TakePacked(request);
@@ -66,6 +68,7 @@ LimitVerdict LimiterKey::TakePacked(const LimitRequest& request) {
                         StorePacked(LimitEndsAtMs(*packed_, log(), now_), Change::kPerhaps));
 }
 
+// Asks first: Modify tells watchers and saves old images, and a refusal must not do either.
 LimitVerdict LimiterKey::TakeObject(const LimitRequest& request) {
   const LimitVerdict seen = object_->Peek(request.config, request.cost, now_);
   const bool bans = request.ban_ms > 0 && !object_->state().Banned(now_);
@@ -87,6 +90,8 @@ LimitVerdict LimiterKey::Peek(const LimitConfig& config, int64_t cost) const {
       entry_->deadline());
 }
 
+// A key that EXPIRE ends at 5 s and a limiter that is whole at 60 s: at 5 s the key is gone, and a
+// new limiter is whole. So the answers say 5 s.
 LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const {
   if (deadline.none()) return verdict;
   const int64_t left_ms = deadline.LeftMs(now_);
@@ -153,6 +158,7 @@ Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
     db_.Delete(key_, now_);
     return deadline;
   }
+  // WINDOW's end stays while its window is open: then only bytes change, and no timer is touched.
   const bool keeps_deadline = entry_->deadline() == deadline;
   if (!keeps_deadline) deadline = Following(OldEndMs(), end_ms);
   Entry& entry = db_.Modify(*entry_, now_);
@@ -168,6 +174,7 @@ Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
 
 Deadline LimiterKey::StoreObject(Entry& entry, int64_t old_end_ms) {
   changed_ = true;
+  // Before the memory is accounted, so that what left with the requests is not counted twice.
   if (std::unique_ptr<Limiter> unused = object_->TakeUnused()) db_.Discard(std::move(unused));
   db_.ValueChanged(entry);
   const int64_t end_ms = object_->EndsAtMs(now_);

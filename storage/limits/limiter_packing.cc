@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+// What differs between the algorithms, under names that suit them all.
 struct Fields {
   int64_t time = 0;    // end, theoretical arrival or start
   int64_t count = 0;   // used, part or previous
@@ -54,6 +55,7 @@ Fields FieldsOf(const LimiterState& state) {
   }
 }
 
+// Whether 32 bits are enough for all but the time.
 bool IsNarrow(const LimiterState& state, const Fields& fields) {
   const LimitConfig& config = state.config;
   // None is negative, so the bits of all of them tell.
@@ -90,6 +92,8 @@ LimiterState Unpack(const Packed<Number>& packed) {
   return state;
 }
 
+// LOG and LEAKY: the narrow form and a TickRun behind it. 0 when the numbers are wide, a ban is on,
+// or the requests are too many: then it has to be an object.
 size_t PackWithLog(const LimiterState& state, const RequestLog& log, char* out, size_t old_bytes) {
   const Fields fields{log.packed_whole()};
   TickRun run(old_bytes > kNarrowLimiterBytes ? old_bytes - kNarrowLimiterBytes : 0);
@@ -118,6 +122,8 @@ size_t PackLimiter(const LimiterState& state, const RequestLog* log, char* out, 
   return sizeof(packed);
 }
 
+// The wide form has a length of its own; every other length is the narrow form, with or without a
+// run.
 LimiterState UnpackLimiter(std::string_view bytes) {
   ABSL_HARDENING_ASSERT(bytes.size() >= kNarrowLimiterBytes);
   if (bytes.size() != kWideLimiterBytes) {

@@ -6,6 +6,7 @@
 namespace sluice {
 namespace {
 
+// The one switch over algorithms: everything below is written once for all of them.
 // Calls `visit` with the struct of the algorithm. S and L are const or not alike.
 template <typename S, typename L, typename Visit>
 auto WithAlgorithm(S& state, L* log, Visit visit) {
@@ -25,6 +26,7 @@ auto WithAlgorithm(S& state, L* log, Visit visit) {
   return visit(*log);
 }
 
+// Both are rounded up, so that a client that waits as told is not refused for a fraction of a ms.
 int64_t SpanMs(int64_t from_us, int64_t to_us) {
   return to_us <= from_us ? 0 : (to_us - from_us - 1) / 1000 + 1;
 }
@@ -50,6 +52,8 @@ LimitVerdict MakeVerdict(const LimiterState& state, const LimitConfig& config, L
     verdict.retry_ms =
         answer.fits_at_us == kNeverUs ? -1 : SpanMs(now.steady_us, answer.fits_at_us);
   verdict.reset_ms = SpanMs(now.steady_us, answer.whole_at_us);
+  // Rounded up from the moment itself and not from the span, so that every answer names the same
+  // ms.
   verdict.reset_at_ms =
       verdict.reset_ms == 0 ? now.unix_ms() : TickAfter(answer.whole_at_us) + now.unix_offset_ms;
   return verdict;
@@ -117,6 +121,8 @@ std::string AuditSliding(const SlidingWindowState& sliding, const LimitConfig& c
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
                        const Now& now) {
   assert(request.cost >= 1 && request.ban_ms >= 0 && request.ban_ms <= kBanMsMax);
+  // The same numbers as before and no ban: asked and consumed in one go. All else is looked at
+  // first, for a refusal must leave no trace.
   if (state.banned_until_ms == 0 && state.config == request.config) [[likely]] {
     const LimitAnswer answer = WithAlgorithm(state, log, [&](auto& algorithm) {
       return TakeFrom(algorithm, state.config, now.steady_us, request.cost);
@@ -191,6 +197,7 @@ bool LimitIsUsed(const LimiterState& state, const RequestLog* log, const Now& no
   return WholeAtUs(state, log, now) > now.steady_us;
 }
 
+// A limiter lives until it is whole again and its ban is over, whichever is later.
 int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now) {
   const int64_t whole_at_us = WholeAtUs(state, log, now);
   const int64_t ends_ms = whole_at_us <= now.steady_us ? now.ms() : TickAfter(whole_at_us);

@@ -27,6 +27,7 @@
 
 namespace sluice {
 
+// A value of 72 bytes, copied about freely. RequestLog stands apart because it owns memory.
 struct LimiterState {
   LimitConfig config;
   union {

@@ -9,6 +9,7 @@ PolicyTable::SetResult PolicyTable::Set(std::string_view name, const LimitConfig
   if (found != policies_.end()) {
     found->second = config;
   } else {
+    // Only a new name needs room: a full table can still change the ones that it has.
     if (policies_.size() >= kPoliciesMax) return SetResult::kTooMany;
     policies_.emplace(name, config);
   }

@@ -16,6 +16,8 @@ namespace sluice {
 inline constexpr size_t kPolicyNameBytesMax = 256;
 inline constexpr size_t kPoliciesMax = 10'000;
 
+// Bounded by kPoliciesMax names of kPolicyNameBytesMax each. A sorted map, as LIMIT.POLICY
+// lists the names in order; look-ups are O(log n).
 class PolicyTable {
  public:
   enum class SetResult : uint8_t { kSet, kNameTooLong, kTooMany };

@@ -7,6 +7,10 @@
 // are the usual case. So a queue that fits into one chunk has a smaller one, which grows by half,
 // and which is given back in part when three quarters are empty.
 //
+// Four records to a chunk, six records, head_ = 3 (`.` is unused):
+//
+//   chunks_   [ . . . a ] [ b c d e ] [ f . . . ]
+//
 // Invariants: only a chunk that is alone is smaller than kChunk; record i lies at place head_ + i,
 // counted over all chunks; places before and behind the records are unused.
 #pragma once
@@ -25,6 +29,7 @@
 namespace sluice {
 
 template <typename T>
+// Owns its records, which are plain bytes. PushBack and PopFront are O(1) amortized, indexing O(1).
 class RecordQueue {
   static_assert(std::is_trivially_copyable_v<T>);
 

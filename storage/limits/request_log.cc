@@ -60,6 +60,7 @@ bool RequestLog::CopyTo(TickRun& run) const {
   return true;
 }
 
+// A binary search for the border between what has left and what counts; ticks increase.
 size_t RequestLog::FirstCounting(int64_t tick, int64_t period_ms) const {
   // Nearly always the front has been pruned a moment ago.
   if (records_.empty() || tick - records_[0].tick < period_ms) return 0;
@@ -81,6 +82,8 @@ int64_t RequestLog::Counted(size_t first) const {
   return static_cast<int64_t>(records_.back().sum - SumBefore(first));
 }
 
+// Sums increase, so "what is behind this record is at most `most`" is false up to some record and
+// true from it on.
 size_t RequestLog::FirstLeaving(int64_t most) const {
   size_t low = 0;
   size_t high = records_.size() - 1;
@@ -101,6 +104,9 @@ int64_t RequestLog::LeavesAtUs(const Record& record, const LimitConfig& own,
   return (tick + asked.period_ms) * 1000;
 }
 
+// Asked with the limiter's own numbers or with others; nothing moves. Under another period each
+// record would leave at another time, in the same order: so the search is the same, and only its
+// result is converted.
 LimitAnswer RequestLog::AskAs(const LimitConfig& own, const LimitConfig& asked, int64_t now_us,
                               int64_t cost) const {
   const int64_t whole = Whole(own);
@@ -130,6 +136,7 @@ void RequestLog::Add(int64_t tick, int64_t shares) {
   }
 }
 
+// A request within a ms counts from the next whole one: it never leaves early.
 void RequestLog::Consume(const LimitConfig& config, int64_t now_us, int64_t cost) {
   Prune(config, now_us);
   Refine(config);

@@ -9,6 +9,11 @@
 // to the µs, never less. Memory: 16 bytes a tick with requests, at most min(max, period) records,
 // freed as they leave; of many that leave at once the memory is for the owner to take (TakeUnused).
 //
+// max 5 in 10 s; 2 units at 1 s, 1 at 4 s, 1 at 7 s. At 12 s the first record has left:
+//
+//   tick   1 s   4 s   7 s
+//   sum     2     3     4         gone_ = 2 after the front is dropped; 4 - 2 = 2 units count
+//
 // Another max or period is asked about in O(log n) without a change (AskAs). Taking under another
 // period moves every record, under another max only if the shares have to become finer.
 //
@@ -27,6 +32,7 @@
 
 namespace sluice {
 
+// Ask is O(log n); Consume O(log n) and O(1) amortized for what leaves; Refund O(log n).
 class RequestLog {
  public:
   RequestLog() = default;

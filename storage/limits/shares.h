@@ -7,6 +7,11 @@
 // numbers. So a fleet that asks with 90 and 100 in turn loses nothing, however often it alternates.
 // Only when the multiple would pass kWholeMax is what was consumed rounded up, by one share.
 //
+// max 4, 3 units consumed; then max becomes 6:
+//
+//   before   whole  4, consumed 3        a unit is 1 share      1 unit is left
+//   after    whole 12, consumed 9        a unit is 2 shares     (12 - 9) / 2 = 1 unit is left
+//
 //   const Refinement finer = Refine(whole, config.max);     // before something is taken
 //   count = finer.Scaled(count);  whole = finer.whole;      // nothing to do if finer.None()
 //   count += SharesOf(cost, config.max, whole);

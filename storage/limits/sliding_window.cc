@@ -22,6 +22,8 @@ int64_t TickOfRoom(int64_t previous, int64_t room, int64_t period_ms) {
 
 }  // namespace
 
+// Three cases: within the current window; in the one after it, where current becomes previous;
+// later, where both are behind. An empty window starts anew with the next request.
 SlidingWindowState SlidingWindowState::At(const LimitConfig& config, int64_t now_us) const {
   const int64_t tick = TickOf(now_us);
   const int64_t elapsed_ms = std::max<int64_t>(0, tick - start_ms);
@@ -86,6 +88,7 @@ void SlidingWindowState::Refine(const LimitConfig& config) {
   whole = finer.whole == config.max ? 0 : finer.whole;
 }
 
+// The window keeps the share of the period that has passed: its start moves.
 void SlidingWindowState::Reconfigure(const LimitConfig& from, const LimitConfig& to,
                                      int64_t now_us) {
   *this = At(from, now_us);

@@ -8,6 +8,10 @@
 // evenly, so it is exact to that model and not to the log of requests (LOG is). Windows follow each
 // other without a gap from the first request on, until one ends in which nothing came.
 //
+// max 10 in 60 s, 8 in the window before, 4 in this one, 15 s into it:
+//
+//   8 x 45/60 + 4 = 10      full: the next unit fits when one more of the 8 has slid out, at 22.5 s
+//
 // Units: shares (shares.h), and ticks of 1 ms.
 #pragma once
 
@@ -16,6 +20,8 @@
 
 namespace sluice {
 
+// All functions are O(1). Around a border it lets through what its model allows, not twice max as
+// WINDOW.
 struct SlidingWindowState {
   int64_t start_ms = 0;  // of the current window; no meaning while both counts are 0
   int64_t previous = 0;

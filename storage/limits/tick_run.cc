@@ -34,6 +34,7 @@ inline char* WriteVarint(char* at, uint64_t value) {
 
 }  // namespace
 
+// One unit is the usual number, and takes no byte: a bit of the gap says that there are more.
 inline const char* TickRun::ReadRecord(const char* at, Record& record) {
   at = ReadVarint(at, record.gap);
   const bool many = record.gap & 1;
@@ -61,6 +62,8 @@ TickRun::TickRun(std::string_view bytes) : size_(bytes.size()) {
   ABSL_HARDENING_ASSERT(kHeaderBytes + image_.used <= bytes.size());
 }
 
+// A record holds the units of its own tick and the gap to the next; the last has no gap, and stands
+// apart.
 void TickRun::ForEach(absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
   if (empty()) return;
   int64_t tick = first();
@@ -85,6 +88,8 @@ uint64_t TickRun::UnitsAfter(int64_t after) const {
   return sum;
 }
 
+// Four cases: the first; the same tick as the last; before it (Insert); behind it, where what was
+// last becomes a record. Nothing is changed before all is known to fit.
 bool TickRun::Add(int64_t tick, uint64_t units) {
   assert(units >= 1);
   if (units > UINT32_MAX) return false;
@@ -142,6 +147,7 @@ bool TickRun::Insert(int64_t tick, uint32_t units) {
   return Replace(begin, next, {bytes, stop});
 }
 
+// The bytes behind move to make or close the gap; nothing moves if they do not fit.
 bool TickRun::Replace(const char* begin, const char* stop, std::string_view records) {
   const auto taken = static_cast<size_t>(stop - begin);
   const size_t used = image_.used - taken + records.size();
@@ -153,6 +159,8 @@ bool TickRun::Replace(const char* begin, const char* stop, std::string_view reco
   return true;
 }
 
+// The span shrinks by the gaps that go, so that first() follows: no tick is written down but the
+// last.
 void TickRun::DropThrough(int64_t tick) {
   if (empty() || tick < first()) return;
   if (tick >= last()) {

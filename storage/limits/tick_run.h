@@ -13,6 +13,10 @@
 //   last tick 8 | last - first 4 | units of the last 4 | bytes of records 1 | records | room
 //   record: varint(gap << 1 | many) [varint(units - 2) if many]        gap >= 1, units >= 1
 //
+// Three drains: 1 unit at 5,000, 3 at 5,200, 1 at 9,000:
+//
+//   9000 | 4000 | 1 | 5 | 90 03 | b1 3b 01 | room       gaps of 200 (<< 1 = 400) and 3800 (7601)
+//
 // bytes() has one of three sizes, so that a block in the heap is made anew twice, not with each
 // record: the first is room for 16 drains some seconds apart.
 #pragma once
@@ -27,6 +31,8 @@
 
 namespace sluice {
 
+// A value of 112 bytes, made from the entry's bytes and written back. What walks the records is
+// O(n) of at most 87.
 class TickRun {
  public:
   static constexpr size_t kBytesMin = 48;

@@ -20,6 +20,7 @@ inline Wide DivideDown(Wide dividend, Wide divisor) {
   return dividend / divisor;
 }
 
+// Without dividend + divisor - 1, which could wrap.
 inline Wide DivideUp(Wide dividend, Wide divisor) {
   const Wide quotient = DivideDown(dividend, divisor);
   return quotient * divisor == dividend ? quotient : quotient + 1;
@@ -50,6 +51,7 @@ inline Wide ScaleUp(Wide part, Wide whole, Wide target) {
   return remainder == 0 ? quotient : quotient + 1;
 }
 
+// At the ends of int64 instead of wrapping: for times that a client may choose.
 inline int64_t SaturatingSum(int64_t a, int64_t b) {
   int64_t sum;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;

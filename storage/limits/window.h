@@ -2,6 +2,10 @@
 // its first request instead of by the clock. At most max units from the tick in which it opens
 // until one period later; that end never moves, whatever comes meanwhile.
 //
+// max 3, period 10 s; its border is where it opened, and can be used twice:
+//
+//   0 s opens, 1 used | 9 s 2 more: full | 9.5 s refused until 10 s | 10 s opens anew, 3 at once
+//
 // Units: requests, and ticks of 1 ms. A window of which everything was refunded stays open.
 #pragma once
 
@@ -12,6 +16,7 @@
 
 namespace sluice {
 
+// All O(1), in 16 bytes. WholeAtUs is the end while it is open, even if all was refunded.
 struct WindowState {
   int64_t end_ms = kLongAgo;  // open while now < end_ms
   int64_t used = 0;           // may be above max after max was lowered

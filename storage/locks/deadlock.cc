@@ -14,6 +14,9 @@ constexpr size_t kFirstTry = 64;  // steps; mostly one side has ended by then
 
 // --- who finishes, among few
 
+// The reduction of the wait-for graph. Node: an owner. Line: the candidates' waits for one lock, in
+// order, as far back as one of the candidates waits. A node with no waits left (`left` is 0)
+// finishes: its permits go back and its waits leave their lines, which may let others finish.
 class DeadlockSearch::Reduction {
  public:
   Reduction(const DeadlockSearch& search, const std::vector<const Owner*>& owners, size_t* steps);
@@ -90,6 +93,9 @@ size_t DeadlockSearch::Reduction::NodeOf(const Queued& queued) {
   return nodes_.size() - 1;
 }
 
+// All that wait in this line up to its last candidate. An owner that is linked and no candidate is
+// known to finish, and left out; a bystander is a node of its own, which finishes once it has had
+// its turn.
 void DeadlockSearch::Reduction::AddLine(const Line& line, WaitQueue::Spot last) {
   const size_t at = lines_.size();
   LineState& state = lines_.emplace_back();
@@ -101,6 +107,8 @@ void DeadlockSearch::Reduction::AddLine(const Line& line, WaitQueue::Spot last) 
     if (node == kNone) continue;
     const bool is_first = state.items.empty() || state.items.back().node != node;
     if (is_first) nodes_[node].lines.push_back(at);
+    // An owner that holds the lock gets it again whatever is ahead: that wait is granted from the
+    // start.
     const bool reentrant = node < owners_.size() && search_.Holds(*queued.owner, line);
     nodes_[node].left += reentrant ? 0 : 1;
     state.items.push_back({node, &queued.wait.request.terms.shape, is_first, reentrant});
@@ -132,6 +140,8 @@ void DeadlockSearch::Reduction::AddHolder(const Owner& owner, size_t at) {
   nodes_[owners_.at(&owner)].permits.push_back({at, permits});
 }
 
+// A work list, in any order: what can finish once can finish later, too, as finishing only gives
+// back.
 bool DeadlockSearch::Reduction::Finishes(const Owner& owner) {
   for (auto& [held_by, node] : owners_) {
     if (nodes_[node].left == 0) finished_.push_back(node);
@@ -146,6 +156,9 @@ bool DeadlockSearch::Reduction::Finishes(const Owner& owner) {
   return nodes_[owners_.at(&owner)].left == 0;
 }
 
+// Who may go next, as far as the line decides: its first unfinished wait, whatever it is, and all
+// shared ones before the first unfinished writer. The three marks only move forward, so a line
+// costs its length over the whole reduction.
 void DeadlockSearch::Reduction::Advance(LineState& line) {
   const size_t size = line.items.size();
   while (line.front < size && HasFinished(line.items[line.front])) ++line.front;
@@ -166,6 +179,7 @@ void DeadlockSearch::Reduction::MayBeNext(LineState& line, size_t first, bool sh
     ++steps_;
     const LockShape& shape = *line.items[item].shape;
     if ((shape.mode == LockMode::kShared) != shared || line.items[item].granted) continue;
+    // What holders forbid is written down, and looked at again only when a holder gives back.
     if (HoldersAllow(line, shape)) {
       Grant(line, item);
     } else {
@@ -175,6 +189,7 @@ void DeadlockSearch::Reduction::MayBeNext(LineState& line, size_t first, bool sh
   }
 }
 
+// Lock::Fit over again, but for the holders of the candidates that have not finished.
 bool DeadlockSearch::Reduction::HoldersAllow(const LineState& line, const LockShape& shape) const {
   if (line.lock == nullptr || line.held == 0) return true;
   const LockMode mode = line.lock->mode();
@@ -189,6 +204,7 @@ void DeadlockSearch::Reduction::Grant(LineState& line, size_t at) {
   if (--nodes_[item.node].left == 0) finished_.push_back(item.node);
 }
 
+// Requests for permits may be let in one by one; a whole lock only when all permits are back.
 void DeadlockSearch::Reduction::GiveBack(LineState& line, int64_t permits) {
   line.held -= permits;
   for (const size_t item : line.await_permits) {
@@ -201,6 +217,8 @@ void DeadlockSearch::Reduction::GiveBack(LineState& line, int64_t permits) {
 }
 
 // --- who could be in the circle
+// Reach::seen keeps both walks linear: a line is walked from the farthest spot seen so far, so no
+// part of it is walked twice in one try.
 
 bool DeadlockSearch::ClosesCircle() {
   // In the midst of a line, with another wait of its owner, it may be new in the way of those
@@ -213,6 +231,7 @@ bool DeadlockSearch::ClosesCircle() {
   for (size_t steps_max = kFirstTry;; steps_max *= 2) {
     Reach behind;
     began_ = steps_;
+    // Either side alone can answer: the one that ends within the limit does.
     if (Backwards(steps_max, behind))
       return behind.owners.size() > 1 && IsObstructedBy(behind) && IsStuck(behind);
     Reach ahead;
@@ -248,6 +267,7 @@ bool DeadlockSearch::Backwards(size_t steps_max, Reach& reach) {
   return !IsSpent(steps_max);
 }
 
+// Everything linked behind the spot `at`, down to where an earlier visit began.
 void DeadlockSearch::VisitBehind(const Line& line, int64_t at, size_t steps_max, Reach& reach) {
   int64_t& seen = reach.seen.try_emplace(&line, INT64_MAX).first->second;
   if (at >= seen) return;

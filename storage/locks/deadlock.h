@@ -13,6 +13,14 @@
 // Shoshani 1971; Holt 1972), which is exact for semaphores too: an owner can finish when all its
 // waits can be granted once those that can finish have given everything back. If the asking owner
 // cannot, its request closes a circle. So a permit that another may give back is no deadlock.
+//
+// An example: X holds a and waits for b, Y holds b. Y now asks for a.
+//
+//   Y asks for a -> held by X -> X waits for b -> held by Y       a circle: Y is refused
+//
+// With a semaphore of 2 permits as b, one held by Y and one by Z, which waits for nothing: Z can
+// finish and give back its permit, X gets it, finishes, and gives back a. So Y may wait.
+//
 // Holders that merely linger are no obstacle: time frees them. An owner does not wait for itself:
 // with its first request for a lock the others are re-entrant. Linear in the lines of those owners.
 #pragma once
@@ -29,6 +37,8 @@
 
 namespace sluice {
 
+// Made for one question and thrown away. It changes nothing; pointers are valid as no lock or line
+// changes while it runs. Worst case: linear in the waits and holders of the owners that it reaches.
 class DeadlockSearch {
  public:
   // All must outlive the search. A lease that is over by `over_ms` holds nothing, be it still to be
@@ -36,6 +46,7 @@ class DeadlockSearch {
   DeadlockSearch(const LockFinder& locks, const WaitQueue& queue, const WaitQueue::Queued& asked,
                  int64_t over_ms = INT64_MIN)
       : locks_(locks), queue_(queue), asked_(asked), asker_(asked.owner), over_ms_(over_ms) {}
+  // Whether the asking owner could never get what it asks for. Call it once.
   bool ClosesCircle();
   size_t steps() const { return steps_; }  // nodes and edges looked at
 

@@ -28,6 +28,7 @@ bool FenceTokens::IsReserved(const Now& now, int64_t count) const {
   return next != 0 && next - 1 <= mark_ - count;
 }
 
+// Well ahead of what is needed, so that the disk is asked once in hours and not once a grant.
 int64_t FenceTokens::MarkFor(const Now& now, int64_t count) const {
   return std::min(kTokenMax, Next(now) + count + kTokenMarkAhead);
 }
@@ -40,6 +41,8 @@ void FenceTokens::set_mark(int64_t mark) {
 int64_t FenceTokens::Issue(const Now& now) {
   const int64_t next = Next(now);
   assert(next > last_ && CanIssue(1));
+  // Following the wall clock costs numbers under the mark; where few are left one is taken at a
+  // time.
   last_ = next <= mark_ - kTokensAtOnce ? next : last_ + 1;
   return last_;
 }
@@ -63,6 +66,8 @@ size_t FenceMemory::BytesOf(const Memory& memory) {
          sizeof(Order::iterator) + 2;
 }
 
+// The memory goes to the end of the list: order_ stays sorted by when it was made. The image's next
+// place must not move with it.
 void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
   const auto [place, is_new] = newest_.TryEmplace(LockName(name), order_.end());
   if (is_new) {
@@ -90,6 +95,7 @@ bool FenceMemory::Forget(LockNameView name) {
 void FenceMemory::Supersede(LockNameView name, const Now& now) {
   const Order::iterator* const found = newest_.Find(name);
   if (found == nullptr) return;
+  // Of the image and not given yet: the old token goes to the saver before it is lost.
   if (saver_ != nullptr && (*found)->serial <= image_last_ && image_next_ != order_.end() &&
       (*found)->serial >= image_next_->serial)
     Give(**found, now);
@@ -126,6 +132,8 @@ void FenceMemory::Drop(Order::iterator place) {
   order_.erase(place);
 }
 
+// What is forgotten raises the floor: a token up to it passes only if it is held or still
+// remembered.
 void FenceMemory::DropOldest() {
   floor_ = std::max(floor_, order_.front().token);
   Drop(order_.begin());

@@ -6,6 +6,12 @@
 // and every double keep. A mark, kept durable ahead of what is issued, makes them grow over crashes
 // and restored backups: after a start everything up to the mark counts as issued.
 //
+// Why: a lock alone cannot stop a holder that was paused beyond its lease.
+//
+//   A takes the lock, token 33 ... pauses ... the lease ends
+//   B takes the lock, token 34, writes with FENCED 34: passes
+//   A wakes up and writes with FENCED 33: refused, 34 is the newest
+//
 // FenceMemory knows the newest token of locks without a holder, for a bounded time and in a
 // bounded space. The rule of FENCED is exact: a token passes if it is held, or is the newest of its
 // lock. So forgetting is always safe: a lock without a memory lets no token pass but those held.
@@ -36,6 +42,8 @@ inline constexpr int64_t kTokensAtOnce = 1024;  // as many as one request may ne
 // * 10^9 in a day), by kTokenMarkAhead for each restart, and by what the clock was set back since.
 inline constexpr int64_t kTokenStartAhead = 100'000'000'000;
 
+// Numbers between last() and mark() may be issued without asking the disk; nothing above mark()
+// ever is. To keep the mark durable is the part of server/locks/fence_mark.h.
 class FenceTokens {
  public:
   // `mark`: read from where it is kept, 0 if nowhere; everything up to it counts as issued.
@@ -75,6 +83,7 @@ class FenceSaver {
   virtual void SaveFence(const LockName& name, int64_t token) = 0;
 };
 
+// Remember, Forget and Newest are O(1). A memory costs some 130 bytes and its name twice.
 class FenceMemory {
  public:
   static constexpr int64_t kRetentionMs = 3'600'000;      // fence-retention
@@ -135,6 +144,7 @@ class FenceMemory {
   bool IsOver(const Memory& memory, const Now& now) const {
     return now.ms() - memory.since_ms >= retention_ms_;
   }
+  // Out of list and map.
   void Drop(Order::iterator place);
   void DropOldest();
   void Give(const Memory& memory, const Now& now);

@@ -12,6 +12,9 @@ namespace sluice {
 Lock::~Lock() { Unwatch(); }
 
 // --- ties
+// Watched or not, a lock works alike. Watch tells the watcher of all holders at once, Tie and Untie
+// of each that comes and goes; a lock of many holders is watched always, so that Watch never has
+// many to tell of in one step.
 
 void Lock::Watch() const {
   if (ties_ == nullptr || std::exchange(watched_, true)) return;
@@ -29,6 +32,8 @@ void Lock::WatchIfMany() {
   if (index_ != nullptr) Watch();
 }
 
+// A session is bound once however often it is named: re-entry by the same session adds a hold
+// alone.
 void Lock::Bind(LockHolder& holder, uint64_t session) {
   LockClients& sessions = holder.sessions;
   if (session == 0 || std::find(sessions.begin(), sessions.end(), session) != sessions.end())
@@ -54,6 +59,8 @@ void Lock::Untie(const LockHolder& holder) {
 
 // --- who may have it
 
+// In this order: a lock without holders suits all; its own holder is re-entrant or in the wrong
+// mode; a stranger needs permits, or that both read.
 LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
   if (empty()) return LockFit::kFits;
   const bool semaphore = mode_ == LockMode::kPermits && shape.mode == LockMode::kPermits;
@@ -77,6 +84,7 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   mode_ = terms.shape.mode;
   of_ = terms.shape.of;
   newest_token_ = token;
+  // Tokens grow, so this appends: holders stand in the order of their grants.
   LockHolder& holder = holders_[token];
   holder.owner = owner;
   holder.token = token;
@@ -96,6 +104,7 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   return holder;
 }
 
+// Bindings only get better by a re-entry: the longer lease, the longer MINHOLD, one session more.
 const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, const Now& now) {
   assert(Fit(owner, terms.shape) == LockFit::kReentrant);
   LockHolder& holder = *FindHeld(owner, 0);
@@ -161,6 +170,8 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
   return 0;
 }
 
+// From a log: first whether it can be beside the other holders, then in the place of the one with
+// its token. Nothing has changed when this says no.
 bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   assert(!restored.sessions.empty() || restored.EndsAtMs() != kNoDeadline);
   const auto place = holders_.find(restored.token);
@@ -193,6 +204,8 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
 }
 
 // --- how a holding ends
+// All ways lead through End, which calls `on_end` while the holder is still whole. A release or an
+// ended lease leaves a lingering place where MINHOLD is not over; a break does not.
 
 void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
   Unlist(holder);
@@ -218,6 +231,7 @@ Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, cons
   return holders_.erase(place);
 }
 
+// `left` bounds the work: a crowd whose leases end in the same ms ends in slices.
 int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
   int64_t ended = 0;
   for (; left > 0; --left) {
@@ -241,6 +255,7 @@ int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
   return held ? 1 : 0;
 }
 
+// When the last binding goes the holding ends; before that it only loses one.
 int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end) {
   const auto place = holders_.find(token);
   assert(place != holders_.end());
@@ -276,6 +291,8 @@ int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
 }
 
 // --- a crowd
+// 100,000 readers that are broken at once must not take 100,000 steps in one turn. EndAll sets a
+// flag by which the lock is empty; the holders stay where they are until slices free them.
 
 Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
   assert(is_crowd() && !ended_);
@@ -309,6 +326,7 @@ bool Lock::AllOver(int64_t until_ms) const {
          deadlines.rbegin()->first.first <= until_ms && last(index_->minholds) <= until_ms;
 }
 
+// A session is a piece as a holder is: one holder may have very many.
 size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
   size_t freed = 0;
   while (freed < budget && !holders_.empty()) {
@@ -373,6 +391,8 @@ LockHolder* Lock::FindHeld(std::string_view owner, int64_t token) {
 }
 
 // --- the index of many holders
+// Three orders: by owner (who holds it), by end (what expires next), by MINHOLD (whether all is
+// over).
 
 void Lock::MakeIndex() {
   if (index_ != nullptr) return;
@@ -401,6 +421,7 @@ bool Lock::Holds(int64_t token) const {
   return found != holders_.end() && !found->second.lingers();
 }
 
+// An estimate in O(1): of nodes of trees, with the texts counted as they come and go.
 size_t Lock::MemoryBytes() const {
   constexpr size_t kTreeNode = 32 + 16;  // links and colour, and the allocator's word
   const size_t a_holder = (index_ == nullptr ? 1 : 3) * kTreeNode + sizeof(Holders::value_type) +

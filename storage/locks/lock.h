@@ -17,6 +17,12 @@
 // then on every caller that looks at the lock finds it without holders. Their memory, and what ties
 // them to the world, are given back in slices (FreeSome) when the lock has left the keyspace.
 //
+// One holder's life, with a lease of 10 s and MINHOLD 15 s; it releases at 4 s:
+//
+//   0 s held         lease until 10, place kept until 15
+//   4 s lingers      belongs to no owner, takes room; its token is still the newest
+//  15 s gone         Expire ends it; the lock is empty and leaves the keyspace
+//
 // Invariants: at most one exclusive holder and then no other; all holders have the lock's mode; the
 // permits in use are at most m; every owner holds once.
 #pragma once
@@ -104,6 +110,7 @@ inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
 // The first whole ms that is not before now: what is to last n ms ends n ms after it.
 inline int64_t NextMs(const Now& now) { return now.ms() + (now.steady_us % 1000 > 0 ? 1 : 0); }
 
+// Exclusive and shared requests have permits = of = 1.
 // What is asked for.
 struct LockShape {
   LockMode mode = LockMode::kExclusive;
@@ -125,6 +132,7 @@ struct LockTerms {
 // Sessions, connections: each once.
 using LockClients = absl::InlinedVector<uint64_t, 1>;
 
+// Kept by its lock under its token. Pointers to one are valid until it ends.
 struct LockHolder {
   std::string owner;
   int64_t token = 0;
@@ -153,6 +161,8 @@ enum class LockFit : uint8_t {
   kOtherPermits,  // the semaphore has another m
 };
 
+// Costs, with n holders: Fit, Grant, Renew, Release are O(log n), and so is each lease that ends.
+// Up to kScanned holders no index is kept: they are looked through.
 class Lock : public Value {
  public:
   using OnEnd = absl::FunctionRef<void(const LockHolder&)>;

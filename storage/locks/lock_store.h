@@ -26,6 +26,7 @@ namespace sluice {
 
 class Entry;
 
+// To look, without the right to change. The pointer is valid until the next change of the lock.
 class LockFinder {
  public:
   virtual ~LockFinder() = default;
@@ -55,6 +56,8 @@ class LockStore : public LockFinder {
   virtual void Remove(LockPlace& place) = 0;
 };
 
+// A cheap value: copied for each name of a request, with what the store found for it. It survives
+// changes of the keyspace, for it looks again when the store has counted one.
 class OpenLock {
  public:
   OpenLock(LockStore& store, LockNameView name) : store_(&store), place_{.name = name} {}

@@ -34,6 +34,9 @@ Locks::Locks(LockStore& store, LockListener& listener, LockCallers& callers, Fen
       meter_(meter) {}
 
 // --- taking
+// Acquire: settle what is over, ask the queue what is in the way, then grant, refuse or wait. A
+// wait is queued first and searched for a circle then, because the search walks lines: if there is
+// one it is taken out again before anything else sees it.
 
 AcquireResult Locks::Acquire(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
                              const Now& now) {
@@ -78,6 +81,8 @@ AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest request, const
   const bool circle = entangled && ClosesCircle(id, now);
   if (may_wait && !circle) return result;
   // Going past others makes them wait for this owner: it must not wait for them elsewhere.
+  // Only waiters are ahead, and those wait for this very owner: going past them is what breaks the
+  // circle (see wait_queue.h).
   const bool may_pass = circle && only_queue && queue_.At(id).owner->waits.size() == 1;
   const LockRequest asked = queue_.Find(id)->request;
   queue_.Remove(id, locks);
@@ -136,6 +141,8 @@ LockGrants Locks::GrantAll(absl::Span<OpenLock> locks, const LockRequest& reques
   return grants;
 }
 
+// Held by its owner already: one hold more under the same token. Else a new holder with a new
+// token.
 LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now& now) {
   LockChange lock(open);
   const LockHolder* holder = nullptr;
@@ -176,6 +183,8 @@ int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, i
 }
 
 // --- what others say
+// Replay of a log, and other servers: no rule is asked, no token is issued, but tokens jump past
+// what is told, so that none is ever given twice.
 
 bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& shape,
                     const Now& now) {
@@ -207,6 +216,8 @@ void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
 }
 
 // --- giving back and losing
+// A lock that loses its last holder is removed by the end of its LockChange; its newest token goes
+// to the memory before (RememberNewest), so no moment exists in which neither knows it.
 
 int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t token,
                        const Now& now) {
@@ -230,6 +241,8 @@ int64_t Locks::Break(OpenLock& open, int64_t token, const Now& now) {
   return broken < 0 ? 0 : broken;
 }
 
+// Small locks are settled whole. Of a crowd only what this caller asks about is sure to be: its own
+// holder, and room for the permits that it wants; the rest goes in slices.
 void Locks::Settle(OpenLock& open, const Now& now, const Looked& looked) {
   const Lock* lock = open.lock();
   if (lock == nullptr || !lock->is_crowd()) {
@@ -253,6 +266,7 @@ void Locks::Settle(OpenLock& open, const Now& now, const Looked& looked) {
   if (expired_left_ != INT64_MAX) expired_left_ = std::max<int64_t>(0, expired_left_ - ended);
 }
 
+// The moment up to which leases end: now, or earlier while requests from before are still unread.
 Now Locks::Until(const Now& now) const {
   Now until = now;
   until.steady_us = std::min(until.steady_us, std::min(leases_until_ms_, now.ms()) * 1000 + 999);
@@ -296,6 +310,7 @@ void Locks::SessionEnded(uint64_t session, const Now& now) {
   StartWork(now);
 }
 
+// One binding a call: the loop in Work comes back for the next.
 void Locks::EndBond(uint64_t session, const Now& now) {
   const SessionBond* bond = sessions_.First(session);
   if (bond == nullptr) {
@@ -354,6 +369,7 @@ int64_t Locks::EndAll(OpenLock& open, LockEnd why, const Now& now) {
   return ended;
 }
 
+// A broken token is worth nothing: then what is known of the lock goes, too.
 void Locks::RememberNewest(const Lock& lock, LockNameView name, const Now& now) {
   if (const int64_t token = lock.valid_token()) {
     memory_.Remember(name, token, now);
@@ -381,6 +397,7 @@ void Locks::DroppedDatabase(int db, const Now& now) {
   LookAgain(db, now);
 }
 
+// Lines that come to be after this moment need no look: last_line bounds the walk.
 void Locks::LookAgain(int db, const Now& now) {
   if (queue_.size() == 0) return;
   dropped_.push_back({db, 0, queue_.last_line()});
@@ -397,6 +414,8 @@ bool Locks::Cancel(uint64_t wait_id, const Now& now) {
 }
 
 // --- fencing
+// A token passes if it is held, or is the newest of its lock: of the lock in the keyspace, or of
+// what is remembered of one that has left it.
 
 TokenCheck Locks::CheckToken(OpenLock& open, int64_t token, const Now& now) {
   const TokenCheck check = Check(open, token, now);

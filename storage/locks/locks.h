@@ -12,6 +12,13 @@
 // Crowds are dealt with in slices: what is left after kWorkPerCall, or when the meter is spent, is
 // for Continue. A crowd of holders that ends as a whole ends at the cost of one.
 //
+// A call, with a waiter behind the holder:
+//
+//   A: LOCK.RELEASE -> Locks::Release -> Lock::Release, the holder ends -> LockListener::LockEnded
+//      -> the line is noted in moving_ -> Work -> WaitQueue::FirstReady: B's wait
+//      -> HandTo: a token is issued, B is granted -> LockCallers::WaitGranted
+//   A's reply and B's reply leave in the same turn.
+//
 // Timers are the caller's: after each call LockStore::EndChange has told when Settle has something
 // to do, and a wait's deadline is known when it is queued (then call Cancel).
 #pragma once
@@ -134,6 +141,9 @@ enum class TokenCheck : uint8_t {
   kSuperseded,   // not held, and not the newest of this lock
 };
 
+// One per server. It owns the waits and what sessions hold; the locks are the store's, tokens and
+// their memory belong to the references that it is given, which all outlive it. Not re-entrant:
+// listeners and callers must not call back.
 class Locks {
  public:
   Locks(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,

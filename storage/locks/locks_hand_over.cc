@@ -21,6 +21,7 @@ void Locks::MoveOn(Names names, const Now& now) {
   StartWork(now);
 }
 
+// Waits that were ready when no token could be issued are tried again once there are enough.
 bool Locks::Continue(const Now& now) {
   static_assert(kLockNamesMax <= kTokensAtOnce);
   if (!starved_.empty() && tokens_.CanIssue(kTokensAtOnce)) {
@@ -47,6 +48,9 @@ void Locks::Work(int64_t budget, const Now& now) {
   while (HasTime() && work_left_ > budget / 2 && !ended_sessions_.empty()) {
     EndBond(ended_sessions_.back(), now);
   }
+  // An order of precedence: re-entry first, for its owner may hold up its own line; then lines in
+  // which something came free; then lines of dropped databases; then the closed sessions that are
+  // left.
   while (HasTime() && has_left_over()) {
     if (!fresh_.empty()) {
       Reenter(now);
@@ -113,6 +117,7 @@ void Locks::Reenter(const Now& now) {
 // sees to the line of `at`, last of those that have to be looked at again: in a line of 100,000
 // readers it is so 100,000 times.
 bool Locks::HandTo(OpenLock& at, const LockWait& next, const Now& now) {
+  // A copy: the queue forgets the wait before the caller is told of it.
   const LockWait wait = next;
   const LockNames& names = wait.request.names;
   OpenLocks several;

@@ -48,6 +48,8 @@ WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
     : locks_(locks), lines_(LockNameHash(hash_key)), owners_(LockNameHash(hash_key)) {}
 
 // --- what stands in the way
+// An obstacle is the worst over all locks of a request. In the lock: its holders. In the line: the
+// first writer ahead for a shared request, any wait ahead for another.
 
 // Errors weigh most, then holders.
 WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request,
@@ -106,6 +108,8 @@ const WaitQueue::Place& WaitQueue::PlaceIn(const Queued& queued, const Line& lin
 }
 
 // --- coming and going
+// A wait stands in three places: in each line's maps, in its owner's list, and in together_, which
+// finds an owner's waits in one line. Add and Remove keep all of them alike.
 
 uint64_t WaitQueue::Add(LockRequest request, absl::Span<OpenLock> locks, uint64_t client,
                         int64_t since_ms, int64_t deadline_ms) {
@@ -146,6 +150,8 @@ WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line, const Lock*
   return {line.all.rbegin()->first.first + 1, id};
 }
 
+// The spot is the key in up to four maps of the line: out of all, changed, into all again. Where it
+// is parked is a reader's key, too.
 void WaitQueue::Reseat(Queued& queued, Line& line, int64_t first) {
   Place& place = FindPlace(queued.places, line);
   const Place* parked = queued.parked;
@@ -175,6 +181,7 @@ void WaitQueue::Remove(uint64_t id, LockAt lock_at) {
   Unpark(*queued);
   Link(*queued, false);
   for (const Place& place : queued->places) Leave(*queued, place);
+  // The last of the owner's waits takes the place in its list: O(1), and order means nothing there.
   Owner& owner = *queued->owner;
   owner.waits[queued->index] = owner.waits.back();
   owner.waits[queued->index]->index = queued->index;
@@ -240,6 +247,7 @@ std::unique_ptr<WaitQueue::Queued> WaitQueue::Take(uint64_t id) {
 }
 
 // --- a request in the place of another
+// A client that reconnects asks again for what its dead connection waits for: it keeps the place.
 
 const LockWait* WaitQueue::SameAsked(const LockRequest& request) const {
   const Owner* owner = FindOwner(request.owner);
@@ -260,6 +268,9 @@ LockWait WaitQueue::Replace(uint64_t id, LockRequest request, uint64_t client, i
   return former;
 }
 
+// Out of the maps whose membership depends on the request (shared or not), into those of the new
+// one at the same spots. The lines keep existing throughout, for their map of all is refilled at
+// once.
 void WaitQueue::PutBack(uint64_t id, LockWait wait) {
   std::unique_ptr<Queued> owned = Take(id);
   Queued& queued = *owned;
@@ -281,6 +292,8 @@ void WaitQueue::PutBack(uint64_t id, LockWait wait) {
 }
 
 // --- who is next
+// Every wait that is not ready is parked at one of its locks. So a change of a lock makes at most
+// those looked at that are parked there, and of these only the front and the first reader.
 
 // Parks it at the first of its locks that is not to be had; false when there is none.
 bool WaitQueue::FindParking(Queued& queued, LockAt lock_at) {
@@ -324,6 +337,8 @@ WaitQueue::Queued* WaitQueue::FreeToGo(Line& line, const Lock* lock) {
   return may_go(*reader) ? reader : nullptr;
 }
 
+// One that may have this lock and is parked elsewhere after the look costs one of `looks`: it is
+// not met here again until that other lock changes.
 const LockWait* WaitQueue::FirstReady(OpenLock& lock, int64_t& looks) {
   Line* line = FindLine(lock.name());
   if (line == nullptr) return nullptr;
@@ -363,6 +378,7 @@ WaitQueue::Line* WaitQueue::FindLine(LockNameView name) const {
   return found == nullptr ? nullptr : found->get();
 }
 
+// Numbers grow, so a walk over a database's lines by number meets each once, new ones last.
 WaitQueue::Line& WaitQueue::LineFor(const LockName& name) {
   std::unique_ptr<Line>& line = *lines_.TryEmplace(name).first;
   if (line == nullptr) {

@@ -7,6 +7,13 @@
 // and a request for many locks is not starved by requests for one of them. An owner that holds a
 // lock is re-entrant there, and waits for others together with it at the front.
 //
+// W1 wants a alone, W2 wants a and b, W3 wants b; a is held, b is free:
+//
+//   line a:  W1  W2          line b:  W2  W3
+//
+// W3 has to wait although b is free: W2 is ahead of it there. When a is released W1 goes first;
+// when W1 gives a back W2 gets both at once, and W3 comes after.
+//
 // The one exception keeps the rule from making deadlocks itself: a request for free locks whose
 // only obstacle is waiters that wait, directly or not, for its own owner, which waits nowhere
 // itself, goes past them.
@@ -56,6 +63,7 @@ struct LockWait {
   int64_t deadline_ms = kNoDeadline;  // kept for the caller: nothing here times out by itself
 };
 
+// It owns the waits; ids are never used again, so a caller may keep one and ask with Find.
 class WaitQueue final : public LockWatcher {
  public:
   struct Line;
