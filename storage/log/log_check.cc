@@ -20,6 +20,7 @@ constexpr std::string_view kManifestEnd = ".manifest";
 constexpr size_t kCopiedAtOnce = 256 * 1024;
 constexpr std::string_view kCopyEnd = ".before-fix";
 
+// The first `bytes` of a file into a new one, synced; 0 or an errno value.
 int Copy(Disk& disk, DiskFile& from, uint64_t bytes, const std::string& path) {
   std::unique_ptr<DiskFile> to;
   int fault = disk.Open(path, Disk::Mode::kAppend, to);
@@ -65,11 +66,14 @@ class BaseKeys final : public RdbFileVisitor {
   absl::flat_hash_set<uint64_t> seen_;
 };
 
+// One run over all files; the report grows line by line.
 class Check {
  public:
   Check(Disk& disk, bool fix, const SipKey& secret, std::string& report)
       : disk_(disk), fix_(fix), hash_keys_(secret), report_(report) {}
 
+  // An RDB file is known by its first bytes, not by its name; an empty file with such a name is one
+  // as well, and faulty.
   bool File(const std::string& path, bool is_last) {
     std::unique_ptr<DiskFile> file;
     uint64_t bytes = 0;
@@ -114,6 +118,8 @@ class Check {
     return Say("  files that follow would not fit: restore it from a backup"), false;
   }
 
+  // A cut is safe at the end of the last file alone: what follows elsewhere was written after what
+  // would be cut off.
   bool Fault(const std::string& path, bool is_last, LogReader& reader, uint64_t bytes) {
     const uint64_t whole = reader.whole();
     Say(Concat("  fault behind offset ", whole, ": ", reader.fault()));
@@ -143,6 +149,7 @@ bool CheckLog(Disk& disk, const std::string& folder, bool fix, const SipKey& sec
                     ": name the folder of a log (appenddirname)\n");
     return false;
   }
+  // The folder tells the log's name: its manifest has it.
   std::string name = found.front().substr(found.front().rfind('/') + 1);
   name.resize(name.size() - kManifestEnd.size());
   LogFolder log(disk, folder, name);

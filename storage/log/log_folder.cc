@@ -21,6 +21,8 @@ std::string LogFolder::Open(int64_t process_id) {
   return Look();
 }
 
+// The system drops the lock with the process, however it ends: no stale lock has to be told from a
+// live one. The number in the file is for the message alone.
 std::string LogFolder::Lock(int64_t process_id) {
   const std::string path = folder_ + "/sluice.lock";
   std::unique_ptr<DiskFile> file;
@@ -42,6 +44,8 @@ std::string LogFolder::Lock(int64_t process_id) {
   return {};
 }
 
+// A missing manifest is an empty log only if nothing else speaks of one: neither files beside it
+// nor a log in the old format.
 std::string LogFolder::Look() {
   const std::string path = ManifestPath();
   manifest_ = {};
@@ -95,6 +99,7 @@ std::string LogFolder::MakeIncrement(const Manifest::File& which, std::unique_pt
   return fault == 0 ? "" : Fault(path, "made", fault);
 }
 
+// The file's name has to be durable before the manifest says it: so the folder is synced first.
 std::string LogFolder::AddIncrement(const Manifest::File& which) {
   if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
   Manifest manifest = manifest_;
@@ -152,6 +157,7 @@ void LogFolder::NamePair(Manifest::File& base, Manifest::File& increment) {
 
 std::string LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
   if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
+  // What cannot be removed stays as a file that no manifest names: a waste of space, not a fault.
   const std::vector<Manifest::File> old = manifest_.files;
   Manifest manifest;
   manifest.files = {base, increment};

@@ -23,6 +23,12 @@
 
 namespace sluice {
 
+// A new base, step by step; a crash after any of them leaves a log that loads whole:
+//
+//   NamePair, MakeIncrement   2.incr.aof is there, empty; the manifest names 1.base 1.incr
+//   AddIncrement              1.base 1.incr 2.incr: new turns go to 2.incr
+//   (2.base.rdb is written, with what 1.base and 1.incr amount to)
+//   SwitchTo                  2.base 2.incr; the old files are removed
 class LogFolder {
  public:
   // `folder` and `name` are the options appenddirname and appendfilename.

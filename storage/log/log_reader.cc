@@ -1,5 +1,5 @@
-// See log_reader.h. Bytes are shown to nobody before the mark behind their turn has proved
-// them: a turn is gathered whole, and its words are found by offset, as the window moves.
+// See log_reader.h. No caller sees a byte before the mark behind its turn has proved it: a turn is
+// gathered whole, and its words are found by offset, as the window moves.
 #include "storage/log/log_reader.h"
 
 #include <algorithm>
@@ -22,6 +22,8 @@ bool IsMoment(const std::optional<int64_t>& ms) {
 
 }  // namespace
 
+// A turn is a run of items: commands, and lines that begin with '#'. When one is not whole in the
+// window more is read behind it, and the item is begun anew.
 LogReader::Step LogReader::Next() {
   if (!fault_.empty()) return Step::kFault;
   window_.erase(0, cursor_);
@@ -116,6 +118,7 @@ LogReader::Item LogReader::ReadCount(char sign, int64_t max, size_t& at, int64_t
   return Item::kCommand;
 }
 
+// Words are noted as offsets while they are walked, since the window's memory moves when it grows.
 // Nothing is put aside for what is only announced.
 LogReader::Item LogReader::ReadCommand() {
   const size_t first_word = words_.size();
@@ -128,6 +131,8 @@ LogReader::Item LogReader::ReadCommand() {
     item = ReadCount('$', kWordBytesMax, at, bytes);
     if (item != Item::kCommand) break;
     const size_t end = at + static_cast<size_t>(bytes);
+    // The file is known to end before the word does: said at once, instead of after reading all of
+    // it.
     if (At(end) + 2 > bytes_) {
       cut_short_ = true;
       return Broken(kTooShort);
@@ -156,6 +161,8 @@ LogReader::Item LogReader::ReadCommand() {
 
 // --- what it means
 
+// With marks a turn ends at its mark; without, at a command that stands alone or at EXEC. SELECT
+// says the database of what follows, in either case.
 bool LogReader::TakeCommand() {
   const Command& command = commands_.back();
   const std::string_view name = WordAt(command.first_word);
@@ -182,6 +189,7 @@ bool LogReader::TakeCommand() {
   return true;
 }
 
+// What is no line of ours (#TS: of Redis, a comment) is skipped, but counts in the digest.
 bool LogReader::TakeLine() {
   std::string_view line = std::string_view(window_).substr(item_begin_, cursor_ - item_begin_);
   if (line.starts_with(kLogHeaderWord)) return TakeHeader(line);
@@ -213,6 +221,8 @@ bool LogReader::TakeClock(std::string_view line) {
   return true;
 }
 
+// A header may stand in the middle of a file: another server has appended to it. All that was said
+// before (database, clock) is of the former writer.
 bool LogReader::TakeHeader(std::string_view line) {
   if (!line.starts_with(kLogHeader)) {
     if (ParseInt64(line.substr(kLogHeaderWord.size(), 1)))
@@ -231,6 +241,7 @@ bool LogReader::TakeHeader(std::string_view line) {
   return true;
 }
 
+// The line is made anew from its boot id and compared: that checks its digest, too.
 bool LogReader::ReadHeader(std::string_view line, std::string_view& boot) {
   if (!line.starts_with(kLogHeader)) return false;
   boot = line.substr(kLogHeader.size());
@@ -238,6 +249,9 @@ bool LogReader::ReadHeader(std::string_view line, std::string_view& boot) {
   return line == LogHeaderLine(boot);
 }
 
+// From the end of the line backwards, as both digests have a fixed width:
+//
+//   #M:<unix ms> <synced> <digest 16> <check 16>\r\n
 bool LogReader::ReadMark(std::string_view line, Mark& mark) {
   constexpr size_t kDigestsBytes = 2 * kLogDigestBytes + 1;
   if (!line.starts_with(kLogMark) || !line.ends_with("\r\n")) return false;
@@ -259,6 +273,8 @@ bool LogReader::ReadMark(std::string_view line, Mark& mark) {
   return true;
 }
 
+// The digest covers the bytes from the turn's begin up to itself, so the numbers of the mark as
+// well, under the offset as seed: a turn that was moved within the file does not match.
 bool LogReader::TakeMark(std::string_view line) {
   Mark mark;
   if (!marked_) return Fault("a turn ends with a mark, but no header says so"), false;
@@ -274,6 +290,8 @@ bool LogReader::TakeMark(std::string_view line) {
 }
 
 // --- what a fault means
+// A crash may leave the last turn half written, or several of them, or zeros: all of it was never
+// confirmed to be on disk. Damage within what a later mark calls synced is something else.
 
 bool LogReader::IsTorn() {
   if (!marked_) return cut_short_ || EndsWithZeros(At(item_begin_));

@@ -26,6 +26,7 @@
 
 namespace sluice {
 
+// Words are views into the window: they are void with the next call of Next. A fault is final.
 class LogReader {
  public:
   static constexpr size_t kWordsMax = 16 * 1024 * 1024;       // of a command

@@ -20,6 +20,8 @@ bool IsNameOfFile(std::string_view name) {
          name.find('/') == name.npos && name.find('\0') == name.npos;
 }
 
+// Pairs of a name and a value in any order, at least the three that are needed; Redis skips pairs
+// that it does not know, and so does this.
 std::string ReadFile(const std::vector<std::string>& words, Manifest::File& file) {
   if (words.size() < 6 || words.size() % 2 != 0) return "it does not name a file";
   bool has_number = false, has_kind = false;
@@ -43,6 +45,8 @@ std::string ReadFile(const std::vector<std::string>& words, Manifest::File& file
   return has_number && has_kind && !file.name.empty() ? "" : "it does not say all of a file";
 }
 
+// Increments must ascend: they are loaded in the order of the lines, and numbered in that of
+// writing.
 std::string CheckOrder(const Manifest& manifest, const Manifest::File& file) {
   for (const Manifest::File& other : manifest.files) {
     if (other.name == file.name) return "its file is named twice";
@@ -77,6 +81,7 @@ int64_t Manifest::NextNumber(Kind kind) const {
   return last + 1;
 }
 
+// A line without an end is a write that was cut off: the whole manifest is refused.
 std::string ReadManifest(std::string_view text, Manifest& manifest) {
   manifest = {};
   for (int line = 1; !text.empty(); ++line) {

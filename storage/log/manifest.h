@@ -16,6 +16,8 @@
 
 namespace sluice {
 
+// A plain value. ReadManifest makes sure that its order can be loaded; a manifest made here is
+// believed.
 struct Manifest {
   static constexpr size_t kBytesMax = 1024 * 1024;  // of its file
 

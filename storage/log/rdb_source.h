@@ -18,6 +18,7 @@ bool BeginsAsRdb(std::string_view begin);
 // Why Disk::Open has refused to open a file for reading, in words.
 std::string WhyUnopened(int fault);
 
+// Reads at its own place, so the file may be read elsewhere meanwhile.
 class RdbSource final : public ByteSource {
  public:
   // `file` outlives it.

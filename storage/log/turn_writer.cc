@@ -26,6 +26,7 @@ void AppendNumber(std::string& out, char sign, size_t number) {
 
 }  // namespace
 
+// XXH3 of 64 bits, the highest digit first.
 std::string LogDigest(std::string_view bytes, uint64_t seed) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
@@ -64,12 +65,14 @@ void AppendLogCommand(std::string& out, Args command) {
   }
 }
 
+// At most once a second, and not within a group: there it stands before the MULTI.
 void TurnWriter::NoteTime() {
   if (!timestamps_ || open_group_at_ != kNone || now_s_ == noted_s_) return;
   noted_s_ = now_s_;
   ConcatTo(bytes_, "#TS:", now_s_, "\r\n");
 }
 
+// Once a file, and again when the clock was shifted or the wall clock stepped.
 void TurnWriter::NoteClock() {
   if (noted_clock_ == clock_) return;
   noted_clock_ = clock_;
@@ -105,12 +108,14 @@ void TurnWriter::GroupEnd() {
   open_group_at_ = kNone;
 }
 
+// The usual turn hands its buffer over, without a copy; a group that is still open stays behind.
 std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at) {
   const size_t size = ready();
   assert(size > 0);
   std::string turn;
   if (size == bytes_.size()) {
     turn = std::exchange(bytes_, {});
+    // The next turn is likely to be as long; a rare long one leaves no room behind.
     if (turn.capacity() <= kBytesKept) bytes_.reserve(turn.size());
   } else {
     turn = bytes_.substr(0, size);

@@ -58,6 +58,8 @@ std::string LogHeaderLine(std::string_view boot);
 void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t at);
 void AppendLogCommand(std::string& out, Args command);
 
+// Bytes are gathered here until Take; nothing is written by itself. One writer has one file at a
+// time.
 class TurnWriter {
  public:
   void Effect(int db, Args command, bool is_relative = false);

@@ -5,6 +5,7 @@
 
 namespace sluice {
 
+// Owned by the caller of the writer that it is handed to. Pieces come in order, of any length.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;

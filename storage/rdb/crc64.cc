@@ -52,6 +52,8 @@ uint64_t Through(uint64_t word, size_t follow) {
 
 }  // namespace
 
+// The sum so far is 64 bits wide, so it goes into the first eight bytes alone. A CRC is linear:
+// what the two halves do adds up by xor. Less than sixteen bytes go one by one.
 uint64_t Crc64(std::string_view bytes, uint64_t crc) {
   for (; bytes.size() >= kAtOnce; bytes.remove_prefix(kAtOnce)) {
     crc = Through(crc ^ Word(bytes.data()), 8) ^ Through(Word(bytes.data() + 8), 0);

@@ -28,6 +28,7 @@ void ListpackWriter::LittleEndian(uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) Byte(value >> 8 * i & 255);
 }
 
+// Three forms by length: 6, 12 and 32 bits.
 void ListpackWriter::Text(std::string_view text) {
   if (const std::optional<int64_t> number = ListpackNumber(text)) return Number(*number);
   const size_t begin = used_;
@@ -45,6 +46,7 @@ void ListpackWriter::Text(std::string_view text) {
   EndElement(begin);
 }
 
+// Six forms: 7 bits in one byte, 13 in two, then 2, 3, 4 and 8 bytes behind a byte that says so.
 void ListpackWriter::Number(int64_t number) {
   const auto bits = static_cast<uint64_t>(number);
   const size_t count = ListpackIntegerBytes(number) - 1;
@@ -69,6 +71,8 @@ void ListpackWriter::Encoded(uint64_t bytes, size_t count) {
   ++elements_;
 }
 
+// The length goes backwards: it is read from its last byte to its first, whose top bit is clear;
+// seven bits a byte.
 void ListpackWriter::EndElement(size_t begin) {
   const size_t encoded = used_ - begin;
   const size_t bytes = ListpackBacklengthBytes(encoded);
@@ -76,6 +80,7 @@ void ListpackWriter::EndElement(size_t begin) {
   ++elements_;
 }
 
+// A count of 65,535 and more is written as 65,535: readers count then.
 std::string ListpackWriter::Finish() {
   Byte(kEnd);
   const uint64_t header[] = {used_, elements_ < kTooManyToCount ? elements_ : kTooManyToCount};
@@ -106,6 +111,7 @@ std::optional<PackedItem> ListpackReader::Fail() {
   return std::nullopt;
 }
 
+// At the end byte: it has to be the last, and the count has to be right.
 std::optional<PackedItem> ListpackReader::Next() {
   if (rest_.empty()) return std::nullopt;
   if (static_cast<uint8_t>(rest_[0]) == kEnd) {
@@ -137,6 +143,7 @@ bool ListpackReader::TakeText(size_t bytes, PackedItem& item) {
   return true;
 }
 
+// The first byte says all: ranges from the most frequent to the rarest.
 bool ListpackReader::TakeItem(PackedItem& item) {
   const auto first = static_cast<uint8_t>(rest_[0]);
   rest_.remove_prefix(1);

@@ -3,6 +3,12 @@
 //   element: 0nnnnnnn a number below 128 | 10llllll text | 110nnnnn + 1 number | 1110llll + 1 text
 //            f0 + 4 length, text | f1 .. f4 number of 2, 3, 4, 8 bytes; all little-endian but where
 //            bits are split
+//
+// ["a", 5, 300] in hex, 15 bytes; behind each element stands how many bytes it took, for going
+// back:
+//
+//   0f 00 00 00 | 03 00 | 81 61 02 | 05 01 | c1 2c 02 | ff
+//   total bytes   count   "a"        5       300        end
 #pragma once
 
 #include <cstddef>
@@ -15,6 +21,8 @@
 
 namespace sluice {
 
+// Append only. Bytes are those that Redis writes: texts that are integers become numbers, each in
+// its shortest form, so that equal sequences make equal bytes.
 class ListpackWriter {
  public:
   ListpackWriter() : bytes_(kRoomAtFirst, '\0') {}

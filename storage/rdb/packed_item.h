@@ -12,6 +12,7 @@
 
 namespace sluice {
 
+// A view: valid as long as the bytes that were read, and for a number as long as `scratch`.
 struct PackedItem {
   std::string_view text;          // into what was read
   std::optional<int64_t> number;  // instead of it

@@ -27,6 +27,7 @@ namespace sluice {
 
 struct LockImage;
 
+// Limits decide which encoding a value gets, whatever its encoding was where it was written.
 // What values are made with, beside their content.
 struct RdbContext {
   Now now;

@@ -5,6 +5,13 @@
 //   string: length and bytes; or form and an integer; or form, length when compressed, length,
 //           bytes compressed by LZF
 //   dump:   type 1 | value | version 2 | CRC-64 of all before 8 (both little-endian)
+//
+// Some strings and their bytes:
+//
+//   "abc"                 03 61 62 63
+//   "12"                  c0 0c                form kInt8
+//   "70000"               c2 70 11 01 00       form kInt32, little-endian
+//   100 times "a"         c3 09 40 64 + 9      form kLzf: 9 bytes, which become 100 (40 64)
 #pragma once
 
 #include <cstddef>

@@ -25,6 +25,7 @@ int64_t EndOf(const Hash& hash, std::string_view name, const Now& now) {
   return value.deadline.UnixMs(now);
 }
 
+// Two walks: the earliest end stands before the fields.
 void WriteTimedHash(const Hash& hash, const Now& now, RdbWriter& writer) {
   int64_t earliest = kNever;
   hash.ForEach(now, [&](std::string_view name, std::string_view) {
@@ -51,6 +52,7 @@ class HashMaker {
   bool Add(std::string_view name, std::string_view value, int64_t end_ms,
            Deadline::Kind kind = Deadline::Kind::kUnix) {
     const Now& now = context_.now;
+    // Over already: left out, as if it had ended just after the load.
     if (end_ms <= now.unix_ms()) return true;
     if (!hash_->Set(name, value, context_.hash, now)) return false;
     if (end_ms == kNever) return true;
@@ -72,6 +74,7 @@ class HashMaker {
   std::unique_ptr<Hash> hash_;
 };
 
+// Hostile sums do not wrap: an end beyond int64 is a fault.
 // A count, and so many fields with how long after `earliest` each ends.
 bool ReadTimedFields(RdbReader& reader, int64_t earliest, HashMaker& maker) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
@@ -114,6 +117,7 @@ bool ReadTimedListpack(RdbReader& reader, HashMaker& maker) {
   return whole && count % 3 == 0;
 }
 
+// Elements come one by one: a name waits for its value, and one that is left over is a fault.
 bool ReadFields(RdbReader& reader, RdbSequence form, HashMaker& maker) {
   std::optional<std::string> name;
   const bool whole = ReadSequence(reader, form, [&](std::string_view text) {
@@ -169,6 +173,7 @@ std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& co
   return reader.ok() ? maker.Take() : nullptr;
 }
 
+// Without deadlines as Redis 7.0 does: small ones as one listpack, others as strings.
 void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer) {
   if (hash.has_deadlines()) return WriteTimedHash(hash, now, writer);
   if (hash.Encoding() != "listpack") {

@@ -12,6 +12,10 @@
 
 namespace sluice {
 
+// One buffer of kPieceBytes, through which the file slides:
+//
+//   | counted, taken | taken, not counted | rest: at hand | room for more |
+//                    ^ counted_                           ^ filled_ = end_offset_ in the file
 class RdbInput {
  public:
   // What is read at once. A part of a value that has to lie in one piece is shorter than half.

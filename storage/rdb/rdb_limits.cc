@@ -16,6 +16,7 @@ namespace {
 
 using Tick = std::pair<int64_t, uint64_t>;  // engine ms, units
 
+// Differences, not times: small numbers are short lengths.
 void WriteTicks(const std::vector<Tick>& ticks, const Now& now, ModuleWriter& writer) {
   writer.Unsigned(ticks.size());
   if (ticks.empty()) return;
@@ -35,6 +36,7 @@ void ReadTicks(ModuleReader& reader, const Now& now,
   if (count == 0) return;
   int64_t tick_ms = ReadMoment(reader, now);
   for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+    // A sum of differences from a peer must not leave the range of moments.
     const int64_t room_ms = kRdbMomentMsMax - (tick_ms + now.unix_offset_ms);
     tick_ms += static_cast<int64_t>(i == 0 ? reader.Unsigned(0, 0)
                                            : reader.Unsigned(1, static_cast<uint64_t>(room_ms)));
@@ -71,6 +73,7 @@ void WriteUsed(const LimiterState& state, const RequestLog* log, const Now& now,
   WriteTicks(ticks, now, writer);
 }
 
+// Builds the log and checks what the algorithm relies on: at most the whole, within one period.
 void ReadLog(ModuleReader& reader, const LimitConfig& config, const Now& now, RequestLog& log) {
   const uint64_t whole = reader.Unsigned(1, static_cast<uint64_t>(kWholeMax));
   uint64_t left = whole;
@@ -115,6 +118,7 @@ void ReadUsed(ModuleReader& reader, const Now& now, LimiterState& state, Request
   }
 }
 
+// The same door as a client's: what LIMIT.TAKE would refuse is a fault here.
 LimitConfig ReadConfig(ModuleReader& reader) {
   const auto algorithm = static_cast<LimitAlgorithm>(
       reader.Unsigned(0, static_cast<uint64_t>(LimitAlgorithm::kLeaky)));
@@ -168,6 +172,7 @@ void WriteLeakyBucket(const LeakyBucket& bucket, const Now& now, RdbWriter& out)
   std::vector<Tick> drains;
   bucket.ForEachDrain(now,
                       [&](int64_t due_ms, uint64_t units) { drains.emplace_back(due_ms, units); });
+  // Scattered drains come in no order; equal buckets must be equal bytes.
   std::ranges::sort(drains);
   size_t kept = 0;
   for (const Tick& drain : drains) {

@@ -3,8 +3,10 @@
 // time it is written is left out, so equal limiters are equal bytes.
 //
 //   sluicelim: algorithm | max | period in ms | burst | banned (0 1) [until in ms] | used (0 1)
-//              [WINDOW: end in ms | units       SLIDING: start in ms | previous | current
-//               ROLLING, GCRA: arrival time in us | its part in 1/max us      LOG, LEAKY: ticks]
+//              [WINDOW: end in ms | units       SLIDING: start in ms | whole | previous | current
+//               ROLLING, GCRA: arrival time in us | its part in 1/max us
+//               LOG, LEAKY: whole | ticks]
+//              whole: the shares in all (limits/shares.h); of SLIDING 0 where they are max
 //   sluicebkt: ticks, at which units drain
 //   ticks:     count | [first in ms] (ms after the one before: 0 of the first, then 1 ..; units) ..
 //

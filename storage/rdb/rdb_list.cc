@@ -75,6 +75,7 @@ std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContex
     list->Push(ListEnd::kBack, text, context.list);
     return true;
   };
+  // The two oldest forms are one sequence; the later ones are a count of nodes, each a sequence.
   if (type == RdbType::kList || type == RdbType::kListZiplist) {
     ReadSequence(reader, type == RdbType::kList ? RdbSequence::kStrings : RdbSequence::kZiplist,
                  push);

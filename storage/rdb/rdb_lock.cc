@@ -11,6 +11,7 @@ namespace {
 
 // --- writing
 
+// The order of ends is that of Lock::Expire: the lease, then the sessions, then MINHOLD.
 // As it is once leases that are over have ended; null when nothing is left of it.
 std::optional<LockHolder> Settled(const LockHolder& holder, const Now& now) {
   if (holder.EndsAtMs() > now.ms()) return holder;
@@ -41,6 +42,7 @@ void WriteHolder(const LockHolder& holder, const Now& now, ModuleWriter& writer)
 
 // --- reading
 
+// Bounds first, then sense: a holder is bound by something, or lingers and is kept.
 LockHolder ReadHolder(ModuleReader& reader, int64_t token_least, const LockShape& shape,
                       const Now& now) {
   const auto number = [&reader](int64_t least, int64_t most) {

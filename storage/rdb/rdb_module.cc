@@ -13,6 +13,7 @@ constexpr int kVersionBits = 10;
 
 }  // namespace
 
+// 54 bits of name and 10 of version, as RedisModule_CreateDataType computes it.
 uint64_t RdbModuleType::id() const {
   assert(name.size() == kNameBytes && version >> kVersionBits == 0);
   uint64_t id = 0;
@@ -27,6 +28,7 @@ std::string RdbModuleName(uint64_t id) {
   return name;
 }
 
+// Parts until the end marker; nothing of them is kept.
 bool SkipModule(RdbReader& reader) {
   while (reader.ok()) {
     const uint64_t part = reader.Length();

@@ -54,6 +54,7 @@ uint8_t RdbReader::Byte() {
   return taken.empty() ? 0 : static_cast<uint8_t>(taken[0]);
 }
 
+// The two highest bits of the first byte: 6 bits, 14 bits, a longer length, or a form.
 RdbReader::LengthOrForm RdbReader::ReadLength() {
   const uint8_t first = Byte();
   switch (first >> 6) {
@@ -76,6 +77,7 @@ uint64_t RdbReader::Length() {
   return failed() ? 0 : length.value;
 }
 
+// A long string comes in pieces of what is at hand.
 template <typename Visit>
 void RdbReader::InPieces(uint64_t bytes, Visit visit) {
   if (!Promised(bytes)) return;
@@ -96,6 +98,7 @@ std::string RdbReader::Bytes(uint64_t bytes) {
   return ok() ? text : std::string();
 }
 
+// Without memory for the string: a value that is left out may be a GiB.
 void RdbReader::SkipString() {
   const LengthOrForm length = ReadLength();
   uint64_t bytes = length.value;
@@ -128,6 +131,11 @@ std::string RdbReader::String() {
   return {};
 }
 
+// LZF (Marc Lehmann): runs of literals, and references to what was written up to 8 KB before.
+//
+//   000lllll                    l + 1 literal bytes follow
+//   lllooooo oooooooo           copy l + 2 bytes from o + 1 bytes before
+//   111ooooo llllllll oooooooo  the same with l + 9 bytes
 std::string RdbReader::Decompress() {
   const uint64_t packed_bytes = Length();
   const uint64_t bytes = Length();

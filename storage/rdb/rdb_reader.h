@@ -24,6 +24,8 @@ enum class RdbFault : uint8_t {
   kUnreadable,  // the source has failed
 };
 
+// Two ways to feed it: bytes that are all there (a dump), or an RdbInput that slides over a file.
+// Views that Raw gives are void with the next read of an input.
 class RdbReader {
  public:
   explicit RdbReader(std::string_view bytes) : bytes_(bytes), total_bytes_(bytes.size()) {}

@@ -30,6 +30,7 @@ bool ReadStrings(RdbReader& reader, uint64_t each, VisitText visit) {
 
 }  // namespace
 
+// One visitor for all forms: a number becomes text here, on the stack.
 bool ReadPacked(std::string_view bytes, RdbSequence form, VisitText visit) {
   const auto visit_item = [&](const PackedItem& item) {
     char scratch[kInt64TextMax];

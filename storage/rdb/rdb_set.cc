@@ -43,6 +43,8 @@ void WriteSet(const Set& set, RdbWriter& writer) {
   set.ForEach([&](std::string_view member) { writer.String(member); });
 }
 
+// Whatever the form was, Set::Add decides the encoding anew; a member that is there twice is a
+// fault.
 std::unique_ptr<Value> ReadSet(RdbType type, RdbReader& reader, const RdbContext& context) {
   const RdbSequence form = type == RdbType::kSetIntset     ? RdbSequence::kIntset
                            : type == RdbType::kSetListpack ? RdbSequence::kListpack

@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+// Member and score in turn; the score is text, which ParseDouble has to take whole.
 bool ReadPackedScores(RdbReader& reader, RdbSequence form, const RdbContext& context,
                       SortedSet& set) {
   std::optional<std::string> member;

@@ -36,6 +36,8 @@ void WriteId(StreamId id, RdbWriter& writer) {
   writer.Length(id.seq);
 }
 
+// Two forms: the chunk's own field names left out (kSameFields), or each entry with its names. The
+// last number counts the elements, so that Redis can walk backwards.
 void WriteEntry(const StreamChunk& chunk, const StreamChunk::Record& record,
                 ListpackWriter& listpack) {
   const int64_t pairs = record.pairs;
@@ -50,6 +52,7 @@ void WriteEntry(const StreamChunk& chunk, const StreamChunk::Record& record,
   listpack.Number(record.same_fields ? pairs + 3 : 2 * pairs + 4);
 }
 
+// Deleted entries are written, too, marked by their flag: their places count in the chunk.
 std::string ListpackOf(const StreamChunk& chunk) {
   ListpackWriter listpack;
   listpack.Number(static_cast<int64_t>(chunk.live()));
@@ -211,6 +214,7 @@ bool ReadGroups(RdbType type, RdbReader& reader, Stream& stream) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
     const std::string name = reader.String();
     const StreamId last_id = ReadId(reader);
+    // The first form had no such counter: it is what the last id implies.
     const int64_t entries_read = type == RdbType::kStream1 ? stream.EntriesAddedUpTo(last_id)
                                                            : static_cast<int64_t>(reader.Length());
     if (reader.failed()) return false;
@@ -222,6 +226,7 @@ bool ReadGroups(RdbType type, RdbReader& reader, Stream& stream) {
   return reader.ok();
 }
 
+// The file's own counts have to agree with what was read.
 bool ReadCounters(RdbType type, RdbReader& reader, Stream& stream) {
   const uint64_t length = reader.Length();
   const StreamId last_id = ReadId(reader);
@@ -241,6 +246,8 @@ bool ReadCounters(RdbType type, RdbReader& reader, Stream& stream) {
 }  // namespace
 
 // --- the parts of a stream
+// A state machine over iterators: each part takes up where the last one ended, so that the sum of
+// the parts is the same bytes as at once.
 
 StreamParts::StreamParts(const Stream& stream)
     : stream_(stream), chunk_(stream.chunks().begin()), group_(stream.groups().begin()) {}

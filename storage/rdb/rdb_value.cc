@@ -17,6 +17,8 @@ namespace sluice {
 namespace {
 
 // --- every type's own functions, as rows
+// Three tables: who writes a type of ours, who reads a type of a file, who reads a module's value.
+// The templates make functions of one shape of those that the types have.
 
 using Write = void (*)(const Entry& entry, const RdbContext& context, RdbWriter& writer);
 using Read = std::unique_ptr<Value> (*)(RdbType type, RdbReader& reader, const RdbContext& context);
@@ -48,6 +50,7 @@ void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
 }
 
 template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
+// What is packed in its entry is unpacked to be written: one form in files, whichever is in memory.
 void WriteTimed(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
   if (!entry.is_packed()) return write(ValueOf<T>(entry), context.now, writer);
   const std::unique_ptr<Value> value = UnpackValue(entry.type(), entry.packed());
@@ -77,6 +80,7 @@ std::unique_ptr<Value> ReadTimed(ModuleReader& reader, const RdbContext& context
   return read(reader, context.now);
 }
 
+// Only what knows locks can make one: RESTORE, a loader, or a check that has make_lock.
 std::unique_ptr<Value> ReadLockValue(ModuleReader& reader, const RdbContext& context) {
   const std::optional<LockImage> image = ReadLock(reader, context.now);
   if (!context.make_lock) reader.Fail();
@@ -133,6 +137,7 @@ uint64_t LittleEndian(std::string_view bytes) {
   return value;
 }
 
+// The footer: version and checksum, both little-endian. The checksum covers the version.
 void CloseDump(std::string& dump, uint16_t version) {
   dump.push_back(static_cast<char>(version & 255));
   dump.push_back(static_cast<char>(version >> 8));
@@ -156,6 +161,7 @@ void WriteRdbFileValue(const Entry& entry, const RdbContext& context, std::strin
   WriteHashModule(ValueOf<Hash>(entry), BeforeAllDeadlines(context.now), writer);
 }
 
+// All is written in forms of Redis 7.0, but for a hash whose fields end, which 7.4 came to know.
 uint16_t RdbVersionOf(const Entry& entry) {
   const bool is_hash = entry.type() == ValueType::kHash;
   return is_hash && ValueOf<Hash>(entry).has_deadlines() ? kRdbVersionFieldTtl : kRdbVersion;
@@ -196,6 +202,7 @@ std::optional<RdbValue> ReadRdbModule(uint64_t id, RdbReader& reader, const RdbC
   return result;
 }
 
+// The value's own end bounds the deadline, which is set once the value is in its place.
 Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadline, const Now& now) {
   assert(!value.Ended(now));
   if (!value.value) return db.PutText(key, value.text, deadline, now);
@@ -225,6 +232,7 @@ std::string WriteOwnDump(const Entry& entry, const RdbContext& context) {
   return dump;
 }
 
+// A dump of a newer server is refused whole: its forms may not be known.
 bool IsDump(std::string_view dump) {
   if (dump.size() < kRdbFooterBytes) return false;
   const size_t crc_at = dump.size() - sizeof(uint64_t);

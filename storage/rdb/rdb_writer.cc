@@ -25,6 +25,7 @@ void RdbWriter::Length(uint64_t length) {
   BigEndian(length, is_short ? 4 : 8);
 }
 
+// As Redis's rdbSaveRawString: a short integer as such, a long text compressed, else as it is.
 void RdbWriter::String(std::string_view text) {
   if (text.size() <= kIntegerTextMax) {
     const std::optional<int64_t> number = ParseInt64(text);
@@ -62,6 +63,7 @@ bool RdbWriter::ShortInteger(int64_t value) {
   return true;
 }
 
+// As Redis: four bytes have to be saved, or the text stays as it is.
 bool RdbWriter::Compressed(std::string_view text) {
   const size_t room = text.size() - 4;  // it must save something
   const auto packed = std::make_unique_for_overwrite<char[]>(room);

@@ -50,6 +50,8 @@ class Taker {
   bool ok_ = true;
 };
 
+// 00pppppp, 01pppppp +1, 10000000 +4: text; 11......: a number, by the whole byte.
+//
 // The part of a ziplist's entry behind the length of the one before.
 bool TakeZiplistItem(Taker& taker, PackedItem& item) {
   const auto first = static_cast<uint8_t>(taker.BigEndian(1));
@@ -97,6 +99,8 @@ std::optional<size_t> TakeZipmapLength(Taker& taker) {
 
 }  // namespace
 
+// Everything that is said twice has to agree: total bytes, the offset of the last, the count, and
+// of each entry how long the one before it was.
 bool ForEachInZiplist(std::string_view bytes, VisitPacked visit) {
   constexpr uint64_t kTooManyToCount = UINT16_MAX;
   Taker taker(bytes);
@@ -121,6 +125,7 @@ bool ForEachInZiplist(std::string_view bytes, VisitPacked visit) {
   return taker.left() == 1 && counted && last_at == begin;
 }
 
+// Redis 2.4's small hashes. `free` bytes behind a value are room that an update has left.
 bool ForEachInZipmap(std::string_view bytes, VisitPacked visit) {
   constexpr uint64_t kTooManyToCount = 254;
   Taker taker(bytes);

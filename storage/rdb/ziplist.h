@@ -10,6 +10,11 @@
 //
 // All numbers but ziplist's lengths are little-endian. Each function visits the elements in order
 // and answers false for bytes that are no such sequence, or when `visit` does.
+//
+// ["a", 5] as a ziplist and {5, 300} as an intset, in hex:
+//
+//   10 00 00 00 | 0d 00 00 00 | 02 00 | 00 01 61 | 03 f6 | ff     the second entry begins at 13
+//   02 00 00 00 | 02 00 00 00 | 05 00 | 2c 01
 #pragma once
 
 #include <string_view>
