@@ -23,6 +23,7 @@ int64_t Interpret(FieldType type, uint64_t raw) {
   return static_cast<int64_t>(raw << unused >> unused);
 }
 
+// The choice that BITFIELD's OVERFLOW names, for a value that is known exactly.
 std::optional<int64_t> Fit(FieldType type, Wide exact, FieldOverflow overflow) {
   const Wide low = Lowest(type);
   const Wide high = Highest(type);
@@ -48,6 +49,7 @@ std::optional<FieldType> ParseFieldType(std::string_view text) {
   return FieldType{is_signed, static_cast<int>(*bits)};
 }
 
+// Whole bytes are shifted in from the left; of the last one only the bits that belong to the field.
 int64_t ReadField(std::string_view bytes, uint64_t offset, FieldType type) {
   uint64_t raw = 0;
   // Nine bytes hold any field; gathered in two steps, because they are more than a word.

@@ -1,5 +1,7 @@
 // Integers of any width inside a string of bits, as BITFIELD reads and writes them: up to 64 bits
 // signed or 63 unsigned, at any bit offset, highest bit first. Beyond the end all bits are 0.
+//
+// BITFIELD k SET u5 3 21 on an empty key writes 10101 behind three bits: 000 10101, one byte 0x15.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,7 @@ enum class FieldOverflow : uint8_t {
   kFail,      // nothing is stored
 };
 
+// The field at bit `offset`, sign-extended if it is signed. O(1): at most nine bytes are looked at.
 int64_t ReadField(std::string_view bytes, uint64_t offset, FieldType type);
 // Precondition: the field lies inside `bytes`, the value fits.
 void WriteField(std::span<char> bytes, uint64_t offset, FieldType type, int64_t value);

@@ -151,6 +151,7 @@ void PutBit(std::span<char> bytes, uint64_t offset, bool value) {
   bytes[offset / 8] = static_cast<char>(byte);
 }
 
+// The ends under their masks, what is between them by whole words.
 uint64_t CountBits(std::string_view bytes, BitRange range) {
   if (range.empty()) return 0;
   const size_t first = range.first / 8;
@@ -162,6 +163,8 @@ uint64_t CountBits(std::string_view bytes, BitRange range) {
   return count + CountWhole(bytes.substr(first + 1, last - first - 1));
 }
 
+// The first and the last byte are looked at under a mask; runs of bytes without the bit are jumped
+// over in blocks of 32. A search for 0 is one for 1 in the flipped bytes.
 int64_t FindBit(std::string_view bytes, bool value, BitRange range) {
   if (range.empty()) return -1;
   const size_t last = range.last / 8;
@@ -176,6 +179,8 @@ int64_t FindBit(std::string_view bytes, bool value, BitRange range) {
   return -1;
 }
 
+// BITOP in pieces that fit the cache: every piece of the result is finished over all sources before
+// the next is begun.
 TextBlock CombineBits(BitOperation operation, std::span<const std::string_view> sources) {
   size_t longest = 0;
   for (const std::string_view source : sources) longest = std::max(longest, source.size());

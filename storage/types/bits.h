@@ -19,6 +19,7 @@ struct BitRange {
   bool empty() const { return first > last; }
 };
 
+// False beyond the end.
 bool BitAt(std::string_view bytes, uint64_t offset);
 // Precondition: the bit lies inside `bytes`.
 void PutBit(std::span<char> bytes, uint64_t offset, bool value);

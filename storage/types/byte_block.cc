@@ -24,6 +24,8 @@ ByteBlock& ByteBlock::operator=(ByteBlock other) noexcept {
 
 ByteBlock::~ByteBlock() { std::free(data_); }
 
+// What follows moves before the block shrinks and after it has grown, as the other way round it
+// would be cut off, or have no room yet.
 char* ByteBlock::Splice(size_t at, size_t old_bytes, size_t new_bytes) {
   const size_t before = size_;
   ABSL_HARDENING_ASSERT(at <= before && old_bytes <= before - at);

@@ -11,6 +11,8 @@
 
 namespace sluice {
 
+// Owns its block. A copy is O(n); Splice is O(bytes behind `at`), and a call of realloc where the
+// size passes from one class of malloc to another (block_size.h).
 class ByteBlock {
  public:
   ByteBlock() = default;

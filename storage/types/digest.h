@@ -11,6 +11,8 @@ namespace sluice {
 
 inline constexpr size_t kDigestTextBytes = 16;
 
+// O(n). Not keyed: a client can make two values of one digest, so it tells of changes, not of
+// malice.
 uint64_t ValueDigest(std::string_view value);
 std::string DigestText(uint64_t digest);  // lower case, leading zeros kept
 // Exactly 16 hexadecimal digits of either case.

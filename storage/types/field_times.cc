@@ -35,6 +35,7 @@ const Member* FieldTimes::FirstDue(const Now& now) const {
   return nullptr;
 }
 
+// O(fields that are due): mostly none, as the timer takes them out.
 size_t FieldTimes::CountDue(const Now& now) const {
   const auto due = [](const Order& order, int64_t ms) {
     return std::distance(

@@ -15,6 +15,7 @@
 
 namespace sluice {
 
+// All by reference: members are the map's own. Add, Remove and FirstDue are O(log n).
 class FieldTimes {
  public:
   // Members stay where they are: one that moves is removed before and added after.

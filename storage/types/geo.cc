@@ -21,7 +21,8 @@ constexpr int kStepsMax = 26;
 double Radians(double degrees) { return degrees * (std::numbers::pi / 180.0); }
 double Degrees(double radians) { return radians / (std::numbers::pi / 180.0); }
 
-// Bits of `even` at the even places, of `odd` at the odd ones.
+// The bits of a number at the even places of another one, by halving distances: 1011 -> 01000101.
+// ("Interleave bits by Binary Magic Numbers" of the Bit Twiddling Hacks, as in Redis.)
 uint64_t SpreadBits(uint32_t bits) {
   uint64_t spread = bits;
   spread = (spread | spread << 16) & 0x0000FFFF0000FFFF;
@@ -31,6 +32,7 @@ uint64_t SpreadBits(uint32_t bits) {
   return (spread | spread << 1) & 0x5555555555555555;
 }
 
+// The inverse: the bits at the even places, moved together.
 uint32_t GatherBits(uint64_t spread) {
   spread &= 0x5555555555555555;
   spread = (spread | spread >> 1) & 0x3333333333333333;
@@ -110,6 +112,8 @@ GeoPoint PointOfScore(double score) {
           std::clamp((y.min + y.max) / 2, -kLatitudeMax, kLatitudeMax)};
 }
 
+// Redis scores halve a map that ends at 85 degrees, geohashes one that ends at 90: so the place is
+// put on that grid first, from its coordinates.
 std::string GeohashText(const GeoPoint& point) {
   constexpr std::string_view kAlphabet = "0123456789bcdefghjkmnpqrstuvwxyz";
   constexpr int kCharacters = 10;  // of 5 bits; the rest are too few for one more
@@ -189,6 +193,9 @@ ScoreRange ScoresOf(const Cell& cell) {
 
 }  // namespace
 
+// How Redis searches (geohashCalculateAreasByShapeWGS84): a grid so coarse that the shape lies
+// within nine cells, then those of the nine that it can reach. Each cell is one range of scores;
+// what lies in a range and outside of the shape is sorted out by Holds.
 absl::InlinedVector<ScoreRange, 9> GeoShape::Scores() const {
   const double half_diagonal = std::sqrt((width / 2) * (width / 2) + (height / 2) * (height / 2));
   const double radius_metres = (is_box ? half_diagonal : radius) * unit_metres;

@@ -5,6 +5,12 @@
 // score of 52 bits. So places that share their leading bits lie in the same cell of a grid, and a
 // search looks through the cell around its centre and the eight about it: nine ranges of scores.
 //
+// A place near Palermo, 13.361389 E 38.115556 N, is the score 3479099956230698; the members of one
+// cell of the grid after n halvings each way are the scores that share their 2n leading bits:
+//
+//   first halving:  longitude above 0 -> 1, latitude above 0 -> 1           11...
+//   second halving: longitude below 90 -> 0, latitude below 42.5 -> 0       1100...
+//
 // The earth is a ball here, and distances, cells and their order are those of Redis to the last
 // bit.
 #pragma once
@@ -18,6 +24,7 @@
 
 namespace sluice {
 
+// In degrees.
 struct GeoPoint {
   double longitude = 0;
   double latitude = 0;
@@ -27,9 +34,11 @@ struct GeoPoint {
 
 // Precondition: OnTheMap().
 double ScoreOfPoint(const GeoPoint& point);
+// The middle of the score's cell, less than 0.6 m from the place that made it.
 GeoPoint PointOfScore(double score);  // any score
 // The standard geohash of 11 characters, of which the last is always '0'.
 std::string GeohashText(const GeoPoint& point);
+// Along a great circle.
 double DistanceMetres(const GeoPoint& a, const GeoPoint& b);
 
 // A circle, or a box whose sides run along the meridian and the parallel of its centre.

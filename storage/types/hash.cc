@@ -76,6 +76,7 @@ uint64_t Hash::Scan(uint64_t cursor, size_t count, const Now& now, Visit visit) 
   return 0;
 }
 
+// Fields that are over must not be chosen: with deadlines all are walked, and selected on the way.
 void Hash::Sample(size_t count, Random& random, const Now& now, Visit visit) const {
   if (table_ && !has_deadlines()) {
     return table_->map.Sample(count, random,
@@ -112,6 +113,8 @@ void Hash::DrawFromPack(Random& random, VisitSome visit) const {
 
 // --- changing
 
+// All fields move at once: a pack is bounded by its limits, or by 1 GiB where those were set
+// higher.
 void Hash::LeavePack(HashKeys& hash_keys) {
   auto table = std::make_unique<Table>(hash_keys);
   ForEach({}, [&table](std::string_view name, std::string_view value) {
@@ -133,6 +136,8 @@ void Hash::Put(std::string_view name, const MemberContent& content) {
   if (timed) times->Add(*table_->map.Find(name));
 }
 
+// Three forms: a pack, a table, and a table with deadlines. A field whose time is over counts as
+// new, though it may still stand there.
 bool Hash::Set(std::string_view name, std::string_view value, const Limits& limits, const Now& now,
                Ttl ttl) {
   const size_t longest = std::max(name.size(), value.size());
@@ -164,6 +169,7 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
   return created;
 }
 
+// "listpackex" is told as long as Redis would have one; here it is a table all along.
 void Hash::NoteSize(size_t text_bytes, const Limits& limits) {
   if (text_bytes > limits.text_bytes || size() > limits.fields) table_->counts_as_list = false;
 }
@@ -182,6 +188,8 @@ bool Hash::Erase(std::string_view name, const Now& now) {
   return table_->map.Erase(name);
 }
 
+// The content is handed back to the map as it is: views of the member's own bytes, which Put
+// allows.
 void Hash::SetDeadline(std::string_view name, const Deadline& deadline, const Limits& limits) {
   if (!table_) {
     if (deadline.none()) return;
@@ -235,6 +243,7 @@ std::unique_ptr<Value> Hash::Clone() const {
 
 size_t Hash::Elements() const { return table_ ? table_->map.size() : 1; }
 
+// First the orders of deadlines, which point at members, then the members.
 size_t Hash::FreeSome(size_t budget) {
   if (!table_) return 0;
   if (has_deadlines()) return table_->times->FreeSome(budget);

@@ -81,6 +81,8 @@ bool ForEachRun(std::string_view text, const Visit& visit) {
 
 // --- registers of the dense form
 
+// Six bits from bit 6 x index on, lowest bit first: they span two bytes where less than six are
+// left in the first.
 uint8_t DenseAt(std::string_view text, size_t index) {
   const size_t bit = index * 6;
   const auto* const at = reinterpret_cast<const uint8_t*>(text.data()) + kHeaderBytes + bit / 8;
@@ -150,6 +152,8 @@ void JoinRuns(std::string& text, size_t at) {
   }
 }
 
+// The run that the register lies in becomes up to three: before, the register, behind. Joined with
+// neighbours of its value where it can be; if that is too long, it becomes dense.
 Change RaiseSparse(std::string& text, const Place& place, size_t sparse_bytes_max) {
   if (place.value > kSparseValueMax) return Promote(text, place);
   size_t first = 0;
@@ -181,6 +185,7 @@ Change RaiseSparse(std::string& text, const Place& place, size_t sparse_bytes_ma
 
 // --- the estimate
 
+// Ertl's correction for registers that are 0, a series until it does not change any more.
 double Sigma(double x) {
   if (x == 1.0) return std::numeric_limits<double>::infinity();
   double before;
@@ -195,6 +200,7 @@ double Sigma(double x) {
   return z;
 }
 
+// The same for registers at their highest value.
 double Tau(double x) {
   if (x == 0.0 || x == 1.0) return 0.0;
   double before;
@@ -232,6 +238,8 @@ uint64_t Murmur64(std::string_view bytes, uint64_t seed) {
 
 }  // namespace
 
+// The 14 lowest bits choose the register; the value is how far the first 1 is in the rest, whose
+// highest bit is set so that there is one.
 Place PlaceOf(std::string_view element) {
   const uint64_t hash = Murmur64(element, kHashSeed);
   const uint64_t rest = hash >> kIndexBits | uint64_t{1} << kRankBits;
@@ -289,6 +297,7 @@ bool MergeInto(Registers& registers, std::string_view text) {
   });
 }
 
+// Ertl's improved raw estimator: a harmonic mean, summed by how many registers have each value.
 uint64_t Estimate(const Registers& registers) {
   constexpr double kAlpha = 0.721347520444481703680;
   constexpr double kCount = kRegisters;

@@ -60,6 +60,7 @@ bool IntSet::contains(int64_t value) const {
   return index < size() && at(index) == value;
 }
 
+// One pass into a new block: at most some hundreds of numbers.
 void IntSet::Widen(uint32_t width) {
   IntSet wide;
   wide.width_ = width;

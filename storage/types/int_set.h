@@ -12,6 +12,7 @@
 
 namespace sluice {
 
+// {5, 300} is 05 00 2c 01; Add(70000) widens it to 05 00 00 00 2c 01 00 00 70 11 01 00.
 class IntSet {
  public:
   size_t size() const { return bytes_.size() / width_; }

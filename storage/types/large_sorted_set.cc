@@ -9,6 +9,7 @@ namespace sluice {
 
 template class SegmentTableOf<ScoredMember>;
 
+// In the order of scores, so that every insert is at the end of the tree, whose leaves fill up.
 LargeSortedSet::LargeSortedSet(const LargeSortedSet& other) : LargeSortedSet(*other.hash_keys_) {
   for (Place at = other.At(0); !at.at_end(); at.Next()) {
     Insert(at.member().key(), at.member().score());
@@ -53,6 +54,7 @@ void LargeSortedSet::Rescore(const ScoredMember& member, double score) {
   tree_.Rescore(const_cast<ScoredMember&>(member), score);  // ours: only readers see it as const
 }
 
+// The tree first: it finds the element by score and name, which are gone with the member.
 void LargeSortedSet::Erase(const ScoredMember& member) {
   tree_.Erase(member);
   index_.Erase(member, Hash(member.key()).hash);
@@ -64,6 +66,8 @@ void LargeSortedSet::Free(ScoredMember& member) {
   ScoredMember::Free(&member);
 }
 
+// The members by way of the table, then the tree's leaves, which point at freed members and are not
+// looked into.
 size_t LargeSortedSet::FreeSome(size_t budget) {
   const size_t freed = index_.Drain(budget, [this](ScoredMember& member) { Free(member); });
   return freed < budget ? freed + tree_.FreeLeaves(budget - freed) : freed;

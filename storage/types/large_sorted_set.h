@@ -20,6 +20,7 @@ namespace sluice {
 
 extern template class SegmentTableOf<ScoredMember>;
 
+// It owns its members. Find is O(1), all that has to do with order O(log n).
 class LargeSortedSet {
  public:
   using Place = RankedTree::Place;

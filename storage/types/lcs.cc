@@ -19,6 +19,7 @@ void FillRow(char a, std::string_view b, const uint32_t* above, uint32_t* out) {
 
 }  // namespace
 
+// "ohmytext" and "mynewtext": "mytext" of 6; pieces, last first: text (4, 5, 4), my (2, 0, 2).
 std::optional<Lcs> FindLcs(std::string_view a, std::string_view b) {
   const size_t width = b.size() + 1;
   const std::unique_ptr<uint32_t[]> table(new (std::nothrow) uint32_t[(a.size() + 1) * width]);

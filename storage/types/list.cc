@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kJoinBytes = 2048;
 constexpr size_t kChunkKilobytes[] = {4, 8, 16, 32, 64};  // list-max-listpack-size -1 ... -5
 
+// What the 15 bits of an offset cannot reach, or what DEBUG QUICKLIST-PACKED-THRESHOLD says.
 bool KeptAlone(const ListItem& item, const ListLimits& limits) {
   if (item.integer() || item.size() == 0) return false;
   return item.size() > ListChunk::kBytesMax - sizeof(uint16_t) || item.size() >= limits.alone_bytes;
@@ -36,6 +37,7 @@ std::unique_ptr<ListChunk> ChunkOf(const ListItem& item, const ListLimits& limit
 
 }  // namespace
 
+// As Redis: 0 counts as 1 element, below -5 counts as -5.
 ListLimits ListLimits::Of(int64_t size) {
   if (size >= 0) return {.chunk_elements = static_cast<size_t>(std::max<int64_t>(size, 1))};
   const auto at =
@@ -72,6 +74,7 @@ std::string List::Audit() const {
 
 // --- reading
 
+// From the nearer end, chunk by chunk.
 List::Place List::Locate(size_t index) const {
   ABSL_HARDENING_ASSERT(index < size_);
   auto& chunks = const_cast<Chunks&>(chunks_);  // an iterator for both kinds of callers
@@ -102,6 +105,7 @@ std::string_view List::AtEnd(ListEnd end, char* scratch) const {
   return chunks_.back().TextAt(chunks_.back().count() - 1, scratch);
 }
 
+// Place and index go along together: texts of integers are made in `scratch`, for one visit.
 void List::Walk(size_t index, ListEnd towards, Visit visit) const {
   if (index >= size_) return;
   char scratch[kTextScratch];
@@ -121,6 +125,7 @@ void List::Walk(size_t index, ListEnd towards, Visit visit) const {
   }
 }
 
+// The text is put into its kept form once, and compared as bytes.
 void List::Find(std::string_view text, ListEnd towards, size_t looks,
                 absl::FunctionRef<bool(size_t index)> found) const {
   const ListItem item(text);
@@ -147,6 +152,7 @@ void List::Find(std::string_view text, ListEnd towards, size_t looks,
 
 // --- writing
 
+// The one way to change a chunk: what it was is taken off the accounts, what it is is put on.
 template <typename Change>
 void List::Alter(ListChunk& chunk, Change change) {
   size_ -= chunk.count();
@@ -214,6 +220,9 @@ void List::Insert(size_t index, std::string_view text, const ListLimits& limits)
   InsertAt(Locate(index), ListItem(text), limits);
 }
 
+// The chunk itself, its neighbour before, a chunk of its own behind a split: the first that has
+// room. Last, small neighbours are joined: repeated inserts in the middle must not leave a chain of
+// crumbs.
 void List::InsertAt(Place place, const ListItem& item, const ListLimits& limits) {
   auto chunk = place.chunk;
   if (Fits(*chunk, item, limits)) {
@@ -236,6 +245,7 @@ void List::InsertAt(Place place, const ListItem& item, const ListLimits& limits)
   JoinNext(std::prev(JoinNext(Add(chunk, ChunkOf(item, limits)))));
 }
 
+// Chunk by chunk in the direction of the search; empty ones go, small ones join what is behind.
 size_t List::Remove(std::string_view text, size_t max, ListEnd from) {
   const ListItem item(text);
   size_t removed = 0;

@@ -33,6 +33,8 @@ struct ListLimits {
   static ListLimits Of(int64_t size);
 };
 
+// Push and Drop at an end are O(1) amortized; an index is O(chunks), the middle of a chunk O(its
+// bytes).
 class List final : public Value {
  public:
   static constexpr ValueType kType = ValueType::kList;

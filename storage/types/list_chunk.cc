@@ -64,6 +64,7 @@ std::string_view ListChunk::BytesAt(size_t index) const {
 
 // --- changing
 
+// The front is the mirror image: slots and bytes grow towards lower places.
 void ListChunk::Push(ListEnd at, const ListItem& item) {
   ABSL_HARDENING_ASSERT(HasRoomFor(item.size()));
   const size_t size = item.size();
@@ -115,6 +116,7 @@ void ListChunk::Erase(size_t index, size_t count) {
   FitIfSparse();
 }
 
+// Two passes: how many there are (to know which are the last ones), then what stays moves together.
 size_t ListChunk::EraseEqual(const ListItem& item, size_t max, ListEnd from) {
   size_t equal = 0;
   for (size_t i = 0; i < count(); ++i) equal += Holds(i, item);
@@ -149,6 +151,7 @@ size_t ListChunk::EraseEqual(const ListItem& item, size_t max, ListEnd from) {
   return erased;
 }
 
+// By a copy of the whole, of which each half keeps its part.
 std::unique_ptr<ListChunk> ListChunk::SplitOff(size_t index) {
   ABSL_HARDENING_ASSERT(!large() && index <= count_);
   std::unique_ptr<ListChunk> tail = Clone();
@@ -186,6 +189,7 @@ void ListChunk::MakeRoom(ListEnd at, size_t size) {
   at == ListEnd::kBack ? Rebuild({}, room) : Rebuild(room, {});
 }
 
+// Every slot is rebased: the first element begins at front.bytes afterwards.
 void ListChunk::Rebuild(Room front, Room back) {
   const size_t in_use = static_cast<size_t>(last_ - first_);
   const size_t slots_max = front.slots + count_ + back.slots;
@@ -211,6 +215,7 @@ void ListChunk::Fit() {
   if (!large() && BlockSize(used_bytes()) < BlockSize(block_bytes())) Rebuild({}, {});
 }
 
+// Only below a quarter: a queue that goes up and down does not move with each step.
 void ListChunk::FitIfSparse() {
   if (block_bytes() > kSparseBytesMin && used_bytes() < block_bytes() / 4) Fit();
 }

@@ -2,6 +2,10 @@
 //
 //   slots: 2 bytes an element (where it ends, and whether it is an integer) | the elements' bytes
 //
+// Pushed to the back: "ab", then 5, an integer of one byte:
+//
+//   slots: (ends at 2, text) (ends at 3, integer) room | bytes: a b 05 room
+//
 // Both areas may have room at either end, so that pushing and popping at both ends moves nothing,
 // and the slots find any element at once. A block that has run out is followed by the next size
 // that malloc has, its room in the direction of the push. What an offset of 15 bits cannot reach is
@@ -23,6 +27,7 @@ namespace sluice {
 
 enum class ListEnd : uint8_t { kFront, kBack };
 
+// Owns its block. Push is O(1) amortized, the other changes O(bytes of the chunk), BytesAt O(1).
 class ListChunk : public boost::intrusive::list_base_hook<> {
  public:
   static constexpr size_t kBytesMax = (1u << 15) - 1;  // of the elements of one that is not large

@@ -11,6 +11,7 @@
 
 namespace sluice {
 
+// Made on the stack for one call: a view of `text`, or its integer in eight bytes.
 class ListItem {
  public:
   static constexpr size_t kTextScratch = 24;

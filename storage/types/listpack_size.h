@@ -25,6 +25,7 @@ constexpr size_t ListpackBacklengthBytes(size_t encoded_bytes) {
   return encoded_bytes < 268435455 ? 4 : 5;
 }
 
+// Encoding and back-length together: 2 for 0 .. 127, 3 for 13 bits, then 4, 5, 6 and 10.
 constexpr size_t ListpackIntegerBytes(int64_t value) {
   const auto fits = [value](int bits) {
     const int64_t limit = int64_t{1} << (bits - 1);

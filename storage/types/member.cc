@@ -6,6 +6,7 @@
 
 namespace sluice {
 
+// Both lengths are wide or both are narrow: one bit says so.
 Member::Shape::Shape(std::string_view name, const MemberContent& content)
     : flags(content.value ? kValue : 0),
       name_bytes(name.size()),

@@ -3,8 +3,9 @@
 //
 //   flags 1 | name length 1 or 4 | value length 1 or 4, if any | deadline 8, if any | name | value
 //
-// Lengths take 4 bytes (both do) when one of them is above 255. So a set's member of 10 bytes is a
-// block of 12, a field with a value of 10 bytes each one of 23. Fields are not aligned.
+// Lengths take 4 bytes (both do) when one of them is above 255. So a set's member of 10 bytes takes
+// 12, a field with a value of 10 bytes each takes 23. Blocks are of whole 8 bytes, fields not
+// aligned.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,8 @@ struct MemberContent {
   Deadline deadline;
 };
 
+// A view of its block, as Entry is. SplitMap makes, changes and frees it; views of it are valid
+// until the next change of the map.
 class Member {
  public:
   std::string_view key() const { return {base() + names_offset(), name_bytes()}; }

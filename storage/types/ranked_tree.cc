@@ -86,6 +86,7 @@ void RankedTree::FreeAll(Node* node, size_t levels) {
 
 // --- searching
 
+// Down by sizes: each child that lies whole before the rank is subtracted.
 RankedTree::Place RankedTree::At(size_t rank) const {
   Place place;
   if (rank >= size_) return place;
@@ -119,6 +120,9 @@ RankedTree::Leaf* RankedTree::Descend(const ScoredMember& member, Path& path) co
 
 // --- putting in
 
+// Sizes are raised on the way down. A full leaf splits in halves (at the end of all a new one is
+// begun), and a split may go up to the root. A new lowest element is told to the nodes above as
+// long as their first child is concerned.
 void RankedTree::Insert(ScoredMember& member) {
   ++size_;
   if (root_ == nullptr) root_ = NewLeaf();
@@ -281,6 +285,7 @@ void RankedTree::RemoveChild(const Path& path, size_t level, size_t child) {
   }
 }
 
+// With the neighbour before it, or for a first child with the one behind: both have one parent.
 void RankedTree::MergeLeaf(const Path& path) {
   const auto [parent, child] = path.steps[path.length - 1];
   if (parent->count < 2) return;
@@ -314,6 +319,7 @@ void RankedTree::MergeInner(const Path& path, size_t level) {
   RemoveChild(path, level - 1, left_child + 1);
 }
 
+// Many a ZINCRBY moves a member by less than the way to its neighbour.
 void RankedTree::Rescore(ScoredMember& member, double score) {
   Path path;
   Leaf* const leaf = Descend(member, path);
@@ -332,6 +338,7 @@ void RankedTree::Rescore(ScoredMember& member, double score) {
   Insert(member);
 }
 
+// Always the last leaf; inner nodes go when their last child has gone.
 size_t RankedTree::FreeLeaves(size_t budget) {
   size_t freed = 0;
   for (; freed < budget && root_ != nullptr; ++freed) {

@@ -3,9 +3,17 @@
 // an element are found on one way down.
 //
 // Leaves hold scores side by side with pointers to the members: a search reads names only where
-// scores are equal. A million elements stand three levels deep, where a balanced binary tree (the
-// ranked index of Boost.MultiIndex, measured here at three times the time and 30 bytes more an
-// element) or a skip list meets twenty cache lines.
+// scores are equal. A million elements stand below three or four levels of inner nodes, where a
+// balanced binary tree (the ranked index of Boost.MultiIndex, measured here at three times the time
+// and 30 bytes more an element) or a skip list meets twenty cache lines.
+//
+// Each inner node says of every child its lowest element and its size:
+//
+//   root    [ a(1) 3 | d(4) 2 ]
+//             |        +-------------> [ d 4 | e 5 ]
+//             +-> [ a 1 | b 1 | c 2 ] <-> (leaves are linked)
+//
+// The rank of e: the sizes of children to its left, 3, and its place in the leaf, 1: 4.
 //
 // Invariants: no node but an empty tree's root is empty; what an inner node says of a child (its
 // lowest element, its size) is true; small neighbours are merged when something is taken out, so
@@ -23,6 +31,7 @@
 
 namespace sluice {
 
+// Insert, Erase, Rescore, At and RankOf are O(log n); a step of a Place is O(1).
 class RankedTree {
   struct Node;
   struct Leaf;

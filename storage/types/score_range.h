@@ -19,6 +19,7 @@ struct ScoreRange {
   bool empty() const { return min > max || (min == max && (min_open || max_open)); }
 };
 
+// "-", "[text", "(text" and "+" of ZRANGEBYLEX.
 struct LexBound {
   enum class Kind : uint8_t { kLowest, kText, kHighest };  // before, among, after all members
   Kind kind = Kind::kText;

@@ -12,6 +12,7 @@
 
 namespace sluice {
 
+// Its owner is LargeSortedSet. The name never changes; the score changes only through the tree.
 class ScoredMember {
  public:
   static ScoredMember* Make(std::string_view name, double score) {

@@ -116,6 +116,8 @@ void Set::Sample(size_t count, Random& random, Visit visit) const {
 
 // --- changing
 
+// Numbers stay numbers as long as all members are; the first text, or one number too many, ends
+// that.
 bool Set::Add(std::string_view member, const Limits& limits) {
   if (empty() || std::holds_alternative<IntSet>(members_)) {
     if (const std::optional<int64_t> number = ParseInt64(member)) {
@@ -145,6 +147,7 @@ void Set::AddText(std::string_view member, HashKeys& hash_keys) {
   }
 }
 
+// Into a pack if they are few (Redis 7.0 would show a hashtable either way), else on into a map.
 void Set::LeaveNumbers(HashKeys& hash_keys) {
   const IntSet numbers = std::move(std::get<IntSet>(members_));
   members_ = StringPack();

@@ -22,6 +22,8 @@ constexpr double kWholeMax = 1e18;  // to either side: what an int64 holds
 constexpr char kFraction = 'f';
 
 // How a score is kept: see the header.
+// 1 -> "1", 1e6 -> "1000000" (for a pack an integer of 3 bytes), 1.5 -> 'f' 3f f8, 0.1 -> 'f' and
+// all eight bytes, as no byte at its end is zero.
 class ScoreText {
  public:
   explicit ScoreText(double score) {
@@ -116,6 +118,7 @@ void SmallSortedSet::ForEach(
   }
 }
 
+// Score first, then the name before it: the pack inserts in front of a position.
 void SmallSortedSet::Insert(std::string_view name, double score) {
   Place at = pack_.begin();
   for (; at != pack_.end(); at = pack_.Next(pack_.Next(at))) {

@@ -16,6 +16,7 @@
 
 namespace sluice {
 
+// All O(n), of 128 members by default.
 class SmallSortedSet {
  public:
   using Place = StringPack::Position;  // of an element; valid until the next change

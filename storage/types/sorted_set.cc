@@ -118,6 +118,7 @@ bool SortedSet::Erase(std::string_view name) {
   return true;
 }
 
+// One by one from the same rank: what follows moves up.
 void SortedSet::Erase(RankRange range) {
   if (!large_) return small_.Erase(range);
   for (size_t left = range.size(); left > 0; --left) {

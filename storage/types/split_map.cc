@@ -23,6 +23,7 @@ constexpr size_t kAhead = 16;
 
 template class SegmentTableOf<Member>;
 
+// O(n): member by member, under a hash key of its own.
 SplitMap::SplitMap(const SplitMap& other) : SplitMap(*other.hash_keys_) {
   other.ForEach([this](const Member& member) { Put(member.key(), member.content()); });
 }
@@ -84,6 +85,8 @@ void SplitMap::Draw(Random& random, Test wanted, Test visit) const {
   }
 }
 
+// Content of the same shape is written over in place. Else a new block takes the slot of the old
+// one, which is freed last: the content may point into it.
 bool SplitMap::Put(std::string_view name, const MemberContent& content) {
   const HashedKey key = Hash(name);
   const Member::Shape shape(name, content);
@@ -106,6 +109,8 @@ bool SplitMap::Put(std::string_view name, const MemberContent& content) {
 
 bool SplitMap::Erase(std::string_view name) { return Erase(Hash(name)); }
 
+// In batches, so that the cache misses of one batch overlap (SegmentTable's three steps of
+// prefetching).
 void SplitMap::EraseAll(std::span<const std::string> names) {
   while (!names.empty()) {
     const std::span<const std::string> some = names.first(std::min(names.size(), kAhead));

@@ -29,6 +29,7 @@ namespace sluice {
 
 extern template class SegmentTableOf<Member>;
 
+// It owns its members. Find, Put and Erase are O(1), and one segment's work at most.
 class SplitMap {
  public:
   // `hash_keys` outlives the map, which takes a key of its own from it; so does a copy.

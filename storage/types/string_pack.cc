@@ -34,6 +34,7 @@ struct Encoded {
   std::string_view rest;
 };
 
+// The fewest bytes whose sign extension is the number: 127 -> 1, 128 -> 2, -128 -> 1.
 size_t IntegerBytes(int64_t value) {
   const uint64_t magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
   const size_t bits = 65 - (magnitude == 0 ? 64 : __builtin_clzll(magnitude));  // with a sign bit
@@ -45,6 +46,7 @@ bool MayBeInteger(std::string_view text) {
          (text[0] == '-' || (text[0] >= '1' && text[0] <= '9'));
 }
 
+// Three forms: an integer where that is shorter, a short text, a long text.
 Encoded::Encoded(std::string_view text) : rest(text) {
   if (MayBeInteger(text)) {
     const auto integer = ParseInt64(text);
@@ -144,6 +146,7 @@ StringPack::Position StringPack::Nth(size_t index) const {
   return at;
 }
 
+// The wanted text is encoded once and compared as bytes: lengths first, which tells most apart.
 StringPack::Position StringPack::Find(std::string_view text, Position from, size_t stride) const {
   const Encoded wanted(text);
   const Position all = end();

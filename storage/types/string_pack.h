@@ -12,6 +12,11 @@
 // for without being decoded. There are no back-pointers: what one element says about itself is all
 // there is, and everything read is checked against the end of the block.
 //
+// "field" "1700000000" "" as bytes:
+//
+//   05 f i e l d | f4 00 f1 53 65 | 00
+//   text of 5      integer of 4     empty text
+//
 // A position is where an element begins; it holds until the next change. Changing and looking up
 // are O(bytes): for up to some thousands of them.
 #pragma once
@@ -27,6 +32,7 @@
 
 namespace sluice {
 
+// Owns its bytes. A copy is a copy of the block.
 class StringPack {
  public:
   using Position = uint32_t;

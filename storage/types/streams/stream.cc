@@ -69,6 +69,8 @@ std::optional<StreamId> Stream::NextId(StreamId last, int64_t unix_ms) {
   return last.Next();
 }
 
+// Redis's rule for a node, to the byte: a new node begins where its listpack would have become too
+// long.
 bool Stream::HasRoom(const StreamChunk& chunk, size_t more_bytes, const StreamNodeLimits& limits) {
   const size_t bytes_max =
       limits.bytes_max == 0 ? kEntryBytesMax : std::min<size_t>(limits.bytes_max, kEntryBytesMax);
@@ -163,6 +165,7 @@ void Stream::ForEachBackwards(StreamId from, StreamId to, Visit visit) const {
   }
 }
 
+// The whole range is known without a walk; else it is counted, and no further than is asked.
 uint64_t Stream::Count(StreamId from, StreamId to, uint64_t most) const {
   if (from <= first_id_ && to >= last_id_) return std::min(most, length_);
   uint64_t count = 0;
@@ -193,6 +196,7 @@ void Stream::DropChunk(Chunks::const_iterator at) {
   chunks_.erase(at);
 }
 
+// A walk past the tombstones at the begin.
 void Stream::UpdateFirstId() {
   first_id_ = {};
   ForEach(StreamId::Min(), StreamId::Max(), [&](const StreamEntry& entry) {
@@ -246,6 +250,7 @@ bool Stream::DropsWhole(const StreamChunk& chunk, const StreamTrim& trim) const 
   return chunk.record(chunk.records() - 1).id < trim.id_min;
 }
 
+// Trim's own decisions up to the first entry that it would take: asked before a key is touched.
 bool Stream::WouldTrim(const StreamTrim& trim) const {
   if (trim.by == StreamTrim::By::kNothing) return false;
   for (const auto& [id, chunk] : chunks_) {
@@ -272,6 +277,8 @@ uint64_t Stream::TrimInside(StreamChunk& chunk, const StreamTrim& trim) {
   return deleted;
 }
 
+// As Redis's streamTrim: whole chunks from the front; the chunk on the border loses entries one by
+// one, or, where only whole ones may go, none.
 uint64_t Stream::Trim(const StreamTrim& trim) {
   if (trim.by == StreamTrim::By::kNothing) return 0;
   uint64_t deleted = 0;

@@ -5,6 +5,10 @@
 // trimming drops whole chunks, so that it leaves what Redis leaves. A chunk without a live entry
 // can remain, as there.
 //
+// Chunks of three entries after XDEL 2-0 and XADD 4-0 (`x` is a tombstone):
+//
+//   1-0 -> [ 1-0  2-0x  3-0 ]     4-0 -> [ 4-0 ]        length 3, max_deleted_id 2-0
+//
 // Invariants: length() is the sum of the chunks' live entries; first_id is the first live one, 0-0
 // when there is none; no entry is above last_id.
 #pragma once
@@ -57,6 +61,7 @@ class StreamEntry {
   const StreamChunk::Record* record_;
 };
 
+// Append is O(1) amortized, Find and the start of a walk O(log n). It owns chunks and groups.
 class Stream final : public Value {
  public:
   static constexpr size_t kEntryBytesMax = size_t{1} << 30;  // Redis's STREAM_LISTPACK_MAX_SIZE

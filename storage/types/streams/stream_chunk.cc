@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+// The names of the first entry are kept as the master's; that entry itself is appended like any
+// other.
 StreamChunk::StreamChunk(StreamId id, Args pairs)
     : base_id_(id), master_pairs_(static_cast<uint32_t>(pairs.size() / 2)) {
   entry_bytes_ = ListpackIntegerBytes(master_pairs_) + ListpackIntegerBytes(0);
@@ -54,6 +56,7 @@ void StreamChunk::ShrinkToFit() {
   text_.shrink_to_fit();
 }
 
+// With the same fields the strings are the values alone; else names and values in turn.
 std::string_view StreamChunk::Field(const Record& record, size_t pair) const {
   return String(record.same_fields ? pair : record.first_string + 2 * pair);
 }
@@ -86,6 +89,7 @@ std::string_view StreamChunk::String(size_t index) const {
   return std::string_view(text_).substr(begin, ends_[index] - begin);
 }
 
+// The same names in the same order, as Redis compares them.
 bool StreamChunk::HasMasterFields(Args pairs) const {
   if (pairs.size() / 2 != master_pairs_) return false;
   for (size_t i = 0; i < master_pairs_; ++i) {

@@ -17,6 +17,10 @@
 
 namespace sluice {
 
+// XADD 1-0 name Ann age 30, XADD 2-0 name Bob age 41, XADD 3-0 city Rome:
+//
+//   text_      name age Ann 30 Bob 41 city Rome         the names of the first entry come first
+//   records_   1-0: from string 2, same fields | 2-0: from 4, same | 3-0: from 6, its own fields
 class StreamChunk {
  public:
   struct Record {

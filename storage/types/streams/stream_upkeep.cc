@@ -26,11 +26,13 @@ bool Stream::RemoveGroup(std::string_view name) {
   return true;
 }
 
+// Redis's streamRangeHasTombstones, for the range from `id` to the end.
 bool Stream::HasTombstonesFrom(StreamId id) const {
   if (length_ == 0 || max_deleted_id_.zero() || first_id_ > max_deleted_id_) return false;
   return id <= max_deleted_id_;
 }
 
+// Redis's streamEstimateDistanceFromFirstEverEntry: only the ends of a stream are known for sure.
 int64_t Stream::EntriesAddedUpTo(StreamId id) const {
   if (entries_added_ == 0) return 0;
   // Clients may set it to anything, so the differences are those of whole numbers of 64 bits.
@@ -47,6 +49,8 @@ int64_t Stream::EntriesAddedUpTo(StreamId id) const {
   return StreamGroup::kUnknown;
 }
 
+// The group's own counter where it is sound, else an estimate from its last id; null where
+// deletions in between make both a guess.
 std::optional<int64_t> Stream::Lag(const StreamGroup& group) const {
   if (entries_added_ == 0) return 0;
   const bool counts = group.entries_read != StreamGroup::kUnknown;
