@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// Cheap to copy: pass it by value.
 using Args = std::span<const std::string_view>;
 
 }  // namespace sluice

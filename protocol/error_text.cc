@@ -43,6 +43,7 @@ constexpr Sentence kSentences[] = {
     {ErrorCode::kNotPositive, "ERR count should be greater than 0"},
 };
 
+// So that a code is an index into the table.
 constexpr bool EveryCodeHasItsRow() {
   for (size_t i = 0; i < std::size(kSentences); ++i) {
     if (kSentences[i].code != static_cast<ErrorCode>(i)) return false;

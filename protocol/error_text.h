@@ -8,6 +8,7 @@
 
 namespace sluice {
 
+// A new code needs a row in error_text.cc, in the same place: the build fails without one.
 enum class ErrorCode : uint8_t {
   kOk = 0,
   kWrongType,
@@ -36,6 +37,7 @@ enum class ErrorCode : uint8_t {
   kCount,        // number of codes; not an error
 };
 
+// Points into the table: valid for ever.
 // The whole error line without the leading '-' and the closing CRLF, e.g. "ERR syntax error".
 std::string_view ErrorText(ErrorCode code);
 

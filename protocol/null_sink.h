@@ -5,6 +5,8 @@
 
 namespace sluice {
 
+// It says that it is full, so a handler with a long answer stops at once, and speaks RESP2, for
+// which the least is computed.
 class NullSink final : public ReplySink {
  public:
   void Status(std::string_view) override {}

@@ -33,6 +33,8 @@ void OutputBuffer::Overflow() {
   Clear();
 }
 
+// Linked behind the last block, whose end is written down. A first block is small, an own block of
+// a large reply as large as that.
 void OutputBuffer::AddBlock(size_t at_least) {
   // A spare block too small for what comes is of no more use.
   if (empty()) Clear();
@@ -55,6 +57,7 @@ void OutputBuffer::AddBlock(size_t at_least) {
   memory_ += sizeof(Block) + capacity;
 }
 
+// Stops at what may leave, and at the end of `vectors`; nothing is taken out.
 size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
   size_t left = sendable();
   size_t filled = 0;
@@ -70,6 +73,8 @@ size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
   return filled;
 }
 
+// Whole blocks that are sent are freed at once, so a slow reader of a large reply gives memory back
+// as it reads.
 void OutputBuffer::Consume(size_t n) {
   ABSL_HARDENING_ASSERT(n <= bytes_);
   bytes_ -= n;
@@ -87,6 +92,7 @@ void OutputBuffer::Consume(size_t n) {
   begin_ = end_ = last_->data();
 }
 
+// For audits: walks all blocks.
 bool OutputBuffer::Sound() const {
   size_t bytes = 0, memory = 0;
   for (Block* block = first_; block != nullptr; block = block->next) {
@@ -108,6 +114,7 @@ void OutputBuffer::FreeFirst() {
   std::free(block);
 }
 
+// What waited counts as gone, so that positions handed out before stay in order.
 void OutputBuffer::Clear() {
   while (first_ != nullptr) FreeFirst();
   last_ = nullptr;

@@ -1,6 +1,13 @@
 // OutputBuffer: the bytes waiting to be sent to one client. A chain of blocks, so that a large
 // reply is never moved to make it grow and a partly sent one costs nothing to advance.
 //
+// A chain with three blocks, of which the first is sent in part:
+//
+//   first_                               last_
+//   [ sent | waiting ] -> [ waiting ] -> [ waiting | room ]
+//          ^ begin_                                ^ end_  ^ limit_
+//   gone_ bytes before begin_ were sent; appended() = gone_ + bytes_
+//
 // The first block is small, because most clients are answered with a few bytes a turn; those that
 // outgrow it get large ones, and begin with a larger one the next time: a reply in two blocks costs
 // two of malloc and a slower system call. A buffer that has been sent keeps its last block for the
@@ -17,6 +24,8 @@
 
 namespace sluice {
 
+// It owns its blocks. Append is O(bytes), Peek and Consume O(blocks passed). What waits is bounded
+// by set_limit.
 class OutputBuffer {
  public:
   // Sizes with malloc's and our own header taken off, so that the sums are round.
@@ -37,6 +46,8 @@ class OutputBuffer {
   bool overflowed() const { return overflowed_; }
   // --- what may leave: where replies wait for a log, only what was appended before a certain byte
   static constexpr uint64_t kEverything = UINT64_MAX;
+  // Positions count from the buffer's first byte and never go back, whatever has been sent or
+  // dropped.
   // Bytes appended ever.
   uint64_t appended() const { return gone_ + bytes_; }
   // The bytes before that position may leave; kEverything, as at the start: all.
@@ -73,6 +84,7 @@ class OutputBuffer {
       Overflow();
   }
 
+  // The vectors point into the blocks: valid until the next Append, Consume or Clear.
   // Fills `vectors` with what is to be sent first, and may be; returns how many were filled.
   size_t Peek(iovec* vectors, size_t count) const;
   // Forgets the first `n` <= bytes() bytes: they are sent.
@@ -93,6 +105,7 @@ class OutputBuffer {
   bool Sound() const;
 
  private:
+  // The header of a block; its bytes stand behind it in the same allocation.
   struct Block {
     Block* next;
     char* end;  // of the bytes in it; of the last block, end_ holds instead

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kNumberLineMax = 32;  // more than any length or integer has
 
+// "nan" is no number for ParseDouble, but it is one on the wire.
 bool IsDoubleText(std::string_view text) {
   return text == "nan" || text == "-nan" || ParseDouble(text).has_value();
 }
@@ -57,6 +58,7 @@ void AppendEscaped(std::string& out, std::string_view bytes, bool quoted) {
 
 void AppendText(std::string& out, const Reply& reply);
 
+// An attribute stands before its element without a comma, and does not count as one of a pair.
 void AppendElements(std::string& out, std::string_view open, const Reply& reply, char close) {
   const bool pairs = close == '}';
   out += open;
@@ -131,6 +133,7 @@ std::string Reply::ToText() const {
   return out;
 }
 
+// `at` moves over what was read; only a whole reply makes it consumed.
 std::optional<Reply> ReplyReader::Read(std::string_view bytes) {
   consumed_ = 0;
   failed_ = false;
@@ -200,6 +203,7 @@ bool ReplyReader::ReadElements(std::string_view bytes, size_t& at, int depth, in
   }
   if (count < 0 || count > kElementsMax || depth >= kDepthMax) return Fail();
   for (int64_t left = count * per_count; left > 0;) {
+    // Depth is bounded by kDepthMax, and so is the recursion.
     Reply& element = out.elements.emplace_back();
     if (!ReadValue(bytes, at, depth + 1, element)) return false;
     if (element.kind != Reply::Kind::kAttribute) --left;  // it precedes the element it describes
@@ -207,6 +211,7 @@ bool ReplyReader::ReadElements(std::string_view bytes, size_t& at, int depth, in
   return true;
 }
 
+// One case a mark: lines, numbers, blobs and aggregates. The first byte says all of the kind.
 bool ReplyReader::ReadValue(std::string_view bytes, size_t& at, int depth, Reply& out) {
   using Kind = Reply::Kind;
   if (at >= bytes.size()) return false;

@@ -12,7 +12,10 @@
 
 namespace sluice {
 
+// A value that owns all of its texts and elements.
 struct Reply {
+  // By the first byte: + status, - error, : integer, $ bulk, _ null, * array, % map, ~ set, > push,
+  // , double, # bool, ( big number, = verbatim, | attribute; "$-1" and "*-1" are RESP2's nulls.
   enum class Kind : uint8_t {
     kStatus,
     kError,
@@ -46,11 +49,15 @@ struct Reply {
   std::string ToText() const;
 };
 
+// Reading is O(bytes). What is incomplete is read again from its start, so a caller that gets a
+// large reply in small pieces does better to gather some before it asks.
 class ReplyReader {
  public:
+  // What a peer may nest: reading recurses once a level.
   static constexpr int kDepthMax = 128;
   static constexpr int64_t kElementsMax = 1LL << 31;  // of one aggregate
 
+  // Invariant: no state is kept between calls but the outcome of the last one.
   // Reads one reply at the start of `bytes`; null while incomplete or after an error (failed()).
   // On success consumed() is its size.
   std::optional<Reply> Read(std::string_view bytes);

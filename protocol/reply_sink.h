@@ -15,6 +15,11 @@
 
 namespace sluice {
 
+//   sink.Map(2);
+//   sink.Status("a"), sink.Integer(1);
+//   sink.Status("b"), sink.Integer(2);
+//
+//   RESP3: %2 +a :1 +b :2      RESP2: *4 +a :1 +b :2      Lua: {{ok = "a"}, 1, {ok = "b"}, 2}
 class ReplySink {
  public:
   virtual ~ReplySink() = default;

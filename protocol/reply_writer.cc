@@ -25,6 +25,7 @@ char* WriteHeader(char* out, char kind, int64_t number) {
 
 }  // namespace
 
+// Room for the longest header is reserved and only what was written is committed.
 void ReplyWriter::Header(char kind, int64_t number) {
   char* const start = out_->Reserve(kHeaderBytesMax);
   out_->Commit(static_cast<size_t>(WriteHeader(start, kind, number) - start));
@@ -45,6 +46,7 @@ void ReplyWriter::Line(char kind, std::string_view text) {
   out_->Commit(text.size() + 3);
 }
 
+// "+OK" is most of what is ever sent: copied as one constant.
 void ReplyWriter::Status(std::string_view text) {
   if (text == "OK") [[likely]]
     return out_->Append("+OK\r\n");
@@ -67,6 +69,7 @@ void ReplyWriter::Error(std::string_view text) {
 
 void ReplyWriter::Integer(int64_t value) { Header(':', value); }
 
+// The whole array in one piece of reserved room where it is short, as LIMIT.TAKE's reply is.
 void ReplyWriter::Integers(std::span<const int64_t> values) {
   const size_t most = (values.size() + 1) * kHeaderBytesMax;
   if (most > OutputBuffer::kFirstBlockBytes) return ReplySink::Integers(values);
@@ -97,6 +100,7 @@ void ReplyWriter::NullArray() { out_->Append(version_ == 2 ? "*-1\r\n" : "_\r\n"
 
 void ReplyWriter::Array(size_t length) { Header('*', static_cast<int64_t>(length)); }
 
+// RESP2 has neither maps nor sets nor pushes: their elements come as an array, in the same order.
 void ReplyWriter::Map(size_t pairs) {
   if (version_ == 2) return Array(pairs * 2);
   Header('%', static_cast<int64_t>(pairs));
@@ -110,6 +114,7 @@ void ReplyWriter::Push(size_t length) {
   Header(version_ == 2 ? '*' : '>', static_cast<int64_t>(length));
 }
 
+// Text as Redis 7.0 has it, 17 digits: 0.1 is 0.10000000000000001.
 void ReplyWriter::Double(double value) {
   char text[kDoubleTextMax];
   const std::string_view written(text, static_cast<size_t>(FormatDouble(text, value) - text));
@@ -133,6 +138,7 @@ void ReplyWriter::BigNumber(std::string_view digits) {
   Line('(', digits);
 }
 
+// "txt" or "mkd" before the bytes, and a colon.
 void ReplyWriter::Verbatim(std::string_view bytes, std::string_view format) {
   if (version_ == 2) return Bulk(bytes);
   // The format has three characters, no more and no less.

@@ -13,6 +13,7 @@ class ErrorListener {
   virtual void ErrorSent(std::string_view text) = 0;
 };
 
+// Owns nothing. One for each client; the version is set by HELLO and holds from the next reply on.
 class ReplyWriter final : public ReplySink {
  public:
   // `out` must outlive the writer.

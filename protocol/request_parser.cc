@@ -58,6 +58,8 @@ bool EndsWord(char c) {
 
 }  // namespace
 
+// A request that was incomplete is always gone on with by the careful way, which knows where it
+// was.
 ParseStatus RequestParser::Next(std::string_view window, const ParseLimits& limits,
                                 std::vector<std::string_view>& arguments) {
   if (window.empty()) return ParseStatus::kIncomplete;
@@ -74,6 +76,7 @@ void RequestParser::Reset() {
   unescaped_.clear();
 }
 
+// Made when first needed, so that an idle connection has none.
 RequestParser::Partial& RequestParser::partial() {
   if (!partial_) partial_ = std::make_unique<Partial>();
   return *partial_;
@@ -132,6 +135,7 @@ ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits
     }
     if (step != Step::kDone) break;
     const auto bytes = static_cast<size_t>(state.bulk_bytes);
+    // Not looked at: the two bytes behind a bulk are skipped, whatever they are.
     state.bytes_wanted = state.position + bytes + 2;
     if (window.size() < state.bytes_wanted) return ParseStatus::kIncomplete;
     state.pieces.push_back({state.position, bytes});
@@ -151,6 +155,7 @@ ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits
   return ParseStatus::kRequest;
 }
 
+// "*0" and negative counts are requests without arguments, as in Redis; the caller skips them.
 RequestParser::Step RequestParser::ReadCount(std::string_view window, const ParseLimits& limits) {
   size_t line_end;
   const Step step = FindLineEnd(window, '\r', "mbulk count string", line_end);
@@ -214,6 +219,8 @@ RequestParser::Step RequestParser::FindLineEnd(std::string_view window, char end
   const size_t nul = window.substr(0, at).find('\0', scanned);
   const bool found = at != std::string_view::npos && nul == std::string_view::npos;
   if (found && at - start < kInlineBytesMax + kReadBytes) return Step::kDone;
+  // The scan goes on where it stopped, so a long line that comes byte by byte is looked through
+  // once.
   if (window.size() - start > kInlineBytesMax) {
     return Fail(std::string("Protocol error: too big ") + what);
   }
@@ -221,6 +228,8 @@ RequestParser::Step RequestParser::FindLineEnd(std::string_view window, char end
   return Step::kIncomplete;
 }
 
+// A line for people with telnet, and of health checks: words between spaces, quotes as in Redis's
+// configuration.
 ParseStatus RequestParser::ParseInline(std::string_view window,
                                        std::vector<std::string_view>& arguments) {
   size_t line_end;

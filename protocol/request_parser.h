@@ -2,6 +2,12 @@
 // as Redis's readQueryFromClient does, error texts included. It owns no bytes: it is shown one
 // contiguous window of input and hands out views into it.
 //
+// "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n" comes in two pieces, cut behind "$3\r\nGE":
+//
+//   first Next    kIncomplete; the Partial knows: two arguments to come, 3 bytes from offset 8 on
+//   second Next   is shown all 20 bytes, goes on at offset 8, answers {"GET", "k"}; consumed() is
+// 20
+//
 // The caller keeps the window: unread bytes must be shown again, at the start of a longer window,
 // by the next call. Between calls the parser remembers how far it got inside an incomplete request
 // (counts, lengths, offsets), so that feeding a large one in small pieces stays linear. Memory
@@ -42,6 +48,7 @@ struct ParseLimits {
   bool before_login = false;
 };
 
+// One for each client. Next is O(bytes that are new), whatever the pieces.
 class RequestParser {
  public:
   // Parses one request at the start of `window`. On kRequest, its arguments are appended to

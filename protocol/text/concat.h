@@ -11,6 +11,7 @@
 
 namespace sluice {
 
+// One overload a kind of piece; integers are formatted on the stack.
 namespace concat_internal {
 inline void Append(std::string& out, std::string_view piece) { out.append(piece); }
 inline void Append(std::string& out, char piece) { out.push_back(piece); }

@@ -32,6 +32,8 @@ Glob::Glob(std::string_view pattern, bool ignore_case)
   Read(pattern);
 }
 
+// Never fails: what Redis makes of a faulty pattern ("[" without "]", a '\' at the end) is made of
+// it here.
 void Glob::Read(std::string_view pattern) {
   pieces_.push_back({0, 0});
   for (size_t at = 0; at < pattern.size() && !too_long_; ++at) {
@@ -106,6 +108,8 @@ Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
 // --- matching
 
 // Precondition: the text has so many bytes from `at` on.
+// Compares one piece, place by place: every piece has a fixed length, as each of its characters
+// stands for one byte.
 bool Glob::TakesAt(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
   for (size_t i = piece.begin; i < piece.end; ++i, ++at) {
     ++steps;
@@ -119,6 +123,7 @@ bool Glob::TakesAt(const Piece& piece, std::string_view text, size_t at, size_t&
   return true;
 }
 
+// Plain pieces by memmem, which is linear; others place by place, with each comparison counted.
 size_t Glob::Find(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
   if (plain_) {  // in linear time
     const void* const found =

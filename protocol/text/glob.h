@@ -18,6 +18,8 @@
 
 namespace sluice {
 
+// "h?llo*w[ao]rld" is two pieces, `h?llo` at the start and `w[ao]rld` at the end; "*a*b*" is four,
+// of which the first and the last are empty.
 class Glob {
  public:
   // Some 20 ms.

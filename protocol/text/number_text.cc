@@ -117,6 +117,8 @@ std::optional<Float> ParseFloat(std::string_view text) {
 
 }  // namespace
 
+// Three ways by length: four to eight digits at once in a word, all others one by one; no text of
+// more than 19 digits can fit.
 std::optional<int64_t> ParseInt64(std::string_view text) {
   const bool negative = text.starts_with('-');
   const std::string_view digits = text.substr(negative ? 1 : 0);
@@ -141,6 +143,8 @@ std::optional<int64_t> ParseInt64(std::string_view text) {
   return static_cast<int64_t>(negative ? -magnitude : magnitude);
 }
 
+// "-1" is refused as a canonical number, but " -1" goes to strtoull, which makes 2^64 - 1 of it: as
+// in Redis.
 std::optional<uint64_t> ParseUint64(std::string_view text) {
   text = text.substr(0, text.find('\0'));
   if (const std::optional<int64_t> value = ParseInt64(text)) {
@@ -150,6 +154,7 @@ std::optional<uint64_t> ParseUint64(std::string_view text) {
   return ParseStrtoull(text);
 }
 
+// Redis 7.0's parseScanCursorOrReply, which asks strtoul and refuses leading spaces.
 std::optional<uint64_t> ParseCursor(std::string_view text) {
   text = text.substr(0, text.find('\0'));
   if (text.empty()) return 0;
@@ -159,6 +164,7 @@ std::optional<uint64_t> ParseCursor(std::string_view text) {
 
 std::optional<double> ParseDouble(std::string_view text) { return ParseFloat<double>(text); }
 
+// The C library decides what ParseDouble refuses, in the C locale, whatever that of the process is.
 std::optional<double> ParseStrtod(std::string_view text) {
   if (const std::optional<double> value = ParseDouble(text)) return value;
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
@@ -177,6 +183,7 @@ std::optional<long double> ParseLongDouble(std::string_view text) {
   return ParseFloat<long double>({copy, text.size()});
 }
 
+// In groups of eight digits from the left, of which only the first has no leading zeros.
 char* FormatInt64(char* out, int64_t value) {
   if (static_cast<uint64_t>(value) < 10) {  // most replies and lengths
     *out = static_cast<char>('0' + value);
@@ -204,6 +211,7 @@ std::string Int64Text(int64_t value) {
   return std::string(text, FormatInt64(text, value));
 }
 
+// 3 -> "3", 3.5 -> "3.5", 1e20 -> "1e+20", -0.0 -> "-0", as printf's %.17g does.
 char* FormatDouble(char* out, double value) {
   if (std::isnan(value) && std::signbit(value)) *out++ = '-';  // as printf shows it
   if (std::isnan(value)) {
@@ -226,6 +234,7 @@ std::string DoubleText(double value) {
   return std::string(text, FormatDouble(text, value));
 }
 
+// 5.00000000000000000 becomes 5, 5.50000000000000000 becomes 5.5.
 std::string HumanLongDoubleText(long double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

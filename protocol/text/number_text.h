@@ -28,7 +28,7 @@ std::optional<double> ParseDouble(std::string_view text);
 // What strtod takes to the end of the C string (bounds of score ranges): spaces before it, and no
 // text at all, which is 0; beyond the range it is infinite or 0. NaN is refused.
 std::optional<double> ParseStrtod(std::string_view text);
-// Redis's string2ld (INCRBYFLOAT): the same, below kLongDoubleTextMax bytes.
+// Redis's string2ld (INCRBYFLOAT): as ParseDouble, below kLongDoubleTextMax bytes.
 std::optional<long double> ParseLongDouble(std::string_view text);
 
 // Decimal text written at `out` (at least kInt64TextMax bytes); returns its end.

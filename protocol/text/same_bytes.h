@@ -11,6 +11,7 @@ namespace sluice {
 inline bool SameBytes(std::string_view a, std::string_view b) {
   const size_t size = a.size();
   if (size != b.size()) return false;
+  // Loads of whole words, which need not be aligned; no byte outside of the texts is read.
   const auto differ = [&]<typename Word>(Word, size_t at) {
     Word left, right;
     std::memcpy(&left, a.data() + at, sizeof(Word));

@@ -42,6 +42,7 @@ bool TakeDoubleQuoted(std::string_view line, size_t& at, std::string& word) {
   return false;
 }
 
+// Only \' is an escape here.
 bool TakeSingleQuoted(std::string_view line, size_t& at, std::string& word) {
   for (; at < line.size(); ++at) {
     if (line[at] == '\\' && at + 1 < line.size() && line[at + 1] == '\'') {
@@ -59,6 +60,7 @@ bool TakeSingleQuoted(std::string_view line, size_t& at, std::string& word) {
 
 }  // namespace
 
+// As sdssplitargs: quotes may begin in the middle of a word, and must end it.
 bool SplitWords(std::string_view line, std::vector<std::string>& words) {
   line = line.substr(0, line.find('\0'));
   size_t at = 0;
@@ -80,6 +82,7 @@ bool SplitWords(std::string_view line, std::vector<std::string>& words) {
   }
 }
 
+// ASCII letters alone, whatever the locale.
 bool SameName(std::string_view name, std::string_view given) {
   if (name.size() != given.size()) return false;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -89,6 +92,8 @@ bool SameName(std::string_view name, std::string_view given) {
   return true;
 }
 
+// The inverse of TakeDoubleQuoted: letters where there are such, \x.. for all else that is not
+// printed.
 std::string QuotedWord(std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string quoted = "\"";

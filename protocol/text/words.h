@@ -8,6 +8,8 @@
 
 namespace sluice {
 
+// SplitWords(R"(save 900 "a b\n" 'c')") gives save, 900, a b and a line end, c.
+//
 // Redis's sdssplitargs: false when quotes are unbalanced. Text ends at its first NUL.
 bool SplitWords(std::string_view line, std::vector<std::string>& words);
 // Whether `given` is `name`, which is in lower case, in whatever case.
