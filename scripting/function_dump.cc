@@ -22,6 +22,8 @@ void PutNumber(std::string& out, uint64_t number, int bytes, bool high_first) {
   }
 }
 
+// The lengths of RDB (storage/rdb/rdb_format.h): 6 bits, 14 bits, 4 bytes or 8 bytes, the highest
+// byte first.
 void PutLength(std::string& out, size_t length) {
   if (length < 64) return PutNumber(out, length, 1, true);
   if (length < 16384) return PutNumber(out, 0x4000 | length, 2, true);
@@ -71,6 +73,8 @@ struct Bytes {
 };
 
 // LZF: literal runs and references to bytes before.
+// The result is checked against its announced size at every step, so a small payload cannot grow
+// without end.
 bool Decompress(std::string_view packed, size_t size, std::string& out) {
   if (size > kCodeBytesMax) return false;
   Bytes in{packed};
@@ -90,6 +94,8 @@ bool Decompress(std::string_view packed, size_t size, std::string& out) {
   return out.size() == size;
 }
 
+// A plain string; a number of 1, 2 or 4 bytes, which stands for its decimal text; or a compressed
+// string.
 bool TakeString(Bytes& in, std::string& out) {
   bool special;
   const uint64_t length = in.Length(special);
@@ -128,6 +134,7 @@ std::string WriteFunctionDump(std::span<const std::string_view> codes) {
   return out;
 }
 
+// The seal first: version and checksum. What is wrong behind a sound seal is told in its place.
 std::optional<FunctionDump> ReadFunctionDump(std::string_view payload) {
   if (payload.size() < kFooterBytes) return std::nullopt;
   Bytes footer{payload.substr(payload.size() - kFooterBytes)};

@@ -1,6 +1,11 @@
 // The payload of FUNCTION DUMP: for each library the byte 0xF5 and its code as an RDB string, then
 // the RDB version (2 bytes, low first) and a CRC64 of all before it. Redis reads what is written
 // here, and what Redis writes (strings of every encoding) is read.
+//
+// One library "#!lua name=a\n..." of 40 bytes, as FUNCTION DUMP gives it:
+//
+//   f5 | 28 "#!lua name=a ..." | 0a 00 | crc64, 8 bytes
+//   function, length, code       version 10
 #pragma once
 
 #include <optional>
@@ -16,6 +21,7 @@ struct FunctionDump {
   std::string_view error;  // why there are no more, if that is not the end
 };
 
+// Never compressed: any reader takes that. O(bytes).
 std::string WriteFunctionDump(std::span<const std::string_view> codes);
 // Null: not whole, or not of a version that is known. What a sealed payload holds beside functions
 // is told in its place: after the libraries before it, which may have faults of their own.

@@ -14,6 +14,7 @@
 namespace sluice {
 namespace {
 
+// ASCII alone, as Redis folds names of functions.
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -71,6 +72,8 @@ const FunctionLibrary* FunctionLibraries::Load(std::string_view code, bool repla
   return LoadInto(current_, code, replace, error);
 }
 
+// The library is complete before anything of it is seen: it runs, its functions are compared with
+// those that stay, and only then the old one goes and the new one comes.
 const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_view code,
                                                    bool replace, std::string& error) {
   size_t line_bytes = 0;
@@ -90,6 +93,7 @@ const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_vie
     for (const LibraryFunction& function : library->functions) {
       const auto other = shelf.by_name.find(LowerCase(function.name));
       if (other == shelf.by_name.end()) continue;
+      // A name that the replaced library gives up is free.
       if (replaces && old->second->Owns(other->second)) continue;
       error = FunctionExists(function.name);
       break;
@@ -125,6 +129,7 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
   lua_->LiftBound();
   if (!ran) {
     error = "ERR Error registering functions: ";
+    // An error table: its text alone is told.
     if (lua_istable(L, -1)) {
       lua_pushliteral(L, "err");
       lua_rawget(L, -2);
@@ -139,6 +144,7 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
   return error.empty();
 }
 
+// Loaded onto a shelf of its own, so that a fault in the last library leaves no trace of the first.
 bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::string& error) {
   Shelf added;
   for (const std::string& code : dump.codes) {
@@ -159,6 +165,7 @@ bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::st
 }
 
 // Whether all of `added` can stand beside what stays.
+// Two questions: is a library's name taken, and is a function's name taken by a library that stays.
 bool FunctionLibraries::MayJoin(const Shelf& added, Policy policy, std::string& error) const {
   if (policy == Policy::kFlush) return true;
   for (const auto& [name, library] : added.libraries) {
@@ -199,6 +206,7 @@ void FunctionLibraries::Clear(Shelf& shelf) {
   while (!shelf.libraries.empty()) Remove(shelf, shelf.libraries.begin());
 }
 
+// The compiled functions go with the next cycle of Lua's collector.
 void FunctionLibraries::Forget(const FunctionLibrary& library) {
   lua_->LiftBound();
   for (const LibraryFunction& function : library.functions) {
@@ -214,6 +222,7 @@ bool FunctionLibraries::Delete(std::string_view name) {
   return true;
 }
 
+// The whole Lua state goes, and with it all memory of the functions.
 void FunctionLibraries::Flush() {
   current_ = {};
   lua_.reset();

@@ -17,6 +17,7 @@
 
 namespace sluice {
 
+// Functions keep their addresses as long as the library lives: by_name points at them.
 struct FunctionLibrary {
   std::string name;
   std::string code;
@@ -27,6 +28,12 @@ struct FunctionLibrary {
   }
 };
 
+// FUNCTION LOAD "#!lua name=limits ..."     -> Load: read the name, compile, run, register
+// FCALL take 1 key 10                       -> Find("take"), then RunScript with its reference
+// FUNCTION DELETE limits                    -> Delete: out of both maps, references given back
+//
+// Load and Restore cost what the code does while it runs, bounded by LuaState::kLoadingHooksMax.
+// Find is O(log n).
 class FunctionLibraries {
  public:
   // What becomes of libraries that are there when others are restored.
@@ -39,6 +46,7 @@ class FunctionLibraries {
   const FunctionLibrary* Load(std::string_view code, bool replace, std::string& error);
   // All libraries of a payload or, when false, none: `error` holds Redis's sentence.
   bool Restore(const FunctionDump& dump, Policy policy, std::string& error);
+  // False when there is none of that name.
   bool Delete(std::string_view name);
   void Flush();
   // By name in any case; null: unknown.
@@ -53,6 +61,8 @@ class FunctionLibraries {
   LuaState& lua() { return *lua_; }
 
  private:
+  // A set of libraries with the index of their functions: the present one, or one that is being
+  // restored.
   struct Shelf {
     Libraries libraries;
     std::map<std::string, const LibraryFunction*, std::less<>> by_name;  // lower case

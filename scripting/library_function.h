@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// A plain record; Lua keeps the function itself alive under the reference.
 struct LibraryFunction {
   std::string name;
   std::optional<std::string> description;

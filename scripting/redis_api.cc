@@ -18,10 +18,13 @@
 namespace sluice {
 namespace {
 
+// Commands of so many words need no memory of the heap for their views.
 constexpr int kArgumentsInPlace = 16;
 constexpr size_t kNumberTextMax = kDoubleTextMax;
 
 // --- redis.call
+// The way of a command: arguments as views of Lua's own strings -> CommandPort::Call -> the handler
+// answers into LuaReplySink, which pushes values. No RESP is made or parsed.
 
 // A number as Redis writes it for a command: %.17g. Whole ones below 1e17 need no printf.
 std::string_view NumberText(lua_Number number, char* text) {
@@ -94,6 +97,7 @@ bool PushReplyOf(lua_State* L, int count) {
     full = reply.full();
   }
   state.RestoreBound();
+  // Only here, behind the last object with a destructor: luaL_error jumps over this frame.
   if (full) [[unlikely]]
     luaL_error(L, "not enough memory");
   return failed;
@@ -105,6 +109,7 @@ bool HasArguments(lua_State* L) {
   return false;
 }
 
+// redis.call(name, ...) -> reply; an error reply is raised, as a table with its text.
 int Call(lua_State* L) {
   const int count = lua_gettop(L);
   if (!HasArguments(L) || PushReplyOf(L, count)) [[unlikely]]
@@ -112,12 +117,14 @@ int Call(lua_State* L) {
   return 1;
 }
 
+// redis.pcall(name, ...) -> reply, or the error as a table {err = ...}.
 int PCall(lua_State* L) {
   const int count = lua_gettop(L);
   if (HasArguments(L)) PushReplyOf(L, count);
   return 1;
 }
 
+// redis.acl_check_cmd(name, ...) -> boolean: may the client that runs the script call this?
 int AclCheckCommand(lua_State* L) {
   if (!HasArguments(L)) return lua_error(L);
   LuaState& state = LuaState::Of(L);
@@ -143,6 +150,7 @@ bool HasOneText(lua_State* L) {
   return false;
 }
 
+// redis.error_reply(text) -> {err = text}, with a code in front of it if it has none.
 int ErrorReply(lua_State* L) {
   if (!HasOneText(L)) return 1;
   size_t size = 0;
@@ -151,6 +159,7 @@ int ErrorReply(lua_State* L) {
   return 1;
 }
 
+// redis.status_reply(text) -> {ok = text}.
 int StatusReply(lua_State* L) {
   if (!HasOneText(L)) return 1;
   lua_createtable(L, 0, 1);
@@ -161,6 +170,7 @@ int StatusReply(lua_State* L) {
 
 // --- the rest
 
+// redis.sha1hex(text) -> 40 hex digits; what is neither text nor number counts as empty text.
 int Sha1Hex(lua_State* L) {
   if (lua_gettop(L) != 1) return RaiseError(L, "wrong number of arguments");
   size_t size = 0;
@@ -176,6 +186,7 @@ int Sha1Hex(lua_State* L) {
   return 1;
 }
 
+// redis.log(level, text, ...): texts and numbers, with blanks between them; all else is left out.
 int Log(lua_State* L) {
   const int count = lua_gettop(L);
   if (count < 2) return RaiseError(L, "redis.log() requires two arguments or more.");
@@ -201,6 +212,7 @@ int Log(lua_State* L) {
   return 0;
 }
 
+// redis.setresp(2 or 3): how replies look from here on, until the script ends.
 int SetResp(lua_State* L) {
   if (lua_gettop(L) != 1) return RaiseError(L, "redis.setresp() requires one argument.");
   const auto version = Truncated<int>(lua_tonumber(L, 1));
@@ -209,6 +221,7 @@ int SetResp(lua_State* L) {
   return 0;
 }
 
+// redis.set_repl(flags): whether effects from here on go to the log (1) and to replicas (2).
 int SetRepl(lua_State* L) {
   if (lua_gettop(L) != 1) return RaiseError(L, "redis.set_repl() requires two arguments.");
   const auto flags = Truncated<int>(lua_tonumber(L, 1));
@@ -262,6 +275,7 @@ constexpr NamedFunction kScriptFunctions[] = {
     {"debug", Debug},
     {"replicate_commands", ReplicateCommands},
 };
+// Both overloads set fields of the table on top of the stack.
 void Set(lua_State* L, std::span<const NamedFunction> rows) {
   for (const NamedFunction& row : rows) {
     lua_pushcfunction(L, row.function);
@@ -278,6 +292,7 @@ void Set(lua_State* L, std::span<const NamedNumber> rows) {
 
 }  // namespace
 
+// A library that is being loaded may log and read constants: commands are for its functions.
 void PushLoaderApi(lua_State* L) {
   lua_newtable(L);
   Set(L, std::span(kCalls).last(1));

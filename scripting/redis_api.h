@@ -5,6 +5,10 @@
 
 namespace sluice {
 
+// redis.call  redis.pcall  redis.log  redis.LOG_*  redis.REDIS_VERSION*  redis.setresp
+// redis.sha1hex  redis.error_reply  redis.status_reply  redis.set_repl  redis.REPL_*
+// redis.acl_check_cmd; scripts also have breakpoint, debug and replicate_commands
+//
 // Puts `redis` and `server` into the globals (stack slot LuaState::kGlobals).
 void OpenRedisApi(LuaState& state);
 // Pushes a table with what a library sees of it while it is loaded: log and the constants.

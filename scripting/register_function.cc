@@ -33,6 +33,7 @@ std::string_view TextAt(lua_State* L, int index) {
 int Fail(lua_State* L, std::string_view sentence) { return RaiseError(L, sentence); }
 
 // The flags of the array on top of the stack.
+// Fail does not return: each of these readers jumps out through it.
 uint32_t ReadFlags(lua_State* L) {
   uint32_t flags = 0;
   for (int i = 1;; ++i) {
@@ -88,6 +89,10 @@ void ReadNamed(lua_State* L, Given& given) {
   }
 }
 
+// Two forms:   redis.register_function("name", callback)
+//              redis.register_function{function_name = , callback = , flags = , description = }
+//
+// Slots 2 to 4 of the second form keep name, description and callback alive while others are read.
 Given ReadArguments(lua_State* L) {
   Given given;
   const int count = lua_gettop(L);
@@ -115,6 +120,8 @@ Given ReadArguments(lua_State* L) {
   return given;
 }
 
+// What can raise comes first: once the function is in the registry nothing may jump out before it
+// is noted.
 int RegisterFunction(lua_State* L) {
   LuaState& state = LuaState::Of(L);
   auto* const functions = static_cast<std::vector<LibraryFunction>*>(state.loading);
@@ -137,6 +144,7 @@ int RegisterFunction(lua_State* L) {
   return 0;
 }
 
+// An unknown global or field is an error, as in Redis: a typo must not read as nil.
 int RefuseName(lua_State* L) {
   const char* name = lua_tostring(L, 2);
   return luaL_error(L, "Script attempted to access nonexistent global variable '%s'",
@@ -154,6 +162,7 @@ void RefuseUnknown(lua_State* L) {
 constexpr char kLoaderGlobals[] = "sluice.loader";
 
 // Pushes the loader's globals, made on first use.
+// { redis = view of the loader's API, server = the same view }; unknown names end in RefuseName.
 void PushLoaderGlobals(lua_State* L) {
   lua_getfield(L, LUA_REGISTRYINDEX, kLoaderGlobals);
   if (!lua_isnil(L, -1)) return;
@@ -180,6 +189,8 @@ bool IsFunctionName(std::string_view name) {
   });
 }
 
+// The globals are swapped behind the view that all code holds: functions made now see the usual
+// ones when they run later.
 void BeginLoading(LuaState& state, std::vector<LibraryFunction>& functions) {
   state.LiftBound();
   PushLoaderGlobals(state.lua());

@@ -13,9 +13,12 @@ namespace sluice {
 inline constexpr std::string_view kBadFunctionName =
     "Library names can only contain letters, numbers, or underscores(_) and must be at least one "
     "character long";
+// Of libraries and of functions: letters, digits and underscores, at least one.
 bool IsFunctionName(std::string_view name);
 
 // From here to EndLoading code sees the loader's globals and `functions` takes what it registers.
+// Called in pairs, with the lua_pcall of the library's code in between and nothing else that
+// raises.
 void BeginLoading(LuaState& state, std::vector<LibraryFunction>& functions);
 void EndLoading(LuaState& state);
 

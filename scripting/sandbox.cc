@@ -32,7 +32,10 @@ int RefuseGlobal(lua_State* L) {
 }
 
 // --- base functions that know views
+// Stock Lua's versions go past metatables, and would see the empty table of a view. Each of these
+// asks for the real one first (to read), or refuses (to write).
 
+// next(table [, key]) -> key, value
 int Next(lua_State* L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 2);
@@ -42,6 +45,7 @@ int Next(lua_State* L) {
   return 1;
 }
 
+// pairs(table) -> next, table, nil; the function's upvalue is our `next`.
 int Pairs(lua_State* L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -50,6 +54,7 @@ int Pairs(lua_State* L) {
   return 3;
 }
 
+// rawget(table, key) -> value
 int RawGet(lua_State* L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   luaL_checkany(L, 2);
@@ -59,6 +64,7 @@ int RawGet(lua_State* L) {
   return 1;
 }
 
+// rawset(table, key, value) -> table; a view is refused.
 int RawSet(lua_State* L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   luaL_checkany(L, 2);
@@ -84,6 +90,7 @@ int GetMetatable(lua_State* L) {
   return 1;
 }
 
+// setmetatable(table, metatable or nil) -> table; views, and tables with __metatable, are refused.
 int SetMetatable(lua_State* L) {
   const int type = lua_type(L, 2);
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -95,6 +102,7 @@ int SetMetatable(lua_State* L) {
   return 1;
 }
 
+// print(...): to the server's log at debug level, with tabs between.
 int Print(lua_State* L) {
   const int count = lua_gettop(L);
   luaL_Buffer line;
@@ -117,6 +125,7 @@ int Print(lua_State* L) {
 }
 
 // Lua's own computes the width in an int, which may overflow.
+// unpack(table [, first [, last]]) -> values
 int Unpack(lua_State* L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   const int64_t first = luaL_optint(L, 2, 1);
@@ -134,6 +143,7 @@ int Unpack(lua_State* L) {
 
 // --- load and loadstring: text alone
 
+// loadstring(text [, name]) -> function, or nil and the fault
 int LoadString(lua_State* L) {
   size_t size = 0;
   const char* text = luaL_checklstring(L, 1, &size);
@@ -146,6 +156,7 @@ int LoadString(lua_State* L) {
 }
 
 // The pieces are fetched before the parser begins: no script's code runs in the middle of it.
+// load(reader [, name]) -> function, or nil and the fault
 int Load(lua_State* L) {
   const char* name = luaL_optstring(L, 2, "=(load)");
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -206,6 +217,8 @@ void MoveLibrary(lua_State* L, const char* name) {
   lua_setfield(L, LuaState::kGlobals, name);
 }
 
+// Lua's own where they are harmless, ours where they would see behind a view, end a bound, or catch
+// what must not be caught.
 void SetBase(lua_State* L) {
   for (const char* name : kBase) {
     lua_getglobal(L, name);
@@ -233,6 +246,7 @@ void SetBase(lua_State* L) {
   SetFunction(L, "__redis__err__handler", HandleScriptError);
 }
 
+// Lua's libraries with some functions replaced, then those of Redis; each becomes a view.
 void SetLibraries(LuaState& state) {
   lua_State* L = state.lua();
   lua_getglobal(L, "table");
@@ -278,6 +292,7 @@ void ProtectGlobals(lua_State* L) {
   PushView(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, LuaState::kGlobals, "_G");
+  // From here on all code that is compiled in this state has the view as its globals.
   lua_replace(L, LUA_GLOBALSINDEX);
 }
 
@@ -307,6 +322,7 @@ const char* NextPiece(lua_State* L, void* pieces, size_t* bytes) {
 
 }  // namespace
 
+// Pieces of a KiB, so that the parser can be stopped between two of them.
 int LoadText(lua_State* L, const char* text, size_t size, const char* name) {
   Pieces pieces{text, size, size > 0 && text[0] == LUA_SIGNATURE[0]};
   lua_gc(L, LUA_GCSTOP, 0);
@@ -315,6 +331,8 @@ int LoadText(lua_State* L, const char* text, size_t size, const char* name) {
   return status;
 }
 
+// Lua's own globals are filled first, as the libraries expect them, and left behind by
+// ProtectGlobals.
 void OpenSandbox(LuaState& state) {
   lua_State* L = state.lua();
   state.reset_json = ResetJson;

@@ -1,6 +1,5 @@
-// The sandbox: what a script sees of Lua. Exactly the globals of Redis 7 (and `server`, `print`),
-// of which none can be changed, so that no script leaves a trace for the next.
-//
+// The sandbox: what a script sees of Lua. Exactly the globals of Redis 7 (and `server`, `print`).
+// No script can change one of them, and so no script leaves a trace for the next.
 // Scripts hold read-only views of what they share (read_only_view.h); the globals themselves are
 // such a view, _G.
 #pragma once
@@ -10,6 +9,9 @@
 
 namespace sluice {
 
+// The chain behind a global name: code -> _G, an empty view -> table of globals (slot kGlobals) ->
+// RefuseGlobal, which raises "Script attempted to access nonexistent global variable".
+//
 // Fills a fresh state. Expects the error handler in stack slot 1; leaves the table of globals, not
 // its view, in slot 2.
 void OpenSandbox(LuaState& state);

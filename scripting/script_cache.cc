@@ -43,6 +43,8 @@ const Script* ScriptCache::Use(std::string_view sha1) {
   return script;
 }
 
+// Any case is taken, as Redis takes it; what cannot be hex is turned away without a look-up, though
+// not every text that passes is hex: those find nothing.
 Script* ScriptCache::FindScript(std::string_view sha1) const {
   Hex key;
   if (sha1.size() != sizeof key) return nullptr;
@@ -53,6 +55,7 @@ Script* ScriptCache::FindScript(std::string_view sha1) const {
     word |= kLowerBits;
   }
   if (!maybe_hex) return nullptr;
+  // Five words compared: a client mostly calls the same script again.
   if (last_ && std::bit_cast<Hex>(last_->sha1) == key) [[likely]]
     return last_;
   const auto found = by_sha1_.find(key);
@@ -60,6 +63,8 @@ Script* ScriptCache::FindScript(std::string_view sha1) const {
   return last_ = found->get();
 }
 
+// Known texts first, without a SHA1. The flags are read before the code is compiled, as in Redis:
+// their errors come first.
 const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& error) {
   if (const auto found = by_text_.find(text); found != by_text_.end()) {
     stays ? Keep(**found) : Touch(**found);
@@ -91,6 +96,8 @@ const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& 
   return &script;
 }
 
+// What the code takes of memory is measured around the parser; its largest block decides how often
+// the hook has to come while it runs.
 bool ScriptCache::Compile(std::string_view code, Script& script, std::string& error) {
   lua_State* const L = lua_->lua();
   lua_->TakeLargestBlock();
@@ -122,6 +129,7 @@ bool ScriptCache::Compile(std::string_view code, Script& script, std::string& er
 
 // --- those that may go, by their last use
 
+// A doubly linked list through the scripts themselves: O(1) to use, to evict, to take out.
 void ScriptCache::MakeNewest(Script& script) {
   script.older = newest_;
   script.newer = nullptr;
@@ -155,6 +163,7 @@ void ScriptCache::EvictOldest() {
   by_sha1_.erase(std::bit_cast<Hex>(script.sha1));
 }
 
+// The tables that point go before the one that owns.
 void ScriptCache::Flush() {
   by_text_.clear();
   last_ = oldest_ = newest_ = nullptr;

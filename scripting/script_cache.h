@@ -23,6 +23,7 @@
 
 namespace sluice {
 
+// Owned by by_sha1_; its address is stable, so by_text_ and the list of uses point at it.
 struct Script {
   std::string text;
   std::array<char, 40> sha1;  // lower-case hex
@@ -38,6 +39,11 @@ struct Script {
   std::string_view name() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return {sha1.data(), sha1.size()}; }
 };
 
+// by_sha1_   owns the scripts, finds by the digits of the SHA1     EVALSHA
+// by_text_   finds by the whole text                               EVAL
+// oldest_ ... newest_   a list by last use of those that may go    eviction
+//
+// Find, Use and a Load of a known text are O(1); a new text costs its compiling and its SHA1.
 class ScriptCache {
  public:
   // Some 13,000 scripts of a kilobyte; Redis 7.4 keeps the last 500 of any size.

@@ -15,6 +15,7 @@ struct NamedFlag {
   uint32_t flag;
 };
 
+// In Redis's order, in which FUNCTION LIST shows them.
 constexpr NamedFlag kFlags[] = {
     {"no-writes", kScriptNoWrites},
     {"allow-oom", kScriptAllowOom},
@@ -40,6 +41,8 @@ std::vector<std::string_view> ScriptFlagNames(uint32_t flags) {
   return names;
 }
 
+// A line that begins as a shebang ends with LF: without one, or with a zero byte before it, it is
+// at fault.
 std::optional<Shebang> ReadShebang(std::string_view text) {
   Shebang shebang;
   if (!text.starts_with("#!")) return shebang;
@@ -49,6 +52,8 @@ std::optional<Shebang> ReadShebang(std::string_view text) {
   return shebang;
 }
 
+// Redis's checks in Redis's order, as the first fault is the one that is told. "flags=" may be
+// empty.
 std::optional<uint32_t> ReadScriptFlags(const Shebang& shebang, std::string& error) {
   if (shebang.bytes == 0) return kScriptUndeclared;
   if (shebang.words.empty()) {

@@ -10,6 +10,7 @@
 
 namespace sluice {
 
+// Bits: a script may have several. What each allows is the dispatcher's to decide.
 enum ScriptFlag : uint32_t {
   kScriptNoWrites = 1u << 0,
   kScriptAllowOom = 1u << 1,
@@ -33,6 +34,8 @@ struct Shebang {
 // Null: a line that begins as one and has no end.
 std::optional<Shebang> ReadShebang(std::string_view text);
 
+// "#!lua flags=no-writes,allow-oom\nreturn 1" -> kScriptNoWrites | kScriptAllowOom
+// "return 1"                                -> kScriptUndeclared
 // The flags of a script for EVAL; on failure `error` holds Redis's sentence.
 std::optional<uint32_t> ReadScriptFlags(const Shebang& shebang, std::string& error);
 

@@ -7,6 +7,9 @@
 
 namespace sluice {
 
+// BeginRun | bound lifted: push function and arguments | lua_pcall | bound lifted: answer | EndRun
+//
+// Between the two liftings an error of Lua lands in lua_pcall; outside of them nothing may raise.
 bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFailure& failure) {
   lua_State* const L = state.lua();
   state.BeginRun(run.largest_block);

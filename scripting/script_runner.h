@@ -10,6 +10,7 @@
 
 namespace sluice {
 
+// Views: valid until RunScript returns.
 struct ScriptRun {
   int function;           // reference in Lua's registry
   std::string_view name;  // for errors: the SHA1, or the function's name
@@ -23,6 +24,8 @@ struct ScriptFailure {
   bool counted = false;  // a command of the script answered it: statistics know it already
 };
 
+// Costs what the script does; a slow one calls CommandPort::Interrupt from its hook. Not
+// re-entrant: a script cannot run a script.
 // EVAL: KEYS and ARGV are globals. FCALL: they are the function's two arguments. True when it
 // returned, and its value has been answered.
 bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFailure& failure);

@@ -10,8 +10,12 @@ extern "C" int luaopen_bit(lua_State* L);
 namespace sluice {
 namespace {
 
+// bit.tohex(255) -> "000000ff"    bit.tohex(255, 2) -> "ff"    bit.tohex(255, -4) -> "00FF"
+//
 // bit.tohex(x [, digits]): the lowest digits, in capitals when their number is negative.
 int ToHex(lua_State* L) {
+  // Adding 2^52 + 2^51 to a double leaves its integer part, rounded, in the lowest bits: the trick
+  // of bitop, which avoids a conversion that may not fit.
   // Normalized as bitop does: the low 32 bits of the number's two's complement.
   lua_Number number = luaL_checknumber(L, 1) + 6755399441055744.0;
   uint64_t bits;
@@ -34,6 +38,7 @@ int ToHex(lua_State* L) {
 
 }  // namespace
 
+// The package is opened as it is, and its tohex replaced before any script sees it.
 void OpenBit(lua_State* L) {
   lua_pushcfunction(L, luaopen_bit);
   lua_call(L, 0, 1);

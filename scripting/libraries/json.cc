@@ -40,6 +40,7 @@ constexpr const char* kSwitch[] = {"off", "on", nullptr};
 constexpr const char* kSwitchOrNull[] = {"off", "on", "null", nullptr};
 
 // Sets a choice, by name or as a boolean, and pushes what is set.
+// As lua-cjson's: booleans stand for the first two names.
 int Choice(lua_State* L, int argument, int& setting, const char* const* names = kSwitch) {
   if (!lua_isnil(L, argument)) {
     setting = lua_isboolean(L, argument) ? lua_toboolean(L, argument)
@@ -53,6 +54,7 @@ int Choice(lua_State* L, int argument, int& setting, const char* const* names = 
   return 1;
 }
 
+// cjson.encode_sparse_array([convert [, ratio [, safe]]]) -> the three that are set
 int EncodeSparseArray(lua_State* L) {
   JsonSettings& settings = SettingsFor(L, 3);
   Choice(L, 1, settings.sparse_convert);
@@ -61,6 +63,7 @@ int EncodeSparseArray(lua_State* L) {
   return 3;
 }
 
+// cjson.encode_max_depth([depth]) -> depth; and the same for decoding
 int EncodeMaxDepth(lua_State* L) {
   return Integer(L, 1, SettingsFor(L, 1).encode_max_depth, 1, INT_MAX);
 }
@@ -69,12 +72,15 @@ int DecodeMaxDepth(lua_State* L) {
   return Integer(L, 1, SettingsFor(L, 1).decode_max_depth, 1, INT_MAX);
 }
 
+// cjson.encode_number_precision([digits of 1 to 14]) -> digits
 int EncodeNumberPrecision(lua_State* L) {
   return Integer(L, 1, SettingsFor(L, 1).precision, 1, 14);
 }
 
+// cjson.encode_keep_buffer([boolean]) -> boolean, and nothing changes
 int EncodeKeepBuffer(lua_State* L) { return Choice(L, 1, SettingsFor(L, 1).keep_buffer); }
 
+// cjson.encode_invalid_numbers([false, true or "null"]) -> what is set; decode_...: the first two
 int EncodeInvalidNumbers(lua_State* L) {
   return Choice(L, 1, SettingsFor(L, 1).encode_invalid, kSwitchOrNull);
 }
@@ -100,7 +106,9 @@ constexpr luaL_Reg kFunctions[] = {
 // cjson.new(): another instance, with settings of its own.
 int New(lua_State* L) {
   lua_newtable(L);
+  // Plain numbers: there is no destructor that Lua would have to call.
   new (lua_newuserdata(L, sizeof(JsonSettings))) JsonSettings;
+  // Every function gets the same two upvalues: the settings, and nil as room.
   for (const luaL_Reg& row : kFunctions) {
     lua_pushvalue(L, -1);
     lua_pushnil(L);
@@ -124,6 +132,7 @@ void OpenJson(lua_State* L) {
   lua_setglobal(L, "cjson");
 }
 
+// The settings are shared, so setting them through one function would do; both may hold memory.
 void ResetJson(lua_State* L) {
   for (const char* name : {"encode", "decode"}) {
     lua_getfield(L, -1, name);

@@ -1,11 +1,15 @@
 // What the two halves of cjson share: the settings of an instance (cjson itself, or what
 // cjson.new() makes). Its functions find them in their first upvalue.
+//
+// cjson.encode{1, 2, {a = true}}  -> [1,2,{"a":true}]       cjson.decode('{"a":[1,null]}')
+// cjson.encode{}                  -> {}                     -> {a = {1, cjson.null}}
 #pragma once
 
 #include "scripting/lua/lua_api.h"
 
 namespace sluice {
 
+// Lives in a userdata, so Lua frees it with the last function that has it.
 struct JsonSettings {
   int sparse_convert = 0;  // arrays with too many holes become objects; else they are refused
   int sparse_ratio = 2;    // too many: more than so many places a value. 0: never
@@ -22,6 +26,7 @@ struct JsonSettings {
 inline constexpr int kJsonSettings = 1;
 inline constexpr int kJsonRoom = 2;
 
+// For functions of cjson alone: reads their first upvalue.
 inline const JsonSettings& JsonSettingsOf(lua_State* L) {
   return *static_cast<const JsonSettings*>(lua_touserdata(L, lua_upvalueindex(kJsonSettings)));
 }

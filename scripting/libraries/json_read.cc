@@ -106,6 +106,8 @@ size_t WriteUtf8(char* to, int code) {
   return bytes;
 }
 
+// A recursive descent over tokens, without a copy of the text. Texts of strings are views of it
+// unless they have escapes. It has no destructor: faults are errors of Lua, which jump over it.
 class JsonReader {
  public:
   JsonReader(lua_State* L, const JsonSettings& settings, const char* text, size_t size)
@@ -127,6 +129,8 @@ class JsonReader {
  private:
   // --- tokens
 
+  // Reads one token and what it carries: boolean_, number_ or string_. A fault of the text becomes
+  // a token, and an error only where that token is not expected, which is how lua-cjson words it.
   void Next() {
     state_.Work(L_, 1);
     while (true) {
@@ -144,6 +148,7 @@ class JsonReader {
     Word();
   }
 
+  // `inf` and `nan` are words as long as settings allow them; "+1" too.
   void Word() {
     const char first = *at_;
     if (first == '"') return String();
@@ -181,6 +186,7 @@ class JsonReader {
     return strncasecmp(at, "inf", 3) == 0 || strncasecmp(at, "nan", 3) == 0;
   }
 
+  // 12 -> 12; 12.5, 1e3, 0x10 go to strtod, which takes more than JSON has: hence IsUnusualNumber.
   void Number() {
     token_ = Token::kNumber;
     // Whole numbers that a double holds exactly need no strtod.
@@ -226,6 +232,8 @@ class JsonReader {
     state_.Work(L_, static_cast<size_t>(at_ - begin) / 16);
   }
 
+  // Plain runs are copied at once, escapes one by one. No escape is shorter than what it stands
+  // for, so the room is enough.
   void EscapedString(const char* begin) {
     MakeRoom();
     char* to = room_;
@@ -252,6 +260,8 @@ class JsonReader {
     ++at_;
   }
 
+  // "\u00e9" -> c3 a9    "\ud83d\ude00" -> f0 9f 98 80    a half of a pair alone is a fault
+  //
   // \uXXXX, or two of them that are one character of UTF-16.
   bool Unicode(char*& to) {
     int code = HexDigits(at_ + 2);
@@ -284,6 +294,7 @@ class JsonReader {
 
   // --- values
 
+  // Positions count from 1, as in lua-cjson.
   [[noreturn]] void Fault(const char* expected) {
     luaL_error(L_, "Expected %s but found %s at character %d", expected,
                token_ == Token::kFault ? reason_ : kTokenNames[static_cast<size_t>(token_)],
@@ -291,6 +302,7 @@ class JsonReader {
     __builtin_unreachable();
   }
 
+  // Bounds the recursion twice: by the setting, and by Lua's stack.
   void Descend(int slots) {
     if (++depth_ <= settings_.decode_max_depth && lua_checkstack(L_, slots)) return;
     luaL_error(L_, "Found too many nested data structures (%d) at character %d", depth_,
@@ -317,6 +329,7 @@ class JsonReader {
     }
   }
 
+  // table, key, value on the stack; lua_rawset takes the last two. A key that comes again wins.
   void Object() {
     Descend(3);
     lua_newtable(L_);
@@ -379,6 +392,7 @@ class JsonReader {
 
 }  // namespace
 
+// cjson.decode(text) -> value
 int DecodeJson(lua_State* L) {
   luaL_argcheck(L, lua_gettop(L) == 1, 1, "expected 1 argument");
   size_t size = 0;

@@ -34,6 +34,8 @@ constexpr struct EscapeTable {
   }
 } kEscape;
 
+// Recursive; the value at hand is on top of Lua's stack. It writes into OutputBytes, which may
+// raise, so nothing here has a destructor.
 class JsonWriter {
  public:
   JsonWriter(lua_State* L, const JsonSettings& settings, OutputBytes& out)
@@ -66,6 +68,7 @@ class JsonWriter {
     luaL_error(L_, "Cannot serialise %s: %s", luaL_typename(L_, index), reason);
   }
 
+  // Bytes pass as they are: UTF-8 is not checked. '/' is escaped, as lua-cjson has it.
   void String(int index) {
     size_t size = 0;
     const char* text = lua_tolstring(L_, index, &size);
@@ -77,6 +80,7 @@ class JsonWriter {
     out_.Byte('"');
   }
 
+  // Room for the worst case (six bytes each) is reserved once, and committed as far as it was used.
   void Characters(const char* text, size_t size) {
     state_.Work(L_, size / 16);
     char* const begin = out_.Reserve(kEscapeBytes * size);
@@ -99,6 +103,7 @@ class JsonWriter {
     out_.Commit(static_cast<size_t>(to - begin));
   }
 
+  // 3 -> 3    0.1 -> 0.1    1/3 -> 0.33333333333333    1e20 -> 1e+20
   void Number(int index) {
     const lua_Number number = lua_tonumber(L_, index);
     if (!std::isfinite(number)) {
@@ -134,6 +139,8 @@ class JsonWriter {
   }
 
   // Of the table on top, as an array; -1 or 0: it is an object.
+  // One walk over all keys: the highest, and how many there are. {[1]=1,[2]=2} is an array,
+  // {[1]=1,a=2} is not, {} is an object.
   int ArrayLength() {
     int highest = 0;
     int count = 0;
@@ -158,6 +165,7 @@ class JsonWriter {
     return highest;
   }
 
+  // Holes become null: {1, nil, 3} -> [1,null,3].
   void Array(int length, int depth) {
     // No place takes less than a digit and a comma: what cannot fit fails here.
     out_.Reserve(2 * static_cast<size_t>(length));
@@ -170,6 +178,7 @@ class JsonWriter {
     out_.Byte(']');
   }
 
+  // In the order of lua_next, which is Lua's own and Redis's.
   void Object(int depth) {
     out_.Byte('{');
     bool first = true;
@@ -206,6 +215,7 @@ class JsonWriter {
 
 }  // namespace
 
+// cjson.encode(value) -> text
 int EncodeJson(lua_State* L) {
   luaL_argcheck(L, lua_gettop(L) == 1, 1, "expected 1 argument");
   OutputBytes out(L, lua_upvalueindex(kJsonRoom));

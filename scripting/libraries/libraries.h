@@ -6,6 +6,7 @@
 
 namespace sluice {
 
+// All of these run once, when a state is made, with the bound on memory lifted.
 void OpenJson(lua_State* L);
 // Gives the cjson table on top of the stack the settings it had at first, and lets go of what an
 // encoding or decoding that failed has left.

@@ -11,6 +11,7 @@ namespace {
 
 enum class Fault : uint8_t { kNone, kEnd, kFormat };
 
+// What is left of the text. After a fault nothing more is pushed, and the caller raises it.
 struct Input {
   const char* at;
   size_t left;
@@ -45,6 +46,7 @@ void ReadString(lua_State* L, Input& in, size_t size) {
   lua_pushlstring(L, in.Take(size), size);
 }
 
+// An announced count makes no room: the table grows with what comes.
 void ReadArray(lua_State* L, Input& in, size_t count) {
   if (in.fault != Fault::kNone) return;
   lua_newtable(L);
@@ -70,6 +72,7 @@ void ReadMap(lua_State* L, Input& in, size_t count) {
 }
 
 template <typename Float, typename Bits>
+// Bits in the order of the network, made a number of the machine's.
 void ReadFloat(lua_State* L, Input& in) {
   const auto bits = static_cast<Bits>(in.Number(sizeof(Bits)));
   if (in.fault != Fault::kNone) return;
@@ -79,6 +82,7 @@ void ReadFloat(lua_State* L, Input& in) {
 }
 
 template <typename Whole>
+// Beyond 2^53 a Lua number is the nearest double.
 void ReadInteger(lua_State* L, Input& in) {
   const auto number = static_cast<Whole>(in.Number(sizeof(Whole)));
   if (in.fault == Fault::kNone) lua_pushnumber(L, static_cast<lua_Number>(number));
@@ -176,18 +180,21 @@ int Unpack(lua_State* L, int limit, int offset) {
 
 }  // namespace
 
+// cmsgpack.unpack(text) -> all values of it
 int UnpackMessage(lua_State* L) {
   luaL_checkstring(L, 1);
   lua_settop(L, 1);
   return Unpack(L, 0, 0);
 }
 
+// cmsgpack.unpack_one(text [, offset]) -> next offset or -1, value
 int UnpackOneMessage(lua_State* L) {
   const int offset = luaL_optint(L, 2, 0);
   lua_settop(L, 1);
   return Unpack(L, 1, offset);
 }
 
+// cmsgpack.unpack_limit(text, count [, offset]) -> next offset or -1, values
 int UnpackLimitedMessages(lua_State* L) {
   const int limit = luaL_checkint(L, 2);
   const int offset = luaL_optint(L, 3, 0);

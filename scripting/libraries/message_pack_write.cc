@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+// As lua-cmsgpack: deeper tables, and those that hold themselves, end as nil.
 constexpr int kNestingMax = 16;
 
 // A format byte, then `bytes` (0 to 8) of a number, the highest first.
@@ -27,6 +28,7 @@ void WriteByte(OutputBytes& out, uint8_t byte) { out.Byte(static_cast<char>(byte
 
 void WriteValue(lua_State* L, OutputBytes& out, int depth);
 
+// "abc" -> a3 61 62 63
 void WriteString(lua_State* L, OutputBytes& out) {
   size_t size = 0;
   const char* text = lua_tolstring(L, -1, &size);
@@ -42,6 +44,7 @@ void WriteString(lua_State* L, OutputBytes& out) {
   out.Append(text, size);
 }
 
+// 7 -> 07    200 -> cc c8    -1 -> ff    -200 -> d1 ff 38
 void WriteInteger(int64_t number, OutputBytes& out) {
   const auto bits = static_cast<uint64_t>(number);
   if (number >= 0) {
@@ -58,6 +61,7 @@ void WriteInteger(int64_t number, OutputBytes& out) {
   WriteHead(out, 0xd3, bits, 8);
 }
 
+// 0.5 -> ca 3f000000, as a float holds it; 0.1 -> cb and eight bytes
 void WriteNumber(lua_State* L, OutputBytes& out) {
   const lua_Number number = lua_tonumber(L, -1);
   if (number >= -0x1p63 && number < 0x1p63 &&
@@ -89,6 +93,7 @@ bool IsArray(lua_State* L, size_t& count) {
   return whole && highest == static_cast<lua_Number>(count);
 }
 
+// {1, 2} -> 92 01 02    {a = 1} -> 81 a1 61 01    {} -> 90: no key of it is unlike an array's
 void WriteTable(lua_State* L, OutputBytes& out, int depth) {
   LuaState& state = LuaState::Of(L);
   state.Work(L, state.weight());  // to look at all its keys

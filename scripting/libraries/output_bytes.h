@@ -12,6 +12,12 @@
 
 namespace sluice {
 
+// OutputBytes out(L, slot);            at first 1 KiB in this object
+// out.Append("abc", 3);                grown: a userdata in `slot`, which the collector frees
+// out.PushString();
+//
+// Append is O(bytes) amortized. Invariant: data_ points into this object or into the userdata in
+// slot_.
 class OutputBytes {
  public:
   // `slot`, of the stack or an upvalue, holds the userdata while the encoder works.

@@ -15,6 +15,7 @@ constexpr size_t kBytesAStep = 16;
 
 int Code(char c) { return static_cast<unsigned char>(c); }
 
+// %a and the like in the C locale; a capital letter is the complement.
 bool IsOfClass(int c, int name) {
   bool is;
   switch (std::tolower(name)) {
@@ -88,6 +89,7 @@ bool Pattern::SkipAnchor() {
 
 void Pattern::Work(size_t steps) { state_.Work(L_, steps); }
 
+// Captures of a try before are forgotten.
 const char* Pattern::MatchAt(const char* at) {
   captures_ = 0;
   return Match(at, source_);
@@ -139,6 +141,7 @@ const char* Pattern::Match(const char* at, const char* item) {
   }
 }
 
+// The three items that look like a class and are none: %b, %f and %1 to %9.
 bool Pattern::MatchSpecial(const char*& at, const char*& item) {
   if (item[1] == 'b') {
     at = Balanced(at, item + 2);
@@ -159,6 +162,7 @@ bool Pattern::MatchSpecial(const char*& at, const char*& item) {
   return true;
 }
 
+// x* and x+: as many as there are, then one less each time until the rest of the pattern fits.
 const char* Pattern::MostOf(const char* at, const char* item, const char* behind) {
   ptrdiff_t count = 0;
   while (Single(at + count, item, behind)) ++count;
@@ -170,6 +174,7 @@ const char* Pattern::MostOf(const char* at, const char* item, const char* behind
   return nullptr;
 }
 
+// x-: none at first, then one more each time.
 const char* Pattern::FewestOf(const char* at, const char* item, const char* behind) {
   while (true) {
     const char* const end = Match(at, behind + 1);
@@ -179,6 +184,8 @@ const char* Pattern::FewestOf(const char* at, const char* item, const char* behi
   }
 }
 
+// The capture is noted before the rest is tried and taken back if that fails: this is the
+// backtracking.
 const char* Pattern::OpenCapture(const char* at, const char* item, ptrdiff_t length) {
   if (captures_ >= LUA_MAXCAPTURES) luaL_error(L_, "too many captures");
   capture_[captures_] = {at, length};
@@ -222,6 +229,8 @@ const char* Pattern::Repeated(const char* at, int digit) {
   return std::memcmp(capture_[index].begin, at, length) == 0 ? at + length : nullptr;
 }
 
+// %f[set]: between a character that is not of the set and one that is; the ends of the text count
+// as zero bytes.
 bool Pattern::Frontier(const char* at, const char* set, const char* behind) {
   const char before = at == text_ ? '\0' : at[-1];
   return !IsOfSet(Code(before), set, behind - 1) && IsOfSet(Code(*at), set, behind - 1);
@@ -243,6 +252,7 @@ inline bool Pattern::Single(const char* at, const char* item, const char* behind
   }
 }
 
+// Where the item ends, whatever it is: behind the character of an escape, or the ] of a set.
 inline const char* Pattern::BehindItem(const char* item) {
   switch (*item++) {
     case kEscape:
@@ -271,6 +281,7 @@ int Pattern::CaptureAt(int digit) {
   return index;
 }
 
+// ')' closes the capture that was opened last.
 int Pattern::LastOpen() {
   for (int index = captures_ - 1; index >= 0; --index) {
     if (capture_[index].length == kUnfinished) return index;

@@ -17,6 +17,11 @@ namespace sluice {
 
 class LuaState;
 
+// The items of a pattern: a character, `.`, a class (%a), a set ([a-z]), each with *, +, ? or -
+// behind it; captures ( ), positions (); %bxy balanced, %f[set] a frontier, %1 a capture again.
+//
+// Time is not bounded by itself ("a*a*a*b" tries every split): the work it counts is. Memory is
+// this object's alone.
 class Pattern {
  public:
   Pattern(lua_State* L, const char* text, size_t size, const char* source);
@@ -35,6 +40,7 @@ class Pattern {
   void PushCapture(int index, const char* from, const char* to);
 
  private:
+  // Lengths of captures that are open, and of those that are positions.
   static constexpr ptrdiff_t kUnfinished = -1;
   static constexpr ptrdiff_t kPosition = -2;
 

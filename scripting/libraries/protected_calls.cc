@@ -21,6 +21,10 @@ int CallHandler(lua_State* L) {
   return 1;
 }
 
+// coroutine.resume(coroutine, ...) -> true, results; or false, fault
+//
+// The hook of the coroutine counts while it runs, that of the caller from here on. A fault that
+// ends the script is raised again, not handed out.
 int Resume(lua_State* L) {
   lua_State* const coroutine = lua_tothread(L, 1);
   if (!coroutine) return lua_tocfunction(L, lua_upvalueindex(1))(L);  // raises
@@ -41,11 +45,13 @@ int ResumeWrapped(lua_State* L) {
   return results;
 }
 
+// coroutine.create(function) -> coroutine
 int Create(lua_State* L) {
   LuaState::Of(L).Work(L, kCoroutineUnits);
   return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
+// coroutine.wrap(function) -> function that resumes; Lua's own is taken apart and wrapped anew
 int Wrap(lua_State* L) {
   LuaState::Of(L).Work(L, kCoroutineUnits);
   lua_tocfunction(L, lua_upvalueindex(1))(L);
@@ -58,6 +64,7 @@ int Wrap(lua_State* L) {
 
 }  // namespace
 
+// pcall(function, ...) -> true, results; or false, fault.
 // As Redis's: of an error table the caller sees the text alone.
 int ProtectedCall(lua_State* L) {
   if (lua_gettop(L) == 0) {
@@ -80,6 +87,7 @@ int ProtectedCall(lua_State* L) {
   return lua_gettop(L);
 }
 
+// xpcall(function, handler) -> true, results; or false, what the handler made of the fault.
 int ProtectedCallWithHandler(lua_State* L) {
   luaL_checkany(L, 2);
   lua_settop(L, 2);
@@ -92,6 +100,7 @@ int ProtectedCallWithHandler(lua_State* L) {
   return lua_gettop(L);
 }
 
+// collectgarbage([option [, argument]]) -> number or boolean; stop and restart do nothing.
 int CollectGarbage(lua_State* L) {
   static constexpr const char* kOptions[] = {"stop", "restart",  "collect",    "count",
                                              "step", "setpause", "setstepmul", nullptr};
@@ -127,6 +136,7 @@ int CollectGarbage(lua_State* L) {
   return 1;
 }
 
+// Lua's own functions stay as upvalues of ours.
 void OpenCoroutines(lua_State* L) {
   constexpr luaL_Reg kFunctions[] = {{"create", Create}, {"wrap", Wrap}, {"resume", Resume}};
   for (const luaL_Reg& row : kFunctions) {

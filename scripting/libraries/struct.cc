@@ -21,11 +21,13 @@ namespace {
 constexpr int kIntegerBytesMax = 32;
 constexpr int kAlignmentDefault = 8;
 
+// What the format has said so far: it holds until it is said otherwise.
 struct Layout {
   bool big = false;
   int alignment = 1;
 };
 
+// The digits at the format's front; `otherwise` if there are none.
 int ReadNumber(lua_State* L, const char** format, int otherwise) {
   if (!std::isdigit(static_cast<unsigned char>(**format))) return otherwise;
   int number = 0;
@@ -73,12 +75,15 @@ size_t OptionBytes(lua_State* L, char option, const char** format) {
   }
 }
 
+// Zero bytes before an option so that it begins at a multiple of its size, of the alignment at
+// most.
 size_t Padding(size_t position, const Layout& layout, char option, size_t bytes) {
   if (bytes == 0 || option == 'c') return 0;
   if (bytes > static_cast<size_t>(layout.alignment)) bytes = layout.alignment;
   return (bytes - (position & (bytes - 1))) & (bytes - 1);
 }
 
+// Options that stand for no bytes.
 void Control(lua_State* L, char option, const char** format, Layout& layout) {
   switch (option) {
     case ' ':
@@ -124,6 +129,7 @@ void PutInteger(lua_State* L, luaL_Buffer* out, int argument, bool big, size_t b
 // Small letters are signed.
 bool IsSigned(char option) { return option >= 'a' && option <= 'z'; }
 
+// Of more than 8 bytes the lowest 8 count, in either order.
 lua_Number GetInteger(const char* data, bool big, bool is_signed, size_t bytes) {
   uint64_t value = 0;
   for (size_t i = 0; i < bytes; ++i) {
@@ -157,6 +163,7 @@ lua_Number GetFloat(const char* data, bool big) {
 
 // --- the functions
 
+// struct.pack(">I2s", 258, "ab") -> 01 02 61 62 00
 int Pack(lua_State* L) {
   const char* format = luaL_checkstring(L, 1);
   Layout layout;
@@ -232,6 +239,7 @@ size_t PushText(lua_State* L, const char* text, size_t room) {
   return bytes + 1;
 }
 
+// struct.unpack(">I2s", text [, position]) -> 258, "ab", the position behind them
 int Unpack(lua_State* L) {
   const char* format = luaL_checkstring(L, 1);
   size_t size = 0;
@@ -292,6 +300,7 @@ int Unpack(lua_State* L) {
   return results + 1;
 }
 
+// struct.size(">I2d") -> 10
 int Size(lua_State* L) {
   const char* format = luaL_checkstring(L, 1);
   Layout layout;

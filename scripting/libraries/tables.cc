@@ -20,6 +20,7 @@ void Move(lua_State* L, int from, int to) {
   lua_rawseti(L, 1, to);
 }
 
+// table.insert(table, [position,] value). Beyond the end it leaves holes, and moves as many places.
 int Insert(lua_State* L) {
   RefuseView(L, 1);
   int end = LengthOf(L, 1) + 1;
@@ -39,6 +40,7 @@ int Insert(lua_State* L) {
   return 0;
 }
 
+// table.remove(table [, position]) -> value
 int Remove(lua_State* L) {
   const int end = LengthOf(L, 1);
   int at = luaL_optint(L, 2, end);
@@ -63,6 +65,7 @@ bool Visit(lua_State* L) {
   return false;
 }
 
+// table.foreach(table, function(key, value)) -> the first result that is not nil
 int ForEach(lua_State* L) {
   if (PushViewed(L, 1)) lua_replace(L, 1);
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -74,6 +77,7 @@ int ForEach(lua_State* L) {
   return 0;
 }
 
+// table.foreachi(array, function(index, value)) -> likewise
 int ForEachIndex(lua_State* L) {
   const int length = LengthOf(L, 1);
   luaL_checktype(L, 2, LUA_TFUNCTION);
@@ -143,6 +147,8 @@ int Partition(lua_State* L, int low, int high) {
   }
 }
 
+// Median of three as the pivot, which stands at high - 1 while the rest is parted. Lua's own way to
+// the letter: a script can see it by what its function is asked.
 void SortBetween(lua_State* L, int low, int high) {
   while (low < high) {
     lua_rawgeti(L, 1, low);
@@ -179,6 +185,7 @@ void SortBetween(lua_State* L, int low, int high) {
   }
 }
 
+// table.sort(array [, before(a, b)]). Recursion is log2(n) deep at most.
 int Sort(lua_State* L) {
   const int length = LengthOf(L, 1);
   luaL_checkstack(L, 40, "");

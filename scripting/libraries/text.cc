@@ -51,6 +51,8 @@ int FindPlain(lua_State* L, const char* text, size_t size, size_t begin) {
   return 2;
 }
 
+// A pattern without special characters is plain text, and searched for as such. Else every place of
+// the text is tried, from the first on.
 int Search(lua_State* L, bool find) {
   size_t size = 0;
   const char* const text = luaL_checklstring(L, 1, &size);
@@ -73,6 +75,8 @@ int Search(lua_State* L, bool find) {
   return PushNotFound(L);
 }
 
+// string.find(text, pattern [, begin [, plain]]) -> first, last, captures; or nil
+// string.match(text, pattern [, begin]) -> captures, or the whole; or nil
 int Find(lua_State* L) { return Search(L, /*find=*/true); }
 int Match(lua_State* L) { return Search(L, /*find=*/false); }
 
@@ -93,6 +97,7 @@ int NextMatch(lua_State* L) {
   return 0;
 }
 
+// string.gmatch(text, pattern) -> iterator. An empty match moves on by one, so that it ends.
 int MatchAll(lua_State* L) {
   luaL_checkstring(L, 1);
   PatternText(L);
@@ -150,6 +155,7 @@ void AddReplacement(lua_State* L, luaL_Buffer* out, Pattern& pattern, const char
   luaL_addvalue(out);
 }
 
+// string.gsub(text, pattern, replacement [, count]) -> text, how many were replaced
 int Replace(lua_State* L) {
   size_t size = 0;
   const char* const text = luaL_checklstring(L, 1, &size);
@@ -188,6 +194,7 @@ int Replace(lua_State* L) {
 
 // --- rep
 
+// string.rep(text, times) -> text, by doubling what is there.
 // The result is made in one piece, whose size is known before it is taken.
 int Repeat(lua_State* L) {
   size_t size = 0;

@@ -20,6 +20,7 @@ bool HasMetatable(lua_State* L, int slot) {
 }
 
 // The table in `slot` holds `count` values and nothing else.
+// A script may have added fields, or values behind the last: such a table is not used again.
 bool HoldsNoMore(lua_State* L, int slot, int count) {
   lua_pushnil(L);
   while (lua_next(L, slot)) {
@@ -52,12 +53,15 @@ void ArgumentTables::Open(lua_State* L) {
   Open(L, arguments_, "ARGV");
 }
 
+// The slots of the tables are nil until a script with so many words comes.
 void ArgumentTables::Open(lua_State* L, Global& global, const char* name) {
   lua_pushstring(L, name);
   global.name = lua_gettop(L);
   lua_settop(L, global.name + 1 + kWordsMax);
 }
 
+// Three ways: too many words, a new table for this run alone; a table that is kept and is still
+// sound, filled again; else a new one, kept.
 void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   const int count = static_cast<int>(words.size());
   if (count > kWordsMax) {
@@ -69,6 +73,7 @@ void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   if (lua_istable(L, slot)) [[likely]] {
     Fill(L, slot, words);
     if (!HasMetatable(L, slot) && (exact_ || HoldsNoMore(L, slot, count))) [[likely]] {
+      // It is the global already: most scripts are called with the same number of words again.
       if (global.shown == count) return;
       global.shown = count;
       lua_pushvalue(L, slot);
@@ -94,6 +99,7 @@ void ArgumentTables::Forget(lua_State* L) {
   exact_ = true;
 }
 
+// After a run that took much memory: the table may be large, or hold large texts.
 void ArgumentTables::Clear(lua_State* L, Global& global) {
   if (global.shown != kNone) {
     lua_pushnil(L);

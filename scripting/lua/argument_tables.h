@@ -19,6 +19,11 @@
 
 namespace sluice {
 
+// The stack of the main thread between runs:
+//
+//   1 error handler | 2 globals | 3 "KEYS" | 4 .. 9 tables of 0 .. 5 words | 10 "ARGV" | 11 .. 16
+//
+// One for each LuaState, which calls it around every run. Set is O(words).
 class ArgumentTables {
  public:
   static constexpr int kGlobals = 2;                      // the slot of the table of globals

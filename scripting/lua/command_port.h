@@ -11,6 +11,9 @@
 
 namespace sluice {
 
+// Calls come from inside lua_pcall. None of these functions may raise an error of Lua; what a
+// script is told goes through the ReplySink or the answer. The port outlives every LuaState that
+// has it.
 class CommandPort {
  public:
   enum class Permission : uint8_t { kUnknownCommand, kAllowed, kDenied };

@@ -30,6 +30,7 @@ bool IsOfTable(size_t bytes) {
 
 }  // namespace
 
+// Nothing here is protected: the bound is lifted, and a malloc that fails ends the process.
 LuaState::LuaState(CommandPort& port, Kind kind, void (*fill)(LuaState&))
     : port_(port), kind_(kind) {
   LiftBound();
@@ -51,6 +52,8 @@ LuaState::~LuaState() {
   lua_close(lua_);
 }
 
+// Lua's one door to memory. It refuses growth beyond the bound by a null, which Lua answers with a
+// collection or "not enough memory"; it never refuses to shrink, which Lua does not expect.
 void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes) {
   LuaState& state = *static_cast<LuaState*>(self);
   if (bytes == 0) {
@@ -69,6 +72,7 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
     return nullptr;
   }
   state.memory_bytes_ = sum;
+  // Tables grow by a new block of nodes or a larger array: see argument_tables.h for who asks.
   state.table_grown_ |= old_bytes > 0 || IsOfTable(bytes);
   if (bytes > kBlockNoticed && bytes > state.largest_block_) [[unlikely]]
     state.NoteBlock(bytes);
@@ -83,6 +87,8 @@ bool LuaState::Refuses(size_t sum) {
   return true;
 }
 
+// The larger the largest object, the longer an instruction may last, the fewer of them until the
+// next hook: 512 MiB / 1 MiB = 512 instructions.
 // A power of two, so that a block that grows byte by byte does not reset the hook each time.
 void LuaState::NoteBlock(size_t bytes) {
   largest_block_ = bytes;
@@ -110,6 +116,8 @@ void LuaState::Hook(lua_State* L, lua_Debug*) {
 }
 
 // A share of work is done.
+// The port may serve other clients inside Interrupt. Its sentence ends the script: as an error
+// table, or as plain text where the parser expects that.
 void LuaState::Ask(lua_State* L) {
   work_left_ = kHookInstructions;
   std::string_view reason;
@@ -149,6 +157,8 @@ void LuaState::BeginRun(size_t largest_block) {
     NoteBlock(largest_block);
 }
 
+// However the run ended. Garbage is left to Lua's own pace unless memory has doubled since the last
+// full collection: then it is collected now, so that no script pays for another's.
 void LuaState::EndRun() {
   bound_lifted_ = 0;
   LiftBound();
@@ -188,6 +198,8 @@ void LuaState::BeginCompiling() {
   port_.BeginCompiling();
 }
 
+// A text that is compiled and never run makes no steps of the collector: a step in proportion is
+// made here.
 void LuaState::EndCompiling() {
   compiling_ = false;
   LiftBound();

@@ -29,6 +29,15 @@
 
 namespace sluice {
 
+// A run, from outside:
+//
+//   state.BeginRun(block);
+//   lua_pcall(...);              its hook: Work -> Ask -> CommandPort::Interrupt
+//   state.Returned();            the pcall is over, whatever it jumped over
+//   ... answer with the bound lifted ...
+//   state.EndRun();              stack back to kSlots, garbage looked after
+//
+// Single-threaded, as all of the engine. Memory is counted by its allocator, to the byte.
 class LuaState {
  public:
   static constexpr size_t kMemoryMax = 320UL << 20;
@@ -52,7 +61,8 @@ class LuaState {
   static constexpr int kGlobals = ArgumentTables::kGlobals;  // the table behind the protected _G
   static constexpr int kSlots = kGlobals + ArgumentTables::kSlots;
 
-  // What the script that runs has asked for.
+  // What the state is for: scripts (EVAL), which leave nothing behind, or the functions of
+  // libraries, whose variables stay.
   enum class Kind : uint8_t { kScripts, kFunctions };
 
   // `port` outlives the state. The port of a state that runs nothing is never called. `fill` gives
@@ -72,6 +82,7 @@ class LuaState {
   lua_State* lua() { return lua_; }
   CommandPort& port() { return port_; }
   Kind kind() const { return kind_; }
+  // All that Lua has, garbage that is not collected yet included.
   size_t memory_bytes() const { return memory_bytes_; }
 
   // Around what must not fail for want of memory. Nothing between the two may raise an error;

@@ -35,6 +35,7 @@ void LuaReplySink::Status(std::string_view text) {
   Put();
 }
 
+// Only the reply as a whole makes redis.call raise: an error inside of an array is a value.
 void LuaReplySink::Error(std::string_view text) {
   if (open_.empty()) failed_ = true;
   state_.port().ErrorReplied(text);
@@ -55,6 +56,7 @@ void LuaReplySink::Bulk(std::string_view bytes) {
   Put();
 }
 
+// RESP2's null is false, for a table cannot hold nil; RESP3's is nil.
 void LuaReplySink::Null() {
   if (full_) return;
   if (version_ == 2) {
@@ -65,6 +67,7 @@ void LuaReplySink::Null() {
   Put();
 }
 
+// In RESP3 {map = {key = value}}; in RESP2 keys and values in turn.
 void LuaReplySink::Map(size_t pairs) {
   const size_t replies = std::min(pairs, kRepliesMax) * 2;
   if (version_ == 2) return Array(replies);
@@ -76,6 +79,7 @@ void LuaReplySink::Set(size_t length) {
   Open(length, 0, kSet);
 }
 
+// RESP3 only: {double = n}.
 void LuaReplySink::Double(double value) {
   if (version_ == 2) {
     char text[kDoubleTextMax];
@@ -99,6 +103,7 @@ void LuaReplySink::Bool(bool value) {
   Put();
 }
 
+// RESP3 only: {big_number = digits}.
 void LuaReplySink::BigNumber(std::string_view digits) {
   if (version_ == 2) return Bulk(digits);
   if (!HasRoom(kTableBytes + kStringBytes + digits.size())) return;
@@ -149,6 +154,7 @@ void LuaReplySink::Open(size_t replies, size_t room, Shape shape) {
 }
 
 // All elements of the innermost aggregate are there.
+// A closed aggregate is a value itself: it is put into the one around it, which may close in turn.
 void LuaReplySink::Close() {
   const uint8_t shape = open_.back().shape;
   open_.pop_back();
@@ -228,6 +234,8 @@ using SendText = void (ReplySink::*)(std::string_view);
 std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
 // --- how large an answer would be
+// A table {t, t} that holds one table twice, which holds one twice, and so on 40 deep, takes little
+// memory and stands for 2^40 values. So the answer is weighed first, with an end at the bound.
 
 // Of a reply, for its head and its end.
 constexpr size_t kReplyBytes = 16;
@@ -298,6 +306,7 @@ bool FitsReply(size_t bytes, ReplySink& reply) {
 }
 
 // The table on top, up to its first nil.
+// Counted first, because the length stands before the elements; weighed on the way.
 void SendArray(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   size_t bytes = 0;
   int length = 0;
@@ -317,6 +326,7 @@ void SendArray(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   }
 }
 
+// Pairs of the table on top: Lua 5.1 knows no number of them.
 size_t Count(lua_State* L) {
   size_t count = 0;
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) ++count;
@@ -345,6 +355,7 @@ void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   }
 }
 
+// Without a text it is an empty array.
 [[gnu::noinline]] void SendVerbatim(lua_State* L, ReplySink& reply) {
   const int table = lua_gettop(L);
   if (PushField(L, "string", LUA_TSTRING)) {
@@ -360,6 +371,8 @@ void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   reply.Array(0);
 }
 
+// The first of Redis's fields that is there decides; raw reads, so that no metatable of the script
+// runs code here.
 void SendTable(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   const int table = lua_gettop(L);
   if (PushField(L, "err", LUA_TSTRING)) {

@@ -19,6 +19,10 @@
 
 namespace sluice {
 
+// HGETALL of two fields, under RESP2: Map(2), which is Array(4), then Bulk four times
+//
+//   Open: {} pushed, 4 to come -> each Put stores into it -> the last one closes: {"a","1","b","2"}
+//
 // Pushes the one reply of a command onto the stack of a script. The state's memory bound must be
 // lifted while it is used: handlers have destructors that an error would skip. So before a part of
 // the reply is made, the sink looks whether it is within the bound; from the first that is not it
@@ -75,6 +79,10 @@ class LuaReplySink final : public ReplySink {
 // again and again within another, and in itself.
 inline constexpr size_t kScriptReplyBytesMax = 512UL << 20;
 
+// string -> bulk; number -> integer, its fraction cut off; true -> 1, false and nil -> null;
+// {ok =} status, {err =} error, {double =} {map =} {set =} {big_number =} {verbatim_string =};
+// any other table -> array up to its first nil
+//
 // Sends the value on top of the stack as a script's answer and pops it. `resp`: the script's. Never
 // raises if the memory bound is lifted.
 void SendLuaValue(lua_State* L, int resp, ReplySink& reply);

@@ -39,6 +39,7 @@ int Random(lua_State* L) {
   }
 }
 
+// math.randomseed(number): the sequence from here on, also for scripts to come.
 int RandomSeed(lua_State* L) {
   Shared(L).Seed(luaL_checkint(L, 1));
   return 0;

@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+// X(n+1) = (0x5DEECE66D X(n) + 0xB) mod 2^48, of which Next gives the 31 highest bits: drand48's
+// generator. Not for secrets: a few draws tell all that follow.
 class RedisRandom {
  public:
   static constexpr int32_t kMax = 0x7fffffff;

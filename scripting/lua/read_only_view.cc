@@ -14,6 +14,7 @@ int RefuseWrite(lua_State* L) { return luaL_error(L, kReadOnly); }
 
 }  // namespace
 
+// The stack: real -> view, whose metatable is filled on the way.
 void PushView(lua_State* L) {
   lua_newtable(L);
   lua_createtable(L, 2, 2);
@@ -29,6 +30,7 @@ void PushView(lua_State* L) {
   lua_replace(L, -2);
 }
 
+// The mark is an address of ours: a script can set a field [1], but not to that.
 bool PushViewed(lua_State* L, int index) {
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) [[likely]]
     return false;
@@ -44,6 +46,7 @@ bool PushViewed(lua_State* L, int index) {
   return is_view;
 }
 
+// The view stays the same object; only what it reads from changes.
 void ShowThroughGlobals(lua_State* L) {
   lua_getmetatable(L, LUA_GLOBALSINDEX);
   lua_pushvalue(L, -2);

@@ -48,6 +48,8 @@ int RaiseError(lua_State* L, std::string_view sentence) {
   return lua_error(L);
 }
 
+// Runs where the error was raised, with the stack as it was: the one place that can still tell the
+// line. What is no table becomes one.
 int HandleScriptError(lua_State* L) {
   // Level 0 is this handler, 1 the function that raised; a C function names no line.
   lua_Debug at;
@@ -84,6 +86,8 @@ int HandleScriptError(lua_State* L) {
   return 1;
 }
 
+// Redis's luaExtractErrorInformation and its sentence; fields of other types are left out, for a
+// script may raise any table.
 std::string ErrorLine(lua_State* L, std::string_view name, bool& counted) {
   counted = false;
   const auto text_of = [L](int index) {

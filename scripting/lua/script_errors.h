@@ -9,6 +9,14 @@
 
 namespace sluice {
 
+// What becomes of errors:
+//
+//   redis.error_reply("MYERR no")   {err = "MYERR no"}
+//   redis.error_reply("no")         {err = "ERR no"}
+//   error("boom") in line 3         {err = "ERR user_script:3: boom", line = 3,
+//                                    source = "@user_script"}
+//   which is answered as            -ERR user_script:3: boom script: <sha1>, on @user_script:3.
+//
 // Pushes {err = ...}. `text` may begin with '-'; without a code of its own (one word) it gets
 // ERR's.
 void PushErrorReply(lua_State* L, std::string_view text);
