@@ -140,6 +140,8 @@ Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline
   return PutTextAsIs(key, text, deadline, now);
 }
 
+// Three homes: a short text goes into the entry, a long one over the old text if that has about its
+// size, else into a block of its own.
 Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline,
                              const Now& now) {
   if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
@@ -165,6 +167,7 @@ Entry& Database::PutInteger(HashedKey key, int64_t integer, Deadline deadline, c
   return Put(key, IntegerPayload(integer, false), deadline, now);
 }
 
+// The database owns the value from here on, packed or as it is.
 Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline,
                           const Now& now) {
   const ValueType type = value->type();

@@ -93,6 +93,7 @@ void Database::AccountOutside(Entry& entry) {
 
 // --- values with timers of their own
 
+// After every change of such a value: its next moment may be another one, or none at all.
 void Database::SetValueTimer(Entry& entry) {
   Value& value = *entry.outside_value();
   ValueTimer* const timer = value.timer();
@@ -177,6 +178,8 @@ void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
   Remove(entry, hash);
 }
 
+// The timer, what lies outside, the block: in this order, as the first two are found through the
+// third.
 void Database::Destroy(KeyspaceState& state, Entry& entry) {
   if (entry.is_volatile()) state.wheel.Cancel(entry.timer());
   if (entry.outside()) {
@@ -248,6 +251,7 @@ bool Database::ValueIsTimed(const Entry& entry) {
   return timer != nullptr && timer->node.linked();
 }
 
+// What can be seen of one entry alone.
 std::string Database::AuditEntry(const Entry& entry) const {
   if (entry.database_id_ != id_) return "an entry carries another database's id";
   if (!state_.image.IsMarkSound(entry)) return "an entry looks as if an image lacked it";

@@ -21,6 +21,8 @@ constexpr size_t kEmbeddedTextMax = 44;  // Redis's OBJ_ENCODING_EMBSTR_SIZE_LIM
 // An entry's share of its segment: 7 bytes a slot at the mean load.
 constexpr size_t kSlotShareBytes = 12;
 
+// Deadlines come from clients: their sums stay at the ends of int64 instead of wrapping to the
+// past.
 int64_t SaturatingAdd(int64_t a, int64_t b) {
   int64_t sum;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
@@ -49,6 +51,7 @@ int64_t Deadline::UnixMs(const Now& now) const {
 
 // --- blocks
 
+// Header, timer, Unix deadline, long key length, key, value; rounded up to 8.
 size_t EntryShape::BlockBytes() const {
   const size_t bytes = Entry::kHeaderBytes + (is_volatile ? sizeof(TimerNode) : 0) +
                        (is_absolute ? sizeof(int64_t) : 0) +
@@ -57,6 +60,7 @@ size_t EntryShape::BlockBytes() const {
   return (bytes + 7) & ~size_t{7};
 }
 
+// The value field is left as it is: Store follows at once.
 Entry* Entry::Make(const EntryShape& shape, std::string_view key, uint8_t database_id) {
   assert(key.size() == shape.key_bytes && shape.value_bytes <= kInlineBytesMax);
   assert(shape.is_volatile || !shape.is_absolute);
@@ -64,6 +68,7 @@ Entry* Entry::Make(const EntryShape& shape, std::string_view key, uint8_t databa
   if (block == nullptr) std::abort();  // as `new` without exceptions would
   Entry* entry = new (block) Entry;
   entry->flags_ = (shape.is_volatile ? kVolatile : 0) | (shape.is_absolute ? kAbsolute : 0);
+  // 255 says: the length stands in four bytes before the key.
   entry->key_length_ = static_cast<uint8_t>(key.size() < kLongKey ? key.size() : kLongKey);
   entry->database_id_ = database_id;
   if (shape.is_volatile) new (&entry->timer()) TimerNode;
@@ -128,6 +133,7 @@ int64_t Entry::integer() const {
   return form() == Form::kInt32 ? Load<int32_t>(at) : Load<int64_t>(at);
 }
 
+// Three homes of a text: a number, the block itself, a TextBlock.
 std::string_view Entry::Text(char* scratch) const {
   assert(is_string());
   if (is_integer())
@@ -143,6 +149,8 @@ size_t Entry::TextBytes() const {
 
 bool Entry::is_raw() const { return has(kRaw); }
 
+// Redis's answer, not ours: a text of the block up to 44 bytes is embstr there, and a longer one
+// raw.
 std::string_view Entry::Encoding() const {
   if (!is_string())
     return is_packed() ? UnpackValue(type(), packed())->Encoding() : value().Encoding();

@@ -17,6 +17,7 @@ constexpr size_t kFlushedAtOnceMax = 1'000;
 
 }  // namespace
 
+// All hash keys come from the master, in a fixed order: the databases' first.
 Keyspace::Keyspace(int databases, const TableKey& master, TimerWheel& wheel,
                    KeyspaceObserver& observer)
     : hash_keys_(master),
@@ -36,6 +37,7 @@ Keyspace::~Keyspace() {
   assert(state_.memory_bytes == 0);
 }
 
+// Databases keep the id of their first use; `index` is what clients call it.
 Database& Keyspace::MakeDatabase(int index) {
   made_.emplace_back(new Database(state_, static_cast<uint8_t>(made_.size()), index));
   by_index_[index] = made_.back().get();
@@ -93,6 +95,7 @@ size_t Keyspace::waiting_to_be_freed() const {
 // MOVE and RENAME take the entry as it is: value, deadline and timer go along, nothing is encoded
 // anew. Both databases' watchers are told before anything moves.
 
+// The same block, key and timer: only the id that it carries and the table that holds it change.
 void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now& now) {
   assert(&from != &to);
   Entry* entry = from.FindLive(key, now);
@@ -124,6 +127,7 @@ void Keyspace::PutBack(Database& to, Entry& entry) {
   to.Adopt(entry, to.HashOf(entry));
 }
 
+// The key's bytes are in the block, so it is a new block, with the old one's value and timer.
 void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new_key,
                       const Now& now) {
   Entry* entry = from.FindLive(key, now);
@@ -148,6 +152,7 @@ void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new
 // so one that fires is first looked up: if its database's table does not hold this very entry, it
 // is garbage and the timer is spent.
 
+// The node's address is the entry's: it carries no other link.
 void Keyspace::TimerFired(TimerNode& node, const Now& now) {
   Entry& entry = Entry::OfTimer(node);
   assert(entry.database_id_ < made_.size());
@@ -166,6 +171,7 @@ void Keyspace::ValueTimerFired(TimerNode& node, const Now& now) {
 
 void Keyspace::WallStepped() { RestartRearming(); }
 
+// From the first database on, as what was passed already may have to be done again.
 void Keyspace::RestartRearming() {
   rearming_ = true;
   rearm_database_ = 0;
@@ -248,6 +254,8 @@ bool Keyspace::ImageFirstPart() {
   return true;
 }
 
+// In this order: an entry in pieces, entries to be given first, databases, what was flushed since.
+// The mark says what has been given, so the order is free.
 bool Keyspace::ImageSlice(size_t budget) {
   KeyspaceImage& image = state_.image;
   if (!image.taken_) return false;
@@ -292,6 +300,7 @@ bool Keyspace::ImagePart(SegmentTable& table, size_t budget) {
   return is_all;
 }
 
+// An abandoned image needs nothing: what was flushed may go.
 bool Keyspace::IsNeeded(const Flushed& flushed) const {
   return flushed.of_image && state_.image.taken_ && state_.image.saver_ != nullptr;
 }

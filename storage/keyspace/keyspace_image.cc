@@ -29,6 +29,7 @@ void KeyspaceImage::GivePiece(Entry& entry) {
   given_first_ += is_begun ? 1 : 0;
 }
 
+// Without an image all marks are alike.
 bool KeyspaceImage::IsMarkSound(const Entry& entry) const {
   return taken_ || entry.mark() == mark_;
 }

@@ -6,6 +6,7 @@
 namespace sluice {
 namespace {
 
+// In the order of ValueType.
 constexpr std::string_view kNames[] = {
     "string", "list", "set", "zset", "hash", "stream", "limiter", "leakybucket", "lock",
 };

@@ -72,6 +72,7 @@ CellFault MakeSums(const CellRequest& request, Sums<Signed>* sums) {
 // The same in 64 bits, as nearly all requests have it: with a time below twice the bound whatever
 // is added below fits. False where it may not.
 constexpr int64_t kNarrowMax = int64_t{1} << 60;
+// Every product and sum is checked; a negative quantity gives back.
 bool MakeSums(const CellRequest& request, int64_t tat, int64_t now, Sums<int64_t>* sums) {
   if (request.period_ns > kNarrowMax || tat > 2 * kNarrowMax || tat < -2 * kNarrowMax ||
       now > 2 * kNarrowMax || now < -2 * kNarrowMax)
@@ -95,6 +96,8 @@ CellFault Fill(Number remaining, Number retry_s, Number reset_s, CellAnswer* ans
   return CellFault::kNone;
 }
 
+// The whole of GCRA: when the next unit would arrive in theory, and whether that is further ahead
+// than the tolerance.
 template <typename Number>
 CellFault Decide(const Sums<Number>& sums, Number tat, Number now, CellAnswer* answer) {
   const Number new_tat = (tat > now ? tat : now) + sums.increment;

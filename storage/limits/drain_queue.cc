@@ -126,6 +126,7 @@ bool DrainQueue::Rebase(int64_t due_ms) {
   return true;
 }
 
+// The front of the ring as long as it is due, then what is scattered.
 uint64_t DrainQueue::DrainTo(int64_t now_ms) {
   // The usual answer, from the object's own cache line.
   if (now_ms < next_due_ms_) return 0;

@@ -27,6 +27,7 @@ void GcraState::SetConsumed(const LimitConfig& config, int64_t now_us, Wide cons
   tat_part = static_cast<int64_t>(consumed - whole_us * max);
 }
 
+// All in units of 1/max µs, in which nothing is rounded; divisions come last.
 LimitAnswer GcraState::Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
   const Wide capacity = CapacityUnits(config);
   // What is left is rounded down to whole units, and what is missing up to whole µs: neither

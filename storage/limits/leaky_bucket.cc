@@ -8,6 +8,7 @@
 
 namespace sluice {
 
+// At least one tick from now: a unit that drains in its own tick would never have counted.
 int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds) {
   assert(seconds >= 0);
   const int64_t last = TimerWheel::kDeadlineMsMax;
@@ -31,6 +32,7 @@ std::unique_ptr<LeakyBucket> LeakyBucket::Unpack(std::string_view packed) {
   return std::make_unique<LeakyBucket>(run);
 }
 
+// 0 for a bucket whose drains do not fit into a TickRun: it stays an object.
 size_t LeakyBucket::Pack(char* out, size_t room) const {
   TickRun run;
   if (!drains_.CopyTo(run)) return 0;

@@ -11,6 +11,8 @@
 
 namespace sluice {
 
+// One look-up, which all methods share. A packed log's old end is noted now, before a request
+// changes the log.
 LimiterKey::LimiterKey(Database& db, HashedKey key, const Now& now)
     : db_(db), key_(key), now_(now), entry_(db_.Find(key, now)) {
   if (!entry_ || entry_->type() != ValueType::kLimiter) return;
@@ -41,6 +43,8 @@ LimitVerdict LimiterKey::Take(const LimitRequest& request) {
   return object_ ? TakeObject(request) : TakeNew(request);
 }
 
+// The request is asked of a new limiter outside of the keyspace, which is stored only if it
+// remembers something.
 LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
   packed_.emplace(request.config);
   if (NeedsLog(request.config.algorithm)) log_.emplace();
@@ -59,6 +63,7 @@ LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
   return verdict;
 }
 
+// A copy of the state on the stack is asked and changed; StorePacked writes it back.
 LimitVerdict LimiterKey::TakePacked(const LimitRequest& request) {
   const LimitVerdict verdict = TakeLimit(*packed_, log(), request, now_);
   if (verdict.allowed) [[likely]]
@@ -105,6 +110,7 @@ LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& de
 
 // --- giving back, and telling
 
+// A refund brings the end nearer, and may make the limiter whole: then its key goes.
 int64_t LimiterKey::Refund(int64_t units) {
   if (packed_) {
     const int64_t remaining = RefundLimit(*packed_, log(), units, now_);
@@ -147,6 +153,8 @@ int64_t LimiterKey::OldEndMs() const {
 }
 
 // Returns the key's deadline afterwards; of a deleted key now.
+// From the cheapest: nothing has changed; bytes over bytes; bytes and a deadline; an object, as it
+// has outgrown its entry.
 Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
   char bytes[kPackedLimiterMax];
   const size_t size = PackLimiter(*packed_, log(), bytes, entry_->packed().size());
@@ -172,6 +180,7 @@ Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
   return deadline;
 }
 
+// The other way round: a log that has shrunk goes back into the entry.
 Deadline LimiterKey::StoreObject(Entry& entry, int64_t old_end_ms) {
   changed_ = true;
   // Before the memory is accounted, so that what left with the requests is not counted twice.

@@ -75,6 +75,7 @@ Packed<Number> Pack(const LimiterState& state, const Fields& fields) {
           config.algorithm};
 }
 
+// The algorithm says what the shared fields mean.
 template <typename Number>
 LimiterState Unpack(const Packed<Number>& packed) {
   const bool sliding = packed.algorithm == LimitAlgorithm::kSliding;
@@ -107,6 +108,7 @@ size_t PackWithLog(const LimiterState& state, const RequestLog& log, char* out, 
 
 }  // namespace
 
+// Lengths tell the forms apart, so no byte of an entry says which one it is.
 size_t PackLimiter(const LimiterState& state, const RequestLog* log, char* out, size_t old_bytes) {
   assert(NeedsLog(state.config.algorithm) == (log != nullptr));
   if (log != nullptr) [[unlikely]]

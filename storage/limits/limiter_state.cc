@@ -35,6 +35,8 @@ int64_t TickAfter(int64_t us) { return us / 1000 + (us % 1000 > 0 ? 1 : 0); }
 
 // The algorithm's answer under the ban of `state`, in the units of replies. `config` is that of the
 // request, which the state may not have yet.
+// The ban comes on top of what the algorithm says: nothing remains, and neither retry nor reset is
+// before its end.
 LimitVerdict MakeVerdict(const LimiterState& state, const LimitConfig& config, LimitAnswer answer,
                          const Now& now) {
   if (state.Banned(now)) {
@@ -81,6 +83,7 @@ LimitAnswer AskLimit(const LimiterState& state, const RequestLog* log, int64_t c
 }
 
 // What the state would answer if it were reconfigured first.
+// On a copy; a log, which is too large to copy, converts its answer instead (AskAs).
 LimitAnswer AskReconfigured(const LimiterState& state, const RequestLog* log,
                             const LimitConfig& config, int64_t cost, const Now& now) {
   if (NeedsLog(config.algorithm)) return log->AskAs(state.config, config, now.steady_us, cost);
@@ -118,6 +121,7 @@ std::string AuditSliding(const SlidingWindowState& sliding, const LimitConfig& c
 
 }  // namespace
 
+// One request, in three steps at most: asked as it is, asked under its own numbers, banned.
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
                        const Now& now) {
   assert(request.cost >= 1 && request.ban_ms >= 0 && request.ban_ms <= kBanMsMax);
@@ -130,6 +134,8 @@ LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest&
     if (answer.fits || request.ban_ms == 0) return MakeVerdict(state, state.config, answer, now);
   } else {
     const LimitVerdict seen = PeekLimit(state, log, request.config, request.cost, now);
+    // Granted under other numbers: they are taken over, and the request is asked once more under
+    // them.
     if (seen.allowed) {
       Reconfigure(state, log, request.config, now);
       state.banned_until_ms = 0;  // one that is over would keep the state wide

@@ -3,6 +3,7 @@
 
 namespace sluice {
 
+// An old policy of the name is replaced.
 PolicyTable::SetResult PolicyTable::Set(std::string_view name, const LimitConfig& config) {
   if (name.size() > kPolicyNameBytesMax) return SetResult::kNameTooLong;
   const auto found = policies_.find(name);

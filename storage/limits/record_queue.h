@@ -28,8 +28,8 @@
 
 namespace sluice {
 
-template <typename T>
 // Owns its records, which are plain bytes. PushBack and PopFront are O(1) amortized, indexing O(1).
+template <typename T>
 class RecordQueue {
   static_assert(std::is_trivially_copyable_v<T>);
 

@@ -77,6 +77,7 @@ size_t RequestLog::FirstCounting(int64_t tick, int64_t period_ms) const {
   return low;
 }
 
+// A difference of two sums, right also where the sums have wrapped.
 int64_t RequestLog::Counted(size_t first) const {
   if (first == records_.size()) return 0;
   return static_cast<int64_t>(records_.back().sum - SumBefore(first));
@@ -145,6 +146,8 @@ void RequestLog::Consume(const LimitConfig& config, int64_t now_us, int64_t cost
   assert(Counted(0) <= Whole(config));
 }
 
+// Records of sums 2, 5, 9 and a refund of 5: 4 stay. The record of 5 keeps 2 of its 3, that of 9
+// goes.
 void RequestLog::Refund(const LimitConfig& config, int64_t now_us, int64_t units) {
   Prune(config, now_us);
   Refine(config);
@@ -160,6 +163,7 @@ void RequestLog::Refund(const LimitConfig& config, int64_t now_us, int64_t units
   if (records_.empty()) whole_ = 0;
 }
 
+// O(log n): the front is cut off by moving an index; chunks that have become empty go with it.
 void RequestLog::Prune(const LimitConfig& config, int64_t now_us) {
   const size_t left = FirstCounting(TickOf(now_us), config.period_ms);
   if (left > 0) {
@@ -183,6 +187,8 @@ void RequestLog::MoveTicks(const LimitConfig& from, const LimitConfig& to, int64
   MoveTicks([&](int64_t tick) { return MovedTick(tick, now_tick, from.period_ms, to.period_ms); });
 }
 
+// Run by run through a buffer on the stack: records that come to share a tick become one, so fewer
+// are written back than were read, over those already read.
 template <typename Moved>
 void RequestLog::MoveTicks(const Moved& moved) {
   Record kept[RecordQueue<Record>::kChunk + 1];  // the first is the last of the run before

@@ -33,6 +33,8 @@ SlidingWindowState SlidingWindowState::At(const LimitConfig& config, int64_t now
   return {start_ms + config.period_ms, current, 0, whole};
 }
 
+// The current count may be above the room that the request leaves: then nothing fits until the next
+// window, in which the current count is the one that slides.
 LimitAnswer SlidingWindowState::Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
   const SlidingWindowState now = At(config, now_us);
   const int64_t elapsed_ms = std::max<int64_t>(0, TickOf(now_us) - now.start_ms);
@@ -102,6 +104,7 @@ void SlidingWindowState::Reconfigure(const LimitConfig& from, const LimitConfig&
   Refine(to);  // what is left of the older window is rounded to shares
 }
 
+// A current count is gone when its window has slid out: two periods after it began.
 int64_t SlidingWindowState::WholeAtUs(const LimitConfig& config, int64_t now_us) const {
   const SlidingWindowState now = At(config, now_us);
   if (now.current > 0) return (now.start_ms + 2 * config.period_ms) * 1000;

@@ -52,6 +52,7 @@ inline char* TickRun::WriteRecord(char* at, const Record& record) {
   return many ? WriteVarint(at, record.units - 2) : at;
 }
 
+// Bytes of this process; checked all the same, as `used` decides how far is read.
 TickRun::TickRun(std::string_view bytes) : size_(bytes.size()) {
   ABSL_HARDENING_ASSERT(bytes.size() >= kHeaderBytes && bytes.size() <= kBytesMax);
   if (bytes.size() == kSizes[0]) [[likely]] {

@@ -65,6 +65,8 @@ class DeadlockSearch::Reduction {
   std::vector<size_t> finished_;  // nodes to follow up
 };
 
+// The candidates' nodes first, then each line that one of them waits in, once, down to the last of
+// them.
 DeadlockSearch::Reduction::Reduction(const DeadlockSearch& search,
                                      const std::vector<const Owner*>& owners, size_t* steps)
     : search_(search), steps_(*steps) {
@@ -220,6 +222,8 @@ void DeadlockSearch::Reduction::GiveBack(LineState& line, int64_t permits) {
 // Reach::seen keeps both walks linear: a line is walked from the farthest spot seen so far, so no
 // part of it is walked twice in one try.
 
+// Both directions in turn with a doubling limit: the answer costs little more than the shorter
+// side.
 bool DeadlockSearch::ClosesCircle() {
   // In the midst of a line, with another wait of its owner, it may be new in the way of those
   // behind: then the circle may go through any wait of the owner.

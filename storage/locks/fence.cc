@@ -104,6 +104,7 @@ void FenceMemory::Supersede(LockNameView name, const Now& now) {
 
 // --- an image
 
+// What is in the list now is of the image: serial numbers tell it from what comes later.
 void FenceMemory::BeginImage(FenceSaver& saver) {
   saver_ = &saver;
   image_next_ = order_.begin();
@@ -120,6 +121,7 @@ bool FenceMemory::ImageSlice(size_t budget, const Now& now) {
   return false;
 }
 
+// What a flush has made stale is not given.
 void FenceMemory::Give(const Memory& memory, const Now& now) {
   if (memory.token != 0 && Newest(memory.name, now) == memory.token)
     saver_->SaveFence(memory.name, memory.token);

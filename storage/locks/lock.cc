@@ -77,6 +77,7 @@ LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
   return both_shared ? LockFit::kFits : LockFit::kBusy;
 }
 
+// Mode and permits are those of the first holder; Fit has seen to it that later ones agree.
 const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, int64_t token,
                               const Now& now) {
   assert(Fit(owner, terms.shape) == LockFit::kFits && token > newest_token_);
@@ -153,6 +154,7 @@ bool Lock::IsHeldBy(std::string_view owner, int64_t token) const {
   return holder != nullptr && (token == 0 || holder->token == token);
 }
 
+// From now on, be the new end earlier than the old one: RENEW may shorten.
 const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t token,
                               const Now& now) {
   assert(lease_ms > 0 && lease_ms <= kLeaseMsMax);
@@ -161,6 +163,7 @@ const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t 
   return holder;
 }
 
+// One hold, or all of them; the token, if given, has to be the holder's.
 int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now& now,
                       OnEnd on_end) {
   LockHolder* holder = FindHeld(owner, token);
@@ -213,6 +216,7 @@ void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
   List(holder);
 }
 
+// Out of all books in this order: told, untied, unlisted; then it lingers or is erased.
 Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, const Now& now,
                                   OnEnd on_end) {
   LockHolder& holder = place->second;
@@ -242,6 +246,8 @@ int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
   return ended;
 }
 
+// A lease that is over ends the holding only where no session keeps it; a lingering place just
+// ends.
 int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
   const auto place = holders_.find(token);
   LockHolder& holder = place->second;
@@ -272,6 +278,7 @@ int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd 
   return 0;
 }
 
+// Broken tokens are stale from now on; those of later grants are not.
 int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
   return Forgo(token, now, [&](const LockHolder& holder) {
     broken_token_ = std::max(broken_token_, holder.token);
@@ -294,6 +301,7 @@ int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
 // 100,000 readers that are broken at once must not take 100,000 steps in one turn. EndAll sets a
 // flag by which the lock is empty; the holders stay where they are until slices free them.
 
+// The deadlines are sorted, so only those that are over are looked at.
 Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
   assert(is_crowd() && !ended_);
   ended_ = true;
@@ -362,6 +370,7 @@ std::pair<int64_t, int64_t> Lock::EarliestEnd() const {
   return earliest;
 }
 
+// Constant and other locks share one body.
 template <typename Self>
 auto Lock::FindOwnerIn(Self& self, std::string_view owner)
     -> decltype(&self.holders_.begin()->second) {
@@ -400,6 +409,7 @@ void Lock::MakeIndex() {
   for (const auto& [token, holder] : holders_) List(holder);
 }
 
+// The views of by_owner point into holders_, whose nodes do not move.
 void Lock::List(const LockHolder& holder) {
   if (index_ == nullptr) return;
   if (!holder.lingers()) index_->by_owner.emplace(holder.owner, holder.token);

@@ -134,6 +134,7 @@ bool Locks::MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) cons
   return count == 0 || tokens_.CanIssue(count);
 }
 
+// All or nothing was decided before: from here on no lock refuses.
 LockGrants Locks::GrantAll(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now) {
   LockGrants grants;
   grants.reserve(locks.size());
@@ -186,6 +187,7 @@ int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, i
 // Replay of a log, and other servers: no rule is asked, no token is issued, but tokens jump past
 // what is told, so that none is ever given twice.
 
+// A holder whose lease is over already is put in and settled at once, so that it ends as any other.
 bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& shape,
                     const Now& now) {
   tokens_.JumpPast(holder.token);
@@ -219,6 +221,7 @@ void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
 // A lock that loses its last holder is removed by the end of its LockChange; its newest token goes
 // to the memory before (RememberNewest), so no moment exists in which neither knows it.
 
+// The owner may have lost it to its lease just now: settled first, so the answer is -1 then.
 int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t token,
                        const Now& now) {
   Settle(open, now, {.owner = owner});
@@ -289,6 +292,7 @@ int64_t Locks::Expire(OpenLock& open, const Now& now, int64_t most) {
   return most - left;
 }
 
+// Slices of each lock in turn, as far as the count and the meter allow; what is left is the answer.
 std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const Now& now) {
   const HandOverLater later(*this, now);
   int64_t left = kExpiredPerCall;
@@ -304,6 +308,7 @@ std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const N
   return {names.begin() + begun, names.end()};
 }
 
+// A session that holds much is ended bond by bond, in slices.
 void Locks::SessionEnded(uint64_t session, const Now& now) {
   if (!HoldsAny(session)) return sessions_.Forget(session);
   ended_sessions_.push_back(session);
@@ -331,12 +336,14 @@ void Locks::EndBond(uint64_t session, const Now& now) {
 }
 
 // -1 when there is no lock.
+// Every loss goes through here: count, tell, remember the token, move the line on.
 int64_t Locks::EndHolders(OpenLock& open, LockEnd why, const Now& now, End end) {
   const int64_t result = ChangeHolders(open, why, now, end);
   if (result >= 0) MoveOnIfAwaited(open.name(), now);
   return result;
 }
 
+// `end` does it; here it is counted, told, and remembered if the lock has come to be free.
 int64_t Locks::ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End end) {
   LockChange lock(open);
   if (!lock) return -1;
@@ -404,6 +411,7 @@ void Locks::LookAgain(int db, const Now& now) {
   StartWork(now);
 }
 
+// Those behind it may be free to go now.
 bool Locks::Cancel(uint64_t wait_id, const Now& now) {
   const LockWait* wait = queue_.Find(wait_id);
   if (wait == nullptr) return false;
@@ -423,6 +431,7 @@ TokenCheck Locks::CheckToken(OpenLock& open, int64_t token, const Now& now) {
   return check;
 }
 
+// In the order of what is known best: the lock itself, then the memory of locks that have left.
 TokenCheck Locks::Check(OpenLock& open, int64_t token, const Now& now) {
   if (token > tokens_.last()) return TokenCheck::kNeverIssued;
   Settle(open, now, {.token = token});

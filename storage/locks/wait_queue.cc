@@ -80,6 +80,7 @@ WaitQueue::Obstacle WaitQueue::ObstacleAt(const Queued& queued, const Place& pla
   return ObstacleAt(queued.wait.request, lock, place.line, place.at);
 }
 
+// First the holders, then the line; an owner that holds the lock asks no line.
 WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, const Lock* lock,
                                           const Line* line, Spot at) const {
   const LockFit fit =
@@ -111,6 +112,7 @@ const WaitQueue::Place& WaitQueue::PlaceIn(const Queued& queued, const Line& lin
 // A wait stands in three places: in each line's maps, in its owner's list, and in together_, which
 // finds an owner's waits in one line. Add and Remove keep all of them alike.
 
+// Into every line, then parked at the first lock that is not to be had.
 uint64_t WaitQueue::Add(LockRequest request, absl::Span<OpenLock> locks, uint64_t client,
                         int64_t since_ms, int64_t deadline_ms) {
   assert(!request.names.empty() && request.names.size() == locks.size());
@@ -176,6 +178,7 @@ void WaitQueue::Remove(uint64_t id, absl::Span<OpenLock> locks) {
   Remove(id, [&](const Place& place) { return locks[&place - first].lock(); });
 }
 
+// Out of the same places as Add has put it, and lines that are empty then go.
 void WaitQueue::Remove(uint64_t id, LockAt lock_at) {
   const std::unique_ptr<Queued> queued = Take(id);
   Unpark(*queued);
@@ -249,6 +252,7 @@ std::unique_ptr<WaitQueue::Queued> WaitQueue::Take(uint64_t id) {
 // --- a request in the place of another
 // A client that reconnects asks again for what its dead connection waits for: it keeps the place.
 
+// The same names in any order; terms may differ.
 const LockWait* WaitQueue::SameAsked(const LockRequest& request) const {
   const Owner* owner = FindOwner(request.owner);
   const Line* line = owner == nullptr ? nullptr : LineOf(request.names.front());
@@ -307,6 +311,8 @@ bool WaitQueue::FindParking(Queued& queued, LockAt lock_at) {
   return false;
 }
 
+// Readers are listed by line as well: a released lock lets in the first of them without a walk past
+// writers.
 void WaitQueue::Park(Queued& queued, const Place& place) {
   queued.parked = &place;
   if (queued.shared()) place.line->readers.emplace(place.at, &queued);
@@ -354,6 +360,7 @@ const LockWait* WaitQueue::FirstReady(OpenLock& lock, int64_t& looks) {
   return nullptr;
 }
 
+// An owner has few waits in a line, mostly one: all are tried.
 const LockWait* WaitQueue::FirstReentrant(OpenLock& lock, std::string_view owner) {
   const Owner* found = FindOwner(owner);
   Line* line = found == nullptr ? nullptr : FindLine(lock.name());
@@ -413,6 +420,8 @@ const WaitQueue::Together* WaitQueue::TogetherIn(const Line& line, const Owner& 
   return together_.Find(TogetherMap::key_type(&line, &owner));
 }
 
+// An owner that holds what others wait for is a node of the graph: its waits are linked from now
+// on.
 void WaitQueue::Held(const Lock& lock, std::string_view name) {
   Owner& owner = OwnerFor(name);
   owner.holds.insert(&lock);

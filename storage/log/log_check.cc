@@ -141,6 +141,7 @@ class Check {
 
 }  // namespace
 
+// All files are looked at, also behind a fault: the report is for a person.
 bool CheckLog(Disk& disk, const std::string& folder, bool fix, const SipKey& secret,
               std::string& report) {
   const std::vector<std::string> found = disk.Match(Concat(folder, "/*", kManifestEnd));

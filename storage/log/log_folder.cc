@@ -149,12 +149,14 @@ std::string LogFolder::OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>
   return AddIncrement(which);
 }
 
+// Both numbers are above all that were ever named by this server, or are in the manifest.
 void LogFolder::NamePair(Manifest::File& base, Manifest::File& increment) {
   base = Name(Manifest::Kind::kBase, named_);
   increment = Name(Manifest::Kind::kIncrement, named_);
   named_ = std::max(base.number, increment.number);
 }
 
+// The manifest is the switch: before it is replaced the old files count, after it the new ones.
 std::string LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
   if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
   // What cannot be removed stays as a file that no manifest names: a waste of space, not a fault.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kTooShort = "it ends in the middle of a turn";
 
+// Bounded, so that sums of moments stay within 64 bits.
 bool IsMoment(const std::optional<int64_t>& ms) {
   return ms && *ms >= -kLogMomentMsMax && *ms <= kLogMomentMsMax;
 }
@@ -55,6 +56,7 @@ LogReader::Step LogReader::Next() {
   return Step::kTurn;
 }
 
+// Made of offsets at each call: the window may have moved since they were noted.
 Args LogReader::Words(size_t command) {
   const Command& which = commands_[command];
   args_.clear();
@@ -88,6 +90,8 @@ LogReader::Step LogReader::Fault(std::string_view what) {
   return Step::kFault;
 }
 
+// The first byte says which: '*' a command, '#' a line. Lines are short, so an endless one is
+// refused early.
 LogReader::Item LogReader::ReadItem() {
   item_begin_ = cursor_;
   if (cursor_ == window_.size()) return Item::kMore;
@@ -199,6 +203,7 @@ bool LogReader::TakeLine() {
   return true;
 }
 
+// #CLOCK:<offset> <shift>\r\n
 bool LogReader::ReadClock(std::string_view line, LogClock& clock) {
   if (!line.ends_with("\r\n")) return false;
   const std::string_view numbers =

@@ -15,6 +15,7 @@ constexpr size_t kLineBytesMax = 1024;  // as Redis
 constexpr size_t kNameBytesMax = 255;
 constexpr int64_t kNumberMax = INT64_MAX - 1;  // there is a next one
 
+// A manifest must not lead out of its folder.
 bool IsNameOfFile(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax && name != "." && name != ".." &&
          name.find('/') == name.npos && name.find('\0') == name.npos;
@@ -103,6 +104,7 @@ std::string ReadManifest(std::string_view text, Manifest& manifest) {
   return {};
 }
 
+// Quotes only where a name needs them, as Redis writes it.
 std::string WriteManifest(const Manifest& manifest) {
   std::string text;
   for (const Manifest::File& file : manifest.files) {

@@ -42,6 +42,7 @@ std::string LogHeaderLine(std::string_view boot) {
   return line;
 }
 
+// The digest covers the mark's own numbers, the check the whole line up to itself.
 void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t at) {
   const size_t begin = turn.size();
   ConcatTo(turn, kLogMark, unix_ms, " ");
@@ -79,6 +80,7 @@ void TurnWriter::NoteClock() {
   ConcatTo(bytes_, kLogClock, clock_.unix_offset_ms, " ", clock_.shift_ms, "\r\n");
 }
 
+// SELECT stands before an effect where the database changes, and at the begin of every file.
 void TurnWriter::Effect(int db, Args command, bool is_relative) {
   NoteTime();
   NoteClock();
@@ -92,6 +94,7 @@ void TurnWriter::Effect(int db, Args command, bool is_relative) {
   AppendLogCommand(bytes_, command);
 }
 
+// What follows is one transaction to whatever reads the log: all of it, or nothing.
 void TurnWriter::GroupBegin() {
   assert(open_group_at_ == kNone);
   NoteTime();

@@ -15,8 +15,8 @@ class PackedPointer {
   PackedPointer() = default;
   explicit PackedPointer(const void* pointer, unsigned tag = 0) { Set(pointer, tag); }
 
-  template <typename T>
   // Without the tag.
+  template <typename T>
   T* As() const {
     return reinterpret_cast<T*>(bits() & ~uint64_t{1});
   }

@@ -110,6 +110,8 @@ void TextBlock::Clear(size_t from, size_t to) {
   if (to > page) madvise(Pages() + page, WholePages(to) - page, MADV_DONTNEED);
 }
 
+// The end is cut by Resize. The begin is cut by a pointer where the block is pages, and by a move
+// elsewhere.
 void TextBlock::Narrow(size_t begin, size_t bytes) {
   ABSL_HARDENING_ASSERT(begin <= size_ && bytes <= size_ - begin);
   Resize(begin + bytes);

@@ -169,6 +169,7 @@ bool ListpackReader::TakeItem(PackedItem& item) {
   return true;
 }
 
+// Has to be what a writer would have written for an element of so many bytes, to the byte.
 bool ListpackReader::TakeBacklength(size_t encoded_bytes) {
   const size_t bytes = ListpackBacklengthBytes(encoded_bytes);
   if (rest_.size() < bytes) return false;

@@ -143,6 +143,7 @@ void WriteHashModule(const Hash& hash, const Now& now, RdbWriter& out) {
   writer.End();
 }
 
+// The kind of a deadline is written, too: 0 none, 1 relative, 2 absolute.
 void WriteModuleField(const Hash& hash, std::string_view name, std::string_view text,
                       const Now& now, ModuleWriter& writer) {
   FieldValue value;
@@ -158,6 +159,7 @@ Now BeforeAllDeadlines(Now now) {
   return now;
 }
 
+// The form of our own files: each field says the kind of its deadline.
 std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& context) {
   HashMaker maker(context);
   for (uint64_t left = reader.Unsigned(0, UINT64_MAX); left > 0 && reader.ok(); --left) {
@@ -193,6 +195,7 @@ void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer) {
   writer.String(listpack.Finish());
 }
 
+// Six forms of Redis's and one of Valkey's; all end in HashMaker.
 std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContext& context) {
   HashMaker maker(context);
   bool whole = false;

@@ -47,6 +47,7 @@ void ReadTicks(ModuleReader& reader, const Now& now,
 
 // --- limiters
 
+// Only what a new limiter of this configuration would not have.
 void WriteUsed(const LimiterState& state, const RequestLog* log, const Now& now,
                ModuleWriter& writer) {
   switch (state.config.algorithm) {
@@ -136,6 +137,8 @@ LimitConfig ReadConfig(ModuleReader& reader) {
 
 }  // namespace
 
+// Configuration, ban, then the state: each of the last two behind a flag that says whether it is
+// there.
 void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& out) {
   const LimiterState& state = limiter.state();
   const RequestLog* const log = limiter.log();
@@ -188,6 +191,7 @@ void WriteLeakyBucket(const LeakyBucket& bucket, const Now& now, RdbWriter& out)
   writer.End();
 }
 
+// Units may not sum up to more than 64 bits hold, whatever the file says.
 std::unique_ptr<LeakyBucket> ReadLeakyBucket(ModuleReader& reader, const Now& now) {
   auto bucket = std::make_unique<LeakyBucket>();
   uint64_t room = UINT64_MAX;

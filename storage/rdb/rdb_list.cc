@@ -45,6 +45,7 @@ void WriteListNode(const ListChunk& chunk, RdbWriter& writer) {
   WriteNode(node, writer);
 }
 
+// The count of nodes comes first and is known last: so the nodes are written aside.
 void WriteList(const List& list, RdbWriter& writer) {
   std::string nodes;  // how many comes before them
   RdbWriter nodes_writer(nodes, writer.compress());
@@ -69,6 +70,7 @@ void WriteList(const List& list, RdbWriter& writer) {
   writer.Raw(nodes);
 }
 
+// Elements are pushed as a client's would be, so chunks follow the present limits, not the file's.
 std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContext& context) {
   auto list = std::make_unique<List>();
   const auto push = [&](std::string_view text) {

@@ -76,6 +76,7 @@ LockShape ReadShape(ModuleReader& reader) {
 
 }  // namespace
 
+// A lock whose crowd has ended has no holder any more, though they are still to be freed.
 void WriteLock(const Lock& lock, const Now& now, RdbWriter& out) {
   std::vector<LockHolder> holders;
   for (const auto& [token, holder] : lock.holders()) {
@@ -92,6 +93,7 @@ void WriteLock(const Lock& lock, const Now& now, RdbWriter& out) {
   writer.End();
 }
 
+// A lock of its own tries each holder: Lock::Restore knows which go together.
 std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now) {
   LockImage image;
   image.newest_token = static_cast<int64_t>(reader.Unsigned(0, kTokenMax));

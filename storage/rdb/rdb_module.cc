@@ -87,6 +87,7 @@ bool ModuleReader::Take(RdbModulePart part) {
   return reader_.ok();
 }
 
+// Out of bounds is a fault, so callers use what they get without a look.
 uint64_t ModuleReader::Unsigned(uint64_t least, uint64_t most) {
   const uint64_t value = Take(RdbModulePart::kUnsigned) ? reader_.Length() : 0;
   if (value < least || value > most) reader_.Fail();

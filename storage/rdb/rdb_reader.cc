@@ -20,6 +20,7 @@ constexpr uint64_t kExpansionMax = 88;
 
 }  // namespace
 
+// The first fault is kept, with its place; all reads after it are empty.
 void RdbReader::Fail(RdbFault fault) {
   if (failed()) return;
   fault_offset_ = Offset();
@@ -88,6 +89,7 @@ void RdbReader::InPieces(uint64_t bytes, Visit visit) {
   }
 }
 
+// Room for the whole at once only where the source has promised so many bytes.
 std::string RdbReader::Bytes(uint64_t bytes) {
   if (!Promised(bytes)) return {};
   if (bytes <= bytes_.size()) return std::string(Raw(bytes));
@@ -113,6 +115,7 @@ void RdbReader::SkipString() {
   InPieces(bytes, [](std::string_view) {});
 }
 
+// A text, whichever of its three ways it is kept in.
 std::string RdbReader::String() {
   const LengthOrForm length = ReadLength();
   if (failed()) return {};

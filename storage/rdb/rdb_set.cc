@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+// Redis's intset of 5, 300 and 70000: width 04000000, count 03000000, 05000000 2c010000 70110100.
 std::string IntsetOf(const Set& set) {
   std::vector<int64_t> numbers;
   set.ForEach([&](std::string_view text) { numbers.push_back(ParseInt64(text).value_or(0)); });

@@ -29,6 +29,7 @@ bool ReadPackedScores(RdbReader& reader, RdbSequence form, const RdbContext& con
   return whole && !member;
 }
 
+// NaN would break the order of every member: a fault.
 bool ReadScores(RdbReader& reader, bool as_text, const RdbContext& context, SortedSet& set) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
     const std::string member = reader.String();
@@ -49,6 +50,7 @@ std::string PackedScore(double score) {
 
 }  // namespace
 
+// Scores of a large set are eight bytes each, those of a small one texts of its listpack.
 void WriteSortedSet(const SortedSet& set, RdbWriter& writer) {
   if (set.Encoding() == "listpack") {
     ListpackWriter listpack;

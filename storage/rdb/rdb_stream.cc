@@ -101,6 +101,8 @@ class ChunkReader {
 };
 
 // One entry of the chunk, appended to it. False at a fault.
+// Ids are sums that a hostile file may make wrap: an id that does not grow is a fault, whatever
+// made it.
 bool ReadEntry(ChunkReader& reader, const std::vector<std::string>& fields, StreamChunk& chunk) {
   const int64_t flags = reader.Number();
   const auto ms = static_cast<uint64_t>(reader.Number());
@@ -124,6 +126,7 @@ bool ReadEntry(ChunkReader& reader, const std::vector<std::string>& fields, Stre
   return true;
 }
 
+// The head's counts are believed only as far as entries follow; at the end both have to agree.
 std::unique_ptr<StreamChunk> ReadChunk(StreamId base, std::string_view listpack) {
   ChunkReader reader(listpack);
   const uint64_t live = reader.Count();
@@ -178,6 +181,7 @@ int64_t ReadUnixMs(RdbReader& reader) {
   return reader.ok() ? ms : 0;
 }
 
+// The group's list first, without owners: these follow with the consumers.
 bool ReadPending(RdbReader& reader, StreamGroup::PendingEntries& pending) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
     const StreamId id = ReadRawId(reader.Raw(16));
@@ -252,6 +256,7 @@ bool ReadCounters(RdbType type, RdbReader& reader, Stream& stream) {
 StreamParts::StreamParts(const Stream& stream)
     : stream_(stream), chunk_(stream.chunks().begin()), group_(stream.groups().begin()) {}
 
+// head -> chunks -> (group -> pending -> (consumer -> owned)*)* -> end
 bool StreamParts::WriteNext(RdbWriter& writer) {
   switch (next_) {
     case Next::kHead:
@@ -277,6 +282,7 @@ bool StreamParts::WriteNext(RdbWriter& writer) {
   return next_ != Next::kGroup || group_ != stream_.groups().end();
 }
 
+// Behind the last chunk stand the counters, and how many groups there are.
 StreamParts::Next StreamParts::WriteChunk(RdbWriter& writer) {
   if (chunk_ != stream_.chunks().end()) {
     const auto& [id, chunk] = *chunk_++;
@@ -303,6 +309,7 @@ StreamParts::Next StreamParts::WriteGroup(RdbWriter& writer) {
   return Next::kPending;
 }
 
+// Some entries a part, so that a group with a million of them does not make a part of its size.
 StreamParts::Next StreamParts::WritePending(RdbWriter& writer) {
   const StreamGroup& group = *group_->second;
   for (size_t i = 0; i < kPendingPerPart && pending_ != group.pending().end(); ++i, ++pending_) {

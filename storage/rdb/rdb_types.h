@@ -42,6 +42,7 @@ inline constexpr RdbTypeName kRdbTypeNames[] = {
     {RdbType::kHashListpackFieldTtl, "hash", "listpack with deadlines"},
 };
 
+// A search through some twenty rows.
 constexpr RdbTypeName RdbTypeNameOf(RdbType type) {
   for (const RdbTypeName& row : kRdbTypeNames) {
     if (row.type == type) return row;

@@ -49,8 +49,8 @@ void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
   write(ValueOf<T>(entry), writer);
 }
 
-template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
 // What is packed in its entry is unpacked to be written: one form in files, whichever is in memory.
+template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
 void WriteTimed(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
   if (!entry.is_packed()) return write(ValueOf<T>(entry), context.now, writer);
   const std::unique_ptr<Value> value = UnpackValue(entry.type(), entry.packed());
@@ -172,6 +172,7 @@ bool IsRdbType(RdbType type) {
          std::ranges::find(kReaders, type, &ReadRow::type) != std::end(kReaders);
 }
 
+// A string is not a Value, and has its way of its own.
 std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context) {
   if (type == RdbType::kModule) return ReadRdbModule(reader.Length(), reader, context);
   RdbValue result;

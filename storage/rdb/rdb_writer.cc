@@ -17,6 +17,7 @@ constexpr size_t kCompressFrom = 21;    // bytes; less is not worth it
 
 }  // namespace
 
+// 10 -> 0a    300 -> 41 2c    70000 -> 80 00 01 11 70
 void RdbWriter::Length(uint64_t length) {
   if (length < 1u << 6) return Byte(static_cast<uint8_t>(length));
   if (length < 1u << 14) return BigEndian(length | 0x4000, 2);

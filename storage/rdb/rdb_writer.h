@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+// Appends only; the caller takes the string when it likes. Nothing fails: lengths are those of
+// memory.
 class RdbWriter {
  public:
   // `out` outlives the writer. Without `compress` texts stay as they are.
@@ -19,6 +21,7 @@ class RdbWriter {
   void Byte(uint8_t byte) { out_.push_back(static_cast<char>(byte)); }
   void Type(RdbType type) { Byte(static_cast<uint8_t>(type)); }
   void Opcode(RdbOpcode code) { Byte(static_cast<uint8_t>(code)); }
+  // As rdb_format.h has it, in the shortest form.
   void Length(uint64_t length);
   // As a number, or compressed, where that is shorter.
   void String(std::string_view text);

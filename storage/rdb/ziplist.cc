@@ -145,6 +145,7 @@ bool ForEachInZipmap(std::string_view bytes, VisitPacked visit) {
   return taker.ok() && taker.left() == 0 && (announced >= kTooManyToCount || announced == seen);
 }
 
+// Ascending is checked: a set has no member twice.
 bool ForEachInIntset(std::string_view bytes, VisitPacked visit) {
   Taker taker(bytes);
   const uint64_t width = taker.LittleEndian(4);

@@ -211,6 +211,7 @@ TimerNode& TimerWheel::SlotHead(int level, int slot) {
   return levels_[level]->heads[slot];
 }
 
+// Four words of a bitmap a level: constant time, whatever lies in between.
 TimerWheel::NextSlot TimerWheel::FindNextSlot() const {
   for (int level = 0; level < kLevels; ++level) {
     if (levels_[level] == nullptr) continue;

@@ -118,6 +118,7 @@ std::string_view PieceOf(std::string_view source, size_t at, size_t bytes) {
   return at < source.size() ? source.substr(at, bytes) : std::string_view();
 }
 
+// Sources that end before the piece does count as zeros.
 void CombinePiece(BitOperation operation, std::span<const std::string_view> sources, size_t at,
                   std::span<char> result) {
   const std::string_view first = PieceOf(sources[0], at, result.size());

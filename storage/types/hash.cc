@@ -36,6 +36,7 @@ const Member* Hash::FindLive(std::string_view name, const Now& now) const {
   return member && !member->Expired(now) ? member : nullptr;
 }
 
+// In a pack every second element is a name, and the search steps over values.
 bool Hash::Get(std::string_view name, const Now& now, FieldValue& value) const {
   if (!table_) {
     const auto at = pack_.Find(name, pack_.begin(), kEach);
@@ -174,6 +175,7 @@ void Hash::NoteSize(size_t text_bytes, const Limits& limits) {
   if (text_bytes > limits.text_bytes || size() > limits.fields) table_->counts_as_list = false;
 }
 
+// A field whose time is over is left for the timer: to the caller it is not there.
 bool Hash::Erase(std::string_view name, const Now& now) {
   if (!table_) {
     const auto at = pack_.Find(name, pack_.begin(), kEach);
@@ -202,6 +204,7 @@ void Hash::SetDeadline(std::string_view name, const Deadline& deadline, const Li
   Put(name, content);
 }
 
+// Visited before it is freed: the caller tells of it by its name.
 size_t Hash::TakeExpired(const Now& now, size_t budget, Visit visit) {
   size_t taken = 0;
   if (!has_deadlines()) return taken;

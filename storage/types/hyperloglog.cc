@@ -271,6 +271,7 @@ Change Raise(std::string& text, const Place& place, size_t sparse_bytes_max) {
   return IsSparse(text) ? RaiseSparse(text, place, sparse_bytes_max) : RaiseDense(text, place);
 }
 
+// Built aside, so that a corrupt text stays as it was.
 bool MakeDense(std::string& text) {
   if (!IsSparse(text)) return true;
   std::string dense(kDenseBytes, '\0');
@@ -284,6 +285,7 @@ bool MakeDense(std::string& text) {
   return whole;
 }
 
+// PFMERGE and PFCOUNT of several: the maximum of each register.
 bool MergeInto(Registers& registers, std::string_view text) {
   if (!IsSparse(text)) {
     const Registers others = UnpackDense(text);
@@ -327,6 +329,7 @@ void SetCachedCount(std::span<char> text, uint64_t count) {
 
 void ForgetCachedCount(std::string& text) { text[kCountAt + 7] |= static_cast<char>(0x80); }
 
+// PFDEBUG DECODE's answer.
 std::string DescribeRuns(std::string_view text) {
   std::string runs;
   for (size_t at = kHeaderBytes; at < text.size();) {

@@ -42,6 +42,7 @@ void IntSet::Store(size_t index, int64_t value) {
   std::memcpy(bytes_.data() + index * width_, &value, width_);
 }
 
+// The first index whose number is not below the value.
 size_t IntSet::LowerBound(int64_t value) const {
   size_t low = 0;
   for (size_t high = size(); low < high;) {

@@ -186,6 +186,7 @@ void List::Push(ListEnd end, std::string_view text, const ListLimits& limits) {
   Add(end == ListEnd::kFront ? chunks_.cbegin() : chunks_.cend(), ChunkOf(item, limits));
 }
 
+// Whole chunks go without a look at their elements; of the last one a part.
 void List::Drop(ListEnd end, size_t count) {
   ABSL_HARDENING_ASSERT(count <= size_);
   while (count > 0) {

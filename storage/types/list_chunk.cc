@@ -28,6 +28,7 @@ std::unique_ptr<ListChunk> ListChunk::Large(const ListItem& alone) {
   return chunk;
 }
 
+// The copy is as large as its elements, and its slots count from its own begin.
 std::unique_ptr<ListChunk> ListChunk::Clone() const {
   if (large()) return Large(ListItem(BytesAt(0)));
   auto chunk = std::make_unique<ListChunk>();
@@ -97,6 +98,7 @@ void ListChunk::Insert(size_t index, const ListItem& item) {
   block_[slot_first_ + index] = Slot(start(index) + item.size(), item.integer());
 }
 
+// At the front only the marks move; elsewhere what follows moves up, and its slots by as much.
 void ListChunk::Erase(size_t index, size_t count) {
   ABSL_HARDENING_ASSERT(!large() && index + count <= count_);
   if (count == 0) return;
@@ -160,6 +162,7 @@ std::unique_ptr<ListChunk> ListChunk::SplitOff(size_t index) {
   return tail;
 }
 
+// Another chunk's elements behind these: one rebuild, and its slots shifted.
 void ListChunk::Append(const ListChunk& next) {
   ABSL_HARDENING_ASSERT(!next.large() && HasRoomFor(next.used_bytes()));
   const size_t added = static_cast<size_t>(next.last_ - next.first_);

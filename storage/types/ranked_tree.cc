@@ -213,6 +213,7 @@ void RankedTree::InsertChild(const Path& path, size_t level, Node* child, double
   InsertChild(path, level - 1, right, right->scores[0], right->members[0], right_size);
 }
 
+// The tree grows at its root alone, so all leaves are equally deep.
 void RankedTree::SplitRoot(Node* left, size_t left_size, Node* right, double score,
                            ScoredMember* low, size_t right_size) {
   Inner* const root = NewInner();
@@ -236,6 +237,8 @@ void RankedTree::SplitRoot(Node* left, size_t left_size, Node* right, double sco
 
 // --- taking out
 
+// Sizes are lowered on the way down. An empty leaf goes; a small one joins a neighbour if both fit
+// well into one.
 void RankedTree::Erase(const ScoredMember& member) {
   ABSL_HARDENING_ASSERT(size_ > 0);
   Path path;

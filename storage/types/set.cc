@@ -160,6 +160,7 @@ void Set::LeavePack(HashKeys& hash_keys) {
   members_ = std::move(large);
 }
 
+// No form is gone back to, however few members are left.
 bool Set::Remove(std::string_view member) {
   return std::visit(Overloaded{[&](StringPack& pack) {
                                  const auto at = pack.Find(member);

@@ -80,6 +80,7 @@ uint64_t SortedSet::Scan(uint64_t cursor, size_t count,
 
 // --- changing
 
+// A small one that outgrows its limits is enlarged first; so no insert is made twice.
 bool SortedSet::Put(std::string_view name, double score, const Limits& limits) {
   if (!large_) {
     const SmallSortedSet::Place place = small_.Find(name);

@@ -98,6 +98,8 @@ StringPack& StringPack::operator=(StringPack&& other) noexcept {
 
 // --- reading
 
+// The one place that reads a head. Its asserts hold back any read beyond the block, should one ever
+// be wrong.
 StringPack::Frame StringPack::FrameAt(Position at) const {
   const size_t all = bytes();
   ABSL_HARDENING_ASSERT(at < all);

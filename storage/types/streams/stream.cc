@@ -22,6 +22,7 @@ size_t Stream::MemoryBytes() const {
          groups_.size() * kGroupShareBytes;
 }
 
+// O(n): chunk by chunk, and every group with its consumers and pending entries.
 std::unique_ptr<Value> Stream::Clone() const {
   auto copy = std::make_unique<Stream>();
   for (const auto& [id, chunk] : chunks_) {
@@ -47,6 +48,7 @@ size_t Stream::Elements() const {
   return elements;
 }
 
+// Chunks first, then groups, of which each gives up its pending entries before it goes.
 size_t Stream::FreeSome(size_t budget) {
   size_t freed = 0;
   for (; freed < budget && !chunks_.empty(); ++freed) DropChunk(chunks_.begin());
@@ -78,6 +80,7 @@ bool Stream::HasRoom(const StreamChunk& chunk, size_t more_bytes, const StreamNo
   return limits.entries_max == 0 || chunk.records() < limits.entries_max;
 }
 
+// Ids must grow. A chunk that is full gives its room back, and the entry begins the next one.
 Stream::Added Stream::Append(StreamId id, Args pairs, const StreamNodeLimits& limits) {
   assert(!pairs.empty() && pairs.size() % 2 == 0);
   if (id <= last_id_) return Added::kNotGreater;
@@ -151,6 +154,7 @@ void Stream::ForEach(StreamId from, StreamId to, Visit visit) const {
   }
 }
 
+// From the last entry that is not above `to`; tombstones are passed.
 void Stream::ForEachBackwards(StreamId from, StreamId to, Visit visit) const {
   auto after = chunks_.upper_bound(to);
   while (after != chunks_.begin()) {
@@ -205,6 +209,7 @@ void Stream::UpdateFirstId() {
   });
 }
 
+// From the end: whole chunks that lie above the id, then the end of the chunk that it falls into.
 void Stream::DropTombstonesAbove(StreamId id) {
   while (!chunks_.empty()) {
     const auto last = std::prev(chunks_.end());
@@ -226,6 +231,7 @@ void Stream::SetLastId(StreamId last_id) {
   last_id_ = last_id;
 }
 
+// A mark, unless it was the chunk's last live entry: then the chunk goes with all its marks.
 bool Stream::Delete(StreamId id) {
   const auto at = ChunkOf(id);
   if (at == chunks_.end()) return false;

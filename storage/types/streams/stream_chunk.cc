@@ -17,6 +17,8 @@ StreamChunk::StreamChunk(StreamId id, Args pairs)
   for (size_t i = 0; i < pairs.size(); i += 2) entry_bytes_ += Push(pairs[i]);
 }
 
+// What the entry would weigh in Redis's listpack is summed up on the way: that decides when a node
+// is full.
 void StreamChunk::Append(StreamId id, Args pairs) {
   assert(records_.empty() || records_.back().id < id);
   Record record{.id = id, .first_string = static_cast<uint32_t>(ends_.size())};
