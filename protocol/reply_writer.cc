@@ -53,6 +53,8 @@ void ReplyWriter::Status(std::string_view text) {
   Line('+', text);
 }
 
+// The listener hears the sentence as it was made; what is sent is one line, whatever bytes of a
+// client it quotes.
 void ReplyWriter::Error(std::string_view text) {
   if (listener_) listener_->ErrorSent(text);
   // Line ends would let a client's bytes in an error sentence forge replies.
@@ -79,6 +81,7 @@ void ReplyWriter::Integers(std::span<const int64_t> values) {
   out_->Commit(static_cast<size_t>(at - start));
 }
 
+// Header, bytes and CRLF in one reserved piece, unless it is large.
 void ReplyWriter::Bulk(std::string_view bytes) {
   if (bytes.size() > OutputBuffer::kBlockBytes / 4) [[unlikely]] {
     // Large ones may straddle blocks: reserving their room would waste the rest of this one.

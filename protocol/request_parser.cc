@@ -185,6 +185,8 @@ bool RequestParser::ReadPlainBulkLength(std::string_view window, const ParseLimi
   return true;
 }
 
+// "$<digits>\r\n" with every fault that Redis knows, in its order: the mark, the number, the limit,
+// and the stricter limit before login.
 RequestParser::Step RequestParser::ReadBulkLength(std::string_view window,
                                                   const ParseLimits& limits) {
   size_t line_end;

@@ -302,6 +302,7 @@ void PushLoaderApi(lua_State* L) {
   Set(L, kVersion);
 }
 
+// The order of the rows is the order of the keys that scripts see in pairs().
 void OpenRedisApi(LuaState& state) {
   lua_State* L = state.lua();
   lua_newtable(L);

@@ -150,6 +150,8 @@ void ScriptCache::Keep(Script& script) {
   script.stays = true;
 }
 
+// Out of the list, of Lua's registry and of both tables; the function itself goes with Lua's next
+// cycle.
 void ScriptCache::EvictOldest() {
   Script& script = *oldest_;
   TakeOut(script);

@@ -71,8 +71,8 @@ void ReadMap(lua_State* L, Input& in, size_t count) {
   }
 }
 
-template <typename Float, typename Bits>
 // Bits in the order of the network, made a number of the machine's.
+template <typename Float, typename Bits>
 void ReadFloat(lua_State* L, Input& in) {
   const auto bits = static_cast<Bits>(in.Number(sizeof(Bits)));
   if (in.fault != Fault::kNone) return;
@@ -81,8 +81,8 @@ void ReadFloat(lua_State* L, Input& in) {
   lua_pushnumber(L, number);
 }
 
-template <typename Whole>
 // Beyond 2^53 a Lua number is the nearest double.
+template <typename Whole>
 void ReadInteger(lua_State* L, Input& in) {
   const auto number = static_cast<Whole>(in.Number(sizeof(Whole)));
   if (in.fault == Fault::kNone) lua_pushnumber(L, static_cast<lua_Number>(number));

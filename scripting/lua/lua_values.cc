@@ -260,6 +260,7 @@ size_t WeighPairs(lua_State* L, size_t bytes) {
   return bytes;
 }
 
+// All of Redis's fields are weighed, though only the first that is there is sent: too much is safe.
 size_t WeighTable(lua_State* L, size_t bytes) {
   bytes += kLookBytes;
   for (const char* field : {"err", "ok", "big_number"}) {
