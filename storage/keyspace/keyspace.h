@@ -113,6 +113,7 @@ class Keyspace {
   std::string Audit(const Now& now) const;
 
  private:
+  // What FLUSHDB has taken away, until it is freed.
   struct Flushed {
     SegmentTable table;
     bool of_image = false;  // was flushed while that was taken

@@ -22,6 +22,8 @@ constexpr std::string_view kFaults[] = {
 };
 static_assert(std::size(kFaults) == static_cast<size_t>(CellFault::kOverflow) + 1);
 
+// --- numbers
+
 // Two overloads, so that the templates below ask nothing where Number has 64 bits already.
 bool Fits64(int64_t) { return true; }
 bool Fits64(Signed value) {
@@ -47,6 +49,8 @@ int64_t SecondsOf(int64_t ns) { return RoundedSeconds(ns); }
 Signed SecondsOf(Signed ns) {
   return Fits64(ns) ? RoundedSeconds(static_cast<int64_t>(ns)) : RoundedSeconds(ns);
 }
+
+// --- the decision
 
 template <typename Number>
 struct Sums {

@@ -19,6 +19,7 @@
 
 namespace sluice {
 
+// Lives on the stack of one command. It owns copies of what is packed; an object stays the entry's.
 class LimiterKey {
  public:
   // `now` may be another moment than the server's: that at which a logged request was made.

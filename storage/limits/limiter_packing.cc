@@ -43,6 +43,8 @@ static_assert(kPackedLimiterMax <= Entry::kInlineBytesMax);
 // So the length tells what it is.
 static_assert(kNarrowLimiterBytes + TickRun::kBytesMin > kWideLimiterBytes);
 
+// --- fields
+
 Fields FieldsOf(const LimiterState& state) {
   switch (state.config.algorithm) {
     case LimitAlgorithm::kWindow:
@@ -107,6 +109,8 @@ size_t PackWithLog(const LimiterState& state, const RequestLog& log, char* out, 
 }
 
 }  // namespace
+
+// --- the two forms
 
 // Lengths tell the forms apart, so no byte of an entry says which one it is.
 size_t PackLimiter(const LimiterState& state, const RequestLog* log, char* out, size_t old_bytes) {

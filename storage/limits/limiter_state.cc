@@ -121,6 +121,8 @@ std::string AuditSliding(const SlidingWindowState& sliding, const LimitConfig& c
 
 }  // namespace
 
+// --- what is asked
+
 // One request, in three steps at most: asked as it is, asked under its own numbers, banned.
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
                        const Now& now) {
@@ -174,6 +176,8 @@ LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const 
   const LimitVerdict verdict = MakeVerdict(state, state.config, answer, now);
   return {state.config, verdict.limit - answer.remaining, verdict.remaining, verdict.reset_at_ms};
 }
+
+// --- what is kept
 
 std::string AuditLimiter(const LimiterState& state, const RequestLog* log) {
   const LimitConfig& config = state.config;

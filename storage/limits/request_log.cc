@@ -46,6 +46,8 @@ class TickMover {
 
 }  // namespace
 
+// --- the packed form
+
 RequestLog::RequestLog(const TickRun& run, int64_t whole) : whole_(whole) {
   records_.Reserve(run.records() + 1);  // one is going to come
   run.ForEach([this](int64_t tick, uint64_t shares) { Add(tick, static_cast<int64_t>(shares)); });
@@ -59,6 +61,8 @@ bool RequestLog::CopyTo(TickRun& run) const {
   }
   return true;
 }
+
+// --- asking
 
 // A binary search for the border between what has left and what counts; ticks increase.
 size_t RequestLog::FirstCounting(int64_t tick, int64_t period_ms) const {
@@ -128,6 +132,8 @@ LimitAnswer RequestLog::AskAs(const LimitConfig& own, const LimitConfig& asked, 
   return answer;
 }
 
+// --- changing
+
 void RequestLog::Add(int64_t tick, int64_t shares) {
   const auto units = static_cast<uint64_t>(shares);
   if (!records_.empty() && records_.back().tick >= tick) {
@@ -172,6 +178,8 @@ void RequestLog::Prune(const LimitConfig& config, int64_t now_us) {
   }
   if (records_.empty()) whole_ = 0;
 }
+
+// --- other numbers
 
 void RequestLog::Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us) {
   Prune(from, now_us);
@@ -248,6 +256,8 @@ void RequestLog::ForEach(const LimitConfig& config, int64_t now_us,
   for (size_t i = FirstCounting(TickOf(now_us), config.period_ms); i < records_.size(); ++i)
     visit(records_[i].tick, records_[i].sum - SumBefore(i));
 }
+
+// --- looking
 
 std::string RequestLog::Audit(const LimitConfig& config) const {
   for (size_t i = 1; i < records_.size(); ++i) {

@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kRecordBytesMax = 10;  // two numbers of 33 bits, seven to a byte
 
+// --- numbers and records
+
 inline const char* ReadVarint(const char* at, uint64_t& value) {
   value = static_cast<uint8_t>(*at++);
   if (value < 0x80) [[likely]]
@@ -52,6 +54,8 @@ inline char* TickRun::WriteRecord(char* at, const Record& record) {
   return many ? WriteVarint(at, record.units - 2) : at;
 }
 
+// --- reading
+
 // Bytes of this process; checked all the same, as `used` decides how far is read.
 TickRun::TickRun(std::string_view bytes) : size_(bytes.size()) {
   ABSL_HARDENING_ASSERT(bytes.size() >= kHeaderBytes && bytes.size() <= kBytesMax);
@@ -88,6 +92,8 @@ uint64_t TickRun::UnitsAfter(int64_t after) const {
   ForEach([&sum, after](int64_t tick, uint64_t units) { sum += tick > after ? units : 0; });
   return sum;
 }
+
+// --- changing
 
 // Four cases: the first; the same tick as the last; before it (Insert); behind it, where what was
 // last becomes a record. Nothing is changed before all is known to fit.
@@ -176,6 +182,8 @@ void TickRun::DropThrough(int64_t tick) {
   }
   Replace(image_.records, at, {});
 }
+
+// --- the bytes
 
 // The next larger size when there is no room; a smaller one when it would be half empty, and this
 // one is three quarters.

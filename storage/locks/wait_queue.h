@@ -174,6 +174,7 @@ class WaitQueue final : public LockWatcher {
   // How the lock of a place is found: by its name, or because a caller has it open.
   using LockAt = absl::FunctionRef<const Lock*(const Place&)>;
 
+  // What stands in the way at one lock: its holders, or waits ahead of `at` in its line.
   Obstacle ObstacleAt(const LockRequest& request, const Lock* lock, const Line* line,
                       Spot at) const;
   Obstacle ObstacleAt(const Queued& queued, const Place& place, const Lock* lock) const;
@@ -182,6 +183,7 @@ class WaitQueue final : public LockWatcher {
   void Keep(std::unique_ptr<Queued> queued);
   std::unique_ptr<Queued> Take(uint64_t id);  // precondition: waits
   void Remove(uint64_t id, LockAt lock_at);
+  // Where a wait stands still, and which one is looked at when a lock has room.
   bool FindParking(Queued& queued, LockAt lock_at);
   void Park(Queued& queued, const Place& place);
   void Unpark(Queued& queued);

@@ -15,6 +15,8 @@ std::string LogFolder::Fault(const std::string& path, std::string_view what, int
   return Concat(disk_.Absolute(path), " cannot be ", what, ": ", std::strerror(fault));
 }
 
+// --- opening
+
 std::string LogFolder::Open(int64_t process_id) {
   if (const int fault = disk_.MakeFolder(folder_)) return Fault(folder_, "made", fault);
   if (std::string fault = Lock(process_id); !fault.empty()) return fault;
@@ -79,6 +81,8 @@ std::string LogFolder::Look() {
   return what.empty() ? what : Concat(disk_.Absolute(path), ", ", what);
 }
 
+// --- files and names
+
 std::vector<Manifest::File> LogFolder::Files() const {
   std::vector<Manifest::File> files;
   if (const Manifest::File* base = manifest_.base()) files.push_back(*base);
@@ -91,6 +95,8 @@ Manifest::File LogFolder::Name(Manifest::Kind kind, int64_t above) const {
   const std::string_view word = kind == Manifest::Kind::kBase ? ".base.rdb" : ".incr.aof";
   return {Concat(name_, ".", number, word), number, kind};
 }
+
+// --- increments and bases
 
 std::string LogFolder::MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file) {
   const std::string path = PathOf(which);

@@ -21,6 +21,8 @@ bool IsNameOfFile(std::string_view name) {
          name.find('/') == name.npos && name.find('\0') == name.npos;
 }
 
+// --- lines
+
 // Pairs of a name and a value in any order, at least the three that are needed; Redis skips pairs
 // that it does not know, and so does this.
 std::string ReadFile(const std::vector<std::string>& words, Manifest::File& file) {
@@ -61,6 +63,8 @@ std::string CheckOrder(const Manifest& manifest, const Manifest::File& file) {
 
 }  // namespace
 
+// --- what it says
+
 const Manifest::File* Manifest::base() const {
   const auto found = std::ranges::find(files, Kind::kBase, &File::kind);
   return found == files.end() ? nullptr : &*found;
@@ -81,6 +85,8 @@ int64_t Manifest::NextNumber(Kind kind) const {
   }
   return last + 1;
 }
+
+// --- as text
 
 // A line without an end is a write that was cut off: the whole manifest is refused.
 std::string ReadManifest(std::string_view text, Manifest& manifest) {

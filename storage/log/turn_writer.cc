@@ -26,6 +26,8 @@ void AppendNumber(std::string& out, char sign, size_t number) {
 
 }  // namespace
 
+// --- lines
+
 // XXH3 of 64 bits, the highest digit first.
 std::string LogDigest(std::string_view bytes, uint64_t seed) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -65,6 +67,8 @@ void AppendLogCommand(std::string& out, Args command) {
     out.append("\r\n");
   }
 }
+
+// --- the turn
 
 // At most once a second, and not within a group: there it stands before the MULTI.
 void TurnWriter::NoteTime() {

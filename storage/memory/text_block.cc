@@ -39,6 +39,8 @@ char* Map(size_t bytes) {
 
 }  // namespace
 
+// --- coming and going
+
 TextBlock::TextBlock(TextBlock&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
@@ -69,6 +71,8 @@ TextBlock TextBlock::OfSize(size_t bytes) {
   block.size_ = bytes;
   return block;
 }
+
+// --- the text
 
 // What is a part of this block already fits, and is in its place before any of the block is given
 // up.
@@ -124,6 +128,8 @@ void TextBlock::Narrow(size_t begin, size_t bytes) {
   capacity_ -= begin;
   head_ += static_cast<uint32_t>(begin);
 }
+
+// --- the block
 
 void TextBlock::Reserve(size_t bytes) {
   if (bytes <= capacity_) return;

@@ -39,6 +39,7 @@ class RdbInput {
   uint64_t string_bytes_max() const { return string_bytes_max_; }
 
  private:
+  // Brings the checksum up to date.
   void Count(const char* until);
 
   ByteSource& source_;

@@ -30,6 +30,7 @@ struct LockImage {
   std::vector<LockHolder> holders;  // fit beside each other
 };
 
+// As it is at `now`: what is over by then is left out.
 void WriteLock(const Lock& lock, const Now& now, RdbWriter& writer);
 std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now);  // null at a fault
 // With its holders, and in no keyspace's book: RdbContext::make_lock of who only reads.

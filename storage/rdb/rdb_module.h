@@ -32,6 +32,7 @@ inline uint64_t RdbModuleVersion(uint64_t id) { return id & 1023; }
 // Goes past a module's value, behind its id. False at a fault, and then the reader has failed.
 bool SkipModule(RdbReader& reader);
 
+// Writes type and id when it is made; the caller ends it.
 class ModuleWriter {
  public:
   ModuleWriter(const RdbModuleType& type, RdbWriter& writer);

@@ -20,6 +20,8 @@ constexpr uint64_t kExpansionMax = 88;
 
 }  // namespace
 
+// --- bytes
+
 // The first fault is kept, with its place; all reads after it are empty.
 void RdbReader::Fail(RdbFault fault) {
   if (failed()) return;
@@ -54,6 +56,8 @@ uint8_t RdbReader::Byte() {
   const std::string_view taken = Raw(1);
   return taken.empty() ? 0 : static_cast<uint8_t>(taken[0]);
 }
+
+// --- lengths and texts
 
 // The two highest bits of the first byte: 6 bits, 14 bits, a longer length, or a form.
 RdbReader::LengthOrForm RdbReader::ReadLength() {
@@ -159,6 +163,8 @@ std::string RdbReader::Decompress() {
   Fail();
   return {};
 }
+
+// --- numbers
 
 double RdbReader::Double() {
   const int64_t bits = Int64();

@@ -143,6 +143,7 @@ class TimerWheel {
   static void Append(TimerNode& head, TimerNode& node);
   static void Splice(TimerNode& from_head, TimerNode& to_head);
 
+  // Linking and unlinking: all O(1).
   void Place(TimerNode& node, TimerNode& reached);
   void Unlink(TimerNode& node);
   void MarkEmpty(TimerNode& head);

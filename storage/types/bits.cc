@@ -33,6 +33,8 @@ unsigned RangeMask(BitRange range, size_t at) {
   return mask & 0xff;
 }
 
+// --- many at once
+
 // Set bits of whole bytes, eight at a time: sums of pairs, nibbles and bytes are gathered in one
 // word, whose bytes cannot overflow within 31 rounds.
 uint64_t CountWhole(std::string_view bytes) {
@@ -69,6 +71,8 @@ size_t LeadingRun(std::string_view bytes, uint64_t value) {
 
 // So much is combined at a time that it stays in the cache while all sources are gone through.
 constexpr size_t kPieceBytes = 16 << 10;
+
+// --- BITOP
 
 // result[i] = combine(left[i], source[i]), for all of the source; `left` may be the result. Several
 // words at a time: with a test after each, that is what the time would go into. Only `left` and the
@@ -138,6 +142,8 @@ void CombinePiece(BitOperation operation, std::span<const std::string_view> sour
 }
 
 }  // namespace
+
+// --- the functions
 
 bool BitAt(std::string_view bytes, uint64_t offset) {
   const uint64_t at = offset / 8;

@@ -21,6 +21,8 @@ constexpr int kStepsMax = 26;
 double Radians(double degrees) { return degrees * (std::numbers::pi / 180.0); }
 double Degrees(double radians) { return radians / (std::numbers::pi / 180.0); }
 
+// --- the grid
+
 // The bits of a number at the even places of another one, by halving distances: 1011 -> 01000101.
 // ("Interleave bits by Binary Magic Numbers" of the Bit Twiddling Hacks, as in Redis.)
 uint64_t SpreadBits(uint32_t bits) {
@@ -93,6 +95,8 @@ uint64_t BitsOfScore(double score) {
 }
 
 }  // namespace
+
+// --- places
 
 bool GeoPoint::OnTheMap() const {
   return longitude >= -kLongitudeMax && longitude <= kLongitudeMax && latitude >= -kLatitudeMax &&

@@ -49,6 +49,7 @@ class Hash final : public Value {
   size_t size() const;  // with expired ones that have not been taken out yet
   bool empty() const { return size() == 0; }
   size_t CountLive(const Now& now) const;
+  // False when the field is missing, or its time is over.
   bool Get(std::string_view name, const Now& now, FieldValue& value) const;
   bool Has(std::string_view name, const Now& now) const;
   // In a pack in order. What is visited lives during the visit alone.
@@ -93,8 +94,10 @@ class Hash final : public Value {
     bool counts_as_list = false;
   };
 
+  // From a pack into a table: once in the life of a hash.
   void LeavePack(HashKeys& hash_keys);
   void Put(std::string_view name, const MemberContent& content);
+  // For OBJECT ENCODING: whether Redis would still have a list.
   void NoteSize(size_t text_bytes, const Limits& limits);
   const Member* FindLive(std::string_view name, const Now& now) const;
   void DrawFromPack(Random& random, VisitSome visit) const;

@@ -9,6 +9,8 @@ namespace sluice {
 
 template class SegmentTableOf<ScoredMember>;
 
+// --- reading
+
 // In the order of scores, so that every insert is at the end of the tree, whose leaves fill up.
 LargeSortedSet::LargeSortedSet(const LargeSortedSet& other) : LargeSortedSet(*other.hash_keys_) {
   for (Place at = other.At(0); !at.at_end(); at.Next()) {
@@ -42,6 +44,8 @@ RankRange LargeSortedSet::Between(const LexRange& range) const {
   const size_t first = tree_.Find(below).rank;
   return {first, std::max(first, tree_.Find(not_above).rank)};
 }
+
+// --- changing
 
 void LargeSortedSet::Insert(std::string_view name, double score) {
   ScoredMember& member = *ScoredMember::Make(name, score);

@@ -77,6 +77,7 @@ class List final : public Value {
             absl::FunctionRef<bool(size_t index)> found) const;
 
   // --- writing
+  // Views into the list are void after each of these.
   void Push(ListEnd end, std::string_view text, const ListLimits& limits);
   void Drop(ListEnd end, size_t count);  // precondition: count <= size()
   void Replace(size_t index, std::string_view text, const ListLimits& limits);

@@ -100,7 +100,9 @@ class RankedTree {
     size_t length = 0;
   };
 
+  // The leaf in which the member stands or belongs, and the way there.
   Leaf* Descend(const ScoredMember& member, Path& path) const;
+  // What splits, merges and removals have to mend on the way up.
   void LowChanged(const Path& path, size_t level, double score, ScoredMember* member);
   void InsertChild(const Path& path, size_t level, Node* child, double score, ScoredMember* low,
                    size_t size);

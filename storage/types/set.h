@@ -60,6 +60,7 @@ class Set final : public Value {
  private:
   using Large = std::unique_ptr<SplitMap>;
 
+  // Each goes over to the next form where the present one is too small.
   void AddText(std::string_view member, HashKeys& hash_keys);
   void LeaveNumbers(HashKeys& hash_keys);
   void LeavePack(HashKeys& hash_keys);

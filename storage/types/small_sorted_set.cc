@@ -58,6 +58,8 @@ class Name {
 
 }  // namespace
 
+// --- reading
+
 double SmallSortedSet::ScoreAt(Place place) const {
   const StringPack::Item item = pack_.At(pack_.Next(place));
   if (item.is_integer()) return static_cast<double>(item.integer());
@@ -118,6 +120,8 @@ void SmallSortedSet::ForEach(
     if (!visit(Name(pack_, places.back()).text(), ScoreAt(places.back()))) return;
   }
 }
+
+// --- changing
 
 // Score first, then the name before it: the pack inserts in front of a position.
 void SmallSortedSet::Insert(std::string_view name, double score) {

@@ -57,6 +57,7 @@ class SortedSet final : public Value {
   size_t Elements() const override { return large_ ? size() : 1; }
   size_t FreeSome(size_t budget) override;
 
+  // --- reading: O(log n) by name or by bound, and O(1) more for each element that is visited.
   size_t size() const;
   bool empty() const { return size() == 0; }
   RankRange All() const { return {0, size()}; }
@@ -70,6 +71,7 @@ class SortedSet final : public Value {
   uint64_t Scan(uint64_t cursor, size_t count,
                 absl::FunctionRef<void(std::string_view name, double score)> visit) const;
 
+  // --- changing: O(log n) an element; of a small set O(its bytes).
   // Adds the member or gives it another score; true if it was added.
   bool Put(std::string_view name, double score, const Limits& limits);
   bool Erase(std::string_view name);  // false when it is not there. No name of the set's own

@@ -23,6 +23,8 @@ constexpr size_t kAhead = 16;
 
 template class SegmentTableOf<Member>;
 
+// --- reading
+
 // O(n): member by member, under a hash key of its own.
 SplitMap::SplitMap(const SplitMap& other) : SplitMap(*other.hash_keys_) {
   other.ForEach([this](const Member& member) { Put(member.key(), member.content()); });
@@ -84,6 +86,8 @@ void SplitMap::Draw(Random& random, Test wanted, Test visit) const {
     }
   }
 }
+
+// --- changing
 
 // Content of the same shape is written over in place. Else a new block takes the slot of the old
 // one, which is freed last: the content may point into it.

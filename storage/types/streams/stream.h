@@ -89,6 +89,7 @@ class Stream final : public Value {
   bool Delete(StreamId id);                      // false when there is no such entry
   bool WouldTrim(const StreamTrim& trim) const;  // any entry
   uint64_t Trim(const StreamTrim& trim);         // how many went
+  // Null for a tombstone, too. The view is valid until the stream changes.
   std::optional<StreamEntry> Find(StreamId id) const;
   // Live entries between the two ids, both included, until `visit` answers false.
   using Visit = absl::FunctionRef<bool(const StreamEntry&)>;

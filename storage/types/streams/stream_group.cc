@@ -29,6 +29,8 @@ class StreamGroup::Accounting {
   StreamGroup& group_;
 };
 
+// --- consumers
+
 StreamConsumer* StreamGroup::FindConsumer(std::string_view name) const {
   const auto found = consumers_.find(name);
   return found == consumers_.end() ? nullptr : found->second.get();
@@ -53,6 +55,8 @@ void StreamGroup::RemoveConsumer(StreamConsumer& consumer) {
   consumer_bytes_ -= sizeof(StreamConsumer) + 2 * TextBytes(consumer.name);
   consumers_.erase(consumers_.find(consumer.name));
 }
+
+// --- pending entries
 
 PendingEntry* StreamGroup::FindPending(StreamId id) {
   const auto found = pending_.find(id);
