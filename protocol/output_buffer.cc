@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+// --- adding
+
 // A reply that does not fit fills the block at hand first; the rest lies in one block, of its own
 // size if it is larger than others.
 void OutputBuffer::AppendSlow(std::string_view bytes) {
@@ -56,6 +58,8 @@ void OutputBuffer::AddBlock(size_t at_least) {
   limit_ = end_ + capacity;
   memory_ += sizeof(Block) + capacity;
 }
+
+// --- sending
 
 // Stops at what may leave, and at the end of `vectors`; nothing is taken out.
 size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
@@ -106,6 +110,7 @@ bool OutputBuffer::Sound() const {
   return bytes == bytes_ && memory == memory_;
 }
 
+// The chain's first block, sent or dropped.
 void OutputBuffer::FreeFirst() {
   Block* block = first_;
   first_ = block->next;

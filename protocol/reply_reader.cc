@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kNumberLineMax = 32;  // more than any length or integer has
 
+// --- as text
+
 // "nan" is no number for ParseDouble, but it is one on the wire.
 bool IsDoubleText(std::string_view text) {
   return text == "nan" || text == "-nan" || ParseDouble(text).has_value();
@@ -133,6 +135,8 @@ std::string Reply::ToText() const {
   return out;
 }
 
+// --- reading
+
 // `at` moves over what was read; only a whole reply makes it consumed.
 std::optional<Reply> ReplyReader::Read(std::string_view bytes) {
   consumed_ = 0;
@@ -163,6 +167,7 @@ bool ReplyReader::ReadLine(std::string_view bytes, size_t& at, size_t bytes_max,
   return true;
 }
 
+// A length, a count or an integer: canonical decimals alone, so no "+1" and no "01".
 bool ReplyReader::ReadNumber(std::string_view bytes, size_t& at, int64_t& number) {
   std::string_view line;
   if (!ReadLine(bytes, at, kNumberLineMax, line)) return false;

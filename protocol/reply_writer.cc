@@ -46,6 +46,8 @@ void ReplyWriter::Line(char kind, std::string_view text) {
   out_->Commit(text.size() + 3);
 }
 
+// --- scalars
+
 // "+OK" is most of what is ever sent: copied as one constant.
 void ReplyWriter::Status(std::string_view text) {
   if (text == "OK") [[likely]]
@@ -101,6 +103,8 @@ void ReplyWriter::Bulk(std::string_view bytes) {
 void ReplyWriter::Null() { out_->Append(version_ == 2 ? "$-1\r\n" : "_\r\n"); }
 void ReplyWriter::NullArray() { out_->Append(version_ == 2 ? "*-1\r\n" : "_\r\n"); }
 
+// --- aggregates
+
 void ReplyWriter::Array(size_t length) { Header('*', static_cast<int64_t>(length)); }
 
 // RESP2 has neither maps nor sets nor pushes: their elements come as an array, in the same order.
@@ -109,6 +113,7 @@ void ReplyWriter::Map(size_t pairs) {
   Header('%', static_cast<int64_t>(pairs));
 }
 
+// Members in the order in which they are sent, in both versions.
 void ReplyWriter::Set(size_t length) {
   Header(version_ == 2 ? '*' : '~', static_cast<int64_t>(length));
 }
@@ -116,6 +121,8 @@ void ReplyWriter::Set(size_t length) {
 void ReplyWriter::Push(size_t length) {
   Header(version_ == 2 ? '*' : '>', static_cast<int64_t>(length));
 }
+
+// --- what RESP2 does not have
 
 // Text as Redis 7.0 has it, 17 digits: 0.1 is 0.10000000000000001.
 void ReplyWriter::Double(double value) {
@@ -153,6 +160,7 @@ void ReplyWriter::Verbatim(std::string_view bytes, std::string_view format) {
   out_->Append("\r\n");
 }
 
+// RESP2 has none: nothing is sent, and the caller leaves the pairs out.
 void ReplyWriter::Attribute(size_t pairs) {
   if (version_ != 2) Header('|', static_cast<int64_t>(pairs));
 }

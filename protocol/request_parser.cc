@@ -58,6 +58,8 @@ bool EndsWord(char c) {
 
 }  // namespace
 
+// --- arrays
+
 // A request that was incomplete is always gone on with by the careful way, which knows where it
 // was.
 ParseStatus RequestParser::Next(std::string_view window, const ParseLimits& limits,
@@ -82,6 +84,7 @@ RequestParser::Partial& RequestParser::partial() {
   return *partial_;
 }
 
+// The sentence is kept in the Partial, which only a faulty or an incomplete request has.
 RequestParser::Step RequestParser::Fail(std::string sentence) {
   partial().error = std::move(sentence);
   return Step::kError;
@@ -229,6 +232,8 @@ RequestParser::Step RequestParser::FindLineEnd(std::string_view window, char end
   partial().scanned = std::min(nul, window.size());
   return Step::kIncomplete;
 }
+
+// --- inline lines
 
 // A line for people with telnet, and of health checks: words between spaces, quotes as in Redis's
 // configuration.

@@ -71,6 +71,7 @@ class RequestParser {
   bool idle() const { return partial_ == nullptr; }
 
   void ReleaseInline() { unescaped_.clear(); }
+  // Back to the state of a new parser.
   void Reset();
 
  private:
@@ -89,6 +90,7 @@ class RequestParser {
   };
   enum class Step : uint8_t { kDone, kIncomplete, kError };
 
+  // The fast way, and the careful one with its steps.
   bool ParseWholeArray(std::string_view window, const ParseLimits& limits,
                        std::vector<std::string_view>& arguments);
   ParseStatus ParseArray(std::string_view window, const ParseLimits& limits,

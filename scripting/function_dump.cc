@@ -16,6 +16,9 @@ constexpr uint16_t kVersionMax = 12;  // newer servers wrote no other form for f
 constexpr size_t kFooterBytes = 10;
 constexpr size_t kCodeBytesMax = 512UL << 20;
 
+// --- writing
+
+// The lowest `bytes` bytes of a number, either end first.
 void PutNumber(std::string& out, uint64_t number, int bytes, bool high_first) {
   for (int i = 0; i < bytes; ++i) {
     out.push_back(static_cast<char>(number >> (8 * (high_first ? bytes - 1 - i : i))));
@@ -32,11 +35,14 @@ void PutLength(std::string& out, size_t length) {
   PutNumber(out, length, wide ? 8 : 4, true);
 }
 
+// --- reading
+
 // Bytes taken from the front; after a fault `bad` stays set and everything is empty.
 struct Bytes {
   std::string_view left;
   bool bad = false;
 
+  // The next bytes; none, and `bad`, when there are not so many.
   std::string_view Take(size_t count) {
     if (bad || count > left.size()) {
       bad = true;
@@ -46,6 +52,7 @@ struct Bytes {
     left.remove_prefix(count);
     return taken;
   }
+  // 0 after a fault, so callers may go on and look at `bad` once.
   uint64_t Number(size_t bytes, bool high_first) {
     uint64_t number = 0;
     const std::string_view taken = Take(bytes);

@@ -14,6 +14,8 @@
 namespace sluice {
 namespace {
 
+// --- names
+
 // ASCII alone, as Redis folds names of functions.
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -24,6 +26,10 @@ std::string LowerCase(std::string_view text) {
 }
 
 // The library's name from the first line, or the error.
+// "#!lua name=limits" -> limits
+//
+// Redis's checks in Redis's order. Only `name` may be said, once; the engine's name is looked at
+// last.
 std::optional<std::string> ReadLibraryName(std::string_view code, size_t& line_bytes,
                                            std::string& error) {
   if (!code.starts_with("#!")) {
@@ -66,6 +72,8 @@ std::string FunctionExists(std::string_view name) {
 }
 
 }  // namespace
+
+// --- loading
 
 const FunctionLibrary* FunctionLibraries::Load(std::string_view code, bool replace,
                                                std::string& error) {
@@ -144,6 +152,8 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
   return error.empty();
 }
 
+// --- restoring
+
 // Loaded onto a shelf of its own, so that a fault in the last library leaves no trace of the first.
 bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::string& error) {
   Shelf added;
@@ -187,6 +197,9 @@ bool FunctionLibraries::MayJoin(const Shelf& added, Policy policy, std::string& 
   return true;
 }
 
+// --- the shelf
+
+// Names are indexed by their lower case, and told as they were given.
 void FunctionLibraries::Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> library) {
   for (const LibraryFunction& function : library->functions) {
     shelf.by_name[LowerCase(function.name)] = &function;
@@ -194,6 +207,7 @@ void FunctionLibraries::Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> libra
   shelf.libraries[library->name] = std::move(library);
 }
 
+// The index first, as its names are the library's.
 void FunctionLibraries::Remove(Shelf& shelf, Libraries::iterator library) {
   for (const LibraryFunction& function : library->second->functions) {
     shelf.by_name.erase(LowerCase(function.name));
@@ -215,6 +229,8 @@ void FunctionLibraries::Forget(const FunctionLibrary& library) {
   lua_->RestoreBound();
 }
 
+// --- commands
+
 bool FunctionLibraries::Delete(std::string_view name) {
   const auto found = current_.libraries.find(name);
   if (found == current_.libraries.end()) return false;
@@ -228,6 +244,7 @@ void FunctionLibraries::Flush() {
   lua_.reset();
 }
 
+// O(libraries): asked for by INFO and MEMORY alone.
 size_t FunctionLibraries::code_bytes() const {
   size_t bytes = 0;
   for (const auto& [name, library] : current_.libraries) {

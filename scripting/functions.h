@@ -37,6 +37,8 @@ struct FunctionLibrary {
 class FunctionLibraries {
  public:
   // What becomes of libraries that are there when others are restored.
+  // FUNCTION RESTORE's word: names that are taken are a fault, are replaced, or are all flushed
+  // first.
   enum class Policy : uint8_t { kAppend, kReplace, kFlush };
   using Libraries = std::map<std::string, std::unique_ptr<FunctionLibrary>, std::less<>>;
 
@@ -48,8 +50,10 @@ class FunctionLibraries {
   bool Restore(const FunctionDump& dump, Policy policy, std::string& error);
   // False when there is none of that name.
   bool Delete(std::string_view name);
+  // FUNCTION FLUSH: all libraries, and the Lua state with them. Nothing may be running.
   void Flush();
   // By name in any case; null: unknown.
+  // Valid until the next Load, Restore, Delete or Flush.
   const LibraryFunction* Find(std::string_view name) const;
 
   const Libraries& all() const { return current_.libraries; }
@@ -70,11 +74,13 @@ class FunctionLibraries {
 
   const FunctionLibrary* LoadInto(Shelf& shelf, std::string_view code, bool replace,
                                   std::string& error);
+  // Compiles and runs the code below the first line; false: `error` says why.
   bool Run(std::string_view text, FunctionLibrary& library, std::string& error);
   bool MayJoin(const Shelf& added, Policy policy, std::string& error) const;
   void Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> library);
   void Remove(Shelf& shelf, Libraries::iterator library);
   void Clear(Shelf& shelf);
+  // Gives the functions' references in Lua's registry back.
   void Forget(const FunctionLibrary& library);
 
   CommandPort& port_;

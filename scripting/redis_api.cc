@@ -26,6 +26,8 @@ constexpr size_t kNumberTextMax = kDoubleTextMax;
 // The way of a command: arguments as views of Lua's own strings -> CommandPort::Call -> the handler
 // answers into LuaReplySink, which pushes values. No RESP is made or parsed.
 
+// 3 -> "3"    3.5 -> "3.5"    0.1 -> "0.10000000000000001"    1e17 -> "1e+17"
+//
 // A number as Redis writes it for a command: %.17g. Whole ones below 1e17 need no printf.
 std::string_view NumberText(lua_Number number, char* text) {
   const auto whole = static_cast<int64_t>(std::abs(number) < 1e17 ? number : 0);
@@ -103,6 +105,7 @@ bool PushReplyOf(lua_State* L, int count) {
   return failed;
 }
 
+// False has pushed the fault: Call raises it, PCall returns it.
 bool HasArguments(lua_State* L) {
   if (lua_gettop(L) > 0) return true;
   PushError(L, "Please specify at least one argument for this redis lib call");
@@ -235,6 +238,7 @@ int SetRepl(lua_State* L) {
 }
 
 // Effects are what is replicated, always.
+// redis.replicate_commands() -> true, as in Redis 7, which does nothing else either.
 int ReplicateCommands(lua_State* L) {
   lua_pushboolean(L, 1);
   return 1;
@@ -266,6 +270,7 @@ constexpr NamedFunction kFunctions[] = {
     {"setresp", SetResp},          {"sha1hex", Sha1Hex},  {"error_reply", ErrorReply},
     {"status_reply", StatusReply}, {"set_repl", SetRepl},
 };
+// Bits: 1 the log, 2 replicas. SLAVE is REPLICA's old name.
 constexpr NamedNumber kReplication[] = {
     {"REPL_NONE", 0}, {"REPL_SLAVE", 2}, {"REPL_REPLICA", 2}, {"REPL_AOF", 1}, {"REPL_ALL", 3}};
 constexpr NamedFunction kAcl[] = {{"acl_check_cmd", AclCheckCommand}};

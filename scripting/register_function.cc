@@ -24,6 +24,9 @@ struct Given {
   uint32_t flags = 0;
 };
 
+// --- what it was given
+
+// A number in the slot becomes text in place, as lua_tolstring does.
 std::string_view TextAt(lua_State* L, int index) {
   size_t size = 0;
   const char* text = lua_tolstring(L, index, &size);
@@ -120,6 +123,8 @@ Given ReadArguments(lua_State* L) {
   return given;
 }
 
+// --- the function
+
 // What can raise comes first: once the function is in the registry nothing may jump out before it
 // is noted.
 int RegisterFunction(lua_State* L) {
@@ -143,6 +148,8 @@ int RegisterFunction(lua_State* L) {
   added.function = reference;
   return 0;
 }
+
+// --- the loader's globals
 
 // An unknown global or field is an error, as in Redis: a typo must not read as nil.
 int RefuseName(lua_State* L) {
@@ -200,6 +207,7 @@ void BeginLoading(LuaState& state, std::vector<LibraryFunction>& functions) {
   state.RestoreBound();
 }
 
+// However the code ended.
 void EndLoading(LuaState& state) {
   state.LiftBound();
   state.loading = nullptr;

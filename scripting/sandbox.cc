@@ -23,8 +23,10 @@ constexpr const char* kBase[] = {
 };
 
 // Room for all globals, each in its own place: every script looks up four or five.
+// Lua's tables put colliding keys into free places: in a sparse one most names are found at once.
 constexpr int kGlobalsRoom = 256;
 
+// __index of the globals: Redis's error for a name that is not there, also after a typo.
 int RefuseGlobal(lua_State* L) {
   const char* name = lua_tostring(L, 2);
   return luaL_error(L, "Script attempted to access nonexistent global variable '%s'",
@@ -76,6 +78,7 @@ int RawSet(lua_State* L) {
 }
 
 // The metatable of the globals exists for scripts too (a view of it), those of other views do not.
+// getmetatable(value) -> its __metatable if it has one, else the metatable or nil
 int GetMetatable(lua_State* L) {
   luaL_checkany(L, 1);
   if (PushViewed(L, 1)) {
@@ -199,6 +202,7 @@ int Load(lua_State* L) {
 
 // --- putting it together
 
+// As lua's linit.c calls an opener.
 void OpenLibrary(lua_State* L, const char* name, lua_CFunction open) {
   lua_pushcfunction(L, open);
   lua_pushstring(L, name);
@@ -297,6 +301,7 @@ void ProtectGlobals(lua_State* L) {
 }
 
 // A text that the parser is given in pieces.
+// The first piece may be the blank that makes bytecode a text.
 struct Pieces {
   const char* at;
   size_t left;

@@ -1,5 +1,11 @@
 // The sandbox: what a script sees of Lua. Exactly the globals of Redis 7 (and `server`, `print`).
 // No script can change one of them, and so no script leaves a trace for the next.
+//
+//   _G _VERSION assert bit cjson cmsgpack collectgarbage coroutine error gcinfo getmetatable ipairs
+//   load loadstring math next pairs pcall print rawequal rawget rawset redis select server
+//   setmetatable string struct table tonumber tostring type unpack xpcall __redis__err__handler,
+//   and KEYS and ARGV of a script
+//
 // Scripts hold read-only views of what they share (read_only_view.h); the globals themselves are
 // such a view, _G.
 #pragma once

@@ -35,6 +35,8 @@ std::array<char, 40> Sha1Hex(std::string_view text) {
 
 }  // namespace
 
+// --- finding
+
 const Script* ScriptCache::Find(std::string_view sha1) const { return FindScript(sha1); }
 
 const Script* ScriptCache::Use(std::string_view sha1) {
@@ -62,6 +64,8 @@ Script* ScriptCache::FindScript(std::string_view sha1) const {
   if (found == by_sha1_.end()) return nullptr;
   return last_ = found->get();
 }
+
+// --- loading
 
 // Known texts first, without a SHA1. The flags are read before the code is compiled, as in Redis:
 // their errors come first.
@@ -138,12 +142,14 @@ void ScriptCache::MakeNewest(Script& script) {
   evictable_bytes_ += script.bytes;
 }
 
+// Each end of the list is a neighbour as any other: the conditional picks which link is mended.
 void ScriptCache::TakeOut(Script& script) {
   (script.older ? script.older->newer : oldest_) = script.newer;
   (script.newer ? script.newer->older : newest_) = script.older;
   evictable_bytes_ -= script.bytes;
 }
 
+// SCRIPT LOAD of what EVAL has sent before: out of the list, so it is not evicted any more.
 void ScriptCache::Keep(Script& script) {
   if (script.stays) return;
   TakeOut(script);

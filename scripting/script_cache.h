@@ -47,6 +47,7 @@ struct Script {
 class ScriptCache {
  public:
   // Some 13,000 scripts of a kilobyte; Redis 7.4 keeps the last 500 of any size.
+  // Counted are texts, tables and what Lua took while it compiled.
   static constexpr size_t kEvictableBytesMax = 32UL << 20;
 
   // `hash_key` is the secret of the tables that find what clients send.
@@ -55,6 +56,7 @@ class ScriptCache {
         by_sha1_(0, BySha1(hash_key), BySha1(hash_key)),
         by_text_(0, ByText(hash_key), ByText(hash_key)) {}
 
+  // The pointer is valid until the next Load or Flush: either may free a script.
   // Null: unknown. `sha1` in hex of any case.
   const Script* Find(std::string_view sha1) const;
   // The same, to be run: it counts as used now.
@@ -76,6 +78,7 @@ class ScriptCache {
 
  private:
   using Hex = std::array<uint64_t, 5>;  // the 40 digits of a SHA1, in words
+  // Hash and equality of by_sha1_, for scripts and for digits alike: looking up needs no Script.
   struct BySha1 : KeyedHash {
     using KeyedHash::KeyedHash;
     static Hex View(const std::unique_ptr<Script>& script) {
@@ -88,6 +91,7 @@ class ScriptCache {
     }
     bool operator()(const auto& a, const auto& b) const { return View(a) == View(b); }
   };
+  // The same of by_text_, for scripts and texts.
   struct ByText : KeyedHash {
     using KeyedHash::KeyedHash;
     static std::string_view View(const Script* script) { return script->text; }

@@ -12,6 +12,11 @@ namespace sluice {
 
 // Bits: a script may have several. What each allows is the dispatcher's to decide.
 enum ScriptFlag : uint32_t {
+  // no-writes              may run on a replica and when writes are refused; its writes are errors
+  // allow-oom              may run when memory is full
+  // allow-stale            may run on a replica that has lost its master
+  // no-cluster             not on a server in cluster mode
+  // allow-cross-slot-keys  keys of several slots
   kScriptNoWrites = 1u << 0,
   kScriptAllowOom = 1u << 1,
   kScriptAllowStale = 1u << 2,

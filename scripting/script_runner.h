@@ -19,6 +19,7 @@ struct ScriptRun {
   size_t largest_block = 0;  // of the compiled code (LuaState::BeginRun)
 };
 
+// Filled in when RunScript answers false.
 struct ScriptFailure {
   std::string line;      // the error to answer with
   bool counted = false;  // a command of the script answered it: statistics know it already

@@ -16,6 +16,7 @@ constexpr size_t kNowhere = std::string_view::npos;
 
 uint8_t Byte(char c) { return static_cast<uint8_t>(c); }
 
+// Upper-case ASCII to lower case, if case is ignored.
 char Fold(char c, bool ignore_case) {
   return ignore_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
@@ -56,6 +57,7 @@ void Glob::Read(std::string_view pattern) {
   }
 }
 
+// The byte is kept twice, as a character and for memmem.
 void Glob::AddCharacter(uint32_t character) {
   plain_ = plain_ && character < kAny;
   too_long_ = characters_.size() == kCharactersMax;

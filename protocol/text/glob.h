@@ -44,6 +44,7 @@ class Glob {
 
   void Read(std::string_view pattern);
   void AddCharacter(uint32_t character);
+  // A table of 256 bits: what it costs to make is paid once, and a look-up is constant.
   Class ReadClass(std::string_view pattern, size_t& at) const;
   bool TakesAt(const Piece& piece, std::string_view text, size_t at, size_t& steps) const;
   // Where a piece is first found from `at` on; npos: nowhere.

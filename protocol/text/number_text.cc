@@ -22,6 +22,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 constexpr uint64_t kZeros = 0x3030303030303030;
 
+// --- eight digits at once
+
 // Precondition: number < 10^8.
 inline uint64_t DigitsOfEight(uint32_t number) {
   const uint64_t halves = number / 10'000 | uint64_t{number % 10'000} << 32;
@@ -59,6 +61,7 @@ inline uint64_t LoadPadded(std::string_view text) {
   return padding == 0 ? bytes : bytes << padding | kZeros >> (64 - padding);
 }
 
+// High halves must be 3, low ones at most 9: both for eight bytes at once.
 inline bool AreDigits(uint64_t bytes) {
   constexpr uint64_t kHighHalves = 0xf0f0f0f0f0f0f0f0;
   constexpr uint64_t kSixes = 0x0606060606060606;  // carry 10 and above into the high half
@@ -72,6 +75,8 @@ inline uint64_t NumberOfEight(uint64_t bytes) {
   const uint64_t halves = ((quarters * 100 + (quarters >> 16)) & 0x0000ffff0000ffff);
   return (halves * 10'000 + (halves >> 32)) & 0xffffffff;
 }
+
+// --- as the C library reads
 
 bool IsDigit(char c) { return static_cast<unsigned char>(c - '0') <= 9; }
 
@@ -116,6 +121,8 @@ std::optional<Float> ParseFloat(std::string_view text) {
 }
 
 }  // namespace
+
+// --- reading
 
 // Three ways by length: four to eight digits at once in a word, all others one by one; no text of
 // more than 19 digits can fit.
@@ -182,6 +189,8 @@ std::optional<long double> ParseLongDouble(std::string_view text) {
   *std::copy(text.begin(), text.end(), copy) = '\0';
   return ParseFloat<long double>({copy, text.size()});
 }
+
+// --- writing
 
 // In groups of eight digits from the left, of which only the first has no leading zeros.
 char* FormatInt64(char* out, int64_t value) {

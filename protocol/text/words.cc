@@ -14,6 +14,7 @@ bool EndsWord(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 
 constexpr std::string_view kEscapes = "n\nr\rt\tb\ba\a";  // letter and byte
 
+// What is no escape stands for itself.
 char Unescaped(char letter) {
   for (size_t i = 0; i < kEscapes.size(); i += 2) {
     if (kEscapes[i] == letter) return kEscapes[i + 1];

@@ -68,6 +68,7 @@ int EncodeMaxDepth(lua_State* L) {
   return Integer(L, 1, SettingsFor(L, 1).encode_max_depth, 1, INT_MAX);
 }
 
+// cjson.decode_max_depth([depth]) -> depth
 int DecodeMaxDepth(lua_State* L) {
   return Integer(L, 1, SettingsFor(L, 1).decode_max_depth, 1, INT_MAX);
 }
@@ -85,6 +86,7 @@ int EncodeInvalidNumbers(lua_State* L) {
   return Choice(L, 1, SettingsFor(L, 1).encode_invalid, kSwitchOrNull);
 }
 
+// cjson.decode_invalid_numbers([boolean]) -> boolean
 int DecodeInvalidNumbers(lua_State* L) { return Choice(L, 1, SettingsFor(L, 1).decode_invalid); }
 
 int New(lua_State* L);
@@ -104,6 +106,7 @@ constexpr luaL_Reg kFunctions[] = {
 };
 
 // cjson.new(): another instance, with settings of its own.
+// The stack: the instance, then the settings until all functions have them.
 int New(lua_State* L) {
   lua_newtable(L);
   // Plain numbers: there is no destructor that Lua would have to call.

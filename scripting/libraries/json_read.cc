@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+// The first eleven stand in the order of kTokenNames.
 enum class Token : uint8_t {
   kObjectBegin,
   kObjectEnd,
@@ -35,6 +36,9 @@ constexpr const char* kTokenNames[] = {
     "T_BOOLEAN",   "T_NULL",    "T_COLON",     "T_COMMA",   "T_END",
 };
 
+// --- characters
+
+// What a character begins, made by the compiler: one load a character.
 constexpr struct TokenTable {
   Token of[256] = {};
   constexpr Token& At(char c) { return of[static_cast<unsigned char>(c)]; }
@@ -94,6 +98,7 @@ int HexDigits(const char* text) {
   return number;
 }
 
+// One to four bytes: the first says how many, each other has six bits.
 size_t WriteUtf8(char* to, int code) {
   if (code <= 0x7f) {
     to[0] = static_cast<char>(code);
@@ -226,6 +231,7 @@ class JsonReader {
     ++at_;
   }
 
+  // To the end of the string, an escape or the end of the text, whichever comes first.
   void SkipPlain() {
     const char* const begin = at_;
     while (*at_ != '"' && *at_ != '\\' && *at_ != '\0') ++at_;
@@ -352,6 +358,7 @@ class JsonReader {
     --depth_;
   }
 
+  // Elements from 1 on; null takes a place, as cjson.null.
   void Array() {
     Descend(2);
     lua_newtable(L_);
@@ -387,6 +394,7 @@ class JsonReader {
   size_t string_bytes_ = 0;
 
   char* room_ = nullptr;
+  // For texts of at most so many bytes, which then take no userdata.
   char in_place_[1024];
 };
 

@@ -64,6 +64,7 @@ class JsonWriter {
   }
 
  private:
+  // Does not return.
   void Refuse(int index, const char* reason) {
     luaL_error(L_, "Cannot serialise %s: %s", luaL_typename(L_, index), reason);
   }
@@ -125,6 +126,7 @@ class JsonWriter {
     out_.Commit(static_cast<size_t>(size));
   }
 
+  // A table that holds itself ends at the bound on depth.
   void Table(int depth) {
     if (depth > settings_.encode_max_depth || !lua_checkstack(L_, 3)) {
       luaL_error(L_, "Cannot serialise, excessive nesting (%d)", depth);
@@ -194,6 +196,7 @@ class JsonWriter {
     out_.Byte('}');
   }
 
+  // Numbers as keys become texts: {[1.5] = 1} -> {"1.5":1}.
   void Key() {
     switch (lua_type(L_, -2)) {
       case LUA_TSTRING:
@@ -214,6 +217,8 @@ class JsonWriter {
 };
 
 }  // namespace
+
+// --- the function
 
 // cjson.encode(value) -> text
 int EncodeJson(lua_State* L) {

@@ -9,6 +9,7 @@
 namespace sluice {
 namespace {
 
+// kEnd: the text ends too soon; kFormat: a byte that begins nothing.
 enum class Fault : uint8_t { kNone, kEnd, kFormat };
 
 // What is left of the text. After a fault nothing more is pushed, and the caller raises it.
@@ -17,6 +18,7 @@ struct Input {
   size_t left;
   Fault fault = Fault::kNone;
 
+  // A length that goes beyond the text is a fault before anything is made of it.
   bool Has(size_t bytes) {
     if (bytes <= left) return true;
     fault = Fault::kEnd;
@@ -39,6 +41,8 @@ struct Input {
   }
 };
 
+// --- values
+
 void ReadValue(lua_State* L, Input& in);
 
 void ReadString(lua_State* L, Input& in, size_t size) {
@@ -59,6 +63,7 @@ void ReadArray(lua_State* L, Input& in, size_t count) {
   }
 }
 
+// Each read pushes one value or leaves a fault: then the table stays behind for the raise.
 void ReadMap(lua_State* L, Input& in, size_t count) {
   if (in.fault != Fault::kNone) return;
   lua_newtable(L);
@@ -148,6 +153,8 @@ void ReadValue(lua_State* L, Input& in) {
   if (format <= 0x8f) return ReadMap(L, in, format & 15);
   ReadLong(L, in, format);
 }
+
+// --- the functions
 
 // Reads up to `limit` values (0: all) of the text in slot 1 from `offset`. With a limit the first
 // result is where the next begins, or -1 at the end.

@@ -15,6 +15,8 @@ namespace {
 // As lua-cmsgpack: deeper tables, and those that hold themselves, end as nil.
 constexpr int kNestingMax = 16;
 
+// --- heads and bytes
+
 // A format byte, then `bytes` (0 to 8) of a number, the highest first.
 void WriteHead(OutputBytes& out, uint8_t format, uint64_t number, size_t bytes) {
   char head[9] = {static_cast<char>(format)};
@@ -27,6 +29,8 @@ void WriteHead(OutputBytes& out, uint8_t format, uint64_t number, size_t bytes) 
 void WriteByte(OutputBytes& out, uint8_t byte) { out.Byte(static_cast<char>(byte)); }
 
 void WriteValue(lua_State* L, OutputBytes& out, int depth);
+
+// --- values
 
 // "abc" -> a3 61 62 63
 void WriteString(lua_State* L, OutputBytes& out) {
@@ -155,6 +159,8 @@ void WriteValue(lua_State* L, OutputBytes& out, int depth) {
 }
 
 }  // namespace
+
+// --- the functions
 
 // cmsgpack.pack(...): all arguments, one message behind the other.
 int PackMessage(lua_State* L) {

@@ -53,6 +53,8 @@ class OutputBytes {
  private:
   static constexpr size_t kInPlace = 1024;
 
+  // The old userdata is garbage once its slot is taken; until then both are there, which MakeRoom
+  // has asked for.
   void Grow(size_t size) {
     // Twice as much, but no more than a quarter beyond what is large already.
     constexpr size_t kLarge = 32UL << 20;

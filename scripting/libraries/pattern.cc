@@ -13,6 +13,8 @@ constexpr char kEscape = '%';
 // A step that looks at bytes in a row costs as much as this many bytes.
 constexpr size_t kBytesAStep = 16;
 
+// --- classes and sets
+
 int Code(char c) { return static_cast<unsigned char>(c); }
 
 // %a and the like in the C locale; a capital letter is the complement.
@@ -56,6 +58,8 @@ bool IsOfClass(int c, int name) {
 }
 
 // `set` points to [, `last` to its ].
+// A class, a range or a character after the other; a ']' as the first is a member, as is a '-' at
+// an end.
 bool IsOfSet(int c, const char* set, const char* last) {
   bool member = true;
   if (set[1] == '^') {
@@ -77,6 +81,8 @@ bool IsOfSet(int c, const char* set, const char* last) {
 }
 
 }  // namespace
+
+// --- matching
 
 Pattern::Pattern(lua_State* L, const char* text, size_t size, const char* source)
     : L_(L), state_(LuaState::Of(L)), text_(text), end_(text + size), source_(source) {}
@@ -184,6 +190,8 @@ const char* Pattern::FewestOf(const char* at, const char* item, const char* behi
   }
 }
 
+// --- captures
+
 // The capture is noted before the rest is tried and taken back if that fails: this is the
 // backtracking.
 const char* Pattern::OpenCapture(const char* at, const char* item, ptrdiff_t length) {
@@ -195,6 +203,7 @@ const char* Pattern::OpenCapture(const char* at, const char* item, ptrdiff_t len
   return end;
 }
 
+// As OpenCapture: noted, tried, taken back.
 const char* Pattern::CloseCapture(const char* at, const char* item) {
   const int last = LastOpen();
   capture_[last].length = at - capture_[last].begin;
@@ -202,6 +211,8 @@ const char* Pattern::CloseCapture(const char* at, const char* item) {
   if (!end) capture_[last].length = kUnfinished;
   return end;
 }
+
+// --- single items
 
 // %bxy: from an x to the y that balances it.
 const char* Pattern::Balanced(const char* at, const char* item) {
@@ -273,6 +284,9 @@ inline const char* Pattern::BehindItem(const char* item) {
   }
 }
 
+// --- results
+
+// %1 before its capture is closed is at fault, as is one that is not there.
 int Pattern::CaptureAt(int digit) {
   const int index = digit - '1';
   if (index < 0 || index >= captures_ || capture_[index].length == kUnfinished) {
@@ -289,6 +303,7 @@ int Pattern::LastOpen() {
   return luaL_error(L_, "invalid pattern capture");
 }
 
+// `from` null: the captures alone, as string.find wants them.
 int Pattern::PushCaptures(const char* from, const char* to) {
   const int count = captures_ == 0 && from ? 1 : captures_;
   luaL_checkstack(L_, count, "too many captures");
@@ -296,6 +311,7 @@ int Pattern::PushCaptures(const char* from, const char* to) {
   return count;
 }
 
+// A text, or the position of an empty capture "()".
 void Pattern::PushCapture(int index, const char* from, const char* to) {
   if (index >= captures_) {
     if (index != 0) luaL_error(L_, "invalid capture index");

@@ -2,6 +2,9 @@
 // step counts as work of the script (LuaState::Work), so a pattern that tries for ever can be
 // ended.
 //
+// How "(%a+)=(%d*)" matches "key=42": %a+ takes "key", capture 1 closes, '=' fits, %d* takes "42",
+// capture 2 closes, the pattern is over: the match ends behind "42".
+//
 //   Pattern pattern(L, text, size, source);
 //   if (const char* end = pattern.MatchAt(text)) count = pattern.PushCaptures(text, end);
 //
@@ -44,6 +47,7 @@ class Pattern {
   static constexpr ptrdiff_t kUnfinished = -1;
   static constexpr ptrdiff_t kPosition = -2;
 
+  // Each answers where the match of the whole rest ends if it goes on from `at`, or null.
   const char* Match(const char* at, const char* item);
   // Matches an item that begins with the escape and moves behind it, `at` becoming null where it
   // does not match. False: the item is a class, and nothing has been done.
@@ -52,11 +56,14 @@ class Pattern {
   const char* FewestOf(const char* at, const char* item, const char* behind);
   const char* OpenCapture(const char* at, const char* item, ptrdiff_t length);
   const char* CloseCapture(const char* at, const char* item);
+  // Single items that are longer than a character: where they end, or null.
   const char* Balanced(const char* at, const char* item);
   const char* Repeated(const char* at, int digit);
   bool Frontier(const char* at, const char* set, const char* behind);
+  // One character against one item.
   bool Single(const char* at, const char* item, const char* behind);
   const char* BehindItem(const char* item);
+  // Raise if there is no such capture.
   int CaptureAt(int digit);
   int LastOpen();
   void Work(size_t steps);

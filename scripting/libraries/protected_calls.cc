@@ -21,6 +21,8 @@ int CallHandler(lua_State* L) {
   return 1;
 }
 
+// --- coroutines
+
 // coroutine.resume(coroutine, ...) -> true, results; or false, fault
 //
 // The hook of the coroutine counts while it runs, that of the caller from here on. A fault that
@@ -63,6 +65,8 @@ int Wrap(lua_State* L) {
 }
 
 }  // namespace
+
+// --- the functions
 
 // pcall(function, ...) -> true, results; or false, fault.
 // As Redis's: of an error table the caller sees the text alone.

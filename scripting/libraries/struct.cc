@@ -27,6 +27,8 @@ struct Layout {
   int alignment = 1;
 };
 
+// --- the format
+
 // The digits at the format's front; `otherwise` if there are none.
 int ReadNumber(lua_State* L, const char** format, int otherwise) {
   if (!std::isdigit(static_cast<unsigned char>(**format))) return otherwise;
@@ -42,6 +44,7 @@ int ReadNumber(lua_State* L, const char** format, int otherwise) {
 }
 
 // Bytes of one option; 0 for what has no size of its own.
+// Takes the number behind i, I and c off the format.
 size_t OptionBytes(lua_State* L, char option, const char** format) {
   switch (option) {
     case 'b':
@@ -116,6 +119,7 @@ uint64_t ToInteger(lua_Number number) {
   return 0;
 }
 
+// The lowest bytes of the number; what does not fit is cut off, as in C.
 void PutInteger(lua_State* L, luaL_Buffer* out, int argument, bool big, size_t bytes) {
   uint64_t value = ToInteger(luaL_checknumber(L, argument));
   char text[kIntegerBytesMax];
@@ -222,6 +226,7 @@ int Pack(lua_State* L) {
 }
 
 // Takes the size that `c0` has from the result before it; `size` + 1 where it is more than `size`.
+// The number is a result that Unpack has pushed, and is no result any more.
 size_t TakeSize(lua_State* L, int results, size_t size) {
   if (results == 0 || !lua_isnumber(L, -1)) luaL_error(L, "format 'c0' needs a previous size");
   const lua_Number wanted = lua_tonumber(L, -1);

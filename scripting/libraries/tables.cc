@@ -8,6 +8,7 @@
 namespace sluice {
 namespace {
 
+// Lua's #table: a border, where there are holes one of several.
 int LengthOf(lua_State* L, int index) {
   luaL_checktype(L, index, LUA_TTABLE);
   return static_cast<int>(lua_objlen(L, index));
@@ -19,6 +20,8 @@ void Move(lua_State* L, int from, int to) {
   lua_rawgeti(L, 1, from);
   lua_rawseti(L, 1, to);
 }
+
+// --- insert, remove, foreach
 
 // table.insert(table, [position,] value). Beyond the end it leaves holes, and moves as many places.
 int Insert(lua_State* L) {
@@ -93,6 +96,7 @@ int ForEachIndex(lua_State* L) {
 // --- sort: Lua's quicksort, of the values from `low` to `high` in slot 1
 
 // Whether the value at one index of the stack comes before the other.
+// Without a function by `<`, whose metamethods count. Indexes are of the stack, from the top.
 bool Before(lua_State* L, int one, int other) {
   LuaState& state = LuaState::Of(L);
   state.Work(L, 2);
@@ -126,7 +130,11 @@ void Order(lua_State* L, int low, int high) {
 }
 
 // Puts what is not above the pivot, which is on top and at `high` - 1, before the rest; where it
-// ends.
+// ends. Meanwhile the values stand like this:
+//
+//   low .. i: not above | not looked at | j .. high - 2: not below | pivot | high: not below
+//
+// An order function that contradicts itself runs beyond an end, which is the error that Lua gives.
 int Partition(lua_State* L, int low, int high) {
   int i = low;
   int j = high - 1;

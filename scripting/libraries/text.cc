@@ -14,6 +14,8 @@ namespace {
 constexpr char kEscape = '%';
 constexpr char kSpecial[] = "^$*+?.([%-";
 
+// --- find and match
+
 // The pattern in slot 2. Matching recurs once for each of these; the C stack is not endless.
 const char* PatternText(lua_State* L) {
   constexpr size_t kRecursingMax = 4000;
@@ -110,6 +112,7 @@ int MatchAll(lua_State* L) {
 // --- gsub
 
 // Adds the text in slot 3, with %0 to %9 replaced.
+// string.gsub("hello world", "(%w+)", "<%1>") -> "<hello> <world>", 2
 void AddText(lua_State* L, luaL_Buffer* out, Pattern& pattern, const char* from, const char* to) {
   size_t size = 0;
   const char* const text = lua_tolstring(L, 3, &size);

@@ -42,11 +42,15 @@ void Show(lua_State* L, int name) {
 
 }  // namespace
 
+// Made to measure: no room behind the words.
 void PushWords(lua_State* L, Args words) {
   lua_createtable(L, static_cast<int>(words.size()), 0);
   Fill(L, lua_gettop(L), words);
 }
 
+// --- the tables that are kept
+
+// The stack is made long enough once: nothing here grows it later.
 void ArgumentTables::Open(lua_State* L) {
   lua_checkstack(L, kSlots + LUA_MINSTACK);
   Open(L, keys_, "KEYS");

@@ -57,7 +57,9 @@ class ArgumentTables {
   };
 
   static void Open(lua_State* L, Global& global, const char* name);
+  // Lets go of tables that may have grown unseen.
   void Forget(lua_State* L);
+  // One of the two globals.
   void Set(lua_State* L, Global& global, Args words);
   static void Clear(lua_State* L, Global& global);
 

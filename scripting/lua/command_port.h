@@ -16,6 +16,7 @@ namespace sluice {
 // has it.
 class CommandPort {
  public:
+  // For redis.acl_check_cmd: an unknown command is an error of the script, a denied one an answer.
   enum class Permission : uint8_t { kUnknownCommand, kAllowed, kDenied };
 
   virtual ~CommandPort() = default;

@@ -30,6 +30,8 @@ bool IsOfTable(size_t bytes) {
 
 }  // namespace
 
+// --- coming and going
+
 // Nothing here is protected: the bound is lifted, and a malloc that fails ends the process.
 LuaState::LuaState(CommandPort& port, Kind kind, void (*fill)(LuaState&))
     : port_(port), kind_(kind) {
@@ -51,6 +53,8 @@ LuaState::~LuaState() {
   LiftBound();
   lua_close(lua_);
 }
+
+// --- memory
 
 // Lua's one door to memory. It refuses growth beyond the bound by a null, which Lua answers with a
 // collection or "not enough memory"; it never refuses to shrink, which Lua does not expect.
@@ -98,6 +102,7 @@ void LuaState::NoteBlock(size_t bytes) {
   if (running_) SetHook(running_);
 }
 
+// The hook goes back to its usual pace.
 void LuaState::ForgetBlocks() {
   largest_block_ = 0;
   hook_every_ = kHookInstructions;
@@ -110,6 +115,9 @@ size_t LuaState::TakeLargestBlock() {
   return largest;
 }
 
+// --- work
+
+// Lua calls this after so many instructions of a thread, whichever thread that is.
 void LuaState::Hook(lua_State* L, lua_Debug*) {
   LuaState& state = Of(L);
   state.Work(L, static_cast<size_t>(lua_gethookcount(L)) * state.weight());
@@ -149,6 +157,9 @@ bool LuaState::CollectFor(size_t bytes) {
   return HasRoom(bytes);
 }
 
+// --- runs
+
+// A script begins with the usual settings, whatever the one before it has set.
 void LuaState::BeginRun(size_t largest_block) {
   resp = 2;
   ending_ = false;
@@ -192,6 +203,7 @@ void LuaState::EndRun() {
   RestoreBound();
 }
 
+// The parser's work is counted by LoadText, which asks between two pieces.
 void LuaState::BeginCompiling() {
   ending_ = false;
   compiling_ = true;

@@ -11,6 +11,10 @@
 // (weight()), and the more often the hook comes. Once the port has said no, the script ends:
 // nothing in it catches an error any more (Caught()).
 //
+// What a unit is: an instruction of Lua's; 16 bytes of a text that is copied or searched; a token
+// of JSON; a value of MessagePack; a tenth of a share for each command. 100,000 of them are a
+// share.
+//
 // Errors of Lua are longjmps; what that means for code in C++ is said in lua_api.h.
 //
 // Stack of the main thread between runs: slots up to kSlots, nothing else.
@@ -40,7 +44,9 @@ namespace sluice {
 // Single-threaded, as all of the engine. Memory is counted by its allocator, to the byte.
 class LuaState {
  public:
+  // Of one state. Redis has no such bound; a script that asks for more gets Lua's own error.
   static constexpr size_t kMemoryMax = 320UL << 20;
+  // A share of work: a millisecond or so of plain instructions.
   static constexpr int kHookInstructions = 100'000;
   // Of a coroutine, which adds what it has counted to its state's units.
   static constexpr int kCoroutineHookInstructions = 1000;
@@ -55,6 +61,7 @@ class LuaState {
   // What loading a library may take: about half a second.
   static constexpr int kLoadingHooksMax = 500;
 
+  // Lua's own values of collectgarbage("setpause") and ("setstepmul").
   static constexpr int kCollectorUsual = 200;
 
   static constexpr int kErrorHandler = 1;                    // stack slots
@@ -79,6 +86,7 @@ class LuaState {
     return *static_cast<LuaState*>(self);
   }
 
+  // The main thread. Coroutines have a thread each, and the same state (Of).
   lua_State* lua() { return lua_; }
   CommandPort& port() { return port_; }
   Kind kind() const { return kind_; }
@@ -170,17 +178,21 @@ class LuaState {
   std::vector<OpenReply> open_replies;
 
  private:
+  // lua_Alloc's contract; `self` is this state.
   static void* Allocate(void* self, void* block, size_t old_bytes, size_t bytes);
   static void Hook(lua_State* L, lua_Debug* activation);
 
+  // How many instructions lie between two calls of the hook in this thread.
   int HookEvery(lua_State* L) const {
     return L == lua_ || hook_every_ < kCoroutineHookInstructions ? hook_every_
                                                                  : kCoroutineHookInstructions;
   }
   void SetHook(lua_State* L) { lua_sethook(L, Hook, LUA_MASKCOUNT, HookEvery(L)); }
+  // Whether an allocation is refused that would make the sum so large.
   bool Refuses(size_t sum);
   void NoteBlock(size_t bytes);
   void ForgetBlocks();
+  // Asks the port whether to go on; raises if not.
   void Ask(lua_State* L);
   bool CollectFor(size_t bytes);
 

@@ -27,6 +27,7 @@ constexpr size_t kRepliesMax = LuaState::kMemoryMax / kValueBytes;
 
 }  // namespace
 
+// {ok = text}: redis.call's way of telling a status from a text.
 void LuaReplySink::Status(std::string_view text) {
   if (!HasRoom(kTableBytes + kStringBytes + text.size())) return;
   lua_createtable(L_, 0, 1);
@@ -44,6 +45,7 @@ void LuaReplySink::Error(std::string_view text) {
   Put();
 }
 
+// Beyond 2^53 the nearest double, as in Redis: a Lua number is one.
 void LuaReplySink::Integer(int64_t value) {
   if (full_) return;
   lua_pushnumber(L_, static_cast<lua_Number>(value));
@@ -74,6 +76,7 @@ void LuaReplySink::Map(size_t pairs) {
   Open(replies, 0, kMapKey);
 }
 
+// RESP3: {set = {member = true}}.
 void LuaReplySink::Set(size_t length) {
   if (version_ == 2) return Array(length);
   Open(length, 0, kSet);
@@ -96,6 +99,7 @@ void LuaReplySink::PlainDouble(double value) {
   Double(value);
 }
 
+// RESP2 has no booleans: 1 and 0.
 void LuaReplySink::Bool(bool value) {
   if (version_ == 2) return Integer(value ? 1 : 0);
   if (full_) return;
@@ -112,6 +116,7 @@ void LuaReplySink::BigNumber(std::string_view digits) {
   Put();
 }
 
+// RESP3: {verbatim_string = {string = , format = }}.
 void LuaReplySink::Verbatim(std::string_view bytes, std::string_view format) {
   if (version_ == 2) return Bulk(bytes);
   if (!HasRoom(2 * (kTableBytes + kStringBytes) + bytes.size() + format.size())) return;
@@ -345,6 +350,7 @@ void SendMap(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   }
 }
 
+// The keys are the members; values are not looked at.
 void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   if (!weighed && !FitsReply(WeighPairs(L, 0), reply)) return;
   reply.Set(Count(L));

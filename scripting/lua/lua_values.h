@@ -58,10 +58,12 @@ class LuaReplySink final : public ReplySink {
   int version() const override { return version_; }
 
  private:
+  // What an open aggregate is made into, and of a map whether a key or a value comes next.
   enum Shape : uint8_t { kArray, kMapKey, kMapValue, kSet, kDropped };
 
   // False, and so from now on, if so many bytes more are not within the bound.
   bool HasRoom(size_t bytes) { return !full_ && (state_.MakeRoom(bytes) || !(full_ = true)); }
+  // Begins an aggregate of so many replies, in a table with room for `room` elements.
   void Open(size_t replies, size_t room, Shape shape);
   void Close();
   void Put();

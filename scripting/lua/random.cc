@@ -6,6 +6,7 @@
 namespace sluice {
 namespace {
 
+// The generator of the port, which outlives the state.
 RedisRandom& Shared(lua_State* L) {
   return *static_cast<RedisRandom*>(lua_touserdata(L, lua_upvalueindex(1)));
 }

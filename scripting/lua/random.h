@@ -15,6 +15,7 @@ class RedisRandom {
  public:
   static constexpr int32_t kMax = 0x7fffffff;
 
+  // As srand48: the seed in the upper 32 bits, 0x330E below.
   void Seed(int32_t seed) {
     state_ = (static_cast<uint64_t>(static_cast<uint32_t>(seed)) << 16) | 0x330E;
   }

@@ -14,6 +14,8 @@ int RefuseWrite(lua_State* L) { return luaL_error(L, kReadOnly); }
 
 }  // namespace
 
+// --- views
+
 // The stack: real -> view, whose metatable is filled on the way.
 void PushView(lua_State* L) {
   lua_newtable(L);
@@ -56,6 +58,7 @@ void ShowThroughGlobals(lua_State* L) {
   lua_pop(L, 2);
 }
 
+// Raises with the sentence that an assignment to the view would give.
 void RefuseView(lua_State* L, int index) {
   if (!PushViewed(L, index)) return;
   lua_pushstring(L, kReadOnly);

@@ -8,6 +8,8 @@
 namespace sluice {
 namespace {
 
+// --- error tables
+
 // Without a line end: as everywhere in Redis's Lua errors.
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && (text.back() == '\r' || text.back() == '\n')) text.remove_suffix(1);
@@ -39,6 +41,8 @@ void PushError(lua_State* L, std::string_view sentence) {
   PushTable(L, "ERR ", Trimmed(sentence), /*counted=*/false);
 }
 
+// The command's reply has been counted already: the mark keeps it from being counted as the
+// script's.
 void PushCommandError(lua_State* L, std::string_view line) {
   PushTable(L, "", Trimmed(line), /*counted=*/true);
 }
@@ -47,6 +51,8 @@ int RaiseError(lua_State* L, std::string_view sentence) {
   PushError(L, sentence);
   return lua_error(L);
 }
+
+// --- the handler, and its line
 
 // Runs where the error was raised, with the stack as it was: the one place that can still tell the
 // line. What is no table becomes one.

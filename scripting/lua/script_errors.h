@@ -27,6 +27,7 @@ void PushCommandError(lua_State* L, std::string_view line);
 // PushError and lua_error.
 int RaiseError(lua_State* L, std::string_view sentence);
 
+// error value, a text or a table -> the same as a table with source and line
 // The message handler of every run.
 int HandleScriptError(lua_State* L);
 
