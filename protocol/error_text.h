@@ -37,8 +37,8 @@ enum class ErrorCode : uint8_t {
   kCount,        // number of codes; not an error
 };
 
-// Points into the table: valid for ever.
 // The whole error line without the leading '-' and the closing CRLF, e.g. "ERR syntax error".
+// Points into the table: valid for ever.
 std::string_view ErrorText(ErrorCode code);
 
 }  // namespace sluice

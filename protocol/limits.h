@@ -12,9 +12,9 @@ inline constexpr int64_t kArgumentsMax =
 inline constexpr size_t kInlineBytesMax = 64 * 1024;  // an inline request, a length line
 inline constexpr int64_t kBulkBytesMax = 512LL * 1024 * 1024;  // proto-max-bulk-len
 
+// Before a client has logged in it may send little: it may be any stranger.
 // A length beyond its bound is a protocol error: the sentence is sent and the connection closed.
 // Memory is taken for what has come, never for what is announced.
-// Before a client has logged in it may send little: it may be any stranger.
 inline constexpr int64_t kArgumentsBeforeLoginMax = 10;
 inline constexpr int64_t kBulkBytesBeforeLoginMax = 16 * 1024;
 inline constexpr size_t kQueryBytesBeforeLoginMax = 24 * 1024;  // of requests that wait

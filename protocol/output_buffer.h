@@ -46,9 +46,9 @@ class OutputBuffer {
   bool overflowed() const { return overflowed_; }
   // --- what may leave: where replies wait for a log, only what was appended before a certain byte
   static constexpr uint64_t kEverything = UINT64_MAX;
+  // Bytes appended ever.
   // Positions count from the buffer's first byte and never go back, whatever has been sent or
   // dropped.
-  // Bytes appended ever.
   uint64_t appended() const { return gone_ + bytes_; }
   // The bytes before that position may leave; kEverything, as at the start: all.
   uint64_t may_leave() const { return may_leave_; }
@@ -84,8 +84,8 @@ class OutputBuffer {
       Overflow();
   }
 
-  // The vectors point into the blocks: valid until the next Append, Consume or Clear.
   // Fills `vectors` with what is to be sent first, and may be; returns how many were filled.
+  // The vectors point into the blocks: valid until the next Append, Consume or Clear.
   size_t Peek(iovec* vectors, size_t count) const;
   // Forgets the first `n` <= bytes() bytes: they are sent.
   void Consume(size_t n);

@@ -57,9 +57,9 @@ class ReplyReader {
   static constexpr int kDepthMax = 128;
   static constexpr int64_t kElementsMax = 1LL << 31;  // of one aggregate
 
-  // Invariant: no state is kept between calls but the outcome of the last one.
   // Reads one reply at the start of `bytes`; null while incomplete or after an error (failed()).
   // On success consumed() is its size.
+  // Invariant: no state is kept between calls but the outcome of the last one.
   std::optional<Reply> Read(std::string_view bytes);
   size_t consumed() const { return consumed_; }
   bool failed() const { return failed_; }

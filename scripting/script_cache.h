@@ -56,8 +56,8 @@ class ScriptCache {
         by_sha1_(0, BySha1(hash_key), BySha1(hash_key)),
         by_text_(0, ByText(hash_key), ByText(hash_key)) {}
 
-  // The pointer is valid until the next Load or Flush: either may free a script.
   // Null: unknown. `sha1` in hex of any case.
+  // The pointer is valid until the next Load or Flush: either may free a script.
   const Script* Find(std::string_view sha1) const;
   // The same, to be run: it counts as used now.
   const Script* Use(std::string_view sha1);

@@ -25,10 +25,10 @@ struct ScriptFailure {
   bool counted = false;  // a command of the script answered it: statistics know it already
 };
 
-// Costs what the script does; a slow one calls CommandPort::Interrupt from its hook. Not
-// re-entrant: a script cannot run a script.
 // EVAL: KEYS and ARGV are globals. FCALL: they are the function's two arguments. True when it
 // returned, and its value has been answered.
+// Costs what the script does; a slow one calls CommandPort::Interrupt from its hook. Not
+// re-entrant: a script cannot run a script.
 bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFailure& failure);
 
 }  // namespace sluice

@@ -91,9 +91,9 @@ bool LuaState::Refuses(size_t sum) {
   return true;
 }
 
+// A power of two, so that a block that grows byte by byte does not reset the hook each time.
 // The larger the largest object, the longer an instruction may last, the fewer of them until the
 // next hook: 512 MiB / 1 MiB = 512 instructions.
-// A power of two, so that a block that grows byte by byte does not reset the hook each time.
 void LuaState::NoteBlock(size_t bytes) {
   largest_block_ = bytes;
   const size_t every = std::clamp<size_t>(kHookBytes / std::bit_ceil(bytes), 1, kHookInstructions);

@@ -57,8 +57,8 @@ class KeyspaceObserver {
   virtual void ValueDue(Database&, HashedKey, Entry&) {}
 };
 
-// Owned by Keyspace, which outlives its databases. Times are engine ms where not said otherwise.
 // What the databases of a keyspace share.
+// Owned by Keyspace, which outlives its databases. Times are engine ms where not said otherwise.
 struct KeyspaceState {
   TimerWheel& wheel;
   KeyspaceObserver& observer;

@@ -46,8 +46,8 @@ namespace sluice {
 
 using Random = std::mt19937_64;
 
-// Its bytes are a view of a request or of an entry, and must outlive it.
 // A key and its hash, computed once (by the prefetching of a batch) and carried along.
+// Its bytes are a view of a request or of an entry, and must outlive it.
 struct HashedKey {
   std::string_view bytes;
   uint64_t hash = 0;

@@ -110,10 +110,10 @@ void SegmentTableOf<Element>::Insert(Element& element, uint64_t hash) {
     PrefetchElements(segment->slots);
   Put(*segment, element, hash);
   ++size_;
-  // Each split makes the segment deeper, and CanGrowDirectory bounds the depth: so this ends.
   // A table full of tombstones may grow beyond the limit with fewer entries: it splits as well. The
   // halves of a split may be uneven: more than one can be necessary. A segment that could not be
   // split before is now, if the table has got larger meanwhile.
+  // Each split makes the segment deeper, and CanGrowDirectory bounds the depth: so this ends.
   while ((segment->slots.size() > kSplitAt || segment->slots.capacity() > kCapacityMax) &&
          (segment->depth < depth_ || CanGrowDirectory())) {
     Split(segment, hash);
@@ -297,9 +297,9 @@ void SegmentTableOf<Element>::Shrink(Segment* segment, uint64_t hash) {
   if (capacity > kSmallCapacity && segment->slots.size() < capacity / kSparse) Rebuild(*segment);
 }
 
+// On success `segment` is the merged one.
 // The buddy of a segment differs from it in the last of its bits alone: it stands at the place with
 // that bit turned. A buddy that has been split further is deeper, and not merged with.
-// On success `segment` is the merged one.
 template <typename Element>
 bool SegmentTableOf<Element>::MergeWithBuddy(Segment*& segment, uint64_t hash) {
   if (segment->depth == 0) return false;

@@ -144,10 +144,10 @@ uint64_t SegmentTableOf<Element>::Scan(uint64_t cursor, size_t count,
   }
 }
 
-// Selection, not sorting: three nth_element over ever smaller parts are O(n).
 // Where a call stops that has still `left` of `wanted` elements to give, of a segment up to `end`:
 // at its end, or so that it gives between `wanted` and twice that in all. Puts `ranked` in part in
 // order.
+// Selection, not sorting: three nth_element over ever smaller parts are O(n).
 template <typename Element>
 uint64_t SegmentTableOf<Element>::StopIn(const Segment& segment, std::vector<Ranked>& ranked,
                                          size_t left, size_t wanted, uint64_t end) const {

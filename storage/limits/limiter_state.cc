@@ -6,8 +6,8 @@
 namespace sluice {
 namespace {
 
-// The one switch over algorithms: everything below is written once for all of them.
 // Calls `visit` with the struct of the algorithm. S and L are const or not alike.
+// The one switch over algorithms: everything below is written once for all of them.
 template <typename S, typename L, typename Visit>
 auto WithAlgorithm(S& state, L* log, Visit visit) {
   switch (state.config.algorithm) {

@@ -40,8 +40,8 @@ class LogFolder {
   // The manifest alone, for one who only looks.
   std::string Look();
 
-  // The base, if there is one, then the increments.
   // The files to be loaded, in that order.
+  // The base, if there is one, then the increments.
   std::vector<Manifest::File> Files() const;
   std::string PathOf(const Manifest::File& file) const { return folder_ + "/" + file.name; }
   std::string ManifestPath() const { return folder_ + "/" + name_ + ".manifest"; }

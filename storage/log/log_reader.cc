@@ -122,8 +122,8 @@ LogReader::Item LogReader::ReadCount(char sign, int64_t max, size_t& at, int64_t
   return Item::kCommand;
 }
 
-// Words are noted as offsets while they are walked, since the window's memory moves when it grows.
 // Nothing is put aside for what is only announced.
+// Words are noted as offsets while they are walked, since the window's memory moves when it grows.
 LogReader::Item LogReader::ReadCommand() {
   const size_t first_word = words_.size();
   size_t at = cursor_;

@@ -133,15 +133,15 @@ void TextBlock::Narrow(size_t begin, size_t bytes) {
 
 void TextBlock::Reserve(size_t bytes) {
   if (bytes <= capacity_) return;
+  // The first block is made to measure: most strings never grow.
   // Doubling up to kSlackMax, then a MiB more each time: mapped pages move without copying, so
   // small steps cost little there, and a GiB does not reserve another.
-  // The first block is made to measure: most strings never grow.
   Move(capacity_ == 0 ? bytes : bytes + std::min(bytes, kSlackMax));
 }
 
+// To a block of at least `capacity`. Precondition: that is more than it has.
 // Three ways: heap to heap by realloc, heap to pages by one copy, pages to more pages by mremap.
 // Never back: a block that has become mapped stays so.
-// To a block of at least `capacity`. Precondition: that is more than it has.
 void TextBlock::Move(size_t capacity) {
   ABSL_HARDENING_ASSERT(capacity > capacity_);
   if (capacity < kMappedAt) {

@@ -27,8 +27,8 @@ namespace sluice {
 
 struct LockImage;
 
-// Limits decide which encoding a value gets, whatever its encoding was where it was written.
 // What values are made with, beside their content.
+// Limits decide which encoding a value gets, whatever its encoding was where it was written.
 struct RdbContext {
   Now now;
   bool compress = true;  // texts, when they are written
