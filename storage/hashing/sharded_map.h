@@ -44,6 +44,7 @@ class ShardedMap {
     return const_cast<ShardedMap*>(this)->Find(key);
   }
   // The entry, and whether it was made.
+  // Finding or making: O(1), but for the one split.
   template <typename Key, typename... Args>
   std::pair<Mapped*, bool> TryEmplace(Key&& key, Args&&... args) {
     if (size_ == kSplitAt && shards_.size() == 1) Split();

@@ -146,7 +146,7 @@ Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline dead
                              const Now& now) {
   if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
   Entry* entry = FindToReplace(key, now);
-  // A long text over one of about its length: its block is written over, and none is allocated.
+  // A long text over one of about its length: its block is written over, and no new one is made.
   if (entry != nullptr && HasRoomFor(*entry, text)) {
     state_.image.BeforeChange(*entry);
     Touch(key.bytes);

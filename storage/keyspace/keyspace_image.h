@@ -9,7 +9,7 @@
 //
 // Three keys, and a client that changes c while the walk is at b:
 //
-//   a  b  c      begin: none is marked
+//   a  b  c      begin: no entry is marked (capitals are)
 //   A  b  c      the walk gives a
 //   A  b  C      INCR c: BeforeChange gives the old c, then c changes
 //   A  B  C      the walk gives b, passes c; the image is of the instant of the beginning

@@ -50,6 +50,7 @@ size_t Limiter::MemoryBytes() const {
   return sizeof(*this) + (log_ == nullptr ? 0 : sizeof(RequestLog) + log_->heap_bytes());
 }
 
+// COPY's: the same limit, as much of it used.
 std::unique_ptr<Value> Limiter::Clone() const {
   auto clone = std::make_unique<Limiter>(config());
   clone->state_ = state_;

@@ -185,7 +185,7 @@ int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, i
 
 // --- what others say
 // Replay of a log, and other servers: no rule is asked, no token is issued, but tokens jump past
-// what is told, so that none is ever given twice.
+// what is told, so that no token is ever given twice.
 
 // A holder whose lease is over already is put in and settled at once, so that it ends as any other.
 bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& shape,

@@ -65,6 +65,7 @@ std::string CheckOrder(const Manifest& manifest, const Manifest::File& file) {
 
 // --- what it says
 
+// Null when the log began without one.
 const Manifest::File* Manifest::base() const {
   const auto found = std::ranges::find(files, Kind::kBase, &File::kind);
   return found == files.end() ? nullptr : &*found;

@@ -83,6 +83,7 @@ void TextBlock::Assign(std::string_view text) {
   Append(text.substr(kept));
 }
 
+// Not of its own bytes: Reserve may move them away before they are copied.
 void TextBlock::Append(std::string_view text) {
   if (text.empty()) return;
   Reserve(size_ + text.size());
@@ -90,6 +91,7 @@ void TextBlock::Append(std::string_view text) {
   size_ += text.size();
 }
 
+// For what is read straight into the text; Lengthen says how much came.
 std::span<char> TextBlock::Room(size_t bytes) {
   Reserve(size_ + bytes);
   return {data_ + size_, bytes};

@@ -39,6 +39,7 @@ class TextBlock {
   ~TextBlock();
 
   // So many bytes of undefined content, without room for more.
+  // For a result of known size that is written at once, as BITOP's.
   static TextBlock OfSize(size_t bytes);
 
   size_t size() const { return size_; }

@@ -21,6 +21,7 @@ uint64_t RdbModuleType::id() const {
   return id << kVersionBits | version;
 }
 
+// Any 54 bits are nine characters: for messages about types that are not ours.
 std::string RdbModuleName(uint64_t id) {
   std::string name(kNameBytes, '\0');
   id >>= kVersionBits;

@@ -38,6 +38,7 @@ void RdbWriter::String(std::string_view text) {
   Raw(text);
 }
 
+// Without the text where 32 bits hold it.
 void RdbWriter::Integer(int64_t value) {
   if (ShortInteger(value)) return;
   char text[kInt64TextMax];

@@ -70,6 +70,7 @@ void IntSet::Widen(uint32_t width) {
   *this = std::move(wide);
 }
 
+// A number that needs more width makes all of them wider first, though only it is at an end then.
 bool IntSet::Add(int64_t value) {
   const size_t index = LowerBound(value);
   if (index < size() && at(index) == value) return false;

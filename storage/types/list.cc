@@ -152,7 +152,8 @@ void List::Find(std::string_view text, ListEnd towards, size_t looks,
 
 // --- writing
 
-// The one way to change a chunk: what it was is taken off the accounts, what it is is put on.
+// The one way to change a chunk: its old counts leave the list's accounts before, its new ones
+// enter after.
 template <typename Change>
 void List::Alter(ListChunk& chunk, Change change) {
   size_ -= chunk.count();

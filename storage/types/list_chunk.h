@@ -89,6 +89,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
   void Fit();                          // gives room back, if malloc has a smaller block
 
  private:
+  // Unused space at one end: of the bytes' area and of the slots'.
   struct Room {
     size_t bytes = 0;
     size_t slots = 0;

@@ -23,10 +23,12 @@ size_t Member::Shape::BlockBytes() const {
   return (bytes + 7) & ~size_t{7};
 }
 
+// Found from the block itself: members keep no size.
 size_t Member::BlockBytes() const {
   return (names_offset() + name_bytes() + value().size() + 7) & ~size_t{7};
 }
 
+// Then content can be written over in place.
 bool Member::HasShape(const Shape& shape) const {
   return flags_ == shape.flags && value().size() == shape.value_bytes;
 }

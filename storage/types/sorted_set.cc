@@ -32,6 +32,7 @@ std::optional<double> SortedSet::Score(std::string_view name) const {
   return place != small_.end() ? std::optional(small_.ScoreAt(place)) : std::nullopt;
 }
 
+// Rank and score by one look-up of the name.
 std::optional<SortedSet::Found> SortedSet::Find(std::string_view name) const {
   if (large_) {
     const ScoredMember* const member = large_->Find(name);
@@ -64,6 +65,7 @@ void SortedSet::ForEach(RankRange range, Direction direction, Visit visit) const
   }
 }
 
+// A small one is visited whole, whatever the cursor says, and has no next.
 uint64_t SortedSet::Scan(uint64_t cursor, size_t count,
                          absl::FunctionRef<void(std::string_view name, double score)> visit) const {
   if (large_) {
@@ -127,6 +129,7 @@ void SortedSet::Erase(RankRange range) {
   }
 }
 
+// In order, so each insert is at the tree's end.
 void SortedSet::Enlarge(HashKeys& hash_keys) {
   large_ = std::make_unique<LargeSortedSet>(hash_keys);
   small_.ForEach({0, small_.size()}, false, [this](std::string_view name, double score) {

@@ -93,6 +93,7 @@ class StringPack {
     bool integer;
   };
 
+  // Reads and checks a head. Hardened: ends the process on bytes that lead beyond the block.
   Frame FrameAt(Position at) const;
 
   [[no_unique_address]] ByteBlock block_;
