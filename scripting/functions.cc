@@ -67,6 +67,7 @@ std::optional<std::string> ReadLibraryName(std::string_view code, size_t& line_b
   return name;
 }
 
+// Redis's sentence; the name as it was given.
 std::string FunctionExists(std::string_view name) {
   return Concat("ERR Function ", name, " already exists");
 }

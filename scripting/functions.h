@@ -23,6 +23,7 @@ struct FunctionLibrary {
   std::string code;
   std::vector<LibraryFunction> functions;
 
+  // By address: functions lie in one vector.
   bool Owns(const LibraryFunction* function) const {
     return !functions.empty() && function >= &functions.front() && function <= &functions.back();
   }

@@ -252,6 +252,7 @@ int Breakpoint(lua_State* L) {
 
 int Debug(lua_State*) { return 0; }
 
+// Rows of the tables below: a field of `redis` each.
 struct NamedFunction {
   const char* name;
   lua_CFunction function;
@@ -265,6 +266,7 @@ struct NamedNumber {
 constexpr NamedFunction kCalls[] = {{"call", Call}, {"pcall", PCall}, {"log", Log}};
 constexpr NamedNumber kLevels[] = {
     {"LOG_DEBUG", 0}, {"LOG_VERBOSE", 1}, {"LOG_NOTICE", 2}, {"LOG_WARNING", 3}};
+// As Redis 7.0.15 tells it: 0x00MMmmpp.
 constexpr NamedNumber kVersion[] = {{"REDIS_VERSION_NUM", 0x0007000f}};
 constexpr NamedFunction kFunctions[] = {
     {"setresp", SetResp},          {"sha1hex", Sha1Hex},  {"error_reply", ErrorReply},

@@ -166,6 +166,7 @@ void RefuseUnknown(lua_State* L) {
   lua_setmetatable(L, -2);
 }
 
+// Their name in Lua's registry, which no script sees.
 constexpr char kLoaderGlobals[] = "sluice.loader";
 
 // Pushes the loader's globals, made on first use.

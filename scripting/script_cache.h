@@ -67,6 +67,7 @@ class ScriptCache {
   // Forgets all, and the Lua state with them. Nothing may be running.
   void Flush();
 
+  // For INFO: all scripts, and how many EVAL's have been evicted since the statistics were reset.
   size_t size() const { return by_sha1_.size(); }
   size_t evicted() const { return evicted_; }
   void ResetStatistics() { evicted_ = 0; }

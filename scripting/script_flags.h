@@ -32,6 +32,7 @@ uint32_t ScriptFlagNamed(std::string_view name);
 std::vector<std::string_view> ScriptFlagNames(uint32_t flags);
 
 // "#!lua key=value ..." taken apart.
+// "#!lua name=a\n..." -> bytes 12, words "#!lua", "name=a"
 struct Shebang {
   size_t bytes = 0;                // of the line without its end; 0: there is none
   std::vector<std::string> words;  // "#!lua" first; none when quotes are unbalanced

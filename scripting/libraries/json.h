@@ -23,6 +23,8 @@ struct JsonSettings {
 };
 
 // Upvalues of a function of cjson. The second is room for a userdata while the function works.
+// An upvalue holds the userdata so that an error which jumps out leaves it where ResetJson finds
+// it.
 inline constexpr int kJsonSettings = 1;
 inline constexpr int kJsonRoom = 2;
 

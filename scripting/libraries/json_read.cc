@@ -393,6 +393,8 @@ class JsonReader {
   const char* string_ = nullptr;
   size_t string_bytes_ = 0;
 
+  // Where strings with escapes are put together: in_place_, or a userdata in the function's second
+  // upvalue.
   char* room_ = nullptr;
   // For texts of at most so many bytes, which then take no userdata.
   char in_place_[1024];

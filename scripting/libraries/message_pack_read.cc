@@ -170,6 +170,7 @@ int Unpack(lua_State* L, int limit, int offset) {
     return luaL_error(L, "Start offset %d greater than input length %d.", offset,
                       static_cast<int>(size));
   }
+  // Lua's stack is the bound then: ReadValue asks it for room each time.
   if (all) limit = INT32_MAX;
   Input in{text + offset, size - static_cast<size_t>(offset)};
   int count = 0;

@@ -179,6 +179,7 @@ int PackMessage(lua_State* L) {
 
 namespace {
 
+// In the order in which lua-cmsgpack sets them, which shows in pairs().
 constexpr luaL_Reg kFunctions[] = {{"pack", PackMessage},
                                    {"unpack", UnpackMessage},
                                    {"unpack_one", UnpackOneMessage},

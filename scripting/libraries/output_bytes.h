@@ -51,6 +51,7 @@ class OutputBytes {
   }
 
  private:
+  // Most messages are shorter, and take no userdata.
   static constexpr size_t kInPlace = 1024;
 
   // The old userdata is garbage once its slot is taken; until then both are there, which MakeRoom

@@ -73,6 +73,7 @@ class Pattern {
   const char* const text_;
   const char* const end_;
   const char* source_;
+  // Captures that are open or closed, in the order of their '('; fixed room, as Lua has it.
   int captures_ = 0;
   struct {
     const char* begin;

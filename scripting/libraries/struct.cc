@@ -18,6 +18,7 @@
 namespace sluice {
 namespace {
 
+// i33 is an error in the format, as in the library that this follows.
 constexpr int kIntegerBytesMax = 32;
 constexpr int kAlignmentDefault = 8;
 
@@ -156,6 +157,7 @@ void PutFloat(lua_State* L, luaL_Buffer* out, int argument, bool big) {
   luaL_addlstring(out, text, sizeof number);
 }
 
+// Bytes into the machine's order, which is little-endian.
 template <typename Float>
 lua_Number GetFloat(const char* data, bool big) {
   char text[sizeof(Float)];

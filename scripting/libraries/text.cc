@@ -12,6 +12,7 @@ namespace sluice {
 namespace {
 
 constexpr char kEscape = '%';
+// Without one of these a pattern is a plain text.
 constexpr char kSpecial[] = "^$*+?.([%-";
 
 // --- find and match
@@ -85,6 +86,8 @@ int Match(lua_State* L) { return Search(L, /*find=*/false); }
 // --- gmatch
 
 // Upvalues of the iterator: the text, the pattern, how far it has got.
+// The iterator keeps text and pattern alive as its upvalues, and begins each call where the last
+// match ended.
 int NextMatch(lua_State* L) {
   size_t size = 0;
   const char* const text = lua_tolstring(L, lua_upvalueindex(1), &size);

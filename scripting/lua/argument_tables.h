@@ -49,6 +49,7 @@ class ArgumentTables {
   }
 
  private:
+  // No table that is kept is the global: it was made for one run, or none has run.
   static constexpr int kNone = -1;
 
   struct Global {

@@ -175,6 +175,7 @@ class LuaState {
     size_t at;      // elements so far
     uint8_t shape;  // see lua_values.cc
   };
+  // Of the one LuaReplySink that may be in use: a script cannot call inside of a call.
   std::vector<OpenReply> open_replies;
 
  private:
@@ -210,8 +211,10 @@ class LuaState {
   size_t bytes_max_ = kMemoryMax;  // 0: FailAllocation decides
   int allocations_until_failure_ = -1;
   bool allocation_failed_ = false;
+  // Twice this is when EndRun collects.
   size_t kept_bytes_ = kMemoryKept;  // after the last full collection
   size_t compiled_bytes_ = 0;        // memory after code was last compiled
+  // A count, because liftings nest.
   int bound_lifted_ = 0;
 };
 

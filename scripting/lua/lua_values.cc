@@ -380,6 +380,7 @@ void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
 
 // The first of Redis's fields that is there decides; raw reads, so that no metatable of the script
 // runs code here.
+// Recurses through SendArray, SendMap and SendSet; Lua's stack bounds the depth.
 void SendTable(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   const int table = lua_gettop(L);
   if (PushField(L, "err", LUA_TSTRING)) {

@@ -13,6 +13,7 @@ namespace sluice {
 // generator. Not for secrets: a few draws tell all that follow.
 class RedisRandom {
  public:
+  // The highest value that Next gives.
   static constexpr int32_t kMax = 0x7fffffff;
 
   // As srand48: the seed in the upper 32 bits, 0x330E below.
