@@ -11,7 +11,8 @@
 // empty: 17 bytes a key instead of 9, at 1.9 M keys or at 3.8 M. With x -> x + x(1 - x)/3 on [0, 1)
 // the upper end of the hashes is twice as dense as the lower (a cheap log2(1 + x)), so at any time
 // some segments have just split while others are nearly full, and the tables cost 12 bytes a key
-// whatever the number of keys. Order is kept; low bits stay even.
+// whatever the number of keys. Order is kept: the slope goes from 4/3 at 0 to 2/3 at 1, and the sum
+// stays below 1. Low bits stay even.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,6 @@
 
 namespace sluice {
 
-// `curve` is x(1 - x), of which a third is added. The slope of the sum goes from 4/3 at 0 to 2/3 at
-// the end: it is positive, so the order is kept, and the sum stays below 2^64.
 inline uint64_t SpreadHash(uint64_t even) {
   const auto curve = static_cast<uint64_t>((static_cast<unsigned __int128>(even) * ~even) >> 64);
   return even + curve / 3;
