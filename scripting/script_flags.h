@@ -10,10 +10,11 @@
 
 namespace sluice {
 
-// Bits: a script may have several. What each allows is the dispatcher's to decide.
+// Bits: a script may have several. What Redis means by each stands below; the server acts on
+// no-writes, and shows the others in FUNCTION LIST.
 enum ScriptFlag : uint32_t {
-  // no-writes              may run on a replica and when writes are refused; its writes are errors
-  // allow-oom              may run when memory is full
+  // no-writes              its writes are errors; it may run as EVAL_RO and FCALL_RO
+  // allow-oom              may begin when memory is full
   // allow-stale            may run on a replica that has lost its master
   // no-cluster             not on a server in cluster mode
   // allow-cross-slot-keys  keys of several slots
