@@ -22,8 +22,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 constexpr uint64_t kZeros = 0x3030303030303030;
 
-// --- eight digits at once
-
 // Precondition: number < 10^8.
 inline uint64_t DigitsOfEight(uint32_t number) {
   const uint64_t halves = number / 10'000 | uint64_t{number % 10'000} << 32;

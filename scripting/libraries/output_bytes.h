@@ -54,8 +54,7 @@ class OutputBytes {
   // Most messages are shorter, and take no userdata.
   static constexpr size_t kInPlace = 1024;
 
-  // The old userdata is garbage once its slot is taken; until then both are there, which MakeRoom
-  // has asked for.
+  // The old userdata is garbage once its slot is taken; until then both are there.
   void Grow(size_t size) {
     // Twice as much, but no more than a quarter beyond what is large already.
     constexpr size_t kLarge = 32UL << 20;

@@ -56,8 +56,9 @@ LuaState::~LuaState() {
 
 // --- memory
 
-// Lua's one door to memory. It refuses growth beyond the bound by a null, which Lua answers with a
-// collection or "not enough memory"; it never refuses to shrink, which Lua does not expect.
+// Lua's one door to memory. It refuses growth beyond the bound by a null, at which Lua 5.1 raises
+// "not enough memory" without collecting first (see MakeRoom). It never refuses to shrink, as Lua
+// expects.
 void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes) {
   LuaState& state = *static_cast<LuaState*>(self);
   if (bytes == 0) {
