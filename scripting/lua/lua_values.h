@@ -81,9 +81,9 @@ class LuaReplySink final : public ReplySink {
 // again and again within another, and in itself.
 inline constexpr size_t kScriptReplyBytesMax = 512UL << 20;
 
-// string -> bulk; number -> integer, its fraction cut off; true -> 1 (RESP3: #t); false, nil ->
-// null; {ok =} status, {err =} error, {double =} {map =} {set =} {big_number =} {verbatim_string
-// =}; any other table -> array up to its first nil
+// string -> bulk; number -> integer, its fraction cut off; nil -> null; true, false -> 1 and null,
+// under RESP3 booleans; {ok =} status, {err =} error; {double =}, {map =}, {set =}, {big_number =}
+// and {verbatim_string =} what they say; any other table -> array up to its first nil
 //
 // Sends the value on top of the stack as a script's answer and pops it. `resp`: the script's. Never
 // raises if the memory bound is lifted.
