@@ -1,5 +1,11 @@
 // The geo family: places as members of a sorted set, put in and asked for by name. Searching is in
 // geo_search.cc.
+//
+// A place is a member whose score is its cell of 52 bits, so every sorted-set command works on it
+// too. The position that comes back is the middle of the cell, some 0.3 m off at most.
+//
+//   > GEOADD shops -0.1276 51.5072 london 2.3522 48.8566 paris
+//   > GEODIST shops london paris km
 
 #include "absl/container/inlined_vector.h"
 #include "server/commands/families.h"
@@ -10,6 +16,8 @@
 namespace sluice {
 namespace {
 
+// ZADD with points: words, then the number of arguments, then every point, then the key. One point
+// off the map refuses them all. The effect is the command itself.
 void GeoAdd(CommandCall& call) {
   ArgReader args(call.args, 2);
   AddOptions options;
@@ -29,6 +37,7 @@ void GeoAdd(CommandCall& call) {
   AddMembers(call, options, {scores.data(), scores.size()}, first + 2, 3);
 }
 
+// The unit comes before the key, so a bad one wins over WRONGTYPE. A missing member is null.
 void GeoDist(CommandCall& call) {
   ArgReader args(call.args, 4);
   double unit_metres = 1;
@@ -44,6 +53,7 @@ void GeoDist(CommandCall& call) {
   ReplyDistance(call.reply, DistanceMetres(*a, *b) / unit_metres);
 }
 
+// Eleven characters, the last one always 0: 52 bits fill ten of them.
 void GeoHash(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;
@@ -54,6 +64,7 @@ void GeoHash(CommandCall& call) {
   }
 }
 
+// A missing member is a null array here, since the answer would be an array of two.
 void GeoPos(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;

@@ -11,6 +11,7 @@ namespace sluice {
 namespace {
 
 // printf's %.<digits>f.
+// The buffer holds the largest double, 309 digits, with its digits behind the point.
 std::string FixedText(double value, int digits) {
   char text[400];
   const auto [end, fault] =
@@ -20,6 +21,7 @@ std::string FixedText(double value, int digits) {
 
 }  // namespace
 
+// Longitude first: the order of GEOADD, which is not that of most maps.
 GeoPoint TakePoint(ArgReader& args) {
   GeoPoint point;
   point.longitude = args.Double();
@@ -30,6 +32,7 @@ GeoPoint TakePoint(ArgReader& args) {
   return {};
 }
 
+// The mile is 1609.34 m and the foot 0.3048 m, as in Redis. The rounding of the mile is Redis's.
 double TakeUnit(ArgReader& args) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"M", 1}, {"KM", 1000}, {"FT", 0.3048}, {"MI", 1609.34}};
@@ -45,6 +48,7 @@ std::optional<GeoPoint> PointOfMember(const SortedSet& set, std::string_view nam
   return score ? std::optional(PointOfScore(*score)) : std::nullopt;
 }
 
+// Text even in RESP3, as Redis answers it.
 void ReplyDistance(ReplySink& reply, double distance) { reply.Bulk(FixedText(distance, 4)); }
 
 void ReplyPoint(ReplySink& reply, const GeoPoint& point) {

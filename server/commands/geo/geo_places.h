@@ -31,11 +31,14 @@ class GeoPlaces {
     bool any = false;   // the first that are found
   };
 
+  // One object serves one search.
   explicit GeoPlaces(const Wanted& wanted);
 
   // No more are wanted.
   bool complete() const { return any_ && places_.size() >= count_; }
+  // `distance` is in metres and not negative. The name is copied if the place is kept.
   void Add(std::string_view name, double score, const GeoPoint& point, double distance);
+  // The end: in the wanted order, at most as many as wanted.
   std::vector<GeoPlace> Take() &&;
 
  private:

@@ -1,5 +1,8 @@
 // Searching for places: GEOSEARCH and the older GEORADIUS commands, which are the same request
 // (SearchRequest) with its centre and its circle at fixed positions.
+//
+// Cost: O(N + log M), where N are the members in the nine cells around the area and M all; cells
+// are chosen as small as the area allows. It runs in one piece.
 
 #include <algorithm>
 #include <memory>
@@ -30,6 +33,7 @@ struct SearchForm {
   size_t key_at = 1;
 };
 
+// One centre and one shape; the flags tell whether they came, as every coordinate is a valid one.
 struct SearchRequest {
   GeoShape shape;
   bool from_member = false;
@@ -46,12 +50,14 @@ struct SearchRequest {
 
 // --- reading
 
+// Each number has a sentence of its own when it is none.
 double TakeSize(ArgReader& args, std::string_view fault) {
   const std::optional<double> size = ParseDouble(args.Bytes());
   if (!size) args.Fail(std::string(fault));
   return size.value_or(0);
 }
 
+// The sign is looked at before the unit, as in Redis.
 void TakeRadius(ArgReader& args, GeoShape& shape) {
   shape.is_box = false;
   shape.radius = TakeSize(args, "ERR need numeric radius");
@@ -69,6 +75,7 @@ void TakeBox(ArgReader& args, GeoShape& shape) {
   if (!args.failed()) shape.unit_metres = TakeUnit(args);
 }
 
+// A member that is missing in a set that is there is an error, not an empty answer.
 // Of a missing set nothing is known; the request is read to its end all the same.
 void TakeMember(ArgReader& args, const SortedSet* set, GeoShape& shape) {
   const std::string_view name = args.Bytes();
@@ -85,6 +92,7 @@ struct Reading {
   SearchRequest& request;
 };
 
+// Rows of the table below.
 template <auto kFlag>
 void Raise(ArgReader&, Reading& reading) {
   reading.request.*kFlag = true;
@@ -150,6 +158,8 @@ constexpr OptionRow<Reading> kOptions[] = {
     {"COUNT", ReadCount, 1},
 };
 
+// What only the whole request shows, in Redis's order of faults. The sentence names the command as
+// the client wrote it.
 void CheckOptions(ArgReader& args, const CommandCall& call, const SearchForm& form,
                   const SearchRequest& request) {
   const bool with = request.with_distance || request.with_hash || request.with_coordinates;
@@ -167,6 +177,8 @@ void CheckOptions(ArgReader& args, const CommandCall& call, const SearchForm& fo
   }
 }
 
+// The older commands have centre and radius at fixed places. For a missing key BYMEMBER skips them
+// unread: a bad radius is then no fault, as in Redis.
 // False: the error has been answered.
 bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set,
                  SearchRequest& request) {
@@ -189,6 +201,8 @@ bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set
 
 // --- searching
 
+// The areas do not overlap, so no place comes twice. With ANY the walk ends as soon as there are
+// enough.
 std::vector<GeoPlace> Search(const SortedSet& set, const SearchRequest& request) {
   GeoPlaces places(request.wanted);
   for (const ScoreRange& scores : request.shape.Scores()) {
@@ -204,6 +218,8 @@ std::vector<GeoPlace> Search(const SortedSet& set, const SearchRequest& request)
   return std::move(places).Take();
 }
 
+// Bare names without a WITH option; otherwise an array for each place, with the extras always in
+// the order distance, hash, coordinates.
 void ReplyPlaces(CommandCall& call, const SearchRequest& request,
                  const std::vector<GeoPlace>& places) {
   const size_t extras =
@@ -219,6 +235,8 @@ void ReplyPlaces(CommandCall& call, const SearchRequest& request,
   }
 }
 
+// What is stored is a place, or with STOREDIST its distance in the unit of the request. An empty
+// result deletes the target. The effect is the command: the same set gives the same places.
 void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest& request,
                  const std::vector<GeoPlace>& places) {
   auto result = std::make_unique<SortedSet>();
@@ -231,6 +249,8 @@ void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest&
                  form.stores ? "geosearchstore" : "georadiusstore");
 }
 
+// The type of the key comes before the grammar. With STORE a missing key is an empty result, which
+// deletes the target.
 void Run(CommandCall& call, const SearchForm& form) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(form.key_at));
   if (set.refused) return;

@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// ASCII only: names of commands have no other letters.
 std::string LowerName(const CommandCall& call) {
   std::string name(call.spec().name);
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -17,6 +18,7 @@ std::string ArityText(const CommandCall& call) {
   return Concat("ERR wrong number of arguments for '", LowerName(call), "' command");
 }
 
+// Duplicates do no harm. Stops at the first field that is there.
 bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first) {
   return std::ranges::any_of(call.args.subspan(first),
                              [&](std::string_view name) { return hash.Has(name, call.now); });

@@ -1,4 +1,7 @@
 // What the hash families share.
+//
+// Two facts hold for every command of the family. A hash whose last field goes takes its key along.
+// A field past its deadline is missing for all of them, even before its timer has taken it out.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +13,8 @@
 
 namespace sluice {
 
+// Up to which size a hash stays compact, in fields and in bytes of a name or value, and the secret
+// keys for the table that it becomes beyond.
 inline Hash::Limits HashLimits(const CommandCall& call) {
   const Settings& settings = call.settings;
   return {static_cast<size_t>(settings.hash_max_listpack_entries),

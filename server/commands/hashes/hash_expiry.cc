@@ -1,6 +1,17 @@
 // When fields of hashes end: HEXPIRE and its kin of Redis 7.4. Relative times become deadlines on
 // engine time, those of the AT forms stay Unix times. What is written down are absolute times and
 // removals.
+//
+// One answer for each field, in the order of the request:
+//
+//   -2 no such field    0 the condition does not hold    2 deleted, as the time has passed
+//   -1 it has no end    1 done
+//
+//   > HEXPIRE h 60 FIELDS 2 a nofield
+//   < 1) (integer) 1
+//     2) (integer) -2
+//
+// A key of another type is the first fault of all, the grammar comes next, a missing key last.
 
 #include <string>
 
@@ -19,6 +30,8 @@ namespace {
 
 enum class Condition : uint8_t { kNone, kNx, kXx, kGt, kLt };
 
+// At most one condition, unlike in EXPIRE: a second word is not at the place of FIELDS and so a
+// fault.
 struct ExpireOptions {
   Condition condition = Condition::kNone;
 };
@@ -45,6 +58,7 @@ bool Holds(Condition condition, const Deadline& old, const Deadline& fresh, cons
   }
 }
 
+// The answer for a key that is missing, after the grammar was checked.
 void ReplyToAll(CommandCall& call, size_t first, int64_t answer) {
   call.reply.Array(call.args.size() - first);
   for (size_t i = first; i < call.args.size(); ++i) call.reply.Integer(answer);
@@ -80,6 +94,7 @@ void ExpireFields(CommandCall& call) {
   edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms}, EffectTimeOf(deadline));
 }
 
+// -1 for a field without an end: it is no change, and it is told apart from 1.
 void HPersist(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -102,6 +117,7 @@ void HPersist(CommandCall& call) {
 
 // --- when do they end?
 
+// Seconds are rounded up, where TTL rounds to the nearest: a field that is there never shows 0.
 int64_t ShowTime(const Deadline& deadline, TimeForm form, const Now& now) {
   const int64_t ms = form.base == TimeBase::kNow ? deadline.LeftMs(now) : deadline.UnixMs(now);
   return form.unit == TimeUnit::kSeconds ? (ms + 999) / 1000 : ms;

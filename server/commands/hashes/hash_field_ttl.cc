@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+// About the year 4199. Larger numbers are refused even where a deadline of ours could hold them.
 constexpr int64_t kUnixMsMax = ((int64_t{1} << 48) - 1) >> 2;  // of a field's end
 constexpr std::string_view kFieldsDiffer =
     "ERR The `numfields` parameter must match the number of arguments";
@@ -20,6 +21,8 @@ constexpr std::string_view kFieldsDiffer =
 
 // --- arguments
 
+// Below zero is a fault, zero is not: it is a time that has passed, and deletes. The bound is
+// compared before anything is multiplied or added, as numbers come from clients.
 Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form) {
   const int64_t number = args.Int();
   if (number < 0) args.Fail("ERR invalid expire time, must be >= 0");
@@ -34,6 +37,8 @@ Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form) 
   return form.base == TimeBase::kNow ? Deadline::Steady(call.now.ms() + ms) : DeadlineAt(call, ms);
 }
 
+// Three faults, in the order of Redis 7.4: the word, the count's form, the count against what
+// follows.
 size_t ReadFields(CommandCall& call, size_t at, std::string_view count_fault) {
   if (at >= call.args.size() || !IsWord(call.args[at], "FIELDS")) {
     call.reply.Error(kNoFields);
@@ -54,11 +59,13 @@ size_t ReadFields(CommandCall& call, size_t at, std::string_view count_fault) {
 
 // --- changes of several fields
 
+// Opening is what WATCH and the log see, so a request that changes no field leaves no trace.
 Hash& FieldEdit::Opened() {
   if (!opened_.entry) opened_ = OpenFound(call_, key_, found_);
   return *opened_;
 }
 
+// A past time deletes with the same answer on a replay, because the effect then is HDEL.
 FieldAnswer FieldEdit::SetDeadline(std::string_view name, const Deadline& deadline) {
   if (deadline.Passed(call_.now)) {
     Delete(name);
@@ -74,6 +81,9 @@ void FieldEdit::Delete(std::string_view name) {
   deleted_.push_back(name);
 }
 
+// One event for the request: its fields share one time, so what has changed was either deleted or
+// given a new end. If the hash
+// is empty now its key goes too, with `del`.
 void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> effect,
                        EffectTime time) {
   if (!opened_.entry) return;
@@ -81,6 +91,7 @@ void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> eff
   CloseTyped(call_, opened_, kNotifyHash, deleted_.empty() ? event : "hdel");
 }
 
+// HDEL for the fields that went, and the command itself for those that have a new end.
 void FieldEdit::Record(std::vector<std::string_view> effect, EffectTime time) {
   if (!call_.wants_effects()) return;
   if (!deleted_.empty()) {

@@ -12,6 +12,7 @@
 
 namespace sluice {
 
+// The four forms of a time: EX and PX count from now, EXAT and PXAT from 1970.
 enum class TimeUnit : uint8_t { kSeconds, kMilliseconds };
 enum class TimeBase : uint8_t { kNow, kEpoch };
 
@@ -50,6 +51,8 @@ class FieldEdit {
   void Delete(std::string_view name);
 
   // `effect`: what stands for the fields with a new time: a command up to its FIELDS.
+  // `event`: what is told when no field was deleted. Nothing happens if nothing was changed. The
+  // strings in `effect` need to live only for the call.
   void Finish(std::string_view event, std::vector<std::string_view> effect,
               EffectTime time = EffectTime::kAsItIs);
 
@@ -61,6 +64,7 @@ class FieldEdit {
   HashedKey key_;
   Typed<Hash> found_;
   sluice::Opened<Hash> opened_;
+  // Views of the request's arguments, in its order.
   std::vector<std::string_view> timed_;
   std::vector<std::string_view> deleted_;
 };

@@ -1,5 +1,8 @@
 // Fields of hashes read or set together with their ends: HGETDEL, HGETEX and HSETEX of Redis 8.0.
 // What is written down are absolute times and removals.
+//
+// The three answer for all named fields or change all of them in one step. The type is checked
+// first in the two readers, the grammar first in HSETEX.
 
 #include <limits>
 #include <optional>
@@ -20,11 +23,13 @@ namespace {
 
 // --- HGETDEL, HGETEX
 
+// A missing key: as many nulls as there are fields, never a null array.
 void ReplyNulls(CommandCall& call, size_t first) {
   call.reply.Array(call.args.size() - first);
   for (size_t i = first; i < call.args.size(); ++i) call.reply.Null();
 }
 
+// Deleting in `then` is fine: the value is answered before it.
 // Answers with every field named from `first` on, and does `then` with those that are there.
 template <typename Then>
 void ReplyFields(CommandCall& call, const Hash& hash, size_t first, const Then& then) {
@@ -40,6 +45,7 @@ void ReplyFields(CommandCall& call, const Hash& hash, size_t first, const Then& 
   }
 }
 
+// A hash that loses its last field is gone, with `hdel` and then `del`.
 void HGetDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -53,6 +59,7 @@ void HGetDel(CommandCall& call) {
   edit.Finish("hdel", {});
 }
 
+// At most one of the options, and it stands before FIELDS.
 struct GetOptions {
   const CommandCall& call;
   bool persist = false;
@@ -72,6 +79,8 @@ constexpr OptionRow<GetOptions> kGetOptions[] = {
     {"PERSIST", kRaise<&GetOptions::persist>},
 };
 
+// Without an option it is HMGET. PERSIST of a field without an end and a missing field change
+// nothing; what has changed is told by the effect, field by field.
 void HGetEx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -101,6 +110,8 @@ void HGetEx(CommandCall& call) {
 
 // --- HSETEX
 
+// FXX: all fields must be there. FNX: none may be. Without a time or KEEPTTL a field that is set
+// loses its end, as with HSET.
 struct SetOptions {
   const CommandCall& call;
   bool fxx = false;
@@ -157,6 +168,7 @@ constexpr OptionRow<SetOptions> kSetOptions[] = {
 };
 
 // False: the error has been answered.
+// FIELDS takes all that is left, so the options stand before it.
 bool ReadSetOptions(CommandCall& call, SetOptions& options) {
   ArgReader args(call.args, 2);
   while (args.more()) {
@@ -169,6 +181,7 @@ bool ReadSetOptions(CommandCall& call, SetOptions& options) {
   return !args.failed();
 }
 
+// All or nothing: one field that breaks the rule makes the answer 0, and nothing is set.
 bool ConditionHolds(CommandCall& call, const Typed<Hash>& found, const SetOptions& options) {
   if (!options.fxx && !options.fnx) return true;
   for (size_t i = options.first; i < call.args.size(); i += 2) {
@@ -185,6 +198,7 @@ class SetExEffects {
   SetExEffects(CommandCall& call, const SetOptions& options) : call_(call), options_(options) {}
 
   // The pair at `i` of the arguments is about to be set.
+  // Before the value is set, as only then it can be seen whether the field was there.
   void Setting(const Hash& hash, size_t i) {
     if (!call_.wants_effects()) return;
     const bool keeps = options_.keep_ttl && hash.Has(call_.args[i], call_.now);
@@ -203,6 +217,7 @@ class SetExEffects {
   }
 
  private:
+  // A new time is absolute in the log. FXX and FNX are left out: the condition held.
   void TellPairs() {
     std::vector<std::string_view> command = {"HSETEX", call_.args[1]};
     const std::string unix_ms =
@@ -221,6 +236,7 @@ class SetExEffects {
   std::vector<std::string_view> cleared_;
 };
 
+// Two events, hset and hdel, as Redis 8 sends them, and HDEL in the log.
 // All pairs have a time that has passed: what was there goes, and what was not does not come.
 void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& options) {
   std::vector<std::string_view> removal = {"HDEL", hash.key.bytes};
@@ -233,6 +249,7 @@ void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& 
   CloseTyped(call, hash, kNotifyHash, "hdel");
 }
 
+// The answer is 1 also for a past time, which sets nothing: the condition held.
 void HSetEx(CommandCall& call) {
   SetOptions options{call};
   if (!ReadSetOptions(call, options)) return;

@@ -1,4 +1,7 @@
 // Many fields of a hash at once: all of them, some at random, or piece by piece.
+//
+// All of a hash is O(N) in one piece. A compact hash answers in the order in which the fields came;
+// a large one in none.
 
 #include <limits>
 #include <optional>
@@ -18,6 +21,8 @@ namespace {
 
 // --- all
 
+// The count comes first in a reply, so live fields are counted before they are walked over: fields
+// past their deadline may still be stored.
 void HGetAll(CommandCall& call) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;
@@ -31,6 +36,7 @@ void HGetAll(CommandCall& call) {
 
 enum class Half : uint8_t { kNames, kValues };
 
+// HKEYS and HVALS of one state answer in the same order, so the two lists belong together.
 void ReplyHalf(CommandCall& call, Half half) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;
@@ -46,6 +52,7 @@ void HVals(CommandCall& call) { ReplyHalf(call, Half::kValues); }
 
 // --- at random
 
+// The form of the answer. Both forms have the same bytes inside, only the array headers differ.
 struct RandomFields {
   bool with_values = false;
 
@@ -61,6 +68,7 @@ struct RandomFields {
   }
 };
 
+// A hash whose fields have all ended may still be a key for a moment: null, as for a missing one.
 void RandomOne(CommandCall& call) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;
@@ -71,6 +79,8 @@ void RandomOne(CommandCall& call) {
   });
 }
 
+// count >= 0 draws distinct fields, at most all; below 0 exactly -count, each out of all. The
+// latter has no bound by the data, hence the look at full().
 void ReplyRandom(CommandCall& call, const Hash& hash, int64_t count, const RandomFields& form) {
   const auto reply = [&](std::string_view name, std::string_view value) {
     form.Reply(call, name, value);
@@ -90,6 +100,7 @@ void ReplyRandom(CommandCall& call, const Hash& hash, int64_t count, const Rando
   });
 }
 
+// Redis's order: the count, then the words, then the range for pairs, then the key.
 void HRandField(CommandCall& call) {
   if (call.args.size() == 2) return RandomOne(call);
   int64_t count;
@@ -110,6 +121,8 @@ void HRandField(CommandCall& call) {
 
 // --- piece by piece
 
+// The cursor is checked before the key, the options after it: HSCAN nokey 0 FOO is an empty page. A
+// compact hash comes as a whole with cursor 0, whatever COUNT says.
 void HScan(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[2]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);

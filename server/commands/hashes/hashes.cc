@@ -1,5 +1,7 @@
 // The hash family: fields by name. What answers with many fields at once is in hash_scan.cc, fields
 // that end in hash_expiry.cc.
+//
+// A write to a field that had a deadline ends that, except for the counters, which keep it.
 
 #include <cmath>
 #include <optional>
@@ -17,6 +19,8 @@ namespace {
 // --- writing
 
 // Sets pairs of arguments from the third on; how many fields are new.
+// The arity comes before the type. HSET is a change even if every value is as before: the event is
+// sent and the command logged, as in Redis.
 std::optional<int64_t> SetPairs(CommandCall& call) {
   if (call.args.size() % 2 != 0) {
     call.reply.Error(ArityText(call));
@@ -33,14 +37,17 @@ std::optional<int64_t> SetPairs(CommandCall& call) {
   return created;
 }
 
+// The answer counts new fields, not changed ones.
 void HSet(CommandCall& call) {
   if (const auto created = SetPairs(call)) call.reply.Integer(*created);
 }
 
+// HSET in its older form: OK instead of a number.
 void HMSet(CommandCall& call) {
   if (SetPairs(call)) call.reply.Ok();
 }
 
+// 0 without any change if the field is there, whatever its value.
 void HSetNx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -54,6 +61,7 @@ void HSetNx(CommandCall& call) {
   call.reply.Integer(1);
 }
 
+// Names are looked for before the hash is opened: a request that finds none leaves no trace.
 void HDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -70,6 +78,8 @@ void HDel(CommandCall& call) {
 
 // --- counting
 
+// The field's deadline stays, as a key's does under INCR. So the effect has two forms: HSET would
+// end it in a replay.
 void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std::string_view text,
                 std::string_view event) {
   const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
@@ -85,6 +95,8 @@ void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std:
   }
 }
 
+// The increment is read before the key. A missing field counts from 0; one that is no integer is an
+// error with words of its own.
 void HIncrBy(CommandCall& call) {
   const std::optional<int64_t> increment = ParseInt64(call.args[3]);
   if (!increment) return call.reply.Error(ErrorCode::kNotInteger);
@@ -103,6 +115,7 @@ void HIncrBy(CommandCall& call) {
   call.reply.Integer(sum);
 }
 
+// Infinity is refused as an increment already, unlike in INCRBYFLOAT, which refuses it as a sum.
 void HIncrByFloat(CommandCall& call) {
   const std::optional<long double> increment = ParseLongDouble(call.args[3]);
   if (!increment) return call.reply.Error(ErrorCode::kNotFloat);
@@ -144,12 +157,15 @@ void HMGet(CommandCall& call) {
   for (const std::string_view name : call.args.subspan(2)) ReplyField(call, hash, name);
 }
 
+// Live fields only: O(1) without deadlines in the hash; with some, those that have ended are
+// counted off.
 void HLen(CommandCall& call) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;
   call.reply.Integer(hash ? static_cast<int64_t>(hash->CountLive(call.now)) : 0);
 }
 
+// 0 for a missing field, as for an empty value.
 void HStrLen(CommandCall& call) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;

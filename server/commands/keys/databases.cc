@@ -1,4 +1,7 @@
 // The database family: choosing, counting, emptying and swapping whole databases.
+//
+// A flush takes all keys away at once. The memory of a few is freed in the same turn; that of many,
+// or with ASYNC, in slices of later turns. SWAPDB moves no entry: two pointers change places.
 
 #include "server/commands/families.h"
 #include "server/commands/shared/db_index.h"
@@ -8,6 +11,8 @@
 namespace sluice {
 namespace {
 
+// Only the session changes, so this is no write and nothing is logged; every effect names its
+// database.
 void Select(CommandCall& call) {
   ArgReader args(call.args);
   const int index = TakeDb(args, call.keyspace);
@@ -16,6 +21,7 @@ void Select(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Counts keys past their deadline whose timer has not run yet, as Redis does.
 void DbSize(CommandCall& call) { call.reply.Integer(static_cast<int64_t>(call.db.size())); }
 
 // Whether the memory is to be freed in slices afterwards; null: the error has been answered.
@@ -37,6 +43,8 @@ void SayFlushed(CommandCall& call) {
   call.ReplaceWith(call.args);
 }
 
+// The answer is OK for an empty database too. Redis sends no event for the keys that go; clients
+// with tracking get one invalidation of everything.
 void FlushDb(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
@@ -45,6 +53,7 @@ void FlushDb(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Databases that were never selected do not exist yet, and are not made for this.
 void FlushAll(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
@@ -55,6 +64,8 @@ void FlushAll(CommandCall& call) {
   call.reply.Ok();
 }
 
+// The two sentences about numbers come before the one about the range. Both indexes may be the
+// same, which changes nothing. Clients keep their index, and so see the other data at once.
 void SwapDb(CommandCall& call) {
   ArgReader args(call.args);
   const int first = TakeDbNumber(args, "ERR invalid first DB index");

@@ -1,4 +1,8 @@
 // DUMP and RESTORE: a value as bytes that other servers, Redis among them, take, and back.
+//
+// The payload is one value in RDB's own form, then two bytes of version and a CRC64 over all before
+// it. It carries no name and no deadline: RESTORE is told both. Bytes come from clients, so the
+// checksum is only a guard against accidents, and ReadDump trusts nothing that is in it.
 
 #include <utility>
 
@@ -17,6 +21,7 @@
 namespace sluice {
 namespace {
 
+// A read, and so counted as one. Cost: O(bytes of the value), in one piece.
 void Dump(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!entry) return call.reply.Null();
@@ -25,6 +30,8 @@ void Dump(CommandCall& call) {
 
 // --- RESTORE
 
+// IDLETIME and FREQ exclude each other, as they speak of two policies of eviction; one beside the
+// other is a syntax error.
 struct RestoreArgs {
   bool replace = false;
   bool absolute = false;
@@ -57,6 +64,8 @@ constexpr OptionRow<RestoreArgs> kOptions[] = {
      1, [](const RestoreArgs& before) { return !before.idle_s; }},
 };
 
+// Redis's order: a target in the way, then the time, then the payload. Only afterwards is the
+// payload decoded, so BUSYKEY costs nothing.
 bool IsRestorable(CommandCall& call, HashedKey key, RestoreArgs& args) {
   if (!args.replace && LookUp(call, key)) {
     call.reply.Error("BUSYKEY Target key name already exists.");
@@ -73,6 +82,8 @@ bool IsRestorable(CommandCall& call, HashedKey key, RestoreArgs& args) {
   return false;
 }
 
+// A TTL of 0 is no deadline. A relative one that passes 2^63 ms ends at the last moment there is,
+// where Redis's sum would wrap.
 Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
   if (args.ttl_ms == 0) return Deadline::None();
   if (args.absolute) return DeadlineAt(call, args.ttl_ms);
@@ -81,6 +92,8 @@ Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
   return Deadline::Steady(is_far ? INT64_MAX : at_ms);
 }
 
+// ABSTTL and keys without an end are their own effect. Otherwise the time becomes an absolute one,
+// and REPLACE frees the replay from asking what stands there.
 void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline) {
   if (!call.wants_effects() || deadline.none() || args.absolute) return;
   call.ReplaceWith({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)), call.args[3],
@@ -97,6 +110,9 @@ bool IsLikely(const CommandCall& call, const RdbValue& value) {
   return LimitIsLikely(limiter.state(), limiter.log(), call.now);
 }
 
+// Options, then IsRestorable, then the decoded value. A payload with a sound checksum and a
+// senseless inside is "Bad data format", with the old value still in place: it is replaced only at
+// the end.
 void Restore(CommandCall& call) {
   RestoreArgs args;
   ArgReader options(call.args, 4);

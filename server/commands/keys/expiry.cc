@@ -1,5 +1,9 @@
 // The expiry family: when a key ends. A relative time becomes a deadline on engine time, which no
 // step of the wall clock moves; EXPIREAT's stay Unix times. A time that has passed deletes the key.
+//
+// Worked example, with 10 s left: EXPIRE k 20 GT gives 1, EXPIRE k 5 GT gives 0, EXPIRE k -1
+// deletes k and gives 1. A lock has a lease instead, so every writer here refuses one. The effect
+// is PEXPIREAT, or DEL; see EndKeyAt.
 
 #include <limits>
 #include <optional>
@@ -43,7 +47,9 @@ constexpr OptionRow<Conditions> kConditions[] = {
     {"LT", kRaise<&Conditions::lt>},
 };
 
-// False: the error has been answered.
+// All words are read before they are compared: an unknown word wins over two that exclude each
+// other. XX with GT or LT is fine, and so is the same word twice. False: the error has been
+// answered.
 bool ReadConditions(CommandCall& call, Conditions& conditions) {
   ArgReader args(call.args, 3);
   while (args.more()) {
@@ -62,6 +68,7 @@ bool ReadConditions(CommandCall& call, Conditions& conditions) {
   return !args.failed();
 }
 
+// What the four commands differ in: EXPIRE and PEXPIRE count from now, the AT forms from 1970.
 enum class Unit : uint8_t { kSeconds, kMilliseconds };
 enum class Base : uint8_t { kNow, kEpoch };
 
@@ -87,6 +94,8 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
   return std::nullopt;
 }
 
+// Options, then the time, then the key: EXPIRE of a missing key with a bad number is an error, not
+// 0. The conditions compare Unix times, in which both kinds of deadlines can be told.
 void ExpireIn(CommandCall& call, Unit unit, Base base) {
   Conditions conditions;
   if (!ReadConditions(call, conditions)) return;
@@ -112,6 +121,8 @@ void PExpireAt(CommandCall& call) { ExpireIn(call, Unit::kMilliseconds, Base::kE
 
 // --- when does it end?
 
+// -2 without a key, -1 without a deadline. The look marks no access, so watching a key's TTL does
+// not keep it from eviction.
 void TimeLeft(CommandCall& call, Unit unit, Base base) {
   const Entry* const entry = PeekToRead(call, call.Key(1));
   if (!entry) return call.reply.Integer(-2);
@@ -128,6 +139,7 @@ void PTtl(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kNow); 
 void ExpireTime(CommandCall& call) { TimeLeft(call, Unit::kSeconds, Base::kEpoch); }
 void PExpireTime(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kEpoch); }
 
+// 0 where there is nothing to end: no key, or no deadline. It is its own effect.
 void Persist(CommandCall& call) {
   const Entry* const entry = LookUp(call, call.Key(1));
   if (entry && entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);

@@ -1,4 +1,8 @@
 // Walking over the keys: KEYS all at once, SCAN in pieces. Both pass over keys past their deadline.
+//
+// SCAN gives a key that stays for the whole walk exactly once, whatever else changes meanwhile;
+// Redis may give it twice. KEYS is O(keys) in one piece and stops the server for as long, as in
+// Redis.
 
 #include <algorithm>
 #include <optional>
@@ -16,6 +20,8 @@
 namespace sluice {
 namespace {
 
+// Two passes, because the reply must say its length first. The views stay valid: this walk only
+// reads.
 void Keys(CommandCall& call) {
   const std::string_view pattern = call.args[1];
   const bool all = MatchesAll(pattern);
@@ -31,11 +37,15 @@ void Keys(CommandCall& call) {
 
 // --- SCAN
 
+// ASCII only, as strcasecmp in the C locale.
 bool SameWord(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
   return std::ranges::equal(a, b, [&](char x, char y) { return lower(x) == lower(y); });
 }
 
+// COUNT bounds the work, not the answer: segments are given whole, and what MATCH or TYPE drops
+// counts as well, so an empty page with a cursor above 0 is normal. The cursor is a position in the
+// hash space: the server keeps nothing for a walk, and takes any number for one.
 void Scan(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[1]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);

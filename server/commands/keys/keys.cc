@@ -1,5 +1,8 @@
 // The key family: what can be done with a key whatever it holds. Walking over keys (KEYS, SCAN) is
 // in key_scan.cc, when they end in expiry.cc.
+//
+// No command here looks inside a value, with one exception: locks, whose tokens outlive their keys,
+// so LockService has to hear of every deletion and every move.
 
 #include <memory>
 #include <string>
@@ -15,7 +18,9 @@
 namespace sluice {
 namespace {
 
-// DEL and UNLINK: the memory of one key is freed at once by both.
+// DEL and UNLINK, which are the same: both free a small value at once and a big one in slices of
+// later turns. A key that is named twice counts once. A DEL of keys that are all missing changes
+// nothing and is not logged, unless it made tokens of an earlier lock stale.
 void Del(CommandCall& call) {
   int64_t deleted = 0;
   bool fenced = false;  // tokens of a lock that is no key have become stale
@@ -30,6 +35,7 @@ void Del(CommandCall& call) {
   call.reply.Integer(deleted);
 }
 
+// A key that is named twice counts twice, unlike in DEL.
 void Exists(CommandCall& call) {
   int64_t found = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {
@@ -38,6 +44,7 @@ void Exists(CommandCall& call) {
   call.reply.Integer(found);
 }
 
+// EXISTS that marks the access. In a CLIENT NO-TOUCH connection it still does not.
 void Touch(CommandCall& call) {
   int64_t found = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {
@@ -46,6 +53,7 @@ void Touch(CommandCall& call) {
   call.reply.Integer(found);
 }
 
+// A status reply. A missing key is "none", not null.
 void Type(CommandCall& call) {
   const Entry* const entry = PeekToRead(call, call.Key(1));
   call.reply.Status(entry ? TypeName(entry->type()) : "none");
@@ -55,6 +63,7 @@ void Type(CommandCall& call) {
 // first live one of a walk is as good.
 constexpr int kRandomTries = 100;
 
+// Every key is about equally likely. A key past its deadline is removed and another is drawn.
 void RandomKey(CommandCall& call) {
   for (int i = 0; i < kRandomTries; ++i) {
     const Entry* const entry = call.db.RandomEntry(call.random);
@@ -71,9 +80,12 @@ void RandomKey(CommandCall& call) {
 
 // --- RENAME, MOVE, COPY
 
+// How a renaming ended. The two commands give different answers for the same end.
 enum class Renamed : uint8_t { kYes, kSameName, kTaken, kNoSource };
 
-// kNoSource has been answered, the others not.
+// The source is looked up first: RENAME nokey nokey is an error, RENAME k k is OK. The deadline
+// goes along with the value, the target's own value and deadline are lost, and Redis sends no `del`
+// for it. O(1). kNoSource has been answered, the others not.
 Renamed RenameKey(CommandCall& call, bool overwrite) {
   const HashedKey from = call.Key(1);
   const HashedKey to = call.Key(2);
@@ -94,11 +106,14 @@ void Rename(CommandCall& call) {
   if (RenameKey(call, true) != Renamed::kNoSource) call.reply.Ok();
 }
 
+// The same name counts as taken: 0.
 void RenameNx(CommandCall& call) {
   const Renamed renamed = RenameKey(call, false);
   if (renamed != Renamed::kNoSource) call.reply.Integer(renamed == Renamed::kYes);
 }
 
+// 0 for a missing source and for a key that is there in the other database; nothing is overwritten.
+// The same database is an error, told before the keys are looked at.
 void Move(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int target = TakeDb(args, call.keyspace);
@@ -114,6 +129,7 @@ void Move(CommandCall& call) {
   call.reply.Integer(1);
 }
 
+// DB and REPLACE in any order, each any number of times; the last DB counts.
 struct CopyOptions {
   const Keyspace& keyspace;
   int target_db;
@@ -129,6 +145,8 @@ constexpr OptionRow<CopyOptions> kCopyOptions[] = {
      1},
 };
 
+// Each form of a value is copied as it is, so that OBJECT ENCODING tells the same of the copy.
+// Cost: O(bytes of the value), in one piece.
 void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
   const Deadline deadline = source.deadline();
   if (!source.is_string() && source.is_packed()) {
@@ -146,6 +164,8 @@ void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
   }
 }
 
+// The copy has the source's deadline. Same key and same database is an error even for a missing
+// key.
 void Copy(CommandCall& call) {
   ArgReader args(call.args, 3);
   CopyOptions options{call.keyspace, call.db.index()};

@@ -11,6 +11,7 @@ namespace sluice {
 namespace {
 
 // The entry of the key, or null after the null has been answered.
+// No look-up of this family marks an access: IDLETIME would always be 0.
 const Entry* FindObject(CommandCall& call) {
   const Entry* const entry = call.db.Find(call.Key(2), call.now);
   Statistics& statistics = call.part<Statistics>();
@@ -19,6 +20,8 @@ const Entry* FindObject(CommandCall& call) {
   return entry;
 }
 
+// Our own forms are few; the word is the one that Redis would have at this size and with this
+// history.
 void Encoding(CommandCall& call) {
   if (const Entry* const entry = FindObject(call)) call.reply.Bulk(entry->Encoding());
 }
@@ -28,13 +31,15 @@ void RefCount(CommandCall& call) {
   if (entry) call.reply.Integer(ReferenceCount(*entry));
 }
 
+// In whole seconds since the last access.
 void IdleTime(CommandCall& call) {
   const Entry* const entry = FindObject(call);
   if (!entry) return;
   call.reply.Integer(call.db.IdleSeconds(*entry, call.now));
 }
 
-// There is no LFU policy here, and so no count.
+// There is no LFU policy here, and so no count. The key is looked for first, as in Redis: a missing
+// one is null.
 void Freq(CommandCall& call) {
   if (!FindObject(call)) return;
   call.reply.Error(

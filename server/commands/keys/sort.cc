@@ -2,6 +2,15 @@
 // other keys hold, as they are or as other keys show them.
 //
 // The elements are copied first: looking other keys up may remove expired ones.
+//
+// Cost: O(N) to copy and weigh, O(N + M log M) to order a window of M; with BY or GET one look-up
+// for each element and pattern. It runs in one piece.
+//
+//   SORT jobs BY job:*->rank LIMIT 0 10 GET # GET job:*->name
+//
+// A sort by numbers needs every element to be one: the first fault refuses the command, but only
+// after all were weighed, as in Redis. What STORE writes is logged as DEL and RPUSH, because a
+// replay cannot see the same other keys.
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +31,8 @@
 namespace sluice {
 namespace {
 
+// The request as it was read. `gets` is empty for plain elements; otherwise each element gives as
+// many answers as there are patterns, null included.
 struct SortRequest {
   bool may_store = false;  // STORE is an option
   bool descending = false;
@@ -97,6 +108,8 @@ std::optional<double> WeightOf(std::string_view text) {
   return weight;
 }
 
+// Big-endian, so that comparing two numbers is comparing the bytes. It spares most comparisons of
+// text a miss of the cache; a tie is decided by the whole text.
 uint64_t PrefixOf(std::string_view text) {
   uint64_t prefix = 0;
   for (size_t i = 0; i < sizeof(prefix); ++i) {
@@ -105,6 +118,7 @@ uint64_t PrefixOf(std::string_view text) {
   return prefix;
 }
 
+// A pattern that leads nowhere weighs 0, or with ALPHA has no text at all, which sorts first.
 // False: one cannot be made a number, which has been answered.
 bool Weigh(CommandCall& call, const SortRequest& request, Unsorted& unsorted,
            std::vector<Sortable>& items) {
@@ -144,6 +158,8 @@ int Compare(const SortRequest& request, const Unsorted& unsorted, const Sortable
   return text->compare(*other);
 }
 
+// Only the window is sorted: two selections (std::nth_element, O(N) on average) cut off what comes
+// before and behind it, so SORT LIMIT 0 10 of a million elements does not sort a million.
 // Brings into order what stands in the window. Equal ones stay as they came.
 void Order(const SortRequest& request, const Unsorted& unsorted, const Window& window,
            std::vector<Sortable>& items) {
@@ -168,6 +184,8 @@ struct Sorted {
   std::span<const Sortable> order;
 };
 
+// GET patterns are looked up while answering: they may remove expired keys, which is why the
+// elements are copies.
 void ReplySorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
   call.reply.Array(sorted.order.size() * std::max<size_t>(request.gets.size(), 1));
   for (const Sortable& item : sorted.order) {
@@ -180,6 +198,7 @@ void ReplySorted(CommandCall& call, const SortRequest& request, const Sorted& so
   }
 }
 
+// An empty result deletes the target; then DEL alone is the effect.
 void RecordStored(CommandCall& call, HashedKey key, const Elements& texts) {
   if (!call.wants_effects()) return;
   call.ReplaceWith({"DEL", key.bytes});
@@ -189,6 +208,8 @@ void RecordStored(CommandCall& call, HashedKey key, const Elements& texts) {
   call.ReplaceWith(Args(command));
 }
 
+// A GET that finds nothing stores an empty string, where the answer would have null. The answer is
+// the length, also when that is 0 and nothing was there to delete.
 void StoreSorted(CommandCall& call, const SortRequest& request, const Sorted& sorted) {
   Elements texts;
   for (const Sortable& item : sorted.order) {
@@ -212,6 +233,7 @@ void Answer(CommandCall& call, const SortRequest& request, const Sorted& sorted)
   request.store ? StoreSorted(call, request, sorted) : ReplySorted(call, request, sorted);
 }
 
+// LIMIT as Redis reads it: a negative offset is 0, a negative count means all.
 Window WindowOf(const SortRequest& request, size_t elements) {
   const auto size = static_cast<int64_t>(elements);
   const int64_t first = std::clamp<int64_t>(request.offset, 0, size);
@@ -234,6 +256,8 @@ void AnswerAsStored(CommandCall& call, const SortRequest& request, const Entry& 
   Answer(call, request, {elements, order});
 }
 
+// Options, then the key, then its type. A missing key is an empty list: with STORE it deletes the
+// target.
 void SortKey(CommandCall& call, bool may_store) {
   SortRequest request{.may_store = may_store};
   if (!ReadSort(call, request)) return;
@@ -280,6 +304,7 @@ bool FindSortKeys(Args args, std::vector<int>& positions) {
   return true;
 }
 
+// STORE is no option of SORT_RO, and keys that BY and GET lead to are not told.
 bool FindSortRoKeys(Args, std::vector<int>& positions) {
   positions.push_back(1);
   return true;

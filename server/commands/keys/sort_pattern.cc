@@ -11,6 +11,8 @@ bool HasPlaceholder(std::string_view pattern) {
   return pattern.find('*') != std::string_view::npos;
 }
 
+// Only the first star counts, and an arrow only behind it and with a field's name after it: "w_*->"
+// is a plain key. A key of another type is as good as none; it is no error.
 std::optional<std::string> LookUpPattern(CommandCall& call, std::string_view pattern,
                                          std::string_view element) {
   if (pattern == "#") return std::string(element);

@@ -1,5 +1,8 @@
 // The patterns of SORT's BY and GET: "weight_*" is the string of such a key, '*' being the element;
 // "object_*->field" is a field of such a hash; "#" is the element itself.
+//
+// Such a look-up counts as a keyspace hit or miss and may remove an expired key, so no entry that
+// was found before it may be used after it.
 #pragma once
 
 #include <optional>

@@ -14,6 +14,7 @@ const SortedSet& SortedSetOf(const Entry& entry) {
   return static_cast<const SortedSet&>(entry.value());
 }
 
+// From the place where the window begins, so a LIMIT far from both ends costs one walk to it.
 void AddOfList(const List& list, bool backwards, size_t first, size_t count, Elements& elements) {
   if (count == 0) return;
   const size_t start = backwards ? list.size() - 1 - first : first;
@@ -24,6 +25,7 @@ void AddOfList(const List& list, bool backwards, size_t first, size_t count, Ele
             });
 }
 
+// A set has no places: its walk is O(size) for any window.
 void AddOfSet(const Set& set, size_t first, size_t count, Elements& elements) {
   size_t at = 0;
   set.ForEach([&](std::string_view member) {
@@ -32,6 +34,7 @@ void AddOfSet(const Set& set, size_t first, size_t count, Elements& elements) {
   });
 }
 
+// By rank, O(log N) to the start. A walk downwards is given the same ranks, counted from the front.
 void AddOfSortedSet(const SortedSet& set, bool backwards, size_t first, size_t count,
                     Elements& elements) {
   const size_t start = backwards ? set.size() - first - count : first;

@@ -26,6 +26,7 @@ ListLimits LimitsOf(const Parts& parts) {
 
 // --- pushing and popping
 
+// One event for all elements, as in Redis. They are pushed one by one: LPUSH k a b c gives c b a.
 size_t Push(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
             std::span<const std::string_view> texts) {
   const ListLimits limits = LimitsOf(call.parts);
@@ -36,12 +37,14 @@ size_t Push(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd 
   return size;
 }
 
+// The event of the pop, and `del` if that was the last element.
 void Drop(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end, size_t count) {
   const Opened<List> list = OpenFound(call, key, found);
   list->Drop(end, count);
   CloseTyped(call, list, kNotifyList, PopEvent(end));
 }
 
+// Answers first, removes afterwards: the bytes that are answered stand in the list.
 void ReplyPopped(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
                  size_t count) {
   call.reply.Array(count);
@@ -58,12 +61,17 @@ void ReplyPopped(CommandCall& call, HashedKey key, const Typed<List>& found, Lis
 
 // --- moving
 
+// Only the two words, in any case.
 ListEnd ReadEnd(ArgReader& args) {
   if (args.TakeWord("LEFT")) return ListEnd::kFront;
   if (!args.TakeWord("RIGHT")) args.Fail(ErrorCode::kSyntax);
   return ListEnd::kBack;
 }
 
+// Hard here: source and target may be the same key, the source may vanish with its last element,
+// and the push may move the source's entry. So the element is copied, the push comes before the
+// pop, as in Redis's order of events, and the source is looked up again. A missing source wins over
+// a target of another type: it is null, not WRONGTYPE.
 Moved MoveElement(CommandCall& call, HashedKey source, HashedKey target, ListMove move) {
   const Typed<List> from = LookUpTyped<List>(call, source);
   if (!from) return from.refused ? Moved::kRefused : Moved::kNothing;
@@ -89,6 +97,8 @@ Moved MoveElement(CommandCall& call, HashedKey source, HashedKey target, ListMov
 
 // --- LMPOP and BLMPOP
 
+// `numkeys` must leave room for the word behind the keys. Every fault in the grammar comes before
+// any look at a key. COUNT 0 is an error here, while LPOP takes it.
 std::optional<MultiPop> ReadMultiPop(CommandCall& call, size_t numkeys_at) {
   MultiPop pop;
   const std::optional<int64_t> keys = ParseInt64(call.args[numkeys_at]);
@@ -114,6 +124,7 @@ std::optional<MultiPop> ReadMultiPop(CommandCall& call, size_t numkeys_at) {
   return std::nullopt;
 }
 
+// LMPOP names several keys and finds out which one served; the effect names that one and how many.
 void PopMany(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
              size_t count) {
   const size_t popped = std::min(count, found->size());

@@ -1,5 +1,8 @@
 // What the list commands share: finding a list, taking elements off an end, and the words that they
 // have in common.
+//
+// A list is a chain of packed nodes (storage/types/list.h): both ends are O(1), the middle is
+// O(nodes). No list is empty between two commands: the last element takes its key along.
 #pragma once
 
 #include <optional>

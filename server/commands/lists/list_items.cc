@@ -1,4 +1,7 @@
 // The list family, inside a list: elements by index and by value.
+//
+// Everything here is O(N) in the worst case, in one piece: an index is looked for from the nearer
+// end, node by node, a value from one end, element by element.
 
 #include <optional>
 #include <string>
@@ -22,6 +25,8 @@ std::optional<size_t> PlaceOf(int64_t index, size_t size) {
   return static_cast<size_t>(index);
 }
 
+// The key comes before the number, unlike in LRANGE: LINDEX of a missing key with a bad index is
+// null.
 void LIndex(CommandCall& call) {
   const Typed<List> found = FindTyped<List>(call, call.Key(1));
   if (found.refused) return;
@@ -36,6 +41,7 @@ void LIndex(CommandCall& call) {
   call.reply.Bulk(list.At(*place, scratch));
 }
 
+// The numbers come before the key. An empty range is an empty array, never null.
 void LRange(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t first = args.Int();
@@ -55,6 +61,7 @@ void LRange(CommandCall& call) {
   });
 }
 
+// Key, type, number, range, in this order; a missing key is "no such key", for LSET makes no list.
 void LSet(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const Typed<List> found = LookUpTyped<List>(call, key);
@@ -71,6 +78,8 @@ void LSet(CommandCall& call) {
   CloseTyped(call, list, kNotifyList, "lset");
 }
 
+// The word comes before the key. 0 for a missing key and -1 for a missing pivot, so that a length
+// is always above 0.
 void LInsert(CommandCall& call) {
   const bool behind = IsWord(call.args[2], "AFTER");
   if (!behind && !IsWord(call.args[2], "BEFORE")) return call.reply.Error(ErrorCode::kSyntax);
@@ -90,6 +99,8 @@ void LInsert(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(list->size()));
 }
 
+// count > 0 removes from the front, < 0 from the back, 0 all that are equal. The list's last
+// element takes the key along.
 void LRem(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t count = args.Int();
@@ -113,6 +124,8 @@ void LRem(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(removed));
 }
 
+// Keeps the range; an empty range deletes the key. Redis sends `ltrim` even if nothing was cut off,
+// and so does this, without an effect for the log.
 void LTrim(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t first = args.Int();
@@ -137,6 +150,8 @@ void LTrim(CommandCall& call) {
 
 // --- LPOS key element [RANK rank] [COUNT count] [MAXLEN len]
 
+// RANK -1 looks from the back; places are counted from the front all the same. MAXLEN bounds the
+// comparisons, not the matches.
 struct PosOptions {
   int64_t rank = 1;
   std::optional<int64_t> count;  // answers with an array; 0: all
@@ -174,6 +189,8 @@ constexpr OptionRow<PosOptions> kPosOptions[] = {
      1},
 };
 
+// The form of the answer depends on COUNT alone: without it an index or null, with it an array,
+// which is empty where nothing was found. The options come before the key.
 void LPos(CommandCall& call) {
   ArgReader args(call.args, 3);
   PosOptions options;

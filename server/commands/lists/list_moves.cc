@@ -7,10 +7,13 @@
 namespace sluice {
 namespace {
 
+// WRONGTYPE and the element are answered by MoveElement.
 void Move(CommandCall& call, ListMove move) {
   if (MoveElement(call, call.Key(1), call.Key(2), move) == Moved::kNothing) call.reply.Null();
 }
 
+// Both words before any key. The effect is the command itself: which element moves is decided by
+// the state alone.
 void LMove(CommandCall& call) {
   ArgReader args(call.args, 3);
   const ListEnd from = ReadEnd(args);
@@ -19,8 +22,11 @@ void LMove(CommandCall& call) {
   Move(call, {from, to});
 }
 
+// LMOVE source target RIGHT LEFT. With the same key twice it turns the list round by one element.
 void RPopLPush(CommandCall& call) { Move(call, {ListEnd::kBack, ListEnd::kFront}); }
 
+// The first key that holds a list serves alone, even with fewer than COUNT elements. A key of
+// another type in front of it is WRONGTYPE; behind it no key is looked at.
 void LMPop(CommandCall& call) {
   const std::optional<MultiPop> pop = ReadMultiPop(call, 1);
   if (!pop) return;

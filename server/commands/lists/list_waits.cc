@@ -1,6 +1,11 @@
 // The list family, waiting: as LPOP, RPOP, LMOVE and LMPOP where there is an element, else the
 // client is parked until one comes or its time is over (waiters.h). A client that was woken looks
 // at the key that woke it alone.
+//
+// Served in the order of arrival for each key. What is logged is the command that did not have to
+// wait, with the key that served it. Inside MULTI or a script nothing waits: an empty list answers
+// at once as a deadline would. The time-out is in seconds, may have a fraction, and 0 waits for
+// ever.
 
 #include <optional>
 #include <span>
@@ -34,6 +39,9 @@ std::optional<Source> FindSource(CommandCall& call, std::span<const std::string_
 
 // --- BLPOP key [key ...] timeout
 
+// The time-out is read before any key. Keys are tried in the order of the request; a key of another
+// type before the first list is WRONGTYPE, but a client that waits does not mind one that appears
+// later.
 void BlockingPop(CommandCall& call, ListEnd end) {
   ArgReader args(call.args, call.args.size() - 1);
   const int64_t deadline_ms = ReadTimeoutSeconds(args, call);
@@ -54,6 +62,8 @@ void BRPop(CommandCall& call) { BlockingPop(call, ListEnd::kBack); }
 
 // --- BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout
 
+// The target's type is looked at only when there is an element to move, so a client may wait for a
+// source whose target is no list; it gets WRONGTYPE on waking.
 // True when an element was moved. Parks, where there is none.
 bool MoveOrPark(CommandCall& call, ListMove move) {
   ArgReader args(call.args, call.args.size() - 1);
@@ -72,6 +82,7 @@ bool MoveOrPark(CommandCall& call, ListMove move) {
   return false;
 }
 
+// The words come before the time-out, the time-out before the keys.
 void BLMove(CommandCall& call) {
   ArgReader args(call.args, 3);
   const ListEnd from = ReadEnd(args);
@@ -81,6 +92,7 @@ void BLMove(CommandCall& call) {
   call.ReplaceWith({"LMOVE", call.args[1], call.args[2], EndWord(from), EndWord(to)});
 }
 
+// The older form; logged in its own older form as well.
 void BRPopLPush(CommandCall& call) {
   if (!MoveOrPark(call, {ListEnd::kBack, ListEnd::kFront})) return;
   call.ReplaceWith({"RPOPLPUSH", call.args[1], call.args[2]});
@@ -88,6 +100,7 @@ void BRPopLPush(CommandCall& call) {
 
 // --- BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]
 
+// The grammar behind the time-out is read first: a bad numkeys wins over a bad time-out.
 void BLMPop(CommandCall& call) {
   const std::optional<MultiPop> pop = ReadMultiPop(call, 2);
   if (!pop) return;

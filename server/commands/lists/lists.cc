@@ -1,5 +1,8 @@
 // The list family, its ends: pushing, popping and the length. What reaches into a list is in
 // list_items.cc, what moves elements between lists in list_moves.cc, what waits in list_waits.cc.
+//
+// Both ends are O(1) an element. A push is its own effect, and so is a pop: the state alone decides
+// which element goes.
 
 #include <algorithm>
 #include <optional>
@@ -13,6 +16,7 @@
 namespace sluice {
 namespace {
 
+// The X forms never make a key; the answer 0 tells that. Their type check comes first.
 void PushAll(CommandCall& call, ListEnd end, bool only_if_there) {
   const HashedKey key = call.Key(1);
   const Typed<List> found = LookUpTyped<List>(call, key);
@@ -28,6 +32,8 @@ void RPushX(CommandCall& call) { PushAll(call, ListEnd::kBack, true); }
 
 // --- LPOP and RPOP
 
+// Redis 7's answers: null for a missing key even with count 0, an empty array for a list with count
+// 0. A count below 0 is told before the key is looked at.
 void PopCounted(CommandCall& call, ListEnd end) {
   const std::optional<int64_t> count = ParseInt64(call.args[2]);
   if (!count || *count < 0) return call.reply.Error(ErrorCode::kPositive);
@@ -39,6 +45,7 @@ void PopCounted(CommandCall& call, ListEnd end) {
   ReplyPopped(call, key, found, end, std::min(static_cast<size_t>(*count), found->size()));
 }
 
+// With a count the answer is an array, even of one element; without it a bulk string.
 void Pop(CommandCall& call, ListEnd end, std::string_view name) {
   if (call.args.size() > 3) {
     return call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
@@ -55,6 +62,7 @@ void Pop(CommandCall& call, ListEnd end, std::string_view name) {
 void LPop(CommandCall& call) { Pop(call, ListEnd::kFront, "lpop"); }
 void RPop(CommandCall& call) { Pop(call, ListEnd::kBack, "rpop"); }
 
+// The length is kept with the list: O(1).
 void LLen(CommandCall& call) {
   const Typed<List> found = FindTyped<List>(call, call.Key(1));
   if (!found.refused) call.reply.Integer(found ? static_cast<int64_t>(found->size()) : 0);

@@ -1,4 +1,7 @@
 // What the set families share.
+//
+// The limit says up to how many integers a set is kept as a sorted array of them; the keys are the
+// server's secret ones, so that clients cannot choose colliding members.
 #pragma once
 
 #include "server/commands/shared/lookup.h"

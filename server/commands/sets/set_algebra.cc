@@ -1,5 +1,10 @@
 // Several sets into one: intersection, union and difference, answered or stored. Missing keys are
 // empty sets.
+//
+// All of it runs in one piece, into a set of its own, and so the result may go to one of the
+// sources. Results are built as SADD would, so that OBJECT ENCODING tells what Redis tells. The
+// STORE forms overwrite a target of any type, end its time to live, and delete it for an empty
+// result. They are their own effect.
 
 #include <algorithm>
 #include <limits>
@@ -22,6 +27,7 @@ namespace {
 
 using Sets = std::vector<const Set*>;  // null: a missing key
 
+// Each key is checked, even behind a missing one: WRONGTYPE wins over an empty intersection.
 // The sets of the keys `first` .. `first + count`; null after WRONGTYPE has been answered. Looking
 // one key up frees no other's value.
 std::optional<Sets> FindSets(CommandCall& call, size_t first, size_t count) {
@@ -46,6 +52,8 @@ Sets Distinct(const Sets& sets) {
   return distinct;
 }
 
+// The smallest set is walked and the others are asked, the next smallest first, because it is the
+// most likely to say no: O(smallest * sets).
 // `visit` returns false to stop.
 template <typename Visit>
 void Intersect(const Sets& sets, const Visit& visit) {
@@ -61,6 +69,7 @@ void Intersect(const Sets& sets, const Visit& visit) {
   });
 }
 
+// A set that grows, and the limits that decide its form.
 struct Building {
   Set& into;
   Set::Limits limits;
@@ -74,6 +83,7 @@ void IntersectInto(const Sets& sets, const Building& result) {
   });
 }
 
+// O(all members).
 void UniteInto(const Sets& sets, const Building& result) {
   for (const Set* const set : Distinct(sets)) {
     if (set) set->ForEach([&result](std::string_view member) { result.Add(member); });
@@ -112,6 +122,8 @@ void SubtractByRemoval(const Set& from, const Sets& others, const Building& resu
   }
 }
 
+// A missing first set, or the first one named again, makes the result empty without a look at the
+// rest.
 void SubtractInto(const Sets& sets, const Building& result) {
   const Set* const from = sets.front();
   if (!from || std::find(sets.begin() + 1, sets.end(), from) != sets.end()) return;
@@ -124,6 +136,7 @@ void SubtractInto(const Sets& sets, const Building& result) {
 
 using Operation = void (*)(const Sets& sets, const Building& result);
 
+// Precondition: at least one set is named; the arity of the rows sees to it.
 std::unique_ptr<Set> Combine(CommandCall& call, const Sets& sets, Operation operation) {
   auto result = std::make_unique<Set>();
   operation(sets, {*result, SetLimits(call)});
@@ -132,6 +145,7 @@ std::unique_ptr<Set> Combine(CommandCall& call, const Sets& sets, Operation oper
 
 // --- answers
 
+// In no order, as a RESP3 set; RESP2 gets an array.
 void Answer(CommandCall& call, Operation operation) {
   const auto sets = FindSets(call, 1, call.args.size() - 1);
   if (!sets) return;
@@ -144,6 +158,7 @@ void SInter(CommandCall& call) { Answer(call, IntersectInto); }
 void SUnion(CommandCall& call) { Answer(call, UniteInto); }
 void SDiff(CommandCall& call) { Answer(call, SubtractInto); }
 
+// The sources are looked at before the target, whose type does not matter.
 void Store(CommandCall& call, Operation operation, std::string_view event) {
   const auto sets = FindSets(call, 2, call.args.size() - 2);
   if (!sets) return;
@@ -188,6 +203,8 @@ bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
   return !args.failed();
 }
 
+// With LIMIT the walk stops as soon as so many are found; 0 is no limit. numkeys, then LIMIT, then
+// keys.
 void SInterCard(CommandCall& call) {
   size_t keys = 0;
   size_t limit = std::numeric_limits<size_t>::max();

@@ -1,4 +1,7 @@
 // The set family: members, one by one and at random. What combines sets is in set_algebra.cc.
+//
+// Looking a member up is O(1), or O(log N) while the set is a sorted array of integers. A set never
+// stays empty: the last member takes the key along, with a `del` behind the command's own event.
 
 #include <algorithm>
 #include <optional>
@@ -17,6 +20,8 @@ namespace {
 
 // --- members
 
+// Members are looked for before the set is opened: SADD of known members is no change, so it
+// touches no WATCH, sends no event and is not logged. The pass costs a look-up for each member.
 void SAdd(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Set>(call, key);
@@ -33,6 +38,7 @@ void SAdd(CommandCall& call) {
   call.reply.Integer(added);
 }
 
+// As in SADD, nothing is touched when nothing goes.
 void SRem(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Set>(call, key);
@@ -49,12 +55,14 @@ void SRem(CommandCall& call) {
   call.reply.Integer(removed);
 }
 
+// A missing key has no members, and is no error.
 void SIsMember(CommandCall& call) {
   const auto set = FindTyped<Set>(call, call.Key(1));
   if (set.refused) return;
   call.reply.Integer(set && set->Has(call.args[2]) ? 1 : 0);
 }
 
+// An answer for each member in the order of the request, duplicates included.
 void SMIsMember(CommandCall& call) {
   const auto set = FindTyped<Set>(call, call.Key(1));
   if (set.refused) return;
@@ -70,6 +78,7 @@ void SCard(CommandCall& call) {
   call.reply.Integer(set ? static_cast<int64_t>(set->size()) : 0);
 }
 
+// O(N) in one piece, in the order of the walk; SSCAN is the way for big sets.
 void SMembers(CommandCall& call) {
   const auto set = FindTyped<Set>(call, call.Key(1));
   if (set.refused) return;
@@ -78,6 +87,9 @@ void SMembers(CommandCall& call) {
   set->ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
 }
 
+// Redis's order: a missing source is 0 whatever the target holds, then both types, then the same
+// key twice (1 if the member is there, and nothing changes). A member that is in both sets only
+// leaves the source. It is its own effect.
 void SMove(CommandCall& call) {
   const HashedKey from_key = call.Key(1);
   const HashedKey to_key = call.Key(2);
@@ -105,6 +117,7 @@ void SMove(CommandCall& call) {
 
 // --- at random
 
+// As many as there are or more: the whole set goes, which needs no chance and is logged as DEL.
 void PopAll(CommandCall& call, HashedKey key, const Set& set) {
   call.reply.Set(set.size());
   set.ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
@@ -126,6 +139,7 @@ void RemoveChosen(CommandCall& call, HashedKey key, const Typed<Set>& found,
   call.ReplaceWith(removal);
 }
 
+// The count is checked before the key. Members are drawn without repetition.
 void PopMany(CommandCall& call) {
   const std::optional<int64_t> count = ParseInt64(call.args[2]);
   if (!count || *count < 0) return call.reply.Error(ErrorCode::kPositive);
@@ -142,6 +156,7 @@ void PopMany(CommandCall& call) {
   RemoveChosen(call, key, found, chosen);
 }
 
+// A third argument beyond the count is a syntax error instead of the usual sentence on arity.
 void SPop(CommandCall& call) {
   if (call.args.size() == 3) return PopMany(call);
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
@@ -154,6 +169,8 @@ void SPop(CommandCall& call) {
   RemoveChosen(call, key, found, chosen);
 }
 
+// count >= 0: distinct members, at most all of them. Below 0: exactly -count draws, repetitions
+// allowed; a reply that is full of what a client may be sent ends the drawing early.
 void ReplyRandom(CommandCall& call, const Set& set, int64_t count) {
   const auto reply = [&call](std::string_view member) { call.reply.Bulk(member); };
   if (count >= 0) {
@@ -168,6 +185,8 @@ void ReplyRandom(CommandCall& call, const Set& set, int64_t count) {
   });
 }
 
+// With a count an array, without one a member or null. SPOP's answer is a set; this is an array,
+// since it may repeat.
 void SRandMember(CommandCall& call) {
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
   int64_t count = 1;
@@ -182,6 +201,8 @@ void SRandMember(CommandCall& call) {
 
 // --- piece by piece
 
+// The cursor comes before the key, the options behind it: with a missing key bad options are not
+// told.
 void SScan(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[2]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);

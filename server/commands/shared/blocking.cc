@@ -11,7 +11,8 @@
 namespace sluice {
 namespace {
 
-// The timer wheel's last moment is far enough away for all that is later.
+// From a wait in ms to the engine's ms at which it ends. A wait longer than the timer wheel can
+// hold, 2^48 ms or 8900 years, is cut to that.
 int64_t EndOfWait(ArgReader& args, const CommandCall& call, int64_t wait_ms) {
   if (wait_ms < 0) {
     args.Fail("ERR timeout is negative");

@@ -35,6 +35,7 @@ inline void ExpectDb(ArgReader& args, const Keyspace& keyspace, int index) {
   if (index < 0 || index >= keyspace.databases()) args.Fail(ErrorCode::kDbIndexOutOfRange);
 }
 
+// Both in one: a number that is a 32-bit integer, and a database that exists. 0 after a fault.
 inline int TakeDb(ArgReader& args, const Keyspace& keyspace) {
   const int index = TakeDbNumber(args);
   ExpectDb(args, keyspace, index);

@@ -13,6 +13,7 @@
 namespace sluice {
 namespace {
 
+// Redis's sentence names the command in lower case. Always false, so that a check can return it.
 bool FailExpireTime(CommandCall& call) {
   std::string name(call.spec().name);
   for (char& c : name) {
@@ -24,6 +25,8 @@ bool FailExpireTime(CommandCall& call) {
 
 }  // namespace
 
+// The order is Redis's: first whether it is an integer, then its sign, then the overflow. Seconds
+// are checked before they are multiplied, because the product may not fit.
 bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline) {
   const std::optional<int64_t> number = ParseInt64(expiry.number);
   if (!number) {
@@ -44,6 +47,8 @@ bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline
   return true;
 }
 
+// A relative time must not reach the log: replayed an hour later, EX 10 would live an hour too
+// long. So the effect has the absolute time, with a mark for what it was.
 void ReplaceWithSet(CommandCall& call, std::string_view key, std::string_view value,
                     Deadline deadline) {
   if (deadline.none()) return call.ReplaceWith({"SET", key, value});
@@ -52,6 +57,8 @@ void ReplaceWithSet(CommandCall& call, std::string_view key, std::string_view va
   call.ReplaceWith({"SET", key, value, "PXAT", unix_ms}, EffectTimeOf(deadline));
 }
 
+// EXPIRE and its kin with a past time are a deletion, with a `del` event and a DEL in the log, as
+// in Redis; an `expired` event is for deadlines that passed while the key was there.
 void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
   if (deadline.Passed(call.now)) {
     DeleteAsEffect(call, key);

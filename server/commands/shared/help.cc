@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// Every line is a simple string, as in Redis, and HELP itself stands last with its own two lines.
 void ReplyHelp(CommandCall& call, std::span<const std::string_view> lines) {
   std::string container(call.args[0]);
   for (char& c : container) {

@@ -15,6 +15,9 @@ struct IndexRange {
   size_t count() const { return end - first; }
 };
 
+// `first` and `last` as the client wrote them, both included; -1 is the last of `size` elements. An
+// index before the start counts as 0, one behind the end as the last. An empty range is no error.
+// O(1).
 constexpr IndexRange RangeOf(int64_t first, int64_t last, size_t size) {
   const auto count = static_cast<int64_t>(size);
   if (first < 0) first = std::max<int64_t>(first + count, 0);

@@ -92,6 +92,8 @@ struct Typed {
   const T& operator*() const { return static_cast<const T&>(entry->value()); }
 };
 
+// The type check of an entry that is looked up already. The result points into the database: it is
+// valid until the next change of any key.
 template <typename T>
 Typed<T> AsTyped(CommandCall& call, const Entry* entry) {
   if (!entry || entry->type() == T::kType) [[likely]]
@@ -100,11 +102,13 @@ Typed<T> AsTyped(CommandCall& call, const Entry* entry) {
   return {nullptr, true};
 }
 
+// For readers: counts the hit or miss, marks the access, checks the type.
 template <typename T>
 Typed<T> FindTyped(CommandCall& call, HashedKey key) {
   return AsTyped<T>(call, LookUpToRead(call, key));
 }
 
+// For writers: marks the access, counts nothing, checks the type.
 template <typename T>
 Typed<T> LookUpTyped(CommandCall& call, HashedKey key) {
   return AsTyped<T>(call, LookUp(call, key));
@@ -128,12 +132,16 @@ Opened<T> OpenFound(CommandCall& call, HashedKey key, const Typed<T>& found) {
   return {key, &call.db.Modify(*found.entry, call.now), false, false};
 }
 
+// Precondition: the key is missing. The new value is empty, which no key may be between two
+// commands: the handler has to fill it before CloseTyped.
 template <typename T>
 Opened<T> CreateTyped(CommandCall& call, HashedKey key) {
   Entry& entry = call.db.PutValue(key, std::make_unique<T>(), Deadline::None(), call.now);
   return {key, &entry, false, true};
 }
 
+// Finds or makes. A command that may find nothing to add has to look with LookUpTyped first,
+// because a value that is made counts as a change of the key.
 template <typename T>
 Opened<T> OpenTyped(CommandCall& call, HashedKey key) {
   const Typed<T> found = LookUpTyped<T>(call, key);
@@ -141,6 +149,7 @@ Opened<T> OpenTyped(CommandCall& call, HashedKey key) {
   return found ? OpenFound(call, key, found) : CreateTyped<T>(call, key);
 }
 
+// Order matters: the value's own event comes before `del`, as Redis's keyspace events do.
 // Says that the value has changed, and that its key is gone if it has become empty.
 template <typename T>
 void CloseTyped(CommandCall& call, const Opened<T>& opened, NotifyClass event_class,

@@ -8,6 +8,8 @@
 
 namespace sluice {
 
+// The least int64 has no positive counterpart, so Redis refuses it with a sentence of its own.
+// Below -kRepeatedMax comes our own bound, in Redis's general words.
 bool ReadRandomCount(CommandCall& call, size_t at, int64_t& count) {
   const std::optional<int64_t> number = ParseInt64(call.args[at]);
   if (!number) {

@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+// The result is a constant too, so the work is done by the compiler, and a table costs nothing at
+// the start.
 template <size_t N>
 constexpr std::array<CommandSpec, N> RowsOf(const CommandSpec (&listed)[N],
                                             const CommandSpec& shared) {

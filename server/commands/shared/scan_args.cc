@@ -9,6 +9,8 @@ bool ScanOptions::Wants(std::string_view name) const { return !glob || glob->Mat
 
 namespace {
 
+// What the rows below fill. The pattern is compiled once, at the end: of two MATCH the last one
+// counts.
 struct Reading {
   ScanOptions& options;
   const ScanTarget target;
@@ -34,6 +36,7 @@ constexpr OptionRow<Reading> kOptions[] = {
 
 }  // namespace
 
+// MATCH * leaves the glob empty, which spares a comparison for every name.
 bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOptions& options) {
   ArgReader args(call.args, first);
   Reading reading{options, target};
@@ -46,6 +49,7 @@ bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOpt
   return true;
 }
 
+// The cursor is a bulk string, not an integer: it has 64 bits without a sign.
 void ReplyScan(CommandCall& call, uint64_t cursor, const std::vector<std::string>& found) {
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(cursor));

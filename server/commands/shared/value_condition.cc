@@ -8,6 +8,8 @@ namespace {
 
 using Kind = ValueCondition::Kind;
 
+// Precondition: `digest` is sound. Hex digits of either case are the same digest. O(bytes of the
+// string).
 bool TextHasDigest(const Entry& entry, std::string_view digest) {
   char scratch[Entry::kTextScratch];
   return ValueDigest(entry.Text(scratch)) == ParseDigest(digest);
@@ -24,6 +26,8 @@ bool ValueCondition::OperandIsSound() const {
   return (kind != Kind::kDigest && kind != Kind::kNotDigest) || ParseDigest(operand);
 }
 
+// A missing key differs from every value, so both negations hold for it. So SET with IFNE also
+// makes a key that is missing.
 bool ValueCondition::Holds(const Entry* entry) const {
   switch (kind) {
     case Kind::kNone:

@@ -13,6 +13,7 @@
 
 namespace sluice {
 
+// What clients read when the operand of IFDEQ or IFDNE is no digest.
 inline constexpr std::string_view kDigestFault = "ERR must be exactly 16 hexadecimal characters";
 
 struct ValueCondition {

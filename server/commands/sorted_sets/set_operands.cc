@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kSetScore = 1;  // of every member of a set
 
+// Redis's rules for what doubles cannot say: the sum of opposite infinities is 0.
 void Combine(double& score, double other, Aggregate aggregate) {
   switch (aggregate) {
     case Aggregate::kSum:
@@ -86,6 +87,7 @@ void ForEachCommon(SetOperands& operands, const Visit& visit) {
 }
 
 // What is in the operands, each looked at once.
+// For operations in which a set that comes twice changes nothing.
 void KeepDistinct(std::vector<SetOperand>& operands) {
   absl::flat_hash_set<const void*> known;
   std::erase_if(operands, [&known](const SetOperand& operand) {
@@ -130,6 +132,8 @@ void SetOperand::ForEach(SortedSet::Visit visit) const {
 
 // --- all of them
 
+// A hash table from names to scores, under a key that clients do not know: they choose the names.
+// O(all members).
 std::vector<ScoredName> UnionOf(SetOperands& operands, HashKeys& hash_keys) {
   SmallestFirst(operands.list);
   absl::flat_hash_map<std::string, double, KeyedHash, std::equal_to<>> scores(
@@ -152,6 +156,7 @@ std::vector<ScoredName> UnionOf(SetOperands& operands, HashKeys& hash_keys) {
   return elements;
 }
 
+// O(members of the smallest * different sources).
 std::vector<ScoredName> IntersectionOf(SetOperands& operands, HashKeys&) {
   std::vector<ScoredName> elements;
   ForEachCommon(operands, [&](std::string_view name, double score) {
@@ -161,6 +166,8 @@ std::vector<ScoredName> IntersectionOf(SetOperands& operands, HashKeys&) {
   return elements;
 }
 
+// Scores are those of the first operand. Two ways lead there, and the sizes choose: gather what is
+// common in a table, or ask every other set for each member.
 std::vector<ScoredName> DifferenceOf(SetOperands& operands, HashKeys& hash_keys) {
   std::vector<SetOperand>& others = operands.list;
   const SetOperand first = others.front();
@@ -193,6 +200,7 @@ std::vector<ScoredName> DifferenceOf(SetOperands& operands, HashKeys& hash_keys)
   return elements;
 }
 
+// Scores do not matter, so a source that is named again is dropped.
 int64_t CountCommon(SetOperands& operands, int64_t most) {
   int64_t count = 0;
   KeepDistinct(operands.list);  // without their scores

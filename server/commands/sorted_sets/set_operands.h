@@ -1,6 +1,9 @@
 // Sorted sets and sets as operands: unions, intersections and differences of them, with scores that
 // are weighted and aggregated. A set's members count as having the score 1. No arguments, no
 // replies.
+//
+// The sets are only looked at, and must stay as they are during the operation. Results own their
+// names.
 #pragma once
 
 #include <cmath>
@@ -29,6 +32,7 @@ struct SetOperand {
   void ForEach(SortedSet::Visit visit) const;
 
   const void* source() const { return plain ? static_cast<const void*>(plain) : sorted; }
+  // An infinite score with weight 0 counts as 0.
   double Weighted(double score) const {
     const double value = weight * score;
     return std::isnan(value) ? 0 : value;
@@ -41,6 +45,7 @@ struct SetOperands {
   Aggregate aggregate = Aggregate::kSum;
 };
 
+// An element of a result. The order is that of sorted sets: scores, then bytes of the names.
 struct ScoredName {
   double score;
   std::string name;

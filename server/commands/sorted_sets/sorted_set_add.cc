@@ -22,8 +22,11 @@ constexpr OptionRow<AddOptions> kSetOptions[] = {
     {"INCR", kRaise<&AddOptions::increment>},
 };
 
+// kNothing: a condition kept the score as it was. kSame: the member has this score already, which
+// INCR answers with, while a condition that failed is null.
 enum class Outcome : uint8_t { kNothing, kSame, kUpdated, kAdded, kNotANumber };
 
+// GT and LT never keep a new member out; only XX does. The sum is checked before them.
 // `score` is given or, with an increment, what is added; in the end the member's score.
 Outcome AddOne(SortedSetChange& change, std::string_view name, double& score,
                const AddOptions& options, const SortedSet::Limits& limits) {
@@ -46,6 +49,9 @@ bool TakeAddOption(ArgReader& args, AddOptions& options, bool all) {
   return TakeOption(args, kOptions, options) || (all && TakeOption(args, kSetOptions, options));
 }
 
+// NaN can come only from INCR, so at most one member is concerned and nothing was changed before
+// it. The set is opened at the first change: ZADD with known scores is no change and is not logged.
+// The effect is the command as it is; a condition gives the same outcome on the same state.
 void AddMembers(CommandCall& call, const AddOptions& options, std::span<double> scores,
                 size_t first_name, size_t stride) {
   SortedSetChange change(call, call.Key(1));

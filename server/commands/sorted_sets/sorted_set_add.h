@@ -9,6 +9,7 @@
 
 namespace sluice {
 
+// Which combinations exclude each other is for the command to check, as the errors differ.
 struct AddOptions {
   bool nx = false;
   bool xx = false;

@@ -1,5 +1,9 @@
 // Unions, intersections and differences of sorted sets and sets (set_operands.h): read from the
 // arguments, and answered, counted or stored.
+//
+// Worked example: with a = {x:1, y:2} and b = {y:10}, ZUNION 2 a b WEIGHTS 2 1 gives x:2, y:14.
+// Results are made as a whole before anything is stored, so the target may be a source. It runs in
+// one piece.
 
 #include <algorithm>
 #include <functional>
@@ -27,6 +31,8 @@ struct Form {
   bool with_scores = false;
 };
 
+// What was read. The operands point into the database: nothing may be changed until they are done
+// with.
 struct Request {
   Form form;
   SetOperands operands;
@@ -102,6 +108,8 @@ bool ReadOperands(CommandCall& call, ArgReader& args, SetOperands& operands) {
   return true;
 }
 
+// Keys are looked up while the operands are read, so WRONGTYPE wins over a fault in the options, as
+// in Redis. False: the error has been answered.
 bool ReadRequest(CommandCall& call, size_t count_at, Request& request) {
   ArgReader args(call.args, count_at);
   if (!ReadOperands(call, args, request.operands)) return false;
@@ -122,6 +130,7 @@ constexpr Kind kDifference{DifferenceOf, false, "zdiffstore"};
 
 // --- answering and storing
 
+// In the order of scores, then names. ZDIFF has no weights: they are a syntax error.
 void Reply(CommandCall& call, const Kind& kind) {
   Request request{.form = {kind.weighted, true}};
   if (!ReadRequest(call, 1, request)) return;
@@ -134,6 +143,8 @@ void ZUnion(CommandCall& call) { Reply(call, kUnion); }
 void ZInter(CommandCall& call) { Reply(call, kIntersection); }
 void ZDiff(CommandCall& call) { Reply(call, kDifference); }
 
+// WITHSCORES is no option here. Whatever the target held goes, with its time to live; an empty
+// result deletes it with `del`. The effect is the command itself.
 void Store(CommandCall& call, const Kind& kind) {
   Request request{.form = {kind.weighted, false}};
   if (!ReadRequest(call, 2, request)) return;
@@ -157,6 +168,7 @@ constexpr OptionRow<int64_t> kLimit[] = {
      1},
 };
 
+// The keys come before LIMIT, unlike in SINTERCARD: WRONGTYPE wins here. LIMIT 0 is none.
 void ZInterCard(CommandCall& call) {
   SetOperands operands;
   ArgReader args(call.args, 1);

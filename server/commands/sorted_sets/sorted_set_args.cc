@@ -7,6 +7,7 @@
 namespace sluice {
 namespace {
 
+// As C's strtod reads: "inf", "+inf" and hexadecimal are numbers, NaN is none.
 bool ParseScoreBound(std::string_view text, double& score, bool& open) {
   open = text.starts_with('(');
   if (open) text.remove_prefix(1);
@@ -15,6 +16,7 @@ bool ParseScoreBound(std::string_view text, double& score, bool& open) {
   return parsed.has_value();
 }
 
+// A bound without its bracket is an error, except the two ends of everything.
 std::optional<LexBound> ParseLexBound(std::string_view text) {
   if (text == "-") return LexBound{LexBound::Kind::kLowest, false, {}};
   if (text == "+") return LexBound{LexBound::Kind::kHighest, false, {}};
@@ -58,6 +60,7 @@ const SortedSet* SortedSetChange::found() const {
   return found_ ? &*found_ : nullptr;
 }
 
+// From here on found() is the opened set, so a handler may go on asking it.
 SortedSet& SortedSetChange::set() {
   if (!opened_.entry) {
     opened_ = found_ ? OpenFound(call_, key_, found_) : CreateTyped<SortedSet>(call_, key_);
@@ -76,6 +79,7 @@ void StoreSortedSet(CommandCall& call, HashedKey key, std::unique_ptr<SortedSet>
   call.reply.Integer(size);
 }
 
+// The array's header, which has to be known before the first element.
 ElementsReply::ElementsReply(ReplySink& reply, size_t count, bool with_scores)
     : reply_(reply), with_scores_(with_scores), paired_(with_scores && reply.version() == 3) {
   reply_.Array(with_scores && !paired_ ? 2 * count : count);

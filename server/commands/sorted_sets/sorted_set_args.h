@@ -1,4 +1,6 @@
 // What the families of sorted-set commands share: reading ranges, answering with elements.
+//
+// A sorted set is never empty between two commands: who takes the last member removes the key.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,8 @@
 // Taking out members from either end of a sorted set, at once (ZPOPMIN, ZMPOP) or as soon as there
 // are any (BZPOPMIN, BZMPOP).
+//
+// A pop is O(log N) for each member and is logged without its waiting: as ZPOPMIN or ZPOPMAX of the
+// one key that served, for of several keys only one gives.
 
 #include <algorithm>
 #include <limits>
@@ -47,6 +50,8 @@ void Pop(CommandCall& call, SortedSetChange& change, const End& end, RankRange r
 
 // --- ZPOPMIN, ZPOPMAX
 
+// The count comes before the key, which is WRONGTYPE even with count 0. Without a count RESP3 has a
+// flat pair; with one it has pairs in an array.
 void PopFromKey(CommandCall& call, const End& end) {
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
   const bool counted = call.args.size() == 3;
@@ -65,12 +70,15 @@ void ZPopMax(CommandCall& call) { PopFromKey(call, kHighest); }
 
 // --- ZMPOP
 
+// `end` points to one of the two constants above.
 struct MultiPop {
   Args keys;
   const End* end = nullptr;
   int64_t count = 1;
 };
 
+// Every fault in the grammar comes before any look at a key; any bad numkeys gives the same
+// sentence.
 // "numkeys key ... MIN|MAX [COUNT count]".
 void ReadMultiPop(CommandCall& call, ArgReader& args, MultiPop& pop) {
   const int64_t keys = ParseInt64(args.Bytes()).value_or(0);
@@ -109,6 +117,7 @@ bool PopFromFirst(CommandCall& call, Args keys, const MultiPop& pop) {
   return false;
 }
 
+// A null array, not an empty one, where no key has anything.
 void ZMPop(CommandCall& call) {
   ArgReader args(call.args, 1);
   MultiPop pop;
@@ -119,10 +128,13 @@ void ZMPop(CommandCall& call) {
 
 // --- BZPOPMIN, BZPOPMAX, BZMPOP
 
+// Inside MULTI and scripts Park answers at once, as at the deadline.
 void Wait(CommandCall& call, Args keys, int64_t deadline_ms) {
   Park(call, keys, {.deadline_ms = deadline_ms, .type = ValueType::kSortedSet});
 }
 
+// The answer is flat in both protocols: key, member, score. A client that was woken looks only at
+// the key that woke it, so it cannot overtake another waiter of its other keys.
 // "key ... timeout".
 void PopOrWait(CommandCall& call, const End& end) {
   ArgReader args(call.args, call.args.size() - 1);
@@ -144,6 +156,7 @@ void PopOrWait(CommandCall& call, const End& end) {
 void BZPopMin(CommandCall& call) { PopOrWait(call, kLowest); }
 void BZPopMax(CommandCall& call) { PopOrWait(call, kHighest); }
 
+// The grammar behind the time-out is read first, as in BLMPOP.
 void BZMPop(CommandCall& call) {
   ArgReader args(call.args, 2);
   MultiPop pop;

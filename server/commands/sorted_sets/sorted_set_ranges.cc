@@ -2,6 +2,10 @@
 // says in options what the older commands say in their names; here every one of them is the same
 // request (RangeRequest), which is read, found as a range of ranks, and handed to what is done with
 // it.
+//
+// Finding a range is O(log N), whatever it contains; walking over it or taking it out is
+// O(members), in one piece. LIMIT is arithmetic on ranks, so a large offset costs nothing, while
+// Redis steps over it.
 
 #include <algorithm>
 #include <memory>
@@ -63,6 +67,7 @@ constexpr OptionRow<RangeRequest> kOptions[] = {
     {"BYSCORE", kAssign<&RangeRequest::by, RangeBy::kScore>, 0, kMayChooseBy},
 };
 
+// For scores and names in reverse the client writes the higher bound first; ranks keep their order.
 void ReadBounds(ArgReader& args, RangeRequest& request) {
   if (request.by == RangeBy::kRank) {
     request.start = args.Int();
@@ -83,6 +88,8 @@ void ReadBounds(ArgReader& args, RangeRequest& request) {
   }
 }
 
+// Redis's order: the options, what they exclude, then the bounds, then the key. LIMIT by rank is
+// found by its count alone: LIMIT 0 -1 passes.
 // The bounds stand at `bounds_at`, options behind them. False: the error has been answered.
 bool ReadRange(CommandCall& call, size_t bounds_at, const RangeForm& form, RangeRequest& request) {
   request.form = form;
@@ -107,6 +114,8 @@ bool ReadRange(CommandCall& call, size_t bounds_at, const RangeForm& form, Range
   return !bounds.failed();
 }
 
+// A walk downwards covers the same ranks, counted from the other end: rank 0 of ZREVRANGE is the
+// last. A negative offset gives nothing, a negative count gives all.
 RankRange RangeRequest::Find(const SortedSet& set) const {
   const bool down = direction == Direction::kDown;
   if (by == RangeBy::kRank) {
@@ -125,6 +134,7 @@ RankRange RangeRequest::Find(const SortedSet& set) const {
 
 // --- answering
 
+// A missing key answers an empty array after all arguments were checked.
 void ReplyRange(CommandCall& call, const RangeForm& form) {
   RangeRequest request;
   if (!ReadRange(call, 2, form, request)) return;
@@ -144,6 +154,8 @@ void ZRevRangeByScore(CommandCall& call) { ReplyRange(call, {RangeBy::kScore, Di
 void ZRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Direction::kUp}); }
 void ZRevRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Direction::kDown}); }
 
+// The source's order does not matter once it is stored. The target may be the source, as the result
+// is made before it is put. WITHSCORES is no option.
 void ZRangeStore(CommandCall& call) {
   RangeRequest request;
   if (!ReadRange(call, 3, {.with_scores = false}, request)) return;
@@ -163,6 +175,7 @@ void ZRangeStore(CommandCall& call) {
 
 // --- counting
 
+// Two look-ups in the tree, however many members lie between.
 void Count(CommandCall& call, RangeBy by) {
   RangeRequest request{.by = by};
   ArgReader args(call.args, 2);
@@ -177,6 +190,8 @@ void ZLexCount(CommandCall& call) { Count(call, RangeBy::kName); }
 
 // --- taking out
 
+// The bounds come before the key. Nothing in the range means no change, no event and no effect; the
+// last member takes the key along.
 void Remove(CommandCall& call, RangeBy by, std::string_view event) {
   RangeRequest request{.by = by};
   ArgReader args(call.args, 2);

@@ -23,6 +23,7 @@ using Direction = SortedSet::Direction;
 
 // --- ZRANDMEMBER
 
+// O(log N) in a tree, O(N) in a compact set.
 void AddRank(const SortedSet& set, size_t rank, ElementsReply& reply) {
   set.ForEach({rank, rank + 1}, Direction::kUp,
               [&](std::string_view name, double score) { return reply.Add(name, score); });
@@ -42,6 +43,7 @@ void ReplyRepeatedOfFew(CommandCall& call, const SortedSet& set, int64_t count,
   }
 }
 
+// Draws with repetition: bounded by kRepeatedMax, and by what the client may be sent.
 void ReplyRepeated(CommandCall& call, const SortedSet& set, int64_t count, bool with_scores) {
   ElementsReply reply(call.reply, static_cast<size_t>(count), with_scores);
   if (set.Encoding() == "listpack") return ReplyRepeatedOfFew(call, set, count, reply);
@@ -68,6 +70,7 @@ void ReplyDistinct(CommandCall& call, const SortedSet& set, uint64_t count, bool
   }
 }
 
+// Each member is equally likely, as ranks are.
 void ReplyOne(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;
@@ -79,6 +82,7 @@ void ReplyOne(CommandCall& call) {
   });
 }
 
+// The order of Redis: the count, its lowest value, the word, the range for pairs, then the key.
 void ZRandMember(CommandCall& call) {
   if (call.args.size() == 2) return ReplyOne(call);
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -113,6 +117,7 @@ std::string ScoreText(const SortedSet& set, double score) {
   return DoubleText(score);
 }
 
+// Order of checks: cursor, key, options. A compact set comes as a whole with cursor 0.
 void ZScan(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[2]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);

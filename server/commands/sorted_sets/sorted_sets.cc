@@ -14,6 +14,7 @@ namespace {
 
 // --- ZADD and ZINCRBY
 
+// The order in which Redis tells these faults; empty: there is none.
 std::string_view FaultOf(const AddOptions& options, size_t arguments_left) {
   if (arguments_left == 0 || arguments_left % 2 != 0) return ErrorText(ErrorCode::kSyntax);
   if (options.nx && options.xx) {
@@ -28,6 +29,7 @@ std::string_view FaultOf(const AddOptions& options, size_t arguments_left) {
   return {};
 }
 
+// Every score is read before the key is looked at, so one bad score refuses the whole request.
 // Scores and names from argument `first` on.
 void Add(CommandCall& call, const AddOptions& options, size_t first) {
   absl::InlinedVector<double, 16> scores;
@@ -39,6 +41,7 @@ void Add(CommandCall& call, const AddOptions& options, size_t first) {
   AddMembers(call, options, {scores.data(), scores.size()}, first + 1, 2);
 }
 
+// Words end where the first one is none: from there on come pairs, so a member may be named "NX".
 void ZAdd(CommandCall& call) {
   ArgReader args(call.args, 2);
   AddOptions options;
@@ -59,6 +62,8 @@ void ZIncrBy(CommandCall& call) {
 
 // --- taking out
 
+// Members are looked for before the set is opened: with none there is no change. Once the set is
+// empty the rest need not be asked.
 void ZRem(CommandCall& call) {
   SortedSetChange change(call, call.Key(1));
   if (change.refused()) return;
@@ -74,11 +79,13 @@ void ZRem(CommandCall& call) {
 
 // --- asking
 
+// O(1).
 void ZCard(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (!set.refused) call.reply.Integer(set ? static_cast<int64_t>(set->size()) : 0);
 }
 
+// Null for a missing member, in RESP3 a double.
 void ReplyScore(CommandCall& call, const Typed<SortedSet>& set, std::string_view name) {
   const std::optional<double> score = set ? set->Score(name) : std::nullopt;
   score ? call.reply.Double(*score) : call.reply.Null();
@@ -96,6 +103,8 @@ void ZMScore(CommandCall& call) {
   for (const std::string_view name : call.args.subspan(2)) ReplyScore(call, set, name);
 }
 
+// WITHSCORE is Redis 7.2's. Without a member the answer has the kind of null that fits: an array's
+// with the word, a bulk string's without. O(log N).
 void ReplyRank(CommandCall& call, bool from_highest) {
   ArgReader args(call.args, 3);
   const bool with_score = args.TakeWord("WITHSCORE");

@@ -1,5 +1,9 @@
 // BITFIELD: integers of any width inside a string (storage/types/bit_field.h), several operations
 // in one request, answered in order. All are read before the first one runs.
+//
+// Reading everything first means that one bad operation refuses the whole request, with nothing
+// changed and nothing answered but the error. That is Redis's rule as well. OVERFLOW is no
+// operation: it is a setting that holds for the SET and INCRBY behind it, and WRAP before any.
 
 #include "storage/types/bit_field.h"
 
@@ -19,6 +23,8 @@
 namespace sluice {
 namespace {
 
+// One operation as it was read. Offsets count bits from the first bit of the string; `#n` has been
+// multiplied by the width already.
 struct FieldOp {
   enum class Kind : uint8_t { kGet, kSet, kIncrBy };
   Kind kind = Kind::kGet;
@@ -31,6 +37,8 @@ struct FieldOp {
   size_t bytes() const { return (offset + static_cast<uint64_t>(type.bits) - 1) / 8 + 1; }
 };
 
+// The whole request. A list that only reads leaves `write_bytes` at 0, which is how BITFIELD_RO
+// knows that it may run.
 struct FieldOps {
   const CommandCall* call = nullptr;
   FieldOverflow overflow = FieldOverflow::kWrap;  // of the operations that follow
@@ -46,10 +54,13 @@ constexpr OptionRow<FieldOps> kOverflows[] = {
     {"FAIL", kAssign<&FieldOps::overflow, FieldOverflow::kFail>},
 };
 
+// Redis looks at the word only when it comes, so a wrong one behind a GET is refused as well.
 void ReadOverflow(ArgReader& args, FieldOps& ops) {
   if (!TakeOption(args, kOverflows, ops)) args.Fail("ERR Invalid OVERFLOW type specified");
 }
 
+// The three checks stand in Redis's order: type, offset, operand. The string has to hold the widest
+// field that is written, so that memory grows once, before the first operation.
 template <FieldOp::Kind kind>
 void ReadOp(ArgReader& args, FieldOps& ops) {
   FieldOp op{.kind = kind, .overflow = ops.overflow};
@@ -114,6 +125,8 @@ class FieldText {
   std::string_view bytes() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return bytes_; }
   bool changed() const { return edit_.has_value(); }
   bool told() const { return told_; }
+  // Before any operation: Redis too makes the string long enough for every write, even for one that
+  // OVERFLOW FAIL refuses later.
   void GrowTo(size_t bytes) {
     if (bytes_.size() >= bytes) return;
     Open().GrowTo(bytes);
@@ -128,6 +141,7 @@ class FieldText {
   }
 
  private:
+  // Opening is the moment from which WATCH sees a change, hence as late as possible.
   TextEdit& Open() {
     if (!edit_) edit_.emplace(call_, key_);
     return *edit_;
@@ -141,6 +155,9 @@ class FieldText {
   bool told_ = false;
 };
 
+// SET answers with the value before it, INCRBY with the value after it, GET with what is there, and
+// null stands for a write that OVERFLOW FAIL refused: this operation changed nothing, the next one
+// runs.
 void RunOp(CommandCall& call, FieldText& text, const FieldOp& op) {
   const int64_t old = ReadField(text.bytes(), op.offset, op.type);
   if (op.kind == FieldOp::Kind::kGet) return call.reply.Integer(old);
@@ -152,6 +169,8 @@ void RunOp(CommandCall& call, FieldText& text, const FieldOp& op) {
   call.reply.Integer(adds ? *value : old);
 }
 
+// Two ways to change the key: by an operation, which is the event `setbit`, or only by growing, for
+// which Redis has no event. Cost: O(operations), plus the zeros behind the old end.
 void Run(CommandCall& call, const FieldOps& ops) {
   const HashedKey key = call.Key(1);
   const bool writes = ops.write_bytes > 0;
@@ -169,11 +188,13 @@ void Run(CommandCall& call, const FieldOps& ops) {
   if (writes && !text.changed()) call.db.MakeRaw(*entry, call.now);  // as Redis shows it
 }
 
+// The key is looked at after the arguments: a syntax error wins over WRONGTYPE.
 void BitField(CommandCall& call) {
   FieldOps ops;
   if (ReadOps(call, ops)) Run(call, ops);
 }
 
+// The same parser, so that its errors are the same; a write is refused after all was read.
 void BitFieldRo(CommandCall& call) {
   FieldOps ops;
   if (!ReadOps(call, ops)) return;

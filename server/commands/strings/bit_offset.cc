@@ -8,6 +8,9 @@
 
 namespace sluice {
 
+// With `#` the product may overflow, so it is checked before it is compared. The bound is in bytes
+// because a string is: its last bit must lie inside proto-max-bulk-len. Redis checks the same for
+// reads, so GETBIT far behind the end is an error and not 0.
 std::optional<uint64_t> ReadBitOffset(const CommandCall& call, std::string_view text,
                                       int field_bits) {
   const bool counts_fields = field_bits > 0 && text.starts_with('#');

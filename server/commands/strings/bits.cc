@@ -1,5 +1,8 @@
 // The bit family: strings as arrays of bits (storage/types/bits.h). Integers inside them are
 // BITFIELD's work (bit_field.cc).
+//
+// Bit 0 is the most significant bit of the first byte. Reading behind the end gives zeros; writing
+// there grows the string with zeros. A count or a search looks at each byte of its range once.
 
 #include "storage/types/bits.h"
 
@@ -22,6 +25,8 @@ namespace {
 
 // --- one bit
 
+// Offset and bit are checked before the key, so their faults win over WRONGTYPE. The answer is the
+// old bit. A key made for a zero bit exists: SETBIT k 7 0 leaves one zero byte.
 void SetBit(CommandCall& call) {
   const std::optional<uint64_t> offset = ReadBitOffset(call, call.args[2]);
   if (!offset) return call.reply.Error(ErrorCode::kBitOffset);
@@ -48,6 +53,7 @@ void SetBit(CommandCall& call) {
   call.reply.Integer(was);
 }
 
+// A bit behind the end is 0, and so is every bit of a missing key.
 void GetBit(CommandCall& call) {
   const std::optional<uint64_t> offset = ReadBitOffset(call, call.args[2]);
   if (!offset) return call.reply.Error(ErrorCode::kBitOffset);
@@ -61,6 +67,7 @@ void GetBit(CommandCall& call) {
 
 enum class Unit : uint8_t { kByte, kBit };
 
+// BYTE is what all commands assume without a word.
 void TakeUnit(ArgReader& args, Unit& unit) {
   if (args.TakeWord("BIT")) {
     unit = Unit::kBit;
@@ -82,6 +89,9 @@ BitRange Resolve(int64_t start, int64_t end, Unit unit, size_t bytes) {
   return {first * 8, last * 8 + 7};
 }
 
+// One offset without the other is a syntax error (BITCOUNT takes none, two, or two and a unit), but
+// only for a key that exists. Both offsets are read before the unit: a bad number wins over a bad
+// unit.
 void BitCount(CommandCall& call) {
   // As in Redis, a missing key is 0 whatever else is said.
   const Entry* const entry = LookUpToRead(call, call.Key(1));
@@ -103,6 +113,8 @@ void BitCount(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(CountBits(text, Resolve(start, end, unit, text.size()))));
 }
 
+// Without an end, a string of ones has its first zero just behind its last byte; with one, the
+// answer is -1, because the client asked for this range only. A missing key is all zeros.
 void BitPos(CommandCall& call) {
   const std::optional<int64_t> bit = ParseInt64(call.args[2]);
   if (!bit) return call.reply.Error(ErrorCode::kNotInteger);
@@ -139,6 +151,7 @@ void BitPos(CommandCall& call) {
 
 // --- BITOP
 
+// In any case. Null: a syntax error, which comes before any look at the keys.
 std::optional<BitOperation> ReadOperation(std::string_view word) {
   constexpr std::pair<std::string_view, BitOperation> kOperations[] = {{"AND", BitOperation::kAnd},
                                                                        {"OR", BitOperation::kOr},
@@ -150,6 +163,7 @@ std::optional<BitOperation> ReadOperation(std::string_view word) {
   return std::nullopt;
 }
 
+// All sources before the target: the target may be one of them. False: WRONGTYPE has been answered.
 // The integers among the sources have no bytes of their own: theirs live in `scratch`.
 bool ReadSources(CommandCall& call, std::vector<std::string_view>& sources, std::string& scratch) {
   scratch.resize(sources.size() * Entry::kTextScratch);
@@ -161,6 +175,9 @@ bool ReadSources(CommandCall& call, std::vector<std::string_view>& sources, std:
   return true;
 }
 
+// A shorter source counts as filled with zeros, a missing one as empty. The result is as long as
+// the longest source; with only missing sources it is empty, and the target is deleted. The target
+// loses its type and its time to live, whatever it was. Cost: O(sources * bytes of the longest).
 void BitOp(CommandCall& call) {
   const std::optional<BitOperation> operation = ReadOperation(call.args[1]);
   if (!operation) return call.reply.Error(ErrorCode::kSyntax);

@@ -1,5 +1,14 @@
 // Compare and act in one step: the release and the renewal of a lock without a script. DELEX and
 // DIGEST are Redis 8.4's, DELIFEQ is Valkey 9's, CAS and CAD are Tair's and kvrocks's.
+//
+// The usual release of a lock, without a script:
+//
+//   SET lock my-token NX PX 30000     take it, for 30 s
+//   DELEX lock IFEQ my-token          give it back, if it is still mine
+//   CAS lock my-token my-token PX 30000   keep it for another 30 s
+//
+// A comparison of the bytes costs O(bytes); a digest spares the client from sending a long value.
+// What goes to the log is DEL or SET, never the condition: a replay has to do what was done.
 
 #include <optional>
 #include <string>
@@ -16,6 +25,8 @@
 namespace sluice {
 namespace {
 
+// --- DELEX, DELIFEQ, CAD
+
 struct DelExOptions {
   ValueCondition condition;
 };
@@ -27,6 +38,8 @@ constexpr OptionRow<DelExOptions> kDelExOptions[] = {
     kConditionRow<DelExOptions, ValueCondition::Kind::kNotDigest>,
 };
 
+// The order of checks: arity, then the key (a missing one is 0, even with a condition that makes no
+// sense), then the type, then the condition. Without a condition it is DEL of one key of any type.
 void DelEx(CommandCall& call) {
   if (call.args.size() != 2 && call.args.size() != 4) {
     return call.reply.Error("ERR wrong number of arguments for 'delex' command");
@@ -63,6 +76,8 @@ void DeleteIfEqual(CommandCall& call, int64_t if_missing) {
 void DelIfEq(CommandCall& call) { DeleteIfEqual(call, 0); }
 void Cad(CommandCall& call) { DeleteIfEqual(call, -1); }
 
+// --- CAS
+
 struct CasOptions {
   ExpiryArg expiry;
 };
@@ -71,7 +86,8 @@ constexpr OptionRow<CasOptions> kCasOptions[] = {kExpiryRow<CasOptions, ExpiryKi
                                                  kExpiryRow<CasOptions, ExpiryKind::kPx>};
 
 // CAS key old new [EX seconds | PX milliseconds]. Like SET, it ends a time to live that it is not
-// told to renew.
+// told to renew. The answer is 1 when the value was swapped, 0 when another one was there, -1 for
+// no key. The options are read first: a fault in them wins over all three.
 void Cas(CommandCall& call) {
   ArgReader args(call.args, 4);
   CasOptions options;
@@ -93,6 +109,7 @@ void Cas(CommandCall& call) {
   call.reply.Integer(1);
 }
 
+// 16 hex digits of XXH3, the same as Redis 8.4 gives, so that a digest taken there holds here.
 void Digest(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!entry) return call.reply.Null();

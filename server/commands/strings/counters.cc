@@ -1,5 +1,9 @@
 // The counter family: strings that are numbers. INCR and its kin keep the key's time to live and
 // refuse to leave 64 bits; INCRBYFLOAT counts in long doubles, as Redis does.
+//
+// A string that was sent as digits is held as an integer from the start, so the usual INCR parses
+// and prints nothing but its answer. The effect is the command itself, since INCR of the same state
+// gives the same number; only INCRBYFLOAT is rewritten.
 
 #include <cmath>
 #include <limits>
@@ -15,6 +19,9 @@
 namespace sluice {
 namespace {
 
+// All four, since DECR is INCR by -1 and Redis gives all of them the event `incrby`. A missing key
+// counts from 0. The type is checked before the number, the number before the overflow. What is no
+// canonical integer (" 5", "05", "5.0") is an error.
 void Add(CommandCall& call, int64_t increment) {
   const HashedKey key = call.Key(1);
   const Entry* const old = LookUp(call, key);
@@ -51,6 +58,7 @@ void IncrBy(CommandCall& call) {
   Add(call, *increment);
 }
 
+// -2^63 has no negation in 64 bits. Redis refuses it whatever the key holds, so this comes first.
 void DecrBy(CommandCall& call) {
   const std::optional<int64_t> decrement = ParseInt64(call.args[2]);
   if (!decrement) return call.reply.Error(ErrorCode::kNotInteger);
@@ -60,6 +68,9 @@ void DecrBy(CommandCall& call) {
   Add(call, -*decrement);
 }
 
+// WRONGTYPE wins over a bad increment, and either number is "not a valid float". Infinity may not
+// be reached, nor stay: the sum is refused and the key unchanged. The answer is text without an
+// exponent (at most 17 digits behind the point), and so is what the key holds afterwards.
 void IncrByFloat(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const Entry* const old = LookUp(call, key);

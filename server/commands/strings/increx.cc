@@ -4,6 +4,15 @@
 //
 // The answer is [value, increment applied]. A step that would leave the bounds, or the type, is not
 // made: [value, 0] and neither value nor deadline is touched; with SATURATE it goes to the bound.
+//
+// A limit of 100 requests a minute: the first request opens the window, and ENX keeps its end where
+// it is.
+//
+//   > INCREX api:42 UBOUND 100 EX 60 ENX
+//   < 1) (integer) 57
+//     2) (integer) 1       0 here means: refused, try again later
+//
+// What goes to the log is the outcome, SET with an absolute time or KEEPTTL.
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +31,8 @@
 namespace sluice {
 namespace {
 
+// Numbers stay text until all words are read: whether they are integers or decimals depends on
+// BYFLOAT, which may come behind them.
 struct IncrExOptions {
   std::optional<std::string_view> by_int;
   std::optional<std::string_view> by_float;
@@ -51,6 +62,7 @@ constexpr OptionRow<IncrExOptions> kOptions[] = {
     kConditionRow<IncrExOptions, ValueCondition::Kind::kPresent>,
 };
 
+// ENX without a deadline makes no sense; whether one was given is known only at the end.
 bool ReadIncrExOptions(CommandCall& call, IncrExOptions& options) {
   ArgReader args(call.args, 2);
   ReadOptions(args, kOptions, options);
@@ -62,6 +74,7 @@ bool ReadIncrExOptions(CommandCall& call, IncrExOptions& options) {
 
 // --- the two kinds of numbers. A step is computed where it cannot overflow.
 
+// BYINT, and the step of 1 without either word: 64-bit integers, computed in 128 bits.
 struct Whole {
   using Number = int64_t;
   using Wide = __int128;
@@ -73,6 +86,7 @@ struct Whole {
   static void Reply(ReplySink& reply, Number value) { reply.Integer(value); }
 };
 
+// BYFLOAT: long doubles, as INCRBYFLOAT has them. RESP3 has a type for them; RESP2 gets the text.
 struct Decimal {
   using Number = long double;
   using Wide = long double;

@@ -1,5 +1,8 @@
 // LCS: the longest common subsequence of two strings (storage/types/lcs.h), as text, as its length,
 // or as the places of its pieces.
+//
+// Cost: O(bytes of a * bytes of b) in time. It runs in one piece, so SizesAreAllowed is the only
+// thing that bounds its turn.
 
 #include "storage/types/lcs.h"
 
@@ -16,6 +19,7 @@
 namespace sluice {
 namespace {
 
+// MINMATCHLEN counts bytes and filters IDX only; "len" stays the length of the whole subsequence.
 struct LcsOptions {
   bool length = false;
   bool places = false;
@@ -34,6 +38,7 @@ constexpr OptionRow<LcsOptions> kOptions[] = {
      1},
 };
 
+// The sentence about LEN and IDX comes after all words: a syntax error wins over it.
 bool ReadLcsOptions(CommandCall& call, LcsOptions& options) {
   ArgReader args(call.args, 3);
   ReadOptions(args, kOptions, options);
@@ -45,12 +50,14 @@ bool ReadLcsOptions(CommandCall& call, LcsOptions& options) {
   return false;
 }
 
+// First and last position, both included.
 void ReplySpan(CommandCall& call, size_t first, size_t bytes) {
   call.reply.Array(2);
   call.reply.Integer(static_cast<int64_t>(first));
   call.reply.Integer(static_cast<int64_t>(first + bytes - 1));
 }
 
+// From the last match to the first, the order in which the table is walked back, as Redis answers.
 void ReplyPlaces(CommandCall& call, const Lcs& lcs, const LcsOptions& options) {
   const auto shown = [&](const LcsMatch& match) { return match.length >= options.match_bytes_min; };
   call.reply.Map(2);
@@ -86,6 +93,8 @@ bool SizesAreAllowed(CommandCall& call, std::string_view a, std::string_view b) 
   return true;
 }
 
+// The keys are looked at before the options: an unsuitable type wins over a syntax error, and with
+// words of its own instead of WRONGTYPE. A missing key is an empty string.
 void LcsCommand(CommandCall& call) {
   const Entry* const first = LookUpToRead(call, call.Key(1));
   const Entry* const second = LookUpToRead(call, call.Key(2));

@@ -17,13 +17,16 @@ namespace {
 
 // --- SET
 
+// One condition and one expiry at most; a second one of another kind is a syntax error, as in
+// Redis.
 struct SetOptions {
   ValueCondition condition;
   ExpiryArg expiry;
   bool get = false;
 };
 
-// Those of locks come first.
+// SET lock token NX PX 30000 is the most frequent form with options, so its words come first: the
+// table is searched from the top.
 constexpr OptionRow<SetOptions> kSetOptions[] = {
     kConditionRow<SetOptions, ValueCondition::Kind::kMissing>,
     kExpiryRow<SetOptions, ExpiryKind::kPx>,
@@ -39,6 +42,8 @@ constexpr OptionRow<SetOptions> kSetOptions[] = {
     kConditionRow<SetOptions, ValueCondition::Kind::kNotDigest>,
 };
 
+// For ACL and COMMAND GETKEYSANDFLAGS: plain SET overwrites without looking; GET and the
+// comparisons read, and need that permission too.
 uint16_t SetKeyFlags(Args request) {
   ArgReader args(request, 3);
   SetOptions options;
@@ -47,6 +52,8 @@ uint16_t SetKeyFlags(Args request) {
   return looks ? kKeyRw | kKeyAccess | kKeyUpdate : kKeyOw | kKeyUpdate;
 }
 
+// Plain SET and SET NX that succeeded are their own effect. XX and NX hold in a replay as well,
+// since the state before it is the same.
 // What SET did, where its arguments would not say it again at another time or in another state.
 void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) {
   if (!call.wants_effects()) return;
@@ -59,6 +66,10 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) 
   }
 }
 
+// The order of Redis: syntax, then the expiry's number, then the type (only with GET or a
+// comparison: otherwise SET overwrites any type), then the condition. With GET the old value is the
+// answer, whether or not the condition held; without it a condition that failed is null. A new
+// value ends the old time to live unless KEEPTTL is given.
 void SetWithOptions(CommandCall& call) {
   ArgReader args(call.args, 3);
   SetOptions options;
@@ -88,6 +99,7 @@ void SetWithOptions(CommandCall& call) {
   if (!options.get) call.reply.Ok();
 }
 
+// No look-up before the write: nothing has to be known about what is there.
 void Set(CommandCall& call) {
   if (call.args.size() > 3) return SetWithOptions(call);
   const HashedKey key = call.Key(1);
@@ -96,6 +108,7 @@ void Set(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Any type counts as present: SETNX on a list is 0, not WRONGTYPE.
 void SetNx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (LookUp(call, key)) return call.reply.Integer(0);
@@ -104,6 +117,8 @@ void SetNx(CommandCall& call) {
   call.reply.Integer(1);
 }
 
+// The time is checked before the key. The effect is SET with PXAT, since a relative time does not
+// bear a replay.
 // SETEX and PSETEX: key, time, value.
 void SetTimed(CommandCall& call, ExpiryKind kind) {
   Deadline deadline;
@@ -133,12 +148,14 @@ const Entry* GetText(CommandCall& call, HashedKey key) {
 
 void Get(CommandCall& call) { GetText(call, call.Key(1)); }
 
+// Only strings: another type is an error and stays. The effect and the event are those of DEL.
 void GetDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (!GetText(call, key)) return;
   DeleteAsEffect(call, key);
 }
 
+// SET with GET in its old form: the time to live ends, and the answer is null for a new key.
 void GetSet(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const Entry* const old = LookUpToRead(call, key);
@@ -149,6 +166,7 @@ void GetSet(CommandCall& call) {
   call.ReplaceWith({"SET", call.args[1], call.args[2]});
 }
 
+// GETEX: a read that may also move the deadline. KEEPTTL is none of its words, PERSIST is.
 struct GetExOptions {
   ExpiryArg expiry;
 };
@@ -159,6 +177,9 @@ constexpr OptionRow<GetExOptions> kGetExOptions[] = {
     kExpiryRow<GetExOptions, ExpiryKind::kPersist>,
 };
 
+// Syntax comes first, then the key, then the time: a missing key is null even with EX 0. Without an
+// option nothing changes and nothing is logged; PERSIST of a key without an end is no change
+// either. A past EXAT deletes the key, after its value has been answered.
 void GetEx(CommandCall& call) {
   ArgReader args(call.args, 2);
   GetExOptions options;

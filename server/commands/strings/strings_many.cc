@@ -1,4 +1,8 @@
 // Several strings in one request: MGET, MSET, MSETNX, and MSETEX, which gives them one deadline.
+//
+// All of them are one step: no other client sees half of an MSET. They look at each key once, so
+// they cost O(keys), and nothing slices them: the request itself is bounded by the protocol's
+// limits.
 
 #include <limits>
 #include <optional>
@@ -18,6 +22,7 @@
 namespace sluice {
 namespace {
 
+// Never WRONGTYPE: a key of another type answers null, as a missing one does, but counts as a hit.
 void MGet(CommandCall& call) {
   call.reply.Array(call.args.size() - 1);
   for (size_t i = 1; i < call.args.size(); ++i) {
@@ -41,12 +46,15 @@ std::optional<Pairs> ReadPairs(CommandCall& call, std::string_view name) {
   return std::nullopt;
 }
 
+// A key that comes twice counts twice.
 size_t CountPresent(CommandCall& call, Pairs pairs) {
   size_t present = 0;
   for (size_t i = pairs.first; i < pairs.end; i += 2) present += LookUp(call, call.Key(i)) ? 1 : 0;
   return present;
 }
 
+// In the order of the request, so of a key that comes twice the last value stays. An event for
+// each.
 void PutPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   for (size_t i = pairs.first; i < pairs.end; i += 2) {
     const HashedKey key = call.Key(i);
@@ -55,6 +63,7 @@ void PutPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   }
 }
 
+// It cannot fail: any type is overwritten and every time to live ends.
 void MSet(CommandCall& call) {
   const std::optional<Pairs> pairs = ReadPairs(call, "mset");
   if (!pairs) return;
@@ -62,6 +71,7 @@ void MSet(CommandCall& call) {
   call.reply.Ok();
 }
 
+// All or nothing: one key that is there, of whatever type, refuses the whole request.
 void MSetNx(CommandCall& call) {
   const std::optional<Pairs> pairs = ReadPairs(call, "msetnx");
   if (!pairs) return;
@@ -72,6 +82,7 @@ void MSetNx(CommandCall& call) {
 
 // --- MSETEX numkeys key value [key value ...] [options]
 
+// The number of keys is said ahead, so that a key named NX is no option.
 struct MSetExRequest {
   Pairs pairs;
   ValueCondition condition;
@@ -88,6 +99,7 @@ constexpr OptionRow<MSetExRequest> kMSetExOptions[] = {
     kExpiryRow<MSetExRequest, ExpiryKind::kKeepTtl>,
 };
 
+// `left / 2` and not `count * 2`: the count comes from a client and must not overflow.
 bool ReadMSetEx(CommandCall& call, MSetExRequest& request) {
   ArgReader args(call.args);
   const std::optional<int64_t> count = ParseInt64(args.Bytes());
@@ -105,6 +117,7 @@ bool ReadMSetEx(CommandCall& call, MSetExRequest& request) {
   return false;
 }
 
+// Of all keys or none: NX wants none of them there, XX wants each.
 bool ConditionHolds(CommandCall& call, const MSetExRequest& request) {
   switch (request.condition.kind) {
     case ValueCondition::Kind::kMissing:
@@ -116,6 +129,7 @@ bool ConditionHolds(CommandCall& call, const MSetExRequest& request) {
   }
 }
 
+// KEEPTTL: each key keeps its own deadline, so there is none to share.
 void PutPairsKeepingTtl(CommandCall& call, Pairs pairs) {
   for (size_t i = pairs.first; i < pairs.end; i += 2) {
     const HashedKey key = call.Key(i);
@@ -126,6 +140,7 @@ void PutPairsKeepingTtl(CommandCall& call, Pairs pairs) {
   }
 }
 
+// One effect for all pairs, without the condition, which held, and with the absolute time.
 void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   if (!call.wants_effects()) return;
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
@@ -135,6 +150,7 @@ void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
   call.ReplaceWith(Args(command), EffectTimeOf(deadline));
 }
 
+// A bad time is told before the condition is looked at, as SET does.
 void MSetEx(CommandCall& call) {
   MSetExRequest request;
   if (!ReadMSetEx(call, request)) return;

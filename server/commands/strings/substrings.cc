@@ -1,4 +1,7 @@
 // Parts of strings: APPEND and SETRANGE write them, GETRANGE reads them, STRLEN measures.
+//
+// Writers grow a string in place and keep its time to live. What they write is "raw" for OBJECT
+// ENCODING for ever after, even if it reads as a number.
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +25,8 @@ bool LengthIsAllowed(CommandCall& call, uint64_t bytes, uint64_t more) {
   return false;
 }
 
+// On a missing key it is SET, except for the event. It makes the key even with nothing to append,
+// while SETRANGE does not.
 void Append(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const std::string_view more = call.args[2];
@@ -39,12 +44,16 @@ void Append(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }
 
+// 0 for a missing key; of an integer it is the number of its digits and sign.
 void StrLen(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!IsTextOrMissing(call, entry)) return;
   call.reply.Integer(entry ? static_cast<int64_t>(entry->TextBytes()) : 0);
 }
 
+// Offset first, then the type, then the length. An empty piece changes nothing and makes no key,
+// but the type is checked all the same. A gap between the old end and the offset is filled with
+// zeros.
 void SetRange(CommandCall& call) {
   const std::optional<int64_t> offset = ParseInt64(call.args[2]);
   if (!offset) return call.reply.Error(ErrorCode::kNotInteger);
@@ -65,6 +74,8 @@ void SetRange(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(edit.text().size()));
 }
 
+// Both ends included, negative from the end, cut to the string. The numbers are read before the key
+// is, so a bad one wins over WRONGTYPE. An empty range and a missing key answer "", never null.
 void GetRange(CommandCall& call) {
   ArgReader args(call.args, 2);
   int64_t start = args.Int();

@@ -1,6 +1,9 @@
 // TextEdit: a string opened for changes in place, created empty if it is missing. From then on it
 // is "raw", as Redis shows what APPEND, SETRANGE, SETBIT and BITFIELD have written to. Opening
 // counts as a change of the key: open only what is going to be changed.
+//
+// Cost: opening an integer or a short inline text makes a block of it once, O(bytes); later edits
+// of the same key work on that block.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +22,7 @@ class TextEdit {
   TextEdit(const TextEdit&) = delete;
   TextEdit& operator=(const TextEdit&) = delete;
 
+  // Valid as long as the edit is.
   TextBlock& text() { return text_; }
   // Zeros to the end until it has so many bytes.
   void GrowTo(size_t bytes) {
@@ -26,6 +30,7 @@ class TextEdit {
   }
 
  private:
+  // The entry may move when it gets a block of its own; MutableText follows it.
   TextBlock& Open(CommandCall& call, HashedKey key) {
     if (!entry_) entry_ = &db_.PutTextAsIs(key, "", Deadline::None(), call.now);
     return db_.MutableText(entry_);
