@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// Made on the first call and never changed; rows are constants that live as long as the program.
 std::span<const CommandFamily> AllFamilies() {
   // clang-format off
   static const CommandFamily kFamilies[] = {

@@ -1,5 +1,8 @@
 // The ACL family of a server with one user, `default`, who may do everything: the answers that
 // Redis gives as long as no other user was made. Rules for users are refused in words.
+//
+// Client libraries and tools ask WHOAMI, LIST and CAT at their start; a refusal there would keep
+// them from working at all. What they could change is refused with a sentence of ours.
 
 #include <openssl/sha.h>
 
@@ -25,6 +28,7 @@ constexpr std::string_view kNoFile =
     "via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis "
     "configuration file set) in order to store users in the Redis configuration.";
 
+// For subcommands whose row allows more arguments than they take.
 void RefuseArguments(CommandCall& call) {
   call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '", call.args[1],
                           "'. Try ACL HELP."));
@@ -54,12 +58,15 @@ void Users(CommandCall& call) {
   call.reply.Bulk(kUser);
 }
 
+// The line that Redis would write into an ACL file: on, with or without a password, all keys,
+// channels and commands.
 void List(CommandCall& call) {
   const std::string hash = PasswordHash(call);
   call.reply.Array(1);
   call.reply.Bulk(Concat("user default on ", hash.empty() ? "nopass" : "#", hash, " ~* &* +@all"));
 }
 
+// Null for any other name. The order of the six fields is Redis's.
 void GetUser(CommandCall& call) {
   ReplySink& reply = call.reply;
   if (call.args[2] != kUser) return reply.Null();
@@ -84,6 +91,8 @@ void GetUser(CommandCall& call) {
 
 // --- what they may do
 
+// An unknown category is an error; a known one may be empty. Subcommands are listed by their full
+// names.
 void Categories(CommandCall& call) {
   if (call.args.size() > 3) return RefuseArguments(call);
   if (call.args.size() == 2) {
@@ -108,6 +117,8 @@ void Categories(CommandCall& call) {
   for (const std::string_view name : names) call.reply.Bulk(name);
 }
 
+// Whether the command may run, without running it: with one user only an unknown name or a wrong
+// number of arguments stands against it. The user is looked at first.
 void DryRun(CommandCall& call) {
   if (call.args[2] != kUser) {
     return call.reply.Error(Concat("ERR User '", call.args[2], "' not found"));
@@ -140,8 +151,10 @@ void Log(CommandCall& call) {
 
 // --- what is not there
 
+// LOAD and SAVE, as in a Redis without aclfile.
 void NoFile(CommandCall& call) { call.reply.Error(kNoFile); }
 
+// The default user cannot go; of others there are none, so none was deleted.
 void DeleteUser(CommandCall& call) {
   const Args names = call.args.subspan(2);
   if (std::ranges::find(names, kUser) != names.end()) {

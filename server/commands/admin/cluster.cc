@@ -1,5 +1,7 @@
 // The cluster family, as a server answers that is not part of one: that it is not. Its rows are all
 // of Redis's, so that a client is told so and not that a word is unknown.
+//
+// Cluster-aware clients take exactly this sentence for "use me as a single server".
 
 #include "server/commands/families.h"
 #include "server/commands/shared/rows.h"

@@ -1,4 +1,7 @@
 // See command_docs.h.
+//
+// A map says its length before its fields, and most fields are left out where they are empty. So
+// each function counts first what it is going to write; both must name the same fields.
 #include "server/commands/admin/command_docs.h"
 
 #include <algorithm>
@@ -12,11 +15,13 @@
 namespace sluice {
 namespace {
 
+// One field of text.
 void ReplyText(ReplySink& reply, std::string_view name, std::string_view text) {
   reply.Bulk(name);
   reply.Bulk(text);
 }
 
+// Flags are simple strings in a set.
 void ReplyArgumentFlags(ReplySink& reply, const UsageNode& node) {
   reply.Bulk("flags");
   reply.Set(node.optional + node.multiple + node.multiple_token);
@@ -25,10 +30,12 @@ void ReplyArgumentFlags(ReplySink& reply, const UsageNode& node) {
   if (node.multiple_token) reply.Status("multiple_token");
 }
 
+// Redis has no field for a range; it stands in the argument's summary.
 std::string RangeText(const UsageNode& node) {
   return Concat(node.range, node.type == UsageType::kString ? " bytes" : "");
 }
 
+// Recursive, as arguments hold arguments; no deeper than the usage that a row's author wrote.
 void ReplyArguments(ReplySink& reply, const std::vector<UsageNode>& nodes) {
   reply.Array(nodes.size());
   for (const UsageNode& node : nodes) {
@@ -71,6 +78,7 @@ void ReplyHistory(ReplySink& reply, std::string_view history) {
   }
 }
 
+// Two words only; the field is left out if neither holds.
 void ReplyDocFlags(ReplySink& reply, bool system, bool deprecated) {
   reply.Bulk("doc_flags");
   reply.Set(system + deprecated);
@@ -80,6 +88,7 @@ void ReplyDocFlags(ReplySink& reply, bool system, bool deprecated) {
 
 }  // namespace
 
+// Subcommands are a map of the same form inside their container.
 void ReplyDocs(ReplySink& reply, const Command& command) {
   const CommandSpec& spec = *command.spec;
   const std::vector<UsageNode> arguments = ParseUsage(spec);

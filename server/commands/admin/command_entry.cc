@@ -11,6 +11,7 @@
 namespace sluice {
 namespace {
 
+// A bit and its word, in the order in which Redis lists them.
 struct FlagWord {
   uint32_t flag;
   std::string_view word;
@@ -39,6 +40,7 @@ constexpr FlagWord kFlagWords[] = {
     {kAllowBusy, "allow_busy"},
 };
 
+// What a command does with a key: capitals for the access to the value, small ones for the data.
 constexpr FlagWord kKeyFlagWords[] = {
     {kKeyRo, "RO"},
     {kKeyRw, "RW"},
@@ -89,12 +91,14 @@ constexpr CategoryWord kCategoryWords[] = {
     {"LIMIT", "@limit", kCatLimit},
 };
 
+// One rule for rows and for flags; ACL CAT, COMMAND INFO and COMMAND LIST all ask here.
 bool Holds(const CategoryWord& row, const CommandSpec& spec) {
   if (spec.categories & row.without_category) return false;
   return (spec.categories & row.category) || (spec.flags & row.flags) ||
          (row.without_flag && !(spec.flags & row.without_flag));
 }
 
+// Simple strings in a set, as all words of COMMAND INFO are, except tips.
 void ReplyFlags(ReplySink& reply, std::span<const FlagWord> words, uint32_t flags) {
   const auto is_set = [flags](const FlagWord& row) { return (flags & row.flag) != 0; };
   reply.Set(static_cast<size_t>(std::ranges::count_if(words, is_set)));
@@ -111,6 +115,7 @@ void ReplyCategories(ReplySink& reply, const CommandSpec& spec) {
   }
 }
 
+// Bulk strings in a set. The row has them as one text with commas.
 void ReplyTips(ReplySink& reply, std::string_view tips) {
   reply.Set(tips.empty() ? 0 : static_cast<size_t>(std::ranges::count(tips, ',')) + 1);
   while (!tips.empty()) {
@@ -132,6 +137,7 @@ struct LegacyRange {
 // The keys are somewhere, as with SORT's STORE; CommandSpec::find_keys knows where.
 bool IsUnknown(const KeySpec& spec) { return spec.keyword.empty() && spec.begin == 0; }
 
+// What an old client can understand: keys at fixed places, or up to a place from the end.
 bool IsRangeAtIndex(const KeySpec& spec) {
   return spec.keyword.empty() && !spec.keynum && !IsUnknown(spec);
 }
@@ -176,6 +182,7 @@ void ReplyNumber(ReplySink& reply, std::string_view name, int number) {
   reply.Integer(number);
 }
 
+// Both halves of a key spec have this form: a type and a map of its numbers.
 void ReplyTypeAndSpec(ReplySink& reply, std::string_view type, size_t fields) {
   reply.Map(2);
   reply.Bulk("type");
@@ -184,6 +191,7 @@ void ReplyTypeAndSpec(ReplySink& reply, std::string_view type, size_t fields) {
   reply.Map(fields);
 }
 
+// Where the search for keys begins: an index, the place behind a word, or unknown.
 void ReplyBeginSearch(ReplySink& reply, const KeySpec& spec) {
   reply.Bulk("begin_search");
   if (IsUnknown(spec)) return ReplyTypeAndSpec(reply, "unknown", 0);
@@ -198,6 +206,7 @@ void ReplyBeginSearch(ReplySink& reply, const KeySpec& spec) {
   ReplyNumber(reply, "startfrom", spec.begin);
 }
 
+// How the keys lie from there on: a range with a step, or a count with keys behind it.
 void ReplyFindKeys(ReplySink& reply, const KeySpec& spec) {
   reply.Bulk("find_keys");
   if (IsUnknown(spec)) return ReplyTypeAndSpec(reply, "unknown", 0);
@@ -214,6 +223,7 @@ void ReplyFindKeys(ReplySink& reply, const KeySpec& spec) {
   ReplyNumber(reply, "limit", spec.limit);
 }
 
+// Each with its notes, if it has any, its flags and the two halves.
 void ReplyKeySpecs(ReplySink& reply, std::span<const KeySpec> specs) {
   reply.Set(specs.size());
   for (const KeySpec& spec : specs) {
@@ -231,6 +241,8 @@ void ReplyKeySpecs(ReplySink& reply, std::span<const KeySpec> specs) {
 
 }  // namespace
 
+// Ten elements in the order of Redis 7: name, arity, flags, three numbers for old clients,
+// categories, tips, key specs, subcommands.
 void ReplyEntry(ReplySink& reply, const Command& command) {
   const CommandSpec& spec = *command.spec;
   const LegacyRange range = LegacyRangeOf(spec.keys.all());

@@ -12,6 +12,7 @@
 namespace sluice {
 
 // The ten elements of COMMAND INFO, subcommands included.
+// The order of the words is the order of the bits' tables in the source, which is Redis's.
 void ReplyEntry(ReplySink& reply, const Command& command);
 // The flags of a key ("RW", "access" ...) as a set.
 void ReplyKeyFlags(ReplySink& reply, uint16_t flags);

@@ -1,5 +1,8 @@
 // The COMMAND family: what the server says about its own commands. All of it is derived from the
 // rows; command_entry.cc and command_docs.cc give it its form.
+//
+// Clients call COMMAND or COMMAND DOCS when they connect, so the answer for all commands is a usual
+// one. It is made anew each time: O(commands).
 
 #include <functional>
 #include <string>
@@ -27,6 +30,7 @@ void Count(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(call.part<CommandTable>().size()));
 }
 
+// Null for an unknown name, in its place. "config|get" names a subcommand.
 void Info(CommandCall& call) {
   if (call.args.size() == 2) return ReplyAllEntries(call);
   call.reply.Array(call.args.size() - 2);
@@ -50,8 +54,11 @@ void Docs(CommandCall& call) {
 
 // --- LIST
 
+// What FILTERBY leaves.
 using Filter = std::function<bool(const Command&)>;
 
+// Every other form of arguments is a syntax error; an unknown category or a pattern without a match
+// is an empty list.
 // False: the error has been answered.
 bool ReadFilter(CommandCall& call, Filter& filter) {
   ArgReader args(call.args, 2);
@@ -75,6 +82,7 @@ bool ReadFilter(CommandCall& call, Filter& filter) {
   return static_cast<bool>(filter);
 }
 
+// Names of subcommands too, each by itself and not in its container.
 void List(CommandCall& call) {
   Filter filter;
   if (!ReadFilter(call, filter)) return;
@@ -92,17 +100,21 @@ void List(CommandCall& call) {
 
 // --- GETKEYS
 
+// Where a key stands in the request, counted from its command's name, and what the command does
+// with it.
 struct FoundKey {
   int position;
   uint16_t flags;
 };
 
+// With a container the second word decides; without one the container itself is meant.
 Command* FindForKeys(const CommandTable& table, Args request) {
   Command* const command = table.Find(request[0]);
   if (!command || command->subcommands.empty() || request.size() == 1) return command;
   return table.FindSubcommand(*command, request[1]);
 }
 
+// A channel is described by a key spec as well, but is no key (kKeyNotKey).
 bool HasKeys(const CommandSpec& spec) {
   if (spec.find_keys) return true;
   for (const KeySpec& keys : spec.keys.all()) {
@@ -111,6 +123,9 @@ bool HasKeys(const CommandSpec& spec) {
   return false;
 }
 
+// A spec says which keys it finds; each of the found keys gets the flags of the last spec that
+// finds it. For FENCED and its like the inner command's keys follow, with their own flags; one
+// level deep, since such commands do not nest.
 // The keys with the flags of the spec that finds each.
 std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spec, Args request) {
   std::vector<int> positions;
@@ -140,6 +155,7 @@ std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spe
   return found;
 }
 
+// Three faults, in Redis's order: no such command, no keys, a wrong number of arguments.
 // The command named in the arguments, ready for FindKeys; null: the error has been answered.
 const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
   const Command* const command = FindForKeys(call.part<CommandTable>(), request);
@@ -159,6 +175,8 @@ const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
   return nullptr;
 }
 
+// A command whose keys may all be left out answers an empty array; for any other that is a fault of
+// its arguments. Nothing is run.
 void ReplyKeys(CommandCall& call, bool with_flags) {
   const Args request = call.args.subspan(2);
   const CommandSpec* const spec = SpecForKeys(call, request);

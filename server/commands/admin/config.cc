@@ -1,5 +1,8 @@
 // The CONFIG family: options as rows are in server/config/config.h; here they are asked for and
 // answered.
+//
+// CONFIG SET changes all of its options or none. A secret among them is hidden from MONITOR and the
+// slow log before anything can go wrong.
 
 #include "server/config/config.h"
 
@@ -17,6 +20,8 @@
 namespace sluice {
 namespace {
 
+// Globs over names, each option once however many patterns match it. No match is an empty map, no
+// error.
 void Get(CommandCall& call) {
   const Config::Pairs found = call.part<Config>().Get(call.args.subspan(2));
   call.reply.Map(found.size());
@@ -26,11 +31,14 @@ void Get(CommandCall& call) {
   }
 }
 
+// enable-protected-configs: "no", "yes", or "local" for connections from this machine.
 bool MayChangeProtected(const CommandCall& call) {
   const std::string& rule = call.settings.enable_protected_configs;
   return rule == "yes" || (rule == "local" && call.client.peer.loopback);
 }
 
+// Warnings are for the log, as the client's answer is OK or an error. Those left over from
+// elsewhere are dropped first, so that only those of this change are written.
 void Set(CommandCall& call) {
   if (call.args.size() % 2 != 0) return call.reply.Error(ErrorCode::kSyntax);
   Config::Pairs pairs;
@@ -48,6 +56,8 @@ void Set(CommandCall& call) {
   call.reply.Ok();
 }
 
+// What others count is reset where it stands. What is a state, not a count (clients, memory),
+// stays.
 void ResetStat(CommandCall& call) {
   call.part<Statistics>() = {};
   call.part<LimitWaiters>().statistics() = {};
@@ -56,6 +66,7 @@ void ResetStat(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Needs a configuration file; the error says why it could not be written.
 void Rewrite(CommandCall& call) {
   const std::string fault = call.part<Config>().Rewrite();
   if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));

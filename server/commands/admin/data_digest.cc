@@ -1,5 +1,7 @@
 // See data_digest.h. The digests follow Redis's xorDigest and mixDigest: xor where order does not
 // matter, a SHA1 over the sum where it does.
+//
+// Cost: SHA1 over every byte of every value, in one piece. DEBUG commands are for test suites.
 #include "server/commands/admin/data_digest.h"
 
 #include <arpa/inet.h>
@@ -21,6 +23,7 @@
 namespace sluice {
 namespace {
 
+// A SHA1 that is built up: the sum starts at zeros, and equal steps lead to equal sums.
 class Digest {
  public:
   // Order does not matter between what is added...
@@ -61,6 +64,7 @@ class Digest {
   Sum sum_{};
 };
 
+// Entries have an order, so ids, fields and values are mixed one after another.
 void MixStream(Digest& digest, const Stream& stream) {
   stream.ForEach(StreamId::Min(), StreamId::Max(), [&](const StreamEntry& entry) {
     digest.Mix(Concat(entry.id().ms, '.', entry.id().seq));
@@ -72,6 +76,7 @@ void MixStream(Digest& digest, const Stream& stream) {
   });
 }
 
+// A member and its score belong together, so they are mixed into one sum, and these sums are added.
 void AddElements(Digest& digest, const SortedSet& set) {
   set.ForEach(set.All(), SortedSet::Direction::kUp, [&](std::string_view name, double score) {
     Digest one;
@@ -90,6 +95,7 @@ uint32_t TypeNumber(ValueType type) {
   return type == ValueType::kStream ? kStream : kModule;
 }
 
+// Fields past their deadline count as well.
 void AddElements(Digest& digest, const Hash& hash) {
   hash.ForEach({}, [&digest](std::string_view name, std::string_view value) {
     Digest one;
@@ -99,6 +105,7 @@ void AddElements(Digest& digest, const Hash& hash) {
   });
 }
 
+// The type, the content, and whether there is a deadline, but not when.
 void MixValue(Digest& digest, const Entry& entry, const Now& now) {
   digest.Mix(TypeNumber(entry.type()));
   if (entry.type() == ValueType::kStream) {
@@ -134,12 +141,14 @@ void MixValue(Digest& digest, const Entry& entry, const Now& now) {
 
 }  // namespace
 
+// A missing key is a sum of zeros.
 std::string DigestOfValue(const Entry* entry, const Now& now) {
   Digest digest;
   if (entry) MixValue(digest, *entry, now);
   return digest.Hex();
 }
 
+// Databases by their number, those with keys alone; the order of keys does not matter.
 std::string DigestOfAll(Keyspace& keyspace, const Now& now) {
   Digest all;
   for (int i = 0; i < keyspace.databases(); ++i) {

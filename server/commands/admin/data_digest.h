@@ -1,6 +1,8 @@
 // The digests of DEBUG DIGEST and DEBUG DIGEST-VALUE: equal data gives Redis's own digests, so that
 // two servers can be compared, whichever they are. Limiters, leaky buckets and locks count with all
 // that a file says of them, as of now.
+//
+// Two servers with the same data may differ in how it is stored; a digest does not see that.
 #pragma once
 
 #include <string>

@@ -1,5 +1,8 @@
 // DEBUG: what test suites ask a server to do to itself. Its words are a table of their own, because
 // COMMAND knows DEBUG as one command. Only with enable-debug-command.
+//
+// Replies and faults are Redis's as far as suites look at them. Each word says how many arguments
+// it takes; anything else is the sentence about subcommands.
 
 #include <cmath>
 #include <cstdlib>
@@ -24,8 +27,11 @@ namespace sluice {
 namespace {
 
 constexpr uint64_t kPackedThresholdMax = (uint64_t{1} << 32) - (1 << 20);  // as Redis has it
+// An hour: a larger number would be a server that does not come back.
 constexpr double kSleepSecondsMax = 3600;
 
+// The whole server sleeps, as in Redis. Afterwards the turn's time is read anew, so that what was
+// due meanwhile counts as due; inside a script time stands still all the same.
 // As C's strtod and strtol read them: the number at the start, 0 where there is none.
 void Sleep(CommandCall& call) {
   const double seconds = std::strtod(std::string(call.args[2]).c_str(), nullptr);
@@ -38,6 +44,7 @@ void Sleep(CommandCall& call) {
   call.reply.Ok();
 }
 
+// With 0 the timers of keys do nothing; a key past its deadline still goes when a command finds it.
 void SetActiveExpire(CommandCall& call) {
   const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
   call.keyspace.set_active_expiry(on != 0);
@@ -60,6 +67,7 @@ size_t SerializedBytes(const Entry& entry) {
 }
 
 // How a list is cut into chunks, in Redis's words for it.
+// Suites check by it that a list is cut where Redis would cut it.
 std::string ListChunks(CommandCall& call, const Entry& entry) {
   if (entry.type() != ValueType::kList) return {};
   const List& list = static_cast<const List&>(entry.value());
@@ -70,6 +78,8 @@ std::string ListChunks(CommandCall& call, const Entry& entry) {
                 " ql_compressed:0 ql_uncompressed_size:", list.MemoryBytes());
 }
 
+// Shows dead keys too, and marks no access. The address is the entry's; it says nothing across two
+// calls.
 void Object(CommandCall& call) {
   const Entry* entry = call.db.FindEvenExpired(call.Key(2));
   if (!entry) return call.reply.Error(ErrorCode::kNoSuchKey);
@@ -84,6 +94,7 @@ void Object(CommandCall& call) {
              " lru_seconds_idle:", idle_s, ListChunks(call, *entry)));
 }
 
+// 0 is back to the default, which is never.
 void QuicklistPackedThreshold(CommandCall& call) {
   const std::optional<uint64_t> bytes = ParseMemory(call.args[2]);
   if (!bytes || *bytes > kPackedThresholdMax) {
@@ -96,6 +107,7 @@ void QuicklistPackedThreshold(CommandCall& call) {
 
 void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace, call.now)); }
 
+// Dead keys have a digest as well, as in Redis.
 void DigestValues(CommandCall& call) {
   call.reply.Array(call.args.size() - 2);
   for (size_t i = 2; i < call.args.size(); ++i) {
@@ -109,6 +121,7 @@ void ReplyNumbers(ReplySink& reply) {
   for (int64_t i = 0; i < 3; ++i) reply.Integer(i);
 }
 
+// A word, and one reply of that type. Client libraries test their parsers with it.
 struct ProtocolType {
   std::string_view word;
   void (*answer)(ReplySink& reply);
@@ -172,6 +185,7 @@ void Protocol(CommandCall& call) {
       "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
 }
 
+// Line ends would end the reply, so they become spaces; the rest goes out as it came.
 void Error(CommandCall& call) {
   std::string text(call.args[2]);
   for (char& c : text) {
@@ -229,6 +243,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- the tables
 
+// `arguments_max` is SIZE_MAX where any number goes.
 struct DebugWord {
   std::string_view word;
   size_t arguments_min, arguments_max;  // behind the word
@@ -251,6 +266,7 @@ constexpr DebugWord kWords[] = {
     {"SLEEP", 1, 1, Sleep},
 };
 
+// A word with a wrong number of arguments and an unknown word get the same sentence.
 void Debug(CommandCall& call) {
   const size_t arguments = call.args.size() - 2;
   for (const DebugWord& row : kWords) {

@@ -40,6 +40,8 @@ bool MayLoad(CommandCall& call) {
   return false;
 }
 
+// Every key may have changed. No effect is told: the data came from the very files that a replay
+// reads.
 void SayReloaded(CommandCall& call) {
   call.ChangedDatabases();
   call.NoEffect();
@@ -47,6 +49,7 @@ void SayReloaded(CommandCall& call) {
 
 }  // namespace
 
+// In one piece, whatever the count. Keys that are there stay as they are.
 void DebugPopulate(CommandCall& call) {
   const std::optional<int64_t> count = ReadNatural(call, 2, INT64_MAX);
   if (!count) return;
@@ -67,6 +70,7 @@ void DebugPopulate(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Words are read before anything is saved. If loading fails, the data may be half there.
 void DebugReload(CommandCall& call) {
   if (!MayLoad(call)) return;
   LogService::Reloading how;

@@ -31,6 +31,8 @@ constexpr InfoSection kSections[] = {
     {"limits", "Limits", false, WriteLimits},
 };
 
+// ALL and EVERYTHING are the same here, as there are no modules. Unknown words choose nothing: INFO
+// foo is an empty text and no error.
 bool IsWanted(const InfoSection& section, Args words) {
   if (words.empty()) return section.by_default;
   for (const std::string_view word : words) {
@@ -42,6 +44,7 @@ bool IsWanted(const InfoSection& section, Args words) {
   return false;
 }
 
+// In the order of the table, whatever order the words have, and each section once.
 void Info(CommandCall& call) {
   InfoText text;
   for (const InfoSection& section : kSections) {
@@ -70,12 +73,14 @@ static_assert(RowsAreSound(kRows));
 
 }  // namespace
 
+// The buffer is for the numbers of INFO, which are far below 10^50.
 std::string FixedText(double value, int digits) {
   char text[64];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits);
   return std::string(text, end.ptr);
 }
 
+// As Redis's bytesToHuman: two digits behind the point from a kilobyte on.
 void InfoText::Human(std::string_view name, uint64_t bytes) {
   constexpr char kUnits[] = "KMGTP";
   std::string human = Concat(bytes, 'B');

@@ -1,5 +1,8 @@
 // INFO is a list of sections, each a row with the function that writes it. A section belongs to
 // the part that knows what is true of it; a new one is a row in info.cc.
+//
+// Names and order of fields are an interface: monitoring systems parse them. A field stays even if
+// Sluice has nothing to count there.
 #pragma once
 
 #include <string>
@@ -36,6 +39,7 @@ class InfoText {
   std::string text_;
 };
 
+// `by_default`: INFO without arguments shows it.
 struct InfoSection {
   std::string_view name;  // as a client asks for it, lower case
   std::string_view title;

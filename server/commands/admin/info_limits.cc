@@ -7,6 +7,8 @@
 
 namespace sluice {
 
+// Sums first, then a line for each algorithm, also for those that were never asked for. Counts are
+// since the start or CONFIG RESETSTAT.
 void WriteLimits(const Parts& parts, InfoText& text) {
   LimitWaiters& limit_waiters = parts.Get<LimitWaiters>();
   const LimitStatistics& statistics = limit_waiters.statistics();

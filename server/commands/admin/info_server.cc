@@ -28,10 +28,12 @@ namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
 
+// Two digits; 0 where the divisor is, so that no field shows "inf".
 std::string Ratio(uint64_t a, uint64_t b) {
   return FixedText(b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b), 2);
 }
 
+// µs as seconds with six digits, as getrusage's fields are shown.
 std::string Seconds(int64_t micros) { return FixedText(static_cast<double>(micros) / 1e6, 6); }
 
 // What CONFIG GET answers.
@@ -50,12 +52,15 @@ std::string BuildId() {
   return std::string(digits, std::to_chars(digits, digits + sizeof digits, hash, 16).ptr);
 }
 
+// A host that is no process of its own (a library, a test) leaves such facts empty.
 std::string_view OrNone(const std::string& text ABSL_ATTRIBUTE_LIFETIME_BOUND) {
   return text.empty() ? std::string_view("none") : std::string_view(text);
 }
 
 }  // namespace
 
+// redis_version is the Redis whose commands we speak; sluice_version is ours. Times are engine
+// time, except server_time_usec.
 void WriteServer(const Parts& parts, InfoText& text) {
   const int64_t uptime_ms = parts.Get<TurnClock>().now().ms() - parts.Get<Facts>().started_ms();
   const std::string hz = OptionOf(parts, "hz");
@@ -90,6 +95,7 @@ void WriteServer(const Parts& parts, InfoText& text) {
   text.Field("sluice_version", kSluiceVersion);
 }
 
+// O(clients). A client that CLIENT PAUSE holds counts as blocked, as in Redis.
 void WriteClients(const Parts& parts, InfoText& text) {
   size_t input_max = 0, output_max = 0, paused = 0;
   parts.Get<Clients>().ForEach([&](Session& session) {
@@ -107,6 +113,7 @@ void WriteClients(const Parts& parts, InfoText& text) {
   text.Field("clients_in_timeout_table", parts.Get<Waiters>().parked().with_deadline());
 }
 
+// EVAL's interpreter and FUNCTION's are two, each with its own bytes.
 void WriteScriptMemory(const Parts& parts, InfoText& text) {
   const ScriptCache& cache = parts.Get<ScriptEngine>().cache();
   const FunctionLibraries& functions = parts.Get<ScriptEngine>().functions();
@@ -123,6 +130,8 @@ void WriteScriptMemory(const Parts& parts, InfoText& text) {
   text.Bytes("used_memory_scripts", cache.text_bytes() + functions.code_bytes());
 }
 
+// Three quotients of neighbours in a chain: bytes handed out, their pages, pages held, and the
+// process. Differences may be negative, as the numbers are taken one after the other.
 void WriteAllocator(const AllocatorUsage& allocator, uint64_t resident, InfoText& text) {
   const auto allocated = static_cast<uint64_t>(allocator.allocated_bytes);
   const auto active = static_cast<uint64_t>(allocator.active_bytes);
@@ -178,6 +187,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
 }
 
+// The guess of the time that is left takes all bytes for equally fast.
 void WriteLoading(const LogState& state, InfoText& text) {
   const auto& progress = state.progress;
   const double total = static_cast<double>(std::max<uint64_t>(progress.total_bytes, 1));
@@ -192,6 +202,7 @@ void WriteLoading(const LogState& state, InfoText& text) {
              part > 0 ? static_cast<int64_t>(taken_s / part - taken_s) : int64_t{1});
 }
 
+// Fields that are only there while a log is open, as in Redis.
 void WriteLog(const Parts& parts, InfoText& text) {
   const LogService& log = parts.Get<LogService>();
   const CommitLog& commits = log.commits();
@@ -207,6 +218,8 @@ void WriteLog(const Parts& parts, InfoText& text) {
   text.Field("aof_held_answers", commits.held_answers());
 }
 
+// Sluice never forks, so all that Redis counts about children is 0. A rewrite of the log is a
+// snapshot into its base.
 void WritePersistence(const Parts& parts, InfoText& text) {
   const LogState& log_state = parts.Get<LogState>();
   const Snapshots& snapshots = parts.Get<Snapshots>();
@@ -245,6 +258,7 @@ void WritePersistence(const Parts& parts, InfoText& text) {
   WriteLog(parts, text);
 }
 
+// A master without replicas: the offset stays 0, the id is that of the run.
 void WriteReplication(const Parts& parts, InfoText& text) {
   text.Field("role", "master");
   text.Field("connected_slaves", 0);
@@ -259,6 +273,7 @@ void WriteReplication(const Parts& parts, InfoText& text) {
   text.Field("repl_backlog_histlen", 0);
 }
 
+// Of the process and of its main thread; there are no children.
 void WriteCpu(const Parts& parts, InfoText& text) {
   const ProcessUsage usage = parts.Get<Host>().Usage();
   text.Field("used_cpu_sys", Seconds(usage.system_us));
@@ -269,10 +284,12 @@ void WriteCpu(const Parts& parts, InfoText& text) {
   text.Field("used_cpu_user_main_thread", Seconds(usage.thread_user_us));
 }
 
+// An empty section still has its title.
 void WriteModules(const Parts&, InfoText&) {}
 
 void WriteCluster(const Parts&, InfoText& text) { text.Field("cluster_enabled", 0); }
 
+// Databases with keys alone.
 void WriteKeyspace(const Parts& parts, InfoText& text) {
   Keyspace& keyspace = parts.Get<Keyspace>();
   for (int i = 0; i < keyspace.databases(); ++i) {

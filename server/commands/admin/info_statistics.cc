@@ -16,6 +16,8 @@
 namespace sluice {
 namespace {
 
+// Containers and subcommands, each with statistics of its own; the container's are those of its own
+// calls.
 void ForEachCommand(const Parts& parts, const std::function<void(const Command&)>& visit) {
   for (const Command* command : parts.Get<CommandTable>().all()) {
     visit(*command);
@@ -40,12 +42,15 @@ std::string ShortText(double value) {
   return text;
 }
 
+// Of histograms that INFO sums up in a line for each percentile.
 struct Percentile {
   std::string_view suffix;
   double percent;
 };
 constexpr Percentile kPercentiles[] = {{"_p50", 50}, {"_p99", 99}, {"_p999", 99.9}};
 
+// Percentiles, the maximum, and one line of counts up to bounds that suit the thing. The unit is in
+// the name. The line's counts are cumulative; the last one is all.
 void WriteHistogram(InfoText& text, std::string_view name, const Histogram& histogram,
                     std::span<const int64_t> bounds) {
   for (const Percentile& row : kPercentiles) {
@@ -62,6 +67,7 @@ void WriteHistogram(InfoText& text, std::string_view name, const Histogram& hist
 // Kilobytes, as Redis's kbps.
 std::string Kilobytes(uint64_t bytes) { return FixedText(static_cast<double>(bytes) / 1024, 2); }
 
+// µs and ms: a good turn is below the first bounds, a lateness of some ms is normal.
 constexpr int64_t kTurnBoundsUs[] = {50, 100, 250, 500, 1000, 2000, 5000, 10000};
 constexpr int64_t kLatenessBoundsMs[] = {0, 1, 2, 5, 10, 100, 1000};
 
@@ -70,6 +76,7 @@ void WriteZeros(std::initializer_list<std::string_view> names, InfoText& text) {
   for (const std::string_view name : names) text.Field(name, 0);
 }
 
+// The "instantaneous" fields are per second, over the last seconds (Rates).
 void WriteTraffic(const Statistics& stats, const Rates::Counts& rates, InfoText& text) {
   text.Field("total_connections_received", stats.connections);
   text.Field("total_commands_processed", stats.commands);
@@ -85,6 +92,7 @@ void WriteTraffic(const Statistics& stats, const Rates::Counts& rates, InfoText&
   WriteZeros({"sync_full", "sync_partial_ok", "sync_partial_err"}, text);
 }
 
+// Expiry is by timers: none is stale, and no cycle ever runs out of time.
 void WriteExpiry(const Statistics& stats, InfoText& text) {
   constexpr int64_t kNanosPerMilli = 1'000'000;
   text.Field("expired_keys", stats.expired_keys);
@@ -132,12 +140,15 @@ void WriteStats(const Parts& parts, InfoText& text) {
   text.Field("client_login_timeout_disconnections", stats.login_timeout_closed);
 }
 
+// By the first word of the error, as it was answered.
 void WriteErrorStats(const Parts& parts, InfoText& text) {
   for (const auto& [code, count] : parts.Get<Statistics>().errors) {
     text.Field(Concat("errorstat_", SafeName(code)), "count=", count);
   }
 }
 
+// Commands that were never called are left out. rejected: stopped before they ran; failed: they
+// answered an error.
 void WriteCommandStats(const Parts& parts, InfoText& text) {
   ForEachCommand(parts, [&](const Command& command) {
     const CommandStatistics& stats = command.statistics;
@@ -150,6 +161,7 @@ void WriteCommandStats(const Parts& parts, InfoText& text) {
   });
 }
 
+// Which percentiles is an option. Nothing is shown with latency-tracking off.
 void WriteLatencyStats(const Parts& parts, InfoText& text) {
   if (!parts.Get<Config>().settings().latency_tracking) return;
   ForEachCommand(parts, [&](const Command& command) {
@@ -192,6 +204,7 @@ void WriteTurns(const Parts& parts, InfoText& text) {
   text.Field("write_calls", stats.writes);
 }
 
+// How late keys went, in ms: a timer is late when turns are long.
 void WriteTimers(const Parts& parts, InfoText& text) {
   text.Field("timers_pending", parts.Get<Facts>().timers());
   WriteHistogram(text, "expiry_lateness_ms", parts.Get<Statistics>().expiry_lateness_ms,

@@ -1,5 +1,8 @@
 // The LATENCY family: what took long and when (LATEST, HISTORY, GRAPH, DOCTOR; see
 // server/observe/latency_monitor.h), and how long commands take (HISTOGRAM).
+//
+// Samples are in ms, histograms in µs. Only what takes at least latency-monitor-threshold becomes a
+// sample; histograms count every call while latency-tracking is on.
 
 #include <algorithm>
 #include <optional>
@@ -18,6 +21,7 @@
 namespace sluice {
 namespace {
 
+// Exact names only, as in Redis. Null: there is no such event, or there never was a sample.
 std::optional<LatencyEvent> FindEvent(std::string_view name) {
   for (size_t i = 0; i < kLatencyEvents; ++i) {
     const auto event = static_cast<LatencyEvent>(i);
@@ -26,8 +30,10 @@ std::optional<LatencyEvent> FindEvent(std::string_view name) {
   return std::nullopt;
 }
 
+// The clock is asked anew: ages in a report must not lag behind a slow turn.
 int64_t UnixSeconds(CommandCall& call) { return call.part<TurnClock>().clock().Sample().unix_s(); }
 
+// Events that have a sample: name, time and ms of the last one, ms of the worst.
 void Latest(CommandCall& call) {
   const LatencyMonitor& monitor = call.part<LatencyMonitor>();
   std::vector<LatencyEvent> events;
@@ -46,6 +52,7 @@ void Latest(CommandCall& call) {
   }
 }
 
+// An unknown event is an empty array, while GRAPH has an error for it.
 void History(CommandCall& call) {
   const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
   if (!event) return call.reply.Array(0);
@@ -58,6 +65,7 @@ void History(CommandCall& call) {
   }
 }
 
+// For people: a picture of text. The name is cut at a zero byte, as Redis formats a C string.
 void Graph(CommandCall& call) {
   const LatencyMonitor& monitor = call.part<LatencyMonitor>();
   const std::optional<LatencyEvent> event = FindEvent(call.args[2]);
@@ -68,6 +76,7 @@ void Graph(CommandCall& call) {
   call.reply.Verbatim(DrawLatencyGraph(monitor, *event, UnixSeconds(call)), "txt");
 }
 
+// For people: what was observed, and advice.
 void Doctor(CommandCall& call) {
   call.reply.Verbatim(
       LatencyDoctorReport(call.part<LatencyMonitor>(), call.settings, UnixSeconds(call)), "txt");
@@ -117,11 +126,13 @@ void ReplyHistogram(ReplySink& reply, const Histogram& histogram) {
   for (const int64_t number : pairs) reply.Integer(number);
 }
 
+// A container brings its subcommands along; each has a histogram of its own.
 void AddWithHistogram(const Command& command, std::vector<const Command*>& found) {
   if (command.statistics.latency_ns.count() > 0) found.push_back(&command);
   for (const Command* sub : command.subcommands) AddWithHistogram(*sub, found);
 }
 
+// Unknown names are passed over. Without names: every command that was called.
 void ShowHistograms(CommandCall& call) {
   std::vector<const Command*> found;
   for (const std::string_view name : call.args.subspan(2)) {

@@ -59,12 +59,14 @@ std::string AgeText(int64_t seconds) {
   return Concat(seconds / (24 * 3600), 'd');
 }
 
+// Integer arithmetic as Redis's, roundings included: suites compare the text.
 struct Analysis {
   int64_t average_ms = 0;
   int64_t mean_deviation_ms = 0;
   double period_s = 0;  // between two samples, on average
 };
 
+// Precondition: the series has samples. `unix_s` is now.
 Analysis Analyze(const LatencySeries& series, int64_t unix_s) {
   const auto count = static_cast<int64_t>(series.samples().size());
   Analysis analysis;
@@ -80,6 +82,7 @@ Analysis Analyze(const LatencySeries& series, int64_t unix_s) {
   return analysis;
 }
 
+// One line for each event that has samples; empty when none has.
 std::string DescribeEvents(const LatencyMonitor& monitor, int64_t unix_s) {
   std::string text;
   int number = 0;
@@ -96,6 +99,8 @@ std::string DescribeEvents(const LatencyMonitor& monitor, int64_t unix_s) {
   return text;
 }
 
+// Given when slow commands were seen but the slow log would not show them; the hint to look there
+// always.
 std::string AdviseOnSlowLog(const Settings& settings) {
   // As Redis has it: beyond 64 bits it begins again.
   const uint64_t monitored_us =
@@ -122,6 +127,7 @@ std::string AdviseOnSlowLog(const Settings& settings) {
 
 }  // namespace
 
+// Each sample is a column, its age written below.
 std::string DrawLatencyGraph(const LatencyMonitor& monitor, LatencyEvent event, int64_t unix_s) {
   const LatencySeries& series = monitor.Of(event);
   const auto [low, high] = std::ranges::minmax_element(series.samples(), {}, &LatencySample::ms);
@@ -134,6 +140,7 @@ std::string DrawLatencyGraph(const LatencyMonitor& monitor, LatencyEvent event, 
                 '\n', DrawSparkline(points, kGraphColumns));
 }
 
+// Three forms: no samples, samples without advice, samples with advice.
 std::string LatencyDoctorReport(const LatencyMonitor& monitor, const Settings& settings,
                                 int64_t unix_s) {
   const std::string events = DescribeEvents(monitor, unix_s);

@@ -1,5 +1,8 @@
 // The MEMORY family: what a key takes, what takes the server's memory, and what the allocator has.
 // How it adds up is in memory_report.h.
+//
+// Bytes are those that Sluice accounts for, which is what it can know exactly. What the allocator
+// rounds up and keeps is in STATS beside them.
 
 #include <span>
 #include <string>
@@ -32,6 +35,7 @@ bool ReadSamples(CommandCall& call) {
   return !args.failed();
 }
 
+// The entry with its key, its value and its timer. A look: no access is marked.
 void Usage(CommandCall& call) {
   if (!ReadSamples(call)) return;
   const Entry* const entry = call.db.Find(call.Key(2), call.now);
@@ -41,6 +45,7 @@ void Usage(CommandCall& call) {
 
 // --- STATS
 
+// A field of the answer.
 struct Count {
   std::string_view name;
   int64_t value;
@@ -53,11 +58,13 @@ void ReplyCounts(ReplySink& reply, std::span<const Count> counts) {
   }
 }
 
+// A double in RESP3, text in RESP2.
 void ReplyRatio(ReplySink& reply, std::string_view name, double value) {
   reply.Bulk(name);
   reply.Double(value);
 }
 
+// A quotient and a difference of the same two numbers; Redis names the two in no regular way.
 void ReplyExcess(ReplySink& reply, std::string_view name, std::string_view ratio_name,
                  const MemoryExcess& excess) {
   ReplyRatio(reply, ratio_name, excess.ratio());
@@ -65,6 +72,7 @@ void ReplyExcess(ReplySink& reply, std::string_view name, std::string_view ratio
   reply.Integer(excess.bytes());
 }
 
+// What Redis calls hash tables: the directory of keys, and what deadlines take.
 void ReplyDatabase(ReplySink& reply, const DatabaseOverhead& database) {
   reply.Bulk(Concat("db.", database.index));
   reply.Map(3);
@@ -74,6 +82,8 @@ void ReplyDatabase(ReplySink& reply, const DatabaseOverhead& database) {
   ReplyCounts(reply, counts);
 }
 
+// O(databases). The number of fields is said first, and grows by one for each database that has
+// keys.
 void Stats(CommandCall& call) {
   constexpr size_t kFieldsBesidesDatabases = 27;
   const MemoryReport report = ReportMemory(call.parts);
@@ -111,13 +121,17 @@ void Stats(CommandCall& call) {
 
 // --- the rest
 
+// For people.
 void Doctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.parts), "txt"); }
 
+// The allocator gives free pages back to the system, in one piece. Without such an allocator it
+// does nothing.
 void Purge(CommandCall& call) {
   call.part<Host>().ReleaseMemory();
   call.reply.Ok();
 }
 
+// The allocator's own report, in its own form.
 void MallocStats(CommandCall& call) {
   const std::string report = call.part<Host>().AllocatorReport();
   if (report.empty()) return call.reply.Bulk("Stats not supported for the current allocator");

@@ -13,6 +13,7 @@
 namespace sluice {
 namespace {
 
+// 0 where nothing is known of the divisor.
 double Ratio(int64_t a, int64_t b) {
   return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
 }
@@ -38,10 +39,12 @@ constexpr std::string_view kIssues =
     "Sam, I detected a few issues in this Redis instance memory implants:\n\n";
 constexpr std::string_view kFarewell = "I'm here to keep you safe, Sam. I want to help you.\n";
 
+// Both by quotient and by bytes: a small server has large quotients without a problem.
 bool IsHigh(const MemoryExcess& excess, double ratio) {
   return excess.ratio() > ratio && excess.bytes() > kExcessBytes;
 }
 
+// A rule and its advice; the rules are asked in this order.
 struct Issue {
   bool (*found)(const MemoryReport& report, const Parts& parts);
   std::string_view text;
@@ -133,6 +136,7 @@ MemoryExcess MemoryReport::process_resident() const { return {resident, allocato
 
 MemoryExcess MemoryReport::fragmentation() const { return {resident, used}; }
 
+// Reads what others count; O(databases). What is neither data nor scripts is clients.
 MemoryReport ReportMemory(const Parts& parts) {
   Keyspace& keyspace = parts.Get<Keyspace>();
   const ScriptCache& cache = parts.Get<ScriptEngine>().cache();
@@ -161,6 +165,7 @@ MemoryReport ReportMemory(const Parts& parts) {
   return report;
 }
 
+// Below 5 MB no rule means anything, so none is asked.
 std::string MemoryDoctorReport(const Parts& parts) {
   const MemoryReport report = ReportMemory(parts);
   if (report.used < kTooLittle) return std::string(kEmpty);

@@ -26,6 +26,8 @@ struct DatabaseOverhead {
   int64_t timer_bytes = 0;
 };
 
+// All in bytes, but for `keys`, which is a count. Taken at one moment, yet not atomically: the
+// system's numbers may be a little younger.
 struct MemoryReport {
   int64_t peak = 0;
   int64_t used = 0;
@@ -50,6 +52,7 @@ struct MemoryReport {
 };
 
 MemoryReport ReportMemory(const Parts& parts);
+// What MEMORY DOCTOR says, in Redis's tone.
 std::string MemoryDoctorReport(const Parts& parts);
 
 }  // namespace sluice

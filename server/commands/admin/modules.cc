@@ -1,4 +1,7 @@
 // The MODULE family of a server that loads none.
+//
+// Some clients ask MODULE LIST at their start to learn what a server can do: the answer is empty,
+// not an error.
 
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"

@@ -1,5 +1,9 @@
 // What is written to disk as a whole: snapshots (SAVE, BGSAVE, LASTSAVE) and a new base of the log
 // (BGREWRITEAOF).
+//
+// No command here forks or blocks the server but SAVE, which writes the whole file before it
+// answers. A snapshot and a new base of the log exclude each other: one of them walks the keys at a
+// time.
 
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"
@@ -12,6 +16,7 @@ namespace {
 
 constexpr std::string_view kSaving = "ERR Background save already in progress";
 
+// Redis answers a bare "ERR" when it fails, and the reason stands in the log.
 void Save(CommandCall& call) {
   Snapshots& snapshots = call.part<Snapshots>();
   if (snapshots.saving()) return call.reply.Error(kSaving);
@@ -19,6 +24,7 @@ void Save(CommandCall& call) {
   call.reply.Error("ERR");
 }
 
+// CANCEL, which Redis 7.0 does not know: ends what runs, or takes back what is scheduled.
 void BgSaveCancel(CommandCall& call) {
   Snapshots& snapshots = call.part<Snapshots>();
   const bool was_saving = snapshots.saving();
@@ -28,7 +34,8 @@ void BgSaveCancel(CommandCall& call) {
                                : "Scheduled background saving cancelled");
 }
 
-// In an EXEC, Redis forks when that is over: here too, what follows in it is in the file.
+// CANCEL, SCHEDULE or nothing. Three answers to success: started, scheduled, cancelled. In an EXEC,
+// Redis forks when that is over: here too, what follows in it is in the file.
 void BgSave(CommandCall& call) {
   const bool has_word = call.args.size() > 1;
   if (has_word && call.args.size() == 2 && IsWord(call.args[1], "CANCEL"))
@@ -53,8 +60,10 @@ void BgSave(CommandCall& call) {
   call.reply.Status("Background saving scheduled");
 }
 
+// Unix seconds of the last snapshot that succeeded, or of the start.
 void LastSave(CommandCall& call) { call.reply.Integer(call.part<Snapshots>().saved_unix_s()); }
 
+// It is never refused while a snapshot runs, only put off: the answer says which.
 void BgRewriteAof(CommandCall& call) {
   LogService& log = call.part<LogService>();
   if (log.rewriting())

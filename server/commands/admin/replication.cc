@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kReplicas = 0;
 
+// The form of a master's answer: the word, the offset, the replicas.
 void Role(CommandCall& call) {
   call.reply.Array(3);
   call.reply.Bulk("master");
@@ -24,7 +25,9 @@ void Role(CommandCall& call) {
 
 void ReplyReplicas(CommandCall& call) { call.reply.Integer(kReplicas); }
 
-// Programs wait for a replica to have their write, or for the time to be over.
+// Programs wait for a replica to have their write, or for the time to be over. The answer is how
+// many have it, always 0 here: a caller that wants one waits its whole time-out, in ms, and 0 is
+// for ever.
 void Wait(CommandCall& call) {
   ArgReader args(call.args);
   const int64_t wanted = args.Int();
@@ -35,6 +38,7 @@ void Wait(CommandCall& call) {
   Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
 }
 
+// Two numbers, as WAITAOF answers: this server (0 or 1), and replicas.
 // How many servers have on disk what was written: this one, and replicas.
 void ReplySynced(CommandCall& call) {
   const LogService& log = call.part<LogService>();
@@ -43,6 +47,9 @@ void ReplySynced(CommandCall& call) {
   call.reply.Integer(kReplicas);
 }
 
+// Redis 7.2's. numlocal is 0 or 1, numreplicas any number. With numlocal 1 and no log there is
+// nothing to wait for, which is an error; with only numlocal it ends as soon as the disk has
+// everything up to now.
 void WaitAof(CommandCall& call) {
   ArgReader args(call.args);
   const int64_t local = args.Int();
@@ -69,6 +76,7 @@ void ReplicaOf(CommandCall& call) {
   call.reply.Error("ERR Sluice does not replicate: it is a master, and stays one");
 }
 
+// REPLICAOF and its older name differ in their words alone.
 constexpr CommandSpec ReplicaOfRow(std::string_view name) {
   return {.name = name,
           .arity = 3,

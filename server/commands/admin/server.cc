@@ -19,6 +19,7 @@
 namespace sluice {
 namespace {
 
+// The turn's own time: all commands of a turn see the same, and so do their deadlines.
 void Time(CommandCall& call) {
   const int64_t unix_us = call.now.unix_us();
   call.reply.Array(2);
@@ -35,12 +36,14 @@ constexpr std::string_view kWater = "~~~~~~~~~~~~";
 constexpr std::string_view kGround = "============";
 constexpr std::string_view kBoat = "   \\__|__/  ";
 
+// Rows are counted from the ground up; a boat floats one row above the water.
 std::string_view Cell(int row, int level, bool boat) {
   if (row == 0) return kGround;
   if (row == level) return kWater;
   return boat && row == level + 1 ? kBoat : kEmpty;
 }
 
+// A gate between two chambers is as high as the higher of their waters.
 std::string PaintLocks(Random& random) {
   std::array<int, kChambers> levels;
   for (int& level : levels) level = 1 + static_cast<int>(random() % kLevels);
@@ -69,6 +72,7 @@ void LolWut(CommandCall& call) {
 
 // --- SHUTDOWN
 
+// ABORT stands alone, SAVE and NOSAVE exclude each other; anything else goes together.
 struct ShutdownWords {
   bool nosave = false, save = false, now = false, force = false, abort = false;
   bool any() const { return nosave || save || now || force; }
@@ -80,6 +84,7 @@ constexpr OptionRow<ShutdownWords> kShutdownWords[] = {
     {"ABORT", kRaise<&ShutdownWords::abort>},
 };
 
+// False: a syntax error, whichever rule was broken.
 bool ReadShutdownWords(CommandCall& call, ShutdownWords& words) {
   ArgReader args(call.args);
   ReadOptions(args, kShutdownWords, words);
@@ -87,6 +92,8 @@ bool ReadShutdownWords(CommandCall& call, ShutdownWords& words) {
   return !(words.abort && words.any()) && !(words.save && words.nosave);
 }
 
+// What is to be saved is saved first, before the answer that never comes. If that fails the server
+// stays, unless FORCE says otherwise.
 void Shutdown(CommandCall& call) {
   ShutdownWords words;
   if (!ReadShutdownWords(call, words)) return call.reply.Error(ErrorCode::kSyntax);
@@ -104,6 +111,7 @@ void Shutdown(CommandCall& call) {
   call.part<Host>().Shutdown(0);
 }
 
+// MULTI and scripts may not: a monitor's stream would stand inside their answer.
 // A client that is a monitor already is not answered, as in Redis.
 void Monitor(CommandCall& call) {
   if (!call.may_park()) {

@@ -1,5 +1,7 @@
 // The SLOWLOG family: the commands that took longest. What is in the log and why is in
 // server/observe/slow_log.h and command_timer.h.
+//
+// Newest first. Times are in µs of execution, without waiting and without writing the answer.
 
 #include "server/observe/slow_log.h"
 
@@ -17,6 +19,8 @@ namespace {
 constexpr int64_t kShownByDefault = 10;
 constexpr int64_t kAll = -1;
 
+// Six fields: id, Unix seconds, µs, arguments, client's address, its name. Arguments were cut and
+// hidden when the entry was made.
 void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
   reply.Array(6);
   reply.Integer(entry.id);
@@ -28,6 +32,7 @@ void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
   reply.Bulk(entry.client_name);
 }
 
+// -1 is all; any other negative number, and what is no number, have the same sentence.
 void Get(CommandCall& call) {
   if (call.args.size() > 3) {
     return call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
@@ -49,6 +54,7 @@ void Len(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(call.part<SlowLog>().entries().size()));
 }
 
+// Ids go on from where they were.
 void Reset(CommandCall& call) {
   call.part<SlowLog>().Clear();
   call.reply.Ok();

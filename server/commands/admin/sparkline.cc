@@ -13,11 +13,14 @@ constexpr char kColumn = '|';
 constexpr int kStepsPerRow = static_cast<int>(kTops.size());
 constexpr int kSteps = kRows * kStepsPerRow;
 
+// Where the lowest value is drawn, and how much there is up to the highest. A flat series has the
+// width 1.
 struct Range {
   double low = 0;
   double width = 1;
 };
 
+// O(points).
 Range RangeOf(std::span<const SparkPoint> points) {
   if (points.empty()) return {};
   const auto [low, high] = std::ranges::minmax_element(points, {}, &SparkPoint::value);
@@ -34,6 +37,7 @@ char CellOf(double value, const Range& range, int row) {
   return above < kStepsPerRow ? kTops[static_cast<size_t>(above)] : kColumn;
 }
 
+// Downwards, a letter in each line; shorter labels end in blanks.
 void DrawLabels(std::span<const SparkPoint> points, std::string& picture) {
   size_t longest = 0;
   for (const SparkPoint& point : points) longest = std::max(longest, point.label.size());
@@ -47,6 +51,7 @@ void DrawLabels(std::span<const SparkPoint> points, std::string& picture) {
 
 }  // namespace
 
+// The range is that of all points, so that pictures below each other can be compared.
 std::string DrawSparkline(std::span<const SparkPoint> points, size_t columns) {
   const Range range = RangeOf(points);
   std::string picture;

@@ -1,5 +1,9 @@
 // See usage_grammar.h. A recursive descent over the words of the usage. "key [key ...]" is found by
 // comparing the words in the brackets with those before them.
+//
+// It need not be fast: COMMAND DOCS is the only caller, and each usage has been checked by the
+// compiler. What is hard is what brackets mean: "[x]" is an option, "[x ...]" behind the same x is
+// a repetition, and "<x | y>" is a choice.
 #include "server/commands/admin/usage_grammar.h"
 
 #include <algorithm>
@@ -65,6 +69,7 @@ constexpr std::pair<std::string_view, std::string_view> kChoices[] = {
 
 constexpr size_t kNameMax = 40;
 
+// "@6.2.0" or "@-6.2.0".
 void SetVersion(UsageNode& node, std::string_view word) {
   word.remove_prefix(1);
   if (!word.starts_with('-')) {
@@ -74,6 +79,7 @@ void SetVersion(UsageNode& node, std::string_view word) {
   }
 }
 
+// The type that is written wins over the one that the name suggests.
 UsageType TypeOf(const UsageValue& value) {
   for (const UsageType type :
        {UsageType::kInteger, UsageType::kDouble, UsageType::kString, UsageType::kKey}) {
@@ -85,6 +91,7 @@ UsageType TypeOf(const UsageValue& value) {
   return UsageType::kString;
 }
 
+// A word in small letters: a value with a name, maybe a type and a range.
 UsageNode ValueNode(std::string_view word) {
   const UsageValue value = SplitUsageValue(word);
   UsageNode node{.name = std::string(value.name), .type = TypeOf(value)};
@@ -92,6 +99,8 @@ UsageNode ValueNode(std::string_view word) {
   return node;
 }
 
+// A word in capitals or a sign. Its name is the word in small letters; signs have names of their
+// own.
 UsageNode TokenNode(std::string_view token) {
   const std::string_view sign = UsageSignName(token);
   UsageNode node{.name = std::string(sign.empty() ? token : sign),
@@ -112,6 +121,7 @@ std::string JointName(const std::vector<UsageNode>& children) {
   return name.empty() ? children.front().name : name;
 }
 
+// One node stays itself; none gives an empty one.
 // One node for a sequence of several.
 UsageNode BlockOf(std::vector<UsageNode> nodes) {
   if (nodes.empty()) return {};
@@ -121,6 +131,8 @@ UsageNode BlockOf(std::vector<UsageNode> nodes) {
   return block;
 }
 
+// Recursive descent without look-ahead beyond one bracket. `at_` only grows, so it is O(words), but
+// for the comparisons of repetitions, which are short.
 class Parser {
  public:
   explicit Parser(Words words) : words_(words) {}
@@ -134,6 +146,7 @@ class Parser {
   }
 
  private:
+  // What stands between two brackets, or between the ends of the usage.
   struct Group {
     std::string_view token;  // before all alternatives
     std::vector<std::vector<UsageNode>> alternatives;
@@ -141,6 +154,7 @@ class Parser {
   };
 
   bool done() const { return at_ >= words_.size(); }
+  // The end of a group; the caller takes the bracket.
   bool Closes() const { return done() || words_[at_] == "]" || words_[at_] == ">"; }
 
   // Up to the bracket that closes it, which is not taken.
@@ -191,6 +205,7 @@ class Parser {
     return 0;
   }
 
+  // Whether these words stand right before the bracket.
   bool Repeats(Words words) const {
     return words.size() <= at_ &&
            std::ranges::equal(words_.subspan(at_ - words.size(), words.size()), words);
@@ -211,6 +226,8 @@ class Parser {
     return true;
   }
 
+  // A block with a name, a bracket, a token with a name, a value, or a token with what belongs to
+  // it.
   UsageNode ParseItem() {
     std::string_view word = words_[at_++];
     std::string_view name;
@@ -276,6 +293,7 @@ class Parser {
     first.erase(first.begin());
   }
 
+  // A single alternative is that itself, unless it is named; several are a choice.
   // `name`: its own, or empty.
   static UsageNode NodeOf(Group group, std::string_view name = {}) {
     UsageNode node;
@@ -295,6 +313,7 @@ class Parser {
     return node;
   }
 
+  // A known first word, else the names of all alternatives, unless that gets too long for a name.
   static std::string ChoiceName(const UsageNode& choice) {
     for (const auto& [token, name] : kChoices) {
       if (choice.children.front().token == token) return std::string(name);
@@ -312,6 +331,7 @@ class KeyAssigner {
  public:
   explicit KeyAssigner(std::span<const KeySpec> specs) : specs_(specs) { Enter(); }
 
+  // Depth first, which is the order in which keys stand in a request.
   void Assign(std::vector<UsageNode>& nodes) {
     for (UsageNode& node : nodes) {
       if (node.type == UsageType::kKey && index_ < specs_.size()) {

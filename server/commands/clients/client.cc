@@ -1,5 +1,7 @@
 // The CLIENT family: what a client may know and decide about its own connection and about others.
 // LIST, INFO and KILL are in files of their own.
+//
+// None of it is a write, and nothing is logged: what concerns one connection ends with it.
 
 #include <algorithm>
 
@@ -24,17 +26,21 @@ void Id(CommandCall& call) { call.reply.Integer(static_cast<int64_t>(call.client
 
 // --- names
 
+// An empty name takes the name away. Redis checks the bytes and no more: names need not differ.
 void SetName(CommandCall& call) {
   if (!IsClientName(call.args[2])) return call.reply.Error(kBadClientName);
   call.client.name = call.args[2];
   call.reply.Ok();
 }
 
+// Null without a name, never an empty string.
 void GetName(CommandCall& call) {
   if (call.client.name.empty()) return call.reply.Null();
   call.reply.Bulk(call.client.name);
 }
 
+// Redis 7.2's, which libraries send at the start without looking at the answer. The name of the
+// option is checked before its value.
 void SetInfo(CommandCall& call) {
   constexpr std::pair<std::string_view, std::string Session::*> kAttributes[] = {
       {"LIB-NAME", &Session::library_name}, {"LIB-VER", &Session::library_version}};
@@ -52,6 +58,7 @@ void SetInfo(CommandCall& call) {
 
 // --- switches
 
+// ON or OFF in any case.
 void Switch(CommandCall& call, bool& which) {
   const bool on = IsWord(call.args[2], "ON");
   if (!on && !IsWord(call.args[2], "OFF")) return call.reply.Error(ErrorCode::kSyntax);
@@ -62,6 +69,8 @@ void Switch(CommandCall& call, bool& which) {
 void NoEvict(CommandCall& call) { Switch(call, call.client.no_evict); }
 void NoTouch(CommandCall& call) { Switch(call, call.client.no_touch); }
 
+// ON answers OK, the two others answer nothing at all. SKIP leaves out the answer of the next
+// command, and its own; under OFF it means nothing.
 void Reply(CommandCall& call) {
   Session& client = call.client;
   if (IsWord(call.args[2], "ON")) {
@@ -88,6 +97,8 @@ void RefuseArguments(CommandCall& call, std::string_view subcommand) {
                           "'. Try CLIENT HELP."));
 }
 
+// The mode is read before the time, as in Redis. The time is in ms. A second PAUSE never shortens a
+// pause and never makes it milder.
 void StartPause(CommandCall& call) {
   if (call.args.size() > 4) return RefuseArguments(call, call.args[1]);
   ArgReader args(call.args, 3);
@@ -104,11 +115,14 @@ void StartPause(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Sessions that were held go on with what they had sent.
 void EndPause(CommandCall& call) {
   call.part<Pause>().End();
   call.reply.Ok();
 }
 
+// The id of a client that is not there, or does not wait, is 0. By default the waiting command
+// answers as at its deadline; with ERROR it answers UNBLOCKED.
 void Unblock(CommandCall& call) {
   if (call.args.size() > 4) return RefuseArguments(call, call.args[1]);
   if (call.args.size() == 4 && !IsWord(call.args[3], "TIMEOUT") && !IsWord(call.args[3], "ERROR")) {

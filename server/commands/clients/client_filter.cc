@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// "slave" is the older word for a replica. Masters and replicas are types of which there are none.
 std::optional<ClientType> ReadClientType(std::string_view word) {
   constexpr std::pair<std::string_view, ClientType> kTypes[] = {
       {"NORMAL", ClientType::kNormal},   {"MASTER", ClientType::kMaster},
@@ -19,10 +20,12 @@ std::optional<ClientType> ReadClientType(std::string_view word) {
   return std::nullopt;
 }
 
+// A subscriber is one in either protocol.
 ClientType TypeOf(const Session& session) {
   return session.subscribes() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
+// Every filter that is given has to match; an empty one matches all.
 bool ClientFilter::Matches(const Session& session, int64_t now_ms) const {
   return (!id || *id == session.client_id) && (!address || *address == session.peer.address) &&
          (!local_address || *local_address == session.peer.local_address) &&

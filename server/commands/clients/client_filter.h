@@ -14,6 +14,8 @@ enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
 std::optional<ClientType> ReadClientType(std::string_view word);
 ClientType TypeOf(const Session& session);
 
+// Addresses are views of the request. `age_s_min` counts whole seconds since the connection was
+// made.
 struct ClientFilter {
   std::optional<uint64_t> id;
   std::optional<std::string_view> address;

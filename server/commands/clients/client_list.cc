@@ -1,5 +1,8 @@
 // CLIENT LIST and CLIENT INFO: one line a client, Redis 7.0's fields in its order and 7.2's names
 // of libraries behind them.
+//
+// Tools parse these lines by the names of fields, so a field that has no meaning here still stands
+// there with the value that Redis would show for an idle client.
 
 #include <algorithm>
 #include <vector>
@@ -21,6 +24,7 @@
 namespace sluice {
 namespace {
 
+// A row a letter, in Redis's order; "N" stands for none of them.
 struct FlagLetter {
   char letter;
   bool (*holds)(const Session& session);
@@ -49,10 +53,12 @@ std::string FlagsOf(const Session& session) {
   return flags.empty() ? "N" : flags;
 }
 
+// The record is made with the first subscription.
 size_t Subscribed(const Session& session, ChannelKind kind) {
   return session.subscriptions ? SubscriptionsOf(session)->of(kind).count : 0;
 }
 
+// -1 without tracking, 0 without a redirection.
 int64_t RedirectionOf(const Session& session) {
   return session.tracking ? static_cast<int64_t>(TrackingOf(session)->options.redirect) : -1;
 }
@@ -76,6 +82,8 @@ size_t ArgumentBytes(const CommandCall& call, const Session& session) {
   return session.parked ? BytesOf(ParkedOf(session)->request.args()) : 0;
 }
 
+// Ages and idle times are whole seconds of engine time, so a step of the wall clock does not show
+// in them.
 void AddLine(std::string& text, const CommandCall& call, const Session& session) {
   const Now& now = call.now;
   constexpr size_t kBlockBytes = OutputBuffer::kBlockBytes;
@@ -108,6 +116,7 @@ void AddLine(std::string& text, const CommandCall& call, const Session& session)
 // Killed clients are gone, although they leave only when the turn ends.
 bool IsThere(const Session& session) { return session.close != CloseMode::kNow; }
 
+// Redis takes TYPE only with one value behind it; ID takes all that is left.
 struct ListOptions {
   bool one_value;  // one argument follows the option's word
   ClientFilter filter;
@@ -157,12 +166,14 @@ std::vector<const Session*> FindMatching(CommandCall& call, const ClientFilter& 
 
 }  // namespace
 
+// Its own line alone.
 void ClientInfo(CommandCall& call) {
   std::string text;
   AddLine(text, call, call.client);
   call.reply.Verbatim(text, "txt");
 }
 
+// O(clients), in one piece. ID with unknown ids leaves them out.
 void ClientList(CommandCall& call) {
   ArgReader args(call.args, 2);
   ListOptions options{.one_value = args.left() == 2};

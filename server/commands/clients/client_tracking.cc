@@ -19,12 +19,14 @@
 namespace sluice {
 namespace {
 
+// `call` is what REDIRECT looks its client up with.
 struct Request {
   const CommandCall& call;
   TrackingOptions options;
   std::vector<std::string_view> prefixes;
 };
 
+// The other client must be there now; if it leaves later, tracking goes on and is shown as broken.
 void ReadRedirect(ArgReader& args, Request& request) {
   TrackingOptions& options = request.options;
   if (options.redirect != 0) {
@@ -54,6 +56,7 @@ constexpr OptionRow<Request> kOptions[] = {
 };
 
 // False: the error has been answered.
+// Options are read before the word ON or OFF is looked at, as in Redis.
 bool ReadRequest(CommandCall& call, Request& request) {
   ArgReader args(call.args, 3);
   ReadOptions(args, kOptions, request);
@@ -146,6 +149,8 @@ std::string Collision(const std::vector<std::string_view>& prefixes, const Track
 
 }  // namespace
 
+// OFF forgets everything, whatever options stand behind it. ON adds prefixes to those there are,
+// and replaces the other options.
 void ClientTracking(CommandCall& call) {
   Request request{.call = call};
   if (!ReadRequest(call, request)) return;
@@ -166,6 +171,7 @@ void ClientTracking(CommandCall& call) {
   call.reply.Ok();
 }
 
+// It concerns the next command, or all of the next transaction. YES needs OPTIN, NO needs OPTOUT.
 void ClientCaching(CommandCall& call) {
   TrackingState* const state = TrackingOf(call.client);
   if (!state) {
@@ -187,11 +193,13 @@ void ClientCaching(CommandCall& call) {
   call.reply.Ok();
 }
 
+// -1 without tracking, 0 if the client itself is told.
 void ClientGetRedir(CommandCall& call) {
   const TrackingState* const state = TrackingOf(call.client);
   call.reply.Integer(state ? static_cast<int64_t>(state->options.redirect) : -1);
 }
 
+// Words and their order are Redis's; clients without tracking get the same three fields.
 void ClientTrackingInfo(CommandCall& call) {
   const TrackingState* const state = TrackingOf(call.client);
   const TrackingOptions options = state ? state->options : TrackingOptions();

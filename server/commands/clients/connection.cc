@@ -1,4 +1,6 @@
 // The connection family: greeting, logging in and leaving.
+//
+// AUTH and HELLO hide their arguments from MONITOR and the slow log.
 
 #include <algorithm>
 #include <optional>
@@ -22,6 +24,8 @@
 namespace sluice {
 namespace {
 
+// A RESP2 subscriber gets an array, since a bare status would not look like a message to its
+// library.
 void Ping(CommandCall& call) {
   if (call.args.size() > 2) {
     return call.reply.Error("ERR wrong number of arguments for 'ping' command");
@@ -38,6 +42,8 @@ void Ping(CommandCall& call) {
 
 void Echo(CommandCall& call) { call.reply.Bulk(call.args[1]); }
 
+// The form with a user always compares; the short one has an error of its own if there is no
+// password.
 void Auth(CommandCall& call) {
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
   const bool named = call.args.size() == 3;
@@ -71,12 +77,14 @@ std::optional<int> ReadVersion(CommandCall& call) {
   return static_cast<int>(*version);
 }
 
+// Arguments are hidden before they are looked at, so a wrong password is not shown either.
 void ReadAuth(ArgReader& args, CommandCall& call) {
   for (const size_t at : {args.position(), args.position() + 1}) call.part<Dispatcher>().Hide(at);
   const std::string_view user = args.Bytes();
   if (!LogIn(call, user, args.Bytes())) args.Fail(std::string(kWrongPassword));
 }
 
+// An empty name takes the name away.
 void ReadName(ArgReader& args, CommandCall& call) {
   const std::string_view name = args.Bytes();
   if (!IsClientName(name)) return args.Fail(std::string(kBadClientName));
@@ -100,6 +108,8 @@ bool TakeHelloOptions(CommandCall& call) {
   return !args.failed();
 }
 
+// Libraries switch on these fields: server and version are those of the Redis whose commands we
+// speak.
 void DescribeServer(CommandCall& call) {
   ReplySink& reply = call.reply;
   reply.Map(7);
@@ -126,6 +136,9 @@ bool HelloEntersSpace(CommandCall& call) {
   return false;
 }
 
+// The version is read first and set last: an error in an option leaves the protocol as it was.
+// HELLO without arguments only describes. A client that is not logged in gets NOAUTH even with a
+// good version.
 void Hello(CommandCall& call) {
   const std::optional<int> version = ReadVersion(call);
   if (version && HelloEntersSpace(call)) return;
@@ -145,11 +158,15 @@ void Hello(CommandCall& call) {
 
 // --- leaving
 
+// Commands behind it in the same packet are not run.
 void Quit(CommandCall& call) {
   call.reply.Ok();
   call.part<Clients>().Close(call.client, CloseMode::kAfterReply);
 }
 
+// The connection as it was opened: transaction, subscriptions, tracking, monitor, login, name,
+// database, protocol. Locks lose their binding to the session, and end if they have no lease that
+// runs. The answer comes in RESP2, even under REPLY OFF.
 void Reset(CommandCall& call) {
   Session& client = call.client;
   EndTransaction(client, call.part<WatchTable>());

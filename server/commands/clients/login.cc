@@ -22,6 +22,7 @@ bool EqualsInConstantTime(std::string_view secret, std::string_view given) {
   return different == 0;
 }
 
+// The time at which a login became due is kept: such a connection is closed when it does not come.
 void SetLoggedIn(CommandCall& call, bool in) {
   Session& client = call.client;
   client.authenticated = in;
@@ -67,6 +68,7 @@ bool EntersSpace(CommandCall& call, std::string_view user, std::string_view pass
   return true;
 }
 
+// There is one user, "default". Without a password every password is right, as with Redis's nopass.
 bool LogIn(CommandCall& call, std::string_view user, std::string_view password) {
   const std::string& secret = call.settings.requirepass;
   if (IsInSpace(call, user, password)) {

@@ -1,5 +1,7 @@
 // What a client says of itself: the default user's password, and the names that clients give
 // themselves.
+//
+// The password is requirepass. It is compared in a time that does not depend on it.
 #pragma once
 
 #include <string_view>

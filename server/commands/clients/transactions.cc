@@ -5,6 +5,10 @@
 // | XX key] ... All must hold, else the transaction is discarded and the answer is null, as after a
 // broken WATCH. Words that are none of these discard it too, with EXECABORT, as Redis does for a
 // wrong number of arguments; so does a value of the wrong type, with WRONGTYPE.
+//
+// A command that fails inside EXEC does not stop those behind it: there is no rolling back, as in
+// Redis. A command that could not be queued (unknown, wrong arity) fails the whole transaction with
+// EXECABORT.
 
 #include <memory>
 #include <utility>
@@ -23,6 +27,7 @@
 namespace sluice {
 namespace {
 
+// A transaction's record may be there already: WATCH makes it.
 void Multi(CommandCall& call) {
   Session& client = call.client;
   if (client.in_multi()) return call.reply.Error("ERR MULTI calls can not be nested");
@@ -31,6 +36,7 @@ void Multi(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Forgets the queue and every WATCH.
 void Discard(CommandCall& call) {
   if (!call.client.in_multi()) return call.reply.Error("ERR DISCARD without MULTI");
   EndTransaction(call.client, call.part<WatchTable>());
@@ -39,6 +45,8 @@ void Discard(CommandCall& call) {
 
 // --- WATCH
 
+// A key that is missing is watched too: making it breaks the WATCH. A key that is past its deadline
+// counts as missing from the start. O(keys).
 void Watch(CommandCall& call) {
   Session& client = call.client;
   if (client.in_multi()) return call.reply.Error("ERR WATCH inside MULTI is not allowed");
@@ -84,12 +92,14 @@ constexpr OptionRow<KeyConditions> kConditions[] = {
 };
 
 // False when some words are no condition.
+// Keys are kept by their place, since their hashes are made only if they are looked at.
 bool ReadConditions(Args arguments, KeyConditions& conditions) {
   ArgReader args(arguments);
   ReadOptions(args, kConditions, conditions);
   return !args.failed();
 }
 
+// For ACLs and COMMAND GETKEYS. False: the words make no sense, so no key is known.
 bool FindConditionKeys(Args args, std::vector<int>& positions) {
   std::vector<KeyCondition> conditions;
   if (!ReadConditions(args, conditions)) return false;
@@ -100,6 +110,7 @@ bool FindConditionKeys(Args args, std::vector<int>& positions) {
 }
 
 // False: the reason why not has been answered.
+// In the order in which they stand: the first one that fails decides the answer.
 bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditions) {
   for (const KeyCondition& wanted : conditions) {
     const Entry* const entry = LookUpToRead(call, call.Key(wanted.key_at));
@@ -111,6 +122,8 @@ bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditio
   return true;
 }
 
+// The order: the grammar, a command that could not be queued, WATCH, the conditions. A watched key
+// whose deadline has passed meanwhile counts as changed.
 // Whether the queue may run; if not, the reason has been answered.
 bool MayExecute(CommandCall& call, const Transaction& transaction) {
   std::vector<KeyCondition> conditions;
@@ -130,6 +143,8 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
   return ConditionsHold(call, conditions);
 }
 
+// Replies follow the array's header one by one. EXEC itself has no effect: each command tells its
+// own, and they become one group.
 void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   call.reply.Array(queue.size());
   for (const QueuedCommand& queued : queue) {
@@ -138,6 +153,8 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   call.NoEffect();
 }
 
+// Pushes that come up while the queue runs (messages, invalidations) would stand inside the array,
+// so they are gathered and sent behind it.
 void Exec(CommandCall& call) {
   Session& client = call.client;
   if (!client.in_multi()) return call.reply.Error("ERR EXEC without MULTI");

@@ -6,6 +6,14 @@
 // LBUCKET.COUNTAT is ours: the same with the moment at which the units drain, as a Unix time. It is
 // how a count is written to the log, and so the one form that replays to the same bucket. Clients
 // may not send it.
+//
+//   > LBUCKET.COUNT visits 30      one more, gone again in 30 s
+//   < OK
+//   > LBUCKET.GET visits
+//   < "7"
+//
+// A bucket is held in one of two forms. Few drains fit into the entry itself (packed, a TickRun);
+// more need an object. Each count may move it from one to the other.
 
 #include <charconv>
 #include <memory>
@@ -25,6 +33,7 @@ namespace sluice {
 namespace {
 
 // False when an argument is missing: that has been answered.
+// The module's row has arity -1, so that the error is the module's own.
 bool HasArguments(CommandCall& call, size_t arguments) {
   if (call.args.size() > arguments) [[likely]]
     return true;
@@ -42,10 +51,13 @@ bool IsBucketOrMissing(CommandCall& call, const Entry* entry) {
   return false;
 }
 
+// Precondition: the entry holds a bucket that is not packed.
 LeakyBucket& BucketOf(const Entry& entry) { return static_cast<LeakyBucket&>(entry.value()); }
 
 // --- counting. A deadline that EXPIRE has set is earlier than the last drain, and stays.
 
+// The key's deadline follows the last drain, unless EXPIRE has set an earlier one. Accounting is
+// asked for only if the memory has changed: most counts join a drain that is there.
 void CountInObject(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
   LeakyBucket& bucket = BucketOf(entry);
   const bool own_deadline = entry.deadline() == Deadline::Steady(bucket.last_due_ms());
@@ -57,6 +69,7 @@ void CountInObject(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t uni
   if (bucket.IsFew()) call.db.PackIfSmall(*at);
 }
 
+// The hot path: the run is changed where it lies. When it is full, the bucket gets an object.
 void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
   if (!entry.is_packed()) return CountInObject(call, entry, due_ms, units);
   TickRun run(entry.packed());
@@ -71,6 +84,7 @@ void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
   CountInObject(call, moved, due_ms, units);
 }
 
+// A new key's deadline is its only drain.
 void CountInNew(CommandCall& call, HashedKey key, int64_t due_ms, uint64_t units) {
   TickRun run;
   if (run.Add(due_ms, units)) [[likely]] {
@@ -83,6 +97,8 @@ void CountInNew(CommandCall& call, HashedKey key, int64_t due_ms, uint64_t units
   call.db.PutValue(key, std::move(bucket), Deadline::Steady(due_ms), call.now);
 }
 
+// `due_ms` is engine time. The effect names the moment as a Unix time, so a replay next week drains
+// at once what is over, and keeps what is not.
 void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
   const HashedKey key = call.Key(1);
   const Entry* const found = call.db.Find(key, call.now);
@@ -102,6 +118,8 @@ void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
   call.reply.Ok();
 }
 
+// With lbucket-second-buckets all counts of a second that are to drain together do, as in the
+// module, which has one timer a second; without it each drains on its own ms.
 void Count(CommandCall& call) {
   if (!HasArguments(call, 2)) return;
   const std::optional<int64_t> seconds = ParseInt64(call.args[2]);
@@ -116,6 +134,7 @@ void Count(CommandCall& call) {
   CountUnits(call, 1, due_ms);
 }
 
+// A drain that lies beyond the wheel's last tick drains there.
 void CountAt(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t unix_ms = args.IntIn({"unix-time-milliseconds", 0, kInt64Max});
@@ -129,11 +148,13 @@ void CountAt(CommandCall& call) {
 
 // --- looking
 
+// Looking drops what has drained from the sum; the bucket itself is left as it is.
 uint64_t LevelOf(const Entry& entry, const Now& now) {
   return entry.is_packed() ? TickRun(entry.packed()).UnitsAfter(now.ms())
                            : BucketOf(entry).Level(now);
 }
 
+// An empty bucket is an error in the module's words, not 0.
 void Get(CommandCall& call) {
   if (!HasArguments(call, 1)) return;
   const Entry* const entry = LookUpToRead(call, call.Key(1));

@@ -12,12 +12,14 @@ namespace {
 
 constexpr size_t kEchoBytesMax = 128;  // of a stranger's word in an error
 
+// What comes before BURST: only the algorithm knows whether BURST may come at all.
 struct Numbers {
   LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
   int64_t max = 0;
   int64_t period_ms = 0;
 };
 
+// Three arguments: the word, the units, the period in ms.
 Numbers ReadNumbers(ArgReader& args) {
   Numbers numbers;
   const std::string_view word = args.Bytes();
@@ -29,6 +31,7 @@ Numbers ReadNumbers(ArgReader& args) {
   return numbers;
 }
 
+// The last step: whether the numbers make sense together.
 void MakeConfig(ArgReader& args, const Numbers& numbers, int64_t burst, LimitConfig& config) {
   if (args.failed()) return;
   const LimitFault fault =
@@ -38,10 +41,13 @@ void MakeConfig(ArgReader& args, const Numbers& numbers, int64_t burst, LimitCon
   assert(fault == LimitFault::kNone || args.failed());  // the reader has seen to the ranges
 }
 
+// ROLLING's burst is its whole capacity, so at least 1; GCRA's is what it lets through beyond one,
+// so 0 is a burst.
 int64_t ReadBurst(ArgReader& args, LimitAlgorithm algorithm) {
   return args.IntIn({"BURST", algorithm == LimitAlgorithm::kRolling ? 1 : 0, kUnitsMax});
 }
 
+// A copy: a policy may change while the request waits.
 LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
   const std::string_view name = args.Bytes();
   const LimitConfig* const policy = args.failed() ? nullptr : policies.Find(name);
@@ -51,6 +57,7 @@ LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
 
 // --- the options of LIMIT.TAKE, a row each; none may come twice
 
+// Everything that stands behind the key.
 struct Reading {
   TakeOptions options;
   Numbers numbers;  // of no policy
@@ -78,6 +85,8 @@ constexpr OptionRow<Reading> kOptions[] = {
      }},
 };
 
+// The exclusions, each with its sentence: PEEK changes nothing, so there is nothing to wait for or
+// to ban; a logged request happened at its moment; SHADOW may hinder no caller.
 void CheckTogether(ArgReader& args, const TakeOptions& options) {
   const bool bans = options.request.ban_ms > 0;
   if (options.peek && options.wait_ms) args.Fail("ERR PEEK and WAIT exclude each other");
@@ -89,10 +98,13 @@ void CheckTogether(ArgReader& args, const TakeOptions& options) {
 
 }  // namespace
 
+// Above the capacity is allowed here: such a request is refused with retry -1, not with an error.
 int64_t ReadUnits(ArgReader& args, std::string_view name) {
   return args.IntIn({name, 1, kInt64Max});
 }
 
+// The same words are read again and again by the same clients, hence the cache of parsed requests.
+// A request by policy is not kept there, as its meaning changes with the policy.
 TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters) {
   const Args words = args.rest();
   Reading reading;

@@ -1,5 +1,8 @@
 // The grammar of LIMIT.TAKE, LIMIT.ALL and LIMIT.POLICY: an algorithm with its numbers or the name
 // of a policy, and the options of a request. Every fault is told before anything is looked at.
+//
+//   LIMIT.TAKE key WINDOW 100 60000 COST 5
+//   LIMIT.TAKE key POLICY api WAIT 2000
 #pragma once
 
 #include "server/dispatch/arg_reader.h"

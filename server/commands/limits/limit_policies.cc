@@ -1,6 +1,9 @@
 // LIMIT.POLICY: limits with a name, so that they are changed in one place. Policies are not in the
 // keyspace, so their effects are said here; callers that wait with one follow a change at once
 // (LimitWaiters::PolicyChanged).
+//
+// A policy is looked up when a request is made, so LIMIT.POLICY SET works on live keys: these keep
+// the fraction that is consumed. There are at most 10000, and none of them belongs to a database.
 
 #include <string_view>
 #include <vector>
@@ -18,6 +21,7 @@ PolicyTable& Policies(CommandCall& call) { return call.part<LimitWaiters>().poli
 
 void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 
+// The numbers are checked before the name, and both before anything is replaced.
 void SetPolicy(CommandCall& call) {
   ArgReader args(call.args, 3);
   const LimitConfig config = ReadConfig(args);
@@ -34,6 +38,7 @@ void SetPolicy(CommandCall& call) {
   }
 }
 
+// An empty answer for a name that is not known; burst is the one in effect.
 void GetPolicy(CommandCall& call) {
   const LimitConfig* const policy = Policies(call).Find(call.args[2]);
   if (!policy) return ReplyNoFields(call.reply);
@@ -44,6 +49,8 @@ void GetPolicy(CommandCall& call) {
   fields.Integer("burst", policy->burst);
 }
 
+// Requests that name it fail from here on. One that waits gets the error as soon as it is at the
+// head of its queue, not at its deadline.
 void DeletePolicy(CommandCall& call) {
   const bool deleted = Policies(call).Delete(call.args[2]);
   if (deleted) {
@@ -53,6 +60,7 @@ void DeletePolicy(CommandCall& call) {
   call.reply.Integer(deleted);
 }
 
+// Sorted by name.
 void ListPolicies(CommandCall& call) {
   const std::vector<std::string_view> names = Policies(call).Names();
   call.reply.Array(names.size());

@@ -6,6 +6,16 @@
 // they could take at a moment at which the limit was whole, or end it for all.
 //
 // A RESP3 client gets a map of named fields, a RESP2 client their values in the same order.
+//
+//   > LIMIT.TAKE api:42 WINDOW 3 10000
+//   < 1) allowed       1
+//     2) limit         3
+//     3) remaining     2        what could still be taken now
+//     4) retry_ms      0        when this cost would fit; -1: never
+//     5) reset_ms      10000    until the limit is whole again
+//     6) reset_at_ms   1795452061822
+//
+// A refused request consumes nothing. A key that is unused again is removed by its deadline.
 
 #include <span>
 #include <string>
@@ -34,6 +44,7 @@ namespace {
 constexpr std::string_view kVerdictFields[] = {"allowed",  "limit",    "remaining",
                                                "retry_ms", "reset_ms", "reset_at_ms"};
 
+// Six numbers at once in RESP2: this is the hottest reply of a limiter.
 void ReplyVerdict(ReplySink& reply, const LimitVerdict& verdict) {
   const int64_t values[] = {verdict.allowed,  verdict.limit,    verdict.remaining,
                             verdict.retry_ms, verdict.reset_ms, verdict.reset_at_ms};
@@ -55,6 +66,8 @@ bool IsLimiter(ReplySink& reply, const LimiterKey& limiter) {
   return false;
 }
 
+// A key holds one algorithm as long as it lives; another one in the request is most likely a
+// mistake in a deployment, and would forget what was consumed.
 bool Accepts(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked) {
   if (limiter.IsOpenTo(asked)) [[likely]]
     return true;
@@ -88,6 +101,8 @@ std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& re
   return words;
 }
 
+// A refusal may change something as well: it may bring a ban. So callers ask changed(), not
+// allowed.
 void SayTaken(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now,
               std::string_view event = kTakeEvent) {
   call.Changed(kNotifyModule, event, key);
@@ -115,6 +130,7 @@ Now MomentOf(const CommandCall& call, const std::optional<int64_t>& at_unix_us) 
 // --- LIMIT.TAKE. With WAIT a request that does not fit queues at the key; what it wants is tried
 // again by LimitWaiters, without a command running, until its time is over.
 
+// By algorithm, for INFO.
 LimitStatistics::Decided& CountsOf(LimitStatistics& statistics, LimitAlgorithm algorithm) {
   return statistics.by_algorithm[static_cast<size_t>(algorithm)];
 }
@@ -135,6 +151,8 @@ const LimitConfig* ConfigOf(const Parts& parts, const LimitWaiters::Ticket& tick
                                : parts.Get<LimitWaiters>().policies().Find(ticket.policy);
 }
 
+// Called for the head of a queue. Either the client is answered here, or the result says when to
+// try again: in ms, or nullopt for "finished".
 std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
                                 const LimitWaiters::Ticket& ticket) {
   Session& session = *parts.Get<Clients>().Find(ticket.session);
@@ -168,6 +186,8 @@ void BanWaiter(CommandCall& call, LimitRequest request) {
 }
 
 // The time of a waiter is over: what it would be told now, but that its turn has not come.
+// Read anew, since neither arguments nor policy are what was kept. It may not be allowed even if it
+// would fit: its turn has not come, and the one in front goes first.
 void TakeTimedOut(CommandCall& call) {
   ArgReader args(call.args, 2);
   const TakeOptions options = ReadTake(args, call.part<LimitWaiters>());
@@ -200,6 +220,8 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   return true;
 }
 
+// Moment, type and algorithm are checked, then the request peeks, queues or takes. SHADOW takes as
+// well: only what counts and is told differs.
 void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (!MayName(call, options.at_unix_us)) return;
   const LimitRequest& request = options.request;
@@ -218,6 +240,7 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   ReplyVerdict(call.reply, verdict);
 }
 
+// The cache holds requests that were read before, byte for byte.
 void Take(CommandCall& call) {
   LimitWaiters& limit_waiters = call.part<LimitWaiters>();
   if (const TakeOptions* const known = limit_waiters.parsed_takes().Find(call.args.subspan(2)))
@@ -237,6 +260,9 @@ struct Part {
   LimitRequest request;
 };
 
+// Every fault is told before a key is looked at. The same key twice is one of them: the second part
+// would be asked before the first was taken. The table of names has a secret key, as clients choose
+// them.
 // False: the error has been answered.
 bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
   ArgReader args(call.args);
@@ -269,6 +295,7 @@ bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
   return true;
 }
 
+// Precondition: each of them was just allowed. Nothing came in between, so each is allowed again.
 void TakeParts(CommandCall& call, const std::vector<Part>& parts,
                std::vector<LimitVerdict>& verdicts) {
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -279,6 +306,8 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
   }
 }
 
+// All or none: first every part is asked, then every part is taken. A part that would fit alone
+// consumes nothing if another one does not. The effects are single LIMIT.TAKEs, as one group.
 void TakeAll(CommandCall& call) {
   std::vector<Part> parts;
   std::vector<LimitVerdict> verdicts;
@@ -298,6 +327,8 @@ void TakeAll(CommandCall& call) {
 
 // --- LIMIT.REFUND, LIMIT.INFO
 
+// Never above the limit: what was not consumed cannot be given back. Null for a missing key, which
+// is as good as unused. Waiters of the key are tried after this command.
 void Refund(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t units = ReadUnits(args, "units");
@@ -318,6 +349,7 @@ void Refund(CommandCall& call) {
   call.reply.Integer(remaining);
 }
 
+// A look, which changes nothing.
 void Info(CommandCall& call) {
   const LimiterKey limiter(call.db, call.Key(1), call.now);
   if (!IsLimiter(call.reply, limiter)) return;

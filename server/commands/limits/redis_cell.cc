@@ -4,6 +4,15 @@
 // nanoseconds, with a time to live until then, as redis-cell stores it.
 //
 // CL.THROTTLE's errors begin with "Cell error: Store error: " instead of "ERR ".
+//
+//   > CL.THROTTLE user 15 30 60       15 extra at once, 30 in 60 s
+//   < 1) 0    limited: 1 if refused
+//     2) 16   limit, max_burst + 1
+//     3) 15   remaining
+//     4) -1   retry after, in s; -1 if allowed
+//     5) 2    reset after, in s
+//
+// The effect is SET with the new moment, which is a replay's outcome whatever the arithmetic.
 
 #include <charconv>
 #include <optional>
@@ -26,6 +35,7 @@ constexpr std::string_view kNoNumber = "The key holds no number";
 
 // --- what both do with the key
 
+// A time to live of 0 or less removes the key, as PEXPIRE would.
 void Store(CommandCall& call, HashedKey key, const CellAnswer& answer, const Entry* found) {
   if (answer.ttl_ms <= 0) {
     DeleteAsEffect(call, key);
@@ -56,6 +66,8 @@ int64_t WithinDeadline(int64_t tat_ns, const Entry& entry, const Now& now) {
 }
 
 // Asks, stores, answers. `prefix` begins the sentence of an error.
+// The type is checked first, then the number. A peek (quantity 0) stores nothing; a refused request
+// leaves the key as it is.
 void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_view prefix) {
   const HashedKey key = call.Key(1);
   const Entry* const entry = call.db.Find(key, call.now);
@@ -105,6 +117,8 @@ bool ReadSigned(CommandCall& call, size_t first, std::span<int64_t> numbers) {
 }
 
 // Nothing: an error has been answered.
+// The module's own usage line for a wrong number of arguments. The parsed numbers are remembered by
+// their bytes: clients send the same ones each time.
 std::optional<CellRequest> ReadThrottle(CommandCall& call) {
   if (call.args.size() < 5 || call.args.size() > 6) {
     call.reply.Error(Concat(kCellError,
@@ -135,6 +149,7 @@ constexpr std::string_view kNotFromOne =
     "ERR value is out of range, value must between 1 and 9223372036854775807";
 constexpr __int128 kGcraPeriodMinNs = 1'000'000'000;
 
+// A number below one and one that is none have different faults; the reader keeps the first.
 int64_t IntFromOne(ArgReader& args) {
   const int64_t value = args.Int();
   if (value < 1) args.Fail(std::string(kNotFromOne));
@@ -150,6 +165,8 @@ std::optional<__int128> ReadPeriodNs(std::string_view text) {
   return static_cast<__int128>(*seconds * 1e9);
 }
 
+// The numbers in order, then TOKENS, each with its own sentence. There is nothing to give back
+// here: TOKENS starts at 1.
 void Gcra(CommandCall& call) {
   if (call.args.size() > 7) {
     return call.reply.Error("ERR wrong number of arguments for 'gcra' command");

@@ -4,6 +4,13 @@
 // The inner command passes the same gates as if it came alone. One that waits for keys is run from
 // here again when it wakes, and the token is looked at again; one that waits for something else
 // (LOCK.ACQUIRE, LIMIT.TAKE with WAIT) does not wait, as inside MULTI.
+//
+//   > LOCK.ACQUIRE job alice LEASE 30000
+//   < 1) (integer) 1895452050695       the token
+//   > FENCED job 1895452050695 SET result 42
+//   < OK                                or STALE, and nothing was written
+//
+// What goes to the log is what the inner command did, without the condition.
 
 #include <optional>
 #include <string>
@@ -19,8 +26,10 @@
 namespace sluice {
 namespace {
 
+// FENCED key token, then the inner command's name.
 constexpr size_t kInnerAt = 3;
 
+// The word STALE is what clients look for; the rest says why, for people.
 std::string_view StaleText(TokenCheck check) {
   switch (check) {
     case TokenCheck::kNeverIssued:
@@ -32,7 +41,10 @@ std::string_view StaleText(TokenCheck check) {
   }
 }
 
-// Why this command cannot run inside FENCED; empty: it can.
+// Why this command cannot run inside FENCED; empty: it can. Three kinds are refused whatever the
+// client may do: those that change what comes next on the connection (MULTI, EXEC, WATCH,
+// SUBSCRIBE), FENCED in itself, and what scripts may not run, if a script asks. Then the gates are
+// asked as for any command.
 std::string RefusalOf(CommandCall& call, const Command& inner) {
   const uint32_t flags = inner.spec->flags;
   const bool subscribes = (flags & kPubSub) && (flags & kNoScript);
@@ -45,6 +57,10 @@ std::string RefusalOf(CommandCall& call, const Command& inner) {
   return call.part<Dispatcher>().Refusal(call.client, inner);
 }
 
+// The inner command is found and judged before the lock is looked at, so a fault in it is told even
+// where the token is stale. After a restart a lock may be withheld: then a token that looks
+// superseded may only have been forgotten, and the text says so. Its flags are set back as they
+// were, not cleared, since FENCED may itself run inside a script that runs inside FENCED.
 void Fenced(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t token = args.IntIn({"token", 1, kTokenMax});

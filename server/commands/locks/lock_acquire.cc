@@ -1,6 +1,12 @@
 // LOCK.ACQUIRE and LOCK.MACQUIRE: taking a lock, or several at once, or waiting for them. Who may
 // take is decided in storage/locks; this file reads arguments, asks, and answers or parks the
 // client. What it has changed is told by LockRecorder, so the handlers say NoEffect().
+//
+//   LOCK.ACQUIRE key owner [LEASE ms] [SESSION] [WAIT ms] [SHARED | PERMITS n OF m] [MINHOLD ms]
+//   ...
+//
+// The answer to a grant is the token, the lease in ms (-1: the session alone binds it), how often
+// the owner holds it, and how long it waited in ms. Null: not granted within WAIT.
 
 #include <algorithm>
 #include <utility>
@@ -19,6 +25,7 @@
 namespace sluice {
 namespace {
 
+// Null's counterpart: outcomes that waiting would not mend. Empty for the others.
 std::string_view Refusal(AcquireOutcome outcome) {
   switch (outcome) {
     case AcquireOutcome::kDeadlock:
@@ -34,6 +41,7 @@ std::string_view Refusal(AcquireOutcome outcome) {
   }
 }
 
+// A refusal of its own kind: the lock may be free, but only the time that is named can tell.
 void ReplyGrace(CommandCall& call, const LockService& service) {
   call.reply.Error(
       Concat("LOCKGRACE ", service.GraceLeftMs(),
@@ -47,6 +55,10 @@ void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open) {
   call.reply.NullArray();
 }
 
+// The order matters. Arguments come first, then what has happened to locks in the meantime, then
+// the keys (WRONGTYPE), then room below the token mark and the lease horizon, then doubts that a
+// restart has left. Only after all of these is anything changed. A script or MULTI never waits: its
+// wait_ms is 0 already.
 void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
   LockRequest request{.several = several};
   request.owner = ReadOwner(args);
@@ -76,11 +88,14 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
           : ReplyGrant(call.reply, result.grants.front(), 0);
 }
 
+// One lock; its owner is the second argument.
 void Acquire(CommandCall& call) {
   ArgReader args(call.args, 2);
   AcquireLocks(call, 1, 1, args, false);
 }
 
+// All or none, in any order of names: a request that waits holds nothing, so two requests for the
+// same locks in opposite orders cannot block each other.
 void AcquireMany(CommandCall& call) {
   ArgReader args(call.args);
   const size_t keys = ReadLockKeys(call, args, 1);

@@ -1,5 +1,8 @@
 // What all commands on locks share: opening the locks of a request, once, and their arguments
 // (keys, the owner, the range of a lease).
+//
+// An OpenLock remembers where its lock lies, so that asking, granting and accounting need one
+// look-up.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +38,10 @@ OpenLocks OpenLocksAt(CommandCall& call, const Locks& locks, size_t first, size_
 // least; how many keys. 0: the error has been answered.
 size_t ReadLockKeys(CommandCall& call, ArgReader& args, size_t arguments_after);
 
+// In ms; the bound is some 2200 years, so that a sum of two such times still fits.
 inline constexpr IntRange kLeaseRange = {"LEASE", 1, kLeaseMsMax, "ms"};
 
+// 1 to 1024 bytes of any kind. A client names itself; two clients with one name are one owner.
 inline std::string_view ReadOwner(ArgReader& args) {
   const std::string_view owner = args.Bytes();
   if (owner.size() > kOwnerBytesMax) args.Fail("ERR owner is longer than 1024 bytes");

@@ -1,4 +1,6 @@
 // See lock_options.h.
+//
+// Nothing here asks the lock: whether a mode fits is decided where the holders are known.
 #include "server/commands/locks/lock_options.h"
 
 #include "server/commands/locks/lock_keys.h"
@@ -10,6 +12,8 @@
 namespace sluice {
 namespace {
 
+// LEASE ends by itself, SESSION with the connection; a lock may have both, and ends with the later
+// one.
 void ReadLease(ArgReader& args, AcquireOptions& options) {
   options.terms.lease_ms = args.IntIn(kLeaseRange);
 }
@@ -20,6 +24,8 @@ void ReadWait(ArgReader& args, AcquireOptions& options) {
 void ReadShared(ArgReader&, AcquireOptions& options) {
   options.terms.shape.mode = LockMode::kShared;
 }
+// PERMITS n OF m makes the lock a semaphore: n of its m units. Both numbers are needed each time,
+// so that a caller who thinks of another m is told.
 void ReadPermits(ArgReader& args, AcquireOptions& options) {
   LockShape& shape = options.terms.shape;
   shape.mode = LockMode::kPermits;
@@ -30,9 +36,11 @@ void ReadPermits(ArgReader& args, AcquireOptions& options) {
     args.Fail("ERR PERMITS asks for more than there are");
   }
 }
+// A holder that gives the lock back sooner keeps it taken until then, with no holds.
 void ReadMinHold(ArgReader& args, AcquireOptions& options) {
   options.terms.minhold_ms = args.IntIn({"MINHOLD", 0, kLeaseMsMax, "ms"});
 }
+// Any text for people; LOCK.INFO shows it. Empty is fine.
 void ReadLabel(ArgReader& args, AcquireOptions& options) {
   options.terms.label = args.Bytes();
   if (options.terms.label->size() > kLabelBytesMax) {
@@ -41,6 +49,7 @@ void ReadLabel(ArgReader& args, AcquireOptions& options) {
 }
 void ReadNotify(ArgReader&, AcquireOptions& options) { options.notify = true; }
 
+// SHARED and PERMITS exclude each other: beside one the other is a syntax error.
 bool HasNoMode(const AcquireOptions& options) {
   return options.terms.shape.mode == LockMode::kExclusive;
 }
@@ -67,6 +76,8 @@ Session& CallerOf(CommandCall& call) {
 
 }  // namespace
 
+// What only the whole can tell: without LEASE and SESSION a crash of the client would hold the lock
+// for ever, so that is an error. NOTIFY is a push, which RESP2 has not.
 AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several) {
   AcquireOptions options{.several = several};
   ReadOptionsOnce(args, kOptions, options);

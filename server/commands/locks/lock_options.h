@@ -9,6 +9,7 @@
 
 namespace sluice {
 
+// `terms` is what the lock keeps of a grant; the rest is used up in the asking. Times are in ms.
 struct AcquireOptions {
   bool several = false;  // of MACQUIRE, which has no PERMITS
   LockTerms terms;

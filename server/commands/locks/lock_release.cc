@@ -1,6 +1,9 @@
 // LOCK.RENEW, LOCK.RELEASE, LOCK.MRELEASE and LOCK.BREAK: keeping a lock, giving it back, and
 // throwing its holders out. Waiters that may go then are answered by LockWaits in the same turn,
 // and what has changed is told by LockRecorder, so the handlers say NoEffect().
+//
+// TOKEN narrows each of them to one grant: a former holder that has lost the lock and got it back
+// in another thread cannot give back what the other one works under.
 
 #include <optional>
 
@@ -33,6 +36,9 @@ constexpr OptionRow<KeepOptions> kRenewOptions[] = {
 constexpr OptionRow<KeepOptions> kReleaseOptions[] = {{"ALL", kRaise<&KeepOptions::all>}, kToken};
 constexpr OptionRow<KeepOptions> kBreakOptions[] = {kToken};
 
+// The answer is the lease that runs from here on, in ms; it may be shorter than what was left,
+// which an ACQUIRE never makes it. A holder of before a restart may claim a lock that is held back
+// for it (Claims, GetBack); with the right token it gets it again.
 void Renew(CommandCall& call) {
   ArgReader args(call.args, 2);
   const std::string_view owner = ReadOwner(args);
@@ -55,6 +61,8 @@ void Renew(CommandCall& call) {
   call.reply.Integer(left_ms);
 }
 
+// The answer is how many holds are left: a re-entrant owner gives back one at a time, or ALL.
+// NOTHELD is an error and never a 0, because an owner that has lost its lock must learn it.
 void Release(CommandCall& call) {
   ArgReader args(call.args, 2);
   const std::string_view owner = ReadOwner(args);
@@ -82,6 +90,7 @@ int64_t ReleaseEach(CommandCall& call, Locks& locks, OpenLocks& open, std::strin
   return released;
 }
 
+// WRONGTYPE of any key refuses the request before a lock is given back.
 void ReleaseMany(CommandCall& call) {
   ArgReader args(call.args);
   const size_t keys = ReadLockKeys(call, args, 1);
@@ -95,6 +104,9 @@ void ReleaseMany(CommandCall& call) {
   call.NoEffect();  // the service says what came of it
 }
 
+// For people and tools: it asks no owner. The tokens of those that are thrown out are stale at
+// once, and holders with NOTIFY are told. Without TOKEN it also ends the doubt that a restart has
+// left.
 void Break(CommandCall& call) {
   ArgReader args(call.args, 2);
   KeepOptions options;

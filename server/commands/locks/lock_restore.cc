@@ -2,6 +2,12 @@
 // the moments at which it ends, or that no owner holds the lock under a token any more (0: under
 // none). Playing such a log gives the same holders, whenever it is read. Clients may not send it:
 // they would choose tokens.
+//
+//   LOCK.RESTORE key token [owner mode permits of holds lease-until minhold-until session label]
+//
+// Moments are Unix ms in the text and engine ms inside; -1 is none. A holder bound to a session
+// comes back bound to "elsewhere": its connection is gone, and session-grace-ms says when that
+// ends.
 
 #include <algorithm>
 #include <optional>
@@ -17,6 +23,8 @@ namespace {
 // The end of the longest lease, whenever it was taken.
 constexpr int64_t kUnixMsMax = 2 * kLeaseMsMax;
 
+// A file is bad input like any other, so what could never have been granted is refused: a holder
+// without any end, more permits than there are, an exclusive lock of two.
 // The arguments behind the token. False: they make no holder.
 bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& shape) {
   holder.owner = ReadOwner(args);
@@ -41,6 +49,8 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
                                                    : holder.permits == 1 && shape.of == 1);
 }
 
+// Effects come in the order in which things happened, so a holder that does not go with the others
+// means a damaged log.
 void Restore(CommandCall& call) {
   ArgReader args(call.args, 2);
   LockHolder holder;

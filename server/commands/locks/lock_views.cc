@@ -1,5 +1,8 @@
 // Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is
 // shown, with no holds.
+//
+// None of them is a promise: what is shown may have changed when the client reads it. Only a token
+// says whether a lock is still held, and FENCED is what asks it.
 
 #include <optional>
 #include <string>
@@ -34,6 +37,8 @@ int64_t LeaseShown(const LockHolder& holder, const Now& now) {
   return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
 }
 
+// Times are ms that are left, 0 where there are none; the lease is -1 for a session alone.
+// client_id is that of the first bound connection that is still there.
 void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   const Session* session = nullptr;
   for (size_t i = 0; i < holder.sessions.size() && !session; ++i) {
@@ -50,6 +55,8 @@ void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   fields.At("label").Bulk(holder.label);
 }
 
+// A free lock that is waited for is shown too (a hand-over is due). O(holders), in one piece. A
+// lock held back after a restart shows no holders, as it is not known whether there are any.
 void Info(CommandCall& call) {
   std::optional<OpenLock> open = Look(call);
   if (!open) return;
@@ -71,6 +78,7 @@ void Info(CommandCall& call) {
   fields.Integer("waiters", static_cast<int64_t>(waiters));
 }
 
+// In the order in which they would go, whatever their mode. O(waiters) in one piece.
 void Waiters(CommandCall& call) {
   const std::optional<OpenLock> open = Look(call);
   if (!open) return;
@@ -88,6 +96,7 @@ void Waiters(CommandCall& call) {
   }
 }
 
+// COUNT is how many locks a call looks at, about, not how many it answers with.
 struct ListOptions {
   std::string_view pattern = "*";
   int64_t count = 10;

@@ -1,5 +1,9 @@
 // The pub/sub family. Subscriptions, and the way of a message, are in server/notify/pubsub.h;
 // this file reads names and confirms, one push for each name.
+//
+// Confirmations and messages are pushes: in RESP3 they may stand between the answers of other
+// commands, in RESP2 the connection takes only a few commands while it has a subscription. Nothing
+// here is kept over a restart, and nothing is logged.
 
 #include "server/notify/pubsub.h"
 
@@ -19,6 +23,7 @@ namespace {
 
 using Kind = ChannelKind;
 
+// By ChannelKind: what a confirmation calls the event.
 struct KindWords {
   std::string_view subscribed;
   std::string_view unsubscribed;
@@ -28,7 +33,8 @@ constexpr KindWords kWords[] = {
 
 const KindWords& WordsOf(Kind kind) { return kWords[static_cast<size_t>(kind)]; }
 
-// Shard channels are counted by themselves.
+// The last number of a confirmation: how many subscriptions the client has, channels and patterns
+// together. Shard channels are counted by themselves.
 size_t CountFor(const Session& client, Kind kind) {
   if (!client.subscriptions) return 0;
   const Subscriptions& held = *SubscriptionsOf(client);
@@ -52,6 +58,8 @@ void Confirm(CommandCall& call, std::string_view word, Kind kind,
 
 // --- subscribing
 
+// One confirmation a name, also for one that was subscribed to already; so a request has as many
+// answers as names.
 // In MULTI only the two old kinds are allowed, as in Redis.
 template <Kind kind>
 void Subscribe(CommandCall& call) {
@@ -65,6 +73,8 @@ void Subscribe(CommandCall& call) {
   call.part<Clients>().ClassChanged(call.client);
 }
 
+// Without names: everything of this kind goes, with a confirmation each. A client without any still
+// gets one, with a null for the name, because it waits for one.
 void UnsubscribeAll(CommandCall& call, Kind kind) {
   PubSub& pubsub = call.part<PubSub>();
   const std::string_view word = WordsOf(kind).unsubscribed;
@@ -90,11 +100,14 @@ void Unsubscribe(CommandCall& call) {
 
 // --- publishing
 
+// The answer counts clients that got it: a client with a channel and a matching pattern counts
+// twice. O(subscribers + patterns).
 void Publish(CommandCall& call) {
   const size_t receivers = call.part<PubSub>().Publish(call.args[1], call.args[2]);
   call.reply.Integer(static_cast<int64_t>(receivers));
 }
 
+// Patterns do not see shard channels.
 void PublishToShard(CommandCall& call) {
   const size_t receivers = call.part<PubSub>().PublishToShard(call.args[1], call.args[2]);
   call.reply.Integer(static_cast<int64_t>(receivers));
@@ -118,6 +131,7 @@ void Names(CommandCall& call) {
   for (const std::string_view name : names) call.reply.Bulk(name);
 }
 
+// Names and numbers in turn, flat in both protocols. Patterns are not counted.
 template <Kind kind>
 void CountSubscribers(CommandCall& call) {
   const Args names = call.args.subspan(2);
@@ -128,6 +142,7 @@ void CountSubscribers(CommandCall& call) {
   }
 }
 
+// Different patterns, not subscriptions to them.
 void CountPatterns(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(call.part<PubSub>().names(Kind::kPattern)));
 }

@@ -15,6 +15,7 @@
 namespace sluice {
 namespace {
 
+// Flags are simple strings in a set, as in Redis; the description may be null.
 void ReplyFunction(const LibraryFunction& function, ReplySink& reply) {
   reply.Map(3);
   reply.Bulk("name");
@@ -31,6 +32,7 @@ void ReplyFunction(const LibraryFunction& function, ReplySink& reply) {
   for (const std::string_view flag : flags) reply.Status(flag);
 }
 
+// The order of the fields is that of Redis, with the code at the end if it is wanted.
 void ReplyLibrary(const FunctionLibrary& library, bool with_code, ReplySink& reply) {
   reply.Map(with_code ? 4 : 3);
   reply.Bulk("library_name");
@@ -45,6 +47,8 @@ void ReplyLibrary(const FunctionLibrary& library, bool with_code, ReplySink& rep
   reply.Bulk(library.code);
 }
 
+// Seen only from another client, while a slow function or script lets it in. The duration is that
+// of the steady clock, since the turn's own time stands still.
 void ReplyRunning(CommandCall& call) {
   ReplySink& reply = call.reply;
   const RunningScript* const running = call.part<ScriptState>().now_running();
@@ -61,6 +65,7 @@ void ReplyRunning(CommandCall& call) {
 
 // --- FUNCTION LIST
 
+// Each word at most once: the second one is unknown.
 struct ListOptions {
   bool with_code = false;
   std::optional<std::string_view> pattern;
@@ -79,6 +84,7 @@ constexpr OptionRow<ListOptions> kListOptions[] = {
 
 }  // namespace
 
+// O(libraries). The pattern is a glob over names of libraries; without it all are listed.
 void ListFunctions(CommandCall& call) {
   ArgReader args(call.args, 2);
   ListOptions options;
@@ -97,6 +103,7 @@ void ListFunctions(CommandCall& call) {
   for (const FunctionLibrary* library : chosen) ReplyLibrary(*library, with_code, call.reply);
 }
 
+// There is one engine, LUA, and its name is part of the answer.
 void ShowFunctionStats(CommandCall& call) {
   ReplySink& reply = call.reply;
   reply.Map(2);

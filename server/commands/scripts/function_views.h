@@ -1,4 +1,6 @@
 // Looking at functions, for FUNCTION's table in functions.cc.
+//
+// Nothing is changed here, and nothing is logged.
 #pragma once
 
 #include "server/dispatch/command.h"

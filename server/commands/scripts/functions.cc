@@ -1,4 +1,8 @@
 // The function family: FUNCTION keeps libraries of Lua functions, FCALL runs them by name.
+//
+// Functions differ from scripts in that they are data: they are saved, logged and survive a
+// restart, and a client calls them by name only. A library is loaded as a whole: its code runs
+// once, registers functions, and may do nothing else.
 
 #include <optional>
 #include <string>
@@ -21,6 +25,8 @@ namespace {
 
 // --- FCALL
 
+// Redis's order: the function, then the form of numkeys, with a sentence of its own, then its
+// range. The request is shown to MONITOR before all that, so that even a failing call is seen.
 void RunFunction(CommandCall& call, bool read_only) {
   ShowScriptCall(call);
   const LibraryFunction* const function = Libraries(call).Find(call.args[1]);
@@ -35,6 +41,7 @@ void RunFunction(CommandCall& call, bool read_only) {
 void FCall(CommandCall& call) { RunFunction(call, /*read_only=*/false); }
 void FCallReadOnly(CommandCall& call) { RunFunction(call, /*read_only=*/true); }
 
+// A function says of itself whether it writes, and the gates treat the call as that.
 template <bool read_only>
 uint32_t FCallFlags(const Parts& parts, Args args) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
@@ -44,11 +51,13 @@ uint32_t FCallFlags(const Parts& parts, Args args) {
 
 // --- loading and forgetting. Libraries are not in the keyspace: their effects are said here.
 
+// FUNCTION's sentence where a word too many was given.
 void RefuseArguments(CommandCall& call) {
   call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '", call.args[1],
                           "'. Try FUNCTION HELP."));
 }
 
+// No key changes, so the dispatcher would record nothing by itself.
 void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 
 struct LoadOptions {
@@ -57,6 +66,9 @@ struct LoadOptions {
 
 constexpr OptionRow<LoadOptions> kLoadOptions[] = {{"REPLACE", kRaise<&LoadOptions::replace>}};
 
+// The code is the last argument, whatever it looks like. Without REPLACE a library of that name is
+// an error; with it a failing load leaves the old one in place. The answer is the name of the
+// library, which its first line says.
 void Load(CommandCall& call) {
   ArgReader args(call.args, 2);
   LoadOptions options;
@@ -72,12 +84,14 @@ void Load(CommandCall& call) {
   call.reply.Bulk(library->name);
 }
 
+// With all its functions.
 void Delete(CommandCall& call) {
   if (!Libraries(call).Delete(call.args[2])) return call.reply.Error("ERR Library not found");
   RecordAsIs(call);
   call.reply.Ok();
 }
 
+// SYNC and ASYNC are understood and make no difference: libraries are few.
 void Flush(CommandCall& call) {
   if (call.args.size() > 3) return RefuseArguments(call);
   if (call.args.size() == 3 && !IsWord(call.args[2], "SYNC") && !IsWord(call.args[2], "ASYNC")) {
@@ -88,6 +102,8 @@ void Flush(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Ends a function that has not written yet; one that has can only be waited for. SCRIPT KILL does
+// not end a function, nor this a script.
 void Kill(CommandCall& call) {
   const std::string_view refusal = call.part<ScriptEngine>().Kill(/*function=*/true);
   if (!refusal.empty()) return call.reply.Error(refusal);
@@ -96,6 +112,7 @@ void Kill(CommandCall& call) {
 
 // --- DUMP and RESTORE
 
+// False: the word is none of the three.
 bool ReadPolicy(std::string_view word, FunctionLibraries::Policy& policy) {
   using Policy = FunctionLibraries::Policy;
   constexpr std::pair<std::string_view, Policy> kPolicies[] = {
@@ -108,13 +125,17 @@ bool ReadPolicy(std::string_view word, FunctionLibraries::Policy& policy) {
   return false;
 }
 
+// The codes alone: they are compiled again on RESTORE. The payload has RDB's frame, version and
+// checksum.
 void Dump(CommandCall& call) {
   std::vector<std::string_view> codes;
   for (const auto& [name, library] : Libraries(call).all()) codes.push_back(library->code);
   call.reply.Bulk(WriteFunctionDump(codes));
 }
 
-// All or nothing: when one library cannot be loaded, all is as it was before.
+// All or nothing: when one library cannot be loaded, all is as it was before. The policy is read
+// before the payload. APPEND refuses a name that is taken, REPLACE takes its place, FLUSH drops all
+// others.
 void Restore(CommandCall& call) {
   if (call.args.size() > 4) return RefuseArguments(call);
   auto policy = FunctionLibraries::Policy::kAppend;

@@ -1,5 +1,10 @@
 // What EVAL, FCALL and their kin share: a row but for its words, and arguments: a count, so many
 // keys, and the rest.
+//
+//   EVAL script numkeys key ... arg ...
+//
+// The count of keys is what makes positions of keys known, to ACLs and to the batch that prefetches
+// them.
 #pragma once
 
 #include <optional>
@@ -12,11 +17,13 @@
 
 namespace sluice {
 
+// Views of the request: KEYS and ARGV of the script.
 struct ScriptKeys {
   Args keys;
   Args arguments;
 };
 
+// Too many is told before too few, as in Redis.
 // Null: the fault has been answered.
 inline std::optional<ScriptKeys> ReadScriptKeys(CommandCall& call) {
   const std::optional<int64_t> count = ParseInt64(call.args[2]);
@@ -48,6 +55,7 @@ inline uint32_t DeclaredFlags(uint32_t row_flags, uint32_t script_flags) {
   return script_flags & kScriptNoWrites ? other : other | kWrite;
 }
 
+// What differs between the rows of EVAL, EVALSHA, FCALL and their read-only forms.
 struct ScriptRow {
   std::string_view name;
   Handler run;
@@ -59,6 +67,8 @@ struct ScriptRow {
   uint32_t (*request_flags)(const Parts& parts, Args args) = nullptr;
 };
 
+// kSkipMonitor since ShowScriptCall shows them itself. A script that may write is no kWrite:
+// whether it does is known by its declaration or only by its calls.
 constexpr uint32_t ScriptRowFlags(bool read_only) {
   return kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMovableKeys |
          (read_only ? kReadOnly : kMayReplicate);

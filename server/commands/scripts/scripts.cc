@@ -1,5 +1,9 @@
 // The scripting family: EVAL and its kin, and SCRIPT, which keeps compiled scripts by their SHA1.
 // Running them is the ScriptEngine's work; here arguments are read and scripts are found.
+//
+// EVAL's scripts are remembered too, so that EVALSHA finds them; those that came by SCRIPT LOAD
+// stay, the others may be forgotten when there are many. No script is logged: the effects of its
+// calls are, as one group.
 
 #include <optional>
 
@@ -20,6 +24,7 @@ constexpr size_t kSha1Digits = 40;
 
 // --- EVAL
 
+// The engine runs it, bounds it and answers.
 void RunFound(CommandCall& call, const Script& script, const ScriptKeys& given, bool read_only) {
   const ScriptRun run{script.function, script.name(), given.keys, given.arguments,
                       script.largest_block};
@@ -27,6 +32,8 @@ void RunFound(CommandCall& call, const Script& script, const ScriptKeys& given, 
   scripts.Run(call, scripts.cache().lua(), run, script.flags, read_only);
 }
 
+// The keys are counted before anything is compiled. A script with a fault answers its error and is
+// not kept.
 void EvalText(CommandCall& call, bool read_only) {
   ShowScriptCall(call);
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
@@ -38,6 +45,8 @@ void EvalText(CommandCall& call, bool read_only) {
   RunFound(call, *script, *given, read_only);
 }
 
+// A name that has not 40 digits cannot be known: NOSCRIPT before the count of keys is looked at, as
+// in Redis. Digits may be of either case.
 void EvalKnown(CommandCall& call, bool read_only) {
   ShowScriptCall(call);
   if (call.args[1].size() != kSha1Digits) return call.reply.Error(kNoScriptText);
@@ -73,6 +82,7 @@ uint32_t EvalShaFlags(const Parts& parts, Args args) {
 
 // --- SCRIPT
 
+// Compiles, and keeps the script until SCRIPT FLUSH.
 void Load(CommandCall& call) {
   std::string error;
   const Script* const script =
@@ -81,6 +91,7 @@ void Load(CommandCall& call) {
   call.reply.Bulk(script->name());
 }
 
+// One answer for each name, in the order of the request.
 void Exists(CommandCall& call) {
   call.reply.Array(call.args.size() - 2);
   for (const std::string_view sha1 : call.args.subspan(2)) {
@@ -88,6 +99,7 @@ void Exists(CommandCall& call) {
   }
 }
 
+// SYNC and ASYNC make no difference. A script that is running stays valid until it ends.
 void Flush(CommandCall& call) {
   const bool understood =
       call.args.size() == 2 ||
@@ -97,12 +109,14 @@ void Flush(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Only for a script that is past its time and has written nothing; the refusal says which.
 void Kill(CommandCall& call) {
   const std::string_view refusal = call.part<ScriptEngine>().Kill(/*function=*/false);
   if (!refusal.empty()) return call.reply.Error(refusal);
   call.reply.Ok();
 }
 
+// The word is understood, so that tools get an answer; stepping is not supported.
 void Debug(CommandCall& call) {
   const std::string_view mode = call.args[2];
   if (IsWord(mode, "NO")) return call.reply.Ok();

@@ -18,18 +18,21 @@ constexpr uint64_t kSequenceMax = std::numeric_limits<uint64_t>::max();
 constexpr std::string_view kBadId = "ERR Invalid stream ID specified as stream command argument";
 constexpr size_t kIdTextMax = 41;  // two numbers of 64 bits, and the dash
 
+// The one place that knows the sentence for an id that is none. 0-0 after a fault.
 StreamId Parse(ArgReader& args, std::string_view text, StreamIdSyntax syntax) {
   const std::optional<ParsedStreamId> parsed = ParseStreamId(text, syntax);
   if (!parsed) args.Fail(std::string(kBadId));
   return parsed ? parsed->id : StreamId();
 }
 
+// "(" alone is no bound: it goes on as an id, and fails there.
 bool IsExclusive(std::string_view text) { return text.size() > 1 && text[0] == '('; }
 
 }  // namespace
 
 // --- arguments
 
+// For commands that check their ids one at a time, in a loop of their own.
 std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text) {
   const std::optional<ParsedStreamId> parsed = ParseStreamId(text, {});
   if (parsed) return parsed->id;
@@ -37,6 +40,8 @@ std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text) {
   return std::nullopt;
 }
 
+// "(max" has no id above it: that is an error, not an empty range. A missing sequence number means
+// 0 at the start of a range.
 StreamId RangeStart(ArgReader& args, std::string_view text) {
   if (!IsExclusive(text)) return Parse(args, text, {.ends = true});
   const std::optional<StreamId> next = Parse(args, text.substr(1), {}).Next();
@@ -44,6 +49,7 @@ StreamId RangeStart(ArgReader& args, std::string_view text) {
   return next.value_or(StreamId());
 }
 
+// The mirror: "(0-0" has no id below it, and a missing sequence number means the highest.
 StreamId RangeEnd(ArgReader& args, std::string_view text) {
   if (!IsExclusive(text))
     return Parse(args, text, {.missing_sequence = kSequenceMax, .ends = true});
@@ -63,6 +69,7 @@ int64_t TakeInteger(ArgReader& args, std::string_view fault) {
 
 // --- look-ups
 
+// The stream is not const: a look-up and the change that follows it use the same pointer.
 FoundStream AsStream(CommandCall& call, const Entry* entry) {
   if (entry == nullptr || entry->type() == ValueType::kStream) return {entry, false};
   call.reply.Error(ErrorCode::kWrongType);
@@ -77,12 +84,14 @@ FoundStream FindStreamToChange(CommandCall& call, HashedKey key) {
   return AsStream(call, LookUp(call, key));
 }
 
+// An empty stream may stay: a stream is the one collection that exists without elements.
 Entry& MakeStream(CommandCall& call, HashedKey key) {
   return call.db.PutValue(key, std::make_unique<Stream>(), Deadline::None(), call.now);
 }
 
 // --- replies
 
+// Written into a buffer on the stack: ids are most of what a range answers with.
 void ReplyId(ReplySink& reply, StreamId id) {
   char text[kIdTextMax];
   char* end = std::to_chars(text, text + sizeof text, id.ms).ptr;
@@ -101,6 +110,7 @@ void ReplyEntry(ReplySink& reply, const StreamEntry& entry) {
   }
 }
 
+// Two walks, because an array says its length first. Both stop at `most`.
 void ReplyRange(ReplySink& reply, const Stream& stream, StreamId from, StreamId to, uint64_t most) {
   uint64_t left = stream.Count(from, to, most);
   reply.Array(left);
@@ -111,6 +121,7 @@ void ReplyRange(ReplySink& reply, const Stream& stream, StreamId from, StreamId 
   });
 }
 
+// The sentence names the key and the group, whichever of them is missing.
 void ReplyNoGroup(CommandCall& call, std::string_view key, std::string_view group,
                   std::string_view where) {
   call.reply.Error(
@@ -123,6 +134,8 @@ void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_v
 
 // --- effects
 
+// XCLAIM says everything about a pending entry: its owner, when it was delivered, how often. With
+// FORCE it is made if a replay does not know it. IDLE would be relative, hence TIME in Unix ms.
 void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
                    const PendingEntry& pending) {
   if (!call.wants_effects()) return;
@@ -131,12 +144,14 @@ void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
                     "FORCE", "JUSTID", "LASTID", place.group.last_id.Text()});
 }
 
+// Up to where the group has read, and its count, which XINFO's lag is computed from.
 void RecordLastId(CommandCall& call, const GroupPlace& place) {
   if (!call.wants_effects()) return;
   call.ReplaceWith({"XGROUP", "SETID", place.key, place.name, place.group.last_id.Text(),
                     "ENTRIESREAD", Int64Text(place.group.entries_read)});
 }
 
+// Since Redis 7 a consumer that is made by reading is announced like one that XGROUP makes.
 StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::string_view name) {
   if (StreamConsumer* const consumer = place.group.FindConsumer(name)) {
     consumer->seen_ms = call.now.unix_ms();

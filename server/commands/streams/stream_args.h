@@ -1,5 +1,9 @@
 // What the files of the stream family share: ids in arguments, entries in replies, and a stream
 // opened for changes.
+//
+// Ids are two 64-bit numbers, ms-seq, and grow strictly inside a stream. What is changed about a
+// group (pending entries, its last id) is no change of the key for WATCH, but it is one for the
+// log.
 #pragma once
 
 #include <optional>
@@ -76,11 +80,13 @@ void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_v
 
 // --- effects, as commands that say again what happened to a group
 
+// A group with the two names that effects need. The names are views of the request's arguments.
 struct GroupPlace {
   std::string_view key;
   std::string_view name;
   StreamGroup& group;
 };
+// The entry as it is at this moment: its owner, its time, its count. Call it after the change.
 void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
                    const PendingEntry& pending);
 void RecordLastId(CommandCall& call, const GroupPlace& place);

@@ -1,5 +1,16 @@
 // XCLAIM and XAUTOCLAIM: what one consumer of a group has been given and did not acknowledge goes
 // to another one. XPENDING, which shows it, is in stream_pending.cc.
+//
+// The use: a consumer died with entries in hand. Another one claims those that have been idle for
+// long enough, works on them and acknowledges them.
+//
+//   > XAUTOCLAIM jobs workers bob 60000 0 COUNT 10
+//   < 1) "1700000000000-5"    where to go on; 0-0 at the end
+//     2) entries              bob's now
+//     3) ids                  were pending, but deleted from the stream
+//
+// Each entry that changes hands is told to the log as an XCLAIM of its own, with FORCE and absolute
+// times.
 
 #include <algorithm>
 #include <limits>
@@ -32,7 +43,8 @@ class Claim {
   Claim(CommandCall& call, const GroupPlace& place, const ClaimTerms& terms)
       : call_(call), place_(place), terms_(terms) {}
 
-  // The entry is not in the stream any more: nor shall it be pending.
+  // The entry is not in the stream any more: nor shall it be pending. The effect comes first, while
+  // there is a pending entry to tell of; a replay drops it in the same way.
   void Forget(StreamId id) {
     if (PendingEntry* const pending = place_.group.FindPending(id)) {
       RecordPending(call_, place_, id, *pending);
@@ -40,12 +52,15 @@ class Claim {
     }
   }
 
+  // In wall-clock ms, as delivery times are; a clock that was set back makes entries look fresh.
   bool IdleEnough(const PendingEntry& pending) const {
     return terms_.idle_min_ms == 0 ||
            call_.now.unix_ms() - pending.delivered_ms >= terms_.idle_min_ms;
   }
 
-  // `pending`: null when it was not (FORCE).
+  // `pending`: null when it was not (FORCE). The consumer is made by the first entry that it gets,
+  // so a claim of nothing makes none. JUSTID leaves the count of deliveries alone: nothing was
+  // delivered.
   void Take(StreamId id, const StreamEntry& entry, const PendingEntry* pending,
             std::string_view consumer_name) {
     const int64_t before = pending ? pending->deliveries : 1;
@@ -78,6 +93,7 @@ class Claim {
 
 // --- XCLAIM
 
+// `delivered_ms` is a Unix time, whether it came as IDLE or as TIME; the last of them counts.
 struct ClaimArgs {
   const int64_t now_ms;
   ClaimTerms terms;
@@ -87,10 +103,12 @@ struct ClaimArgs {
   std::optional<int64_t> delivered_ms;
 };
 
+// Every option has its own sentence.
 int64_t TakeClaimNumber(ArgReader& args, std::string_view option) {
   return TakeInteger(args, Concat("ERR Invalid ", option, " option argument for XCLAIM"));
 }
 
+// A difference that does not fit is no time that can be; see the end of ReadClaimArgs.
 void ReadIdle(ArgReader& args, ClaimArgs& result) {
   int64_t at;
   const int64_t idle_ms = TakeClaimNumber(args, "IDLE");
@@ -114,7 +132,8 @@ constexpr OptionRow<ClaimArgs> kClaimOptions[] = {
     {"LASTID", [](ArgReader& args, ClaimArgs& result) { result.last_id = TakeStreamId(args); }, 1},
 };
 
-// False: the error has been answered.
+// A bad min-idle-time wins over bad options. Below zero it counts as 0. False: the error has been
+// answered.
 bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
   ArgReader args(call.args, 4);
   const int64_t idle_ms = TakeInteger(args, "ERR Invalid min-idle-time argument for XCLAIM");
@@ -141,6 +160,9 @@ bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
   return true;
 }
 
+// Group first, then the arguments. An id that is not pending is passed over unless FORCE is given.
+// The answer has the entries that were taken; ids that were refused are simply absent. LASTID only
+// moves the group forward.
 void XClaim(CommandCall& call) {
   const FoundStream found = FindStream(call, call.Key(1));
   if (found.failed) return;
@@ -175,6 +197,7 @@ constexpr int64_t kAutoClaimCount = 100;
 constexpr int64_t kAttemptsFactor = 10;  // so many pending ones are looked at for each of COUNT
 constexpr int64_t kAutoClaimCountMax = std::numeric_limits<int64_t>::max() / 16;
 
+// COUNT bounds both what is taken and what is found to be gone.
 struct AutoClaimArgs {
   ClaimTerms terms;
   StreamId from;
@@ -192,6 +215,7 @@ constexpr OptionRow<AutoClaimArgs> kAutoClaimOptions[] = {
     {"JUSTID", [](ArgReader&, AutoClaimArgs& result) { result.terms.just_id = true; }},
 };
 
+// The start may be exclusive, so that a client can go on behind the last id that it has seen.
 bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
   ArgReader args(call.args, 4);
   const int64_t idle_ms = TakeInteger(args, "ERR Invalid min-idle-time argument for XAUTOCLAIM");
@@ -203,6 +227,9 @@ bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
   return !args.failed();
 }
 
+// Arguments come before the type and the group, unlike in XCLAIM. Two bounds end the walk: COUNT
+// entries that were taken or gone, and ten times as many looks, so that a long list of fresh
+// entries costs a bounded turn. The cursor is the next pending id, not the last one that was seen.
 void XAutoClaim(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));  // a miss is one whatever follows
   AutoClaimArgs args;

@@ -1,5 +1,9 @@
 // Consumer groups of streams: XGROUP makes and changes them, XACK ends what is pending. Giving
 // entries out is in stream_read.cc, passing pending ones on in stream_claims.cc.
+//
+// A group remembers how far it has read (its last id) and the pending entries list: what each
+// consumer was given and has not acknowledged. All of it is book-keeping beside the entries: WATCH
+// does not see it, the log does.
 
 #include <vector>
 
@@ -17,6 +21,7 @@
 namespace sluice {
 namespace {
 
+// The subcommand as the client wrote it, up to 128 bytes.
 std::string SyntaxText(const CommandCall& call) {
   return Concat("ERR unknown subcommand or wrong number of arguments for '",
                 call.args[1].substr(0, 128), "'. Try XGROUP HELP.");
@@ -25,6 +30,8 @@ void ReplySyntax(CommandCall& call) { call.reply.Error(SyntaxText(call)); }
 
 // --- CREATE, SETID
 
+// ENTRIESREAD is how many entries the group has read in its life; kUnknown, -1, lets XINFO say null
+// for the lag.
 struct GroupOptions {
   const bool creates;  // MKSTREAM is an option
   bool mkstream = false;
@@ -71,6 +78,9 @@ StreamGroup* FindGroup(CommandCall& call, const FoundStream& found) {
   return group;
 }
 
+// Options, key, the number of words, id, group: BUSYGROUP is the last fault of all, and the usual
+// one in practice. MKSTREAM makes an empty stream, which stays even if nothing is ever added. "$"
+// is read as 0-0 there.
 void Create(CommandCall& call) {
   GroupOptions options{.creates = true};
   if (!ReadGroupOptions(call, options)) return;
@@ -96,6 +106,8 @@ void Create(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Pending entries stay as they are: moving the last id back delivers entries again, moving it
+// forward skips some. "-" and "+" are ids here, unlike in CREATE.
 void SetId(CommandCall& call) {
   GroupOptions options{.creates = false};
   if (!ReadGroupOptions(call, options)) return;
@@ -121,6 +133,8 @@ void SetId(CommandCall& call) {
 
 // --- DESTROY, CREATECONSUMER, DELCONSUMER
 
+// With its pending entries, in one piece. Consumers that are blocked on the group get an error,
+// since what they wait for cannot come.
 void Destroy(CommandCall& call) {
   const FoundStream found = FindGroupStream(call);
   if (found.failed) return;
@@ -135,6 +149,7 @@ void Destroy(CommandCall& call) {
   call.reply.Integer(1);
 }
 
+// 0 if it is there already. A missing group is an error.
 void CreateConsumer(CommandCall& call) {
   const FoundStream found = FindGroupStream(call);
   if (found.failed) return;
@@ -147,6 +162,8 @@ void CreateConsumer(CommandCall& call) {
   call.reply.Integer(1);
 }
 
+// The answer is how many entries were pending: the group forgets them without an acknowledgement,
+// so a client should claim them before.
 void DelConsumer(CommandCall& call) {
   const FoundStream found = FindGroupStream(call);
   if (found.failed) return;
@@ -182,6 +199,8 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- XACK
 
+// The key and the group come before the ids: a missing group is 0 even with bad ids. One bad id
+// refuses the whole request. Ids that are not pending do not count.
 void XAck(CommandCall& call) {
   const FoundStream found = FindStream(call, call.Key(1));
   if (found.failed) return;

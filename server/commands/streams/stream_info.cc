@@ -1,4 +1,7 @@
 // XINFO: what a stream, its groups and their consumers look like inside.
+//
+// Written for people and for test suites, so names, order and nulls are those of Redis 7.0. A
+// missing key is an error in all three subcommands, before their own arguments are read.
 
 #include <algorithm>
 #include <limits>
@@ -27,6 +30,7 @@ Stream* FindShown(CommandCall& call) {
 
 // --- fields
 
+// One name and its value in a map, for each kind of value.
 void Field(ReplySink& reply, std::string_view name, uint64_t value) {
   reply.Bulk(name);
   reply.Integer(static_cast<int64_t>(value));
@@ -42,6 +46,7 @@ void Field(ReplySink& reply, std::string_view name, std::string_view text) {
   reply.Bulk(text);
 }
 
+// Both are null when entries were deleted in a way that leaves the count open.
 void CounterFields(ReplySink& reply, const Stream& stream, const StreamGroup& group) {
   reply.Bulk("entries-read");
   group.entries_read == StreamGroup::kUnknown ? reply.Null() : reply.Integer(group.entries_read);
@@ -65,10 +70,12 @@ void StreamFields(ReplySink& reply, const Stream& stream) {
 
 // --- XINFO STREAM
 
+// An empty stream has no first and no last entry.
 void ReplyEdge(ReplySink& reply, const std::optional<StreamEntry>& entry) {
   entry ? ReplyEntry(reply, *entry) : reply.Null();
 }
 
+// O(1) but for the search of the two entries.
 void ReplyBrief(CommandCall& call, const Stream& stream) {
   ReplySink& reply = call.reply;
   reply.Map(10);
@@ -81,10 +88,13 @@ void ReplyBrief(CommandCall& call, const Stream& stream) {
   ReplyEdge(reply, last ? stream.Find(*last) : std::nullopt);
 }
 
+// How many of `size` elements are shown.
 size_t AtMost(size_t size, uint64_t most) {
   return static_cast<size_t>(std::min<uint64_t>(size, most));
 }
 
+// Times are Unix ms. The pending entries of one consumer are ids only, so their details are looked
+// up in the group.
 void ReplyConsumerFull(ReplySink& reply, StreamGroup& group, const StreamConsumer& consumer,
                        uint64_t most) {
   reply.Map(4);
@@ -103,6 +113,7 @@ void ReplyConsumerFull(ReplySink& reply, StreamGroup& group, const StreamConsume
   }
 }
 
+// Each list is cut to `most`, its count above it is not.
 void ReplyGroupFull(ReplySink& reply, const Stream& stream, std::string_view name,
                     StreamGroup& group, uint64_t most) {
   reply.Map(7);
@@ -127,6 +138,8 @@ void ReplyGroupFull(ReplySink& reply, const Stream& stream, std::string_view nam
   }
 }
 
+// With COUNT 0 it is O(everything) in one piece: entries, pending entries, and these again by
+// consumer.
 void ReplyFull(CommandCall& call, const Stream& stream, uint64_t most) {
   ReplySink& reply = call.reply;
   reply.Map(9);
@@ -139,6 +152,8 @@ void ReplyFull(CommandCall& call, const Stream& stream, uint64_t most) {
     ReplyGroupFull(reply, stream, name, *group, most);
 }
 
+// A COUNT below zero is taken for the default of 10, zero for all. Anything but FULL [COUNT n] is
+// the sentence about subcommands, not a syntax error.
 void ShowStream(CommandCall& call) {
   constexpr int64_t kCountDefault = 10;
   const Stream* const stream = FindShown(call);
@@ -159,6 +174,7 @@ void ShowStream(CommandCall& call) {
 
 // --- XINFO GROUPS, XINFO CONSUMERS
 
+// In the order of their names.
 void ShowGroups(CommandCall& call) {
   const Stream* const stream = FindShown(call);
   if (!stream) return;
@@ -174,6 +190,7 @@ void ShowGroups(CommandCall& call) {
   }
 }
 
+// "idle" counts from the last command that gave the consumer something, or looked for it.
 void ShowConsumers(CommandCall& call) {
   const Stream* const stream = FindShown(call);
   if (!stream) return;

@@ -1,4 +1,8 @@
 // XPENDING: what consumers of a group have been given and not acknowledged.
+//
+// Two forms. The short one sums up: how many, the lowest and the highest id, and a count for each
+// consumer that has any. The long one lists entries with owner, idle ms and number of deliveries.
+// It is a read: looking does not reset the idle time.
 
 #include <algorithm>
 #include <vector>
@@ -11,6 +15,7 @@
 namespace sluice {
 namespace {
 
+// `summary`: only key and group were given.
 struct PendingArgs {
   bool summary = true;
   int64_t idle_min_ms = 0;
@@ -41,6 +46,8 @@ PendingArgs ReadPendingArgs(ArgReader& args) {
   return result;
 }
 
+// Counts of consumers are bulk strings here, as in Redis, though the total is an integer.
+// O(consumers).
 void ReplySummary(CommandCall& call, const StreamGroup& group) {
   ReplySink& reply = call.reply;
   reply.Array(4);
@@ -63,11 +70,13 @@ void ReplySummary(CommandCall& call, const StreamGroup& group) {
   }
 }
 
+// The entry lies in the group and stays valid during the command, which changes nothing.
 struct Shown {
   StreamId id;
   const PendingEntry* entry;
 };
 
+// O(log N + entries passed). IDLE has no index: entries that are too fresh are passed one by one.
 // What the arguments ask for, in order.
 std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const PendingArgs& args,
                              const StreamConsumer* consumer) {
@@ -92,6 +101,8 @@ std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const Pendin
   return result;
 }
 
+// The arguments come before the key and the group. A consumer that does not exist has nothing
+// pending: an empty array.
 void XPending(CommandCall& call) {
   ArgReader reader(call.args, 3);
   const PendingArgs args = ReadPendingArgs(reader);

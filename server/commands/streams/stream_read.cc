@@ -1,5 +1,12 @@
 // XREAD and XREADGROUP: what has come to streams since an id, for one reader or for the consumers
 // of a group, waiting for it if there is nothing yet.
+//
+// XREAD only looks: it never changes anything, and every reader gets every entry. XREADGROUP with
+// ">" deals entries out, each to one consumer, and with an id shows that consumer what it has not
+// acknowledged. The former is a write, told to the log entry by entry.
+//
+// What is hard here is waiting. A client that waits has been promised "what comes after now", so
+// the request that runs again on waking is not the one that was sent: "$" has become an id.
 
 #include <string>
 #include <utility>
@@ -26,6 +33,7 @@ struct Found {
 
 // --- reading
 
+// At most `most` entries. No id lies above the highest, so nothing can come after it.
 void TakeAfter(const Stream& stream, StreamId after, uint64_t most, Found& found) {
   const std::optional<StreamId> first = after.Next();
   if (!first) return;
@@ -35,6 +43,8 @@ void TakeAfter(const Stream& stream, StreamId after, uint64_t most, Found& found
   });
 }
 
+// From the consumer's history. An entry that was deleted from the stream is given as its id with a
+// null, and is not counted as delivered; the client has to acknowledge it all the same.
 // What is pending for the consumer above `after` is delivered once more.
 void TakePending(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
                  const Stream& stream, StreamId after, uint64_t most, Found& found) {
@@ -50,6 +60,8 @@ void TakePending(CommandCall& call, const GroupPlace& place, StreamConsumer& con
   }
 }
 
+// Moves the group forward. With NOACK too, but then no entry becomes pending. The last id is told
+// once, behind the entries.
 void Deliver(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
              const Stream& stream, bool no_ack, const Found& found) {
   for (const auto& [id, entry] : found.entries) {
@@ -63,6 +75,9 @@ void Deliver(CommandCall& call, const GroupPlace& place, StreamConsumer& consume
   if (!found.entries.empty()) RecordLastId(call, place);
 }
 
+// With ">" and nothing new, neither is the consumer made nor the key touched. With an id the stream
+// is always part of the answer, even with an empty list: the client learns that its history is
+// empty.
 // Null: there is nothing to give.
 std::optional<Found> ReadGroup(CommandCall& call, const ReadArgs& args, const FoundStream& open,
                                size_t index) {
@@ -87,6 +102,7 @@ std::optional<Found> ReadGroup(CommandCall& call, const ReadArgs& args, const Fo
   return found;
 }
 
+// Null for a stream without new entries: it is left out of the answer.
 std::optional<Found> ReadPlain(CommandCall& call, const ReadArgs& args, const FoundStream& open,
                                size_t index) {
   Found found{args.key(call, index), {}};
@@ -95,6 +111,7 @@ std::optional<Found> ReadPlain(CommandCall& call, const ReadArgs& args, const Fo
   return found;
 }
 
+// A map from keys to entries in RESP3; RESP2 has pairs in an array.
 void ReplyFound(CommandCall& call, const std::vector<Found>& all) {
   const bool as_map = call.reply.version() > 2;
   as_map ? call.reply.Map(all.size()) : call.reply.Array(all.size());
@@ -116,6 +133,8 @@ void ReplyFound(CommandCall& call, const std::vector<Found>& all) {
 
 // --- waiting
 
+// Waits for streams only: a key that gets another type meanwhile wakes no reader. A reader of a
+// group is woken when the key goes, too (when_gone).
 void Park(CommandCall& call, const ReadArgs& args) {
   // What is read on a wake-up begins where it would have begun now: "$" is the last id of now.
   std::vector<std::string_view> again(call.args.begin(), call.args.end());
@@ -132,6 +151,7 @@ void Park(CommandCall& call, const ReadArgs& args) {
         .again = again});
 }
 
+// Two different errors, as in Redis 7.0: the key is gone, or only the group.
 // False: the group that the client waits for is gone, and so is its wait.
 bool GroupIsThere(CommandCall& call, const ReadArgs& args, const FoundStream& found) {
   if (!found.entry) {
@@ -143,6 +163,8 @@ bool GroupIsThere(CommandCall& call, const ReadArgs& args, const FoundStream& fo
   return false;
 }
 
+// It does not look at the other keys: their news wake it by themselves. If another reader took what
+// there was, it waits on, until the same deadline.
 // Something has happened to a key that the client waits for: it gets what is in that one.
 void ReadWoken(CommandCall& call, ReadArgs& args) {
   const HashedKey key = call.keyspace.Hash(call.woken_key);
@@ -163,6 +185,8 @@ void ReadWoken(CommandCall& call, ReadArgs& args) {
   Park(call, args);
 }
 
+// Options, then for each key type, group and id, in this order; only then is anything read. So no
+// entry is dealt out by a request that fails. Nothing found and no BLOCK: a null array.
 void Read(CommandCall& call, bool in_group) {
   ReadArgs args;
   args.in_group = in_group;

@@ -10,6 +10,7 @@
 namespace sluice {
 namespace {
 
+// Answers, and is false, for `return Fail(...)`.
 bool Fail(CommandCall& call, std::string_view text) {
   call.reply.Error(text);
   return false;
@@ -21,6 +22,7 @@ struct Reading {
   ReadArgs& args;
 };
 
+// In ms, 0 for ever. Scripts may not ask for it at all; in MULTI it is read and does not wait.
 void ReadBlock(ArgReader& reader, Reading& reading) {
   const CommandCall& call = reading.call;
   if (call.client.conditions & kInScript) {
@@ -35,6 +37,7 @@ void ReadBlock(ArgReader& reader, Reading& reading) {
   reading.args.block_until_ms = ms == 0 ? 0 : ms + call.now.ms();
 }
 
+// Zero and less mean no limit.
 void ReadCount(ArgReader& reader, Reading& reading) {
   const int64_t count = reader.Int();
   reading.args.count = count <= 0 ? ReadArgs::kNoCount : static_cast<uint64_t>(count);
@@ -51,6 +54,7 @@ void ReadStreams(ArgReader& reader, Reading& reading) {
   reading.args.streams = reader.left() / 2;
 }
 
+// XREAD knows the words GROUP and NOACK only to refuse them with a sentence of their own.
 void ReadGroup(ArgReader& reader, Reading& reading) {
   if (!reading.args.in_group) {
     return reader.Fail(
@@ -76,6 +80,8 @@ constexpr OptionRow<Reading> kOptions[] = {
 
 }  // namespace
 
+// STREAMS ends the options: all that follows are keys and ids. Redis looks for a missing GROUP
+// last.
 bool ReadStreamOptions(CommandCall& call, ReadArgs& args) {
   ArgReader reader(call.args, 1);
   Reading reading{call, args};
@@ -87,6 +93,8 @@ bool ReadStreamOptions(CommandCall& call, ReadArgs& args) {
   return !reader.failed() || Fail(call, reader.error());
 }
 
+// Two words are for one of the commands each: "$" for XREAD, the last id of this moment, and ">"
+// for XREADGROUP. "$" of a missing key is 0-0, so that its very first entry counts as new.
 bool ReadPlace(CommandCall& call, const ReadArgs& args, const FoundStream& found,
                std::string_view text, From& from) {
   if (text == "$") {
@@ -115,6 +123,7 @@ bool ReadPlace(CommandCall& call, const ReadArgs& args, const FoundStream& found
   return true;
 }
 
+// Key by key: type, group, id. A missing key is fine for XREAD.
 bool ReadStreamPlaces(CommandCall& call, ReadArgs& args) {
   args.from.resize(args.streams);
   for (size_t i = 0; i < args.streams; ++i) {

@@ -1,4 +1,7 @@
 // The arguments of XREAD and XREADGROUP.
+//
+// Grammar: [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS key ... id ..., as many ids
+// as keys. The views are those of the request and end with it.
 #pragma once
 
 #include <cstdint>

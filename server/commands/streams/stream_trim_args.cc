@@ -1,4 +1,8 @@
 // See stream_trim_args.h.
+//
+// An approximate trim (~) removes whole nodes only, as that is cheap, and stops at LIMIT entries.
+// How much it removes depends on how the stream is laid out, so the log gets the exact outcome
+// instead.
 #include "server/commands/streams/stream_trim_args.h"
 
 #include <algorithm>
@@ -16,6 +20,7 @@ constexpr int64_t kTrimNodes = 100;
 constexpr int64_t kTrimDefault = 10'000;
 constexpr int64_t kTrimMost = 1'000'000;
 
+// What is read, and what must be known to judge it at the end.
 struct Reading {
   bool adds;  // XADD, not XTRIM
   AddTrimArgs result;
@@ -36,6 +41,7 @@ bool TakeSign(ArgReader& args, StreamTrim& trim) {
   return true;
 }
 
+// A fault in the number itself comes first: args keeps the first one.
 int64_t TakeNotNegative(ArgReader& args, std::string_view fault) {
   const int64_t value = args.Int();
   if (value < 0) args.Fail(std::string(fault));
@@ -65,6 +71,7 @@ constexpr OptionRow<Reading> kOptions[] = {
      [](const Reading& reading) { return reading.adds; }},
 };
 
+// "*" lets the server choose, "5-*" only the sequence number; a plain "5" is 5-0.
 // XADD's options end with the id.
 void TakeNewId(ArgReader& args, AddTrimArgs& result) {
   if (args.Peek() == "*") return args.Skip();
@@ -86,12 +93,16 @@ void Check(ArgReader& args, const Reading& reading) {
   }
 }
 
+// Redis's: 100 times stream-node-max-entries, at most a million; 10000 where nodes have no such
+// limit.
 int64_t DefaultLimit(const Settings& settings) {
   const int64_t entries = settings.stream_node_max_entries;
   if (entries <= 0) return kTrimDefault;
   return entries >= kTrimMost / kTrimNodes ? kTrimMost : entries * kTrimNodes;
 }
 
+// The first word that is no option is XADD's id; XTRIM allows none. MAXLEN and MINID exclude each
+// other, and the second one is told so at once.
 std::optional<AddTrimArgs> Read(CommandCall& call, bool adds) {
   ArgReader args(call.args, 2);
   Reading reading{.adds = adds};
@@ -126,6 +137,8 @@ std::string_view TrimWord(const StreamTrim& trim) {
   return trim.by == StreamTrim::By::kLength ? "MAXLEN" : "MINID";
 }
 
+// After the trim: the length that is left, or the first id that was kept. An exact trim with this
+// bound leaves the same entries, however a replay lays its nodes out.
 std::string TrimBound(const StreamTrim& trim, const Stream& trimmed) {
   if (trim.by == StreamTrim::By::kLength) return Int64Text(static_cast<int64_t>(trimmed.length()));
   return trimmed.FirstKeptId().value_or(StreamId::Max()).Text();

@@ -10,6 +10,7 @@
 
 namespace sluice {
 
+// `trim.by` is kNothing when XADD does not trim.
 struct AddTrimArgs {
   StreamTrim trim;
   bool no_mkstream = false;
@@ -22,6 +23,7 @@ struct AddTrimArgs {
 std::optional<AddTrimArgs> ReadAddArgs(CommandCall& call);
 std::optional<AddTrimArgs> ReadTrimArgs(CommandCall& call);
 
+// How many entries and bytes a node may have, as the options say now.
 StreamNodeLimits NodeLimits(const CommandCall& call);
 
 // How a replay says exactly what a trim has left.

@@ -1,5 +1,9 @@
 // The stream family: logs of entries. What reads them is in stream_read.cc, consumer groups in
 // stream_groups.cc and stream_claims.cc, what XINFO tells in stream_info.cc.
+//
+// An id is "<ms>-<seq>". Ids grow strictly, also over deletions and XSETID, so a reader that
+// remembers the last one misses nothing. A stream stays when its last entry goes: only DEL removes
+// the key.
 
 #include <algorithm>
 #include <string>
@@ -17,10 +21,13 @@
 namespace sluice {
 namespace {
 
+// Also the answer when a sequence number runs out, see ChooseId.
 constexpr std::string_view kTooLarge = "ERR Elements are too large to be stored";
 
 // --- XADD
 
+// With "*" it is the wall clock, or the last id's successor if the clock is not ahead of it: a step
+// back of the clock never makes an id that is too small.
 // The id that the new entry gets; null: the error has been answered.
 std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, StreamId last) {
   if (last == StreamId::Max()) {
@@ -41,6 +48,8 @@ std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, Str
   return std::nullopt;
 }
 
+// Only where the request would not say it again: "*", "ms-*" or an approximate trim. NOMKSTREAM is
+// left out: the stream was there.
 // What a replay needs: the id that was chosen, and an exact trim for an approximate one.
 void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const Stream& stream) {
   if (!call.wants_effects()) return;
@@ -56,6 +65,10 @@ void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const St
   call.ReplaceWith(Args(command));
 }
 
+// The order of faults: options and id, the number of pairs, 0-0, the type, the order of ids, the
+// size. NOMKSTREAM answers null for a missing key. Trimming comes after the entry is added and may
+// remove it at once (MAXLEN 0); the answer is its id all the same, and the events are xadd and
+// xtrim.
 void XAdd(CommandCall& call) {
   const std::optional<AddTrimArgs> args = ReadAddArgs(call);
   if (!args) return;
@@ -90,6 +103,8 @@ void XAdd(CommandCall& call) {
 
 // --- XTRIM, XDEL, XSETID
 
+// WouldTrim looks before the stream is opened: a trim of nothing is no change. An exact trim is its
+// own effect.
 void XTrim(CommandCall& call) {
   const std::optional<AddTrimArgs> args = ReadTrimArgs(call);
   if (!args) return;
@@ -106,6 +121,8 @@ void XTrim(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(trimmed));
 }
 
+// Every id is read before any entry goes: one bad id refuses all. The highest deleted id is
+// remembered, for XINFO's lag. Entries that are pending in a group stay pending.
 void XDel(CommandCall& call) {
   const FoundStream found = FindStreamToChange(call, call.Key(1));
   if (found.failed) return;
@@ -126,6 +143,7 @@ void XDel(CommandCall& call) {
   call.reply.Integer(deleted);
 }
 
+// XSETID is what replicas and tools set a stream's counters with; the options stand behind the id.
 struct SetIdArgs {
   StreamId id;
   std::optional<int64_t> entries_added;
@@ -150,6 +168,7 @@ constexpr OptionRow<SetIdArgs> kSetIdOptions[] = {
      1},
 };
 
+// A MAXDELETEDID above the id is told while it is read.
 std::optional<SetIdArgs> ReadSetIdArgs(CommandCall& call) {
   SetIdArgs result;
   const std::optional<StreamId> id = ReadStreamId(call, call.args[2]);
@@ -162,6 +181,8 @@ std::optional<SetIdArgs> ReadSetIdArgs(CommandCall& call) {
   return std::nullopt;
 }
 
+// It may not go below an entry that is there, nor count fewer entries than there are. Readers that
+// wait are not woken: no entry has come.
 void XSetId(CommandCall& call) {
   const std::optional<SetIdArgs> args = ReadSetIdArgs(call);
   if (!args) return;
@@ -189,12 +210,14 @@ void XSetId(CommandCall& call) {
 
 // --- XLEN, XRANGE, XREVRANGE
 
+// O(1).
 void XLen(CommandCall& call) {
   const FoundStream found = FindStream(call, call.Key(1));
   if (found.failed) return;
   call.reply.Integer(found.entry ? static_cast<int64_t>(found.stream()->length()) : 0);
 }
 
+// Both ends included. COUNT 0 is not "all" but a null array, and less than 0 counts as 0.
 struct RangeArgs {
   StreamId from, to;
   std::optional<uint64_t> count;
@@ -208,6 +231,7 @@ constexpr OptionRow<RangeArgs> kRangeOptions[] = {
      1},
 };
 
+// The start is read first in both directions: of two bad ids the fault is the start's.
 std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
   ArgReader args(call.args, 4);
   RangeArgs result;
@@ -219,6 +243,7 @@ std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
   return std::nullopt;
 }
 
+// A missing key is an empty array even with COUNT 0, which answers a null array for a stream.
 void Range(CommandCall& call, bool backwards) {
   const std::optional<RangeArgs> args = ReadRangeArgs(call, backwards);
   if (!args) return;
