@@ -9,6 +9,7 @@
 
 namespace sluice {
 
+// It holds pointers only while a command runs, inside which no session is destroyed.
 class Acting {
  public:
   static constexpr PartId kPartId = PartId::kActing;

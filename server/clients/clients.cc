@@ -31,6 +31,8 @@ void Clients::set_gate(OutputGate* gate) {
 
 // --- sessions
 
+// O(1). The slot of a session that is gone is used again under a new generation, so its old id
+// finds nothing.
 Session& Clients::Open(Peer peer) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
@@ -87,6 +89,7 @@ size_t Clients::MemoryBytes() const {
 
 // --- what a client is told
 
+// Nothing is appended for a session that is to be closed.
 void Clients::Push(Session& session, std::initializer_list<std::string_view> pieces) {
   if (session.close != CloseMode::kOpen) return;
   if (!session.in_exec()) [[likely]] {
@@ -101,6 +104,7 @@ void Clients::Push(Session& session, std::initializer_list<std::string_view> pie
   QueueSend(session);
 }
 
+// Once a turn for each session, whatever it is sent.
 void Clients::QueueSend(Session& session) {
   if (session.output.overflowed()) [[unlikely]]
     CheckOutputLimit(session);
@@ -109,6 +113,8 @@ void Clients::QueueSend(Session& session) {
   to_send_.push_back(session.id);
 }
 
+// The gate is shown the output before the host is, as it decides how much of it may leave. A
+// session that closes after its reply stays until all is sent.
 void Clients::SendAll() {
   for (const SessionId id : to_send_) {
     Session* const session = Find(id);
@@ -132,6 +138,7 @@ void Clients::SendAll() {
 
 std::vector<SessionId> Clients::TakeClosed() { return std::exchange(to_close_, {}); }
 
+// Called by the host between turns, when a socket takes bytes again.
 bool Clients::Sent(Session& session) {
   session.active_ms = clock_.now().ms();
   CheckOutputLimit(session);
@@ -155,6 +162,8 @@ std::vector<SessionId> Clients::TakeCarried() { return std::exchange(carried_, {
 
 // --- sessions that are closed, and why
 
+// A mode only gets stricter. With kNow the session's waits end at once, so that nothing is handed
+// to it.
 void Clients::Close(Session& session, CloseMode mode) {
   session.close = std::max(session.close, mode);
   if (mode == CloseMode::kNow && closing_listener_) closing_listener_->Closing(session);

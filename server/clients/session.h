@@ -50,7 +50,9 @@ enum SessionCondition : uint32_t {
   kMonitor = 1u << 5,     // is shown all commands; as Redis has it, may not touch keys
 };
 
+// CLIENT REPLY. kSkipNext becomes kSkipping with the next command, and kOn behind it.
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };
+// In the order of strictness: kAfterReply sends what is there, kNow sends nothing more.
 enum class CloseMode : uint8_t { kOpen, kAfterReply, kNow };
 
 class Session {
@@ -83,7 +85,7 @@ class Session {
   CloseMode close = CloseMode::kOpen;
   bool blocked = false;                  // parked by a command: set exactly while there is `parked`
   bool peer_watched = false;             // Host::WatchPeer was called
-  bool paused = false;                   // held back by CLIENT PAUSE
+  bool paused = false;                   // held back by CLIENT PAUSE or SavedFirst
   size_t subscribed_to = 0;              // names of all kinds
   std::unique_ptr<SessionState> parked;  // Parked: Waiters' own
   std::unique_ptr<SessionState> transaction;  // Transaction: from MULTI or WATCH on, EXEC included

@@ -86,6 +86,8 @@ std::string OptionLines(std::span<const std::string_view> arguments, size_t at, 
   return options;
 }
 
+// What stands behind the file, and behind --into, are options of the server that is to start from
+// it.
 void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) {
   if (arguments.size() < 2 || IsOption(arguments[1])) {
     line.fault = "--import takes a file or a folder";
@@ -104,6 +106,7 @@ void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) 
   line.options = OptionLines(arguments, at, line);
 }
 
+// Faults are kept in the line, and told with the usage.
 void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) {
   if (arguments.size() < 3 || IsOption(arguments[1]) || IsOption(arguments[2])) {
     line.fault = "--backup takes HOST:PORT and a file";
@@ -150,6 +153,8 @@ void ReadPing(std::span<const std::string_view> arguments, CommandLine& line) {
 
 }  // namespace
 
+// The first argument decides what is done. Anything but a known word or an option is the name of a
+// file.
 CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   CommandLine line;
   if (arguments.empty()) return line;
@@ -185,6 +190,7 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   return line;
 }
 
+// The order decides: a later source overrides an earlier one.
 std::string Configure(const CommandLine& line, std::string_view stdin_text, Config& config) {
   std::string fault;
   if (!line.file.empty()) fault = config.LoadFile(line.file);

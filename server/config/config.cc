@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kWrongNumber = "wrong number of arguments";
 
+// Names the one value that is taken, and why.
 std::string Refusal(const Option& option) {
   const std::string only = option.value.empty() ? "\"\"" : Concat('\'', option.value, '\'');
   return Concat("Sluice takes no other value than ", only, ": ", option.doc);
@@ -25,10 +26,12 @@ bool IsName(std::string_view name, std::string_view other) {
   return name.size() == other.size() && GlobMatches(name, other, /*ignore_case=*/true);
 }
 
+// What a Refused option may be set to: the value that is true, however it is spelled.
 bool IsTrue(const Option& option, std::string_view value) {
   return value == option.value || (option.also_true && option.also_true(value));
 }
 
+// Redis's frame for a fault of CONFIG SET.
 std::string Failure(std::string_view name, std::string_view fault) {
   return Concat("CONFIG SET failed (possibly related to argument '", name, "') - ", fault);
 }
@@ -41,12 +44,15 @@ Config::Config(Disk& disk) : disk_(&disk), kept_(OptionCount()) {
 
 std::vector<std::string> Config::TakeWarnings() { return std::exchange(warnings_, {}); }
 
+// As CONFIG GET shows it, in canonical form.
 std::string Config::ValueOf(size_t option) const {
   const Option& row = OptionAt(option);
   if (std::holds_alternative<std::monostate>(row.field)) return kept_[option];
   return WriteField(row, settings_);
 }
 
+// A name with a value, as a line of a file has it. Immutable options may be set here, and only
+// here.
 std::string Config::SetAtStart(std::string_view name, std::vector<std::string> values) {
   const size_t option = FindOption(name);
   if (option == OptionCount()) return "Bad directive or wrong number of arguments";
@@ -88,6 +94,8 @@ std::string Config::Assign(size_t option, std::span<const std::string> values) {
 
 // --- CONFIG SET
 
+// Checked, assigned, then carried out by hooks. A fault anywhere puts everything back, the hooks
+// included. O(settings) for the copy.
 std::string Config::Set(const Pairs& pairs, bool protected_too) {
   std::vector<Change> changes;
   if (std::string fault = CheckChanges(pairs, protected_too, changes); !fault.empty()) return fault;
@@ -185,6 +193,8 @@ void Config::OnChange(std::string_view option, std::function<std::string()> appl
 
 // --- CONFIG GET
 
+// An option and its alias are two names and may both be answered, each once. Patterns are
+// O(options) each; the walk ends early when all names were given.
 Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
   Pairs found;
   // Of each option: whether its name and its alias have been answered.

@@ -22,6 +22,8 @@
 
 namespace sluice {
 
+// References to settings() stay valid as long as the Config; values change under them, between
+// commands.
 class Config {
  public:
   static constexpr PartId kPartId = PartId::kConfig;

@@ -8,6 +8,7 @@
 namespace sluice {
 namespace {
 
+// In small letters, as Redis writes it.
 std::string Sha256Hex(std::string_view bytes) {
   unsigned char sum[EVP_MAX_MD_SIZE];
   unsigned int length = 0;
@@ -22,6 +23,7 @@ std::string Sha256Hex(std::string_view bytes) {
 
 }  // namespace
 
+// Strict: a rule that is not understood would be one that is silently not enforced.
 std::optional<std::string> DefaultUserPassword(std::span<const std::string> words) {
   // A line of a file begins with nothing allowed: what is not said is denied.
   constexpr std::string_view kNeeded[] = {"on", "~*", "&*", "+@all"};

@@ -24,6 +24,7 @@ constexpr ClassLetter kLastLetters[] = {
     {'L', kNotifyLock},
 };
 
+// 0: no such letter.
 uint32_t ClassesOf(char letter) {
   if (letter == 'A') return kAll;
   for (const ClassLetter& row : kSingleLetters) {
@@ -47,6 +48,7 @@ std::optional<uint32_t> ParseEventClasses(std::string_view letters) {
   return classes;
 }
 
+// K and E come behind the classes; without a class or without both of these no event is sent.
 std::string EventClassLetters(uint32_t classes) {
   std::string letters;
   if ((classes & kAll) == kAll) {

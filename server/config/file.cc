@@ -29,6 +29,7 @@ std::string_view TrimLine(std::string_view line) {
 
 // --- loading
 
+// The path is made absolute for CONFIG REWRITE, as `dir` may change the working directory.
 std::string Config::LoadFile(const std::string& path) {
   file_ = disk_->Absolute(path);
   const std::string fault = LoadFile(path, 0);
@@ -55,6 +56,8 @@ std::string Config::CheckDefaultUser() const {
          "requirepass: let it be the same, and delete that line";
 }
 
+// Stops at the first fault, with file, line and text: a server does not start with half a
+// configuration.
 std::string Config::LoadLines(std::string_view text, Place place) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -74,6 +77,7 @@ std::string Config::LoadLines(std::string_view text, Place place) {
   return {};
 }
 
+// Ignored words first, then what is refused, then `include`, then options.
 std::string Config::LoadDirective(std::vector<std::string> words, int depth) {
   if (words.empty()) return {};
   const std::string name = Lower(std::move(words[0]));

@@ -24,6 +24,7 @@ std::string Join(const std::vector<std::string>& pieces) {
 
 // --- bind
 
+// Whether an address can be bound is known only when the server listens.
 std::string ReadBind(OptionValues values, Settings& settings) {
   if (values.size() > kBindMax) return "Too many bind addresses specified.";
   settings.bind.assign(values.begin(), values.end());
@@ -75,6 +76,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
+// Both names of a class, in any case.
 const OutputClass* FindOutputClass(std::string_view name) {
   const std::string lower = Lower(name);
   for (const OutputClass& row : kOutputClasses) {
@@ -83,6 +85,7 @@ const OutputClass* FindOutputClass(std::string_view name) {
   return nullptr;
 }
 
+// Three values: hard and soft bytes with their units, and seconds.
 std::optional<OutputLimit> ReadOutputLimit(OptionValues three) {
   const std::optional<uint64_t> hard = ParseMemory(three[0]);
   const std::optional<uint64_t> soft = ParseMemory(three[1]);
@@ -94,6 +97,7 @@ std::optional<OutputLimit> ReadOutputLimit(OptionValues three) {
   return OutputLimit{*hard, *soft, seconds};
 }
 
+// Classes that are not named keep their limits.
 std::string ReadOutputLimits(OptionValues values, Settings& settings) {
   if (values.size() % 4 != 0) return "Wrong number of arguments in buffer limit configuration.";
   for (; !values.empty(); values = values.subspan(4)) {
@@ -116,6 +120,7 @@ std::string WriteOutputLimits(const Settings& settings) {
   return text;
 }
 
+// A file has one line a class, with the newer name.
 std::vector<std::string> OutputLimitLines(const Settings& settings) {
   std::vector<std::string> lines;
   for (const OutputClass& row : kOutputClasses) {
@@ -128,6 +133,7 @@ std::vector<std::string> OutputLimitLines(const Settings& settings) {
 
 // --- latency-tracking-info-percentiles
 
+// No values at all turn them off.
 std::string ReadPercentiles(OptionValues values, Settings& settings) {
   std::vector<double> percentiles;
   for (const std::string& value : values) {
@@ -142,6 +148,7 @@ std::string ReadPercentiles(OptionValues values, Settings& settings) {
   return {};
 }
 
+// Ten digits at most, without zeros at the end: "99.9".
 std::string WritePercentiles(const Settings& settings) {
   std::string text;
   for (const double percent : settings.latency_tracking_percentiles) {
@@ -168,6 +175,7 @@ std::string WriteEventClasses(const Settings& settings) {
 
 // --- save
 
+// The empty text is no save point at all, as in Redis. All or none of them are taken.
 std::string ReadSavePoints(OptionValues values, Settings& settings) {
   std::vector<SavePoint> points;
   if (values.size() == 1 && values[0].empty()) values = {};
@@ -195,6 +203,7 @@ constexpr std::string_view kShutdownWordList[] = {"default", "save", "nosave", "
 constexpr std::string_view kShutdownWordFault =
     "argument(s) must be one of the following: default, save, nosave, now, force";
 
+// "default" adds nothing to other words and stands for none.
 template <std::string Settings::*words>
 std::string ReadShutdownWords(OptionValues values, Settings& settings) {
   bool said[std::size(kShutdownWordList)] = {};
@@ -241,6 +250,7 @@ std::string CheckOomScores(OptionValues values) {
   return {};
 }
 
+// Only the letters are looked at, as in Redis.
 std::string CheckHostname(OptionValues values) {
   for (const char c : values[0]) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

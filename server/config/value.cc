@@ -22,6 +22,7 @@ bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   return true;
 }
 
+// Redis's units: with a "b" they are powers of 1024, without it powers of 1000.
 struct Unit {
   std::string_view name;
   uint64_t bytes;
@@ -36,6 +37,7 @@ std::string OctalText(int64_t value) {
   return std::string(text, std::to_chars(text, text + sizeof text, value, 8).ptr);
 }
 
+// Modes of files are shown in octal.
 std::string OutOfRange(const OptionShape& shape) {
   const bool octal = shape.kind == Kind::kOctal;
   return Concat("argument must be between ", octal ? OctalText(shape.low) : Int64Text(shape.low),
@@ -51,6 +53,7 @@ std::optional<int64_t> ParseOctal(std::string_view text) {
   return value;
 }
 
+// A row for each kind of number: how it is read, and what is said of a text that is none.
 struct NumberKind {
   Kind kind;
   std::optional<int64_t> (*parse)(std::string_view text);
@@ -80,6 +83,7 @@ constexpr NumberKind kNumberKinds[] = {
     {Kind::kOctal, ParseOctal, "argument couldn't be parsed as an octal number"},
 };
 
+// First the form, then the range, as Redis's sentences show.
 std::optional<std::string> CanonicalNumber(const OptionShape& shape, std::string_view text,
                                            std::string& fault) {
   for (const NumberKind& row : kNumberKinds) {
@@ -101,6 +105,7 @@ std::optional<std::string> CanonicalNumber(const OptionShape& shape, std::string
   return std::nullopt;
 }
 
+// In any case; the fault lists all words.
 std::optional<std::string> CanonicalWord(OptionWords words, std::string_view text,
                                          std::string& fault) {
   fault = "argument(s) must be one of the following: ";
@@ -119,6 +124,7 @@ std::optional<std::string> CanonicalYesNo(std::string_view text, std::string& fa
   return std::nullopt;
 }
 
+// The words of a list, joined with single spaces.
 std::optional<std::string> CanonicalText(const OptionShape& shape, OptionValues values,
                                          std::string& fault) {
   if (shape.check && !(fault = shape.check(values)).empty()) return std::nullopt;
@@ -203,6 +209,7 @@ struct Writer {
 
 }  // namespace
 
+// On a fault the settings are as before, but for a list's codec, which may stop in the middle.
 std::string ReadField(const Option& option, OptionValues values, Settings& settings) {
   if (const auto* codec = std::get_if<const OptionCodec*>(&option.field)) {
     return (*codec)->read(values, settings);

@@ -16,7 +16,7 @@ std::optional<std::string> Canonical(const OptionShape& shape, OptionValues valu
 
 // Redis's memtoull: digits and b, k, kb, m, mb, g or gb in any case; wraps beyond 64 bits as there.
 std::optional<uint64_t> ParseMemory(std::string_view text);
-// The shortest such text that is exact: "64mb", "1000".
+// In the largest of gb, mb and kb that divides it, else in bytes: "64mb", "1000".
 std::string MemoryText(uint64_t bytes);
 
 // Reads and writes an option that has a field. Precondition: option.field is not empty.

@@ -17,6 +17,8 @@ bool IsWord(std::string_view text, std::string_view upper) {
   return true;
 }
 
+// Every read comes through here or looks at failed_ first, so that a fault stops all that follow
+// it.
 std::string_view ArgReader::Bytes() {
   if (!more()) {
     Fail(ErrorCode::kSyntax);
@@ -33,6 +35,7 @@ int64_t ArgReader::Int(ErrorCode fault) {
   return value.value_or(0);
 }
 
+// Two sentences: one for what is no integer, one for an integer outside of the range.
 int64_t ArgReader::IntIn(const IntRange& range) {
   const std::string_view text = Bytes();
   if (failed_) return 0;
@@ -57,6 +60,7 @@ bool ArgReader::TakeWord(std::string_view upper) {
   return true;
 }
 
+// The first fault is kept: Redis answers with the one that it meets first, from left to right.
 void ArgReader::Fail(ErrorCode code) {
   if (failed_) return;
   failed_ = true;

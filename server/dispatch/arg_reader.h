@@ -32,6 +32,8 @@ struct IntRange {
   std::string_view unit = {};
 };
 
+// Views that it gives are those of the request. It allocates only for a sentence of its own, so
+// reading sound arguments costs nothing but the parsing.
 class ArgReader {
  public:
   explicit ArgReader(Args args, size_t next = 1) : args_(args), next_(next) {}
@@ -39,6 +41,7 @@ class ArgReader {
   bool more() const { return !failed_ && next_ < args_.size(); }
   size_t left() const { return failed_ ? 0 : args_.size() - next_; }
   size_t position() const { return next_; }
+  // The argument `ahead` of the next one, untouched; empty where there is none.
   std::string_view Peek(size_t ahead = 0) const {
     return next_ + ahead < args_.size() ? args_[next_ + ahead] : std::string_view();
   }

@@ -9,10 +9,12 @@
 namespace sluice {
 namespace {
 
+// The database's number is the key of the hash, so one name in two databases is two keys.
 uint64_t HashOf(int db, std::string_view key) {
   return HashName(key, SipKey{static_cast<uint64_t>(db)});
 }
 
+// A set is enough: how often a key was touched or told does not matter.
 void Sort(std::vector<uint64_t>& hashes) {
   std::ranges::sort(hashes);
   const auto rest = std::unique(hashes.begin(), hashes.end());
@@ -21,6 +23,8 @@ void Sort(std::vector<uint64_t>& hashes) {
 
 }  // namespace
 
+// The mark of an expiring key is used up by the touch that follows it, be it inside a command or
+// not.
 void ChangeAudit::NoteTouched(int db, std::string_view key) {
   if (std::exchange(expiring_, false) || running_ == 0) return;
   frames_[running_ - 1].touched.push_back(HashOf(db, key));
@@ -49,6 +53,7 @@ void ChangeAudit::Push(uint64_t changes) {
   frame.told_of_all = false;
 }
 
+// The changes of a command that has run others include theirs; each level hands its own up.
 std::string_view ChangeAudit::Pop(uint64_t changes) {
   Frame& frame = frames_[--running_];
   const uint64_t made = changes - frame.changes_before;
@@ -56,7 +61,8 @@ std::string_view ChangeAudit::Pop(uint64_t changes) {
   return FaultOf(frame, made - frame.changes_of_others);
 }
 
-// `changes`: those that the command itself has made.
+// `changes`: those that the command itself has made. A handler that has changed something may tell
+// of more keys than it has touched.
 std::string_view ChangeAudit::FaultOf(Frame& frame, uint64_t changes) {
   if (frame.told_of_all) return {};
   if (changes == 0) return frame.told.empty() ? "" : "says that a key has changed, and none has";

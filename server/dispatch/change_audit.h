@@ -49,6 +49,7 @@ class ChangeAudit {
     if constexpr (kOn) Push(changes);
   }
   // What the handler did wrong, as the end of a sentence; or empty.
+  // O(n log n) of the keys that the command has touched.
   std::string_view End(uint64_t changes) {
     if constexpr (kOn) return Pop(changes);
     return {};

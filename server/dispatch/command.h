@@ -106,6 +106,8 @@ enum KeyFlag : uint16_t {
   kKeyVariableFlags = 1 << 10,
 };
 
+// How keys are found in a request, in two steps as in Redis: where the search begins, and which
+// arguments from there on are keys. A spec with kKeyNotKey describes a channel.
 struct KeySpec {
   uint16_t flags = 0;
   // begin_search: index `begin`, or (keyword non-empty) the argument after `keyword`, searched from
@@ -147,11 +149,14 @@ constexpr KeySpecs KeysCounted(int count_at, uint16_t flags, int step = 1) {
                    .first_key = 1}},
           1};
 }
+// Specs one after the other; at most three in all.
 constexpr KeySpecs operator+(KeySpecs a, const KeySpecs& b) {
   for (size_t i = 0; i < b.count; ++i) a.specs[a.count++] = b.specs[i];
   return a;
 }
 
+// Everything is a constant: rows are checked and laid out by the compiler, and no start-up code
+// runs.
 struct CommandSpec {
   std::string_view name;  // upper case; a subcommand's own word only ("LIST")
   int arity = 0;  // as Redis: with the name; negative: at least; subcommands count both words
@@ -159,6 +164,7 @@ struct CommandSpec {
   uint32_t categories = 0;
   KeySpecs keys;
   Handler run = nullptr;  // null for a container that cannot be called itself
+  // The handler of a container runs when its name comes alone, as COMMAND does.
   std::span<const CommandSpec> subcommands;
   std::string_view group;  // COMMAND DOCS: "string", "generic", "lock" ...
   std::string_view since;  // the Redis version that had it first, or ours

@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kLowerBits = 0x2020202020202020;
 
+// ASCII letters only.
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -34,6 +35,7 @@ int FirstKey(const CommandSpec& spec) {
 
 }  // namespace
 
+// Once at the start. Names must differ over all families: of two the first would hide the second.
 CommandTable::CommandTable(std::span<const CommandFamily> families) : slots_(kSlots) {
   for (const CommandFamily& family : families) {
     for (const CommandSpec& row : family.rows) {
@@ -44,6 +46,8 @@ CommandTable::CommandTable(std::span<const CommandFamily> families) : slots_(kSl
   }
 }
 
+// Subcommands get a Command of their own, with statistics of their own, and are found by their
+// container.
 Command* CommandTable::Add(const CommandSpec& spec, Command* container) {
   auto command = std::make_unique<Command>();
   command->spec = &spec;
@@ -57,6 +61,8 @@ Command* CommandTable::Add(const CommandSpec& spec, Command* container) {
   return added;
 }
 
+// Names up to 16 bytes are determined by their image and size. The loads overlap in the middle,
+// which does no harm and needs no loop.
 CommandTable::Image CommandTable::ImageOf(std::string_view name) {
   Image image;
   image.size = static_cast<uint32_t>(name.size());
@@ -75,12 +81,15 @@ CommandTable::Image CommandTable::ImageOf(std::string_view name) {
   return image;
 }
 
+// Setting the bit of lower case folds letters; it folds some signs too, which only makes two names
+// share a slot.
 size_t CommandTable::SlotOf(const Image& image) {
   const uint64_t folded =
       (image.low | kLowerBits) ^ ((image.high | kLowerBits) * 0x9E3779B97F4A7C15);
   return ((folded * 0xD6E8FEB86659FD93) >> 40) & (kSlots - 1);
 }
 
+// The table is at most a quarter full, so probes are short.
 void CommandTable::Index(Command* command) {
   const std::string_view upper = command->spec->name;
   const Image image = ImageOf(upper);
@@ -109,6 +118,7 @@ Command* CommandTable::FindFull(std::string_view full_name) const {
   return FindSubcommand(*command, full_name.substr(bar + 1));
 }
 
+// By a walk: no container has more than some thirty.
 Command* CommandTable::FindSubcommand(const Command& container, std::string_view word) const {
   for (Command* command : container.subcommands) {
     if (IsWord(word, command->spec->name)) return command;

@@ -16,6 +16,7 @@ constexpr int64_t kNanosPerMicro = 1000;
 
 }  // namespace
 
+// Limits in ns, so that a call is compared with one number. Off is a limit that is never reached.
 void CommandTimer::Configure() {
   const int64_t slower_than_us = settings_.slowlog_log_slower_than;
   slow_ns_ = slower_than_us < 0
@@ -27,6 +28,7 @@ void CommandTimer::Configure() {
 
 // --- around a handler
 
+// A long request is no part of a run: its time would hide that of the short ones.
 int64_t CommandTimer::Begin(const Command& command, Args args) {
   if (run_.command != &command || args.size() > kRunArgumentsMax) EndRun();
   return clock_.tick();
@@ -91,6 +93,7 @@ void CommandTimer::EndRun() {
   if (run_.command) CloseRun();
 }
 
+// Nanoseconds are exact in the sum; the histogram gets the mean, once for each call.
 void CommandTimer::CloseRun() {
   if (!run_.command) return;
   const Run run = std::exchange(run_, {});
@@ -118,6 +121,7 @@ void CommandTimer::NoteLatency(const Command& command, bool woken, int64_t nanos
   latency_monitor_.Note(event, clock_.clock().Sample().unix_s(), nanos);
 }
 
+// A script's commands have no address of their own, as in Redis.
 void CommandTimer::LogSlow(const Session& client, const Command& command, Args args,
                            std::span<const size_t> secret, int64_t nanos) {
   if (command.spec->flags & kSkipSlowlog) return;

@@ -24,6 +24,8 @@ std::string_view Echo(std::string_view word, size_t bytes_max = kEchoBytesMax) {
   return word.substr(0, std::min(word.find('\0'), bytes_max));
 }
 
+// Redis's sentence, with at most 128 bytes of the arguments: enough to find the mistake, too little
+// to fill a log.
 std::string UnknownCommand(Args args) {
   std::string begin;
   for (size_t i = 1; i < args.size() && begin.size() < kEchoBytesMax; ++i) {
@@ -36,6 +38,7 @@ std::string UnknownSubcommand(const Command& container, std::string_view word) {
   return Concat("ERR unknown subcommand '", Echo(word), "'. Try ", container.spec->name, " HELP.");
 }
 
+// Positive: exactly so many, with the name; negative: at least.
 bool ArityFits(const CommandSpec& spec, size_t arguments) {
   const int given = static_cast<int>(arguments);
   return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
@@ -57,6 +60,7 @@ void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::s
 
 }  // namespace
 
+// A container with a second word means its subcommand, and an unknown word is an error of its own.
 Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
   if (!command) command = on_.commands.Find(args[0]);
   if (!command) {
@@ -81,6 +85,9 @@ Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
   return command;
 }
 
+// The first condition spares a well-formed request of a plain command Resolve; the second spares it
+// the gates. What stands between look-up and Run is in Redis's order: gates, pause, snapshot,
+// queue.
 Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* command,
                                         HashedKey first_key) {
   if (!command || !command->subcommands.empty() || !ArityFits(*command->spec, args.size()))
@@ -129,11 +136,15 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
   return Outcome::kDone;
 }
 
+// A script declares by its shebang line whether it writes, so its flags depend on the request.
 uint32_t Dispatcher::FlagsOf(const Command& command, Args args) {
   const CommandSpec& spec = *command.spec;
   return spec.request_flags ? spec.request_flags(on_.parts, args) : spec.flags;
 }
 
+// Calls nest: EXEC, a script and FENCED run others from inside their handler. What is counted
+// before and after the handler therefore belongs to this call alone only where it is compared with
+// what was before.
 void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& reply,
                      HashedKey first_key) {
   Statistics& statistics = on_.statistics;
@@ -169,6 +180,7 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
     hidden_of_last_ = std::exchange(hidden_, {});
 }
 
+// References to parts and to the arguments: it costs a few stores and no allocation.
 CommandCall Dispatcher::CallOf(Session& session, Command& command, Args args, ReplySink& reply,
                                HashedKey first_key) {
   return {args,
@@ -186,11 +198,14 @@ CommandCall Dispatcher::CallOf(Session& session, Command& command, Args args, Re
           first_key};
 }
 
+// A call with a secret is timed by itself, because a run of calls has no arguments for the slow
+// log.
 void Dispatcher::Hide(size_t argument) {
   on_.timer.TimeSingly();
   hidden_.push_back(argument);
 }
 
+// What the inner command has hidden is hidden in the outer request as well, at its own place.
 void Dispatcher::RunInner(Session& session, Command& command, Args args, ReplySink& reply,
                           size_t at) {
   hidden_of_last_.clear();
@@ -219,6 +234,7 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
   }
 }
 
+// Channels are no keys, though SSUBSCRIBE's row has key specs.
 void Dispatcher::Remember(Session& session, const Command& command, Args args) {
   if (!Tracking::IsRemembering(session) || (command.spec->flags & kPubSub)) return;
   std::vector<int> positions;
@@ -227,6 +243,8 @@ void Dispatcher::Remember(Session& session, const Command& command, Args args) {
   }
 }
 
+// Inside MULTI an error makes the whole transaction fail at EXEC. A refused EXEC itself ends it
+// now.
 void Dispatcher::Reject(Session& session, Command* command, std::string_view error) {
   if (command) ++command->statistics.rejected;
   ReplySink& reply = on_.clients.SinkOf(session);
@@ -239,6 +257,8 @@ void Dispatcher::Reject(Session& session, Command* command, std::string_view err
   reply.Error(error);
 }
 
+// FENCED's inner command is checked here too, so that a typing mistake is told before EXEC. What is
+// queued counts against the client's query buffer: it is input that was not run yet.
 void Dispatcher::Queue(Session& session, Command& command, Args args) {
   const auto inner = static_cast<size_t>(command.spec->inner_command);
   if (std::string error; inner != 0 && !Resolve(args.subspan(inner), nullptr, error)) {

@@ -7,6 +7,8 @@
 namespace sluice {
 namespace {
 
+// The memory of the held effect is used again up to this size; a single large value does not keep
+// it.
 constexpr size_t kHeldBytesKept = 64 * 1024;
 
 }  // namespace
@@ -16,6 +18,8 @@ void Effects::Replace(Args command, EffectTime time) {
   Add(db_, command, time);
 }
 
+// Three states: nothing told yet (hold it back), one held (now there is a group), a group that is
+// open. Outside of commands each effect stands alone.
 void Effects::Add(int db, Args command, EffectTime time) {
   if (!sink_ || muted_) return;
   if (depth_ > 0 && told_ == Told::kNothing) return Hold(db, command, time);
@@ -27,6 +31,7 @@ void Effects::Add(int db, Args command, EffectTime time) {
   sink_->Effect(db, command, time);
 }
 
+// After each handler, the innermost first. Only the outermost ends what was begun.
 void Effects::Tell(int db, bool changed, Args verbatim) {
   const bool is_outermost = depth_ == 1;
   // A command that contains others (EXEC) has no effect of its own besides theirs.
@@ -46,6 +51,7 @@ void Effects::Tell(int db, bool changed, Args verbatim) {
 
 // --- the effect that is held back
 
+// Copied, since the views of a handler end with it.
 void Effects::Hold(int db, Args command, EffectTime time) {
   told_ = Told::kHeldOne;
   held_.db = db;

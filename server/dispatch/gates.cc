@@ -18,6 +18,7 @@ constexpr std::string_view kDebugRefused =
 
 }  // namespace
 
+// DEBUG can stop a server or crash it, so it is off unless the configuration says otherwise.
 std::string Gates::Protected(const Session& session, const Command& command) const {
   if (!(command.spec->flags & kProtected)) return {};
   const std::string& rule = settings_.enable_debug_command;
@@ -25,16 +26,19 @@ std::string Gates::Protected(const Session& session, const Command& command) con
   return std::string(kDebugRefused);
 }
 
+// Only AUTH, HELLO, QUIT and RESET come through.
 std::string Gates::LoggedIn(const Session& session, const Command& command) const {
   if (!(session.conditions & kNeedsLogin) || (command.spec->flags & kNoAuth)) return {};
   return std::string(ErrorText(ErrorCode::kNoAuth));
 }
 
+// Effects of our own that name tokens or moments; a client could forge them.
 std::string Gates::Replays(const Session& session, const Command& command) const {
   if (session.replays || !(command.spec->flags & kOnlyReplayed)) return {};
   return std::string(kOnlyReplayedText);
 }
 
+// For commands that would change the connection or end it in the middle of a transaction.
 std::string Gates::OutsideMulti(const Session& session, const Command& command) const {
   if (!session.in_multi() || !(command.spec->flags & kNoMulti)) return {};
   return "ERR Command not allowed inside a transaction";
@@ -49,6 +53,7 @@ std::string Gates::MayWrite(const Session& session, const Command& command) cons
   return writes ? log_.WriteRefusal() : std::string();
 }
 
+// A RESP2 subscriber's connection carries messages, and an answer could not be told from them.
 std::string Gates::MayHear(const Session& session, const Command& command) const {
   if (!(session.conditions & kSubscriber) || (command.spec->flags & kInSubscriber)) return {};
   return Concat(

@@ -24,6 +24,7 @@ class Gates {
       : settings_(settings), script_(script), log_(log) {}
 
   // The sentence why the client may not run it now, or empty.
+  // O(gates), and each is a test of a few bits; the first refusal counts.
   std::string Ask(const Session& session, const Command& command) const;
 
  private:

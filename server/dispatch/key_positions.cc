@@ -27,6 +27,8 @@ int BeginAfterKeyword(const KeySpec& spec, Args args) {
   return 0;
 }
 
+// Indexes of arguments, both included; empty with last < first. 64 bits, as counts come from
+// clients.
 struct Span {
   int64_t first = 0;
   int64_t last = -1;
@@ -53,6 +55,7 @@ std::optional<Span> CountedKeys(const KeySpec& spec, Args args, int begin) {
   return Span{first, first + (*keys - 1) * spec.step};
 }
 
+// -1 is the last argument. XREAD's limit of 2 says that behind the keys stand as many ids.
 Span RangeOfKeys(const KeySpec& spec, Args args, int begin) {
   const auto count = static_cast<int64_t>(args.size());
   if (spec.last >= 0) return {begin, begin + spec.last};
@@ -63,6 +66,8 @@ Span RangeOfKeys(const KeySpec& spec, Args args, int begin) {
 
 }  // namespace
 
+// Whatever the client wrote, positions lie inside the request. False where the arguments make no
+// sense, and for a spec that does not tell all keys (kKeyIncomplete).
 bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions) {
   const int begin = spec.keyword.empty() ? spec.begin : BeginAfterKeyword(spec, args);
   if (begin == 0) return !spec.keyword.empty();  // an optional part that is not there, or unknown
@@ -76,6 +81,7 @@ bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& position
   return !(spec.flags & kKeyIncomplete);
 }
 
+// The specs if they tell everything, else the row's own function.
 bool FindKeyPositions(const CommandSpec& spec, Args args, std::vector<int>& positions) {
   positions.clear();
   bool whole = spec.keys.count > 0;

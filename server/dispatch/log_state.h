@@ -10,6 +10,7 @@
 
 namespace sluice {
 
+// Written by LogService and Snapshots, read by the gates before each command that writes.
 struct LogState {
   static constexpr PartId kPartId = PartId::kLogState;
 

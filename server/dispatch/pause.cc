@@ -15,6 +15,7 @@ Pause::Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const Tur
   end_.fired = [](TimerTask& task) { static_cast<TimerTaskOf<Pause>&>(task).owner.End(); };
 }
 
+// WRITE after ALL leaves ALL in force, and a shorter time does not end a pause sooner.
 void Pause::Start(Mode mode, int64_t ms) {
   mode_ = std::max(mode_, mode);
   until_ms_ = std::max(until_ms_, clock_.now().ms() + ms);
@@ -23,6 +24,7 @@ void Pause::Start(Mode mode, int64_t ms) {
   timers_.Arm(end_, until_ms_);
 }
 
+// The list is taken first: a session that goes on may be held again by a new pause.
 void Pause::End() {
   timers_.Disarm(end_);
   keyspace_.set_expiry_allowed(true);
@@ -43,6 +45,7 @@ void Pause::TimeShifted(int64_t ms) {
   timers_.Arm(end_, until_ms_);
 }
 
+// kMayReplicate holds PUBLISH and scripts too, which change what replicas would see.
 bool Pause::Holds(uint32_t flags, bool transaction_writes) const {
   return mode_ == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
 }

@@ -23,6 +23,7 @@ class ReplyFields {
     if (named_) reply_.Bulk(name);
     return reply_;
   }
+  // `count` of the constructor is a promise: exactly so many fields have to follow.
   void Integer(std::string_view name, int64_t value) { At(name).Integer(value); }
 
  private:

@@ -9,6 +9,7 @@
 
 namespace sluice {
 
+// A command inside MULTI is only queued, which changes nothing; its EXEC is what has to wait.
 bool SavedFirst::Holds(const Session& session, const Command& command, Args args, uint32_t flags) {
   const bool ends_multi = session.in_multi() && (command.spec->flags & kEndsMulti);
   if (ends_multi) return HoldsQueue(session);
@@ -44,6 +45,7 @@ bool SavedFirst::HoldsEach(int db, const CommandSpec& spec, Args args) {
   return (is_plain && HoldsEach(db, *command->spec, inner)) || holds;
 }
 
+// O(1) look-up. Small values are not worth waiting for: they are saved as they are changed.
 const Entry* SavedFirst::Needed(int db, std::string_view key) const {
   if (!keyspace_.made(db)) return nullptr;
   const Entry* const entry = keyspace_.db(db).FindEvenExpired(keyspace_.Hash(key));
@@ -51,6 +53,9 @@ const Entry* SavedFirst::Needed(int db, std::string_view key) const {
   return keyspace_.image().Needs(*entry) ? entry : nullptr;
 }
 
+// Asks for the value to be saved next. Of several keys the last in order is remembered, as a
+// stand-in for all: once it is saved, the request is shown again, and held again if another one is
+// still needed.
 bool SavedFirst::HoldsKey(int db, std::string_view key) {
   const Entry* const entry = Needed(db, key);
   if (entry == nullptr) return false;
@@ -69,6 +74,7 @@ void SavedFirst::Forget(const Session& session) {
   if (session.paused) held_.erase(session.client_id);
 }
 
+// Only when something was given out of turn can a session's value have been among it.
 void SavedFirst::Saved(bool is_full) {
   const bool is_over = is_full_ && !is_full;
   is_full_ = is_full;

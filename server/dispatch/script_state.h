@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+// On the stack of ScriptEngine::Run, as long as the script runs. `caller` outlives it: a client
+// that is gone meanwhile is dropped only after the turn.
 struct RunningScript {
   Session* caller;
   std::string_view name;

@@ -20,6 +20,7 @@ const Entry* WatchTable::Find(int db, std::string_view key) const {
   return keyspace_.db(db).Find(keyspace_.Hash(key), clock_.now());
 }
 
+// O(watchers of the key). One session watches a key once, whatever it says.
 void WatchTable::Watch(Session& session, int db, std::string_view key, bool missing) {
   if (!session.transaction) session.transaction = std::make_unique<Transaction>();
   auto place = watchers_.find(KeyNameView{db, key});
@@ -34,6 +35,7 @@ void WatchTable::Watch(Session& session, int db, std::string_view key, bool miss
   TransactionOf(session)->watched.push_back({db, std::string(key), missing});
 }
 
+// O(keys watched by the session * watchers of each).
 void WatchTable::UnwatchAll(Session& session) {
   if (!session.transaction) return;
   for (const WatchedKey& watched : TransactionOf(session)->watched) {
@@ -57,6 +59,7 @@ bool WatchTable::AnyExpired(const Session& session) const {
   return std::ranges::any_of(TransactionOf(session)->watched, died);
 }
 
+// A key that dies does not concern a watcher for whom it was missing already.
 void WatchTable::KeyTouched(int db, std::string_view key, bool died) {
   const auto place = watchers_.find(KeyNameView{db, key});
   if (place == watchers_.end()) return;

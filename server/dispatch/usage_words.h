@@ -45,6 +45,7 @@ constexpr std::string_view UsageSignName(std::string_view word) {
   return {};
 }
 
+// A word with a capital and no small letter, or a sign: digits and hyphens decide nothing.
 constexpr bool IsUsageToken(std::string_view word) {
   if (!UsageSignName(word).empty()) return true;
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -52,6 +53,7 @@ constexpr bool IsUsageToken(std::string_view word) {
   return std::ranges::any_of(word, is_upper) && std::ranges::none_of(word, is_lower);
 }
 
+// A colon before an unknown word is part of the name: "ip:port".
 constexpr UsageValue SplitUsageValue(std::string_view word) {
   UsageValue value{.name = word};
   const size_t bracket = word.find('(');
@@ -68,6 +70,7 @@ constexpr UsageValue SplitUsageValue(std::string_view word) {
   return value;
 }
 
+// Brackets and bars are words of their own, with or without spaces around them; "@" begins a word.
 constexpr std::vector<std::string_view> SplitUsage(std::string_view usage) {
   constexpr std::string_view kMarks = "[]|<>";
   std::vector<std::string_view> words;

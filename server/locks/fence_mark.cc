@@ -25,6 +25,7 @@ constexpr int64_t kRetryMs = 50;                       // between attempts, at l
 constexpr std::string_view kUnsure = " unsure";
 constexpr int64_t kLeastInMicros = 1'000'000'000'000'000;
 
+// XXH3-64 as 16 hex digits. It guards against a torn or edited file, not against an attacker.
 std::string Checksum(std::string_view bytes) {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx",
@@ -51,6 +52,7 @@ std::string FenceMark::TextOf(const Content& content) {
   return Concat(said, " ", Checksum(said), "\n");
 }
 
+// Strict: the text must be exactly what TextOf would write for what was read.
 bool FenceMark::Read(std::string_view text, Content& content) {
   if (ReadOldMark(text, content.mark)) return true;
   std::string_view left = text;
@@ -74,6 +76,8 @@ bool FenceMark::ReadOldMark(std::string_view text, int64_t& mark) {
   return text.find(' ') == text.npos && mark >= kLeastInMicros;
 }
 
+// Three outcomes. No file: start far ahead of the clock. A sound one: go on behind its mark. Any
+// other: no tokens at all.
 void FenceMark::Load() {
   std::string text;
   const int fault = on_.config.disk().Read(path(), text);
@@ -97,6 +101,7 @@ void FenceMark::Load() {
                                                   "start far ahead of the clock"));
 }
 
+// Idempotent: LookAhead and Started may both come first.
 void FenceMark::Open() {
   if (std::exchange(opened_, true)) return;
   if (path().empty()) return tokens_.set_mark(kTokenMax);
@@ -112,6 +117,8 @@ void FenceMark::Want() {
   if (is_first_) Await();
 }
 
+// The usual path is two comparisons. A server on which nothing asks for tokens does not write
+// again.
 void FenceMark::LookAhead() {
   if (!opened_) [[unlikely]]
     Open();
@@ -155,6 +162,7 @@ void FenceMark::Await() {
   if (is_writing_) on_.host.AwaitAside(job_);
 }
 
+// Waits for the disk, twice if a write is on its way: that one may have older content.
 int FenceMark::WriteNow() {
   if (path().empty()) return 0;
   if (damaged_) return EIO;

@@ -19,6 +19,7 @@ HeldLock& HeldIn(const Entry& entry) { return static_cast<HeldLock&>(entry.value
 
 }  // namespace
 
+// The timer is part of the lock, so a lease costs no allocation of its own.
 HeldLock::HeldLock(HeldLocks& all) : Lock(&all.on_.locks.ties()), all_(all) {
   timer_.lock = this;
   timer_.fired = [](TimerTask& task) {
@@ -62,6 +63,7 @@ HashedKey HeldLocks::KeyOf(LockPlace& place) const {
   return {place.name.key, *place.hash};
 }
 
+// What storage/locks sees: the lock, a stand-in that is never free, or null for a free name.
 const Lock* HeldLocks::LockAt(LockNameView name, const Entry* entry) const {
   if (entry && entry->type() != ValueType::kLock) return &foreign_;
   if (entry && !HeldIn(*entry).is_loose()) return &HeldIn(*entry);
@@ -108,6 +110,7 @@ uint64_t HeldLocks::List(int db, uint64_t after, size_t count,
 
 // --- changing
 
+// The first change names the lock and puts it on its database's shelf; later ones find it there.
 HeldLock& HeldLocks::Adopt(LockPlace& place, Entry& entry) {
   HeldLock& held = HeldIn(entry);
   place.entry = place.changing = &entry;
@@ -138,6 +141,7 @@ Lock& HeldLocks::Create(LockPlace& place) {
                           .PutValue(KeyOf(place), MakeLock(), Deadline::None(), on_.clock.now()));
 }
 
+// The memory is accounted and the timer set to the next moment at which something ends.
 void HeldLocks::EndChange(LockPlace& place) {
   Entry& entry = *std::exchange(place.changing, nullptr);
   on_.keyspace.db(place.name.db).ValueChanged(entry);
@@ -150,6 +154,7 @@ void HeldLocks::EndChange(LockPlace& place) {
   }
 }
 
+// Order matters: a lock that is on no shelf is not taken for one that was lost.
 void HeldLocks::Remove(LockPlace& place) {
   HeldLock& held = HeldIn(*std::exchange(place.changing, nullptr));
   Unlist(held);
@@ -200,6 +205,7 @@ void HeldLocks::BringBack() {
   are_aside_ = false;
 }
 
+// Nothing is settled here: this may be the middle of another command's change.
 void HeldLocks::Note(LockName name) {
   if (are_aside_) return;
   touched_.push_back(std::move(name));
@@ -226,6 +232,8 @@ void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
   on_.timers.Disarm(lock.timer_);
 }
 
+// RENAME and MOVE bring the value along, but a lock is held under its name alone, so holders lose
+// it and the key goes.
 void HeldLocks::Moved(Database& db, HashedKey key) {
   if (are_aside_) return;
   on_.losses.NoteOverwritten({db.index(), key.bytes});
@@ -253,6 +261,7 @@ void HeldLocks::CutLoose(int db, int goes_to, LockLoss why) {
   loose_.push_back(std::move(shelf));
 }
 
+// Loose shelves follow their values to the other database, or into the garbage with -1.
 void HeldLocks::DatabaseReplaced(int db, int other) {
   if (are_aside_) return;
   for (const std::unique_ptr<LockShelf>& shelf : loose_) {

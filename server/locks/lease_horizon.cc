@@ -15,11 +15,13 @@ constexpr int64_t kDriftMs = 500;
 
 }  // namespace
 
+// "auto" is the value that asks for a log as well.
 bool LeaseHorizon::is_on() const {
   if (settings_.lock_restart_grace == "no" || settings_.fence_mark_file.empty()) return false;
   return settings_.appendonly || settings_.lock_restart_grace == "yes";
 }
 
+// The latest of lease, MINHOLD and the grace of a session, in engine ms.
 int64_t LeaseHorizon::EndOf(const LockHolder& holder, const Now& now) const {
   const int64_t lease_ms = holder.lease_until_ms == kNoDeadline ? 0 : holder.lease_until_ms;
   const int64_t ends_ms = std::max(lease_ms, holder.minhold_until_ms);
@@ -27,6 +29,7 @@ int64_t LeaseHorizon::EndOf(const LockHolder& holder, const Now& now) const {
   return std::max(ends_ms, now.ms() + settings_.session_grace_ms);
 }
 
+// The horizon moves in steps, so that a renewal every few seconds does not write each time.
 bool LeaseHorizon::Cover(int64_t hold_ms, int64_t ends_ms) {
   if (answers_wait() || hold_ms <= 0) return true;
   if (IsTooLong(hold_ms)) return false;

@@ -5,6 +5,8 @@
 
 namespace sluice {
 
+// -1 stands for no lease and no MINHOLD; the session is a flag, as its connection means nothing to
+// others.
 void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, const Now& now,
                 absl::FunctionRef<void(Args)> tell) {
   const bool leased = holder.lease_until_ms != kNoDeadline;

@@ -13,12 +13,14 @@ namespace sluice {
 
 // --- noting
 
+// Only holders with NOTIFY are kept, so the usual lock costs one test.
 void LockLosses::Note(const Lock& lock, const LockHolder& holder, LockLoss why) {
   if (holder.notify.empty()) return;
   noted_.push_back({holder.notify, lock.name(), holder.token, why});
   flags_.Raise(RareFlags::kServe);
 }
 
+// A crowd is noted by its address alone, in O(1).
 void LockLosses::NoteAll(const Lock& lock, LockLoss why) {
   if (!lock.is_crowd()) {
     for (const auto& [token, holder] : lock.holders()) Note(lock, holder, why);
@@ -53,6 +55,7 @@ void LockLosses::NoteOverwritten(LockNameView name) {
   });
 }
 
+// Behind the command: a name that holds something else now was overwritten, a free one was deleted.
 void LockLosses::FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken) {
   const auto reason_of = [&](const LockName& name) {
     return is_taken(name) ? LockLoss::kOverwritten : LockLoss::kDeleted;
@@ -76,6 +79,7 @@ void LockLosses::Tell(int& answers_left) {
   }
 }
 
+// RESP3 only. A connection that is gone, or about to go, is not told.
 void LockLosses::Push(const Loss& loss, uint64_t connection) {
   constexpr std::string_view kReasons[] = {"expired",     "broken",  "deleted", "flushed",
                                            "overwritten", "renamed", "swapped", "deleted"};

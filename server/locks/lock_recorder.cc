@@ -46,6 +46,7 @@ void LockRecorder::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd
   if (end == LockEnd::kBroken) on_.losses.Note(lock, holder, LockLoss::kBroken);
 }
 
+// One effect for the whole crowd: its token 0 means all of them.
 void LockRecorder::AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) {
   AddEnd(lock, 0, end);
   NoteEvents(lock, crowd.over, LockEnd::kExpired);

@@ -5,6 +5,7 @@
 
 namespace sluice {
 
+// `waited_ms` is 0 for a grant without a wait.
 void ReplyGrant(ReplySink& reply, const LockGrant& grant, int64_t waited_ms) {
   ReplyFields fields(reply, 4);
   fields.Integer("token", grant.token);

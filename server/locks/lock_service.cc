@@ -61,6 +61,7 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
   };
 }
 
+// Each command on locks begins here: with noted events pending, what it sees would be the past.
 Locks& LockService::Enter() {
   if (pending()) Settle();
   if (!tokens_.CanIssue(kTokensAtOnce)) [[unlikely]]
@@ -70,6 +71,8 @@ Locks& LockService::Enter() {
 
 // --- restarts
 
+// Names are held back for as long as the file says, or as leases may run whose grants are missing;
+// never longer than lock-restart-grace-max.
 void LockService::Started(bool has_all_grants, int64_t last_unix_ms) {
   if (!horizon_.is_on()) return;
   mark_.Open();
@@ -104,6 +107,7 @@ void LockService::EndGrace() {
   for (int db = 0; db < on_.keyspace.databases(); ++db) locks_.LookAgain(db, on_.clock.now());
 }
 
+// With a log the grant itself waits for the disk where it must; only without one does this.
 std::string_view LockService::Reserve(const LockTerms& terms, int64_t wait_ms) {
   if (!horizon_.is_alone()) [[likely]]
     return {};
@@ -131,6 +135,7 @@ bool LockService::IsInDoubt(OpenLock& open, std::string_view owner) const {
   return lock && lock->IsHeldBy(owner, 0);
 }
 
+// A token that is not above the newest known one has been superseded, and is refused.
 bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token) {
   const Now& now = on_.clock.now();
   if (!IsWithheld(open) || !grace_.MayBeHeldUnder(token)) return false;
@@ -160,6 +165,7 @@ void LockService::KeyTouched(int db, std::string_view key, bool) {
   held_.Note(LockName(KeyNameView{db, key}));
 }
 
+// Settled at once, so that a waiter gets the lock in the turn in which the connection closes.
 void LockService::SessionEnded(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
   if (!pending() && !locks_.HoldsAny(connection)) return;
@@ -185,6 +191,7 @@ bool LockService::Continue(int64_t read_ms) {
   return is_left;
 }
 
+// In this order: leases, loose locks, refusals, hand-overs, then what these have caused.
 bool LockService::GoOn() {
   if (!has_left_over() && !locks_.wants_tokens()) [[likely]]
     return false;

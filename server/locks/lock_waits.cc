@@ -12,6 +12,8 @@ void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   on_.parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
 }
 
+// ParkedClients calls it for every end that is not a grant: deadline, CLIENT UNBLOCK, a closed
+// connection.
 void LockWaits::WaitCancelled(uint64_t wait_id) {
   cancelled_.push_back(wait_id);
   on_.flags.Raise(RareFlags::kServe);
@@ -41,6 +43,7 @@ void LockWaits::Refuse(int& answers_left) {
   }
 }
 
+// The client may be gone; then its session's end gives the lock back.
 void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;

@@ -38,6 +38,7 @@ class KeyListeners {
     }
     if (!any_listens()) flags_.Lower(RareFlags::kKeys);
   }
+  // To all of them, since a part may have to know of it though it listens to no key.
   void DatabaseReplaced(int db, int other) {
     for (KeyListener* listener : listeners_) listener->DatabaseReplaced(db, other);
   }

@@ -32,6 +32,7 @@ void AddQuoted(std::string& line, std::string_view bytes) {
   line.push_back('"');
 }
 
+// Redis's three forms: a script, the server's own socket path, an address.
 void AddOrigin(std::string& line, const Session& client, const Settings& settings) {
   if (client.conditions & kInScript) {
     line.append("lua");
@@ -51,6 +52,7 @@ void Monitors::Add(Session& session) {
   clients_.ClassChanged(session);
 }
 
+// O(monitors), of which there are few.
 void Monitors::Remove(Session& session) {
   if (!(session.conditions & kMonitor)) return;
   session.conditions &= ~kMonitor;
@@ -67,6 +69,8 @@ bool Monitors::IsTooLong(Args args) const {
   return limit > 0 && bytes > limit;
 }
 
+// The time is read anew, so that lines of one turn differ. O(bytes of the request) for all monitors
+// together, and a copy for each.
 void Monitors::Show(const Session& client, Args args, std::span<const size_t> secret) {
   if (IsTooLong(args)) {
     for (Session* session : watching_) {

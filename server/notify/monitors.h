@@ -21,6 +21,7 @@ class Monitors {
   Monitors(const Settings& settings, Clients& clients, TurnClock& clock, RareFlags& flags)
       : settings_(settings), clients_(clients), clock_(clock), flags_(flags) {}
 
+  // The session must be removed before it ends: pointers to it are kept.
   void Add(Session& session);
   void Remove(Session& session);
 

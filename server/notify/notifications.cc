@@ -6,6 +6,8 @@
 
 namespace sluice {
 
+// Both channels get each event if both classes are wanted, the keyspace first, as in Redis. Without
+// any subscriber no name is made.
 void Notifications::Send(std::string_view event, int db, std::string_view key) {
   if (!pubsub_.has_listeners()) return;
   if (classes_ & kNotifyKeyspace) {

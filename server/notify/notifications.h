@@ -26,6 +26,7 @@ class Notifications {
   // outlive it.
   Notifications(const uint32_t& classes, PubSub& pubsub) : classes_(classes), pubsub_(pubsub) {}
 
+  // Whether that class is wanted at all; K or E decide only in Send on which channels.
   bool Wants(NotifyClass event_class) const { return (classes_ & event_class) != 0; }
   void Notify(NotifyClass event_class, std::string_view event, int db, std::string_view key) {
     if (Wants(event_class)) [[unlikely]]

@@ -47,6 +47,7 @@ const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
 
 // --- subscribing
 
+// O(1). The name comes to be with its first subscriber and goes with its last.
 bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name) {
   const Channel* channel = FindName(kind, name);
   if (!channel) channel = &*names_of(kind).emplace_back(kind, name).first;
@@ -92,6 +93,7 @@ const Channel* PubSub::First(const Session& session, ChannelKind kind) const {
   return held->of(kind).list.front().channel;
 }
 
+// O(subscriptions of the session), however many subscribers its channels have.
 void PubSub::Forget(Session& session) {
   if (!session.subscriptions) return;
   for (Subscriptions::OfKind& own : SubscriptionsOf(session)->kinds) {
@@ -102,6 +104,8 @@ void PubSub::Forget(Session& session) {
 
 // --- publishing
 
+// A push may close a session that has too much waiting; it is only marked, so the list stays as it
+// is.
 size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
   for (const Subscription& subscription : to.subscribers) {
     Session& session = *subscription.session;
@@ -110,6 +114,8 @@ size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
   return to.count;
 }
 
+// O(receivers + patterns): each pattern is compared with the channel, in the order in which they
+// came. A session that is subscribed by both ways gets both messages.
 size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   const Channel* const name = FindName(ChannelKind::kChannel, channel);
   const Names& patterns = names_of(ChannelKind::kPattern);

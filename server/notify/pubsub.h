@@ -43,6 +43,7 @@ using SubscriptionHook =
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 struct Channel;
 
+// Owned by PubSub::subscriptions_; its destruction takes it out of both lists.
 struct Subscription : SubscriptionHook<ChannelTag>, SubscriptionHook<SessionTag> {
   Subscription(Session& subscriber, const Channel& to) : session(&subscriber), channel(&to) {}
   Session* const session;
@@ -101,6 +102,7 @@ class PubSub {
 
   // Both return how many receivers there were; a session that a channel and patterns match gets the
   // message, and counts, once for each.
+  // The bytes are copied into each receiver's output before it returns.
   size_t Publish(std::string_view channel, std::string_view payload);
   size_t PublishToShard(std::string_view channel, std::string_view payload);
 

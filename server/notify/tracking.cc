@@ -14,6 +14,7 @@
 namespace sluice {
 namespace {
 
+// RESP, written by hand: the payload goes to many clients as it is.
 void AddBulk(std::string& bytes, std::string_view text) {
   ConcatTo(bytes, '$', text.size(), "\r\n", text, "\r\n");
 }
@@ -44,6 +45,7 @@ Tracking::Tracking(const Settings& settings, Clients& clients, const Acting& act
 
 // --- turning it on and off
 
+// Options are replaced, prefixes are added. Broadcasting without a prefix is the empty prefix.
 void Tracking::Enable(Session& session, const TrackingOptions& options,
                       const std::vector<std::string_view>& prefixes) {
   if (!session.tracking) {
@@ -64,6 +66,8 @@ void Tracking::Enable(Session& session, const TrackingOptions& options,
   if (prefixes.empty()) add("");
 }
 
+// Keys that the client has read stay in the table until they change; its number is then passed
+// over.
 void Tracking::Disable(Session& session) {
   if (!session.tracking) return;
   for (const std::string& prefix : TrackingOf(session)->prefixes) {
@@ -85,6 +89,7 @@ Session* Tracking::FindTracking(uint64_t client_id) {
 
 // --- what clients have read
 
+// OPTIN remembers after CLIENT CACHING YES alone, OPTOUT unless CACHING NO was just said.
 bool Tracking::IsRemembering(const Session& session) {
   const TrackingState* const state = TrackingOf(session);
   if (!state || state->options.broadcast) return false;
@@ -98,6 +103,7 @@ void Tracking::Remember(Session& session, Args args, std::span<const int> key_po
   }
 }
 
+// O(log clients of the key). One key above the limit costs the oldest one its place.
 void Tracking::Add(std::string_view key, uint64_t client_id) {
   auto& by_key = keys_.get<1>();
   auto place = by_key.find(key);
@@ -155,6 +161,8 @@ void Tracking::ForEachPrefixOf(std::string_view key, const Visit& visit) {
   }
 }
 
+// Broadcasting first, then the table. The table's key is forgotten: a client is told once, until it
+// reads the key again.
 void Tracking::KeyTouched(int, std::string_view key, bool died) {
   // What a script writes is told even to NOLOOP's client, whose own commands do not name it all.
   const bool by_nobody = died || acting_.script_runs();
@@ -183,6 +191,7 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   keys_.erase(keys_.iterator_to(tracked));
 }
 
+// O(clients + keys), once a flush; each client gets one null instead of a list.
 void Tracking::AllFlushed() {
   if (tracking_clients_ > 0) {
     clients_.ForEach([this](Session& session) {
@@ -193,6 +202,8 @@ void Tracking::AllFlushed() {
   items_ = 0;
 }
 
+// O(prefixes that changed * their clients * keys). Every client of a prefix gets one message a
+// turn.
 void Tracking::Broadcast() {
   if (changed_prefixes_.empty()) return;
   for (const std::string& prefix : std::exchange(changed_prefixes_, {})) {
@@ -217,6 +228,8 @@ void Tracking::Broadcast() {
 
 // --- telling
 
+// A client whose command runs is told behind its reply, so the message waits. What waits is bounded
+// by the client's output limit.
 void Tracking::Tell(Session& session, std::string payload) {
   if (acting_.IsExecuting(session)) {
     const uint64_t limit = clients_.OutputLimitOf(session).hard_bytes;
@@ -253,6 +266,8 @@ void Tracking::SendPending(Session& session) {
   }
 }
 
+// RESP3 gets a push. RESP2 cannot, so a message goes to the client named by REDIRECT, on the
+// channel __redis__:invalidate, if that one subscribes.
 void Tracking::Send(Session& session, std::string_view payload) {
   if (payload == kAllKeys) payload = session.resp() == 2 ? "$-1\r\n" : "_\r\n";
   const uint64_t redirect = session.tracking ? TrackingOf(session)->options.redirect : 0;

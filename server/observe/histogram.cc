@@ -7,6 +7,8 @@
 
 namespace sluice {
 
+// The first 32 values have a bucket each; from there on each power of two is cut into 32 equal
+// parts, so the leading six bits choose the bucket.
 int Histogram::BucketOf(uint64_t value) {
   constexpr uint64_t kLinear = uint64_t{1} << kSubBits;
   if (value < kLinear) return static_cast<int>(value);
@@ -14,6 +16,7 @@ int Histogram::BucketOf(uint64_t value) {
   return ((shift + 1) << kSubBits) + static_cast<int>((value >> shift) & (kLinear - 1));
 }
 
+// The largest value of the bucket.
 int64_t Histogram::UpperBound(int bucket) {
   constexpr int kLinear = 1 << kSubBits;
   if (bucket < kLinear) return bucket;
@@ -22,6 +25,7 @@ int64_t Histogram::UpperBound(int bucket) {
   return static_cast<int64_t>(((base + 1) << shift) - 1);
 }
 
+// O(1). Negative values count as 0: a clock may step between two readings.
 void Histogram::Record(int64_t value, uint64_t times) {
   if (!buckets_) buckets_ = std::make_unique<uint64_t[]>(kBuckets);
   value = std::max<int64_t>(value, 0);
@@ -30,6 +34,7 @@ void Histogram::Record(int64_t value, uint64_t times) {
   max_ = std::max(max_, value);
 }
 
+// O(buckets). The bucket's upper bound, but never above the largest value that was seen.
 int64_t Histogram::Percentile(double percent) const {
   if (count_ == 0) return 0;
   const auto wanted = std::max<uint64_t>(

@@ -9,6 +9,7 @@ namespace sluice {
 
 class Histogram {
  public:
+  // `times`: as if it came so often.
   void Record(int64_t value, uint64_t times = 1);
   // The smallest bucket bound at or above which `percent` (0..100] of the values do not lie; 0 if
   // empty.
@@ -20,6 +21,7 @@ class Histogram {
   void Reset();
 
  private:
+  // 32 parts a power of two, 1888 buckets, 15 kB once something was recorded.
   static constexpr int kSubBits = 5;
   static constexpr int kBuckets = (64 - kSubBits) << kSubBits;
   static int BucketOf(uint64_t value);

@@ -16,6 +16,7 @@ static_assert(std::size(kNames) == kLatencyEvents);
 
 }  // namespace
 
+// The worst of a second takes its place, as Redis's one sample a second does.
 void LatencySeries::Add(int64_t unix_s, int64_t ms) {
   worst_ms_ = std::max(worst_ms_, ms);
   if (!samples_.empty() && samples_.back().unix_s == unix_s) {
@@ -30,6 +31,7 @@ std::string_view LatencyMonitor::NameOf(LatencyEvent event) {
   return kNames[static_cast<size_t>(event)];
 }
 
+// In ns, since that is what is measured; a threshold that does not fit is one that nothing reaches.
 int64_t LatencyMonitor::threshold_ns() const {
   if (threshold_ms_ == 0) return INT64_MAX;
   return std::min(threshold_ms_, INT64_MAX / kNanosPerMilli) * kNanosPerMilli;

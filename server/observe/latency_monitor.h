@@ -28,6 +28,7 @@ struct LatencySample {
   int64_t ms = 0;
 };
 
+// At most 160 samples, the oldest goes first. Times are Unix seconds, durations ms.
 class LatencySeries {
  public:
   static constexpr size_t kSamplesMax = 160;

@@ -15,12 +15,14 @@ constexpr size_t kArgumentBytesMax = 128;
 
 constexpr std::string_view kNobody = "?:0";
 
+// The first 128 bytes, and how many more there were.
 std::string Cut(std::string_view argument) {
   if (argument.size() <= kArgumentBytesMax) return std::string(argument);
   return Concat(argument.substr(0, kArgumentBytesMax), "... (", argument.size() - kArgumentBytesMax,
                 " more bytes)");
 }
 
+// At most 32 elements: of more arguments the first 31, and how many more there were.
 std::vector<std::string> Kept(Args args, std::span<const size_t> secret) {
   const bool too_many = args.size() > kArgumentsMax;
   const size_t shown = too_many ? kArgumentsMax - 1 : args.size();
@@ -45,6 +47,7 @@ void SlowLog::Add(const Client& client, Args args, std::span<const size_t> secre
         .client_name = std::string(client.name)});
 }
 
+// Ids grow over the life of the server, whether or not entries are kept.
 void SlowLog::Push(SlowEntry entry) {
   entry.id = next_id_++;
   entries_.push_front(std::move(entry));

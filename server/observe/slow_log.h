@@ -15,6 +15,7 @@
 
 namespace sluice {
 
+// `micros`: how long the command ran; waiting is not part of it. Arguments are copies, cut already.
 struct SlowEntry {
   int64_t id = 0;
   int64_t unix_s = 0;

@@ -5,6 +5,8 @@
 
 namespace sluice {
 
+// Clients can make errors with any first word (scripts, DEBUG ERROR), hence the bound on codes.
+// O(log codes).
 void Statistics::CountError(std::string_view text) {
   ++error_replies;
   const std::string_view code = text.substr(0, text.find(' '));
@@ -15,6 +17,7 @@ void Statistics::CountError(std::string_view text) {
   }
 }
 
+// `now_ms` is engine time. The first sample covers the time since the start.
 void Rates::Sample(const Statistics& statistics, int64_t now_ms) {
   const Counts now{statistics.commands, statistics.bytes_in, statistics.bytes_out};
   const auto elapsed_ms = static_cast<uint64_t>(std::max<int64_t>(now_ms - last_ms_, 1));

@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+// `nanos` is the sum over all calls; latency_ns has them one by one, as far as they are measured
+// so.
 struct CommandStatistics {
   uint64_t calls = 0;
   uint64_t nanos = 0;
@@ -50,7 +52,8 @@ struct Statistics {
   void CountError(std::string_view text);
 };
 
-// What was counted per second, between the last two samples.
+// What was counted per second, between the last two samples. Redis averages 16 samples; here it is
+// one interval.
 class Rates {
  public:
   static constexpr PartId kPartId = PartId::kRates;

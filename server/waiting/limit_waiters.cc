@@ -23,6 +23,8 @@ constexpr size_t kLooksPerTurn = 512;
 LimitWaiters::LimitWaiters(const Uses& uses, HashKeys& hash_keys)
     : on_(uses), queues_(0, KeyNameHash(hash_keys.Next())) {}
 
+// The first waiter of a key makes the queue and sets its timer; later ones wait for their turn,
+// however soon their own cost would fit.
 void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
                         int64_t retry_ms, Handler on_timeout) {
   std::unique_ptr<Queue>& queue = queues_[KeyName(key)];
@@ -46,6 +48,7 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
       {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
 }
 
+// -1 means that no time alone will do: the queue waits for a change of the key or of the policy.
 void LimitWaiters::ArmFor(Queue& queue, int64_t retry_ms) {
   if (retry_ms < 0) return on_.timers.Disarm(queue);
   const int64_t now_ms = on_.clock.now().ms();
@@ -58,8 +61,11 @@ void LimitWaiters::BeginTurn() {
   looks_left_ = kLooksPerTurn;
 }
 
+// Within the turn's budget at once, else noted for the next turn.
 void LimitWaiters::TimerFired(Queue& queue) { tries_left_ > 0 ? Serve(queue) : Note(queue); }
 
+// try_again answers the client itself. While it runs, `serving_` keeps the touch that it causes
+// from noting the queue again.
 void LimitWaiters::Serve(Queue& queue) {
   serving_ = &queue;
   std::optional<int64_t> retry_ms;
@@ -91,6 +97,7 @@ void LimitWaiters::Forget(Queue& queue) {
   queues_.erase(place);
 }
 
+// O(log waiters). A head that leaves may have held up one that fits.
 void LimitWaiters::WaitCancelled(uint64_t wait_id) {
   const auto found = queue_of_.find(wait_id);
   if (found == queue_of_.end()) return;
@@ -112,6 +119,7 @@ void LimitWaiters::KeyTouched(int db, std::string_view key, bool) {
   if (found != queues_.end() && found->second.get() != serving_) Note(*found->second);
 }
 
+// Noted as one change, whatever the number of waiters; a repetition replaces the earlier note.
 void LimitWaiters::DatabaseReplaced(int db, int other) {
   std::erase_if(changes_, [db, other](const Change& each) {
     return each.policy.empty() && each.db == db && each.other == other;

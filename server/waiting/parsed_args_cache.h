@@ -51,6 +51,7 @@ class ParsedArgsCache {
 
   size_t count_ = kNone;
   std::array<size_t, kWordsMax + 1> begins_{};
+  // Room for the words of a limit, side by side; `begins_[i]` is where the i-th one begins.
   std::array<char, 96> bytes_{};
   Meaning meaning_{};
 };

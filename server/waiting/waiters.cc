@@ -42,6 +42,7 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Pa
   on_.flags.Raise(RareFlags::kKeys);
 }
 
+// O(keys * log waiters). A line without waiters goes, so an unknown key costs nothing when touched.
 void Waiters::WaitCancelled(uint64_t arrival) {
   const auto wait = waits_.find(arrival);
   ABSL_HARDENING_ASSERT(wait != waits_.end());
@@ -100,6 +101,8 @@ void Waiters::DatabaseReplaced(int db, int other) {
   }
 }
 
+// Keys that are noted while others are served form the next round, so no handler runs inside
+// another.
 void Waiters::ServeReady() {
   if (std::exchange(serving_, true)) return;
   while (!ready_.empty()) {
