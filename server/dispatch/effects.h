@@ -54,7 +54,6 @@ class Effects {
     if (wanted()) [[unlikely]]
       Replace(command, time);
   }
-  // Also for commands that change what no log has, such as a cached estimate.
   void Nothing() { replaced_ = true; }
 
   // Whether what handlers say of their changes is true.

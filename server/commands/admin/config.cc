@@ -3,6 +3,9 @@
 //
 // CONFIG SET changes all of its options or none. A secret among them is hidden from MONITOR and the
 // slow log before anything can go wrong.
+//
+//   > CONFIG SET maxclients 100 timeout 60      both, or none
+//   > CONFIG GET max* timeout
 
 #include "server/config/config.h"
 

@@ -3,6 +3,10 @@
 //
 // Samples are in ms, histograms in µs. Only what takes at least latency-monitor-threshold becomes a
 // sample; histograms count every call while latency-tracking is on.
+//
+//   LATENCY LATEST       event, Unix seconds and ms of the last sample, worst ms
+//   LATENCY HISTORY e    Unix seconds and ms of up to 160 samples
+//   LATENCY HISTOGRAM c  how many calls took up to so many µs
 
 #include <algorithm>
 #include <optional>

@@ -3,6 +3,10 @@
 //
 // Bytes are those that Sluice accounts for, which is what it can know exactly. What the allocator
 // rounds up and keeps is in STATS beside them.
+//
+//   used_memory       what Sluice accounts for: keys, scripts, clients
+//   allocator.*       what the allocator has handed out, and holds
+//   rss               what the system sees of the process
 
 #include <span>
 #include <string>

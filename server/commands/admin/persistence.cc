@@ -4,6 +4,12 @@
 // No command here forks or blocks the server but SAVE, which writes the whole file before it
 // answers. A snapshot and a new base of the log exclude each other: one of them walks the keys at a
 // time.
+//
+//   command         runs                         answer
+//   SAVE            at once, in one piece        OK when the file is on disk
+//   BGSAVE          beside clients, in slices    that it has begun, or is scheduled
+//   BGREWRITEAOF    beside clients, in slices    that it has begun, or is scheduled
+//   LASTSAVE                                     Unix seconds
 
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"

@@ -1,5 +1,8 @@
 // The replication family, as a server answers that has no replicas and follows no master: what it
 // is, and how many replicas have what was written.
+//
+//   > WAIT 1 100          0, after 100 ms: there are no replicas
+//   > WAITAOF 1 0 0       [1, 0] as soon as this server's log has everything on disk
 
 #include <optional>
 

@@ -1,4 +1,7 @@
 // The server family: the time, a picture, and the end.
+//
+// SHUTDOWN has no answer when it succeeds: the connection closes. MONITOR has one, and then a line
+// for each command that any client runs.
 
 #include <algorithm>
 #include <array>

@@ -2,6 +2,9 @@
 // server/observe/slow_log.h and command_timer.h.
 //
 // Newest first. Times are in µs of execution, without waiting and without writing the answer.
+//
+//   slowlog-log-slower-than 10000      µs from which on a command is kept; -1: none is
+//   slowlog-max-len 128                entries
 
 #include "server/observe/slow_log.h"
 

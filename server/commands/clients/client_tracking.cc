@@ -1,5 +1,10 @@
 // CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: what a client asks of client-side caching.
 // What comes of it is in server/notify/tracking.h.
+//
+//   > HELLO 3
+//   > CLIENT TRACKING ON
+//   > GET user:1                     remembered for this client
+//   < invalidate ["user:1"]          a push, once another client has changed it
 
 #include <algorithm>
 #include <iterator>

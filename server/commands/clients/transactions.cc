@@ -9,6 +9,13 @@
 // A command that fails inside EXEC does not stop those behind it: there is no rolling back, as in
 // Redis. A command that could not be queued (unknown, wrong arity) fails the whole transaction with
 // EXECABORT.
+//
+//   > WATCH stock
+//   > MULTI
+//   > DECR stock
+//   < QUEUED
+//   > EXEC
+//   < 1) (integer) 9        or null, if stock was touched since WATCH
 
 #include <memory>
 #include <utility>

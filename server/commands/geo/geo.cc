@@ -6,6 +6,12 @@
 //
 //   > GEOADD shops -0.1276 51.5072 london 2.3522 48.8566 paris
 //   > GEODIST shops london paris km
+//
+//   command    missing member    event    effect
+//   GEOADD     made              zadd     itself
+//   GEODIST    null
+//   GEOHASH    null
+//   GEOPOS     a null array
 
 #include "absl/container/inlined_vector.h"
 #include "server/commands/families.h"

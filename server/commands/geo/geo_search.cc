@@ -3,6 +3,14 @@
 //
 // Cost: O(N + log M), where N are the members in the nine cells around the area and M all; cells
 // are chosen as small as the area allows. It runs in one piece.
+//
+//   GEOSEARCH shops FROMLONLAT 2 49 BYRADIUS 400 KM ASC COUNT 2 WITHDIST
+//
+//   command                        centre              event of the target
+//   GEOSEARCH                      an option
+//   GEOSEARCHSTORE                 an option           geosearchstore, or del
+//   GEORADIUS [STORE key]          behind the key      georadiusstore, or del
+//   GEORADIUSBYMEMBER [STORE key]  behind the key      georadiusstore, or del
 
 #include <algorithm>
 #include <memory>

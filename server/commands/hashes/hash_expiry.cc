@@ -12,6 +12,12 @@
 //     2) (integer) -2
 //
 // A key of another type is the first fault of all, the grammar comes next, a missing key last.
+//
+//   command                 event                        effect
+//   HEXPIRE and its kin     hexpire                      HPEXPIREAT key ms FIELDS n field ...
+//     with a passed time    hdel (and del)               HDEL key field ...
+//   HPERSIST                hpersist                     HPERSIST key FIELDS n field ...
+//   HTTL and its kin        none: they only look
 
 #include <string>
 

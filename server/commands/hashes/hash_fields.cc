@@ -3,6 +3,11 @@
 //
 // The three answer for all named fields or change all of them in one step. The type is checked
 // first in the two readers, the grammar first in HSETEX.
+//
+//   command     event                    effect
+//   HGETDEL     hdel (and del)           HDEL key field ...
+//   HGETEX      hexpire or hpersist      HPEXPIREAT or HPERSIST; HDEL where the time has passed
+//   HSETEX      hset, hexpire            HSETEX ... PXAT ms, or HSET and HSETEX KEEPTTL
 
 #include <limits>
 #include <optional>

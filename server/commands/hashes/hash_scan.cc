@@ -2,6 +2,13 @@
 //
 // All of a hash is O(N) in one piece. A compact hash answers in the order in which the fields came;
 // a large one in none.
+//
+//   command       missing key           form in RESP2            form in RESP3
+//   HGETALL       empty                 names and values flat    a map
+//   HKEYS HVALS   empty                 an array                 an array
+//   HRANDFIELD    null, with a count    flat with WITHVALUES     pairs with WITHVALUES
+//                 an empty array
+//   HSCAN         cursor 0 and nothing  a cursor, then flat      the same
 
 #include <limits>
 #include <optional>

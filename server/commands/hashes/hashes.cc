@@ -2,6 +2,14 @@
 // that end in hash_expiry.cc.
 //
 // A write to a field that had a deadline ends that, except for the counters, which keep it.
+//
+//   command        missing field   event           effect
+//   HSET HMSET     made            hset            itself
+//   HSETNX         made            hset            HSET key field value
+//   HINCRBY        0               hincrby         HSET, or HSETEX KEEPTTL if the field has an end
+//   HINCRBYFLOAT   0               hincrbyfloat    the same
+//   HDEL           not counted     hdel, del       itself
+//   HGET           null
 
 #include <cmath>
 #include <optional>

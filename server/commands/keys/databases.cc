@@ -2,6 +2,12 @@
 //
 // A flush takes all keys away at once. The memory of a few is freed in the same turn; that of many,
 // or with ASYNC, in slices of later turns. SWAPDB moves no entry: two pointers change places.
+//
+//   command     event   effect
+//   SELECT      none    none: the session alone changes
+//   FLUSHDB     none    itself, also when nothing was there
+//   FLUSHALL    none    itself, also when nothing was there
+//   SWAPDB      none    itself
 
 #include "server/commands/families.h"
 #include "server/commands/shared/db_index.h"

@@ -3,6 +3,10 @@
 // The payload is one value in RDB's own form, then two bytes of version and a CRC64 over all before
 // it. It carries no name and no deadline: RESTORE is told both. Bytes come from clients, so the
 // checksum is only a guard against accidents, and ReadDump trusts nothing that is in it.
+//
+//   RESTORE key ttl payload [REPLACE] [ABSTTL] [IDLETIME s | FREQ n]
+//
+// The event is `restore`, whether or not a key was replaced.
 
 #include <utility>
 

@@ -4,6 +4,13 @@
 // Worked example, with 10 s left: EXPIRE k 20 GT gives 1, EXPIRE k 5 GT gives 0, EXPIRE k -1
 // deletes k and gives 1. A lock has a lease instead, so every writer here refuses one. The effect
 // is PEXPIREAT, or DEL; see EndKeyAt.
+//
+//   command                   missing key   no deadline     event     effect
+//   EXPIRE PEXPIRE and AT     0             set             expire    PEXPIREAT, with its kind
+//     with a time in the past 0             deleted         del       DEL
+//   PERSIST                   0             0               persist   itself
+//   TTL PTTL                  -2            -1
+//   EXPIRETIME PEXPIRETIME    -2            -1
 
 #include <limits>
 #include <optional>

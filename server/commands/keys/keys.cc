@@ -3,6 +3,15 @@
 //
 // No command here looks inside a value, with one exception: locks, whose tokens outlive their keys,
 // so LockService has to hear of every deletion and every move.
+//
+//   command     missing key      event                    effect
+//   DEL         not counted      del for each             itself
+//   RENAME      an error         rename_from, rename_to   itself
+//   MOVE        0                move_from, move_to       itself
+//   COPY        0                copy_to                  itself
+//   EXISTS      not counted
+//   TYPE        none
+//   RANDOMKEY   null, in an empty database
 
 #include <memory>
 #include <string>

@@ -1,5 +1,7 @@
 // The OBJECT family: how a value is kept and when it was last used. Test suites and profilers look
 // at it, so the answers are those that Redis would give.
+//
+// A look is counted as a hit or a miss of the keyspace, but sends no keymiss event.
 
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"

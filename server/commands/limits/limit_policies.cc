@@ -4,6 +4,10 @@
 //
 // A policy is looked up when a request is made, so LIMIT.POLICY SET works on live keys: these keep
 // the fraction that is consumed. There are at most 10000, and none of them belongs to a database.
+//
+//   > LIMIT.POLICY SET api GCRA 100 60000 BURST 20
+//   > LIMIT.TAKE user:7 POLICY api
+//   > LIMIT.POLICY SET api GCRA 200 60000 BURST 20      from the next request on
 
 #include <string_view>
 #include <vector>

@@ -2,6 +2,15 @@
 //
 // Everything here is O(N) in the worst case, in one piece: an index is looked for from the nearer
 // end, node by node, a value from one end, element by element.
+//
+//   command    missing key      event             effect
+//   LINDEX     null
+//   LRANGE     an empty array
+//   LPOS       null or []
+//   LSET       an error         lset              itself
+//   LINSERT    0                linsert           itself
+//   LREM       0                lrem, del         itself
+//   LTRIM      OK               ltrim, del        itself, unless all elements stay
 
 #include <optional>
 #include <string>

@@ -1,5 +1,10 @@
 // The list family, between lists: LMOVE, its older form RPOPLPUSH, and LMPOP, which pops from the
 // first of several lists that is there.
+//
+//   command      no element           events                        effect
+//   LMOVE        null                 push of the target, then pop  itself
+//   RPOPLPUSH    null                 lpush, rpop                   itself
+//   LMPOP        a null array         lpop or rpop                  LPOP or RPOP key count
 
 #include "server/commands/families.h"
 #include "server/commands/lists/list_access.h"

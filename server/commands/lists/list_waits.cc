@@ -6,6 +6,12 @@
 // wait, with the key that served it. Inside MULTI or a script nothing waits: an empty list answers
 // at once as a deadline would. The time-out is in seconds, may have a fraction, and 0 waits for
 // ever.
+//
+//   command        answer when it gets one    at the deadline   effect
+//   BLPOP BRPOP    key, element               a null array      LPOP or RPOP key
+//   BLMOVE         element                    a null array      LMOVE
+//   BRPOPLPUSH     element                    a null array      RPOPLPUSH
+//   BLMPOP         key, array of elements     a null array      LPOP or RPOP key count
 
 #include <optional>
 #include <span>

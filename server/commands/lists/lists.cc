@@ -3,6 +3,15 @@
 //
 // Both ends are O(1) an element. A push is its own effect, and so is a pop: the state alone decides
 // which element goes.
+//
+//   command        missing key              event         effect
+//   LPUSH RPUSH    made                     lpush rpush   itself
+//   LPUSHX RPUSHX  0                        lpush rpush   itself
+//   LPOP RPOP      null, a null array       lpop rpop     itself
+//                  if there is a count
+//   LLEN           0
+//
+// The pop of a list's last element adds `del` behind its own event.
 
 #include <algorithm>
 #include <optional>

@@ -4,6 +4,14 @@
 //
 // TOKEN narrows each of them to one grant: a former holder that has lost the lock and got it back
 // in another thread cannot give back what the other one works under.
+//
+//   command         answer                  not held by this owner
+//   LOCK.RENEW      the lease, in ms        NOTHELD
+//   LOCK.RELEASE    the holds that are left NOTHELD
+//   LOCK.MRELEASE   how many were given     not counted
+//                   back
+//   LOCK.BREAK      how many holders lost   0
+//                   the lock
 
 #include <optional>
 

@@ -3,6 +3,11 @@
 //
 // None of them is a promise: what is shown may have changed when the client reads it. Only a token
 // says whether a lock is still held, and FENCED is what asks it.
+//
+//   command         answer
+//   LOCK.INFO       mode, permits, token, holders, waiters; nothing for a free lock without waiters
+//   LOCK.WAITERS    owner, client_id, waited_ms, left_ms of each
+//   LOCK.LIST       a cursor, and names of locks of the client's database
 
 #include <optional>
 #include <string>

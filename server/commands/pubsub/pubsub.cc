@@ -4,6 +4,11 @@
 // Confirmations and messages are pushes: in RESP3 they may stand between the answers of other
 // commands, in RESP2 the connection takes only a few commands while it has a subscription. Nothing
 // here is kept over a restart, and nothing is logged.
+//
+//   > PSUBSCRIBE news.*
+//   < psubscribe "news.*" 1           1 subscription now
+//   > PUBLISH news.tech hi            from another client; answers 1
+//   < pmessage "news.*" "news.tech" "hi"
 
 #include "server/notify/pubsub.h"
 

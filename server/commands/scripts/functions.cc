@@ -3,6 +3,13 @@
 // Functions differ from scripts in that they are data: they are saved, logged and survive a
 // restart, and a client calls them by name only. A library is loaded as a whole: its code runs
 // once, registers functions, and may do nothing else.
+//
+//   command             effect    a fault
+//   FUNCTION LOAD       itself    leaves everything as it was
+//   FUNCTION DELETE     itself    no such library
+//   FUNCTION FLUSH      itself
+//   FUNCTION RESTORE    itself    leaves everything as it was
+//   FCALL               what the function's commands did, as one group
 
 #include <optional>
 #include <string>

@@ -4,6 +4,12 @@
 // EVAL's scripts are remembered too, so that EVALSHA finds them; those that came by SCRIPT LOAD
 // stay, the others may be forgotten when there are many. No script is logged: the effects of its
 // calls are, as one group.
+//
+//   command          unknown script          kept after it
+//   EVAL             compiled                until others need its place
+//   SCRIPT LOAD      compiled                until SCRIPT FLUSH
+//   EVALSHA          NOSCRIPT                as before; it counts as used
+//   SCRIPT EXISTS    0
 
 #include <optional>
 

@@ -5,6 +5,11 @@
 // sources. Results are built as SADD would, so that OBJECT ENCODING tells what Redis tells. The
 // STORE forms overwrite a target of any type, end its time to live, and delete it for an empty
 // result. They are their own effect.
+//
+//   command                  empty result           event of the target
+//   SINTER SUNION SDIFF      an empty array
+//   SINTERSTORE and kin      the target is deleted  sinterstore sunionstore sdiffstore, or del
+//   SINTERCARD               0
 
 #include <algorithm>
 #include <limits>

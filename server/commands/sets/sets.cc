@@ -2,6 +2,15 @@
 //
 // Looking a member up is O(1), or O(log N) while the set is a sorted array of integers. A set never
 // stays empty: the last member takes the key along, with a `del` behind the command's own event.
+//
+//   command       missing key        event              effect
+//   SADD          made               sadd               itself
+//   SREM          0                  srem, del          itself
+//   SMOVE         0                  srem, sadd (del)   itself
+//   SPOP          null or an empty   spop, del          SREM key members, or DEL key
+//                 array
+//   SRANDMEMBER   null or an empty array
+//   SISMEMBER     0
 
 #include <algorithm>
 #include <optional>

@@ -4,6 +4,13 @@
 // Worked example: with a = {x:1, y:2} and b = {y:10}, ZUNION 2 a b WEIGHTS 2 1 gives x:2, y:14.
 // Results are made as a whole before anything is stored, so the target may be a source. It runs in
 // one piece.
+//
+//   command                    options                       event of the target
+//   ZUNION ZINTER              WEIGHTS AGGREGATE WITHSCORES
+//   ZDIFF                      WITHSCORES
+//   ZUNIONSTORE ZINTERSTORE    WEIGHTS AGGREGATE             zunionstore zinterstore, or del
+//   ZDIFFSTORE                 none                          zdiffstore, or del
+//   ZINTERCARD                 LIMIT
 
 #include <algorithm>
 #include <functional>

@@ -3,6 +3,12 @@
 //
 // A pop is O(log N) for each member and is logged without its waiting: as ZPOPMIN or ZPOPMAX of the
 // one key that served, for of several keys only one gives.
+//
+//   command             nothing there     event               effect
+//   ZPOPMIN ZPOPMAX     an empty array    zpopmin zpopmax     itself
+//   ZMPOP               a null array      the same            ZPOPMIN or ZPOPMAX key count
+//   BZPOPMIN BZPOPMAX   waits             the same            ZPOPMIN or ZPOPMAX key
+//   BZMPOP              waits             the same            ZPOPMIN or ZPOPMAX key count
 
 #include <algorithm>
 #include <limits>

@@ -6,6 +6,12 @@
 // Finding a range is O(log N), whatever it contains; walking over it or taking it out is
 // O(members), in one piece. LIMIT is arithmetic on ranks, so a large offset costs nothing, while
 // Redis steps over it.
+//
+//   command              bounds                 event               effect
+//   ZRANGE and kin       ranks, scores, names
+//   ZRANGESTORE          the same               zrangestore, del    itself
+//   ZCOUNT ZLEXCOUNT     scores, names
+//   ZREMRANGEBY...       as the name says       zremrangeby...      itself
 
 #include <algorithm>
 #include <memory>

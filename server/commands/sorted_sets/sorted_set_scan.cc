@@ -1,4 +1,8 @@
 // Sorted sets member by member: chosen by chance (ZRANDMEMBER), and all of them in pieces (ZSCAN).
+//
+//   ZRANDMEMBER key            a member, or null
+//   ZRANDMEMBER key 5          up to five different ones
+//   ZRANDMEMBER key -5         exactly five, each out of all
 
 #include <cmath>
 #include <limits>

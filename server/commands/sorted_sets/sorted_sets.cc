@@ -1,5 +1,13 @@
 // The sorted-set family: members put in, taken out and asked for by name. What works on ranges is
 // in sorted_set_ranges.cc, on several sets in sorted_set_algebra.cc, popping in sorted_set_pops.cc.
+//
+//   command       missing member        event        effect
+//   ZADD          made, unless XX       zadd         itself
+//   ZADD INCR     made, unless XX       zincr        itself
+//   ZINCRBY       made                  zincr        itself
+//   ZREM          not counted           zrem, del    itself
+//   ZSCORE        null
+//   ZRANK         null
 
 #include "absl/container/inlined_vector.h"
 #include "server/commands/families.h"

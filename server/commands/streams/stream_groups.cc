@@ -4,6 +4,14 @@
 // A group remembers how far it has read (its last id) and the pending entries list: what each
 // consumer was given and has not acknowledged. All of it is book-keeping beside the entries: WATCH
 // does not see it, the log does.
+//
+//   command                missing group    event                     effect
+//   XGROUP CREATE          made             xgroup-create             itself
+//   XGROUP SETID           an error         xgroup-setid              itself
+//   XGROUP DESTROY         0                xgroup-destroy            itself
+//   XGROUP CREATECONSUMER  an error         xgroup-createconsumer     itself
+//   XGROUP DELCONSUMER     an error         xgroup-delconsumer        itself
+//   XACK                   0                none                      itself
 
 #include <vector>
 

@@ -7,6 +7,10 @@
 //
 // What is hard here is waiting. A client that waits has been promised "what comes after now", so
 // the request that runs again on waking is not the one that was sent: "$" has become an id.
+//
+//   XREADGROUP   id    gives                              effect for each entry
+//                >     what no consumer was given yet     XCLAIM ... FORCE JUSTID LASTID
+//                0     all that is pending for this one   XCLAIM with the new count and time
 
 #include <string>
 #include <utility>

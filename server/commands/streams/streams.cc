@@ -4,6 +4,13 @@
 // An id is "<ms>-<seq>". Ids grow strictly, also over deletions and XSETID, so a reader that
 // remembers the last one misses nothing. A stream stays when its last entry goes: only DEL removes
 // the key.
+//
+//   command    missing key             event            effect
+//   XADD       made, or null           xadd (xtrim)     itself; "*" as the id that was chosen
+//   XTRIM      0                       xtrim            itself; ~ as the exact trim that it was
+//   XDEL       0                       xdel             itself
+//   XSETID     an error                xsetid           itself
+//   XRANGE     an empty array
 
 #include <algorithm>
 #include <string>

@@ -4,6 +4,11 @@
 // Reading everything first means that one bad operation refuses the whole request, with nothing
 // changed and nothing answered but the error. That is Redis's rule as well. OVERFLOW is no
 // operation: it is a setting that holds for the SET and INCRBY behind it, and WRAP before any.
+//
+//   > BITFIELD k OVERFLOW SAT INCRBY u8 0 200 INCRBY u8 0 100 GET u4 0
+//   < 1) (integer) 200
+//     2) (integer) 255       saturated
+//     3) (integer) 15        the upper half of that byte
 
 #include "storage/types/bit_field.h"
 

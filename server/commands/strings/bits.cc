@@ -3,6 +3,13 @@
 //
 // Bit 0 is the most significant bit of the first byte. Reading behind the end gives zeros; writing
 // there grows the string with zeros. A count or a search looks at each byte of its range once.
+//
+//   command    missing key             event      effect
+//   SETBIT     made                    setbit     itself
+//   BITOP      the target is deleted   set, del   itself
+//   GETBIT     0
+//   BITCOUNT   0
+//   BITPOS     -1 for ones, 0 for zeros
 
 #include "storage/types/bits.h"
 

@@ -4,6 +4,11 @@
 // A string that was sent as digits is held as an integer from the start, so the usual INCR parses
 // and prints nothing but its answer. The effect is the command itself, since INCR of the same state
 // gives the same number; only INCRBYFLOAT is rewritten.
+//
+//   command        missing   event          effect
+//   INCR INCRBY    0         incrby         itself
+//   DECR DECRBY    0         incrby         itself
+//   INCRBYFLOAT    0         incrbyfloat    SET key sum KEEPTTL
 
 #include <cmath>
 #include <limits>

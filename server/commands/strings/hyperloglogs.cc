@@ -4,6 +4,12 @@
 // Algorithm: HyperLogLog with Redis's 2^14 registers of 6 bits, standard error 0.81 %. The sparse
 // form is a list of runs; it becomes dense, 12 kB, for good once it passes hll-sparse-max-bytes.
 // The bytes come from clients too (SET, RESTORE), so each command may find them corrupt.
+//
+//   command      missing key    event     effect
+//   PFADD        made           pfadd     itself
+//   PFCOUNT      0              none      itself, if it has kept a new estimate
+//   PFMERGE      made           pfadd     itself
+//   PFDEBUG      an error       none      itself, if it has made the value dense
 
 #include <algorithm>
 #include <memory>

@@ -3,6 +3,10 @@
 //
 // Cost: O(bytes of a * bytes of b) in time. It runs in one piece, so SizesAreAllowed is the only
 // thing that bounds its turn.
+//
+//   > MSET a ohmytext b mynewtext
+//   > LCS a b IDX
+//   < matches: [4,7] in a is [5,8] in b ("text"), then [2,3] is [0,1] ("my"); len: 6
 
 #include "storage/types/lcs.h"
 

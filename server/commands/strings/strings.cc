@@ -3,6 +3,15 @@
 //
 // Plain SET and GET, and SET NX PX, are the hottest paths of the server: no allocation beyond the
 // entry, and no look-up that the answer does not need.
+//
+//   command        missing key   event                effect
+//   SET            made          set, expire          itself; with a time, GET, KEEPTTL or a
+//                                                     comparison the SET that stands for it
+//   SETNX          made          set                  itself
+//   SETEX PSETEX   made          set, expire          SET key value PXAT ms
+//   GETSET         made, null    set                  SET key value
+//   GETDEL         null          del                  DEL key
+//   GETEX          null          expire or persist    PEXPIREAT, DEL or PERSIST
 
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
@@ -207,6 +216,8 @@ void GetEx(CommandCall& call) {
 
 constexpr uint32_t kWriteMore = kWrite | kDenyOom;
 
+// Flags are Redis's, as COMMAND INFO shows them: kDenyOom for a write that may take more memory,
+// kFast for GET and for what only sets or ends a small thing.
 constexpr CommandSpec kListed[] = {
     {.name = "GET",
      .arity = 2,

@@ -3,6 +3,11 @@
 // All of them are one step: no other client sees half of an MSET. They look at each key once, so
 // they cost O(keys), and nothing slices them: the request itself is bounded by the protocol's
 // limits.
+//
+//   command   one key is there    event for each key   effect
+//   MSET      overwritten         set                  itself
+//   MSETNX    0, nothing is set   set                  itself
+//   MSETEX    as NX or XX say     set, expire          itself; with a time MSETEX ... PXAT ms
 
 #include <limits>
 #include <optional>

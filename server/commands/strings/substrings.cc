@@ -2,6 +2,12 @@
 //
 // Writers grow a string in place and keep its time to live. What they write is "raw" for OBJECT
 // ENCODING for ever after, even if it reads as a number.
+//
+//   command    missing key                 event       effect
+//   APPEND     made                        append      itself
+//   SETRANGE   made, unless for nothing    setrange    itself
+//   GETRANGE   "" (never null)
+//   STRLEN     0
 
 #include <algorithm>
 #include <cstring>
