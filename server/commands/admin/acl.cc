@@ -53,6 +53,7 @@ std::string PasswordHash(CommandCall& call) {
 
 void WhoAmI(CommandCall& call) { call.reply.Bulk(kUser); }
 
+// One name: `default`.
 void Users(CommandCall& call) {
   call.reply.Array(1);
   call.reply.Bulk(kUser);
@@ -163,6 +164,7 @@ void DeleteUser(CommandCall& call) {
   call.reply.Integer(0);
 }
 
+// Every rule is refused, even one that would change nothing: a rule that is taken must also hold.
 void SetUser(CommandCall& call) {
   call.reply.Error(
       "ERR Sluice has one user, default, whose password is requirepass: no rules can be set");
@@ -199,6 +201,8 @@ constexpr uint32_t kAsks = kNoScript | kLoading | kStale;
 constexpr uint32_t kAdministers = kAsks | kAdmin;
 constexpr std::string_view kByUsers = "O(N). Where N is the number of configured users.";
 
+// Arities and flags are Redis's, also of what is refused: a tool that reads COMMAND INFO sees what
+// it knows.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "CAT",
      .arity = -2,
@@ -293,6 +297,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
 constexpr auto kSubcommands =
     RowsOf(kSubcommandsListed, {.group = "server", .since = "6.0.0", .complexity = "O(1)"});
 
+// The container cannot be called itself.
 constexpr CommandSpec kRows[] = {
     {.name = "ACL",
      .arity = -2,

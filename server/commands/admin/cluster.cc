@@ -10,6 +10,7 @@
 namespace sluice {
 namespace {
 
+// One handler for all rows: arity is checked before it, as the dispatcher does for any command.
 void Disabled(CommandCall& call) {
   call.reply.Error("ERR This instance has cluster support disabled");
 }
@@ -217,6 +218,8 @@ constexpr CommandSpec kSubcommandsListed[] = {
 constexpr auto kSubcommands =
     RowsOf(kSubcommandsListed, {.group = "cluster", .since = "3.0.0", .complexity = "O(1)"});
 
+// Four commands stand outside of CLUSTER; clients send READONLY to servers that they take for
+// replicas.
 constexpr CommandSpec kListed[] = {
     {.name = "ASKING",
      .arity = 1,

@@ -17,6 +17,7 @@ struct FlagWord {
   std::string_view word;
 };
 
+// Flags that are ours alone have no word and are not shown.
 constexpr FlagWord kFlagWords[] = {
     {kWrite, "write"},
     {kReadOnly, "readonly"},
@@ -65,6 +66,7 @@ struct CategoryWord {
   uint32_t without_category = 0;  // not implied in this one
 };
 
+// In Redis's order, which is that of the bits in its ACLs; @lock and @limit follow.
 constexpr CategoryWord kCategoryWords[] = {
     {"KEYSPACE", "@keyspace", kCatKeyspace},
     {"READ", "@read", 0, kReadOnly, 0, kCatScripting},
@@ -107,6 +109,7 @@ void ReplyFlags(ReplySink& reply, std::span<const FlagWord> words, uint32_t flag
   }
 }
 
+// Words with their "@", in the order of the table.
 void ReplyCategories(ReplySink& reply, const CommandSpec& spec) {
   const auto holds = [&spec](const CategoryWord& row) { return Holds(row, spec); };
   reply.Set(static_cast<size_t>(std::ranges::count_if(kCategoryWords, holds)));
@@ -177,6 +180,7 @@ bool KeysMove(const CommandSpec& spec) {
   return false;
 }
 
+// A field of a key spec.
 void ReplyNumber(ReplySink& reply, std::string_view name, int number) {
   reply.Bulk(name);
   reply.Integer(number);
@@ -264,6 +268,7 @@ void ReplyEntry(ReplySink& reply, const Command& command) {
 
 void ReplyKeyFlags(ReplySink& reply, uint16_t flags) { ReplyFlags(reply, kKeyFlagWords, flags); }
 
+// ACL CAT shows them without their "@".
 std::vector<std::string_view> CategoryNames() {
   std::vector<std::string_view> names;
   for (const CategoryWord& row : kCategoryWords) names.push_back(row.shown.substr(1));

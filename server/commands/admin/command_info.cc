@@ -20,12 +20,14 @@
 namespace sluice {
 namespace {
 
+// COMMAND without a subcommand: top-level commands in the order of the families.
 void ReplyAllEntries(CommandCall& call) {
   const CommandTable& table = call.part<CommandTable>();
   call.reply.Array(table.size());
   for (const Command* command : table.all()) ReplyEntry(call.reply, *command);
 }
 
+// Subcommands are not counted, as in Redis.
 void Count(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(call.part<CommandTable>().size()));
 }
@@ -227,6 +229,7 @@ constexpr std::string_view kPerLookUp = "O(N) where N is the number of commands 
 constexpr std::string_view kPerCommand = "O(N) where N is the total number of Redis commands";
 constexpr std::string_view kPerArgument = "O(N) where N is the number of arguments to the command";
 
+// They answer while data are loaded too: clients ask for them when they connect.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "COUNT",
      .arity = 2,

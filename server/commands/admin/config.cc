@@ -97,6 +97,7 @@ constexpr std::string_view kPerOption =
     "O(N) when N is the number of configuration parameters provided";
 constexpr std::string_view kSetTips = "request_policy:all_nodes,response_policy:all_succeeded";
 
+// All but HELP are for administrators, and no script may call them.
 constexpr CommandSpec kSubcommands[] = {
     {.name = "GET",
      .arity = -3,

@@ -33,6 +33,7 @@ class Digest {
     Xor(Sha1(bytes));
     sum_ = Sha1(text());
   }
+  // In network order, as Redis mixes numbers.
   void Mix(uint32_t number) {
     const uint32_t ordered = htonl(number);
     Mix({reinterpret_cast<const char*>(&ordered), sizeof ordered});
@@ -40,6 +41,7 @@ class Digest {
   std::string_view text() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
     return {reinterpret_cast<const char*>(sum_.data()), sum_.size()};
   }
+  // 40 digits in small letters.
   std::string Hex() const {
     std::string hex;
     for (const unsigned char byte : sum_) {

@@ -117,6 +117,7 @@ void DigestValues(CommandCall& call) {
 
 // --- replies
 
+// 0, 1, 2: the elements of an array or a set.
 void ReplyNumbers(ReplySink& reply) {
   for (int64_t i = 0; i < 3; ++i) reply.Integer(i);
 }
@@ -126,6 +127,7 @@ struct ProtocolType {
   std::string_view word;
   void (*answer)(ReplySink& reply);
 };
+// Each answers what Redis's DEBUG PROTOCOL answers, byte for byte.
 constexpr ProtocolType kProtocolTypes[] = {
     {"STRING", [](ReplySink& reply) { reply.Bulk("Hello World"); }},
     {"INTEGER", [](ReplySink& reply) { reply.Integer(12345); }},
@@ -176,6 +178,7 @@ constexpr ProtocolType kProtocolTypes[] = {
     {"BIGNUM", [](ReplySink& reply) { reply.BigNumber("1234567999999999999999999999999999999"); }},
 };
 
+// RESP2 sees the types that it has not in their older forms.
 void Protocol(CommandCall& call) {
   for (const ProtocolType& row : kProtocolTypes) {
     if (IsWord(call.args[2], row.word)) return row.answer(call.reply);
@@ -194,6 +197,7 @@ void Error(CommandCall& call) {
   call.reply.Error(text);
 }
 
+// At the level of a warning, so that it is written whatever the level of the log.
 void LogLine(CommandCall& call) {
   call.part<Host>().Log(LogLevel::kWarning, Concat("DEBUG LOG: ", call.args[2]));
   call.reply.Ok();
@@ -249,6 +253,7 @@ struct DebugWord {
   size_t arguments_min, arguments_max;  // behind the word
   Handler run;
 };
+// Word, how many arguments may stand behind it, handler.
 constexpr DebugWord kWords[] = {
     {"DIGEST", 0, 0, DigestAll},
     {"DIGEST-VALUE", 0, SIZE_MAX, DigestValues},
@@ -278,6 +283,7 @@ void Debug(CommandCall& call) {
                           call.args[1].substr(0, 128), "'. Try DEBUG HELP."));
 }
 
+// kProtected: the gate asks enable-debug-command before the handler runs.
 constexpr CommandSpec kRows[] = {
     {.name = "DEBUG",
      .arity = -2,

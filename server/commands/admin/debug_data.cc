@@ -15,6 +15,7 @@
 namespace sluice {
 namespace {
 
+// 512 MB, as for any string.
 constexpr int64_t kSizeMax = 512 << 20;  // of a text
 
 // A number from 0 on; null: the error has been answered.

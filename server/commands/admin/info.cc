@@ -10,6 +10,8 @@
 namespace sluice {
 namespace {
 
+// Redis's sections in its order, ours behind them. Ours are not shown by default, so that the text
+// of INFO stays what tools expect.
 constexpr InfoSection kSections[] = {
     {"server", "Server", true, WriteServer},
     {"clients", "Clients", true, WriteClients},

@@ -18,6 +18,7 @@ class Histogram;
 // The text of INFO while it is written: "name:value" lines below "# Title" lines.
 class InfoText {
  public:
+  // A blank line stands between two sections.
   void Title(std::string_view title) {
     ConcatTo(text_, text_.empty() ? "# " : "\r\n# ", title, "\r\n");
   }
@@ -33,6 +34,7 @@ class InfoText {
     Field(name, bytes);
     Human(name, bytes);
   }
+  // The whole text; valid until the next field is written.
   const std::string& text() const { return text_; }
 
  private:

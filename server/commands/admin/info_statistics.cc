@@ -47,6 +47,7 @@ struct Percentile {
   std::string_view suffix;
   double percent;
 };
+// 99.9 is written without its point, as names of fields have none.
 constexpr Percentile kPercentiles[] = {{"_p50", 50}, {"_p99", 99}, {"_p999", 99.9}};
 
 // Percentiles, the maximum, and one line of counts up to bounds that suit the thing. The unit is in
@@ -106,6 +107,7 @@ void WriteExpiry(const Statistics& stats, InfoText& text) {
 
 }  // namespace
 
+// Redis's fields in its order, then ours. A field that counts what never happens is 0.
 void WriteStats(const Parts& parts, InfoText& text) {
   const Statistics& stats = parts.Get<Statistics>();
   WriteTraffic(stats, parts.Get<Rates>().per_second(), text);

@@ -181,6 +181,7 @@ constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale;
 constexpr std::string_view kTips =
     "nondeterministic_output,request_policy:all_nodes,response_policy:special";
 
+// For administrators: names of events and times tell what others do.
 constexpr CommandSpec kSubcommands[] = {
     {.name = "LATEST",
      .arity = 2,

@@ -14,6 +14,7 @@
 namespace sluice {
 namespace {
 
+// As Redis's LATENCY_GRAPH_COLS; more samples go into a second picture.
 constexpr size_t kGraphColumns = 80;
 constexpr uint64_t kMicrosPerMilli = 1000;
 

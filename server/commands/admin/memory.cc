@@ -55,6 +55,7 @@ struct Count {
   int64_t value;
 };
 
+// A name and a number for each, in the order of the table.
 void ReplyCounts(ReplySink& reply, std::span<const Count> counts) {
   for (const Count& count : counts) {
     reply.Bulk(count.name);
@@ -165,6 +166,7 @@ constexpr std::string_view kTips =
 constexpr std::string_view kSlowWhereMuch =
     "Depends on how much memory is allocated, could be slow";
 
+// USAGE alone has a key; the others speak of the process.
 constexpr CommandSpec kSubcommands[] = {
     {.name = "USAGE",
      .arity = -3,

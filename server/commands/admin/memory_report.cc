@@ -20,6 +20,8 @@ double Ratio(int64_t a, int64_t b) {
 
 // --- the doctor. The limits are Redis's.
 
+// Redis's limits: below 5 MB no report, an excess below 10 MB is no issue, 200 kB a client, 1000
+// scripts.
 constexpr int64_t kMegabyte = 1 << 20;
 constexpr int64_t kTooLittle = 5 * kMegabyte;
 constexpr int64_t kExcessBytes = 10 * kMegabyte;

@@ -39,6 +39,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 constexpr uint32_t kLoads = kAdmin | kNoScript | kNoAsyncLoading;
 
+// The rows of Redis, so that a refusal is told as one and not as an unknown word.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,

@@ -16,6 +16,7 @@
 namespace sluice {
 namespace {
 
+// A name for the number, so that the comparisons below read as they will with replicas.
 constexpr int64_t kReplicas = 0;
 
 // The form of a master's answer: the word, the offset, the replicas.
@@ -92,6 +93,7 @@ constexpr CommandSpec ReplicaOfRow(std::string_view name) {
           .summary = "Follow another server, which is refused, or none."};
 }
 
+// The older name, with the versions of its own.
 constexpr CommandSpec SlaveOfRow() {
   CommandSpec row = ReplicaOfRow("SLAVEOF");
   row.since = "1.0.0";
@@ -100,6 +102,7 @@ constexpr CommandSpec SlaveOfRow() {
   return row;
 }
 
+// WAIT and WAITAOF may wait; inside MULTI and scripts they answer at once what there is.
 constexpr CommandSpec kRows[] = {
     ReplicaOfRow("REPLICAOF"),
     {.name = "ROLE",

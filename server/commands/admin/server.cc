@@ -81,6 +81,7 @@ struct ShutdownWords {
   bool any() const { return nosave || save || now || force; }
 };
 
+// SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT], in any order.
 constexpr OptionRow<ShutdownWords> kShutdownWords[] = {
     {"NOSAVE", kRaise<&ShutdownWords::nosave>}, {"SAVE", kRaise<&ShutdownWords::save>},
     {"NOW", kRaise<&ShutdownWords::now>},       {"FORCE", kRaise<&ShutdownWords::force>},
@@ -127,6 +128,7 @@ void Monitor(CommandCall& call) {
 
 // --- the table
 
+// SHUTDOWN is allowed beside a script past its time (kAllowBusy), and refused inside MULTI.
 constexpr CommandSpec kRows[] = {
     {.name = "MONITOR",
      .arity = 1,

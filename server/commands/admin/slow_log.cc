@@ -53,6 +53,7 @@ void Get(CommandCall& call) {
   for (size_t i = 0; i < shown; ++i) ReplyEntry(call.reply, entries[i]);
 }
 
+// O(1).
 void Len(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(call.part<SlowLog>().entries().size()));
 }
@@ -81,6 +82,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 constexpr uint32_t kFlags = kAdmin | kLoading | kStale;
 
+// For administrators: arguments of others' commands are shown.
 constexpr CommandSpec kSubcommands[] = {
     {.name = "GET",
      .arity = -2,

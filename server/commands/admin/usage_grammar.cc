@@ -19,6 +19,7 @@ namespace {
 
 using Words = std::span<const std::string_view>;
 
+// The name of a value, and what clients take it for.
 struct NamedType {
   std::string_view name;
   UsageType type;
@@ -67,6 +68,7 @@ constexpr std::pair<std::string_view, std::string_view> kChoices[] = {
     {"NX", "condition"},
 };
 
+// A joint name beyond that helps no reader; the first alternative's stands for all.
 constexpr size_t kNameMax = 40;
 
 // "@6.2.0" or "@-6.2.0".
@@ -137,6 +139,7 @@ class Parser {
  public:
   explicit Parser(Words words) : words_(words) {}
 
+  // A plain sequence is a list of arguments; a choice at the top is a single one.
   std::vector<UsageNode> ParseTop() {
     Group group = ParseGroup();
     if (!group.repeated && group.alternatives.size() == 1) return std::move(group.alternatives[0]);
@@ -360,12 +363,14 @@ class KeyAssigner {
 
 }  // namespace
 
+// By UsageType, in the words of COMMAND DOCS.
 std::string_view UsageTypeName(UsageType type) {
   constexpr std::string_view kNames[] = {"string",    "integer",    "double", "key",  "pattern",
                                          "unix-time", "pure-token", "oneof",  "block"};
   return kNames[static_cast<size_t>(type)];
 }
 
+// The nodes hold views into spec.usage, which is a constant.
 std::vector<UsageNode> ParseUsage(const CommandSpec& spec) {
   if (spec.usage.empty()) return {};
   const std::vector<std::string_view> words = SplitUsage(spec.usage);

@@ -46,6 +46,7 @@ enum class UsageType : uint8_t {
 };
 std::string_view UsageTypeName(UsageType type);
 
+// An argument, or several in a block or a choice.
 struct UsageNode {
   std::string name;
   UsageType type = UsageType::kString;

@@ -199,6 +199,8 @@ constexpr uint32_t kAny = kNoScript | kLoading | kStale;
 constexpr uint32_t kAdminFlags = kAny | kAdmin;
 constexpr std::string_view kPerClient = "O(N) where N is the number of client connections";
 
+// What concerns other clients is for administrators (KILL, LIST, PAUSE, UNBLOCK, NO-EVICT); the
+// rest is for any client. None of it is for scripts, whose client is a stand-in.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "CACHING",
      .arity = 3,
@@ -362,6 +364,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
 constexpr auto kSubcommands =
     RowsOf(kSubcommandsListed, {.categories = kCatConnection, .group = "connection"});
 
+// kKeepsCaching: other CLIENT commands do not use up a CLIENT CACHING.
 constexpr CommandSpec kRows[] = {
     {.name = "CLIENT",
      .arity = -2,

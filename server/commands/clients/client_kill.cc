@@ -24,6 +24,7 @@ void ReadId(ArgReader& args, KillRequest& request) {
   request.filter.id = static_cast<uint64_t>(*id);
 }
 
+// The fault names the word as it came.
 void ReadType(ArgReader& args, KillRequest& request) {
   const std::string_view word = args.Bytes();
   request.filter.type = ReadClientType(word);
@@ -42,6 +43,7 @@ void ReadUser(ArgReader& args, KillRequest&) {
   if (user != "default") args.Fail(Concat("ERR No such user '", user, "'"));
 }
 
+// Any other word is a syntax error.
 void ReadSkipMe(ArgReader& args, KillRequest& request) {
   if (args.TakeWord("YES")) {
     request.skip_me = true;
@@ -52,6 +54,7 @@ void ReadSkipMe(ArgReader& args, KillRequest& request) {
   }
 }
 
+// Whole seconds, from 1 on.
 void ReadMaxAge(ArgReader& args, KillRequest& request) {
   const std::optional<int64_t> seconds = ParseInt64(args.Bytes());
   if (!seconds) return args.Fail("ERR maxage is not an integer or out of range");
@@ -59,6 +62,7 @@ void ReadMaxAge(ArgReader& args, KillRequest& request) {
   request.filter.age_s_min = *seconds;
 }
 
+// In any order; of a filter that comes twice the last one counts.
 constexpr OptionRow<KillRequest> kFilters[] = {
     {"ID", ReadId, 1},         {"TYPE", ReadType, 1},
     {"ADDR", ReadAddress, 1},  {"LADDR", ReadLocalAddress, 1},

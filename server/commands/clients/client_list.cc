@@ -29,6 +29,9 @@ struct FlagLetter {
   char letter;
   bool (*holds)(const Session& session);
 };
+// O monitor, P subscriber, x in MULTI, b waits, t tracks, R broken redirection, B broadcasting, d
+// lost its WATCH, c closes after its reply, A closes at once, U Unix socket, e not evicted, T
+// touches no keys.
 constexpr FlagLetter kFlagLetters[] = {
     {'O', [](const Session& s) { return (s.conditions & kMonitor) != 0; }},
     {'P', [](const Session& s) { return s.subscribes(); }},
@@ -45,6 +48,7 @@ constexpr FlagLetter kFlagLetters[] = {
     {'T', [](const Session& s) { return s.no_touch; }},
 };
 
+// Never empty.
 std::string FlagsOf(const Session& session) {
   std::string flags;
   for (const FlagLetter& row : kFlagLetters) {
@@ -123,6 +127,7 @@ struct ListOptions {
   std::optional<std::vector<uint64_t>> ids;
 };
 
+// CLIENT LIST [TYPE type] [ID id ...].
 constexpr OptionRow<ListOptions> kListOptions[] = {
     {"ID",
      [](ArgReader& args, ListOptions& to) {

@@ -50,6 +50,7 @@ void SwitchOn(ArgReader&, Request& request) {
   request.options.*kSwitch = true;
 }
 
+// CLIENT TRACKING ON | OFF [REDIRECT id] [PREFIX p ...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP].
 constexpr OptionRow<Request> kOptions[] = {
     {"REDIRECT", ReadRedirect, 1},
     {"PREFIX", [](ArgReader& args, Request& request) { request.prefixes.push_back(args.Bytes()); },
@@ -92,6 +93,7 @@ std::string_view Clash(const Request& request, const TrackingState* before) {
   return {};
 }
 
+// Whether a key could begin with both of them.
 bool Overlap(std::string_view a, std::string_view b) {
   return a.starts_with(b) || b.starts_with(a);
 }

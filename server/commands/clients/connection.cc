@@ -91,6 +91,7 @@ void ReadName(ArgReader& args, CommandCall& call) {
   call.client.name = name;
 }
 
+// HELLO [2 | 3 [AUTH user password] [SETNAME name]].
 constexpr OptionRow<CommandCall> kHelloOptions[] = {
     {"AUTH", ReadAuth, 2},
     {"SETNAME", ReadName, 1},
@@ -190,6 +191,8 @@ void Reset(CommandCall& call) {
 constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
 constexpr std::string_view kPingTips = "request_policy:all_shards,response_policy:all_succeeded";
 
+// kNoAuth lets a row through before the login. QUIT and RESET run at once inside MULTI
+// (kNotQueued), for they end it.
 constexpr CommandSpec kListed[] = {
     {.name = "PING",
      .arity = -1,

@@ -83,6 +83,7 @@ bool LogIn(CommandCall& call, std::string_view user, std::string_view password) 
 
 void LogInAsAtTheStart(CommandCall& call) { SetLoggedIn(call, call.settings.requirepass.empty()); }
 
+// As Redis's validateClientName: '!' to '~'.
 bool IsClientName(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }

@@ -10,6 +10,7 @@
 
 namespace sluice {
 
+// One sentence for a wrong name and a wrong password: it does not tell which names there are.
 inline constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
 inline constexpr std::string_view kBadClientName =

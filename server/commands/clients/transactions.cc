@@ -74,6 +74,7 @@ void Unwatch(CommandCall& call) {
 
 // --- EXEC
 
+// A condition of EXEC: on one key, in the words of SET.
 struct KeyCondition {
   size_t key_at;  // in the arguments
   ValueCondition condition;
@@ -91,6 +92,7 @@ void ReadKeyCondition(ArgReader& args, KeyConditions& conditions) {
   if (wanted.condition.compares()) wanted.condition.operand = args.Bytes();
 }
 
+// EXEC [IFEQ key value | IFNE key value | NX key | XX key] ..., as many as are wanted.
 constexpr OptionRow<KeyConditions> kConditions[] = {
     {"IFEQ", ReadKeyCondition<ValueCondition::Kind::kEqual>, 2},
     {"IFNE", ReadKeyCondition<ValueCondition::Kind::kNotEqual>, 2},
@@ -181,6 +183,7 @@ void Exec(CommandCall& call) {
 
 constexpr uint32_t kOpen = kNoScript | kLoading | kStale | kFast | kAllowBusy;
 
+// kNotQueued: these run inside MULTI instead of being queued. UNWATCH is queued, as in Redis.
 constexpr CommandSpec kRows[] = {
     {.name = "MULTI",
      .arity = 1,

@@ -83,6 +83,8 @@ void GeoPos(CommandCall& call) {
 
 // --- the table
 
+// The keys are sorted sets: their commands, their type and their events (zadd) are what clients
+// see.
 constexpr CommandSpec kRows[] = {
     {.name = "GEOADD",
      .arity = -5,

@@ -43,6 +43,8 @@ double TakeUnit(ArgReader& args) {
   return 1;
 }
 
+// Any score is some place; that of a member which GEOADD has not put in makes little sense, but no
+// fault.
 std::optional<GeoPoint> PointOfMember(const SortedSet& set, std::string_view name) {
   const std::optional<double> score = set.Score(name);
   return score ? std::optional(PointOfScore(*score)) : std::nullopt;
@@ -51,6 +53,7 @@ std::optional<GeoPoint> PointOfMember(const SortedSet& set, std::string_view nam
 // Text even in RESP3, as Redis answers it.
 void ReplyDistance(ReplySink& reply, double distance) { reply.Bulk(FixedText(distance, 4)); }
 
+// Doubles in RESP3, in RESP2 text with as many digits as they need.
 void ReplyPoint(ReplySink& reply, const GeoPoint& point) {
   reply.Array(2);
   reply.PlainDouble(point.longitude);

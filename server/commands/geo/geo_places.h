@@ -13,8 +13,11 @@
 
 namespace sluice {
 
+// By distance from the centre. kNone: as they are found, unless COUNT without ANY asks for the
+// nearest.
 enum class GeoOrder : uint8_t { kNone, kNearestFirst, kFarthestFirst };
 
+// A place that was found, with a copy of its name: the set may be changed before it is answered.
 struct GeoPlace {
   std::string name;
   double score;

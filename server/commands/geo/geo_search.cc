@@ -73,6 +73,7 @@ void TakeRadius(ArgReader& args, GeoShape& shape) {
   if (!args.failed()) shape.unit_metres = TakeUnit(args);
 }
 
+// Width, height, unit.
 void TakeBox(ArgReader& args, GeoShape& shape) {
   shape.is_box = true;
   shape.width = TakeSize(args, "ERR need numeric width");
@@ -136,6 +137,7 @@ void ReadBox(ArgReader& args, Reading& reading) {
   TakeBox(args, reading.request.shape);
 }
 
+// ANY may stand before it or behind it.
 void ReadCount(ArgReader& args, Reading& reading) {
   reading.request.wanted.count = args.Int();
   if (!args.failed() && reading.request.wanted.count <= 0) args.Fail("ERR COUNT must be > 0");
@@ -149,6 +151,7 @@ bool MayComeBeside(const Reading& reading) {
   return reading.form.centre == SearchForm::Centre::kOption && !(reading.request.*kOther);
 }
 
+// STOREDIST has two rows: a flag for GEOSEARCHSTORE, a word with a key for GEORADIUS.
 constexpr OptionRow<Reading> kOptions[] = {
     {"WITHDIST", Raise<&SearchRequest::with_distance>},
     {"WITHHASH", Raise<&SearchRequest::with_hash>},
@@ -289,6 +292,7 @@ constexpr KeySpecs StoreKeys(int from) {
           2};
 }
 
+// GEORADIUS may write, because STORE may come, so replicas and read-only users need the _RO form.
 constexpr CommandSpec kListed[] = {
     {.name = "GEOSEARCH",
      .arity = -7,

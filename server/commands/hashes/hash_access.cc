@@ -14,6 +14,7 @@ std::string LowerName(const CommandCall& call) {
   return name;
 }
 
+// Redis's sentence for a command whose pairs do not come out even.
 std::string ArityText(const CommandCall& call) {
   return Concat("ERR wrong number of arguments for '", LowerName(call), "' command");
 }

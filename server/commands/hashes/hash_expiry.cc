@@ -42,6 +42,7 @@ struct ExpireOptions {
   Condition condition = Condition::kNone;
 };
 
+// HEXPIRE key seconds [NX | XX | GT | LT] FIELDS n field ...
 constexpr OptionRow<ExpireOptions> kExpireOptions[] = {
     {"NX", kAssign<&ExpireOptions::condition, Condition::kNx>},
     {"XX", kAssign<&ExpireOptions::condition, Condition::kXx>},
@@ -150,6 +151,7 @@ void TellTimes(CommandCall& call) {
 
 // --- the table
 
+// The four commands that set ends differ in name and words alone.
 constexpr CommandSpec ExpireRow(std::string_view name, Handler run, std::string_view usage,
                                 std::string_view summary) {
   return {.name = name,
@@ -161,6 +163,7 @@ constexpr CommandSpec ExpireRow(std::string_view name, Handler run, std::string_
           .summary = summary};
 }
 
+// As do the four that tell of them.
 constexpr CommandSpec TimeRow(std::string_view name, Handler run, std::string_view summary,
                               std::string_view tips = {}) {
   return {.name = name,

@@ -76,6 +76,7 @@ FieldAnswer FieldEdit::SetDeadline(std::string_view name, const Deadline& deadli
   return kDone;
 }
 
+// The name is a view of the request, as is each name that is kept.
 void FieldEdit::Delete(std::string_view name) {
   Opened().Erase(name, call_.now);
   deleted_.push_back(name);

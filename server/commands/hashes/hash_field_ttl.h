@@ -21,6 +21,7 @@ struct TimeForm {
   TimeUnit unit;
   TimeBase base;
 };
+// Template arguments of handlers, hence constants with a name.
 inline constexpr TimeForm kInSeconds{TimeUnit::kSeconds, TimeBase::kNow};
 inline constexpr TimeForm kInMilliseconds{TimeUnit::kMilliseconds, TimeBase::kNow};
 inline constexpr TimeForm kAtSecond{TimeUnit::kSeconds, TimeBase::kEpoch};
@@ -29,6 +30,7 @@ inline constexpr TimeForm kAtMillisecond{TimeUnit::kMilliseconds, TimeBase::kEpo
 // The deadline that the next argument names; the reader has the error.
 Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form);
 
+// What clients read when FIELDS is not where it has to be.
 inline constexpr std::string_view kNoFields =
     "ERR Mandatory argument FIELDS is missing or not at the right position";
 // Reads "FIELDS numfields field ..." from the argument `at` to the end: where the names begin, 0
@@ -43,6 +45,7 @@ enum FieldAnswer : int64_t { kNoField = -2, kNoEnd = -1, kNotMet = 0, kDone = 1,
 // has passed deletes the field.
 class FieldEdit {
  public:
+  // `found` must be a hash, and stays valid until the first change.
   FieldEdit(CommandCall& call, HashedKey key, const Typed<Hash>& found)
       : call_(call), key_(key), found_(found) {}
 

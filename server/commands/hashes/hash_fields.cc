@@ -76,6 +76,7 @@ void ReadTime(ArgReader& args, Options& options) {
   options.deadline = TakeFieldTime(args, options.call, form);
 }
 
+// HGETEX key [EX s | PX ms | EXAT s | PXAT ms | PERSIST] FIELDS n field ...
 constexpr OptionRow<GetOptions> kGetOptions[] = {
     {"EX", ReadTime<kInSeconds>},
     {"PX", ReadTime<kInMilliseconds>},
@@ -160,6 +161,7 @@ void ReadPairs(ArgReader& args, SetOptions& options) {
   args.Skip(args.left());
 }
 
+// HSETEX key [FXX | FNX] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL] FIELDS n field value ...
 constexpr OptionRow<SetOptions> kSetOptions[] = {
     {"FIELDS", ReadPairs},
     {"FXX", ReadCondition<&SetOptions::fxx>},

@@ -152,6 +152,7 @@ void HScan(CommandCall& call) {
 
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 
+// No row is kFast: each may be O(N). The tips say that the order of the answer means nothing.
 constexpr CommandSpec kListed[] = {
     {.name = "HGETALL",
      .arity = 2,

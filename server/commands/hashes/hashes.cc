@@ -197,6 +197,7 @@ constexpr KeySpecs kCounted = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate);
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
+// kKeyAccess is for commands that give content away; HLEN, HEXISTS and HSTRLEN only look (kLooked).
 constexpr CommandSpec kListed[] = {
     {.name = "HDEL",
      .arity = -3,

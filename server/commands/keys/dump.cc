@@ -51,6 +51,7 @@ int64_t TakeBounded(ArgReader& args, int64_t most, std::string_view fault) {
   return value;
 }
 
+// REPLACE and ABSTTL as often as a client likes; of two IDLETIME the last one counts.
 constexpr OptionRow<RestoreArgs> kOptions[] = {
     {"REPLACE", kRaise<&RestoreArgs::replace>},
     {"ABSTTL", kRaise<&RestoreArgs::absolute>},
@@ -146,6 +147,7 @@ void Restore(CommandCall& call) {
 
 // --- the table
 
+// DUMP's bytes may differ between two servers with the same value.
 constexpr CommandSpec kRows[] = {
     {.name = "DUMP",
      .arity = 2,

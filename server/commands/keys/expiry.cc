@@ -47,6 +47,8 @@ struct Conditions {
   }
 };
 
+// EXPIRE key seconds [NX | XX | GT | LT]; which of them exclude each other is checked behind the
+// table.
 constexpr OptionRow<Conditions> kConditions[] = {
     {"NX", kRaise<&Conditions::nx>},
     {"XX", kRaise<&Conditions::xx>},

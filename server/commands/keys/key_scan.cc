@@ -75,6 +75,7 @@ void Scan(CommandCall& call) {
 
 // --- the table
 
+// They have no key arguments: a pattern is none.
 constexpr CommandSpec kRows[] = {
     {.name = "KEYS",
      .arity = 2,

@@ -145,6 +145,7 @@ struct CopyOptions {
   bool replace = false;
 };
 
+// COPY source destination [DB index] [REPLACE].
 constexpr OptionRow<CopyOptions> kCopyOptions[] = {
     {"REPLACE", kRaise<&CopyOptions::replace>},
     {"DB",
@@ -201,6 +202,8 @@ void Copy(CommandCall& call) {
 
 constexpr std::string_view kPerKeyTips = "request_policy:multi_shard,response_policy:agg_sum";
 
+// DEL and UNLINK have the same handler and differ in kFast, which is Redis's word for UNLINK's
+// promise.
 constexpr CommandSpec kListed[] = {
     {.name = "DEL",
      .arity = -2,

@@ -68,6 +68,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- the table
 
+// The key stands at 2, behind the subcommand's word.
 constexpr CommandSpec kSubcommands[] = {
     {.name = "ENCODING",
      .arity = 3,

@@ -45,6 +45,8 @@ struct SortRequest {
   std::optional<std::string_view> store;
 };
 
+// SORT key [BY pattern] [LIMIT offset count] [GET pattern ...] [ASC | DESC] [ALPHA] [STORE key], in
+// any order.
 constexpr OptionRow<SortRequest> kOptions[] = {
     {"ASC", kAssign<&SortRequest::descending, false>},
     {"DESC", kAssign<&SortRequest::descending, true>},
@@ -328,6 +330,8 @@ constexpr std::string_view kSortComplexity =
     "of "
     "returned elements. When the elements are not sorted, complexity is O(N).";
 
+// kMovableKeys: which keys are looked at depends on the elements, and STORE's target on the
+// options.
 constexpr CommandSpec kRows[] = {
     {.name = "SORT",
      .arity = -2,

@@ -199,6 +199,8 @@ constexpr CommandSpec GetRow(std::string_view name) {
           .summary = "How many of those counted have not drained yet; an error when none."};
 }
 
+// Each command under two names, that of the module and that of its earlier name; COUNTAT is for the
+// log.
 constexpr CommandSpec kRows[] = {
     CountRow("LBUCKET.COUNT"),
     GetRow("LBUCKET.GET"),

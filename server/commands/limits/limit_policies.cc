@@ -86,6 +86,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- the table
 
+// Writes without keys: what they change is beside the keyspace.
 constexpr CommandSpec kSubcommands[] = {
     {.name = "DEL",
      .arity = 3,

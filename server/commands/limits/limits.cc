@@ -373,6 +373,7 @@ constexpr std::string_view kTakeComplexity =
     "has no whole units of the old one, where N is the number of milliseconds of the period in "
     "which something came.";
 
+// LIMIT.TAKE is kBlocking because of WAIT. LIMIT.REFUND takes no memory, so it is not kDenyOom.
 constexpr CommandSpec kRows[] = {
     {.name = "LIMIT.TAKE",
      .arity = -4,

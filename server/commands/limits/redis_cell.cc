@@ -210,6 +210,7 @@ constexpr CommandSpec ThrottleRow(std::string_view name) {
           .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."};
 }
 
+// CL.THROTTLE and RL.THROTTLE have the module's arity -1, so that its own usage line is the answer.
 constexpr CommandSpec kRows[] = {
     ThrottleRow("CL.THROTTLE"),
     ThrottleRow("RL.THROTTLE"),

@@ -184,6 +184,7 @@ void ReadRank(ArgReader& args, PosOptions& options) {
   }
 }
 
+// LPOS key element [RANK rank] [COUNT count] [MAXLEN len], in any order.
 constexpr OptionRow<PosOptions> kPosOptions[] = {
     {"RANK", ReadRank, 1},
     {"COUNT",
@@ -234,6 +235,7 @@ void LPos(CommandCall& call) {
 
 // --- the table
 
+// None is kFast: each may have to walk through the list.
 constexpr CommandSpec kListed[] = {
     {.name = "LINDEX",
      .arity = 3,

@@ -49,6 +49,7 @@ void LMPop(CommandCall& call) {
 constexpr KeySpecs kSourceAndTarget =
     KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
 
+// LMPOP's keys are counted by its first argument, which old clients cannot follow (kMovableKeys).
 constexpr CommandSpec kRows[] = {
     {.name = "LMOVE",
      .arity = 5,

@@ -128,6 +128,7 @@ constexpr KeySpecs kSourceAndTarget =
 constexpr KeySpecs kAllButLast = KeyRange(1, -2, 1, kKeyRw | kKeyAccess | kKeyDelete);
 constexpr std::string_view kDoubleTimeout = "6.0.0 The time-out may have a fraction.";
 
+// BLPOP and its older kin are not for scripts; BLMPOP is, and answers there at once.
 constexpr CommandSpec kRows[] = {
     {.name = "BLPOP",
      .arity = -3,

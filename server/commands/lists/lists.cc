@@ -84,6 +84,7 @@ constexpr std::string_view kPushComplexity =
     "multiple "
     "arguments.";
 
+// LLEN only looks; a pop needs access as well, since it gives the element away.
 constexpr CommandSpec kListed[] = {
     {.name = "LPUSH",
      .arity = -3,

@@ -87,6 +87,7 @@ void Fenced(CommandCall& call) {
   call.part<Waiters>().parked().Wrap(call, kInnerAt);
 }
 
+// inner_command: keys of the inner request are keys of this one, for ACLs, GETKEYS and snapshots.
 constexpr CommandSpec kRows[] = {
     {.name = "FENCED",
      .arity = -4,

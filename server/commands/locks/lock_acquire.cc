@@ -107,6 +107,7 @@ void AcquireMany(CommandCall& call) {
 
 constexpr uint16_t kTakes = kKeyRw | kKeyAccess | kKeyUpdate | kKeyInsert;
 
+// kBlocking because of WAIT; kDenyOom because a grant makes a key.
 constexpr CommandSpec kListed[] = {
     {.name = "LOCK.ACQUIRE",
      .arity = -4,

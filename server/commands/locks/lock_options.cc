@@ -57,6 +57,8 @@ bool MayHavePermits(const AcquireOptions& options) {
   return !options.several && HasNoMode(options);
 }
 
+// In the order of their use. An option's value that is missing is a syntax error, as the word is
+// known.
 constexpr OptionRow<AcquireOptions> kOptions[] = {
     {"LEASE", ReadLease},
     {"SESSION", ReadSession},

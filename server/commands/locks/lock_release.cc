@@ -132,6 +132,7 @@ void Break(CommandCall& call) {
 
 constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
 
+// None is kDenyOom: giving back has to work when the memory is full.
 constexpr CommandSpec kListed[] = {
     {.name = "LOCK.BREAK",
      .arity = -2,

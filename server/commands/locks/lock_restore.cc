@@ -75,6 +75,7 @@ void Restore(CommandCall& call) {
 
 // --- the table
 
+// kOnlyReplayed: the gate refuses it to clients in words.
 constexpr CommandSpec kRows[] = {
     {.name = "LOCK.RESTORE",
      .arity = -3,

@@ -141,6 +141,7 @@ void List(CommandCall& call) {
 
 // --- the table
 
+// They are reads, though a look may end leases that are over.
 constexpr CommandSpec kRows[] = {
     {.name = "LOCK.INFO",
      .arity = 2,

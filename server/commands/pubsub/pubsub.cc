@@ -36,6 +36,7 @@ struct KindWords {
 constexpr KindWords kWords[] = {
     {"subscribe", "unsubscribe"}, {"psubscribe", "punsubscribe"}, {"ssubscribe", "sunsubscribe"}};
 
+// By kind, as the confirmation spells it.
 const KindWords& WordsOf(Kind kind) { return kWords[static_cast<size_t>(kind)]; }
 
 // The last number of a confirmation: how many subscriptions the client has, channels and patterns
@@ -227,6 +228,7 @@ constexpr CommandSpec kSubcommands[] = {
      .summary = "How many subscribers shard channels have."},
 };
 
+// SSUBSCRIBE's channels are described as keys, since a cluster routes by them (kKeyNotKey).
 constexpr CommandSpec kListed[] = {
     {.name = "SUBSCRIBE",
      .arity = -2,

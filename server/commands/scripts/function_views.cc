@@ -71,6 +71,7 @@ struct ListOptions {
   std::optional<std::string_view> pattern;
 };
 
+// FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE].
 constexpr OptionRow<ListOptions> kListOptions[] = {
     {"WITHCODE", kRaise<&ListOptions::with_code>, 0,
      [](const ListOptions& before) { return !before.with_code; }},

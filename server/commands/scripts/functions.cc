@@ -211,6 +211,7 @@ constexpr uint32_t kChanges = kWrite | kNoScript;
 constexpr std::string_view kOnShards = "request_policy:all_shards,response_policy:all_succeeded";
 constexpr std::string_view kDepends = "Depends on the function that is executed.";
 
+// LOAD and RESTORE may take memory; KILL and STATS are served while a function is past its time.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "DELETE",
      .arity = 3,

@@ -74,6 +74,7 @@ constexpr uint32_t ScriptRowFlags(bool read_only) {
          (read_only ? kReadOnly : kMayReplicate);
 }
 
+// Arity -3: the name, the script and the count of keys.
 constexpr CommandSpec RunsScript(const ScriptRow& row) {
   return {.name = row.name,
           .arity = -3,

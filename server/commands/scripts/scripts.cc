@@ -168,6 +168,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 constexpr std::string_view kOnAll = "request_policy:all_nodes,response_policy:all_succeeded";
 constexpr std::string_view kDepends = "Depends on the script that is executed.";
 
+// No script may call SCRIPT. KILL is served while a script is past its time.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "DEBUG",
      .arity = 3,

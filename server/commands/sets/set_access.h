@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+// Read anew for each command, as CONFIG SET may have changed it. A set that has grown never shrinks
+// back.
 inline Set::Limits SetLimits(const CommandCall& call) {
   return {static_cast<size_t>(call.settings.set_max_intset_entries), &call.keyspace.hash_keys()};
 }

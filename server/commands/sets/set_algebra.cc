@@ -119,6 +119,7 @@ void SubtractByLookUp(const Set& from, Sets others, const Building& result) {
   });
 }
 
+// O(members of all), and it ends as soon as nothing is left.
 void SubtractByRemoval(const Set& from, const Sets& others, const Building& result) {
   from.ForEach([&result](std::string_view member) { result.Add(member); });
   for (const Set* const set : others) {
@@ -180,6 +181,7 @@ void SDiffStore(CommandCall& call) { Store(call, SubtractInto, "sdiffstore"); }
 
 // --- SINTERCARD numkeys key ... [LIMIT limit]
 
+// SINTERCARD numkeys key ... [LIMIT limit].
 constexpr OptionRow<size_t> kLimit[] = {
     {"LIMIT",
      [](ArgReader& args, size_t& limit) {
@@ -230,6 +232,7 @@ constexpr std::string_view kInterCost =
 constexpr std::string_view kUnionCost =
     "O(N) where N is the total number of elements in all given sets.";
 
+// That SINTERSTORE's target is RW and those of its kin are OW is Redis's table, quirk included.
 constexpr CommandSpec kListed[] = {
     {.name = "SDIFF",
      .arity = -2,

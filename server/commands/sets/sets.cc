@@ -81,6 +81,7 @@ void SMIsMember(CommandCall& call) {
   }
 }
 
+// O(1).
 void SCard(CommandCall& call) {
   const auto set = FindTyped<Set>(call, call.Key(1));
   if (set.refused) return;
@@ -234,6 +235,7 @@ constexpr uint32_t kReads = kReadOnly | kFast;
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
+// Only what gives members away needs kKeyAccess; SISMEMBER and SCARD look (kLooked).
 constexpr CommandSpec kListed[] = {
     {.name = "SADD",
      .arity = -3,

@@ -21,6 +21,8 @@ namespace sluice {
 
 enum class ExpiryKind : uint8_t { kNone, kEx, kPx, kExat, kPxat, kKeepTtl, kPersist };
 
+// What was said of the key's end. The number is a view of the request, and is checked by
+// ReadDeadline.
 struct ExpiryArg {
   ExpiryKind kind = ExpiryKind::kNone;
   std::string_view number;  // of EX, PX, EXAT and PXAT: not yet read

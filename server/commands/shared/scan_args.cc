@@ -5,6 +5,7 @@
 
 namespace sluice {
 
+// Without a pattern every name is wanted.
 bool ScanOptions::Wants(std::string_view name) const { return !glob || glob->Matches(name); }
 
 namespace {
@@ -17,6 +18,7 @@ struct Reading {
   std::string_view pattern = "*";
 };
 
+// COUNT n, MATCH pattern, and TYPE type where the walk is over keys.
 constexpr OptionRow<Reading> kOptions[] = {
     {"COUNT",
      [](ArgReader& args, Reading& reading) {

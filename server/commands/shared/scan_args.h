@@ -15,6 +15,7 @@ namespace sluice {
 
 enum class ScanTarget : uint8_t { kKeys, kMembers };  // only keys have a TYPE
 
+// `count` is how many elements a call looks at, about. `type` is a view of the request.
 struct ScanOptions {
   int64_t count = 10;
   std::optional<Glob> glob;  // none: every name

@@ -37,6 +37,7 @@ void SmallestFirst(std::vector<SetOperand>& operands) {
 // done for every operand is arithmetic.
 class Scores {
  public:
+  // `operands` outlives it, and is in its final order.
   explicit Scores(const std::vector<SetOperand>& operands) : operands_(operands) {
     absl::flat_hash_map<const void*, size_t> places;
     for (const SetOperand& operand : operands) {
@@ -114,6 +115,7 @@ Names CommonNames(const SetOperand& first, const std::vector<SetOperand>& others
 
 // --- one of them
 
+// 0 for a missing key.
 size_t SetOperand::size() const {
   if (plain) return plain->size();
   return sorted ? sorted->size() : 0;

@@ -19,6 +19,7 @@
 
 namespace sluice {
 
+// How scores of a member that is in several operands become one.
 enum class Aggregate : uint8_t { kSum, kMin, kMax };
 
 // One input: a sorted set, a set, or nothing, which counts as empty.
@@ -28,9 +29,11 @@ struct SetOperand {
   double weight = 1;
 
   size_t size() const;
+  // Without the weight. Null: the member is not in it.
   std::optional<double> Score(std::string_view name) const;
   void ForEach(SortedSet::Visit visit) const;
 
+  // The value itself, by which two operands of one key are known to be the same.
   const void* source() const { return plain ? static_cast<const void*>(plain) : sorted; }
   // An infinite score with weight 0 counts as 0.
   double Weighted(double score) const {

@@ -11,6 +11,7 @@
 namespace sluice {
 namespace {
 
+// Words that ZADD and GEOADD share; then those that only a score makes sense of.
 constexpr OptionRow<AddOptions> kOptions[] = {
     {"NX", kRaise<&AddOptions::nx>},
     {"XX", kRaise<&AddOptions::xx>},
@@ -45,6 +46,7 @@ Outcome AddOne(SortedSetChange& change, std::string_view name, double& score,
 
 }  // namespace
 
+// False: the next argument is none of them, and stays.
 bool TakeAddOption(ArgReader& args, AddOptions& options, bool all) {
   return TakeOption(args, kOptions, options) || (all && TakeOption(args, kSetOptions, options));
 }

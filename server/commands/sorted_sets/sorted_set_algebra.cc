@@ -65,11 +65,13 @@ constexpr OptionRow<SetOperands> kAggregates[] = {
     {"MAX", kAssign<&SetOperands::aggregate, Aggregate::kMax>},
 };
 
+// SUM is what holds without the word.
 void ReadAggregate(ArgReader& args, Request& request) {
   if (!TakeOption(args, kAggregates, request.operands)) args.Fail(ErrorCode::kSyntax);
 }
 
 constexpr auto kIsWeighted = [](const Request& request) { return request.form.weighted; };
+// [WEIGHTS w ...] [AGGREGATE SUM | MIN | MAX] [WITHSCORES], as far as the command has them.
 constexpr OptionRow<Request> kOptions[] = {
     {"WEIGHTS", ReadWeights, 1, kIsWeighted},
     {"AGGREGATE", ReadAggregate, 1, kIsWeighted},
@@ -188,6 +190,7 @@ void ZInterCard(CommandCall& call) {
 
 // --- the table
 
+// Their keys are counted by numkeys; the STORE forms have a target before it.
 constexpr CommandSpec kListed[] = {
     {.name = "ZUNION",
      .arity = -3,

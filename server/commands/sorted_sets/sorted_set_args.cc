@@ -52,6 +52,7 @@ SortedSet::Limits SortedSetLimits(const CommandCall& call) {
           static_cast<size_t>(settings.zset_max_listpack_value), &call.keyspace.hash_keys()};
 }
 
+// A look-up for a change: it marks the access and counts no hit.
 SortedSetChange::SortedSetChange(CommandCall& call, HashedKey key)
     : call_(call), key_(key), found_(LookUpTyped<SortedSet>(call, key)) {}
 
@@ -68,10 +69,12 @@ SortedSet& SortedSetChange::set() {
   return *opened_;
 }
 
+// Without a change nothing is told. May be called once.
 void SortedSetChange::Close(std::string_view event) {
   if (opened_.entry) CloseTyped(call_, opened_, kNotifySortedSet, event);
 }
 
+// O(1) beyond what was computed: the set itself is moved in.
 void StoreSortedSet(CommandCall& call, HashedKey key, std::unique_ptr<SortedSet> made,
                     std::string_view event) {
   const auto size = static_cast<int64_t>(made->size());

@@ -33,6 +33,7 @@ struct End {
   std::string_view command;  // that does it to one key
   std::string_view event;
 
+  // The ranks of the first `count` from this end; fewer where there are no more.
   RankRange Find(const SortedSet& set, uint64_t count) const {
     const size_t taken = std::min<uint64_t>(count, set.size());
     if (direction == Direction::kUp) return {0, taken};
@@ -178,6 +179,7 @@ void BZMPop(CommandCall& call) {
 
 // --- the table
 
+// ZPOPMIN is kFast as in Redis, though it is O(log N) a member.
 constexpr CommandSpec kListed[] = {
     {.name = "ZPOPMIN",
      .arity = -2,

@@ -37,6 +37,7 @@ struct RangeForm {
   bool with_scores = true;  // the option is known
 };
 
+// What is wanted, and in which direction; `start` and `stop` are as the client wrote them.
 struct RangeRequest {
   RangeForm form;
   RangeBy by = RangeBy::kRank;
@@ -56,6 +57,7 @@ struct RangeRequest {
 constexpr auto kMayChooseBy = [](const RangeRequest& request) {
   return !request.form.by && request.by == RangeBy::kRank;
 };
+// ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]
 constexpr OptionRow<RangeRequest> kOptions[] = {
     {"WITHSCORES", kRaise<&RangeRequest::with_scores>, 0,
      [](const RangeRequest& request) { return request.form.with_scores; }},
@@ -216,6 +218,7 @@ void ZRemRangeByLex(CommandCall& call) { Remove(call, RangeBy::kName, "zremrange
 
 // --- the table
 
+// The older commands are deprecated in favour of ZRANGE, and stay.
 constexpr CommandSpec kListed[] = {
     {.name = "ZRANGE",
      .arity = -4,

@@ -99,11 +99,13 @@ void ReplyScore(CommandCall& call, const Typed<SortedSet>& set, std::string_view
   score ? call.reply.Double(*score) : call.reply.Null();
 }
 
+// O(1) in a large set, O(N) in a compact one.
 void ZScore(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (!set.refused) ReplyScore(call, set, call.args[2]);
 }
 
+// An answer for each member, null included, in the order of the request.
 void ZMScore(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;
@@ -131,6 +133,7 @@ void ZRevRank(CommandCall& call) { ReplyRank(call, true); }
 
 // --- the table
 
+// kFast is Redis's word for O(log N) as well.
 constexpr CommandSpec kListed[] = {
     {.name = "ZADD",
      .arity = -4,

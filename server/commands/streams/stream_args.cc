@@ -14,6 +14,7 @@
 namespace sluice {
 namespace {
 
+// What a missing sequence number means at the end of a range.
 constexpr uint64_t kSequenceMax = std::numeric_limits<uint64_t>::max();
 constexpr std::string_view kBadId = "ERR Invalid stream ID specified as stream command argument";
 constexpr size_t kIdTextMax = 41;  // two numbers of 64 bits, and the dash
@@ -76,6 +77,7 @@ FoundStream AsStream(CommandCall& call, const Entry* entry) {
   return {nullptr, true};
 }
 
+// The stream of a reader: hit or miss is counted.
 FoundStream FindStream(CommandCall& call, HashedKey key) {
   return AsStream(call, LookUpToRead(call, key));
 }
@@ -100,6 +102,7 @@ void ReplyId(ReplySink& reply, StreamId id) {
   reply.Bulk({text, static_cast<size_t>(end - text)});
 }
 
+// An id and a flat array of fields and values, in RESP3 too.
 void ReplyEntry(ReplySink& reply, const StreamEntry& entry) {
   reply.Array(2);
   ReplyId(reply, entry.id());

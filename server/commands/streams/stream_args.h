@@ -34,6 +34,7 @@ std::optional<StreamId> ReadStreamId(CommandCall& call, std::string_view text);
 struct FoundStream {
   const Entry* entry = nullptr;  // null: no such key
   bool failed = false;
+  // Null without a key. Valid until the database is changed.
   Stream* stream() const { return entry ? static_cast<Stream*>(&entry->value()) : nullptr; }
 };
 // What a look-up has found, as a stream.
@@ -76,6 +77,7 @@ void ReplyRange(ReplySink& reply, const Stream& stream, StreamId from, StreamId 
 // -NOGROUP in its three wordings.
 void ReplyNoGroup(CommandCall& call, std::string_view key, std::string_view group,
                   std::string_view where = {});
+// XGROUP's and XINFO's order of the two names.
 void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_view key);
 
 // --- effects, as commands that say again what happened to a group

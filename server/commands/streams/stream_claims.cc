@@ -76,6 +76,7 @@ class Claim {
 
   size_t size() const { return taken_.size(); }
 
+  // Entries, or with JUSTID their ids.
   void Reply() const {
     call_.reply.Array(taken_.size());
     for (const StreamEntry& entry : taken_) {
@@ -115,6 +116,8 @@ void ReadIdle(ArgReader& args, ClaimArgs& result) {
   result.delivered_ms = __builtin_sub_overflow(result.now_ms, idle_ms, &at) ? -2 : at;
 }
 
+// XCLAIM key group consumer min-idle id ... [IDLE ms | TIME unix-ms] [RETRYCOUNT n] [FORCE]
+// [JUSTID] [LASTID id]
 constexpr OptionRow<ClaimArgs> kClaimOptions[] = {
     {"FORCE", kRaise<&ClaimArgs::force>},
     {"JUSTID", [](ArgReader&, ClaimArgs& result) { result.terms.just_id = true; }},
@@ -204,6 +207,7 @@ struct AutoClaimArgs {
   int64_t count = kAutoClaimCount;
 };
 
+// XAUTOCLAIM key group consumer min-idle start [COUNT n] [JUSTID]
 constexpr OptionRow<AutoClaimArgs> kAutoClaimOptions[] = {
     {"COUNT",
      [](ArgReader& args, AutoClaimArgs& result) {

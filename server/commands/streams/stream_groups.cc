@@ -46,6 +46,7 @@ struct GroupOptions {
   int64_t entries_read = StreamGroup::kUnknown;
 };
 
+// XGROUP CREATE key group id | $ [MKSTREAM] [ENTRIESREAD n]; SETID has no MKSTREAM.
 constexpr OptionRow<GroupOptions> kGroupOptions[] = {
     {"MKSTREAM", kRaise<&GroupOptions::mkstream>, 0,
      [](const GroupOptions& options) { return options.creates; }},

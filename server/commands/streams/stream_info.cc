@@ -16,6 +16,7 @@
 namespace sluice {
 namespace {
 
+// The word as the client wrote it, up to 128 bytes.
 void ReplySyntax(CommandCall& call) {
   call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
                           call.args[1].substr(0, 128), "'. Try XINFO HELP."));
@@ -222,6 +223,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 constexpr KeySpecs kKey = KeyAt(2, kKeyRo | kKeyAccess);
 
+// Reads of one key, at 2.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "CONSUMERS",
      .arity = 4,

@@ -129,6 +129,7 @@ void XPending(CommandCall& call) {
 
 // --- the table
 
+// XPENDING key group [[IDLE min-idle-ms] start end count [consumer]]
 constexpr CommandSpec kRows[] = {
     {.name = "XPENDING",
      .arity = -3,

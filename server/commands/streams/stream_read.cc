@@ -226,6 +226,7 @@ constexpr KeySpecs AfterStreams(int start_from) {
           1};
 }
 
+// Keys are found behind the word STREAMS: the first half of what is left, the other half are ids.
 constexpr CommandSpec kRows[] = {
     {.name = "XREAD",
      .arity = -4,

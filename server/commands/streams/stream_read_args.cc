@@ -65,6 +65,7 @@ void ReadGroup(ArgReader& reader, Reading& reading) {
   reading.args.has_group = true;
 }
 
+// Entries that are given out need no XACK: they never become pending.
 void ReadNoAck(ArgReader& reader, Reading& reading) {
   if (!reading.args.in_group) {
     return reader.Fail(

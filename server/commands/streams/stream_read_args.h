@@ -24,6 +24,7 @@ struct From {
   StreamId id;
 };
 
+// What was read. `from` is filled by ReadStreamPlaces.
 struct ReadArgs {
   static constexpr uint64_t kNoCount = ~uint64_t{0};
 

@@ -48,6 +48,7 @@ int64_t TakeNotNegative(ArgReader& args, std::string_view fault) {
   return value;
 }
 
+// [NOMKSTREAM] [MAXLEN | MINID [= | ~] bound [LIMIT n]] and, for XADD, the id behind them.
 constexpr OptionRow<Reading> kOptions[] = {
     {"MAXLEN",
      [](ArgReader& args, Reading& to) {
@@ -133,6 +134,7 @@ StreamNodeLimits NodeLimits(const CommandCall& call) {
           static_cast<uint64_t>(settings.stream_node_max_bytes)};
 }
 
+// The word of the option that an effect repeats.
 std::string_view TrimWord(const StreamTrim& trim) {
   return trim.by == StreamTrim::By::kLength ? "MAXLEN" : "MINID";
 }

@@ -157,6 +157,7 @@ struct SetIdArgs {
   StreamId max_deleted;
 };
 
+// XSETID key id [ENTRIESADDED n] [MAXDELETEDID id]
 constexpr OptionRow<SetIdArgs> kSetIdOptions[] = {
     {"ENTRIESADDED",
      [](ArgReader& args, SetIdArgs& result) {
@@ -230,6 +231,7 @@ struct RangeArgs {
   std::optional<uint64_t> count;
 };
 
+// XRANGE key start end [COUNT n]
 constexpr OptionRow<RangeArgs> kRangeOptions[] = {
     {"COUNT",
      [](ArgReader& args, RangeArgs& result) {

@@ -53,6 +53,7 @@ struct FieldOps {
 
 // --- reading the request
 
+// WRAP counts modulo the width, SAT stops at the ends, FAIL writes nothing and answers null.
 constexpr OptionRow<FieldOps> kOverflows[] = {
     {"WRAP", kAssign<&FieldOps::overflow, FieldOverflow::kWrap>},
     {"SAT", kAssign<&FieldOps::overflow, FieldOverflow::kSaturate>},
@@ -89,6 +90,8 @@ void ReadOp(ArgReader& args, FieldOps& ops) {
 constexpr size_t kReadValues = 2;   // a type and an offset
 constexpr size_t kWriteValues = 3;  // and an operand
 
+// BITFIELD key [OVERFLOW how] [GET type offset | SET type offset value | INCRBY type offset
+// increment] ...
 constexpr OptionRow<FieldOps> kOperations[] = {
     {"OVERFLOW", ReadOverflow, 1},
     {"GET", ReadOp<FieldOp::Kind::kGet>, kReadValues},
@@ -123,6 +126,7 @@ uint16_t FieldKeyFlags(Args request) {
 // something: what leaves all bits as they were is no change of the key.
 class FieldText {
  public:
+  // `entry` is what the key holds: a string, or null.
   FieldText(CommandCall& call, HashedKey key, const Entry* entry) : call_(call), key_(key) {
     if (entry) bytes_ = entry->Text(scratch_);
   }
@@ -211,6 +215,7 @@ void BitFieldRo(CommandCall& call) {
 
 // --- the table
 
+// BITFIELD's key flags depend on the request: a list of GETs only reads.
 constexpr CommandSpec kRows[] = {
     {.name = "BITFIELD",
      .arity = -2,

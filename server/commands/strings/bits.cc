@@ -208,6 +208,7 @@ void BitOp(CommandCall& call) {
 
 // --- the table
 
+// SETBIT may make a string of 512 MB by one bit, hence kDenyOom.
 constexpr CommandSpec kListed[] = {
     {.name = "SETBIT",
      .arity = 4,

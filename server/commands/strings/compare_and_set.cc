@@ -31,6 +31,7 @@ struct DelExOptions {
   ValueCondition condition;
 };
 
+// DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest]
 constexpr OptionRow<DelExOptions> kDelExOptions[] = {
     kConditionRow<DelExOptions, ValueCondition::Kind::kEqual>,
     kConditionRow<DelExOptions, ValueCondition::Kind::kNotEqual>,
@@ -120,6 +121,7 @@ void Digest(CommandCall& call) {
 
 // --- the table
 
+// DELIFEQ and its like only delete, so they work when the memory is full.
 constexpr CommandSpec kRows[] = {
     {.name = "DELEX",
      .arity = -2,

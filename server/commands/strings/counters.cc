@@ -57,6 +57,7 @@ void Add(CommandCall& call, int64_t increment) {
 void Incr(CommandCall& call) { Add(call, 1); }
 void Decr(CommandCall& call) { Add(call, -1); }
 
+// The increment is read before the key: a bad one wins over WRONGTYPE.
 void IncrBy(CommandCall& call) {
   const std::optional<int64_t> increment = ParseInt64(call.args[2]);
   if (!increment) return call.reply.Error(ErrorCode::kNotInteger);

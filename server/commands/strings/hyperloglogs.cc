@@ -57,6 +57,7 @@ struct Edited {
   bool changed = false;
   bool corrupt = false;
 
+  // Both marks stay once they are set.
   void Raise(const hll::Place& place, size_t sparse_bytes_max) {
     const hll::Change change = hll::Raise(text, place, sparse_bytes_max);
     changed |= change == hll::Change::kDone;
@@ -184,6 +185,7 @@ void GetRegisters(CommandCall& call, HashedKey key, std::string_view text) {
   for (const uint8_t value : *registers) call.reply.Integer(value);
 }
 
+// The runs of a sparse value as text; a dense one has none, which is an error.
 void Decode(CommandCall& call, HashedKey, std::string_view text) {
   if (!hll::IsSparse(text)) return call.reply.Error("ERR HLL encoding is not sparse");
   call.reply.Bulk(hll::DescribeRuns(text));
@@ -193,6 +195,7 @@ void ShowEncoding(CommandCall& call, HashedKey, std::string_view text) {
   call.reply.Status(hll::IsSparse(text) ? "sparse" : "dense");
 }
 
+// 1 if it was sparse before.
 void ToDense(CommandCall& call, HashedKey key, std::string_view text) {
   const bool sparse = hll::IsSparse(text);
   if (Densify(call, key, text)) call.reply.Integer(sparse ? 1 : 0);
@@ -258,6 +261,7 @@ std::string SelfTest() {
   return "";
 }
 
+// Some 10 ms, in one piece.
 void PfSelfTest(CommandCall& call) {
   const std::string fault = SelfTest();
   fault.empty() ? call.reply.Ok() : call.reply.Error(fault);
@@ -265,6 +269,7 @@ void PfSelfTest(CommandCall& call) {
 
 // --- the table
 
+// PFCOUNT is read-only and may replicate: it may write the cached estimate.
 constexpr CommandSpec kListed[] = {
     {.name = "PFADD",
      .arity = -2,

@@ -44,6 +44,8 @@ struct IncrExOptions {
   ExpiryArg expiry;
 };
 
+// INCREX key [BYINT n | BYFLOAT x] [LBOUND n] [UBOUND n] [SATURATE] [EX s | PX ms | EXAT s | PXAT
+// ms | PERSIST] [ENX] [NX | XX], in any order.
 constexpr OptionRow<IncrExOptions> kOptions[] = {
     {"BYINT", kTakeBytes<&IncrExOptions::by_int>, 1,
      [](const IncrExOptions& before) { return !before.by_float; }},
@@ -169,12 +171,14 @@ Deadline NewDeadline(const IncrExOptions& options, const Entry* old, Deadline as
   return asked;
 }
 
+// The outcome as a SET: KEEPTTL where the deadline stays as it was.
 void Record(CommandCall& call, std::string_view value, bool keeps, Deadline deadline) {
   const std::string_view key = call.args[1];
   if (keeps) return call.ReplaceWith({"SET", key, value, "KEEPTTL"});
   ReplaceWithSet(call, key, value, deadline);
 }
 
+// One overload for each kind of number; so it is with the event and the text.
 void Store(CommandCall& call, HashedKey key, int64_t value, Deadline deadline) {
   call.db.PutInteger(key, value, deadline, call.now);
 }

@@ -31,6 +31,7 @@ struct LcsOptions {
   size_t match_bytes_min = 0;
 };
 
+// LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]
 constexpr OptionRow<LcsOptions> kOptions[] = {
     {"IDX", kRaise<&LcsOptions::places>},
     {"LEN", kRaise<&LcsOptions::length>},

@@ -180,6 +180,7 @@ struct GetExOptions {
   ExpiryArg expiry;
 };
 
+// GETEX key [EX s | PX ms | EXAT s | PXAT ms | PERSIST]
 constexpr OptionRow<GetExOptions> kGetExOptions[] = {
     kExpiryRow<GetExOptions, ExpiryKind::kEx>,      kExpiryRow<GetExOptions, ExpiryKind::kPx>,
     kExpiryRow<GetExOptions, ExpiryKind::kExat>,    kExpiryRow<GetExOptions, ExpiryKind::kPxat>,

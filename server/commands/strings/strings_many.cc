@@ -94,6 +94,7 @@ struct MSetExRequest {
   ExpiryArg expiry;
 };
 
+// MSETEX numkeys key value ... [NX | XX] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
 constexpr OptionRow<MSetExRequest> kMSetExOptions[] = {
     kConditionRow<MSetExRequest, ValueCondition::Kind::kMissing>,
     kConditionRow<MSetExRequest, ValueCondition::Kind::kPresent>,
