@@ -137,6 +137,7 @@ std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spe
   std::vector<int> of_spec;
   for (const KeySpec& keys : spec.keys.all()) {
     of_spec.clear();
+    // A spec without a begin tells that there are keys, not where.
     const bool known = keys.begin != 0 || !keys.keyword.empty();
     FindKeyPositions(keys, request, of_spec);
     const bool varies = (keys.flags & kKeyVariableFlags) && spec.key_flags;
@@ -147,6 +148,7 @@ std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spe
       if (known ? found_here : key.position != found.front().position) key.flags = flags;
     }
   }
+  // FENCED key token command ...: the inner command's keys, shifted to their places here.
   const auto begin = static_cast<size_t>(spec.inner_command);
   if (begin == 0 || begin >= request.size()) return found;
   const Command* const inner = FindForKeys(table, request.subspan(begin));

@@ -138,6 +138,7 @@ void MixValue(Digest& digest, const Entry& entry, const Now& now) {
     WriteRdbValue(entry, {.now = now}, bytes);
     digest.Mix(bytes);
   }
+  // Redis's own mark of a deadline; when it is does not count.
   if (entry.is_volatile()) digest.Add("!!expire!!");
 }
 

@@ -59,6 +59,7 @@ size_t SerializedBytes(const Entry& entry) {
   const size_t length = entry.TextBytes();
   char scratch[Entry::kTextScratch];
   constexpr int64_t kNone = INT64_MAX;
+  // RDB writes integers of 8, 16 and 32 bits in 2, 3 and 5 bytes.
   const int64_t number = length <= 11 ? ParseInt64(entry.Text(scratch)).value_or(kNone) : kNone;
   if (number >= INT8_MIN && number <= INT8_MAX) return 2;
   if (number >= INT16_MIN && number <= INT16_MAX) return 3;
@@ -71,6 +72,7 @@ size_t SerializedBytes(const Entry& entry) {
 std::string ListChunks(CommandCall& call, const Entry& entry) {
   if (entry.type() != ValueType::kList) return {};
   const List& list = static_cast<const List&>(entry.value());
+  // The average with two digits, in integers.
   const size_t hundredths = list.size() * 100 / list.chunks();
   return Concat(" ql_nodes:", list.chunks(), " ql_avg_node:", hundredths / 100, '.',
                 hundredths / 10 % 10, hundredths % 10,

@@ -17,13 +17,17 @@ void WriteLimits(const Parts& parts, InfoText& text) {
     all.taken += each.taken;
     all.refused += each.refused;
   }
+  // Requests that were granted and refused, without PEEK, which decides nothing.
   text.Field("limits_taken", all.taken);
   text.Field("limits_refused", all.refused);
+  // SHADOW is counted apart: it is a trial of a limit, whatever it takes.
   text.Field("limits_shadow_allowed", statistics.shadow.taken);
   text.Field("limits_shadow_refused", statistics.shadow.refused);
+  // Callers that wait at this moment, and requests that ever had to.
   text.Field("limits_waiting", limit_waiters.waiting());
   text.Field("limits_waited", statistics.waited);
   text.Field("limit_policies", limit_waiters.policies().size());
+  // limits_window, limits_rolling ...: "taken=5,refused=2".
   for (size_t i = 0; i < statistics.by_algorithm.size(); ++i) {
     const LimitStatistics::Decided& each = statistics.by_algorithm[i];
     text.Field(Concat("limits_", LimitEncoding(static_cast<LimitAlgorithm>(i))),

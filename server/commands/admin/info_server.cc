@@ -160,9 +160,11 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Bytes("used_memory_peak", peak);
   text.Field("used_memory_peak_perc", Ratio(used * 100, peak), '%');
   text.Field("used_memory_overhead", overhead);
+  // What the empty server had; the data set is counted by itself.
   text.Field("used_memory_startup", parts.Get<Facts>().startup_memory());
   text.Field("used_memory_dataset", dataset);
   text.Field("used_memory_dataset_perc", Ratio(dataset * 100, used), '%');
+  // As the allocator tells them; zeros where it does not.
   text.Field("allocator_allocated", allocator.allocated_bytes);
   text.Field("allocator_active", allocator.active_bytes);
   text.Field("allocator_resident", allocator.resident_bytes);
@@ -179,9 +181,11 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Field("mem_clients_slaves", 0);
   text.Field("mem_clients_normal", clients);
   text.Field("mem_cluster_links", 0);
+  // Bytes of the log that wait for the disk.
   text.Field("mem_aof_buffer", parts.Get<LogService>().commits().waiting_bytes());
   text.Field("mem_allocator", parts.Get<Facts>().options().allocator);
   text.Field("active_defrag_running", 0);
+  // Pieces of big values and flushed databases that are still to be freed.
   text.Field("lazyfree_pending_objects", parts.Get<Keyspace>().waiting_to_be_freed());
   text.Field("lazyfreed_objects", parts.Get<Statistics>().freed_lazily);
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
@@ -215,6 +219,7 @@ void WriteLog(const Parts& parts, InfoText& text) {
   text.Field("aof_pending_bio_fsync", int{commits.syncing()});
   text.Field("aof_delayed_fsync", commits.delayed_syncs());
   text.Field("aof_syncs", commits.syncs());
+  // Ours: how often syncs were made, and how many answers wait for one.
   text.Field("aof_held_answers", commits.held_answers());
 }
 
@@ -231,6 +236,7 @@ void WritePersistence(const Parts& parts, InfoText& text) {
   text.Field("current_fork_perc", FixedText(0, 2));
   text.Field("current_save_keys_processed", snapshots.keys_done());
   text.Field("current_save_keys_total", snapshots.keys_in_all());
+  // Changes of keys, as the keyspace counts them.
   text.Field("rdb_changes_since_last_save", snapshots.changes_since_save());
   text.Field("rdb_bgsave_in_progress", int{snapshots.saving()});
   text.Field("rdb_last_save_time", snapshots.saved_unix_s());

@@ -156,6 +156,7 @@ void WriteCommandStats(const Parts& parts, InfoText& text) {
     const CommandStatistics& stats = command.statistics;
     if (stats.calls == 0 && stats.rejected == 0 && stats.failed == 0) return;
     const double micros = static_cast<double>(stats.nanos) / 1000;
+    // In µs, two digits, as Redis shows it.
     const double per_call = stats.calls == 0 ? 0 : micros / static_cast<double>(stats.calls);
     text.Field(Concat("cmdstat_", SafeName(command.full_name)), "calls=", stats.calls,
                ",usec=", stats.nanos / 1000, ",usec_per_call=", FixedText(per_call, 2),
@@ -181,16 +182,22 @@ void WriteLatencyStats(const Parts& parts, InfoText& text) {
 // Locks that are held or linger, and what has come of all that was asked.
 void WriteLocks(const Parts& parts, InfoText& text) {
   const LockCounts counts = parts.Get<LockService>().counts();
+  // Locks with a holder, also one of no holds that lingers by MINHOLD.
   text.Field("locks_held", parts.Get<LockService>().held());
+  // Requests in queues; one of LOCK.MACQUIRE counts once.
   text.Field("locks_waiting", parts.Get<LockService>().waiting());
+  // Tokens of locks without a holder, see fence-retention.
   text.Field("locks_remembered", parts.Get<LockService>().memory().size());
+  // Since the start, never reset: a monitor takes differences.
   text.Field("locks_granted", counts.granted);
   text.Field("locks_handed_over", counts.hand_overs);
   text.Field("locks_released", counts.released);
   text.Field("locks_expired", counts.expired);
   text.Field("locks_broken", counts.broken);
   text.Field("locks_deadlocks", counts.deadlocks);
+  // FENCED that was answered STALE.
   text.Field("locks_fences_refused", counts.fenced);
+  // After a restart: whether names without a known owner are held back, and for how many ms.
   const int64_t grace_left_ms = parts.Get<LockService>().GraceLeftMs();
   text.Field("locks_restart_grace", grace_left_ms > 0 ? 1 : 0);
   text.Field("locks_restart_grace_left_ms", grace_left_ms);
@@ -200,6 +207,7 @@ void WriteLocks(const Parts& parts, InfoText& text) {
 // client waits for others.
 void WriteTurns(const Parts& parts, InfoText& text) {
   const Statistics& stats = parts.Get<Statistics>();
+  // How many turns, and how their CPU times are spread, in µs.
   text.Field("turns", stats.turns);
   WriteHistogram(text, "turn_cpu_us", stats.turn_cpu_us, kTurnBoundsUs);
   text.Field("read_calls", stats.reads);
@@ -208,6 +216,7 @@ void WriteTurns(const Parts& parts, InfoText& text) {
 
 // How late keys went, in ms: a timer is late when turns are long.
 void WriteTimers(const Parts& parts, InfoText& text) {
+  // Everything on the wheel: keys, leases, waits, drains.
   text.Field("timers_pending", parts.Get<Facts>().timers());
   WriteHistogram(text, "expiry_lateness_ms", parts.Get<Statistics>().expiry_lateness_ms,
                  kLatenessBoundsMs);

@@ -150,6 +150,7 @@ std::string LatencyDoctorReport(const LatencyMonitor& monitor, const Settings& s
   }
   std::string advice;
   if (!monitor.Of(LatencyEvent::kCommand).empty()) advice = AdviseOnSlowLog(settings);
+  // An O(1) command that was slow: it is the machine, not the command.
   if (!monitor.Of(LatencyEvent::kFastCommand).empty()) advice += kSystemIsSlow;
   if (advice.empty()) return Concat(kGreeting, events, kNoAdvice);
   return Concat(kGreeting, events, kAdvice, advice);

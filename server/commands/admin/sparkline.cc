@@ -32,6 +32,7 @@ Range RangeOf(std::span<const SparkPoint> points) {
 char CellOf(double value, const Range& range, int row) {
   const int step =
       std::clamp(static_cast<int>((value - range.low) * kSteps / range.width), 0, kSteps - 1);
+  // How many steps of the column lie in this row or above it.
   const int above = step - (kRows - row - 1) * kStepsPerRow;
   if (above < 0) return ' ';
   return above < kStepsPerRow ? kTops[static_cast<size_t>(above)] : kColumn;

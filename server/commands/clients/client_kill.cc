@@ -75,6 +75,7 @@ int64_t Kill(CommandCall& call, const KillRequest& request) {
   int64_t killed = 0;
   call.part<Clients>().ForEach([&](Session& session) {
     const bool me = &session == &call.client;
+    // One that is killed already is counted once.
     if (session.close == CloseMode::kNow || (me && request.skip_me)) return;
     if (!request.filter.Matches(session, call.now.ms())) return;
     // A client that kills itself still gets the answer.

@@ -105,6 +105,8 @@ const std::string* FindOverlap(const absl::btree_set<std::string>& prefixes,
                                std::string_view prefix) {
   if (prefixes.empty()) return nullptr;
   if (prefixes.begin()->empty()) return &*prefixes.begin();
+  // Only the neighbours in order can overlap with it: one before that it begins with, one behind
+  // that begins with it.
   const auto behind = prefixes.lower_bound(absl::string_view(prefix.data(), prefix.size()));
   if (behind != prefixes.begin() && prefix.starts_with(*std::prev(behind))) {
     return &*std::prev(behind);
@@ -125,6 +127,8 @@ size_t FirstOverlapping(const std::vector<std::string_view>& prefixes) {
   size_t first = prefixes.size();
   std::vector<Around> around;  // the one at hand lies in all of them, each in the one before
   for (const size_t i : sorted) {
+    // What the one at hand does not lie in is closed: nothing that follows in order lies in it
+    // either.
     while (!around.empty() && !prefixes[i].starts_with(around.back().prefix)) around.pop_back();
     const size_t least = around.empty() ? i : std::min(i, around.back().least);
     if (!around.empty()) first = std::min(first, least);

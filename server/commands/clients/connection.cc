@@ -47,6 +47,7 @@ void Echo(CommandCall& call) { call.reply.Bulk(call.args[1]); }
 void Auth(CommandCall& call) {
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
   const bool named = call.args.size() == 3;
+  // Before anything can fail, so that no answer path shows them.
   for (size_t i = 1; i < call.args.size(); ++i) call.part<Dispatcher>().Hide(i);
   if (!named && call.settings.requirepass.empty()) {
     return call.reply.Error(
@@ -150,6 +151,7 @@ void Hello(CommandCall& call) {
         "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
         "protocol version at the same time");
   }
+  // The answer below is in the new protocol already.
   if (*version != 0) {
     call.client.writer.set_version(*version);
     call.part<Clients>().ClassChanged(call.client);

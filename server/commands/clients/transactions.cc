@@ -140,6 +140,7 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
     call.reply.Error("EXECABORT Transaction discarded because of: invalid check condition syntax");
     return false;
   }
+  // Asked before the error, as Redis looks for expired keys first.
   const bool expired = call.part<WatchTable>().AnyExpired(call.client);
   if (transaction.failed) {
     call.reply.Error(ErrorCode::kExecAbort);
@@ -171,6 +172,7 @@ void Exec(CommandCall& call) {
   // The session leaves MULTI first: what runs now is no longer queued, and watches nothing. It only
   // shows still, in CLIENT LIST.
   call.part<WatchTable>().UnwatchAll(client);
+  // From here until it is taken away the session counts as in_exec().
   client.pushes_after_exec = std::make_unique<std::string>();
   client.conditions &= ~kInMulti;
   if (may_execute) RunQueue(call, TransactionOf(client)->queue);

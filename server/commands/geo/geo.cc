@@ -36,6 +36,7 @@ void GeoAdd(CommandCall& call) {
   absl::InlinedVector<double, 16> scores;
   while (args.more()) {
     const GeoPoint point = TakePoint(args);
+    // Reading goes on behind a fault without effect, so one look at the end is enough.
     if (!args.failed()) scores.push_back(ScoreOfPoint(point));
     args.Skip();
   }

@@ -24,6 +24,7 @@ GeoPlaces::GeoPlaces(const Wanted& wanted)
 // places are farther than the last one that was kept, and are dropped without a copy of their name.
 void GeoPlaces::Add(std::string_view name, double score, const GeoPoint& point, double distance) {
   const size_t found = found_++;
+  // There are enough that are nearer.
   if (last_kept_ && !Before(distance, *last_kept_)) return;
   places_.push_back({std::string(name), score, point, distance, found});
   if (!any_ && places_.size() / 2 >= std::max(count_, kCutFrom)) Cut();

@@ -253,6 +253,7 @@ void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest&
   auto result = std::make_unique<SortedSet>();
   const SortedSet::Limits limits = SortedSetLimits(call);
   for (const GeoPlace& place : places) {
+    // Distances inside are metres.
     const double distance = place.distance / request.shape.unit_metres;
     result->Put(place.name, request.store_distance ? distance : place.score, limits);
   }

@@ -208,6 +208,7 @@ class SetExEffects {
   // Before the value is set, as only then it can be seen whether the field was there.
   void Setting(const Hash& hash, size_t i) {
     if (!call_.wants_effects()) return;
+    // A field that was not there, or was over, has no end to keep.
     const bool keeps = options_.keep_ttl && hash.Has(call_.args[i], call_.now);
     auto& pairs = keeps || !options_.keep_ttl ? pairs_ : cleared_;
     pairs.insert(pairs.end(), {call_.args[i], call_.args[i + 1]});
@@ -266,6 +267,7 @@ void HSetEx(CommandCall& call) {
   if (!ConditionHolds(call, found, options)) return call.reply.Integer(0);
   const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
   const bool passed = options.deadline && options.deadline->Passed(call.now);
+  // An empty hash that was made for it goes again in CloseTyped.
   if (passed) {
     DeletePairs(call, hash, options);
     return call.reply.Integer(1);

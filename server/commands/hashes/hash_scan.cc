@@ -96,6 +96,7 @@ void ReplyRandom(CommandCall& call, const Hash& hash, int64_t count, const Rando
   if (count >= 0) {
     const size_t chosen = std::min(live, static_cast<size_t>(count));
     form.Begin(call, chosen);
+    // All of them need no chance, and come in the order of the walk.
     return chosen == live ? hash.ForEach(call.now, reply)
                           : hash.Sample(chosen, call.random, call.now, reply);
   }

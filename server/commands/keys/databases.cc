@@ -64,6 +64,7 @@ void FlushAll(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
   for (int i = 0; i < call.keyspace.databases(); ++i) {
+    // Waiters and watchers of each hear of it before its keys go.
     if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
   }
   SayFlushed(call);

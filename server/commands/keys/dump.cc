@@ -126,7 +126,9 @@ void Restore(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (!IsRestorable(call, key, args)) return;
   std::optional<RdbValue> value = ReadDump(call.args[3], RdbContextOf(call));
+  // Nothing is touched so far, and the key may hold what it held.
   if (!value || !IsLikely(call, *value)) return call.reply.Error("ERR Bad data format");
+  // A lock ends by its leases alone.
   if (value->is_lock() && args.ttl_ms != 0) return call.reply.Error(kLockHasNoTtl);
 
   const Deadline deadline = DeadlineOf(call, args);
@@ -137,6 +139,7 @@ void Restore(CommandCall& call) {
   }
   Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
   if (args.idle_s) {
+    // The access clock has 24 bits of seconds and wraps; so does this difference.
     const int64_t used_s = call.db.AccessClock(call.now) - *args.idle_s;
     call.db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
   }

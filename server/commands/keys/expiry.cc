@@ -88,6 +88,7 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
     call.reply.Error(ErrorCode::kNotInteger);
     return std::nullopt;
   }
+  // Division instead of multiplication: the product may not fit.
   const bool scales =
       unit == Unit::kMilliseconds || (*number <= kMax / 1000 && *number >= kMin / 1000);
   const int64_t ms = scales && unit == Unit::kSeconds ? *number * 1000 : *number;
@@ -113,6 +114,7 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
   const HashedKey key = call.Key(1);
   const Entry* const entry = LookUp(call, key);
   if (!entry) return call.reply.Integer(0);
+  // Behind the look-up: a missing key is 0, whatever may come to be there.
   if (entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
   const Deadline deadline =
       base == Base::kNow ? Deadline::Steady(call.now.ms() + *ms) : DeadlineAt(call, *ms);

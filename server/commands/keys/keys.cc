@@ -35,6 +35,7 @@ void Del(CommandCall& call) {
   bool fenced = false;  // tokens of a lock that is no key have become stale
   for (size_t i = 1; i < call.args.size(); ++i) {
     const HashedKey key = call.Key(i);
+    // Also for a name without a key: DEL of a free lock makes its last token stale.
     fenced |= call.part<LockService>().Deleted({call.db.index(), key.bytes});
     if (!call.db.Delete(key, call.now)) continue;
     call.Deleted(key.bytes);
@@ -105,6 +106,7 @@ Renamed RenameKey(CommandCall& call, bool overwrite) {
   if (from.bytes == to.bytes) return Renamed::kSameName;
   if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
   call.keyspace.Rename(call.db, from, call.db, to, call.now);
+  // A lock does not move: its holders lose it.
   call.part<LockService>().Moved(call.db, to);
   call.Changed(kNotifyGeneric, "rename_from", from.bytes);
   call.Changed(kNotifyGeneric, "rename_to", to.bytes);

@@ -173,6 +173,7 @@ void Order(const SortRequest& request, const Unsorted& unsorted, const Window& w
   const auto first = items.begin() + static_cast<ptrdiff_t>(window.first);
   const auto last = items.begin() + static_cast<ptrdiff_t>(window.last);
   if (first == last) return;
+  // What comes before the window is cut off, then what comes behind it.
   if (first != items.begin()) std::nth_element(items.begin(), first, items.end(), before);
   if (last != items.end()) std::nth_element(first, last, items.end(), before);
   std::sort(first, last, before);
@@ -269,6 +270,7 @@ void SortKey(CommandCall& call, bool may_store) {
   if (!IsSortable(*entry)) return call.reply.Error(ErrorCode::kWrongType);
 
   // A set has no order: what is stored, or answered to a script, must not depend on chance.
+  // BY nosort of a set would store, or show a script, an order that differs from run to run.
   if (request.as_stored && entry->type() == ValueType::kSet &&
       (request.store || call.part<ScriptState>().running())) {
     request.as_stored = false;
@@ -281,6 +283,7 @@ void SortKey(CommandCall& call, bool may_store) {
   const Window window = WindowOf(request, items.size());
   if (!Weigh(call, request, unsorted, items)) return;
   Order(request, unsorted, window, items);
+  // Only the window is in order by now.
   const auto order = std::span<const Sortable>(items).first(window.last).subspan(window.first);
   Answer(call, request, {unsorted.elements, order});
 }

@@ -22,6 +22,7 @@ std::optional<std::string> LookUpPattern(CommandCall& call, std::string_view pat
   std::string_view tail = pattern.substr(star + 1);
   std::string_view field;
   const size_t arrow = tail.find("->");
+  // The arrow belongs to the part behind the star, and its field is taken off the name.
   if (arrow != std::string_view::npos && arrow + 2 < tail.size()) {
     field = tail.substr(arrow + 2);
     tail = tail.substr(0, arrow);

@@ -60,6 +60,7 @@ LeakyBucket& BucketOf(const Entry& entry) { return static_cast<LeakyBucket&>(ent
 // asked for only if the memory has changed: most counts join a drain that is there.
 void CountInObject(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
   LeakyBucket& bucket = BucketOf(entry);
+  // Compared before the count, as it moves the last drain.
   const bool own_deadline = entry.deadline() == Deadline::Steady(bucket.last_due_ms());
   const size_t bytes = bucket.MemoryBytes();
   bucket.Count(call.now, due_ms, units);
@@ -75,6 +76,7 @@ void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
   TickRun run(entry.packed());
   const Deadline deadline = entry.deadline();
   const bool own_deadline = deadline == Deadline::Steady(run.last());
+  // What has drained makes room in the run.
   run.DropThrough(call.now.ms());
   if (run.Add(due_ms, units)) [[likely]] {
     call.db.SetPacked(entry, run.bytes(), own_deadline ? Deadline::Steady(run.last()) : deadline);
@@ -128,6 +130,7 @@ void Count(CommandCall& call) {
     return call.reply.Error("Couldn't parse negative number as unsigned integer");
   }
   int64_t due_ms = LeakyBucket::DueMs(call.now, *seconds);
+  // A drain joins the timer of its second, and may so come up to a second early or late.
   if (call.settings.lbucket_second_buckets) {
     due_ms = call.part<LimitWaiters>().drain_seconds().Join(due_ms, call.now);
   }

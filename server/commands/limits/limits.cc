@@ -161,6 +161,7 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
     return std::nullopt;
   };
   const LimitConfig* const config = ConfigOf(parts, ticket);
+  // LIMIT.POLICY DEL while it waited.
   if (!config) return finish([](ReplySink& reply) { reply.Error(kNoSuchPolicy); });
   LimitRequest request{*config, ticket.request.cost};
   Keyspace& keyspace = parts.Get<Keyspace>();
@@ -172,6 +173,7 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
   if (request.cost > config->Capacity()) request.ban_ms = ticket.request.ban_ms;
   const LimitVerdict verdict = limiter.Take(request);
   if (limiter.changed()) SayTakenByWaiter(parts, key, request);
+  // It stays at the head, and the queue's timer is set to that.
   if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
   CountsOf(parts.Get<LimitWaiters>().statistics(), config->algorithm).Count(verdict.allowed);
   return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
@@ -213,6 +215,7 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   const KeyNameView key{call.db.index(), call.args[1]};
   const LimitRequest& request = options.request;
   const LimitVerdict verdict = limiter.Peek(request.config, request.cost);
+  // Answered at once: what never fits, and what fits while no other request waits.
   if (verdict.retry_ms < 0 || (verdict.allowed && !limit_waiters.HasWaiters(key))) return false;
   LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
   limit_waiters.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms,

@@ -77,6 +77,7 @@ void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_vie
     char scratch[Entry::kTextScratch];
     tat_ns = entry->is_integer() ? entry->integer() : ParseInt64(entry->Text(scratch));
     if (!tat_ns) return call.reply.Error(Concat(prefix, kNoNumber));
+    // A clock that was set back must not make a client wait longer than the key lives.
     tat_ns = WithinDeadline(*tat_ns, *entry, call.now);
   }
   CellAnswer answer;

@@ -88,6 +88,7 @@ Moved MoveElement(CommandCall& call, HashedKey source, HashedKey target, ListMov
     const Typed<List> to = LookUpTyped<List>(call, target);
     if (to.refused) return Moved::kRefused;
     const std::string_view texts[] = {text};
+    // The source is found anew behind it: the push may have moved its entry.
     Push(call, target, to, move.to, texts);
     Drop(call, source, {call.db.Find(source, call.now)}, move.from, 1);
   }
@@ -107,6 +108,7 @@ std::optional<MultiPop> ReadMultiPop(CommandCall& call, size_t numkeys_at) {
     return std::nullopt;
   }
   pop.first_key = numkeys_at + 1;
+  // ">=", for LEFT or RIGHT has to follow the keys.
   if (static_cast<uint64_t>(*keys) >= call.args.size() - pop.first_key) {
     call.reply.Error(ErrorCode::kSyntax);
     return std::nullopt;

@@ -101,6 +101,7 @@ void LInsert(CommandCall& call) {
     pivot = index;
     return false;
   });
+  // Behind the look and before the change: a missing pivot leaves no trace.
   if (!pivot) return call.reply.Integer(-1);
   const Opened<List> list = OpenFound(call, key, found);
   list->Insert(*pivot + (behind ? 1 : 0), call.args[4], LimitsOf(call.parts));
@@ -119,6 +120,7 @@ void LRem(CommandCall& call) {
   if (found.refused) return;
   if (!found) return call.reply.Integer(0);
   const ListEnd from = count < 0 ? ListEnd::kBack : ListEnd::kFront;
+  // The negation of the least integer does not fit into 64 bits with a sign.
   const uint64_t magnitude = count < 0 ? 0 - static_cast<uint64_t>(count) : count;
   // Looked for first: a list without such an element is not touched.
   bool there = false;
@@ -213,6 +215,7 @@ void LPos(CommandCall& call) {
   const List& list = *found;
   // The lowest rank is the first from the back, as in Redis, where its negation overflows.
   const int64_t rank = options.rank == INT64_MIN ? -1 : options.rank;
+  // RANK 2 passes over one match.
   int64_t to_skip = (rank < 0 ? -rank : rank) - 1;
   const int64_t wanted = options.count.value_or(1);
   std::vector<size_t> places;

@@ -55,6 +55,7 @@ void BlockingPop(CommandCall& call, ListEnd end) {
   const auto keys = call.args.subspan(1, call.args.size() - 2);
   const std::optional<Source> source = FindSource(call, keys);
   if (!source) return;
+  // A client that was woken for nothing stays in its place, on its old terms.
   if (!source->list) return Park(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
   call.ReplaceWith({PopWord(end), source->key.bytes});
   call.reply.Array(2);

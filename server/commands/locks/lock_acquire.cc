@@ -71,12 +71,14 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   if (open.empty()) return;
   if (const auto fault = service.Reserve(request.terms, options.wait_ms); !fault.empty())
     return call.reply.Error(fault);
+  // After a restart, a lock may be known as this owner's which it gave back in what is missing.
   const auto is_in_doubt = [&](OpenLock& lock) { return service.IsInDoubt(lock, request.owner); };
   if (std::ranges::any_of(open, is_in_doubt)) return ReplyGrace(call, service);
   const WaitTerms wait{ConnectionOf(call.client), options.wait_ms};
   const AcquireResult result =
       locks.Acquire(absl::MakeSpan(open), std::move(request), wait, call.now);
   call.NoEffect();  // the service says what came of it
+  // The client is answered by LockWaits, when its wait ends in whichever way.
   if (result.outcome == AcquireOutcome::kQueued) {
     return service.waits().Park(call, result.wait_id, call.now.ms() + options.wait_ms);
   }

@@ -62,6 +62,7 @@ void Renew(CommandCall& call) {
   if (!fault.empty()) return call.reply.Error(fault);
   service.Claims(*lock, owner, options.token);
   int64_t left_ms = locks.Renew(*lock, owner, options.lease_ms, options.token, call.now);
+  // Not held as far as is known; but the grant may be one that a restart has lost.
   if (left_ms < 0 && service.GetBack(*lock, owner, options.lease_ms, options.token))
     left_ms = options.lease_ms;
   call.NoEffect();

@@ -43,6 +43,7 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   holder.label = args.Bytes();
   holder.since_ms = now.ms();
   if (!args.Finish()) return false;
+  // A holder that gave the lock back lingers until MINHOLD; any other has a lease or a session.
   const bool ends =
       holder.lingers() ? minhold_until_ms >= 0 : lease_until_ms >= 0 || !holder.sessions.empty();
   return ends && (shape.mode == LockMode::kPermits ? holder.permits <= shape.of
@@ -57,6 +58,7 @@ void Restore(CommandCall& call) {
   LockShape shape;
   holder.token = args.IntIn({"token", 0, kTokenRestoredMax});
   const bool gone = !args.more();
+  // 0 means "under any token", which no holder has.
   if (!gone && holder.token == 0) args.Fail(ErrorCode::kSyntax);
   if (!gone && !args.failed() && !ReadHolder(args, call.now, holder, shape) && !args.failed()) {
     args.Fail("ERR this is no holder of a lock");

@@ -71,6 +71,7 @@ void Info(CommandCall& call) {
   const size_t waiters = queue.LengthOf(open->name());
   if (!lock && waiters == 0) return ReplyNoFields(call.reply);
   const bool held = lock && !lock->empty();
+  // Only there do permits of the whole say something.
   const bool semaphore = held && lock->mode() == LockMode::kPermits;
   ReplyFields fields(call.reply, 5);
   fields.At("mode").Bulk(held ? kLockModeWords[static_cast<size_t>(lock->mode())] : "free");
@@ -124,6 +125,7 @@ void List(CommandCall& call) {
   ReadOptions(args, kListOptions, options);
   if (args.failed()) return call.reply.Error(args.error());
   LockService& service = call.part<LockService>();
+  // Leases that are over, and locks of clients that are gone, are settled before the walk.
   service.Enter();
   const Glob glob(options.pattern);
   std::vector<std::string_view> found;

@@ -69,6 +69,7 @@ void Confirm(CommandCall& call, std::string_view word, Kind kind,
 // In MULTI only the two old kinds are allowed, as in Redis.
 template <Kind kind>
 void Subscribe(CommandCall& call) {
+  // In MULTI the two older kinds are allowed for history's sake, this one is not.
   if (kind == Kind::kShardChannel && !call.may_park()) {
     return call.reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
   }

@@ -95,6 +95,7 @@ void ListFunctions(CommandCall& call) {
   }
   if (args.failed()) return call.reply.Error(args.error());
   const auto& [with_code, pattern] = options;
+  // Made once, whatever the number of libraries.
   const Glob glob(pattern.value_or(""));
   std::vector<const FunctionLibrary*> chosen;
   for (const auto& [name, library] : Libraries(call).all()) {

@@ -63,6 +63,7 @@ Sets Distinct(const Sets& sets) {
 template <typename Visit>
 void Intersect(const Sets& sets, const Visit& visit) {
   Sets distinct = Distinct(sets);
+  // One empty set, and nothing is common to all.
   if (std::ranges::find(distinct, nullptr) != distinct.end()) return;
   std::ranges::stable_sort(distinct, {}, &Set::size);
   bool going = true;
@@ -132,6 +133,7 @@ void SubtractByRemoval(const Set& from, const Sets& others, const Building& resu
 // rest.
 void SubtractInto(const Sets& sets, const Building& result) {
   const Set* const from = sets.front();
+  // A set without itself is empty.
   if (!from || std::find(sets.begin() + 1, sets.end(), from) != sets.end()) return;
   Sets others = Distinct(sets);
   others.erase(others.begin());

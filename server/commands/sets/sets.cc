@@ -157,6 +157,7 @@ void PopMany(CommandCall& call) {
   const auto found = LookUpTyped<Set>(call, key);
   if (found.refused) return;
   if (!found || *count == 0) return call.reply.Set(0);
+  // No choice is left to make.
   if (static_cast<uint64_t>(*count) >= found->size()) return PopAll(call, key, *found);
   std::vector<std::string> chosen;
   found->Sample(static_cast<size_t>(*count), call.random,

@@ -178,6 +178,7 @@ std::vector<ScoredName> DifferenceOf(SetOperands& operands, HashKeys& hash_keys)
   KeepDistinct(others);
   uint64_t others_size = 0;
   for (const SetOperand& other : others) {
+    // Without itself nothing is left.
     if (other.source() == first.source()) return {};
     others_size += other.size();
   }

@@ -33,11 +33,13 @@ Outcome AddOne(SortedSetChange& change, std::string_view name, double& score,
                const AddOptions& options, const SortedSet::Limits& limits) {
   const SortedSet* const set = change.found();
   const std::optional<double> old = set ? set->Score(name) : std::nullopt;
+  // NX keeps what is there as it is, XX makes nothing.
   if (old ? options.nx : options.xx) return Outcome::kNothing;
   if (old) {
     if (options.increment) score += *old;
     if (std::isnan(score)) return Outcome::kNotANumber;
     if ((options.lt && score >= *old) || (options.gt && score <= *old)) return Outcome::kNothing;
+    // No change: WATCH, events and the log do not see it.
     if (score == *old) return Outcome::kSame;
   }
   change.set().Put(name, score, limits);

@@ -104,6 +104,7 @@ bool ReadOperands(CommandCall& call, ArgReader& args, SetOperands& operands) {
     for (char& c : name) c = static_cast<char>(c + 32);
     args.Fail(Concat("ERR at least 1 input key is needed for '", name, "' command"));
   }
+  // The count is compared before anything is made of its size.
   if (!args.failed() && static_cast<uint64_t>(count) > args.left()) args.Fail(ErrorCode::kSyntax);
   if (args.failed()) {
     call.reply.Error(args.error());

@@ -68,6 +68,7 @@ void PopFromKey(CommandCall& call, const End& end) {
   if (change.refused()) return;
   if (!change.found() || count == 0) return call.reply.Array(0);
   const RankRange range = end.Find(*change.found(), static_cast<uint64_t>(count));
+  // RESP3 without a count has one flat pair, as in Redis.
   const bool paired = counted && call.reply.version() == 3;
   call.reply.Array(paired ? range.size() : 2 * range.size());
   Pop(call, change, end, range, paired);

@@ -84,6 +84,7 @@ void ReadBounds(ArgReader& args, RangeRequest& request) {
   }
   std::string_view min = args.Bytes();
   std::string_view max = args.Bytes();
+  // From here on the lower bound comes first.
   if (request.direction == Direction::kDown) std::swap(min, max);
   if (request.by == RangeBy::kScore) {
     const std::optional<ScoreRange> scores = ParseScoreRange(min, max);
@@ -105,6 +106,7 @@ bool ReadRange(CommandCall& call, size_t bounds_at, const RangeForm& form, Range
   if (form.direction) request.direction = *form.direction;
   ArgReader options(call.args, bounds_at + 2);
   ReadOptions(options, kOptions, request);
+  // As in Redis only the count is looked at: an offset alone is overlooked.
   if (!options.failed() && request.by == RangeBy::kRank && request.take != -1) {
     options.Fail(
         "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");

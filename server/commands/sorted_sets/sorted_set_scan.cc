@@ -68,6 +68,7 @@ void ReplyDistinct(CommandCall& call, const SortedSet& set, uint64_t count, bool
   absl::flat_hash_set<size_t> taken;
   for (size_t last = size - count; last < size; ++last) {
     const size_t rank = call.random() % (last + 1);
+    // Floyd: a rank that is taken already is replaced by the newest one, which cannot be.
     const size_t chosen = taken.insert(rank).second ? rank : last;
     taken.insert(chosen);
     AddRank(set, chosen, reply);

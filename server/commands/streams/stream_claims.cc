@@ -190,6 +190,7 @@ void XClaim(CommandCall& call) {
       claim.Take(id, *entry, pending, call.args[3]);
     }
   }
+  // Behind the entries: each of those tells the last id too.
   if (moves_last_id) RecordLastId(call, place);
   claim.Reply();
 }
@@ -251,6 +252,7 @@ void XAutoClaim(CommandCall& call) {
   std::vector<StreamId> gone;
   std::optional<StreamId> cursor = args.from;  // the next one to look at
   int64_t attempts = std::min(args.count, kAutoClaimCountMax / kAttemptsFactor) * kAttemptsFactor;
+  // The cursor is looked up anew each time: an entry that is forgotten leaves the list.
   for (int64_t left = args.count; attempts > 0 && left > 0; --attempts) {
     const auto at = group->pending().lower_bound(*cursor);
     if (at == group->pending().end()) break;
@@ -270,6 +272,7 @@ void XAutoClaim(CommandCall& call) {
   }
 
   call.reply.Array(3);
+  // Where the next call goes on, if anything is left.
   const auto rest = cursor ? group->pending().lower_bound(*cursor) : group->pending().end();
   ReplyId(call.reply, rest == group->pending().end() ? StreamId::Min() : rest->first);
   claim.Reply();

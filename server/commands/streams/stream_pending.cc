@@ -87,6 +87,7 @@ std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const Pendin
     result.push_back({id, &entry});
   };
   const auto has_room = [&] { return result.size() < static_cast<uint64_t>(args.count); };
+  // A consumer's own list of ids is as short as its work; the group's may be long.
   if (consumer != nullptr) {
     for (auto at = consumer->pending.lower_bound(args.from);
          at != consumer->pending.end() && *at <= args.to && has_room(); ++at) {

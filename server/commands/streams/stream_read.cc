@@ -176,9 +176,11 @@ void ReadWoken(CommandCall& call, ReadArgs& args) {
   const bool is_stream = entry && entry->type() == ValueType::kStream;
   const FoundStream open{is_stream ? entry : nullptr, false};
   if (args.in_group && !GroupIsThere(call, args, open)) return;
+  // One push to a stream must not make every waiter's answer as long as the stream.
   if (args.count == ReadArgs::kNoCount) args.count = kWokenCount;
   args.from.resize(args.streams);
   for (size_t i = 0; i < args.streams && open.entry; ++i) {
+    // Only the stream that woke it; it may be named more than once.
     if (args.key(call, i) != call.woken_key) continue;
     const std::string_view text = call.args[args.first_key + args.streams + i];
     if (!ReadPlace(call, args, open, text, args.from[i])) return;

@@ -25,6 +25,7 @@ struct Reading {
 // In ms, 0 for ever. Scripts may not ask for it at all; in MULTI it is read and does not wait.
 void ReadBlock(ArgReader& reader, Reading& reading) {
   const CommandCall& call = reading.call;
+  // The sentence names the command as the script wrote it.
   if (call.client.conditions & kInScript) {
     return reader.Fail(
         Concat("ERR ", call.args[0], " command is not allowed with BLOCK option from scripts"));

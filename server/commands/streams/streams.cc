@@ -41,8 +41,10 @@ std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, Str
     call.reply.Error("ERR The stream has exhausted the last possible ID, unable to add more items");
     return std::nullopt;
   }
+  // "*": the time, or the next id if that is not ahead.
   if (!args.id) return Stream::NextId(last, call.now.unix_ms());
   std::optional<StreamId> id = args.id;
+  // "ms-*" of the last entry's own millisecond: one more than its number.
   if (args.any_sequence && last.ms == args.id->ms) {
     id = last.Next();
     if (id->ms == last.ms) return id;
@@ -259,6 +261,7 @@ void Range(CommandCall& call, bool backwards) {
   const FoundStream found = FindStream(call, call.Key(1));
   if (found.failed) return;
   if (!found.entry) return call.reply.Array(0);
+  // A null array, not an empty one.
   if (args->count && *args->count == 0) return call.reply.NullArray();
   const Stream& stream = *found.stream();
   const uint64_t most = args->count.value_or(stream.length());

@@ -188,6 +188,7 @@ bool ReadSources(CommandCall& call, std::vector<std::string_view>& sources, std:
 void BitOp(CommandCall& call) {
   const std::optional<BitOperation> operation = ReadOperation(call.args[1]);
   if (!operation) return call.reply.Error(ErrorCode::kSyntax);
+  // Before the keys: their types do not matter yet.
   if (*operation == BitOperation::kNot && call.args.size() != 4) {
     return call.reply.Error("ERR BITOP NOT must be called with a single source key.");
   }

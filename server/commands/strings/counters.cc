@@ -88,6 +88,7 @@ void IncrByFloat(CommandCall& call) {
   const long double sum = *value + *increment;
   if (!std::isfinite(sum)) return call.reply.Error(ErrorCode::kNanOrInfinity);
 
+  // The answer, the value and the effect are this text, digit by digit.
   const std::string text = HumanLongDoubleText(sum);
   if (old) {
     call.db.SetText(call.db.Modify(*old, call.now), text);

@@ -78,6 +78,7 @@ void PfAdd(CommandCall& call) {
   const HashedKey key = call.Key(1);
   std::optional<std::string_view> old;
   if (!TextOf(call, LookUp(call, key), old)) return;
+  // Longer than any sound one: corrupt, without a look at its runs.
   if (old && hll::IsOverlong(*old)) return call.reply.Error(kCorrupt);
   Edited edited{.text = old ? std::string(*old) : hll::Empty(), .changed = !old};
   for (const std::string_view element : call.args.subspan(2)) {
@@ -151,6 +152,7 @@ void PfMerge(CommandCall& call) {
   if (!TextOf(call, LookUp(call, key), old)) return;
   Edited edited{.text = old ? std::string(*old) : hll::Empty()};
   if (dense && !hll::MakeDense(edited.text)) return call.reply.Error(kCorrupt);
+  // Only registers that are raised; the target's own are among them already.
   for (size_t i = 0; i < hll::kRegisters; ++i) {
     if ((*registers)[i] > 0) edited.Raise({i, (*registers)[i]}, SparseBytesMax(call));
   }

@@ -192,6 +192,7 @@ std::string TextOf(long double value) { return HumanLongDoubleText(value); }
 
 template <typename Number>
 void Apply(CommandCall& call, HashedKey key, const Entry* old, Number value, Deadline deadline) {
+  // The same moment and the same kind: then KEEPTTL says it better than a time.
   const bool keeps = old && old->deadline() == deadline;
   // Only a Unix time can have passed already: the key is gone, if it was there at all.
   if (deadline.Passed(call.now)) {
@@ -222,6 +223,7 @@ void Run(CommandCall& call, const IncrExOptions& options) {
   }
 
   std::optional<typename Kind::Number> result;
+  // A condition that fails, and a step that may not be made, have the same answer.
   if (options.condition.Holds(old)) result = step.From(value);
   call.reply.Array(2);
   Kind::Reply(call.reply, result.value_or(value));

@@ -113,6 +113,7 @@ void LcsCommand(CommandCall& call) {
   const std::string_view b = second ? second->Text(scratch[1]) : std::string_view();
   if (!SizesAreAllowed(call, a, b)) return;
 
+  // The length alone needs no table of the whole.
   if (options.length) return call.reply.Integer(static_cast<int64_t>(LcsLength(a, b)));
   const std::optional<Lcs> lcs = FindLcs(a, b);
   if (!lcs) {

@@ -89,6 +89,7 @@ void SetWithOptions(CommandCall& call) {
 
   const HashedKey key = call.Key(1);
   const bool keep_ttl = options.expiry.kind == ExpiryKind::kKeepTtl;
+  // Nothing else makes a plain SET look at what is there.
   if (options.get || keep_ttl || options.condition.kind != ValueCondition::Kind::kNone) {
     const Entry* const old = options.get ? LookUpToRead(call, key) : LookUp(call, key);
     if ((options.get || options.condition.compares()) && !IsTextOrMissing(call, old)) return;

@@ -46,6 +46,7 @@ struct Pairs {
 
 // The pairs behind the name, or null when the last key has no value: then the error is answered.
 std::optional<Pairs> ReadPairs(CommandCall& call, std::string_view name) {
+  // The name and so many pairs are an odd number of words.
   if (call.args.size() % 2 == 1) return Pairs{1, call.args.size()};
   call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
   return std::nullopt;

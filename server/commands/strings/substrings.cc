@@ -68,6 +68,7 @@ void SetRange(CommandCall& call) {
   const std::string_view piece = call.args[3];
   const Entry* const old = LookUp(call, key);
   if (!IsTextOrMissing(call, old)) return;
+  // Redis answers the length, of a key that it has not made.
   if (piece.empty()) {
     return call.reply.Integer(old ? static_cast<int64_t>(old->TextBytes()) : 0);
   }
