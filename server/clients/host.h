@@ -1,5 +1,8 @@
 // Host: what the server needs from the program that runs it: a way to send, to stop, to log, to
 // wait. Sockets, a host program, a fuzzer and a simulator implement it.
+//
+// All of it is called on the engine's thread. Send, Closed, Poll, Shutdown, Sleep and Log have to
+// be there; the rest has a default that does nothing, or runs work at once.
 #pragma once
 
 #include <cstdint>

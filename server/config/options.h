@@ -6,6 +6,9 @@
 //
 //   Served("port", &Settings::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
 //   Refused("maxmemory", "0", Memory(), kNoEviction),
+//
+// Rows are constants. Options are numbered, the served ones first; the number stays the same while
+// the program runs.
 #pragma once
 
 #include <cstdint>

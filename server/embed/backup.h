@@ -2,6 +2,8 @@
 // is asked to save one (BGSAVE) and where it is; from there it is copied. So this has to run where
 // the server's files can be read: that the file is the server's is known by its having become
 // another one meanwhile.
+//
+// The server must count its saves (INFO's rdb_saves), as Redis does from 7 on.
 #pragma once
 
 #include <cstdio>

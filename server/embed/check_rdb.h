@@ -1,5 +1,7 @@
 // `sluice --check-rdb FILE`: what is inside of an RDB file, by type, and the first fault with its
 // offset. Values are made and dropped one by one, so a fault is one that a server would find too.
+//
+// It takes the memory of one value at a time, and 16 bytes a key.
 #pragma once
 
 #include <cstdio>

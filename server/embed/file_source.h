@@ -1,5 +1,7 @@
 // FileSource: a regular file as a ByteSource. Anything else (a folder, a pipe, a device) is refused
 // before it can keep a reader waiting.
+//
+// It owns its descriptor.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 // `sluice --import FILE|DIR [--into DIR]`: makes what a server starts from out of the files of
 // another one: an RDB file, or a log, of Redis, Valkey or Sluice. They are played as at a start,
 // piece by piece, and none of them is changed.
+//
+// Where a file of the target's name is there already, the import refuses: it replaces nothing.
 #pragma once
 
 #include <cstdio>

@@ -4,6 +4,9 @@
 // Parsing ahead must not be seen from outside: a client that has not logged in is parsed one
 // request at a time (its limits change with AUTH), and a session that blocks or closes in the
 // middle gets the rest of its bytes back unparsed.
+//
+// At most 64 requests, so that what was fetched is still in the cache when its request runs.
+// Arguments are views of the inputs' windows, valid until the next Parse.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,8 @@
 // See engine.h. Here: making the parts (what each is given: engine_parts.cc), sessions that end,
 // what happens once a second, and what the keyspace tells.
+//
+// Drop is the one place that forgets a session: every part that keeps something of it is told
+// there. KeyTouched is on the way of every write and costs one test while no part listens.
 #include "server/engine/engine.h"
 
 #include <algorithm>

@@ -10,6 +10,9 @@
 //
 // It is the root: it makes the parts of the server, in the order of their needs, and turns over
 // them (turn.cc). A part knows those that it was given, never the engine.
+//
+// One thread calls all of it, and nothing here locks. Members stand in the order in which they are
+// made: a part may keep a reference to a later one, and uses it only in turns.
 #pragma once
 
 #include <cstdint>

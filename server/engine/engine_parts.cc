@@ -1,6 +1,9 @@
 // What each part of the engine is given, and the parts that handlers find by type. A part that is
 // made later than the one it is given to is named here too: a constructor keeps references, and
 // uses none.
+//
+// A new part is named in three places: as a member of Engine, here with what it uses, and in
+// AddParts if handlers are to find it by its type.
 #include "server/engine/engine.h"
 
 namespace sluice {

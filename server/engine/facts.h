@@ -1,5 +1,7 @@
 // Facts: what the server knows about itself and never decides by: who started it, since when it
 // runs, what it takes of memory. For INFO, MEMORY and CONFIG.
+//
+// Memory is in bytes, times are engine ms. UsedMemory is O(clients).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // See hash_field_expiry.h.
+//
+// A slice is 64 fields; the hash's timer is set anew for what is left.
 #include "server/engine/hash_field_expiry.h"
 
 #include <string_view>

@@ -1,5 +1,8 @@
 // What happens when the time of a hash's fields has come: they are taken out, and the log, watchers
 // and subscribers hear of it. Commands leave that to the timer; to them such fields are missing.
+//
+// The event is `hexpired`, once a slice, and the log gets an HDEL for each field; with the last
+// field the key goes, with `del`.
 #pragma once
 
 #include "server/dispatch/change_recorder.h"

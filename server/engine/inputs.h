@@ -1,4 +1,7 @@
 // Inputs: what the sessions have to be parsed this turn, each as a window of bytes.
+//
+// An Input lives for one turn. `position` never passes `parsed`, and this never passes the window:
+// what lies between them is in the batch.
 #pragma once
 
 #include <algorithm>

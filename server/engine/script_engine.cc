@@ -1,5 +1,8 @@
 // See script_engine.h. Interrupt() is called from inside a script's Lua: it serves the other
 // clients by a turn inside the turn.
+//
+// Two bounds in time: from busy-reply-threshold on others are served every 0.5 ms, and compiling,
+// which cannot be left for a while, ends after 2 s.
 #include "server/engine/script_engine.h"
 
 #include "protocol/text/concat.h"

@@ -5,6 +5,9 @@
 //
 // A script's commands run as those of a stand-in client with a database of its own (SELECT in a
 // script is forgotten with it), at one frozen moment, and their effects are one group.
+//
+// One script runs at a time. The stand-in client has no connection, so nothing is ever sent to it;
+// what a command refuses is an error of redis.call.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,8 @@
 // A turn of the engine: what came in is run in batches, due timers fire, what was answered is
 // handed to the host; and the turns inside a turn that serve others while a script is slow.
+//
+// Each step has a bound of its own: 400 µs of requests, 256 timers, 200 µs of freeing, slices of
+// the rest. What is left over is RunTurn's answer, and the host comes again at once.
 #include <algorithm>
 #include <cassert>
 #include <utility>

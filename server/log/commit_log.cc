@@ -1,4 +1,6 @@
 // See commit_log.h. While `busy_`, file_ and job_ are the worker's.
+//
+// A fault is noted by the worker and dealt with on the loop, in JobDone.
 #include "server/log/commit_log.h"
 
 #include <algorithm>

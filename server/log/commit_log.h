@@ -20,6 +20,9 @@
 // second and with every turn that changes something by itself (an expiry). After a failed sync
 // nothing written before may count as safe, and nothing is accepted until a whole new base is there
 // (LogService).
+//
+// Positions are bytes since the log was opened, and only grow; offsets are those of the file, and
+// begin anew with each increment.
 #pragma once
 
 #include <cstdint>

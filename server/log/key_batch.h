@@ -1,6 +1,8 @@
 // KeyBatch: keys that were read from a file, on their way into the keyspace. Where a key belongs is
 // most often not in the processor's cache; so some are gathered, their places are fetched all
 // together, and then they are put there in the file's order.
+//
+// The file's order is kept, so a key that is there twice is found when the second one is put.
 #pragma once
 
 #include <array>

@@ -1,5 +1,8 @@
 // See log_loader.h. The clock is held while files are played, at the offset that each of
 // them names, so nothing has ended; what of it is over is found when time comes back.
+//
+// Commands run through their handlers alone: Play finds the row and calls it, without gates,
+// statistics or effects.
 #include "server/log/log_loader.h"
 
 #include <algorithm>

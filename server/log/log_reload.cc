@@ -4,6 +4,8 @@
 //
 // No effects are recorded: the log tells of the same state already, or, where another file has been
 // loaded, is replaced by a new base at the end of the turn.
+//
+// Both are for test suites. Turns inside of them record nothing.
 #include "protocol/text/concat.h"
 #include "server/log/log_service.h"
 #include "storage/log/rdb_source.h"

@@ -1,5 +1,8 @@
 // See log_service.h. What is hard: at each moment the manifest must name files that hold all
 // that was answered. So a new base and its increment are made first, and named together.
+//
+// The steps of a rewriting: NamePair, MakeIncrement, the base beside clients (WriteBaseAside),
+// GoOver to the increment, and SwitchTo, which names the two.
 #include "server/log/log_service.h"
 
 #include <algorithm>

@@ -7,6 +7,10 @@
 // is removed. A crash at any step leaves a folder that loads whole. Where the log is turned on
 // beside data, or after a failed sync, it goes likewise, but what was before counts no more: until
 // the base stands the files do not tell of what there is.
+//
+// Sizes are bytes, durations seconds, moments engine ms. A fault at the start is a sentence that
+// ends it; a fault of a rewriting is logged, counted and, where the log began it by itself, tried
+// again after a minute.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,9 @@
 // RdbBase: an RDB file that is loaded: a base of the log, or a snapshot; Redis's, or ours
 // (snapshot_writer.h). Its keys go into the keyspace part by part. The clock is held meanwhile
 // (LogLoader), so nothing has ended.
+//
+// A key that is there twice is a fault, unless the file is merged into what there is; so are bytes
+// behind the end.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,8 @@
 // Acceptor: the addresses that are listened on, and who is let in from there: not more clients
 // than maxclients, and no strangers while there is no password (protected mode).
+//
+// A full server refuses first, then protected mode does; each refusal is counted in
+// rejected_connections.
 #pragma once
 
 #include <functional>

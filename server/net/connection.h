@@ -1,5 +1,8 @@
 // Connection: a client's socket beside its engine Session. Readiness is reported to its owner;
 // reading and writing happen once a turn, so that a turn's system calls are counted and batched.
+//
+// Its owner holds it by a shared_ptr, since it may be let go while it is being told of an event. A
+// send takes at most 64 blocks.
 #pragma once
 
 #include <cstddef>

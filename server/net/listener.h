@@ -3,6 +3,8 @@
 //
 // When the process is out of descriptors a spare one is given up for a moment, so that the newcomer
 // gets a closed connection instead of hanging in the backlog while the loop spins.
+//
+// At most 1000 connections are accepted at once. Errors are the system's sentences.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,7 @@
 // Log: lines with a level and a time, to standard output, standard error or a file, in Redis's
 // format.
+//
+// Times are local time with ms. Each line is flushed.
 #pragma once
 
 #include <cstddef>

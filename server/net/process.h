@@ -1,4 +1,6 @@
 // What the process asks of the system: descriptors, memory and CPU used, running in the background.
+//
+// What cannot be found out is 0.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,9 @@
 // The shared buffer bounds what one turn takes in. A handler of Asio makes as many turns as there
 // is something for, but only so many in a row (Serve): behind it Asio gets to signals, timers and
 // whatever else its io_context serves, and waits when there is nothing.
+//
+// Bounds: a turn reads 128 KiB in all and 16 KiB of a client, takes leave of 100 closed
+// connections, and at most 16 turns follow one another without Asio.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -4,6 +4,9 @@
 // whole number of milliseconds. The offset is sampled again every 100 ms and follows the wall clock
 // when that has moved by a millisecond or more: by drift, by an NTP step or by an administrator's
 // hand.
+//
+// Engine time is in µs and goes on while the machine is suspended; ticks are in ns, and only their
+// differences mean something.
 #pragma once
 
 #include <string>

@@ -1,4 +1,7 @@
 // SystemDisk: the machine's file system.
+//
+// Functions return 0 or an errno value, as Disk says. Interrupted and short writes are gone on
+// with.
 #pragma once
 
 #include "storage/disk.h"

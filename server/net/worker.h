@@ -1,6 +1,9 @@
 // Worker: a thread for what would hold the loop up, such as writing or syncing a file. It runs one
 // piece of work after the other; what is to follow each runs on the loop again. The thread is made
 // with the first piece.
+//
+// Pieces run in the order in which they were given, and so does what follows them; only Await takes
+// one out of turn.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

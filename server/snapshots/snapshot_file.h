@@ -1,6 +1,9 @@
 // SnapshotFile: a file that is written in pieces while clients are served. A worker appends them in
 // their order; what was written is synced now and then, so that the end is not one long sync. Only
 // when all of it is on disk does the file get its name: until then the one before stays.
+//
+// Faults are errno values: the first one stays, and ends the writing. Bytes wait in blocks of some
+// 256 KiB.
 #pragma once
 
 #include <cstddef>

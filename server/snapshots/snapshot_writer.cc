@@ -1,5 +1,7 @@
 // See snapshot_writer.h. What is hard is the order. A value that comes in pieces keeps all others
 // waiting behind it; and what is remembered of a lock stands before a key of the lock's name.
+//
+// A slice ends after 64 KiB of the file, or with its budget of keys.
 #include "server/snapshots/snapshot_writer.h"
 
 #include <cassert>

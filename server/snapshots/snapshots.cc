@@ -1,5 +1,8 @@
 // See snapshots.h. What is hard: a run ends in many ways. It is on disk, or the disk is at
 // fault, or it is cancelled, overtaken by SAVE, or goes with the server. All pass Ended or Abandon.
+//
+// How the share of the thread is kept: at snapshot-cpu-percent 30 a slice of 50 µs is followed by
+// 117 µs for others.
 #include "server/snapshots/snapshots.h"
 
 #include <algorithm>

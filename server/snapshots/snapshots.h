@@ -5,6 +5,8 @@
 // A slice is short, and while others have work the slices take snapshot-cpu-percent of the thread.
 // Where the disk is slower, the walk waits for it; so do commands that would change what is not
 // saved yet, where that is large (SavedFirst).
+//
+// SaveNow gives up a BGSAVE that runs. Faults are errno values; the log says which file and why.
 #pragma once
 
 #include <cstdint>
