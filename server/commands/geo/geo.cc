@@ -24,6 +24,9 @@ namespace {
 
 // ZADD with points: words, then the number of arguments, then every point, then the key. One point
 // off the map refuses them all. The effect is the command itself.
+//   GEOADD g 2.35 48.85 paris 13.4 52.5 berlin  → 2
+//   GEOADD g XX CH 2.3 48.8 paris               → 1
+//   GEOADD g 181 0 x                            → -ERR invalid longitude,latitude pair ...
 void GeoAdd(CommandCall& call) {
   ArgReader args(call.args, 2);
   AddOptions options;
@@ -45,6 +48,10 @@ void GeoAdd(CommandCall& call) {
 }
 
 // The unit comes before the key, so a bad one wins over WRONGTYPE. A missing member is null.
+// After `GEOADD g 2.35 48.85 paris 13.4 52.5 berlin`:
+//   GEODIST g paris berlin km     → "877.0468"
+//   GEODIST g paris nothing       → nil
+//   GEODIST g paris berlin miles  → -ERR unsupported unit provided. please use M, KM, FT, MI
 void GeoDist(CommandCall& call) {
   ArgReader args(call.args, 4);
   double unit_metres = 1;
@@ -61,6 +68,9 @@ void GeoDist(CommandCall& call) {
 }
 
 // Eleven characters, the last one always 0: 52 bits fill ten of them.
+// After `GEOADD g 2.35 48.85 paris`:
+//   GEOHASH g paris nothing  → ["u09tvkz5yg0", nil]
+//   GEOHASH nothing paris    → [nil]
 void GeoHash(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;

@@ -263,6 +263,13 @@ void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest&
 
 // The type of the key comes before the grammar. With STORE a missing key is an empty result, which
 // deletes the target.
+// After `GEOADD g 2.35 48.85 paris 13.4 52.5 berlin`:
+//   GEOSEARCH g FROMMEMBER paris BYRADIUS 900 km DESC           → ["berlin", "paris"]
+//   GEOSEARCH g FROMLONLAT 2 49 BYBOX 100 100 km WITHDIST       → [["paris", "30.5385"]]
+//   GEOSEARCH g FROMMEMBER nothing BYRADIUS 1 km                → -ERR could not decode ...
+//   GEOSEARCH nothing FROMMEMBER paris BYRADIUS 1 km            → []
+//   GEOSEARCH g BYRADIUS 1 km ASC COUNT 1                       → -ERR exactly one of ...
+//   GEOSEARCHSTORE t g FROMMEMBER paris BYRADIUS 1 m STOREDIST  → 1
 void Run(CommandCall& call, const SearchForm& form) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(form.key_at));
   if (set.refused) return;

@@ -46,6 +46,9 @@ std::optional<int64_t> SetPairs(CommandCall& call) {
 }
 
 // The answer counts new fields, not changed ones.
+//   HSET h a 1 a 2  → 1  new fields, not pairs
+//   HSET h a 3      → 0
+//   HSET h a        → -ERR wrong number of arguments for 'hset' command
 void HSet(CommandCall& call) {
   if (const auto created = SetPairs(call)) call.reply.Integer(*created);
 }
@@ -70,6 +73,9 @@ void HSetNx(CommandCall& call) {
 }
 
 // Names are looked for before the hash is opened: a request that finds none leaves no trace.
+// After `HSET h a 1`:
+//   HDEL h a a b  → 1
+//   EXISTS h      → 0  the last field took it along
 void HDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -105,6 +111,9 @@ void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std:
 
 // The increment is read before the key. A missing field counts from 0; one that is no integer is an
 // error with words of its own.
+// After `HSET h a x`:
+//   HINCRBY h a 1  → -ERR hash value is not an integer
+//   HINCRBY h n 5  → 5  a missing field counts as 0
 void HIncrBy(CommandCall& call) {
   const std::optional<int64_t> increment = ParseInt64(call.args[3]);
   if (!increment) return call.reply.Error(ErrorCode::kNotInteger);
@@ -124,6 +133,8 @@ void HIncrBy(CommandCall& call) {
 }
 
 // Infinity is refused as an increment already, unlike in INCRBYFLOAT, which refuses it as a sum.
+//   HINCRBYFLOAT h a 1.5e1  → "15"
+//   HINCRBYFLOAT h a 0.5    → "15.5"
 void HIncrByFloat(CommandCall& call) {
   const std::optional<long double> increment = ParseLongDouble(call.args[3]);
   if (!increment) return call.reply.Error(ErrorCode::kNotFloat);
@@ -158,6 +169,9 @@ void HGet(CommandCall& call) {
   if (!hash.refused) ReplyField(call, hash, call.args[2]);
 }
 
+// After `HSET h a 1`:
+//   HMGET h a b a    → ["1", nil, "1"]
+//   HMGET nothing a  → [nil]
 void HMGet(CommandCall& call) {
   const auto hash = FindTyped<Hash>(call, call.Key(1));
   if (hash.refused) return;

@@ -19,6 +19,8 @@ namespace {
 
 // Only the session changes, so this is no write and nothing is logged; every effect names its
 // database.
+//   SELECT 99  → -ERR DB index is out of range
+//   SELECT x   → -ERR value is not an integer or out of range
 void Select(CommandCall& call) {
   ArgReader args(call.args);
   const int index = TakeDb(args, call.keyspace);
@@ -73,6 +75,9 @@ void FlushAll(CommandCall& call) {
 
 // The two sentences about numbers come before the one about the range. Both indexes may be the
 // same, which changes nothing. Clients keep their index, and so see the other data at once.
+//   SWAPDB 0 99  → -ERR DB index is out of range
+//   SWAPDB a 1   → -ERR invalid first DB index
+//   SWAPDB 0 b   → -ERR invalid second DB index
 void SwapDb(CommandCall& call) {
   ArgReader args(call.args);
   const int first = TakeDbNumber(args, "ERR invalid first DB index");

@@ -118,6 +118,8 @@ bool IsLikely(const CommandCall& call, const RdbValue& value) {
 // Options, then IsRestorable, then the decoded value. A payload with a sound checksum and a
 // senseless inside is "Bad data format", with the old value still in place: it is replaced only at
 // the end.
+//   RESTORE k 0 abc   → -ERR DUMP payload version or checksum are wrong
+//   RESTORE k -1 abc  → -ERR Invalid TTL value, must be >= 0
 void Restore(CommandCall& call) {
   RestoreArgs args;
   ArgReader options(call.args, 4);

@@ -106,6 +106,14 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
 
 // Options, then the time, then the key: EXPIRE of a missing key with a bad number is an error, not
 // 0. The conditions compare Unix times, in which both kinds of deadlines can be told.
+// After `SET k v`:
+//   EXPIRE k 100 XX   → 0  it has no time to be changed
+//   EXPIRE k 100 GT   → 0  no time is longer than any
+//   EXPIRE k 100 LT   → 1
+//   EXPIRE k 50 GT    → 0
+//   EXPIRE k -1       → 1  a time that has passed deletes the key
+//   EXISTS k          → 0
+//   EXPIRE k 1 NX XX  → -ERR NX and XX, GT or LT options at the same time are not compatible
 void ExpireIn(CommandCall& call, Unit unit, Base base) {
   Conditions conditions;
   if (!ReadConditions(call, conditions)) return;
@@ -134,6 +142,9 @@ void PExpireAt(CommandCall& call) { ExpireIn(call, Unit::kMilliseconds, Base::kE
 
 // -2 without a key, -1 without a deadline. The look marks no access, so watching a key's TTL does
 // not keep it from eviction.
+// After `SET k v`:
+//   TTL k        → -1
+//   TTL nothing  → -2
 void TimeLeft(CommandCall& call, Unit unit, Base base) {
   const Entry* const entry = PeekToRead(call, call.Key(1));
   if (!entry) return call.reply.Integer(-2);
@@ -151,6 +162,9 @@ void ExpireTime(CommandCall& call) { TimeLeft(call, Unit::kSeconds, Base::kEpoch
 void PExpireTime(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kEpoch); }
 
 // 0 where there is nothing to end: no key, or no deadline. It is its own effect.
+// After `SET k v EX 100`:
+//   PERSIST k  → 1
+//   PERSIST k  → 0
 void Persist(CommandCall& call) {
   const Entry* const entry = LookUp(call, call.Key(1));
   if (entry && entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);

@@ -22,6 +22,9 @@ namespace {
 
 // Two passes, because the reply must say its length first. The views stay valid: this walk only
 // reads.
+// After `MSET one 1 two 2`:
+//   KEYS t?[n-p]  → ["two"]
+//   KEYS [^t]*    → ["one"]
 void Keys(CommandCall& call) {
   const std::string_view pattern = call.args[1];
   const bool all = MatchesAll(pattern);
@@ -46,6 +49,10 @@ bool SameWord(std::string_view a, std::string_view b) {
 // COUNT bounds the work, not the answer: segments are given whole, and what MATCH or TYPE drops
 // counts as well, so an empty page with a cursor above 0 is normal. The cursor is a position in the
 // hash space: the server keeps nothing for a walk, and takes any number for one.
+// After `SET a 1`:
+//   SCAN 0 TYPE string  → ["0", ["a"]]
+//   SCAN x              → -ERR invalid cursor
+//   SCAN 0 COUNT 0      → -ERR syntax error
 void Scan(CommandCall& call) {
   const std::optional<uint64_t> cursor = ParseCursor(call.args[1]);
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);

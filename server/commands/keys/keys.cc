@@ -46,6 +46,8 @@ void Del(CommandCall& call) {
 }
 
 // A key that is named twice counts twice, unlike in DEL.
+// After `SET k v`:
+//   EXISTS k k nothing  → 2  a key counts as often as it is named
 void Exists(CommandCall& call) {
   int64_t found = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {
@@ -113,6 +115,10 @@ Renamed RenameKey(CommandCall& call, bool overwrite) {
   return Renamed::kYes;
 }
 
+// After `SET a 1`:
+//   RENAME nothing a  → -ERR no such key
+//   RENAME a a        → OK  passes, and changes nothing
+//   RENAMENX a a      → 0
 void Rename(CommandCall& call) {
   if (RenameKey(call, true) != Renamed::kNoSource) call.reply.Ok();
 }
@@ -125,6 +131,10 @@ void RenameNx(CommandCall& call) {
 
 // 0 for a missing source and for a key that is there in the other database; nothing is overwritten.
 // The same database is an error, told before the keys are looked at.
+// After `SET a 1`:
+//   MOVE a 0        → -ERR source and destination objects are the same
+//   MOVE a 99       → -ERR DB index is out of range
+//   MOVE nothing 1  → 0
 void Move(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int target = TakeDb(args, call.keyspace);
@@ -178,6 +188,12 @@ void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
 
 // The copy has the source's deadline. Same key and same database is an error even for a missing
 // key.
+// After `SET a 1 EX 100`:
+//   COPY a b          → 1
+//   TTL b             → 100  the time is copied too
+//   COPY a b          → 0
+//   COPY a b REPLACE  → 1
+//   COPY a a          → -ERR source and destination objects are the same
 void Copy(CommandCall& call) {
   ArgReader args(call.args, 3);
   CopyOptions options{call.keyspace, call.db.index()};

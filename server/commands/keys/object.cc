@@ -24,6 +24,10 @@ const Entry* FindObject(CommandCall& call) {
 
 // Our own forms are few; the word is the one that Redis would have at this size and with this
 // history.
+// After `SET n 12`, `SET s text`, `RPUSH l a`:
+//   OBJECT ENCODING n        → "int"
+//   OBJECT ENCODING s        → "embstr"
+//   OBJECT ENCODING nothing  → nil
 void Encoding(CommandCall& call) {
   if (const Entry* const entry = FindObject(call)) call.reply.Bulk(entry->Encoding());
 }

@@ -261,6 +261,14 @@ void AnswerAsStored(CommandCall& call, const SortRequest& request, const Entry& 
 
 // Options, then the key, then its type. A missing key is an empty list: with STORE it deletes the
 // target.
+// After `RPUSH l 3 1 2`, `MSET w_1 30 w_2 20 w_3 10`:
+//   SORT l                       → ["1", "2", "3"]
+//   SORT l BY w_* GET # GET w_*  → ["3", "10", "2", "20", "1", "30"]
+//   SORT l BY nothing            → ["3", "1", "2"]  without a star in it: left in its order
+//   SORT l LIMIT 1 1 DESC        → ["2"]
+// After `RPUSH t b a`:
+//   SORT t                       → -ERR One or more scores can't be converted into double
+//   SORT t ALPHA STORE s         → 2                how many there are
 void SortKey(CommandCall& call, bool may_store) {
   SortRequest request{.may_store = may_store};
   if (!ReadSort(call, request)) return;

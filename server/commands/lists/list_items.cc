@@ -36,6 +36,9 @@ std::optional<size_t> PlaceOf(int64_t index, size_t size) {
 
 // The key comes before the number, unlike in LRANGE: LINDEX of a missing key with a bad index is
 // null.
+// After `RPUSH l a b c`:
+//   LINDEX l -1  → "c"
+//   LINDEX l 3   → nil
 void LIndex(CommandCall& call) {
   const Typed<List> found = FindTyped<List>(call, call.Key(1));
   if (found.refused) return;
@@ -51,6 +54,9 @@ void LIndex(CommandCall& call) {
 }
 
 // The numbers come before the key. An empty range is an empty array, never null.
+// After `RPUSH l a b c`:
+//   LRANGE l -100 1  → ["a", "b"]
+//   LRANGE l 2 1     → []
 void LRange(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t first = args.Int();
@@ -71,6 +77,9 @@ void LRange(CommandCall& call) {
 }
 
 // Key, type, number, range, in this order; a missing key is "no such key", for LSET makes no list.
+// After `RPUSH l a`:
+//   LSET l 1 x        → -ERR index out of range
+//   LSET nothing 0 x  → -ERR no such key
 void LSet(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const Typed<List> found = LookUpTyped<List>(call, key);
@@ -89,6 +98,10 @@ void LSet(CommandCall& call) {
 
 // The word comes before the key. 0 for a missing key and -1 for a missing pivot, so that a length
 // is always above 0.
+// After `RPUSH l a c`:
+//   LINSERT l BEFORE c b       → 3
+//   LINSERT l AFTER x b        → -1  no such element
+//   LINSERT nothing AFTER x b  → 0   no such key
 void LInsert(CommandCall& call) {
   const bool behind = IsWord(call.args[2], "AFTER");
   if (!behind && !IsWord(call.args[2], "BEFORE")) return call.reply.Error(ErrorCode::kSyntax);
@@ -111,6 +124,10 @@ void LInsert(CommandCall& call) {
 
 // count > 0 removes from the front, < 0 from the back, 0 all that are equal. The list's last
 // element takes the key along.
+// After `RPUSH l a b a b a`:
+//   LREM l -1 a    → 1  from the end
+//   LREM l 0 a     → 2  all of them
+//   LRANGE l 0 -1  → ["b", "b"]
 void LRem(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t count = args.Int();
@@ -137,6 +154,10 @@ void LRem(CommandCall& call) {
 
 // Keeps the range; an empty range deletes the key. Redis sends `ltrim` even if nothing was cut off,
 // and so does this, without an effect for the log.
+// After `RPUSH l a b c`:
+//   LTRIM l 1 -1  → OK
+//   LTRIM l 5 9   → OK
+//   EXISTS l      → 0
 void LTrim(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t first = args.Int();
@@ -203,6 +224,12 @@ constexpr OptionRow<PosOptions> kPosOptions[] = {
 
 // The form of the answer depends on COUNT alone: without it an index or null, with it an array,
 // which is empty where nothing was found. The options come before the key.
+// After `RPUSH l a b a b a`:
+//   LPOS l a RANK 2            → 2
+//   LPOS l a RANK -1           → 4
+//   LPOS l a COUNT 0           → [0, 2, 4]
+//   LPOS l a COUNT 0 MAXLEN 3  → [0, 2]
+//   LPOS l a RANK 0            → -ERR RANK can't be zero: use 1 to start from the first match, ...
 void LPos(CommandCall& call) {
   ArgReader args(call.args, 3);
   PosOptions options;

@@ -26,6 +26,9 @@ namespace sluice {
 namespace {
 
 // The X forms never make a key; the answer 0 tells that. Their type check comes first.
+//   LPUSH l a b c     → 3  the last one is the first
+//   LRANGE l 0 -1     → ["c", "b", "a"]
+//   LPUSHX nothing a  → 0
 void PushAll(CommandCall& call, ListEnd end, bool only_if_there) {
   const HashedKey key = call.Key(1);
   const Typed<List> found = LookUpTyped<List>(call, key);
@@ -43,6 +46,11 @@ void RPushX(CommandCall& call) { PushAll(call, ListEnd::kBack, true); }
 
 // Redis 7's answers: null for a missing key even with count 0, an empty array for a list with count
 // 0. A count below 0 is told before the key is looked at.
+// After `RPUSH l a b`:
+//   LPOP l 0   → []
+//   LPOP l 5   → ["a", "b"]
+//   LPOP l 5   → nil array  a missing key
+//   LPOP l -1  → -ERR value is out of range, must be positive
 void PopCounted(CommandCall& call, ListEnd end) {
   const std::optional<int64_t> count = ParseInt64(call.args[2]);
   if (!count || *count < 0) return call.reply.Error(ErrorCode::kPositive);

@@ -162,6 +162,11 @@ void Answer(CommandCall& call, Operation operation) {
   result->ForEach([&call](std::string_view member) { call.reply.Bulk(member); });
 }
 
+// After `SADD a 1 2 3`, `SADD b 2 3`:
+//   SINTER a b        → ["2", "3"]
+//   SINTER a nothing  → []
+// After `SET k v`:
+//   SINTER nothing k  → -WRONGTYPE ...  every key's type is looked at
 void SInter(CommandCall& call) { Answer(call, IntersectInto); }
 void SUnion(CommandCall& call) { Answer(call, UniteInto); }
 void SDiff(CommandCall& call) { Answer(call, SubtractInto); }
@@ -177,6 +182,9 @@ void Store(CommandCall& call, Operation operation, std::string_view event) {
   call.reply.Integer(size);
 }
 
+// After `SADD a 1`, `SADD t x`:
+//   SINTERSTORE t a nothing  → 0
+//   EXISTS t                 → 0
 void SInterStore(CommandCall& call) { Store(call, IntersectInto, "sinterstore"); }
 void SUnionStore(CommandCall& call) { Store(call, UniteInto, "sunionstore"); }
 void SDiffStore(CommandCall& call) { Store(call, SubtractInto, "sdiffstore"); }
@@ -214,6 +222,12 @@ bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
 
 // With LIMIT the walk stops as soon as so many are found; 0 is no limit. numkeys, then LIMIT, then
 // keys.
+// After `SADD a 1 2 3`:
+//   SINTERCARD 2 a a LIMIT 2  → 2  it stops there
+//   SINTERCARD 2 a a LIMIT 0  → 3  no limit
+//   SINTERCARD 0 a            → -ERR numkeys should be greater than 0
+//   SINTERCARD 2 a            → -ERR Number of keys can't be greater than number of args
+//   SINTERCARD 1 a LIMIT -1   → -ERR LIMIT can't be negative
 void SInterCard(CommandCall& call) {
   size_t keys = 0;
   size_t limit = std::numeric_limits<size_t>::max();

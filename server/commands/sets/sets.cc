@@ -31,6 +31,10 @@ namespace {
 
 // Members are looked for before the set is opened: SADD of known members is no change, so it
 // touches no WATCH, sends no event and is not logged. The pass costs a look-up for each member.
+//   SADD s a a b       → 2  new members
+//   OBJECT ENCODING s  → "hashtable"
+// After `SADD n 1 2`:
+//   OBJECT ENCODING n  → "intset"
 void SAdd(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Set>(call, key);
@@ -72,6 +76,9 @@ void SIsMember(CommandCall& call) {
 }
 
 // An answer for each member in the order of the request, duplicates included.
+// After `SADD s a`:
+//   SMISMEMBER s a b      → [1, 0]
+//   SMISMEMBER nothing a  → [0]
 void SMIsMember(CommandCall& call) {
   const auto set = FindTyped<Set>(call, call.Key(1));
   if (set.refused) return;
@@ -100,6 +107,10 @@ void SMembers(CommandCall& call) {
 // Redis's order: a missing source is 0 whatever the target holds, then both types, then the same
 // key twice (1 if the member is there, and nothing changes). A member that is in both sets only
 // leaves the source. It is its own effect.
+// After `SADD s a`:
+//   SMOVE s t b  → 0
+//   SMOVE s t a  → 1
+//   EXISTS s     → 0
 void SMove(CommandCall& call) {
   const HashedKey from_key = call.Key(1);
   const HashedKey to_key = call.Key(2);
@@ -168,6 +179,11 @@ void PopMany(CommandCall& call) {
 }
 
 // A third argument beyond the count is a syntax error instead of the usual sentence on arity.
+// After `SADD s a`:
+//   SPOP s 0  → []
+//   SPOP s    → "a"
+//   SPOP s    → nil
+//   SPOP s 2  → []
 void SPop(CommandCall& call) {
   if (call.args.size() == 3) return PopMany(call);
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
@@ -198,6 +214,11 @@ void ReplyRandom(CommandCall& call, const Set& set, int64_t count) {
 
 // With a count an array, without one a member or null. SPOP's answer is a set; this is an array,
 // since it may repeat.
+// After `SADD s a`:
+//   SRANDMEMBER s 5        → ["a"]
+//   SRANDMEMBER s -3       → ["a", "a", "a"]
+//   SRANDMEMBER nothing    → nil
+//   SRANDMEMBER nothing 3  → []
 void SRandMember(CommandCall& call) {
   if (call.args.size() > 3) return call.reply.Error(ErrorCode::kSyntax);
   int64_t count = 1;

@@ -155,6 +155,15 @@ void ZDiff(CommandCall& call) { Reply(call, kDifference); }
 
 // WITHSCORES is no option here. Whatever the target held goes, with its time to live; an empty
 // result deletes it with `del`. The effect is the command itself.
+// After `ZADD a 1 x 2 y`, `ZADD b 10 y`:
+//   ZUNIONSTORE t 2 a b WEIGHTS 2 1    → 2
+//   ZRANGE t 0 -1 WITHSCORES           → ["x", "2", "y", "14"]
+//   ZINTERSTORE t 2 a b AGGREGATE MAX  → 1
+//   ZRANGE t 0 -1 WITHSCORES           → ["y", "10"]
+// After `SADD s x`:
+//   ZDIFFSTORE t 2 a s                 → 1  plain sets count as scores of 1
+//   ZINTERSTORE t 2 a nothing          → 0
+//   EXISTS t                           → 0
 void Store(CommandCall& call, const Kind& kind) {
   Request request{.form = {kind.weighted, false}};
   if (!ReadRequest(call, 2, request)) return;
@@ -179,6 +188,9 @@ constexpr OptionRow<int64_t> kLimit[] = {
 };
 
 // The keys come before LIMIT, unlike in SINTERCARD: WRONGTYPE wins here. LIMIT 0 is none.
+// After `ZADD a 1 x 2 y`:
+//   ZINTERCARD 2 a a LIMIT 1  → 1
+//   ZINTERCARD 0 a            → -ERR at least 1 input key is needed for 'zintercard' command
 void ZInterCard(CommandCall& call) {
   SetOperands operands;
   ArgReader args(call.args, 1);

@@ -145,6 +145,13 @@ RankRange RangeRequest::Find(const SortedSet& set) const {
 // --- answering
 
 // A missing key answers an empty array after all arguments were checked.
+// After `ZADD z 1 a 2 b 3 c`:
+//   ZRANGE z 0 1 REV WITHSCORES           → ["c", "3", "b", "2"]
+//   ZRANGE z (1 +inf BYSCORE LIMIT 0 1    → ["b"]
+//   ZRANGE z 3 1 BYSCORE REV              → ["c", "b", "a"]  the upper bound comes first
+//   ZRANGE z 1 3 BYSCORE REV              → []
+//   ZRANGE z 0 -1 LIMIT 0 1               → -ERR syntax error, LIMIT is only supported in ...
+//   ZRANGEBYSCORE z -inf +inf LIMIT 1 -1  → ["b", "c"]
 void ReplyRange(CommandCall& call, const RangeForm& form) {
   RangeRequest request;
   if (!ReadRange(call, 2, form, request)) return;
@@ -166,6 +173,11 @@ void ZRevRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Direc
 
 // The source's order does not matter once it is stored. The target may be the source, as the result
 // is made before it is put. WITHSCORES is no option.
+// After `ZADD z 1 a 2 b`:
+//   ZRANGESTORE t z 5 9  → 0  an empty result deletes the target
+//   EXISTS t             → 0
+//   ZRANGESTORE z z 0 0  → 1
+//   ZRANGE z 0 -1        → ["a"]
 void ZRangeStore(CommandCall& call) {
   RangeRequest request;
   if (!ReadRange(call, 3, {.with_scores = false}, request)) return;
@@ -186,6 +198,14 @@ void ZRangeStore(CommandCall& call) {
 // --- counting
 
 // Two look-ups in the tree, however many members lie between.
+// After `ZADD z 1 a 2 b 3 c`:
+//   ZCOUNT z (1 3      → 2
+//   ZCOUNT z 3 1       → 0
+//   ZCOUNT z 1 x       → -ERR min or max is not a float
+// After `ZADD n 0 a 0 b 0 c`:
+//   ZLEXCOUNT n [a (c  → 2
+//   ZLEXCOUNT n - +    → 3
+//   ZLEXCOUNT n a c    → -ERR min or max not valid string range item
 void Count(CommandCall& call, RangeBy by) {
   RangeRequest request{.by = by};
   ArgReader args(call.args, 2);
@@ -202,6 +222,11 @@ void ZLexCount(CommandCall& call) { Count(call, RangeBy::kName); }
 
 // The bounds come before the key. Nothing in the range means no change, no event and no effect; the
 // last member takes the key along.
+// After `ZADD z 1 a 2 b 3 c`:
+//   ZREMRANGEBYRANK z 5 9       → 0
+//   ZREMRANGEBYSCORE z -inf (3  → 2
+//   ZREMRANGEBYRANK z 0 -1      → 1
+//   EXISTS z                    → 0
 void Remove(CommandCall& call, RangeBy by, std::string_view event) {
   RangeRequest request{.by = by};
   ArgReader args(call.args, 2);

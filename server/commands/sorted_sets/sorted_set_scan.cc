@@ -88,6 +88,11 @@ void ReplyOne(CommandCall& call) {
 }
 
 // The order of Redis: the count, its lowest value, the word, the range for pairs, then the key.
+// After `ZADD z 1 a`:
+//   ZRANDMEMBER z 5 WITHSCORES  → ["a", "1"]  at most every member once
+//   ZRANDMEMBER z -2            → ["a", "a"]  exactly two, with repetition
+//   ZRANDMEMBER nothing         → nil
+//   ZRANDMEMBER nothing 2       → []
 void ZRandMember(CommandCall& call) {
   if (call.args.size() == 2) return ReplyOne(call);
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();

@@ -50,6 +50,12 @@ void Add(CommandCall& call, const AddOptions& options, size_t first) {
 }
 
 // Words end where the first one is none: from there on come pairs, so a member may be named "NX".
+// After `ZADD z 5 a`:
+//   ZADD z GT CH 3 a 7 b  → 1    b is new, a stays
+//   ZADD z XX INCR 1 c    → nil  not added: it is not there
+//   ZADD z NX GT 1 d      → -ERR GT, LT, and/or NX options at the same time are not compatible
+//   ZADD z INCR 1 a 2 b   → -ERR INCR option supports a single increment-element pair
+//   ZADD z nan d          → -ERR value is not a valid float
 void ZAdd(CommandCall& call) {
   ArgReader args(call.args, 2);
   AddOptions options;
@@ -61,6 +67,9 @@ void ZAdd(CommandCall& call) {
 }
 
 // A word of ZADD's in place of the increment leaves no pair of score and member.
+// After `ZADD z inf a`:
+//   ZINCRBY z -inf a   → -ERR resulting score is not a number (NaN)
+//   ZINCRBY z 1.5 new  → "1.5"
 void ZIncrBy(CommandCall& call) {
   ArgReader args(call.args, 2);
   AddOptions options;
@@ -72,6 +81,9 @@ void ZIncrBy(CommandCall& call) {
 
 // Members are looked for before the set is opened: with none there is no change. Once the set is
 // empty the rest need not be asked.
+// After `ZADD z 1 a`:
+//   ZREM z a a b  → 1
+//   EXISTS z      → 0  the last member took it along
 void ZRem(CommandCall& call) {
   SortedSetChange change(call, call.Key(1));
   if (change.refused()) return;
@@ -106,6 +118,9 @@ void ZScore(CommandCall& call) {
 }
 
 // An answer for each member, null included, in the order of the request.
+// After `ZADD z 1.5 a`:
+//   ZMSCORE z a b      → ["1.5", nil]
+//   ZMSCORE nothing a  → [nil]
 void ZMScore(CommandCall& call) {
   const Typed<SortedSet> set = FindTyped<SortedSet>(call, call.Key(1));
   if (set.refused) return;
@@ -128,6 +143,11 @@ void ReplyRank(CommandCall& call, bool from_highest) {
   call.reply.Integer(static_cast<int64_t>(rank));
   if (with_score) call.reply.Double(found->score);
 }
+
+// After `ZADD z 1 b 1 a 2 c`:
+//   ZRANK z a        → 0  equal scores: in the order of the names
+//   ZREVRANK z a     → 2
+//   ZRANK z nothing  → nil
 void ZRank(CommandCall& call) { ReplyRank(call, false); }
 void ZRevRank(CommandCall& call) { ReplyRank(call, true); }
 

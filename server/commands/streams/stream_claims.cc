@@ -166,6 +166,10 @@ bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
 // Group first, then the arguments. An id that is not pending is passed over unless FORCE is given.
 // The answer has the entries that were taken; ids that were refused are simply absent. LASTID only
 // moves the group forward.
+// After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`:
+//   XCLAIM s g me 0 1-1               → []  not pending, so not claimed
+//   XCLAIM s g me 0 1-1 FORCE JUSTID  → ["1-1"]
+//   XCLAIM s g you 9999999 1-1        → []  not idle for so long
 void XClaim(CommandCall& call) {
   const FoundStream found = FindStream(call, call.Key(1));
   if (found.failed) return;
@@ -235,6 +239,11 @@ bool ReadAutoClaimArgs(CommandCall& call, AutoClaimArgs& result) {
 // Arguments come before the type and the group, unlike in XCLAIM. Two bounds end the walk: COUNT
 // entries that were taken or gone, and ten times as many looks, so that a long list of fresh
 // entries costs a bounded turn. The cursor is the next pending id, not the last one that was seen.
+// After `XADD s 1-1 f v`, `XADD s 1-2 f v`, `XGROUP CREATE s g 0`, `XREADGROUP GROUP g me STREAMS
+// s >`, `XDEL s 1-1`:
+//   XAUTOCLAIM s g you 0 - COUNT 1 JUSTID  → ["1-2", [], ["1-1"]]  where to go on, claimed, gone
+//   XAUTOCLAIM s g you 0 1-2 JUSTID        → ["0-0", ["1-2"], []]  0-0: that was all
+//   XAUTOCLAIM s g you 0 - COUNT 0         → -ERR COUNT must be > 0
 void XAutoClaim(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));  // a miss is one whatever follows
   AutoClaimArgs args;

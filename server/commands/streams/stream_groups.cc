@@ -90,6 +90,9 @@ StreamGroup* FindGroup(CommandCall& call, const FoundStream& found) {
 // Options, key, the number of words, id, group: BUSYGROUP is the last fault of all, and the usual
 // one in practice. MKSTREAM makes an empty stream, which stays even if nothing is ever added. "$"
 // is read as 0-0 there.
+//   XGROUP CREATE s g $           → -ERR The XGROUP subcommand requires the key to exist. Note ...
+//   XGROUP CREATE s g $ MKSTREAM  → OK
+//   XGROUP CREATE s g $           → -BUSYGROUP Consumer Group name already exists
 void Create(CommandCall& call) {
   GroupOptions options{.creates = true};
   if (!ReadGroupOptions(call, options)) return;
@@ -144,6 +147,10 @@ void SetId(CommandCall& call) {
 
 // With its pending entries, in one piece. Consumers that are blocked on the group get an error,
 // since what they wait for cannot come.
+// After `XGROUP CREATE s g $ MKSTREAM`:
+//   XGROUP DESTROY s g        → 1
+//   XGROUP DESTROY s g        → 0
+//   XGROUP DESTROY nothing g  → -ERR The XGROUP subcommand requires the key to exist. Note ...
 void Destroy(CommandCall& call) {
   const FoundStream found = FindGroupStream(call);
   if (found.failed) return;
@@ -159,6 +166,10 @@ void Destroy(CommandCall& call) {
 }
 
 // 0 if it is there already. A missing group is an error.
+// After `XGROUP CREATE s g $ MKSTREAM`:
+//   XGROUP CREATECONSUMER s g me  → 1
+//   XGROUP CREATECONSUMER s g me  → 0
+//   XGROUP CREATECONSUMER s h me  → -NOGROUP No such consumer group 'h' for key name 's'
 void CreateConsumer(CommandCall& call) {
   const FoundStream found = FindGroupStream(call);
   if (found.failed) return;
@@ -210,6 +221,10 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // The key and the group come before the ids: a missing group is 0 even with bad ids. One bad id
 // refuses the whole request. Ids that are not pending do not count.
+// After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`, `XREADGROUP GROUP g me STREAMS s >`:
+//   XACK s g 1-1 9-9    → 1
+//   XACK s g 1-1        → 0  known, and no longer pending
+//   XACK s nothing 1-1  → 0
 void XAck(CommandCall& call) {
   const FoundStream found = FindStream(call, call.Key(1));
   if (found.failed) return;

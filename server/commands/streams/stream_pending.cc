@@ -104,6 +104,11 @@ std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const Pendin
 
 // The arguments come before the key and the group. A consumer that does not exist has nothing
 // pending: an empty array.
+// After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`:
+//   XPENDING s g        → [0, nil, nil, nil array]
+// After `XREADGROUP GROUP g me STREAMS s >`:
+//   XPENDING s g        → [1, "1-1", "1-1", [["me", "1"]]]
+//   XPENDING s g - + 0  → []
 void XPending(CommandCall& call) {
   ArgReader reader(call.args, 3);
   const PendingArgs args = ReadPendingArgs(reader);

@@ -214,7 +214,19 @@ void Read(CommandCall& call, bool in_group) {
   call.reply.NullArray();
 }
 
+// After `XADD s 1-1 f v`:
+//   XREAD STREAMS s 0 nothing    → -ERR Unbalanced XREAD list of streams: for each stream key ...
+//   XREAD STREAMS s nothing 0 0  → [["s", [["1-1", ["f", "v"]]]]]
+//   XREAD STREAMS s $            → nil array
+//   XREAD STREAMS s              → -ERR wrong number of arguments for 'xread' command
 void XRead(CommandCall& call) { Read(call, false); }
+
+// After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`:
+//   XREADGROUP GROUP g me STREAMS s >   → [["s", [["1-1", ["f", "v"]]]]]
+//   XREADGROUP GROUP g me STREAMS s >   → nil array  all has been delivered
+//   XREADGROUP GROUP g me STREAMS s 0   → [["s", [["1-1", ["f", "v"]]]]]  its own pending ones
+//   XREADGROUP GROUP g you STREAMS s 0  → [["s", []]]
+//   XREADGROUP GROUP h me STREAMS s >   → -NOGROUP No such key 's' or consumer group 'h' in ...
 void XReadGroup(CommandCall& call) { Read(call, true); }
 
 // --- the table

@@ -78,6 +78,12 @@ void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const St
 // size. NOMKSTREAM answers null for a missing key. Trimming comes after the entry is added and may
 // remove it at once (MAXLEN 0); the answer is its id all the same, and the events are xadd and
 // xtrim.
+//   XADD s 5-1 f v                   → "5-1"
+//   XADD s 5-* f v                   → "5-2"  the next one of these ms
+//   XADD s 5-1 f v                   → -ERR The ID specified in XADD is equal or smaller than ...
+//   XADD s 0-0 f v                   → -ERR The ID specified in XADD must be greater than 0-0
+//   XADD s NOMKSTREAM 9-1 f          → -ERR wrong number of arguments for 'xadd' command
+//   XADD nothing NOMKSTREAM 9-1 f v  → nil
 void XAdd(CommandCall& call) {
   const std::optional<AddTrimArgs> args = ReadAddArgs(call);
   if (!args) return;
@@ -114,6 +120,11 @@ void XAdd(CommandCall& call) {
 
 // WouldTrim looks before the stream is opened: a trim of nothing is no change. An exact trim is its
 // own effect.
+// After `XADD s 1-1 f v`, `XADD s 2-1 f v`:
+//   XTRIM s MINID 2           → 1  2 is 2-0
+//   XTRIM s MAXLEN 0          → 1
+//   EXISTS s                  → 1  an empty stream stays
+//   XTRIM s MAXLEN 5 LIMIT 1  → -ERR syntax error, LIMIT cannot be used without the special ~ ...
 void XTrim(CommandCall& call) {
   const std::optional<AddTrimArgs> args = ReadTrimArgs(call);
   if (!args) return;
@@ -132,6 +143,9 @@ void XTrim(CommandCall& call) {
 
 // Every id is read before any entry goes: one bad id refuses all. The highest deleted id is
 // remembered, for XINFO's lag. Entries that are pending in a group stay pending.
+// After `XADD s 1-1 f v`:
+//   XDEL s 1-1 1-1 9-9  → 1
+//   XDEL s 1-1 abc      → -ERR Invalid stream ID specified as stream command argument
 void XDel(CommandCall& call) {
   const FoundStream found = FindStreamToChange(call, call.Key(1));
   if (found.failed) return;
@@ -193,6 +207,9 @@ std::optional<SetIdArgs> ReadSetIdArgs(CommandCall& call) {
 
 // It may not go below an entry that is there, nor count fewer entries than there are. Readers that
 // wait are not woken: no entry has come.
+// After `XADD s 5-1 f v`:
+//   XSETID s 4-1        → -ERR The ID specified in XSETID is smaller than the target stream ...
+//   XSETID nothing 1-1  → -ERR no such key
 void XSetId(CommandCall& call) {
   const std::optional<SetIdArgs> args = ReadSetIdArgs(call);
   if (!args) return;
@@ -255,6 +272,11 @@ std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
 }
 
 // A missing key is an empty array even with COUNT 0, which answers a null array for a stream.
+// After `XADD s 1-1 f v`, `XADD s 1-2 f v`:
+//   XRANGE s 1 1 COUNT 1  → [["1-1", ["f", "v"]]]  1-0 to the last of 1
+//   XRANGE s (1-1 +       → [["1-2", ["f", "v"]]]
+//   XREVRANGE s - +       → []                     the upper bound comes first
+//   XRANGE s - + COUNT 0  → nil array
 void Range(CommandCall& call, bool backwards) {
   const std::optional<RangeArgs> args = ReadRangeArgs(call, backwards);
   if (!args) return;

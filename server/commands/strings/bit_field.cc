@@ -198,12 +198,19 @@ void Run(CommandCall& call, const FieldOps& ops) {
 }
 
 // The key is looked at after the arguments: a syntax error wins over WRONGTYPE.
+//   BITFIELD k SET u8 0 200 GET i8 0         → [0, -56]  the same bits, with a sign
+//   BITFIELD k INCRBY u8 0 100               → [44]      wraps by itself
+//   BITFIELD k OVERFLOW SAT INCRBY u8 0 255  → [255]
+//   BITFIELD k OVERFLOW FAIL INCRBY u8 0 1   → [nil]
+//   BITFIELD k GET u8 #1                     → [0]       field 1 of 8 bits: bit 8
+//   BITFIELD k GET u64 0                     → -ERR Invalid bitfield type. Use something like ...
 void BitField(CommandCall& call) {
   FieldOps ops;
   if (ReadOps(call, ops)) Run(call, ops);
 }
 
 // The same parser, so that its errors are the same; a write is refused after all was read.
+//   BITFIELD_RO k SET u8 0 1  → -ERR BITFIELD_RO only supports the GET subcommand
 void BitFieldRo(CommandCall& call) {
   FieldOps ops;
   if (!ReadOps(call, ops)) return;

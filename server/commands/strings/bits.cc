@@ -34,6 +34,10 @@ namespace {
 
 // Offset and bit are checked before the key, so their faults win over WRONGTYPE. The answer is the
 // old bit. A key made for a zero bit exists: SETBIT k 7 0 leaves one zero byte.
+//   SETBIT k 7 1           → 0  what the bit was
+//   GET k                  → "\x01"
+//   SETBIT k 7 2           → -ERR bit is not an integer or out of range
+//   SETBIT k 4294967296 1  → -ERR bit offset is not an integer or out of range
 void SetBit(CommandCall& call) {
   const std::optional<uint64_t> offset = ReadBitOffset(call, call.args[2]);
   if (!offset) return call.reply.Error(ErrorCode::kBitOffset);
@@ -61,6 +65,9 @@ void SetBit(CommandCall& call) {
 }
 
 // A bit behind the end is 0, and so is every bit of a missing key.
+// After `SET k a`:
+//   GETBIT k 1    → 1  `a` is 01100001
+//   GETBIT k 999  → 0  behind the end
 void GetBit(CommandCall& call) {
   const std::optional<uint64_t> offset = ReadBitOffset(call, call.args[2]);
   if (!offset) return call.reply.Error(ErrorCode::kBitOffset);
@@ -99,6 +106,11 @@ BitRange Resolve(int64_t start, int64_t end, Unit unit, size_t bytes) {
 // One offset without the other is a syntax error (BITCOUNT takes none, two, or two and a unit), but
 // only for a key that exists. Both offsets are read before the unit: a bad number wins over a bad
 // unit.
+// After `SET k foobar`:
+//   BITCOUNT k           → 26
+//   BITCOUNT k 0 0       → 4  bytes
+//   BITCOUNT k 5 30 BIT  → 17
+//   BITCOUNT k 0         → -ERR syntax error
 void BitCount(CommandCall& call) {
   // As in Redis, a missing key is 0 whatever else is said.
   const Entry* const entry = LookUpToRead(call, call.Key(1));
@@ -122,6 +134,12 @@ void BitCount(CommandCall& call) {
 
 // Without an end, a string of ones has its first zero just behind its last byte; with one, the
 // answer is -1, because the client asked for this range only. A missing key is all zeros.
+// After `SET k \xff\xf0`:
+//   BITPOS k 0      → 12
+//   BITPOS k 0 0 0  → -1  within a given end there is none
+// After `SET k \xff`:
+//   BITPOS k 0      → 8   without one, zeros follow the string
+//   BITPOS k 1 9    → -1  an empty range
 void BitPos(CommandCall& call) {
   const std::optional<int64_t> bit = ParseInt64(call.args[2]);
   if (!bit) return call.reply.Error(ErrorCode::kNotInteger);
@@ -185,6 +203,12 @@ bool ReadSources(CommandCall& call, std::vector<std::string_view>& sources, std:
 // A shorter source counts as filled with zeros, a missing one as empty. The result is as long as
 // the longest source; with only missing sources it is empty, and the target is deleted. The target
 // loses its type and its time to live, whatever it was. Cost: O(sources * bytes of the longest).
+// After `SET a abc`, `SET b ab`:
+//   BITOP AND t a b     → 3  the shorter one is taken to go on with zeros
+//   GET t               → "ab\x00"
+//   BITOP NOT t a b     → -ERR BITOP NOT must be called with a single source key.
+//   BITOP OR t nothing  → 0  an empty result deletes the target
+//   EXISTS t            → 0
 void BitOp(CommandCall& call) {
   const std::optional<BitOperation> operation = ReadOperation(call.args[1]);
   if (!operation) return call.reply.Error(ErrorCode::kSyntax);

@@ -27,6 +27,10 @@ namespace {
 // All four, since DECR is INCR by -1 and Redis gives all of them the event `incrby`. A missing key
 // counts from 0. The type is checked before the number, the number before the overflow. What is no
 // canonical integer (" 5", "05", "5.0") is an error.
+// After `SET k 9223372036854775807`:
+//   INCR k      → -ERR increment or decrement would overflow
+// After `SET k 1.5`:
+//   INCRBY k 1  → -ERR value is not an integer or out of range
 void Add(CommandCall& call, int64_t increment) {
   const HashedKey key = call.Key(1);
   const Entry* const old = LookUp(call, key);
@@ -65,6 +69,8 @@ void IncrBy(CommandCall& call) {
 }
 
 // -2^63 has no negation in 64 bits. Redis refuses it whatever the key holds, so this comes first.
+//   DECRBY k 5                     → -5
+//   DECRBY k -9223372036854775808  → -ERR decrement would overflow
 void DecrBy(CommandCall& call) {
   const std::optional<int64_t> decrement = ParseInt64(call.args[2]);
   if (!decrement) return call.reply.Error(ErrorCode::kNotInteger);
@@ -77,6 +83,9 @@ void DecrBy(CommandCall& call) {
 // WRONGTYPE wins over a bad increment, and either number is "not a valid float". Infinity may not
 // be reached, nor stay: the sum is refused and the key unchanged. The answer is text without an
 // exponent (at most 17 digits behind the point), and so is what the key holds afterwards.
+//   INCRBYFLOAT k 0.1  → "0.1"
+//   INCRBYFLOAT k 0.2  → "0.3"
+//   INCRBYFLOAT k inf  → -ERR increment would produce NaN or Infinity
 void IncrByFloat(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const Entry* const old = LookUp(call, key);

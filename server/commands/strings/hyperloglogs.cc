@@ -74,6 +74,11 @@ void Store(CommandCall& call, HashedKey key, std::string_view text) {
 // 1 when the estimate may have changed, or when the key was made: PFADD k without elements makes an
 // empty one. A missing key and a changed register are the only causes of a change; the usual
 // answer, 0, touches nothing. Cost: O(elements), plus a copy of at most 12 kB.
+//   PFADD h a b  → 1  some register changed
+//   PFADD h a    → 0
+//   PFADD g      → 1  makes an empty one
+// After `SET k abc`:
+//   PFADD k a    → -WRONGTYPE Key is not a valid HyperLogLog string value.
 void PfAdd(CommandCall& call) {
   const HashedKey key = call.Key(1);
   std::optional<std::string_view> old;
@@ -131,6 +136,10 @@ void CountOne(CommandCall& call) {
 }
 
 // Of several keys it is the size of the union, which no header holds: O(keys * 2^14).
+// After `PFADD a 1 2 3`, `PFADD b 3 4`:
+//   PFCOUNT a        → 3
+//   PFCOUNT a b      → 4  of the union, which is not kept
+//   PFCOUNT nothing  → 0
 void PfCount(CommandCall& call) {
   if (call.args.size() == 2) return CountOne(call);
   const auto registers = std::make_unique<hll::Registers>();
@@ -143,6 +152,11 @@ void PfCount(CommandCall& call) {
 
 // The target is one of the sources when it exists: PFMERGE d a adds a to d. It becomes dense if any
 // source is. The event is `pfadd`, as in Redis, and it comes even when nothing was new.
+// After `PFADD a 1 2`, `PFADD b 2 3`:
+//   PFMERGE t a b  → OK
+//   PFCOUNT t      → 3
+//   PFMERGE u      → OK  the target alone: makes it
+//   EXISTS u       → 1
 void PfMerge(CommandCall& call) {
   const auto registers = std::make_unique<hll::Registers>();
   bool dense = false;

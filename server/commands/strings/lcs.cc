@@ -100,6 +100,11 @@ bool SizesAreAllowed(CommandCall& call, std::string_view a, std::string_view b) 
 
 // The keys are looked at before the options: an unsuitable type wins over a syntax error, and with
 // words of its own instead of WRONGTYPE. A missing key is an empty string.
+// After `MSET a ohmytext b mynewtext`:
+//   LCS a b                    → "mytext"
+//   LCS a b LEN                → 6
+//   LCS a b IDX MINMATCHLEN 4  → ["matches", [[[4, 7], [5, 8]]], "len", 6]
+//   LCS a b LEN IDX            → -ERR If you want both the length and indexes, please just use IDX.
 void LcsCommand(CommandCall& call) {
   const Entry* const first = LookUpToRead(call, call.Key(1));
   const Entry* const second = LookUpToRead(call, call.Key(2));

@@ -79,6 +79,12 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) 
 // comparison: otherwise SET overwrites any type), then the condition. With GET the old value is the
 // answer, whether or not the condition held; without it a condition that failed is null. A new
 // value ends the old time to live unless KEEPTTL is given.
+// After `SET k 1`:
+//   SET k 2 NX             → nil  k is there
+//   SET k 2 NX GET         → "1"  what was there, so nothing was put
+//   SET k 2 XX KEEPTTL     → OK
+//   SET k 3 EX 0           → -ERR invalid expire time in 'set' command
+//   SET k 3 EX 10 KEEPTTL  → -ERR syntax error
 void SetWithOptions(CommandCall& call) {
   ArgReader args(call.args, 3);
   SetOptions options;
@@ -130,6 +136,8 @@ void SetNx(CommandCall& call) {
 // The time is checked before the key. The effect is SET with PXAT, since a relative time does not
 // bear a replay.
 // SETEX and PSETEX: key, time, value.
+//   SETEX k 0 v    → -ERR invalid expire time in 'setex' command
+//   SETEX k ten v  → -ERR value is not an integer or out of range
 void SetTimed(CommandCall& call, ExpiryKind kind) {
   Deadline deadline;
   if (!ReadDeadline(call, {kind, call.args[2]}, deadline)) return;
@@ -156,6 +164,9 @@ const Entry* GetText(CommandCall& call, HashedKey key) {
   return entry;
 }
 
+// After `RPUSH l a`:
+//   GET l        → -WRONGTYPE ...
+//   GET nothing  → nil
 void Get(CommandCall& call) { GetText(call, call.Key(1)); }
 
 // Only strings: another type is an error and stays. The effect and the event are those of DEL.
@@ -166,6 +177,9 @@ void GetDel(CommandCall& call) {
 }
 
 // SET with GET in its old form: the time to live ends, and the answer is null for a new key.
+// After `SET k v EX 100`:
+//   GETSET k w  → "v"
+//   TTL k       → -1  the time is gone
 void GetSet(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const Entry* const old = LookUpToRead(call, key);
@@ -191,6 +205,11 @@ constexpr OptionRow<GetExOptions> kGetExOptions[] = {
 // Syntax comes first, then the key, then the time: a missing key is null even with EX 0. Without an
 // option nothing changes and nothing is logged; PERSIST of a key without an end is no change
 // either. A past EXAT deletes the key, after its value has been answered.
+// After `SET k v EX 100`:
+//   GETEX k PERSIST  → "v"
+//   GETEX k EX 0     → -ERR invalid expire time in 'getex' command
+//   GETEX k EXAT 1   → "v"  a time that has passed
+//   EXISTS k         → 0    took the key along
 void GetEx(CommandCall& call) {
   ArgReader args(call.args, 2);
   GetExOptions options;

@@ -28,6 +28,8 @@ namespace sluice {
 namespace {
 
 // Never WRONGTYPE: a key of another type answers null, as a missing one does, but counts as a hit.
+// After `SET a 1`, `RPUSH l x`:
+//   MGET a l nothing  → ["1", nil, nil]  another type is no error here
 void MGet(CommandCall& call) {
   call.reply.Array(call.args.size() - 1);
   for (size_t i = 1; i < call.args.size(); ++i) {
@@ -70,6 +72,8 @@ void PutPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
 }
 
 // It cannot fail: any type is overwritten and every time to live ends.
+//   MSET a 1 b    → -ERR wrong number of arguments for 'mset' command
+//   MSET a 1 a 2  → OK  the last one stays
 void MSet(CommandCall& call) {
   const std::optional<Pairs> pairs = ReadPairs(call, "mset");
   if (!pairs) return;
@@ -78,6 +82,9 @@ void MSet(CommandCall& call) {
 }
 
 // All or nothing: one key that is there, of whatever type, refuses the whole request.
+// After `SET a 1`:
+//   MSETNX a 2 b 3  → 0  all or nothing
+//   EXISTS b        → 0
 void MSetNx(CommandCall& call) {
   const std::optional<Pairs> pairs = ReadPairs(call, "msetnx");
   if (!pairs) return;

@@ -33,6 +33,8 @@ bool LengthIsAllowed(CommandCall& call, uint64_t bytes, uint64_t more) {
 
 // On a missing key it is SET, except for the event. It makes the key even with nothing to append,
 // while SETRANGE does not.
+//   APPEND k ab  → 2  the length it has then
+//   APPEND k cd  → 4
 void Append(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const std::string_view more = call.args[2];
@@ -60,6 +62,11 @@ void StrLen(CommandCall& call) {
 // Offset first, then the type, then the length. An empty piece changes nothing and makes no key,
 // but the type is checked all the same. A gap between the old end and the offset is filled with
 // zeros.
+//   SETRANGE k 3 x         → 4  zeros fill the gap
+//   GET k                  → "\x00\x00\x00x"
+//   SETRANGE nothing 3 ""  → 0  nothing to write, so no key is made
+//   EXISTS nothing         → 0
+//   SETRANGE k -1 x        → -ERR offset is out of range
 void SetRange(CommandCall& call) {
   const std::optional<int64_t> offset = ParseInt64(call.args[2]);
   if (!offset) return call.reply.Error(ErrorCode::kNotInteger);
@@ -83,6 +90,10 @@ void SetRange(CommandCall& call) {
 
 // Both ends included, negative from the end, cut to the string. The numbers are read before the key
 // is, so a bad one wins over WRONGTYPE. An empty range and a missing key answer "", never null.
+// After `SET k hello`:
+//   GETRANGE k -3 -1  → "llo"
+//   GETRANGE k 1 100  → "ello"
+//   GETRANGE k 3 1    → ""
 void GetRange(CommandCall& call) {
   ArgReader args(call.args, 2);
   int64_t start = args.Int();
