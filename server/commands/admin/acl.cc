@@ -120,6 +120,9 @@ void Categories(CommandCall& call) {
 
 // Whether the command may run, without running it: with one user only an unknown name or a wrong
 // number of arguments stands against it. The user is looked at first.
+//   ACL DRYRUN default SET a b  → OK
+//   ACL DRYRUN default NOSUCH   → -ERR Command 'NOSUCH' not found
+//   ACL DRYRUN bob GET a        → -ERR User 'bob' not found
 void DryRun(CommandCall& call) {
   if (call.args[2] != kUser) {
     return call.reply.Error(Concat("ERR User '", call.args[2], "' not found"));

@@ -11,6 +11,9 @@ namespace sluice {
 namespace {
 
 // One handler for all rows: arity is checked before it, as the dispatcher does for any command.
+//   CLUSTER INFO    → -ERR This instance has cluster support disabled
+//   CLUSTER NOSUCH  → -ERR unknown subcommand 'NOSUCH'. Try CLUSTER HELP.
+//   READONLY        → -ERR This instance has cluster support disabled
 void Disabled(CommandCall& call) {
   call.reply.Error("ERR This instance has cluster support disabled");
 }

@@ -33,6 +33,8 @@ void Count(CommandCall& call) {
 }
 
 // Null for an unknown name, in its place. "config|get" names a subcommand.
+//   COMMAND INFO nosuch  → [nil]
+//   COMMAND DOCS nosuch  → []
 void Info(CommandCall& call) {
   if (call.args.size() == 2) return ReplyAllEntries(call);
   call.reply.Array(call.args.size() - 2);
@@ -181,6 +183,11 @@ const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
 
 // A command whose keys may all be left out answers an empty array; for any other that is a fault of
 // its arguments. Nothing is run.
+//   COMMAND GETKEYS MSET a 1 b 2               → ["a", "b"]
+//   COMMAND GETKEYS EVAL "return 1" 2 k1 k2 x  → ["k1", "k2"]
+//   COMMAND GETKEYSANDFLAGS SET k v            → [["k", [OW, update]]]
+//   COMMAND GETKEYS PING                       → -ERR wrong number of arguments for ...
+//   COMMAND GETKEYS NOSUCH                     → -ERR wrong number of arguments for ...
 void ReplyKeys(CommandCall& call, bool with_flags) {
   const Args request = call.args.subspan(2);
   const CommandSpec* const spec = SpecForKeys(call, request);

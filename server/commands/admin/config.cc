@@ -25,6 +25,7 @@ namespace {
 
 // Globs over names, each option once however many patterns match it. No match is an empty map, no
 // error.
+//   CONFIG GET hz h? nothing  → ["hz", "10"]  each option once
 void Get(CommandCall& call) {
   const Config::Pairs found = call.part<Config>().Get(call.args.subspan(2));
   call.reply.Map(found.size());
@@ -42,6 +43,8 @@ bool MayChangeProtected(const CommandCall& call) {
 
 // Warnings are for the log, as the client's answer is OK or an error. Those left over from
 // elsewhere are dropped first, so that only those of this change are written.
+//   CONFIG SET hz 20 nothing 2  → -ERR Unknown option or number of arguments for CONFIG SET - ...
+//   CONFIG GET hz               → ["hz", "10"]  nothing was changed
 void Set(CommandCall& call) {
   if (call.args.size() % 2 != 0) return call.reply.Error(ErrorCode::kSyntax);
   Config::Pairs pairs;

@@ -70,6 +70,9 @@ void History(CommandCall& call) {
 }
 
 // For people: a picture of text. The name is cut at a zero byte, as Redis formats a C string.
+//   LATENCY GRAPH nothing    → -ERR No samples available for event 'nothing'
+//   LATENCY HISTORY nothing  → []
+//   LATENCY RESET nothing    → 0
 void Graph(CommandCall& call) {
   const LatencyMonitor& monitor = call.part<LatencyMonitor>();
   const std::optional<LatencyEvent> event = FindEvent(call.args[2]);

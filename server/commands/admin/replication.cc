@@ -32,6 +32,9 @@ void ReplyReplicas(CommandCall& call) { call.reply.Integer(kReplicas); }
 // Programs wait for a replica to have their write, or for the time to be over. The answer is how
 // many have it, always 0 here: a caller that wants one waits its whole time-out, in ms, and 0 is
 // for ever.
+//   WAIT 0 0   → 0  how many replicas have it: there are none
+//   WAIT x 0   → -ERR value is not an integer or out of range
+//   WAIT 0 -1  → -ERR timeout is negative
 void Wait(CommandCall& call) {
   ArgReader args(call.args);
   const int64_t wanted = args.Int();
@@ -72,6 +75,7 @@ void WaitAof(CommandCall& call) {
 }
 
 // What it is already can be asked for: clients promote a server to be sure that it is a master.
+//   REPLICAOF host x  → -ERR Invalid master port
 void ReplicaOf(CommandCall& call) {
   constexpr int64_t kPortMax = 65535;
   if (IsWord(call.args[1], "NO") && IsWord(call.args[2], "ONE")) return call.reply.Ok();

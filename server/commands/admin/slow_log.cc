@@ -36,6 +36,9 @@ void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
 }
 
 // -1 is all; any other negative number, and what is no number, have the same sentence.
+//   SLOWLOG GET -2  → -ERR count should be greater than or equal to -1
+//   SLOWLOG GET x   → -ERR count should be greater than or equal to -1
+//   SLOWLOG GET 0   → []
 void Get(CommandCall& call) {
   if (call.args.size() > 3) {
     return call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",

@@ -27,6 +27,9 @@ void Id(CommandCall& call) { call.reply.Integer(static_cast<int64_t>(call.client
 // --- names
 
 // An empty name takes the name away. Redis checks the bytes and no more: names need not differ.
+//   CLIENT SETNAME "a b"  → -ERR Client names cannot contain spaces, newlines or special ...
+//   CLIENT SETNAME ""     → OK
+//   CLIENT GETNAME        → nil
 void SetName(CommandCall& call) {
   if (!IsClientName(call.args[2])) return call.reply.Error(kBadClientName);
   call.client.name = call.args[2];
@@ -99,6 +102,8 @@ void RefuseArguments(CommandCall& call, std::string_view subcommand) {
 
 // The mode is read before the time, as in Redis. The time is in ms. A second PAUSE never shortens a
 // pause and never makes it milder.
+//   CLIENT PAUSE x SOME  → -ERR CLIENT PAUSE mode must be WRITE or ALL
+//   CLIENT PAUSE -1      → -ERR timeout is negative
 void StartPause(CommandCall& call) {
   if (call.args.size() > 4) return RefuseArguments(call, call.args[1]);
   ArgReader args(call.args, 3);
@@ -123,6 +128,9 @@ void EndPause(CommandCall& call) {
 
 // The id of a client that is not there, or does not wait, is 0. By default the waiting command
 // answers as at its deadline; with ERROR it answers UNBLOCKED.
+//   CLIENT UNBLOCK 999999  → 0
+//   CLIENT UNBLOCK 1 SOON  → -ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR
+//   CLIENT UNBLOCK x       → -ERR value is not an integer or out of range
 void Unblock(CommandCall& call) {
   if (call.args.size() > 4) return RefuseArguments(call, call.args[1]);
   if (call.args.size() == 4 && !IsWord(call.args[3], "TIMEOUT") && !IsWord(call.args[3], "ERROR")) {

@@ -88,6 +88,11 @@ int64_t Kill(CommandCall& call, const KillRequest& request) {
 }  // namespace
 
 // The old form has one argument and answers OK or an error; the new one answers how many, 0 too.
+//   CLIENT KILL 1.2.3.4:5     → -ERR No such client
+//   CLIENT KILL ID 999999     → 0
+//   CLIENT KILL ID 0          → -ERR client-id should be greater than 0
+//   CLIENT KILL TYPE nothing  → -ERR Unknown client type 'nothing'
+//   CLIENT KILL ADDR          → -ERR No such client
 void ClientKill(CommandCall& call) {
   KillRequest request;
   if (call.args.size() == 3) {

@@ -26,6 +26,8 @@ namespace {
 
 // A RESP2 subscriber gets an array, since a bare status would not look like a message to its
 // library.
+//   PING text  → "text"
+//   PING a b   → -ERR wrong number of arguments for 'ping' command
 void Ping(CommandCall& call) {
   if (call.args.size() > 2) {
     return call.reply.Error("ERR wrong number of arguments for 'ping' command");
@@ -141,6 +143,9 @@ bool HelloEntersSpace(CommandCall& call) {
 // The version is read first and set last: an error in an option leaves the protocol as it was.
 // HELLO without arguments only describes. A client that is not logged in gets NOAUTH even with a
 // good version.
+//   HELLO 4                → -NOPROTO unsupported protocol version
+//   HELLO x                → -ERR Protocol version is not an integer or out of range
+//   HELLO 2 SETNAME "a b"  → -ERR Client names cannot contain spaces, newlines or special ...
 void Hello(CommandCall& call) {
   const std::optional<int> version = ReadVersion(call);
   if (version && HelloEntersSpace(call)) return;

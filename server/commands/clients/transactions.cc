@@ -35,6 +35,11 @@ namespace sluice {
 namespace {
 
 // A transaction's record may be there already: WATCH makes it.
+//   MULTI    → OK
+//   MULTI    → -ERR MULTI calls can not be nested
+//   WATCH a  → -ERR WATCH inside MULTI is not allowed
+//   DISCARD  → OK
+//   DISCARD  → -ERR DISCARD without MULTI
 void Multi(CommandCall& call) {
   Session& client = call.client;
   if (client.in_multi()) return call.reply.Error("ERR MULTI calls can not be nested");
@@ -165,6 +170,18 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
 
 // Pushes that come up while the queue runs (messages, invalidations) would stand inside the array,
 // so they are gathered and sent behind it.
+// A fault of queueing: nothing runs.
+//   MULTI     → OK
+//   SET a b   → QUEUED
+//   INCR a    → QUEUED
+//   NOSUCH    → -ERR unknown command 'NOSUCH', with args beginning with:
+//   EXEC      → -EXECABORT Transaction discarded because of previous errors.
+//   EXISTS a  → 0
+// A fault of running: the rest runs all the same.
+//   MULTI     → OK
+//   SET a b   → QUEUED
+//   INCR a    → QUEUED
+//   EXEC      → [OK, -ERR value is not an integer or out of range]
 void Exec(CommandCall& call) {
   Session& client = call.client;
   if (!client.in_multi()) return call.reply.Error("ERR EXEC without MULTI");

@@ -71,6 +71,12 @@ void ReplyToAll(CommandCall& call, size_t first, int64_t answer) {
   for (size_t i = first; i < call.args.size(); ++i) call.reply.Integer(answer);
 }
 
+// After `HSET h a 1 b 2`:
+//   HEXPIRE h 100 XX FIELDS 1 a     → [0]
+//   HEXPIRE h 100 GT FIELDS 1 a     → [0]  no time is longer than any
+//   HEXPIRE h 0 FIELDS 1 a          → [2]  deleted
+//   HEXPIRE nothing 100 FIELDS 1 a  → [-2]
+//   HEXPIRE h -1 FIELDS 1 b         → -ERR invalid expire time, must be >= 0
 template <const TimeForm& form>
 void ExpireFields(CommandCall& call) {
   const HashedKey key = call.Key(1);
@@ -102,6 +108,8 @@ void ExpireFields(CommandCall& call) {
 }
 
 // -1 for a field without an end: it is no change, and it is told apart from 1.
+// After `HSET h a 1`:
+//   HPERSIST h FIELDS 2 a nothing  → [-1, -2]
 void HPersist(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);

@@ -51,6 +51,10 @@ void ReplyFields(CommandCall& call, const Hash& hash, size_t first, const Then& 
 }
 
 // A hash that loses its last field is gone, with `hdel` and then `del`.
+// After `HSET h a 1 b 2`:
+//   HGETDEL h FIELDS 2 a nothing  → ["1", nil]
+//   HGETDEL h FIELDS 3 a b        → -ERR The `numfields` parameter must match the number of ...
+//   HGETDEL nothing FIELDS 1 a    → [nil]
 void HGetDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -87,6 +91,11 @@ constexpr OptionRow<GetOptions> kGetOptions[] = {
 
 // Without an option it is HMGET. PERSIST of a field without an end and a missing field change
 // nothing; what has changed is told by the effect, field by field.
+// After `HSET h a 1`:
+//   HGETEX h EX 100 FIELDS 1 a  → ["1"]
+//   HTTL h FIELDS 1 a           → [100]
+//   HGETEX h PXAT 1 FIELDS 1 a  → ["1"]  the answer, then it goes
+//   EXISTS h                    → 0
 void HGetEx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
@@ -258,6 +267,10 @@ void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& 
 }
 
 // The answer is 1 also for a past time, which sets nothing: the condition held.
+// After `HSET h a 1`:
+//   HSETEX h FNX FIELDS 2 a 2 b 2     → 0  all or nothing
+//   HSETEX h FXX EX 100 FIELDS 1 a 2  → 1
+//   HSETEX h FIELDS 2 a 3             → -ERR wrong number of arguments for 'hsetex' command
 void HSetEx(CommandCall& call) {
   SetOptions options{call};
   if (!ReadSetOptions(call, options)) return;

@@ -122,6 +122,9 @@ void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
 
 // With lbucket-second-buckets all counts of a second that are to drain together do, as in the
 // module, which has one timer a second; without it each drains on its own ms.
+//   LBUCKET.COUNT v 30   → OK
+//   LBUCKET.GET v        → "1"
+//   LBUCKET.GET nothing  → -key lbucket:captcha:1:nothing not found
 void Count(CommandCall& call) {
   if (!HasArguments(call, 2)) return;
   const std::optional<int64_t> seconds = ParseInt64(call.args[2]);

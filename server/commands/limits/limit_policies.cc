@@ -26,6 +26,10 @@ PolicyTable& Policies(CommandCall& call) { return call.part<LimitWaiters>().poli
 void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 
 // The numbers are checked before the name, and both before anything is replaced.
+//   LIMIT.POLICY SET api WINDOW 5 1000  → OK
+//   LIMIT.POLICY GET api                → ["WINDOW", 5, 1000, 0]
+//   LIMIT.POLICY GET nothing            → []
+//   LIMIT.POLICY SET api NOSUCH 5 1000  → -ERR unknown limiter algorithm 'NOSUCH'
 void SetPolicy(CommandCall& call) {
   ArgReader args(call.args, 3);
   const LimitConfig config = ReadConfig(args);

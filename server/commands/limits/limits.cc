@@ -244,6 +244,10 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
 }
 
 // The cache holds requests that were read before, byte for byte.
+//   LIMIT.TAKE k WINDOW 2 10000         → [1, 2, 1, 0, 10000, TOKEN]
+//   LIMIT.TAKE k WINDOW 2 10000 COST 2  → [0, 2, 1, 10000, 10000, TOKEN]
+//   LIMIT.TAKE k WINDOW 2 10000 COST 3  → [0, 2, 1, -1, 10000, TOKEN]
+//   LIMIT.TAKE k GCRA 2 10000           → -ERR limiter is WINDOW, not GCRA
 void Take(CommandCall& call) {
   LimitWaiters& limit_waiters = call.part<LimitWaiters>();
   if (const TakeOptions* const known = limit_waiters.parsed_takes().Find(call.args.subspan(2)))

@@ -138,6 +138,11 @@ std::optional<CellRequest> ReadThrottle(CommandCall& call) {
   return request;
 }
 
+//   CL.THROTTLE u 1 1 60    → [0, 2, 1, -1, 60]
+//   CL.THROTTLE u 1 1 60    → [0, 2, 0, -1, 120]
+//   CL.THROTTLE u 1 1 60    → [1, 2, 0, 60, 120]
+//   CL.THROTTLE u 1 1 60 0  → [0, 2, 0, -1, 120]
+//   CL.THROTTLE u 0 0 60    → -Cell error: Store error: Zero rates are not supported
 void Throttle(CommandCall& call) {
   if (const std::optional<CellRequest> request = ReadThrottle(call)) {
     TakeAndReply(call, *request, kCellError);

@@ -61,6 +61,8 @@ std::string RefusalOf(CommandCall& call, const Command& inner) {
 // where the token is stale. After a restart a lock may be withheld: then a token that looks
 // superseded may only have been forgotten, and the text says so. Its flags are set back as they
 // were, not cleared, since FENCED may itself run inside a script that runs inside FENCED.
+//   FENCED job 1 SET k v  → -STALE nothing is known of this lock and token any more
+//   FENCED job 1 NOSUCH   → -ERR unknown command 'NOSUCH', with args beginning with:
 void Fenced(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t token = args.IntIn({"token", 1, kTokenMax});

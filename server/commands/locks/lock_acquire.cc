@@ -91,6 +91,10 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
 }
 
 // One lock; its owner is the second argument.
+//   LOCK.ACQUIRE job alice LEASE 30000         → [TOKEN, 30000, 1, 0]  token, lease, holds, wait
+//   LOCK.ACQUIRE job alice LEASE 30000         → [TOKEN, 30000, 2, 0]  the same token
+//   LOCK.ACQUIRE job bob LEASE 30000           → nil array
+//   LOCK.ACQUIRE p bob LEASE 9 PERMITS 3 OF 2  → -ERR PERMITS asks for more than there are
 void Acquire(CommandCall& call) {
   ArgReader args(call.args, 2);
   AcquireLocks(call, 1, 1, args, false);
@@ -98,6 +102,9 @@ void Acquire(CommandCall& call) {
 
 // All or none, in any order of names: a request that waits holds nothing, so two requests for the
 // same locks in opposite orders cannot block each other.
+//   LOCK.MACQUIRE 2 a b alice LEASE 30000  → [TOKEN, TOKEN]  a token for each lock
+//   LOCK.MACQUIRE 2 b c bob LEASE 30000    → nil array       not b, so not c either
+//   LOCK.INFO c                            → []
 void AcquireMany(CommandCall& call) {
   ArgReader args(call.args);
   const size_t keys = ReadLockKeys(call, args, 1);

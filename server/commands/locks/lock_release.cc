@@ -47,6 +47,9 @@ constexpr OptionRow<KeepOptions> kBreakOptions[] = {kToken};
 // The answer is the lease that runs from here on, in ms; it may be shorter than what was left,
 // which an ACQUIRE never makes it. A holder of before a restart may claim a lock that is held back
 // for it (Claims, GetBack); with the right token it gets it again.
+// After `LOCK.ACQUIRE job alice LEASE 30000`:
+//   LOCK.RENEW job alice LEASE 5000  → 5000  a shorter one, from this moment on
+//   LOCK.RENEW job bob LEASE 5000    → -NOTHELD this owner does not hold the lock
 void Renew(CommandCall& call) {
   ArgReader args(call.args, 2);
   const std::string_view owner = ReadOwner(args);
@@ -72,6 +75,11 @@ void Renew(CommandCall& call) {
 
 // The answer is how many holds are left: a re-entrant owner gives back one at a time, or ALL.
 // NOTHELD is an error and never a 0, because an owner that has lost its lock must learn it.
+// After `LOCK.ACQUIRE job alice LEASE 30000`, `LOCK.ACQUIRE job alice LEASE 30000`:
+//   LOCK.RELEASE job alice TOKEN 1  → -NOTHELD this owner does not hold the lock
+//   LOCK.RELEASE job alice          → 1  one hold is left
+//   LOCK.RELEASE job alice          → 0
+//   LOCK.RELEASE job alice          → -NOTHELD this owner does not hold the lock
 void Release(CommandCall& call) {
   ArgReader args(call.args, 2);
   const std::string_view owner = ReadOwner(args);
@@ -100,6 +108,8 @@ int64_t ReleaseEach(CommandCall& call, Locks& locks, OpenLocks& open, std::strin
 }
 
 // WRONGTYPE of any key refuses the request before a lock is given back.
+// After `LOCK.ACQUIRE a alice LEASE 30000`:
+//   LOCK.MRELEASE 2 a b alice  → 1
 void ReleaseMany(CommandCall& call) {
   ArgReader args(call.args);
   const size_t keys = ReadLockKeys(call, args, 1);
@@ -116,6 +126,10 @@ void ReleaseMany(CommandCall& call) {
 // For people and tools: it asks no owner. The tokens of those that are thrown out are stale at
 // once, and holders with NOTIFY are told. Without TOKEN it also ends the doubt that a restart has
 // left.
+// After `LOCK.ACQUIRE job alice LEASE 30000`:
+//   LOCK.BREAK job TOKEN 1  → 0  not that holder, so not broken
+//   LOCK.BREAK job          → 1
+//   LOCK.BREAK job          → 0
 void Break(CommandCall& call) {
   ArgReader args(call.args, 2);
   KeepOptions options;

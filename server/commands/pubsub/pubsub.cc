@@ -122,6 +122,8 @@ void PublishToShard(CommandCall& call) {
 
 // --- PUBSUB
 
+//   PUBSUB NUMSUB a b  → ["a", 0, "b", 0]  also of channels without subscribers
+//   PUBSUB NUMPAT      → 0
 template <Kind kind>
 void Names(CommandCall& call) {
   if (call.args.size() > 3) {

@@ -34,6 +34,7 @@ namespace {
 
 // Redis's order: the function, then the form of numkeys, with a sentence of its own, then its
 // range. The request is shown to MONITOR before all that, so that even a failing call is seen.
+//   FCALL nothing -1  → -ERR Function not found  the function is looked for first
 void RunFunction(CommandCall& call, bool read_only) {
   ShowScriptCall(call);
   const LibraryFunction* const function = Libraries(call).Find(call.args[1]);
@@ -76,6 +77,7 @@ constexpr OptionRow<LoadOptions> kLoadOptions[] = {{"REPLACE", kRaise<&LoadOptio
 // The code is the last argument, whatever it looks like. Without REPLACE a library of that name is
 // an error; with it a failing load leaves the old one in place. The answer is the name of the
 // library, which its first line says.
+//   FUNCTION LOAD "return 1"  → -ERR Missing library metadata
 void Load(CommandCall& call) {
   ArgReader args(call.args, 2);
   LoadOptions options;
@@ -92,6 +94,7 @@ void Load(CommandCall& call) {
 }
 
 // With all its functions.
+//   FUNCTION DELETE nothing  → -ERR Library not found
 void Delete(CommandCall& call) {
   if (!Libraries(call).Delete(call.args[2])) return call.reply.Error("ERR Library not found");
   RecordAsIs(call);

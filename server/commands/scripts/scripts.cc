@@ -40,6 +40,12 @@ void RunFound(CommandCall& call, const Script& script, const ScriptKeys& given, 
 
 // The keys are counted before anything is compiled. A script with a fault answers its error and is
 // not kept.
+//   EVAL "return {1, 2.9, 'a', false, nil, 3}" 0   → [1, 2, "a", nil]
+//   EVAL "return redis.call('incr', KEYS[1])" 1 n  → 1
+//   EVAL "return redis.pcall('nosuch')" 0          → -ERR Unknown Redis command called from script
+//   EVAL "return 1" 2 a                            → -ERR Number of keys can't be greater than ...
+//   EVAL "return 1" -1                             → -ERR Number of keys can't be negative
+//   EVAL_RO "return redis.call('set', 'a', 1)" 0   → -ERR Write commands are not allowed from ...
 void EvalText(CommandCall& call, bool read_only) {
   ShowScriptCall(call);
   const std::optional<ScriptKeys> given = ReadScriptKeys(call);
@@ -53,6 +59,8 @@ void EvalText(CommandCall& call, bool read_only) {
 
 // A name that has not 40 digits cannot be known: NOSCRIPT before the count of keys is looked at, as
 // in Redis. Digits may be of either case.
+//   EVALSHA ffffffffffffffffffffffffffffffffffffffff 0  → -NOSCRIPT No matching script. Please ...
+//   EVALSHA abc 0                                       → -NOSCRIPT No matching script. Please ...
 void EvalKnown(CommandCall& call, bool read_only) {
   ShowScriptCall(call);
   if (call.args[1].size() != kSha1Digits) return call.reply.Error(kNoScriptText);
@@ -98,6 +106,8 @@ void Load(CommandCall& call) {
 }
 
 // One answer for each name, in the order of the request.
+// After `SCRIPT LOAD "return 1"`:
+//   SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db abc  → [1, 0]
 void Exists(CommandCall& call) {
   call.reply.Array(call.args.size() - 2);
   for (const std::string_view sha1 : call.args.subspan(2)) {

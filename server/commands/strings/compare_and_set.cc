@@ -41,6 +41,12 @@ constexpr OptionRow<DelExOptions> kDelExOptions[] = {
 
 // The order of checks: arity, then the key (a missing one is 0, even with a condition that makes no
 // sense), then the type, then the condition. Without a condition it is DEL of one key of any type.
+// After `SET k mine`:
+//   DELEX k IFEQ yours    → 0
+//   DELEX k IFNE yours    → 1
+//   DELEX nothing IFEQ x  → 0
+// After `RPUSH l a`:
+//   DELEX l               → 1  without a condition: any type
 void DelEx(CommandCall& call) {
   if (call.args.size() != 2 && call.args.size() != 4) {
     return call.reply.Error("ERR wrong number of arguments for 'delex' command");
@@ -89,6 +95,11 @@ constexpr OptionRow<CasOptions> kCasOptions[] = {kExpiryRow<CasOptions, ExpiryKi
 // CAS key old new [EX seconds | PX milliseconds]. Like SET, it ends a time to live that it is not
 // told to renew. The answer is 1 when the value was swapped, 0 when another one was there, -1 for
 // no key. The options are read first: a fault in them wins over all three.
+// After `SET k old EX 100`:
+//   CAS k wrong new      → 0
+//   CAS k old new        → 1
+//   TTL k                → -1
+//   CAS nothing old new  → -1
 void Cas(CommandCall& call) {
   ArgReader args(call.args, 4);
   CasOptions options;
@@ -111,6 +122,9 @@ void Cas(CommandCall& call) {
 }
 
 // 16 hex digits of XXH3, the same as Redis 8.4 gives, so that a digest taken there holds here.
+// After `SET k abc`:
+//   DIGEST k        → "78af5f94892f3950"  XXH3 of 64 bits, as hexadecimal digits
+//   DIGEST nothing  → nil
 void Digest(CommandCall& call) {
   const Entry* const entry = LookUpToRead(call, call.Key(1));
   if (!entry) return call.reply.Null();

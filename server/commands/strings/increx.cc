@@ -231,6 +231,12 @@ void Run(CommandCall& call, const IncrExOptions& options) {
   if (result) Apply(call, key, old, *result, NewDeadline(options, old, asked));
 }
 
+//   INCREX k BYINT 5 UBOUND 10           → [5, 5]  the value, and what was added
+//   INCREX k BYINT 8 UBOUND 10           → [5, 0]  refused: nothing is added
+//   INCREX k BYINT 8 UBOUND 10 SATURATE  → [10, 5]
+//   INCREX k BYFLOAT 0.5                 → ["10.5", "0.5"]
+//   INCREX k LBOUND 5 UBOUND 1           → -ERR LBOUND can't be greater than UBOUND
+//   INCREX k BYINT 1 BYFLOAT 1           → -ERR syntax error
 void IncrEx(CommandCall& call) {
   IncrExOptions options;
   if (!ReadIncrExOptions(call, options)) return;

@@ -165,6 +165,10 @@ void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
 }
 
 // A bad time is told before the condition is looked at, as SET does.
+//   MSETEX 2 a 1 b 2 EX 100  → 1
+//   MSETEX 2 a 3 c 4 NX      → 0  all or nothing
+//   EXISTS c                 → 0
+//   MSETEX 1 a 1 b 2         → -ERR syntax error
 void MSetEx(CommandCall& call) {
   MSetExRequest request;
   if (!ReadMSetEx(call, request)) return;
