@@ -199,6 +199,7 @@ std::string Configure(const CommandLine& line, std::string_view stdin_text, Conf
   return fault;
 }
 
+// --- texts
 std::string_view HelpText() { return kHelp; }
 
 std::string VersionText() {

@@ -17,11 +17,13 @@ namespace {
 constexpr std::string_view kWrongNumber = "wrong number of arguments";
 
 // Names the one value that is taken, and why.
+// "Sluice takes no other value than '0': ..." The reason is the row's.
 std::string Refusal(const Option& option) {
   const std::string only = option.value.empty() ? "\"\"" : Concat('\'', option.value, '\'');
   return Concat("Sluice takes no other value than ", only, ": ", option.doc);
 }
 
+// Names have no case.
 bool IsName(std::string_view name, std::string_view other) {
   return name.size() == other.size() && GlobMatches(name, other, /*ignore_case=*/true);
 }
@@ -163,6 +165,7 @@ std::string Config::ApplyHooks(const std::vector<Change>& changes, const Pairs& 
   return {};
 }
 
+// Null for most options: their readers look at Settings each time.
 const std::function<std::string()>* Config::HookOf(std::string_view option) const {
   for (const auto& [name, hook] : hooks_) {
     if (name == option) return &hook;

@@ -70,6 +70,7 @@ class Config {
 
  private:
   static constexpr int kIncludeDepthMax = 16;
+  // Where a line of configuration text stands: for its fault, and for the bound on includes.
   struct Place {
     std::string_view source;
     int line = 0;

@@ -43,6 +43,7 @@ std::optional<std::string> DefaultUserPassword(std::span<const std::string> word
   return digest;
 }
 
+// An empty digest stands for a user without a password.
 bool IsPasswordOf(std::string_view digest, std::string_view password) {
   return digest.empty() ? password.empty() : Sha256Hex(password) == digest;
 }

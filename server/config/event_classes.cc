@@ -4,6 +4,7 @@
 namespace sluice {
 namespace {
 
+// A letter and its bits; "A" has several, and is looked at by itself.
 struct ClassLetter {
   char letter;
   uint32_t classes;
@@ -38,6 +39,7 @@ uint32_t ClassesOf(char letter) {
 
 }  // namespace
 
+// A letter may come twice. The empty text is 0: no events.
 std::optional<uint32_t> ParseEventClasses(std::string_view letters) {
   uint32_t classes = 0;
   for (const char letter : letters) {

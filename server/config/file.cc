@@ -36,6 +36,7 @@ std::string Config::LoadFile(const std::string& path) {
   return fault.empty() ? CheckDefaultUser() : fault;
 }
 
+// Included files come here too, with a depth above 0. REWRITE knows the first file alone.
 std::string Config::LoadFile(const std::string& path, int depth) {
   std::string text;
   if (const int fault = disk_->Read(path, text); fault != 0) {
@@ -44,6 +45,7 @@ std::string Config::LoadFile(const std::string& path, int depth) {
   return LoadLines(text, {.source = path, .depth = depth});
 }
 
+// Standard input and the command line: nothing of them is rewritten.
 std::string Config::LoadText(std::string_view text, std::string_view source) {
   const std::string fault = LoadLines(text, {.source = source});
   return fault.empty() ? CheckDefaultUser() : fault;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kBindMax = 16;
 
+// With single spaces: the form of CONFIG GET.
 std::string Join(const std::vector<std::string>& pieces) {
   std::string joined;
   for (const std::string& piece : pieces) ConcatTo(joined, joined.empty() ? "" : " ", piece);
@@ -59,6 +60,7 @@ std::vector<std::string> PortLines(const Settings& settings) {
 
 // --- client-output-buffer-limit: groups of class, hard, soft, seconds
 
+// A class of clients and its limit. CONFIG GET shows the older name, files get the newer one.
 struct OutputClass {
   std::string_view name;   // as CONFIG GET shows it
   std::string_view other;  // its other name
@@ -190,6 +192,7 @@ std::string ReadSavePoints(OptionValues values, Settings& settings) {
   return {};
 }
 
+// "3600 1 300 100"; empty when none is set.
 std::string WriteSavePoints(const Settings& settings) {
   std::string text;
   for (const SavePoint& point : settings.save)
@@ -239,6 +242,7 @@ const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLi
 const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
 const OptionCodec kEventClasses{ReadEventClasses, WriteEventClasses};
 
+// Three numbers of -2000 to 2000.
 std::string CheckOomScores(OptionValues values) {
   if (values.size() != 3) return "wrong number of arguments";
   for (const std::string& value : values) {
@@ -263,6 +267,7 @@ std::string CheckHostname(OptionValues values) {
 
 namespace {
 
+// A name with a '/' in it could leave the folder.
 std::string CheckPlainName(OptionValues values, std::string_view option, std::string_view what) {
   if (values.size() != 1) return "wrong number of arguments";
   const std::string& name = values[0];
@@ -277,6 +282,7 @@ std::string CheckAppendFileName(OptionValues values) {
   return CheckPlainName(values, "appendfilename", "filename");
 }
 
+// Unlike the log's names, it may be empty.
 std::string CheckSnapshotFileName(OptionValues values) {
   const bool is_path = values[0].find('/') != std::string::npos;
   return is_path ? "dbfilename can't be a path, just a filename" : std::string();

@@ -79,6 +79,7 @@ std::string Text(const FileLines& file) {
 
 }  // namespace
 
+// Texts are quoted and sizes get their largest unit, as Redis writes them.
 std::vector<std::string> Config::LinesOf(size_t option) const {
   const Option& row = OptionAt(option);
   const auto* codec = std::get_if<const OptionCodec*>(&row.field);

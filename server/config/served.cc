@@ -1,5 +1,9 @@
 // The rows of the options that Sluice serves, for options.h: name, member of Settings, shape,
 // documentation. Ranges are Redis's where CONFIG SET's errors show them.
+//
+// A row is one option and all that is to know of it: to add one, add its member to Settings, write
+// its row here, and read the member where it is needed. Hosted() says that a live change needs a
+// hook.
 #include "server/config/lists.h"
 #include "server/config/options.h"
 #include "storage/keyspace/keyspace.h"
@@ -9,12 +13,14 @@ namespace {
 
 using S = Settings;
 
+// Words of options, in the order in which CONFIG SET's errors list them.
 constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
 constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
 constexpr std::string_view kReadyLine[] = {"auto", "yes", "no"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
+// Texts that have to pass a check of their own.
 constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
 constexpr OptionShape kSnapshotName{OptionShape::Kind::kText, 0, 0, {}, CheckSnapshotFileName};
 constexpr OptionShape kFolderName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFolderName};

@@ -7,18 +7,24 @@
 
 namespace sluice {
 
+// How many bytes of replies may wait for a client of one class. Above the hard limit it is closed
+// at once, above the soft one when it has been there for so many seconds.
 struct OutputLimit {
   uint64_t hard_bytes = 0;  // 0: none
   uint64_t soft_bytes = 0;
   int64_t soft_seconds = 0;
 };
 
+// After so many seconds with at least so many changes a snapshot is saved.
 struct SavePoint {
   int64_t seconds = 0;
   int64_t changes = 0;
 };
 
-// Plain values; the defaults are here and nowhere else.
+// Plain values; the defaults are here and nowhere else. What an option is for says its row
+// (served.cc), and its name is the member's with '-' for '_'. Sizes are bytes; times are in the
+// unit that stands beside them. CONFIG SET changes them between two commands, so a reader takes
+// them anew each time instead of keeping a copy.
 struct Settings {
   // network
   std::vector<std::string> bind = {"127.0.0.1", "-::1"};  // a leading '-': may be unavailable
@@ -42,6 +48,7 @@ struct Settings {
   int64_t set_max_intset_entries = 512;
   int64_t hll_sparse_max_bytes = 3000;
   // limits
+  // The first bounds one argument, the second all that a client has sent and that has not run.
   int64_t proto_max_bulk_len = 512LL * 1024 * 1024;
   int64_t client_query_buffer_limit = 1024LL * 1024 * 1024;
   OutputLimit output_normal{1024UL << 20, 256UL << 20, 60};
@@ -63,6 +70,7 @@ struct Settings {
   bool exit_with_parent = false;
   int64_t idle_exit = 0;  // seconds; 0: never
   // the append-only log
+  // `appendfsync` decides when an answer may go out: "always" lets it wait for the disk.
   bool appendonly = false;
   std::string appendfilename = "appendonly.aof";
   std::string appenddirname = "appendonlydir";
@@ -80,6 +88,7 @@ struct Settings {
   bool rdbchecksum = true;
   bool rdb_save_incremental_fsync = true;
   bool stop_writes_on_bgsave_error = true;
+  // A snapshot shares the thread with clients: this is its share while both have work.
   int64_t snapshot_cpu_percent = 30;
   uint64_t snapshot_memory_max = 256 * 1024 * 1024;
   bool rdb_skip_unknown = false;
@@ -99,16 +108,20 @@ struct Settings {
   int64_t latency_monitor_threshold = 0;  // ms; 0: nothing is monitored
   bool latency_tracking = true;
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
+  // ms; from then on a script is slow and others are answered BUSY.
   int64_t busy_reply_threshold = 5000;
   uint32_t notify_classes = 0;  // NotifyClass bits
   bool lbucket_second_buckets = false;
   int64_t list_max_listpack_size = -2;  // a chunk's elements; -1 to -5: its 4 to 64 kilobytes
   // locks
+  // The last token of a free lock: kept for so many ms, and in all in so many bytes.
   int64_t fence_retention = 3'600'000;
   int64_t fence_memory_max = 64 * 1024 * 1024;
   std::string fence_mark_file = "fence.mark";
+  // ms without a sign of life, after which a client's SESSION locks are free.
   int64_t lock_session_timeout = 10'000;
   std::string lock_restart_grace = "auto";  // auto | yes | no
+  // ms for which locks are held back after a start in which grants may be missing.
   int64_t lock_restart_grace_max = 600'000;
   int64_t tracking_table_max_keys = 1000000;  // 0: no limit
 };

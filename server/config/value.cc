@@ -32,6 +32,7 @@ constexpr Unit kUnits[] = {{"", 1},           {"b", 1},
                            {"m", 1000000},    {"mb", 1024 * 1024},
                            {"g", 1000000000}, {"gb", 1024 * 1024 * 1024}};
 
+// At most 22 digits.
 std::string OctalText(int64_t value) {
   char text[24];
   return std::string(text, std::to_chars(text, text + sizeof text, value, 8).ptr);
@@ -60,6 +61,7 @@ struct NumberKind {
   std::string_view fault;
 };
 
+// Options are signed numbers, even those of sizes.
 std::optional<int64_t> ParseSignedMemory(std::string_view text) {
   const std::optional<uint64_t> bytes = ParseMemory(text);
   if (!bytes) return std::nullopt;
@@ -116,6 +118,7 @@ std::optional<std::string> CanonicalWord(OptionWords words, std::string_view tex
   return std::nullopt;
 }
 
+// In any case, as other words.
 std::optional<std::string> CanonicalYesNo(std::string_view text, std::string& fault) {
   for (const std::string_view word : {"yes", "no"}) {
     if (EqualsIgnoringCase(word, text)) return std::string(word);
@@ -150,6 +153,7 @@ std::optional<uint64_t> ParseMemory(std::string_view text) {
   return std::nullopt;
 }
 
+// For a file that people read: "64mb" and not "67108864".
 std::string MemoryText(uint64_t bytes) {
   constexpr Unit kExact[] = {{"gb", 1ull << 30}, {"mb", 1ull << 20}, {"kb", 1ull << 10}};
   for (const Unit& unit : kExact) {
@@ -158,6 +162,7 @@ std::string MemoryText(uint64_t bytes) {
   return Concat(bytes);
 }
 
+// What CONFIG GET shows later. A caller has made sure that there is a value.
 std::optional<std::string> Canonical(const OptionShape& shape, OptionValues values,
                                      std::string& fault) {
   switch (shape.kind) {
@@ -225,6 +230,7 @@ std::string WriteField(const Option& option, const Settings& settings) {
   return std::visit(Writer{settings, option.shape.kind == Kind::kOctal}, option.field);
 }
 
+// Two spaces in a row have an empty piece between them, which the option then refuses.
 std::vector<std::string> SplitAtSpaces(std::string_view text) {
   std::vector<std::string> pieces;
   if (text.empty()) return pieces;

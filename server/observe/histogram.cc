@@ -47,6 +47,7 @@ int64_t Histogram::Percentile(double percent) const {
   return max_;
 }
 
+// O(buckets). All of the bucket that holds `value` is counted.
 uint64_t Histogram::CountAtMost(int64_t value) const {
   if (count_ == 0 || value < 0) return 0;
   uint64_t seen = 0;

@@ -37,6 +37,7 @@ int64_t LatencyMonitor::threshold_ns() const {
   return std::min(threshold_ms_, INT64_MAX / kNanosPerMilli) * kNanosPerMilli;
 }
 
+// Whole ms, rounded down.
 void LatencyMonitor::Note(LatencyEvent event, int64_t unix_s, int64_t nanos) {
   assert(nanos >= threshold_ns());
   series_[static_cast<size_t>(event)].Add(unix_s, nanos / kNanosPerMilli);

@@ -23,6 +23,7 @@ enum class LatencyEvent : uint8_t {
 };
 inline constexpr size_t kLatencyEvents = 5;
 
+// The worst that an event had in one second.
 struct LatencySample {
   int64_t unix_s = 0;
   int64_t ms = 0;
@@ -44,6 +45,8 @@ class LatencySeries {
   int64_t worst_ms_ = 0;
 };
 
+// The caller measures and compares with threshold_ns() first, so that nothing is called for what is
+// fast.
 class LatencyMonitor {
  public:
   static constexpr PartId kPartId = PartId::kLatencyMonitor;

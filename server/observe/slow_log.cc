@@ -38,6 +38,7 @@ std::vector<std::string> Kept(Args args, std::span<const size_t> secret) {
 
 }  // namespace
 
+// O(arguments), at most 32 of them.
 void SlowLog::Add(const Client& client, Args args, std::span<const size_t> secret, int64_t unix_s,
                   int64_t micros) {
   Push({.unix_s = unix_s,
@@ -54,11 +55,13 @@ void SlowLog::Push(SlowEntry entry) {
   set_entries_max(entries_max_);
 }
 
+// The oldest stand at the end, and go first.
 void SlowLog::set_entries_max(size_t count) {
   entries_max_ = count;
   if (entries_.size() > count) entries_.resize(count);
 }
 
+// An estimate: short texts lie in their string objects and are counted twice.
 size_t SlowLog::MemoryBytes() const {
   size_t bytes = 0;
   for (const SlowEntry& entry : entries_) {

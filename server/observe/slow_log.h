@@ -42,6 +42,7 @@ class SlowLog {
   void Clear() { entries_.clear(); }
   // The newest first.
   const std::deque<SlowEntry>& entries() const { return entries_; }
+  // O(entries).
   size_t MemoryBytes() const;
 
  private:

@@ -22,6 +22,7 @@ struct CommandStatistics {
   Histogram latency_ns;   // latency-tracking
 };
 
+// Counters only grow, but for RESETSTAT; each is raised where it happens.
 struct Statistics {
   static constexpr PartId kPartId = PartId::kStatistics;
 

@@ -64,6 +64,9 @@ using Filter = std::function<bool(const Command&)>;
 // Every other form of arguments is a syntax error; an unknown category or a pattern without a match
 // is an empty list.
 // False: the error has been answered.
+//   COMMAND LIST FILTERBY MODULE nothing  → []
+//   COMMAND LIST FILTERBY PATTERN XG*P    → ["xgroup", "xgroup|help"]
+//   COMMAND LIST FILTERBY COLOUR red      → -ERR syntax error
 bool ReadFilter(CommandCall& call, Filter& filter) {
   ArgReader args(call.args, 2);
   if (!args.more()) {

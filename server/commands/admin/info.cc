@@ -47,6 +47,7 @@ bool IsWanted(const InfoSection& section, Args words) {
 }
 
 // In the order of the table, whatever order the words have, and each section once.
+//   INFO nothing  → ""
 void Info(CommandCall& call) {
   InfoText text;
   for (const InfoSection& section : kSections) {

@@ -14,6 +14,7 @@ namespace {
 void List(CommandCall& call) { call.reply.Array(0); }
 
 // As Redis with enable-module-command no, the one value of that option here.
+//   MODULE LOAD x  → -ERR MODULE command not allowed. If the enable-module-command option is ...
 void Refuse(CommandCall& call) {
   call.reply.Error(
       "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "

@@ -98,6 +98,8 @@ bool ReadShutdownWords(CommandCall& call, ShutdownWords& words) {
 
 // What is to be saved is saved first, before the answer that never comes. If that fails the server
 // stays, unless FORCE says otherwise.
+//   SHUTDOWN NOW LATER  → -ERR syntax error
+//   SHUTDOWN ABORT      → -ERR No shutdown in progress.
 void Shutdown(CommandCall& call) {
   ShutdownWords words;
   if (!ReadShutdownWords(call, words)) return call.reply.Error(ErrorCode::kSyntax);

@@ -44,6 +44,8 @@ void GetName(CommandCall& call) {
 
 // Redis 7.2's, which libraries send at the start without looking at the answer. The name of the
 // option is checked before its value.
+//   CLIENT SETINFO LIB-NAME "a b"  → -ERR LIB-NAME cannot contain spaces, newlines or special ...
+//   CLIENT SETINFO COLOUR red      → -ERR Unrecognized option 'COLOUR'
 void SetInfo(CommandCall& call) {
   constexpr std::pair<std::string_view, std::string Session::*> kAttributes[] = {
       {"LIB-NAME", &Session::library_name}, {"LIB-VER", &Session::library_version}};
@@ -74,6 +76,8 @@ void NoTouch(CommandCall& call) { Switch(call, call.client.no_touch); }
 
 // ON answers OK, the two others answer nothing at all. SKIP leaves out the answer of the next
 // command, and its own; under OFF it means nothing.
+//   CLIENT REPLY ON         → OK
+//   CLIENT REPLY SOMETIMES  → -ERR syntax error
 void Reply(CommandCall& call) {
   Session& client = call.client;
   if (IsWord(call.args[2], "ON")) {

@@ -179,6 +179,9 @@ void ClientInfo(CommandCall& call) {
 }
 
 // O(clients), in one piece. ID with unknown ids leaves them out.
+//   CLIENT LIST ID 999999     → ""
+//   CLIENT LIST ID x          → -ERR Invalid client ID
+//   CLIENT LIST TYPE nothing  → -ERR Unknown client type 'nothing'
 void ClientList(CommandCall& call) {
   ArgReader args(call.args, 2);
   ListOptions options{.one_value = args.left() == 2};

@@ -30,6 +30,8 @@ namespace {
 // DEL and UNLINK, which are the same: both free a small value at once and a big one in slices of
 // later turns. A key that is named twice counts once. A DEL of keys that are all missing changes
 // nothing and is not logged, unless it made tokens of an earlier lock stale.
+// After `MSET a 1 b 2`:
+//   DEL a a b nothing  → 2  keys that were there
 void Del(CommandCall& call) {
   int64_t deleted = 0;
   bool fenced = false;  // tokens of a lock that is no key have become stale
@@ -57,6 +59,8 @@ void Exists(CommandCall& call) {
 }
 
 // EXISTS that marks the access. In a CLIENT NO-TOUCH connection it still does not.
+// After `SET a 1`:
+//   TOUCH a a nothing  → 2
 void Touch(CommandCall& call) {
   int64_t found = 0;
   for (size_t i = 1; i < call.args.size(); ++i) {

@@ -141,6 +141,7 @@ void Count(CommandCall& call) {
 }
 
 // A drain that lies beyond the wheel's last tick drains there.
+//   LBUCKET.COUNTAT v 99 1  → -ERR only a log that is replayed may say this, not a client
 void CountAt(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t unix_ms = args.IntIn({"unix-time-milliseconds", 0, kInt64Max});

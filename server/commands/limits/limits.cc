@@ -336,6 +336,9 @@ void TakeAll(CommandCall& call) {
 
 // Never above the limit: what was not consumed cannot be given back. Null for a missing key, which
 // is as good as unused. Waiters of the key are tried after this command.
+// After `LIMIT.TAKE k WINDOW 2 10000 COST 2`:
+//   LIMIT.REFUND k 1        → 1
+//   LIMIT.REFUND nothing 1  → nil array
 void Refund(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t units = ReadUnits(args, "units");

@@ -64,6 +64,11 @@ void BlockingPop(CommandCall& call, ListEnd end) {
   call.reply.Bulk(source->list->AtEnd(end, scratch));
   Drop(call, source->key, source->list, end, 1);
 }
+
+// After `RPUSH l a`:
+//   BLPOP nothing l 0  → ["l", "a"]  the first list that has something
+//   BLPOP l 0.01       → nil array
+//   BLPOP l -1         → -ERR timeout is negative
 void BLPop(CommandCall& call) { BlockingPop(call, ListEnd::kFront); }
 void BRPop(CommandCall& call) { BlockingPop(call, ListEnd::kBack); }
 
@@ -90,6 +95,10 @@ bool MoveOrPark(CommandCall& call, ListMove move) {
 }
 
 // The words come before the time-out, the time-out before the keys.
+// After `RPUSH l a`:
+//   BLMOVE l t LEFT LEFT 0     → "a"
+//   BLMOVE l t LEFT LEFT 0.01  → nil array
+//   BLMOVE l t LEFT UP 0       → -ERR syntax error
 void BLMove(CommandCall& call) {
   ArgReader args(call.args, 3);
   const ListEnd from = ReadEnd(args);
@@ -108,6 +117,10 @@ void BRPopLPush(CommandCall& call) {
 // --- BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]
 
 // The grammar behind the time-out is read first: a bad numkeys wins over a bad time-out.
+// After `RPUSH b x y`:
+//   BLMPOP 0 2 a b RIGHT COUNT 5  → ["b", ["y", "x"]]
+//   BLMPOP 0.01 1 a LEFT          → nil array
+//   BLMPOP x 1 a LEFT             → -ERR timeout is not a float or out of range
 void BLMPop(CommandCall& call) {
   const std::optional<MultiPop> pop = ReadMultiPop(call, 2);
   if (!pop) return;

@@ -52,6 +52,7 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
 
 // Effects come in the order in which things happened, so a holder that does not go with the others
 // means a damaged log.
+//   LOCK.RESTORE job 7 alice  → -ERR only a log that is replayed may say this, not a client
 void Restore(CommandCall& call) {
   ArgReader args(call.args, 2);
   LockHolder holder;

@@ -62,6 +62,9 @@ void ReplyHolder(CommandCall& call, const LockHolder& holder) {
 
 // A free lock that is waited for is shown too (a hand-over is due). O(holders), in one piece. A
 // lock held back after a restart shows no holders, as it is not known whether there are any.
+//   LOCK.INFO free  → []
+// After `LOCK.ACQUIRE pool alice LEASE 30000 PERMITS 2 OF 3`:
+//   LOCK.INFO pool  → ["permits", 3, TOKEN, [["alice", TOKEN, 2, 1, 30000, 0, 0, ""]], 0]
 void Info(CommandCall& call) {
   std::optional<OpenLock> open = Look(call);
   if (!open) return;

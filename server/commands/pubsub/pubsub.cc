@@ -95,6 +95,7 @@ void UnsubscribeAll(CommandCall& call, Kind kind) {
   if (!any) Confirm(call, word, kind, std::nullopt);
 }
 
+// A confirmation a name, also for one that was not subscribed to: the client counts them.
 template <Kind kind>
 void Unsubscribe(CommandCall& call) {
   if (call.args.size() == 1) UnsubscribeAll(call, kind);
@@ -122,8 +123,8 @@ void PublishToShard(CommandCall& call) {
 
 // --- PUBSUB
 
-//   PUBSUB NUMSUB a b  → ["a", 0, "b", 0]  also of channels without subscribers
-//   PUBSUB NUMPAT      → 0
+// PUBSUB CHANNELS and SHARDCHANNELS: names that have subscribers, in no order; patterns are not
+// looked at. O(channels).
 template <Kind kind>
 void Names(CommandCall& call) {
   if (call.args.size() > 3) {
@@ -141,6 +142,7 @@ void Names(CommandCall& call) {
 }
 
 // Names and numbers in turn, flat in both protocols. Patterns are not counted.
+//   PUBSUB NUMSUB a b  → ["a", 0, "b", 0]  also of channels without subscribers
 template <Kind kind>
 void CountSubscribers(CommandCall& call) {
   const Args names = call.args.subspan(2);
@@ -174,6 +176,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 // --- the table
 
 constexpr uint32_t kAsk = kPubSub | kLoading | kStale;
+// A subscriber may send these on a RESP2 connection; scripts may not.
 constexpr uint32_t kListen = kAsk | kNoScript | kInSubscriber;
 
 constexpr CommandSpec kSubcommands[] = {

@@ -86,6 +86,9 @@ constexpr OptionRow<ListOptions> kListOptions[] = {
 }  // namespace
 
 // O(libraries). The pattern is a glob over names of libraries; without it all are listed.
+//   FUNCTION LIST                    → []
+//   FUNCTION LIST LIBRARYNAME        → -ERR library name argument was not given
+//   FUNCTION LIST WITHCODE WITHCODE  → -ERR Unknown argument WITHCODE
 void ListFunctions(CommandCall& call) {
   ArgReader args(call.args, 2);
   ListOptions options;

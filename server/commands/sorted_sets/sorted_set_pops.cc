@@ -170,6 +170,12 @@ void PopOrWait(CommandCall& call, const End& end) {
   }
   Wait(call, keys, deadline_ms);
 }
+
+// After `ZADD z 1 a`:
+//   BZPOPMIN z 0     → ["z", "a", "1"]  with the key's name, unlike ZPOPMIN
+//   BZPOPMIN z 0.01  → nil array
+//   BZPOPMIN z -1    → -ERR timeout is negative
+//   BZPOPMIN z x     → -ERR timeout is not a float or out of range
 void BZPopMin(CommandCall& call) { PopOrWait(call, kLowest); }
 void BZPopMax(CommandCall& call) { PopOrWait(call, kHighest); }
 

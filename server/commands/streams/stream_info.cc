@@ -77,6 +77,9 @@ void ReplyEdge(ReplySink& reply, const std::optional<StreamEntry>& entry) {
 }
 
 // O(1) but for the search of the two entries.
+// After `XADD s 1-1 f v`:
+//   XINFO STREAM nothing           → -ERR no such key
+//   XINFO STREAM s FULL COUNT 1 2  → -ERR unknown subcommand or wrong number of arguments for ...
 void ReplyBrief(CommandCall& call, const Stream& stream) {
   ReplySink& reply = call.reply;
   reply.Map(10);
@@ -192,6 +195,9 @@ void ShowGroups(CommandCall& call) {
 }
 
 // "idle" counts from the last command that gave the consumer something, or looked for it.
+// After `XGROUP CREATE s g $ MKSTREAM`:
+//   XINFO CONSUMERS s g  → []
+//   XINFO CONSUMERS s h  → -NOGROUP No such consumer group 'h' for key name 's'
 void ShowConsumers(CommandCall& call) {
   const Stream* const stream = FindShown(call);
   if (!stream) return;
