@@ -1,5 +1,5 @@
-// The families of commands, one a file of the folders beside this one. The engine is handed them;
-// none registers itself.
+// The families of commands, one a file of the folders beside this one. The engine is handed them; a
+// family does not register itself.
 //
 // A new family: write its file, declare its function here, and add it in families.cc. The order
 // decides how COMMAND lists the commands, nothing else.

@@ -36,24 +36,38 @@ struct CommandSpec;
 
 using Handler = void (*)(CommandCall&);
 
-// Redis's command flags, in the order COMMAND INFO lists them.
+// Redis's command flags, in the order COMMAND INFO lists them. Some are only shown to clients and
+// decide nothing here: kDenyOom (there is no maxmemory), kBlocking, kStale and kAsking (there is no
+// replica and no cluster), kNoAsyncLoading and kModule. What the others decide stands with Gates,
+// Dispatcher and ScriptEngine.
 enum CommandFlag : uint32_t {
+  // Changes keys: refused while the log refuses writes, and held back by CLIENT PAUSE WRITE.
   kWrite = 1u << 0,
+  // Reads keys only; what it reads is remembered for client-side caching.
   kReadOnly = 1u << 1,
   kDenyOom = 1u << 2,
   kModule = 1u << 3,
+  // For administrators; MONITOR does not show it.
   kAdmin = 1u << 4,
   kPubSub = 1u << 5,
+  // No script may call it: it needs a client, or waits.
   kNoScript = 1u << 6,
   kBlocking = 1u << 7,
+  // Served while data is loaded.
   kLoading = 1u << 8,
   kStale = 1u << 9,
+  // MONITOR leaves it out: scripts, which show themselves before they run.
   kSkipMonitor = 1u << 10,
+  // SLOWLOG leaves it out: EXEC, whose commands are in it by themselves.
   kSkipSlowlog = 1u << 11,
   kAsking = 1u << 12,
+  // O(1) or O(log N); a run of such commands is timed as one.
   kFast = 1u << 13,
+  // Served before a login.
   kNoAuth = 1u << 14,
+  // Not a kWrite, and yet it may change something: scripts, PUBLISH, PFCOUNT with its cache.
   kMayReplicate = 1u << 15,
+  // A request without a key is in order, so GETKEYS has an empty answer for it.
   kNoMandatoryKeys = 1u << 16,
   kProtected = 1u << 17,  // DEBUG: needs enable-debug-command
   kNoAsyncLoading = 1u << 18,
@@ -93,14 +107,18 @@ enum Category : uint32_t {
 
 // What a command does with the keys of one key spec (COMMAND INFO's words for them).
 enum KeyFlag : uint16_t {
+  // Of the value as a whole, exactly one of these four: read, read and written, overwritten,
+  // deleted.
   kKeyRo = 1 << 0,
   kKeyRw = 1 << 1,
   kKeyOw = 1 << 2,
   kKeyRm = 1 << 3,
+  // Of the data in it: is it answered, changed, added to, taken from?
   kKeyAccess = 1 << 4,
   kKeyUpdate = 1 << 5,
   kKeyInsert = 1 << 6,
   kKeyDelete = 1 << 7,
+  // Of the spec: no key at all; not all keys are found by it; the arguments decide the flags.
   kKeyNotKey = 1 << 8,
   kKeyIncomplete = 1 << 9,
   kKeyVariableFlags = 1 << 10,
@@ -125,6 +143,7 @@ struct KeySpec {
   std::string_view notes;  // why the flags are what they are, where that needs words
 };
 
+// Room for three: no command has more.
 struct KeySpecs {
   std::array<KeySpec, 3> specs{};
   size_t count = 0;
@@ -189,7 +208,7 @@ struct CommandSpec {
   int inner_command = 0;
 };
 
-// The rows of one file. The engine is handed families; none registers itself.
+// The rows of one file. The engine is handed families; a family does not register itself.
 struct CommandFamily {
   std::string_view name;
   std::span<const CommandSpec> rows;

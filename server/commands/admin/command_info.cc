@@ -189,8 +189,8 @@ const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
 //   COMMAND GETKEYS MSET a 1 b 2               → ["a", "b"]
 //   COMMAND GETKEYS EVAL "return 1" 2 k1 k2 x  → ["k1", "k2"]
 //   COMMAND GETKEYSANDFLAGS SET k v            → [["k", [OW, update]]]
-//   COMMAND GETKEYS PING                       → -ERR wrong number of arguments for ...
-//   COMMAND GETKEYS NOSUCH                     → -ERR wrong number of arguments for ...
+//   COMMAND GETKEYS PING x                     → -ERR The command has no key arguments
+//   COMMAND GETKEYS NOSUCH x                   → -ERR Invalid command specified
 void ReplyKeys(CommandCall& call, bool with_flags) {
   const Args request = call.args.subspan(2);
   const CommandSpec* const spec = SpecForKeys(call, request);

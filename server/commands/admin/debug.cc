@@ -107,6 +107,7 @@ void QuicklistPackedThreshold(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Equal on two servers that hold equal data, whatever way led there.
 void DigestAll(CommandCall& call) { call.reply.Status(DigestOfAll(call.keyspace, call.now)); }
 
 // Dead keys have a digest as well, as in Redis.

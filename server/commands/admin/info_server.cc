@@ -53,6 +53,7 @@ std::string BuildId() {
 }
 
 // A host that is no process of its own (a library, a test) leaves such facts empty.
+// The text is the host's and outlives the answer.
 std::string_view OrNone(const std::string& text ABSL_ATTRIBUTE_LIFETIME_BOUND) {
   return text.empty() ? std::string_view("none") : std::string_view(text);
 }
@@ -291,8 +292,10 @@ void WriteCpu(const Parts& parts, InfoText& text) {
 }
 
 // An empty section still has its title.
+// Modules of Redis that Sluice has built in are not listed: MODULE LIST is empty too.
 void WriteModules(const Parts&, InfoText&) {}
 
+// Clients read this field before they send CLUSTER.
 void WriteCluster(const Parts&, InfoText& text) { text.Field("cluster_enabled", 0); }
 
 // Databases with keys alone.

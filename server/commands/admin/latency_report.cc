@@ -16,8 +16,10 @@ namespace {
 
 // As Redis's LATENCY_GRAPH_COLS; more samples go into a second picture.
 constexpr size_t kGraphColumns = 80;
+// The monitor's threshold is in ms, the slow log's in µs.
 constexpr uint64_t kMicrosPerMilli = 1000;
 
+// --- sentences. Redis's words, as suites compare them.
 constexpr std::string_view kDisabled =
     "I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance. You "
     "may "

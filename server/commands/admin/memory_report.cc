@@ -122,10 +122,13 @@ constexpr Issue kIssueRows[] = {
 
 double MemoryExcess::ratio() const { return Ratio(has, needs); }
 
+// Of what came after the start.
 double MemoryReport::dataset_percentage() const { return Ratio(dataset() * 100, used - startup); }
 
 double MemoryReport::peak_percentage() const { return Ratio(used * 100, peak); }
 
+// Four numbers in a chain, each at least about as large as the one before: bytes handed out, pages
+// in use, pages held, the process. Each of these compares two neighbours.
 MemoryExcess MemoryReport::allocator_fragmentation() const {
   return {allocator.active_bytes, allocator.allocated_bytes};
 }
@@ -136,6 +139,7 @@ MemoryExcess MemoryReport::allocator_resident() const {
 
 MemoryExcess MemoryReport::process_resident() const { return {resident, allocator.resident_bytes}; }
 
+// The two ends: what the system sees against what Sluice accounts for.
 MemoryExcess MemoryReport::fragmentation() const { return {resident, used}; }
 
 // Reads what others count; O(databases). What is neither data nor scripts is clients.

@@ -11,7 +11,8 @@
 
 namespace sluice {
 
-// How much more one has than another is good for.
+// One number measured against the one below it: pages of the allocator against the bytes that it
+// has handed out. A ratio of 1 is perfect.
 struct MemoryExcess {
   int64_t has = 0;
   int64_t needs = 0;
@@ -51,6 +52,7 @@ struct MemoryReport {
   MemoryExcess fragmentation() const;
 };
 
+// O(databases): others have counted already.
 MemoryReport ReportMemory(const Parts& parts);
 // What MEMORY DOCTOR says, in Redis's tone.
 std::string MemoryDoctorReport(const Parts& parts);

@@ -147,7 +147,7 @@ void Break(CommandCall& call) {
 
 constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
 
-// None is kDenyOom: giving back has to work when the memory is full.
+// Without kDenyOom, as COMMAND INFO shows: giving back takes no memory.
 constexpr CommandSpec kListed[] = {
     {.name = "LOCK.BREAK",
      .arity = -2,
