@@ -20,9 +20,11 @@
 namespace sluice {
 namespace {
 
+// Half of what a write reserves: the disk has time while the other half is given out.
 constexpr int64_t kTokensReady = kTokenMarkAhead / 2;  // with fewer the mark is written anew
 constexpr int64_t kRetryMs = 50;                       // between attempts, at least
 constexpr std::string_view kUnsure = " unsure";
+// A bare number without a checksum counts only from here on: tokens start from the time in µs.
 constexpr int64_t kLeastInMicros = 1'000'000'000'000'000;
 
 // XXH3-64 as 16 hex digits. It guards against a torn or edited file, not against an attacker.
@@ -45,6 +47,7 @@ std::optional<int64_t> TakeNumber(std::string_view& text) {
 
 // --- the file
 
+// "<mark> <horizon> <held back until>[ unsure] <checksum>\n"
 std::string FenceMark::TextOf(const Content& content) {
   const std::string said =
       Concat(content.mark, " ", content.horizon_unix_ms, " ", content.held_back_until_unix_ms,
@@ -112,6 +115,8 @@ void FenceMark::Open() {
   is_first_ = is_writing_;
 }
 
+// A request has found no token left. At the start it waits for the first write; later it is tried
+// again.
 void FenceMark::Want() {
   wanted_ = true;
   if (is_first_) Await();
@@ -130,6 +135,7 @@ void FenceMark::LookAhead() {
   if (is_used && !is_writing_ && !damaged_ && now.ms() >= retry_ms_) Reserve();
 }
 
+// Nothing to write when neither tokens nor the horizon would go further.
 void FenceMark::Reserve() {
   const Now& now = on_.clock.now();
   const bool is_more = tokens_.Next(now) != 0 && tokens_.MarkFor(now, 0) > tokens_.mark();
@@ -158,6 +164,7 @@ void FenceMark::Write() {
                            [this] { Written(); });
 }
 
+// Blocks the thread: for the start, the end, and leases that no log keeps.
 void FenceMark::Await() {
   if (is_writing_) on_.host.AwaitAside(job_);
 }
@@ -177,8 +184,10 @@ int FenceMark::HoldBackUntil(int64_t unix_ms) {
   return WriteNow();
 }
 
+// 0, or an errno value. Without a longer lease than the file knows there is nothing to do.
 int FenceMark::WriteHorizon() { return horizon_.IsBehind(on_.clock.now()) ? WriteNow() : 0; }
 
+// At an orderly end: every grant is on disk, so the next start has no reason for a grace.
 int FenceMark::Forget() {
   const Now& now = on_.clock.now();
   const bool is_ahead = horizon_.written_ms() > now.ms() || found_.horizon_unix_ms > now.unix_ms();
@@ -188,6 +197,7 @@ int FenceMark::Forget() {
   return WriteNow();
 }
 
+// After a failed sync. A restart must hold names back even if the log then looks whole.
 int FenceMark::WriteUnsure() {
   Open();
   if (is_doubt_told()) return 0;

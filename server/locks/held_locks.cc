@@ -34,16 +34,19 @@ HeldLock::~HeldLock() {
   all_.on_.losses.Freed(*this);
 }
 
+// The value leaves its key: from here on no look-up finds it, though its memory is still there.
 void HeldLock::Retire() {
   all_.on_.timers.Disarm(timer_);
   if (named()) all_.Lost(*this);
 }
 
+// O(budget). Holders of a crowd are told of their loss as their memory goes.
 size_t HeldLock::FreeSome(size_t budget) {
   return FreeHolders(
       budget, [this](const LockHolder& holder) { all_.on_.losses.HolderFreed(*this, holder); });
 }
 
+// A loose lock counts as gone, but for an image of before it was cut loose.
 bool HeldLock::Ended() const { return empty() || (is_loose() && !shelf_->is_in_image); }
 
 bool HeldLock::is_loose() const { return named() && shelf_->loose; }
@@ -58,6 +61,7 @@ HeldLocks::HeldLocks(const Uses& uses) : on_(uses) {
 
 // --- looking
 
+// Hashed at most once a place.
 HashedKey HeldLocks::KeyOf(LockPlace& place) const {
   if (!place.hash) place.hash = on_.keyspace.Hash(place.name.key).hash;
   return {place.name.key, *place.hash};
@@ -70,6 +74,7 @@ const Lock* HeldLocks::LockAt(LockNameView name, const Entry* entry) const {
   return on_.grace.Withholds(name) ? &withheld_ : nullptr;
 }
 
+// O(1); null also for a database that was never used.
 const Entry* HeldLocks::FindEntry(LockNameView name) const {
   LockPlace place{.name = name};
   if (!on_.keyspace.made(name.db)) return nullptr;
@@ -83,18 +88,22 @@ void HeldLocks::Look(LockPlace& place) {
   place.lock = LockAt(place.name, place.entry);
 }
 
+// For handlers, which have looked the key up already.
 OpenLock HeldLocks::Open(int db, HashedKey key, const Entry* found) {
   const LockNameView name = {db, key.bytes};
   return {*this,
           LockPlace{.name = name, .hash = key.hash, .entry = found, .lock = LockAt(name, found)}};
 }
 
+// O(databases with locks), loose ones not counted.
 size_t HeldLocks::size() const {
   size_t size = 0;
   for (const auto& [db, shelf] : shelves_) size += shelf->size;
   return size;
 }
 
+// O(log locks + count). Locks that come while a client lists have higher numbers, so a full walk
+// sees every lock that was there all the time.
 uint64_t HeldLocks::List(int db, uint64_t after, size_t count,
                          absl::FunctionRef<void(const Lock&)> visit) {
   const auto shelf = shelves_.find(db);
@@ -129,12 +138,14 @@ HeldLock& HeldLocks::Adopt(LockPlace& place, Entry& entry) {
   return held;
 }
 
+// Null where there is no lock that could be changed: a free name, another type, a withheld name.
 Lock* HeldLocks::BeginChange(LockPlace& place) {
   if (!place.lock || IsForeign(place.lock) || IsWithheld(place.lock)) return nullptr;
   const OwnChange own(*this);
   return &Adopt(place, on_.keyspace.db(place.name.db).Modify(*place.entry, on_.clock.now()));
 }
 
+// Precondition: the name is free.
 Lock& HeldLocks::Create(LockPlace& place) {
   const OwnChange own(*this);
   return Adopt(place, on_.keyspace.db(place.name.db)
@@ -185,6 +196,7 @@ void HeldLocks::TimerFired(HeldLock& lock) {
 
 // --- what others do to locks
 
+// O(locks). Entries keep their addresses, and with them what points to them.
 void HeldLocks::SetAside() {
   are_aside_ = true;
   for (const auto& [db, shelf] : shelves_) {
@@ -196,6 +208,7 @@ void HeldLocks::SetAside() {
   }
 }
 
+// A lock wins over what was loaded under its name.
 void HeldLocks::BringBack() {
   for (const auto& [name, entry] : std::exchange(aside_, {})) {
     Database& db = on_.keyspace.db(name.db);
@@ -220,6 +233,7 @@ void HeldLocks::Lost(HeldLock& lock) {
   if (!loose) Note(lock.name());
 }
 
+// Its holders lose it, for this reason. A crowd is emptied in O(1), and freed later.
 void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
   on_.losses.NoteAll(lock, why);
   if (lock.is_crowd()) {
@@ -288,6 +302,8 @@ void HeldLocks::TakeApart() {
   });
 }
 
+// The key is looked up anew for each: it may have been overwritten since. Only its own lock is
+// deleted.
 void HeldLocks::TakeApart(LockShelf& shelf, size_t& budget) {
   while (!shelf.locks.empty() && budget > 0) {
     HeldLock& held = *shelf.locks.begin();

@@ -81,6 +81,7 @@ struct LockShelf {
   LockLoss loss = LockLoss::kGone;  // of all of them, when loose
 };
 
+// One for the server. It owns no lock: entries of the keyspace do, and shelves only link them.
 class HeldLocks final : public LockStore {
  public:
   // What they work with; all of it outlives them.
@@ -166,11 +167,15 @@ class HeldLocks final : public LockStore {
 
   HashedKey KeyOf(LockPlace& place) const;
   const Entry* FindEntry(LockNameView name) const;  // whatever it holds
+  // What storage/locks is to see under a name that has this entry.
   const Lock* LockAt(LockNameView name, const Entry* entry) const;
+  // Gives an entry's lock its name and its place on a shelf.
   HeldLock& Adopt(LockPlace& place, Entry& entry);
   static void Unlist(HeldLock& lock);
+  // A value has left its key while it was held.
   void Lost(HeldLock& lock);
   void Empty(HeldLock& lock, LockLoss why);
+  // O(1): the shelf as a whole.
   void CutLoose(int db, int goes_to, LockLoss why);
   void TakeApart(LockShelf& shelf, size_t& budget);
   void Delete(Database& db, HashedKey key);
@@ -183,6 +188,7 @@ class HeldLocks final : public LockStore {
   std::vector<std::unique_ptr<LockShelf>> loose_;
   uint64_t last_number_ = 0;
   bool own_change_ = false;
+  // A lock that is out of the keyspace; the entry is owned here until BringBack.
   struct Aside {
     LockName name;
     Entry* entry;

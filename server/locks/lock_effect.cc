@@ -9,6 +9,7 @@ namespace sluice {
 // others.
 void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, const Now& now,
                 absl::FunctionRef<void(Args)> tell) {
+  // Absolute Unix ms, as the log is read at another time.
   const bool leased = holder.lease_until_ms != kNoDeadline;
   const int64_t minhold_ms = holder.minhold_until_ms;
   const std::string token = Int64Text(holder.token);

@@ -32,6 +32,7 @@ void LockLosses::NoteAll(const Lock& lock, LockLoss why) {
   flags_.Raise(RareFlags::kServe);
 }
 
+// Its lease may have been over when the crowd ended: then that is the reason.
 void LockLosses::HolderFreed(const Lock& lock, const LockHolder& holder) {
   if (const auto found = dying_.find(&lock); found != dying_.end())
     Note(lock, holder, lock.WasOver(holder) ? LockLoss::kExpired : found->second);
@@ -43,6 +44,7 @@ void LockLosses::Freed(const Lock& lock) {
 
 // --- reasons
 
+// O(losses of this command), which are few.
 void LockLosses::NoteOverwritten(LockNameView name) {
   for (Loss& loss : noted_) {
     const bool was_there = loss.why == LockLoss::kGone && LockNameEqual()(loss.name, name);
@@ -68,6 +70,7 @@ void LockLosses::FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken) {
 
 // --- telling
 
+// A loss of many connections may be told over several turns.
 void LockLosses::Tell(int& answers_left) {
   std::ranges::move(std::exchange(noted_, {}), std::back_inserter(pushes_));
   while (!pushes_.empty() && answers_left > 0) {

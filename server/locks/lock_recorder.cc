@@ -9,6 +9,7 @@
 namespace sluice {
 namespace {
 
+// By LockEnd: an end that a log says (kForgone) is a release.
 std::string_view EventOf(LockEnd end) {
   constexpr std::string_view kEvents[] = {"lock-released", "lock-expired", "lock-broken",
                                           "lock-released"};
@@ -26,11 +27,13 @@ void LockRecorder::HoldChanged(const Lock& lock, const LockHolder& holder) {
              [&](Args effect) { on_.changes.Add(lock.name().db, effect); });
 }
 
+// The effect before the event, as with any change.
 void LockRecorder::LockAcquired(const Lock& lock, const LockHolder& holder) {
   HoldChanged(lock, holder);
   on_.changes.Announce(kNotifyLock, "lock-acquired", lock.name());
 }
 
+// The event, what the log needs to know the end, and the push to a holder that did not want it.
 void LockRecorder::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
   on_.changes.Announce(kNotifyLock, EventOf(end), lock.name());
   const bool may_linger = end == LockEnd::kReleased || end == LockEnd::kExpired;
@@ -72,12 +75,14 @@ void LockRecorder::AddEnd(const Lock& lock, int64_t token, LockEnd end) {
 
 // --- events of crowds
 
+// Each holder has an event of its own, so a crowd's are counted here and told in slices.
 void LockRecorder::NoteEvents(const Lock& lock, int64_t holders, LockEnd end) {
   if (holders == 0 || !on_.changes.wants_events(kNotifyLock)) return;
   events_.push_back({lock.name(), EventOf(end), holders});
   on_.flags.Raise(RareFlags::kServe);
 }
 
+// O(answers_left); the rest is for the next turn.
 void LockRecorder::TellEvents(int& answers_left) {
   while (!events_.empty() && answers_left > 0) {
     Events& events = events_.front();

@@ -101,6 +101,7 @@ void LockService::HoldBack(int64_t left_ms) {
                       left_ms, " ms (lock-restart-grace)"));
 }
 
+// Until here a stand-in held the names back, so all names with waiters are looked at again.
 void LockService::EndGrace() {
   grace_.End();
   on_.host.Log(LogLevel::kNotice, "locks are no longer held back");
@@ -120,6 +121,8 @@ std::string_view LockService::Reserve(const LockTerms& terms, int64_t wait_ms) {
                                    : "ERR the lease cannot be kept over a restart, see the log";
 }
 
+// Cheap in the usual case: outside of the grace it is one test. Leases that are over are settled
+// first, so that only a hold that is still one makes the name known.
 void LockService::Claims(OpenLock& open, std::string_view owner, int64_t token) {
   if (!grace_.is_on()) [[likely]]
     return;
@@ -128,6 +131,8 @@ void LockService::Claims(OpenLock& open, std::string_view owner, int64_t token) 
   if (lock && lock->IsHeldBy(owner, token)) grace_.Know(open.name());
 }
 
+// Its record of giving back may be what is missing, so a second ACQUIRE cannot be granted as
+// re-entrant.
 bool LockService::IsInDoubt(OpenLock& open, std::string_view owner) const {
   if (!grace_.Withholds(open.name())) [[likely]]
     return false;
@@ -152,6 +157,7 @@ bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_
   return true;
 }
 
+// Waiters hear of it as of a name that others have freed.
 void LockService::EndDoubt(OpenLock& open) {
   if (!IsWithheld(open)) return;
   grace_.Know(open.name());
@@ -160,6 +166,8 @@ void LockService::EndDoubt(OpenLock& open) {
 
 // --- what is noted
 
+// Only others' changes, and only of names that are waited for: a lock that leaves its key notes
+// itself (HeldLocks::Lost).
 void LockService::KeyTouched(int db, std::string_view key, bool) {
   if (held_.changes_a_key() || locks_.queue().LineOf({db, key}) == nullptr) return;
   held_.Note(LockName(KeyNameView{db, key}));
@@ -174,6 +182,7 @@ void LockService::SessionEnded(const Session& session) {
   SettleUnlessInside();
 }
 
+// Settled at once, as the client goes on.
 void LockService::EndBindings(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
   if (locks_.HoldsAny(connection)) Enter().SessionEnded(connection, on_.clock.now());
@@ -181,6 +190,8 @@ void LockService::EndBindings(const Session& session) {
 
 // --- dealing with it
 
+// A lease that ended before `read_ms` ended before anything that has not been read: no RENEW can be
+// in time for it.
 bool LockService::Continue(int64_t read_ms) {
   locks_.set_leases_until_ms(read_ms);
   locks_.BeginTurn();
@@ -240,6 +251,7 @@ void LockService::SettleUnlessInside() {
   if (!on_.acting.serving_from_within()) Settle();
 }
 
+// What is noted is dealt with first: it belongs to the data that is about to go.
 void LockService::SetAside() {
   if (pending()) Settle();
   held_.SetAside();
@@ -270,6 +282,8 @@ void LockService::Settle() {
   }
 }
 
+// A name that holds a value of another type refuses its waiters; a free one goes to the first of
+// them.
 void LockService::SettleTouched() {
   for (const LockName& name : held_.TakeTouched()) {
     if (held_.IsForeign(held_.FindLock(name))) {

@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// Its keys have to be listened to while it waits.
 void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   on_.flags.Raise(RareFlags::kKeys);
   on_.parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
@@ -20,11 +21,14 @@ void LockWaits::WaitCancelled(uint64_t wait_id) {
   on_.cancelled();
 }
 
+// O(log waiters) each. A wait that is gone already is passed over.
 void LockWaits::Cancel() {
   for (const uint64_t id : std::exchange(cancelled_, {})) on_.locks.Cancel(id, on_.clock.now());
 }
 
 // The keys hold something else, if they have not been freed since.
+// The first waiter of each name, again and again, until its line is empty or the answers of this
+// turn are spent.
 void LockWaits::Refuse(int& answers_left) {
   while (!taken_.empty() && answers_left > 0) {
     const LockName& name = *taken_.begin();

@@ -45,6 +45,7 @@ void AddOrigin(std::string& line, const Session& client, const Settings& setting
 
 }  // namespace
 
+// From then on the client takes output as a subscriber does, with that class's limits.
 void Monitors::Add(Session& session) {
   session.conditions |= kMonitor;
   watching_.push_back(&session);

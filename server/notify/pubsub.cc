@@ -31,6 +31,7 @@ struct PubSub::Encoded {
 PubSub::PubSub(Clients& clients, HashKeys& hash_keys)
     : clients_(clients), names_{NoNames(hash_keys), NoNames(hash_keys), NoNames(hash_keys)} {}
 
+// Names are chosen by clients, so the table's hash has a secret key.
 PubSub::Names PubSub::NoNames(HashKeys& hash_keys) {
   using ByName = Names::nth_index<1>::type;
   return Names(
@@ -64,6 +65,7 @@ bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name
   return true;
 }
 
+// O(1). False: there was no such subscription.
 bool PubSub::Unsubscribe(Session& session, ChannelKind kind, std::string_view name) {
   const Channel* const channel = FindName(kind, name);
   if (!channel) return false;
@@ -87,6 +89,7 @@ void PubSub::End(Subscription& subscription) {
   names.erase(names.iterator_to(*channel));
 }
 
+// The oldest; null when there is none.
 const Channel* PubSub::First(const Session& session, ChannelKind kind) const {
   const Subscriptions* const held = SubscriptionsOf(session);
   if (!held || held->of(kind).count == 0) return nullptr;
@@ -132,6 +135,7 @@ size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   return receivers;
 }
 
+// O(subscribers). Patterns do not see it.
 size_t PubSub::PublishToShard(std::string_view channel, std::string_view payload) {
   const Channel* const name = FindName(ChannelKind::kShardChannel, channel);
   if (!name) return 0;
@@ -140,6 +144,7 @@ size_t PubSub::PublishToShard(std::string_view channel, std::string_view payload
 
 // --- asking
 
+// O(1).
 size_t PubSub::Subscribers(ChannelKind kind, std::string_view name) const {
   const Channel* const channel = FindName(kind, name);
   return channel ? channel->count : 0;

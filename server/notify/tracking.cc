@@ -24,6 +24,7 @@ constexpr int kKeysPerSlice = 1000;  // a turn: well below a millisecond
 // In the place of a list: all keys. Null, in the client's protocol.
 constexpr std::string_view kAllKeys;
 
+// An invalidation names its keys in an array, also where it is one.
 std::string ListOf(std::string_view key) {
   std::string bytes = "*1\r\n";
   AddBulk(bytes, key);
@@ -96,6 +97,7 @@ bool Tracking::IsRemembering(const Session& session) {
   return !(state->options.opt_in && !state->caching) && !(state->options.opt_out && state->caching);
 }
 
+// A key more than once in a request costs a look-up and nothing else.
 void Tracking::Remember(Session& session, Args args, std::span<const int> key_positions) {
   if (!IsRemembering(session)) return;
   for (const int position : key_positions) {
@@ -245,6 +247,7 @@ void Tracking::Tell(Session& session, std::string payload) {
   }
 }
 
+// Called behind every command's reply.
 void Tracking::CommandDone(Session& session) {
   TrackingState* const state = TrackingOf(session);
   // CLIENT CACHING reaches over other calls of CLIENT and over a whole transaction.
