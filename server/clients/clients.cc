@@ -21,6 +21,7 @@ bool Names(const std::vector<SessionId>& list, const Session& session) {
 
 }  // namespace
 
+// With a gate nothing leaves that it has not let go; without one all that is there may.
 void Clients::set_gate(OutputGate* gate) {
   gate_ = gate;
   ForEach([gate](Session& session) {
@@ -56,6 +57,7 @@ Session& Clients::Open(Peer peer) {
   return *slots_[slot].session;
 }
 
+// The number of the slot is free again, the number of the client is never given twice.
 void Clients::Remove(Session& session) {
   const uint32_t slot = session.id.slot;
   slot_of_client_.erase(session.client_id);
@@ -70,17 +72,20 @@ Session* Clients::Find(SessionId id) const {
   return slots_[id.slot].session.get();
 }
 
+// By the number that CLIENT ID tells; O(1).
 Session* Clients::FindClient(uint64_t client_id) const {
   const auto found = slot_of_client_.find(client_id);
   return found == slot_of_client_.end() ? nullptr : slots_[found->second].session.get();
 }
 
+// O(slots), in the order of slots, which says nothing about age. `visit` must not open or remove.
 void Clients::ForEach(const std::function<void(Session&)>& visit) const {
   for (const Slot& slot : slots_) {
     if (slot.session) visit(*slot.session);
   }
 }
 
+// O(clients).
 size_t Clients::MemoryBytes() const {
   size_t bytes = 0;
   ForEach([&](const Session& session) { bytes += session.MemoryBytes(); });
@@ -136,6 +141,7 @@ void Clients::SendAll() {
   to_send_.clear();
 }
 
+// By id: a session may be named twice, and is gone after the first.
 std::vector<SessionId> Clients::TakeClosed() { return std::exchange(to_close_, {}); }
 
 // Called by the host between turns, when a socket takes bytes again.
@@ -152,6 +158,7 @@ void Clients::Resume(Session& session) {
   if (!session.pending.empty()) Carry(session);
 }
 
+// Once a turn, in the order in which they came to have something left.
 void Clients::Carry(Session& session) {
   if (session.carried) return;
   session.carried = true;
@@ -170,6 +177,7 @@ void Clients::Close(Session& session, CloseMode mode) {
   QueueSend(session);
 }
 
+// At the level of a warning, as an operator wants to know of it.
 void Clients::CloseOverQueryLimit(Session& session) {
   ++statistics_.query_limit_closed;
   host_.Log(LogLevel::kWarning,
@@ -189,6 +197,7 @@ void Clients::CloseOverOutputLimit(Session& session) {
   session.close = CloseMode::kNow;
 }
 
+// A client that has not logged in gets little, so that strangers cannot fill the memory.
 size_t Clients::QueryBytesMax(const Session& session) const {
   const auto most = static_cast<size_t>(settings_.client_query_buffer_limit);
   return session.conditions & kNeedsLogin ? std::min(most, kQueryBytesBeforeLoginMax) : most;
@@ -228,6 +237,7 @@ void Clients::CheckOutputLimit(Session& session) {
   if (soft_over || hard_over) CloseOverOutputLimit(session);
 }
 
+// To be called whenever subscriptions, protocol or MONITOR change: limits and gates depend on them.
 void Clients::ClassChanged(Session& session) {
   const bool restricted = session.resp() == 2 && session.subscribes();
   session.conditions &= ~kSubscriber;
@@ -250,6 +260,7 @@ void Clients::PasswordChanged() {
   });
 }
 
+// A slice of the look at all clients. Null: there is more; at its end the memory of all.
 std::optional<size_t> Clients::CloseOverdue() {
   const size_t end = std::min(slots_.size(), look_.next_slot + kLookedAtPerCall);
   for (; look_.next_slot < end; ++look_.next_slot) {
@@ -280,6 +291,7 @@ bool Clients::IsOverdue(Session& session) {
   return is_stranger;
 }
 
+// What is kept as a time is moved, so that ages stay as they are.
 void Clients::TimeShifted(int64_t ms) {
   ForEach([ms](Session& session) {
     for (int64_t* const at_ms :

@@ -13,8 +13,10 @@ Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_m
       active_ms(now_ms),
       writer(output) {}
 
+// Here, where the types of its parts are whole.
 Session::~Session() = default;
 
+// O(1) but for what its parts add up; an estimate of what the allocator gives.
 size_t Session::MemoryBytes() const {
   size_t states = 0;
   for (const SessionState* state :

@@ -8,6 +8,7 @@
 
 namespace sluice {
 
+// `upper` is in capitals. Letters of ASCII only, as in Redis.
 bool IsWord(std::string_view text, std::string_view upper) {
   if (text.size() != upper.size()) return false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -27,6 +28,7 @@ std::string_view ArgReader::Bytes() {
   return args_[next_++];
 }
 
+// 0 on a fault: the caller looks at failed() once, at the end.
 int64_t ArgReader::Int(ErrorCode fault) {
   const std::string_view text = Bytes();
   if (failed_) return 0;
@@ -54,6 +56,7 @@ double ArgReader::Double(ErrorCode fault) {
   return value.value_or(0);
 }
 
+// False takes nothing: the next option of a table is tried.
 bool ArgReader::TakeWord(std::string_view upper) {
   if (!more() || !IsWord(args_[next_], upper)) return false;
   ++next_;
@@ -73,6 +76,7 @@ void ArgReader::Fail(std::string text) {
   text_ = std::move(text);
 }
 
+// For commands that take nothing behind what was read.
 bool ArgReader::Finish() {
   if (!failed_ && next_ < args_.size()) Fail(ErrorCode::kSyntax);
   return !failed_;

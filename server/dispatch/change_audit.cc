@@ -30,11 +30,13 @@ void ChangeAudit::NoteTouched(int db, std::string_view key) {
   frames_[running_ - 1].touched.push_back(HashOf(db, key));
 }
 
+// The owner of the value tells of the change itself, so the handler need not.
 void ChangeAudit::NoteTouchedByOwner() {
   if (std::exchange(expiring_, false) || running_ == 0) return;
   ++frames_[running_ - 1].changes_of_others;
 }
 
+// Outside of a command nothing is held against anything.
 void ChangeAudit::NoteTold(int db, std::string_view key) {
   if (running_ > 0) frames_[running_ - 1].told.push_back(HashOf(db, key));
 }
@@ -43,6 +45,7 @@ void ChangeAudit::NoteToldOfAll() {
   if (running_ > 0) frames_[running_ - 1].told_of_all = true;
 }
 
+// A frame a command: a script's own, and one for each command that it calls.
 void ChangeAudit::Push(uint64_t changes) {
   if (running_ == frames_.size()) frames_.emplace_back();
   Frame& frame = frames_[running_++];

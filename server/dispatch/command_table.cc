@@ -98,6 +98,7 @@ void CommandTable::Index(Command* command) {
   slots_[slot] = {image, ImageOf(LowerCase(upper)), command};
 }
 
+// Null for an unknown name. O(1).
 Command* CommandTable::Find(std::string_view name) const {
   const Image image = ImageOf(name);
   const bool whole = name.size() <= 16;
@@ -111,6 +112,7 @@ Command* CommandTable::Find(std::string_view name) const {
   return nullptr;
 }
 
+// "config|get" too, as COMMAND INFO and ACL spell it.
 Command* CommandTable::FindFull(std::string_view full_name) const {
   const size_t bar = full_name.find('|');
   Command* command = Find(full_name.substr(0, bar));
@@ -126,6 +128,7 @@ Command* CommandTable::FindSubcommand(const Command& container, std::string_view
   return nullptr;
 }
 
+// CONFIG RESETSTAT.
 void CommandTable::ResetStatistics() {
   for (const auto& command : owned_) command->statistics = {};
 }

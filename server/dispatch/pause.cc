@@ -39,6 +39,7 @@ void Pause::End() {
   }
 }
 
+// The pause lasts as long as it was to last.
 void Pause::TimeShifted(int64_t ms) {
   if (mode_ == Mode::kNone) return;
   until_ms_ += ms;
@@ -50,6 +51,7 @@ bool Pause::Holds(uint32_t flags, bool transaction_writes) const {
   return mode_ == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
 }
 
+// In the order in which they came: End lets them go on in it.
 void Pause::Hold(Session& session) {
   session.paused = true;
   held_.push_back(session.id);

@@ -64,12 +64,14 @@ bool SavedFirst::HoldsKey(int db, std::string_view key) {
   return true;
 }
 
+// What it waits for is that key, or room in the file's buffers.
 void SavedFirst::Hold(Session& session) {
   session.paused = true;
   held_[session.client_id] = {++held_ever_, session.id, session.db,
                               std::exchange(needed_key_, std::nullopt)};
 }
 
+// The session ends.
 void SavedFirst::Forget(const Session& session) {
   if (session.paused) held_.erase(session.client_id);
 }
@@ -81,6 +83,7 @@ void SavedFirst::Saved(bool is_full) {
   if (is_over || given_ != keyspace_.image().given_first()) Resume(/*all=*/false);
 }
 
+// The snapshot is done, or given up: no value is needed any more.
 void SavedFirst::End() {
   is_full_ = false;
   flags_.Lower(RareFlags::kSaving);

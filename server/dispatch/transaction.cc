@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+// EXEC, DISCARD, RESET and the end of the session.
 void EndTransaction(Session& session, WatchTable& watches) {
   watches.UnwatchAll(session);
   if (session.in_exec()) return;  // the queue that runs now (it has an UNWATCH) stays to its end
@@ -16,6 +17,7 @@ void EndTransaction(Session& session, WatchTable& watches) {
 
 // --- watched keys
 
+// Null for a key past its time as well.
 const Entry* WatchTable::Find(int db, std::string_view key) const {
   return keyspace_.db(db).Find(keyspace_.Hash(key), clock_.now());
 }
@@ -49,6 +51,7 @@ void WatchTable::UnwatchAll(Session& session) {
   TransactionOf(session)->dirty = false;
 }
 
+// O(watched keys): asked once, at EXEC.
 bool WatchTable::AnyExpired(const Session& session) const {
   if (!session.transaction) return false;
   // One that was there, is gone and was not touched can only have died. (Where Find removes it, the
@@ -68,6 +71,7 @@ void WatchTable::KeyTouched(int db, std::string_view key, bool died) {
   }
 }
 
+// O(watched keys of all sessions). FLUSHDB has no `other` (-1).
 void WatchTable::DatabaseReplaced(int db, int other) {
   ReplacedBy(db, other);
   if (other >= 0) ReplacedBy(other, db);

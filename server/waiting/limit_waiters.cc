@@ -56,6 +56,7 @@ void LimitWaiters::ArmFor(Queue& queue, int64_t retry_ms) {
                                                                        : now_ms + retry_ms);
 }
 
+// The budget is the turn's, for timers, touched keys and changes together.
 void LimitWaiters::BeginTurn() {
   tries_left_ = kTriesPerTurn;
   looks_left_ = kLooksPerTurn;
@@ -89,6 +90,7 @@ void LimitWaiters::Serve(Queue& queue) {
   ArmFor(queue, *retry_ms);
 }
 
+// Precondition: it has no tickets, and is not being served.
 void LimitWaiters::Forget(Queue& queue) {
   const auto place = queues_.find(queue.key);
   ABSL_HARDENING_ASSERT(place != queues_.end() && place->second.get() == &queue);
@@ -114,6 +116,7 @@ void LimitWaiters::WaitCancelled(uint64_t wait_id) {
 
 // --- touched keys
 
+// What the served waiter itself takes does not count as a touch.
 void LimitWaiters::KeyTouched(int db, std::string_view key, bool) {
   const auto found = queues_.find(KeyNameView{db, key});
   if (found != queues_.end() && found->second.get() != serving_) Note(*found->second);
@@ -128,6 +131,7 @@ void LimitWaiters::DatabaseReplaced(int db, int other) {
   on_.flags.Raise(RareFlags::kServe);
 }
 
+// Once, until it is served.
 void LimitWaiters::Note(Queue& queue) {
   if (queue.noted) return;
   queue.noted = true;
@@ -135,6 +139,7 @@ void LimitWaiters::Note(Queue& queue) {
   on_.flags.Raise(RareFlags::kServe);
 }
 
+// Those that are noted while this runs wait for the next call, so one call ends.
 void LimitWaiters::ServeReady() {
   NoteOfChanges();
   for (size_t left = ready_.size(); left > 0 && tries_left_ > 0; --left) {
@@ -148,6 +153,7 @@ void LimitWaiters::ServeReady() {
 
 // --- what changes for many
 
+// O(changes that are still to be looked at).
 void LimitWaiters::PolicyChanged(std::string_view name) {
   if (!tickets_of_policy_.contains(name)) return;
   std::erase_if(changes_, [name](const Change& each) { return each.policy == name; });
@@ -191,6 +197,7 @@ void LimitWaiters::NoteHead(uint64_t ticket, Queue& queue) {
   if (queue.tickets.begin()->first == ticket) Note(queue);
 }
 
+// O(log waiters of the policy).
 void LimitWaiters::LeavePolicy(uint64_t number, const Ticket& ticket) {
   if (ticket.policy.empty()) return;
   const auto tickets = tickets_of_policy_.find(ticket.policy);

@@ -14,6 +14,8 @@ namespace sluice {
 
 // --- parking
 
+// True when the client waits from here on. False: it is inside MULTI or a script, and has been
+// answered as at a time-out; or it is served right now, and stays as it was.
 bool ParkedClients::Park(CommandCall& call, const Parking& parking) {
   if (!call.may_park()) {
     parking.on_timeout ? parking.on_timeout(call) : call.reply.NullArray();
@@ -49,6 +51,7 @@ bool ParkedClients::Park(CommandCall& call, const Parking& parking) {
   return true;
 }
 
+// A command that holds another one inside (FENCED): woken, the whole of it is to run again.
 void ParkedClients::Wrap(CommandCall& call, size_t prefix) {
   if (!call.client.blocked || call.woken) return;
   QueuedCommand& request = ParkedOf(call.client)->request;
@@ -71,6 +74,7 @@ std::string ParkedClients::Audit() const {
 
 // --- the end of a wait
 
+// Precondition: the session waits. Takes it out of every count, and does not answer.
 std::unique_ptr<Parked> ParkedClients::Unpark(Session& session) {
   ABSL_HARDENING_ASSERT(session.parked != nullptr);
   assert(session.blocked && size_ > 0);
@@ -82,17 +86,20 @@ std::unique_ptr<Parked> ParkedClients::Unpark(Session& session) {
   return parked;
 }
 
+// The slow log is told of the request as the client sent it.
 void ParkedClients::Answered(Session& session, Parked& parked) {
   const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
   on_.timer.Answered(session, *request.command, request.args(), parked.ran_ns);
   Resume(session);
 }
 
+// It goes on with what it had sent behind the request that waited.
 void ParkedClients::Resume(Session& session) {
   on_.clients.QueueSend(session);
   on_.clients.Resume(session);
 }
 
+// For owners that make the answer themselves. Nothing happens where the wait is over already.
 void ParkedClients::Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer) {
   if (!session.blocked) return;
   const std::unique_ptr<Parked> parked = Unpark(session);
@@ -122,12 +129,14 @@ bool ParkedClients::RunAgain(Session& session, std::string_view key) {
   return true;
 }
 
+// The connection closes: no answer.
 void ParkedClients::Abandon(Session& session) {
   if (!session.blocked || ParkedOf(session)->woken) return;  // RunAgain sees to that one
   const std::unique_ptr<Parked> parked = Unpark(session);
   if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
 }
 
+// CLIENT UNBLOCK. False: the session does not wait, or is served at this moment.
 bool ParkedClients::Unblock(Session& session, End end) {
   if (!session.blocked || ParkedOf(session)->woken) return false;
   const Parked& parked = *ParkedOf(session);
@@ -143,6 +152,7 @@ void ParkedClients::TimeIsOver(Session& session) {
   Resume(session);
 }
 
+// The owner forgets the wait before the client is answered.
 std::unique_ptr<Parked> ParkedClients::EndWait(Session& session, End end) {
   std::unique_ptr<Parked> parked = Unpark(session);
   if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);

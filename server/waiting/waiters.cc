@@ -21,6 +21,7 @@ Waiters::Waiters(const Uses& uses, HashKeys& hash_keys)
 
 // --- coming and going
 
+// O(keys * log waiters). Arrival numbers make the order: who waits longest is served first.
 void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Parking parking) {
   const uint64_t arrival = arrivals_ + 1;
   assert(parking.owner == nullptr);
@@ -83,12 +84,14 @@ std::string Waiters::Audit() const {
 
 // --- serving
 
+// Once, however often it is touched before it is served.
 void Waiters::Note(const KeyName& name, Line& line) {
   if (std::exchange(line.noted, true)) return;
   ready_.push_back(name);
   on_.flags.Raise(RareFlags::kServe);
 }
 
+// O(1) for a key that is not waited for.
 void Waiters::KeyTouched(int db, std::string_view key, bool) {
   const auto line = lines_.find(KeyNameView{db, key});
   if (line != lines_.end()) Note(line->first, line->second);
@@ -131,10 +134,12 @@ void Waiters::ServeKey(const KeyName& name) {
   }
 }
 
+// Keys past their time are gone.
 const Entry* Waiters::Find(const KeyName& name) const {
   return on_.keyspace.db(name.db).Find(on_.keyspace.Hash(name.key), on_.clock.now());
 }
 
+// A list does not wake a waiter for a stream. A waiter for the key's end is woken by any change.
 bool Waiters::Wants(const Wait& wait, const KeyName& name) {
   const Entry* const entry = Find(name);
   return wait.when_gone || (entry && entry->type() == wait.type);

@@ -23,6 +23,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kUser = "default";
+// Redis's sentence for ACL LOAD and ACL SAVE without a file.
 constexpr std::string_view kNoFile =
     "ERR This Redis instance is not configured to use an ACL file. You may want to specify users "
     "via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis "

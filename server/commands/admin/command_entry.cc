@@ -18,6 +18,7 @@ struct FlagWord {
 };
 
 // Flags that are ours alone have no word and are not shown.
+// A flag without a row here is ours alone.
 constexpr FlagWord kFlagWords[] = {
     {kWrite, "write"},
     {kReadOnly, "readonly"},
@@ -275,6 +276,7 @@ std::vector<std::string_view> CategoryNames() {
   return names;
 }
 
+// ACL CAT's argument, in any case and without its "@".
 bool IsCategory(std::string_view name) {
   return std::ranges::any_of(kCategoryWords,
                              [&](const CategoryWord& row) { return IsWord(name, row.word); });

@@ -208,6 +208,7 @@ void ReplyKeys(CommandCall& call, bool with_flags) {
 }
 
 void GetKeys(CommandCall& call) { ReplyKeys(call, false); }
+// The same with what the command does to each key.
 void GetKeysAndFlags(CommandCall& call) { ReplyKeys(call, true); }
 
 constexpr std::string_view kHelp[] = {

@@ -26,6 +26,7 @@
 namespace sluice {
 namespace {
 
+// 1 MiB below 4 GiB: what a list element of its own may have.
 constexpr uint64_t kPackedThresholdMax = (uint64_t{1} << 32) - (1 << 20);  // as Redis has it
 // An hour: a larger number would be a server that does not come back.
 constexpr double kSleepSecondsMax = 3600;

@@ -115,6 +115,7 @@ void Reset(CommandCall& call) {
 // above; bounds that add nothing are left out. They are rounded up a little, as Redis's buckets
 // are.
 void ReplyHistogram(ReplySink& reply, const Histogram& histogram) {
+  // A power of two, so that bounds are those of the histogram's buckets.
   constexpr int64_t kFirstNanos = 1024;
   std::vector<int64_t> pairs;
   uint64_t before = 0;

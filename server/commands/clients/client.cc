@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kPauseMsMax = int64_t{1} << 52;  // so that its end is still a time
 
+// Numbers grow and are never given twice.
 void Id(CommandCall& call) { call.reply.Integer(static_cast<int64_t>(call.client.client_id)); }
 
 // --- names
@@ -71,6 +72,8 @@ void Switch(CommandCall& call, bool& which) {
   call.reply.Ok();
 }
 
+// Kept and shown as `e` in CLIENT LIST. There is no eviction of clients, so nothing follows from
+// it.
 void NoEvict(CommandCall& call) { Switch(call, call.client.no_evict); }
 void NoTouch(CommandCall& call) { Switch(call, call.client.no_touch); }
 
@@ -209,6 +212,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 constexpr uint32_t kAny = kNoScript | kLoading | kStale;
 constexpr uint32_t kAdminFlags = kAny | kAdmin;
+// For LIST and KILL, which look at every connection.
 constexpr std::string_view kPerClient = "O(N) where N is the number of client connections";
 
 // What concerns other clients is for administrators (KILL, LIST, PAUSE, UNBLOCK, NO-EVICT); the

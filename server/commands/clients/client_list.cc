@@ -74,6 +74,7 @@ size_t OutputMemory(const Session& session) {
   return session.output.bytes() > kOwnBufferBytes ? session.output.memory() : 0;
 }
 
+// The arguments' own bytes, without the protocol around them.
 size_t BytesOf(Args args) {
   size_t bytes = 0;
   for (const std::string_view argument : args) bytes += argument.size();

@@ -143,6 +143,7 @@ void ReadCount(ArgReader& args, Reading& reading) {
   if (!args.failed() && reading.request.wanted.count <= 0) args.Fail("ERR COUNT must be > 0");
 }
 
+// The forms differ in what they may do with the result.
 bool Stores(const Reading& reading) { return reading.form.stores; }
 bool MayStore(const Reading& reading) { return reading.form.may_store; }
 // Centre and shape are options, and none that excludes the other of them has come.

@@ -175,6 +175,7 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- the table
 
+// Messages are no data: they flow while a log is loaded, too.
 constexpr uint32_t kAsk = kPubSub | kLoading | kStale;
 // A subscriber may send these on a RESP2 connection; scripts may not.
 constexpr uint32_t kListen = kAsk | kNoScript | kInSubscriber;

@@ -68,6 +68,7 @@ void RefuseArguments(CommandCall& call) {
 // No key changes, so the dispatcher would record nothing by itself.
 void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 
+// FUNCTION LOAD [REPLACE] code.
 struct LoadOptions {
   bool replace = false;
 };

@@ -26,6 +26,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kNoScriptText = "NOSCRIPT No matching script. Please use EVAL.";
+// A script's name: SHA1 in hex.
 constexpr size_t kSha1Digits = 40;
 
 // --- EVAL
@@ -86,6 +87,7 @@ uint32_t EvalFlags(const Parts&, Args args) {
   return flags ? DeclaredFlags(row_flags, *flags) : row_flags;
 }
 
+// An unknown script leaves the row's flags: the handler answers NOSCRIPT.
 template <bool read_only>
 uint32_t EvalShaFlags(const Parts& parts, Args args) {
   const uint32_t row_flags = ScriptRowFlags(read_only);

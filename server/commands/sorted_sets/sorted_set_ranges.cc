@@ -28,6 +28,7 @@ namespace sluice {
 namespace {
 
 using Direction = SortedSet::Direction;
+// What the bounds are: places, scores, or names where all scores are equal.
 enum class RangeBy : uint8_t { kRank, kScore, kName };
 
 // What a command's name has said already.
@@ -51,9 +52,11 @@ struct RangeRequest {
   ScoreRange scores;
   LexRange names;
 
+  // Empty where the bounds have nothing between them.
   RankRange Find(const SortedSet& set) const;
 };
 
+// The older commands have chosen already, and BYSCORE and BYLEX exclude each other.
 constexpr auto kMayChooseBy = [](const RangeRequest& request) {
   return !request.form.by && request.by == RangeBy::kRank;
 };
@@ -215,7 +218,9 @@ void Count(CommandCall& call, RangeBy by) {
   if (set.refused) return;
   call.reply.Integer(set ? static_cast<int64_t>(request.Find(*set).size()) : 0);
 }
+// Bounds of scores: "(1" leaves 1 out, "-inf" and "+inf" are the ends.
 void ZCount(CommandCall& call) { Count(call, RangeBy::kScore); }
+// Bounds of names: "[a" has a in it, "(a" has not, "-" and "+" are the ends.
 void ZLexCount(CommandCall& call) { Count(call, RangeBy::kName); }
 
 // --- taking out

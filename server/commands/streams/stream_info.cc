@@ -72,6 +72,7 @@ void StreamFields(ReplySink& reply, const Stream& stream) {
 // --- XINFO STREAM
 
 // An empty stream has no first and no last entry.
+// The first or the last entry.
 void ReplyEdge(ReplySink& reply, const std::optional<StreamEntry>& entry) {
   entry ? ReplyEntry(reply, *entry) : reply.Null();
 }
