@@ -26,6 +26,7 @@ std::optional<int64_t> ReadNatural(CommandCall& call, size_t at, int64_t most) {
   return std::nullopt;
 }
 
+// Redis's sentence; the log says what was wrong with the file.
 constexpr std::string_view kNotLoaded = "ERR Error trying to load the RDB dump";
 
 // False: the error has been answered. Scripts may call DEBUG where that is allowed

@@ -11,6 +11,7 @@
 namespace sluice {
 namespace {
 
+// What Sluice has of modules' commands is built in, and is no module.
 void List(CommandCall& call) { call.reply.Array(0); }
 
 // As Redis with enable-module-command no, the one value of that option here.

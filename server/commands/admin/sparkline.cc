@@ -7,6 +7,7 @@
 namespace sluice {
 namespace {
 
+// Redis's: four rows of three heights each, so twelve steps from the lowest value to the highest.
 constexpr int kRows = 4;
 constexpr std::string_view kTops = "_o#";  // how a column ends: low, in the middle, high
 constexpr char kColumn = '|';

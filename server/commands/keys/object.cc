@@ -32,6 +32,7 @@ void Encoding(CommandCall& call) {
   if (const Entry* const entry = FindObject(call)) call.reply.Bulk(entry->Encoding());
 }
 
+// 1, or what Redis shows for an integer that it shares.
 void RefCount(CommandCall& call) {
   const Entry* const entry = FindObject(call);
   if (entry) call.reply.Integer(ReferenceCount(*entry));

@@ -8,6 +8,7 @@
 namespace sluice {
 namespace {
 
+// Preconditions of these three: the entry has that type.
 const List& ListOf(const Entry& entry) { return static_cast<const List&>(entry.value()); }
 const Set& SetOf(const Entry& entry) { return static_cast<const Set&>(entry.value()); }
 const SortedSet& SortedSetOf(const Entry& entry) {
@@ -63,6 +64,7 @@ bool IsSortable(const Entry& entry) {
          entry.type() == ValueType::kSortedSet;
 }
 
+// O(1).
 size_t CountElements(const Entry& entry) {
   if (entry.type() == ValueType::kList) return ListOf(entry).size();
   return entry.type() == ValueType::kSet ? SetOf(entry).size() : SortedSetOf(entry).size();

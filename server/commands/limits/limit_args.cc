@@ -126,6 +126,7 @@ TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters) {
   return options;
 }
 
+// LIMIT.POLICY SET's: nothing may stand behind it.
 LimitConfig ReadConfig(ArgReader& args) {
   const Numbers numbers = ReadNumbers(args);
   int64_t burst = kNotGiven;
@@ -135,6 +136,7 @@ LimitConfig ReadConfig(ArgReader& args) {
   return config;
 }
 
+// One part of LIMIT.ALL. All its numbers are positional, so a burst of 0 stands for none.
 LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies) {
   LimitRequest request;
   if (args.TakeWord("POLICY")) {

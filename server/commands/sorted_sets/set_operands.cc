@@ -121,11 +121,13 @@ size_t SetOperand::size() const {
   return sorted ? sorted->size() : 0;
 }
 
+// O(1) in a hash table; null for a member that is not there.
 std::optional<double> SetOperand::Score(std::string_view name) const {
   if (plain) return plain->Has(name) ? std::optional(kSetScore) : std::nullopt;
   return sorted ? sorted->Score(name) : std::nullopt;
 }
 
+// A plain set cannot be left early: after a no its members are only passed over.
 void SetOperand::ForEach(SortedSet::Visit visit) const {
   bool more = true;
   if (plain) plain->ForEach([&](std::string_view name) { more = more && visit(name, kSetScore); });

@@ -27,6 +27,7 @@ std::optional<LexBound> ParseLexBound(std::string_view text) {
 
 }  // namespace
 
+// Null when either is no number. A range that contains nothing is sound.
 std::optional<ScoreRange> ParseScoreRange(std::string_view min, std::string_view max) {
   ScoreRange range;
   const bool sound = ParseScoreBound(min, range.min, range.min_open) &&
@@ -34,6 +35,7 @@ std::optional<ScoreRange> ParseScoreRange(std::string_view min, std::string_view
   return sound ? std::optional(range) : std::nullopt;
 }
 
+// "[a", "(a", "-" or "+".
 std::optional<LexRange> ParseLexRange(std::string_view min, std::string_view max) {
   const std::optional<LexBound> low = ParseLexBound(min);
   const std::optional<LexBound> high = ParseLexBound(max);
@@ -41,11 +43,14 @@ std::optional<LexRange> ParseLexRange(std::string_view min, std::string_view max
   return LexRange{*low, *high};
 }
 
+// Negative numbers count from the end, and what lies outside is cut off.
 RankRange RanksFrom(int64_t start, int64_t stop, size_t size) {
   const IndexRange range = RangeOf(start, stop, size);
   return {range.first, range.end};
 }
 
+// Up to here a set is kept, and shown, as a listpack. CONFIG SET does not touch sets that are
+// there.
 SortedSet::Limits SortedSetLimits(const CommandCall& call) {
   const Settings& settings = call.settings;
   return {static_cast<size_t>(settings.zset_max_listpack_entries),
@@ -88,6 +93,7 @@ ElementsReply::ElementsReply(ReplySink& reply, size_t count, bool with_scores)
   reply_.Array(with_scores && !paired_ ? 2 * count : count);
 }
 
+// True, as visitors of ForEach go on. RESP3 has pairs, RESP2 one flat array.
 bool ElementsReply::Add(std::string_view name, double score) {
   if (paired_) reply_.Array(2);
   reply_.Bulk(name);

@@ -75,6 +75,7 @@ void ReadNoAck(ArgReader& reader, Reading& reading) {
   reading.args.no_ack = true;
 }
 
+// In any order, and each as often as it comes: the last one counts.
 constexpr OptionRow<Reading> kOptions[] = {
     {"BLOCK", ReadBlock, 1}, {"COUNT", ReadCount, 1}, {"STREAMS", ReadStreams, 1},
     {"GROUP", ReadGroup, 2}, {"NOACK", ReadNoAck},
