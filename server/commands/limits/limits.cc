@@ -225,6 +225,11 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
 
 // Moment, type and algorithm are checked, then the request peeks, queues or takes. SHADOW takes as
 // well: only what counts and is told differs.
+//   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 3  → [1, 3, 0, 0, 3000, ...]  1 a second, 2 more
+//   LIMIT.TAKE k GCRA 60 60000 BURST 2 PEEK    → [0, 3, 0, 1000, 3000, ...]
+//   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 4  → [0, 3, 0, -1, 3000, ...]  never fits
+//   LIMIT.TAKE b WINDOW 1 1000 BAN 5000        → [1, 1, 0, 0, 1000, ...]
+//   LIMIT.TAKE b WINDOW 1 1000 BAN 5000        → [0, 1, 0, 5000, 5000, ...]  refused, banned
 void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (!MayName(call, options.at_unix_us)) return;
   const LimitRequest& request = options.request;
@@ -244,9 +249,9 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
 }
 
 // The cache holds requests that were read before, byte for byte.
-//   LIMIT.TAKE k WINDOW 2 10000         → [1, 2, 1, 0, 10000, TOKEN]
-//   LIMIT.TAKE k WINDOW 2 10000 COST 2  → [0, 2, 1, 10000, 10000, TOKEN]
-//   LIMIT.TAKE k WINDOW 2 10000 COST 3  → [0, 2, 1, -1, 10000, TOKEN]
+//   LIMIT.TAKE k WINDOW 2 10000         → [1, 2, 1, 0, 10000, ...]
+//   LIMIT.TAKE k WINDOW 2 10000 COST 2  → [0, 2, 1, 10000, 10000, ...]
+//   LIMIT.TAKE k WINDOW 2 10000 COST 3  → [0, 2, 1, -1, 10000, ...]
 //   LIMIT.TAKE k GCRA 2 10000           → -ERR limiter is WINDOW, not GCRA
 void Take(CommandCall& call) {
   LimitWaiters& limit_waiters = call.part<LimitWaiters>();
@@ -315,6 +320,9 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
 
 // All or none: first every part is asked, then every part is taken. A part that would fit alone
 // consumes nothing if another one does not. The effects are single LIMIT.TAKEs, as one group.
+// After `LIMIT.ALL 2 a b WINDOW 2 10000 0 1 WINDOW 5 10000 0 9`, which b refuses:
+//   LIMIT.INFO a                                           → []
+//   LIMIT.ALL 2 a a WINDOW 2 10000 0 1 WINDOW 5 10000 0 1  → -ERR the same key twice
 void TakeAll(CommandCall& call) {
   std::vector<Part> parts;
   std::vector<LimitVerdict> verdicts;

@@ -59,6 +59,12 @@ void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open) {
 // the keys (WRONGTYPE), then room below the token mark and the lease horizon, then doubts that a
 // restart has left. Only after all of these is anything changed. A script or MULTI never waits: its
 // wait_ms is 0 already.
+//   LOCK.ACQUIRE page a LEASE 9000 SHARED          → [TOKEN, 9000, 1, 0]
+//   LOCK.ACQUIRE page b LEASE 9000 SHARED          → [TOKEN, 9000, 1, 0]  readers share
+//   LOCK.ACQUIRE page c LEASE 9000                 → nil array            a writer does not
+//   LOCK.ACQUIRE pool a LEASE 9000 PERMITS 2 OF 3  → [TOKEN, 9000, 1, 0]
+//   LOCK.ACQUIRE pool b LEASE 9000 PERMITS 2 OF 3  → nil array            one is left
+//   LOCK.ACQUIRE pool b LEASE 9000 PERMITS 1 OF 4  → -ERR the semaphore has another number of ...
 void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
   LockRequest request{.several = several};
   request.owner = ReadOwner(args);
