@@ -1,7 +1,7 @@
 // RunDaemon: command line and configuration in, a Server until it stops.
 //
-// Exit status: 0 when all is well, 1 for a fault, 2 for wrong words of --check-rdb, --check-aof,
-// --import and --backup.
+// Exit status: 0 when all is well, 1 for a fault, 2 for wrong words of all that is no server
+// (--check-rdb, --import, --ping and the like).
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>

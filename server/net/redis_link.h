@@ -1,7 +1,7 @@
 // RedisLink: one connection to a server, as a program without a loop uses it: a request, and then
 // its reply. For `sluice --backup` and `sluice --ping`.
 //
-// It blocks, at most 30 s a step, and takes replies of up to 16 MB.
+// It blocks, a step at most for its patience, and takes replies of up to 16 MB.
 #pragma once
 
 #include <chrono>
