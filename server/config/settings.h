@@ -21,10 +21,10 @@ struct SavePoint {
   int64_t changes = 0;
 };
 
-// Plain values; the defaults are here and nowhere else. What an option is for says its row
-// (served.cc), and its name is the member's with '-' for '_'. Sizes are bytes; times are in the
-// unit that stands beside them. CONFIG SET changes them between two commands, so a reader takes
-// them anew each time instead of keeping a copy.
+// Plain values; the defaults are here and nowhere else. The rows in served.cc say what each is for.
+// An option's name is mostly the member's, with '-' for '_'. Sizes are bytes; times are in the unit
+// that stands beside them. CONFIG SET changes them between two commands, so a reader takes them
+// anew each time instead of keeping a copy.
 struct Settings {
   // network
   std::vector<std::string> bind = {"127.0.0.1", "-::1"};  // a leading '-': may be unavailable

@@ -81,8 +81,8 @@ void BgRewriteAof(CommandCall& call) {
                              : "Background append only file rewriting started");
 }
 
-// None of them is for scripts. SAVE is refused inside MULTI, as in Redis; the two others are put
-// off there.
+// No script may call them. SAVE is refused inside MULTI, as in Redis; the two others are put off
+// there.
 constexpr CommandSpec kRows[] = {
     {.name = "BGREWRITEAOF",
      .arity = 1,

@@ -1,7 +1,7 @@
 // The CLIENT family: what a client may know and decide about its own connection and about others.
 // LIST, INFO and KILL are in files of their own.
 //
-// None of it is a write, and nothing is logged: what concerns one connection ends with it.
+// No subcommand writes a key, and nothing is logged: what concerns one connection ends with it.
 
 #include <algorithm>
 
@@ -216,7 +216,7 @@ constexpr uint32_t kAdminFlags = kAny | kAdmin;
 constexpr std::string_view kPerClient = "O(N) where N is the number of client connections";
 
 // What concerns other clients is for administrators (KILL, LIST, PAUSE, UNBLOCK, NO-EVICT); the
-// rest is for any client. None of it is for scripts, whose client is a stand-in.
+// rest is for any client. Scripts may not call it: their client is a stand-in.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "CACHING",
      .arity = 3,

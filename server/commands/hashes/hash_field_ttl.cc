@@ -83,8 +83,7 @@ void FieldEdit::Delete(std::string_view name) {
 }
 
 // One event for the request: its fields share one time, so what has changed was either deleted or
-// given a new end. If the hash
-// is empty now its key goes too, with `del`.
+// given a new end. A hash that is empty afterwards goes too, with `del`.
 void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> effect,
                        EffectTime time) {
   if (!opened_.entry) return;

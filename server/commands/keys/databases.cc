@@ -93,7 +93,7 @@ void SwapDb(CommandCall& call) {
 
 constexpr std::string_view kFlushTips = "request_policy:all_shards,response_policy:all_succeeded";
 
-// None has keys, though three of them may touch all there are.
+// They name no keys, though three of them may touch all there are.
 constexpr CommandSpec kRows[] = {
     {.name = "SELECT",
      .arity = 2,

@@ -265,7 +265,7 @@ void LPos(CommandCall& call) {
 
 // --- the table
 
-// None is kFast: each may have to walk through the list.
+// They lack kFast: each may have to walk through the list.
 constexpr CommandSpec kListed[] = {
     {.name = "LINDEX",
      .arity = 3,

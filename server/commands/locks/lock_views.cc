@@ -1,8 +1,8 @@
 // Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is
 // shown, with no holds.
 //
-// None of them is a promise: what is shown may have changed when the client reads it. Only a token
-// says whether a lock is still held, and FENCED is what asks it.
+// What is shown may have changed when the client reads it. Only a token says whether a lock is
+// still held, and FENCED is what asks it.
 //
 //   command         answer
 //   LOCK.INFO       mode, permits, token, holders, waiters; nothing for a free lock without waiters

@@ -34,8 +34,8 @@ inline constexpr std::string_view kConditionWords[] = {"",     "NX",    "XX",   
                                                        "IFNE", "IFDEQ", "IFDNE"};
 
 // "NX", "XX", "IFEQ v" and their kin as rows of a table of options, whose result has a member
-// `condition`. None of them is an option beside a condition of another kind; NX and XX may come
-// twice, the others may not, and are no options without their operand.
+// `condition`. Beside a condition of another kind they are no options; NX and XX may come twice,
+// the others may not, and are no options without their operand.
 template <typename Options, ValueCondition::Kind kKind>
 inline constexpr OptionRow<Options> kConditionRow = {
     .word = kConditionWords[static_cast<size_t>(kKind)],
