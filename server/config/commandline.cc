@@ -131,6 +131,7 @@ std::optional<int64_t> ReadSeconds(std::string_view text) {
   return static_cast<int64_t>(*seconds * 1000);
 }
 
+// Words behind --ping; the address may be left out.
 void ReadPing(std::span<const std::string_view> arguments, CommandLine& line) {
   size_t at = 1;
   line.server = "127.0.0.1:6379";

@@ -38,6 +38,7 @@ std::string WriteBind(const Settings& settings) { return Join(settings.bind); }
 
 constexpr std::string_view kAnyPort = "any";
 
+// `any` in letters of either case: the port is 0 until the system has chosen one.
 std::string ReadPort(OptionValues values, Settings& settings) {
   if (SameName(values[0], kAnyPort)) {
     settings.any_port = true;
@@ -54,6 +55,7 @@ std::string ReadPort(OptionValues values, Settings& settings) {
 
 std::string WritePort(const Settings& settings) { return Concat(settings.port); }
 
+// For CONFIG REWRITE: `any` again, not the port that this run was given.
 std::vector<std::string> PortLines(const Settings& settings) {
   return {settings.any_port ? std::string(kAnyPort) : WritePort(settings)};
 }

@@ -33,6 +33,7 @@
 
 namespace sluice {
 
+// The types of COMMAND DOCS, in the order of their names in UsageTypeName.
 enum class UsageType : uint8_t {
   kString,
   kInteger,
@@ -44,6 +45,7 @@ enum class UsageType : uint8_t {
   kOneOf,
   kBlock
 };
+// "unix-time", "pure-token", "oneof": as Redis spells them.
 std::string_view UsageTypeName(UsageType type);
 
 // An argument, or several in a block or a choice.

@@ -116,6 +116,7 @@ void Publish(CommandCall& call) {
 }
 
 // Patterns do not see shard channels.
+// Shard channels are a name space of their own: PUBLISH does not reach them.
 void PublishToShard(CommandCall& call) {
   const size_t receivers = call.part<PubSub>().PublishToShard(call.args[1], call.args[2]);
   call.reply.Integer(static_cast<int64_t>(receivers));

@@ -25,6 +25,7 @@
 namespace sluice {
 namespace {
 
+// Clients look for the word NOSCRIPT and send the text by EVAL then.
 constexpr std::string_view kNoScriptText = "NOSCRIPT No matching script. Please use EVAL.";
 // A script's name: SHA1 in hex.
 constexpr size_t kSha1Digits = 40;
