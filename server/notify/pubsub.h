@@ -32,6 +32,7 @@
 
 namespace sluice {
 
+// Names of different kinds never meet: a channel and a pattern may be called the same.
 enum class ChannelKind : uint8_t { kChannel, kPattern, kShardChannel };
 inline constexpr size_t kChannelKinds = 3;
 

@@ -9,6 +9,12 @@
 //
 // A client is told of what its own command changed behind that command's reply, of a command that
 // has waited too.
+//
+//   > CLIENT TRACKING ON
+//   > GET user:7                        the key is remembered, with this client
+//   < invalidate ["user:7"]             a push: another client has changed it, and it is forgotten
+//   > CLIENT TRACKING ON BCAST PREFIX user:
+//   < invalidate ["user:8", "user:9"]   all that changed in one turn
 #pragma once
 
 #include <cstdint>
@@ -33,6 +39,7 @@
 
 namespace sluice {
 
+// What CLIENT TRACKING ON says; OPTIN and OPTOUT exclude each other.
 struct TrackingOptions {
   uint64_t redirect = 0;  // CLIENT ID of the client told instead; 0: the client itself
   bool broadcast = false;
@@ -68,6 +75,7 @@ class Tracking final : public KeyListener {
 
   bool listens() const override { return tracking_clients_ > 0 || !keys_.empty(); }
   void KeyTouched(int db, std::string_view key, bool died) override;
+  // A flush: one message for all keys.
   void AllFlushed();
   // `session`, which tracks, has read the keys at these positions of a request.
   void Remember(Session& session, Args args, std::span<const int> key_positions);
@@ -91,6 +99,7 @@ class Tracking final : public KeyListener {
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
+  // Never without clients. Keys stand in the order in which they were first read.
   struct TrackedKey {
     std::string key;
     mutable absl::btree_set<uint64_t> clients;
@@ -101,6 +110,7 @@ class Tracking final : public KeyListener {
                       boost::multi_index::hashed_unique<
                           boost::multi_index::member<TrackedKey, std::string, &TrackedKey::key>,
                           KeyedHash, std::equal_to<>>>>;
+  // Never without clients; `changed` is emptied at the end of the turn.
   struct Prefix {
     absl::btree_set<uint64_t> clients;
     absl::btree_map<std::string, uint64_t> changed;  // by which client last; 0: by none
@@ -118,6 +128,7 @@ class Tracking final : public KeyListener {
   // Calls `visit(prefix, about)` for each that the key begins with, the longest first.
   template <typename Visit>
   void ForEachPrefixOf(std::string_view key, const Visit& visit);
+  // `tracked` is gone afterwards.
   void Invalidate(const TrackedKey& tracked, bool by_client);
   void Tell(Session& session, std::string payload);
   void SendPending(Session& session);

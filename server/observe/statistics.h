@@ -59,6 +59,7 @@ class Rates {
  public:
   static constexpr PartId kPartId = PartId::kRates;
 
+  // Of the three that INFO shows as rates.
   struct Counts {
     uint64_t commands = 0;
     uint64_t bytes_in = 0;
