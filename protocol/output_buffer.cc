@@ -96,6 +96,48 @@ void OutputBuffer::Consume(size_t n) {
   begin_ = end_ = last_->data();
 }
 
+std::string OutputBuffer::CopyLast(size_t n, size_t count_max) const {
+  std::string copy;
+  size_t skip = bytes_ - std::min(n, bytes_);
+  for (Block* block = first_; block != nullptr && copy.size() < count_max; block = block->next) {
+    const char* const begin = block == first_ ? begin_ : block->data();
+    const char* const end = block == last_ ? end_ : block->end;
+    const size_t here = static_cast<size_t>(end - begin);
+    const size_t skipped = std::min(skip, here);
+    skip -= skipped;
+    copy.append(begin + skipped, std::min(here - skipped, count_max - copy.size()));
+  }
+  return copy;
+}
+
+void OutputBuffer::DropLast(size_t n) {
+  n = std::min(n, bytes_);
+  if (n == bytes_) return Clear();
+  size_t left = bytes_ - n;
+  Block* block = first_;
+  while (true) {
+    char* const begin = block == first_ ? begin_ : block->data();
+    const size_t here = static_cast<size_t>((block == last_ ? end_ : block->end) - begin);
+    if (left <= here) {
+      end_ = begin + left;
+      break;
+    }
+    left -= here;
+    block = block->next;
+  }
+  for (Block* gone = block->next; gone != nullptr;) {
+    Block* const next = gone->next;
+    memory_ -= sizeof(Block) + gone->capacity;
+    std::free(gone);
+    gone = next;
+  }
+  block->next = nullptr;
+  last_ = block;
+  limit_ = block->data() + block->capacity;
+  bytes_ -= n;
+  gone_ += n;
+}
+
 // For audits: walks all blocks.
 bool OutputBuffer::Sound() const {
   size_t bytes = 0, memory = 0;

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace sluice {
@@ -52,12 +53,30 @@ class OutputBuffer {
   uint64_t appended() const { return gone_ + bytes_; }
   // The bytes before that position may leave; kEverything, as at the start: all.
   uint64_t may_leave() const { return may_leave_; }
-  void set_may_leave(uint64_t appended) { may_leave_ = appended; }
+  void set_may_leave(uint64_t appended) {
+    may_leave_ = appended;
+    leaves_before_ = may_leave_ < held_from_ ? may_leave_ : held_from_;
+  }
+  // Whatever the log says, the bytes from that position on stay; kEverything: none. A test double
+  // holds answers back so.
+  void HoldFrom(uint64_t appended) {
+    held_from_ = appended;
+    set_may_leave(may_leave_);
+  }
   // Of bytes(), those that may leave.
   size_t sendable() const {
-    if (may_leave_ >= appended()) return bytes_;
-    return may_leave_ <= gone_ ? 0 : static_cast<size_t>(may_leave_ - gone_);
+    if (leaves_before_ >= appended()) return bytes_;
+    return leaves_before_ <= gone_ ? 0 : static_cast<size_t>(leaves_before_ - gone_);
   }
+  // Bytes that were sent, or dropped.
+  uint64_t gone() const { return gone_; }
+
+  // --- the end of what waits, for a test double
+  // Of the last `n` bytes (all, if there are fewer), the first `count_max`.
+  std::string CopyLast(size_t n, size_t count_max) const;
+  // Drops the last `n` bytes, or all. appended() stays as it is, so that no position that was noted
+  // stands for bytes which come later: what is left may leave a little late, never too early.
+  void DropLast(size_t n);
 
   // Memory owned: at least bytes().
   size_t memory() const { return memory_; }
@@ -131,6 +150,8 @@ class OutputBuffer {
   uint32_t released_at_ = 0;  // the lower half of what was gone_ at the last ReleaseMemory
   uint64_t gone_ = 0;         // bytes that were sent, or dropped
   uint64_t may_leave_ = kEverything;
+  uint64_t held_from_ = kEverything;
+  uint64_t leaves_before_ = kEverything;  // the lesser of both
   char* begin_ = nullptr;
   Block* first_ = nullptr;
   Block* last_ = nullptr;

@@ -49,6 +49,10 @@ class ProcessHost {
   virtual void AwaitAside(uint64_t number) { static_cast<void>(number); }
   // Waits for all of it.
   virtual void FinishAside() {}
+  // Of a test double: calls it once, between two turns, when so much real time has passed.
+  virtual void CallAfter(int64_t real_ms, std::function<void()> call) {
+    static_cast<void>(real_ms), static_cast<void>(call);
+  }
   // True between Shutdown and the end: long work gives up.
   virtual bool Stopping() const { return false; }
   // DEBUG SLEEP: really do nothing for so long.

@@ -89,6 +89,8 @@ std::span<const CommandFamily> FamiliesOfTestDouble() {
     std::vector<CommandFamily> families(AllFamilies().begin(), AllFamilies().end());
     families.push_back(ClockFamily());
     families.push_back(SpacesFamily());
+    families.push_back(FaultsFamily());
+    families.push_back(JournalFamily());
     return families;
   }();
   return kFamilies;

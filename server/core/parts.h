@@ -44,6 +44,7 @@ enum class PartId : uint8_t {
   kPubSub,
   kRareFlags,
   kRates,
+  kRequestWatch,
   kScripts,
   kScriptState,
   kSlowLog,

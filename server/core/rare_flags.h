@@ -25,7 +25,8 @@ class RareFlags {
     kPending = 1u << 5,     // a command has invalidated what its own client has read
     kLog = 1u << 6,         // the append-only log is loaded, or cannot be written
     kSaving = 1u << 7,      // a snapshot is taken
-    kGates = kPaused | kLateScript | kLog | kSaving,
+    kHooked = 1u << 8,      // requests are shown to a RequestHook
+    kGates = kPaused | kLateScript | kLog | kSaving | kHooked,
   };
 
   bool Raised(Flag flag) const { return (flags_ & flag) != 0; }

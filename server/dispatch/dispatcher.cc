@@ -44,6 +44,14 @@ bool ArityFits(const CommandSpec& spec, size_t arguments) {
   return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
 }
 
+// The row of a request, its arity aside, or null.
+const Command* RowOf(const CommandTable& commands, Args args) {
+  const Command* const command = commands.Find(args[0]);
+  if (!command || command->subcommands.empty() || args.size() < 2) return command;
+  const Command* const sub = commands.FindSubcommand(*command, args[1]);
+  return sub ? sub : command;
+}
+
 // The words that a browser sends which a web page has made talk to this port: what follows them
 // would be commands of the page's choice.
 bool IsHttp(std::string_view word) { return IsWord(word, "POST") || IsWord(word, "HOST:"); }
@@ -85,22 +93,48 @@ Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
   return command;
 }
 
+Dispatcher::Outcome Dispatcher::ShowToHook(Session& session, Args args, Command* command,
+                                           HashedKey first_key) {
+  using Ruling = RequestHook::Ruling;
+  const Ruling ruling = hook_->Arrived(session, RowOf(on_.commands, args), args);
+  const uint64_t commands = on_.statistics.commands;
+  hidden_of_last_.clear();
+  if (ruling == Ruling::kRun) {
+    if (Pass(session, args, command, first_key, /*hook_saw_it=*/true) == Outcome::kHeld) {
+      hook_->HeldBack(session);
+      return Outcome::kHeld;
+    }
+  } else if (ruling == Ruling::kHeld) {
+    session.keeps_caching = true;  // CLIENT CACHING is for when it runs
+    return Outcome::kHeld;
+  } else if (ruling == Ruling::kRefused) {
+    const RequestHook::Refusal refusal = hook_->RefusalOf(session);
+    std::string fault;
+    Reject(session, Resolve(args, nullptr, fault), refusal.text, refusal.as_given);
+  }
+  const bool was_run = ruling == Ruling::kRun && on_.statistics.commands != commands;
+  hook_->Ran(session, {.args = args, .secret = hidden_of_last_, .was_run = was_run});
+  return Outcome::kDone;
+}
+
+void Dispatcher::ResolveFault(Session& session, Args args, std::string_view error) {
+  if (!IsHttp(args[0])) return Reject(session, nullptr, error);
+  on_.host.Log(LogLevel::kNotice, Concat("HTTP from ", session.peer.address, ": closed"));
+  on_.clients.Close(session, CloseMode::kNow);
+}
+
 // The first condition spares a well-formed request of a plain command Resolve; the second spares it
 // the gates. What stands between look-up and Run is in Redis's order: gates, pause, snapshot,
 // queue.
-Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* command,
-                                        HashedKey first_key) {
+Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, Command* command,
+                                     HashedKey first_key, bool hook_saw_it) {
   if (!command || !command->subcommands.empty() || !ArityFits(*command->spec, args.size()))
       [[unlikely]] {
+    if (!hook_saw_it && IsHooked()) return ShowToHook(session, args, command, first_key);
     std::string error;
     command = Resolve(args, command, error);
-    if (!command && IsHttp(args[0])) {
-      on_.host.Log(LogLevel::kNotice, Concat("HTTP from ", session.peer.address, ": closed"));
-      on_.clients.Close(session, CloseMode::kNow);
-      return Outcome::kDone;
-    }
     if (!command) {
-      Reject(session, nullptr, error);
+      ResolveFault(session, args, error);
       return Outcome::kDone;
     }
   }
@@ -108,6 +142,7 @@ Dispatcher::Outcome Dispatcher::Execute(Session& session, Args args, Command* co
   session.keeps_caching = command->container && (command->container->spec->flags & kKeepsCaching);
   if (session.conditions != 0 || on_.flags.Raised(RareFlags::kGates) ||
       (command->spec->flags & (kProtected | kOnlyReplayed))) [[unlikely]] {
+    if (!hook_saw_it && IsHooked()) return ShowToHook(session, args, command, first_key);
     if (const std::string refusal = gates_.Ask(session, *command); !refusal.empty()) {
       Reject(session, command, refusal);
       return Outcome::kDone;
@@ -245,12 +280,13 @@ void Dispatcher::Remember(Session& session, const Command& command, Args args) {
 
 // Inside MULTI an error makes the whole transaction fail at EXEC. A refused EXEC itself ends it
 // now.
-void Dispatcher::Reject(Session& session, Command* command, std::string_view error) {
+void Dispatcher::Reject(Session& session, Command* command, std::string_view error, bool as_given) {
   if (command) ++command->statistics.rejected;
   ReplySink& reply = on_.clients.SinkOf(session);
   if (!session.in_multi()) return reply.Error(error);
   if (command && (command->spec->flags & kEndsMulti)) {
     EndTransaction(session, on_.watches);
+    if (as_given) return reply.Error(error);
     return reply.Error(Concat("EXECABORT Transaction discarded because of: ", error));
   }
   TransactionOf(session)->failed = true;

@@ -14,6 +14,7 @@
 #include "server/dispatch/command_timer.h"
 #include "server/dispatch/gates.h"
 #include "server/dispatch/pause.h"
+#include "server/dispatch/request_hook.h"
 #include "server/dispatch/saved_first.h"
 #include "server/dispatch/script_state.h"
 #include "server/dispatch/transaction.h"
@@ -51,13 +52,19 @@ class Dispatcher {
   };
   explicit Dispatcher(const Uses& uses) : on_(uses), gates_(uses.settings, uses.script, uses.log) {}
 
+  // Shows it clients' requests while RareFlags::kHooked is raised.
+  void set_hook(RequestHook& hook) { hook_ = &hook; }
+  RequestHook& hook() const { return *hook_; }
+
   enum class Outcome : uint8_t {
     kDone,  // answered
     kHeld,  // CLIENT PAUSE or a snapshot holds it back: the request is to be shown again later
   };
 
   // A client's request. `command` is its row when the batch has looked it up already, else null.
-  Outcome Execute(Session& session, Args args, Command* command, HashedKey first_key);
+  Outcome Execute(Session& session, Args args, Command* command, HashedKey first_key) {
+    return Pass(session, args, command, first_key, /*hook_saw_it=*/false);
+  }
 
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
   void Run(Session& session, Command& command, Args args, ReplySink& reply,
@@ -83,8 +90,13 @@ class Dispatcher {
   Command* Resolve(Args args, Command* command, std::string& error);
 
  private:
+  Outcome Pass(Session& session, Args args, Command* command, HashedKey first_key,
+               bool hook_saw_it);
+  bool IsHooked() const { return on_.flags.Raised(RareFlags::kHooked); }
+  Outcome ShowToHook(Session& session, Args args, Command* command, HashedKey first_key);
+  void ResolveFault(Session& session, Args args, std::string_view error);
   uint32_t FlagsOf(const Command& command, Args args);
-  void Reject(Session& session, Command* command, std::string_view error);
+  void Reject(Session& session, Command* command, std::string_view error, bool as_given = false);
   void ShowAndTrack(Session& session, const Command& command, Args args);
   void Remember(Session& session, const Command& command, Args args);
   void Queue(Session& session, Command& command, Args args);
@@ -95,6 +107,7 @@ class Dispatcher {
 
   const Uses on_;
   Gates gates_;
+  RequestHook* hook_ = nullptr;
 };
 
 }  // namespace sluice

@@ -71,6 +71,8 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
                                             .wheel = wheel_,
                                             .parked = parked_,
                                             .clients = clients_});
+    request_watch_.emplace(ForRequestWatch());
+    dispatcher_.set_hook(*request_watch_);
   }
   AddParts();
   clients_.set_closing_listener(parked_);
@@ -127,6 +129,7 @@ void Engine::Drop(SessionId id) {
   monitors_.Remove(*session);
   parked_.Abandon(*session);
   saved_first_.Forget(*session);
+  if (request_watch_) request_watch_->Forget(*session);
   locks_.SessionEnded(*session);
   // The place stays: the batch counts on it.
   for (Input& input : inputs_.list) {

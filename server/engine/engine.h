@@ -42,6 +42,7 @@
 #include "server/notify/key_listeners.h"
 #include "server/notify/pubsub.h"
 #include "server/snapshots/snapshots.h"
+#include "server/test_double/request_watch.h"
 #include "server/test_double/time_control.h"
 #include "server/waiting/limit_waiters.h"
 #include "server/waiting/parked_clients.h"
@@ -141,6 +142,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   LimitWaiters::Uses ForLimits();
   Snapshots::Uses ForSnapshots();
   LogService::Uses ForLog();
+  RequestWatch::Uses ForRequestWatch();
   void AddParts();
 
   void FollowConfig();
@@ -213,7 +215,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   KeyListeners key_listeners_;
   Snapshots snapshots_;
   LogService log_;
-  std::optional<TimeControl> time_control_;  // of a test double
+  std::optional<TimeControl> time_control_;  // of a test double, both
+  std::optional<RequestWatch> request_watch_;
 
   Inputs inputs_;  // of this turn
   Batch batch_;

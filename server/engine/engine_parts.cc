@@ -139,6 +139,19 @@ LogService::Uses Engine::ForLog() {
   };
 }
 
+RequestWatch::Uses Engine::ForRequestWatch() {
+  return {
+      .host = host_,
+      .clients = clients_,
+      .commands = commands_,
+      .clock = clock_,
+      .timers = timers_,
+      .locks = locks_,
+      .random = random_,
+      .flags = flags_,
+  };
+}
+
 void Engine::AddParts() {
   parts_.Add(acting_);
   parts_.Add(clients_);
@@ -164,6 +177,7 @@ void Engine::AddParts() {
   parts_.Add(pause_);
   parts_.Add(pubsub_);
   parts_.Add(rates_);
+  if (request_watch_) parts_.Add(*request_watch_);
   parts_.Add(script_state_);
   parts_.Add(scripts_);
   parts_.Add(slow_log_);

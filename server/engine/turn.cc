@@ -111,6 +111,8 @@ bool Engine::RunTurn() {
   if (crowded) [[unlikely]]
     host_.ReturnFreedAtOnce(true);
   limits_.BeginTurn();
+  if (request_watch_) [[unlikely]]
+    request_watch_->BeginTurn();
   if (log_.loading()) [[unlikely]]
     LoadLog();
   const bool is_loading = log_.loading();
@@ -131,7 +133,8 @@ bool Engine::RunTurn() {
     host_.ReturnFreedAtOnce(false);
   return timers_left || locks_left || keyspace_.waiting_to_be_freed() > 0 || rearm_left ||
          tracked_left || snapshot_left || clients_.any_carried() || limits_.any_ready() ||
-         (time_control_ && time_control_->travels());
+         (time_control_ && time_control_->travels()) ||
+         (request_watch_ && request_watch_->any_to_send());
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {
@@ -377,7 +380,7 @@ bool Engine::SettleMoment(int64_t turn_begin) {
 int64_t Engine::NextWork() const {
   const bool at_once = log_.loading() || clients_.any_to_send() || clients_.any_carried() ||
                        waiters_.any_ready() || limits_.any_ready() || locks_.pending() ||
-                       log_.any_synced() ||
+                       log_.any_synced() || (request_watch_ && request_watch_->any_to_send()) ||
                        (locks_.has_left_over() && pause_.mode() == Pause::Mode::kNone);
   if (time_control_ && time_control_->travels()) return clock_.now().ms();
   return at_once ? clock_.now().ms() : std::min(wheel_.NextWork(), snapshots_.NextWork());

@@ -199,6 +199,7 @@ void Server::DiskDone() {
 
 void Server::Turn() {
   turn_due_ = false;
+  for (const auto& call : std::exchange(due_calls_, {})) call();
   ReadReady();
   bool more = RunTurns();
   if (spaces_) [[unlikely]] {
@@ -412,6 +413,7 @@ void Server::Drain() {
   signals_.cancel(ignored);
   wake_.cancel();
   housekeeping_.cancel();
+  for (auto& call : calls_) call.cancel();
   quiet_.cancel();
   unneeded_.Stop();
   poller_.Stop();
@@ -435,6 +437,11 @@ void Server::PollFrom(Space&) {
   --polling_;
 }
 
+void Server::WorkCame(Space& space) {
+  if (spaces_) spaces_->Due(space);
+  WantTurn();
+}
+
 // SHUTDOWN ends a private space alone.
 void Server::ShutdownOf(Space& space, int code) {
   if (&space == &first_) return Shutdown(code);
@@ -443,6 +450,18 @@ void Server::ShutdownOf(Space& space, int code) {
 
 uint64_t Server::RunAside(std::function<void()> work, std::function<void()> done) {
   return worker_.Run(std::move(work), std::move(done));
+}
+
+// Inside Poll, too, it waits for a turn of its own.
+void Server::CallAfter(int64_t real_ms, std::function<void()> call) {
+  const auto timer = calls_.emplace(calls_.end(), io_, std::chrono::milliseconds(real_ms));
+  timer->async_wait([this, timer, call = std::move(call)](const boost::system::error_code& error) {
+    calls_.erase(timer);
+    if (error || stopped_) return;
+    due_calls_.push_back(call);
+    turn_due_ = true;
+    Serve();
+  });
 }
 
 void Server::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }

@@ -14,6 +14,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,8 +54,10 @@ class Server final : public SpaceOwner, public ConnectionOwner {
  private:
   // SpaceOwner
   void PollFrom(Space& space) override;
+  void WorkCame(Space& space) override;
   void ShutdownOf(Space& space, int code) override;
   uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  void CallAfter(int64_t real_ms, std::function<void()> call) override;
   void AwaitAside(uint64_t number) override { worker_.Await(number); }
   void FinishAside() override { worker_.Finish(); }
   bool Stopping() const override { return stopping_; }
@@ -115,7 +119,9 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   std::vector<std::unique_ptr<char[]>> buffers_;
   size_t polling_ = 0;  // so many turns inside others
   bool turn_due_ = false;
-  bool serves_soon_ = false;  // Serve stands in Asio's queue
+  bool serves_soon_ = false;                      // Serve stands in Asio's queue
+  std::list<boost::asio::steady_timer> calls_;    // CallAfter's
+  std::vector<std::function<void()>> due_calls_;  // run before the next turn
   MemoryTrim memory_trim_;
   bool awaits_quiet_ = false;
   bool heard_ = false;                    // something since quiet_ was set

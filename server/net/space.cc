@@ -23,6 +23,7 @@ void Space::MakeEngineAnew() {
   engine_ =
       std::make_unique<Engine>(config, *making_.clock, host, making_.families, making_.options);
   making_.last_hook = config.hooks();
+  engine_lives_ = std::make_shared<Space*>(this);
 }
 
 // --- connections
@@ -101,6 +102,16 @@ void Space::Closed(SessionId id) {
   if (std::shared_ptr<SpaceConnection> connection = std::exchange(connections_[id.slot], nullptr)) {
     connection->Close();
   }
+}
+
+// An engine that is gone by then is not called.
+void Space::CallAfter(int64_t real_ms, std::function<void()> call) {
+  owner_.CallAfter(real_ms, [lives = std::weak_ptr(engine_lives_), call = std::move(call)] {
+    const std::shared_ptr<Space*> space = lives.lock();
+    if (!space) return;
+    call();
+    (*space)->owner_.WorkCame(**space);
+  });
 }
 
 void Space::WatchPeer(Session& session, int64_t timeout_ms) {

@@ -33,6 +33,8 @@ class SpaceOwner : public ProcessHost {
  public:
   // A command of that space takes long: others are served from within it.
   virtual void PollFrom(Space& space) = 0;
+  // The engine of that space has something to do, of which no client has told.
+  virtual void WorkCame(Space& space) = 0;
   // Its engine is to end.
   virtual void ShutdownOf(Space& space, int code) = 0;
 };
@@ -81,6 +83,7 @@ class Space final : public Host {
     return has_worker_ ? owner_.RunAside(std::move(work), std::move(done))
                        : Host::RunAside(std::move(work), std::move(done));
   }
+  void CallAfter(int64_t real_ms, std::function<void()> call) override;
   void AwaitAside(uint64_t number) override {
     if (has_worker_) owner_.AwaitAside(number);
   }
@@ -110,6 +113,7 @@ class Space final : public Host {
     size_t last_hook = 0;
   } making_;
   std::unique_ptr<Engine> engine_;
+  std::shared_ptr<Space*> engine_lives_;  // as long as that engine: for what is called later
   std::vector<std::shared_ptr<SpaceConnection>> connections_;  // by session slot
   std::vector<SessionId> broken_;                              // found while sending
 };

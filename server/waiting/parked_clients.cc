@@ -93,8 +93,15 @@ void ParkedClients::Answered(Session& session, Parked& parked) {
   Resume(session);
 }
 
+void ParkedClients::Answering(Session& session) {
+  if (on_.flags.Raised(RareFlags::kHooked)) [[unlikely]]
+    on_.dispatcher.hook().Answering(session);
+}
+
 // It goes on with what it had sent behind the request that waited.
 void ParkedClients::Resume(Session& session) {
+  if (on_.flags.Raised(RareFlags::kHooked)) [[unlikely]]
+    on_.dispatcher.hook().Answered(session);
   on_.clients.QueueSend(session);
   on_.clients.Resume(session);
 }
@@ -103,6 +110,7 @@ void ParkedClients::Resume(Session& session) {
 void ParkedClients::Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer) {
   if (!session.blocked) return;
   const std::unique_ptr<Parked> parked = Unpark(session);
+  Answering(session);
   answer(on_.clients.SinkOf(session));
   Answered(session, *parked);
 }
@@ -116,6 +124,7 @@ bool ParkedClients::RunAgain(Session& session, std::string_view key) {
   parked.stays = false;
   on_.timer.Skip();
   on_.timer.TimeSingly();
+  Answering(session);
   {
     const Acting::As waiter(on_.acting, session);
     on_.dispatcher.Run(session, *request.command, request.args(), on_.clients.SinkOf(session));
@@ -156,6 +165,7 @@ void ParkedClients::TimeIsOver(Session& session) {
 std::unique_ptr<Parked> ParkedClients::EndWait(Session& session, End end) {
   std::unique_ptr<Parked> parked = Unpark(session);
   if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
+  Answering(session);
   ReplySink& reply = on_.clients.SinkOf(session);
   if (end == End::kError) {
     reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");

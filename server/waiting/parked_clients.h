@@ -92,6 +92,7 @@ class ParkedClients final : public ClosingListener {
   void TimeIsOver(Session& session);
   std::unique_ptr<Parked> EndWait(Session& session, End end);
   void Answered(Session& session, Parked& parked);
+  void Answering(Session& session);
   void Resume(Session& session);
 
   const Uses on_;

@@ -110,6 +110,9 @@ class TestEngine final : private Host {
   // The oldest of that; false: there was none.
   bool RunAsideNow();
   size_t aside() const { return aside_.size(); }  // what waits
+  // What the server wants called when so many ms of real time have passed: tests call it by hand.
+  using RealCalls = std::vector<std::pair<int64_t, std::function<void()>>>;
+  RealCalls TakeRealCalls() { return std::exchange(real_calls_, {}); }
   // Why the log could not be opened at the start, or empty.
   const std::string& start_fault() const { return start_fault_; }
 
@@ -131,6 +134,9 @@ class TestEngine final : private Host {
     if (serve_) serve_();
   }
   uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  void CallAfter(int64_t real_ms, std::function<void()> call) override {
+    real_calls_.emplace_back(real_ms, std::move(call));
+  }
   void AwaitAside(uint64_t number) override;
   void FinishAside() override {
     while (RunAsideNow()) {
@@ -152,6 +158,7 @@ class TestEngine final : private Host {
     std::function<void()> done;
   };
   std::deque<Aside> aside_;
+  RealCalls real_calls_;
   uint64_t last_aside_ = 0;
   std::string start_fault_;
   Config config_{disk_};

@@ -93,8 +93,10 @@ class Reader {
   void Exchange(std::string_view text) {
     TranscriptStep step{.line = line_};
     if (std::isdigit(static_cast<unsigned char>(text[0]))) {
-      step.client = text[0] - '0';
-      text.remove_prefix(1);
+      const auto [end, error] =
+          std::from_chars(text.data(), text.data() + text.size(), step.client);
+      if (error != std::errc()) return Fault("no such client");
+      text.remove_prefix(static_cast<size_t>(end - text.data()));
     }
     if (text.empty() || (text[0] != '>' && text[0] != '<')) return Fault("neither '>' nor '<'");
     step.text = Trimmed(text.substr(1));
@@ -145,12 +147,18 @@ bool TranscriptCase::LeavesTraces() const {
 }
 
 Transcript ReadTranscript(const std::string& path) {
-  Transcript transcript;
-  transcript.name = std::filesystem::path(path).stem().string();
   std::ifstream file(path);
-  if (!file) transcript.error = "cannot be read";
+  const bool is_there = !file.fail();
+  Transcript transcript = ReadTranscript(std::filesystem::path(path).stem().string(), file);
+  if (!is_there) transcript.error = "cannot be read";
+  return transcript;
+}
+
+Transcript ReadTranscript(std::string name, std::istream& lines) {
+  Transcript transcript;
+  transcript.name = std::move(name);
   Reader reader(transcript);
-  for (std::string line; std::getline(file, line);) reader.Line(line);
+  for (std::string line; std::getline(lines, line);) reader.Line(line);
   reader.EndCase();
   return transcript;
 }

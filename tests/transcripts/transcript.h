@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,7 @@ struct Transcript {
 };
 
 Transcript ReadTranscript(const std::string& path);
+Transcript ReadTranscript(std::string name, std::istream& lines);
 // Every *.txt of a folder, by name.
 std::vector<Transcript> ReadTranscripts(const std::string& folder);
 

@@ -7,5 +7,7 @@ namespace sluice {
 
 CommandFamily ClockFamily();
 CommandFamily SpacesFamily();
+CommandFamily FaultsFamily();
+CommandFamily JournalFamily();
 
 }  // namespace sluice

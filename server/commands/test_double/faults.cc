@@ -1,0 +1,120 @@
+// SLUICE.FAULT: faults on demand (server/test_double/faults.h).
+
+#include <string>
+
+#include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
+#include "server/commands/test_double/families.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/dispatch/reply_fields.h"
+#include "server/test_double/request_watch.h"
+
+namespace sluice {
+namespace {
+
+constexpr IntRange kId{"id", 1, INT64_MAX};
+
+void Add(CommandCall& call) {
+  std::string fault;
+  const uint64_t id =
+      call.part<RequestWatch>().AddFault(call.client.client_id, call.args.subspan(2), fault);
+  if (!fault.empty()) return call.reply.Error(fault);
+  call.reply.Integer(static_cast<int64_t>(id));
+}
+
+void Delete(CommandCall& call) {
+  ArgReader args(call.args, 2);
+  const int64_t id = args.IntIn(kId);
+  if (!args.Finish()) return call.reply.Error(args.error());
+  call.reply.Integer(call.part<RequestWatch>().DeleteFault(static_cast<uint64_t>(id)) ? 1 : 0);
+}
+
+void Clear(CommandCall& call) {
+  call.reply.Integer(static_cast<int64_t>(call.part<RequestWatch>().ClearFaults()));
+}
+
+void List(CommandCall& call) {
+  const auto& rules = call.part<RequestWatch>().faults().rules();
+  call.reply.Array(rules.size());
+  for (const auto& [id, rule] : rules) {
+    ReplyFields fields(call.reply, 4);
+    fields.Integer("id", static_cast<int64_t>(id));
+    fields.At("rule").Array(rule.canonical.size());
+    for (const std::string& word : rule.canonical) call.reply.Bulk(word);
+    fields.Integer("seen", static_cast<int64_t>(rule.seen));
+    fields.Integer("hits", static_cast<int64_t>(rule.hits));
+  }
+}
+
+constexpr std::string_view kHelp[] = {
+    "ADD [COMMAND <name> [<subcommand>]] [KEY <glob>] [CLIENT <id> | NAME <glob>] [ARGS <n>]",
+    "    [NTH <n> | PROB <p>] [TIMES <n>] [BEFORE | AFTER] <action>",
+    "    Add a rule; answer with its id. The first rule that matches a request hits it:",
+    "    BEFORE (default) it is executed, which it then is not, or AFTER, and its answer suffers.",
+    "    <action> is ERROR <text>, DELAY <ms> [REAL], CLOSE, DROP, TRUNCATE <bytes>, HANG, SPLIT,",
+    "    STATE LOADING|READONLY|OOM|MISCONF|BUSY|NOREPLICAS|MASTERDOWN, MOVED <address>,",
+    "    ASK <address> or FAILOVER.",
+    "DEL <id>",
+    "    Delete a rule. What it has held back goes on.",
+    "LIST",
+    "    List the rules, and how many requests each has seen and hit.",
+    "CLEAR",
+    "    Delete all rules; answer with their number.",
+};
+
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+
+constexpr uint32_t kFlags = kAdmin | kNoScript | kStale;
+
+constexpr CommandSpec kListed[] = {
+    {.name = "ADD",
+     .arity = -3,
+     .flags = kFlags,
+     .run = Add,
+     .complexity = "O(log N) where N is the number of rules",
+     .usage = "word [word ...]",
+     .summary = "Adds a rule: which requests are hit, and by what."},
+    {.name = "DEL",
+     .arity = 3,
+     .flags = kFlags,
+     .run = Delete,
+     .complexity = "O(N) where N is the number of requests that are held back",
+     .usage = "id:integer",
+     .summary = "Deletes a rule."},
+    {.name = "LIST",
+     .arity = 2,
+     .flags = kFlags,
+     .run = List,
+     .complexity = "O(N) where N is the number of rules",
+     .summary = "The rules, with their hits."},
+    {.name = "CLEAR",
+     .arity = 2,
+     .flags = kFlags,
+     .run = Clear,
+     .complexity = "O(N) where N is the number of rules",
+     .summary = "Deletes all rules."},
+    {.name = "HELP",
+     .arity = 2,
+     .flags = kLoading | kStale,
+     .run = Help,
+     .complexity = "O(1)",
+     .summary = "The subcommands in short."},
+};
+constexpr auto kSubcommands = RowsOf(kListed, {.group = "test double", .since = "0.1.0"});
+
+constexpr CommandSpec kRows[] = {
+    {.name = "SLUICE.FAULT",
+     .arity = -2,
+     .subcommands = kSubcommands,
+     .group = "test double",
+     .since = "0.1.0",
+     .complexity = "Depends on subcommand.",
+     .summary = "Faults that this test double makes."},
+};
+static_assert(RowsAreSound(kRows));
+
+}  // namespace
+
+CommandFamily FaultsFamily() { return {"faults", kRows}; }
+
+}  // namespace sluice
