@@ -2,8 +2,6 @@
 // jump over the server's frames; "not enough memory" is raised behind it.
 #include "scripting/redis_api.h"
 
-#include <openssl/sha.h>
-
 #include <cmath>
 #include <cstdio>
 #include <span>
@@ -14,6 +12,7 @@
 #include "scripting/lua/lua_values.h"
 #include "scripting/lua/read_only_view.h"
 #include "scripting/lua/script_errors.h"
+#include "storage/hashing/sha.h"
 
 namespace sluice {
 namespace {
@@ -178,8 +177,7 @@ int Sha1Hex(lua_State* L) {
   if (lua_gettop(L) != 1) return RaiseError(L, "wrong number of arguments");
   size_t size = 0;
   const char* text = lua_tolstring(L, 1, &size);
-  unsigned char digest[SHA_DIGEST_LENGTH];
-  SHA1(reinterpret_cast<const unsigned char*>(text ? text : ""), size, digest);
+  const auto digest = Sha1({text ? text : "", size});
   char hex[2 * sizeof digest];
   for (size_t i = 0; i < sizeof digest; ++i) {
     hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];

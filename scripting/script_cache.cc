@@ -3,14 +3,13 @@
 // the table.
 #include "scripting/script_cache.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "protocol/text/concat.h"
 #include "scripting/sandbox.h"
+#include "storage/hashing/sha.h"
 
 namespace sluice {
 namespace {
@@ -23,10 +22,9 @@ constexpr uint64_t kLowerBits = 0x2020202020202020;
 constexpr size_t kTableBytes = 48;
 
 std::array<char, 40> Sha1Hex(std::string_view text) {
-  unsigned char digest[SHA_DIGEST_LENGTH];
-  SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  const auto digest = Sha1(text);
   std::array<char, 40> hex;
-  for (size_t i = 0; i < SHA_DIGEST_LENGTH; ++i) {
+  for (size_t i = 0; i < digest.size(); ++i) {
     hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
     hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
   }

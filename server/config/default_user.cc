@@ -1,22 +1,19 @@
 // See default_user.h.
 #include "server/config/default_user.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
+
+#include "storage/hashing/sha.h"
 
 namespace sluice {
 namespace {
 
 // In small letters, as Redis writes it.
 std::string Sha256Hex(std::string_view bytes) {
-  unsigned char sum[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  EVP_Digest(bytes.data(), bytes.size(), sum, &length, EVP_sha256(), nullptr);
   std::string hex;
-  for (unsigned int i = 0; i < length; ++i) {
-    hex.push_back("0123456789abcdef"[sum[i] >> 4]);
-    hex.push_back("0123456789abcdef"[sum[i] & 15]);
+  for (const uint8_t byte : Sha256(bytes)) {
+    hex.push_back("0123456789abcdef"[byte >> 4]);
+    hex.push_back("0123456789abcdef"[byte & 15]);
   }
   return hex;
 }

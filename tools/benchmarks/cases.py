@@ -147,7 +147,7 @@ CASES = [
     BytesPerElement("bytes-per-element-zset-1m", ZADD_ELEMENT, 1_000_000, bar=1.0),
     LockPairs("lock-pair-p64", pairs=400_000, pipeline=64, bar=0.35),
     LockHandOver("lock-hand-over", waiters=1000, hand_overs=40_000, bar=1.0),
-    StartToPong("start-to-pong", starts=11, bar=0.5),
+    StartToPong("start-to-pong", starts=21, bar=0.3, bar_ms=4, bar_megabytes=7),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),

@@ -4,8 +4,6 @@
 // Client libraries and tools ask WHOAMI, LIST and CAT at their start; a refusal there would keep
 // them from working at all. What they could change is refused with a sentence of ours.
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command_table.h"
+#include "storage/hashing/sha.h"
 
 namespace sluice {
 namespace {
@@ -39,10 +38,8 @@ void RefuseArguments(CommandCall& call) {
 std::string PasswordHash(CommandCall& call) {
   const std::string& password = call.settings.requirepass;
   if (password.empty()) return {};
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(password.data()), password.size(), digest);
   std::string hex;
-  for (const unsigned char byte : digest) {
+  for (const uint8_t byte : Sha256(password)) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     hex.push_back(kDigits[byte >> 4]);
     hex.push_back(kDigits[byte & 15]);

@@ -5,7 +5,6 @@
 #include "server/commands/admin/data_digest.h"
 
 #include <arpa/inet.h>
-#include <openssl/evp.h>
 
 #include <array>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "absl/base/attributes.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "storage/hashing/sha.h"
 #include "storage/rdb/rdb_value.h"
 #include "storage/types/hash.h"
 #include "storage/types/list.h"
@@ -56,12 +56,6 @@ class Digest {
 
  private:
   using Sum = std::array<unsigned char, 20>;
-  static Sum Sha1(std::string_view bytes) {
-    Sum sum;
-    unsigned int length = 0;
-    EVP_Digest(bytes.data(), bytes.size(), sum.data(), &length, EVP_sha1(), nullptr);
-    return sum;
-  }
   void Xor(const Sum& sum) {
     for (size_t i = 0; i < sum_.size(); ++i) sum_[i] ^= sum[i];
   }
