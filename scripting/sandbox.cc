@@ -8,6 +8,7 @@
 
 #include "scripting/libraries/libraries.h"
 #include "scripting/lua/lua_state.h"
+#include "scripting/lua/object_names.h"
 #include "scripting/lua/random.h"
 #include "scripting/lua/read_only_view.h"
 #include "scripting/lua/script_errors.h"
@@ -18,8 +19,8 @@ namespace {
 
 // What of the base library stays; the others (dofile, getfenv, module, newproxy ...) are not there.
 constexpr const char* kBase[] = {
-    "_VERSION", "assert", "collectgarbage", "coroutine", "error", "gcinfo", "ipairs", "pairs",
-    "rawequal", "select", "tonumber",       "tostring",  "type",  "unpack", "xpcall",
+    "_VERSION", "assert",   "collectgarbage", "coroutine", "error", "gcinfo", "ipairs",
+    "pairs",    "rawequal", "select",         "tonumber",  "type",  "unpack", "xpcall",
 };
 
 // Room for all globals, each in its own place: every script looks up four or five.
@@ -244,6 +245,7 @@ void SetBase(lua_State* L) {
   SetFunction(L, "xpcall", ProtectedCallWithHandler);
   SetFunction(L, "collectgarbage", CollectGarbage);
   SetFunction(L, "print", Print);
+  SetFunction(L, "tostring", NameOf);
   SetFunction(L, "unpack", Unpack);
   SetFunction(L, "load", Load);
   SetFunction(L, "loadstring", LoadString);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "scripting/lua/object_names.h"
 #include "scripting/lua/read_only_view.h"
 #include "scripting/lua/script_errors.h"
 
@@ -188,6 +189,8 @@ void LuaState::EndRun() {
   }
   // Thousands of cached scripts may need more for good: then the collector goes on by itself.
   if (memory_bytes_ > 2 * kept_bytes_) [[unlikely]] {
+    ForgetObjectNames(lua_);
+    lua_settop(lua_, kSlots);
     // Lua gives up half of its own buffers a cycle.
     size_t before;
     do {

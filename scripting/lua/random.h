@@ -25,6 +25,7 @@ class RedisRandom {
     state_ = (state_ * 0x5DEECE66D + 0xB) & ((uint64_t{1} << 48) - 1);
     return static_cast<int32_t>(state_ >> 17);
   }
+  bool operator==(const RedisRandom&) const = default;
 
  private:
   uint64_t state_ = 0x1234ABCD330E;  // of a sequence that no script has seeded

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "scripting/lua/object_names.h"
 
 namespace sluice {
 namespace {
@@ -74,7 +75,7 @@ int HandleScriptError(lua_State* L) {
     } else if (lua_isnil(L, 1)) {
       lua_pushliteral(L, "nil");
     } else {
-      lua_pushfstring(L, "%s: %p", luaL_typename(L, 1), lua_topointer(L, 1));
+      PushObjectName(L, 1);
     }
     lua_concat(L, 2);
     lua_setfield(L, -2, "err");

@@ -182,6 +182,17 @@ void Engine::TimeShifted(int64_t ms) {
   ArmEverySecond(1000);
 }
 
+RandomState Engine::SaveRandom() const {
+  return {random_, hash_keys_.Save(), keyspace_.hash_keys().Save(), scripts_.random};
+}
+
+void Engine::RestoreRandom(const RandomState& state) {
+  random_ = state.choices;
+  hash_keys_.Restore(state.tables);
+  keyspace_.hash_keys().Restore(state.values);
+  scripts_.random = state.scripts;
+}
+
 // --- what the keyspace tells
 
 void Engine::KeyTouched(int db, std::string_view key) {

@@ -36,6 +36,7 @@
 #include "server/engine/batch.h"
 #include "server/engine/facts.h"
 #include "server/engine/inputs.h"
+#include "server/engine/random_state.h"
 #include "server/engine/script_engine.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
@@ -121,6 +122,9 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   const TimerWheel& wheel() const { return wheel_; }
   const Now& now() const { return clock_.now(); }
   size_t UsedMemory() const { return facts_.UsedMemory(); }
+  // Between turns: where all generators stand.
+  RandomState SaveRandom() const;
+  void RestoreRandom(const RandomState& state);
   // Between turns: the first violated invariant of sessions and of those who listen, as a sentence,
   // or empty. The keyspace has an audit of its own.
   std::string Audit() const;

@@ -50,30 +50,39 @@ struct TableKey : SipKey {
   // What visits the whole table does so in the order of hashes, which the key alone decides: one
   // seed gives one run. It costs a sort; else the order depends on addresses, too.
   bool orders_visits;
+  bool operator==(const TableKey&) const = default;
 };
 
 // Makes keys from a master key that nothing else uses: some of them tell nothing of the
 // others. Repeatable.
 class HashKeys {
  public:
-  explicit HashKeys(const TableKey& master) : master_(master) {}
-  explicit HashKeys(const SipKey& master) : master_(master) {}
+  explicit HashKeys(const TableKey& master) : state_{master} {}
+  explicit HashKeys(const SipKey& master) : state_{TableKey(master)} {}
   HashKeys(const HashKeys&) = delete;
   HashKeys& operator=(const HashKeys&) = delete;
 
+  // From which key it makes others, and how far it is.
+  struct State {
+    TableKey master;
+    uint64_t words = 0;
+    bool operator==(const State&) const = default;
+  };
+  State Save() const { return state_; }
+  void Restore(const State& state) { state_ = state; }
+
   TableKey Next() {
     const uint64_t low = Word();
-    return TableKey({low, Word()}, master_.orders_visits);
+    return TableKey({low, Word()}, state_.master.orders_visits);
   }
 
  private:
   uint64_t Word() {
-    const uint64_t number = words_++;
-    return SipHash24({reinterpret_cast<const char*>(&number), sizeof number}, master_);
+    const uint64_t number = state_.words++;
+    return SipHash24({reinterpret_cast<const char*>(&number), sizeof number}, state_.master);
   }
 
-  const TableKey master_;
-  uint64_t words_ = 0;
+  State state_;
 };
 
 }  // namespace sluice

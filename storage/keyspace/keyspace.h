@@ -51,6 +51,7 @@ class Keyspace {
   }
   bool made(int index) const { return by_index_[index] != nullptr; }  // exists already (INFO)
   HashedKey Hash(std::string_view key) const;
+  const HashKeys& hash_keys() const { return hash_keys_; }
   HashKeys& hash_keys() { return hash_keys_; }  // for the tables of values, and temporary ones
 
   void Swap(int a, int b);

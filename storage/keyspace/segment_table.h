@@ -32,19 +32,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "storage/hashing/key_hash.h"
+#include "storage/hashing/random.h"
 #include "storage/keyspace/entry.h"
 #include "storage/memory/packed_pointer.h"
 
 namespace sluice {
-
-using Random = std::mt19937_64;
 
 // A key and its hash, computed once (by the prefetching of a batch) and carried along.
 // Its bytes are a view of a request or of an entry, and must outlive it.

@@ -26,6 +26,21 @@ TEST_F(Sandbox, NothingOfTheSystemIsThere) {
   }
 }
 
+// An address would tell where memory is, and differ from run to run.
+TEST_F(Sandbox, ObjectsHaveNamesInsteadOfAddresses) {
+  EXPECT_EQ(Eval("local t = {} return {tostring(t), tostring(print), tostring(t), tostring({})}"),
+            Eval("return {'table: 0x000000000001', 'function: 0x000000000002', "
+                 "'table: 0x000000000001', 'table: 0x000000000003'}"));
+  EXPECT_EQ(Eval("return {tostring(print), tostring({}), tostring(cjson.null)}"),
+            Eval("return {'function: 0x000000000002', 'table: 0x000000000004', "
+                 "'userdata: (nil)'}"));
+  EXPECT_EQ(Eval("return {tostring(nil), tostring(true), tostring(1.5), tostring('x'), "
+                 "tostring(setmetatable({}, {__tostring = function() return 'T' end}))}"),
+            Eval("return {'nil', 'true', '1.5', 'x', 'T'}"));
+  EXPECT_THAT(Eval("error(print)"), HasSubstr("function: 0x000000000002"));
+  EXPECT_THAT(Eval("return tostring()"), HasSubstr("value expected"));
+}
+
 TEST_F(Sandbox, SharedTablesCannotBeChanged) {
   for (const char* text :
        {"x = 1", "_G.x = 1", "rawset(_G, 'x', 1)", "rawset(redis, 'x', 1)", "redis.call = nil",
