@@ -56,7 +56,7 @@ void Engine::Receive(SessionId id, std::string_view bytes) {
   session->pending.Append(bytes);
   if (session->pending.size() > clients_.QueryBytesMax(*session)) {
     return clients_.CloseOverQueryLimit(*session);
-  };
+  }
   if (may_run) clients_.Carry(*session);
 }
 
@@ -80,7 +80,7 @@ void Engine::ReceiveInPlace(SessionId id, size_t bytes) {
   session.pending.Lengthen(bytes);
   if (session.pending.size() > clients_.QueryBytesMax(session)) {
     return clients_.CloseOverQueryLimit(session);
-  };
+  }
   clients_.Carry(session);
 }
 

@@ -64,11 +64,13 @@ struct SpaceTable::View final : Spaces {
 struct SpaceTable::PrivateSpace {
   PrivateSpace(SpaceTable& table, std::string_view called)
       : name(called),
+        origin(called),
         clock(table.on_.clock),
         space(table.on_.owner, /*has_worker=*/false),
         view(table, space, called, this) {}
 
   const std::string name;
+  std::string origin;  // the space whose random choices it makes: its own, or that it is a copy of
   RamDisk disk;
   MovableClock clock;
   std::unique_ptr<Config> config;
@@ -115,8 +117,9 @@ EngineOptions SpaceTable::OptionsOf(PrivateSpace& space) const {
   EngineOptions options = on_.options;
   options.movable_clock = &space.clock;
   options.spaces = &space.view;
-  options.seed ^= NumberOf(space.name);
-  if (options.hash_key) options.hash_key->low ^= NumberOf(space.name);
+  if (space.origin == Spaces::kDefault) return options;
+  options.seed ^= NumberOf(space.origin);
+  if (options.hash_key) options.hash_key->low ^= NumberOf(space.origin);
   return options;
 }
 
@@ -245,7 +248,8 @@ class StringSink final : public ByteSink {
 
 }  // namespace
 
-// An image of the one is what the other starts from, on a clock that shows the same.
+// An image of the one is what the other starts from, on a clock that shows the same, and with the
+// same random choices to come.
 std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   Space* const source = FindSpace(from);
   if (!source) return "ERR there is no such space";
@@ -260,6 +264,7 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   const PrivateSpace* const private_source = PrivateOf(*source);
   target.clock = private_source ? private_source->clock : on_.first_clock;
   const std::string& file = target.config->settings().dbfilename;
+  target.origin = private_source ? private_source->origin : Spaces::kDefault;
   target.disk.Clear();
   target.disk.Replace(file, image.text);
   MakeEngine(target);
@@ -268,6 +273,7 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   while (engine.loading() && !target.space.given_up()) engine.RunTurn();
   if (target.space.given_up()) return "ERR the copy cannot be loaded; the log says why";
   target.disk.Remove(file);
+  engine.RestoreRandom(source->engine().SaveRandom());
   for (Traveller& client : clients) Arrive(target.space, std::move(client));
   return fault.empty() ? fault : Concat("ERR the copy cannot be loaded: ", fault);
 }
@@ -358,6 +364,7 @@ bool SpaceTable::Move(const Want& want) {
 void SpaceTable::ResetSpace(Space& space, SessionId caller) {
   std::vector<Traveller> clients = LeaveAll(space, caller);
   if (PrivateSpace* const own = PrivateOf(space)) {
+    own->origin = own->name;
     own->disk.Clear();
     own->clock = MovableClock(on_.clock);
     MakeEngine(*own);

@@ -207,17 +207,21 @@ def test_copies():
         source.call("FUNCTION", "LOAD", "#!lua name=f\nredis.register_function('f', function() return 7 end)")
         now = source.call("SLUICE.CLOCK", "NOW")
         connection = client(server)
+        chosen = []
         for name in ("a", "b"):
             assert connection.call("SLUICE.SPACE", "COPY", "fixture", name) == OK
             copy = enter(server, name)
             assert copy.call("SLUICE.CLOCK", "NOW") == now
             assert copy.call("PTTL", "k") == number(1000)
             assert copy.call("FCALL", "f", 0) == number(7)
+            chosen.append((copy.call("SRANDMEMBER", "s", 9), copy.call("SMEMBERS", "s")))
             assert copy.call("DEBUG", "DIGEST") == source.call("DEBUG", "DIGEST")
             assert int(copy.call("SLUICE.CLOCK", "NEXT")[1]) <= 1000
             assert copy.call("SLUICE.CLOCK", "ADVANCE", 10_000) == OK
             assert copy.call("EXISTS", "k", "door") == number(0)
         assert source.call("PTTL", "k") == number(1000)
+        assert chosen[0] == chosen[1]
+        assert (source.call("SRANDMEMBER", "s", 9), source.call("SMEMBERS", "s")) == chosen[0]
         # Onto one with clients: they stay, and see what was copied.
         assert connection.call("SLUICE.SPACE", "COPY", "fixture", "b") == OK
         assert copy.call("PTTL", "k") == number(1000)
