@@ -53,20 +53,15 @@ class OutputBuffer {
   uint64_t appended() const { return gone_ + bytes_; }
   // The bytes before that position may leave; kEverything, as at the start: all.
   uint64_t may_leave() const { return may_leave_; }
-  void set_may_leave(uint64_t appended) {
-    may_leave_ = appended;
-    leaves_before_ = may_leave_ < held_from_ ? may_leave_ : held_from_;
-  }
+  void set_may_leave(uint64_t appended) { may_leave_ = appended; }
   // Whatever the log says, the bytes from that position on stay; kEverything: none. A test double
   // holds answers back so.
-  void HoldFrom(uint64_t appended) {
-    held_from_ = appended;
-    set_may_leave(may_leave_);
-  }
+  void HoldFrom(uint64_t appended) { held_from_ = appended; }
   // Of bytes(), those that may leave.
   size_t sendable() const {
-    if (leaves_before_ >= appended()) return bytes_;
-    return leaves_before_ <= gone_ ? 0 : static_cast<size_t>(leaves_before_ - gone_);
+    const uint64_t before = may_leave_ < held_from_ ? may_leave_ : held_from_;
+    if (before >= appended()) return bytes_;
+    return before <= gone_ ? 0 : static_cast<size_t>(before - gone_);
   }
   // Bytes that were sent, or dropped.
   uint64_t gone() const { return gone_; }
@@ -151,7 +146,6 @@ class OutputBuffer {
   uint64_t gone_ = 0;         // bytes that were sent, or dropped
   uint64_t may_leave_ = kEverything;
   uint64_t held_from_ = kEverything;
-  uint64_t leaves_before_ = kEverything;  // the lesser of both
   char* begin_ = nullptr;
   Block* first_ = nullptr;
   Block* last_ = nullptr;

@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-static_assert(sizeof(OutputBuffer) <= 88, "every session has one");
+static_assert(sizeof(OutputBuffer) <= 96, "every session has one");
 
 TEST(OutputBuffer, OwnsNothingUntilUsedAndAfterRelease) {
   OutputBuffer out;
@@ -201,6 +201,83 @@ TEST(OutputBuffer, ItsLimitIsExactToTheByte) {
       EXPECT_TRUE(out.empty());
     }
   }
+}
+
+// The first bytes that a host would send now.
+std::string Sendable(const OutputBuffer& out) {
+  iovec vectors[64];
+  std::string bytes;
+  const size_t count = out.Peek(vectors, 64);
+  for (size_t i = 0; i < count; ++i)
+    bytes.append(static_cast<const char*>(vectors[i].iov_base), vectors[i].iov_len);
+  return bytes;
+}
+
+TEST(OutputBuffer, ItsEndCanBeCopiedAndDropped) {
+  for (uint32_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    OutputBuffer out;
+    std::string model;
+    uint64_t appended = 0;
+    for (int step = 0; step < 60; ++step) {
+      const uint32_t kind = random() % 4;
+      if (kind < 2) {
+        const std::string bytes(random() % (step % 7 == 0 ? 20'000 : 600),
+                                static_cast<char>('a' + step % 26));
+        out.Append(bytes);
+        model += bytes;
+        appended += bytes.size();
+      } else if (kind == 2) {
+        const size_t sent = random() % (model.size() + 1);
+        out.Consume(sent);
+        model.erase(0, sent);
+      } else {
+        const size_t n = random() % (model.size() + 20);
+        const size_t here = std::min(n, model.size());
+        const size_t some = random() % (here + 1);
+        EXPECT_EQ(out.CopyLast(n, SIZE_MAX), model.substr(model.size() - here));
+        EXPECT_EQ(out.CopyLast(n, some), model.substr(model.size() - here, some));
+        out.DropLast(n);
+        model.erase(model.size() - here);
+      }
+      ASSERT_TRUE(out.Sound());
+      ASSERT_EQ(out.bytes(), model.size());
+      ASSERT_EQ(out.appended(), appended);
+      ASSERT_EQ(out.CopyLast(SIZE_MAX, SIZE_MAX), model);
+    }
+  }
+}
+
+TEST(OutputBuffer, WhatIsHeldLeavesWhenBothWhoHoldItLetItGo) {
+  OutputBuffer out;
+  out.set_may_leave(0);
+  out.Append("0123456789");
+  out.HoldFrom(4);
+  EXPECT_EQ(Sendable(out), "");
+  out.set_may_leave(10);
+  EXPECT_EQ(Sendable(out), "0123");
+  out.HoldFrom(5);
+  EXPECT_EQ(Sendable(out), "01234");
+  out.set_may_leave(2);
+  EXPECT_EQ(Sendable(out), "01");
+  out.HoldFrom(OutputBuffer::kEverything);
+  EXPECT_EQ(Sendable(out), "01");
+  out.set_may_leave(OutputBuffer::kEverything);
+  EXPECT_EQ(Sendable(out), "0123456789");
+}
+
+// A position that a log has noted must not come to stand for bytes that were appended later.
+TEST(OutputBuffer, BytesBehindDroppedOnesWaitForTheirOwnTime) {
+  OutputBuffer out;
+  out.set_may_leave(0);
+  out.Append("0123456789");
+  out.DropLast(6);
+  out.Append("later");
+  out.set_may_leave(10);
+  EXPECT_EQ(Sendable(out).find('l'), std::string::npos);
+  out.set_may_leave(out.appended());
+  EXPECT_EQ(Sendable(out), "0123later");
 }
 
 }  // namespace
