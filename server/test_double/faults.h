@@ -35,6 +35,11 @@ class Faults {
   uint64_t Add(uint64_t client, Args words, std::string& fault);
   bool Delete(uint64_t id);
   size_t Clear();
+  // As after the start: no rules, and ids begin anew.
+  void Reset() {
+    Clear();
+    last_id_ = 0;
+  }
   bool empty() const { return rules_.empty(); }
   const std::map<uint64_t, FaultRule>& rules() const { return rules_; }
 

@@ -66,7 +66,9 @@ void RequestWatch::StopJournal() {
 
 void RequestWatch::Reset() {
   ClearFaults();
+  faults_.Reset();
   journal_ = {};
+  for (auto& [client, request] : requests_) request->entry = 0;
   Watch();
 }
 
@@ -267,10 +269,9 @@ void RequestWatch::Release(Request& request) {
   on_.clients.Resume(session);
 }
 
-// What it holds goes on, and what waits for an answer will not be held then.
+// What it holds goes on, and an answer that is still to come is left alone.
 void RequestWatch::RuleIsGone(Request& request) {
-  const Kind kind = request.action.kind;
-  if (kind == Kind::kHang || kind == Kind::kDelay) request.action.after = false;
+  if (request.stage == Stage::kRuns) request.action.after = false;
   Release(request);
 }
 

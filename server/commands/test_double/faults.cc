@@ -72,7 +72,13 @@ constexpr CommandSpec kListed[] = {
      .flags = kFlags,
      .run = Add,
      .complexity = "O(log N) where N is the number of rules",
-     .usage = "word [word ...]",
+     .usage =
+         "[COMMAND name [subcommand]] [KEY key-glob] [CLIENT client-id:integer | NAME name-glob] "
+         "[ARGS count:integer(1..1048576)] [NTH nth:integer | PROB probability:double] "
+         "[TIMES times:integer] [BEFORE | AFTER] action=<ERROR text | DELAY ms:integer [REAL] | "
+         "CLOSE | DROP | TRUNCATE bytes:integer | HANG | SPLIT | STATE state=<LOADING | "
+         "READONLY | OOM | MISCONF | BUSY | NOREPLICAS | MASTERDOWN> | MOVED address | ASK "
+         "address | FAILOVER>",
      .summary = "Adds a rule: which requests are hit, and by what."},
     {.name = "DEL",
      .arity = 3,

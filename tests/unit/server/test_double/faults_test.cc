@@ -460,13 +460,15 @@ TEST_F(FaultsTest, ABlockingCommandIsMatchedOnceAndItsAnswerSuffers) {
   EXPECT_TRUE(client_.closed());
 }
 
-TEST_F(FaultsTest, AHangingAnswerOfAWaitIsNotHeldWhenItsRuleIsGoneBefore) {
-  Rule("command blpop after hang");
-  Send("blpop list 0");
-  EXPECT_EQ(Clear(), ":1");
-  Ask(tester_, "rpush list a");
-  EXPECT_EQ(client_.Next()->ToText(), "[\"list\", \"a\"]");
-  EXPECT_EQ(Ask("ping"), "+PONG");
+TEST_F(FaultsTest, TheAnswerOfAWaitIsLeftAloneWhenItsRuleIsGoneBefore) {
+  for (const auto* action : {"hang", "delay 10", "close", "failover", "error A", "drop", "split"}) {
+    Rule("command blpop after " + std::string(action));
+    Send("blpop list 0");
+    EXPECT_EQ(Clear(), ":1");
+    Ask(tester_, "rpush list a");
+    EXPECT_EQ(client_.Next()->ToText(), "[\"list\", \"a\"]");
+    EXPECT_EQ(Ask("ping"), "+PONG");
+  }
 }
 
 TEST_F(FaultsTest, InResp3PushesWaitBehindAHeldAnswer) {

@@ -158,6 +158,21 @@ TEST_F(JournalTest, ItIsBoundedAndCutsSayWhatIsMissing) {
   EXPECT_LT(Got().size(), 520u);  // 64 MiB
 }
 
+TEST_F(JournalTest, AResetForgetsItAndTheRulesWhateverIsUnderWay) {
+  Tester("sluice.fault add command get hang");
+  Tester("sluice.journal start");
+  client_.Send({"get", "k"});
+  other_.Send({"blpop", "list", "0"});
+  server_.engine().part<RequestWatch>().Reset();
+  server_.Settle();
+  EXPECT_EQ(client_.TakeBytes(), "$-1\r\n");
+  Tester("sluice.journal start");
+  Ask("rpush list a");
+  EXPECT_EQ(other_.Next()->ToText(), "[\"list\", \"a\"]");
+  EXPECT_EQ(Got(), (Lines{"rpush list a -> :1"}));
+  EXPECT_EQ(Tester("sluice.fault add drop"), ":1");
+}
+
 TEST_F(JournalTest, ExpectFindsWhatCameInOrderOrNot) {
   Tester("sluice.journal start");
   for (const auto* line : {"set lock:1 me nx PX 100", "get a", "del lock:1"}) Ask(line);
