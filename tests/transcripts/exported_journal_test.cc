@@ -48,7 +48,7 @@ TEST(ExportedJournal, IsATranscriptThatPlays) {
   const std::string text = tester.Line("sluice.journal export").text;
   EXPECT_NE(text.find("# Left out, for a fault kept it from running: set hit 1\n"), text.npos);
   EXPECT_NE(text.find("# Left out, for it has secrets: auth (redacted)\n"), text.npos);
-  EXPECT_NE(text.find("# Left out, for it is too long to be kept: set long xx"), text.npos);
+  EXPECT_NE(text.find("# Left out, for it is too long to be kept: set long \"xx"), text.npos);
   EXPECT_NE(text.find("+ 999ms\n"), text.npos);
   EXPECT_NE(text.find("\n> incr n\n< *\n"), text.npos);
   std::istringstream lines(text);
