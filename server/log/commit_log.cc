@@ -17,6 +17,8 @@ void CommitLog::Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string
   BeginFile(std::move(file), bytes);
   on_.effects.set_sink(this);
   on_.clients.set_gate(this);
+  // Behind what the disk may have lost not a byte goes: a later start would find a hole before it.
+  if (on_.state.is_unsure) return NeedBase(EIO);
   // On disk before all that it says of: without it a turn's mark would prove nothing.
   if (const int fault = Write(pending_)) return WriteFailed(fault);
   pending_.clear();

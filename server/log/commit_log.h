@@ -54,7 +54,8 @@ class CommitLog final : public EffectSink, public OutputGate {
   };
   explicit CommitLog(const Uses& uses) : on_(uses) {}
 
-  // From now on effects are recorded, at the end of `file`, of which `bytes` are there and safe.
+  // From now on effects are recorded, at the end of `file`, of which `bytes` are there and safe;
+  // or, where the log is unsure, a new base is needed first.
   void Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot);
   // Between two turns: the whole state is being written into a new base, and what comes goes into
   // this empty file beside it. No file before counts any more. After a failed sync changes are

@@ -170,7 +170,6 @@ void LogService::EndLoading() {
   if (on_.state.is_unsure) {
     on_.host.Log(LogLevel::kNotice,
                  "the log could not be synced before this start: it is written anew");
-    commits_.NeedBase(EIO);
     base_is_due_ = true;
   }
 }
@@ -412,7 +411,11 @@ void LogService::RewriteEnded(std::string_view fault) {
   base_bytes_ = base_bytes;
   old_bytes_ = 0;
   bytes_at_base_ = total_bytes();
-  if (begins_anew) commits_.BaseStands();
+  // A sync may have failed while the manifest was written: then what stands behind this base is
+  // lost to a power cut, and only another base helps.
+  const bool is_sound = commits_.failed_syncs() == failed_syncs_;
+  if (begins_anew && is_sound) commits_.BaseStands();
+  if (!is_sound) WantBase();
   on_.host.Log(LogLevel::kNotice, "Background AOF rewrite finished successfully");
 }
 

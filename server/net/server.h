@@ -54,6 +54,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
  private:
   // SpaceOwner
   void PollFrom(Space& space) override;
+  void ClientLeft() override { unneeded_.ClientLeft(); }
   void WorkCame(Space& space) override;
   void ShutdownOf(Space& space, int code) override;
   uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;

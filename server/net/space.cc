@@ -67,6 +67,7 @@ void Space::CloseConnections() {
     if (connection) connection->Close();
   }
   connections_.clear();
+  owner_.ClientLeft();
 }
 
 void Space::Writable(Connection& connection) {
@@ -102,6 +103,7 @@ void Space::Closed(SessionId id) {
   if (std::shared_ptr<SpaceConnection> connection = std::exchange(connections_[id.slot], nullptr)) {
     connection->Close();
   }
+  owner_.ClientLeft();
 }
 
 // An engine that is gone by then is not called.

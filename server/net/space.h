@@ -33,6 +33,8 @@ class SpaceOwner : public ProcessHost {
  public:
   // A command of that space takes long: others are served from within it.
   virtual void PollFrom(Space& space) = 0;
+  // One client less.
+  virtual void ClientLeft() = 0;
   // The engine of that space has something to do, of which no client has told.
   virtual void WorkCame(Space& space) = 0;
   // Its engine is to end.
