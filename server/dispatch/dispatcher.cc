@@ -149,7 +149,7 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, Command* comma
     }
     const bool queued = session.in_multi() && !(command->spec->flags & kNotQueued);
     const bool transaction_writes =
-        session.in_multi() && (command->spec->flags & kNotQueued) && TransactionOf(session)->writes;
+        session.in_multi() && (command->spec->flags & kEndsMulti) && TransactionOf(session)->writes;
     if (on_.pause.mode() != Pause::Mode::kNone &&
         on_.pause.Holds(FlagsOf(*command, args), transaction_writes)) {
       on_.pause.Hold(session);

@@ -197,7 +197,7 @@ def test_reset_of_the_default_space():
 
 
 def test_copies():
-    with double() as server:
+    with double("--seed", "7") as server:
         source = enter(server, "fixture")
         source.call("SLUICE.CLOCK", "FREEZE")
         source.call("SET", "k", "v", "PX", 1000)

@@ -192,6 +192,26 @@ TEST_F(Turn, PauseKeepsEveryRequestAndItsOrder) {
 }
 
 // What was parsed ahead of a held request, half a request or a fault, is forgotten with it.
+// As Redis: of what is not queued, EXEC alone runs what the transaction would write.
+TEST_F(Turn, APauseOfWritesHoldsExecAndNotTheEndOfATransaction) {
+  TestClient& admin = Connect();
+  for (const std::string_view line : {"discard", "reset", "watch k", "multi"}) {
+    TestClient& writer = Connect();
+    writer.Line("multi");
+    writer.Line("set k v");
+    admin.Line("client pause 1000 write");
+    writer.SendBytes(std::string(line) + "\r\n");
+    EXPECT_TRUE(writer.Next().has_value()) << line;
+    admin.Line("client unpause");
+  }
+  TestClient& writer = Connect();
+  writer.Line("multi");
+  writer.Line("set k v");
+  admin.Line("client pause 1000 write");
+  writer.Send({"exec"});
+  EXPECT_FALSE(writer.Next().has_value());
+}
+
 TEST_F(Turn, PauseKeepsHalfARequestAndAFaultBehindTheHeldOne) {
   TestClient& half = Connect();
   TestClient& broken = Connect();

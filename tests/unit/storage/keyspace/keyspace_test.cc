@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
