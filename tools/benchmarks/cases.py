@@ -28,6 +28,7 @@ from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerL
 from .publish import Publish
 from .stall import Stall
 from .startup import StartToPong
+from .test_double import TestDouble
 from .transactions import Transactions, sliding_window
 from .worst_cases import WORST
 
@@ -148,6 +149,7 @@ CASES = [
     LockPairs("lock-pair-p64", pairs=400_000, pipeline=64, bar=0.35),
     LockHandOver("lock-hand-over", waiters=1000, hand_overs=40_000, bar=1.0),
     StartToPong("start-to-pong", starts=21, bar=0.3, bar_ms=4, bar_megabytes=7),
+    TestDouble("test-double", timers=1_000_000, space_bar=8, copy_bar=20, advance_bar=2, year_bar=100, kib_bar=16),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
