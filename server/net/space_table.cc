@@ -288,7 +288,8 @@ SpaceTable::Traveller SpaceTable::Leave(Space& space, Session& session) {
   traveller.library_version = session.library_version;
   traveller.resp = session.resp();
   traveller.db = session.db;
-  traveller.authenticated = session.authenticated;
+  // Where there is no password a client has shown none.
+  traveller.authenticated = session.authenticated && !space.engine().settings().requirepass.empty();
   traveller.bytes = session.pending.view().substr(session.pending_start);
   traveller.connection = space.Release(session.id);
   return traveller;

@@ -124,6 +124,16 @@ def test_a_password_is_asked_for_all_the_same():
         connection.call("CONFIG", "SET", "requirepass", "")
 
 
+def test_a_space_with_a_password_of_its_own():
+    with double() as server:
+        assert enter(server, "one").call("CONFIG", "SET", "requirepass", "secret") == OK
+        connection = client(server)
+        connection.send(encode("SLUICE.SPACE", "one"))
+        assert replies(connection, 1)[0][1].startswith(b"NOAUTH")
+        assert connection.call("AUTH", "secret") == OK
+        assert connection.call("PING") == ("+", b"PONG")
+
+
 def test_each_space_has_its_clock():
     with double() as server:
         one, two = enter(server, "one"), enter(server, "two")
