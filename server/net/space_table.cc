@@ -263,7 +263,7 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   std::vector<Traveller> clients = LeaveAll(target.space, std::nullopt);
   const PrivateSpace* const private_source = PrivateOf(*source);
   target.clock = private_source ? private_source->clock : on_.first_clock;
-  const std::string& file = target.config->settings().dbfilename;
+  const std::string file = target.config->settings().dbfilename;  // that configuration goes
   target.origin = private_source ? private_source->origin : Spaces::kDefault;
   target.disk.Clear();
   target.disk.Replace(file, image.text);

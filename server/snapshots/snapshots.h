@@ -57,7 +57,6 @@ class Snapshots {
 
   // --- dbfilename
   bool saving() const { return run_ && !run_->is_base; }
-  bool scheduled() const { return scheduled_; }
   // The whole file before it returns; 0 or an errno value.
   int SaveNow();
   // The same as a file would hold, for another server on a machine of that boot; false: one is

@@ -36,7 +36,6 @@ class Limiter final : public Value {
   LimitVerdict Peek(const LimitConfig& config, int64_t cost, const Now& now) const {
     return PeekLimit(state_, log_.get(), config, cost, now);
   }
-  void Ban(int64_t ban_ms, const Now& now) { BanLimit(state_, ban_ms, now); }
   int64_t Refund(int64_t units, const Now& now) {
     return RefundLimit(state_, log_.get(), units, now);
   }

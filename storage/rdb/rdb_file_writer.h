@@ -55,7 +55,6 @@ class RdbFileWriter {
   bool End();
 
   bool ok() const { return ok_; }
-  uint64_t bytes_written() const { return bytes_written_; }  // what the sink has taken
   uint64_t bytes() const { return bytes_written_ + buffer_.size() + waiting_bytes(); }
 
  private:
