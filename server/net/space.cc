@@ -7,12 +7,14 @@ namespace sluice {
 
 void Space::MakeEngine(Config& config, Clock& clock, std::span<const CommandFamily> families,
                        const EngineOptions& options) {
+  if (engine_) FinishAside();
   engine_.reset();
   making_ = {.config = &config, .clock = &clock, .families = families, .options = options};
   MakeEngineAnew();
 }
 
 void Space::MakeEngineAnew() {
+  if (engine_) FinishAside();  // the worker's results are for the engine that goes
   engine_.reset();
   connections_.clear();
   broken_.clear();

@@ -253,6 +253,8 @@ class StringSink final : public ByteSink {
 std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   Space* const source = FindSpace(from);
   if (!source) return "ERR there is no such space";
+  // A script of it is slow: half of what it does is no image of one moment.
+  if (source->engine().part<Acting>().caller()) return std::string(kBusy);
   if (PrivateSpace* const old = Find(to); old && IsBusy(old->space)) return std::string(kBusy);
   if (!Find(to) && spaces_.size() >= Spaces::kCountMax) return std::string(kTooMany);
   StringSink image;

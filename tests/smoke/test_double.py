@@ -206,6 +206,17 @@ def test_reset_of_the_default_space():
         assert client(server).call("PING") == ("+", b"PONG")
 
 
+def test_reset_while_the_disk_is_busy():
+    """What a worker has begun for the old engine is not told to the new one."""
+    with double("--fence-mark-file", "fence.mark") as server:
+        connection = client(server)
+        for _ in range(20):
+            connection.send(encode("SET", "k", "v") + encode("LOCK.ACQUIRE", "l", "me") + encode("BGSAVE")
+                            + encode("SLUICE.RESET") + encode("PING"))
+            found = replies(connection, 5)
+            assert found[3:] == [OK, ("+", b"PONG")], found
+
+
 def test_copies():
     with double("--seed", "7") as server:
         source = enter(server, "fixture")
