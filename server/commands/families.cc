@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/commands/test_double/families.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 
@@ -94,6 +95,16 @@ std::span<const CommandFamily> FamiliesOfTestDouble() {
     return families;
   }();
   return kFamilies;
+}
+
+const CommandTable& AllCommands() {
+  static const CommandTable kCommands(AllFamilies());
+  return kCommands;
+}
+
+const CommandTable& CommandsOfTestDouble() {
+  static const CommandTable kCommands(FamiliesOfTestDouble());
+  return kCommands;
 }
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// The families of commands, one a file of the folders beside this one. The engine is handed them; a
-// family does not register itself.
+// The families of commands, one a file of the folders beside this one. The engine is handed a table
+// of them; a family does not register itself.
 //
 // A new family: write its file, declare its function here, and add it in families.cc. The order
 // decides how COMMAND lists the commands, nothing else.
@@ -10,6 +10,8 @@
 #include "server/dispatch/command.h"
 
 namespace sluice {
+
+class CommandTable;
 
 CommandFamily AclFamily();
 CommandFamily BitFieldFamily();
@@ -84,5 +86,8 @@ CommandFamily TransactionsFamily();
 std::span<const CommandFamily> AllFamilies();
 // And those of a test double behind them.
 std::span<const CommandFamily> FamiliesOfTestDouble();
+// The same as tables, made on the first call: every engine of the process uses them.
+const CommandTable& AllCommands();
+const CommandTable& CommandsOfTestDouble();
 
 }  // namespace sluice

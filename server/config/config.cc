@@ -40,17 +40,16 @@ std::string Failure(std::string_view name, std::string_view fault) {
 
 }  // namespace
 
-Config::Config(Disk& disk) : disk_(&disk), kept_(OptionCount()) {
-  for (size_t i = 0; i < kept_.size(); ++i) kept_[i] = OptionAt(i).value;
-}
+Config::Config(Disk& disk) : disk_(&disk) {}
 
 std::vector<std::string> Config::TakeWarnings() { return std::exchange(warnings_, {}); }
 
 // As CONFIG GET shows it, in canonical form.
 std::string Config::ValueOf(size_t option) const {
   const Option& row = OptionAt(option);
-  if (std::holds_alternative<std::monostate>(row.field)) return kept_[option];
-  return WriteField(row, settings_);
+  if (!std::holds_alternative<std::monostate>(row.field)) return WriteField(row, settings_);
+  const auto kept = kept_.find(option);
+  return kept == kept_.end() ? std::string(row.value) : kept->second;
 }
 
 // A name with a value, as a line of a file has it. Immutable options may be set here, and only
@@ -103,7 +102,7 @@ std::string Config::Set(const Pairs& pairs, bool protected_too) {
   if (std::string fault = CheckChanges(pairs, protected_too, changes); !fault.empty()) return fault;
 
   const Settings old_settings = settings_;
-  const std::vector<std::string> old_kept = kept_;
+  const std::map<size_t, std::string> old_kept = kept_;
   Pairs old_values;
   for (const Change& change : changes) old_values.emplace_back(change.name, ValueOf(change.option));
   std::string fault;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +64,7 @@ class Config {
   // Called after a live change of that option took place; a returned sentence rolls it back (and
   // then it is called again for the old value). Options such as `port` cannot be changed live
   // without one.
+  // `option` is a name that stays, as a row's.
   void OnChange(std::string_view option, std::function<std::string()> apply);
   // How many calls were asked for; and those from one number to before another are made no more.
   size_t hooks() const { return hooks_.size(); }
@@ -97,12 +99,13 @@ class Config {
 
   Disk* disk_;
   Settings settings_;
-  std::vector<std::string> kept_;  // values of options without a member of Settings, by number
+  // Values of options without a member of Settings, by number: where it is not the row's.
+  std::map<size_t, std::string> kept_;
   std::vector<std::string> warnings_;
   std::string file_;                         // absolute
   bool has_save_points_ = false;             // a line at the start has said some
   std::optional<std::string> default_user_;  // what "user default" says of its password, if there
-  std::vector<std::pair<std::string, std::function<std::string()>>> hooks_;
+  std::vector<std::pair<std::string_view, std::function<std::string()>>> hooks_;
 };
 
 }  // namespace sluice

@@ -10,7 +10,8 @@
 //   parts.Add(locks);                            // by the root, once
 //   call.part<LockService>().Enter();            // in a handler
 //
-// A part itself never gets it: its constructor names the references that it uses.
+// A part itself never gets it: its constructor names the references that it uses. What is shared by
+// several servers (CommandTable) is asked for as what it is: part<const CommandTable>().
 #pragma once
 
 #include <array>
@@ -24,6 +25,7 @@ enum class PartId : uint8_t {
   kActing,
   kClients,
   kCommands,
+  kCommandCounts,
   kConfig,
   kDebugSettings,
   kDispatcher,
@@ -67,24 +69,25 @@ class Parts {
  public:
   template <typename Part>
   void Add(Part& part) {
-    void*& place = parts_[static_cast<size_t>(kPartIdOf<Part>)];
+    const void*& place = parts_[static_cast<size_t>(kPartIdOf<Part>)];
     assert(place == nullptr);  // two kinds of parts have one id, or one is added twice
     place = &part;
   }
   template <typename Part>
   Part& Get() const {
-    void* const part = parts_[static_cast<size_t>(kPartIdOf<Part>)];
+    Part* const part = Find<Part>();
     assert(part != nullptr);
-    return *static_cast<Part*>(part);
+    return *part;
   }
   // Of a part that only some servers have; null where it is missing.
   template <typename Part>
   Part* Find() const {
-    return static_cast<Part*>(parts_[static_cast<size_t>(kPartIdOf<Part>)]);
+    const void* const part = parts_[static_cast<size_t>(kPartIdOf<Part>)];
+    return static_cast<Part*>(const_cast<void*>(part));
   }
 
  private:
-  std::array<void*, static_cast<size_t>(PartId::kCount)> parts_{};
+  std::array<const void*, static_cast<size_t>(PartId::kCount)> parts_{};
 };
 
 }  // namespace sluice

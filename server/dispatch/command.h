@@ -25,7 +25,6 @@
 #include "server/dispatch/effects.h"
 #include "server/dispatch/usage_words.h"
 #include "server/notify/notifications.h"
-#include "server/observe/statistics.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/clock.h"
 
@@ -214,21 +213,22 @@ struct CommandFamily {
   std::span<const CommandSpec> rows;
 };
 
-// A row at run time, as CommandTable keeps it.
+// A row as CommandTable keeps it. It never changes: what a server counts of it is found by its
+// number (CommandCounts).
 struct Command {
   const CommandSpec* spec = nullptr;
-  Command* container = nullptr;       // "CLIENT" of "CLIENT LIST"
-  std::string full_name;              // lower case: "get", "client|list"
-  int first_key = 0;                  // argument to prefetch; 0: none known from the row alone
-  std::vector<Command*> subcommands;  // in the order of the rows
-  CommandStatistics statistics;
+  const Command* container = nullptr;  // "CLIENT" of "CLIENT LIST"
+  size_t number = 0;                   // below CommandTable::count()
+  std::string full_name;               // lower case: "get", "client|list"
+  int first_key = 0;                   // argument to prefetch; 0: none known from the row alone
+  std::vector<const Command*> subcommands;  // in the order of the rows
 };
 
 // One execution. Everything lives at least until the handler returns.
 struct CommandCall {
   Args args;  // args[0] is the name; with a subcommand args[1] is its word
   ReplySink& reply;
-  Command& command;
+  const Command& command;
   Session& client;
   const Parts& parts;
   const Settings& settings;

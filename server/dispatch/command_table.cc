@@ -39,23 +39,24 @@ int FirstKey(const CommandSpec& spec) {
 CommandTable::CommandTable(std::span<const CommandFamily> families) : slots_(kSlots) {
   for (const CommandFamily& family : families) {
     for (const CommandSpec& row : family.rows) {
-      Command* command = Add(row, nullptr);
+      const Command* const command = Add(row, nullptr);
       top_.push_back(command);
       Index(command);
     }
   }
 }
 
-// Subcommands get a Command of their own, with statistics of their own, and are found by their
+// Subcommands get a Command of their own, with a number of their own, and are found by their
 // container.
-Command* CommandTable::Add(const CommandSpec& spec, Command* container) {
+const Command* CommandTable::Add(const CommandSpec& spec, const Command* container) {
   auto command = std::make_unique<Command>();
   command->spec = &spec;
   command->container = container;
   command->full_name = container ? container->full_name + '|' : std::string();
   command->full_name += LowerCase(spec.name);
   command->first_key = FirstKey(spec);
-  Command* added = command.get();
+  command->number = owned_.size();
+  Command* const added = command.get();
   owned_.push_back(std::move(command));
   for (const CommandSpec& row : spec.subcommands) added->subcommands.push_back(Add(row, added));
   return added;
@@ -90,7 +91,7 @@ size_t CommandTable::SlotOf(const Image& image) {
 }
 
 // The table is at most a quarter full, so probes are short.
-void CommandTable::Index(Command* command) {
+void CommandTable::Index(const Command* command) {
   const std::string_view upper = command->spec->name;
   const Image image = ImageOf(upper);
   size_t slot = SlotOf(image);
@@ -99,7 +100,7 @@ void CommandTable::Index(Command* command) {
 }
 
 // Null for an unknown name. O(1).
-Command* CommandTable::Find(std::string_view name) const {
+const Command* CommandTable::Find(std::string_view name) const {
   const Image image = ImageOf(name);
   const bool whole = name.size() <= 16;
   for (size_t slot = SlotOf(image); slots_[slot].command; slot = (slot + 1) & (kSlots - 1)) {
@@ -113,24 +114,19 @@ Command* CommandTable::Find(std::string_view name) const {
 }
 
 // "config|get" too, as COMMAND INFO and ACL spell it.
-Command* CommandTable::FindFull(std::string_view full_name) const {
+const Command* CommandTable::FindFull(std::string_view full_name) const {
   const size_t bar = full_name.find('|');
-  Command* command = Find(full_name.substr(0, bar));
+  const Command* const command = Find(full_name.substr(0, bar));
   if (!command || bar == std::string_view::npos) return command;
   return FindSubcommand(*command, full_name.substr(bar + 1));
 }
 
 // By a walk: no container has more than some thirty.
-Command* CommandTable::FindSubcommand(const Command& container, std::string_view word) const {
-  for (Command* command : container.subcommands) {
+const Command* CommandTable::FindSubcommand(const Command& container, std::string_view word) const {
+  for (const Command* const command : container.subcommands) {
     if (IsWord(word, command->spec->name)) return command;
   }
   return nullptr;
-}
-
-// CONFIG RESETSTAT.
-void CommandTable::ResetStatistics() {
-  for (const auto& command : owned_) command->statistics = {};
 }
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
-// CommandTable: the rows of all families, found by name.
+// CommandTable: the rows of all families, found by name. Nothing in it changes, so all engines of a
+// process use one.
 #pragma once
 
 #include <array>
@@ -17,22 +18,23 @@ class CommandTable {
  public:
   static constexpr PartId kPartId = PartId::kCommands;
 
-  CommandTable(std::span<const CommandFamily> families);
+  explicit CommandTable(std::span<const CommandFamily> families);
 
   // Case-insensitive; null when unknown. Containers are returned as such.
-  Command* Find(std::string_view name) const;
+  const Command* Find(std::string_view name) const;
   // "client|list" or "get", as COMMAND INFO and COMMAND DOCS take them.
-  Command* FindFull(std::string_view full_name) const;
-  Command* FindSubcommand(const Command& container, std::string_view word) const;
+  const Command* FindFull(std::string_view full_name) const;
+  const Command* FindSubcommand(const Command& container, std::string_view word) const;
 
   // Top-level commands in the order of the families.
-  std::span<Command* const> all() const { return top_; }
+  std::span<const Command* const> all() const { return top_; }
   size_t size() const { return top_.size(); }
-  void ResetStatistics();
+  // With subcommands.
+  size_t count() const { return owned_.size(); }
 
  private:
-  Command* Add(const CommandSpec& spec, Command* container);
-  void Index(Command* command);
+  const Command* Add(const CommandSpec& spec, const Command* container);
+  void Index(const Command* command);
 
   // What a name looks like: its length, and its first and last 8 bytes (all of it, up to 16).
   struct Image {
@@ -47,11 +49,11 @@ class CommandTable {
   // or all in lower case is told by its image; any other is compared letter by letter.
   struct Slot {
     Image upper, lower;
-    Command* command = nullptr;
+    const Command* command = nullptr;
   };
   static constexpr size_t kSlots = 2048;
   std::vector<std::unique_ptr<Command>> owned_;
-  std::vector<Command*> top_;
+  std::vector<const Command*> top_;
   std::vector<Slot> slots_;
 };
 

@@ -34,7 +34,7 @@ int64_t CommandTimer::Begin(const Command& command, Args args) {
   return clock_.tick();
 }
 
-void CommandTimer::End(const CommandCall& call, Command& command, int64_t begin,
+void CommandTimer::End(const CommandCall& call, const Command& command, int64_t begin,
                        std::span<const size_t> secret) {
   if (!(command.spec->flags & kFast) || singly_) return EndSingle(call, command, begin, secret);
   if (run_.command != &command) {
@@ -57,13 +57,14 @@ void CommandTimer::TimeSingly() {
 
 // A call that has parked its client, or has run because the client waits: the slow log and the
 // histogram are told when it is answered.
-void CommandTimer::EndSingle(const CommandCall& call, Command& command, int64_t begin,
+void CommandTimer::EndSingle(const CommandCall& call, const Command& command, int64_t begin,
                              std::span<const size_t> secret) {
   if (singly_) begin = std::max(begin, singly_from_);
   singly_ = false;
   const int64_t nanos = clock_.Tick() - begin;
   CloseRun();  // of what it has called
-  command.statistics.nanos += static_cast<uint64_t>(nanos);
+  CommandStatistics& own = counts_.Of(command.number);
+  own.nanos += static_cast<uint64_t>(nanos);
   if (nanos >= latency_ns_) [[unlikely]]
     NoteLatency(command, call.woken, nanos);
   if (call.client.blocked) [[unlikely]] {
@@ -71,13 +72,14 @@ void CommandTimer::EndSingle(const CommandCall& call, Command& command, int64_t 
     if (parked.request.command == &command) parked.ran_ns += nanos;
     return;
   }
-  if (settings_.latency_tracking) command.statistics.latency_ns.Record(nanos);
+  if (settings_.latency_tracking) own.latency_ns.Record(nanos);
   if (nanos >= slow_ns_) [[unlikely]]
     LogSlow(call.client, command, call.args, secret, nanos);
 }
 
-void CommandTimer::Answered(const Session& client, Command& command, Args args, int64_t nanos) {
-  if (settings_.latency_tracking) command.statistics.latency_ns.Record(nanos);
+void CommandTimer::Answered(const Session& client, const Command& command, Args args,
+                            int64_t nanos) {
+  if (settings_.latency_tracking) counts_.Of(command.number).latency_ns.Record(nanos);
   if (nanos >= slow_ns_) LogSlow(client, command, args, {}, nanos);
 }
 
@@ -97,7 +99,7 @@ void CommandTimer::EndRun() {
 void CommandTimer::CloseRun() {
   if (!run_.command) return;
   const Run run = std::exchange(run_, {});
-  CommandStatistics& own = run.command->statistics;
+  CommandStatistics& own = counts_.Of(run.command->number);
   const int64_t nanos = run.end - run.begin;
   own.nanos += static_cast<uint64_t>(nanos);
   if (!settings_.latency_tracking) return;

@@ -15,6 +15,7 @@
 
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command.h"
+#include "server/observe/command_counts.h"
 #include "server/observe/latency_monitor.h"
 #include "server/observe/slow_log.h"
 
@@ -22,10 +23,11 @@ namespace sluice {
 
 class CommandTimer {
  public:
-  CommandTimer(const Settings& settings, TurnClock& clock, SlowLog& slow_log,
+  CommandTimer(const Settings& settings, TurnClock& clock, CommandCounts& counts, SlowLog& slow_log,
                LatencyMonitor& latency_monitor)
       : settings_(settings),
         clock_(clock),
+        counts_(counts),
         slow_log_(slow_log),
         latency_monitor_(latency_monitor) {}
 
@@ -34,7 +36,7 @@ class CommandTimer {
   int64_t Begin(const Command& command, Args args);
   // `secret`: indexes of arguments that the slow log must not show; none for calls that may be of a
   // run.
-  void End(const CommandCall& call, Command& command, int64_t begin,
+  void End(const CommandCall& call, const Command& command, int64_t begin,
            std::span<const size_t> secret);
 
   // For handlers, from within: this call is timed singly, whatever it is.
@@ -44,7 +46,7 @@ class CommandTimer {
   // Restarts the clock, so that work between two commands is not charged to the second.
   void Skip();
   // A client that was parked has its answer: its command has taken `nanos`, all in all.
-  void Answered(const Session& client, Command& command, Args args, int64_t nanos);
+  void Answered(const Session& client, const Command& command, Args args, int64_t nanos);
 
   // Follows the options: to be called when one has changed.
   void Configure();
@@ -54,13 +56,13 @@ class CommandTimer {
   static constexpr size_t kRunArgumentsMax = 8;
 
   struct Run {
-    Command* command = nullptr;
+    const Command* command = nullptr;
     uint32_t calls = 0;
     int64_t begin = 0;
     int64_t end = 0;  // of its last call
   };
 
-  void EndSingle(const CommandCall& call, Command& command, int64_t begin,
+  void EndSingle(const CommandCall& call, const Command& command, int64_t begin,
                  std::span<const size_t> secret);
   void CloseRun();
   void WatchCall(const CommandCall& call, const Command& command, int64_t nanos);
@@ -70,6 +72,7 @@ class CommandTimer {
 
   const Settings& settings_;
   TurnClock& clock_;
+  CommandCounts& counts_;
   SlowLog& slow_log_;
   LatencyMonitor& latency_monitor_;
   Run run_;

@@ -69,7 +69,7 @@ void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::s
 }  // namespace
 
 // A container with a second word means its subcommand, and an unknown word is an error of its own.
-Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
+const Command* Dispatcher::Resolve(Args args, const Command* command, std::string& error) {
   if (!command) command = on_.commands.Find(args[0]);
   if (!command) {
     error = UnknownCommand(args);
@@ -77,7 +77,7 @@ Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
   }
   if (!command->subcommands.empty() && (args.size() > 1 || !command->spec->run)) {
     if (args.size() > 1) {
-      Command* sub = on_.commands.FindSubcommand(*command, args[1]);
+      const Command* sub = on_.commands.FindSubcommand(*command, args[1]);
       if (!sub) {
         error = UnknownSubcommand(*command, args[1]);
         return nullptr;
@@ -87,13 +87,13 @@ Command* Dispatcher::Resolve(Args args, Command* command, std::string& error) {
   }
   if (!ArityFits(*command->spec, args.size())) {
     error = Concat("ERR wrong number of arguments for '", command->full_name, "' command");
-    ++command->statistics.rejected;
+    ++on_.counts.Of(command->number).rejected;
     return nullptr;
   }
   return command;
 }
 
-Dispatcher::Outcome Dispatcher::ShowToHook(Session& session, Args args, Command* command,
+Dispatcher::Outcome Dispatcher::ShowToHook(Session& session, Args args, const Command* command,
                                            HashedKey first_key) {
   using Ruling = RequestHook::Ruling;
   const Ruling ruling = hook_->Arrived(session, RowOf(on_.commands, args), args);
@@ -126,7 +126,7 @@ void Dispatcher::ResolveFault(Session& session, Args args, std::string_view erro
 // The first condition spares a well-formed request of a plain command Resolve; the second spares it
 // the gates. What stands between look-up and Run is in Redis's order: gates, pause, snapshot,
 // queue.
-Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, Command* command,
+Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, const Command* command,
                                      HashedKey first_key, bool hook_saw_it) {
   if (!command || !command->subcommands.empty() || !ArityFits(*command->spec, args.size()))
       [[unlikely]] {
@@ -180,7 +180,7 @@ uint32_t Dispatcher::FlagsOf(const Command& command, Args args) {
 // Calls nest: EXEC, a script and FENCED run others from inside their handler. What is counted
 // before and after the handler therefore belongs to this call alone only where it is compared with
 // what was before.
-void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& reply,
+void Dispatcher::Run(Session& session, const Command& command, Args args, ReplySink& reply,
                      HashedKey first_key) {
   Statistics& statistics = on_.statistics;
   const int64_t begin = on_.timer.Begin(command, args);
@@ -199,7 +199,7 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
   AssertTold(command, on_.effects.audit().End(on_.keyspace.changes()));
   on_.effects.Finish(db, on_.keyspace.changes() != changes, args);
 
-  CommandStatistics& own = command.statistics;
+  CommandStatistics& own = on_.counts.Of(command.number);
   if (!call.woken) [[likely]] {
     if (on_.flags.Raised(RareFlags::kCommands)) [[unlikely]]
       ShowAndTrack(session, command, args);
@@ -216,8 +216,8 @@ void Dispatcher::Run(Session& session, Command& command, Args args, ReplySink& r
 }
 
 // References to parts and to the arguments: it costs a few stores and no allocation.
-CommandCall Dispatcher::CallOf(Session& session, Command& command, Args args, ReplySink& reply,
-                               HashedKey first_key) {
+CommandCall Dispatcher::CallOf(Session& session, const Command& command, Args args,
+                               ReplySink& reply, HashedKey first_key) {
   return {args,
           reply,
           command,
@@ -241,7 +241,7 @@ void Dispatcher::Hide(size_t argument) {
 }
 
 // What the inner command has hidden is hidden in the outer request as well, at its own place.
-void Dispatcher::RunInner(Session& session, Command& command, Args args, ReplySink& reply,
+void Dispatcher::RunInner(Session& session, const Command& command, Args args, ReplySink& reply,
                           size_t at) {
   hidden_of_last_.clear();
   Run(session, command, args, reply);
@@ -280,8 +280,9 @@ void Dispatcher::Remember(Session& session, const Command& command, Args args) {
 
 // Inside MULTI an error makes the whole transaction fail at EXEC. A refused EXEC itself ends it
 // now.
-void Dispatcher::Reject(Session& session, Command* command, std::string_view error, bool as_given) {
-  if (command) ++command->statistics.rejected;
+void Dispatcher::Reject(Session& session, const Command* command, std::string_view error,
+                        bool as_given) {
+  if (command) ++on_.counts.Of(command->number).rejected;
   ReplySink& reply = on_.clients.SinkOf(session);
   if (!session.in_multi()) return reply.Error(error);
   if (command && (command->spec->flags & kEndsMulti)) {
@@ -295,7 +296,7 @@ void Dispatcher::Reject(Session& session, Command* command, std::string_view err
 
 // FENCED's inner command is checked here too, so that a typing mistake is told before EXEC. What is
 // queued counts against the client's query buffer: it is input that was not run yet.
-void Dispatcher::Queue(Session& session, Command& command, Args args) {
+void Dispatcher::Queue(Session& session, const Command& command, Args args) {
   const auto inner = static_cast<size_t>(command.spec->inner_command);
   if (std::string error; inner != 0 && !Resolve(args.subspan(inner), nullptr, error)) {
     return Reject(session, &command, error);

@@ -37,6 +37,7 @@ class Dispatcher {
     Keyspace& keyspace;
     Clients& clients;
     const CommandTable& commands;
+    CommandCounts& counts;
     CommandTimer& timer;
     Effects& effects;
     Notifications& notifications;
@@ -62,22 +63,22 @@ class Dispatcher {
   };
 
   // A client's request. `command` is its row when the batch has looked it up already, else null.
-  Outcome Execute(Session& session, Args args, Command* command, HashedKey first_key) {
+  Outcome Execute(Session& session, Args args, const Command* command, HashedKey first_key) {
     return Pass(session, args, command, first_key, /*hook_saw_it=*/false);
   }
 
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
-  void Run(Session& session, Command& command, Args args, ReplySink& reply,
+  void Run(Session& session, const Command& command, Args args, ReplySink& reply,
            HashedKey first_key = {});
 
   // As Run, of a command that stands in the arguments of another from `at` on (FENCED).
-  void RunInner(Session& session, Command& command, Args args, ReplySink& reply, size_t at);
+  void RunInner(Session& session, const Command& command, Args args, ReplySink& reply, size_t at);
 
   // For handlers: MONITOR and SLOWLOG must not show that argument of this call.
   void Hide(size_t argument);
 
   // One execution of a command, with nothing around it.
-  CommandCall CallOf(Session& session, Command& command, Args args, ReplySink& reply,
+  CommandCall CallOf(Session& session, const Command& command, Args args, ReplySink& reply,
                      HashedKey first_key = {});
 
   // Why the client may not run it now, or empty.
@@ -87,19 +88,20 @@ class Dispatcher {
 
   // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence.
   // Arity is checked too.
-  Command* Resolve(Args args, Command* command, std::string& error);
+  const Command* Resolve(Args args, const Command* command, std::string& error);
 
  private:
-  Outcome Pass(Session& session, Args args, Command* command, HashedKey first_key,
+  Outcome Pass(Session& session, Args args, const Command* command, HashedKey first_key,
                bool hook_saw_it);
   bool IsHooked() const { return on_.flags.Raised(RareFlags::kHooked); }
-  Outcome ShowToHook(Session& session, Args args, Command* command, HashedKey first_key);
+  Outcome ShowToHook(Session& session, Args args, const Command* command, HashedKey first_key);
   void ResolveFault(Session& session, Args args, std::string_view error);
   uint32_t FlagsOf(const Command& command, Args args);
-  void Reject(Session& session, Command* command, std::string_view error, bool as_given = false);
+  void Reject(Session& session, const Command* command, std::string_view error,
+              bool as_given = false);
   void ShowAndTrack(Session& session, const Command& command, Args args);
   void Remember(Session& session, const Command& command, Args args);
-  void Queue(Session& session, Command& command, Args args);
+  void Queue(Session& session, const Command& command, Args args);
 
   uint64_t errors_told_ = 0;  // of Statistics::error_replies: told of a command or before this one
   std::vector<size_t> hidden_;  // arguments of the command that runs

@@ -4,7 +4,7 @@
 namespace sluice {
 
 // Two allocations, whatever the number of arguments. Reserving first keeps the views valid.
-QueuedCommand::QueuedCommand(Command* queued, Args args) : command(queued) {
+QueuedCommand::QueuedCommand(const Command* queued, Args args) : command(queued) {
   size_t size = 0;
   for (const std::string_view argument : args) size += argument.size();
   bytes_.reserve(size);

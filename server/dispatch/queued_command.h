@@ -13,11 +13,11 @@ namespace sluice {
 // Its bytes in one block, and where each argument lies.
 class QueuedCommand {
  public:
-  QueuedCommand(Command* command, Args args);
+  QueuedCommand(const Command* command, Args args);
   QueuedCommand(QueuedCommand&&) noexcept = default;
   QueuedCommand& operator=(QueuedCommand&&) noexcept = default;
 
-  Command* command;
+  const Command* command;
   Args args() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return views_; }
   // What it takes of memory.
   size_t bytes() const {

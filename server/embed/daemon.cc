@@ -113,8 +113,8 @@ int Serve(Config& config) {
   if (settings.daemonize) {
     if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
   }
-  Server server(config, readiness, settings.test_double ? FamiliesOfTestDouble() : AllFamilies(),
-                OptionsOf(settings));
+  const CommandTable& commands = settings.test_double ? CommandsOfTestDouble() : AllCommands();
+  Server server(config, readiness, commands, OptionsOf(settings));
   if (const std::string error = server.Start(); !error.empty()) return Fail(error);
   if (!settings.pidfile.empty()) {
     if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {

@@ -134,7 +134,7 @@ int Import(const ImportPaths& paths, Disk& disk, Config& config, const EngineOpt
     return fail(fault);
   SystemClock clock;
   ImportHost host(out, errors);
-  Engine engine(config, clock, host, AllFamilies(), options);
+  Engine engine(config, clock, host, AllCommands(), options);
   engine.Import(source.paths, source.is_snapshot);
   while (engine.loading() && !host.Stopping()) engine.RunTurn();
   if (host.Stopping()) return 1;

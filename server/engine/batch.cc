@@ -58,7 +58,7 @@ bool Batch::ParseOne(std::vector<Input>& inputs, size_t index) {
 }
 
 // Pipelines repeat themselves: the row of the request before is tried first.
-Command* Batch::Look(std::string_view name) {
+const Command* Batch::Look(std::string_view name) {
   if (!last_command_ ||
       !SameBytes(name, last_name_)) {  // in this order: the bytes of an old name are gone
     last_command_ = commands_->Find(name);

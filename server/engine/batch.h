@@ -32,7 +32,7 @@ class Batch {
     uint32_t arguments;
     bool broken;  // a protocol error: the parser's sentence is the answer
     size_t end;   // offset behind it in the window
-    Command* command;
+    const Command* command;
     HashedKey key;
     const Database* db;  // where the key is likely to be; null: nothing to fetch
     // What is likely to be found there; until the first request runs.
@@ -55,7 +55,7 @@ class Batch {
 
  private:
   bool ParseOne(std::vector<Input>& inputs, size_t index);
-  Command* Look(std::string_view name);
+  const Command* Look(std::string_view name);
   void PrefetchObjects();
 
   const Settings* settings_;
@@ -65,7 +65,7 @@ class Batch {
   std::vector<std::string_view> arguments_;
   bool objects_ = false;        // some command may work on more than the entry of its key
   std::string_view last_name_;  // of the request parsed last in this batch
-  Command* last_command_ = nullptr;
+  const Command* last_command_ = nullptr;
 };
 
 }  // namespace sluice

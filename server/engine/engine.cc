@@ -33,7 +33,7 @@ std::string HexDigits(Random& random, size_t count) {
 
 }  // namespace
 
-Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const CommandFamily> families,
+Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& commands,
                EngineOptions options)
     : config_(config),
       host_(host),
@@ -46,7 +46,8 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       clients_(config.settings(), host, clock_, statistics_),
       locks_(ForLocks(), hash_keys_),
       keyspace_(static_cast<int>(config.settings().databases), hash_keys_.Next(), wheel_, *this),
-      commands_(families),
+      commands_(commands),
+      command_counts_(commands.count()),
       watches_(keyspace_, clock_, flags_, hash_keys_.Next()),
       pubsub_(clients_, hash_keys_),
       notifications_(config.settings().notify_classes, pubsub_),
@@ -54,7 +55,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, std::span<const Command
       monitors_(config.settings(), clients_, clock_, flags_),
       pause_(clients_, keyspace_, timers_, clock_, flags_),
       saved_first_(clients_, keyspace_, commands_, flags_),
-      command_timer_(config.settings(), clock_, slow_log_, latency_monitor_),
+      command_timer_(config.settings(), clock_, command_counts_, slow_log_, latency_monitor_),
       dispatcher_(ForDispatcher()),
       parked_(ForParkedClients()),
       waiters_(ForWaiters(), hash_keys_),

@@ -2,7 +2,7 @@
 // chance and the end of the process are handed in. Sockets, a host program, a fuzzer and a
 // simulator drive it in the same way, one turn after another:
 //
-//   Engine engine(config, clock, host, families, options);
+//   Engine engine(config, clock, host, commands, options);
 //   SessionId id = engine.Open(peer);
 //   engine.Receive(id, bytes);   // as often as there is something; bytes stay valid until RunTurn
 //   engine.RunTurn();            // runs requests and due timers, hands outputs to the host
@@ -42,6 +42,7 @@
 #include "server/log/log_service.h"
 #include "server/notify/key_listeners.h"
 #include "server/notify/pubsub.h"
+#include "server/observe/command_counts.h"
 #include "server/snapshots/snapshots.h"
 #include "server/test_double/request_watch.h"
 #include "server/test_double/time_control.h"
@@ -55,7 +56,7 @@ namespace sluice {
 
 class Engine final : public KeyspaceObserver, private OthersServer {
  public:
-  Engine(Config& config, Clock& clock, Host& host, std::span<const CommandFamily> families,
+  Engine(Config& config, Clock& clock, Host& host, const CommandTable& commands,
          EngineOptions options);
   ~Engine() override;
 
@@ -116,6 +117,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
     return parts_.Get<Part>();
   }
   const Parts& parts() const { return parts_; }
+  const EngineOptions& options() const { return options_; }  // that it was made with
   const Settings& settings() const { return config_.settings(); }
   Statistics& statistics() { return statistics_; }
   Keyspace& keyspace() { return keyspace_; }
@@ -197,7 +199,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   Parts parts_;
   LockService locks_;  // outlives the locks in the keyspace
   Keyspace keyspace_;
-  CommandTable commands_;
+  const CommandTable& commands_;
+  CommandCounts command_counts_;
   WatchTable watches_;
   PubSub pubsub_;
   Notifications notifications_;

@@ -35,6 +35,7 @@ Dispatcher::Uses Engine::ForDispatcher() {
       .keyspace = keyspace_,
       .clients = clients_,
       .commands = commands_,
+      .counts = command_counts_,
       .timer = command_timer_,
       .effects = effects_,
       .notifications = notifications_,
@@ -56,6 +57,7 @@ ParkedClients::Uses Engine::ForParkedClients() {
       .timers = timers_,
       .dispatcher = dispatcher_,
       .timer = command_timer_,
+      .counts = command_counts_,
       .tracking = tracking_,
       .acting = acting_,
       .flags = flags_,
@@ -79,6 +81,7 @@ ScriptEngine::Uses Engine::ForScripts() {
       .clock = clock_,
       .clients = clients_,
       .commands = commands_,
+      .counts = command_counts_,
       .dispatcher = dispatcher_,
       .effects = effects_,
       .acting = acting_,
@@ -157,6 +160,7 @@ void Engine::AddParts() {
   parts_.Add(clients_);
   parts_.Add(clock_);
   parts_.Add(commands_);
+  parts_.Add(command_counts_);
   parts_.Add(config_);
   parts_.Add(debug_settings_);
   parts_.Add(dispatcher_);

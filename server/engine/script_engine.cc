@@ -64,8 +64,8 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
 // --- its commands
 
 // The command of a script, or why it has none.
-Command* ScriptEngine::FindCommand(Args args, std::string_view& refusal) {
-  Command* command = on_.commands.Find(args[0]);
+const Command* ScriptEngine::FindCommand(Args args, std::string_view& refusal) {
+  const Command* command = on_.commands.Find(args[0]);
   if (command && !command->subcommands.empty() && args.size() > 1) {
     command = on_.commands.FindSubcommand(*command, args[1]);
   }
@@ -84,22 +84,22 @@ Command* ScriptEngine::FindCommand(Args args, std::string_view& refusal) {
 
 void ScriptEngine::Call(Args args, ReplySink& reply) {
   std::string_view refusal;
-  Command* command = FindCommand(args, refusal);
+  const Command* command = FindCommand(args, refusal);
   if (!command) [[unlikely]]
     return reply.Error(refusal);
   const uint32_t flags = command->spec->flags;
   if (flags & (kNoScript | kWrite | kMayReplicate)) {
     if ((flags & kNoScript) && !(may_debug_ && (flags & kProtected))) {
-      ++command->statistics.rejected;
+      ++on_.counts.Of(command->number).rejected;
       return reply.Error("ERR This Redis command is not allowed from script");
     }
     // What may replicate (PUBLISH, PFCOUNT) counts as a write: CLIENT PAUSE holds it back too.
     if (on_.state.running_->read_only) {
-      ++command->statistics.rejected;
+      ++on_.counts.Of(command->number).rejected;
       return reply.Error("ERR Write commands are not allowed from read-only scripts.");
     }
     if ((flags & kWrite) && on_.log.denies_writes()) {
-      ++command->statistics.rejected;
+      ++on_.counts.Of(command->number).rejected;
       return reply.Error(on_.log.WriteRefusal());
     }
     if (flags & kWrite) on_.state.running_->wrote = true;
@@ -118,7 +118,7 @@ void ScriptEngine::ErrorReplied(std::string_view text) { on_.clients.ErrorSent(t
 
 // Without users of different rights, a script may call every command.
 CommandPort::Permission ScriptEngine::MayCall(Args args) {
-  Command* command = on_.commands.Find(args[0]);
+  const Command* command = on_.commands.Find(args[0]);
   if (command && !command->subcommands.empty() && args.size() > 1) {
     command = on_.commands.FindSubcommand(*command, args[1]);
   }

@@ -38,6 +38,7 @@ class ScriptEngine final : public CommandPort {
     TurnClock& clock;
     Clients& clients;
     const CommandTable& commands;
+    CommandCounts& counts;
     Dispatcher& dispatcher;
     Effects& effects;
     Acting& acting;
@@ -73,7 +74,7 @@ class ScriptEngine final : public CommandPort {
   void SetReplication(bool log, bool replicas) override;
 
  private:
-  Command* FindCommand(Args args, std::string_view& refusal);
+  const Command* FindCommand(Args args, std::string_view& refusal);
   HashedKey KnownKey(Args args) const;
 
   const Uses on_;

@@ -15,6 +15,16 @@ namespace {
 constexpr size_t kTakenApartPerTurn = 512;
 constexpr uint64_t kNoConnection = UINT64_MAX;  // no connection's number
 
+// By an owner that no client can name, under a token that is never given.
+const Lock* NeverFree(std::unique_ptr<Lock>& made) {
+  if (!made) {
+    made = std::make_unique<Lock>();
+    made->Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNoConnection},
+                kTokenMax, Now{});
+  }
+  return made.get();
+}
+
 HeldLock& HeldIn(const Entry& entry) { return static_cast<HeldLock&>(entry.value()); }
 
 }  // namespace
@@ -51,14 +61,6 @@ bool HeldLock::Ended() const { return empty() || (is_loose() && !shelf_->is_in_i
 
 bool HeldLock::is_loose() const { return named() && shelf_->loose; }
 
-HeldLocks::HeldLocks(const Uses& uses) : on_(uses) {
-  // By an owner that no client can name, under a token that is never given.
-  for (Lock* const lock : {&foreign_, &withheld_}) {
-    lock->Grant(std::string(kOwnerBytesMax + 1, '\0'), LockTerms{.session = kNoConnection},
-                kTokenMax, Now{});
-  }
-}
-
 // --- looking
 
 // Hashed at most once a place.
@@ -69,9 +71,9 @@ HashedKey HeldLocks::KeyOf(LockPlace& place) const {
 
 // What storage/locks sees: the lock, a stand-in that is never free, or null for a free name.
 const Lock* HeldLocks::LockAt(LockNameView name, const Entry* entry) const {
-  if (entry && entry->type() != ValueType::kLock) return &foreign_;
+  if (entry && entry->type() != ValueType::kLock) return NeverFree(foreign_);
   if (entry && !HeldIn(*entry).is_loose()) return &HeldIn(*entry);
-  return on_.grace.Withholds(name) ? &withheld_ : nullptr;
+  return on_.grace.Withholds(name) ? NeverFree(withheld_) : nullptr;
 }
 
 // O(1); null also for a database that was never used.

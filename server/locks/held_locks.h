@@ -95,7 +95,7 @@ class HeldLocks final : public LockStore {
     const RestartGrace& grace;
     const Locks& locks;  // for the ties of locks that are made
   };
-  explicit HeldLocks(const Uses& uses);
+  explicit HeldLocks(const Uses& uses) : on_(uses) {}
 
   // What a handler has just found under that name.
   OpenLock Open(int db, HashedKey key, const Entry* found);
@@ -107,9 +107,9 @@ class HeldLocks final : public LockStore {
   uint64_t List(int db, uint64_t after, size_t count, absl::FunctionRef<void(const Lock&)> visit);
   bool IsTaken(LockNameView name) const { return FindEntry(name) != nullptr; }  // by whatever
   // What a key of another type looks like: a lock that is never free.
-  bool IsForeign(const Lock* lock) const { return lock == &foreign_; }
+  bool IsForeign(const Lock* lock) const { return lock && lock == foreign_.get(); }
   // And a name that no owner is known to hold, in the grace after a restart.
-  bool IsWithheld(const Lock* lock) const { return lock == &withheld_; }
+  bool IsWithheld(const Lock* lock) const { return lock && lock == withheld_.get(); }
 
   // --- what others do to locks
   // A key was renamed or moved to where it is now: a lock is none there.
@@ -182,8 +182,9 @@ class HeldLocks final : public LockStore {
   void TimerFired(HeldLock& lock);
 
   const Uses on_;
-  Lock foreign_;
-  Lock withheld_;
+  // Locks that are never free, made when they are first seen.
+  mutable std::unique_ptr<Lock> foreign_;
+  mutable std::unique_ptr<Lock> withheld_;
   std::map<int, std::unique_ptr<LockShelf>> shelves_;  // by database
   std::vector<std::unique_ptr<LockShelf>> loose_;
   uint64_t last_number_ = 0;

@@ -9,11 +9,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "boost/container/deque.hpp"
 #include "server/clients/clients.h"
 #include "server/core/rare_flags.h"
 #include "storage/locks/lock.h"
@@ -72,7 +72,7 @@ class LockLosses {
   Clients& clients_;
   RareFlags& flags_;
   std::vector<Loss> noted_;                           // their reasons perhaps not known yet
-  std::deque<Loss> pushes_;                           // to be told
+  boost::container::deque<Loss> pushes_;              // to be told
   absl::flat_hash_map<const Lock*, LockLoss> dying_;  // crowds that are to be freed
   std::vector<const Lock*> unsure_;                   // of these, their reason not known yet
 };

@@ -11,9 +11,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string_view>
 
+#include "boost/container/deque.hpp"
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
@@ -60,7 +60,7 @@ class LockRecorder final : public LockListener {
   void NoteEvents(const Lock& lock, int64_t holders, LockEnd end);
 
   const Uses on_;
-  std::deque<Events> events_;
+  boost::container::deque<Events> events_;
 };
 
 }  // namespace sluice

@@ -26,11 +26,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "boost/container/deque.hpp"
 #include "server/clients/clients.h"
 #include "server/core/log_clock.h"
 #include "server/core/rare_flags.h"
@@ -192,7 +192,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t syncs_ = 0;
   uint64_t delayed_syncs_ = 0;
   uint64_t failed_syncs_ = 0;
-  std::deque<Held> held_;  // by position
+  boost::container::deque<Held> held_;  // by position
 };
 
 }  // namespace sluice

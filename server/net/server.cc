@@ -46,7 +46,7 @@ EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
 
 }  // namespace
 
-Server::Server(Config& config, Readiness& readiness, std::span<const CommandFamily> families,
+Server::Server(Config& config, Readiness& readiness, const CommandTable& commands,
                EngineOptions options)
     : config_(config),
       readiness_(readiness),
@@ -67,13 +67,13 @@ Server::Server(Config& config, Readiness& readiness, std::span<const CommandFami
       worker_(io_, [this] { DiskDone(); }) {
   buffers_.emplace_back(new char[kTurnBytes]);
   if (config.settings().test_double) {
-    MakeSpaces(families);
+    MakeSpaces(commands);
   } else {
-    first_.MakeEngine(config, clock_, families, options_);
+    first_.MakeEngine(config, clock_, commands, options_);
   }
 }
 
-void Server::MakeSpaces(std::span<const CommandFamily> families) {
+void Server::MakeSpaces(const CommandTable& commands) {
   const auto connect = [this](int descriptor) {
     auto connection = std::make_shared<SpaceConnection>(poller_, descriptor, *this);
     return connection->open() ? connection : nullptr;
@@ -84,7 +84,7 @@ void Server::MakeSpaces(std::span<const CommandFamily> families) {
   spaces_ = std::make_unique<SpaceTable>(SpaceTable::Uses{.owner = *this,
                                                           .config = config_,
                                                           .clock = clock_,
-                                                          .families = families,
+                                                          .commands = commands,
                                                           .options = options_,
                                                           .first = first_,
                                                           .first_clock = movable_clock_,
@@ -93,7 +93,7 @@ void Server::MakeSpaces(std::span<const CommandFamily> families) {
   EngineOptions options = options_;
   options.movable_clock = &movable_clock_;
   options.spaces = &spaces_->ViewOfFirst();
-  first_.MakeEngine(config_, movable_clock_, families, options);
+  first_.MakeEngine(config_, movable_clock_, commands, options);
 }
 
 Server::~Server() = default;

@@ -40,8 +40,7 @@ namespace sluice {
 class Server final : public SpaceOwner, public ConnectionOwner {
  public:
   // `readiness` is told when clients are served: behind the load of a log or a snapshot.
-  Server(Config& config, Readiness& readiness, std::span<const CommandFamily> families,
-         EngineOptions options);
+  Server(Config& config, Readiness& readiness, const CommandTable& commands, EngineOptions options);
   ~Server() override;
 
   // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
@@ -74,7 +73,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 
-  void MakeSpaces(std::span<const CommandFamily> families);
+  void MakeSpaces(const CommandTable& commands);
   void Admit(int descriptor, Peer peer);
   size_t clients() const;
   bool AcceptNewcomers();

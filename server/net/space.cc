@@ -5,25 +5,33 @@
 
 namespace sluice {
 
-void Space::MakeEngine(Config& config, Clock& clock, std::span<const CommandFamily> families,
-                       const EngineOptions& options) {
-  if (engine_) FinishAside();
+void Space::DropEngine() {
+  if (engine_) FinishAside();  // the worker's results are for the engine that goes
   engine_.reset();
-  making_ = {.config = &config, .clock = &clock, .families = families, .options = options};
-  MakeEngineAnew();
+  engine_lives_.reset();
+  connections_.clear();
+  broken_.clear();
+}
+
+void Space::MakeEngine(Config& config, Clock& clock, const CommandTable& commands,
+                       const EngineOptions& options) {
+  DropEngine();
+  making_ = {.config = &config, .clock = &clock, .commands = &commands};
+  Make(options);
 }
 
 void Space::MakeEngineAnew() {
-  if (engine_) FinishAside();  // the worker's results are for the engine that goes
-  engine_.reset();
-  connections_.clear();
-  broken_.clear();
+  const EngineOptions options = engine_->options();
+  DropEngine();
+  making_.config->ForgetHooks(making_.first_hook, making_.last_hook);
+  Make(options);
+}
+
+void Space::Make(const EngineOptions& options) {
   Config& config = *making_.config;
-  config.ForgetHooks(making_.first_hook, making_.last_hook);
   making_.first_hook = config.hooks();
   Host& host = *this;
-  engine_ =
-      std::make_unique<Engine>(config, *making_.clock, host, making_.families, making_.options);
+  engine_ = std::make_unique<Engine>(config, *making_.clock, host, *making_.commands, options);
   making_.last_hook = config.hooks();
   engine_lives_ = std::make_shared<Space*>(this);
 }

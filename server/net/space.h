@@ -51,11 +51,14 @@ class Space final : public Host {
   // Once, before all else, and again where the one before is to go: then its clients must have been
   // taken. All that is given outlives the engine. `clock` may be `movable`, which then is the clock
   // that clients move.
-  void MakeEngine(Config& config, Clock& clock, std::span<const CommandFamily> families,
+  void MakeEngine(Config& config, Clock& clock, const CommandTable& commands,
                   const EngineOptions& options);
   // One that begins as the one before began. The configuration stays.
   void MakeEngineAnew();
   Engine& engine() const { return *engine_; }
+  bool has_engine() const { return engine_ != nullptr; }
+  // Precondition: it has no client, and no command of it runs.
+  void DropEngine();
   bool given_up() const { return given_up_; }
 
   // --- connections
@@ -102,6 +105,8 @@ class Space final : public Host {
   std::string AllocatorReport() override { return owner_.AllocatorReport(); }
 
  private:
+  void Make(const EngineOptions& options);
+
   SpaceOwner& owner_;
   const bool has_worker_;
   bool given_up_ = false;
@@ -109,8 +114,7 @@ class Space final : public Host {
   struct Making {
     Config* config = nullptr;
     Clock* clock = nullptr;
-    std::span<const CommandFamily> families;
-    EngineOptions options;
+    const CommandTable* commands = nullptr;
     size_t first_hook = 0;
     size_t last_hook = 0;
   } making_;

@@ -78,6 +78,9 @@ struct SpaceTable::PrivateSpace {
   View view;
   std::unique_ptr<Listener> listener;  // null: it has no port of its own
   bool is_due = false;
+  uint64_t visits = 0;  // commands by which clients came to this engine, or left it
+  // Nothing has happened in it but that.
+  bool is_as_made() const { return space.engine().statistics().commands <= visits; }
   int64_t wake_us = TimerWheel::kNever;
 };
 
@@ -99,7 +102,9 @@ SpaceTable::PrivateSpace* SpaceTable::Find(std::string_view name) const {
 Space* SpaceTable::FindSpace(std::string_view name) {
   if (name == Spaces::kDefault) return &on_.first;
   PrivateSpace* const space = Find(name);
-  return space ? &space->space : nullptr;
+  if (!space) return nullptr;
+  NeedEngine(*space);
+  return &space->space;
 }
 
 SpaceTable::PrivateSpace* SpaceTable::PrivateOf(const Space& space) {
@@ -109,7 +114,6 @@ SpaceTable::PrivateSpace* SpaceTable::PrivateOf(const Space& space) {
 SpaceTable::PrivateSpace& SpaceTable::FindOrMake(std::string_view name) {
   if (PrivateSpace* const space = Find(name)) return *space;
   auto made = std::make_unique<PrivateSpace>(*this, name);
-  MakeEngine(*made);
   return *spaces_.emplace(std::string(name), std::move(made)).first->second;
 }
 
@@ -123,6 +127,10 @@ EngineOptions SpaceTable::OptionsOf(PrivateSpace& space) const {
   return options;
 }
 
+void SpaceTable::NeedEngine(PrivateSpace& space) {
+  if (!space.space.has_engine()) MakeEngine(space);
+}
+
 // Its files are its own: what the server's options say of the disk is not for it.
 void SpaceTable::MakeEngine(PrivateSpace& space) {
   auto config = std::make_unique<Config>(on_.config, space.disk);
@@ -130,11 +138,13 @@ void SpaceTable::MakeEngine(PrivateSpace& space) {
   config->SetAtStart("appendonly", {"no"});
   config->SetAtStart("fence-mark-file", {""});
   space.disk.Replace(std::string(kBootIdFile), kBootId);
-  space.space.MakeEngine(*config, space.clock, on_.families, OptionsOf(space));
+  space.space.MakeEngine(*config, space.clock, on_.commands, OptionsOf(space));
   space.config = std::move(config);
+  space.visits = 0;
 }
 
 bool SpaceTable::IsBusy(const Space& space) const {
+  if (!space.has_engine()) return false;
   const Acting& acting = space.engine().part<Acting>();
   return acting.current() || acting.caller();
 }
@@ -160,20 +170,20 @@ std::string SpaceTable::Reset(View& view, CommandCall& call) {
 }
 
 std::vector<Spaces::Info> SpaceTable::List() {
-  const auto keys = [](const Space& space) {
+  const auto tell = [](std::string_view name, const Space& space, int port) {
+    Spaces::Info info{.name = std::string(name), .port = port};
+    if (!space.has_engine()) return info;
     Keyspace& keyspace = space.engine().keyspace();
-    size_t count = 0;
     for (int db = 0; db < keyspace.databases(); ++db) {
-      if (keyspace.made(db)) count += keyspace.db(db).size();
+      if (keyspace.made(db)) info.keys += keyspace.db(db).size();
     }
-    return count;
+    info.clients = space.engine().session_count();
+    return info;
   };
   std::vector<Spaces::Info> all;
-  all.push_back(
-      {std::string(Spaces::kDefault), keys(on_.first), on_.first.engine().session_count(), 0});
+  all.push_back(tell(Spaces::kDefault, on_.first, 0));
   for (const auto& [name, space] : spaces_) {
-    const int port = space->listener ? space->listener->Port() : 0;
-    all.push_back({name, keys(space->space), space->space.engine().session_count(), port});
+    all.push_back(tell(name, space->space, space->listener ? space->listener->Port() : 0));
   }
   return all;
 }
@@ -212,6 +222,7 @@ int SpaceTable::Listen(std::string_view name, std::string& fault) {
     auto listener = on_.listen(
         [this, &space](int descriptor, Peer peer) {
           if (auto connection = on_.connect(descriptor)) {
+            NeedEngine(space);
             space.space.Admit(std::move(connection), std::move(peer));
             Due(space.space);
           }
@@ -262,6 +273,7 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
     return "ERR a snapshot is being written there; try again when it has ended";
 
   PrivateSpace& target = FindOrMake(to);
+  NeedEngine(target);
   std::vector<Traveller> clients = LeaveAll(target.space, std::nullopt);
   const PrivateSpace* const private_source = PrivateOf(*source);
   target.clock = private_source ? private_source->clock : on_.first_clock;
@@ -354,12 +366,14 @@ bool SpaceTable::Move(const Want& want) {
   Session* const session = want.from->engine().Find(want.session);
   if (!session || !session->blocked) return true;  // it has left, or was unblocked
   if (!session->output.empty()) return false;
-  Space* to = FindSpace(want.to);
-  if (!to) to = &FindOrMake(want.to).space;
+  if (want.to != Spaces::kDefault) FindOrMake(want.to);
+  Space& to = *FindSpace(want.to);
   Traveller traveller = Leave(*want.from, *session);
+  if (PrivateSpace* const left = PrivateOf(*want.from)) ++left->visits;
   traveller.db = 0;
   traveller.bytes.insert(0, want.request);
-  Arrive(*to, std::move(traveller));
+  if (PrivateSpace* const entered = PrivateOf(to)) ++entered->visits;
+  Arrive(to, std::move(traveller));
   Due(*want.from);  // what it leaves behind may be others'
   return true;
 }
@@ -411,7 +425,7 @@ void SpaceTable::RunTurns() {
     return;
   for (PrivateSpace* const space : std::exchange(due_, {})) {
     space->is_due = false;
-    if (space->space.given_up()) continue;
+    if (space->space.given_up() || !space->space.has_engine()) continue;
     const bool more = space->space.engine().RunTurn();
     space->space.DropBroken();
     if (space->space.given_up()) continue;
@@ -429,6 +443,10 @@ void SpaceTable::Wake(PrivateSpace& space) {
   Engine& engine = space.space.engine();
   if (engine.session_count() == 0) {
     occupied_.erase(&space);
+    if (space.is_as_made()) {
+      space.space.DropEngine();
+      space.config.reset();
+    }
     return;
   }
   occupied_.insert(&space);

@@ -4,7 +4,9 @@
 //
 // A space costs nothing while it has no client: no timer is set for it and no loop looks at it. Its
 // time goes on all the same, and what is due by then happens as soon as a client comes. One with
-// clients has a place among those that are due, or in an ordered set of moments (wakes_).
+// clients has a place among those that are due, or in an ordered set of moments (wakes_). Its
+// engine is made for its first client, and goes with the last one if that is all that has happened
+// there: a space to which clients have only come is as it was made.
 //
 // Clients change spaces, and spaces are reset, only between two turns: a handler notes what is
 // wanted and parks its client; Arrange does it.
@@ -35,7 +37,7 @@ class SpaceTable {
     SpaceOwner& owner;
     Config& config;  // as the server was started
     Clock& clock;    // the system's
-    std::span<const CommandFamily> families;
+    const CommandTable& commands;
     const EngineOptions& options;  // of the server's engine
     Space& first;
     MovableClock& first_clock;
@@ -101,9 +103,11 @@ class SpaceTable {
 
   PrivateSpace* Find(std::string_view name) const;
   PrivateSpace& FindOrMake(std::string_view name);
+  // With an engine; null where there is no such space.
   Space* FindSpace(std::string_view name);
   PrivateSpace* PrivateOf(const Space& space);
   void MakeEngine(PrivateSpace& space);
+  void NeedEngine(PrivateSpace& space);
   EngineOptions OptionsOf(PrivateSpace& space) const;
   bool Move(const Want& want);
   void ResetSpace(Space& space, SessionId caller);

@@ -28,20 +28,25 @@ struct PubSub::Encoded {
   std::string_view tail;
 };
 
-PubSub::PubSub(Clients& clients, HashKeys& hash_keys)
-    : clients_(clients), names_{NoNames(hash_keys), NoNames(hash_keys), NoNames(hash_keys)} {}
+PubSub::PubSub(Clients& clients, HashKeys& hash_keys) : clients_(clients), hash_keys_(hash_keys) {}
 
 // Names are chosen by clients, so the table's hash has a secret key.
-PubSub::Names PubSub::NoNames(HashKeys& hash_keys) {
-  using ByName = Names::nth_index<1>::type;
-  return Names(
-      boost::make_tuple(Names::nth_index<0>::type::ctor_args(),
-                        boost::make_tuple(size_t{0}, ByName::key_from_value(),
-                                          KeyedHash(hash_keys.Next()), std::equal_to<>())));
+PubSub::Names& PubSub::MakeNames(ChannelKind kind) {
+  std::unique_ptr<Names>& names = names_[static_cast<size_t>(kind)];
+  if (!names) {
+    using ByName = Names::nth_index<1>::type;
+    names = std::make_unique<Names>(
+        boost::make_tuple(Names::nth_index<0>::type::ctor_args(),
+                          boost::make_tuple(size_t{0}, ByName::key_from_value(),
+                                            KeyedHash(hash_keys_.Next()), std::equal_to<>())));
+  }
+  return *names;
 }
 
 const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
-  const auto& by_name = names_of(kind).get<1>();
+  const Names* const names = NamesOf(kind);
+  if (!names) return nullptr;
+  const auto& by_name = names->get<1>();
   const auto found = by_name.find(name);
   return found == by_name.end() ? nullptr : &*found;
 }
@@ -51,7 +56,7 @@ const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
 // O(1). The name comes to be with its first subscriber and goes with its last.
 bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name) {
   const Channel* channel = FindName(kind, name);
-  if (!channel) channel = &*names_of(kind).emplace_back(kind, name).first;
+  if (!channel) channel = &*MakeNames(kind).emplace_back(kind, name).first;
   const auto [place, fresh] =
       subscriptions_.insert(std::make_unique<Subscription>(session, *channel));
   if (!fresh) return false;
@@ -85,7 +90,7 @@ void PubSub::End(Subscription& subscription) {
   --session.subscribed_to;
   subscriptions_.erase(Pair{&session, channel});
   if (--channel->count > 0) return;
-  Names& names = names_of(channel->kind);
+  Names& names = MakeNames(channel->kind);
   names.erase(names.iterator_to(*channel));
 }
 
@@ -121,12 +126,13 @@ size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
 // came. A session that is subscribed by both ways gets both messages.
 size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   const Channel* const name = FindName(ChannelKind::kChannel, channel);
-  const Names& patterns = names_of(ChannelKind::kPattern);
-  if (!name && patterns.empty()) return 0;
+  const Names* const patterns = NamesOf(ChannelKind::kPattern);
+  if (!name && !patterns) return 0;
   const std::string pair = BulkPair(channel, payload);
   size_t receivers = 0;
   if (name) receivers += Deliver(*name, {"3\r\n$7\r\nmessage", pair});
-  for (const Channel& pattern : patterns) {
+  if (!patterns) return receivers;
+  for (const Channel& pattern : *patterns) {
     if (!pattern.glob->Matches(channel)) continue;
     const std::string head =
         Concat("4\r\n$8\r\npmessage\r\n$", pattern.name.size(), "\r\n", pattern.name);
@@ -151,7 +157,9 @@ size_t PubSub::Subscribers(ChannelKind kind, std::string_view name) const {
 }
 
 void PubSub::ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const {
-  for (const Channel& channel : names_of(kind)) visit(channel.name);
+  const Names* const names = NamesOf(kind);
+  if (!names) return;
+  for (const Channel& channel : *names) visit(channel.name);
 }
 
 }  // namespace sluice

@@ -108,10 +108,13 @@ class PubSub {
   size_t PublishToShard(std::string_view channel, std::string_view payload);
 
   bool has_listeners() const {
-    return !names_of(ChannelKind::kChannel).empty() || !names_of(ChannelKind::kPattern).empty();
+    return names(ChannelKind::kChannel) > 0 || names(ChannelKind::kPattern) > 0;
   }
   // How many names of that kind have subscribers, how many one of them has, and all of them.
-  size_t names(ChannelKind kind) const { return names_of(kind).size(); }
+  size_t names(ChannelKind kind) const {
+    const Names* const all = NamesOf(kind);
+    return all ? all->size() : 0;
+  }
   size_t Subscribers(ChannelKind kind, std::string_view name) const;
   void ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const;
 
@@ -143,15 +146,16 @@ class PubSub {
     }
   };
 
-  static Names NoNames(HashKeys& hash_keys);
-  Names& names_of(ChannelKind kind) { return names_[static_cast<size_t>(kind)]; }
-  const Names& names_of(ChannelKind kind) const { return names_[static_cast<size_t>(kind)]; }
+  Names& MakeNames(ChannelKind kind);
+  // Null while there was none of that kind yet.
+  const Names* NamesOf(ChannelKind kind) const { return names_[static_cast<size_t>(kind)].get(); }
   const Channel* FindName(ChannelKind kind, std::string_view name) const;
   void End(Subscription& subscription);
   size_t Deliver(const Channel& to, const Encoded& message);
 
   Clients& clients_;
-  std::array<Names, kChannelKinds> names_;
+  HashKeys& hash_keys_;
+  std::array<std::unique_ptr<Names>, kChannelKinds> names_;
   absl::flat_hash_set<std::unique_ptr<Subscription>, PairHash, PairEqual> subscriptions_;
 };
 

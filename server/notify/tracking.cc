@@ -39,10 +39,7 @@ Tracking::Tracking(const Settings& settings, Clients& clients, const Acting& act
       clients_(clients),
       acting_(acting),
       flags_(flags),
-      keys_(
-          boost::make_tuple(Keys::nth_index<0>::type::ctor_args(),
-                            boost::make_tuple(size_t{0}, Keys::nth_index<1>::type::key_from_value(),
-                                              KeyedHash(hash_keys.Next()), std::equal_to<>()))) {}
+      hash_keys_(hash_keys) {}
 
 // --- turning it on and off
 
@@ -107,31 +104,39 @@ void Tracking::Remember(Session& session, Args args, std::span<const int> key_po
 
 // O(log clients of the key). One key above the limit costs the oldest one its place.
 void Tracking::Add(std::string_view key, uint64_t client_id) {
-  auto& by_key = keys_.get<1>();
+  if (!keys_) {
+    keys_ = std::make_unique<Keys>(
+        boost::make_tuple(Keys::nth_index<0>::type::ctor_args(),
+                          boost::make_tuple(size_t{0}, Keys::nth_index<1>::type::key_from_value(),
+                                            KeyedHash(hash_keys_.Next()), std::equal_to<>())));
+  }
+  auto& by_key = keys_->get<1>();
   auto place = by_key.find(key);
   if (place == by_key.end()) {
-    place = keys_.project<1>(keys_.push_back({std::string(key), {}}).first);
+    place = keys_->project<1>(keys_->push_back({std::string(key), {}}).first);
   }
   items_ += place->clients.insert(client_id).second;
   // One at a time keeps the table as it is; LimitSlice does what a lower limit asks for.
-  if (over_limit()) Invalidate(keys_.front(), false);
+  if (over_limit()) Invalidate(keys_->front(), false);
 }
 
 bool Tracking::over_limit() const {
   const auto most = static_cast<size_t>(settings_.tracking_table_max_keys);
-  return most > 0 && keys_.size() > most;
+  return most > 0 && keys() > most;
 }
 
 bool Tracking::LimitSlice() {
-  for (int i = 0; i < kKeysPerSlice && over_limit(); ++i) Invalidate(keys_.front(), false);
+  for (int i = 0; i < kKeysPerSlice && over_limit(); ++i) Invalidate(keys_->front(), false);
   return over_limit();
 }
 
 std::string Tracking::Audit() const {
   size_t items = 0;
-  for (const TrackedKey& tracked : keys_) {
-    if (tracked.clients.empty()) return "a key is tracked for no client";
-    items += tracked.clients.size();
+  if (keys_) {
+    for (const TrackedKey& tracked : *keys_) {
+      if (tracked.clients.empty()) return "a key is tracked for no client";
+      items += tracked.clients.size();
+    }
   }
   if (items != items_) return "the clients of tracked keys are miscounted";
   for (const auto& [prefix, about] : prefixes_) {
@@ -173,7 +178,8 @@ void Tracking::KeyTouched(int, std::string_view key, bool died) {
     about.changed[std::string(key)] = by ? by->client_id : 0;
     changed_prefixes_.insert(prefix);
   });
-  const auto& by_key = keys_.get<1>();
+  if (!keys_) return;
+  const auto& by_key = keys_->get<1>();
   const auto place = by_key.find(key);
   if (place != by_key.end()) Invalidate(*place, true);
 }
@@ -190,7 +196,7 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   }
   assert(items_ >= tracked.clients.size());
   items_ -= tracked.clients.size();
-  keys_.erase(keys_.iterator_to(tracked));
+  keys_->erase(keys_->iterator_to(tracked));
 }
 
 // O(clients + keys), once a flush; each client gets one null instead of a list.
@@ -200,7 +206,7 @@ void Tracking::AllFlushed() {
       if (session.tracking) Tell(session, std::string(kAllKeys));
     });
   }
-  keys_.clear();
+  keys_.reset();
   items_ = 0;
 }
 

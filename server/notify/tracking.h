@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,7 +74,7 @@ class Tracking final : public KeyListener {
               const std::vector<std::string_view>& prefixes);
   void Disable(Session& session);
 
-  bool listens() const override { return tracking_clients_ > 0 || !keys_.empty(); }
+  bool listens() const override { return tracking_clients_ > 0 || keys() > 0; }
   void KeyTouched(int db, std::string_view key, bool died) override;
   // A flush: one message for all keys.
   void AllFlushed();
@@ -90,7 +91,7 @@ class Tracking final : public KeyListener {
 
   // For INFO.
   size_t clients() const { return tracking_clients_; }
-  size_t keys() const { return keys_.size(); }
+  size_t keys() const { return keys_ ? keys_->size() : 0; }
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
 
@@ -140,8 +141,9 @@ class Tracking final : public KeyListener {
   const Acting& acting_;
   RareFlags& flags_;
   size_t tracking_clients_ = 0;
-  Keys keys_;
-  size_t items_ = 0;  // clients over all keys
+  HashKeys& hash_keys_;
+  std::unique_ptr<Keys> keys_;  // made for the first
+  size_t items_ = 0;            // clients over all keys
   absl::btree_map<std::string, Prefix> prefixes_;
   absl::btree_set<std::string> changed_prefixes_;  // in this turn
   std::vector<Pending> pending_;

@@ -27,11 +27,26 @@ int64_t Histogram::UpperBound(int bucket) {
 
 // O(1). Negative values count as 0: a clock may step between two readings.
 void Histogram::Record(int64_t value, uint64_t times) {
-  if (!buckets_) buckets_ = std::make_unique<uint64_t[]>(kBuckets);
   value = std::max<int64_t>(value, 0);
-  buckets_[BucketOf(static_cast<uint64_t>(value))] += times;
+  const auto bucket = static_cast<unsigned>(BucketOf(static_cast<uint64_t>(value)));
+  const size_t number = bucket >> kSubBits;
+  if (number >= groups_.size()) groups_.resize(number + 1);
+  std::unique_ptr<Group>& group = groups_[number];
+  if (!group) group = std::make_unique<Group>();
+  (*group)[bucket % (1u << kSubBits)] += times;
   count_ += times;
   max_ = std::max(max_, value);
+}
+
+template <typename Visit>
+void Histogram::Walk(Visit visit) const {
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group]) continue;
+    auto bucket = static_cast<int>(group << kSubBits);
+    for (const uint64_t count : *groups_[group]) {
+      if (!visit(bucket++, count)) return;
+    }
+  }
 }
 
 // O(buckets). The bucket's upper bound, but never above the largest value that was seen.
@@ -40,11 +55,13 @@ int64_t Histogram::Percentile(double percent) const {
   const auto wanted = std::max<uint64_t>(
       1, static_cast<uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_))));
   uint64_t seen = 0;
-  for (int bucket = 0; bucket < kBuckets; ++bucket) {
-    seen += buckets_[bucket];
-    if (seen >= wanted) return std::min(UpperBound(bucket), max_);
-  }
-  return max_;
+  int64_t found = max_;
+  Walk([&](int bucket, uint64_t count) {
+    seen += count;
+    if (seen >= wanted) found = std::min(UpperBound(bucket), max_);
+    return seen < wanted;
+  });
+  return found;
 }
 
 // O(buckets). All of the bucket that holds `value` is counted.
@@ -52,12 +69,15 @@ uint64_t Histogram::CountAtMost(int64_t value) const {
   if (count_ == 0 || value < 0) return 0;
   uint64_t seen = 0;
   const int last = BucketOf(static_cast<uint64_t>(value));
-  for (int bucket = 0; bucket <= last; ++bucket) seen += buckets_[bucket];
+  Walk([&](int bucket, uint64_t count) {
+    if (bucket <= last) seen += count;
+    return bucket < last;
+  });
   return seen;
 }
 
 void Histogram::Reset() {
-  buckets_.reset();
+  groups_ = std::vector<std::unique_ptr<Group>>();
   count_ = 0;
   max_ = 0;
 }

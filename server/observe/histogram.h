@@ -1,9 +1,12 @@
 // Histogram: counts of non-negative numbers in log-linear buckets (32 per power of two: within 3
-// %), after HdrHistogram's idea. Memory is taken on the first Record.
+// %), after HdrHistogram's idea. Memory is taken where something is recorded: for each power of two
+// that came, 256 bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace sluice {
 
@@ -22,14 +25,18 @@ class Histogram {
   void Reset();
 
  private:
-  // 32 parts a power of two, 1888 buckets, 15 kB once something was recorded.
+  // A power of two is a group of 32 buckets; the smallest values are a group, too.
   static constexpr int kSubBits = 5;
-  static constexpr int kBuckets = (64 - kSubBits) << kSubBits;
+  using Group = std::array<uint64_t, 1 << kSubBits>;
   // Buckets are numbered from the smallest values on.
   static int BucketOf(uint64_t value);
   static int64_t UpperBound(int bucket);
+  // Calls `visit(bucket, count)` for the buckets of groups that are there, from the smallest on,
+  // until it answers false.
+  template <typename Visit>
+  void Walk(Visit visit) const;
 
-  std::unique_ptr<uint64_t[]> buckets_;
+  std::vector<std::unique_ptr<Group>> groups_;  // up to the highest that came
   uint64_t count_ = 0;
   int64_t max_ = 0;
 };

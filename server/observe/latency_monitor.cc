@@ -23,7 +23,7 @@ void LatencySeries::Add(int64_t unix_s, int64_t ms) {
     samples_.back().ms = std::max(samples_.back().ms, ms);
     return;
   }
-  if (samples_.size() == kSamplesMax) samples_.pop_front();
+  if (samples_.size() == kSamplesMax) samples_.erase(samples_.begin());
   samples_.push_back({unix_s, ms});
 }
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string_view>
+#include <vector>
 
 #include "server/core/parts.h"
 
@@ -37,11 +37,11 @@ class LatencySeries {
   void Add(int64_t unix_s, int64_t ms);
   bool empty() const { return samples_.empty(); }
   // The oldest first.
-  const std::deque<LatencySample>& samples() const { return samples_; }
+  const std::vector<LatencySample>& samples() const { return samples_; }
   int64_t worst_ms() const { return worst_ms_; }  // also of samples that are gone
 
  private:
-  std::deque<LatencySample> samples_;
+  std::vector<LatencySample> samples_;
   int64_t worst_ms_ = 0;
 };
 

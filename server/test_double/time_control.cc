@@ -30,7 +30,8 @@ void TimeControl::Enter(CommandCall& call, std::optional<int64_t> ms) {
 
 // The client has left, or was unblocked: the clock stays where it is.
 void TimeControl::WaitCancelled(uint64_t wait_id) {
-  std::erase_if(journeys_, [&](const Journey& journey) { return journey.id == wait_id; });
+  const auto of_client = [&](const Journey& journey) { return journey.id == wait_id; };
+  journeys_.erase(std::ranges::remove_if(journeys_, of_client).begin(), journeys_.end());
 }
 
 bool TimeControl::HasArrived(Journey& journey, uint64_t fired) const {

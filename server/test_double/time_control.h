@@ -13,10 +13,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 
+#include "boost/container/deque.hpp"
 #include "server/core/parts.h"
 #include "server/core/turn_clock.h"
 #include "server/waiting/parked_clients.h"
@@ -79,7 +79,7 @@ class TimeControl final : private WaitOwner {
   void Arrive(bool found_timer);
 
   const Uses on_;
-  std::deque<Journey> journeys_;
+  boost::container::deque<Journey> journeys_;
   uint64_t last_id_ = 0;
 };
 

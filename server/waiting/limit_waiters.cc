@@ -122,9 +122,14 @@ void LimitWaiters::KeyTouched(int db, std::string_view key, bool) {
   if (found != queues_.end() && found->second.get() != serving_) Note(*found->second);
 }
 
+template <typename Which>
+void LimitWaiters::DropChanges(Which which) {
+  changes_.erase(std::ranges::remove_if(changes_, which).begin(), changes_.end());
+}
+
 // Noted as one change, whatever the number of waiters; a repetition replaces the earlier note.
 void LimitWaiters::DatabaseReplaced(int db, int other) {
-  std::erase_if(changes_, [db, other](const Change& each) {
+  DropChanges([db, other](const Change& each) {
     return each.policy.empty() && each.db == db && each.other == other;
   });
   changes_.push_back({.db = db, .other = other, .last = tickets_});
@@ -156,7 +161,7 @@ void LimitWaiters::ServeReady() {
 // O(changes that are still to be looked at).
 void LimitWaiters::PolicyChanged(std::string_view name) {
   if (!tickets_of_policy_.contains(name)) return;
-  std::erase_if(changes_, [name](const Change& each) { return each.policy == name; });
+  DropChanges([name](const Change& each) { return each.policy == name; });
   changes_.push_back({.policy = std::string(name), .last = tickets_});
   on_.flags.Raise(RareFlags::kServe);
 }

@@ -16,7 +16,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +24,7 @@
 #include <string_view>
 
 #include "absl/container/btree_map.h"
+#include "boost/container/deque.hpp"
 #include "server/notify/key_listeners.h"
 #include "server/waiting/parked_clients.h"
 #include "server/waiting/parsed_args_cache.h"
@@ -132,6 +132,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     uint64_t next = 0;
     uint64_t last = 0;
   };
+  template <typename Which>
+  void DropChanges(Which which);
   void NoteOfChanges();
   bool NoteSome(Change& change);
   void NoteHead(uint64_t ticket, Queue& queue);
@@ -148,9 +150,9 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   ParsedArgsCache<CellRequest> cell_memo_;
   KeyNameMap<std::unique_ptr<Queue>> queues_;   // none is empty
   absl::btree_map<uint64_t, Queue*> queue_of_;  // by ticket
-  std::deque<KeyName> ready_;
+  boost::container::deque<KeyName> ready_;
   std::map<std::string, std::set<uint64_t>, std::less<>> tickets_of_policy_;  // none is empty
-  std::deque<Change> changes_;
+  boost::container::deque<Change> changes_;
   LimitStatistics statistics_;
   Queue* serving_ = nullptr;
   uint64_t tickets_ = 0;

@@ -29,7 +29,7 @@ bool ParkedClients::Park(CommandCall& call, const Parking& parking) {
   }
   assert(!session.parked && session.close == CloseMode::kOpen);
   on_.timer.TimeSingly();
-  Command* const command = &call.command;
+  const Command* const command = &call.command;
   const bool asks_otherwise = !parking.again.empty();
   auto parked = std::make_unique<Wait>(*this, session.id, command,
                                        asks_otherwise ? parking.again : call.args);
@@ -150,7 +150,8 @@ bool ParkedClients::Unblock(Session& session, End end) {
   if (!session.blocked || ParkedOf(session)->woken) return false;
   const Parked& parked = *ParkedOf(session);
   // As Redis counts, whichever end it is.
-  ++(parked.asked ? *parked.asked : parked.request).command->statistics.failed;
+  const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
+  ++on_.counts.Of(request.command->number).failed;
   Answered(session, *EndWait(session, end));
   return true;
 }

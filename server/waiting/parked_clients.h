@@ -51,6 +51,7 @@ class ParkedClients final : public ClosingListener {
     TimerTasks& timers;
     Dispatcher& dispatcher;
     CommandTimer& timer;
+    CommandCounts& counts;
     Tracking& tracking;
     Acting& acting;
     RareFlags& flags;
@@ -83,7 +84,7 @@ class ParkedClients final : public ClosingListener {
 
  private:
   struct Wait final : Parked {
-    Wait(ParkedClients& all, SessionId id, Command* command, Args args)
+    Wait(ParkedClients& all, SessionId id, const Command* command, Args args)
         : Parked(id, command, args), whose(all) {}
     ParkedClients& whose;
   };

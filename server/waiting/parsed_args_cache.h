@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "protocol/args.h"
@@ -23,7 +24,8 @@ class ParsedArgsCache {
   const Meaning* Find(Args words) const {
     if (words.size() != count_) return nullptr;
     for (size_t i = 0; i < count_; ++i) {
-      if (!SameBytes(words[i], {bytes_.data() + begins_[i], begins_[i + 1] - begins_[i]})) {
+      if (!SameBytes(words[i], {bytes_.data() + begins_[i],
+                                static_cast<size_t>(begins_[i + 1] - begins_[i])})) {
         return nullptr;
       }
     }
@@ -39,7 +41,7 @@ class ParsedArgsCache {
       if (words[i].size() > bytes_.size() - end) return;
       std::ranges::copy(words[i], bytes_.begin() + static_cast<std::ptrdiff_t>(end));
       end += words[i].size();
-      begins_[i + 1] = end;
+      begins_[i + 1] = static_cast<uint8_t>(end);
     }
     count_ = words.size();
     meaning_ = meaning;
@@ -50,7 +52,7 @@ class ParsedArgsCache {
   static constexpr size_t kNone = kWordsMax + 1;
 
   size_t count_ = kNone;
-  std::array<size_t, kWordsMax + 1> begins_{};
+  std::array<uint8_t, kWordsMax + 1> begins_{};
   // Room for the words of a limit, side by side; `begins_[i]` is where the i-th one begins.
   std::array<char, 96> bytes_{};
   Meaning meaning_{};

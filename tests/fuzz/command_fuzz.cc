@@ -270,7 +270,7 @@ class Fuzzer {
   Fuzzer(const Options& options, std::string program)
       : options_(options),
         program_(std::move(program)),
-        maker_(table_server_.engine().part<CommandTable>()) {
+        maker_(table_server_.engine().part<const CommandTable>()) {
     void* const shared =
         mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     progress_ = new (shared) Progress();

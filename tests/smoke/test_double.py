@@ -338,5 +338,45 @@ def test_many_spaces_and_many_moves():
             assert connection.call("SLUICE.SPACE", "DEL", f"s{each}") == number(1)
 
 
+def resident_kib(server):
+    with open(f"/proc/{server.process.pid}/status") as status:
+        return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
+
+
+def test_a_space_takes_little():
+    """Half as much again as documented: pages of the allocator differ from run to run."""
+    spaces_made = 500
+    with double() as server:
+        connection = client(server)
+        enter(server, "warm").call("SET", "key", "value")
+        before = resident_kib(server)
+        for each in range(spaces_made):
+            assert connection.call("SLUICE.SPACE", f"untouched{each}") == OK
+        assert connection.call("SLUICE.SPACE", "default") == OK
+        untouched = resident_kib(server)
+        for each in range(spaces_made):
+            assert connection.call("SLUICE.SPACE", f"used{each}") == OK
+            assert connection.call("SET", "key", "value") == OK
+        used = resident_kib(server)
+        assert untouched - before < 4 * spaces_made, untouched - before
+        assert used - untouched < 27 * spaces_made, used - untouched
+
+
+def test_what_happened_in_a_space_stays_without_clients():
+    with double() as server:
+        for words in (("SLUICE.CLOCK", "FREEZE"), ("CLIENT", "ID"), ("CONFIG", "SET", "maxclients", "9")):
+            first = enter(server, words[0] + words[1])
+            answers = [first.call(*words), first.call("INFO", "server"), first.call("TIME")]
+            assert answers[0][0] != "-", answers
+            run_id = answers[1][1].split(b"run_id:")[1][:40]
+            first.close()
+            again = enter(server, words[0] + words[1])
+            assert run_id in again.call("INFO", "server")[1], words
+            if words[0] == "SLUICE.CLOCK":
+                assert again.call("TIME") == answers[2]
+            if words[0] == "CONFIG":
+                assert b"9" in [each[1] for each in again.call("CONFIG", "GET", "maxclients")[1]]
+
+
 if __name__ == "__main__":
     sys.exit(run_tests(__doc__, globals()))

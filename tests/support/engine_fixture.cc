@@ -88,9 +88,12 @@ TestEngine::TestEngine(const Options& options)
     const std::string error = config_.SetAtStart(name, Words(value));
     EXPECT_EQ(error, "") << name << " " << value;
   }
-  const auto families = options.test_double ? FamiliesOfTestDouble() : AllFamilies();
-  families_.assign(std::begin(families), std::end(families));
-  families_.insert(families_.end(), options.families.begin(), options.families.end());
+  if (!options.families.empty()) {
+    std::vector<CommandFamily> families(AllFamilies().begin(), AllFamilies().end());
+    families.insert(families.end(), options.families.begin(), options.families.end());
+    own_commands_.emplace(families);
+  }
+  const CommandTable& served = options.test_double ? CommandsOfTestDouble() : AllCommands();
   EngineOptions engine_options;
   engine_options.seed = options.seed;
   engine_options.executable = "sluice";
@@ -98,7 +101,8 @@ TestEngine::TestEngine(const Options& options)
   if (options.test_double) engine_options.movable_clock = &movable_;
   Clock& clock = options.test_double ? static_cast<Clock&>(movable_) : ticks_;
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config_, clock, host, families_, engine_options);
+  engine_ = std::make_unique<Engine>(config_, clock, host, own_commands_ ? *own_commands_ : served,
+                                     engine_options);
   start_fault_ = engine_->StartLog();
 }
 

@@ -175,7 +175,7 @@ class TestEngine final : private Host {
   Ticks ticks_{clock_};
   MovableClock movable_{ticks_};  // the engine's, when it is a test double
   std::function<void()> serve_;
-  std::vector<CommandFamily> families_;
+  std::optional<CommandTable> own_commands_;  // where a test has families of its own
   std::vector<std::unique_ptr<TestClient>> clients_;
   std::vector<std::string> log_;
   std::optional<int> shutdown_code_;

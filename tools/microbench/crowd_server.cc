@@ -44,10 +44,8 @@ CrowdServer::CrowdServer() {
   EngineOptions options;
   options.seed = 1;
   options.executable = "crowds";
-  const auto families = AllFamilies();
-  families_.assign(std::begin(families), std::end(families));
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config_, clock_, host, families_, options);
+  engine_ = std::make_unique<Engine>(config_, clock_, host, AllCommands(), options);
   client_ = Connect();
 }
 

@@ -82,7 +82,6 @@ class CrowdServer final : private Host {
   MemoryDisk disk_;
   Config config_{disk_};
   HalfManualClock clock_;
-  std::vector<CommandFamily> families_;
   std::unique_ptr<Engine> engine_;
   SessionId client_;
   int64_t longest_ns_ = 0;

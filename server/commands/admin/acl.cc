@@ -108,7 +108,7 @@ void Categories(CommandCall& call) {
   const auto add = [&](const Command& command) {
     if (IsInCategory(*command.spec, category)) names.push_back(command.full_name);
   };
-  for (const Command* command : call.part<CommandTable>().all()) {
+  for (const Command* command : call.part<const CommandTable>().all()) {
     add(*command);
     for (const Command* sub : command->subcommands) add(*sub);
   }
@@ -126,7 +126,7 @@ void DryRun(CommandCall& call) {
     return call.reply.Error(Concat("ERR User '", call.args[2], "' not found"));
   }
   const Args request = call.args.subspan(3);
-  const CommandTable& commands = call.part<CommandTable>();
+  const CommandTable& commands = call.part<const CommandTable>();
   const Command* command = commands.Find(request[0]);
   if (command && !command->subcommands.empty() && request.size() > 1) {
     command = commands.FindSubcommand(*command, request[1]);

@@ -22,14 +22,14 @@ namespace {
 
 // COMMAND without a subcommand: top-level commands in the order of the families.
 void ReplyAllEntries(CommandCall& call) {
-  const CommandTable& table = call.part<CommandTable>();
+  const CommandTable& table = call.part<const CommandTable>();
   call.reply.Array(table.size());
   for (const Command* command : table.all()) ReplyEntry(call.reply, *command);
 }
 
 // Subcommands are not counted, as in Redis.
 void Count(CommandCall& call) {
-  call.reply.Integer(static_cast<int64_t>(call.part<CommandTable>().size()));
+  call.reply.Integer(static_cast<int64_t>(call.part<const CommandTable>().size()));
 }
 
 // Null for an unknown name, in its place. "config|get" names a subcommand.
@@ -39,14 +39,14 @@ void Info(CommandCall& call) {
   if (call.args.size() == 2) return ReplyAllEntries(call);
   call.reply.Array(call.args.size() - 2);
   for (const std::string_view name : call.args.subspan(2)) {
-    const Command* const command = call.part<CommandTable>().FindFull(name);
+    const Command* const command = call.part<const CommandTable>().FindFull(name);
     command ? ReplyEntry(call.reply, *command) : call.reply.Null();
   }
 }
 
 // Those that are asked for and exist; all without a name.
 void Docs(CommandCall& call) {
-  const CommandTable& table = call.part<CommandTable>();
+  const CommandTable& table = call.part<const CommandTable>();
   std::vector<const Command*> commands;
   for (const std::string_view name : call.args.subspan(2)) {
     if (const Command* const command = table.FindFull(name)) commands.push_back(command);
@@ -97,7 +97,7 @@ void List(CommandCall& call) {
   const auto add = [&](const Command& command) {
     if (filter(command)) names.push_back(command.full_name);
   };
-  for (const Command* command : call.part<CommandTable>().all()) {
+  for (const Command* command : call.part<const CommandTable>().all()) {
     add(*command);
     for (const Command* sub : command->subcommands) add(*sub);
   }
@@ -115,8 +115,8 @@ struct FoundKey {
 };
 
 // With a container the second word decides; without one the container itself is meant.
-Command* FindForKeys(const CommandTable& table, Args request) {
-  Command* const command = table.Find(request[0]);
+const Command* FindForKeys(const CommandTable& table, Args request) {
+  const Command* const command = table.Find(request[0]);
   if (!command || command->subcommands.empty() || request.size() == 1) return command;
   return table.FindSubcommand(*command, request[1]);
 }
@@ -167,7 +167,7 @@ std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spe
 // Three faults, in Redis's order: no such command, no keys, a wrong number of arguments.
 // The command named in the arguments, ready for FindKeys; null: the error has been answered.
 const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
-  const Command* const command = FindForKeys(call.part<CommandTable>(), request);
+  const Command* const command = FindForKeys(call.part<const CommandTable>(), request);
   if (!command) {
     call.reply.Error("ERR Invalid command specified");
     return nullptr;
@@ -195,7 +195,7 @@ void ReplyKeys(CommandCall& call, bool with_flags) {
   const Args request = call.args.subspan(2);
   const CommandSpec* const spec = SpecForKeys(call, request);
   if (!spec) return;
-  const std::vector<FoundKey> keys = FindKeys(call.part<CommandTable>(), *spec, request);
+  const std::vector<FoundKey> keys = FindKeys(call.part<const CommandTable>(), *spec, request);
   if (keys.empty() && !(spec->flags & kNoMandatoryKeys)) {
     return call.reply.Error("ERR Invalid arguments specified for command");
   }

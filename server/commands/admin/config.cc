@@ -14,9 +14,9 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/command_table.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/engine/script_engine.h"
+#include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
 #include "server/waiting/limit_waiters.h"
 
@@ -67,7 +67,7 @@ void Set(CommandCall& call) {
 void ResetStat(CommandCall& call) {
   call.part<Statistics>() = {};
   call.part<LimitWaiters>().statistics() = {};
-  call.part<CommandTable>().ResetStatistics();
+  call.part<CommandCounts>().Reset();
   call.part<ScriptEngine>().cache().ResetStatistics();
   call.reply.Ok();
 }

@@ -1,8 +1,8 @@
 // INFO's sections about what has been counted since the start or CONFIG RESETSTAT.
 
-#include <functional>
 #include <initializer_list>
 
+#include "absl/functional/function_ref.h"
 #include "server/commands/admin/info.h"
 #include "server/config/config.h"
 #include "server/dispatch/command_table.h"
@@ -11,6 +11,7 @@
 #include "server/locks/lock_service.h"
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
+#include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
 
 namespace sluice {
@@ -18,10 +19,15 @@ namespace {
 
 // Containers and subcommands, each with statistics of its own; the container's are those of its own
 // calls.
-void ForEachCommand(const Parts& parts, const std::function<void(const Command&)>& visit) {
-  for (const Command* command : parts.Get<CommandTable>().all()) {
-    visit(*command);
-    for (const Command* sub : command->subcommands) visit(*sub);
+void ForEachCommand(const Parts& parts,
+                    absl::FunctionRef<void(const Command&, const CommandStatistics&)> visit) {
+  const auto visit_one = [&](const Command& command) {
+    const CommandStatistics* const own = parts.Get<CommandCounts>().Find(command.number);
+    if (own) visit(command, *own);
+  };
+  for (const Command* command : parts.Get<const CommandTable>().all()) {
+    visit_one(*command);
+    for (const Command* sub : command->subcommands) visit_one(*sub);
   }
 }
 
@@ -152,8 +158,7 @@ void WriteErrorStats(const Parts& parts, InfoText& text) {
 // Commands that were never called are left out. rejected: stopped before they ran; failed: they
 // answered an error.
 void WriteCommandStats(const Parts& parts, InfoText& text) {
-  ForEachCommand(parts, [&](const Command& command) {
-    const CommandStatistics& stats = command.statistics;
+  ForEachCommand(parts, [&](const Command& command, const CommandStatistics& stats) {
     if (stats.calls == 0 && stats.rejected == 0 && stats.failed == 0) return;
     const double micros = static_cast<double>(stats.nanos) / 1000;
     // In µs, two digits, as Redis shows it.
@@ -167,8 +172,8 @@ void WriteCommandStats(const Parts& parts, InfoText& text) {
 // Which percentiles is an option. Nothing is shown with latency-tracking off.
 void WriteLatencyStats(const Parts& parts, InfoText& text) {
   if (!parts.Get<Config>().settings().latency_tracking) return;
-  ForEachCommand(parts, [&](const Command& command) {
-    const Histogram& histogram = command.statistics.latency_ns;
+  ForEachCommand(parts, [&](const Command& command, const CommandStatistics& stats) {
+    const Histogram& histogram = stats.latency_ns;
     if (histogram.count() == 0) return;
     std::string shown;
     for (const double percent : parts.Get<Config>().settings().latency_tracking_percentiles) {

@@ -20,6 +20,7 @@
 #include "server/core/turn_clock.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command_table.h"
+#include "server/observe/command_counts.h"
 #include "server/observe/latency_monitor.h"
 
 namespace sluice {
@@ -135,27 +136,34 @@ void ReplyHistogram(ReplySink& reply, const Histogram& histogram) {
 }
 
 // A container brings its subcommands along; each has a histogram of its own.
-void AddWithHistogram(const Command& command, std::vector<const Command*>& found) {
-  if (command.statistics.latency_ns.count() > 0) found.push_back(&command);
-  for (const Command* sub : command.subcommands) AddWithHistogram(*sub, found);
+struct MeasuredCommand {
+  std::string_view name;
+  const Histogram& latency_ns;
+};
+void AddWithHistogram(const CommandCounts& counts, const Command& command,
+                      std::vector<MeasuredCommand>& found) {
+  const CommandStatistics* const own = counts.Find(command.number);
+  if (own && own->latency_ns.count() > 0) found.push_back({command.full_name, own->latency_ns});
+  for (const Command* sub : command.subcommands) AddWithHistogram(counts, *sub, found);
 }
 
 // Unknown names are passed over. Without names: every command that was called.
 void ShowHistograms(CommandCall& call) {
-  std::vector<const Command*> found;
+  const CommandCounts& counts = call.part<CommandCounts>();
+  std::vector<MeasuredCommand> found;
   for (const std::string_view name : call.args.subspan(2)) {
-    if (const Command* command = call.part<CommandTable>().FindFull(name)) {
-      AddWithHistogram(*command, found);
+    if (const Command* command = call.part<const CommandTable>().FindFull(name)) {
+      AddWithHistogram(counts, *command, found);
     }
   }
   if (call.args.size() == 2) {
-    for (const Command* command : call.part<CommandTable>().all())
-      AddWithHistogram(*command, found);
+    for (const Command* command : call.part<const CommandTable>().all())
+      AddWithHistogram(counts, *command, found);
   }
   call.reply.Map(found.size());
-  for (const Command* command : found) {
-    call.reply.Bulk(command->full_name);
-    ReplyHistogram(call.reply, command->statistics.latency_ns);
+  for (const MeasuredCommand& command : found) {
+    call.reply.Bulk(command.name);
+    ReplyHistogram(call.reply, command.latency_ns);
   }
 }
 

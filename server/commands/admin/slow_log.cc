@@ -49,7 +49,7 @@ void Get(CommandCall& call) {
   if (!count || *count < kAll) {
     return call.reply.Error("ERR count should be greater than or equal to -1");
   }
-  const std::deque<SlowEntry>& entries = call.part<SlowLog>().entries();
+  const auto& entries = call.part<SlowLog>().entries();
   const size_t shown =
       *count == kAll ? entries.size() : std::min(entries.size(), static_cast<size_t>(*count));
   call.reply.Array(shown);

@@ -69,7 +69,7 @@ void Fenced(CommandCall& call) {
   if (args.failed()) return call.reply.Error(args.error());
   const Args request = call.args.subspan(kInnerAt);
   std::string error;
-  Command* const inner = call.part<Dispatcher>().Resolve(request, nullptr, error);
+  const Command* const inner = call.part<Dispatcher>().Resolve(request, nullptr, error);
   if (!inner) return call.reply.Error(error);
   if (const std::string refusal = RefusalOf(call, *inner); !refusal.empty()) {
     return call.reply.Error(refusal);

@@ -21,7 +21,7 @@ std::string Spelled(std::string_view name, int (*spell)(int)) {
 TEST(CommandTable, FindsEveryRowInAnyCase) {
   const CommandTable table(AllFamilies());
   ASSERT_GT(table.size(), 50u);
-  for (Command* command : table.all()) {
+  for (const Command* command : table.all()) {
     const std::string upper(command->spec->name);
     const std::string lower = Spelled(upper, std::tolower);
     std::string mixed = lower;
@@ -30,7 +30,7 @@ TEST(CommandTable, FindsEveryRowInAnyCase) {
     EXPECT_EQ(table.Find(lower), command) << upper;
     EXPECT_EQ(table.Find(mixed), command) << upper;
     EXPECT_EQ(table.FindFull(command->full_name), command) << upper;
-    for (Command* sub : command->subcommands) {
+    for (const Command* sub : command->subcommands) {
       EXPECT_EQ(table.FindFull(sub->full_name), sub) << sub->full_name;
       EXPECT_EQ(sub->container, command);
     }
@@ -39,7 +39,7 @@ TEST(CommandTable, FindsEveryRowInAnyCase) {
 
 TEST(CommandTable, AChangedByteIsAnotherName) {
   const CommandTable table(AllFamilies());
-  for (Command* command : table.all()) {
+  for (const Command* command : table.all()) {
     const std::string name(command->spec->name);
     for (size_t at = 0; at < name.size(); ++at) {
       for (int byte = 0; byte < 256; ++byte) {

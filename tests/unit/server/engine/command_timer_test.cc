@@ -37,14 +37,15 @@ class CommandTimerTest : public EngineFixture {
     for (int i = 0; i < count; ++i) lines += line;
     return lines;
   }
-  const std::deque<SlowEntry>& log() { return engine().part<SlowLog>().entries(); }
+  const auto& log() { return engine().part<SlowLog>().entries(); }
   std::vector<Arguments> Logged() {
     std::vector<Arguments> logged;
     for (const SlowEntry& entry : log()) logged.push_back(entry.args);
     return logged;
   }
   const CommandStatistics& Of(std::string_view command) {
-    return engine().part<CommandTable>().Find(command)->statistics;
+    const size_t number = engine().part<const CommandTable>().Find(command)->number;
+    return engine().part<CommandCounts>().Of(number);
   }
   // As every test but the first begins: no command has run yet.
   void SlowerThan(const std::string& micros) {

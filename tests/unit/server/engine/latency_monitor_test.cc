@@ -77,7 +77,11 @@ TEST_F(LatencyMonitorTest, TimesFastCommandsSingly) {
   client().SendBytes("GET a\r\nGET a\r\nGET a\r\n");
   client().TakeBytes();
   EXPECT_THAT(Milliseconds(Of(LatencyEvent::kFastCommand)), ElementsAre(4));
-  EXPECT_EQ(engine().part<CommandTable>().Find("GET")->statistics.nanos, 3u * 4 * kMilli);
+  EXPECT_EQ(engine()
+                .part<CommandCounts>()
+                .Of(engine().part<const CommandTable>().Find("GET")->number)
+                .nanos,
+            3u * 4 * kMilli);
 }
 
 TEST_F(LatencyMonitorTest, NotesWhatAWaitingClientsCommandTakes) {

@@ -104,7 +104,7 @@ void Guard(CommandCall& call) {
   if (gate) return call.reply.Error("ERR no");
   const Args inner = call.args.subspan(2);
   std::string error;
-  Command* command = call.part<Dispatcher>().Resolve(inner, nullptr, error);
+  const Command* command = call.part<Dispatcher>().Resolve(inner, nullptr, error);
   call.part<Dispatcher>().Run(call.client, *command, inner, call.reply);
   call.part<Waiters>().parked().Wrap(call, 2);
 }
