@@ -8,7 +8,8 @@ readonly build_packages=(g++ cmake ninja-build ccache pkg-config
   libabsl-dev libboost-dev liblzf-dev libmimalloc-dev libssl-dev libxxhash-dev liblua5.1-0-dev lua-bitop-dev)
 readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev
   redis-server redis-tools python3 python3-redis ruby ruby-redis
-  python3-rq python3-celery ruby-sidekiq)
+  python3-rq python3-celery ruby-sidekiq
+  python3-pytest python3-pytest-xdist python3-pytest-asyncio python3-build python3-setuptools python3-wheel mypy)
 readonly clang_packages=(clang libclang-rt-14-dev)
 
 say() { echo "sluice: $*" >&2; }

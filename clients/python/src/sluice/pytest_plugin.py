@@ -1,0 +1,152 @@
+"""Fixtures for pytest, there as soon as the package is installed:
+
+    def test_session(sluice_space, sluice_clock):
+        client = redis.Redis.from_url(sluice_space.url)
+        client.set("session", "alice", ex=1800)
+        sluice_clock.advance(minutes=30)
+        assert client.get("session") is None
+
+There is one process a run, and one each worker of pytest-xdist; each test that asks gets a space of its own inside it.
+When a test fails, its report shows what the test sent and what the server logged.
+
+Options: --sluice-bin PROGRAM, --sluice-seed N; in pytest.ini sluice_bin, sluice_seed, sluice_options (a line each,
+`name value`).
+"""
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Generator, Iterator, Optional
+
+import pytest
+
+from .binary import BinaryNotFound
+from .clock import Clock
+from .faults import Faults
+from .journal import Journal
+from .server import Server, ServerError, Space
+
+SENT_MAX = 30  # requests that a report shows
+SPACE_KEY = pytest.StashKey[Space]()
+LOG_KEY = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("sluice")
+    group.addoption("--sluice-bin", help="the program sluice (else SLUICE_BIN, or PATH)")
+    group.addoption("--sluice-seed", help="makes what is random in the server the same in each run")
+    parser.addini("sluice_bin", "the program sluice")
+    parser.addini("sluice_seed", "as --sluice-seed")
+    parser.addini("sluice_options", "options of the server: name value", type="linelist")
+
+
+def chosen(config: pytest.Config, name: str) -> Optional[str]:
+    """A word of the command line, else of the file."""
+    return config.getoption(name) or config.getini(name) or None
+
+
+def server_options(config: pytest.Config) -> Dict[str, str]:
+    """sluice_options as a mapping."""
+    lines = [line.split(None, 1) for line in config.getini("sluice_options")]
+    return {line[0]: line[1] if len(line) > 1 else "" for line in lines}
+
+
+@pytest.fixture(scope="session")
+def sluice_server(pytestconfig: pytest.Config) -> Iterator[Server]:
+    """The process of this run, or of this worker."""
+    seed = chosen(pytestconfig, "sluice_seed")
+    try:
+        server = Server(chosen(pytestconfig, "sluice_bin"), options=server_options(pytestconfig),
+                        seed=None if seed is None else int(seed))
+    except (BinaryNotFound, ServerError) as error:
+        pytest.fail(f"sluice: {error}", pytrace=False)
+    with server:
+        yield server
+
+
+def space_name(nodeid: str) -> str:
+    """A name that tells which test it is of: no blanks, no controls, 256 bytes at most."""
+    return "test:" + re.sub(r"[^!-~]", "_", nodeid)[-200:]
+
+
+@pytest.fixture
+def sluice_space(request: pytest.FixtureRequest, sluice_server: Server) -> Iterator[Space]:
+    """A private server for this test, empty, with its journal on; gone with the test."""
+    with sluice_server.space(space_name(request.node.nodeid)) as space:
+        space.reset()
+        space.journal.start()
+        request.node.stash[SPACE_KEY] = space
+        request.node.stash[LOG_KEY] = len(sluice_server.log())
+        yield space
+
+
+@pytest.fixture
+def sluice_url(sluice_space: Space) -> str:
+    """Its URL."""
+    return sluice_space.url
+
+
+@pytest.fixture
+def sluice_clock(sluice_space: Space) -> Clock:
+    """Its clock, which stands still until the test moves it."""
+    sluice_space.clock.freeze()
+    return sluice_space.clock
+
+
+@pytest.fixture
+def sluice_faults(sluice_space: Space) -> Faults:
+    """Its faults."""
+    return sluice_space.faults
+
+
+@pytest.fixture
+def sluice_journal(sluice_space: Space) -> Journal:
+    """What was sent to it."""
+    return sluice_space.journal
+
+
+@pytest.fixture
+def sluice_redis(sluice_space: Space) -> Iterator[Any]:
+    """A client of redis-py that decodes answers, closed with the test."""
+    client = sluice_space.redis(decode_responses=True)
+    try:
+        yield client
+    finally:
+        client.close()
+        client.connection_pool.disconnect(inuse_connections=False)
+
+
+try:  # pytest-asyncio, in its strict mode, wants to be told of asynchronous fixtures
+    import pytest_asyncio
+    asynchronous = pytest_asyncio.fixture
+except ImportError:  # anyio's plugin takes them as they are
+    asynchronous = pytest.fixture
+
+
+@asynchronous  # type: ignore[misc]
+async def sluice_redis_asyncio(sluice_space: Space) -> Any:
+    """An asyncio client of redis-py that decodes answers, closed with the test: for pytest-asyncio, or anyio."""
+    async with sluice_space.redis_asyncio(decode_responses=True) as client:
+        yield client
+        await client.connection_pool.disconnect()
+
+
+@pytest.hookimpl(hookwrapper=True)  # type: ignore[misc]
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """A test that fails shows what was sent to its space, and what the server said meanwhile."""
+    outcome = yield
+    report = outcome.get_result()
+    if not report.failed or report.when != "call":
+        return
+    space = item.stash.get(SPACE_KEY, None)
+    if space is None:
+        return
+    try:
+        sent = space.journal.requests(count=SENT_MAX)
+    except (ConnectionError, RuntimeError) as error:
+        report.sections.append(("sluice", str(error)))
+        sent = []
+    if sent:
+        report.sections.append((f"sluice: the last requests to {space.name}", "\n".join(map(str, sent))))
+    log = space.server.log()[item.stash.get(LOG_KEY, 0):]
+    if log:
+        report.sections.append(("sluice: log", log))
