@@ -1,0 +1,39 @@
+// Where the program `sluice` is: the option, the variable SLUICE_BIN, then PATH.
+"use strict";
+const fs = require("node:fs");
+const path = require("node:path");
+
+/** There is no program to start. Says where was looked, and what to do. */
+class BinaryNotFoundError extends Error {
+  constructor(message) {
+    super(message);
+    this.name = "BinaryNotFoundError";
+  }
+}
+
+function isProgram(file) {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The path of the program. Throws BinaryNotFoundError. */
+function findBinary(bin) {
+  for (const [source, value] of [["the option bin", bin], ["SLUICE_BIN", process.env.SLUICE_BIN]]) {
+    if (!value) continue;
+    if (!isProgram(value)) throw new BinaryNotFoundError(`${source} names '${value}', which is no program`);
+    return path.resolve(value);
+  }
+  for (const folder of (process.env.PATH || "").split(path.delimiter)) {
+    const file = path.join(folder, "sluice");
+    if (folder && isProgram(file)) return file;
+  }
+  throw new BinaryNotFoundError(
+    "there is no program `sluice` in PATH: build it (tools/run in Sluice's source makes build/sluice) and set " +
+    "SLUICE_BIN to its path, or hand the path in as the option `bin`");
+}
+
+module.exports = { BinaryNotFoundError, findBinary };

@@ -1,0 +1,90 @@
+// What Express and Fastify share: asks a limit about a request, and says it in the IETF's headers
+// (draft-ietf-httpapi-ratelimit-headers: RateLimit-Policy and RateLimit; Retry-After is HTTP's own).
+"use strict";
+
+const TIMEOUT_MS = 500;
+const REFUSED = 429;
+const NEVER_FITS = 413; // a cost above the limit: no waiting helps
+const NO_ANSWER = 503;
+
+/** The limiter cannot be asked: `cause` is what went wrong. */
+class LimiterUnavailableError extends Error {
+  constructor(cause) {
+    super(`the limit cannot be asked: ${cause.message}`, { cause });
+    this.name = "LimiterUnavailableError";
+  }
+}
+
+const seconds = (ms) => Math.max(0, Math.ceil(ms / 1000));
+
+/** The headers of a verdict. */
+function rateLimitHeaders(verdict, { name, period, legacyHeaders }) {
+  const window = period === undefined ? "" : `;w=${Math.max(1, seconds(period))}`;
+  const headers = {
+    "RateLimit-Policy": `"${name}";q=${verdict.limit}${window}`,
+    "RateLimit": `"${name}";r=${verdict.remaining};t=${seconds(verdict.resetMs)}`,
+  };
+  if (legacyHeaders) {
+    headers["X-RateLimit-Limit"] = String(verdict.limit);
+    headers["X-RateLimit-Remaining"] = String(verdict.remaining);
+    headers["X-RateLimit-Reset"] = String(Math.ceil(verdict.resetAtMs / 1000));
+  }
+  if (!verdict.allowed && verdict.retryMs >= 0) headers["Retry-After"] = String(Math.max(1, seconds(verdict.retryMs)));
+  return headers;
+}
+
+function within(promise, ms) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+function addressOf(request) {
+  if (!request.ip) throw new Error("the request has no address (ip); hand in a `key` function");
+  return request.ip;
+}
+
+/** A function of a request that resolves to {status, headers, verdict, error}: status is 0 when it may go on. */
+function requestLimiter(limits, options) {
+  const { limit, key = addressOf, cost, skip, name = "default", prefix = "http:", failOpen = true, onError,
+    timeout = TIMEOUT_MS, legacyHeaders = false } = options;
+  if (!/^[ !#-[\]-~]+$/.test(name)) throw new TypeError("name must be printable ASCII without quotes and backslashes");
+  if (!limit) throw new TypeError("a limit is needed: { algorithm, max, period } or { policy }");
+
+  const unavailable = (cause, request) => {
+    const error = new LimiterUnavailableError(cause);
+    onError?.(error, request);
+    return { status: failOpen ? 0 : NO_ANSWER, headers: {}, error };
+  };
+
+  // What the application's own functions throw is the application's.
+  return async (request) => {
+    const chosen = typeof limit === "function" ? await limit(request) : limit;
+    if (!chosen || (skip && await skip(request))) return { status: 0, headers: {} };
+    const units = typeof cost === "function" ? await cost(request) : cost;
+    const id = `${prefix}${name}:${await key(request)}`;
+    let verdict;
+    try {
+      verdict = await within(limits.take(id, chosen, { cost: units }), timeout);
+    } catch (cause) {
+      return unavailable(cause, request);
+    }
+    const headers = rateLimitHeaders(verdict, { name, period: chosen.period, legacyHeaders });
+    return { status: statusOf(verdict), headers, verdict };
+  };
+}
+
+function statusOf({ allowed, retryMs }) {
+  if (allowed) return 0;
+  return retryMs < 0 ? NEVER_FITS : REFUSED;
+}
+
+const MESSAGES = {
+  [REFUSED]: "Too Many Requests",
+  [NEVER_FITS]: "This request costs more than the limit ever allows",
+  [NO_ANSWER]: "The rate limit cannot be asked",
+};
+
+module.exports = { LimiterUnavailableError, MESSAGES, rateLimitHeaders, requestLimiter };

@@ -1,0 +1,98 @@
+// Limits over LIMIT.*: for clients of ioredis and node-redis.
+//   const limits = new LimitClient(redis);
+//   const verdict = await limits.take("user:17", { algorithm: "rolling", max: 100, period: 60_000 });
+"use strict";
+const { adapt, named, sendWaiting } = require("./client.js");
+
+const ALGORITHMS = ["WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"];
+const VERDICT = ["allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms"];
+const INFO = ["algorithm", "limit", "period_ms", "burst", "used", "remaining", "reset_at_ms"];
+const POLICY = ["algorithm", "max", "period_ms", "burst"];
+
+function algorithmWord({ algorithm }) {
+  const word = String(algorithm).toUpperCase();
+  if (!ALGORITHMS.includes(word)) throw new TypeError(`no algorithm: ${algorithm}; there are ${ALGORITHMS.join(", ")}`);
+  return word;
+}
+
+/** A limit in the words of LIMIT.TAKE. */
+function limitWords(limit) {
+  if (limit.policy !== undefined) return ["POLICY", limit.policy];
+  const words = [algorithmWord(limit), limit.max, limit.period];
+  return limit.burst === undefined ? words : [...words, "BURST", limit.burst];
+}
+
+function verdictOf(reply) {
+  const values = named(reply, VERDICT);
+  return {
+    allowed: Number(values.allowed) === 1, limit: Number(values.limit), remaining: Number(values.remaining),
+    retryMs: Number(values.retry_ms), resetMs: Number(values.reset_ms), resetAtMs: Number(values.reset_at_ms),
+  };
+}
+
+class LimitClient {
+  #client;
+  #prefix;
+
+  /** redis: a connected client of ioredis or node-redis. prefix: stands before each key. */
+  constructor(redis, { prefix = "" } = {}) {
+    this.#client = adapt(redis);
+    this.#prefix = prefix;
+  }
+
+  /** Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, until they fit; `signal`
+   *  ends that. ban: refuses everything for so long after a refusal. shadow: counts apart. */
+  async take(key, limit, { cost, peek, wait, ban, shadow, signal } = {}) {
+    const words = ["LIMIT.TAKE", this.#prefix + key, ...limitWords(limit)];
+    for (const [word, value] of [["COST", cost], ["BAN", ban]]) if (value !== undefined) words.push(word, value);
+    if (peek) words.push("PEEK");
+    if (shadow) words.push("SHADOW");
+    if (!wait) return verdictOf(await this.#client.send(...words));
+    const refund = () => this.refund(key, cost ?? 1).catch(() => {});
+    const late = (reply) => (verdictOf(reply).allowed ? refund() : undefined);
+    return verdictOf(await sendWaiting(this.#client, [...words, "WAIT", wait], signal, late));
+  }
+
+  /** Takes from all of them or from none: [{ key, limit, cost }]. */
+  async takeAll(requests) {
+    const words = requests.flatMap(({ limit, cost = 1 }) => (limit.policy === undefined
+      ? [algorithmWord(limit), limit.max, limit.period, limit.burst ?? 0, cost] : ["POLICY", limit.policy, cost]));
+    const keys = requests.map(({ key }) => this.#prefix + key);
+    const [allowed, ...verdicts] = await this.#client.send("LIMIT.ALL", keys.length, ...keys, ...words);
+    return { allowed: Number(allowed) === 1, verdicts: verdicts.map(verdictOf) };
+  }
+
+  /** Gives back what was taken and not used. What remains now; null when the limit is whole. */
+  async refund(key, units = 1) {
+    const left = await this.#client.send("LIMIT.REFUND", this.#prefix + key, units);
+    return left === null ? null : Number(left);
+  }
+
+  /** What is known of a limit; null when it is whole. */
+  async info(key) {
+    const { algorithm, ...values } = named(await this.#client.send("LIMIT.INFO", this.#prefix + key), INFO);
+    if (algorithm === undefined) return null;
+    return {
+      algorithm: String(algorithm), limit: Number(values.limit), periodMs: Number(values.period_ms),
+      burst: Number(values.burst), used: Number(values.used), remaining: Number(values.remaining),
+      resetAtMs: Number(values.reset_at_ms),
+    };
+  }
+
+  /** A limit by a name, to be changed in one place: take(key, { policy: name }). */
+  async setPolicy(name, limit) { await this.#client.send("LIMIT.POLICY", "SET", name, ...limitWords(limit)); }
+
+  /** The limit of that name, or null. */
+  async getPolicy(name) {
+    const { algorithm, ...values } = named(await this.#client.send("LIMIT.POLICY", "GET", name), POLICY);
+    if (algorithm === undefined) return null;
+    return { algorithm: String(algorithm), max: Number(values.max), period: Number(values.period_ms),
+      burst: Number(values.burst) };
+  }
+
+  async deletePolicy(name) { return Number(await this.#client.send("LIMIT.POLICY", "DEL", name)) === 1; }
+
+  async policies() { return (await this.#client.send("LIMIT.POLICY", "LIST")).map(String); }
+}
+
+module.exports = { LimitClient };

@@ -1,0 +1,148 @@
+// A lock that is held: its renewal, and the signal that tells when it may no longer be relied on.
+//
+// The holder counts its lease by its own monotonic clock, from before the request was sent, so it never thinks that
+// it holds the lock for longer than the server does. `signal` is aborted a margin before that moment, unless a renewal
+// has come back in time; a renewal that fails on the way is tried again while there is time, one that the server
+// refuses ends it at once. What no clock can promise (a process that stands still) is what the token is for.
+"use strict";
+const { codeOf } = require("./client.js");
+
+const MARGIN_MAX_MS = 1000;
+
+/** The lock was lost while it was held: `code` is EXPIRED (no renewal came back in time) or the server's. */
+class LockLostError extends Error {
+  constructor(key, token, code, options) {
+    super(code === "EXPIRED" ? `the lease of the lock '${key}' is over: no renewal came back in time`
+      : `the lock '${key}' was lost: the server answered ${code}`, options);
+    this.name = "LockLostError";
+    this.key = key;
+    this.token = token;
+    this.code = code;
+  }
+}
+
+const now = () => performance.now();
+
+function later(callback, ms) {
+  const timer = setTimeout(callback, Math.max(0, ms));
+  timer.unref?.();
+  return timer;
+}
+
+class Lock {
+  #client;
+  #abort = new AbortController();
+  #options;
+  #deadline; // by now(): the lock is not relied on behind it
+  #expiry;
+  #renewal;
+  #renewing; // the request that is on its way
+  #releasing;
+
+  /** begun: when, by now(), the lease has begun at the earliest. */
+  constructor(client, { key, owner, token, begun, ...options }) {
+    this.#client = client;
+    this.key = key;
+    this.owner = owner;
+    this.token = token;
+    this.#options = options; // leaseMs, renewEveryMs, marginMs, alone
+    this.#extend(begun + options.leaseMs);
+  }
+
+  /** Aborted, with a LockLostError as its reason, when the lock is lost; never by release(). */
+  get signal() { return this.#abort.signal; }
+
+  /** Whether it may be relied on at this moment. */
+  get held() { return !this.signal.aborted && !this.#releasing && this.remainingMs > 0; }
+
+  /** How long it may still be relied on without a renewal. */
+  get remainingMs() { return Math.max(0, this.#deadline - now()); }
+
+  /** Throws unless it is held: before each step that must not be done without the lock. */
+  assertHeld() {
+    if (this.signal.aborted) throw this.signal.reason;
+    if (!this.held) throw new LockLostError(this.key, this.token, this.#releasing ? "RELEASED" : "EXPIRED");
+  }
+
+  /** Runs a command on this server only while the token is not stale:  await lock.fenced("SET", "result", "done") */
+  fenced(...words) { return this.#client.send("FENCED", this.key, this.token, ...words); }
+
+  /** Gives it back; false if it was lost before. Further calls resolve to the same. */
+  release() {
+    this.#releasing ??= this.#release();
+    return this.#releasing;
+  }
+
+  /** Renews now, in addition to the timer. Rejects with LockLostError if it is lost. */
+  async renew() {
+    this.assertHeld();
+    await this.#renew();
+    if (this.signal.aborted) throw this.signal.reason;
+  }
+
+  #extend(until) {
+    clearTimeout(this.#expiry);
+    clearTimeout(this.#renewal);
+    const { leaseMs, renewEveryMs } = this.#options;
+    this.#deadline = until - this.#options.marginMs;
+    if (this.#deadline <= now()) return this.#lose("EXPIRED");
+    this.#expiry = later(() => this.#lose("EXPIRED"), this.#deadline - now());
+    if (renewEveryMs) this.#renewal = later(() => this.#tick(), until - leaseMs + renewEveryMs - now());
+  }
+
+  /** A renewal that cannot be sent is tried again soon; the timer of the expiry runs meanwhile. */
+  async #tick() {
+    if (!this.held) return;
+    if (await this.#renew().then(() => true, () => false)) return;
+    if (this.held) this.#renewal = later(() => this.#tick(), this.#options.renewEveryMs / 4);
+  }
+
+  #renew() {
+    this.#renewing ??= this.#sendRenewal().finally(() => { this.#renewing = undefined; });
+    return this.#renewing;
+  }
+
+  async #sendRenewal() {
+    const sent = now();
+    try {
+      const leaseMs = await this.#client.send("LOCK.RENEW", this.key, this.owner, "LEASE", this.#options.leaseMs,
+        "TOKEN", this.token);
+      // What comes back behind the deadline is too late: the work was told to stop.
+      if (this.held) this.#extend(sent + Math.min(Number(leaseMs), this.#options.leaseMs));
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "NOTHELD" || code === "STALE" || code === "WRONGTYPE") this.#lose(code, error);
+      throw error;
+    }
+  }
+
+  #stop() {
+    clearTimeout(this.#expiry);
+    clearTimeout(this.#renewal);
+  }
+
+  #lose(code, cause) {
+    this.#stop();
+    if (this.signal.aborted || this.#releasing) return;
+    this.#abort.abort(new LockLostError(this.key, this.token, code, cause && { cause }));
+  }
+
+  async #release() {
+    const lost = this.signal.aborted || this.remainingMs === 0;
+    this.#stop();
+    try {
+      await this.#client.send("LOCK.RELEASE", this.key, this.owner, ...(this.#options.alone ? ["ALL"] : []),
+        "TOKEN", this.token);
+      return !lost;
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "NOTHELD" || code === "STALE" || code === "WRONGTYPE") return false;
+      throw error;
+    }
+  }
+}
+if (Symbol.asyncDispose) Lock.prototype[Symbol.asyncDispose] = function dispose() { return this.release(); };
+
+const defaultMargin = (leaseMs) => Math.min(MARGIN_MAX_MS, leaseMs / 10);
+
+module.exports = { Lock, LockLostError, defaultMargin, now };

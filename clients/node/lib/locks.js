@@ -1,0 +1,125 @@
+// Locks over LOCK.*: for clients of ioredis and node-redis.
+//   const locks = new LockClient(redis);
+//   await locks.withLock("report:7", { lease: 30_000, wait: 5_000 }, async (lock) => { ... lock.signal, lock.token });
+"use strict";
+const { randomUUID } = require("node:crypto");
+const os = require("node:os");
+const { adapt, codeOf, named, sendWaiting } = require("./client.js");
+const { Lock, LockLostError, defaultMargin, now } = require("./lock.js");
+
+const LEASE_MS = 30_000;
+const GRANT = ["token", "lease_ms", "holds", "waited_ms"];
+
+/** Others hold the lock, and the wait is over. */
+class LockNotGrantedError extends Error {
+  constructor(key) {
+    super(`the lock '${key}' was not granted: others hold it`);
+    this.name = "LockNotGrantedError";
+    this.key = key;
+  }
+}
+
+function positive(name, value) {
+  if (!Number.isFinite(value) || value < 1) throw new RangeError(`${name} must be at least 1 ms, not ${value}`);
+  return Math.floor(value);
+}
+
+/** What is asked for, in the server's words. */
+function modeWords({ shared, permits, minHold, label }) {
+  if (shared && permits) throw new TypeError("a lock is shared or has permits, not both");
+  const words = shared ? ["SHARED"] : [];
+  if (permits) {
+    const { take = 1, of } = typeof permits === "number" ? { of: permits } : permits;
+    words.push("PERMITS", take, "OF", of);
+  }
+  if (minHold !== undefined) words.push("MINHOLD", positive("minHold", minHold));
+  if (label !== undefined) words.push("LABEL", label);
+  return words;
+}
+
+class LockClient {
+  #client;
+  #defaults;
+  #owners = 0;
+  #process = `${os.hostname()}:${process.pid}:${randomUUID()}`;
+
+  /** redis: a connected client of ioredis or node-redis. defaults: of the options of acquire. */
+  constructor(redis, defaults = {}) {
+    this.#client = adapt(redis);
+    this.#defaults = defaults;
+  }
+
+  /** The lock. Rejects with LockNotGrantedError when others hold it and the wait is over. */
+  async acquire(key, options) {
+    const lock = await this.tryAcquire(key, options);
+    if (!lock) throw new LockNotGrantedError(key);
+    return lock;
+  }
+
+  /** The lock, or null when others hold it and the wait is over. */
+  async tryAcquire(key, options = {}) {
+    const chosen = { ...this.#defaults, ...options };
+    const leaseMs = positive("lease", chosen.lease ?? LEASE_MS);
+    const marginMs = chosen.margin ?? defaultMargin(leaseMs);
+    const renewEveryMs = chosen.renew === false ? 0 : positive("renewEvery", chosen.renewEvery ?? leaseMs / 3);
+    if (renewEveryMs + marginMs >= leaseMs) throw new RangeError("renewEvery and margin must leave some of the lease");
+    const owner = chosen.owner ?? `${this.#process}:${++this.#owners}`;
+    const alone = chosen.owner === undefined; // nobody else asks under this name
+    const words = ["LOCK.ACQUIRE", key, owner, "LEASE", leaseMs, ...modeWords(chosen)];
+    const grant = await this.#ask(words, chosen, { key, owner, alone });
+    return grant && new Lock(this.#client, { key, owner, alone, leaseMs, renewEveryMs, marginMs, ...grant });
+  }
+
+  /** Runs `work(lock)` while the lock is held, and gives it back. Rejects with LockLostError when the lock was lost
+   *  before the work was done: then what it did may have met another's. */
+  async withLock(key, options, work) {
+    if (typeof options === "function") [options, work] = [{}, options];
+    const lock = await this.acquire(key, options);
+    let result;
+    try {
+      lock.assertHeld();
+      result = await work(lock);
+    } catch (error) {
+      await lock.release().catch(() => {}); // its lease ends it; the work's own error is the one to show
+      throw error;
+    }
+    if (!await lock.release()) throw lock.signal.reason ?? new LockLostError(key, lock.token, "NOTHELD");
+    return result;
+  }
+
+  /** The grant, or null. A first request does not wait, and goes over the shared connection. */
+  async #ask(words, { wait = 0, signal }, { key, owner, alone }) {
+    signal?.throwIfAborted();
+    const giveBack = () => this.#client.send("LOCK.RELEASE", key, owner, ...(alone ? ["ALL"] : [])).catch(() => {});
+    const grantOf = (reply, sent) => {
+      const { token, waited_ms: waited } = named(reply, GRANT);
+      // By a clock that the server's may be ahead of: the grant was no later than its answer.
+      return { token: Number(token), begun: Math.min(sent + Number(waited), now()) };
+    };
+    try {
+      const sent = now();
+      const reply = await this.#client.send(...words);
+      if (reply) {
+        if (!signal?.aborted) return grantOf(reply, sent);
+        await giveBack();
+        throw signal.reason;
+      }
+      if (!wait) return null;
+    } catch (error) {
+      if (codeOf(error) !== "LOCKGRACE" || !wait) {
+        if (alone && !codeOf(error) && error !== signal?.reason) giveBack(); // it may have been granted
+        throw error;
+      }
+    }
+    try {
+      const sent = now();
+      const reply = await sendWaiting(this.#client, [...words, "WAIT", positive("wait", wait)], signal, giveBack);
+      return reply ? grantOf(reply, sent) : null;
+    } catch (error) {
+      if (alone && !codeOf(error) && error !== signal?.reason) giveBack();
+      throw error;
+    }
+  }
+}
+
+module.exports = { Lock, LockClient, LockLostError, LockNotGrantedError };

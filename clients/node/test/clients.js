@@ -1,0 +1,33 @@
+// The Redis clients that the tests run over: each as {name, open(url) -> client, close(client)}.
+"use strict";
+
+const nodeMajor = Number(process.versions.node.split(".")[0]);
+
+function ioredis(name, options = {}) {
+  const Redis = require(name);
+  return {
+    name, close: (client) => client.disconnect(),
+    open: async (url) => { const client = new Redis(url, options); client.on("error", () => {}); return client; },
+    call: (client, ...words) => client.call(...words.map(String)),
+  };
+}
+
+function nodeRedis(name, options = {}) {
+  const { createClient } = require(name);
+  return {
+    name: options.RESP ? `${name} RESP${options.RESP}` : name, close: (client) => client.destroy(),
+    open: async (url) => {
+      const client = createClient({ url, ...options });
+      client.on("error", () => {});
+      await client.connect();
+      return client;
+    },
+    call: (client, ...words) => client.sendCommand(words.map(String)),
+  };
+}
+
+/** The newest need Node 20. */
+module.exports.clients = [
+  ioredis("ioredis"), nodeRedis("redis"), nodeRedis("redis", { RESP: 3 }),
+  ...(nodeMajor < 20 ? [] : [ioredis("ioredis-6"), nodeRedis("redis-6")]),
+];

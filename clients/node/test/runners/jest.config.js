@@ -1,0 +1,1 @@
+module.exports = { testMatch: ["<rootDir>/*.jest.js"], testEnvironment: "node" };
