@@ -3,9 +3,9 @@
 "use strict";
 const assert = require("node:assert");
 const { execFile } = require("node:child_process");
-const { once } = require("node:events");
 const { setTimeout: sleep } = require("node:timers/promises");
 const { describe, test } = require("node:test");
+const { aborted } = require("node:util");
 const { LockClient, LockLostError } = require("@sluice/client");
 const { useSluice } = require("@sluice/client/node-test");
 const { clients } = require("./clients.js");
@@ -29,7 +29,7 @@ for (const kind of clients) {
     const sent = (pattern) => sluice.journal.requests(pattern);
     const waiters = async (key) => (await sluice.execute("LOCK.WAITERS", key)).length;
     const lost = async (lock) => {
-      if (!lock.signal.aborted) await once(lock.signal, "abort");
+      await aborted(lock.signal, lock);
       assert.ok(lock.signal.reason instanceof LockLostError && !lock.held);
       assert.throws(() => lock.assertHeld(), LockLostError);
       return lock.signal.reason.code;
@@ -211,7 +211,7 @@ for (const kind of clients) {
         LockLostError);
       await assert.rejects(locks.withLock("door", { renewEvery: 5 }, async (lock) => {
         await sluice.execute("LOCK.BREAK", "door");
-        await once(lock.signal, "abort");
+        await aborted(lock.signal, lock);
         lock.signal.throwIfAborted();
       }), { code: "NOTHELD" });
     });
