@@ -1,6 +1,6 @@
 // The types of @sluice/client. Spans and moments are in milliseconds.
 
-/** A client of ioredis (5, 6) or node-redis (4, 5, 6). */
+/** A client of ioredis (5, 6) or node-redis (5, 6). */
 export type RedisClient =
   | { call(command: string, ...args: any[]): Promise<any>; duplicate(...args: any[]): any }
   | { sendCommand(args: any, ...rest: any[]): Promise<any>; duplicate(...args: any[]): any; readonly isOpen: boolean };

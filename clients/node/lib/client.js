@@ -1,4 +1,4 @@
-// One way to send a command and read its answer over ioredis (5, 6) and node-redis (4, 5, 6), in RESP2 and RESP3, and
+// One way to send a command and read its answer over ioredis (5, 6) and node-redis (5, 6), in RESP2 and RESP3, and
 // a connection of its own for a command that waits.
 "use strict";
 
@@ -52,7 +52,7 @@ class NodeRedisClient {
     });
     own.on("error", () => {});
     await own.connect();
-    return { client: new NodeRedisClient(own), close: () => (own.destroy ? own.destroy() : own.disconnect()) };
+    return { client: new NodeRedisClient(own), close: () => own.destroy() };
   }
 }
 

@@ -8,6 +8,7 @@
 const { codeOf } = require("./client.js");
 
 const MARGIN_MAX_MS = 1000;
+const TIMER_MAX_MS = 2 ** 31 - 1; // a longer one fires at once
 
 /** The lock was lost while it was held: `code` is EXPIRED (no renewal came back in time) or the server's. */
 class LockLostError extends Error {
@@ -24,7 +25,7 @@ class LockLostError extends Error {
 const now = () => performance.now();
 
 function later(callback, ms) {
-  const timer = setTimeout(callback, Math.max(0, ms));
+  const timer = setTimeout(callback, Math.min(Math.max(0, ms), TIMER_MAX_MS));
   timer.unref?.();
   return timer;
 }
@@ -86,8 +87,12 @@ class Lock {
     const { leaseMs, renewEveryMs } = this.#options;
     this.#deadline = until - this.#options.marginMs;
     if (this.#deadline <= now()) return this.#lose("EXPIRED");
-    this.#expiry = later(() => this.#lose("EXPIRED"), this.#deadline - now());
+    this.#watch();
     if (renewEveryMs) this.#renewal = later(() => this.#tick(), until - leaseMs + renewEveryMs - now());
+  }
+
+  #watch() {
+    this.#expiry = later(() => (this.remainingMs > 0 ? this.#watch() : this.#lose("EXPIRED")), this.#deadline - now());
   }
 
   /** A renewal that cannot be sent is tried again soon; the timer of the expiry runs meanwhile. */

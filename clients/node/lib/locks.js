@@ -62,7 +62,8 @@ class LockClient {
     const leaseMs = positive("lease", chosen.lease ?? LEASE_MS);
     const marginMs = chosen.margin ?? defaultMargin(leaseMs);
     const renewEveryMs = chosen.renew === false ? 0 : positive("renewEvery", chosen.renewEvery ?? leaseMs / 3);
-    if (renewEveryMs + marginMs >= leaseMs) throw new RangeError("renewEvery and margin must leave some of the lease");
+    if (!(marginMs >= 0 && renewEveryMs + marginMs < leaseMs)) throw new RangeError("renewEvery and margin must leave some of the lease");
+    if (chosen.wait) positive("wait", chosen.wait);
     const owner = chosen.owner ?? `${this.#process}:${++this.#owners}`;
     const alone = chosen.owner === undefined; // nobody else asks under this name
     const words = ["LOCK.ACQUIRE", key, owner, "LEASE", leaseMs, ...modeWords(chosen)];
@@ -113,7 +114,7 @@ class LockClient {
     }
     try {
       const sent = now();
-      const reply = await sendWaiting(this.#client, [...words, "WAIT", positive("wait", wait)], signal, giveBack);
+      const reply = await sendWaiting(this.#client, [...words, "WAIT", Math.floor(wait)], signal, giveBack);
       return reply ? grantOf(reply, sent) : null;
     } catch (error) {
       if (alone && !codeOf(error) && error !== signal?.reason) giveBack();

@@ -161,6 +161,14 @@ for (const kind of clients) {
       assert.strictEqual(await sluice.execute("EXISTS", "door"), 0);
     });
 
+    test("a lease of months", async (t) => {
+      const { locks } = await opened(t);
+      const lock = await locks.acquire("door", { lease: 100 * 86_400_000 });
+      await sleep(20);  // timers that long would fire at once
+      assert.ok(lock.held && (await sent("LOCK.RENEW *")).length === 0);
+      await lock.release();
+    });
+
     test("lost: no renewal at all", async (t) => {
       const { locks } = await opened(t);
       const lock = await locks.acquire("door", { lease: 50, renew: false });
@@ -256,7 +264,7 @@ for (const kind of clients) {
     test("wrong words", async (t) => {
       const { client, locks } = await opened(t);
       for (const options of [{ lease: 0 }, { lease: NaN }, { lease: 1000, renewEvery: 1000 }, { minHold: -1 },
-        { lease: 1000, margin: 900 }]) {
+        { lease: 1000, margin: 900 }, { margin: -1 }, { margin: NaN }, { wait: -1 }, { wait: "soon" }]) {
         await assert.rejects(locks.acquire("door", options), RangeError);
       }
       await assert.rejects(locks.acquire("door", { shared: true, permits: 2 }), TypeError);
