@@ -9,9 +9,10 @@ unproven.
 
   redis-cli   terminals, see terminals.py
   console     commands behind "$ " for bash, and their output; sluice is in PATH, the folder is empty
-  python      a file for pytest, with the fixtures of clients/python
+  python      a file for pytest, with the fixtures of clients/python; "python database" needs libsluice.so, which
+              SLUICE_LIBRARY names, and is left out where there is none
   js          a file for `node --test`, or for vitest if that is what it imports, with clients/node
-  text, cpp   not run here
+  text        is not run
 """
 import argparse
 import os
@@ -124,8 +125,15 @@ def run_js(block, program):
         succeed(run(words, folder, program))
 
 
-RUNNERS = {"redis-cli": run_terminals, "console": run_console, "python": run_python, "js": run_js,
-           "text": None, "cpp": None}
+def run_python_database(block, program):
+    if "SLUICE_LIBRARY" not in os.environ:
+        print(f"{block}: left out, SLUICE_LIBRARY names no library")
+        return
+    run_python(block, program)
+
+
+RUNNERS = {"redis-cli": run_terminals, "console": run_console, "python": run_python,
+           "python database": run_python_database, "js": run_js, "text": None}
 
 
 def passes(block, program):

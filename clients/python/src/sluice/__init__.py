@@ -10,17 +10,21 @@
         assert client.get("session") is None
 
 `Server` starts the binary `sluice` as a test double. `Server.space()` makes private servers inside it, one for each
-test. With pytest the fixtures of `sluice.pytest_plugin` do all that.
+test. With pytest the fixtures of `sluice.pytest_plugin` do all that. `Database` is Sluice inside this process, by
+libsluice.so.
 """
 from .binary import BinaryNotFound
 from .clock import Clock
+from .database import Client, Database, DatabaseError, DatabaseLock, LockNotGranted, Ticket, Verdict
 from .double import Double
 from .faults import Fault, Faults
 from .journal import Journal, JournalMismatch, Request
+from .library import LibraryNotFound
 from .server import Server, ServerError, Space, SpaceInfo
 from .wire import ConnectionLost, Reply, ReplyError
 
 __version__ = "0.1.0"
 
-__all__ = ["BinaryNotFound", "Clock", "ConnectionLost", "Double", "Fault", "Faults", "Journal", "JournalMismatch",
-           "Reply", "ReplyError", "Request", "Server", "ServerError", "Space", "SpaceInfo"]
+__all__ = ["BinaryNotFound", "Client", "Clock", "ConnectionLost", "Database", "DatabaseError", "DatabaseLock", "Double",
+           "Fault", "Faults", "Journal", "JournalMismatch", "LibraryNotFound", "LockNotGranted", "Reply", "ReplyError",
+           "Request", "Server", "ServerError", "Space", "SpaceInfo", "Ticket", "Verdict"]

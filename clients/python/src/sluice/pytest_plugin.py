@@ -21,8 +21,10 @@ import pytest
 
 from .binary import BinaryNotFound
 from .clock import Clock
+from .database import Database
 from .faults import Faults
 from .journal import Journal
+from .library import LibraryNotFound
 from .server import Server, ServerError, Space
 
 SENT_MAX = 30  # requests that a report shows
@@ -113,6 +115,17 @@ def sluice_redis(sluice_space: Space) -> Iterator[Any]:
     finally:
         client.close()
         client.connection_pool.disconnect(inuse_connections=False)
+
+
+@pytest.fixture
+def sluice_database() -> Iterator[Database]:
+    """A database inside this process, empty, whose time stands still until the test moves it. Needs libsluice.so."""
+    try:
+        database = Database(time="manual")
+    except LibraryNotFound as error:
+        pytest.fail(f"sluice: {error}", pytrace=False)
+    with database:
+        yield database
 
 
 try:  # pytest-asyncio, in its strict mode, wants to be told of asynchronous fixtures
