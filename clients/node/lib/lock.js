@@ -1,7 +1,8 @@
 // A lock that is held: its renewal, and the signal that tells when it may no longer be relied on.
 //
-// The holder counts its lease by its own monotonic clock, from before the request was sent, so it never thinks that
-// it holds the lock for longer than the server does. `signal` is aborted a margin before that moment, unless a renewal
+// The holder counts its lease by its own clocks, from before the request was sent, so it never thinks that it holds the
+// lock for longer than the server does: by the monotonic one, which nobody steps, and by the wall clock, which goes on
+// while the machine sleeps; whichever is farther. `signal` is aborted a margin before that moment, unless a renewal
 // has come back in time; a renewal that fails on the way is tried again while there is time, one that the server
 // refuses ends it at once. What no clock can promise (a process that stands still) is what the token is for.
 "use strict";
@@ -22,7 +23,23 @@ class LockLostError extends Error {
   }
 }
 
-const now = () => performance.now();
+/** A moment on both clocks. */
+class Moment {
+  constructor(monotonic, wall) {
+    this.monotonic = monotonic;
+    this.wall = wall;
+  }
+
+  static now() { return new Moment(performance.now(), Date.now()); }
+
+  plus(ms) { return new Moment(this.monotonic + ms, this.wall + ms); }
+
+  /** The earlier one, on each clock. */
+  earlier(other) { return new Moment(Math.min(this.monotonic, other.monotonic), Math.min(this.wall, other.wall)); }
+
+  /** How long it is until then; 0 when one clock has passed it. */
+  get leftMs() { return Math.max(0, Math.min(this.monotonic - performance.now(), this.wall - Date.now())); }
+}
 
 function later(callback, ms) {
   const timer = setTimeout(callback, Math.min(Math.max(0, ms), TIMER_MAX_MS));
@@ -34,20 +51,20 @@ class Lock {
   #client;
   #abort = new AbortController();
   #options;
-  #deadline; // by now(): the lock is not relied on behind it
+  #deadline; // the lock is not relied on behind it
   #expiry;
   #renewal;
   #renewing; // the request that is on its way
   #releasing;
 
-  /** begun: when, by now(), the lease has begun at the earliest. */
+  /** begun: a moment at which the lease had not begun yet, or just did. */
   constructor(client, { key, owner, token, begun, ...options }) {
     this.#client = client;
     this.key = key;
     this.owner = owner;
     this.token = token;
     this.#options = options; // leaseMs, renewEveryMs, marginMs, alone
-    this.#extend(begun + options.leaseMs);
+    this.#extend(begun, options.leaseMs);
   }
 
   /** Aborted, with a LockLostError as its reason, when the lock is lost; never by release(). */
@@ -57,7 +74,7 @@ class Lock {
   get held() { return !this.signal.aborted && !this.#releasing && this.remainingMs > 0; }
 
   /** How long it may still be relied on without a renewal. */
-  get remainingMs() { return Math.max(0, this.#deadline - now()); }
+  get remainingMs() { return this.#deadline.leftMs; }
 
   /** Throws unless it is held: before each step that must not be done without the lock. */
   assertHeld() {
@@ -81,22 +98,22 @@ class Lock {
     if (this.signal.aborted) throw this.signal.reason;
   }
 
-  #extend(until) {
-    clearTimeout(this.#expiry);
-    clearTimeout(this.#renewal);
-    const { leaseMs, renewEveryMs } = this.#options;
-    this.#deadline = until - this.#options.marginMs;
-    if (this.#deadline <= now()) return this.#lose("EXPIRED");
+  #extend(begun, leaseMs) {
+    this.#stop();
+    this.#deadline = begun.plus(leaseMs - this.#options.marginMs);
+    if (this.remainingMs === 0) return this.#lose("EXPIRED");
     this.#watch();
-    if (renewEveryMs) this.#renewal = later(() => this.#tick(), until - leaseMs + renewEveryMs - now());
+    const { renewEveryMs } = this.#options;
+    if (renewEveryMs) this.#renewal = later(() => this.#tick(), begun.plus(renewEveryMs).leftMs);
   }
 
   #watch() {
-    this.#expiry = later(() => (this.remainingMs > 0 ? this.#watch() : this.#lose("EXPIRED")), this.#deadline - now());
+    this.#expiry = later(() => (this.remainingMs > 0 ? this.#watch() : this.#lose("EXPIRED")), this.remainingMs);
   }
 
   /** A renewal that cannot be sent is tried again soon; the timer of the expiry runs meanwhile. */
   async #tick() {
+    if (this.remainingMs === 0) this.#lose("EXPIRED");
     if (!this.held) return;
     if (await this.#renew().then(() => true, () => false)) return;
     if (this.held) this.#renewal = later(() => this.#tick(), this.#options.renewEveryMs / 4);
@@ -108,12 +125,12 @@ class Lock {
   }
 
   async #sendRenewal() {
-    const sent = now();
+    const sent = Moment.now();
     try {
       const leaseMs = await this.#client.send("LOCK.RENEW", this.key, this.owner, "LEASE", this.#options.leaseMs,
         "TOKEN", this.token);
       // What comes back behind the deadline is too late: the work was told to stop.
-      if (this.held) this.#extend(sent + Math.min(Number(leaseMs), this.#options.leaseMs));
+      if (this.held) this.#extend(sent, Math.min(Number(leaseMs), this.#options.leaseMs));
     } catch (error) {
       const code = codeOf(error);
       if (code === "NOTHELD" || code === "STALE" || code === "WRONGTYPE") this.#lose(code, error);
@@ -150,4 +167,4 @@ if (Symbol.asyncDispose) Lock.prototype[Symbol.asyncDispose] = function dispose(
 
 const defaultMargin = (leaseMs) => Math.min(MARGIN_MAX_MS, leaseMs / 10);
 
-module.exports = { Lock, LockLostError, defaultMargin, now };
+module.exports = { Lock, LockLostError, Moment, defaultMargin };

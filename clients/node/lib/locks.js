@@ -5,7 +5,7 @@
 const { randomUUID } = require("node:crypto");
 const os = require("node:os");
 const { adapt, codeOf, named, sendWaiting } = require("./client.js");
-const { Lock, LockLostError, defaultMargin, now } = require("./lock.js");
+const { Lock, LockLostError, Moment, defaultMargin } = require("./lock.js");
 
 const LEASE_MS = 30_000;
 const GRANT = ["token", "lease_ms", "holds", "waited_ms"];
@@ -84,7 +84,10 @@ class LockClient {
       await lock.release().catch(() => {}); // its lease ends it; the work's own error is the one to show
       throw error;
     }
-    if (!await lock.release()) throw lock.signal.reason ?? new LockLostError(key, lock.token, "NOTHELD");
+    // An answer that is lost on its way takes nothing back: the work was done in time, and the lease ends the lock.
+    const { held } = lock;
+    const released = await lock.release().catch((error) => { if (!held || codeOf(error)) throw error; return true; });
+    if (!released) throw lock.signal.reason ?? new LockLostError(key, lock.token, "NOTHELD");
     return result;
   }
 
@@ -94,11 +97,11 @@ class LockClient {
     const giveBack = () => this.#client.send("LOCK.RELEASE", key, owner, ...(alone ? ["ALL"] : [])).catch(() => {});
     const grantOf = (reply, sent) => {
       const { token, waited_ms: waited } = named(reply, GRANT);
-      // By a clock that the server's may be ahead of: the grant was no later than its answer.
-      return { token: Number(token), begun: Math.min(sent + Number(waited), now()) };
+      // The server's clock may be a double's, far ahead: the grant was no later than its answer.
+      return { token: Number(token), begun: sent.plus(Number(waited)).earlier(Moment.now()) };
     };
     try {
-      const sent = now();
+      const sent = Moment.now();
       const reply = await this.#client.send(...words);
       if (reply) {
         if (!signal?.aborted) return grantOf(reply, sent);
@@ -113,7 +116,7 @@ class LockClient {
       }
     }
     try {
-      const sent = now();
+      const sent = Moment.now();
       const reply = await sendWaiting(this.#client, [...words, "WAIT", Math.floor(wait)], signal, giveBack);
       return reply ? grantOf(reply, sent) : null;
     } catch (error) {

@@ -161,6 +161,16 @@ for (const kind of clients) {
       assert.strictEqual(await sluice.execute("EXISTS", "door"), 0);
     });
 
+    test("lost: the machine has slept", async (t) => {
+      const { locks } = await opened(t);
+      const lock = await locks.acquire("door", { lease: 60_000, renewEvery: 30 });
+      const { now } = Date;
+      t.mock.method(Date, "now", () => now() + 60_000);  // the monotonic clock has stood still meanwhile
+      assert.ok(!lock.held);
+      assert.strictEqual(await lost(lock), "EXPIRED");
+      t.mock.restoreAll();
+    });
+
     test("a lease of months", async (t) => {
       const { locks } = await opened(t);
       const lock = await locks.acquire("door", { lease: 100 * 86_400_000 });
@@ -217,6 +227,11 @@ for (const kind of clients) {
       assert.strictEqual(await sluice.execute("EXISTS", "door"), 0);
       await assert.rejects(locks.withLock("door", async () => { await sluice.execute("LOCK.BREAK", "door"); }),
         LockLostError);
+      const cut = await sluice.faults.on("LOCK.RELEASE", { after: true, times: 1 }).close();
+      const work = locks.withLock("answer", () => 8);  // the answer to its release is lost
+      if (kind.name.startsWith("ioredis")) await assert.rejects(work, LockLostError);  // which it sends again
+      else assert.strictEqual(await work, 8);
+      assert.strictEqual(await cut.hits(), 1);
       await assert.rejects(locks.withLock("door", { renewEvery: 5 }, async (lock) => {
         await sluice.execute("LOCK.BREAK", "door");
         await aborted(lock.signal, lock);
