@@ -1,6 +1,8 @@
 """Database: commands inside this process, by libsluice.so. Skipped where there is none."""
 import datetime
 import gc
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -197,6 +199,31 @@ def test_threads():
         for thread in threads:
             thread.join()
         assert db.execute("GET", "n") == b"2000"
+
+
+@needs_library
+def test_fork(tmp_path):
+    """A child may use a database in memory; files belong to the process that opened them."""
+    script = """if True:
+        import os, sys, sluice
+        memory, files = sluice.Database(), sluice.Database(sys.argv[1], options={"appendonly": "yes"})
+        waiting = files.start("BLPOP", "list", 0)
+        memory.execute("SET", "k", "v")
+        child = os.fork()
+        if child == 0:
+            assert memory.execute("GET", "k") == b"v"
+            try:
+                files.execute("SET", "k", "child")
+            except sluice.ReplyError as error:
+                assert error.code == "FORKED"
+                sys.exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert files.execute("SET", "k", "parent") == b"OK"
+        files.close()
+        print(sluice.Database(sys.argv[1], options={"appendonly": "yes"}).execute("GET", "k"))
+    """
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], check=True, stdout=subprocess.PIPE, text=True)
+    assert done.stdout == "b'parent'\n"
 
 
 @needs_library
