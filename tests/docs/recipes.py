@@ -3,9 +3,10 @@
 shows. The language of a block says how it is run; one that is not known here is an error, so that no block goes
 unproven.
 
-  recipes.py [--server program] [--only LANGUAGE] [--show] [page ...]
+  recipes.py [--server program] [--only LANGUAGE] [--show | --wrong] [page ...]
 
---show prints what the blocks of terminals and consoles really answer, to write a page from.
+--show prints what the blocks of terminals and consoles really answer, to write a page from. With --wrong all blocks
+have to fail: wrong.md proves that each way of running them notices.
 
   redis-cli   terminals, see terminals.py
   console     commands behind "$ " for bash, and their output; sluice is in PATH, the folder is empty
@@ -35,6 +36,10 @@ PYTHON = ROOT / "clients" / "python"
 class Chosen:
     """--show"""
     show = False
+
+
+class LeftOut(Exception):
+    """What a block needs is not there."""
 
 
 class Wrong(Exception):
@@ -127,8 +132,7 @@ def run_js(block, program):
 
 def run_python_database(block, program):
     if "SLUICE_LIBRARY" not in os.environ:
-        print(f"{block}: left out, SLUICE_LIBRARY names no library")
-        return
+        raise LeftOut("SLUICE_LIBRARY names no library")
     run_python(block, program)
 
 
@@ -136,16 +140,15 @@ RUNNERS = {"redis-cli": run_terminals, "console": run_console, "python": run_pyt
            "python database": run_python_database, "js": run_js, "text": None}
 
 
-def passes(block, program):
+def fault(block, program):
+    """What is wrong with a block; None where it does what the page shows."""
     if block.language not in RUNNERS:
-        print(f"{block}: nobody runs this language")
-        return False
+        return "nobody runs this language"
     try:
         RUNNERS[block.language](block, program)
     except (Wrong, ValueError, OSError, subprocess.TimeoutExpired) as error:
-        print(f"{block}: {error}\n")
-        return False
-    return True
+        return str(error)
+    return None
 
 
 def main():
@@ -153,14 +156,27 @@ def main():
     parser.add_argument("--server", default=SLUICE)
     parser.add_argument("--only", help="one language")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--wrong", action="store_true")
     parser.add_argument("pages", nargs="*", default=[ROOT / "docs" / "testing-with-sluice.md"])
     chosen = parser.parse_args()
     Chosen.show = chosen.show
+    if chosen.wrong:
+        terminals.PATIENCE = 2  # what never answers is not waited for
     found = [block for page in chosen.pages for block in blocks(page) if chosen.only in (None, block.language)]
-    runnable = [block for block in found if RUNNERS.get(block.language, True)]
-    failed = [block for block in runnable if not passes(block, chosen.server)]
-    print(f"{len(runnable) - len(failed)} of {len(runnable)} blocks do what the page shows")
-    return 1 if failed or not runnable else 0
+    good, bad = 0, 0
+    for block in found:
+        if RUNNERS.get(block.language, True) is None:
+            continue
+        try:
+            reason = fault(block, chosen.server)
+        except LeftOut as why:
+            print(f"{block}: left out, {why}")
+            continue
+        good, bad = good + (reason is None), bad + (reason is not None)
+        if (reason is None) == chosen.wrong:
+            print(f"{block}: {reason or 'this should have failed'}\n")
+    print(f"{good} blocks do what the page shows, {bad} do not")
+    return 1 if not good + bad or (good if chosen.wrong else bad) else 0
 
 
 if __name__ == "__main__":
