@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { LimitClient, RateLimitOptions, Verdict } from "./lib/http.js";
-export { LimiterUnavailableError, RateLimitOptions } from "./lib/http.js";
+export { LimiterUnavailableError, RateLimitOptions, addressKey } from "./lib/http.js";
 
 export type Next = (error?: any) => void;
 export interface ExpressOptions<Req, Res> extends RateLimitOptions<Req> {

@@ -1,7 +1,7 @@
 // Express (4 and 5), Connect and what takes their middleware:
 //   app.use(rateLimit(new LimitClient(redis), { limit: { algorithm: "rolling", max: 100, period: 60_000 } }));
 "use strict";
-const { LimiterUnavailableError, MESSAGES, requestLimiter } = require("./lib/http.js");
+const { LimiterUnavailableError, MESSAGES, addressKey, requestLimiter } = require("./lib/http.js");
 
 /** Middleware. `req.rateLimit` is the verdict; `onRefused(req, res, next, verdict)` answers in its own words. */
 function rateLimit(limits, options) {
@@ -19,4 +19,4 @@ function rateLimit(limits, options) {
   };
 }
 
-module.exports = { LimiterUnavailableError, rateLimit };
+module.exports = { LimiterUnavailableError, addressKey, rateLimit };

@@ -1,5 +1,5 @@
 import type { LimitClient, RateLimitOptions, Verdict } from "./lib/http.js";
-export { LimiterUnavailableError, RateLimitOptions } from "./lib/http.js";
+export { LimiterUnavailableError, RateLimitOptions, addressKey } from "./lib/http.js";
 
 export interface FastifyOptions extends RateLimitOptions<any> {
   /** Answers a refusal in its own words; the status and the headers are set. */

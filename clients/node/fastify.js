@@ -3,7 +3,7 @@
 // For one route: { onRequest: rateLimitHook(limits, { limit }) }.
 "use strict";
 const { STATUS_CODES } = require("node:http");
-const { LimiterUnavailableError, MESSAGES, requestLimiter } = require("./lib/http.js");
+const { LimiterUnavailableError, MESSAGES, addressKey, requestLimiter } = require("./lib/http.js");
 
 /** A hook. `request.rateLimit` is the verdict; `onRefused(request, reply, verdict)` answers in its own words. */
 function rateLimitHook(limits, options) {
@@ -27,4 +27,4 @@ async function rateLimit(fastify, { limits, ...options }) {
 rateLimit[Symbol.for("skip-override")] = true; // routes beside it are meant, too
 rateLimit[Symbol.for("fastify.display-name")] = "@sluice/client/fastify";
 
-module.exports = { LimiterUnavailableError, rateLimit, rateLimitHook };
+module.exports = { LimiterUnavailableError, addressKey, rateLimit, rateLimitHook };

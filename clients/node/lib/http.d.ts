@@ -2,10 +2,13 @@ import type { Limit, LimitClient, Verdict } from "../index.js";
 
 export declare class LimiterUnavailableError extends Error {}
 
+/** Who an address stands for: of IPv6 the network of 64 bits. */
+export declare function addressKey(address: string): string;
+
 export interface RateLimitOptions<Request> {
   /** The limit, or which one a request has; null: none. */
   limit: Limit | ((request: Request) => Limit | null | Promise<Limit | null>);
-  /** Who asks (request.ip). */
+  /** Who asks (addressKey(request.ip)). */
   key?: (request: Request) => string | Promise<string>;
   cost?: number | ((request: Request) => number | Promise<number>);
   skip?: (request: Request) => boolean | Promise<boolean>;

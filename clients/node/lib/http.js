@@ -1,6 +1,7 @@
 // What Express and Fastify share: asks a limit about a request, and says it in the IETF's headers
 // (draft-ietf-httpapi-ratelimit-headers: RateLimit-Policy and RateLimit; Retry-After is HTTP's own).
 "use strict";
+const net = require("node:net");
 
 const TIMEOUT_MS = 500;
 const REFUSED = 429;
@@ -41,9 +42,20 @@ function within(promise, ms) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
+/** Who an address stands for: an IPv6 network of 64 bits is one household or one host, which has all of its
+ *  addresses; an IPv4 address that comes in IPv6 is that. */
+function addressKey(address) {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped || !net.isIPv6(address)) return mapped ? mapped[1] : address;
+  const [head, tail] = address.replace(/%.*$/, "").replace(/\d+\.\d+\.\d+\.\d+$/, "0:0").split("::")
+    .map((part) => part.split(":").filter(Boolean));
+  const groups = tail ? [...head, ...Array(8 - head.length - tail.length).fill("0"), ...tail] : head;
+  return `${groups.slice(0, 4).map((group) => parseInt(group, 16).toString(16)).join(":")}::/64`;
+}
+
 function addressOf(request) {
   if (!request.ip) throw new Error("the request has no address (ip); hand in a `key` function");
-  return request.ip;
+  return addressKey(request.ip);
 }
 
 /** A function of a request that resolves to {status, headers, verdict, error}: status is 0 when it may go on. */
@@ -87,4 +99,4 @@ const MESSAGES = {
   [NO_ANSWER]: "The rate limit cannot be asked",
 };
 
-module.exports = { LimiterUnavailableError, MESSAGES, rateLimitHeaders, requestLimiter };
+module.exports = { LimiterUnavailableError, addressKey, MESSAGES, rateLimitHeaders, requestLimiter };

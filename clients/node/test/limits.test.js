@@ -7,7 +7,7 @@ const { describe, test } = require("node:test");
 const express = require("express");
 const Redis = require("ioredis");
 const { LimitClient } = require("@sluice/client");
-const { rateLimit } = require("@sluice/client/express");
+const { addressKey, rateLimit } = require("@sluice/client/express");
 const fastifyLimits = require("@sluice/client/fastify");
 const { useSluice } = require("@sluice/client/node-test");
 const { clients } = require("./clients.js");
@@ -213,6 +213,16 @@ describe("middleware", () => {
       assert.match(answer.text, /my fault/);
     });
   }
+
+  test("addresses", () => {
+    const same = {
+      "10.1.2.3": "10.1.2.3", "::ffff:10.1.2.3": "10.1.2.3", "::FFFF:10.1.2.3": "10.1.2.3", "::1": "0:0:0:0::/64",
+      "::": "0:0:0:0::/64", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "2001:0DB8:1:2::": "2001:db8:1:2::/64",
+      "2001:db8::1": "2001:db8:0:0::/64", "1::2:3:4:5:6": "1:0:0:2::/64", "fe80::1%eth0": "fe80:0:0:0::/64",
+      "64:ff9b::10.1.2.3": "64:ff9b:0:0::/64", "a socket": "a socket",
+    };
+    for (const [address, key] of Object.entries(same)) assert.strictEqual(addressKey(address), key, address);
+  });
 
   test("wrong options", async (t) => {
     const limits = await limitsOf(t);
