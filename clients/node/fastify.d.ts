@@ -8,4 +8,5 @@ export interface FastifyOptions extends RateLimitOptions<any> {
 /** A plugin for all routes; `request.rateLimit` is the verdict. */
 export declare function rateLimit(fastify: any, options: FastifyOptions & { limits: LimitClient }): Promise<void>;
 /** For one route: { onRequest: rateLimitHook(limits, { limit }) }. */
-export declare function rateLimitHook(limits: LimitClient, options: FastifyOptions): (request: any, reply: any) => Promise<any>;
+export declare function rateLimitHook(
+  limits: LimitClient, options: FastifyOptions): (request: any, reply: any) => Promise<any>;

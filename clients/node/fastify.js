@@ -1,5 +1,6 @@
 // Fastify (4 and 5):
-//   await app.register(rateLimit, { limits: new LimitClient(redis), limit: { algorithm: "gcra", max: 10, period: 1000 } });
+//   const limits = new LimitClient(redis);
+//   await app.register(rateLimit, { limits, limit: { algorithm: "gcra", max: 10, period: 1000 } });
 // For one route: { onRequest: rateLimitHook(limits, { limit }) }.
 "use strict";
 const { STATUS_CODES } = require("node:http");

@@ -39,7 +39,7 @@ def blocks(page):
 
 
 def as_shown(shown, real):
-    """Whether lines are as the page shows them; ... stands for any part of a line, where a run differs from the next."""
+    """Whether lines are as the page shows them; ... stands for any part of a line, for what no two runs share."""
     def matches(pattern, line):
         parts = map(re.escape, pattern.split("..."))
         return re.fullmatch(".*".join(parts), line.rstrip()) is not None

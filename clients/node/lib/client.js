@@ -28,8 +28,8 @@ class IoredisClient {
   /** A connection that ends with its first trouble: a request that waits must not be sent twice. */
   async connect() {
     const own = this.#client.duplicate({
-      autoResendUnfulfilledCommands: false, commandTimeout: undefined, socketTimeout: undefined, enableOfflineQueue: true,
-      lazyConnect: true, maxRetriesPerRequest: null, reconnectOnError: null, retryStrategy: () => null,
+      autoResendUnfulfilledCommands: false, commandTimeout: undefined, socketTimeout: undefined,
+      enableOfflineQueue: true, lazyConnect: true, maxRetriesPerRequest: null, reconnectOnError: null, retryStrategy: () => null,
     });
     own.on("error", () => {});
     await own.connect();

@@ -95,7 +95,8 @@ function conditionWords(command, when) {
   }
   if (when.probability !== undefined) words.push("PROB", when.probability.toFixed(12).replace(/0+$/, ""));
   if (when.after) words.push("AFTER");
-  const unknown = Object.keys(when).filter((word) => !(word in CONDITIONS || word === "probability" || word === "after"));
+  const known = [...Object.keys(CONDITIONS), "probability", "after"];
+  const unknown = Object.keys(when).filter((word) => !known.includes(word));
   if (unknown.length) throw new TypeError(`a fault knows no condition '${unknown[0]}'`);
   return words;
 }

@@ -37,6 +37,12 @@ function modeWords({ shared, permits, minHold, label }) {
   return words;
 }
 
+/** The server's clock may be a double's, far ahead: the grant was no later than its answer. */
+function grantOf(reply, sent) {
+  const { token, waited_ms: waited } = named(reply, GRANT);
+  return { token: Number(token), begun: sent.plus(Number(waited)).earlier(Moment.now()) };
+}
+
 class LockClient {
   #client;
   #defaults;
@@ -62,7 +68,9 @@ class LockClient {
     const leaseMs = positive("lease", chosen.lease ?? LEASE_MS);
     const marginMs = chosen.margin ?? defaultMargin(leaseMs);
     const renewEveryMs = chosen.renew === false ? 0 : positive("renewEvery", chosen.renewEvery ?? leaseMs / 3);
-    if (!(marginMs >= 0 && renewEveryMs + marginMs < leaseMs)) throw new RangeError("renewEvery and margin must leave some of the lease");
+    if (!(marginMs >= 0 && renewEveryMs + marginMs < leaseMs)) {
+      throw new RangeError("renewEvery and margin must leave some of the lease");
+    }
     if (chosen.wait) positive("wait", chosen.wait);
     const owner = chosen.owner ?? `${this.#process}:${++this.#owners}`;
     const alone = chosen.owner === undefined; // nobody else asks under this name
@@ -95,34 +103,26 @@ class LockClient {
   async #ask(words, { wait = 0, signal }, { key, owner, alone }) {
     signal?.throwIfAborted();
     const giveBack = () => this.#client.send("LOCK.RELEASE", key, owner, ...(alone ? ["ALL"] : [])).catch(() => {});
-    const grantOf = (reply, sent) => {
-      const { token, waited_ms: waited } = named(reply, GRANT);
-      // The server's clock may be a double's, far ahead: the grant was no later than its answer.
-      return { token: Number(token), begun: sent.plus(Number(waited)).earlier(Moment.now()) };
-    };
-    try {
+    const attempt = async (send) => {
       const sent = Moment.now();
-      const reply = await this.#client.send(...words);
-      if (reply) {
-        if (!signal?.aborted) return grantOf(reply, sent);
-        await giveBack();
-        throw signal.reason;
-      }
-      if (!wait) return null;
-    } catch (error) {
-      if (codeOf(error) !== "LOCKGRACE" || !wait) {
+      try {
+        const reply = await send();
+        return reply && grantOf(reply, sent);
+      } catch (error) {
         if (alone && !codeOf(error) && error !== signal?.reason) giveBack(); // it may have been granted
         throw error;
       }
-    }
-    try {
-      const sent = Moment.now();
-      const reply = await sendWaiting(this.#client, [...words, "WAIT", Math.floor(wait)], signal, giveBack);
-      return reply ? grantOf(reply, sent) : null;
-    } catch (error) {
-      if (alone && !codeOf(error) && error !== signal?.reason) giveBack();
+    };
+    const first = await attempt(() => this.#client.send(...words)).catch((error) => {
+      if (codeOf(error) === "LOCKGRACE" && wait) return null; // a request that waits waits for that, too
       throw error;
+    });
+    if (first && signal?.aborted) {
+      await giveBack();
+      throw signal.reason;
     }
+    if (first || !wait) return first;
+    return attempt(() => sendWaiting(this.#client, [...words, "WAIT", Math.floor(wait)], signal, giveBack));
   }
 }
 

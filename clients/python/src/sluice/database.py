@@ -286,8 +286,8 @@ class Database(Commands):
         fault = ctypes.create_string_buffer(library.FAULT_BYTES)
         with self._handle.guard:
             code = self._handle.lib.sluice_take(
-                self._handle.opened(), name, len(name), algorithm.upper().encode(), max, milliseconds(period), burst, cost,
-                ctypes.byref(verdict), fault, len(fault))
+                self._handle.opened(), name, len(name), algorithm.upper().encode(), max, milliseconds(period), burst,
+                cost, ctypes.byref(verdict), fault, len(fault))
         if code != library.OK:
             raise ReplyError(fault.value.decode(errors="replace") or f"sluice_take: {code}")
         return Verdict(verdict.allowed == 1, verdict.limit, verdict.remaining,

@@ -65,7 +65,8 @@ class Connection:
             self.close()
             if isinstance(error, ConnectionLost):
                 raise
-            raise ConnectionLost(f"{words[0]!s}: {error} (the server at {self._address[0]}:{self._address[1]})") from error
+            host, port = self._address
+            raise ConnectionLost(f"{words[0]!s}: {error} (the server at {host}:{port})") from error
 
     def _open(self) -> None:
         """What was opened before a fork is the parent's."""
