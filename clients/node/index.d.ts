@@ -37,7 +37,8 @@ export declare class Lock {
   readonly owner: string;
   /** The fencing token: it only grows. Send it along to what the lock protects. */
   readonly token: number;
-  /** Aborted, with a LockLostError as its reason, when the lock is lost; before the lease ends by this process. */
+  /** Aborted, with a LockLostError as its reason, when the lock is lost: before its lease ends by this process's
+   *  clocks, unless a renewal has come back. */
   readonly signal: AbortSignal;
   /** Whether it may be relied on at this moment. */
   readonly held: boolean;

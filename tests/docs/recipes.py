@@ -16,8 +16,10 @@ have to fail: wrong.md proves that each way of running them notices.
   text        is not run
 """
 import argparse
+import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -66,9 +68,19 @@ def environment(program):
             "PYTHONPATH": str(PYTHON / "src"), "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
 
 
-def run(words, folder, program, **more):
-    return subprocess.run(words, cwd=folder, env=environment(program), timeout=SECONDS, check=False, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+def run(words, folder, program, text=None):
+    """Ends with all that it has started."""
+    process = subprocess.Popen(words, cwd=folder, env=environment(program), text=True, start_new_session=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        output, _ = process.communicate(text, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"no end after {SECONDS} s") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return subprocess.CompletedProcess(words, process.returncode, output)
 
 
 def console_steps(lines):
@@ -91,7 +103,7 @@ def run_console(block, program):
     found = console_steps(block.lines)
     script = "".join(f"{command}\necho; echo '{mark}'\n" for command, _ in found)
     with tempfile.TemporaryDirectory() as folder:
-        output = run(["bash", "-s"], folder, program, input=script).stdout
+        output = run(["bash", "-s"], folder, program, script).stdout
     outputs = output.split(f"\n{mark}\n")
     if len(outputs) != len(found) + 1:
         raise Wrong(f"it ended early:\n{output}")
@@ -146,7 +158,7 @@ def fault(block, program):
         return "nobody runs this language"
     try:
         RUNNERS[block.language](block, program)
-    except (Wrong, ValueError, OSError, subprocess.TimeoutExpired) as error:
+    except (Wrong, ValueError, OSError) as error:
         return str(error)
     return None
 
