@@ -3,6 +3,9 @@
 //   no other holder excludes it; a new holding has a token above all before;
 //   a re-entrant grant has the token of its holding.
 // What does not fit is a failure of the test. Times are engine ms.
+//
+// In the very ms in which a lease ends the server may run what was sent before first. So a holding
+// that ended in this ms goes on, with its token and all its holds, if that token is granted again.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +57,10 @@ class LockRecord {
   void Broken(const std::string& key, int64_t token);  // 0: all holders
   void Closed(uint64_t connection);
   void PassedTo(int64_t now_ms);
-  void Flushed() { locks_.clear(); }
+  void Flushed() {
+    locks_.clear();
+    ended_now_.clear();
+  }
 
   const Holders& Of(const std::string& key) { return locks_[key]; }
   Holding* Find(const std::string& key, const std::string& owner);
@@ -66,8 +72,11 @@ class LockRecord {
  private:
   bool HasRoomAt(const std::string& key, const LockAsk& ask);
   void EraseUnbound();
+  // Whether a holding goes on that ended in this ms.
+  bool GoesOn(const Grant& grant);
 
   std::map<std::string, Holders> locks_;
+  std::map<std::string, Holders> ended_now_;  // by their leases, in this ms
   int64_t newest_ = 0;
   std::map<std::string, std::pair<std::string, int64_t>> last_of_;  // by key: to whom, which token
 };
