@@ -106,14 +106,12 @@ bool SnapshotWriter::WritePiece(const Entry& entry) {
   assert(large_entry_ == &entry);
   ++pieces_;
   const std::string_view piece = large_->Next(style_.piece_bytes);
-  if (!writer_.is_key_open()) {
-    writer_.BeginKey(entry, piece);
-    return true;
-  }
-  if (!piece.empty()) {
+  if (writer_.is_key_open()) {
     writer_.Piece(piece);
-    return true;
+  } else {
+    writer_.BeginKey(entry, piece);
   }
+  if (large_->has_more()) return true;
   writer_.EndKey();
   large_.reset();
   large_entry_ = nullptr;

@@ -33,13 +33,13 @@ void ScatteredDrains::Add(int64_t due_ms, uint64_t units) {
 // An example in 4 bits: base 0100, ticks 0110 (level 1), 1001 (level 3). DrainTo(0111): the highest
 // bit in which the times differ is 1, so levels 0 and 1 are emptied: 0110 is due. 1001 stays on
 // level 3, as 1001 and 0111 still differ there.
-uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
+uint64_t ScatteredDrains::Pass(int64_t now_ms, bool keeps) {
   if (now_ms <= base_ms_) return 0;
   // Below the highest bit in which the times differ everything is due; on it some is, and the rest
   // agrees with now_ms in that bit, so it belongs further down; above it nothing changes.
   const int highest = std::min(kTickBits - 1, HighestBit(now_ms, base_ms_));
   base_ms_ = now_ms;
-  uint64_t drained = 0;
+  uint64_t passed = 0;
   for (int level = 0; level <= highest; ++level) {
     // Taken out first: what is not due goes to a lower level, which may have been emptied just now.
     const std::vector<int64_t> ticks = std::move(levels_[level]);
@@ -50,21 +50,33 @@ uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
         continue;
       }
       const auto found = units_.find(tick);
-      drained += found->second;
-      units_.erase(found);
+      passed += found->second;
+      if (keeps) {
+        passed_.push_back(tick);
+      } else {
+        units_.erase(found);
+      }
     }
   }
-  return drained;
+  return passed;
+}
+
+uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
+  if (!passed_.empty()) [[unlikely]]
+    DropPassed();
+  return Pass(now_ms, false);
+}
+
+void ScatteredDrains::DropPassed() {
+  for (const int64_t tick : passed_) units_.erase(tick);
+  passed_ = {};
 }
 
 size_t ScatteredDrains::heap_bytes() const {
-  size_t bytes = sizeof(*this) + units_.capacity() * (sizeof(int64_t) + sizeof(uint64_t) + 1);
+  size_t bytes = sizeof(*this) + units_.capacity() * (sizeof(int64_t) + sizeof(uint64_t) + 1) +
+                 passed_.capacity() * sizeof(int64_t);
   for (const std::vector<int64_t>& level : levels_) bytes += level.capacity() * sizeof(int64_t);
   return bytes;
-}
-
-void ScatteredDrains::ForEach(absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
-  for (const auto& [due_ms, units] : units_) visit(due_ms, units);
 }
 
 // --- DrainQueue
@@ -75,6 +87,9 @@ DrainQueue& DrainQueue::operator=(const DrainQueue& other) {
   epoch_ms_ = other.epoch_ms_;
   last_due_ms_ = other.last_due_ms_;
   next_due_ms_ = other.next_due_ms_;
+  passed_ms_ = other.passed_ms_;
+  passed_ = other.passed_;
+  any_passed_ = other.any_passed_;
   if (this != &other)
     scattered_ = other.scattered_ == nullptr ? nullptr
                                              : std::make_unique<ScatteredDrains>(*other.scattered_);
@@ -82,7 +97,7 @@ DrainQueue& DrainQueue::operator=(const DrainQueue& other) {
 }
 
 void DrainQueue::Add(int64_t now_ms, int64_t due_ms, uint64_t units) {
-  assert(due_ms > now_ms && units >= 1);
+  assert(due_ms > now_ms && units >= 1 && !any_passed_);
   const bool was_empty = empty();
   if (!AddToRing(due_ms, units)) {
     if (scattered_ == nullptr) scattered_ = std::make_unique<ScatteredDrains>(now_ms);
@@ -127,11 +142,28 @@ bool DrainQueue::Rebase(int64_t due_ms) {
 }
 
 // The front of the ring as long as it is due, then what is scattered.
-uint64_t DrainQueue::DrainTo(int64_t now_ms) {
+uint64_t DrainQueue::PassTo(int64_t now_ms) {
   // The usual answer, from the object's own cache line.
   if (now_ms < next_due_ms_) return 0;
+  uint64_t passed = 0;
+  for (; passed_ < ring_.size() && RingDueMs(passed_) <= now_ms; ++passed_)
+    passed += ring_[passed_].units;
+  if (scattered_ != nullptr) passed += scattered_->PassTo(now_ms);
+  any_passed_ = true;
+  passed_ms_ = now_ms;
+  // What is scattered is in no order: it is asked at the next tick again.
+  next_due_ms_ = scattered_ != nullptr    ? now_ms + 1
+                 : passed_ < ring_.size() ? RingDueMs(passed_)
+                                          : kNothing;
+  return passed;
+}
+
+uint64_t DrainQueue::DrainTo(int64_t now_ms) {
+  if (any_passed_) [[unlikely]]
+    DropPassed();
+  if (now_ms < next_due_ms_) return 0;
   uint64_t drained = 0;
-  while (!ring_.empty() && epoch_ms_ + ring_.front().due <= now_ms) {
+  while (!ring_.empty() && RingDueMs(0) <= now_ms) {
     drained += ring_.front().units;
     ring_.PopFront();
   }
@@ -139,23 +171,29 @@ uint64_t DrainQueue::DrainTo(int64_t now_ms) {
     drained += scattered_->DrainTo(now_ms);
     if (scattered_->empty()) scattered_ = nullptr;
   }
-  // What is scattered is in no order: it is asked at the next tick again.
-  next_due_ms_ = scattered_ != nullptr ? now_ms + 1
-                 : ring_.empty()       ? kNothing
-                                       : epoch_ms_ + ring_.front().due;
+  passed_ms_ = now_ms;
+  next_due_ms_ = scattered_ != nullptr ? now_ms + 1 : ring_.empty() ? kNothing : RingDueMs(0);
   return drained;
+}
+
+void DrainQueue::DropPassed() {
+  for (; passed_ > 0; --passed_) ring_.PopFront();
+  any_passed_ = false;
+  if (scattered_ == nullptr) return;
+  scattered_->DropPassed();
+  if (scattered_->empty()) scattered_ = nullptr;
 }
 
 size_t DrainQueue::records() const {
   size_t count = 0;
-  ForEach([&count](int64_t, uint64_t) { ++count; });
+  ForEach(passed_ms_, [&count](int64_t, uint64_t) { ++count; });
   return count;
 }
 
 bool DrainQueue::CopyTo(TickRun& run) const {
   if (scattered_ != nullptr) return false;
-  for (size_t i = 0; i < ring_.size(); ++i)
-    if (!run.Add(epoch_ms_ + ring_[i].due, ring_[i].units)) return false;
+  for (size_t i = passed_; i < ring_.size(); ++i)
+    if (!run.Add(RingDueMs(i), ring_[i].units)) return false;
   return true;
 }
 
@@ -163,9 +201,42 @@ size_t DrainQueue::heap_bytes() const {
   return ring_.heap_bytes() + (scattered_ == nullptr ? 0 : scattered_->heap_bytes());
 }
 
-void DrainQueue::ForEach(absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
-  for (size_t i = 0; i < ring_.size(); ++i) visit(epoch_ms_ + ring_[i].due, ring_[i].units);
-  if (scattered_ != nullptr) scattered_->ForEach(visit);
+void DrainQueue::ForEach(int64_t after_ms, absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
+  DrainWalk walk(*this, after_ms);
+  walk.InOrder(SIZE_MAX, visit);
+  walk.Scattered(SIZE_MAX, visit);
+}
+
+// --- DrainWalk
+
+DrainWalk::DrainWalk(const DrainQueue& queue, int64_t after_ms)
+    : queue_(queue), after_ms_(after_ms) {
+  size_t end = queue.ring_.size();
+  for (in_ring_ = 0; in_ring_ < end;) {
+    const size_t middle = in_ring_ + (end - in_ring_) / 2;
+    if (queue.RingDueMs(middle) <= after_ms) {
+      in_ring_ = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  if (queue.scattered_ != nullptr) scattered_ = queue.scattered_->units().begin();
+}
+
+bool DrainWalk::InOrder(size_t count, Visit visit) {
+  const size_t size = queue_.ring_.size();
+  for (; count > 0 && in_ring_ < size; --count, ++in_ring_)
+    visit(queue_.RingDueMs(in_ring_), queue_.ring_[in_ring_].units);
+  return in_ring_ < size;
+}
+
+bool DrainWalk::Scattered(size_t count, Visit visit) {
+  if (queue_.scattered_ == nullptr) return false;
+  const auto end = queue_.scattered_->units().end();
+  for (; count > 0 && scattered_ != end; --count, ++scattered_) {
+    if (scattered_->first > after_ms_) visit(scattered_->first, scattered_->second);
+  }
+  return scattered_ != end;
 }
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// See leaky_bucket.h. A look drains too, so level_ and the drains change in const functions: what
-// is due is gone for every caller, whether or not it has been taken out.
+// See leaky_bucket.h. A look lets pass what is due, so level_ changes in const functions: what is
+// due is gone for every caller. The drains are taken out by the next count.
 #include "storage/limits/leaky_bucket.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ size_t LeakyBucket::FreeSome(size_t budget) {
 
 void LeakyBucket::Count(const Now& now, int64_t due_ms, uint64_t units) {
   // First, so that level_ and the drains agree on what is still there.
-  Level(now);
+  level_ -= drains_.DrainTo(now.ms());
   units = std::min(units, UINT64_MAX - level_);
   // A clock at the end of what the wheel can tell leaves nothing to wait for.
   if (units > 0 && due_ms > now.ms()) {
@@ -61,20 +61,19 @@ void LeakyBucket::Count(const Now& now, int64_t due_ms, uint64_t units) {
 }
 
 uint64_t LeakyBucket::Level(const Now& now) const {
-  level_ -= drains_.DrainTo(now.ms());
+  level_ -= drains_.PassTo(now.ms());
   return level_;
 }
 
 void LeakyBucket::ForEachDrain(const Now& now,
                                absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
-  Level(now);
-  drains_.ForEach(visit);
+  drains_.ForEach(now.ms(), visit);
 }
 
 std::string LeakyBucket::Audit() const {
   uint64_t units = 0;
   bool in_time = true;
-  drains_.ForEach([&](int64_t due_ms, uint64_t each) {
+  drains_.ForEach(drains_.passed_ms(), [&](int64_t due_ms, uint64_t each) {
     units += each;
     in_time &= due_ms <= last_due_ms();
   });

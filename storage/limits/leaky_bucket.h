@@ -6,7 +6,7 @@
 //
 // It limits nothing: the caller that counts decides what is too much. Times are engine ms. The last
 // unit's tick is the key's deadline, so an empty bucket is a missing key; of keys with other
-// deadlines (EXPIRE) the earlier one holds. A count or a look drains what is due, exact to the
+// deadlines (EXPIRE) the earlier one holds. To a count or a look what is due is gone, exact to the
 // tick; drains and their memory are drain_queue.h.
 //
 // Its packed form is the TickRun of its drains: a bucket of a few has no object at all, and
@@ -38,15 +38,18 @@ class LeakyBucket final : public Value {
 
   // Precondition: units >= 1. Saturates at 2^64 - 1 units; what is due already is gone at once.
   void Count(const Now& now, int64_t due_ms, uint64_t units = 1);
-  // What has not drained yet. Frees memory, but MemoryBytes tells so only after the next Count: a
-  // look is not a change, and what is accounted must not change under the keyspace's hands.
+  // What has not drained yet. A look is not a change: no memory is freed, and the drains that have
+  // passed are still there for ForEachDrain.
   uint64_t Level(const Now& now) const;
   int64_t last_due_ms() const { return drains_.last_due_ms(); }  // precondition: counted once
   // So few drains that it is worth a look whether they fit into the entry again.
   bool IsFew() const { return drains_.IsFew(); }
-  // All that is pending, for snapshots: Count it again with the same ticks.
+  // All that is pending at that time, be it before the last look, for snapshots: Count it again
+  // with the same ticks.
   void ForEachDrain(const Now& now,
                     absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
+  // The same in pieces.
+  DrainWalk WalkDrains(const Now& now) const { return {drains_, now.ms()}; }
 
   void Prefetch() const override { drains_.Prefetch(); }
   ValueType type() const override { return ValueType::kLeakyBucket; }

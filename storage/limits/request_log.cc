@@ -253,8 +253,8 @@ void RequestLog::Refine(const LimitConfig& config) {
 
 void RequestLog::ForEach(const LimitConfig& config, int64_t now_us,
                          absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
-  for (size_t i = FirstCounting(TickOf(now_us), config.period_ms); i < records_.size(); ++i)
-    visit(records_[i].tick, records_[i].sum - SumBefore(i));
+  for (size_t i = FirstCounting(config, now_us); i < records_.size(); ++i)
+    visit(TickAt(i), SharesAt(i));
 }
 
 // --- looking

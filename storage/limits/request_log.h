@@ -58,6 +58,13 @@ class RequestLog {
   // What counts now: ticks in ascending order, each with at least one share.
   void ForEach(const LimitConfig& config, int64_t now_us,
                absl::FunctionRef<void(int64_t tick, uint64_t shares)> visit) const;
+  // The same in pieces: from the first record that counts, up to records(). Valid until the next
+  // change; to look is none.
+  size_t FirstCounting(const LimitConfig& config, int64_t now_us) const {
+    return FirstCounting(TickOf(now_us), config.period_ms);
+  }
+  int64_t TickAt(size_t index) const { return records_[index].tick; }
+  uint64_t SharesAt(size_t index) const { return records_[index].sum - SumBefore(index); }
   // As it is packed: 0, or what Whole says.
   int64_t packed_whole() const { return whole_; }
   // The shares in all; to be set before the first Add.

@@ -29,6 +29,11 @@ void WriteTicks(const std::vector<Tick>& ticks, const Now& now, ModuleWriter& wr
   }
 }
 
+// A sum of differences from a peer must not leave the range of moments.
+uint64_t RoomMs(int64_t tick_ms, const Now& now) {
+  return static_cast<uint64_t>(kRdbMomentMsMax - (tick_ms + now.unix_offset_ms));
+}
+
 // Visits at least one unit each, in ascending order of their times.
 void ReadTicks(ModuleReader& reader, const Now& now,
                absl::FunctionRef<void(int64_t tick_ms, uint64_t units)> visit) {
@@ -36,43 +41,14 @@ void ReadTicks(ModuleReader& reader, const Now& now,
   if (count == 0) return;
   int64_t tick_ms = ReadMoment(reader, now);
   for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-    // A sum of differences from a peer must not leave the range of moments.
-    const int64_t room_ms = kRdbMomentMsMax - (tick_ms + now.unix_offset_ms);
     tick_ms += static_cast<int64_t>(i == 0 ? reader.Unsigned(0, 0)
-                                           : reader.Unsigned(1, static_cast<uint64_t>(room_ms)));
+                                           : reader.Unsigned(1, RoomMs(tick_ms, now)));
     const uint64_t units = reader.Unsigned(1, UINT64_MAX);
     if (reader.ok()) visit(tick_ms, units);
   }
 }
 
 // --- limiters
-
-// Only what a new limiter of this configuration would not have.
-void WriteUsed(const LimiterState& state, const RequestLog* log, const Now& now,
-               ModuleWriter& writer) {
-  switch (state.config.algorithm) {
-    case LimitAlgorithm::kWindow:
-      WriteMoment(state.window.end_ms, now, writer);
-      return writer.Unsigned(static_cast<uint64_t>(state.window.used));
-    case LimitAlgorithm::kSliding:
-      WriteMoment(state.sliding.start_ms, now, writer);
-      writer.Unsigned(static_cast<uint64_t>(state.sliding.whole));
-      writer.Unsigned(static_cast<uint64_t>(state.sliding.previous));
-      return writer.Unsigned(static_cast<uint64_t>(state.sliding.current));
-    case LimitAlgorithm::kRolling:
-    case LimitAlgorithm::kGcra:
-      WriteMomentUs(state.gcra.tat_us, now, writer);
-      return writer.Unsigned(static_cast<uint64_t>(state.gcra.tat_part));
-    case LimitAlgorithm::kLog:
-    case LimitAlgorithm::kLeaky:
-      break;
-  }
-  std::vector<Tick> ticks;
-  writer.Unsigned(static_cast<uint64_t>(log->Whole(state.config)));
-  log->ForEach(state.config, now.steady_us,
-               [&](int64_t tick, uint64_t shares) { ticks.emplace_back(tick, shares); });
-  WriteTicks(ticks, now, writer);
-}
 
 // Builds the log and checks what the algorithm relies on: at most the whole, within one period.
 void ReadLog(ModuleReader& reader, const LimitConfig& config, const Now& now, RequestLog& log) {
@@ -139,21 +115,63 @@ LimitConfig ReadConfig(ModuleReader& reader) {
 
 // Configuration, ban, then the state: each of the last two behind a flag that says whether it is
 // there.
-void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& out) {
+LimiterParts::LimiterParts(const Limiter& limiter, const Now& now, RdbWriter& out)
+    : log_(limiter.log()), now_(now), writer_(kRdbLimiter, out) {
   const LimiterState& state = limiter.state();
-  const RequestLog* const log = limiter.log();
   const LimitConfig& config = state.config;
-  ModuleWriter writer(kRdbLimiter, out);
-  writer.Unsigned(static_cast<uint64_t>(config.algorithm));
-  writer.Unsigned(static_cast<uint64_t>(config.max));
-  writer.Unsigned(static_cast<uint64_t>(config.period_ms));
-  writer.Unsigned(static_cast<uint64_t>(config.burst));
-  writer.Unsigned(state.Banned(now));
-  if (state.Banned(now)) WriteMoment(state.banned_until_ms, now, writer);
-  const bool used = LimitIsUsed(state, log, now);
-  writer.Unsigned(used);
-  if (used) WriteUsed(state, log, now, writer);
-  writer.End();
+  writer_.Unsigned(static_cast<uint64_t>(config.algorithm));
+  writer_.Unsigned(static_cast<uint64_t>(config.max));
+  writer_.Unsigned(static_cast<uint64_t>(config.period_ms));
+  writer_.Unsigned(static_cast<uint64_t>(config.burst));
+  writer_.Unsigned(state.Banned(now));
+  if (state.Banned(now)) WriteMoment(state.banned_until_ms, now, writer_);
+  const bool used = LimitIsUsed(state, log_, now);
+  writer_.Unsigned(used);
+  if (used) WriteUsed(state);
+}
+
+// Only what a new limiter of this configuration would not have.
+void LimiterParts::WriteUsed(const LimiterState& state) {
+  switch (state.config.algorithm) {
+    case LimitAlgorithm::kWindow:
+      WriteMoment(state.window.end_ms, now_, writer_);
+      return writer_.Unsigned(static_cast<uint64_t>(state.window.used));
+    case LimitAlgorithm::kSliding:
+      WriteMoment(state.sliding.start_ms, now_, writer_);
+      writer_.Unsigned(static_cast<uint64_t>(state.sliding.whole));
+      writer_.Unsigned(static_cast<uint64_t>(state.sliding.previous));
+      return writer_.Unsigned(static_cast<uint64_t>(state.sliding.current));
+    case LimitAlgorithm::kRolling:
+    case LimitAlgorithm::kGcra:
+      WriteMomentUs(state.gcra.tat_us, now_, writer_);
+      return writer_.Unsigned(static_cast<uint64_t>(state.gcra.tat_part));
+    case LimitAlgorithm::kLog:
+    case LimitAlgorithm::kLeaky:
+      break;
+  }
+  next_ = log_->FirstCounting(state.config, now_.steady_us);
+  end_ = log_->records();
+  writer_.Unsigned(static_cast<uint64_t>(log_->Whole(state.config)));
+  writer_.Unsigned(end_ - next_);
+  if (next_ == end_) return;
+  before_ms_ = log_->TickAt(next_);
+  WriteMoment(before_ms_, now_, writer_);
+}
+
+// The requests as ticks, see WriteTicks.
+bool LimiterParts::WriteNext(size_t count) {
+  for (; count > 0 && next_ < end_; --count, ++next_) {
+    const int64_t tick_ms = log_->TickAt(next_);
+    writer_.Unsigned(static_cast<uint64_t>(tick_ms - before_ms_));
+    writer_.Unsigned(log_->SharesAt(next_));
+    before_ms_ = tick_ms;
+  }
+  if (next_ == end_) writer_.End();
+  return next_ < end_;
+}
+
+void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& out) {
+  LimiterParts(limiter, now, out).WriteNext(SIZE_MAX);
 }
 
 std::unique_ptr<Limiter> ReadLimiter(ModuleReader& reader, const Now& now) {
@@ -201,6 +219,47 @@ std::unique_ptr<LeakyBucket> ReadLeakyBucket(ModuleReader& reader, const Now& no
     // An engine that has run for longer reaches the end of the wheel's time earlier.
     bucket->Count(now, std::min(due_ms, TimerWheel::kDeadlineMsMax), units);
   });
+  reader.End();
+  return reader.ok() ? std::move(bucket) : nullptr;
+}
+
+LargeBucketParts::LargeBucketParts(const LeakyBucket& bucket, const Now& now, RdbWriter& out)
+    : moment_ms_(now.ms()),
+      writer_(kRdbLargeBucket, out),
+      walk_(bucket.WalkDrains(now)),
+      before_ms_(moment_ms_) {
+  WriteMoment(moment_ms_, now, writer_);
+}
+
+bool LargeBucketParts::WriteNext(size_t count) {
+  const auto write = [this](int64_t due_ms, uint64_t units) {
+    writer_.Unsigned(units);
+    writer_.Unsigned(static_cast<uint64_t>(due_ms - before_ms_));
+    if (is_in_order_) before_ms_ = due_ms;
+  };
+  if (is_in_order_ ? walk_.InOrder(count, write) : walk_.Scattered(count, write)) return true;
+  writer_.Unsigned(0);
+  if (!is_in_order_) writer_.End();
+  before_ms_ = moment_ms_;
+  return std::exchange(is_in_order_, false);
+}
+
+std::unique_ptr<LeakyBucket> ReadLargeBucket(ModuleReader& reader, const Now& now) {
+  auto bucket = std::make_unique<LeakyBucket>();
+  uint64_t room = UINT64_MAX;
+  const int64_t moment_ms = ReadMoment(reader, now);
+  for (const bool in_order : {true, false}) {
+    int64_t before_ms = moment_ms;
+    // 0 also at a fault.
+    while (const uint64_t units = reader.Unsigned(0, room)) {
+      const int64_t due_ms =
+          before_ms + static_cast<int64_t>(reader.Unsigned(0, RoomMs(before_ms, now)));
+      if (!reader.ok()) break;
+      room -= units;
+      bucket->Count(now, std::min(due_ms, TimerWheel::kDeadlineMsMax), units);
+      if (in_order) before_ms = due_ms;
+    }
+  }
   reader.End();
   return reader.ok() ? std::move(bucket) : nullptr;
 }

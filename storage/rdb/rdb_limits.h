@@ -10,9 +10,17 @@
 //   sluicebkt: ticks, at which units drain
 //   ticks:     count | [first in ms] (ms after the one before: 0 of the first, then 1 ..; units) ..
 //
+// A large bucket is written in pieces, by a cursor that goes over its drains as they lie in memory.
+// So neither their number nor the order of all of them is known, and they have a second form:
+//
+//   sluicebkt, version 2: moment in ms | (units | ms after the one before, first the moment) .. | 0
+//                                      | (units | ms after the moment) .. | 0
+//
 // Algorithms have the numbers of LimitAlgorithm. Moments are signed, all other numbers unsigned.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "storage/limits/leaky_bucket.h"
@@ -24,6 +32,40 @@ namespace sluice {
 
 inline constexpr RdbModuleType kRdbLimiter{"sluicelim"};
 inline constexpr RdbModuleType kRdbLeakyBucket{"sluicebkt"};
+inline constexpr RdbModuleType kRdbLargeBucket{"sluicebkt", 2};
+
+// A limiter in pieces. It must not change meanwhile.
+class LimiterParts {
+ public:
+  // Writes what stands before its requests. All of these outlive the parts.
+  LimiterParts(const Limiter& limiter, const Now& now, RdbWriter& out);
+  // Up to so many requests; false: those were the last.
+  bool WriteNext(size_t count);
+
+ private:
+  void WriteUsed(const LimiterState& state);
+
+  const RequestLog* const log_;  // null: there are no requests
+  const Now& now_;
+  ModuleWriter writer_;
+  size_t next_ = 0;  // of the log's records
+  size_t end_ = 0;
+  int64_t before_ms_ = 0;
+};
+
+// A bucket in pieces, in the second form. It must not change meanwhile; looks are no change.
+class LargeBucketParts {
+ public:
+  LargeBucketParts(const LeakyBucket& bucket, const Now& now, RdbWriter& out);
+  bool WriteNext(size_t count);  // as LimiterParts
+
+ private:
+  const int64_t moment_ms_;
+  ModuleWriter writer_;
+  DrainWalk walk_;
+  int64_t before_ms_;
+  bool is_in_order_ = true;
+};
 
 void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& writer);
 void WriteLeakyBucket(const LeakyBucket& bucket, const Now& now, RdbWriter& writer);
@@ -31,5 +73,6 @@ void WriteLeakyBucket(const LeakyBucket& bucket, const Now& now, RdbWriter& writ
 // Each takes the parts of its type; null at a fault. What is read may have ended: ask EndsAtMs.
 std::unique_ptr<Limiter> ReadLimiter(ModuleReader& reader, const Now& now);
 std::unique_ptr<LeakyBucket> ReadLeakyBucket(ModuleReader& reader, const Now& now);
+std::unique_ptr<LeakyBucket> ReadLargeBucket(ModuleReader& reader, const Now& now);
 
 }  // namespace sluice

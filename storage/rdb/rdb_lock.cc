@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "storage/locks/locks.h"
 #include "storage/rdb/rdb_moment.h"
 
@@ -74,6 +75,20 @@ LockShape ReadShape(ModuleReader& reader) {
   return shape;
 }
 
+// All of them, and the end. A lock of its own tries each: Lock::Restore knows which go together.
+void ReadHolders(ModuleReader& reader, const Now& now, LockImage& image,
+                 absl::FunctionRef<bool()> has_next) {
+  Lock lock;
+  while (reader.ok() && has_next()) {
+    const LockHolder holder = ReadHolder(reader, lock.newest_token() + 1, image.shape, now);
+    if (!reader.ok()) break;
+    if (!lock.Restore(holder, image.shape)) reader.Fail();
+    image.holders.push_back(holder);
+  }
+  if (lock.newest_token() > image.newest_token) reader.Fail();
+  reader.End();
+}
+
 }  // namespace
 
 // A lock whose crowd has ended has no holder any more, though they are still to be freed.
@@ -93,22 +108,43 @@ void WriteLock(const Lock& lock, const Now& now, RdbWriter& out) {
   writer.End();
 }
 
-// A lock of its own tries each holder: Lock::Restore knows which go together.
+LargeLockParts::LargeLockParts(const Lock& lock, const Now& now, RdbWriter& out)
+    : now_(now), writer_(kRdbLargeLock, out), holders_(lock.holders()), next_(holders_.begin()) {
+  if (lock.Ended()) next_ = holders_.end();
+  writer_.Unsigned(static_cast<uint64_t>(lock.newest_token()));
+  writer_.Unsigned(static_cast<uint64_t>(lock.mode()));
+  writer_.Unsigned(static_cast<uint64_t>(lock.permits_of()));
+}
+
+bool LargeLockParts::WriteNext(size_t count) {
+  for (; count > 0 && next_ != holders_.end(); --count, ++next_) {
+    const auto settled = Settled(next_->second, now_);
+    if (!settled) continue;
+    writer_.Unsigned(1);
+    WriteHolder(*settled, now_, writer_);
+  }
+  if (next_ != holders_.end()) return true;
+  writer_.Unsigned(0);
+  writer_.End();
+  return false;
+}
+
 std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now) {
   LockImage image;
   image.newest_token = static_cast<int64_t>(reader.Unsigned(0, kTokenMax));
   image.shape = ReadShape(reader);
-  const uint64_t count = reader.Unsigned(0, UINT64_MAX);
-  if ((count == 0) != (image.newest_token == 0)) reader.Fail();
-  Lock lock;  // which says whether they go together
-  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-    const LockHolder holder = ReadHolder(reader, lock.newest_token() + 1, image.shape, now);
-    if (!reader.ok()) break;
-    if (!lock.Restore(holder, image.shape)) reader.Fail();
-    image.holders.push_back(holder);
-  }
-  if (lock.newest_token() > image.newest_token) reader.Fail();
-  reader.End();
+  uint64_t left = reader.Unsigned(0, UINT64_MAX);
+  if ((left == 0) != (image.newest_token == 0)) reader.Fail();
+  ReadHolders(reader, now, image, [&left] { return left-- > 0; });
+  return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
+}
+
+std::optional<LockImage> ReadLargeLock(ModuleReader& reader, const Now& now) {
+  LockImage image;
+  image.newest_token = static_cast<int64_t>(reader.Unsigned(1, kTokenMax));
+  image.shape = ReadShape(reader);
+  ReadHolders(reader, now, image, [&reader] { return reader.Flag(); });
+  if (image.holders.empty()) image.newest_token = 0;
   return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
 }
 

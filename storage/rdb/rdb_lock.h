@@ -5,10 +5,17 @@
 //     holder:  token | owner | label | permits | holds | session (0 1) | leased (0 1) [until]
 //              | kept (0 1) [until]
 //
+// A large lock is written in pieces. How many of its leases are over is not known at the start, so
+// there is a second form, without the count, and with the newest token whatever is left of it:
+//
+//   sluicelck, version 2: newest token | mode | permits of | (1 | holder) ... | 0
+//
 // Modes have the numbers of LockMode; tokens ascend; a holder without holds lingers, and is kept.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,6 +27,7 @@
 namespace sluice {
 
 inline constexpr RdbModuleType kRdbLock{"sluicelck"};
+inline constexpr RdbModuleType kRdbLargeLock{"sluicelck", 2};
 
 // What a file says of a lock. Whose session a holder was bound to it cannot say, only that it was:
 // `sessions` is kSessionElsewhere then. No session is to be notified, and all hold since it was
@@ -30,9 +38,25 @@ struct LockImage {
   std::vector<LockHolder> holders;  // fit beside each other
 };
 
+// A lock in pieces, in the second form. It must not change meanwhile.
+class LargeLockParts {
+ public:
+  // All of these outlive the parts.
+  LargeLockParts(const Lock& lock, const Now& now, RdbWriter& out);
+  // Looks at up to so many holders; false: those were the last.
+  bool WriteNext(size_t count);
+
+ private:
+  const Now& now_;
+  ModuleWriter writer_;
+  const std::map<int64_t, LockHolder>& holders_;
+  std::map<int64_t, LockHolder>::const_iterator next_;
+};
+
 // As it is at `now`: what is over by then is left out.
 void WriteLock(const Lock& lock, const Now& now, RdbWriter& writer);
 std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now);  // null at a fault
+std::optional<LockImage> ReadLargeLock(ModuleReader& reader, const Now& now);
 // With its holders, and in no keyspace's book: RdbContext::make_lock of who only reads.
 std::unique_ptr<Value> MakePlainLock(const LockImage& image);
 

@@ -81,8 +81,9 @@ std::unique_ptr<Value> ReadTimed(ModuleReader& reader, const RdbContext& context
 }
 
 // Only what knows locks can make one: RESTORE, a loader, or a check that has make_lock.
+template <std::optional<LockImage> (*read)(ModuleReader& reader, const Now& now)>
 std::unique_ptr<Value> ReadLockValue(ModuleReader& reader, const RdbContext& context) {
-  const std::optional<LockImage> image = ReadLock(reader, context.now);
+  const std::optional<LockImage> image = read(reader, context.now);
   if (!context.make_lock) reader.Fail();
   return reader.ok() ? context.make_lock(*image) : nullptr;
 }
@@ -95,7 +96,9 @@ constexpr ModuleRow kModules[] = {
     {kRdbTimedHash, ReadHashModule},
     {kRdbLimiter, ReadTimed<Limiter, ReadLimiter>},
     {kRdbLeakyBucket, ReadTimed<LeakyBucket, ReadLeakyBucket>},
-    {kRdbLock, ReadLockValue},
+    {kRdbLargeBucket, ReadTimed<LeakyBucket, ReadLargeBucket>},
+    {kRdbLock, ReadLockValue<ReadLock>},
+    {kRdbLargeLock, ReadLockValue<ReadLargeLock>},
 };
 
 const ModuleRow* FindModule(uint64_t id) {

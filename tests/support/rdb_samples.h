@@ -113,12 +113,21 @@ inline std::vector<RdbSample> Modules() {
   const auto unsigned_all = [](ModuleWriter& writer, std::initializer_list<uint64_t> values) {
     for (const uint64_t value : values) writer.Unsigned(value);
   };
-  const auto lock = [&](ModuleWriter& writer) {
-    unsigned_all(writer, {7, 0, 1, 1, 7});
+  const auto holder = [&](ModuleWriter& writer) {
+    writer.Unsigned(7);
     writer.Text("me");
     writer.Text("label");
     unsigned_all(writer, {1, 2, 0, 1});
     writer.Signed(kLater);
+    writer.Unsigned(0);
+  };
+  const auto lock = [&](ModuleWriter& writer) {
+    unsigned_all(writer, {7, 0, 1, 1});
+    holder(writer);
+  };
+  const auto large_lock = [&](ModuleWriter& writer) {
+    unsigned_all(writer, {9, 0, 1, 1});
+    holder(writer);
     writer.Unsigned(0);
   };
   const auto limiter = [&](ModuleWriter& writer) {
@@ -128,6 +137,15 @@ inline std::vector<RdbSample> Modules() {
   };
   const auto bucket = [&](ModuleWriter& writer) {
     writer.Unsigned(2);
+    writer.Signed(kLater);
+    unsigned_all(writer, {0, 3, 50, 4});
+  };
+  const auto large_bucket = [&](ModuleWriter& writer) {
+    writer.Signed(kLater);
+    unsigned_all(writer, {3, 10, 4, 50, 0, 2, 7, 0});
+  };
+  const auto log = [&](ModuleWriter& writer) {
+    unsigned_all(writer, {static_cast<uint64_t>(LimitAlgorithm::kLog), 9, 100'000, 0, 0, 1, 9, 2});
     writer.Signed(kLater);
     unsigned_all(writer, {0, 3, 50, 4});
   };
@@ -141,7 +159,10 @@ inline std::vector<RdbSample> Modules() {
   };
   return {{"lock", RdbType::kModule, ModuleOf(kRdbLock, lock)},
           {"limiter", RdbType::kModule, ModuleOf(kRdbLimiter, limiter)},
+          {"limiter_log", RdbType::kModule, ModuleOf(kRdbLimiter, log)},
+          {"large_lock", RdbType::kModule, ModuleOf(kRdbLargeLock, large_lock)},
           {"leaky_bucket", RdbType::kModule, ModuleOf(kRdbLeakyBucket, bucket)},
+          {"large_bucket", RdbType::kModule, ModuleOf(kRdbLargeBucket, large_bucket)},
           {"timed_hash", RdbType::kModule, ModuleOf(kRdbTimedHash, hash)}};
 }
 

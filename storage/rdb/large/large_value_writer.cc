@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "storage/rdb/rdb_limits.h"
+#include "storage/rdb/rdb_lock.h"
 #include "storage/rdb/rdb_module.h"
 #include "storage/rdb/rdb_stream.h"
 
@@ -14,6 +16,8 @@ namespace {
 constexpr size_t kFewMax = 32;
 // Of WriteSome a piece.
 constexpr int kFewTimesMax = 8;
+// Records of limiters and buckets at once: of some 5 bytes each.
+constexpr size_t kFewTicks = 128;
 
 class LargeTextWriter final : public LargeValueWriter {
  public:
@@ -167,6 +171,21 @@ class LargeStreamWriter final : public LargeValueWriter {
   StreamParts parts_;
 };
 
+// Of a type of ours, which divides itself.
+template <typename Parts>
+class LargePartsWriter final : public LargeValueWriter {
+ public:
+  template <typename T>
+  LargePartsWriter(const T& value, const RdbContext& context, size_t few)
+      : LargeValueWriter(context.compress), few_(few), parts_(value, context.now, out()) {}
+
+ private:
+  bool WriteSome() override { return parts_.WriteNext(few_); }
+
+  const size_t few_;
+  Parts parts_;
+};
+
 template <typename T>
 const T& ValueOf(const Entry& entry) {
   return static_cast<const T&>(entry.value());
@@ -205,17 +224,26 @@ std::unique_ptr<LargeValueWriter> LargeValueWriter::Of(const Entry& entry,
       return WriterOfHash(ValueOf<Hash>(entry), context, FewOf(entry, ValueOf<Hash>(entry).size()));
     case ValueType::kStream:
       return std::make_unique<LargeStreamWriter>(ValueOf<Stream>(entry), compress);
-    default:
-      return nullptr;
+    case ValueType::kLimiter:
+      return std::make_unique<LargePartsWriter<LimiterParts>>(ValueOf<Limiter>(entry), context,
+                                                              kFewTicks);
+    case ValueType::kLeakyBucket:
+      return std::make_unique<LargePartsWriter<LargeBucketParts>>(ValueOf<LeakyBucket>(entry),
+                                                                  context, kFewTicks);
+    case ValueType::kLock:
+      return std::make_unique<LargePartsWriter<LargeLockParts>>(
+          ValueOf<Lock>(entry), context, FewOf(entry, ValueOf<Lock>(entry).holders().size()));
   }
+  return nullptr;
 }
 
 std::string_view LargeValueWriter::Next(size_t bytes) {
   if (is_begun_) piece_.clear();
   is_begun_ = true;
-  // At least one byte: an empty piece is the end.
-  for (int i = 0; has_more_ && (piece_.empty() || (piece_.size() < bytes && i < kFewTimesMax)); ++i)
+  int times = 0;
+  do {
     has_more_ = WriteSome();
+  } while (has_more_ && piece_.size() < bytes && ++times < kFewTimesMax);
   return piece_;
 }
 

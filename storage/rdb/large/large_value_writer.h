@@ -3,12 +3,13 @@
 // to that (EntrySaver).
 //
 //   const std::unique_ptr<LargeValueWriter> writer = LargeValueWriter::Of(entry, context, bytes);
-//   for (auto piece = writer->Next(); !piece.empty(); piece = writer->Next()) ...
+//   while (writer->has_more()) Use(writer->Next());
 //
 // An element is never divided.
 //
 // A large text is not compressed: that needs the whole text at once. A large list has a node for
-// each of its chunks. In all else the bytes are those of WriteRdbFileValue.
+// each of its chunks. A bucket and a lock have forms of their own (rdb_limits.h, rdb_lock.h). In
+// all else the bytes are those of WriteRdbFileValue.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +28,15 @@ class LargeValueWriter {
   static constexpr size_t kLargeBytes = 64 * 1024;  // of memory
   static constexpr size_t kPieceBytes = 8 * 1024;
 
-  // Null: the value takes less than `large_bytes`, or is of a type that is written at once.
+  // Null: the value takes less than `large_bytes`, or is in a form that is always small.
   // `entry` and `context` outlive the writer.
   static std::unique_ptr<LargeValueWriter> Of(const Entry& entry, const RdbContext& context,
                                               size_t large_bytes = kLargeBytes);
 
   virtual ~LargeValueWriter() = default;
-  // Some `bytes`, more where one element is longer; before the first stands the type. Empty behind
-  // the last. Valid until the next call.
+  bool has_more() const { return has_more_; }
+  // Some `bytes`, more where one element is longer, and none where nothing is left of a few
+  // elements; before the first stands the type. Valid until the next call. Precondition: has_more.
   std::string_view Next(size_t bytes = kPieceBytes);
 
  protected:
