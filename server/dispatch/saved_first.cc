@@ -45,21 +45,17 @@ bool SavedFirst::HoldsEach(int db, const CommandSpec& spec, Args args) {
   return (is_plain && HoldsEach(db, *command->spec, inner)) || holds;
 }
 
-// O(1) look-up. Small values are not worth waiting for: they are saved as they are changed.
-const Entry* SavedFirst::Needed(int db, std::string_view key) const {
-  if (!keyspace_.made(db)) return nullptr;
+// O(1) look-up.
+bool SavedFirst::IsNeeded(int db, std::string_view key) {
+  if (!keyspace_.made(db)) return false;
   const Entry* const entry = keyspace_.db(db).FindEvenExpired(keyspace_.Hash(key));
-  if (entry == nullptr || entry->OutsideBytes() < large_bytes_) return nullptr;
-  return keyspace_.image().Needs(*entry) ? entry : nullptr;
+  return entry != nullptr && keyspace_.MustWait(*entry);
 }
 
-// Asks for the value to be saved next. Of several keys the last in order is remembered, as a
-// stand-in for all: once it is saved, the request is shown again, and held again if another one is
-// still needed.
+// Of several keys the last in order is remembered, as a stand-in for all: once it is saved, the
+// request is shown again, and held again if another one is still needed.
 bool SavedFirst::HoldsKey(int db, std::string_view key) {
-  const Entry* const entry = Needed(db, key);
-  if (entry == nullptr) return false;
-  keyspace_.ImageFirst(*entry);
+  if (!IsNeeded(db, key)) return false;
   if (!needed_key_ || *needed_key_ < key) needed_key_ = key;
   return true;
 }
@@ -96,12 +92,9 @@ void SavedFirst::Resume(bool all) {
   given_ = keyspace_.image().given_first();
   std::vector<Held> ready;
   for (const auto& [client_id, held] : held_) {
-    const Entry* const needed = held.key ? Needed(held.db, *held.key) : nullptr;
-    if (needed != nullptr && !all) {
-      keyspace_.ImageFirst(*needed);
-    } else if (all || held.key || !is_full_) {
+    const bool is_needed = !all && held.key && IsNeeded(held.db, *held.key);
+    if (!is_needed && (all || held.key || !is_full_))
       ready.push_back({held.order, held.session, 0, std::nullopt});
-    }
   }
   std::ranges::sort(ready, {}, &Held::order);
   for (const Held& held : ready) {

@@ -5,9 +5,10 @@
 // Where more waits for the disk than snapshot-memory-max, all commands that may write are held
 // back.
 //
-// What cannot be held back saves the rest of a large value at once: a script that changes a key
-// which it does not declare, what ends by its own timer, COPY and transactions that go to another
-// database, and an element that is handed over to a client that waits for one (BLMOVE).
+// What ends by its own timer waits too (KeyspaceImage): a key, a field of a hash, a lease. What
+// cannot be held back saves the rest of a large value at once: a script that changes a key which it
+// does not declare, COPY and transactions that go to another database, and an element that is
+// handed over to a client that waits for one (BLMOVE).
 #pragma once
 
 #include <cstddef>
@@ -28,9 +29,6 @@ namespace sluice {
 
 class SavedFirst {
  public:
-  // Of a value's memory: to save less takes no longer than a turn may.
-  static constexpr size_t kLargeBytes = 256 * 1024;
-
   SavedFirst(Clients& clients, Keyspace& keyspace, const CommandTable& commands, RareFlags& flags)
       : clients_(clients), keyspace_(keyspace), commands_(commands), flags_(flags) {}
 
@@ -45,14 +43,14 @@ class SavedFirst {
   void Saved(bool is_full);
   void End();
   bool any_held() const { return !held_.empty(); }
-  void set_large_bytes(size_t bytes) { large_bytes_ = bytes; }  // for tests
 
  private:
   bool HoldsEach(int db, const CommandSpec& spec, Args args);
   bool HoldsQueue(const Session& session);
   bool HoldsKey(int db, std::string_view key);
-  // The entry, while the snapshot needs it and it is large; else null.
-  const Entry* Needed(int db, std::string_view key) const;
+  // While the snapshot needs it and it is large; it is saved next then. Small values are not worth
+  // waiting for: they are saved as they are changed.
+  bool IsNeeded(int db, std::string_view key);
   void Resume(bool all);
 
   // The value that it waits for; there is none where too much waits for the disk.
@@ -71,7 +69,6 @@ class SavedFirst {
   uint64_t held_ever_ = 0;
   // Of the request that Holds was asked of, the key that is saved last.
   std::optional<std::string> needed_key_;
-  size_t large_bytes_ = kLargeBytes;
   uint64_t given_ = 0;  // KeyspaceImage's, when sessions went on the last time
   bool is_full_ = false;
 };

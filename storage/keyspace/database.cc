@@ -189,7 +189,8 @@ Entry& Database::PutPacked(HashedKey key, ValueType type, std::string_view packe
 Entry& Database::AddPacked(HashedKey key, ValueType type, std::string_view packed,
                            Deadline deadline, const Now& now) {
   // Where nothing may be removed Find does not show what is past its deadline.
-  if (!state_.expiry_allowed) return PutPacked(key, type, packed, deadline, now);
+  if (!state_.expiry_allowed || state_.image.is_taken())
+    return PutPacked(key, type, packed, deadline, now);
   assert(table_.Find(key) == nullptr);
   state_.now = now;
   return PutOver(nullptr, key, PackedValue(type, packed), deadline, now);
@@ -309,7 +310,8 @@ void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access
 // --- finding
 // What Modify, Put and Delete share: an expired entry is removed when it is met, told as expired,
 // and never seen by a handler. Where removing is forbidden (a paused server, a replica, loading) it
-// stays and only FindToReplace shows it, for then it has to be overwritten and not added twice.
+// stays and only FindToReplace shows it, for then it has to be overwritten and not added twice. So
+// it does while an image waits for it.
 
 uint64_t Database::HashOf(const Entry& entry) const {
   return HashName(entry.key(), state_.hash_key);
@@ -323,7 +325,7 @@ Entry* Database::FindLive(HashedKey key, const Now& now) {
 Entry* Database::FindToReplace(HashedKey key, const Now& now) {
   state_.now = now;
   Entry* entry = table_.Find(key);
-  if (entry == nullptr || !entry->Expired(now) || !state_.expiry_allowed) return entry;
+  if (entry == nullptr || !entry->Expired(now) || !MayRemove(*entry)) return entry;
   RemoveExpired(*entry, key.hash, now);
   return nullptr;
 }

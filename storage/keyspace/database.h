@@ -232,6 +232,10 @@ class Database {
   void Release(Entry& entry, uint64_t hash);  // out of them; its timer stays as it is
   void Remove(Entry& entry, uint64_t hash);
   void RemoveExpired(Entry& entry, uint64_t hash, const Now& now);
+  // Of a key whose time is over. Else it looks missing, and stays.
+  bool MayRemove(const Entry& entry) {
+    return state_.expiry_allowed && !state_.image.MustWait(entry);
+  }
   static void Destroy(KeyspaceState& state, Entry& entry);  // one that was released
 
   // --- for Keyspace

@@ -128,11 +128,12 @@ void Database::DropValue(KeyspaceState& state, Value* value, size_t accounted) {
   state.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
 }
 
-// While nothing may expire it is tried again and again: that is rare, and short.
+// While nothing may expire, or an image has still to be given it, it is tried again and again: that
+// is rare, and short.
 void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
   constexpr int64_t kRetryMs = 100;
   state_.now = now;
-  if (state_.active_expiry && state_.expiry_allowed) {
+  if (state_.active_expiry && MayRemove(entry)) {
     if (entry.Expired(now))
       return RemoveExpired(entry, hash, now);  // the key ends at the same tick
     state_.image.BeforeChange(entry);
@@ -205,7 +206,7 @@ void Database::TimerFired(Entry& entry, uint64_t hash, const Now& now) {
   ++parked_;  // the wheel has unlinked it
   state_.now = now;
   if (!entry.Expired(now)) return Arm(entry, entry.deadline());  // the wall clock was stepped back
-  if (state_.active_expiry && state_.expiry_allowed) RemoveExpired(entry, hash, now);
+  if (state_.active_expiry && MayRemove(entry)) RemoveExpired(entry, hash, now);
 }
 
 // After a step of the wall clock an absolute deadline has another engine time. One that fired while

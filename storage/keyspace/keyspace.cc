@@ -227,18 +227,17 @@ void Keyspace::BeginImage(EntrySaver& saver) {
   for (Flushed& flushed : garbage_) flushed.of_image = false;
 }
 
+// What had to wait for it may have fired in vain.
 void Keyspace::AbandonImage() {
   KeyspaceImage& image = state_.image;
+  if (!image.first_.empty()) RestartRearming();
   image.saver_ = nullptr;
   image.in_pieces_ = nullptr;
   image.first_.clear();
 }
 
-void Keyspace::ImageFirst(const Entry& entry) {
-  state_.image.first_.emplace(entry.database_id_, entry.key());
-}
-
-// An entry that is given in pieces is finished before any other is begun, first_ or not.
+// An entry that is given in pieces is finished before any other is begun, first_ or not. Once one
+// of first_ has been given, timers that have fired meanwhile are set again.
 bool Keyspace::ImageFirstPart() {
   KeyspaceImage& image = state_.image;
   if (image.in_pieces_ != nullptr) {
@@ -246,11 +245,16 @@ bool Keyspace::ImageFirstPart() {
     return true;
   }
   if (image.first_.empty()) return false;
-  const auto node = image.first_.extract(image.first_.begin());
-  const auto& [database_id, key] = node.value();
-  Entry* const entry = made_[database_id]->table_.Find(Hash(key));
-  if (entry != nullptr && image.Needs(*entry)) image.GivePiece(*entry);
-  if (image.in_pieces_ == nullptr) ++image.given_first_;
+  const auto first = image.first_.begin();
+  Database& database = *made_[first->first];
+  Entry* const entry = database.table_.Find(Hash(first->second));
+  if (entry != nullptr && image.Needs(*entry)) {
+    image.GivePiece(*entry);
+    return true;
+  }
+  if (entry != nullptr) database.Rearm(*entry, state_.now);
+  image.first_.erase(first);
+  ++image.given_first_;
   return true;
 }
 

@@ -80,8 +80,9 @@ class Keyspace {
   void AbandonImage();
   bool takes_image() const { return state_.image.is_taken(); }
   const KeyspaceImage& image() const { return state_.image; }
-  // The saver is to be given this entry before others. Precondition: image().Needs(entry).
-  void ImageFirst(const Entry& entry);
+  // Whether a change of this entry has to wait until it has been given: see KeyspaceImage.
+  bool MustWait(const Entry& entry) { return state_.image.MustWait(entry); }
+  void set_image_large_bytes(size_t bytes) { state_.image.large_bytes_ = bytes; }  // for tests
 
   // To be called for a fired TimerNode of kind kEntry: expires it, or re-arms it when its absolute
   // deadline has moved.

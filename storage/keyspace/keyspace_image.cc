@@ -29,6 +29,12 @@ void KeyspaceImage::GivePiece(Entry& entry) {
   given_first_ += is_begun ? 1 : 0;
 }
 
+bool KeyspaceImage::GivesFirst(const Entry& entry) {
+  if (!Needs(entry) || entry.OutsideBytes() < large_bytes_) return false;
+  first_.emplace(entry.database_id_, entry.key());
+  return true;
+}
+
 // Without an image all marks are alike.
 bool KeyspaceImage::IsMarkSound(const Entry& entry) const {
   return taken_ || entry.mark() == mark_;

@@ -14,7 +14,9 @@
 //   A  b  C      INCR c: BeforeChange gives the old c, then c changes
 //   A  B  C      the walk gives b, passes c; the image is of the instant of the beginning
 //
-// A large entry is given in pieces. Until the last it is unmarked, and the walk waits.
+// A large entry is given in pieces. Until the last it is unmarked, and the walk waits. Who would
+// change one that is still to be given had better wait too (MustWait): then it is given next. What
+// does not wait has all that is left of it saved at once.
 //
 // The walk always runs to its end, without a saver too (Abandon), so that all marks are equal
 // again.
@@ -51,6 +53,9 @@ class EntrySaver {
 
 class KeyspaceImage {
  public:
+  // Of a value's memory: to save less takes no longer than a turn may.
+  static constexpr size_t kLargeBytes = 256 * 1024;
+
   bool is_taken() const { return taken_; }
   bool mark() const { return mark_; }  // of what the image has, or need not have
 
@@ -63,6 +68,8 @@ class KeyspaceImage {
   bool Needs(const Entry& entry) const {
     return taken_ && saver_ != nullptr && entry.mark() != mark_;
   }
+  // The image still needs it, and it is large: a change of it has to wait. It is given next.
+  bool MustWait(const Entry& entry) { return taken_ && GivesFirst(entry); }
   // How often since the start an entry has come to its end that was given in pieces, or first.
   uint64_t given_first() const { return given_first_; }
   bool IsMarkSound(const Entry& entry) const;
@@ -72,12 +79,14 @@ class KeyspaceImage {
   bool HasRoom() const { return saver_ == nullptr || saver_->HasRoom(); }
 
   void GivePiece(Entry& entry);
+  bool GivesFirst(const Entry& entry);
 
   bool taken_ = false;
   bool mark_ = false;
   EntrySaver* saver_ = nullptr;  // null: no saver wants the rest
   Entry* in_pieces_ = nullptr;   // the one that is given so now
   uint64_t given_first_ = 0;
+  size_t large_bytes_ = kLargeBytes;
   std::set<std::pair<size_t, std::string>> first_;  // to be given next: database id and key
   std::vector<int> indexes_;                        // of databases by id, at the instant
   size_t database_ = 0;                             // of them, where the walk is

@@ -6,11 +6,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/commands/admin/data_digest.h"
 #include "storage/keyspace/packed_value.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter.h"
+#include "storage/locks/lock.h"
 #include "storage/rdb/rdb_value.h"
 #include "storage/types/hash.h"
 #include "storage/types/streams/stream.h"
@@ -74,6 +76,17 @@ std::string AsWritten(const Entry& entry, const Now& now) {
   return written;
 }
 
+// A lease that is over counts as ended, also where it has still to be.
+std::string TextOf(const Lock& lock, const Now& now) {
+  std::string text;
+  for (const auto& [token, holder] : lock.holders()) {
+    if (holder.EndsAtMs() <= now.ms()) continue;
+    text += std::to_string(token) + " " + holder.owner + " x" + std::to_string(holder.holds) +
+            " until " + std::to_string(holder.EndsAtMs()) + "\n";
+  }
+  return text;
+}
+
 // All there is to a value.
 std::string TextOf(const Entry& entry, const Now& now) {
   char scratch[Entry::kTextScratch];
@@ -95,6 +108,8 @@ std::string TextOf(const Entry& entry, const Now& now) {
     Now at = now;
     for (int step = 0; step < 500; ++step, at.steady_us += 1000)
       text += std::to_string(limiter.Info(at).remaining) + " ";
+  } else if (entry.type() == ValueType::kLock) {
+    text = TextOf(static_cast<const Lock&>(value), now);
   } else {
     text = DigestOfValue(&entry, now);
   }
@@ -115,7 +130,9 @@ Contents ContentsOf(TestEngine& server) {
       // A limiter that has ended is as none, too, where a step of the clock put its deadline off.
       const Deadline end = EndOf(entry, now);
       if (!end.none() && end.LeftMs(now) <= 0) return;
-      contents[{db, std::string(entry.key())}] = TextOf(entry, now) + " until " + TextOf(end);
+      std::string text = TextOf(entry, now);
+      if (entry.type() == ValueType::kLock && text.empty()) return;
+      contents[{db, std::string(entry.key())}] = std::move(text) + " until " + TextOf(end);
     });
   }
   return contents;

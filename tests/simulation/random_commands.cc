@@ -348,18 +348,28 @@ RandomClients::RandomClients(TestEngine& server)
 TestClient& RandomClients::Step(SimulationRandom& random) {
   TestClient& client = *clients_[Between(random, 0, 1)];
   if (Between(random, 0, 9) == 0) {
-    client.Run({"MULTI"});
-    for (int64_t left = Between(random, 0, 4); left > 0; --left) client.Run(RandomCommand(random));
-    client.Run({"EXEC"});
+    Say(client, {"MULTI"});
+    for (int64_t left = Between(random, 0, 4); left > 0; --left) Say(client, RandomCommand(random));
+    Say(client, {"EXEC"});
   } else {
-    client.Run(RandomCommand(random));
+    Say(client, RandomCommand(random));
   }
   while (waiting_.Next()) {
   }
   if (!server_.engine().Find(waiting_.id())->blocked) waiting_.Send(RandomWait(random));
-  if (Between(random, 0, 30) == 0) client.Run({"SWAPDB", "0", "1"});
-  if (Between(random, 0, 80) == 0) client.Run({"FLUSHDB"});
+  if (Between(random, 0, 30) == 0) Say(client, {"SWAPDB", "0", "1"});
+  if (Between(random, 0, 80) == 0) Say(client, {"FLUSHDB"});
   return client;
+}
+
+void RandomClients::Say(TestClient& client, const std::vector<std::string>& command) {
+  constexpr int kWaitMsMax = 10'000;
+  client.Send(command);
+  for (int waited_ms = 0; waited_ms < kWaitMsMax; ++waited_ms) {
+    if (client.Next()) return;
+    server_.AdvanceTime(1);
+  }
+  ADD_FAILURE() << command[0] << " is not answered";
 }
 
 std::vector<uint64_t> SimulationSeeds(uint64_t count) {

@@ -33,6 +33,8 @@ class RandomClients {
   // A command of one of the two, or several in a MULTI; what the third waited for is read, and it
   // waits again. Returns the one that spoke.
   TestClient& Step(SimulationRandom& random);
+  // Lets time pass until it is answered: it may have to wait for a snapshot.
+  void Say(TestClient& client, const std::vector<std::string>& command);
 
  private:
   TestEngine& server_;

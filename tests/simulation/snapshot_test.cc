@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/simulation/contents.h"
 #include "tests/simulation/random_commands.h"
@@ -23,13 +24,41 @@ TestEngine::Options With(MemoryDisk& disk, uint64_t seed) {
   return options;
 }
 
+// About what many use: a bucket, logs of requests, a lock. They outgrow their entries.
+std::vector<std::string> OfACrowd(SimulationRandom& random) {
+  const auto number = [&random](int64_t low, int64_t high) {
+    return std::to_string(Between(random, low, high));
+  };
+  const std::string owner = "owner:" + number(0, 60);
+  switch (Between(random, 0, 8)) {
+    case 0:
+      return {"LBUCKET.GET", "bucket"};
+    case 1:
+      return {"LIMIT.TAKE", "log", "LOG", "5000", "2000"};
+    case 2:
+      return {"LIMIT.TAKE", "leaky", "LEAKY", number(4000, 5000), "2000", "COST", number(1, 9)};
+    case 3:
+      return {"LIMIT.REFUND", "log", number(1, 3)};
+    case 4:
+    case 5:
+      return {"LOCK.ACQUIRE", "crowd", owner, "LEASE", number(1, 900), "SHARED"};
+    case 6:
+      return {"LOCK.RELEASE", "crowd", owner};
+    default:
+      return {"LBUCKET.COUNT", "bucket", number(0, 4)};
+  }
+}
+
 void Play(TestEngine& server, RandomClients& clients, SimulationRandom& random, int64_t steps) {
+  TestClient& crowd = server.Connect();
   for (; steps > 0; --steps) {
+    for (int i = 0; i < 3; ++i) clients.Say(crowd, OfACrowd(random));
     TestClient& client = clients.Step(random);
     if (Between(random, 0, 40) == 0)
       client.Run({"DEBUG", "SET-ACTIVE-EXPIRE", Between(random, 0, 1) == 0 ? "0" : "1"});
     server.AdvanceTime(Between(random, 0, 25));
   }
+  crowd.Disconnect();
 }
 
 // On the machine as it was at that instant.
@@ -54,6 +83,8 @@ void Compare(uint64_t seed) {
   TestEngine server(With(disk, seed));
   // In pieces of an element or a few, all but the smallest values.
   server.engine().part<Snapshots>().set_pieces(100, 1 + seed % 50);
+  // For nearly all values waits, then, what would change them.
+  if (seed % 3 == 0) server.engine().keyspace().set_image_large_bytes(100);
   if (seed % 2 == 0) {
     for (const std::string type : {"hash", "set", "zset"})
       server.Connect().Run({"CONFIG", "SET", type + "-max-listpack-entries", "3"});

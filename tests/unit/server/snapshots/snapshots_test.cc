@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/types/hash.h"
 #include "tests/unit/server/snapshots/snapshot_world.h"
 
 namespace sluice {
@@ -200,6 +201,44 @@ TEST_F(LargeValueTest, WhatNoSnapshotNeedsWaitsNoMore) {
   EXPECT_EQ(client_.Run({"BGSAVE", "CANCEL"}).ToText(), "+Background saving cancelled");
   server_.Settle();
   EXPECT_EQ(other_.Next()->ToText(), ":1");
+}
+
+TEST_F(LargeValueTest, ItsTimeIsOverButItStaysUntilItIsSaved) {
+  client_.Run({"BGSAVE", "CANCEL"});
+  client_.Run({"PEXPIRE", "hash", "20"});
+  server_.AdvanceTime(1);  // the image of before is given up
+  EXPECT_EQ(client_.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  server_.AdvanceTime(25);
+  EXPECT_EQ(client_.Run({"EXISTS", "hash"}).ToText(), ":0");
+  EXPECT_EQ(client_.Run({"DBSIZE"}).ToText(), ":1") << "it was saved at once";
+  EXPECT_TRUE(Waits({"HSET", "hash", "0", "new"}));
+  SaveAll();
+  EXPECT_EQ(other_.Next()->ToText(), ":1");
+  EXPECT_EQ(client_.Run({"HLEN", "hash"}).ToText(), ":1");
+  TestEngine again(With(disk_));
+  again.Settle();
+  EXPECT_EQ(again.Connect().Run({"HLEN", "hash"}).ToText(), ":20000");
+}
+
+TEST_F(LargeValueTest, FieldsEndOnceItIsSaved) {
+  client_.Run({"BGSAVE", "CANCEL"});
+  client_.Run({"HPEXPIRE", "hash", "20", "FIELDS", "3", "7", "8", "9"});
+  server_.AdvanceTime(1);
+  EXPECT_EQ(client_.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  server_.AdvanceTime(25);
+  EXPECT_EQ(client_.Run({"HEXISTS", "hash", "8"}).ToText(), ":0");
+  Keyspace& keyspace = server_.engine().keyspace();
+  const auto fields_there = [&keyspace] {
+    const Entry* const entry = keyspace.db(0).FindEvenExpired(keyspace.Hash("hash"));
+    return static_cast<Hash&>(entry->value()).size();
+  };
+  EXPECT_EQ(fields_there(), 20'000u) << "it was saved at once";
+  SaveAll();
+  server_.AdvanceTime(1);
+  EXPECT_EQ(fields_there(), 19'997u);
+  TestEngine again(With(disk_));
+  again.Settle();
+  EXPECT_EQ(again.Connect().Run({"HLEN", "hash"}).ToText(), ":20000");
 }
 
 TEST_F(LargeValueTest, AScriptThatDeclaresNoKeysDoesNotWait) {

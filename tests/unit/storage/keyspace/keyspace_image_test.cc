@@ -120,6 +120,41 @@ class ChangingWorld {
   Generator random_;
 };
 
+TEST(KeyspaceImage, WhatIsLargeEndsOnceItHasBeenGiven) {
+  RdbWorld world;
+  Keyspace& keyspace = world.keyspace();
+  Database& db = keyspace.db(0);
+  const auto fire = [&] {
+    world.wheel().Advance(world.now().ms(), SIZE_MAX,
+                          [&](TimerNode& node) { keyspace.TimerFired(node, world.now()); });
+  };
+  for (const bool is_abandoned : {false, true}) {
+    for (const std::string name : {"a", "b", "c"})
+      db.PutText(world.Key(name), std::string(1000, 'x'), Deadline::Steady(world.now().ms() + 10),
+                 world.now());
+    keyspace.set_image_large_bytes(100);
+    Recorder recorder(world);
+    const Content before = world.Content();
+    keyspace.BeginImage(recorder);
+    world.clock.Advance(10);
+    fire();
+    EXPECT_EQ(db.Find(world.Key("a"), world.now()), nullptr) << "its time is over";
+    EXPECT_EQ(db.size(), 3u);
+    EXPECT_TRUE(recorder.content.empty());
+    if (is_abandoned) {
+      keyspace.AbandonImage();
+      EXPECT_EQ(db.Find(world.Key("a"), world.now()), nullptr);
+      EXPECT_EQ(db.size(), 2u);
+    }
+    while (keyspace.ImageSlice(1)) continue;
+    while (keyspace.RearmSlice(world.now(), 10)) continue;
+    fire();
+    EXPECT_EQ(db.size(), 0u);
+    EXPECT_EQ(recorder.content, is_abandoned ? Content() : before);
+    EXPECT_EQ(keyspace.Audit(world.now()), "");
+  }
+}
+
 TEST(KeyspaceImage, IsAsACloneOfItsInstant) {
   for (uint64_t round = 0; round < 100; ++round) {
     ChangingWorld changing(TestSeed(round));
@@ -130,12 +165,16 @@ TEST(KeyspaceImage, IsAsACloneOfItsInstant) {
       Recorder recorder(world);
       const Content before = world.Content();
       const bool is_abandoned = changing.Random(4) == 0;
+      // What has ended waits then for what lies outside of its entry to be given.
+      keyspace.set_image_large_bytes(changing.Random(2) == 0 ? 1 : KeyspaceImage::kLargeBytes);
       keyspace.BeginImage(recorder);
       do {
         for (size_t left = changing.Random(20); left > 0; --left) changing.Change();
         if (is_abandoned && changing.Random(3) == 0) keyspace.AbandonImage();
       } while (keyspace.ImageSlice(1 + changing.Random(10)));
       EXPECT_FALSE(keyspace.takes_image());
+      while (keyspace.RearmSlice(world.now(), 10)) {
+      }
       EXPECT_EQ(keyspace.Audit(world.now()), "");
       if (!is_abandoned) {
         ASSERT_EQ(recorder.content, before) << "seed " << TestSeed(round);
