@@ -10,6 +10,9 @@
 namespace sluice {
 namespace {
 
+// Until what waits for a snapshot is tried again: it takes some 50 ms to save 100,000 holders.
+constexpr int64_t kRetryMs = 5;
+
 // What of loose locks is taken apart in one turn, them and their holders: some 0.15 ms. A crowd
 // ends at the cost of one.
 constexpr size_t kTakenApartPerTurn = 512;
@@ -60,6 +63,15 @@ size_t HeldLock::FreeSome(size_t budget) {
 bool HeldLock::Ended() const { return empty() || (is_loose() && !shelf_->is_in_image); }
 
 bool HeldLock::is_loose() const { return named() && shelf_->loose; }
+
+HeldLocks::HeldLocks(const Uses& uses) : on_(uses) {
+  retry_.fired = [](TimerTask& task) {
+    HeldLocks& locks = static_cast<TimerTaskOf<HeldLocks>&>(task).owner;
+    locks.retries_ = true;
+    locks.due_.insert(locks.due_.end(), locks.due_later_.begin(), locks.due_later_.end());
+    locks.due_later_.clear();
+  };
+}
 
 // --- looking
 
@@ -187,6 +199,29 @@ void HeldLocks::Unlist(HeldLock& lock) {
   lock.unlink();
 }
 
+// A snapshot gets it next.
+bool HeldLocks::MustWait(const LockPlace& place) {
+  if (place.entry == nullptr || place.entry->type() != ValueType::kLock) return false;
+  if (!on_.keyspace.MustWait(*place.entry)) return false;
+  RetryLater();
+  return true;
+}
+
+void HeldLocks::RetryLater() {
+  if (!retry_.node.linked()) on_.timers.Arm(retry_, on_.clock.now().ms() + kRetryMs);
+}
+
+std::vector<LockName> HeldLocks::TakeDue() {
+  std::vector<LockName> due = std::exchange(due_, {});
+  if (!may_have_to_wait()) [[likely]]
+    return due;
+  const auto later = std::ranges::stable_partition(
+      due, [this](const LockName& name) { return !OpenLock(*this, name).MustWait(); });
+  due_later_.insert(due_later_.end(), later.begin(), later.end());
+  due.erase(later.begin(), later.end());
+  return due;
+}
+
 // In a pause nothing ends: a command that looks sees the lease over, and the hand-over comes with
 // the end.
 void HeldLocks::TimerFired(HeldLock& lock) {
@@ -299,7 +334,11 @@ void HeldLocks::TakeApart() {
   size_t budget = kTakenApartPerTurn;
   const bool is_imaged = on_.keyspace.takes_image();
   std::erase_if(loose_, [&](const std::unique_ptr<LockShelf>& shelf) {
-    if (!is_imaged || shelf->db >= 0) TakeApart(*shelf, budget);
+    if (is_imaged && shelf->db < 0) {
+      RetryLater();
+    } else {
+      TakeApart(*shelf, budget);
+    }
     return shelf->locks.empty();
   });
 }
@@ -309,11 +348,12 @@ void HeldLocks::TakeApart() {
 void HeldLocks::TakeApart(LockShelf& shelf, size_t& budget) {
   while (!shelf.locks.empty() && budget > 0) {
     HeldLock& held = *shelf.locks.begin();
-    budget -= std::min(budget, held.is_crowd() ? 1 : held.Elements());
     const std::string key = held.name().key;
     LockPlace place{.name = {shelf.db, key}};
     const Entry* const entry = shelf.db < 0 ? nullptr : FindEntry(place.name);
     const bool is_there = entry && entry->type() == ValueType::kLock && &HeldIn(*entry) == &held;
+    if (is_there && on_.keyspace.MustWait(*entry)) return RetryLater();
+    budget -= std::min(budget, held.is_crowd() ? 1 : held.Elements());
     if (is_there) on_.keyspace.db(shelf.db).BeforeChange(*entry);
     Empty(held, shelf.loss);
     if (is_there) Delete(on_.keyspace.db(shelf.db), KeyOf(place));

@@ -95,7 +95,8 @@ class HeldLocks final : public LockStore {
     const RestartGrace& grace;
     const Locks& locks;  // for the ties of locks that are made
   };
-  explicit HeldLocks(const Uses& uses) : on_(uses) {}
+  explicit HeldLocks(const Uses& uses);
+  ~HeldLocks() override { on_.timers.Disarm(retry_); }
 
   // What a handler has just found under that name.
   OpenLock Open(int db, HashedKey key, const Entry* found);
@@ -137,9 +138,10 @@ class HeldLocks final : public LockStore {
   }
   // A slice of the locks that were cut loose.
   void TakeApart();
-  bool any_loose() const { return !loose_.empty(); }
+  // While those that are left wait for a snapshot there is nothing to do.
+  bool any_loose() const { return !loose_.empty() && !retry_.node.linked(); }
   // Locks with leases whose time has come. Those that cannot be settled yet are given back.
-  std::vector<LockName> TakeDue() { return std::exchange(due_, {}); }
+  std::vector<LockName> TakeDue();
   void GiveBackDue(std::vector<LockName> due) { due_ = std::move(due); }
   bool any_due() const { return !due_.empty(); }
 
@@ -151,6 +153,11 @@ class HeldLocks final : public LockStore {
   Lock& Create(LockPlace& place) override;
   void EndChange(LockPlace& place) override;
   void Remove(LockPlace& place) override;
+  bool MustWait(const LockPlace& place) override;
+  bool may_have_to_wait() const override { return on_.keyspace.takes_image(); }
+  // So much time has passed since something had to wait that it is to be tried again.
+  bool retries() const { return retries_; }
+  bool TakeRetry() { return std::exchange(retries_, false); }
 
  private:
   friend class HeldLock;
@@ -180,6 +187,7 @@ class HeldLocks final : public LockStore {
   void TakeApart(LockShelf& shelf, size_t& budget);
   void Delete(Database& db, HashedKey key);
   void TimerFired(HeldLock& lock);
+  void RetryLater();
 
   const Uses on_;
   // Locks that are never free, made when they are first seen.
@@ -199,6 +207,9 @@ class HeldLocks final : public LockStore {
   std::vector<int> flushed_;       // databases
   std::vector<LockName> touched_;  // names of locks that are gone, or waited for
   std::vector<LockName> due_;
+  std::vector<LockName> due_later_;  // that have to wait
+  TimerTaskOf<HeldLocks> retry_{*this};
+  bool retries_ = false;
 };
 
 }  // namespace sluice

@@ -64,6 +64,8 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
 // Each command on locks begins here: with noted events pending, what it sees would be the past.
 Locks& LockService::Enter() {
   if (pending()) Settle();
+  if (locks_.any_held_up()) [[unlikely]]
+    locks_.Retry(on_.clock.now());
   if (!tokens_.CanIssue(kTokensAtOnce)) [[unlikely]]
     mark_.Want();
   return locks_;
@@ -185,7 +187,8 @@ void LockService::SessionEnded(const Session& session) {
 // Settled at once, as the client goes on.
 void LockService::EndBindings(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
-  if (locks_.HoldsAny(connection)) Enter().SessionEnded(connection, on_.clock.now());
+  if (locks_.HoldsAny(connection))
+    Enter().SessionEnded(connection, on_.clock.now(), /*goes_on=*/true);
 }
 
 // --- dealing with it
@@ -207,6 +210,7 @@ bool LockService::GoOn() {
   if (!has_left_over() && !locks_.wants_tokens()) [[likely]]
     return false;
   if (on_.pause.mode() != Pause::Mode::kNone) return false;
+  if (held_.TakeRetry() && locks_.any_held_up()) locks_.Retry(on_.clock.now());
   SettleDue();
   held_.TakeApart();
   DealOut([this] { return waits_.any_to_refuse(); }, [this](int& left) { waits_.Refuse(left); });

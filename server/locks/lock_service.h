@@ -101,7 +101,7 @@ class LockService final : public KeyListener {
   // time.
   bool Continue(int64_t read_ms);
   bool has_left_over() const {
-    return locks_.has_left_over() || held_.any_loose() || held_.any_due() ||
+    return locks_.has_left_over() || held_.any_loose() || held_.any_due() || held_.retries() ||
            waits_.any_to_refuse() || any_to_tell();
   }
   bool pending() const {

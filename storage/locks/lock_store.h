@@ -54,6 +54,10 @@ class LockStore : public LockFinder {
   // memory, sets the timer to Lock::NextDeadlineMs.
   virtual void EndChange(LockPlace& place) = 0;
   virtual void Remove(LockPlace& place) = 0;
+  // A change of this lock would take long now, as a snapshot has still to save its crowd: what can
+  // wait does so, and is tried again (Locks::Retry). Precondition: place.lock is not null.
+  virtual bool MustWait(const LockPlace&) { return false; }
+  virtual bool may_have_to_wait() const { return false; }  // false: there is no such lock
 };
 
 // A cheap value: copied for each name of a request, with what the store found for it. It survives
@@ -73,6 +77,10 @@ class OpenLock {
       looked_at_ = store_->changes();
     }
     return place_.lock;
+  }
+  // See LockStore::MustWait.
+  bool MustWait() {
+    return store_->may_have_to_wait() && lock() != nullptr && store_->MustWait(place_);
   }
 
  private:

@@ -269,6 +269,12 @@ void Locks::Settle(OpenLock& open, const Now& now, const Looked& looked) {
   if (expired_left_ != INT64_MAX) expired_left_ = std::max<int64_t>(0, expired_left_ - ended);
 }
 
+void Locks::SettleToLook(OpenLock& open, const Now& now, const Looked& looked) {
+  const Lock* lock = open.lock();
+  const bool is_over = lock != nullptr && lock->NextDeadlineMs() <= Until(now).ms();
+  if (is_over && !open.MustWait()) Settle(open, now, looked);
+}
+
 // The moment up to which leases end: now, or earlier while requests from before are still unread.
 Now Locks::Until(const Now& now) const {
   Now until = now;
@@ -309,8 +315,9 @@ std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const N
 }
 
 // A session that holds much is ended bond by bond, in slices.
-void Locks::SessionEnded(uint64_t session, const Now& now) {
+void Locks::SessionEnded(uint64_t session, const Now& now, bool goes_on) {
   if (!HoldsAny(session)) return sessions_.Forget(session);
+  if (goes_on) going_on_ = session;
   ended_sessions_.push_back(session);
   StartWork(now);
 }
@@ -329,6 +336,10 @@ void Locks::EndBond(uint64_t session, const Now& now) {
   OpenLock open(store_, name);
   // One that has left the keyspace may be still to be freed.
   if (open.lock() != bond->lock) return bond->lock->Unbind(session, token);
+  if (session != going_on_ && open.MustWait()) {
+    held_up_sessions_.push_back(session);
+    return ended_sessions_.pop_back();
+  }
   Settle(open, now, {.token = token});
   EndHolders(open, LockEnd::kReleased, now, [&](Lock& lock, Lock::OnEnd on_end) {
     return lock.EndSession(session, token, now, on_end);
@@ -431,14 +442,21 @@ TokenCheck Locks::CheckToken(OpenLock& open, int64_t token, const Now& now) {
   return check;
 }
 
+// A lease that is over may still be there: see SettleToLook.
+bool Locks::HoldsUntil(const Lock& lock, int64_t token, const Now& until) {
+  const LockHolder* const holder = lock.FindHolder({}, token);
+  if (holder == nullptr || holder->lingers()) return false;
+  return holder->EndsAtMs() > until.ms() || !holder->sessions.empty();
+}
+
 // In the order of what is known best: the lock itself, then the memory of locks that have left.
 TokenCheck Locks::Check(OpenLock& open, int64_t token, const Now& now) {
   if (token > tokens_.last()) return TokenCheck::kNeverIssued;
-  Settle(open, now, {.token = token});
+  SettleToLook(open, now, {.token = token});
   const Lock* lock = open.lock();
   // What a lock without holders was given under is of another name, or of before it was emptied.
   if (lock != nullptr && lock->empty()) lock = nullptr;
-  if (lock != nullptr && (lock->Holds(token) || token == lock->valid_token()))
+  if (lock != nullptr && (HoldsUntil(*lock, token, Until(now)) || token == lock->valid_token()))
     return TokenCheck::kValid;
   if (lock != nullptr) return TokenCheck::kSuperseded;
   memory_.Collapse(now);

@@ -170,8 +170,9 @@ class Locks {
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);
   bool HoldsAny(uint64_t session) const { return sessions_.First(session) != nullptr; }
-  // Precondition: its waits have been cancelled.
-  void SessionEnded(uint64_t session, const Now& now);
+  // Precondition: its waits have been cancelled. A session that `goes_on` may hold locks anew, so
+  // that nothing of it is put off (MustWait).
+  void SessionEnded(uint64_t session, const Now& now, bool goes_on = false);
   // Goes on with what calls have left; true when there is more. To be called every turn, and once
   // tokens can be issued again after they could not.
   bool Continue(const Now& now);
@@ -184,6 +185,10 @@ class Locks {
     return !fresh_.empty() || !moving_.empty() || !ended_sessions_.empty() || !dropped_.empty();
   }
   bool wants_tokens() const { return !starved_.empty(); }
+  // What has to wait for a lock that others need as it is (LockStore::MustWait): hand-overs, and
+  // the end of sessions. Retry tries it again; to be called before anything looks at such a lock.
+  bool any_held_up() const { return !held_up_.empty() || !held_up_sessions_.empty(); }
+  void Retry(const Now& now);
   // Expires what is due and lets the queue move on: before looking at a lock. Of a crowd of which
   // only a part is over, that part goes in slices: first what the caller looks at.
   struct Looked {
@@ -193,6 +198,8 @@ class Locks {
   };
   void Settle(OpenLock& lock, const Now& now) { Settle(lock, now, {}); }
   void Settle(OpenLock& lock, const Now& now, const Looked& looked);
+  // For who only looks: what is over stays where a change has to wait, and is known by its end.
+  void SettleToLook(OpenLock& lock, const Now& now, const Looked& looked);
   // While one lives nothing is handed over: what has come free is when the outermost one ends. So
   // several locks are given back as one, and no waiter gets the first while the others are held.
   class HandOverLater {
@@ -254,6 +261,7 @@ class Locks {
                               LockRequest request, const WaitTerms& terms, const Now& now);
   bool ClosesCircle(uint64_t wait_id, const Now& now);
   TokenCheck Check(OpenLock& lock, int64_t token, const Now& now);
+  static bool HoldsUntil(const Lock& lock, int64_t token, const Now& until);
   Now Until(const Now& now) const;
   int64_t Expire(OpenLock& lock, const Now& now, int64_t most);
   bool MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const;
@@ -277,6 +285,7 @@ class Locks {
   void LetReenter(absl::Span<OpenLock> granted, std::string_view owner);
   void Reenter(const Now& now);
   bool HandTo(OpenLock& at, const LockWait& next, const Now& now);
+  bool MustWait(OpenLock& at, const LockWait& next);
   void EndBond(uint64_t session, const Now& now);
 
   LockStore& store_;
@@ -291,6 +300,9 @@ class Locks {
   Names moving_;                          // locks whose lines are to be looked at
   std::vector<uint64_t> ended_sessions_;  // that still hold locks
   std::vector<DroppedLines> dropped_;
+  Names held_up_;  // locks whose lines are to be looked at again
+  std::vector<uint64_t> held_up_sessions_;
+  uint64_t going_on_ = 0;      // the last session that goes on
   LockNameMap<bool> starved_;  // locks for which a wait is ready, but there was no token
   int64_t leases_until_ms_ = kNoDeadline;
   WorkMeter* const meter_;       // null: only what is counted ends a slice

@@ -90,6 +90,7 @@ void Locks::MoveLine(const Now& now) {
   do {
     --work_left_;
     const LockWait* const next = queue_.FirstReady(lock, work_left_);
+    if (next != nullptr && MustWait(lock, *next)) return held_up_.push_back(name);
     if (next != nullptr && !HandTo(lock, *next, now)) return;
     if (next == nullptr && work_left_ > 0) return;
   } while (HasTime() && fresh_.empty());
@@ -111,6 +112,21 @@ void Locks::Reenter(const Now& now) {
   const LockWait* again = queue_.FirstReentrant(lock, fresh.owner);
   if (again == nullptr || !HandTo(lock, *again, now)) return fresh_.pop_back();
   moving_.push_back(fresh.name);
+}
+
+// `at`: one of the locks that it waits for.
+bool Locks::MustWait(OpenLock& at, const LockWait& next) {
+  if (!store_.may_have_to_wait()) [[likely]]
+    return false;
+  return at.MustWait() || std::ranges::any_of(next.request.names, [this](const LockName& name) {
+           return OpenLock(store_, name).MustWait();
+         });
+}
+
+void Locks::Retry(const Now& now) {
+  const std::vector<uint64_t> sessions = std::exchange(held_up_sessions_, {});
+  ended_sessions_.insert(ended_sessions_.end(), sessions.begin(), sessions.end());
+  MoveOn(std::exchange(held_up_, {}), now);
 }
 
 // Ends the wait with a grant. False: there is no token to give, and it goes on to wait. The caller

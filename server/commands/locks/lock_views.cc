@@ -32,7 +32,7 @@ std::optional<OpenLock> Look(CommandCall& call) {
   LockService& service = call.part<LockService>();
   std::optional<OpenLock> lock = OpenLockAt(call, service.Enter(), 1);
   // Twice: where the key of something else was found to be over, waiters get the lock.
-  if (lock) service.Enter().Settle(*lock, call.now);
+  if (lock) service.Enter().SettleToLook(*lock, call.now, {});
   return lock;
 }
 

@@ -241,6 +241,126 @@ TEST_F(LargeValueTest, FieldsEndOnceItIsSaved) {
   EXPECT_EQ(again.Connect().Run({"HLEN", "hash"}).ToText(), ":20000");
 }
 
+// A server whose snapshot has begun, and has not come to a lock of many holders: with leases of
+// 100 ms, and one of a session. The pieces are small: it takes some hundred ms.
+class LargeLockTest : public ::testing::Test {
+ protected:
+  static constexpr int kHolders = 3000;
+
+  LargeLockTest() : server_(WithoutAudits(disk_)), client_(server_.Connect()) {
+    server_.engine().part<Snapshots>().set_pieces(1000, 100);
+    for (int i = 0; i < kHolders; ++i)
+      client_.Run(
+          {"LOCK.ACQUIRE", "crowd", "owner:" + std::to_string(i), "LEASE", "100", "SHARED"});
+  }
+  static TestEngine::Options WithoutAudits(MemoryDisk& disk) {
+    TestEngine::Options options = With(disk);
+    options.audits = false;
+    return options;
+  }
+  void Begin() {
+    client_.Run({"CONFIG", "SET", "rdb-key-save-delay", "5000"});
+    EXPECT_EQ(client_.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  }
+  bool is_saving() { return server_.engine().part<Snapshots>().saving(); }
+  void SaveAll() {
+    for (int i = 0; i < 100'000 && is_saving(); ++i) server_.AdvanceTime(1);
+    EXPECT_FALSE(is_saving());
+  }
+  size_t HoldersOf(TestClient& client) {
+    const Reply info = client.Run({"LOCK.INFO", "crowd"});
+    return info.elements.empty() ? 0 : info.elements[3].elements.size();
+  }
+  size_t HoldersInFile() {
+    TestEngine again(With(disk_));
+    again.Settle();
+    return HoldersOf(again.Connect());
+  }
+
+  MemoryDisk disk_;
+  TestEngine server_;
+  TestClient& client_;
+};
+
+TEST_F(LargeLockTest, LeasesEndOnceItIsSaved) {
+  TestClient& waiter = server_.Connect();
+  waiter.Send({"LOCK.ACQUIRE", "crowd", "me", "LEASE", "60000", "WAIT", "60000"});
+  Begin();
+  server_.AdvanceTime(150);
+  EXPECT_TRUE(is_saving());
+  EXPECT_FALSE(waiter.Next().has_value());
+  EXPECT_EQ(HoldersOf(client_), size_t{kHolders});
+  SaveAll();
+  server_.AdvanceTime(10);
+  ASSERT_TRUE(waiter.Next().has_value());
+  EXPECT_EQ(HoldersOf(client_), 1u);
+  EXPECT_EQ(HoldersInFile(), size_t{kHolders});
+}
+
+TEST_F(LargeLockTest, TokensEndWithTheirLeases) {
+  const std::string token =
+      client_.Run({"LOCK.ACQUIRE", "crowd", "short", "LEASE", "50", "SHARED"}).elements[0].ToText();
+  client_.Run({"LOCK.ACQUIRE", "crowd", "long", "LEASE", "60000", "SHARED"});
+  Begin();
+  const std::vector<std::string> fenced = {"FENCED", "crowd", token.substr(1), "PING"};
+  EXPECT_EQ(client_.Run(fenced).ToText(), "+PONG");
+  server_.AdvanceTime(60);
+  EXPECT_TRUE(is_saving());
+  EXPECT_EQ(client_.Run(fenced).ToText().substr(0, 7), "-STALE ");
+  EXPECT_EQ(HoldersOf(client_), size_t{kHolders + 2});
+  SaveAll();
+}
+
+TEST_F(LargeLockTest, SessionsEndOnceItIsSaved) {
+  TestClient& gone = server_.Connect();
+  gone.Run({"LOCK.ACQUIRE", "crowd", "gone", "SESSION", "SHARED"});
+  TestClient& reset = server_.Connect();
+  reset.Run({"LOCK.ACQUIRE", "crowd", "reset", "SESSION", "SHARED"});
+  TestClient& waiter = server_.Connect();
+  waiter.Send({"LOCK.ACQUIRE", "crowd", "me", "LEASE", "60000", "WAIT", "60000"});
+  Begin();
+  gone.Disconnect();
+  server_.AdvanceTime(20);
+  EXPECT_TRUE(is_saving());
+  EXPECT_EQ(HoldersOf(client_), size_t{kHolders + 2});
+  SaveAll();
+  server_.AdvanceTime(100);
+  EXPECT_FALSE(waiter.Next().has_value());
+  EXPECT_EQ(HoldersOf(client_), 1u);
+  reset.Run({"RESET"});
+  server_.AdvanceTime(1);
+  EXPECT_TRUE(waiter.Next().has_value());
+  EXPECT_EQ(HoldersInFile(), size_t{kHolders + 2});
+}
+
+TEST_F(LargeLockTest, ASnapshotThatIsGivenUpHoldsNothingUp) {
+  TestClient& waiter = server_.Connect();
+  waiter.Send({"LOCK.ACQUIRE", "crowd", "me", "LEASE", "60000", "WAIT", "60000"});
+  Begin();
+  server_.AdvanceTime(150);
+  EXPECT_FALSE(waiter.Next().has_value());
+  client_.Run({"BGSAVE", "CANCEL"});
+  server_.AdvanceTime(10);
+  EXPECT_TRUE(waiter.Next().has_value());
+  EXPECT_EQ(server_.Audit(), "");
+}
+
+TEST_F(LargeLockTest, SwappedAndFlushedOnesAreSaved) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"SWAPDB", "0", "1"}, {"FLUSHALL"}}) {
+    Begin();
+    client_.Run(command);
+    SaveAll();
+    server_.AdvanceTime(10);
+    EXPECT_EQ(HoldersOf(client_), 0u);
+    EXPECT_EQ(HoldersInFile(), size_t{kHolders});
+    EXPECT_EQ(server_.Audit(), "");
+    for (int i = 0; i < kHolders; ++i)
+      client_.Run(
+          {"LOCK.ACQUIRE", "crowd", "owner:" + std::to_string(i), "LEASE", "100", "SHARED"});
+  }
+}
+
 TEST_F(LargeValueTest, AScriptThatDeclaresNoKeysDoesNotWait) {
   EXPECT_EQ(client_.Run({"EVAL", "return redis.call('HDEL', 'hash', '0')", "0"}).ToText(), ":1");
   SaveAll();
