@@ -89,8 +89,24 @@ std::vector<SessionId> CrowdServer::Crowd(int count, const std::function<std::st
 }
 
 void CrowdServer::Settle() {
-  while (Turn() || engine_->NextWork() <= clock_.Sample().ms()) {
+  while (Turn() || DoAside() || engine_->NextWork() <= clock_.Sample().ms()) {
   }
+}
+
+uint64_t CrowdServer::RunAside(std::function<void()> work, std::function<void()> done) {
+  aside_.emplace_back(std::move(work), std::move(done));
+  return 0;
+}
+
+bool CrowdServer::DoAside() {
+  if (aside_.empty()) return false;
+  const auto [work, done] = std::move(aside_.front());
+  aside_.pop_front();
+  work();
+  const int64_t begin = ReadClock(CLOCK_THREAD_CPUTIME_ID);
+  done();
+  Count(ReadClock(CLOCK_THREAD_CPUTIME_ID) - begin);
+  return true;
 }
 
 bool CrowdServer::Turn() {

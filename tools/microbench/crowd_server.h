@@ -1,6 +1,7 @@
 // A server for measuring turns: an engine whose clients have no sockets (what they are sent is
 // counted and dropped), whose time is moved by hand, and whose turns end by the real clock. What is
-// measured is the CPU time of its thread, turn by turn.
+// measured is the CPU time of its thread, turn by turn. What a worker would do, such as to write a
+// file, is done between two turns and not measured.
 //
 //   CrowdServer server;
 //   server.SendMany(1000, [](int i) { return Concat("SET k", i, " x"); });
@@ -12,10 +13,12 @@
 #include <time.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/config/config.h"
@@ -73,6 +76,8 @@ class CrowdServer final : private Host {
   void Send(Session& session) override;
   void Closed(SessionId) override {}
   void ReturnFreedAtOnce(bool on) override;
+  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  bool DoAside();
   void Poll() override {}
   void Shutdown(int) override {}
   void Sleep(int64_t) override {}
@@ -82,6 +87,7 @@ class CrowdServer final : private Host {
   MemoryDisk disk_;
   Config config_{disk_};
   HalfManualClock clock_;
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> aside_;
   std::unique_ptr<Engine> engine_;
   SessionId client_;
   int64_t longest_ns_ = 0;

@@ -28,6 +28,7 @@ constexpr int64_t kTurnBarUs = 2000;
 // each; and replies with 100,000 holders, waiters or members in them, 0.2 us each.
 constexpr int64_t kDrainsBarUs = 100'000;
 constexpr int64_t kShownBarUs = 20'000;
+constexpr int64_t kSavedBarUs = 1000;
 constexpr int kMillion = 1'000'000;
 constexpr int kCrowd = 100'000;
 constexpr int kConnections = 20'000;
@@ -114,6 +115,55 @@ void LimitWaiters(CrowdServer& server, const std::function<std::string(int)>& re
   server.Measure();
 }
 
+// --- what is saved beside clients
+
+// One looks at the value, another would change it.
+void Save(CrowdServer& server, std::string_view look, std::string_view change) {
+  const SessionId writer = server.Connect();
+  server.Measure();
+  server.Begin("BGSAVE");
+  for (int i = 0; i < 100; ++i) {
+    server.Pass(i % 10 == 0 ? 1 : 0);
+    server.Begin(look);
+  }
+  server.Send(writer, change);
+}
+
+// In the order in which they drain, or in none: 7,919 is prime to ten millions.
+void SaveBucket(CrowdServer& server, int drains, bool in_order) {
+  server.SendMany(drains, [&](int i) {
+    const int64_t second = in_order ? i : int64_t{i} * 7'919 % drains;
+    return Concat("LBUCKET.COUNT bucket ", second + 1000);
+  });
+  Save(server, "LBUCKET.GET bucket", "LBUCKET.COUNT bucket 1");
+}
+
+void SaveHolders(CrowdServer& server, int64_t passes_ms) {
+  Holders(server, kCrowd, "");
+  const SessionId gone = server.Connect();
+  server.Send(gone, "LOCK.ACQUIRE door gone SHARED SESSION");
+  server.Crowd(1, [](int) { return "LOCK.ACQUIRE door next LEASE 5000 WAIT 60000"; });
+  const SessionId writer = server.Connect();
+  server.Measure();
+  server.Begin("BGSAVE");
+  server.Pass(passes_ms);
+  server.Begin("FENCED door 1 PING");
+  server.Drop(gone);
+  server.Send(writer, "LOCK.RENEW door h7 LEASE 4000");
+}
+
+// A million fields, of which a thousand end, or all of them with their key.
+void EndHash(CrowdServer& server, bool whole, bool saves) {
+  server.SendMany(kMillion, [](int i) { return Concat("HSET hash ", i, " v"); });
+  if (whole) server.Send("PEXPIRE hash 500");
+  for (int i = 0; i < 1000 && !whole; ++i) server.Send(Concat("HPEXPIRE hash 500 FIELDS 1 ", i));
+  server.Measure();
+  if (saves) server.Begin("BGSAVE");
+  server.Pass(501);
+  server.Begin("HGET hash 7");
+  server.Settle();
+}
+
 struct Case {
   const char* name;
   std::function<void(CrowdServer&)> run;
@@ -121,6 +171,20 @@ struct Case {
 };
 
 const Case kCases[] = {
+    {"save-bucket", [](CrowdServer& s) { SaveBucket(s, 10 * kMillion, true); }, kSavedBarUs},
+    {"save-bucket-scattered", [](CrowdServer& s) { SaveBucket(s, 10 * kMillion, false); },
+     kSavedBarUs},
+    {"save-log",
+     [](CrowdServer& s) {
+       FillLog(s);
+       Save(s, "LIMIT.INFO log", "LIMIT.TAKE log LOG 2000000 2000000");
+     },
+     kSavedBarUs},
+    {"save-lock", [](CrowdServer& s) { SaveHolders(s, 1); }, kSavedBarUs},
+    {"save-lock-leases-end", [](CrowdServer& s) { SaveHolders(s, 5'002); }, kSavedBarUs},
+    {"save-hash-fields-end", [](CrowdServer& s) { EndHash(s, false, true); }, kSavedBarUs},
+    {"save-hash-ends", [](CrowdServer& s) { EndHash(s, true, true); }},  // and is freed
+    {"hash-ends", [](CrowdServer& s) { EndHash(s, true, false); }},
     {"flushall", [](CrowdServer& s) { Flush(s, kMillion, "FLUSHALL"); }},
     {"flushall-async", [](CrowdServer& s) { Flush(s, kMillion / 2, "FLUSHALL ASYNC"); }},
     {"swapdb",
