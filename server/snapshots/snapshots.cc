@@ -166,8 +166,8 @@ bool Snapshots::PrepareEnd(const EndWords& words) {
 bool Snapshots::Slice(bool quiet) {
   const int64_t begin_ns = on_.clock.clock().TickNanos();
   if (run_) on_.saved_first.Saved(waiting_bytes() > on_.config.settings().snapshot_memory_max);
-  // A client that waits for a value to be saved is work that others have.
-  const bool hurries = quiet || on_.saved_first.any_held();
+  // Who waits for a value to be saved has work, too.
+  const bool hurries = quiet || is_awaited();
   if (!MayWalk() || (!hurries && begin_ns < next_slice_ns_)) return false;
   int64_t took_ns = 0;
   for (int i = 0; i < kStepsMax && took_ns < kSliceNanos && MayWalk(); ++i) {
@@ -184,9 +184,14 @@ bool Snapshots::Slice(bool quiet) {
 bool Snapshots::MayWalk() const {
   if (!run_) return busy();
   const size_t full = on_.config.settings().snapshot_memory_max;
-  const size_t most = on_.saved_first.any_held() ? full : std::min(kWaitingBytesMax, full / 2);
+  const size_t most = is_awaited() ? full : std::min(kWaitingBytesMax, full / 2);
   return !run_->is_walked && run_->file.waiting_bytes() <= most &&
          on_.clock.now().ms() >= delayed_until_ms_;
+}
+
+// By clients, or by what ends by itself: a lease, a key.
+bool Snapshots::is_awaited() const {
+  return on_.saved_first.any_held() || on_.source.keyspace.image().any_awaited();
 }
 
 // For tests that want a save to last.

@@ -118,6 +118,7 @@ class Snapshots {
   SnapshotFile::Names NamesOfFile();
   int Begin(std::unique_ptr<Run>& run);  // takes it, or answers an errno value
   bool MayWalk() const;
+  bool is_awaited() const;
   size_t waiting_bytes() const { return run_->file.waiting_bytes() + run_->writer.waiting_bytes(); }
   uint64_t progress() const { return run_ ? run_->writer.keys() + run_->writer.pieces() : 0; }
   void Walk();

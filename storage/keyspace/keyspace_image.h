@@ -70,6 +70,8 @@ class KeyspaceImage {
   }
   // The image still needs it, and it is large: a change of it has to wait. It is given next.
   bool MustWait(const Entry& entry) { return taken_ && GivesFirst(entry); }
+  // Something waits for an entry to be given.
+  bool any_awaited() const { return !first_.empty(); }
   // How often since the start an entry has come to its end that was given in pieces, or first.
   uint64_t given_first() const { return given_first_; }
   bool IsMarkSound(const Entry& entry) const;
