@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"
@@ -94,17 +95,25 @@ void CrowdServer::Settle() {
 }
 
 uint64_t CrowdServer::RunAside(std::function<void()> work, std::function<void()> done) {
-  aside_.emplace_back(std::move(work), std::move(done));
-  return 0;
+  aside_.push_back({++last_aside_, std::move(work), std::move(done)});
+  return last_aside_;
+}
+
+void CrowdServer::AwaitAside(uint64_t number) {
+  for (Aside& each : aside_) {
+    if (each.number > number) return;
+    if (each.work) std::exchange(each.work, nullptr)();
+    if (each.number == number) return std::exchange(each.done, nullptr)();
+  }
 }
 
 bool CrowdServer::DoAside() {
   if (aside_.empty()) return false;
-  const auto [work, done] = std::move(aside_.front());
+  const Aside aside = std::move(aside_.front());
   aside_.pop_front();
-  work();
+  if (aside.work) aside.work();
   const int64_t begin = ReadClock(CLOCK_THREAD_CPUTIME_ID);
-  done();
+  if (aside.done) aside.done();
   Count(ReadClock(CLOCK_THREAD_CPUTIME_ID) - begin);
   return true;
 }

@@ -77,6 +77,7 @@ class CrowdServer final : private Host {
   void Closed(SessionId) override {}
   void ReturnFreedAtOnce(bool on) override;
   uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  void AwaitAside(uint64_t number) override;
   bool DoAside();
   void Poll() override {}
   void Shutdown(int) override {}
@@ -87,7 +88,13 @@ class CrowdServer final : private Host {
   MemoryDisk disk_;
   Config config_{disk_};
   HalfManualClock clock_;
-  std::deque<std::pair<std::function<void()>, std::function<void()>>> aside_;
+  struct Aside {
+    uint64_t number;
+    std::function<void()> work;  // empty: it is done
+    std::function<void()> done;
+  };
+  std::deque<Aside> aside_;
+  uint64_t last_aside_ = 0;
   std::unique_ptr<Engine> engine_;
   SessionId client_;
   int64_t longest_ns_ = 0;

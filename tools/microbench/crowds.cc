@@ -183,7 +183,7 @@ const Case kCases[] = {
     {"save-lock", [](CrowdServer& s) { SaveHolders(s, 1); }, kSavedBarUs},
     {"save-lock-leases-end", [](CrowdServer& s) { SaveHolders(s, 5'002); }, kSavedBarUs},
     {"save-hash-fields-end", [](CrowdServer& s) { EndHash(s, false, true); }, kSavedBarUs},
-    {"save-hash-ends", [](CrowdServer& s) { EndHash(s, true, true); }},  // and is freed
+    {"save-hash-ends", [](CrowdServer& s) { EndHash(s, true, true); }, kSavedBarUs},
     {"hash-ends", [](CrowdServer& s) { EndHash(s, true, false); }},
     {"flushall", [](CrowdServer& s) { Flush(s, kMillion, "FLUSHALL"); }},
     {"flushall-async", [](CrowdServer& s) { Flush(s, kMillion / 2, "FLUSHALL ASYNC"); }},
