@@ -38,7 +38,7 @@ inline std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// The server's is in server/net/system_disk.h; tests have one in memory that can fail on demand.
+// The server's is in server/system/system_disk.h; tests have one in memory that can fail on demand.
 class Disk {
  public:
   enum class Mode : uint8_t {

@@ -28,7 +28,7 @@
 #include "server/net/process.h"
 #include "server/net/readiness.h"
 #include "server/net/server.h"
-#include "server/net/system_disk.h"
+#include "server/system/system_disk.h"
 #include "storage/log/log_check.h"
 
 extern "C" int mi_version() __attribute__((weak));

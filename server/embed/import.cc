@@ -16,7 +16,7 @@
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
 #include "server/engine/engine.h"
-#include "server/net/system_clock.h"
+#include "server/system/system_clock.h"
 #include "storage/log/log_folder.h"
 #include "storage/log/rdb_source.h"
 

@@ -30,9 +30,9 @@
 #include "server/net/readiness.h"
 #include "server/net/space.h"
 #include "server/net/space_table.h"
-#include "server/net/system_clock.h"
 #include "server/net/unneeded.h"
 #include "server/net/worker.h"
+#include "server/system/system_clock.h"
 #include "storage/time/movable_clock.h"
 
 namespace sluice {

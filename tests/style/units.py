@@ -19,6 +19,7 @@ UNITS_MAX = 25
 
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 DECLARED = re.compile(r"^(?:class|struct) (\w+);", re.M)
+PUBLIC = "inline namespace v1"
 DEFINED = re.compile(r"^(?:class|struct) (\w+)\b[^;{]*\{", re.M)
 
 
@@ -51,8 +52,9 @@ def read(root):
 
 
 def homes(texts):
-    """Which unit defines a class."""
-    return {name: unit for unit, text in texts.items() for name in DEFINED.findall(text)}
+    """Which unit defines a class. The public ones stand in a namespace of their own, where they may have the
+    names of others, and nothing but public headers declares them."""
+    return {name: unit for unit, text in texts.items() if PUBLIC not in text for name in DEFINED.findall(text)}
 
 
 def place(root, parts, texts, unit, other):

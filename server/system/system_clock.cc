@@ -1,6 +1,6 @@
 // See system_clock.h. On x86-64 with an invariant time-stamp counter ticks are read from that,
-// calibrated once at the start against CLOCK_MONOTONIC.
-#include "server/net/system_clock.h"
+// calibrated once against CLOCK_MONOTONIC.
+#include "server/system/system_clock.h"
 
 #include <time.h>
 
@@ -34,21 +34,34 @@ bool HasInvariantTsc() {
 
 }  // namespace
 
-SystemClock::SystemClock() {
+SystemClock::SystemClock(Calibration when) {
   const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000;
   const int64_t unix_us = Nanos(CLOCK_REALTIME) / 1000;
   offset_ms_ = (unix_us - steady_us) / 1000;
   shift_us_ = unix_us - steady_us - offset_ms_ * 1000;
+  BeginCalibration();
+  while (when == Calibration::kNow && calibrates_) Calibrate(Nanos(CLOCK_MONOTONIC));
+}
+
+void SystemClock::BeginCalibration() {
 #if defined(__x86_64__)
-  if (!HasInvariantTsc()) return;
-  const int64_t begin_ns = Nanos(CLOCK_MONOTONIC);
+  calibrates_ = true;
+  calibrated_from_ns_ = Nanos(CLOCK_MONOTONIC);
   tsc_origin_ = __rdtsc();
-  int64_t end_ns;
-  do {
-    end_ns = Nanos(CLOCK_MONOTONIC);
-  } while (end_ns - begin_ns < kCalibrationNanos);
-  const uint64_t ticks = __rdtsc() - tsc_origin_;
-  tsc_factor_ = (static_cast<uint64_t>(end_ns - begin_ns) << 32) / ticks;
+#endif
+}
+
+// Ticks go on from what CLOCK_MONOTONIC has said until then.
+void SystemClock::Calibrate([[maybe_unused]] int64_t now_ns) {
+#if defined(__x86_64__)
+  if (now_ns - calibrated_from_ns_ < kCalibrationNanos) return;
+  calibrates_ = false;
+  if (!HasInvariantTsc()) return;  // under a hypervisor the question takes microseconds
+  const uint64_t tsc = __rdtsc();
+  const auto passed_ns = static_cast<unsigned __int128>(now_ns - calibrated_from_ns_);
+  tsc_factor_ = static_cast<uint64_t>((passed_ns << 32) / (tsc - tsc_origin_));
+  tsc_origin_ = tsc;
+  calibrated_from_ns_ = now_ns;
 #endif
 }
 
@@ -74,10 +87,13 @@ int64_t SystemClock::TickNanos() {
 #if defined(__x86_64__)
   if (tsc_factor_ != 0) {
     const uint64_t ticks = __rdtsc() - tsc_origin_;
-    return static_cast<int64_t>((static_cast<unsigned __int128>(ticks) * tsc_factor_) >> 32);
+    return calibrated_from_ns_ +
+           static_cast<int64_t>((static_cast<unsigned __int128>(ticks) * tsc_factor_) >> 32);
   }
 #endif
-  return Nanos(CLOCK_MONOTONIC);
+  const int64_t now_ns = Nanos(CLOCK_MONOTONIC);
+  if (calibrates_) Calibrate(now_ns);
+  return now_ns;
 }
 
 }  // namespace sluice

@@ -17,7 +17,10 @@ namespace sluice {
 
 class SystemClock final : public Clock {
  public:
-  SystemClock();
+  // How ticks are counted is measured at once, which takes 0.2 ms, or on the way: until then a tick
+  // is a look at the system's clock.
+  enum class Calibration : uint8_t { kNow, kLater };
+  explicit SystemClock(Calibration when = Calibration::kNow);
   int64_t CpuMicros() override;
   int64_t TickNanos() override;
   // What TickNanos reads, as INFO's monotonic_clock has it.
@@ -25,11 +28,15 @@ class SystemClock final : public Clock {
 
  private:
   Now Read() override;
+  void BeginCalibration();
+  void Calibrate(int64_t now_ns);
 
   int64_t shift_us_ = 0;  // added to CLOCK_BOOTTIME
   int64_t offset_ms_ = 0;
   int64_t next_sample_us_ = 0;
   // TSC ticks to ns as a 32.32 fixed point factor; 0 where there is no invariant TSC.
+  bool calibrates_ = false;  // still to be done
+  int64_t calibrated_from_ns_ = 0;
   uint64_t tsc_origin_ = 0;
   uint64_t tsc_factor_ = 0;
 };

@@ -1,6 +1,6 @@
 // See system_disk.h. A file is replaced by writing a temporary one beside it, fsync, rename, and
 // fsync of the folder: after a crash it is the old or the new one.
-#include "server/net/system_disk.h"
+#include "server/system/system_disk.h"
 
 #include <fcntl.h>
 #include <glob.h>
