@@ -66,8 +66,8 @@ class Clients final : public ErrorListener {
 
   // --- what a client is told
   ReplySink& SinkOf(Session& session) {
-    return session.reply_mode == ReplyMode::kOn ? static_cast<ReplySink&>(session.writer)
-                                                : null_sink_;
+    return session.reply_mode == ReplyMode::kOn ? *session.sink
+                                                : static_cast<ReplySink&>(null_sink_);
   }
   // Appends a push, `pieces` of whole RESP, to what the session is sent; behind EXEC's reply while
   // it runs one. In its own command that is before what the handler has still to answer.

@@ -106,6 +106,11 @@ class Session {
   size_t pending_start = 0;  // the bytes of `pending` before it have been executed
   OutputBuffer output;
   ReplyWriter writer;
+  // Where its answers go: `writer`, or what a host program has put there, which outlives the
+  // session and gets values instead of bytes.
+  ReplySink* sink = &writer;
+  // Such a program's sink for pushes that have a form (messages, lost locks); null: they are bytes.
+  ReplySink* push_sink = nullptr;
   int64_t over_soft_limit_since_ms = -1;
   bool queued_to_send = false;  // in the engine's list of this turn
   bool received = false;        // has an Input of bytes that came for this turn

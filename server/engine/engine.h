@@ -98,6 +98,13 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   // then ends the turn: effects out, outputs sent. True when work is left and the next turn should
   // come at once.
   bool RunTurn();
+  // Of a host program, between turns: runs one command of that session at once, as a turn of its
+  // own, and puts the answer into its sink; what was due before runs before. kHeld: to be shown
+  // again when the session is no longer paused. None: there is no such session any more. What the
+  // command leaves for later is done by RunTurn. Precondition: the session does not wait.
+  std::optional<Dispatcher::Outcome> RunNow(SessionId id, Args args);
+  // What is left of the last turn goes on at once.
+  bool has_left_over() const;
   // False for the client whose command runs now: it must neither be read from nor dropped.
   bool MayTouch(SessionId id) const { return acting_.MayTouch(id); }
   // When RunTurn should be called next if nothing arrives, in engine ms; TimerWheel::kNever if
@@ -166,7 +173,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void RunInputs(int64_t turn_begin);
   void RunBatch();
   bool RunRequest(Session& session, const Batch::Request& request);
-  Dispatcher::Outcome Execute(Session& session, const Batch::Request& request);
+  Dispatcher::Outcome Execute(Session& session, Args args, Command* command, HashedKey key);
   void KeepReceived(Session& session);
   void KeepRest(Input& input);
   void CountReceived(Session& session, size_t bytes);

@@ -97,6 +97,32 @@ void Engine::KeepReceived(Session& session) {
   inputs_.list.erase(first);
 }
 
+// No bytes and no batch; timers only where some are due.
+std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
+  assert(inputs_.list.empty() && !acting_.current() && !acting_.serving_from_within());
+  RefreshNow();
+  if (NextWork() <= clock_.now().ms()) [[unlikely]]
+    RunTurn();
+  Session* const found = Find(id);
+  if (!found) [[unlikely]]
+    return std::nullopt;
+  Session& session = *found;
+  assert(!session.blocked && !session.paused);
+  const int64_t begin = clock_.Tick();
+  limits_.BeginTurn();
+  if (request_watch_) [[unlikely]]
+    request_watch_->BeginTurn();
+  const Dispatcher::Outcome outcome = Execute(session, args, nullptr, {});
+  command_timer_.EndRun();
+  EndTurn(begin);
+  return outcome;
+}
+
+bool Engine::has_left_over() const {
+  return keyspace_.waiting_to_be_freed() > 0 || clients_.any_carried() || limits_.any_ready() ||
+         locks_.has_left_over() || snapshots_.busy() || log_.loading();
+}
+
 // The order of a turn: due timers fire, requests run, garbage is freed (of which locks hear), and
 // only then do locks end the leases that were over when the requests were read: so a RENEW that had
 // been sent in time counts. Then come slices of what runs in the background, and the answers leave.
@@ -264,7 +290,8 @@ bool Engine::RunRequest(Session& session, const Batch::Request& request) {
   if (request.broken) {
     ProtocolError(session);
   } else if (request.arguments > 0) {
-    return Execute(session, request) != Dispatcher::Outcome::kHeld;
+    return Execute(session, batch_.ArgsOf(request), request.command, request.key) !=
+           Dispatcher::Outcome::kHeld;
   }
   return true;
 }
@@ -293,14 +320,14 @@ void Engine::KeepRest(Input& input) {
   }
 }
 
-Dispatcher::Outcome Engine::Execute(Session& session, const Batch::Request& request) {
+Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* command, HashedKey key) {
   const ReplyMode reply_mode = session.reply_mode;
   if (session.reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
   Dispatcher::Outcome outcome;
   {
     const Acting::As client(acting_, session);
-    outcome = dispatcher_.Execute(session, batch_.ArgsOf(request), request.command, request.key);
+    outcome = dispatcher_.Execute(session, args, command, key);
     if (outcome == Dispatcher::Outcome::kHeld) session.reply_mode = reply_mode;
     if (flags_.Raised(RareFlags::kServe) && !acting_.serving_from_within()) [[unlikely]] {
       ServeWaiters();

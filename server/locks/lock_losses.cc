@@ -88,11 +88,12 @@ void LockLosses::Push(const Loss& loss, uint64_t connection) {
                                            "overwritten", "renamed", "swapped", "deleted"};
   Session* const session = FindConnection(clients_, connection);
   if (!session || session->resp() < 3 || session->close != CloseMode::kOpen) return;
-  session->writer.Push(4);
-  session->writer.Bulk("lock-lost");
-  session->writer.Bulk(loss.name.key);
-  session->writer.Integer(loss.token);
-  session->writer.Bulk(kReasons[static_cast<size_t>(loss.why)]);
+  ReplySink& push = session->push_sink ? *session->push_sink : session->writer;
+  push.Push(4);
+  push.Bulk("lock-lost");
+  push.Bulk(loss.name.key);
+  push.Integer(loss.token);
+  push.Bulk(kReasons[static_cast<size_t>(loss.why)]);
   clients_.QueueSend(*session);
 }
 

@@ -22,10 +22,14 @@ std::string BulkPair(std::string_view channel, std::string_view payload) {
 
 }  // namespace
 
-// A message but for its first character: what comes before the channel's name, and the rest.
+// A message as values, and but for its first character: what comes before the channel's name, and
+// the rest.
 struct PubSub::Encoded {
   std::string head;
   std::string_view tail;
+  std::string_view word;
+  std::string_view channel;
+  std::string_view payload;
 };
 
 PubSub::PubSub(Clients& clients, HashKeys& hash_keys) : clients_(clients), hash_keys_(hash_keys) {}
@@ -112,11 +116,25 @@ void PubSub::Forget(Session& session) {
 
 // --- publishing
 
+// For a host program, without bytes in between.
+void PubSub::PushValues(ReplySink& push, const Channel& to, const Encoded& message) {
+  const bool is_pattern = to.kind == ChannelKind::kPattern;
+  push.Push(is_pattern ? 4 : 3);
+  push.Bulk(message.word);
+  if (is_pattern) push.Bulk(to.name);
+  push.Bulk(message.channel);
+  push.Bulk(message.payload);
+}
+
 // A push may close a session that has too much waiting; it is only marked, so the list stays as it
 // is.
 size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
   for (const Subscription& subscription : to.subscribers) {
     Session& session = *subscription.session;
+    if (session.push_sink) [[unlikely]] {
+      PushValues(*session.push_sink, to, message);
+      continue;
+    }
     clients_.Push(session, {session.resp() == 2 ? "*" : ">", message.head, message.tail});
   }
   return to.count;
@@ -130,13 +148,15 @@ size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   if (!name && !patterns) return 0;
   const std::string pair = BulkPair(channel, payload);
   size_t receivers = 0;
-  if (name) receivers += Deliver(*name, {"3\r\n$7\r\nmessage", pair});
+  if (name) receivers += Deliver(*name, {"3
+$7
+message", pair, "message", channel, payload});
   if (!patterns) return receivers;
   for (const Channel& pattern : *patterns) {
     if (!pattern.glob->Matches(channel)) continue;
     const std::string head =
         Concat("4\r\n$8\r\npmessage\r\n$", pattern.name.size(), "\r\n", pattern.name);
-    receivers += Deliver(pattern, {head, pair});
+    receivers += Deliver(pattern, {head, pair, "pmessage", channel, payload});
   }
   return receivers;
 }
@@ -145,7 +165,8 @@ size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
 size_t PubSub::PublishToShard(std::string_view channel, std::string_view payload) {
   const Channel* const name = FindName(ChannelKind::kShardChannel, channel);
   if (!name) return 0;
-  return Deliver(*name, {"3\r\n$8\r\nsmessage", BulkPair(channel, payload)});
+  const std::string pair = BulkPair(channel, payload);
+  return Deliver(*name, {"3\r\n$8\r\nsmessage", pair, "smessage", channel, payload});
 }
 
 // --- asking

@@ -151,6 +151,7 @@ class PubSub {
   const Names* NamesOf(ChannelKind kind) const { return names_[static_cast<size_t>(kind)].get(); }
   const Channel* FindName(ChannelKind kind, std::string_view name) const;
   void End(Subscription& subscription);
+  static void PushValues(ReplySink& push, const Channel& to, const Encoded& message);
   size_t Deliver(const Channel& to, const Encoded& message);
 
   Clients& clients_;

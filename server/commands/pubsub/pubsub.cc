@@ -51,7 +51,7 @@ size_t CountFor(const Session& client, Kind kind) {
 // Whatever CLIENT REPLY says, as these are pushes.
 void Confirm(CommandCall& call, std::string_view word, Kind kind,
              std::optional<std::string_view> name) {
-  ReplyWriter& reply = call.client.writer;
+  ReplySink& reply = *call.client.sink;
   reply.Push(3);
   reply.Bulk(word);
   if (name) {
