@@ -1,0 +1,116 @@
+// DatabaseCore: what a Database, its clients, tickets and locks share. It lives as long as one of
+// them is in a call; Shut ends all that is in it.
+//
+// Enter is the door: one call at a time. What calls back is outside of it.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/embed/database.h"
+#include "server/embed/host_clock.h"
+#include "server/embed/inside/embedded_engine.h"
+#include "server/embed/reply_builder.h"
+
+namespace sluice {
+inline namespace v1 {
+
+// A client, and what it has been told and did not take. The engine has references to the sinks
+// while the session lives.
+struct ClientState {
+  std::weak_ptr<DatabaseCore> core;
+  SessionId id;
+  ReplyBuilder replies;
+  ReplyBuilder pushes;
+  std::deque<Reply> events;
+  size_t event_bytes = 0;
+  std::function<void(const Reply&)> on_push;
+  bool waits = false;  // a ticket has its answer to come
+};
+
+struct WaitState {
+  std::weak_ptr<DatabaseCore> core;
+  std::shared_ptr<ClientState> client;
+  bool is_own_client = false;      // it goes with the wait
+  std::vector<std::string> words;  // not run yet: the client is held
+  std::optional<Reply> reply;
+  bool is_over = false;  // answered, taken or cancelled
+  std::function<void(Reply)> on_ready;
+};
+
+class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
+ public:
+  static std::shared_ptr<DatabaseCore> Open(Options options, std::string& fault);
+  ~DatabaseCore();
+  // Idempotent.
+  std::string Shut();
+
+  // --- for Database
+  Reply Run(ClientState& client, Words words);
+  Ticket Start(const std::shared_ptr<ClientState>& client, Words words);
+  Ticket StartAside(Words words);
+  Client Connect();
+  Time Now();
+  std::optional<Time> NextDeadline();
+  void RunUntil(Time moment);
+  std::optional<std::string> Get(std::string_view key);
+  Verdict Take(std::string_view key, const Limit& limit, int64_t cost, bool peek);
+  LockGuard Acquire(std::string_view key, std::string_view owner, const LockOptions& options);
+  LockGuard Adopt(std::string_view key, std::string_view owner, const Reply& granted);
+  size_t UsedMemory();
+  const std::shared_ptr<ClientState>& own() const { return own_; }
+
+  // --- for what belongs to it
+  void Leave(ClientState& client);
+  std::optional<Reply> NextPush(ClientState& client);
+  void SetOnPush(ClientState& client, std::function<void(const Reply&)> call);
+  // Whether its answer is there; it is in `reply` then.
+  bool Look(WaitState& wait);
+  void Cancel(WaitState& wait);
+  void SetOnReady(const std::shared_ptr<WaitState>& wait, std::function<void(Reply)> call);
+  // For the C API: an error sentence instead of an assertion.
+  void set_asserts(bool on) { asserts_ = on; }
+  std::string Audit() { return engine_->Audit(); }
+
+ private:
+  class Entry;
+  class ForkMark;
+  struct VerdictSink;
+
+  // Why nothing can be run, or empty.
+  std::string_view Refusal() const;
+  std::shared_ptr<ClientState> MakeClient();
+  EmbeddedEngine::Outcome RunOn(ClientState& client, Words words, ReplySink* sink);
+  Reply Answer(ClientState& client, EmbeddedEngine::Outcome outcome);
+  void Begin(const std::shared_ptr<WaitState>& wait, Words words);
+  bool LookInside(WaitState& wait);
+  void Finish(WaitState& wait, Reply reply);
+  void RetryHeld();
+  void GatherPushes();
+  void Gather(ClientState& client);
+  bool CallBack();
+  bool CallBackOnce();
+
+  std::unique_ptr<HostClock> clock_;
+  TimeSource* time_ = nullptr;
+  std::unique_ptr<ForkMark> fork_mark_;
+  std::atomic<bool> entered_ = false;
+  bool asserts_ = true;
+  bool shut_ = false;
+  bool pushed_ = false;  // a push has come since GatherPushes
+  std::unique_ptr<EmbeddedEngine> engine_;
+  std::shared_ptr<ClientState> own_;
+  std::vector<std::shared_ptr<ClientState>> clients_;  // all with a session
+  std::vector<std::shared_ptr<ClientState>> idle_;     // of waits that are over
+  std::vector<std::shared_ptr<WaitState>> waits_;      // not over, or still to be called back
+  std::vector<std::string_view> words_;                // of the helpers
+};
+
+}  // namespace v1
+}  // namespace sluice

@@ -1,0 +1,284 @@
+// See embedded_engine.h.
+#include "server/embed/inside/embedded_engine.h"
+
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "protocol/reply_reader.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/words.h"
+#include "server/commands/families.h"
+#include "server/engine/engine.h"
+#include "server/system/system_clock.h"
+
+namespace sluice {
+namespace {
+
+// Turns that a command which a snapshot holds back may take to be let go: each saves a slice.
+constexpr int kHeldTurnsMax = 1'000'000;
+constexpr int kResp = 3;
+
+uint64_t SystemRandom() {
+  uint64_t random = 0;
+  while (getrandom(&random, sizeof random, 0) != sizeof random) {
+  }
+  return random;
+}
+
+EngineOptions OptionsOf(const EmbeddedEngine::Options& options) {
+  EngineOptions engine;
+  if (options.seed) {
+    engine.seed = *options.seed;
+  } else {
+    engine.seed = SystemRandom();
+    engine.hash_key = SipKey{SystemRandom(), SystemRandom()};
+  }
+  engine.process_id = options.folder.empty() ? 0 : getpid();
+  return engine;
+}
+
+std::string AbsolutePath(const std::string& folder) {
+  SystemDisk disk;
+  return disk.Absolute(folder);
+}
+
+// The values of a reply, once more.
+void Replay(const Reply& reply, ReplySink& sink) {
+  using Kind = Reply::Kind;
+  const size_t length = reply.elements.size();
+  switch (reply.kind) {
+    case Kind::kError:
+      return sink.Error(reply.text);
+    case Kind::kInteger:
+    case Kind::kBool:
+      return sink.Integer(reply.integer);
+    case Kind::kNull:
+    case Kind::kNullBulk:
+    case Kind::kNullArray:
+      return sink.Null();
+    case Kind::kArray:
+      sink.Array(length);
+      break;
+    case Kind::kMap:
+    case Kind::kAttribute:
+      sink.Map(length / 2);
+      break;
+    case Kind::kSet:
+      sink.Set(length);
+      break;
+    case Kind::kPush:
+      sink.Push(length);
+      break;
+    default:
+      return sink.Bulk(reply.text);
+  }
+  for (const Reply& element : reply.elements) Replay(element, sink);
+}
+
+}  // namespace
+
+EmbeddedEngine::EmbeddedEngine(Options options)
+    : options_(std::move(options)),
+      own_clock_(options_.clock ? nullptr
+                                : std::make_unique<SystemClock>(SystemClock::Calibration::kLater)),
+      clock_(options_.clock ? *options_.clock : *own_clock_),
+      config_(options_.folder.empty()
+                  ? static_cast<Disk&>(ram_disk_)
+                  : folder_disk_.emplace(system_disk_, AbsolutePath(options_.folder))) {
+  fault_ = Configure();
+  Host& host = *this;
+  engine_ = std::make_unique<Engine>(config_, clock_, host, AllFamilies(), OptionsOf(options_));
+}
+
+EmbeddedEngine::~EmbeddedEngine() = default;
+
+// Without a folder nothing is written anywhere.
+std::string EmbeddedEngine::Configure() {
+  config_.SetAtStart("save", {""});
+  if (options_.folder.empty()) {
+    config_.SetAtStart("fence-mark-file", {""});
+  } else {
+    config_.SetAtStart("appendonly", {"yes"});
+  }
+  for (const auto& [name, value] : options_.settings) {
+    if (const std::string fault = config_.LoadText(Concat(name, " ", value), ""); !fault.empty())
+      return Concat(name, ": ", fault);
+  }
+  return options_.folder.empty() && config_.settings().appendonly
+             ? "appendonly: a database without a directory has no log"
+             : std::string();
+}
+
+std::string EmbeddedEngine::Start() {
+  std::string fault = fault_;
+  if (fault.empty() && folder_disk_ && system_disk_.MakeFolder(folder_disk_->Absolute("")) != 0)
+    fault = Concat(folder_disk_->Absolute(""), " (directory) cannot be made");
+  if (fault.empty()) fault = engine_->StartLog();
+  while (fault.empty() && engine_->loading() && !ended_) engine_->RunTurn();
+  if (fault.empty() && ended_) fault = last_warning_;
+  if (!fault.empty()) ended_ = true;
+  if (fault.empty()) Work();
+  return fault;
+}
+
+std::string EmbeddedEngine::Finish() {
+  if (ended_) return {};
+  ended_ = true;
+  return engine_->FinishLog() ? std::string() : last_warning_;
+}
+
+// --- clients
+
+SessionId EmbeddedEngine::Open(ReplySink& replies, ReplySink& pushes) {
+  const SessionId id = engine_->Open({.address = "host:0", .local_address = "host:0"});
+  Session& session = *engine_->Find(id);
+  session.sink = &replies;
+  session.push_sink = &pushes;
+  session.authenticated = true;
+  session.conditions &= ~kNeedsLogin;
+  SpeakResp3(session);
+  return id;
+}
+
+// HELLO and RESET may say otherwise, but pushes are read back as that.
+void EmbeddedEngine::SpeakResp3(Session& session) {
+  session.writer.set_version(kResp);
+  engine_->part<Clients>().ClassChanged(session);
+}
+
+void EmbeddedEngine::Drop(SessionId id) {
+  engine_->Drop(id);
+  if (!ended_) Work();  // what it held may be others' now
+}
+
+bool EmbeddedEngine::IsOpen(SessionId id) const { return engine_->Find(id) != nullptr; }
+
+ErrorListener& EmbeddedEngine::errors() { return engine_->part<Clients>(); }
+
+EmbeddedEngine::Outcome EmbeddedEngine::Run(SessionId id, Args args, ReplySink* sink) {
+  if (ended_) [[unlikely]]
+    return Outcome::kClosed;
+  if (!sink) return RunOnce(id, args);
+  Session* session = engine_->Find(id);
+  if (!session) return Outcome::kClosed;
+  ReplySink* const own = std::exchange(session->sink, sink);
+  const Outcome outcome = RunOnce(id, args);
+  session = engine_->Find(id);
+  if (session) session->sink = own;
+  return outcome;
+}
+
+EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
+  auto outcome = engine_->RunNow(id, args);
+  // A snapshot lets it go in its own time, which is ours to give; a pause is the clients' affair.
+  for (int i = 0; outcome == Dispatcher::Outcome::kHeld && i < kHeldTurnsMax; ++i) {
+    if (!engine_->part<Snapshots>().busy()) return Outcome::kHeld;
+    engine_->RunTurn();
+    const Session* const session = engine_->Find(id);
+    if (!session || !session->paused) outcome = engine_->RunNow(id, args);
+  }
+  if (!outcome) [[unlikely]]
+    return Outcome::kClosed;
+  if (*outcome == Dispatcher::Outcome::kHeld) return Outcome::kHeld;
+  const bool is_unsafe = engine_->part<LogService>().commits().has_lost_turn();
+  if (ended_) [[unlikely]] {
+    engine_->FinishLog();
+    return Outcome::kAnswered;
+  }
+  Session* const session = engine_->Find(id);
+  if (session && session->blocked) return Outcome::kWaits;
+  if (session && session->resp() != kResp) [[unlikely]]
+    SpeakResp3(*session);
+  if (engine_->has_left_over()) engine_->RunTurn();
+  return is_unsafe ? Outcome::kUnsafe : Outcome::kAnswered;
+}
+
+bool EmbeddedEngine::Waits(SessionId id) const {
+  const Session* const session = engine_->Find(id);
+  return session && session->blocked;
+}
+
+bool EmbeddedEngine::IsHeld(SessionId id) const {
+  const Session* const session = engine_->Find(id);
+  return session && session->paused;
+}
+
+void EmbeddedEngine::EndWait(SessionId id) {
+  Session* const session = engine_->Find(id);
+  if (!session || !session->blocked) return;
+  engine_->part<ParkedClients>().Unblock(*session, ParkedClients::End::kTimeout);
+  Work();
+}
+
+void EmbeddedEngine::SelectLike(SessionId id, SessionId other) {
+  Session* const session = engine_->Find(id);
+  const Session* const model = engine_->Find(other);
+  if (session && model) session->db = model->db;
+}
+
+const std::string& EmbeddedEngine::write_fault() const {
+  return engine_->part<LogState>().write_fault;
+}
+
+// --- time
+
+int64_t EmbeddedEngine::NowUs() { return clock_.Sample().steady_us - clock_.shift_ms() * 1000; }
+
+std::optional<int64_t> EmbeddedEngine::UntilWorkUs() {
+  if (ended_) return std::nullopt;
+  if (engine_->has_left_over()) return 0;
+  const int64_t next_ms = engine_->NextWork();
+  if (next_ms == TimerWheel::kNever) return std::nullopt;
+  return std::max<int64_t>(0, next_ms * 1000 - clock_.Sample().steady_us);
+}
+
+void EmbeddedEngine::Work() {
+  while (!ended_ && engine_->RunTurn()) {
+  }
+}
+
+size_t EmbeddedEngine::UsedMemory() const { return engine_->UsedMemory(); }
+
+std::string EmbeddedEngine::Audit() {
+  std::string fault = engine_->keyspace().Audit(engine_->now());
+  return fault.empty() ? engine_->Audit() : fault;
+}
+
+// --- Host
+
+// Only pushes are ever bytes.
+void EmbeddedEngine::Send(Session& session) {
+  std::string bytes;
+  while (session.output.sendable() > 0) {
+    iovec vectors[16];
+    const size_t count = session.output.Peek(vectors, 16);
+    size_t sent = 0;
+    for (size_t i = 0; i < count; ++i) {
+      bytes.append(static_cast<const char*>(vectors[i].iov_base), vectors[i].iov_len);
+      sent += vectors[i].iov_len;
+    }
+    session.output.Consume(sent);
+  }
+  session.output.ReleaseMemory();
+  std::string_view rest = bytes;
+  ReplyReader reader;
+  while (const std::optional<Reply> push = reader.Read(rest)) {
+    if (session.push_sink) Replay(*push, *session.push_sink);
+    rest.remove_prefix(reader.consumed());
+  }
+}
+
+void EmbeddedEngine::Shutdown(int code) {
+  static_cast<void>(code);
+  ended_ = true;
+}
+
+void EmbeddedEngine::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }
+
+void EmbeddedEngine::Log(LogLevel level, std::string_view line) {
+  if (level == LogLevel::kWarning) last_warning_.assign(line);
+  if (options_.log) options_.log(line);
+}
+
+}  // namespace sluice
