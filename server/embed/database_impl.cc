@@ -178,6 +178,19 @@ std::string DatabaseCore::Shut() {
   return fault;
 }
 
+bool DatabaseCore::TryShut(std::string& fault) {
+  const Entry entry(*this);
+  if (!entry) return false;
+  fault = Shut();
+  return true;
+}
+
+DatabaseCore::State DatabaseCore::state() {
+  const Entry entry(*this);
+  if (!entry) return State::kBusy;
+  return Refusal().empty() ? State::kOpen : State::kClosed;
+}
+
 std::string_view DatabaseCore::Refusal() const {
   if (shut_ || engine_->ended()) return kShut;
   if (fork_mark_ && fork_mark_->in_child()) return kForked;

@@ -50,6 +50,10 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   ~DatabaseCore();
   // Idempotent.
   std::string Shut();
+  // False: another thread is in a call, and nothing happens.
+  bool TryShut(std::string& fault);
+  enum class State : uint8_t { kOpen, kBusy, kClosed };
+  State state();
 
   // --- for Database
   Reply Run(ClientState& client, Words words);
