@@ -24,6 +24,8 @@ constexpr std::string_view kForked =
 constexpr std::string_view kPaused = "PAUSED clients are paused (CLIENT PAUSE)";
 constexpr std::string_view kWaiting =
     "WAITING this client waits for an answer; take it, cancel it, or ask with another client";
+constexpr std::string_view kTooLong =
+    "ERR too many words, or a word that is longer than proto-max-bulk-len";
 constexpr std::string_view kClientGone = "CLOSED this client was closed";
 constexpr std::string_view kTooManyPushes =
     "CLOSED too many pushes were not taken: this client has lost its subscriptions";
@@ -245,6 +247,7 @@ Reply DatabaseCore::Answer(ClientState& client, EmbeddedEngine::Outcome outcome)
   if (outcome == Outcome::kAnswered) [[likely]]
     return client.replies.Take();
   if (outcome == Outcome::kHeld) return Fault(kPaused);
+  if (outcome == Outcome::kTooLong) return Fault(kTooLong);
   if (outcome == Outcome::kClosed) return Fault(engine_->ended() ? kShut : kClientGone);
   if (outcome == Outcome::kUnsafe) {
     client.replies.Clear();

@@ -94,10 +94,8 @@ class CommitLog final : public EffectSink, public OutputGate {
   void EndTurn();
   void EverySecond();
   void PolicyChanged();  // appendfsync has another value
-  // What the last turn changed is not as safe as it is to be, and there is no telling when.
-  bool has_lost_turn() const {
-    return !on_.state.write_fault.empty() && turn_changed_ && safe() < appended_;
-  }
+  // What is appended is not all as safe as it is to be, and there is no telling when it will be.
+  bool is_behind() const { return !on_.state.write_fault.empty() && safe() < appended_; }
   // What the log holds is to be on disk within a second or so, whatever appendfsync says. Not at
   // once: a client that asks again and again would keep the disk from the others.
   void WantSync() { sync_wanted_ = appended_; }

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "protocol/limits.h"
 #include "protocol/reply_reader.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
@@ -159,6 +160,8 @@ ErrorListener& EmbeddedEngine::errors() { return engine_->part<Clients>(); }
 EmbeddedEngine::Outcome EmbeddedEngine::Run(SessionId id, Args args, ReplySink* sink) {
   if (ended_) [[unlikely]]
     return Outcome::kClosed;
+  if (!Fits(args)) [[unlikely]]
+    return Outcome::kTooLong;
   if (!sink) return RunOnce(id, args);
   Session* session = engine_->Find(id);
   if (!session) return Outcome::kClosed;
@@ -169,7 +172,19 @@ EmbeddedEngine::Outcome EmbeddedEngine::Run(SessionId id, Args args, ReplySink* 
   return outcome;
 }
 
+// As of what comes from a socket.
+bool EmbeddedEngine::Fits(Args args) const {
+  if (args.size() > static_cast<size_t>(kArgumentsMax)) return false;
+  const auto most = static_cast<size_t>(config_.settings().proto_max_bulk_len);
+  for (const std::string_view word : args) {
+    if (word.size() > most) return false;
+  }
+  return true;
+}
+
 EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
+  const CommitLog& log = engine_->part<LogService>().commits();
+  const uint64_t position = log.position();
   auto outcome = engine_->RunNow(id, args);
   // A snapshot lets it go in its own time, which is ours to give; a pause is the clients' affair.
   for (int i = 0; outcome == Dispatcher::Outcome::kHeld && i < kHeldTurnsMax; ++i) {
@@ -181,7 +196,7 @@ EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
   if (!outcome) [[unlikely]]
     return Outcome::kClosed;
   if (*outcome == Dispatcher::Outcome::kHeld) return Outcome::kHeld;
-  const bool is_unsafe = engine_->part<LogService>().commits().has_lost_turn();
+  const bool is_unsafe = log.is_behind() && log.position() != position;
   if (ended_) [[unlikely]] {
     engine_->FinishLog();
     return Outcome::kAnswered;

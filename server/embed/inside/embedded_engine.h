@@ -67,10 +67,11 @@ class EmbeddedEngine final : private Host {
 
   enum class Outcome : uint8_t {
     kAnswered,
-    kWaits,   // the answer comes in a later call
-    kHeld,    // CLIENT PAUSE: to be shown again
-    kClosed,  // the session is gone, or the engine has ended
-    kUnsafe,  // answered; but what it changed is not in the log, which cannot be written
+    kWaits,    // the answer comes in a later call
+    kHeld,     // CLIENT PAUSE: to be shown again
+    kClosed,   // the session is gone, or the engine has ended
+    kTooLong,  // more words than a request may have, or longer ones: nothing has run
+    kUnsafe,   // answered; but what it changed is not in the log, which cannot be written
   };
   // Precondition: that client neither waits nor is held. `sink`: in the place of the client's own,
   // for an answer that comes at once.
@@ -106,6 +107,7 @@ class EmbeddedEngine final : private Host {
   void Log(LogLevel level, std::string_view line) override;
 
   std::string Configure();
+  bool Fits(Args args) const;
   Outcome RunOnce(SessionId id, Args args);
   void SpeakResp3(Session& session);
 

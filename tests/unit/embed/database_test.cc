@@ -2,9 +2,11 @@
 #include "server/embed/database.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -73,7 +75,10 @@ TEST_F(DatabaseTest, BytesAreBytes) {
   const std::string large(64 << 20, 'x');
   db_.Run({"SET", "large", large});
   EXPECT_EQ(db_.Get("large")->size(), large.size());
-  EXPECT_EQ(db_.Run({"SET", "large", std::string((512 << 20) + 1, 'x')}).is_error(), false);
+  const std::string most(512 << 20, 'y');
+  EXPECT_TRUE(db_.Run({"SET", "large", most}).is_ok());
+  EXPECT_EQ(db_.Run({"STRLEN", "large"}).integer(), 512 << 20);
+  EXPECT_EQ(db_.Run({"SET", "large", most + "y"}).error_code(), "ERR");
 }
 
 TEST_F(DatabaseTest, TransactionsAndScripts) {
@@ -480,6 +485,74 @@ TEST_F(DatabaseTest, ChildOfAForkIsRefused) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(db->Get("a"), "1");
+}
+
+// The log can grow to 64 KiB and no further, as on a disk that is full.
+TEST_F(DatabaseTest, FullDisk) {
+  Folder folder;
+  auto db = sluice::Database::Open({.time = &time_, .directory = folder.path}, fault_);
+  ASSERT_TRUE(db) << fault_;
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{.rlim_cur = 64 * 1024, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const std::string value(1000, 'x');
+  int written = 0;
+  Reply reply;
+  while (written < 100 && (reply = db->Run({"SET", "a", value})).is_ok()) ++written;
+  EXPECT_GT(written, 10);
+  EXPECT_EQ(reply.error_code(), "IOERR") << reply.ToText();
+  EXPECT_EQ(db->Run({"SET", "b", "1"}).error_code(), "MISCONF");
+  EXPECT_EQ(db->Get("a"), value);
+  EXPECT_FALSE(db->Take("k", sluice::Rolling{1, 1s}));
+  EXPECT_NE(db->Close(), "");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+
+  db = sluice::Database::Open({.time = &time_, .directory = folder.path}, fault_);
+  ASSERT_TRUE(db) << fault_;
+  EXPECT_EQ(db->Get("a"), value);
+}
+
+TEST_F(DatabaseTest, FullDiskHasRoomAgain) {
+  Folder folder;
+  auto db = sluice::Database::Open({.time = &time_, .directory = folder.path}, fault_);
+  ASSERT_TRUE(db) << fault_;
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{.rlim_cur = 64 * 1024, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const std::string value(1000, 'x');
+  for (int i = 0; i < 100; ++i) db->Run({"SET", "a", value});
+  EXPECT_EQ(db->Run({"SET", "b", "1"}).error_code(), "MISCONF");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  db->RunUntil(db->Now() + 2s);
+  EXPECT_TRUE(db->Run({"SET", "b", "1"}).is_ok());
+  EXPECT_EQ(db->Close(), "");
+}
+
+// A second call while one runs, here from within: its log line calls back.
+TEST(DatabaseDeathTest, TwoCallsAtATime) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEBUG_DEATH(
+      {
+        sluice::Database* inner = nullptr;
+        std::string second;
+        std::string fault;
+        auto db = sluice::Database::Open({.log =
+                                              [&](std::string_view) {
+                                                if (inner)
+                                                  second = inner->Run({"PING"}).error_code();
+                                              }},
+                                         fault);
+        inner = &*db;
+        db->Run({"EVAL", "redis.log(redis.LOG_WARNING, 'hello')", "0"});
+        if (second != "BUSY") std::abort();
+      },
+      "two threads are in one database");
 }
 
 TEST_F(DatabaseTest, ShutdownEndsIt) {
