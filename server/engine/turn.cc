@@ -114,7 +114,11 @@ std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
     request_watch_->BeginTurn();
   const Dispatcher::Outcome outcome = Execute(session, args, nullptr, {});
   command_timer_.EndRun();
-  EndTurn(begin);
+  if (log_.is_on() || clients_.any_to_send() || tracking_.clients() > 0) [[unlikely]] {
+    EndTurn(begin);
+  } else {
+    locks_.BetweenTurns();  // nobody else hears of it, and it was too short to be counted as a turn
+  }
   return outcome;
 }
 

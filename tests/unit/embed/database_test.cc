@@ -447,6 +447,7 @@ TEST_F(DatabaseTest, SnapshotsInTheDirectory) {
     for (int i = 0; i < 1000; ++i) db->Run({"SET", std::to_string(i), "x"});
     EXPECT_FALSE(db->Run({"BGSAVE"}).is_error());
     db->Run({"SET", "500", "y"});
+    db->RunUntil(db->Now());
     EXPECT_TRUE(db->Run({"SAVE"}).is_ok());
   }
   auto db = sluice::Database::Open(options, fault_);
