@@ -29,6 +29,7 @@ set(merged ${PROJECT_BINARY_DIR}/libsluice.o)
 add_custom_command(OUTPUT ${merged}
   COMMAND ${CMAKE_LINKER} -r -d --force-group-allocation -o ${merged}
     --wrap=stdin --wrap=stdout --wrap=stderr
+    --wrap=_ZNSt8ios_base4InitC1Ev --wrap=_ZNSt8ios_base4InitD1Ev
     --whole-archive $<TARGET_FILE:sluice_database> $<TARGET_FILE:sluice_linked> --no-whole-archive
     --start-group ${part_files} --end-group
   # g++'s unique symbols cannot be hidden as they are.

@@ -2,6 +2,10 @@
 // own copy of `stdout` it would read; a library has none, so the linker gives Lua these (--wrap).
 //
 // They are what they are named for before any code of the library can run.
+//
+// Of C++'s streams nothing is used; but abseil's headers have every unit see to it that they are
+// made, which would take a program longer than all else that it does to load the library. So that
+// comes to nothing here.
 #include <cstdio>
 
 extern "C" {
@@ -11,6 +15,8 @@ extern FILE* __real_stderr;
 FILE* __wrap_stdin;
 FILE* __wrap_stdout;
 FILE* __wrap_stderr;
+void __wrap__ZNSt8ios_base4InitC1Ev() {}
+void __wrap__ZNSt8ios_base4InitD1Ev() {}
 }
 
 namespace {
