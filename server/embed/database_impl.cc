@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "protocol/text/concat.h"
@@ -545,18 +546,27 @@ Verdict DatabaseCore::Take(std::string_view key, const Limit& limit, int64_t cos
     fault.error.assign(refusal);
     return fault;
   }
-  const Digits max(limit.max), period(limit.period.count()), burst(limit.burst), units(cost);
-  words_.assign({"LIMIT.TAKE", key, limit.algorithm});
+  const Digits max(limit.max), period(limit.period.count());
+  std::optional<Digits> burst, units;
+  std::string_view words[10] = {"LIMIT.TAKE", key, limit.algorithm};
+  size_t count = 3;
   if (limit.policy.empty()) {
-    words_.insert(words_.end(), {max, period});
-    if (limit.burst != 0) words_.insert(words_.end(), {"BURST", burst});
+    words[count++] = max;
+    words[count++] = period;
+    if (limit.burst != 0) {
+      words[count++] = "BURST";
+      words[count++] = burst.emplace(limit.burst);
+    }
   } else {
-    words_.push_back(limit.policy);
+    words[count++] = limit.policy;
   }
-  if (cost != 1) words_.insert(words_.end(), {"COST", units});
-  if (peek) words_.push_back("PEEK");
+  if (cost != 1) {
+    words[count++] = "COST";
+    words[count++] = units.emplace(cost);
+  }
+  if (peek) words[count++] = "PEEK";
   VerdictSink sink;
-  const Outcome outcome = RunOn(*own_, words_, &sink);
+  const Outcome outcome = RunOn(*own_, {words, count}, &sink);
   if (outcome == Outcome::kAnswered) return sink.Take();
   const Reply reply = Answer(*own_, outcome);
   fault.error.assign(reply.text());

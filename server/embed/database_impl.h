@@ -113,7 +113,6 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   std::vector<std::shared_ptr<ClientState>> clients_;  // all with a session
   std::vector<std::shared_ptr<ClientState>> idle_;     // of waits that are over
   std::vector<std::shared_ptr<WaitState>> waits_;      // not over, or still to be called back
-  std::vector<std::string_view> words_;                // of the helpers
 };
 
 }  // namespace v1

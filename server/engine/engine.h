@@ -166,6 +166,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void TimeShifted(int64_t ms);
 
   // --- turn.cc
+  Command* LookDirectly(std::string_view name);
   void ServeOthers(Session& caller) override;
   bool RunNestedTurn();
   void SetAside(Session& caller);
@@ -231,6 +232,10 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   LogService log_;
   std::optional<TimeControl> time_control_;  // of a test double, both
   std::optional<RequestWatch> request_watch_;
+
+  // RunNow's: the command that it ran last, and when it looked for work that is due.
+  Command* last_direct_ = nullptr;
+  int64_t looked_for_work_ms_ = -1;
 
   Inputs inputs_;  // of this turn
   Batch batch_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/same_bytes.h"
 #include "server/engine/engine.h"
 
 namespace sluice {
@@ -101,8 +102,11 @@ void Engine::KeepReceived(Session& session) {
 std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
   assert(inputs_.list.empty() && !acting_.current() && !acting_.serving_from_within());
   RefreshNow();
-  if (NextWork() <= clock_.now().ms()) [[unlikely]]
-    RunTurn();
+  // What a command leaves to be done at once is not found here, but by has_left_over.
+  if (clock_.now().ms() != looked_for_work_ms_) [[unlikely]] {
+    looked_for_work_ms_ = clock_.now().ms();
+    if (NextWork() <= looked_for_work_ms_) RunTurn();
+  }
   Session* const found = Find(id);
   if (!found) [[unlikely]]
     return std::nullopt;
@@ -112,7 +116,7 @@ std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
   limits_.BeginTurn();
   if (request_watch_) [[unlikely]]
     request_watch_->BeginTurn();
-  const Dispatcher::Outcome outcome = Execute(session, args, nullptr, {});
+  const Dispatcher::Outcome outcome = Execute(session, args, LookDirectly(args[0]), {});
   command_timer_.EndRun();
   if (log_.is_on() || clients_.any_to_send() || tracking_.clients() > 0) [[unlikely]] {
     EndTurn(begin);
@@ -122,9 +126,18 @@ std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
   return outcome;
 }
 
+// Programs say the same again, and spell it as it is spelled.
+Command* Engine::LookDirectly(std::string_view name) {
+  if (!last_direct_ || !SameBytes(last_direct_->spec->name, name)) {
+    last_direct_ = commands_.Find(name);
+  }
+  return last_direct_;
+}
+
 bool Engine::has_left_over() const {
-  return keyspace_.waiting_to_be_freed() > 0 || clients_.any_carried() || limits_.any_ready() ||
-         locks_.has_left_over() || snapshots_.busy() || log_.loading();
+  return waiters_.any_ready() || locks_.pending() || keyspace_.waiting_to_be_freed() > 0 ||
+         clients_.any_carried() || limits_.any_ready() || locks_.has_left_over() ||
+         snapshots_.busy() || log_.loading();
 }
 
 // The order of a turn: due timers fire, requests run, garbage is freed (of which locks hear), and
