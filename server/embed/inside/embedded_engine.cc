@@ -5,6 +5,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "protocol/limits.h"
 #include "protocol/reply_reader.h"
 #include "protocol/text/concat.h"
@@ -116,12 +119,25 @@ std::string EmbeddedEngine::Start() {
   std::string fault = fault_;
   if (fault.empty() && folder_disk_ && system_disk_.MakeFolder(folder_disk_->Absolute("")) != 0)
     fault = Concat(folder_disk_->Absolute(""), " (directory) cannot be made");
+  if (fault.empty() && folder_disk_) fault = LockFolder();
   if (fault.empty()) fault = engine_->StartLog();
   while (fault.empty() && engine_->loading() && !ended_) engine_->RunTurn();
   if (fault.empty() && ended_) fault = last_warning_;
   if (!fault.empty()) ended_ = true;
   if (fault.empty()) Work();
   return fault;
+}
+
+// The log has a lock of its own, against servers; a database with snapshots alone has this one.
+std::string EmbeddedEngine::LockFolder() {
+  const std::string path = folder_disk_->Absolute("database.lock");
+  int fault = system_disk_.Open(path, Disk::Mode::kAppend, folder_lock_);
+  if (fault == 0) fault = folder_lock_->Lock();
+  if (fault == 0) return {};
+  folder_lock_.reset();
+  if (fault == EWOULDBLOCK)
+    return Concat("another database has ", folder_disk_->Absolute(""), " (directory)");
+  return Concat(path, " cannot be locked: ", std::strerror(fault));
 }
 
 std::string EmbeddedEngine::Finish() {

@@ -107,6 +107,7 @@ class EmbeddedEngine final : private Host {
   void Log(LogLevel level, std::string_view line) override;
 
   std::string Configure();
+  std::string LockFolder();
   bool Fits(Args args) const;
   Outcome RunOnce(SessionId id, Args args);
   void SpeakResp3(Session& session);
@@ -117,6 +118,7 @@ class EmbeddedEngine final : private Host {
   SystemDisk system_disk_;
   std::optional<FolderDisk> folder_disk_;
   RamDisk ram_disk_;
+  std::unique_ptr<DiskFile> folder_lock_;
   Config config_;
   std::string fault_;  // of the configuration
   std::string last_warning_;

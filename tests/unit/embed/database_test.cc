@@ -433,7 +433,9 @@ TEST_F(DatabaseTest, DirectoryIsOneDatabases) {
   auto first = sluice::Database::Open({.directory = folder.path}, fault_);
   ASSERT_TRUE(first) << fault_;
   EXPECT_FALSE(sluice::Database::Open({.directory = folder.path}, fault_));
-  EXPECT_NE(fault_.find("another server"), std::string::npos) << fault_;
+  EXPECT_NE(fault_.find("another database"), std::string::npos) << fault_;
+  EXPECT_FALSE(sluice::Database::Open(
+      {.directory = folder.path, .settings = {{"appendonly", "no"}}}, fault_));
   first.reset();
   EXPECT_TRUE(sluice::Database::Open({.directory = folder.path}, fault_)) << fault_;
 }
