@@ -30,6 +30,7 @@ class RareFlags {
   };
 
   bool Raised(Flag flag) const { return (flags_ & flag) != 0; }
+  bool AnyRaised() const { return flags_ != 0; }
   void Raise(Flag flag) { flags_ |= flag; }
   void Lower(Flag flag) { flags_ &= ~static_cast<uint32_t>(flag); }
 

@@ -27,6 +27,7 @@ constexpr std::string_view kWaiting =
     "WAITING this client waits for an answer; take it, cancel it, or ask with another client";
 constexpr std::string_view kTooLong =
     "ERR too many words, or a word that is longer than proto-max-bulk-len";
+constexpr std::string_view kQueued = "QUEUED for EXEC, which will tell";
 constexpr std::string_view kClientGone = "CLOSED this client was closed";
 constexpr std::string_view kTooManyPushes =
     "CLOSED too many pushes were not taken: this client has lost its subscriptions";
@@ -53,6 +54,15 @@ class Digits {
   char text_[kInt64TextMax];
   char* end_;
 };
+
+Verdict VerdictOf(const EmbeddedEngine::Taken& taken) {
+  return {.allowed = taken.allowed,
+          .limit = taken.limit,
+          .remaining = taken.remaining,
+          .retry_after = Millis(taken.retry_ms),
+          .reset_after = Millis(taken.reset_ms),
+          .reset_at = Millis(taken.reset_at_ms)};
+}
 
 }  // namespace
 
@@ -132,6 +142,8 @@ struct DatabaseCore::VerdictSink final : ReplySink {
       verdict.retry_after = Millis(values[3]);
       verdict.reset_after = Millis(values[4]);
       verdict.reset_at = Millis(values[5]);
+    } else if (verdict.error.empty()) {
+      verdict.error.assign(kQueued);
     }
     return std::move(verdict);
   }
@@ -546,6 +558,10 @@ Verdict DatabaseCore::Take(std::string_view key, const Limit& limit, int64_t cos
     fault.error.assign(refusal);
     return fault;
   }
+  const bool is_plain = !peek && limit.policy.empty();
+  if (is_plain && known_limit_ && known_limit_->Is(limit, cost)) [[likely]] {
+    if (const auto taken = engine_->TakeAgain(own_->id, key)) return VerdictOf(*taken);
+  }
   const Digits max(limit.max), period(limit.period.count());
   std::optional<Digits> burst, units;
   std::string_view words[10] = {"LIMIT.TAKE", key, limit.algorithm};
@@ -567,7 +583,12 @@ Verdict DatabaseCore::Take(std::string_view key, const Limit& limit, int64_t cos
   if (peek) words[count++] = "PEEK";
   VerdictSink sink;
   const Outcome outcome = RunOn(*own_, {words, count}, &sink);
-  if (outcome == Outcome::kAnswered) return sink.Take();
+  if (outcome == Outcome::kAnswered) {
+    if (is_plain && engine_->RememberTake(Words(words, count).subspan(2)))
+      known_limit_ = {std::string(limit.algorithm), limit.max, limit.period.count(), limit.burst,
+                      cost};
+    return sink.Take();
+  }
   const Reply reply = Answer(*own_, outcome);
   fault.error.assign(reply.text());
   return fault;

@@ -103,6 +103,10 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   // again when the session is no longer paused. None: there is no such session any more. What the
   // command leaves for later is done by RunTurn. Precondition: the session does not wait.
   std::optional<Dispatcher::Outcome> RunNow(SessionId id, Args args);
+  // The session, if something of it may be done without a command now, as nobody but its program is
+  // to hear of it: there is no log and no event, and no client watches, waits, tracks or is shown
+  // commands. What was due has been done by then, and the time is of now. Else null.
+  Session* DirectSession(SessionId id);
   // What is left of the last turn goes on at once.
   bool has_left_over() const;
   // False for the client whose command runs now: it must neither be read from nor dropped.
@@ -166,6 +170,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void TimeShifted(int64_t ms);
 
   // --- turn.cc
+  void PassMoment();
   Command* LookDirectly(std::string_view name);
   void ServeOthers(Session& caller) override;
   bool RunNestedTurn();

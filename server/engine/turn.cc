@@ -98,15 +98,20 @@ void Engine::KeepReceived(Session& session) {
   inputs_.list.erase(first);
 }
 
-// No bytes and no batch; timers only where some are due.
-std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
+// What a command leaves to be done at once is not found here, but by has_left_over.
+void Engine::PassMoment() {
   assert(inputs_.list.empty() && !acting_.current() && !acting_.serving_from_within());
   RefreshNow();
-  // What a command leaves to be done at once is not found here, but by has_left_over.
-  if (clock_.now().ms() != looked_for_work_ms_) [[unlikely]] {
-    looked_for_work_ms_ = clock_.now().ms();
-    if (NextWork() <= looked_for_work_ms_) RunTurn();
-  }
+  if (clock_.now().ms() == looked_for_work_ms_) [[likely]]
+    return;
+  looked_for_work_ms_ = clock_.now().ms();
+  if (NextWork() <= looked_for_work_ms_) RunTurn();
+}
+
+// No bytes and no batch; timers only where some are due.
+std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
+  assert(!args.empty());
+  PassMoment();
   Session* const found = Find(id);
   if (!found) [[unlikely]]
     return std::nullopt;
@@ -124,6 +129,17 @@ std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
     locks_.BetweenTurns();  // nobody else hears of it, and it was too short to be counted as a turn
   }
   return outcome;
+}
+
+Session* Engine::DirectSession(SessionId id) {
+  PassMoment();
+  Session* const session = Find(id);
+  if (!session || session->conditions != 0 || session->blocked || session->paused ||
+      session->close != CloseMode::kOpen || session->reply_mode != ReplyMode::kOn)
+    return nullptr;
+  const bool anybody_hears =
+      flags_.AnyRaised() || effects_.wanted() || settings().notify_classes != 0;
+  return anybody_hears ? nullptr : session;
 }
 
 // Programs say the same again, and spell it as it is spelled.

@@ -13,6 +13,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
+#include "server/commands/limits/direct_take.h"
 #include "server/engine/engine.h"
 #include "server/system/system_clock.h"
 
@@ -81,6 +82,11 @@ void Replay(const Reply& reply, ReplySink& sink) {
 }
 
 }  // namespace
+
+struct EmbeddedEngine::KnownTake {
+  LimitRequest request;
+  Command* command;
+};
 
 EmbeddedEngine::EmbeddedEngine(Options options)
     : options_(std::move(options)),
@@ -224,6 +230,28 @@ EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
     SpeakResp3(*session);
   if (engine_->has_left_over()) engine_->RunTurn();
   return is_unsafe ? Outcome::kUnsafe : Outcome::kAnswered;
+}
+
+bool EmbeddedEngine::RememberTake(Args words) {
+  const std::optional<LimitRequest> request = LastTake(engine_->parts(), words);
+  if (!request) return false;
+  Command* const command = engine_->part<CommandTable>().Find("LIMIT.TAKE");
+  known_take_ = std::make_unique<KnownTake>(KnownTake{*request, command});
+  return true;
+}
+
+std::optional<EmbeddedEngine::Taken> EmbeddedEngine::TakeAgain(SessionId id, std::string_view key) {
+  if (ended_ || key.size() > static_cast<size_t>(config_.settings().proto_max_bulk_len))
+    return std::nullopt;
+  Session* const session = engine_->DirectSession(id);
+  if (!session) return std::nullopt;
+  const std::optional<LimitVerdict> verdict =
+      TakeDirectly(engine_->parts(), *session, *known_take_->command, key, known_take_->request);
+  if (!verdict) return std::nullopt;
+  if (engine_->has_left_over()) [[unlikely]]
+    engine_->RunTurn();
+  return Taken{verdict->allowed,  verdict->limit,    verdict->remaining,
+               verdict->retry_ms, verdict->reset_ms, verdict->reset_at_ms};
 }
 
 bool EmbeddedEngine::Waits(SessionId id) const {

@@ -76,6 +76,17 @@ class EmbeddedEngine final : private Host {
   // Precondition: that client neither waits nor is held. `sink`: in the place of the client's own,
   // for an answer that comes at once.
   Outcome Run(SessionId id, Args args, ReplySink* sink = nullptr);
+  // --- LIMIT.TAKE again, without words
+  struct Taken {
+    bool allowed;
+    int64_t limit, remaining, retry_ms, reset_ms, reset_at_ms;  // as the command answers
+  };
+  // The limit that LIMIT.TAKE was just run with, these its words behind the key, is TakeAgain's.
+  // False: it cannot be.
+  bool RememberTake(Args words);
+  // None: it has to be asked as a command. Precondition: RememberTake was true.
+  std::optional<Taken> TakeAgain(SessionId id, std::string_view key);
+
   bool Waits(SessionId id) const;
   bool IsHeld(SessionId id) const;
   // Its wait ends as if its time was over; it is answered by then. Nothing happens to one that does
@@ -106,6 +117,8 @@ class EmbeddedEngine final : private Host {
   void Sleep(int64_t micros) override;
   void Log(LogLevel level, std::string_view line) override;
 
+  struct KnownTake;
+
   std::string Configure();
   std::string LockFolder();
   bool Fits(Args args) const;
@@ -124,6 +137,7 @@ class EmbeddedEngine final : private Host {
   std::string last_warning_;
   bool ended_ = false;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<KnownTake> known_take_;
 };
 
 }  // namespace sluice

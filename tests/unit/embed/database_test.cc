@@ -275,6 +275,78 @@ TEST_F(DatabaseTest, LimitsAreTaken) {
   EXPECT_FALSE(db_.Take("p", sluice::Policy{"free"}));
 }
 
+// The second and later ones of a limit go another way than the first.
+TEST_F(DatabaseTest, LimitsAreTheSameAnyWay) {
+  sluice::ManualTime time;
+  auto other = *sluice::Database::Open({.time = &time, .seed = 1}, fault_);
+  const sluice::Limit limits[] = {sluice::Window{5, 1s},  sluice::Rolling{5, 1s, 7},
+                                  sluice::Sliding{5, 1s}, sluice::RequestLog{5, 1s},
+                                  sluice::Gcra{5, 1s, 2}, sluice::Leaky{5, 1s}};
+  for (int round = 0; round < 200; ++round) {
+    for (const sluice::Limit& limit : limits) {
+      const std::string key = "k" + std::string(limit.algorithm);
+      const int64_t cost = 1 + round / 10 % 2;
+      std::vector<std::string> words = {"LIMIT.TAKE", key, std::string(limit.algorithm),
+                                        std::to_string(limit.max), "1000"};
+      if (limit.burst) words.insert(words.end(), {"BURST", std::to_string(limit.burst)});
+      words.insert(words.end(), {"COST", std::to_string(cost)});
+      const std::vector<std::string_view> views(words.begin(), words.end());
+      for (int again = 0; again < 2; ++again) {
+        const sluice::Verdict verdict = db_.Take(key, limit, cost);
+        const Reply reply = other.Run(views);
+        ASSERT_EQ(verdict.error, "");
+        ASSERT_EQ(verdict.allowed, reply["allowed"].integer() == 1) << key << " " << round;
+        ASSERT_EQ(verdict.limit, reply["limit"].integer());
+        ASSERT_EQ(verdict.remaining, reply["remaining"].integer());
+        ASSERT_EQ(verdict.retry_after.count(), reply["retry_ms"].integer());
+        ASSERT_EQ(verdict.reset_after.count(), reply["reset_ms"].integer());
+        ASSERT_EQ(verdict.reset_at.count(), reply["reset_at_ms"].integer());
+      }
+    }
+    Pass(37ms);
+    other.RunUntil(other.Now() + 37ms);
+  }
+  for (sluice::Database* db : {&db_, &other}) {
+    EXPECT_NE(db->Run({"INFO", "commandstats"}).text().find("cmdstat_limit.take:calls=2400"),
+              std::string::npos)
+        << db->Run({"INFO", "commandstats"}).text();
+  }
+}
+
+TEST_F(DatabaseTest, LimitsThatOthersHearOf) {
+  const sluice::Rolling limit{100, 60s};
+  db_.Take("k", limit);
+  db_.Take("k", limit);
+  sluice::Client watcher = db_.Connect();
+  watcher.Run({"WATCH", "k"});
+  watcher.Run({"MULTI"});
+  db_.Take("k", limit);
+  EXPECT_TRUE(watcher.Run({"EXEC"}).is_null());
+  db_.Run({"CONFIG", "SET", "notify-keyspace-events", "KEd"});
+  watcher.Run({"SUBSCRIBE", "__keyevent@0__:limit.take"});
+  EXPECT_EQ(db_.Take("k", limit).remaining, 96);
+  EXPECT_EQ(watcher.NextPush()->elements().back().text(), "k");
+  db_.Run({"CONFIG", "SET", "notify-keyspace-events", ""});
+  db_.Run({"SET", "k", "1"});
+  EXPECT_NE(db_.Take("k", limit).error, "");
+  db_.Run({"MULTI"});
+  EXPECT_EQ(db_.Take("other", limit).error.substr(0, 6), "QUEUED");
+  EXPECT_EQ(db_.Run({"EXEC"}).size(), 1u);
+}
+
+TEST_F(DatabaseTest, LimitsAreInTheLog) {
+  Folder folder;
+  const sluice::Rolling limit{100, 60s};
+  {
+    auto db = sluice::Database::Open({.time = &time_, .directory = folder.path}, fault_);
+    ASSERT_TRUE(db) << fault_;
+    for (int i = 0; i < 10; ++i) db->Take("k", limit);
+  }
+  auto db = sluice::Database::Open({.time = &time_, .directory = folder.path}, fault_);
+  ASSERT_TRUE(db) << fault_;
+  EXPECT_EQ(db->Take("k", limit).remaining, 89);
+}
+
 // --- clients and pushes
 
 TEST_F(DatabaseTest, ClientsAreApart) {
