@@ -171,7 +171,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
 
   // --- turn.cc
   void PassMoment();
-  Command* LookDirectly(std::string_view name);
+  const Command* LookDirectly(std::string_view name);
   void ServeOthers(Session& caller) override;
   bool RunNestedTurn();
   void SetAside(Session& caller);
@@ -179,7 +179,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void RunInputs(int64_t turn_begin);
   void RunBatch();
   bool RunRequest(Session& session, const Batch::Request& request);
-  Dispatcher::Outcome Execute(Session& session, Args args, Command* command, HashedKey key);
+  Dispatcher::Outcome Execute(Session& session, Args args, const Command* command, HashedKey key);
   void KeepReceived(Session& session);
   void KeepRest(Input& input);
   void CountReceived(Session& session, size_t bytes);
@@ -239,7 +239,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   std::optional<RequestWatch> request_watch_;
 
   // RunNow's: the command that it ran last, and when it looked for work that is due.
-  Command* last_direct_ = nullptr;
+  const Command* last_direct_ = nullptr;
   int64_t looked_for_work_ms_ = -1;
 
   Inputs inputs_;  // of this turn

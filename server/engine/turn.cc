@@ -143,7 +143,7 @@ Session* Engine::DirectSession(SessionId id) {
 }
 
 // Programs say the same again, and spell it as it is spelled.
-Command* Engine::LookDirectly(std::string_view name) {
+const Command* Engine::LookDirectly(std::string_view name) {
   if (!last_direct_ || !SameBytes(last_direct_->spec->name, name)) {
     last_direct_ = commands_.Find(name);
   }
@@ -353,7 +353,8 @@ void Engine::KeepRest(Input& input) {
   }
 }
 
-Dispatcher::Outcome Engine::Execute(Session& session, Args args, Command* command, HashedKey key) {
+Dispatcher::Outcome Engine::Execute(Session& session, Args args, const Command* command,
+                                    HashedKey key) {
   const ReplyMode reply_mode = session.reply_mode;
   if (session.reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;

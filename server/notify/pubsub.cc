@@ -148,9 +148,7 @@ size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   if (!name && !patterns) return 0;
   const std::string pair = BulkPair(channel, payload);
   size_t receivers = 0;
-  if (name) receivers += Deliver(*name, {"3
-$7
-message", pair, "message", channel, payload});
+  if (name) receivers += Deliver(*name, {"3\r\n$7\r\nmessage", pair, "message", channel, payload});
   if (!patterns) return receivers;
   for (const Channel& pattern : *patterns) {
     if (!pattern.glob->Matches(channel)) continue;

@@ -13,7 +13,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
-#include "server/commands/limits/direct_take.h"
+#include "server/embed/inside/direct_take.h"
 #include "server/engine/engine.h"
 #include "server/system/system_clock.h"
 
@@ -85,7 +85,7 @@ void Replay(const Reply& reply, ReplySink& sink) {
 
 struct EmbeddedEngine::KnownTake {
   LimitRequest request;
-  Command* command;
+  const Command* command;
 };
 
 EmbeddedEngine::EmbeddedEngine(Options options)
@@ -98,7 +98,7 @@ EmbeddedEngine::EmbeddedEngine(Options options)
                   : folder_disk_.emplace(system_disk_, AbsolutePath(options_.folder))) {
   fault_ = Configure();
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config_, clock_, host, AllFamilies(), OptionsOf(options_));
+  engine_ = std::make_unique<Engine>(config_, clock_, host, AllCommands(), OptionsOf(options_));
 }
 
 EmbeddedEngine::~EmbeddedEngine() = default;
@@ -235,7 +235,7 @@ EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
 bool EmbeddedEngine::RememberTake(Args words) {
   const std::optional<LimitRequest> request = LastTake(engine_->parts(), words);
   if (!request) return false;
-  Command* const command = engine_->part<CommandTable>().Find("LIMIT.TAKE");
+  const Command* const command = engine_->part<const CommandTable>().Find("LIMIT.TAKE");
   known_take_ = std::make_unique<KnownTake>(KnownTake{*request, command});
   return true;
 }

@@ -22,7 +22,8 @@ namespace sluice {
 std::optional<LimitRequest> LastTake(const Parts& parts, Args words);
 
 // None: the key holds something else, and nothing has happened. `command`: LIMIT.TAKE's row.
-std::optional<LimitVerdict> TakeDirectly(const Parts& parts, Session& session, Command& command,
-                                         std::string_view key, const LimitRequest& request);
+std::optional<LimitVerdict> TakeDirectly(const Parts& parts, Session& session,
+                                         const Command& command, std::string_view key,
+                                         const LimitRequest& request);
 
 }  // namespace sluice

@@ -1,11 +1,12 @@
 // See direct_take.h.
-#include "server/commands/limits/direct_take.h"
+#include "server/embed/inside/direct_take.h"
 
 #include <cassert>
 
 #include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/effects.h"
+#include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
 #include "server/waiting/limit_waiters.h"
 #include "storage/limits/limiter_key.h"
@@ -21,8 +22,9 @@ std::optional<LimitRequest> LastTake(const Parts& parts, Args words) {
 }
 
 // As Dispatcher::Run has it around a handler, without those who would be told.
-std::optional<LimitVerdict> TakeDirectly(const Parts& parts, Session& session, Command& command,
-                                         std::string_view key, const LimitRequest& request) {
+std::optional<LimitVerdict> TakeDirectly(const Parts& parts, Session& session,
+                                         const Command& command, std::string_view key,
+                                         const LimitRequest& request) {
   Keyspace& keyspace = parts.Get<Keyspace>();
   Effects& effects = parts.Get<Effects>();
   assert(!effects.wanted());
@@ -42,7 +44,7 @@ std::optional<LimitVerdict> TakeDirectly(const Parts& parts, Session& session, C
   limits.by_algorithm[static_cast<size_t>(request.config.algorithm)].Count(verdict->allowed);
   session.last_command = &command.full_name;
   ++parts.Get<Statistics>().commands;
-  ++command.statistics.calls;
+  ++parts.Get<CommandCounts>().Of(command.number).calls;
   return verdict;
 }
 
