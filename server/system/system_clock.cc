@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "protocol/text/concat.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int64_t kSampleEveryMicros = 100'000;
 constexpr int64_t kCalibrationNanos = 200'000;
+[[maybe_unused]] constexpr uint64_t kLookEveryNanos = 1'000'000;
 
 int64_t Nanos(clockid_t clock) {
   timespec time;
@@ -34,7 +36,7 @@ bool HasInvariantTsc() {
 
 }  // namespace
 
-SystemClock::SystemClock(Calibration when) {
+SystemClock::SystemClock(Calibration when) : goes_by_ticks_(when == Calibration::kLater) {
   const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000;
   const int64_t unix_us = Nanos(CLOCK_REALTIME) / 1000;
   offset_ms_ = (unix_us - steady_us) / 1000;
@@ -66,6 +68,28 @@ void SystemClock::Calibrate([[maybe_unused]] int64_t now_ns) {
 }
 
 Now SystemClock::Read() {
+  if (!goes_by_ticks_) return Look();
+#if defined(__x86_64__)
+  const uint64_t tsc = __rdtsc();
+  if (tsc_factor_ != 0) {
+    const auto passed =
+        (static_cast<unsigned __int128>(tsc - seen_tsc_) * tsc_factor_) >> 32;  // ns
+    if (passed < kLookEveryNanos) {
+      Now now = seen_;
+      now.steady_us += static_cast<int64_t>(passed) / 1000;
+      last_steady_us_ = now.steady_us;
+      return now;
+    }
+  }
+  seen_tsc_ = tsc;
+#endif
+  seen_ = Look();
+  seen_.steady_us = std::max(seen_.steady_us, last_steady_us_);
+  last_steady_us_ = seen_.steady_us;
+  return seen_;
+}
+
+Now SystemClock::Look() {
   const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000 + shift_us_;
   if (steady_us >= next_sample_us_) {
     next_sample_us_ = steady_us + kSampleEveryMicros;

@@ -28,6 +28,7 @@ class SystemClock final : public Clock {
 
  private:
   Now Read() override;
+  Now Look();
   void BeginCalibration();
   void Calibrate(int64_t now_ns);
 
@@ -35,7 +36,13 @@ class SystemClock final : public Clock {
   int64_t offset_ms_ = 0;
   int64_t next_sample_us_ = 0;
   // TSC ticks to ns as a 32.32 fixed point factor; 0 where there is no invariant TSC.
-  bool calibrates_ = false;  // still to be done
+  // With Calibration::kLater, for programs that read it for each command: between two looks at the
+  // system's clocks, a millisecond apart at most, it goes by ticks.
+  const bool goes_by_ticks_;
+  Now seen_;  // when it was last looked
+  uint64_t seen_tsc_ = 0;
+  int64_t last_steady_us_ = 0;  // that was answered: time never goes back
+  bool calibrates_ = false;     // still to be done
   int64_t calibrated_from_ns_ = 0;
   uint64_t tsc_origin_ = 0;
   uint64_t tsc_factor_ = 0;
