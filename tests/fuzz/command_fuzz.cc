@@ -5,6 +5,7 @@
 //   command_fuzz --seconds 3600        for an hour
 //   command_fuzz --commands 10000000   until so many commands have run
 //   command_fuzz --seed 7 --runs 1     the run that a failure names
+//   command_fuzz --double              in a space of a test double, with its own commands
 //   command_fuzz --wire                damaged pipelines, cut anywhere, in place of requests;
 //     --connections 1000000            until so many of them have been there
 //   command_fuzz --play PATH...        sequences that were kept, or a folder of them
@@ -62,6 +63,7 @@ struct Options {
   uint64_t runs = UINT64_MAX;
   uint64_t commands = UINT64_MAX;
   uint64_t connections = UINT64_MAX;
+  bool test_double = false;
   bool wire = false;
   std::vector<std::string> files;  // --play
 };
@@ -98,7 +100,8 @@ void StartAlarm(int seconds) {
 
 class Run {
  public:
-  Run(RequestMaker& maker, uint64_t seed, bool wire) : maker_(maker), wire_(wire) {
+  Run(RequestMaker& maker, uint64_t seed, const Options& options)
+      : maker_(maker), wire_(options.wire), player_(options.test_double) {
     maker_.Begin(seed);
     player_.on_reply = [this](const Reply& reply) { maker_.Learn(reply); };
   }
@@ -246,8 +249,8 @@ int InChild(bool quiet, const std::function<int()>& work) {
 }
 
 // With an audit after each step.
-std::string FaultOf(const Sequence& sequence) {
-  Player player;
+std::string FaultOf(const Sequence& sequence, bool test_double) {
+  Player player(test_double);
   for (const Step& step : sequence) {
     player.Play(step);
     if (!player.over()) player.Audit();
@@ -257,9 +260,9 @@ std::string FaultOf(const Sequence& sequence) {
   return player.fault();
 }
 
-int PlayOnce(const Sequence& sequence) {
+int PlayOnce(const Sequence& sequence, bool test_double) {
   StartAlarm(kRunSecondsMax);
-  const std::string fault = FaultOf(sequence);
+  const std::string fault = FaultOf(sequence, test_double);
   if (fault.empty()) return 0;
   std::fprintf(stderr, "fuzz: %s\n", fault.c_str());
   return kFaultCode;
@@ -270,6 +273,7 @@ class Fuzzer {
   Fuzzer(const Options& options, std::string program)
       : options_(options),
         program_(std::move(program)),
+        table_server_({.test_double = options.test_double}),
         maker_(table_server_.engine().part<const CommandTable>()) {
     void* const shared =
         mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -278,8 +282,8 @@ class Fuzzer {
 
   int Hunt() {
     const double begin = Now();
-    std::printf("command_fuzz%s: repeat with %s%s --seed %llu\n", wire(), program_.c_str(), wire(),
-                static_cast<unsigned long long>(options_.seed));
+    std::printf("command_fuzz%s: repeat with %s%s --seed %llu\n", flags(), program_.c_str(),
+                flags(), static_cast<unsigned long long>(options_.seed));
     int status = 0;
     for (uint64_t first = 0; status == 0 && Wanted(first, begin); first = progress_->run + 1) {
       status = InChild(false, [&] { return PlayRuns(first, begin); });
@@ -299,7 +303,10 @@ class Fuzzer {
   }
 
  private:
-  const char* wire() const { return options_.wire ? " --wire" : ""; }
+  const char* flags() const {
+    if (options_.test_double) return options_.wire ? " --double --wire" : " --double";
+    return options_.wire ? " --wire" : "";
+  }
 
   bool Wanted(uint64_t run, double begin) const {
     return run < options_.runs && progress_->commands < options_.commands &&
@@ -312,7 +319,7 @@ class Fuzzer {
     for (uint64_t run = first; run < first + kRunsPerProcess && Wanted(run, begin); ++run) {
       progress_->run = run;
       StartAlarm(kRunSecondsMax);
-      Run one(maker_, options_.seed + run, options_.wire);
+      Run one(maker_, options_.seed + run, options_);
       const std::string fault = one.Go();
       progress_->commands += one.commands();
       progress_->connections += one.connections();
@@ -328,7 +335,7 @@ class Fuzzer {
     const std::string path = "command_fuzz." + std::to_string(getpid()) + ".steps";
     InChild(true, [&] {
       std::ofstream file(path);
-      Run one(maker_, seed, options_.wire);
+      Run one(maker_, seed, options_);
       StartAlarm(kRunSecondsMax);
       one.on_step = [&file](const Step& step) { file << TextOf(step) << std::endl; };
       one.Go();
@@ -341,10 +348,10 @@ class Fuzzer {
   }
 
   int Report(uint64_t seed) {
-    std::printf("FAILED: repeat with %s%s --seed %llu --runs 1\n", program_.c_str(), wire(),
+    std::printf("FAILED: repeat with %s%s --seed %llu --runs 1\n", program_.c_str(), flags(),
                 static_cast<unsigned long long>(seed));
-    const auto fails = [](const Sequence& sequence) {
-      return InChild(true, [&] { return PlayOnce(sequence); }) != 0;
+    const auto fails = [this](const Sequence& sequence) {
+      return InChild(true, [&] { return PlayOnce(sequence, options_.test_double); }) != 0;
     };
     Sequence steps = StepsOf(seed);
     if (!fails(steps)) {
@@ -354,9 +361,9 @@ class Fuzzer {
     steps = Shrunk(std::move(steps), fails);
     const std::string path = "command_fuzz." + std::to_string(seed) + ".txt";
     std::ofstream(path) << TextOf(steps);
-    std::printf("the shortest that fails (%s --play %s):\n%s", program_.c_str(), path.c_str(),
-                TextOf(steps).c_str());
-    InChild(false, [&] { return PlayOnce(steps); });
+    std::printf("the shortest that fails (%s%s --play %s):\n%s", program_.c_str(),
+                options_.test_double ? " --double" : "", path.c_str(), TextOf(steps).c_str());
+    InChild(false, [&] { return PlayOnce(steps, options_.test_double); });
     return 1;
   }
 
@@ -381,8 +388,8 @@ std::vector<std::string> FilesBelow(const std::vector<std::string>& paths) {
   return files;
 }
 
-int PlayFiles(const std::vector<std::string>& paths) {
-  const std::vector<std::string> files = FilesBelow(paths);
+int PlayFiles(const Options& options) {
+  const std::vector<std::string> files = FilesBelow(options.files);
   int failed = 0;
   for (const std::string& path : files) {
     std::ifstream file(path);
@@ -390,7 +397,9 @@ int PlayFiles(const std::vector<std::string>& paths) {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     const std::optional<Sequence> sequence = ParseSequence(text);
     const bool sound = opened && sequence.has_value();
-    const int status = sound ? InChild(false, [&] { return PlayOnce(*sequence); }) : kFaultCode;
+    const int status =
+        sound ? InChild(false, [&] { return PlayOnce(*sequence, options.test_double); })
+              : kFaultCode;
     if (status != 0) std::printf("FAILED: %s\n", path.c_str());
     failed += status != 0;
   }
@@ -402,7 +411,9 @@ std::optional<Options> ReadOptions(int argc, char** argv) {
   Options options{.seed = std::random_device()() % 1'000'000'000u * 1000ull};
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--wire") {
+    if (word == "--double") {
+      options.test_double = true;
+    } else if (word == "--wire") {
       options.wire = true;
     } else if (word == "--play") {
       options.files.assign(argv + i + 1, argv + argc);
@@ -438,6 +449,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "see the head of tests/fuzz/command_fuzz.cc\n");
     return 2;
   }
-  if (!options->files.empty()) return sluice::PlayFiles(options->files);
+  if (!options->files.empty()) return sluice::PlayFiles(*options);
   return sluice::Fuzzer(*options, argv[0]).Hunt();
 }

@@ -6,6 +6,8 @@
 
 #include "protocol/text/number_text.h"
 #include "server/locks/lock_service.h"
+#include "server/test_double/request_watch.h"
+#include "server/test_double/time_control.h"
 #include "tests/support/command_line.h"
 
 namespace sluice {
@@ -119,12 +121,14 @@ std::optional<Sequence> ParseSequence(std::string_view text) {
 
 // --- playing
 
-Player::Player()
+Player::Player(bool test_double)
     : server_({.config = {{"proto-max-bulk-len", "1mb"},
                           {"enable-protected-configs", "yes"},
                           {"client-output-buffer-limit", "normal 64mb 0 0 pubsub 64mb 0 0"},
                           {"client-query-buffer-limit", "16mb"}},
-               .audits = false}) {
+               .audits = false,
+               .test_double = test_double,
+               .spaces = test_double ? &space_ : nullptr}) {
   server_.engine().part<Effects>().set_sink(this);
   // A script past its time lets others be served, and is then killed.
   server_.OnPoll([this] {
@@ -170,6 +174,7 @@ void Player::Play(const Step& step) {
       break;
     case Kind::kTime:
       server_.AdvanceTime(std::clamp<int64_t>(step.amount, 0, kTimeMsMax));
+      CallAfterRealTime();
       break;
     case Kind::kJump:
       server_.clock().Advance(std::clamp<int64_t>(step.amount, 0, kTimeMsMax));
@@ -183,6 +188,12 @@ void Player::Play(const Step& step) {
       server_.set_tick_step(step.amount);
   }
   ReadReplies();
+}
+
+// What waits for real time, which a frozen clock does not stop.
+void Player::CallAfterRealTime() {
+  for (const auto& [real_ms, call] : server_.TakeRealCalls()) call();
+  server_.Settle();
 }
 
 void Player::ReadReplies() {
@@ -213,6 +224,11 @@ void Player::Finish() {
   }
   Engine& engine = server_.engine();
   engine.part<Pause>().End();  // CLIENT PAUSE ALL holds CLIENT UNPAUSE too
+  if (auto* const watch = engine.parts().Find<RequestWatch>()) {
+    watch->Reset();
+    engine.part<TimeControl>().Run();
+    CallAfterRealTime();
+  }
   Client& last = clients_[0];
   for (const char* const line :
        {"FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "PING"}) {

@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/test_double/spaces.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -52,13 +53,31 @@ std::string TextOf(const Sequence& sequence);
 // Null: not a sequence. Empty lines and those that begin with '#' are left out.
 std::optional<Sequence> ParseSequence(std::string_view text);
 
-// A server on which a sequence is played. Every reply has to be RESP; effects have to come in
-// groups that do not nest.
+// The only space of a test double: there is no way out of it, and it is never as after its start.
+class OnlySpace final : public Spaces {
+ public:
+  std::string_view name() const override { return "only"; }
+  std::string Enter(CommandCall&, std::string_view) override { return kFault; }
+  std::vector<Info> List() override { return {{.name = "only"}}; }
+  bool Delete(std::string_view) override { return false; }
+  std::string Copy(std::string_view, std::string_view) override { return kFault; }
+  int Listen(std::string_view, std::string& fault) override {
+    fault = kFault;
+    return -1;
+  }
+  std::string Reset(CommandCall&) override { return kFault; }
+
+ private:
+  static constexpr const char* kFault = "ERR there is only this space";
+};
+
+// A server on which a sequence is played, or a space of a test double. Every reply has to be RESP;
+// effects have to come in groups that do not nest.
 class Player final : private EffectSink {
  public:
   static constexpr size_t kClientsMax = 6;
 
-  Player();
+  explicit Player(bool test_double = false);
   ~Player() override;
 
   void Play(const Step& step);
@@ -83,6 +102,7 @@ class Player final : private EffectSink {
 
   TestClient& Connection(Client& client);
   void Receive(Client& client, std::string_view bytes);
+  void CallAfterRealTime();
   void ReadReplies();
   void Fail(std::string fault) {
     if (fault_.empty()) fault_ = std::move(fault);
@@ -91,6 +111,7 @@ class Player final : private EffectSink {
   void GroupBegin() override;
   void GroupEnd() override;
 
+  OnlySpace space_;
   TestEngine server_;
   std::array<Client, kClientsMax> clients_;
   std::string fault_;

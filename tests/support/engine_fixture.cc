@@ -99,6 +99,7 @@ TestEngine::TestEngine(const Options& options)
   engine_options.executable = "sluice";
   engine_options.process_id = 1;
   if (options.test_double) engine_options.movable_clock = &movable_;
+  engine_options.spaces = options.spaces;
   Clock& clock = options.test_double ? static_cast<Clock&>(movable_) : ticks_;
   Host& host = *this;
   engine_ = std::make_unique<Engine>(config_, clock, host, own_commands_ ? *own_commands_ : served,
@@ -166,7 +167,7 @@ void TestEngine::AdvanceTime(int64_t ms) {
     // The engine may name a moment too early, but never one that it then does not move past.
     clock_.Advance(std::max<int64_t>(step, here < target ? 1 : 0));
     Settle();
-    if (now().ms() >= target) return;
+    if (now().ms() >= target || movable_.frozen()) return;  // a client that waited may freeze it
   }
 }
 

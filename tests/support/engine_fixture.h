@@ -23,6 +23,7 @@
 #include "protocol/reply_reader.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
+#include "server/test_double/spaces.h"
 #include "storage/time/clock.h"
 #include "storage/time/movable_clock.h"
 #include "tests/support/manual_clock.h"
@@ -82,6 +83,7 @@ class TestEngine final : private Host {
     int64_t unix_ms = 1'700'000'000'000;  // when the machine started
     int64_t uptime_ms = 0;                // and how long before the server
     bool test_double = false;             // SLUICE.CLOCK and its kin are served
+    Spaces* spaces = nullptr;             // and what SLUICE.SPACE and SLUICE.RESET ask
   };
   TestEngine() : TestEngine(Options()) {}
   explicit TestEngine(const Options& options);
