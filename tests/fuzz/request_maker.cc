@@ -44,9 +44,9 @@ constexpr std::string_view kKeptOptions[] = {
     "client-query-buffer-limit",
     "client-output-buffer-limit",
 };
-// Counts that ask for so many elements of a reply: a million is a long reply, not a fault.
-constexpr std::string_view kCountedReplies[] = {"srandmember", "hrandfield", "zrandmember",
-                                                "lolwut"};
+// Counts that ask for so much: a million is a long reply, or many keys, not a fault.
+constexpr std::string_view kKeptCounts[] = {"srandmember", "hrandfield", "zrandmember", "lolwut",
+                                            "debug"};
 // What DEBUG is asked. Not RELOAD, which needs a file; POPULATE with few keys.
 constexpr std::string_view kDebug[] = {"OBJECT",
                                        "DIGEST",
@@ -460,7 +460,7 @@ std::string RequestMaker::Integer(std::string_view name) {
   if ((name == "token" || name == "cursor" || name == "client-id") && !numbers_.empty() &&
       Chance(60))
     return OneOf(numbers_);
-  if (name == "count" && row_ && Has(kCountedReplies, row_->command->full_name))
+  if (name == "count" && row_ && Has(kKeptCounts, row_->command->full_name))
     return std::to_string(Between(-50, 50));
   if (name == "db" || name == "destination-db") return std::to_string(Between(0, 2));
   if (name == "protover") return Chance(50) ? "3" : "2";
@@ -540,7 +540,7 @@ void RequestMaker::Break(FuzzRequest& request) {
     const auto at = static_cast<size_t>(Between(1, static_cast<int64_t>(request.size()) - 1));
     const auto place = request.begin() + static_cast<ptrdiff_t>(at);
     // A count that was kept small on purpose stays what it is.
-    const bool counted = row_ && Has(kCountedReplies, row_->command->full_name);
+    const bool counted = row_ && Has(kKeptCounts, row_->command->full_name);
     switch (Between(0, 6)) {
       case 0:
         request.erase(place);

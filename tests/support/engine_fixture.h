@@ -163,6 +163,8 @@ class TestEngine final : private Host {
   RealCalls real_calls_;
   uint64_t last_aside_ = 0;
   std::string start_fault_;
+  int idle_turns_ = 0;    // of Settle, since bytes were sent
+  std::string restless_;  // work never ended: what Audit says from then on
   Config config_{disk_};
   ManualClock clock_;
   // The manual clock with a tick that can run.
