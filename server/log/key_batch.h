@@ -24,12 +24,17 @@ class KeyBatch {
     Slot& slot = slots_[size_++];
     slot.key = std::move(key);
     slot.name = keyspace_.Hash(slot.key.name);
-    Of(slot).Prefetch(slot.name);
+    Of(slot).PrefetchSegment(slot.name);
   }
   // Empties it, calling put(database, key, file_key) for each until that answers false.
   template <typename Put>
   void PutAll(Put put) {
-    for (size_t i = 0; i < size_; ++i) Of(slots_[i]).PrefetchSlot(slots_[i].name);
+    std::array<const PackedPointer*, kKeys> likely;
+    for (size_t i = 0; i < size_; ++i) Of(slots_[i]).Prefetch(slots_[i].name);
+    for (size_t i = 0; i < size_; ++i) likely[i] = Of(slots_[i]).PrefetchSlot(slots_[i].name);
+    for (size_t i = 0; i < size_; ++i) {
+      if (likely[i]) Database::PrefetchEntry(*likely[i]);
+    }
     const size_t size = std::exchange(size_, 0);
     for (size_t i = 0; i < size; ++i) {
       if (!put(Of(slots_[i]), slots_[i].name, slots_[i].key)) return;

@@ -2,6 +2,7 @@
 // lock, a policy, a library) is played as the command that makes it, so that its part hears of it.
 #include "server/log/rdb_base.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,10 @@ RdbBase::RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keysp
 
 RdbFileReader::State RdbBase::Step() {
   const RdbFileReader::State state = reader_.Step();
-  if (state != RdbFileReader::State::kMore) PutKeys();
+  if (state != RdbFileReader::State::kMore) {
+    PutKeys();
+    ExpectNoMore();
+  }
   if (!error_.empty()) return RdbFileReader::State::kFault;
   if (state == RdbFileReader::State::kFault) error_ = reader_.error();
   if (state == RdbFileReader::State::kEnd && reader_.offset() < bytes_) {
@@ -99,6 +103,20 @@ bool RdbBase::Put(Database& db, HashedKey name, RdbFileKey& key) {
   }
   ++keys_;
   return true;
+}
+
+// The file says how many keys follow, and may lie: no more than what is left of it can hold, if the
+// keys are of ordinary length.
+void RdbBase::SizeHint(uint64_t db, uint64_t keys, uint64_t /*with_deadline*/) {
+  constexpr uint64_t kKeyBytes = 16;
+  const uint64_t most = (bytes_ - std::min(bytes_, reader_.offset())) / kKeyBytes;
+  keyspace_.db(static_cast<int>(db)).Expect(std::min(keys, most));
+}
+
+void RdbBase::ExpectNoMore() {
+  for (int db = 0; db < keyspace_.databases(); ++db) {
+    if (keyspace_.made(db)) keyspace_.db(db).ExpectNoMore();
+  }
 }
 
 // What is empty is no key, and needs no word. Names of modules are the file's: of few of them each

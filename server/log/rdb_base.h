@@ -60,11 +60,13 @@ class RdbBase final : private RdbFileVisitor {
   std::string Function(std::string_view code) override;
   std::string Key(RdbFileKey& key) override;
   void LeftOut(const RdbLeftOut& what) override;
+  void SizeHint(uint64_t db, uint64_t keys, uint64_t with_deadline) override;
 
   std::string TakeClock(std::string_view value);
   std::string PlayCommands(std::string_view requests);
   // Puts all that were read into the keyspace, unless one before was there twice.
   void PutKeys();
+  void ExpectNoMore();
   bool Put(Database& db, HashedKey name, RdbFileKey& key);
   std::string RestoreLock(const RdbFileKey& key);
 

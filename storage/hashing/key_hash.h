@@ -15,6 +15,7 @@
 // stays below 1. Low bits stay even.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -27,6 +28,9 @@ inline uint64_t SpreadHash(uint64_t even) {
   const auto curve = static_cast<uint64_t>((static_cast<unsigned __int128>(even) * ~even) >> 64);
   return even + curve / 3;
 }
+
+// Its inverse, with both in [0, 1]: which part of all names has a hash below `spread`.
+inline double PartBelow(double spread) { return 2 - std::sqrt(4 - 3 * spread); }
 
 inline uint64_t HashName(std::string_view name, const SipKey& key) {
   return SpreadHash(SipHash13(name, key));

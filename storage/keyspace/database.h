@@ -103,6 +103,7 @@ class Database {
   // fetched, so each is called for many keys before the next, and nothing changes meanwhile. The
   // second returns null for a key that is surely missing. The last returns what Find is likely to
   // find; then Entry's may follow.
+  void PrefetchSegment(HashedKey key) const { table_.PrefetchSegment(key.hash); }
   void Prefetch(HashedKey key) const { table_.Prefetch(key.hash); }
   const PackedPointer* PrefetchSlot(HashedKey key) const { return table_.PrefetchSlot(key.hash); }
   static const Entry* PrefetchEntry(const PackedPointer& slot) {
@@ -112,6 +113,9 @@ class Database {
   size_t size() const;
   size_t volatile_size() const;                                // keys with a deadline
   size_t table_bytes() const { return table_.table_bytes(); }  // by walking its segments
+  // So many keys are about to be put into it, which is empty: see SegmentTableOf.
+  void Expect(size_t keys) { table_.Expect(keys); }
+  void ExpectNoMore() { table_.ExpectNoMore(); }
   // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().
   void ForEach(absl::FunctionRef<void(const Entry&)> visit) const;
   // Calls `visit` for the entries of a range of hashes, from `cursor` (0: the start), `count` to

@@ -71,8 +71,10 @@ class SegmentTableOf {
   // Null: no element has that key. The pointer lives as long as its owner keeps the element.
   Element* Find(HashedKey key) const;
   bool Holds(const Element& element, uint64_t hash) const;  // this very one
-  // In three steps, between which there should be time and no change: the segment's bytes of
-  // hashes, the slot of the likely element (null: none has that hash), the element itself.
+  // In steps, between which there should be time and no change: the segment (which a batch leaves
+  // out where the directory's segments stay in the cache), its bytes of hashes, the slot of the
+  // likely element (null: none has that hash), the element itself.
+  void PrefetchSegment(uint64_t hash) const;
   void Prefetch(uint64_t hash) const;
   const PackedPointer* PrefetchSlot(uint64_t hash) const;
   static const Element* PrefetchElement(const PackedPointer& slot);
@@ -82,6 +84,12 @@ class SegmentTableOf {
   void Replace(const Element& from, Element& to,
                uint64_t hash);                        // preconditions: held; the same key
   void Erase(const Element& element, uint64_t hash);  // precondition: held
+
+  // For one who fills it: makes the segments that so many elements are likely to need, so that few
+  // are split on the way. Only an empty table takes the hint. ExpectNoMore ends that, and merges
+  // what has stayed empty.
+  void Expect(size_t elements);
+  void ExpectNoMore();
 
   // In no order that is promised (but see TableKey). `visit` must not change the table.
   void ForEach(absl::FunctionRef<void(Element&)> visit) const;
@@ -123,6 +131,7 @@ class SegmentTableOf {
   void DeleteSegment(Segment* segment);
   void Put(Segment& segment, Element& element, uint64_t hash);
   void Reserve(Segment& segment, size_t count);
+  size_t ExpectedIn(size_t first_place, size_t places) const;
   std::vector<Ranked> Rank(const Segment& segment) const;
   void Visit(const Segment& segment, absl::FunctionRef<void(Element&)> visit) const;
   uint64_t StopIn(const Segment& segment, std::vector<Ranked>& ranked, size_t left, size_t wanted,
@@ -145,6 +154,7 @@ class SegmentTableOf {
   int depth_ = 0;               // the directory has 2^depth_ places, or none
   int shift_ = 63;              // 63 - depth_
   size_t drained_ = 0;
+  size_t expected_ = 0;  // between Expect and ExpectNoMore
   // The places of drained_ above belong to segments that Drain has emptied and deleted.
   std::vector<Segment*> directory_;
   // How many segments each depth has: says how far the directory may shrink.

@@ -48,6 +48,7 @@ SegmentTableOf<Element>::SegmentTableOf(SegmentTableOf&& other) noexcept
       depth_(std::exchange(other.depth_, 0)),
       shift_(std::exchange(other.shift_, 63)),
       drained_(std::exchange(other.drained_, 0)),
+      expected_(std::exchange(other.expected_, 0)),
       directory_(std::exchange(other.directory_, {})),
       segments_of_depth_(std::exchange(other.segments_of_depth_, {})) {}
 
@@ -65,6 +66,11 @@ template <typename Element>
 bool SegmentTableOf<Element>::Holds(const Element& element, uint64_t hash) const {
   if (directory_.empty()) return false;
   return directory_[PlaceOf(hash)]->slots.contains(ThisOne{hash, &element});
+}
+
+template <typename Element>
+void SegmentTableOf<Element>::PrefetchSegment(uint64_t hash) const {
+  if (!directory_.empty()) __builtin_prefetch(directory_[PlaceOf(hash)]);
 }
 
 template <typename Element>
@@ -143,6 +149,51 @@ void SegmentTableOf<Element>::Erase(const Element& element, uint64_t hash) {
   if (segment->slots.size() < kMergeBelow / 2) Shrink(segment, hash);
 }
 
+// --- filling
+
+// How many of all that are expected fall into these places. Hashes are spread unevenly.
+template <typename Element>
+size_t SegmentTableOf<Element>::ExpectedIn(size_t first_place, size_t places) const {
+  const auto all = static_cast<double>(directory_.size());
+  const double part = PartBelow(static_cast<double>(first_place + places) / all) -
+                      PartBelow(static_cast<double>(first_place) / all);
+  return static_cast<size_t>(static_cast<double>(expected_) * part);
+}
+
+// The directory is as deep as its densest place needs it, at the upper end. Two places that need
+// one segment together get one. The tables of the segments are made for their first elements.
+template <typename Element>
+void SegmentTableOf<Element>::Expect(size_t elements) {
+  if (!directory_.empty() || elements <= kExpectedMax) return;
+  expected_ = elements;
+  int depth = 1;
+  for (directory_.resize(2); depth < kDepthMax; directory_.resize(size_t{1} << ++depth)) {
+    if (ExpectedIn(directory_.size() - 1, 1) <= kExpectedMax) break;
+  }
+  SetDepth(depth);
+  *memory_ += directory_.size() * sizeof(Segment*);
+  size_when_grown_ = elements;
+  for (size_t place = 0; place < directory_.size(); place += 2) {
+    const bool one = ExpectedIn(place, 2) <= kExpectedMax;
+    directory_[place] = NewSegment(one ? depth - 1 : depth);
+    directory_[place + 1] = one ? directory_[place] : NewSegment(depth);
+  }
+}
+
+// Buddies stand beside each other, so one pass finds all that can be merged.
+template <typename Element>
+void SegmentTableOf<Element>::ExpectNoMore() {
+  if (std::exchange(expected_, 0) == 0) return;
+  for (size_t place = 0; place < directory_.size();) {
+    Segment* segment = directory_[place];
+    while (MergeWithBuddy(segment, FirstHashAt(place))) {
+    }
+    const size_t places = PlacesOf(*segment);
+    place = (place & ~(places - 1)) + places;
+  }
+  ShrinkDirectory();
+}
+
 // --- segments
 
 // A segment that is d bits less deep than the directory stands in 2^d places of it.
@@ -201,6 +252,10 @@ void SegmentTableOf<Element>::DeleteSegment(Segment* segment) {
 // excess_ and `memory` follow.
 template <typename Element>
 void SegmentTableOf<Element>::Put(Segment& segment, Element& element, uint64_t hash) {
+  if (expected_ > 0 && segment.slots.capacity() == 0) {
+    const size_t places = PlacesOf(segment);
+    Reserve(segment, RoomAfterSplit(ExpectedIn(PlaceOf(hash) & ~(places - 1), places)));
+  }
   const size_t capacity = segment.slots.capacity();
   segment.slots.lazy_emplace(
       NewOne{hash},

@@ -21,6 +21,9 @@ inline constexpr size_t kSplitAt = 447;
 inline constexpr size_t kSegmentMax = kSplitAt + 1;  // while an insert decides about splitting
 // So many places a directory may have however few elements there are: half a KB.
 inline constexpr size_t kPlacesFree = 64;
+// A segment that is made for so many elements gets more than it can hold once in some hundred
+// times.
+inline constexpr size_t kExpectedMax = 400;
 // Buddies merge below a quarter of that together: far from where the result would split again.
 inline constexpr size_t kMergeBelow = 112;
 

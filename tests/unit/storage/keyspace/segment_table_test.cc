@@ -134,6 +134,41 @@ TEST(SegmentTable, ADrawLooksAtFewElementsHoweverManyThereAre) {
   table.Drain(kElements, [](Watched&) {});
 }
 
+// No element is looked at while a table is filled that was told of them: nothing is split.
+TEST(SegmentTable, WhatIsExpectedIsPutWithoutSplits) {
+  const TableKey hash_key(SipKey{5});
+  size_t memory = 0, looks = 0;
+  constexpr size_t kElements = 100'000;
+  std::vector<Watched> elements;
+  for (size_t i = 0; i < kElements; ++i) elements.push_back({std::to_string(i), &looks});
+  SegmentTableOf<Watched> table(hash_key, memory);
+  table.Expect(kElements);
+  EXPECT_EQ(table.Audit(), "");
+  for (Watched& element : elements) table.Insert(element, HashName(element.name, hash_key));
+  EXPECT_LT(looks, kElements / 20);  // few segments get far more than expected
+  table.ExpectNoMore();
+  EXPECT_EQ(table.Audit(), "");
+  EXPECT_EQ(memory, table.table_bytes());
+  EXPECT_LT(memory, kElements * 14);
+  table.Drain(kElements, [](Watched&) {});
+}
+
+TEST(SegmentTable, WhatDoesNotComeLeavesNoMemory) {
+  const TableKey hash_key(SipKey{5});
+  size_t memory = 0, looks = 0;
+  std::vector<Watched> elements;
+  for (size_t i = 0; i < 1000; ++i) elements.push_back({std::to_string(i), &looks});
+  SegmentTableOf<Watched> table(hash_key, memory);
+  table.Expect(1'000'000);
+  for (Watched& element : elements) table.Insert(element, HashName(element.name, hash_key));
+  EXPECT_EQ(table.Audit(), "");
+  table.ExpectNoMore();
+  EXPECT_EQ(table.Audit(), "");
+  EXPECT_EQ(memory, table.table_bytes());
+  EXPECT_LT(memory, 50'000u);
+  table.Drain(1000, [](Watched&) {});
+}
+
 TEST(SpreadHash, KeepsOrderAndIsTwiceAsDenseAtTheUpperEnd) {
   constexpr int kParts = 64;
   int counts[kParts] = {};
