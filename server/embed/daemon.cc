@@ -2,36 +2,30 @@
 //
 // Exit status: 0 when all is well, 1 for a fault, 2 for wrong words of all that is no server
 // (--check-rdb, --import, --ping and the like).
-#include <sys/random.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "protocol/text/concat.h"
-#include "server/commands/families.h"
 #include "server/config/commandline.h"
 #include "server/config/config.h"
-#include "server/config/version.h"
 #include "server/embed/backup.h"
 #include "server/embed/check_rdb.h"
+#include "server/embed/host_facts.h"
 #include "server/embed/import.h"
 #include "server/embed/ping.h"
+#include "server/embed/server.h"
 #include "server/embed/sluice.h"
 #include "server/net/process.h"
 #include "server/net/readiness.h"
-#include "server/net/server.h"
 #include "server/system/system_disk.h"
+#include "server/system/system_random.h"
 #include "storage/log/log_check.h"
-
-extern "C" int mi_version() __attribute__((weak));
 
 namespace sluice {
 namespace {
@@ -45,92 +39,47 @@ std::string ReadStandardInput() {
   return text;
 }
 
-uint64_t SystemRandom() {
-  uint64_t random = 0;
-  while (getrandom(&random, sizeof random, 0) != sizeof random) {
-  }
-  return random;
-}
-
-std::string ExecutablePath() {
-  char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
-}
-
-std::string SystemName() {
-  utsname name;
-  if (uname(&name) < 0) return {};
-  return Concat(name.sysname, ' ', name.release, ' ', name.machine);
-}
-
-// The program that links us may have put mimalloc in malloc's place.
-std::string AllocatorName() {
-  if (!mi_version) return "libc";
-  const int version = mi_version();  // 209 is 2.0.9
-  return Concat("mimalloc-", version / 100, '.', version / 10 % 10, '.', version % 10);
-}
-
 int Fail(std::string_view sentence, int code = 1) {
   std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
   return code;
 }
 
-EngineOptions OptionsOf(const Settings& settings) {
-  EngineOptions options;
-  options.seed = settings.seed;
-  if (settings.seed == 0) {
-    options.seed = SystemRandom();
-    options.hash_key = SipKey{SystemRandom(), SystemRandom()};
-  }
-  options.executable = ExecutablePath();
-  options.os = SystemName();
-  options.allocator = AllocatorName();
-  options.process_id = getpid();
-  return options;
-}
-
-// Asked before the configuration is read, for the defaults of others depend on it.
-bool IsTestDouble(const CommandLine& line, std::string_view stdin_text, Disk& disk) {
-  Config trial(disk);
-  return Configure(line, stdin_text, trial).empty() && trial.settings().test_double;
-}
-
-int Serve(Config& config) {
-  const Settings& settings = config.settings();
-  if (settings.daemonize && settings.exit_with_parent) {
+// Files, sockets and threads are made by the server, behind all that is done to the process.
+int Serve(const CommandLine& line, const std::string& stdin_text, const Settings& settings) {
+  if (settings.daemonize && settings.exit_with_parent)
     return Fail("daemonize and exit-with-parent don't go together");
-  }
   Readiness readiness(settings);
   if (!readiness.fault().empty()) return Fail(readiness.fault());
-  if (chdir(settings.dir.c_str()) < 0) {
-    return Fail(Concat("can't change to the directory '", settings.dir, "' (dir)"));
-  }
-  std::error_code unknown;
-  if (const auto dir = std::filesystem::current_path(unknown); !unknown) {
-    config.SetAtStart("dir", {dir.string()});  // as CONFIG GET shows it
-  }
+  const std::string no_folder = Concat("can't change to the directory '", settings.dir, "' (dir)");
+  if (access(settings.dir.c_str(), X_OK) != 0) return Fail(no_folder);
   if (settings.daemonize) {
     if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
   }
-  const CommandTable& commands = settings.test_double ? CommandsOfTestDouble() : AllCommands();
-  Server server(config, readiness, commands, OptionsOf(settings));
-  if (const std::string error = server.Start(); !error.empty()) return Fail(error);
+  Server server;
+  ServerOptions options{.file = line.file,
+                        .text = Concat(stdin_text, line.from_stdin ? "\n" : "", line.options),
+                        .loop = ServerOptions::Loop::kProcess};
+  options.log = [&](std::string_view text) {
+    std::fprintf(readiness.log_output(), "%.*s\n", static_cast<int>(text.size()), text.data());
+    std::fflush(readiness.log_output());
+  };
+  // Behind the configuration, whose names are seen from where the process was started.
+  options.on_configured = [&] {
+    return chdir(settings.dir.c_str()) < 0 ? no_folder : std::string();
+  };
+  // Without a log to load that is before Start returns, and a line can be added to the log.
+  std::string untold;
+  options.on_ready = [&](const std::string& address, int port) {
+    untold = readiness.Tell(address, port);
+    if (server.running()) server.Log(untold);
+  };
+  if (const std::string error = server.Start(std::move(options)); !error.empty())
+    return Fail(error);
+  server.Log(untold);
   if (!settings.pidfile.empty()) {
-    if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) {
-      server.Write(LogLevel::kWarning, error);
-    }
+    if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) server.Log(error);
   }
-  for (const std::string& warning : config.TakeWarnings())
-    server.Write(LogLevel::kWarning, warning);
-  server.Write(LogLevel::kNotice,
-               Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion));
-  if (settings.test_double) {
-    server.Write(LogLevel::kWarning,
-                 "this is a test double: every client may move its time and make it fail");
-  }
-  server.Write(LogLevel::kNotice, Concat("Ready to accept connections on port ", settings.port));
-  const int code = server.Run();
+  const int code = server.RunAsProcess();
   if (!settings.pidfile.empty()) unlink(settings.pidfile.c_str());
   return code;
 }
@@ -177,18 +126,13 @@ int RunDaemon(int argc, char** argv) {
     options.file.clear();  // it is no configuration
     if (const std::string error = Configure(options, stdin_text, config); !error.empty())
       return Fail(error, kWrongWords);
-    return Import({line.file, line.into}, disk, config, OptionsOf(config.settings()), stdout,
+    return Import({line.file, line.into}, disk, config, HostFacts(config.settings()), stdout,
                   stderr);
   }
-  if (IsTestDouble(line, stdin_text, disk)) {
-    // Unless the words say otherwise it leaves no files behind.
-    config.SetAtStart("save", {""});
-    config.SetAtStart("fence-mark-file", {""});
-  }
-  if (const std::string error = Configure(line, stdin_text, config); !error.empty()) {
+  // The server reads it once more, for itself.
+  if (const std::string error = Configure(line, stdin_text, config); !error.empty())
     return Fail(error);
-  }
-  return Serve(config);
+  return Serve(line, stdin_text, config.settings());
 }
 
 }  // namespace sluice

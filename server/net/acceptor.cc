@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
-#include "server/net/process.h"
 
 namespace sluice {
 namespace {
@@ -32,13 +31,15 @@ constexpr std::string_view kProtectedMode =
 }  // namespace
 
 Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller,
-                   std::function<size_t()> clients, Listener::Accepted admit)
+                   std::function<size_t()> clients, Listener::Accepted admit,
+                   std::function<int64_t(int64_t)> files_for)
     : config_(config),
       space_(space),
       log_(log),
       poller_(poller),
       clients_(std::move(clients)),
-      admit_(std::move(admit)) {}
+      admit_(std::move(admit)),
+      files_for_(std::move(files_for)) {}
 
 std::string Acceptor::Open() {
   FitMaxClients();
@@ -65,7 +66,7 @@ std::string Acceptor::Address() const {
 
 void Acceptor::FitMaxClients() {
   const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
-  const int64_t allowed = RaiseDescriptorLimit(wanted);
+  const int64_t allowed = files_for_(wanted);
   if (allowed >= wanted) return;
   const int64_t clients = std::max<int64_t>(1, allowed - kReservedDescriptors);
   log_.Write(LogLevel::kWarning, Concat("maxclients is lowered to ", clients,
@@ -77,7 +78,7 @@ void Acceptor::FitMaxClients() {
 void Acceptor::FollowOptions() {
   config_.OnChange("maxclients", [this] {
     const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
-    const int64_t allowed = RaiseDescriptorLimit(wanted);
+    const int64_t allowed = files_for_(wanted);
     if (allowed >= wanted) return std::string();
     return Concat(
         "The operating system is not able to handle the specified number of clients, try with ",

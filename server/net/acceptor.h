@@ -22,9 +22,10 @@ namespace sluice {
 class Acceptor {
  public:
   // `admit` takes a newcomer's descriptor.
-  // `clients`: how many there are in all.
+  // `clients`: how many there are in all. `files_for`: sees to it, as far as may be, that so many
+  // files can be open; how many it is.
   Acceptor(Config& config, Space& space, Log& log, Poller& poller, std::function<size_t()> clients,
-           Listener::Accepted admit);
+           Listener::Accepted admit, std::function<int64_t(int64_t)> files_for);
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port` and `bind` are followed.
@@ -57,6 +58,7 @@ class Acceptor {
   Poller& poller_;
   std::function<size_t()> clients_;
   Listener::Accepted admit_;
+  std::function<int64_t(int64_t)> files_for_;
   std::vector<std::unique_ptr<Listener>> tcp_listeners_;
   std::unique_ptr<Listener> unix_listener_;
 };

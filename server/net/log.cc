@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "protocol/text/concat.h"
 
@@ -24,11 +25,11 @@ Log::~Log() {
   if (file_) std::fclose(file_);
 }
 
-std::string Log::Open(const std::string& path, std::string_view level, std::FILE* otherwise) {
+std::string Log::Open(const std::string& path, std::string_view level, Reader otherwise) {
   set_level(level);
-  otherwise_ = otherwise;
+  otherwise_ = std::move(otherwise);
   if (path.empty()) return {};
-  file_ = std::fopen(path.c_str(), "a");
+  file_ = std::fopen(path.c_str(), "ae");
   if (!file_) return Concat("can't open the log file '", path, "': ", std::strerror(errno));
   return {};
 }
@@ -39,19 +40,22 @@ void Log::set_level(std::string_view level) {
 }
 
 void Log::Write(LogLevel level, std::string_view line) {
+  if (level == LogLevel::kWarning) last_warning_ = line;
   const auto place = static_cast<size_t>(level);
-  if (place < least_) return;
+  if (place < least_ || (!file_ && !otherwise_)) return;
   timeval now;
   gettimeofday(&now, nullptr);
   tm local;
   localtime_r(&now.tv_sec, &local);
   char stamp[64];
   const size_t length = strftime(stamp, sizeof stamp, "%d %b %Y %H:%M:%S", &local);
-  std::FILE* out = file_ ? file_ : otherwise_;
-  std::fprintf(out, "%d:M %.*s.%03d %c %.*s\n", getpid(), static_cast<int>(length), stamp,
-               static_cast<int>(now.tv_usec / 1000), ".-*#"[place], static_cast<int>(line.size()),
-               line.data());
-  std::fflush(out);
+  char ms[8];
+  std::snprintf(ms, sizeof ms, ".%03d", static_cast<int>(now.tv_usec / 1000));
+  const std::string whole =
+      Concat(getpid(), ":M ", std::string_view(stamp, length), ms, ' ', ".-*#"[place], ' ', line);
+  if (!file_) return otherwise_(whole);
+  std::fprintf(file_, "%s\n", whole.c_str());
+  std::fflush(file_);
 }
 
 }  // namespace sluice

@@ -41,6 +41,8 @@ class Poller {
   Poller(const Poller&) = delete;
 
   bool open() const { return set_.is_open(); }  // false when the system refused, as errno says
+  // The set: can be read while Tell has something to tell.
+  int descriptor() { return set_.native_handle(); }
 
   // Watches `descriptor`, which is not owned, until Forget. False when the system refused.
   bool Watch(int descriptor, ReadinessWatcher& watcher);

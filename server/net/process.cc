@@ -43,6 +43,12 @@ int64_t RaiseDescriptorLimit(int64_t wanted) {
   return static_cast<int64_t>(raised.rlim_cur);
 }
 
+int64_t DescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return INT64_MAX;
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
+}
+
 ProcessUsage ReadProcessUsage() {
   ProcessUsage usage;
   usage.resident_bytes = ResidentBytes();

@@ -12,6 +12,7 @@ namespace sluice {
 
 // Raises the soft limit of open files as far as needed and allowed; the limit now in force.
 int64_t RaiseDescriptorLimit(int64_t wanted);
+int64_t DescriptorLimit();
 ProcessUsage ReadProcessUsage();
 uint64_t MachineMemory();  // bytes of RAM; 0: not known
 // Goes on in a child process, in the background; the parent exits. To be called before any thread

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "protocol/text/concat.h"
@@ -20,12 +19,6 @@
 namespace sluice {
 namespace {
 
-// What one turn reads at most, and one client of it. Small enough that running it takes well under
-// a millisecond, large enough for fifty clients' pipelines.
-constexpr size_t kTurnBytes = 128 * 1024;
-constexpr size_t kReadBytes = 16 * 1024;
-// Connections whose peers have closed them are taken leave of in slices: 5 to 10 µs each.
-constexpr int kEndedPerTurn = 100;
 // No client has sent anything for so long: the moment to tidy up.
 constexpr std::chrono::seconds kQuiet{1};
 // Handlers run by one Poll: a signal's and two timers', and what a client's bytes may queue.
@@ -35,6 +28,8 @@ constexpr size_t kPollsMax = 8;
 constexpr int64_t kFarMs = int64_t{1} << 40;
 // Turns in a row, before Asio is asked for signals and timers, which costs a system call.
 constexpr int kTurnsInRowMax = 16;
+// Handlers run by one Work: others of the loop around this one want their turn, too.
+constexpr int kWorkHandlersMax = 8;
 
 // What INFO tells of this host.
 EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
@@ -46,26 +41,22 @@ EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
 
 }  // namespace
 
-Server::Server(Config& config, Readiness& readiness, const CommandTable& commands,
-               EngineOptions options)
+Server::Server(Config& config, const CommandTable& commands, EngineOptions options, Around around)
     : config_(config),
-      readiness_(readiness),
+      around_(std::move(around)),
       io_(1),  // this thread runs it, others may post
+      alarms_(io_),
       poller_(io_, [this] { Serve(); }),
       options_(WithFacts(std::move(options), clock_)),
       first_(*this, /*has_worker=*/true),
       acceptor_(
           config, first_, log_, poller_, [this] { return clients(); },
-          [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); }),
-      wake_(io_),
-      housekeeping_(io_),
-      quiet_(io_),
-      signals_(io_),
+          [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); },
+          around_.owns_process ? RaiseDescriptorLimit : [](int64_t) { return DescriptorLimit(); }),
       unneeded_(
-          io_, config.settings(), [this] { return clients(); },
-          [this](std::string_view why) { EndUnneeded(why); }),
+          io_, alarms_, config.settings(), [this] { return clients(); },
+          [this](std::string_view why) { EndAnyway(why); }),
       worker_(io_, [this] { DiskDone(); }) {
-  buffers_.emplace_back(new char[kTurnBytes]);
   if (config.settings().test_double) {
     MakeSpaces(commands);
   } else {
@@ -90,6 +81,7 @@ void Server::MakeSpaces(const CommandTable& commands) {
                                                           .first_clock = movable_clock_,
                                                           .listen = listen,
                                                           .connect = connect});
+  ready_.set_spaces(spaces_.get());
   EngineOptions options = options_;
   options.movable_clock = &movable_clock_;
   options.spaces = &spaces_->ViewOfFirst();
@@ -100,7 +92,7 @@ Server::~Server() = default;
 
 std::string Server::Start() {
   const Settings& settings = config_.settings();
-  if (std::string error = log_.Open(settings.logfile, settings.loglevel, readiness_.log_output());
+  if (std::string error = log_.Open(settings.logfile, settings.loglevel, around_.log);
       !error.empty()) {
     return error;
   }
@@ -108,10 +100,10 @@ std::string Server::Start() {
     log_.set_level(config_.settings().loglevel);
     return std::string();
   });
+  if (!poller_.open() || worker_.bell() < 0)
+    return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = first_.engine().StartLog(); !error.empty()) return error;
-  if (!poller_.open()) return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = acceptor_.Open(); !error.empty()) return error;
-  WaitForSignals();
   if (spaces_) ArmHousekeeping();
   unneeded_.Start();
   Turn();
@@ -119,9 +111,40 @@ std::string Server::Start() {
   return {};
 }
 
-int Server::Run() {
-  io_.run();
-  return exit_code_;
+void Server::FollowSignals() {
+  signals_.emplace(io_, [this](int signal) { return EndBySignal(signal); });
+}
+
+void Server::Run() { io_.run(); }
+
+std::shared_ptr<const LoopDescriptor> Server::Driver() {
+  if (driver_) return driver_;
+  auto driver = std::make_shared<LoopDescriptor>();
+  if (!driver->open() || !driver->Watch(poller_.descriptor()) || !driver->Watch(worker_.bell()))
+    return nullptr;
+  driver->Ring();
+  return driver_ = std::move(driver);
+}
+
+// What Asio has not got to yet cannot be seen from outside, so that the descriptor has to tell of
+// it.
+bool Server::Work() {
+  int ran = 0;
+  while (ran < kWorkHandlersMax && io_.poll_one() > 0) ++ran;
+  const bool goes_on = !io_.stopped();
+  if (driver_) {
+    if (!goes_on || ran == kWorkHandlersMax) {
+      driver_->Ring();
+    } else {
+      driver_->RingAt(alarms_.next());
+    }
+  }
+  return goes_on;
+}
+
+void Server::Post(std::function<void()> call) {
+  boost::asio::post(io_, std::move(call));
+  if (driver_) driver_->Ring();
 }
 
 // Inside Poll it is for the turn around to go on.
@@ -155,6 +178,38 @@ void Server::Admit(int descriptor, Peer peer) {
   first_.Admit(std::make_shared<SpaceConnection>(poller_, descriptor, *this), std::move(peer));
 }
 
+namespace {
+
+// Closes what was never taken, as a server that has ended runs no calls any more.
+struct OwnedDescriptor {
+  explicit OwnedDescriptor(int owned) : descriptor(owned) {}
+  OwnedDescriptor(const OwnedDescriptor&) = delete;
+  ~OwnedDescriptor() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  int descriptor;
+};
+
+}  // namespace
+
+void Server::Admit(int descriptor) {
+  Post([this, owned = std::make_shared<OwnedDescriptor>(descriptor)] {
+    if (!stopping_) AdmitTrusted(std::exchange(owned->descriptor, -1));
+  });
+}
+
+void Server::AdmitTrusted(int descriptor) {
+  auto connection = std::make_shared<SpaceConnection>(poller_, descriptor, *this);
+  Session* const session = first_.Admit(std::move(connection), {.address = "host:0",
+                                                                .local_address = "host:0",
+                                                                .descriptor = descriptor,
+                                                                .unix_socket = true});
+  if (!session) return;
+  session->authenticated = true;
+  session->conditions &= ~kNeedsLogin;
+  first_.engine().part<Clients>().ClassChanged(*session);
+}
+
 size_t Server::clients() const {
   return first_.engine().session_count() + (spaces_ ? spaces_->clients() : 0);
 }
@@ -172,8 +227,7 @@ bool Server::AcceptNewcomers() {
 
 void Server::Readable(Connection& connection) {
   if (connection.ready) return;
-  connection.ready = true;
-  ready_.push_back(std::static_pointer_cast<SpaceConnection>(connection.shared_from_this()));
+  ready_.Add(connection);
   heard_ = true;
   if (!awaits_quiet_) AwaitQuiet();
   WantTurn();
@@ -200,7 +254,7 @@ void Server::DiskDone() {
 void Server::Turn() {
   turn_due_ = false;
   for (const auto& call : std::exchange(due_calls_, {})) call();
-  ReadReady();
+  ready_.Read(polling_);
   bool more = RunTurns();
   if (spaces_) [[unlikely]] {
     more |= spaces_->Arrange(/*nested=*/false);
@@ -221,67 +275,6 @@ bool Server::RunTurns() {
   if (spaces_) [[unlikely]]
     spaces_->RunTurns();
   return more;
-}
-
-// One recv for every ready client, until the turn's buffer is full; the others wait for the next
-// turn. So does a client with requests that have not run yet: it is the kernel that keeps what it
-// sends then, and that it will send no more is not seen before all it has sent is answered. Inside
-// Poll, the client whose command polls is not read either.
-// A client that could not be read this turn comes first in the next one, before those that have
-// more: however much a few clients send, all others are read in their turn.
-void Server::ReadReady() {
-  char* const buffer = buffers_[polling_].get();
-  size_t used = 0;
-  int ended = 0;
-  std::vector<std::shared_ptr<SpaceConnection>> unread;
-  std::vector<std::shared_ptr<SpaceConnection>> have_more;
-  for (std::shared_ptr<SpaceConnection>& waiting : ready_) {
-    SpaceConnection& connection = *waiting;
-    if (!connection.open()) continue;
-    if (connection.ended && ++ended > kEndedPerTurn) {
-      unread.push_back(std::move(waiting));
-      continue;
-    }
-    const Engine& engine = connection.space->engine();
-    if (used + kReadBytes > kTurnBytes || !engine.MayTouch(connection.session) ||
-        engine.HasBacklog(connection.session)) {
-      unread.push_back(std::move(waiting));
-      continue;
-    }
-    size_t got = 0;
-    const bool more = ReadOne(connection, {buffer + used, kReadBytes}, got);
-    used += got;
-    if (more) {
-      have_more.push_back(std::move(waiting));
-    } else {
-      connection.ready = false;
-    }
-  }
-  std::ranges::move(have_more, std::back_inserter(unread));
-  ready_ = std::move(unread);
-}
-
-// Whether there may be more to read at once.
-bool Server::ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got) {
-  Space& space = *connection.space;
-  Engine& engine = space.engine();
-  const std::span<char> room = engine.RoomFor(connection.session);
-  const std::span<char> into = room.empty() ? buffer : room;
-  ++engine.statistics().reads;
-  if (spaces_) [[unlikely]]
-    spaces_->Due(space);
-  const ssize_t result = connection.Read(into);
-  if (result < 0) {
-    space.Drop(connection.session);
-    return false;
-  }
-  got = static_cast<size_t>(result);
-  if (room.empty()) {
-    engine.Receive(connection.session, {into.data(), got});
-  } else {
-    engine.ReceiveInPlace(connection.session, got);
-  }
-  return got == into.size() || (got > 0 && connection.ended);
 }
 
 // --- time
@@ -306,9 +299,8 @@ void Server::ArmWake() {
   wake_us_ = next_us;
   // Of now: the turn that ends here may have been a long one.
   const int64_t delay_us = std::max<int64_t>(0, next_us - clock_.Sample().steady_us);
-  wake_.expires_after(std::chrono::microseconds(delay_us));
-  wake_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  alarms_.Cancel(wake_);
+  wake_ = alarms_.Set(std::chrono::microseconds(delay_us), [this] {
     wake_us_ = TimerWheel::kNever;
     if (spaces_) spaces_->WakeUntil(clock_.Sample().steady_us);
     WantTurn();
@@ -318,9 +310,7 @@ void Server::ArmWake() {
 
 // The engine's clock may stand still, or be a year ahead in a moment.
 void Server::ArmHousekeeping() {
-  housekeeping_.expires_after(std::chrono::seconds(1));
-  housekeeping_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  alarms_.Set(std::chrono::seconds(1), [this] {
     if (polling_ == 0) {
       first_.engine().Housekeep();
       spaces_->Housekeep();
@@ -335,34 +325,22 @@ void Server::ArmHousekeeping() {
 void Server::AwaitQuiet() {
   awaits_quiet_ = true;
   heard_ = false;
-  quiet_.expires_after(kQuiet);
-  quiet_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  alarms_.Set(kQuiet, [this] {
     if (heard_ || polling_) return AwaitQuiet();
     awaits_quiet_ = false;
-    memory_trim_.Look(first_.engine().UsedMemory());
+    if (around_.owns_process) memory_trim_.Look(first_.engine().UsedMemory());
   });
 }
 
 // --- the process
 
-void Server::WaitForSignals() {
-  boost::system::error_code ignored;
-  ::signal(SIGHUP, SIG_IGN);
-  ::signal(SIGPIPE, SIG_IGN);
-  signals_.add(SIGINT, ignored);
-  signals_.add(SIGTERM, ignored);
-  signals_.async_wait([this](const boost::system::error_code& error, int number) {
-    if (error) return;
-    const bool is_int = number == SIGINT;
-    const Settings& settings = config_.settings();
-    const bool ends =
-        is_int ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
-               : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
-    if (ends) return;
-    log_.Write(LogLevel::kWarning, "the data cannot be saved, so the server goes on");
-    WaitForSignals();
-  });
+bool Server::EndBySignal(int signal) {
+  const Settings& settings = config_.settings();
+  const bool ends =
+      signal == SIGINT ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
+                       : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
+  if (!ends) log_.Write(LogLevel::kWarning, "the data cannot be saved, so the server goes on");
+  return ends;
 }
 
 // `words` are those of SHUTDOWN. False: what was to be saved cannot be.
@@ -376,7 +354,7 @@ bool Server::EndAsTold(std::string_view why, std::string_view words) {
 }
 
 // As SIGTERM; but nobody is there any more who could mend what keeps the data from being saved.
-void Server::EndUnneeded(std::string_view why) {
+void Server::EndAnyway(std::string_view why) {
   if (stopping_ || EndAsTold(why, config_.settings().shutdown_on_sigterm)) return;
   log_.Write(LogLevel::kWarning, "the data cannot be saved");
   Shutdown(1);
@@ -386,10 +364,7 @@ void Server::EndUnneeded(std::string_view why) {
 
 void Server::TellReady() {
   is_ready_ = true;
-  const auto port = static_cast<int>(config_.settings().port);
-  if (const std::string fault = readiness_.Tell(acceptor_.Address(), port); !fault.empty()) {
-    log_.Write(LogLevel::kWarning, fault);
-  }
+  if (around_.ready) around_.ready(acceptor_.Address(), static_cast<int>(config_.settings().port));
 }
 
 // From now on no client gets in: one that sees its connection closed does not find the server
@@ -409,12 +384,8 @@ void Server::Drain() {
   });
   log_.Write(LogLevel::kWarning, "Sluice is now ready to exit, bye bye...");
   stopped_ = true;
-  boost::system::error_code ignored;
-  signals_.cancel(ignored);
-  wake_.cancel();
-  housekeeping_.cancel();
-  for (auto& call : calls_) call.cancel();
-  quiet_.cancel();
+  if (signals_) signals_->Stop();
+  alarms_.Stop();
   unneeded_.Stop();
   poller_.Stop();
 }
@@ -426,12 +397,11 @@ void Server::Drain() {
 void Server::PollFrom(Space&) {
   if (polling_ >= (spaces_ ? kPollsMax : 1)) return;
   ++polling_;
-  if (buffers_.size() <= polling_) buffers_.emplace_back(new char[kTurnBytes]);
   poller_.Tell();
   AcceptNewcomers();
   for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
   }
-  ReadReady();
+  ready_.Read(polling_);
   RunTurns();
   if (spaces_) spaces_->Arrange(/*nested=*/true);
   --polling_;
@@ -454,10 +424,7 @@ uint64_t Server::RunAside(std::function<void()> work, std::function<void()> done
 
 // Inside Poll, too, it waits for a turn of its own.
 void Server::CallAfter(int64_t real_ms, std::function<void()> call) {
-  const auto timer = calls_.emplace(calls_.end(), io_, std::chrono::milliseconds(real_ms));
-  timer->async_wait([this, timer, call = std::move(call)](const boost::system::error_code& error) {
-    calls_.erase(timer);
-    if (error || stopped_) return;
+  alarms_.Set(std::chrono::milliseconds(real_ms), [this, call = std::move(call)] {
     due_calls_.push_back(call);
     turn_due_ = true;
     Serve();
@@ -472,7 +439,9 @@ AllocatorUsage Server::Allocator() { return ReadAllocatorUsage(); }
 
 void Server::ReleaseMemory() { ReturnFreePages(); }
 
-void Server::ReturnFreedAtOnce(bool on) { sluice::ReturnFreedAtOnce(on); }
+void Server::ReturnFreedAtOnce(bool on) {
+  if (around_.owns_process) sluice::ReturnFreedAtOnce(on);
+}
 
 std::string Server::AllocatorReport() { return AllocatorReportText(); }
 

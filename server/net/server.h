@@ -1,4 +1,4 @@
-// Server: the engine behind sockets. One thread; this is where turns are made:
+// Server: the engine behind sockets. One thread at a time; this is where turns are made:
 //
 //   readiness (as much as the poller tells at once) → newcomers → one recv a client into a shared
 //   buffer → Engine::RunTurn → one send a client
@@ -7,27 +7,30 @@
 // is something for, but only so many in a row (Serve): behind it Asio gets to signals, timers and
 // whatever else its io_context serves, and waits when there is nothing.
 //
-// Bounds: a turn reads 128 KiB in all and 16 KiB of a client, takes leave of 100 closed
-// connections, and at most 16 turns follow one another without Asio.
+// Its loop is Run, on a thread that is its own; or another loop sleeps on a descriptor, and calls
+// Work when that can be read (Driver). There may be many in a process. What is the process's (its
+// signals, working directory, limits) is left alone, unless the server is all that it does.
+//
+// At most 16 turns follow one another without Asio; how much a turn reads: ready_clients.h.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
-#include <list>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "server/config/config.h"
 #include "server/net/acceptor.h"
+#include "server/net/alarms.h"
 #include "server/net/connection.h"
 #include "server/net/log.h"
+#include "server/net/loop_descriptor.h"
 #include "server/net/memory_trim.h"
 #include "server/net/poller.h"
-#include "server/net/readiness.h"
+#include "server/net/ready_clients.h"
+#include "server/net/signals.h"
 #include "server/net/space.h"
 #include "server/net/space_table.h"
 #include "server/net/unneeded.h"
@@ -39,16 +42,47 @@ namespace sluice {
 
 class Server final : public SpaceOwner, public ConnectionOwner {
  public:
-  // `readiness` is told when clients are served: behind the load of a log or a snapshot.
-  Server(Config& config, Readiness& readiness, const CommandTable& commands, EngineOptions options);
+  // What is around it. Both functions are called on the loop, and may be empty.
+  struct Around {
+    // It is all that the process does: it may raise the limit of open files, and tune malloc.
+    bool owns_process = false;
+    // Gets each line of the log, where no file is named.
+    Log::Reader log;
+    // Clients are served: what was to be loaded is. Where they can connect; port 0: there is none.
+    std::function<void(const std::string& address, int port)> ready;
+  };
+  Server(Config& config, const CommandTable& commands, EngineOptions options, Around around);
   ~Server() override;
 
   // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
   std::string Start();
-  // Serves until SHUTDOWN or a signal; the exit code.
-  int Run();
+  // SIGINT and SIGTERM end the server, as shutdown-on-sigint and -sigterm say.
+  void FollowSignals();
+  // Serves until it ends: by SHUTDOWN, a signal, End.
+  void Run();
+  // When it has ended: 0, or 1 where something could not be saved.
+  int exit_code() const { return exit_code_; }
+
+  // --- driven by another loop
+  // Can be read when there is something to do. Null: the system refused it, as errno says.
+  std::shared_ptr<const LoopDescriptor> Driver();
+  // Does some of what there is to do. False: it has ended. Not to be called from within.
+  bool Work();
+
+  // --- from any thread
+  // `call` is made on the loop, between two turns or inside a long command.
+  void Post(std::function<void()> call);
+  // The server's end of a pair of sockets: a client that needs no password. It is owned.
+  void Admit(int descriptor);
+
+  // --- on the loop, between turns
+  // As on SIGTERM. False: what was to be saved cannot be, and it goes on.
+  bool End(std::string_view why) { return EndAsTold(why, config_.settings().shutdown_on_sigterm); }
+  // The same, whether or not it can be.
+  void EndAnyway(std::string_view why);
 
   void Write(LogLevel level, std::string_view line) { log_.Write(level, line); }
+  const std::string& last_warning() const { return log_.last_warning(); }
 
  private:
   // SpaceOwner
@@ -76,6 +110,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void MakeSpaces(const CommandTable& commands);
   void Admit(int descriptor, Peer peer);
   size_t clients() const;
+  void AdmitTrusted(int descriptor);
   bool AcceptNewcomers();
   bool RunTurns();
   void Serve();
@@ -83,48 +118,43 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void WantTurn();
   void DiskDone();
   void Turn();
-  void ReadReady();
-  bool ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got);
   void ArmWake();
   void ArmHousekeeping();
   int64_t NextWakeUs();
   void Shutdown(int code);
   void AwaitQuiet();
-  void WaitForSignals();
+  bool EndBySignal(int signal);
   bool EndAsTold(std::string_view why, std::string_view words);
-  void EndUnneeded(std::string_view why);
   void TellReady();
   void Drain();
 
   Config& config_;
-  Readiness& readiness_;
+  const Around around_;
   SystemClock clock_;
   MovableClock movable_clock_{clock_};  // the engine's, in a test double
   sluice::Log log_;
   boost::asio::io_context io_;
+  Alarms alarms_;
   Poller poller_;
   EngineOptions options_;
   Space first_;                         // whose engine is the server
   std::unique_ptr<SpaceTable> spaces_;  // of a test double
   Acceptor acceptor_;
-  boost::asio::steady_timer wake_;
-  boost::asio::steady_timer housekeeping_;  // of a test double
-  boost::asio::steady_timer quiet_;         // ends when no client has sent anything for a while
-  boost::asio::signal_set signals_;
+  std::optional<Signals> signals_;
   Unneeded unneeded_;
   Worker worker_;  // ends before the engine, whose work it does
 
-  std::vector<std::shared_ptr<SpaceConnection>> ready_;  // to be read in the next turn
-  // Of what is read: one for turns, and one for each turn inside another.
-  std::vector<std::unique_ptr<char[]>> buffers_;
+  std::shared_ptr<const LoopDescriptor> driver_;  // null: the loop is Run
+
+  ReadyClients ready_;
   size_t polling_ = 0;  // so many turns inside others
   bool turn_due_ = false;
   bool serves_soon_ = false;                      // Serve stands in Asio's queue
-  std::list<boost::asio::steady_timer> calls_;    // CallAfter's
-  std::vector<std::function<void()>> due_calls_;  // run before the next turn
+  std::vector<std::function<void()>> due_calls_;  // CallAfter's: run before the next turn
   MemoryTrim memory_trim_;
   bool awaits_quiet_ = false;
-  bool heard_ = false;                    // something since quiet_ was set
+  bool heard_ = false;  // something since AwaitQuiet
+  Alarms::Id wake_;
   int64_t wake_us_ = TimerWheel::kNever;  // of the system's clock, for which wake_ is set
   bool is_ready_ = false;
   bool stopping_ = false;

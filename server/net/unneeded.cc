@@ -25,13 +25,13 @@ bool IsOrphan() {
 
 }  // namespace
 
-Unneeded::Unneeded(boost::asio::io_context& io, const Settings& settings,
+Unneeded::Unneeded(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
                    std::function<size_t()> connected, std::function<void(std::string_view)> end)
-    : settings_(settings),
+    : alarms_(alarms),
+      settings_(settings),
       connected_(std::move(connected)),
       end_(std::move(end)),
-      parent_(io),
-      idle_(io) {}
+      parent_(io) {}
 
 void Unneeded::Start() {
   if (settings_.exit_with_parent) WatchParent();
@@ -45,7 +45,7 @@ void Unneeded::ClientLeft() {
 void Unneeded::Stop() {
   boost::system::error_code ignored;
   parent_.close(ignored);
-  idle_.cancel();
+  alarms_.Cancel(idle_);
 }
 
 // The parent may end between two of these steps: then we have another one at the last.
@@ -71,9 +71,9 @@ void Unneeded::ParentEnded() { end_("The process that started this one has ended
 // Every client that leaves sets it anew, so when the timer ends without any client, none has been
 // there since.
 void Unneeded::AwaitIdle() {
-  idle_.expires_after(std::chrono::seconds(settings_.idle_exit));
-  idle_.async_wait([this](const boost::system::error_code& error) {
-    if (error || connected_() > 0) return;
+  alarms_.Cancel(idle_);
+  idle_ = alarms_.Set(std::chrono::seconds(settings_.idle_exit), [this] {
+    if (connected_() > 0) return;
     end_(Concat("No client for ", settings_.idle_exit, " seconds (idle-exit), shutting down"));
   });
 }

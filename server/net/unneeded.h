@@ -9,19 +9,19 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <string_view>
 
 #include "server/config/settings.h"
+#include "server/net/alarms.h"
 
 namespace sluice {
 
 class Unneeded {
  public:
   // `connected` counts clients; `end` is called with the reason, from the loop, at most once.
-  Unneeded(boost::asio::io_context& io, const Settings& settings, std::function<size_t()> connected,
-           std::function<void(std::string_view why)> end);
+  Unneeded(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
+           std::function<size_t()> connected, std::function<void(std::string_view why)> end);
 
   // Begins to watch.
   void Start();
@@ -34,11 +34,12 @@ class Unneeded {
   void ParentEnded();
   void AwaitIdle();
 
+  Alarms& alarms_;
   const Settings& settings_;
   const std::function<size_t()> connected_;
   const std::function<void(std::string_view)> end_;
   boost::asio::posix::stream_descriptor parent_;
-  boost::asio::steady_timer idle_;
+  Alarms::Id idle_;
 };
 
 }  // namespace sluice

@@ -11,7 +11,11 @@
 namespace sluice {
 
 Worker::Worker(boost::asio::io_context& io, std::function<void()> finished)
-    : bell_(io), finished_(std::move(finished)) {}
+    : bell_(io), finished_(std::move(finished)) {
+  boost::system::error_code refused;
+  const int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell >= 0 && bell_.assign(bell, refused)) ::close(bell);
+}
 
 Worker::~Worker() {
   {
@@ -23,7 +27,6 @@ Worker::~Worker() {
 }
 
 void Worker::Start() {
-  bell_.assign(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   // Signals are the loop's.
   sigset_t all, before;
   ::sigfillset(&all);

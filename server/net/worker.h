@@ -25,6 +25,9 @@ class Worker {
   ~Worker();
   Worker(const Worker&) = delete;
 
+  // Can be read when pieces are done. Below zero when the system refused it: then nothing may run.
+  int bell() { return bell_.is_open() ? bell_.native_handle() : -1; }
+
   // Returns the piece's number.
   uint64_t Run(std::function<void()> work, std::function<void()> done);
   // Returns when the piece is done and what follows it has run, here.

@@ -1,7 +1,6 @@
 // See embedded_engine.h.
 #include "server/embed/inside/embedded_engine.h"
 
-#include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -14,8 +13,10 @@
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
 #include "server/embed/inside/direct_take.h"
+#include "server/embed/inside/replay.h"
 #include "server/engine/engine.h"
 #include "server/system/system_clock.h"
+#include "server/system/system_random.h"
 
 namespace sluice {
 namespace {
@@ -23,13 +24,6 @@ namespace {
 // Turns that a command which a snapshot holds back may take to be let go: each saves a slice.
 constexpr int kHeldTurnsMax = 1'000'000;
 constexpr int kResp = 3;
-
-uint64_t SystemRandom() {
-  uint64_t random = 0;
-  while (getrandom(&random, sizeof random, 0) != sizeof random) {
-  }
-  return random;
-}
 
 EngineOptions OptionsOf(const EmbeddedEngine::Options& options) {
   EngineOptions engine;
@@ -46,39 +40,6 @@ EngineOptions OptionsOf(const EmbeddedEngine::Options& options) {
 std::string AbsolutePath(const std::string& folder) {
   SystemDisk disk;
   return disk.Absolute(folder);
-}
-
-// The values of a reply, once more.
-void Replay(const Reply& reply, ReplySink& sink) {
-  using Kind = Reply::Kind;
-  const size_t length = reply.elements.size();
-  switch (reply.kind) {
-    case Kind::kError:
-      return sink.Error(reply.text);
-    case Kind::kInteger:
-    case Kind::kBool:
-      return sink.Integer(reply.integer);
-    case Kind::kNull:
-    case Kind::kNullBulk:
-    case Kind::kNullArray:
-      return sink.Null();
-    case Kind::kArray:
-      sink.Array(length);
-      break;
-    case Kind::kMap:
-    case Kind::kAttribute:
-      sink.Map(length / 2);
-      break;
-    case Kind::kSet:
-      sink.Set(length);
-      break;
-    case Kind::kPush:
-      sink.Push(length);
-      break;
-    default:
-      return sink.Bulk(reply.text);
-  }
-  for (const Reply& element : reply.elements) Replay(element, sink);
 }
 
 }  // namespace

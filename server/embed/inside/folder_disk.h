@@ -1,5 +1,6 @@
 // FolderDisk: a disk whose relative paths begin at a folder, so that a database in a host program
-// has its files there and leaves the working directory of the process alone.
+// has its files there and leaves the working directory of the process alone. Until a folder is
+// entered they begin where the process is, as those on a command line and in a configuration do.
 //
 // Absolute paths (/proc, a configuration elsewhere) are as they are.
 #pragma once
@@ -16,8 +17,10 @@ namespace sluice {
 
 class FolderDisk final : public Disk {
  public:
-  // `disk` outlives it; `folder` is an absolute path.
+  // `disk` outlives it; `folder` is an absolute path, or empty.
   FolderDisk(Disk& disk, std::string folder) : disk_(disk), folder_(std::move(folder)) {}
+
+  void Enter(std::string folder) { folder_ = std::move(folder); }
 
   int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) override {
     return disk_.Open(At(path), mode, file);
@@ -41,12 +44,12 @@ class FolderDisk final : public Disk {
 
  private:
   std::string At(const std::string& path) const {
-    if (!path.empty() && path.front() == '/') return path;
+    if (folder_.empty() || (!path.empty() && path.front() == '/')) return path;
     return path.empty() || path == "." ? folder_ : folder_ + "/" + path;
   }
 
   Disk& disk_;
-  const std::string folder_;
+  std::string folder_;
 };
 
 }  // namespace sluice

@@ -1,0 +1,12 @@
+// What a server is told of the program and the machine that it runs on, and where its chance comes
+// from.
+#pragma once
+
+#include "server/config/settings.h"
+#include "server/engine/engine.h"
+
+namespace sluice {
+
+EngineOptions HostFacts(const Settings& settings);
+
+}  // namespace sluice

@@ -1,0 +1,12 @@
+// Replay: a reply that was read off bytes, told to a sink once more.
+#pragma once
+
+#include "protocol/reply_reader.h"
+#include "protocol/reply_sink.h"
+
+namespace sluice {
+
+// Of RESP3 there is all but attributes, which become maps.
+void Replay(const Reply& reply, ReplySink& sink);
+
+}  // namespace sluice

@@ -1,0 +1,90 @@
+// See ready_clients.h.
+#include "server/net/ready_clients.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+// What one turn reads at most, and one client of it. Small enough that running it takes well under
+// a millisecond, large enough for fifty clients' pipelines.
+constexpr size_t kTurnBytes = 128 * 1024;
+constexpr size_t kReadBytes = 16 * 1024;
+// Connections whose peers have closed them are taken leave of in slices: 5 to 10 µs each.
+constexpr int kEndedPerTurn = 100;
+
+}  // namespace
+
+ReadyClients::ReadyClients() { buffers_.emplace_back(new char[kTurnBytes]); }
+
+void ReadyClients::Add(Connection& connection) {
+  if (connection.ready) return;
+  connection.ready = true;
+  ready_.push_back(std::static_pointer_cast<SpaceConnection>(connection.shared_from_this()));
+}
+
+// One recv for every ready client, until the turn's buffer is full; the others wait for the next
+// turn. So does a client with requests that have not run yet: it is the kernel that keeps what it
+// sends then, and that it will send no more is not seen before all it has sent is answered. Inside
+// Poll, the client whose command polls is not read either.
+// A client that could not be read this turn comes first in the next one, before those that have
+// more: however much a few clients send, all others are read in their turn.
+void ReadyClients::Read(size_t depth) {
+  while (buffers_.size() <= depth) buffers_.emplace_back(new char[kTurnBytes]);
+  char* const buffer = buffers_[depth].get();
+  size_t used = 0;
+  int ended = 0;
+  std::vector<std::shared_ptr<SpaceConnection>> unread;
+  std::vector<std::shared_ptr<SpaceConnection>> have_more;
+  for (std::shared_ptr<SpaceConnection>& waiting : ready_) {
+    SpaceConnection& connection = *waiting;
+    if (!connection.open()) continue;
+    if (connection.ended && ++ended > kEndedPerTurn) {
+      unread.push_back(std::move(waiting));
+      continue;
+    }
+    const Engine& engine = connection.space->engine();
+    if (used + kReadBytes > kTurnBytes || !engine.MayTouch(connection.session) ||
+        engine.HasBacklog(connection.session)) {
+      unread.push_back(std::move(waiting));
+      continue;
+    }
+    size_t got = 0;
+    const bool more = ReadOne(connection, {buffer + used, kReadBytes}, got);
+    used += got;
+    if (more) {
+      have_more.push_back(std::move(waiting));
+    } else {
+      connection.ready = false;
+    }
+  }
+  std::ranges::move(have_more, std::back_inserter(unread));
+  ready_ = std::move(unread);
+}
+
+// Whether there may be more to read at once.
+bool ReadyClients::ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got) {
+  Space& space = *connection.space;
+  Engine& engine = space.engine();
+  const std::span<char> room = engine.RoomFor(connection.session);
+  const std::span<char> into = room.empty() ? buffer : room;
+  ++engine.statistics().reads;
+  if (spaces_) [[unlikely]]
+    spaces_->Due(space);
+  const ssize_t result = connection.Read(into);
+  if (result < 0) {
+    space.Drop(connection.session);
+    return false;
+  }
+  got = static_cast<size_t>(result);
+  if (room.empty()) {
+    engine.Receive(connection.session, {into.data(), got});
+  } else {
+    engine.ReceiveInPlace(connection.session, got);
+  }
+  return got == into.size() || (got > 0 && connection.ended);
+}
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+// ReadyClients: those whose sockets have something to read, and the reading of them: one recv a
+// client into the turn's buffer, until that is full.
+//
+// A turn reads 128 KiB in all and 16 KiB of a client, and takes leave of 100 closed connections.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "server/net/space.h"
+#include "server/net/space_table.h"
+
+namespace sluice {
+
+class ReadyClients {
+ public:
+  ReadyClients();
+
+  // The private spaces of a test double, which are told what there is to do in them.
+  void set_spaces(SpaceTable* spaces) { spaces_ = spaces; }
+  // Once until it is read.
+  void Add(Connection& connection);
+  bool empty() const { return ready_.empty(); }
+  // `depth`: inside so many other turns, whose buffers are in use.
+  void Read(size_t depth);
+
+ private:
+  bool ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got);
+
+  SpaceTable* spaces_ = nullptr;
+  std::vector<std::shared_ptr<SpaceConnection>> ready_;  // to be read in the next turn
+  std::vector<std::unique_ptr<char[]>> buffers_;         // by depth
+};
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+// See signals.h.
+#include "server/net/signals.h"
+
+#include <signal.h>
+
+#include <utility>
+
+namespace sluice {
+
+Signals::Signals(boost::asio::io_context& io, std::function<bool(int)> end)
+    : set_(io), end_(std::move(end)) {
+  boost::system::error_code ignored;
+  ::signal(SIGHUP, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  set_.add(SIGINT, ignored);
+  set_.add(SIGTERM, ignored);
+  Await();
+}
+
+void Signals::Stop() {
+  boost::system::error_code ignored;
+  set_.cancel(ignored);
+}
+
+void Signals::Await() {
+  set_.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (!error && !end_(signal)) Await();
+  });
+}
+
+}  // namespace sluice
