@@ -2,50 +2,60 @@
 # that Debian has as archives, becomes one object in which only the API is visible; of it are made
 #
 #   libsluice.so   sluice_* alone (server/embed/sluice_c.h), with a soname
-#   libsluice.a    sluice_* and the C++ API, for programs in C++
+#   libsluice.a    sluice_* and the C++ API, for programs in C++; with the server and its Asio
 #
-# So a host may have a Lua, an abseil, an OpenSSL of its own, of any version. Targets: sluice::sluice (static, C++ and
-# C), sluice::c (shared, C).
+# So a host may have a Lua, an abseil, an OpenSSL, a Boost of its own, of any version. Targets: sluice::sluice (static,
+# C++ and C), sluice::c (shared, C).
 
 include(GNUInstallDirs)
 
-# --- one object
-set(parts sluice_database sluice_linked sluice_system sluice_commands sluice_engine sluice_test_double sluice_log
-  sluice_snapshots sluice_locks sluice_waiting sluice_dispatch sluice_notify sluice_clients
-  sluice_observe sluice_config sluice_scripting sluice_storage sluice_protocol)
+# --- one object of each
 sluice_library(sluice_linked server/linked absl::flat_hash_map)
-foreach(part ${parts})
-  list(APPEND part_files $<TARGET_FILE:${part}>)
-endforeach()
+set(database_parts sluice_database sluice_linked sluice_system sluice_commands sluice_engine sluice_test_double
+  sluice_log sluice_snapshots sluice_locks sluice_waiting sluice_dispatch sluice_notify sluice_clients
+  sluice_observe sluice_config sluice_scripting sluice_storage sluice_protocol)
+set(server_parts sluice_serving sluice_net ${database_parts})
 foreach(name raw_hash_set hash city low_level_hash throw_delegate raw_logging_internal bad_optional_access
     bad_variant_access int128)
   get_target_property(archive absl::${name} IMPORTED_LOCATION_NONE)
-  list(APPEND part_files ${archive})
+  list(APPEND archives ${archive})
 endforeach()
 get_target_property(crypto OpenSSL::Crypto IMPORTED_LOCATION)
-list(APPEND part_files ${LUA_BITOP_LIBRARY} ${LUA_LIBRARY} ${XXHASH_LIBRARY} ${crypto})
+list(APPEND archives ${LUA_BITOP_LIBRARY} ${LUA_LIBRARY} ${XXHASH_LIBRARY} ${crypto})
 
-set(merged ${PROJECT_BINARY_DIR}/libsluice.o)
-add_custom_command(OUTPUT ${merged}
-  COMMAND ${CMAKE_LINKER} -r -d --force-group-allocation -o ${merged}
-    --wrap=stdin --wrap=stdout --wrap=stderr
-    --wrap=_ZNSt8ios_base4InitC1Ev --wrap=_ZNSt8ios_base4InitD1Ev
-    --whole-archive $<TARGET_FILE:sluice_database> $<TARGET_FILE:sluice_linked> --no-whole-archive
-    --start-group ${part_files} --end-group
-  # g++'s unique symbols cannot be hidden as they are.
-  COMMAND sh -c "${CMAKE_NM} ${merged} | sed -n 's/.* u //p' > ${merged}.unique"
-  COMMAND ${CMAKE_OBJCOPY} --weaken-symbols=${merged}.unique ${merged}
-  COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=sluice_*
-    --keep-global-symbol=_ZN*6sluice2v1* --keep-global-symbol=_ZT?N6sluice2v1*
-    --remove-section=.gnu.lto_* --remove-section=.gnu.debuglto_* ${merged}
-  DEPENDS ${parts} VERBATIM
-  COMMENT "Linking libsluice as one object")
-add_custom_target(sluice_merged DEPENDS ${merged})
-set_source_files_properties(${merged} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+# sluice_merge(object whole parts...): `whole` are the parts that hold the API.
+function(sluice_merge object whole)
+  set(merged ${PROJECT_BINARY_DIR}/${object})
+  set(whole_files "")
+  set(part_files "")
+  foreach(part ${whole})
+    list(APPEND whole_files $<TARGET_FILE:${part}>)
+  endforeach()
+  foreach(part ${ARGN})
+    list(APPEND part_files $<TARGET_FILE:${part}>)
+  endforeach()
+  add_custom_command(OUTPUT ${merged}
+    COMMAND ${CMAKE_LINKER} -r -d --force-group-allocation -o ${merged}
+      --wrap=stdin --wrap=stdout --wrap=stderr
+      --wrap=_ZNSt8ios_base4InitC1Ev --wrap=_ZNSt8ios_base4InitD1Ev
+      --whole-archive ${whole_files} --no-whole-archive --start-group ${part_files} ${archives} --end-group
+    # g++'s unique symbols cannot be hidden as they are.
+    COMMAND sh -c "${CMAKE_NM} ${merged} | sed -n 's/.* u //p' > ${merged}.unique"
+    COMMAND ${CMAKE_OBJCOPY} --weaken-symbols=${merged}.unique ${merged}
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=sluice_*
+      --keep-global-symbol=_ZN*6sluice2v1* --keep-global-symbol=_ZT?N6sluice2v1*
+      --remove-section=.gnu.lto_* --remove-section=.gnu.debuglto_* ${merged}
+    DEPENDS ${ARGN} VERBATIM
+    COMMENT "Linking ${object} as one object")
+  set_source_files_properties(${merged} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+endfunction()
+sluice_merge(libsluice.o "sluice_database;sluice_linked" ${database_parts})
+sluice_merge(libsluice_server.o "sluice_serving;sluice_database;sluice_linked" ${server_parts})
+add_custom_target(sluice_merged DEPENDS ${PROJECT_BINARY_DIR}/libsluice.o ${PROJECT_BINARY_DIR}/libsluice_server.o)
 
 # --- the two libraries
 set(system_libraries ${LZF_LINK_LIBRARIES} m ${CMAKE_DL_LIBS})
-add_library(sluice_shared SHARED ${merged})
+add_library(sluice_shared SHARED ${PROJECT_BINARY_DIR}/libsluice.o)
 add_dependencies(sluice_shared sluice_merged)
 set_target_properties(sluice_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME sluice EXPORT_NAME c
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
@@ -55,7 +65,7 @@ target_link_options(sluice_shared PRIVATE -static-libstdc++ -static-libgcc -Wl,-
 set_property(TARGET sluice_shared APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/symbols.map)
 target_link_libraries(sluice_shared PRIVATE ${system_libraries})
 
-add_library(sluice_static STATIC ${merged})
+add_library(sluice_static STATIC ${PROJECT_BINARY_DIR}/libsluice_server.o)
 add_dependencies(sluice_static sluice_merged)
 set_target_properties(sluice_static PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME sluice EXPORT_NAME sluice)
 target_link_libraries(sluice_static INTERFACE lzf m ${CMAKE_DL_LIBS})

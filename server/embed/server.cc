@@ -8,8 +8,8 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/embed/reply_builder.h"
-#include "server/embed/server_core.h"
-#include "server/embed/server_link.h"
+#include "server/embed/serving/server_core.h"
+#include "server/embed/serving/server_link.h"
 #include "server/net/loop_descriptor.h"
 
 namespace sluice {
@@ -113,6 +113,14 @@ std::string ServerSpace::url() const {
 }
 
 std::string ServerSpace::Reset() const { return FaultOf(Run({"SLUICE.RESET"})); }
+
+int ServerSpace::port() const {
+  const std::shared_ptr<ServerCore> core = link_->core();
+  if (!core || !core->running()) return 0;
+  if (name().empty()) return core->port();
+  const ServerSpace outside(core, {});
+  return static_cast<int>(outside.Run({"SLUICE.SPACE", "LISTEN", name()}).integer());
+}
 
 // From outside of it: a client that is in a space does not replace or end it.
 std::string ServerSpace::CopyFrom(const ServerSpace& other) const {

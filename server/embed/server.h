@@ -133,6 +133,9 @@ class ServerSpace {
   // "redis://space:name@127.0.0.1:41873", by which a client gets into it; "unix:/path" where there
   // is no port, and then AUTH leads into it. Empty: the server is gone.
   std::string url() const;
+  // Where it has a port of its own, of 127.0.0.1, which is made when it is first asked for: whoever
+  // connects there is in it. 0: there is none to be had.
+  int port() const;
   const std::string& name() const;  // empty: of those that have chosen none
   // --- error sentences, or empty
   std::string Reset() const;  // as it was when it was made

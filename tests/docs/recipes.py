@@ -13,6 +13,7 @@ have to fail: wrong.md proves that each way of running them notices.
   python      a file for pytest, with the fixtures of clients/python; "python database" needs libsluice.so, which
               SLUICE_LIBRARY names, and is left out where there is none
   js          a file for `node --test`, or for vitest if that is what it imports, with clients/node
+  cpp         is compiled and run by the build (tests/embed/recipes.py)
   text        is not run
 """
 import argparse
@@ -149,7 +150,7 @@ def run_python_database(block, program):
 
 
 RUNNERS = {"redis-cli": run_terminals, "console": run_console, "python": run_python,
-           "python database": run_python_database, "js": run_js, "text": None}
+           "python database": run_python_database, "js": run_js, "cpp": None, "text": None}
 
 
 def fault(block, program):

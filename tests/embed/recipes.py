@@ -2,9 +2,11 @@
 """Makes programs of the code in a page of the documentation, for the build to compile and a test to run.
 
   recipes.py page.md out.cc out.c
+  recipes.py page.md out.cc
 
 Each ```cpp block becomes a function of one program, with its #include lines before; one with a main is left to
-tests/embed/installed.py, which builds it as it stands. The ```c block is a program itself.
+tests/embed/installed.py, which builds it as it stands. The ```c block is a program itself. In the second form the
+```cpp blocks are one program as they stand.
 """
 import pathlib
 import re
@@ -41,9 +43,11 @@ def program(page):
 
 
 def main():
-    page, cpp, c = map(pathlib.Path, sys.argv[1:4])
+    page, cpp, *c = map(pathlib.Path, sys.argv[1:4])
+    if not c:
+        return cpp.write_text("\n".join(blocks(page, "cpp")))
     cpp.write_text(program(page))
-    c.write_text("#undef NDEBUG\n" + "\n".join(blocks(page, "c")))
+    c[0].write_text("#undef NDEBUG\n" + "\n".join(blocks(page, "c")))
 
 
 if __name__ == "__main__":

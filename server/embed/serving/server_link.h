@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "protocol/reply_sink.h"
-#include "server/embed/server_core.h"
+#include "server/embed/serving/server_core.h"
 
 namespace sluice {
 

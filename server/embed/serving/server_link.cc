@@ -1,6 +1,6 @@
 // See server_link.h. Pushes that come between answers are passed over; those that answer a command
 // (SUBSCRIBE) begin with its name.
-#include "server/embed/server_link.h"
+#include "server/embed/serving/server_link.h"
 
 #include <poll.h>
 #include <sys/socket.h>

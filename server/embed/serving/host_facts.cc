@@ -1,5 +1,5 @@
 // See host_facts.h.
-#include "server/embed/host_facts.h"
+#include "server/embed/serving/host_facts.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>

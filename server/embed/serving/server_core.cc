@@ -1,6 +1,6 @@
 // See server_core.h. The lock is never held while a callback or the server runs; the server itself
 // is the loop's alone, others only have it call back (Post).
-#include "server/embed/server_core.h"
+#include "server/embed/serving/server_core.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
 #include "server/config/version.h"
-#include "server/embed/host_facts.h"
+#include "server/embed/serving/host_facts.h"
 #include "server/net/server.h"
 
 namespace sluice {
