@@ -39,8 +39,8 @@ function(sluice_merge object whole)
       --wrap=stdin --wrap=stdout --wrap=stderr
       --wrap=_ZNSt8ios_base4InitC1Ev --wrap=_ZNSt8ios_base4InitD1Ev
       --whole-archive ${whole_files} --no-whole-archive --start-group ${part_files} ${archives} --end-group
-    # g++'s unique symbols cannot be hidden as they are.
-    COMMAND sh -c "${CMAKE_NM} ${merged} | sed -n 's/.* u //p' > ${merged}.unique"
+    # g++'s unique symbols cannot be hidden as they are. (nm may show those of the compiler's own form instead.)
+    COMMAND sh -c "${CMAKE_READELF} -sW ${merged} | sed -n 's/.* UNIQUE .* //p' > ${merged}.unique"
     COMMAND ${CMAKE_OBJCOPY} --weaken-symbols=${merged}.unique ${merged}
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=sluice_*
       --keep-global-symbol=_ZN*6sluice2v1* --keep-global-symbol=_ZT?N6sluice2v1*

@@ -51,18 +51,18 @@ inline namespace v1 {
 
 struct ServerOptions {
   // As lines of sluice.conf: {{"port", "7000"}, {"unixsocket", "/tmp/s"}, {"appendonly", "yes"}}.
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<std::pair<std::string, std::string>> settings = {};
   // Configuration that is read before them: a file, and then text. Empty: none.
-  std::string file;
-  std::string text;
+  std::string file = {};
+  std::string text = {};
   // Gets each line of the log, unless the option logfile names a file.
-  std::function<void(std::string_view line)> log;
+  std::function<void(std::string_view line)> log = {};
   // The configuration was read, and nothing is open yet. A sentence: it is not to start.
-  std::function<std::string()> on_configured;
+  std::function<std::string()> on_configured = {};
   // Clients are served there; port 0: there is none.
-  std::function<void(const std::string& address, int port)> on_ready;
+  std::function<void(const std::string& address, int port)> on_ready = {};
   // It has ended: by Stop, SHUTDOWN, or a fault, which is a sentence then.
-  std::function<void(const std::string& fault)> on_end;
+  std::function<void(const std::string& fault)> on_end = {};
   enum class Loop : uint8_t {
     kOwnThread,
     kHost,     // Work and DriveBy

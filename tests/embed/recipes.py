@@ -17,6 +17,8 @@ HEAD = """// Made of {page} by tests/embed/recipes.py.
 #undef NDEBUG
 #include <poll.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cassert>
 #include <chrono>
 #include <cstdio>
@@ -24,6 +26,7 @@ HEAD = """// Made of {page} by tests/embed/recipes.py.
 #include <string>
 
 #include "sluice/database.h"
+#include "sluice/server.h"
 
 """
 
