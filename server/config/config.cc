@@ -152,8 +152,8 @@ std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
 // first that cannot.
 std::string Config::ApplyHooks(const std::vector<Change>& changes, const Pairs& old_values) {
   for (size_t i = 0; i < changes.size(); ++i) {
-    if (ValueOf(changes[i].option) == old_values[i].second) continue;
     const Option& row = OptionAt(changes[i].option);
+    if (!row.reloads && ValueOf(changes[i].option) == old_values[i].second) continue;
     const auto* hook = HookOf(row.name);
     if (!hook && row.hosted) {
       return Failure(changes[i].name, "the program that runs this server takes no change of it");

@@ -85,6 +85,7 @@ struct Option {
   bool is_protected = false;  // CONFIG SET needs enable-protected-configs
   bool secret = false;        // a password: MONITOR and SLOWLOG hide its value
   bool hosted = false;        // a live change needs a hook that carries it out (Config::OnChange)
+  bool reloads = false;       // CONFIG SET to the value that it has calls the hook, too
   // A value besides `value` that is just as true (kRefused).
   bool (*also_true)(std::string_view value) = nullptr;
 
@@ -122,6 +123,12 @@ struct Option {
   constexpr Option Hosted() const {
     Option option = *this;
     option.hosted = true;
+    return option;
+  }
+  // The value is the name of a file, whose content counts.
+  constexpr Option Reloads() const {
+    Option option = *this;
+    option.reloads = true;
     return option;
   }
   constexpr Option AlsoTrue(bool (*test)(std::string_view)) const {

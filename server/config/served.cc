@@ -18,6 +18,7 @@ constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
 constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
+constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
 constexpr std::string_view kReadyLine[] = {"auto", "yes", "no"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 // Texts that have to pass a check of their own.
@@ -44,7 +45,51 @@ constexpr Option kServedOptions[] = {
     Served("timeout", &S::timeout, Int(0, kIntMax),
            "seconds until an idle client is closed; 0: never"),
     Served("maxclients", &S::maxclients, Int(1, 4294967295), "clients at the same time"),
+    Served("maxclients-per-ip", &S::maxclients_per_ip, Int(0, kIntMax),
+           "of them from one address (of IPv6: one /64 network); 0: any number"),
     Served("protected-mode", &S::protected_mode, kYesNo, "without a password, only this machine"),
+    // TLS
+    Served("tls-port", &S::tls_port, Int(0, 65535), "TCP port for TLS; 0: none").Hosted(),
+    Served("tls-cert-file", &S::tls_cert_file, kAnyText, "the server's certificate, and its chain")
+        .Hosted()
+        .Reloads(),
+    Served("tls-key-file", &S::tls_key_file, kAnyText, "its private key").Hosted().Reloads(),
+    Served("tls-key-file-pass", &S::tls_key_file_pass, kAnyText, "the key's pass phrase")
+        .Hosted()
+        .Secret(),
+    Served("tls-ca-cert-file", &S::tls_ca_cert_file, kAnyText,
+           "certificates of the authorities that clients' certificates come from")
+        .Hosted()
+        .Reloads(),
+    Served("tls-ca-cert-dir", &S::tls_ca_cert_dir, kAnyText,
+           "folder of such, each named by its hash (openssl rehash)")
+        .Hosted()
+        .Reloads(),
+    Served("tls-auth-clients", &S::tls_auth_clients, OneOf(kTlsClients),
+           "whether clients need a certificate of their own; optional: one that is shown counts")
+        .Hosted(),
+    Served("tls-protocols", &S::tls_protocols, kAnyText,
+           "of TLSv1, TLSv1.1, TLSv1.2 and TLSv1.3; empty: the last two")
+        .Hosted(),
+    Served("tls-ciphers", &S::tls_ciphers, kAnyText, "ciphers up to TLS 1.2, as OpenSSL has them")
+        .Hosted(),
+    Served("tls-ciphersuites", &S::tls_ciphersuites, kAnyText, "cipher suites of TLS 1.3").Hosted(),
+    Served("tls-prefer-server-ciphers", &S::tls_prefer_server_ciphers, kYesNo,
+           "the server's order of them counts, not the client's")
+        .Hosted(),
+    Served("tls-session-caching", &S::tls_session_caching, kYesNo,
+           "a client that comes again need not shake hands in full")
+        .Hosted(),
+    Served("tls-session-cache-size", &S::tls_session_cache_size, Int(0, kIntMax),
+           "sessions of TLS 1.2 kept here; 0: any number")
+        .Hosted(),
+    Served("tls-session-cache-timeout", &S::tls_session_cache_timeout, Int(0, kIntMax),
+           "seconds for which a client may come again so")
+        .Hosted(),
+    Served("tls-dh-params-file", &S::tls_dh_params_file, kAnyText,
+           "parameters of DH ciphers of TLS 1.2; without them there are none")
+        .Hosted()
+        .Reloads(),
     // access
     Served("requirepass", &S::requirepass, kAnyText, "password of the default user").Secret(),
     Served("login-timeout", &S::login_timeout, Int(0, kIntMax),

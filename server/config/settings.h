@@ -36,7 +36,24 @@ struct Settings {
   int64_t tcp_keepalive = 300;  // seconds; 0: off
   int64_t timeout = 0;          // seconds a client may be idle; 0: for ever
   int64_t maxclients = 10000;
+  int64_t maxclients_per_ip = 0;  // 0: any number
   bool protected_mode = true;
+  // TLS; file names as OpenSSL takes them
+  int64_t tls_port = 0;
+  std::string tls_cert_file;
+  std::string tls_key_file;
+  std::string tls_key_file_pass;
+  std::string tls_ca_cert_file;
+  std::string tls_ca_cert_dir;
+  std::string tls_dh_params_file;
+  std::string tls_auth_clients = "yes";  // no | yes | optional
+  std::string tls_protocols;             // of TLSv1 ... TLSv1.3; empty: 1.2 and 1.3
+  std::string tls_ciphers;
+  std::string tls_ciphersuites;
+  bool tls_prefer_server_ciphers = false;
+  bool tls_session_caching = true;
+  int64_t tls_session_cache_size = 20 * 1024;
+  int64_t tls_session_cache_timeout = 300;  // seconds
   // access
   std::string requirepass;
   int64_t login_timeout = 60;                   // seconds; 0: for ever

@@ -33,13 +33,12 @@ constexpr std::string_view kPolicies[] = {"volatile-lru",   "volatile-lfu", "vol
 constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
-constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
 constexpr std::string_view kNoDelay = "it loads as fast as it can";
 constexpr std::string_view kNoReplica = "it does not replicate yet";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
-constexpr std::string_view kNoTls = "it does not speak TLS yet; put a TLS proxy before it";
+constexpr std::string_view kNoLinks = "it connects to no other server";
 constexpr std::string_view kNoAcl = "it has no users besides the default one yet (see requirepass)";
 constexpr std::string_view kNoEviction = "it has no memory limit and evicts nothing yet";
 constexpr std::string_view kExactExpiry =
@@ -138,26 +137,11 @@ constexpr Option kCluster[] = {
 };
 
 constexpr Option kSecurity[] = {
-    Refused("tls-port", "0", kPort, kNoTls),
-    Refused("tls-cluster", "no", kYesNo, kNoTls),
-    Refused("tls-replication", "no", kYesNo, kNoTls),
-    NoEffect("tls-cert-file", "", kAnyText, kNoTls),
-    NoEffect("tls-key-file", "", kAnyText, kNoTls),
-    NoEffect("tls-key-file-pass", "", kAnyText, kNoTls),
-    NoEffect("tls-client-cert-file", "", kAnyText, kNoTls),
-    NoEffect("tls-client-key-file", "", kAnyText, kNoTls),
-    NoEffect("tls-client-key-file-pass", "", kAnyText, kNoTls),
-    NoEffect("tls-dh-params-file", "", kAnyText, kNoTls),
-    NoEffect("tls-ca-cert-file", "", kAnyText, kNoTls),
-    NoEffect("tls-ca-cert-dir", "", kAnyText, kNoTls),
-    NoEffect("tls-auth-clients", "yes", OneOf(kTlsClients), kNoTls),
-    NoEffect("tls-protocols", "", kAnyText, kNoTls),
-    NoEffect("tls-ciphers", "", kAnyText, kNoTls),
-    NoEffect("tls-ciphersuites", "", kAnyText, kNoTls),
-    NoEffect("tls-prefer-server-ciphers", "no", kYesNo, kNoTls),
-    NoEffect("tls-session-caching", "yes", kYesNo, kNoTls),
-    NoEffect("tls-session-cache-size", "20480", kCount, kNoTls),
-    NoEffect("tls-session-cache-timeout", "300", kCount, kNoTls),
+    Refused("tls-cluster", "no", kYesNo, kNoLinks),
+    Refused("tls-replication", "no", kYesNo, kNoLinks),
+    NoEffect("tls-client-cert-file", "", kAnyText, kNoLinks),
+    NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
+    NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),
     Refused("aclfile", "", kAnyText, kNoAcl).Immutable(),
     NoEffect("acl-pubsub-default", "resetchannels", OneOf(kChannelRules), kNoAcl),
     NoEffect("acllog-max-len", "128", kLongCount, kNoAcl),

@@ -30,13 +30,14 @@ constexpr std::string_view kProtectedMode =
 
 }  // namespace
 
-Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller,
-                   std::function<size_t()> clients, Listener::Accepted admit,
+Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller, TlsDoor& tls,
+                   std::function<size_t()> clients, Admit admit,
                    std::function<int64_t(int64_t)> files_for)
     : config_(config),
       space_(space),
       log_(log),
       poller_(poller),
+      tls_(tls),
       clients_(std::move(clients)),
       admit_(std::move(admit)),
       files_for_(std::move(files_for)) {}
@@ -44,9 +45,10 @@ Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller,
 std::string Acceptor::Open() {
   FitMaxClients();
   if (std::string error = ListenTcp(); !error.empty()) return error;
+  if (std::string error = ListenTls(); !error.empty()) return error;
   if (std::string error = ListenUnix(); !error.empty()) return error;
-  if (tcp_listeners_.empty() && !unix_listener_) {
-    return "there is nothing to listen on: port is 0 and no unixsocket is set";
+  if (tcp_listeners_.empty() && tls_listeners_.empty() && !unix_listener_) {
+    return "there is nothing to listen on: port and tls-port are 0 and no unixsocket is set";
   }
   FollowOptions();
   return {};
@@ -54,11 +56,13 @@ std::string Acceptor::Open() {
 
 void Acceptor::Close() {
   tcp_listeners_.clear();
+  tls_listeners_.clear();
   unix_listener_.reset();
 }
 
 std::string Acceptor::Address() const {
   if (!tcp_listeners_.empty()) return tcp_listeners_.front()->Address();
+  if (!tls_listeners_.empty()) return tls_listeners_.front()->Address();
   return Concat("unix:", config_.settings().unixsocket);
 }
 
@@ -87,22 +91,28 @@ void Acceptor::FollowOptions() {
   config_.OnChange("port", [this] {
     return ListenTcp().empty() ? "" : "Unable to listen on this port. Check server logs.";
   });
-  config_.OnChange("bind", [this] {
-    return ListenTcp().empty() ? "" : "Failed to bind to specified addresses.";
+  config_.OnChange("tls-port", [this] {
+    if (config_.settings().tls_port != 0 && !tls_.Load().empty()) {
+      return "Unable to update TLS configuration. Check server logs.";
+    }
+    return ListenTls().empty() ? "" : "Unable to listen on this port. Check server logs.";
   });
+  config_.OnChange("bind", [this] {
+    const bool listens = ListenTcp().empty() && ListenTls().empty();
+    return listens ? "" : "Failed to bind to specified addresses.";
+  });
+  tls_.FollowOptions();
 }
 
 // --- listening
 
-std::unique_ptr<Listener> Acceptor::MakeListener() {
-  return std::make_unique<Listener>(
-      poller_, [this](int fd, Peer peer) { Accept(fd, std::move(peer), admit_); });
+Listener::Accepted Acceptor::Accepting(Listener::Accepted admit) {
+  return
+      [this, admit = std::move(admit)](int fd, Peer peer) { Accept(fd, std::move(peer), admit); };
 }
 
 std::unique_ptr<Listener> Acceptor::ListenAside(Listener::Accepted admit, std::string& fault) {
-  auto listener = std::make_unique<Listener>(
-      poller_,
-      [this, admit = std::move(admit)](int fd, Peer peer) { Accept(fd, std::move(peer), admit); });
+  auto listener = std::make_unique<Listener>(poller_, Accepting(std::move(admit)));
   fault = listener->ListenTcp("127.0.0.1", 0, Backlog());
   return listener;
 }
@@ -112,7 +122,7 @@ int Acceptor::Backlog() const { return static_cast<int>(config_.settings().tcp_b
 std::string Acceptor::ListenUnix() {
   const Settings& settings = config_.settings();
   if (settings.unixsocket.empty()) return {};
-  unix_listener_ = MakeListener();
+  unix_listener_ = std::make_unique<Listener>(poller_, Accepting(admit_.plain));
   const std::string error = unix_listener_->ListenUnix(
       settings.unixsocket, static_cast<int>(settings.unixsocketperm), Backlog());
   if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
@@ -127,9 +137,10 @@ std::string Acceptor::ListenTcp() {
   if (settings.port == 0 && !settings.any_port) return {};
   const auto port = static_cast<int>(settings.port);
   bool is_taken = false;
-  std::string error = ListenOnEach(port, is_taken);
+  const Listener::Accepted accepting = Accepting(admit_.plain);
+  std::string error = ListenOnEach(port, accepting, tcp_listeners_, is_taken);
   for (int i = 1; i < kAnyPortTries && port == 0 && is_taken; ++i) {
-    error = ListenOnEach(port, is_taken);
+    error = ListenOnEach(port, accepting, tcp_listeners_, is_taken);
   }
   if (!error.empty()) {
     log_.Write(LogLevel::kWarning, error);
@@ -139,23 +150,37 @@ std::string Acceptor::ListenTcp() {
   return error;
 }
 
-std::string Acceptor::ListenOnEach(int port, bool& is_taken) {
+// Likewise on `tls-port`, once the files are read without which nobody could be let in.
+std::string Acceptor::ListenTls() {
+  tls_listeners_.clear();
+  const auto port = static_cast<int>(config_.settings().tls_port);
+  if (port == 0) return {};
+  bool is_taken = false;
+  const auto accepting = [this](int fd, Peer peer) { AcceptTls(fd, std::move(peer)); };
+  std::string error = ListenOnEach(port, accepting, tls_listeners_, is_taken);
+  log_.Write(error.empty() ? LogLevel::kNotice : LogLevel::kWarning,
+             error.empty() ? Concat("TLS is served on port ", port) : error);
+  return error;
+}
+
+std::string Acceptor::ListenOnEach(int port, const Listener::Accepted& accepted,
+                                   Listeners& listeners, bool& is_taken) {
   is_taken = false;
-  tcp_listeners_.clear();
+  listeners.clear();
   for (std::string address : config_.settings().bind) {
     const bool optional = address.starts_with('-');
     if (optional) address.erase(0, 1);
-    auto listener = MakeListener();
+    auto listener = std::make_unique<Listener>(poller_, accepted);
     const std::string fault = listener->ListenTcp(address, port, Backlog());
     if (fault.empty()) {
       if (port == 0) port = listener->Port();
-      tcp_listeners_.push_back(std::move(listener));
+      listeners.push_back(std::move(listener));
     } else if (!optional || !listener->address_missing()) {
       is_taken = listener->port_taken();
       return Concat("can't listen on ", address, " port ", port, ": ", fault);
     }
   }
-  return tcp_listeners_.empty() ? "can't listen on any address of bind" : "";
+  return listeners.empty() ? "can't listen on any address of bind" : "";
 }
 
 // --- newcomers
@@ -163,6 +188,8 @@ std::string Acceptor::ListenOnEach(int port, bool& is_taken) {
 bool Acceptor::AcceptNewcomers() {
   bool more = unix_listener_ && unix_listener_->AcceptNewcomers();
   for (const auto& listener : tcp_listeners_) more |= listener->AcceptNewcomers();
+  if (tls_.handshakes().is_busy()) return more;
+  for (const auto& listener : tls_listeners_) more |= listener->AcceptNewcomers();
   return more;
 }
 
@@ -170,18 +197,28 @@ bool Acceptor::IsFull() const {
   return static_cast<int64_t>(clients_()) >= config_.settings().maxclients;
 }
 
-void Acceptor::Accept(int descriptor, Peer peer, const Listener::Accepted& admit) {
+std::string_view Acceptor::RefusalOf(const Peer& peer) const {
   const Settings& settings = config_.settings();
+  const bool is_open = settings.protected_mode && settings.requirepass.empty();
+  return is_open && !peer.loopback ? kProtectedMode : std::string_view();
+}
+
+void Acceptor::Accept(int descriptor, Peer peer, const Listener::Accepted& admit) {
   if (IsFull()) return Refuse(descriptor, kTooManyClients);
-  if (settings.protected_mode && settings.requirepass.empty() && !peer.loopback) {
-    return Refuse(descriptor, kProtectedMode);
-  }
+  if (const auto refusal = RefusalOf(peer); !refusal.empty()) return Refuse(descriptor, refusal);
   if (!peer.unix_socket) SetTcpOptions(descriptor);
   admit(descriptor, std::move(peer));
 }
 
+// Before the handshake no words can be said, and a server that is full does not make one.
+void Acceptor::AcceptTls(int descriptor, Peer peer) {
+  if (IsFull()) return Refuse(descriptor, "");
+  SetTcpOptions(descriptor);
+  admit_.tls(descriptor, std::move(peer));
+}
+
 void Acceptor::Refuse(int descriptor, std::string_view sentence) {
-  ++space_.engine().statistics().rejected_connections;
+  CountRefusal();
   [[maybe_unused]] const ssize_t ignored =
       ::send(descriptor, sentence.data(), sentence.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::close(descriptor);

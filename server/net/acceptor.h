@@ -16,24 +16,33 @@
 #include "server/net/log.h"
 #include "server/net/poller.h"
 #include "server/net/space.h"
+#include "server/net/tls_door.h"
 
 namespace sluice {
 
 class Acceptor {
  public:
-  // `admit` takes a newcomer's descriptor.
-  // `clients`: how many there are in all. `files_for`: sees to it, as far as may be, that so many
-  // files can be open; how many it is.
-  Acceptor(Config& config, Space& space, Log& log, Poller& poller, std::function<size_t()> clients,
-           Listener::Accepted admit, std::function<int64_t(int64_t)> files_for);
+  // Who takes a newcomer's descriptor.
+  struct Admit {
+    Listener::Accepted plain;
+    Listener::Accepted tls;  // who begins a handshake
+  };
+  // `clients`: how many there are in all. What `tls` shares is loaded before anyone is let in
+  // there. `files_for`: sees to it, as far as may be, that so many files can be open; how many it
+  // is.
+  Acceptor(Config& config, Space& space, Log& log, Poller& poller, TlsDoor& tls,
+           std::function<size_t()> clients, Admit admit, std::function<int64_t(int64_t)> files_for);
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
-  // then on changes of `maxclients`, `port` and `bind` are followed.
+  // then on changes of `maxclients`, `port`, `tls-port` and `bind` are followed.
   std::string Open();
   void Close();
   // Where a client on this machine can connect: "127.0.0.1:6379", "[::1]:6379", "unix:/path".
   std::string Address() const;
   bool IsFull() const;
+  // Why that client may not talk to this server (protected mode), as an error; empty: it may.
+  std::string_view RefusalOf(const Peer& peer) const;
+  void CountRefusal() { ++space_.engine().statistics().rejected_connections; }
   // A socket for another space: on a free port of the loopback address, watched beside the others.
   // Whoever comes there is let in under the same terms.
   std::unique_ptr<Listener> ListenAside(Listener::Accepted admit, std::string& fault);
@@ -44,11 +53,16 @@ class Acceptor {
   void FitMaxClients();
   void FollowOptions();
   std::string ListenUnix();
+  using Listeners = std::vector<std::unique_ptr<Listener>>;
+
   std::string ListenTcp();
-  std::string ListenOnEach(int port, bool& is_taken);
-  std::unique_ptr<Listener> MakeListener();
+  std::string ListenTls();
+  std::string ListenOnEach(int port, const Listener::Accepted& accepted, Listeners& listeners,
+                           bool& is_taken);
   int Backlog() const;
+  Listener::Accepted Accepting(Listener::Accepted admit);
   void Accept(int descriptor, Peer peer, const Listener::Accepted& admit);
+  void AcceptTls(int descriptor, Peer peer);
   void Refuse(int descriptor, std::string_view sentence);
   void SetTcpOptions(int descriptor) const;
 
@@ -56,10 +70,12 @@ class Acceptor {
   Space& space_;
   Log& log_;
   Poller& poller_;
+  TlsDoor& tls_;
   std::function<size_t()> clients_;
-  Listener::Accepted admit_;
+  Admit admit_;
   std::function<int64_t(int64_t)> files_for_;
-  std::vector<std::unique_ptr<Listener>> tcp_listeners_;
+  Listeners tcp_listeners_;
+  Listeners tls_listeners_;
   std::unique_ptr<Listener> unix_listener_;
 };
 

@@ -30,12 +30,18 @@ Connection::Connection(Poller& poller, int descriptor, ConnectionOwner& owner)
 Connection::~Connection() { Close(); }
 
 ssize_t Connection::Read(std::span<char> into) {
+  if (tls_) {
+    const ssize_t got = tls_->Read(into);
+    if (tls_->has_unsent()) AwaitWritable();
+    return got;
+  }
   const ssize_t got = ::recv(descriptor_, into.data(), into.size(), 0);
   if (got > 0) return got;
   return got < 0 && WouldBlock(errno) ? 0 : -1;
 }
 
 bool Connection::Write(OutputBuffer& output) {
+  if (tls_) return tls_->Write(output);
   iovec vectors[kVectorsMax];
   const size_t count = output.Peek(vectors, kVectorsMax);
   ssize_t sent;
@@ -57,9 +63,11 @@ void Connection::Readable(bool ended_too) {
   owner_.Readable(*this);
 }
 
-// The owner may let go of this connection meanwhile.
+// The owner may let go of this connection meanwhile. Records that are no output of its client's
+// leave here; that the connection broke is found by its next read.
 void Connection::Writable() {
   const auto self = shared_from_this();
+  if (tls_ && tls_->Flush() && tls_->has_unsent()) AwaitWritable();
   owner_.Writable(*this);
 }
 
@@ -80,6 +88,7 @@ void Connection::WatchPeer(int64_t timeout_ms) const {
 
 void Connection::Close() {
   if (!open()) return;
+  if (tls_) tls_->SayGoodbye();
   poller_.Forget(descriptor_);
   ::close(std::exchange(descriptor_, -1));
 }

@@ -2,16 +2,18 @@
 // reading and writing happen once a turn, so that a turn's system calls are counted and batched.
 //
 // Its owner holds it by a shared_ptr, since it may be let go while it is being told of an event. A
-// send takes at most 64 blocks.
+// send takes at most 64 blocks. With TLS it reads and writes through a TlsStream.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "server/clients/session.h"
 #include "server/net/poller.h"
+#include "server/net/tls/tls_stream.h"
 
 namespace sluice {
 
@@ -37,10 +39,24 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   bool ended = false;  // the end of the stream is behind what there is to read
 
   bool open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  // From now on all bytes go through it. Null: they go as they are.
+  void Secure(std::unique_ptr<TlsStream> tls) { tls_ = std::move(tls); }
+  TlsStream* tls() const { return tls_.get(); }
   // One recv. Bytes read; 0: nothing there now; -1: the peer has closed or the connection broke.
   ssize_t Read(std::span<char> into);
+  // After a Read that gave `got` bytes into room for `size`: there may be more though no edge
+  // tells.
+  bool MayHaveMore(size_t got, size_t size) const {
+    if (tls_) return tls_->has_more() || ended;
+    return got == size || (got > 0 && ended);
+  }
   // One send of what `output` holds. False: the connection broke.
   bool Write(OutputBuffer& output);
+  // Its client is another now, with an output of its own.
+  void ForgetOutput() {
+    if (tls_) tls_->ForgetOutput();
+  }
   // The kernel ends the connection when the peer has not answered it for so long.
   void WatchPeer(int64_t timeout_ms) const;
   void AwaitWritable() { poller_.AwaitWritable(descriptor_); }
@@ -53,6 +69,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   Poller& poller_;
   int descriptor_;
   ConnectionOwner& owner_;
+  std::unique_ptr<TlsStream> tls_;
 };
 
 }  // namespace sluice

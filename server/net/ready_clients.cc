@@ -14,6 +14,12 @@ constexpr size_t kTurnBytes = 128 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
 // Connections whose peers have closed them are taken leave of in slices: 5 to 10 µs each.
 constexpr int kEndedPerTurn = 100;
+// The head of a record with a handshake in it.
+constexpr char kTlsBegin[] = {0x16, 0x03};
+
+bool IsTlsBegin(std::span<const char> bytes) {
+  return bytes.size() >= 2 && bytes[0] == kTlsBegin[0] && bytes[1] == kTlsBegin[1];
+}
 
 }  // namespace
 
@@ -79,12 +85,16 @@ bool ReadyClients::ReadOne(SpaceConnection& connection, std::span<char> buffer, 
     return false;
   }
   got = static_cast<size_t>(result);
+  if (room.empty() && IsTlsBegin({into.data(), got}) && is_lost_(connection)) [[unlikely]] {
+    space.Drop(connection.session);
+    return false;
+  }
   if (room.empty()) {
     engine.Receive(connection.session, {into.data(), got});
   } else {
     engine.ReceiveInPlace(connection.session, got);
   }
-  return got == into.size() || (got > 0 && connection.ended);
+  return connection.MayHaveMore(got, into.size());
 }
 
 }  // namespace sluice

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "server/net/space.h"
@@ -20,6 +22,9 @@ class ReadyClients {
 
   // The private spaces of a test double, which are told what there is to do in them.
   void set_spaces(SpaceTable* spaces) { spaces_ = spaces; }
+  // Asked of who sends what a TLS handshake begins with, which can be no request. True: it has come
+  // to a port without TLS, and is dropped.
+  void set_is_lost(std::function<bool(SpaceConnection&)> is_lost) { is_lost_ = std::move(is_lost); }
   // Once until it is read.
   void Add(Connection& connection);
   bool empty() const { return ready_.empty(); }
@@ -30,6 +35,7 @@ class ReadyClients {
   bool ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got);
 
   SpaceTable* spaces_ = nullptr;
+  std::function<bool(SpaceConnection&)> is_lost_;
   std::vector<std::shared_ptr<SpaceConnection>> ready_;  // to be read in the next turn
   std::vector<std::unique_ptr<char[]>> buffers_;         // by depth
 };

@@ -30,6 +30,7 @@ constexpr int64_t kFarMs = int64_t{1} << 40;
 constexpr int kTurnsInRowMax = 16;
 // Handlers run by one Work: others of the loop around this one want their turn, too.
 constexpr int kWorkHandlersMax = 8;
+constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
 
 // What INFO tells of this host.
 EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
@@ -48,15 +49,22 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
       alarms_(io_),
       poller_(io_, [this] { Serve(); }),
       options_(WithFacts(std::move(options), clock_)),
+      tls_(config, clock_, log_,
+           [this](std::shared_ptr<Connection> connection, Peer peer) {
+             AdmitSecured(std::move(connection), std::move(peer));
+           }),
       first_(*this, /*has_worker=*/true),
       acceptor_(
-          config, first_, log_, poller_, [this] { return clients(); },
-          [this](int descriptor, Peer peer) { Admit(descriptor, std::move(peer)); },
+          config, first_, log_, poller_, tls_,
+          [this] { return clients() + tls_.handshakes().size(); },
+          {.plain = [this](int fd, Peer peer) { Admit(fd, std::move(peer)); },
+           .tls = [this](int fd, Peer peer) { BeginTls(fd, std::move(peer)); }},
           around_.owns_process ? RaiseDescriptorLimit : [](int64_t) { return DescriptorLimit(); }),
       unneeded_(
           io_, alarms_, config.settings(), [this] { return clients(); },
           [this](std::string_view why) { EndAnyway(why); }),
       worker_(io_, [this] { DiskDone(); }) {
+  ready_.set_is_lost([this](SpaceConnection& connection) { return IsLost(connection); });
   if (config.settings().test_double) {
     MakeSpaces(commands);
   } else {
@@ -103,6 +111,9 @@ std::string Server::Start() {
   if (!poller_.open() || worker_.bell() < 0)
     return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = first_.engine().StartLog(); !error.empty()) return error;
+  if (settings.tls_port != 0) {
+    if (std::string error = tls_.Load(); !error.empty()) return Concat("can't serve TLS: ", error);
+  }
   if (std::string error = acceptor_.Open(); !error.empty()) return error;
   if (spaces_) ArmHousekeeping();
   unneeded_.Start();
@@ -210,12 +221,31 @@ void Server::AdmitTrusted(int descriptor) {
   first_.engine().part<Clients>().ClassChanged(*session);
 }
 
+void Server::BeginTls(int descriptor, Peer peer) {
+  tls_.Begin(std::make_shared<SpaceConnection>(poller_, descriptor, *this), std::move(peer));
+}
+
+// What it has sent behind its handshake may be here already.
+void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
+  if (const std::string_view refusal = acceptor_.RefusalOf(peer); !refusal.empty()) {
+    acceptor_.CountRefusal();
+    OutputBuffer words;
+    words.Append(refusal);
+    connection->Write(words);
+    return connection->Close();
+  }
+  Connection& secured = *connection;
+  first_.Admit(std::static_pointer_cast<SpaceConnection>(std::move(connection)), std::move(peer));
+  Readable(secured);
+}
+
 size_t Server::clients() const {
   return first_.engine().session_count() + (spaces_ ? spaces_->clients() : 0);
 }
 
 bool Server::AcceptNewcomers() {
-  const bool more = acceptor_.AcceptNewcomers();
+  bool more = acceptor_.AcceptNewcomers();
+  more |= tls_.handshakes().Advance();
   if (!spaces_) [[likely]]
     return more;
   const bool more_aside = spaces_->AcceptNewcomers();
@@ -226,6 +256,10 @@ bool Server::AcceptNewcomers() {
 // --- turns
 
 void Server::Readable(Connection& connection) {
+  if (!static_cast<SpaceConnection&>(connection).space) [[unlikely]] {
+    tls_.handshakes().Ready(connection);
+    return WantTurn();
+  }
   if (connection.ready) return;
   ready_.Add(connection);
   heard_ = true;
@@ -234,6 +268,7 @@ void Server::Readable(Connection& connection) {
 }
 
 void Server::Writable(Connection& connection) {
+  if (!static_cast<SpaceConnection&>(connection).space) return Readable(connection);
   Space& space = *static_cast<SpaceConnection&>(connection).space;
   space.Writable(connection);
   if (spaces_) {
@@ -277,6 +312,18 @@ bool Server::RunTurns() {
   return more;
 }
 
+// A TLS client on a port without TLS.
+bool Server::IsLost(SpaceConnection& connection) {
+  const Session* const session = connection.space->engine().Find(connection.session);
+  if (connection.tls() || session->last_command || !session->pending.empty()) return false;
+  tls_.handshakes().Say(Concat("a connection from ", session->peer.address,
+                               " is closed: it speaks TLS on a port without it"));
+  OutputBuffer words;
+  words.Append(kNoTlsHere);
+  connection.Write(words);
+  return true;
+}
+
 // --- time
 
 // When there is work next, in µs of the system's clock.
@@ -292,9 +339,17 @@ int64_t Server::NextWakeUs() {
   return std::min(aside_us, clock_.Sample().steady_us + in_us);
 }
 
+// When the next handshake is overdue, on the system's clock.
+int64_t Server::NextHandshakeUs() {
+  const int64_t next_ns = tls_.handshakes().NextNanos();
+  if (next_ns == Handshakes::kNever) [[likely]]
+    return TimerWheel::kNever;
+  return clock_.Sample().steady_us + (next_ns - clock_.TickNanos()) / 1000 + 1;
+}
+
 // Sets the timer for the next work; an earlier one already set is left, it only looks sooner.
 void Server::ArmWake() {
-  const int64_t next_us = NextWakeUs();
+  const int64_t next_us = std::min(NextWakeUs(), NextHandshakeUs());
   if (next_us == TimerWheel::kNever || next_us >= wake_us_) return;
   wake_us_ = next_us;
   // Of now: the turn that ends here may have been a long one.
@@ -335,6 +390,10 @@ void Server::AwaitQuiet() {
 // --- the process
 
 bool Server::EndBySignal(int signal) {
+  if (signal == SIGHUP) {
+    tls_.Reload();
+    return false;
+  }
   const Settings& settings = config_.settings();
   const bool ends =
       signal == SIGINT ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
@@ -371,6 +430,7 @@ void Server::TellReady() {
 // again.
 void Server::Shutdown(int code) {
   acceptor_.Close();
+  tls_.handshakes().Close();
   stopping_ = true;
   exit_code_ = code;
 }

@@ -33,6 +33,7 @@
 #include "server/net/signals.h"
 #include "server/net/space.h"
 #include "server/net/space_table.h"
+#include "server/net/tls_door.h"
 #include "server/net/unneeded.h"
 #include "server/net/worker.h"
 #include "server/system/system_clock.h"
@@ -109,6 +110,8 @@ class Server final : public SpaceOwner, public ConnectionOwner {
 
   void MakeSpaces(const CommandTable& commands);
   void Admit(int descriptor, Peer peer);
+  void BeginTls(int descriptor, Peer peer);
+  void AdmitSecured(std::shared_ptr<Connection> connection, Peer peer);
   size_t clients() const;
   void AdmitTrusted(int descriptor);
   bool AcceptNewcomers();
@@ -118,9 +121,11 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void WantTurn();
   void DiskDone();
   void Turn();
+  bool IsLost(SpaceConnection& connection);
   void ArmWake();
   void ArmHousekeeping();
   int64_t NextWakeUs();
+  int64_t NextHandshakeUs();
   void Shutdown(int code);
   void AwaitQuiet();
   bool EndBySignal(int signal);
@@ -137,6 +142,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   Alarms alarms_;
   Poller poller_;
   EngineOptions options_;
+  TlsDoor tls_;
   Space first_;                         // whose engine is the server
   std::unique_ptr<SpaceTable> spaces_;  // of a test double
   Acceptor acceptor_;

@@ -10,8 +10,8 @@ namespace sluice {
 Signals::Signals(boost::asio::io_context& io, std::function<bool(int)> end)
     : set_(io), end_(std::move(end)) {
   boost::system::error_code ignored;
-  ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
+  set_.add(SIGHUP, ignored);
   set_.add(SIGINT, ignored);
   set_.add(SIGTERM, ignored);
   Await();

@@ -42,6 +42,7 @@ Session* Space::Admit(std::shared_ptr<SpaceConnection> connection, Peer peer) {
   if (!connection->open()) return nullptr;
   connection->session = engine_->Open(std::move(peer));
   connection->space = this;
+  connection->ForgetOutput();
   const uint32_t slot = connection->session.slot;
   if (slot >= connections_.size()) connections_.resize(slot + 1);
   connections_[slot] = std::move(connection);

@@ -79,7 +79,8 @@ void WriteServer(const Parts& parts, InfoText& text) {
   text.Field("process_id", parts.Get<Facts>().options().process_id);
   text.Field("process_supervised", "no");
   text.Field("run_id", parts.Get<Facts>().run_id());
-  text.Field("tcp_port", parts.Get<Config>().settings().port);
+  const Settings& settings = parts.Get<Config>().settings();
+  text.Field("tcp_port", settings.port ? settings.port : settings.tls_port);
   text.Field("server_time_usec", parts.Get<TurnClock>().now().unix_us());
   text.Field("uptime_in_seconds", uptime_ms / 1000);
   text.Field("uptime_in_days", uptime_ms / kDayMs);

@@ -1,0 +1,122 @@
+// See handshakes.h. An entry that is ready stands in `ready_` exactly once; it ends only in its own
+// step, so that what stands there is always there.
+#include "server/net/handshakes.h"
+
+#include "protocol/text/concat.h"
+#include "server/net/tls/tls_stream.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
+}  // namespace
+
+// What it has sent by now is looked at without waiting to be told of it.
+void Handshakes::Begin(std::shared_ptr<Connection> connection, Peer peer) {
+  if (entries_.size() >= kMax && !MakeRoom()) return connection->Close();
+  Connection& begun = *connection;
+  const int64_t until_ns = clock_.TickNanos() + kTimeMs * 1'000'000;
+  entries_.push_back({std::move(connection), std::move(peer), until_ns});
+  entry_of_[&begun] = std::prev(entries_.end());
+  Ready(begun);
+}
+
+// One that is ready may be a client in a moment, so it stays.
+bool Handshakes::MakeRoom() {
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->is_ready) continue;
+    Fail(entry, "it is the oldest of too many", "");
+    return true;
+  }
+  return false;
+}
+
+void Handshakes::Ready(Connection& connection) {
+  const auto found = entry_of_.find(&connection);
+  if (found == entry_of_.end() || std::exchange(found->second->is_ready, true)) return;
+  ready_.push_back(found->second);
+}
+
+bool Handshakes::Advance() {
+  if (entries_.empty()) [[likely]]
+    return false;
+  const int64_t begun_ns = clock_.TickNanos();
+  EndOverdue(begun_ns);
+  int64_t now_ns = begun_ns;
+  while (!ready_.empty() && now_ns - begun_ns < kStepNanos) {
+    const Entries::iterator entry = ready_.front();
+    ready_.pop_front();
+    Step(entry);
+    now_ns = clock_.TickNanos();
+  }
+  return !ready_.empty();
+}
+
+void Handshakes::Step(Entries::iterator entry) {
+  entry->is_ready = false;
+  const std::shared_ptr<Connection> connection = entry->connection;
+  TlsStream& tls = *connection->tls();
+  switch (tls.Shake()) {
+    case TlsStream::Progress::kWaits:
+      if (tls.has_unsent()) connection->AwaitWritable();
+      if (tls.has_more()) Ready(*connection);
+      return;
+    case TlsStream::Progress::kFailed:
+      if (tls.is_plain()) return Fail(entry, "it speaks plain text on the TLS port", "");
+      return Fail(entry, "the handshake failed: ", tls.fault());
+    case TlsStream::Progress::kDone:
+      break;
+  }
+  Peer peer = std::move(entry->peer);
+  End(entry);
+  done_(connection, std::move(peer));
+}
+
+void Handshakes::Fail(Entries::iterator entry, std::string_view what, std::string_view why) {
+  Say(Concat("a TLS connection from ", entry->peer.address, " is closed: ", what, why));
+  entry->connection->Close();
+  End(entry);
+}
+
+void Handshakes::End(Entries::iterator entry) {
+  entry_of_.erase(entry->connection.get());
+  entries_.erase(entry);
+}
+
+// One that is ready has sent something in time, which its step looks at.
+void Handshakes::EndOverdue(int64_t now_ns) {
+  for (auto entry = entries_.begin(); entry != entries_.end() && entry->until_ns <= now_ns;) {
+    const auto overdue = entry++;
+    if (!overdue->is_ready) Fail(overdue, "its handshake takes too long", "");
+  }
+}
+
+int64_t Handshakes::NextNanos() const {
+  for (const Entry& entry : entries_) {
+    if (!entry.is_ready) return entry.until_ns;
+  }
+  return kNever;
+}
+
+void Handshakes::Close() {
+  for (const Entry& entry : entries_) entry.connection->Close();
+  ready_.clear();
+  entry_of_.clear();
+  entries_.clear();
+}
+
+// Strangers make these lines, so they are few.
+void Handshakes::Say(const std::string& line) {
+  const int64_t now_ns = clock_.TickNanos();
+  if (now_ns - said_since_ns_ >= kNanosPerSecond) {
+    if (unsaid_ > 0) tell_(Concat(unsaid_, " more TLS connections were closed"));
+    said_since_ns_ = now_ns;
+    said_ = 0;
+    unsaid_ = 0;
+  }
+  if (++said_ <= kLinesPerSecond) return tell_(line);
+  ++unsaid_;
+}
+
+}  // namespace sluice

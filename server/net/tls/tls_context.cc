@@ -1,0 +1,203 @@
+// See tls_context.h. What a context is made of is a list of steps; the first that fails says why.
+//
+// Beyond what Redis sets: no renegotiation; no tickets where sessions are not to be cached; buffers
+// are given back between two requests; a client's certificate whose common name has a NUL byte in
+// it is refused, whoever has signed it.
+#include "server/net/tls/tls_context.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/words.h"
+#include "server/net/tls/tls_name.h"
+
+namespace sluice {
+namespace {
+
+using Step = std::string (*)(SSL_CTX& context, const Settings& settings);
+
+struct Protocol {
+  std::string_view name;
+  uint64_t off;  // the option that turns it off
+};
+constexpr Protocol kProtocols[] = {{"tlsv1", SSL_OP_NO_TLSv1},
+                                   {"tlsv1.1", SSL_OP_NO_TLSv1_1},
+                                   {"tlsv1.2", SSL_OP_NO_TLSv1_2},
+                                   {"tlsv1.3", SSL_OP_NO_TLSv1_3}};
+constexpr uint64_t kAllOff =
+    SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1 | SSL_OP_NO_TLSv1_2 | SSL_OP_NO_TLSv1_3;
+
+// Tells sessions of this server from those of another program under the same key.
+constexpr unsigned char kSessionsOf[] = "sluice";
+
+std::string LastError() {
+  char text[256];
+  ERR_error_string_n(ERR_get_error(), text, sizeof text);
+  ERR_clear_error();
+  return text;
+}
+
+// Null for none, as OpenSSL wants it.
+const char* OrNull(const std::string& name) { return name.empty() ? nullptr : name.c_str(); }
+
+std::string CheckNames(SSL_CTX&, const Settings& settings) {
+  if (settings.tls_cert_file.empty()) return "No tls-cert-file configured!";
+  if (settings.tls_key_file.empty()) return "No tls-key-file configured!";
+  const bool has_authorities =
+      !settings.tls_ca_cert_file.empty() || !settings.tls_ca_cert_dir.empty();
+  if (settings.tls_auth_clients != "no" && !has_authorities) {
+    return "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-auth-clients is "
+           "enabled!";
+  }
+  return {};
+}
+
+std::string SetProtocols(SSL_CTX& context, const Settings& settings) {
+  uint64_t off = kAllOff;
+  std::string_view left = settings.tls_protocols;
+  if (left.empty()) off &= ~(SSL_OP_NO_TLSv1_2 | SSL_OP_NO_TLSv1_3);
+  while (!left.empty()) {
+    const size_t length = left.find_first_of(" \t");
+    const std::string_view word = left.substr(0, length);
+    left.remove_prefix(length == left.npos ? left.size() : length + 1);
+    if (word.empty()) continue;
+    const Protocol* known = nullptr;
+    for (const Protocol& protocol : kProtocols) {
+      if (SameName(protocol.name, word)) known = &protocol;
+    }
+    if (!known) {
+      return "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' "
+             "and 'TLSv1.3'.";
+    }
+    off &= ~known->off;
+  }
+  SSL_CTX_set_options(&context, off);
+  return {};
+}
+
+int GivePassPhrase(char* into, int size, int, void* phrase) {
+  const auto& given = *static_cast<const std::string*>(phrase);
+  if (given.size() > static_cast<size_t>(size)) return -1;
+  std::memcpy(into, given.data(), given.size());
+  return static_cast<int>(given.size());
+}
+
+std::string LoadKeyPair(SSL_CTX& context, const Settings& settings) {
+  const std::string& certificate = settings.tls_cert_file;
+  if (SSL_CTX_use_certificate_chain_file(&context, certificate.c_str()) <= 0) {
+    return Concat("Failed to load certificate: ", certificate, ": ", LastError());
+  }
+  SSL_CTX_set_default_passwd_cb(&context, GivePassPhrase);
+  SSL_CTX_set_default_passwd_cb_userdata(&context,
+                                         const_cast<std::string*>(&settings.tls_key_file_pass));
+  const std::string& key = settings.tls_key_file;
+  const int loaded = SSL_CTX_use_PrivateKey_file(&context, key.c_str(), SSL_FILETYPE_PEM);
+  SSL_CTX_set_default_passwd_cb_userdata(&context, nullptr);
+  SSL_CTX_set_default_passwd_cb(&context, nullptr);
+  if (loaded <= 0) return Concat("Failed to load private key: ", key, ": ", LastError());
+  return {};
+}
+
+int CheckCertificate(int preverified, X509_STORE_CTX* store) {
+  if (preverified != 1 || X509_STORE_CTX_get_error_depth(store) > 0) return preverified;
+  if (!HasNulInName(*X509_STORE_CTX_get_current_cert(store))) return 1;
+  X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+  return 0;
+}
+
+std::string LoadAuthorities(SSL_CTX& context, const Settings& settings) {
+  int mode = SSL_VERIFY_NONE;
+  if (settings.tls_auth_clients != "no") mode = SSL_VERIFY_PEER;
+  if (settings.tls_auth_clients == "yes") mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+  SSL_CTX_set_verify(&context, mode, CheckCertificate);
+  const char* const file = OrNull(settings.tls_ca_cert_file);
+  const char* const folder = OrNull(settings.tls_ca_cert_dir);
+  if (!file && !folder) return {};
+  if (SSL_CTX_load_verify_locations(&context, file, folder) > 0) return {};
+  return Concat("Failed to configure CA certificate(s) file/directory: ", LastError());
+}
+
+std::string SetCiphers(SSL_CTX& context, const Settings& settings) {
+  const char* const ciphers = OrNull(settings.tls_ciphers);
+  if (ciphers && !SSL_CTX_set_cipher_list(&context, ciphers)) {
+    ERR_clear_error();
+    return Concat("Failed to configure ciphers: ", settings.tls_ciphers);
+  }
+  const char* const suites = OrNull(settings.tls_ciphersuites);
+  if (suites && !SSL_CTX_set_ciphersuites(&context, suites)) {
+    ERR_clear_error();
+    return Concat("Failed to configure ciphersuites: ", settings.tls_ciphersuites);
+  }
+  if (settings.tls_prefer_server_ciphers) {
+    SSL_CTX_set_options(&context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+  }
+  return {};
+}
+
+std::string SetSessions(SSL_CTX& context, const Settings& settings) {
+  if (!settings.tls_session_caching) {
+    SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(&context, 0);
+    return {};
+  }
+  SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_SERVER);
+  SSL_CTX_sess_set_cache_size(&context, settings.tls_session_cache_size);
+  SSL_CTX_set_timeout(&context, settings.tls_session_cache_timeout);
+  SSL_CTX_set_session_id_context(&context, kSessionsOf, sizeof kSessionsOf - 1);
+  return {};
+}
+
+std::string LoadDhParameters(SSL_CTX& context, const Settings& settings) {
+  const std::string& name = settings.tls_dh_params_file;
+  if (name.empty()) return {};
+  BIO* const file = BIO_new_file(name.c_str(), "r");
+  if (!file) {
+    ERR_clear_error();
+    return Concat("Failed to load ", name, ": ", std::strerror(errno));
+  }
+  EVP_PKEY* const parameters = PEM_read_bio_Parameters(file, nullptr);
+  BIO_free(file);
+  if (!parameters) return Concat("Failed to read DH params: ", name, ": ", LastError());
+  if (SSL_CTX_set0_tmp_dh_pkey(&context, parameters)) return {};
+  EVP_PKEY_free(parameters);
+  return Concat("Failed to load DH params file: ", name, ": ", LastError());
+}
+
+std::string SetManners(SSL_CTX& context, const Settings&) {
+  SSL_CTX_set_options(&context, SSL_OP_NO_SSLv3 | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                    SSL_OP_SINGLE_DH_USE);
+  SSL_CTX_set_mode(&context, SSL_MODE_RELEASE_BUFFERS);
+  // What one recv brings may be many records: OpenSSL takes them from its own buffer.
+  SSL_CTX_set_read_ahead(&context, 1);
+  return {};
+}
+
+// In the order in which Redis complains.
+constexpr Step kSteps[] = {CheckNames,      SetProtocols, SetManners,  LoadKeyPair,
+                           LoadAuthorities, SetCiphers,   SetSessions, LoadDhParameters};
+
+}  // namespace
+
+std::string TlsContext::Load(const Settings& settings) {
+  ERR_clear_error();
+  std::unique_ptr<SSL_CTX, Free> made(SSL_CTX_new(TLS_server_method()));
+  if (!made) return Concat("Failed to make a TLS context: ", LastError());
+  for (const Step step : kSteps) {
+    if (std::string fault = step(*made, settings); !fault.empty()) return fault;
+  }
+  context_ = std::move(made);
+  return {};
+}
+
+void TlsContext::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+
+}  // namespace sluice

@@ -1,0 +1,66 @@
+// See tls_door.h.
+#include "server/net/tls_door.h"
+
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "server/net/tls/tls_stream.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kFollowed[] = {"tls-cert-file",
+                                          "tls-key-file",
+                                          "tls-key-file-pass",
+                                          "tls-ca-cert-file",
+                                          "tls-ca-cert-dir",
+                                          "tls-auth-clients",
+                                          "tls-protocols",
+                                          "tls-ciphers",
+                                          "tls-ciphersuites",
+                                          "tls-prefer-server-ciphers",
+                                          "tls-session-caching",
+                                          "tls-session-cache-size",
+                                          "tls-session-cache-timeout",
+                                          "tls-dh-params-file"};
+
+}  // namespace
+
+TlsDoor::TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done)
+    : config_(config),
+      log_(log),
+      handshakes_(clock, std::move(done),
+                  [this](std::string_view line) { log_.Write(LogLevel::kNotice, line); }) {}
+
+std::string TlsDoor::Load() {
+  std::string fault = context_.Load(config_.settings());
+  if (!fault.empty()) log_.Write(LogLevel::kWarning, fault);
+  return fault;
+}
+
+// While there is no TLS port their values are only kept, as in Redis.
+void TlsDoor::FollowOptions() {
+  for (const std::string_view option : kFollowed) {
+    config_.OnChange(option, [this] {
+      const bool is_fine = config_.settings().tls_port == 0 || Load().empty();
+      return is_fine ? "" : "Unable to update TLS configuration. Check server logs.";
+    });
+  }
+}
+
+void TlsDoor::Reload() {
+  if (config_.settings().tls_port == 0) return;
+  const bool is_read = Load().empty();
+  log_.Write(is_read ? LogLevel::kNotice : LogLevel::kWarning,
+             is_read ? "SIGHUP: the TLS certificates and keys have been read again"
+                     : "SIGHUP: TLS goes on with the certificates and keys from before");
+}
+
+void TlsDoor::Begin(std::shared_ptr<Connection> connection, Peer peer) {
+  if (!connection->open()) return;
+  auto tls = std::make_unique<TlsStream>(*context_.get(), wire_, connection->descriptor());
+  connection->Secure(std::move(tls));
+  handshakes_.Begin(std::move(connection), std::move(peer));
+}
+
+}  // namespace sluice

@@ -1,0 +1,47 @@
+// TlsDoor: what a server has for TLS: certificates and keys as the options say, the handshakes of
+// those who have come, and what all TLS connections share. Without `tls-port` it has none of it.
+//
+// Files are read again when an option that names one is set, even to the same name, and on SIGHUP.
+// Connections that there are go on with what they began with. What cannot be read changes nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/config/config.h"
+#include "server/net/connection.h"
+#include "server/net/handshakes.h"
+#include "server/net/log.h"
+#include "server/net/tls/tls_context.h"
+#include "server/net/tls/tls_wire.h"
+#include "storage/time/clock.h"
+
+namespace sluice {
+
+class TlsDoor {
+ public:
+  // `done` gets connections whose handshake is through.
+  TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done);
+
+  // Reads the files and follows the options from then on. A sentence, or empty.
+  std::string Load();
+  void FollowOptions();
+  // SIGHUP. The fault is logged.
+  void Reload();
+
+  // A connection that has come to the TLS port.
+  void Begin(std::shared_ptr<Connection> connection, Peer peer);
+  Handshakes& handshakes() { return handshakes_; }
+  const Handshakes& handshakes() const { return handshakes_; }
+
+ private:
+  Config& config_;
+  Log& log_;
+  TlsContext context_;
+  TlsWire wire_;
+  Handshakes handshakes_;
+};
+
+}  // namespace sluice
