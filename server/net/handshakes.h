@@ -32,7 +32,7 @@ class Handshakes {
   static constexpr size_t kMax = 1000;
   static constexpr int64_t kTimeMs = 10'000;
   static constexpr int64_t kStepNanos = 500'000;
-  static constexpr int kLinesPerSecond = 5;
+  static constexpr int kLinesPerSecond = 10;
   static constexpr int64_t kNever = INT64_MAX;
 
   using Done = std::function<void(std::shared_ptr<Connection> connection, Peer peer)>;

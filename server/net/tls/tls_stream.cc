@@ -61,15 +61,16 @@ void TlsStream::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 
 // --- the socket
 
-// One recv a call. One that filled the room may have left something, of which no edge will tell.
+// One recv a call. One that filled the room may have left something, of which no edge will tell: it
+// is to be tried again, in whichever call that is.
 int TlsStream::Receive(char* into, int size, bool& retry) {
   retry = true;
   if (std::exchange(received_, true)) return -1;
   const ssize_t got = ::recv(descriptor_, into, static_cast<size_t>(size), 0);
+  socket_has_more_ = got == size;
   if (got < 0 && WouldBlock(errno)) return -1;
   retry = false;
   if (got <= 0) return static_cast<int>(got);
-  has_more_ = got == size;
   if (first_byte_ < 0) first_byte_ = static_cast<unsigned char>(into[0]);
   return static_cast<int>(got);
 }
@@ -109,7 +110,7 @@ bool TlsStream::IsBroken(int result) {
 
 TlsStream::Progress TlsStream::Shake() {
   if (!ssl_) return Progress::kFailed;
-  received_ = has_more_ = false;
+  received_ = false;
   const int result = SSL_do_handshake(ssl_.get());
   if (result != 1 && IsBroken(result)) return ShakingFailed();
   if (!Flush()) {
@@ -146,7 +147,7 @@ void TlsStream::MessageSeen(int is_ours, int, int type, const void* bytes, size_
 
 ssize_t TlsStream::Read(std::span<char> into) {
   if (ended_) return -1;
-  received_ = has_more_ = false;
+  received_ = false;
   key_updates_ = 0;
   size_t total = 0;
   while (total < into.size()) {
@@ -161,7 +162,7 @@ ssize_t TlsStream::Read(std::span<char> into) {
   }
   if (ended_) ERR_clear_error();
   ended_ |= key_updates_ > kKeyUpdatesMax || !Flush();
-  has_more_ |= ended_ || (total == into.size() && SSL_has_pending(ssl_.get()));
+  holds_more_ = ended_ || (total == into.size() && SSL_has_pending(ssl_.get()));
   if (total > 0) return static_cast<ssize_t>(total);
   return ended_ ? -1 : 0;
 }

@@ -52,7 +52,7 @@ class TlsStream final : private TlsSocket {
   // --- text
   // Bytes read; 0: nothing there now; -1: the peer has closed or the connection broke.
   ssize_t Read(std::span<char> into);
-  bool has_more() const { return has_more_; }
+  bool has_more() const { return holds_more_ || socket_has_more_; }
   // Sends of what `output` may send. False: the connection broke.
   bool Write(OutputBuffer& output);
   // Records that the socket has not taken: to be flushed when it takes bytes again.
@@ -82,12 +82,13 @@ class TlsStream final : private TlsSocket {
   const int descriptor_;
   int first_byte_ = -1;
   int key_updates_ = 0;
-  bool is_shaken_ = false;  // the handshake is done
-  bool received_ = false;   // this call had its recv
-  bool has_more_ = false;
-  bool ended_ = false;    // there is nothing to read any more
-  size_t in_flight_ = 0;  // bytes of the output that `unsent_` stands for
-  std::string unsent_;    // records
+  bool is_shaken_ = false;        // the handshake is done
+  bool received_ = false;         // this call had its recv
+  bool socket_has_more_ = false;  // or may have: the last recv was not the last
+  bool holds_more_ = false;       // what the last Read did not give
+  bool ended_ = false;            // there is nothing to read any more
+  size_t in_flight_ = 0;          // bytes of the output that `unsent_` stands for
+  std::string unsent_;            // records
   std::string fault_;
   std::unique_ptr<ssl_st, Free> ssl_;
 };
