@@ -71,6 +71,7 @@ struct Bytes {
       case 1:
         return (uint64_t{first & 63u} << 8) | Number(1, true);
       case 2:
+        bad |= first > 0x81;
         return Number(first & 1 ? 8 : 4, true);
       default:
         special = true;

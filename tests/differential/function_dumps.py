@@ -99,6 +99,10 @@ def damaged(payload):
     yield sealed(b"\xf5\xc0\x01")  # a number where text belongs
     yield sealed(b"\xf5\xc3\x01\x05a")  # compressed, and too short
     yield sealed(b"\xf5\x81" + struct.pack(">Q", 1 << 62) + b"x")
+    code = library("two", "h").encode()
+    for first in range(0x80, 0xC0):  # of these 0x80 and 0x81 are lengths
+        for width in ">I", ">Q":
+            yield sealed(b"\xf5" + bytes([first]) + struct.pack(width, len(code)) + code)
 
 
 class Pair:
