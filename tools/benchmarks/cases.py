@@ -29,6 +29,7 @@ from .publish import Publish
 from .stall import Stall
 from .startup import StartToPong
 from .test_double import TestDouble
+from .tls import BytesPerTlsConnection, TlsHandshakes, TlsLoad
 from .transactions import Transactions, sliding_window
 from .worst_cases import WORST
 
@@ -153,6 +154,10 @@ CASES = [
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
+    TlsLoad("tls-set", SET, 400_000, 1, bar=0.85),
+    TlsLoad("tls-set-p16", SET, 2_000_000, 16, bar=0.60),
+    TlsHandshakes("tls-handshakes", handshakes=2_000, bar=1 / 0.95),
+    BytesPerTlsConnection("tls-bytes-per-connection", connections=2_000, bar=0.5),
     Stall("stall", inserts=9_000_000, bar=0.5, turn_bar_us=1000),
     Publish("publish-50", subscribers=50, messages=5_000, payload_bytes=64, bar=0.90),
     HandOver("blpop-hand-over", consumers=50, messages=20_000, bar=0.90),

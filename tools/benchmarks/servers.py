@@ -49,7 +49,7 @@ def process(command, nice=0, **options):
             running.wait()
 
 
-def _free_port():
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -103,7 +103,7 @@ class Server:
 def server(binary, log=NO_LOG, folder=None, environment=None):
     """A server on a port of its own, for the length of the block: fresh and without persistence, unless
     `log` (flags) and `folder`, where it works, say otherwise. environment: what is added to ours."""
-    port = _free_port()
+    port = free_port()
     with contextlib.ExitStack() as stack:
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory())
         said = stack.enter_context(open(folder + "/log", "w+b"))
