@@ -45,8 +45,9 @@ Session& Clients::Open(Peer peer) {
   const int64_t now_ms = clock_.now().ms();
   auto session = std::make_unique<Session>(id, next_client_id_++, std::move(peer), now_ms);
   session->writer.set_error_listener(this);
-  session->authenticated = settings_.requirepass.empty();
+  session->authenticated = !newcomer_.needs_login;
   if (!session->authenticated) session->conditions |= kNeedsLogin;
+  SetUser(*session, newcomer_.user, newcomer_.is_restricted);
   session->needs_login_since_ms = now_ms;
   LimitOutput(*session);
   if (gate_) session->output.set_may_leave(0);
@@ -249,15 +250,34 @@ void Clients::LimitsChanged() {
   ForEach([this](Session& session) { LimitOutput(session); });
 }
 
-// A client that has logged in stays so; without a password no client needs to.
-void Clients::PasswordChanged() {
-  ForEach([this](Session& session) {
-    const bool needs = !settings_.requirepass.empty() && !session.authenticated;
-    session.conditions &= ~kNeedsLogin;
-    if (needs) session.conditions |= kNeedsLogin;
-    if (needs) session.needs_login_since_ms = clock_.now().ms();
-    LimitOutput(session);
-  });
+// A client that has logged in stays so; where the default user has no password no client needs to.
+void Clients::SetNewcomer(const Newcomer& newcomer) {
+  const bool was_needed = newcomer_.needs_login;
+  newcomer_ = newcomer;
+  if (was_needed == newcomer.needs_login) return;
+  ForEach([this](Session& session) { SettleLogin(session); });
+}
+
+// The time at which a login became due is kept: such a connection is closed when it does not come.
+void Clients::SettleLogin(Session& session) {
+  const bool needs = newcomer_.needs_login && !session.authenticated;
+  session.conditions &= ~kNeedsLogin;
+  if (needs) session.conditions |= kNeedsLogin;
+  if (needs) session.needs_login_since_ms = clock_.now().ms();
+  LimitOutput(session);
+}
+
+void Clients::SetLoggedIn(Session& session, bool in) {
+  session.authenticated = in;
+  SettleLogin(session);
+}
+
+// Before the dispatcher looks at what a command may, one flag says whether there is anything to
+// ask.
+void Clients::SetUser(Session& session, const User* user, bool is_restricted) {
+  session.user = user;
+  session.conditions &= ~kRestricted;
+  if (is_restricted) session.conditions |= kRestricted;
 }
 
 // A slice of the look at all clients. Null: there is more; at its end the memory of all.
@@ -332,7 +352,7 @@ std::string Clients::AuditSession(const Session& session) const {
   if (session.pending_start > session.pending.size()) return "more of a request ran than there is";
   if (session.in_multi() && !session.transaction) return "MULTI without a queue";
   if (!session.output.Sound()) return "an output buffer's counts are wrong";
-  const bool must_log_in = !session.authenticated && !settings_.requirepass.empty();
+  const bool must_log_in = !session.authenticated && newcomer_.needs_login;
   if (must_log_in != ((session.conditions & kNeedsLogin) != 0))
     return "a client that has not logged in is let in, or the other way round";
   const bool hears_only = session.resp() == 2 && session.subscribes();

@@ -44,6 +44,13 @@ class OutputGate {
   virtual void TurnEnded(Session& session) = 0;
 };
 
+// Who a connection is before it has logged in: the default user.
+struct Newcomer {
+  const User* user = nullptr;
+  bool needs_login = false;
+  bool is_restricted = false;
+};
+
 class Clients final : public ErrorListener {
  public:
   static constexpr PartId kPartId = PartId::kClients;
@@ -104,8 +111,14 @@ class Clients final : public ErrorListener {
   size_t QueryBytesMax(const Session& session) const;
   // Its subscriptions or protocol changed: what it may call, and how much output may wait for it.
   void ClassChanged(Session& session);
-  void LimitsChanged();    // client-output-buffer-limit
-  void PasswordChanged();  // requirepass
+  void LimitsChanged();  // client-output-buffer-limit
+  // Of connections to come; of those there are, who needs to log in is settled anew.
+  void SetNewcomer(const Newcomer& newcomer);
+  const Newcomer& newcomer() const { return newcomer_; }
+  // The session is that user's from now on.
+  void SetUser(Session& session, const User* user, bool is_restricted);
+  // Whether it has logged in. One that has not, and needs to, gets little.
+  void SetLoggedIn(Session& session, bool in);
   // A slice of what is done once a second: idle clients, those that do not log in, and soft output
   // limits of clients to which nothing new is sent. When all have been looked at: what they take of
   // memory; the next call begins anew.
@@ -125,6 +138,7 @@ class Clients final : public ErrorListener {
   };
 
   void LimitOutput(Session& session);
+  void SettleLogin(Session& session);
   void LookAt(Session& session);
   bool IsOverdue(Session& session);
   std::string AuditSession(const Session& session) const;
@@ -135,6 +149,7 @@ class Clients final : public ErrorListener {
   Statistics& statistics_;
   ClosingListener* closing_listener_ = nullptr;
   OutputGate* gate_ = nullptr;
+  Newcomer newcomer_;
   NullSink null_sink_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;

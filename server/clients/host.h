@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,8 @@ class ProcessHost {
   }
   // True between Shutdown and the end: long work gives up.
   virtual bool Stopping() const { return false; }
+  // From the system, and never from the seed: for passwords.
+  virtual void FillWithRandom(std::span<uint8_t> bytes) = 0;
   // DEBUG SLEEP: really do nothing for so long.
   virtual void Sleep(int64_t micros) = 0;
   virtual void Log(LogLevel level, std::string_view line) = 0;

@@ -16,6 +16,8 @@
 
 namespace sluice {
 
+class User;
+
 // What a part of the server keeps with a session (its MULTI queue, its subscriptions ...): only
 // that part knows what is in it, and has a function that finds it: TransactionOf(session).
 class SessionState {
@@ -48,6 +50,7 @@ enum SessionCondition : uint32_t {
   kInScript = 1u << 3,    // the stand-in client of a script: as in MULTI, nothing may block
   kInFenced = 1u << 4,    // FENCED runs its command: it may wait for keys alone
   kMonitor = 1u << 5,     // is shown all commands; as Redis has it, may not touch keys
+  kRestricted = 1u << 6,  // its user may not do everything
 };
 
 // CLIENT REPLY. kSkipNext becomes kSkipping with the next command, and kOn behind it.
@@ -72,6 +75,9 @@ class Session {
   uint32_t conditions = 0;  // SessionCondition bits
   int db = 0;
   bool authenticated = false;
+  // Whose rights it has; null: it may do everything (a log that is replayed). Users is told before
+  // a user goes that sessions point to.
+  const User* user = nullptr;
   bool no_evict = false;
   bool no_touch = false;
   bool keeps_caching = false;  // after its last command CLIENT CACHING is about the next one still

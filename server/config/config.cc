@@ -182,7 +182,7 @@ Config::Config(const Config& other, Disk& disk)
       settings_(other.settings_),
       kept_(other.kept_),
       has_save_points_(other.has_save_points_),
-      default_user_(other.default_user_) {}
+      user_lines_(other.user_lines_) {}
 
 void Config::ForgetHooks(size_t first, size_t last) {
   hooks_.erase(hooks_.begin() + static_cast<ptrdiff_t>(first),

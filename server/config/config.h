@@ -55,8 +55,16 @@ class Config {
   // CONFIG GET: name and value of every option whose name or alias matches one of the globs.
   Pairs Get(std::span<const std::string_view> globs) const;
   // CONFIG REWRITE of the file given at start; error sentence or empty.
-  std::string Rewrite();
+  // `users`: the lines of users, as they are to be from now on; none: they are in a file of their
+  // own.
+  std::string Rewrite(std::span<const std::string> users = {});
   const std::string& file() const { return file_; }  // "" when there is none
+  // The lines "user ..." in their order. What they mean is known only where the commands are.
+  struct UserLine {
+    std::vector<std::string> words;  // from the name on
+    std::string place;               // "redis.conf, line 7"
+  };
+  const std::vector<UserLine>& user_lines() const { return user_lines_; }
 
   // Whether the value of that option is secret: MONITOR and SLOWLOG hide it.
   static bool IsSecret(std::string_view option);
@@ -85,8 +93,7 @@ class Config {
 
   std::string LoadFile(const std::string& path, int depth);
   std::string LoadLines(std::string_view text, Place place);
-  std::string LoadDirective(std::vector<std::string> words, int depth);
-  std::string CheckDefaultUser() const;
+  std::string LoadDirective(std::vector<std::string> words, const Place& place);
   std::string Include(const std::string& pattern, int depth);
   std::string Assign(size_t option, std::span<const std::string> values);
   std::string CheckChanges(const Pairs& pairs, bool protected_too,
@@ -102,9 +109,9 @@ class Config {
   // Values of options without a member of Settings, by number: where it is not the row's.
   std::map<size_t, std::string> kept_;
   std::vector<std::string> warnings_;
-  std::string file_;                         // absolute
-  bool has_save_points_ = false;             // a line at the start has said some
-  std::optional<std::string> default_user_;  // what "user default" says of its password, if there
+  std::string file_;              // absolute
+  bool has_save_points_ = false;  // a line at the start has said some
+  std::vector<UserLine> user_lines_;
   std::vector<std::pair<std::string_view, std::function<std::string()>>> hooks_;
 };
 

@@ -1,5 +1,5 @@
 // Config's reading of redis.conf: lines, words and includes (file.h). What a directive means is in
-// its row; whether the line of the default user is true is known only when all is read.
+// its row; the lines of users are kept as they are.
 #include "server/config/file.h"
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 
 #include "protocol/text/concat.h"
 #include "server/config/config.h"
-#include "server/config/default_user.h"
 #include "server/config/options.h"
 
 namespace sluice {
@@ -32,8 +31,7 @@ std::string_view TrimLine(std::string_view line) {
 // The path is made absolute for CONFIG REWRITE, as `dir` may change the working directory.
 std::string Config::LoadFile(const std::string& path) {
   file_ = disk_->Absolute(path);
-  const std::string fault = LoadFile(path, 0);
-  return fault.empty() ? CheckDefaultUser() : fault;
+  return LoadFile(path, 0);
 }
 
 // Included files come here too, with a depth above 0. REWRITE knows the first file alone.
@@ -47,15 +45,7 @@ std::string Config::LoadFile(const std::string& path, int depth) {
 
 // Standard input and the command line: nothing of them is rewritten.
 std::string Config::LoadText(std::string_view text, std::string_view source) {
-  const std::string fault = LoadLines(text, {.source = source});
-  return fault.empty() ? CheckDefaultUser() : fault;
-}
-
-// Only when all is read: requirepass may stand before or after the user.
-std::string Config::CheckDefaultUser() const {
-  if (!default_user_ || IsPasswordOf(*default_user_, settings_.requirepass)) return {};
-  return "the line 'user default' has another password than requirepass; Sluice knows only "
-         "requirepass: let it be the same, and delete that line";
+  return LoadLines(text, {.source = source});
 }
 
 // Stops at the first fault, with file, line and text: a server does not start with half a
@@ -68,7 +58,7 @@ std::string Config::LoadLines(std::string_view text, Place place) {
     ++place.line;
     if (line.empty() || line.front() == '#') continue;
     std::vector<std::string> words;
-    std::string fault = SplitWords(line, words) ? LoadDirective(words, place.depth)
+    std::string fault = SplitWords(line, words) ? LoadDirective(words, place)
                                                 : "Unbalanced quotes in configuration line";
     if (!fault.empty()) {
       // Options of the command line have no source.
@@ -80,7 +70,7 @@ std::string Config::LoadLines(std::string_view text, Place place) {
 }
 
 // Ignored words first, then what is refused, then `include`, then options.
-std::string Config::LoadDirective(std::vector<std::string> words, int depth) {
+std::string Config::LoadDirective(std::vector<std::string> words, const Place& place) {
   if (words.empty()) return {};
   const std::string name = Lower(std::move(words[0]));
   words.erase(words.begin());
@@ -88,13 +78,16 @@ std::string Config::LoadDirective(std::vector<std::string> words, int depth) {
     if (name == ignored && words.size() == 1) return {};
   }
   if (name == "user") {
-    default_user_ = DefaultUserPassword(words);
-    if (default_user_) return {};
+    if (words.empty()) return "Bad directive or wrong number of arguments";
+    const std::string where =
+        place.source.empty() ? "--user" : Concat(place.source, ", line ", place.line);
+    user_lines_.push_back({std::move(words), where});
+    return {};
   }
   for (const RefusedDirective& refused : RefusedDirectives()) {
     if (name == refused.name) return Concat("Sluice does not take this: ", refused.why);
   }
-  if (name == "include" && words.size() == 1) return Include(words[0], depth);
+  if (name == "include" && words.size() == 1) return Include(words[0], place.depth);
   return SetAtStart(name, std::move(words));
 }
 

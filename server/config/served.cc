@@ -14,6 +14,7 @@ namespace {
 using S = Settings;
 
 // Words of options, in the order in which CONFIG SET's errors list them.
+constexpr std::string_view kChannelRules[] = {"allchannels", "resetchannels"};
 constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
@@ -92,6 +93,11 @@ constexpr Option kServedOptions[] = {
         .Reloads(),
     // access
     Served("requirepass", &S::requirepass, kAnyText, "password of the default user").Secret(),
+    Served("aclfile", &S::aclfile, kAnyText, "file of the users; empty: they are in this one")
+        .Immutable(),
+    Served("acl-pubsub-default", &S::acl_pubsub_default, OneOf(kChannelRules),
+           "the channels of users that are made from now on"),
+    Served("acllog-max-len", &S::acllog_max_len, Int(0, kLongMax), "entries of ACL LOG"),
     Served("login-timeout", &S::login_timeout, Int(0, kIntMax),
            "seconds that a client has to log in, where there is a password; 0: any time"),
     Served("enable-debug-command", &S::enable_debug_command, OneOf(kAllowed), "who may DEBUG")

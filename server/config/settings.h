@@ -55,7 +55,10 @@ struct Settings {
   int64_t tls_session_cache_size = 20 * 1024;
   int64_t tls_session_cache_timeout = 300;  // seconds
   // access
-  std::string requirepass;
+  std::string requirepass;  // of the default user, when it was last set by this name
+  std::string aclfile;      // "": users are in the configuration
+  std::string acl_pubsub_default = "resetchannels";  // resetchannels | allchannels
+  int64_t acllog_max_len = 128;
   int64_t login_timeout = 60;                   // seconds; 0: for ever
   std::string enable_debug_command = "no";      // no | local | yes
   std::string enable_protected_configs = "no";  // the same

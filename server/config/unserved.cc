@@ -21,7 +21,6 @@ constexpr OptionShape kLongCount = Int(0, kLongMax);
 constexpr OptionShape kPort = Int(0, 65535);
 
 constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
-constexpr std::string_view kChannelRules[] = {"allchannels", "resetchannels"};
 constexpr std::string_view kDisklessLoad[] = {"disabled", "on-empty-db", "swapdb"};
 constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"};
 constexpr std::string_view kFacilities[] = {"user",   "local0", "local1", "local2", "local3",
@@ -39,7 +38,6 @@ constexpr std::string_view kNoDelay = "it loads as fast as it can";
 constexpr std::string_view kNoReplica = "it does not replicate yet";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
 constexpr std::string_view kNoLinks = "it connects to no other server";
-constexpr std::string_view kNoAcl = "it has no users besides the default one yet (see requirepass)";
 constexpr std::string_view kNoEviction = "it has no memory limit and evicts nothing yet";
 constexpr std::string_view kExactExpiry =
     "every key expires by a timer of its own, nothing is sampled";
@@ -142,9 +140,6 @@ constexpr Option kSecurity[] = {
     NoEffect("tls-client-cert-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),
-    Refused("aclfile", "", kAnyText, kNoAcl).Immutable(),
-    NoEffect("acl-pubsub-default", "resetchannels", OneOf(kChannelRules), kNoAcl),
-    NoEffect("acllog-max-len", "128", kLongCount, kNoAcl),
     Refused("enable-module-command", "no", OneOf(kAllowed), kNoModules).Immutable(),
 };
 
@@ -192,11 +187,10 @@ constexpr Option kTuning[] = {
 };
 
 constexpr RefusedDirective kRefusedDirectives[] = {
-    {"user", kNoAcl},
     {"loadmodule", kNoModules},
     {"rename-command",
-     "it has no command renaming; keep clients away from commands with a firewall "
-     "or a proxy"},
+     "it has no command renaming; take commands away by the rules of users (user default "
+     "-flushall)"},
     {"sentinel", "it is no Sentinel; run redis-sentinel beside it"},
 };
 

@@ -22,7 +22,11 @@
 namespace sluice {
 
 enum class PartId : uint8_t {
+  kAccess,
+  kAccessGate,
+  kAccessLog,
   kActing,
+  kClientLines,
   kClients,
   kCommands,
   kCommandCounts,
@@ -56,6 +60,7 @@ enum class PartId : uint8_t {
   kTimeControl,
   kTracking,
   kTurnClock,
+  kUsers,
   kWaiters,
   kWatches,
   kCount,

@@ -142,6 +142,19 @@ struct KeySpec {
   std::string_view notes;  // why the flags are what they are, where that needs words
 };
 
+// A key of a request: which argument it is, and what the command does with it (KeyFlag bits).
+struct KeyUse {
+  int position;
+  uint16_t flags;
+};
+
+// Which arguments are channels, for the rules of users.
+struct ChannelSpec {
+  int begin = 0;          // 0: none
+  bool to_end = false;    // else one
+  bool patterns = false;  // they are patterns: only the same pattern in a rule allows them
+};
+
 // Room for three: no command has more.
 struct KeySpecs {
   std::array<KeySpec, 3> specs{};
@@ -201,10 +214,11 @@ struct CommandSpec {
   // The flags of this very request, where it declares itself what it does (a script with a shebang
   // line); null: those of the row.
   uint32_t (*request_flags)(const Parts& parts, Args args) = nullptr;
-  // Writes into `positions` the indexes of keys that no key spec can describe (kMovableKeys).
-  bool (*find_keys)(Args args, std::vector<int>& positions) = nullptr;
+  // Appends the keys where the key specs do not tell all of them (kMovableKeys).
+  bool (*find_keys)(Args args, std::vector<KeyUse>& keys) = nullptr;
   // From this argument on it is another command, whose keys are its keys too (FENCED); 0: none.
   int inner_command = 0;
+  ChannelSpec channels;
 };
 
 // The rows of one file. The engine is handed families; a family does not register itself.

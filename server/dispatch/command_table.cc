@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "server/dispatch/arg_reader.h"
+#include "server/dispatch/categories.h"
 
 namespace sluice {
 namespace {
@@ -44,6 +46,12 @@ CommandTable::CommandTable(std::span<const CommandFamily> families) : slots_(kSl
       Index(command);
     }
   }
+  for (const auto& command : owned_) {
+    std::optional<size_t> container;
+    if (command->container) container = command->container->number;
+    catalogue_.Add(command->full_name, CategoriesOf(*command->spec), container);
+  }
+  catalogue_.Build();
 }
 
 // Subcommands get a Command of their own, with a number of their own, and are found by their
@@ -119,6 +127,26 @@ const Command* CommandTable::FindFull(std::string_view full_name) const {
   const Command* const command = Find(full_name.substr(0, bar));
   if (!command || bar == std::string_view::npos) return command;
   return FindSubcommand(*command, full_name.substr(bar + 1));
+}
+
+const Command* CommandTable::FindNamed(Args args) const {
+  const Command* const command = args.empty() ? nullptr : Find(args[0]);
+  if (!command || command->subcommands.empty() || args.size() == 1) return command;
+  return FindSubcommand(*command, args[1]);
+}
+
+// One level deep, since commands that have one inside do not nest.
+bool CommandTable::FindKeys(const Command& command, Args args, std::vector<KeyUse>& keys) const {
+  if (!sluice::FindKeys(*command.spec, args, keys)) return false;
+  const auto begin = static_cast<size_t>(command.spec->inner_command);
+  if (begin == 0 || begin >= args.size()) return true;
+  const Args request = args.subspan(begin);
+  const Command* const inner = FindNamed(request);
+  if (!inner || inner->spec->inner_command != 0) return true;
+  const size_t first = keys.size();
+  if (!sluice::FindKeys(*inner->spec, request, keys)) keys.resize(first);
+  for (size_t i = first; i < keys.size(); ++i) keys[i].position += static_cast<int>(begin);
+  return true;
 }
 
 // By a walk: no container has more than some thirty.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/access/catalogue.h"
 #include "server/dispatch/command.h"
 
 namespace sluice {
@@ -25,6 +26,15 @@ class CommandTable {
   // "client|list" or "get", as COMMAND INFO and COMMAND DOCS take them.
   const Command* FindFull(std::string_view full_name) const;
   const Command* FindSubcommand(const Command& container, std::string_view word) const;
+
+  // What rules of users know of the commands.
+  const CommandCatalogue& catalogue() const { return catalogue_; }
+
+  // Appends the keys of a request, with what it does to each; those of a command that it has inside
+  // (FENCED) follow. False when the arguments make no sense; what was found by then is no answer.
+  bool FindKeys(const Command& command, Args args, std::vector<KeyUse>& keys) const;
+  // The row that a request names, its subcommand resolved, whatever its arity; null: there is none.
+  const Command* FindNamed(Args args) const;
 
   // Top-level commands in the order of the families.
   std::span<const Command* const> all() const { return top_; }
@@ -55,12 +65,14 @@ class CommandTable {
   std::vector<std::unique_ptr<Command>> owned_;
   std::vector<const Command*> top_;
   std::vector<Slot> slots_;
+  CommandCatalogue catalogue_;
 };
 
-// The positions of all keys in a request, from the row's key specs and find_keys. False when the
-// arguments make no sense (then the texts of COMMAND GETKEYS apply).
-bool FindKeyPositions(const CommandSpec& spec, Args args, std::vector<int>& positions);
-// The same for one key spec.
+// Appends the keys of a request by its row: those of the key specs if they tell everything, else
+// those of find_keys. False when the arguments make no sense (then the texts of COMMAND GETKEYS
+// apply).
+bool FindKeys(const CommandSpec& spec, Args args, std::vector<KeyUse>& keys);
+// The positions of those of one key spec.
 bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions);
 
 }  // namespace sluice

@@ -44,12 +44,10 @@ bool ArityFits(const CommandSpec& spec, size_t arguments) {
   return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
 }
 
-// The row of a request, its arity aside, or null.
+// The row of a request, its arity aside, or null; of an unknown subcommand that of the container.
 const Command* RowOf(const CommandTable& commands, Args args) {
-  const Command* const command = commands.Find(args[0]);
-  if (!command || command->subcommands.empty() || args.size() < 2) return command;
-  const Command* const sub = commands.FindSubcommand(*command, args[1]);
-  return sub ? sub : command;
+  const Command* const command = commands.FindNamed(args);
+  return command ? command : commands.Find(args[0]);
 }
 
 // The words that a browser sends which a web page has made talk to this port: what follows them
@@ -143,7 +141,7 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, const Command*
   if (session.conditions != 0 || on_.flags.Raised(RareFlags::kGates) ||
       (command->spec->flags & (kProtected | kOnlyReplayed))) [[unlikely]] {
     if (!hook_saw_it && IsHooked()) return ShowToHook(session, args, command, first_key);
-    if (const std::string refusal = gates_.Ask(session, *command); !refusal.empty()) {
+    if (const std::string refusal = gates_.Ask(session, *command, args); !refusal.empty()) {
       Reject(session, command, refusal);
       return Outcome::kDone;
     }
@@ -272,10 +270,11 @@ void Dispatcher::ShowAndTrack(Session& session, const Command& command, Args arg
 // Channels are no keys, though SSUBSCRIBE's row has key specs.
 void Dispatcher::Remember(Session& session, const Command& command, Args args) {
   if (!Tracking::IsRemembering(session) || (command.spec->flags & kPubSub)) return;
+  std::vector<KeyUse> keys;
+  if (!FindKeys(*command.spec, args, keys)) return;
   std::vector<int> positions;
-  if (FindKeyPositions(*command.spec, args, positions)) {
-    on_.tracking.Remember(session, args, positions);
-  }
+  for (const KeyUse& key : keys) positions.push_back(key.position);
+  on_.tracking.Remember(session, args, positions);
 }
 
 // Inside MULTI an error makes the whole transaction fail at EXEC. A refused EXEC itself ends it

@@ -50,8 +50,10 @@ class Dispatcher {
     Tracking& tracking;
     const ScriptState& script;
     const LogState& log;
+    AccessGate& access;
   };
-  explicit Dispatcher(const Uses& uses) : on_(uses), gates_(uses.settings, uses.script, uses.log) {}
+  explicit Dispatcher(const Uses& uses)
+      : on_(uses), gates_(uses.settings, uses.script, uses.log, uses.access) {}
 
   // Shows it clients' requests while RareFlags::kHooked is raised.
   void set_hook(RequestHook& hook) { hook_ = &hook; }
@@ -82,8 +84,8 @@ class Dispatcher {
                      HashedKey first_key = {});
 
   // Why the client may not run it now, or empty.
-  std::string Refusal(const Session& session, const Command& command) const {
-    return gates_.Ask(session, command);
+  std::string Refusal(const Session& session, const Command& command, Args args) const {
+    return gates_.Ask(session, command, args);
   }
 
   // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence.

@@ -19,7 +19,7 @@ constexpr std::string_view kDebugRefused =
 }  // namespace
 
 // DEBUG can stop a server or crash it, so it is off unless the configuration says otherwise.
-std::string Gates::Protected(const Session& session, const Command& command) const {
+std::string Gates::Protected(const Session& session, const Command& command, Args) const {
   if (!(command.spec->flags & kProtected)) return {};
   const std::string& rule = settings_.enable_debug_command;
   if (rule == "yes" || (rule == "local" && session.peer.loopback)) return {};
@@ -27,25 +27,32 @@ std::string Gates::Protected(const Session& session, const Command& command) con
 }
 
 // Only AUTH, HELLO, QUIT and RESET come through.
-std::string Gates::LoggedIn(const Session& session, const Command& command) const {
+std::string Gates::LoggedIn(const Session& session, const Command& command, Args) const {
   if (!(session.conditions & kNeedsLogin) || (command.spec->flags & kNoAuth)) return {};
   return std::string(ErrorText(ErrorCode::kNoAuth));
 }
 
 // Effects of our own that name tokens or moments; a client could forge them.
-std::string Gates::Replays(const Session& session, const Command& command) const {
+std::string Gates::Replays(const Session& session, const Command& command, Args) const {
   if (session.replays || !(command.spec->flags & kOnlyReplayed)) return {};
   return std::string(kOnlyReplayedText);
 }
 
 // For commands that would change the connection or end it in the middle of a transaction.
-std::string Gates::OutsideMulti(const Session& session, const Command& command) const {
+std::string Gates::OutsideMulti(const Session& session, const Command& command, Args) const {
   if (!session.in_multi() || !(command.spec->flags & kNoMulti)) return {};
   return "ERR Command not allowed inside a transaction";
 }
 
+// The rules of its user. Those who need to log in first have been sent away by then.
+std::string Gates::Allowed(const Session& session, const Command& command, Args args) const {
+  if (!(session.conditions & kRestricted)) return {};
+  const Verdict verdict = access_.CheckAndRecord(session, command, args);
+  return verdict.allowed() ? std::string() : access_.TextOf(verdict);
+}
+
 // What cannot be written down is not done: neither by a command nor by the EXEC of some.
-std::string Gates::MayWrite(const Session& session, const Command& command) const {
+std::string Gates::MayWrite(const Session& session, const Command& command, Args) const {
   if (!log_.denies_writes()) return {};
   const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
   const bool writes =
@@ -54,7 +61,7 @@ std::string Gates::MayWrite(const Session& session, const Command& command) cons
 }
 
 // A RESP2 subscriber's connection carries messages, and an answer could not be told from them.
-std::string Gates::MayHear(const Session& session, const Command& command) const {
+std::string Gates::MayHear(const Session& session, const Command& command, Args) const {
   if (!(session.conditions & kSubscriber) || (command.spec->flags & kInSubscriber)) return {};
   return Concat(
       "ERR Can't execute '", command.full_name,
@@ -63,7 +70,7 @@ std::string Gates::MayHear(const Session& session, const Command& command) const
 }
 
 // A server that serves may begin to load (DEBUG RELOAD) while a client has commands queued.
-std::string Gates::Loaded(const Session& session, const Command& command) const {
+std::string Gates::Loaded(const Session& session, const Command& command, Args) const {
   if (!log_.loading) return {};
   const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
   const bool may_run = executes ? TransactionOf(session)->may_run_while_loading
@@ -73,26 +80,28 @@ std::string Gates::Loaded(const Session& session, const Command& command) const 
 }
 
 // A script past its time is running, and this is served from inside it.
-std::string Gates::NotBusy(const Session&, const Command& command) const {
+std::string Gates::NotBusy(const Session&, const Command& command, Args) const {
   if (!script_.busy() || (command.spec->flags & kAllowBusy)) return {};
   return std::string(script_.BusyText());
 }
 
 // Redis counts who watches all commands among its replicas.
-std::string Gates::TouchesNoKeys(const Session& session, const Command& command) const {
+std::string Gates::TouchesNoKeys(const Session& session, const Command& command, Args) const {
   if (!(session.conditions & kMonitor)) return {};
   if (!(command.spec->flags & (kReadOnly | kWrite | kMayReplicate))) return {};
   return "ERR Replica can't interact with the keyspace";
 }
 
 // In this order: a client that asks an unknown server first learns that it must log in.
-const Gates::Gate Gates::kInOrder[] = {
-    &Gates::Protected, &Gates::LoggedIn, &Gates::Replays, &Gates::OutsideMulti, &Gates::MayWrite,
-    &Gates::MayHear,   &Gates::Loaded,   &Gates::NotBusy, &Gates::TouchesNoKeys};
+const Gates::Gate Gates::kInOrder[] = {&Gates::Protected,    &Gates::LoggedIn, &Gates::Replays,
+                                       &Gates::OutsideMulti, &Gates::Allowed,  &Gates::MayWrite,
+                                       &Gates::MayHear,      &Gates::Loaded,   &Gates::NotBusy,
+                                       &Gates::TouchesNoKeys};
 
-std::string Gates::Ask(const Session& session, const Command& command) const {
+std::string Gates::Ask(const Session& session, const Command& command, Args args) const {
   for (const Gate gate : kInOrder) {
-    if (std::string refusal = (this->*gate)(session, command); !refusal.empty()) return refusal;
+    if (std::string refusal = (this->*gate)(session, command, args); !refusal.empty())
+      return refusal;
   }
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "server/clients/session.h"
 #include "server/config/config.h"
+#include "server/dispatch/access_gate.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/script_state.h"
@@ -20,30 +21,33 @@ inline constexpr std::string_view kOnlyReplayedText =
 
 class Gates {
  public:
-  Gates(const Settings& settings, const ScriptState& script, const LogState& log)
-      : settings_(settings), script_(script), log_(log) {}
+  Gates(const Settings& settings, const ScriptState& script, const LogState& log,
+        AccessGate& access)
+      : settings_(settings), script_(script), log_(log), access_(access) {}
 
   // The sentence why the client may not run it now, or empty.
   // O(gates), and each is a test of a few bits; the first refusal counts.
-  std::string Ask(const Session& session, const Command& command) const;
+  std::string Ask(const Session& session, const Command& command, Args args) const;
 
  private:
-  using Gate = std::string (Gates::*)(const Session&, const Command&) const;
+  using Gate = std::string (Gates::*)(const Session&, const Command&, Args) const;
   static const Gate kInOrder[];
 
-  std::string Protected(const Session& session, const Command& command) const;
-  std::string LoggedIn(const Session& session, const Command& command) const;
-  std::string Replays(const Session& session, const Command& command) const;
-  std::string OutsideMulti(const Session& session, const Command& command) const;
-  std::string MayWrite(const Session& session, const Command& command) const;
-  std::string MayHear(const Session& session, const Command& command) const;
-  std::string Loaded(const Session& session, const Command& command) const;
-  std::string NotBusy(const Session& session, const Command& command) const;
-  std::string TouchesNoKeys(const Session& session, const Command& command) const;
+  std::string Protected(const Session& session, const Command& command, Args args) const;
+  std::string LoggedIn(const Session& session, const Command& command, Args args) const;
+  std::string Replays(const Session& session, const Command& command, Args args) const;
+  std::string OutsideMulti(const Session& session, const Command& command, Args args) const;
+  std::string Allowed(const Session& session, const Command& command, Args args) const;
+  std::string MayWrite(const Session& session, const Command& command, Args args) const;
+  std::string MayHear(const Session& session, const Command& command, Args args) const;
+  std::string Loaded(const Session& session, const Command& command, Args args) const;
+  std::string NotBusy(const Session& session, const Command& command, Args args) const;
+  std::string TouchesNoKeys(const Session& session, const Command& command, Args args) const;
 
   const Settings& settings_;
   const ScriptState& script_;
   const LogState& log_;
+  AccessGate& access_;
 };
 
 }  // namespace sluice

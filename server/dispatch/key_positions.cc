@@ -12,11 +12,11 @@
 namespace sluice {
 namespace {
 
-// The argument behind the keyword of the spec; 0 when there is no such word.
-int BeginAfterKeyword(const KeySpec& spec, Args args) {
+// The argument behind the keyword of the spec, sought from `from` on; 0 when there is no such word.
+int BeginAfterKeyword(const KeySpec& spec, Args args, int from) {
   const int count = static_cast<int>(args.size());
   if (spec.begin > 0) {
-    for (int i = spec.begin; i < count - 1; ++i) {
+    for (int i = from; i < count - 1; ++i) {
       if (IsWord(args[i], spec.keyword)) return i + 1;
     }
   } else {
@@ -66,32 +66,54 @@ Span RangeOfKeys(const KeySpec& spec, Args args, int begin) {
 
 }  // namespace
 
-// Whatever the client wrote, positions lie inside the request. False where the arguments make no
-// sense, and for a spec that does not tell all keys (kKeyIncomplete).
-bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions) {
-  const int begin = spec.keyword.empty() ? spec.begin : BeginAfterKeyword(spec, args);
+namespace {
+
+// `add` is given positions that lie inside the request, whatever the client wrote. False where the
+// arguments make no sense, and for a spec that does not tell all keys (kKeyIncomplete).
+template <typename Add>
+bool WalkKeys(const KeySpec& spec, Args args, Add add) {
+  const int begin = spec.keyword.empty() ? spec.begin : BeginAfterKeyword(spec, args, spec.begin);
   if (begin == 0) return !spec.keyword.empty();  // an optional part that is not there, or unknown
   const std::optional<Span> span =
       spec.keynum ? CountedKeys(spec, args, begin) : RangeOfKeys(spec, args, begin);
   const auto count = static_cast<int64_t>(args.size());
   if (!span || span->last >= count || span->last < span->first) return false;
   for (int64_t i = span->first; i <= span->last; i += spec.step) {
-    positions.push_back(static_cast<int>(i));
+    add(static_cast<int>(i));
   }
   return !(spec.flags & kKeyIncomplete);
 }
 
+// Of an option that comes twice (STORE key) the last one counts, and each is told.
+template <typename Add>
+void AddRepeated(const KeySpec& spec, Args args, Add add) {
+  if (spec.keyword.empty() || spec.begin < 0 || spec.last != 0 || spec.keynum) return;
+  int at = BeginAfterKeyword(spec, args, spec.begin);
+  while (at != 0 && (at = BeginAfterKeyword(spec, args, at)) != 0) add(at);
+}
+
+}  // namespace
+
+bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions) {
+  return WalkKeys(spec, args, [&](int position) { positions.push_back(position); });
+}
+
 // The specs if they tell everything, else the row's own function.
-bool FindKeyPositions(const CommandSpec& spec, Args args, std::vector<int>& positions) {
-  positions.clear();
+bool FindKeys(const CommandSpec& spec, Args args, std::vector<KeyUse>& keys) {
+  const size_t before = keys.size();
   bool whole = spec.keys.count > 0;
-  for (const KeySpec& keys : spec.keys.all()) {
-    if (keys.flags & kKeyNotKey) continue;
-    whole = whole && FindKeyPositions(keys, args, positions);
+  for (const KeySpec& each : spec.keys.all()) {
+    if (each.flags & kKeyNotKey) continue;
+    const bool varies = (each.flags & kKeyVariableFlags) && spec.key_flags;
+    const uint16_t flags = varies ? spec.key_flags(args) : each.flags;
+    const auto add = [&](int position) { keys.push_back({position, flags}); };
+    whole = whole && WalkKeys(each, args, add);
+    if (whole) AddRepeated(each, args, add);
   }
   if (whole) return true;
-  positions.clear();
-  return spec.find_keys && spec.find_keys(args, positions);
+  if (!spec.find_keys) return false;
+  keys.resize(before);
+  return spec.find_keys(args, keys);
 }
 
 }  // namespace sluice

@@ -14,7 +14,7 @@ bool SavedFirst::Holds(const Session& session, const Command& command, Args args
   const bool ends_multi = session.in_multi() && (command.spec->flags & kEndsMulti);
   if (ends_multi) return HoldsQueue(session);
   if (session.in_multi() || !(flags & (kWrite | kMayReplicate))) return false;
-  return is_full_ || HoldsEach(session.db, *command.spec, args);
+  return is_full_ || HoldsEach(session.db, command, args);
 }
 
 // EXEC waits for the values of all that it will run.
@@ -23,26 +23,19 @@ bool SavedFirst::HoldsQueue(const Session& session) {
   if (!transaction.writes || transaction.failed || transaction.dirty) return false;
   bool holds = is_full_;
   for (const QueuedCommand& queued : transaction.queue)
-    holds |= HoldsEach(session.db, *queued.command->spec, queued.args());
+    holds |= HoldsEach(session.db, *queued.command, queued.args());
   return holds;
 }
 
 // Every key that is not only read is looked at, so that all that are needed are saved next.
-bool SavedFirst::HoldsEach(int db, const CommandSpec& spec, Args args) {
-  std::vector<int> positions;
-  if (spec.find_keys != nullptr) {
-    if (!FindKeyPositions(spec, args, positions)) return false;
-  } else {
-    for (const KeySpec& keys : spec.keys.all())
-      if (!(keys.flags & kKeyRo)) FindKeyPositions(keys, args, positions);
-  }
+bool SavedFirst::HoldsEach(int db, const Command& command, Args args) {
+  std::vector<KeyUse> keys;
+  if (!commands_.FindKeys(command, args, keys)) return false;
   bool holds = false;
-  for (const int position : positions) holds |= HoldsKey(db, args[static_cast<size_t>(position)]);
-  if (spec.inner_command == 0) return holds;
-  const Args inner = args.subspan(static_cast<size_t>(spec.inner_command));
-  const Command* const command = inner.empty() ? nullptr : commands_.Find(inner[0]);
-  const bool is_plain = command != nullptr && command->spec->inner_command == 0;
-  return (is_plain && HoldsEach(db, *command->spec, inner)) || holds;
+  for (const KeyUse& key : keys) {
+    if (!(key.flags & kKeyRo)) holds |= HoldsKey(db, args[static_cast<size_t>(key.position)]);
+  }
+  return holds;
 }
 
 // O(1) look-up.

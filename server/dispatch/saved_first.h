@@ -45,7 +45,7 @@ class SavedFirst {
   bool any_held() const { return !held_.empty(); }
 
  private:
-  bool HoldsEach(int db, const CommandSpec& spec, Args args);
+  bool HoldsEach(int db, const Command& command, Args args);
   bool HoldsQueue(const Session& session);
   bool HoldsKey(int db, std::string_view key);
   // While the snapshot needs it and it is large; it is saved next then. Small values are not worth

@@ -17,6 +17,7 @@
 #include "server/commands/families.h"
 #include "server/engine/engine.h"
 #include "server/system/system_clock.h"
+#include "server/system/system_random.h"
 #include "storage/log/log_folder.h"
 #include "storage/log/rdb_source.h"
 
@@ -33,6 +34,7 @@ class ImportHost final : public Host {
   void Send(Session&) override {}
   void Closed(SessionId) override {}
   void Poll() override {}
+  void FillWithRandom(std::span<uint8_t> bytes) override { FillWithSystemRandom(bytes); }
   void Shutdown(int code) override { code_ = code; }
   bool Stopping() const override { return code_.has_value(); }
   void Sleep(int64_t) override {}

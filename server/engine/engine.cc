@@ -47,6 +47,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
       locks_(ForLocks(), hash_keys_),
       keyspace_(static_cast<int>(config.settings().databases), hash_keys_.Next(), wheel_, *this),
       commands_(commands),
+      users_(commands.catalogue()),
       command_counts_(commands.count()),
       watches_(keyspace_, clock_, flags_, hash_keys_.Next()),
       pubsub_(clients_, hash_keys_),
@@ -56,8 +57,11 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
       pause_(clients_, keyspace_, timers_, clock_, flags_),
       saved_first_(clients_, keyspace_, commands_, flags_),
       command_timer_(config.settings(), clock_, command_counts_, slow_log_, latency_monitor_),
+      client_lines_(inputs_, clock_),
+      access_gate_(commands_, access_log_, clock_, script_state_, client_lines_),
       dispatcher_(ForDispatcher()),
       parked_(ForParkedClients()),
+      access_(ForAccess()),
       waiters_(ForWaiters(), hash_keys_),
       scripts_(ForScripts(), hash_keys_),
       limits_(ForLimits(), hash_keys_),
@@ -86,6 +90,14 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
   };
   ArmEverySecond(1000);
   FollowConfig();
+  users_fault_ = access_.LoadConfigured();
+}
+
+// Users first: a server that lets everybody in while it loads would be open.
+std::string Engine::StartLog() {
+  if (!users_fault_.empty()) return users_fault_;
+  std::string fault = access_.LoadFileAtStart();
+  return fault.empty() ? log_.Start() : fault;
 }
 
 // What an option's value has to be told to, now and when it changes.
@@ -99,7 +111,10 @@ void Engine::FollowConfig() {
     }
     tell();
   };
-  follow({"requirepass"}, [this] { clients_.PasswordChanged(); });
+  follow({"acl-pubsub-default"}, [this] { access_.DefaultChannelsChanged(); });
+  follow({"requirepass"}, [this] { access_.RequirePassChanged(); });
+  follow({"acllog-max-len"},
+         [this] { access_log_.set_entries_max(static_cast<size_t>(settings().acllog_max_len)); });
   follow({"client-output-buffer-limit"}, [this] { clients_.LimitsChanged(); });
   follow({"fence-retention", "fence-memory-max"}, [this] {
     locks_.memory().set_retention_ms(settings().fence_retention);
@@ -180,6 +195,7 @@ void Engine::TimeShifted(int64_t ms) {
   facts_.TimeShifted(ms);
   if (ms < 0) wheel_.TurnBack(clock_.now().ms());
   pause_.TimeShifted(ms);
+  access_log_.TimeShifted(ms);
   ArmEverySecond(1000);
 }
 

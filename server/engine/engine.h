@@ -33,7 +33,9 @@
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/engine/access_control.h"
 #include "server/engine/batch.h"
+#include "server/engine/client_lines.h"
 #include "server/engine/facts.h"
 #include "server/engine/inputs.h"
 #include "server/engine/random_state.h"
@@ -60,10 +62,11 @@ class Engine final : public KeyspaceObserver, private OthersServer {
          EngineOptions options);
   ~Engine() override;
 
+  // Reads the ACL file, where users are in one.
   // Opens the append-only log where there is to be one, and begins to load it, or a snapshot: once,
   // before the first turn, in the working directory. A sentence why the server cannot start, or
   // empty.
-  std::string StartLog() { return log_.Start(); }
+  std::string StartLog();
   // Instead: `sluice --import` (LogService).
   void Import(std::vector<std::string> paths, bool is_snapshot) {
     log_.Import(std::move(paths), is_snapshot);
@@ -159,6 +162,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   LimitWaiters::Uses ForLimits();
   Snapshots::Uses ForSnapshots();
   LogService::Uses ForLog();
+  AccessControl::Uses ForAccess();
   RequestWatch::Uses ForRequestWatch();
   void AddParts();
 
@@ -213,6 +217,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   LockService locks_;  // outlives the locks in the keyspace
   Keyspace keyspace_;
   const CommandTable& commands_;
+  Users users_;
+  AccessLog access_log_;
   CommandCounts command_counts_;
   WatchTable watches_;
   PubSub pubsub_;
@@ -226,8 +232,12 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   SlowLog slow_log_;
   LatencyMonitor latency_monitor_;
   CommandTimer command_timer_;
+  ClientLines client_lines_;
+  AccessGate access_gate_;
   Dispatcher dispatcher_;
   ParkedClients parked_;
+  AccessControl access_;
+  std::string users_fault_;  // of the configuration
   Waiters waiters_;
   ScriptEngine scripts_;
   LimitWaiters limits_;

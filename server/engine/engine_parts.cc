@@ -48,6 +48,21 @@ Dispatcher::Uses Engine::ForDispatcher() {
       .tracking = tracking_,
       .script = script_state_,
       .log = log_state_,
+      .access = access_gate_,
+  };
+}
+
+AccessControl::Uses Engine::ForAccess() {
+  return {
+      .config = config_,
+      .host = host_,
+      .users = users_,
+      .log = access_log_,
+      .gate = access_gate_,
+      .clients = clients_,
+      .parked = parked_,
+      .commands = commands_,
+      .acting = acting_,
   };
 }
 
@@ -87,6 +102,7 @@ ScriptEngine::Uses Engine::ForScripts() {
       .acting = acting_,
       .flags = flags_,
       .state = script_state_,
+      .access = access_gate_,
       .log = log_state_,
       .others = *this,
   };
@@ -156,7 +172,11 @@ RequestWatch::Uses Engine::ForRequestWatch() {
 }
 
 void Engine::AddParts() {
+  parts_.Add(access_);
+  parts_.Add(access_gate_);
+  parts_.Add(access_log_);
   parts_.Add(acting_);
+  parts_.Add(client_lines_);
   parts_.Add(clients_);
   parts_.Add(clock_);
   parts_.Add(commands_);
@@ -190,6 +210,7 @@ void Engine::AddParts() {
   if (time_control_) parts_.Add(*time_control_);
   if (options_.spaces) parts_.Add(*options_.spaces);
   parts_.Add(tracking_);
+  parts_.Add(users_);
   parts_.Add(waiters_);
   parts_.Add(watches_);
 }

@@ -36,6 +36,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   }
   session_->db = call.client.db;
   session_->no_touch = call.client.no_touch;
+  on_.clients.SetUser(*session_, call.client.user, (call.client.conditions & kRestricted) != 0);
   RunningScript running{.caller = &call.client,
                         .name = script.name,
                         .command = call.args,
@@ -93,6 +94,7 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
       ++on_.counts.Of(command->number).rejected;
       return reply.Error("ERR This Redis command is not allowed from script");
     }
+    if (!MayRun(*command, args, reply)) return;
     // What may replicate (PUBLISH, PFCOUNT) counts as a write: CLIENT PAUSE holds it back too.
     if (on_.state.running_->read_only) {
       ++on_.counts.Of(command->number).rejected;
@@ -103,8 +105,30 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
       return reply.Error(on_.log.WriteRefusal());
     }
     if (flags & kWrite) on_.state.running_->wrote = true;
+  } else if (!MayRun(*command, args, reply)) {
+    return;
   }
   on_.dispatcher.Run(*session_, *command, args, reply, KnownKey(args));
+}
+
+// As the caller of the script, by its rules as they are now. False: the reason has been answered.
+bool ScriptEngine::MayRun(const Command& command, Args args, ReplySink& reply) {
+  if (!(session_->conditions & kRestricted)) [[likely]]
+    return true;
+  const Verdict verdict = on_.access.CheckAndRecord(*session_, command, args);
+  if (verdict.allowed()) return true;
+  ++on_.counts.Of(command.number).rejected;
+  if (verdict.denial == Denial::kCommand) {
+    reply.Error("ERR The user executing the script can't run this command or subcommand");
+  } else if (verdict.denial == Denial::kChannel) {
+    reply.Error(
+        "ERR The user executing the script can't publish to the channel mentioned in the command");
+  } else {
+    reply.Error(
+        "ERR The user executing the script can't access at least one of the keys mentioned in the "
+        "command arguments");
+  }
+  return false;
 }
 
 // Most scripts work on the first key of their call, which has been hashed to fetch it ahead.
@@ -116,13 +140,13 @@ HashedKey ScriptEngine::KnownKey(Args args) const {
 
 void ScriptEngine::ErrorReplied(std::string_view text) { on_.clients.ErrorSent(text); }
 
-// Without users of different rights, a script may call every command.
+// Its arity is not looked at, as in Redis. Nothing is recorded: it is a question.
 CommandPort::Permission ScriptEngine::MayCall(Args args) {
-  const Command* command = on_.commands.Find(args[0]);
-  if (command && !command->subcommands.empty() && args.size() > 1) {
-    command = on_.commands.FindSubcommand(*command, args[1]);
-  }
-  return command ? Permission::kAllowed : Permission::kUnknownCommand;
+  const Command* const command = on_.commands.FindNamed(args);
+  if (!command) return Permission::kUnknownCommand;
+  if (!on_.state.running() || !(session_->conditions & kRestricted)) return Permission::kAllowed;
+  return on_.access.Check(*session_->user, *command, args).allowed() ? Permission::kAllowed
+                                                                     : Permission::kDenied;
 }
 
 void ScriptEngine::Log(int level, std::string_view line) {

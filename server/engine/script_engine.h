@@ -44,6 +44,7 @@ class ScriptEngine final : public CommandPort {
     Acting& acting;
     RareFlags& flags;
     ScriptState& state;
+    AccessGate& access;
     const LogState& log;
     OthersServer& others;
   };
@@ -76,6 +77,7 @@ class ScriptEngine final : public CommandPort {
  private:
   const Command* FindCommand(Args args, std::string_view& refusal);
   HashedKey KnownKey(Args args) const;
+  bool MayRun(const Command& command, Args args, ReplySink& reply);
 
   const Uses on_;
   ScriptCache cache_;

@@ -198,8 +198,8 @@ bool Acceptor::IsFull() const {
 }
 
 std::string_view Acceptor::RefusalOf(const Peer& peer) const {
-  const Settings& settings = config_.settings();
-  const bool is_open = settings.protected_mode && settings.requirepass.empty();
+  const bool is_open = config_.settings().protected_mode &&
+                       space_.engine().part<Users>().default_user().has_no_password();
   return is_open && !peer.loopback ? kProtectedMode : std::string_view();
 }
 

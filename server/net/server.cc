@@ -216,9 +216,9 @@ void Server::AdmitTrusted(int descriptor) {
                                                                 .descriptor = descriptor,
                                                                 .unix_socket = true});
   if (!session) return;
-  session->authenticated = true;
-  session->conditions &= ~kNeedsLogin;
-  first_.engine().part<Clients>().ClassChanged(*session);
+  Clients& clients = first_.engine().part<Clients>();
+  clients.SetLoggedIn(*session, true);
+  clients.ClassChanged(*session);
 }
 
 void Server::BeginTls(int descriptor, Peer peer) {

@@ -37,6 +37,7 @@
 #include "server/net/unneeded.h"
 #include "server/net/worker.h"
 #include "server/system/system_clock.h"
+#include "server/system/system_random.h"
 #include "storage/time/movable_clock.h"
 
 namespace sluice {
@@ -96,6 +97,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void AwaitAside(uint64_t number) override { worker_.Await(number); }
   void FinishAside() override { worker_.Finish(); }
   bool Stopping() const override { return stopping_; }
+  void FillWithRandom(std::span<uint8_t> bytes) override { FillWithSystemRandom(bytes); }
   void Sleep(int64_t micros) override;
   void Log(LogLevel level, std::string_view line) override { log_.Write(level, line); }
   ProcessUsage Usage() override;

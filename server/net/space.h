@@ -96,6 +96,7 @@ class Space final : public Host {
     if (has_worker_) owner_.FinishAside();
   }
   bool Stopping() const override { return given_up_ || owner_.Stopping(); }
+  void FillWithRandom(std::span<uint8_t> bytes) override { owner_.FillWithRandom(bytes); }
   void Sleep(int64_t micros) override { owner_.Sleep(micros); }
   void Log(LogLevel level, std::string_view line) override { owner_.Log(level, line); }
   ProcessUsage Usage() override { return owner_.Usage(); }

@@ -137,6 +137,7 @@ void SpaceTable::MakeEngine(PrivateSpace& space) {
   config->SetAtStart("save", {""});
   config->SetAtStart("appendonly", {"no"});
   config->SetAtStart("fence-mark-file", {""});
+  config->SetAtStart("aclfile", {""});
   space.disk.Replace(std::string(kBootIdFile), kBootId);
   space.space.MakeEngine(*config, space.clock, on_.commands, OptionsOf(space));
   space.config = std::move(config);
@@ -302,8 +303,10 @@ SpaceTable::Traveller SpaceTable::Leave(Space& space, Session& session) {
   traveller.library_version = session.library_version;
   traveller.resp = session.resp();
   traveller.db = session.db;
-  // Where there is no password a client has shown none.
-  traveller.authenticated = session.authenticated && !space.engine().settings().requirepass.empty();
+  // Where there is no password a client has shown none; another space does not know its users.
+  const User& guard = space.engine().part<Users>().default_user();
+  traveller.authenticated =
+      session.authenticated && session.user == &guard && !guard.has_no_password();
   traveller.bytes = session.pending.view().substr(session.pending_start);
   traveller.connection = space.Release(session.id);
   return traveller;
@@ -326,7 +329,8 @@ std::vector<SpaceTable::Traveller> SpaceTable::LeaveAll(Space& space,
       engine.part<ParkedClients>().Unblock(session, ParkedClients::End::kError);
     if (!session.output.empty()) space.Send(session);
     const bool stays = session.output.empty() && !session.subscribes() &&
-                       !(session.conditions & kMonitor) && session.close == CloseMode::kOpen;
+                       !(session.conditions & kMonitor) && session.close == CloseMode::kOpen &&
+                       session.user == &engine.part<Users>().default_user();
     if (!stays) {
       space.Drop(id);
       continue;
@@ -349,8 +353,7 @@ void SpaceTable::Arrive(Space& space, Traveller traveller) {
   session->writer.set_version(traveller.resp);
   session->db = traveller.db;
   if (traveller.authenticated && !session->authenticated) {
-    session->authenticated = true;
-    session->conditions &= ~kNeedsLogin;
+    clients.SetLoggedIn(*session, true);
   }
   clients.ClassChanged(*session);
   if (traveller.is_answered) clients.Push(*session, {"+OK\r\n"});

@@ -114,20 +114,12 @@ bool Faults::Decides(FaultRule& rule) {
 
 // Those of FENCED's command are its own, too. A request that cannot be read has none.
 void Faults::FindKeys(Request& request) const {
-  const Command* command = request.command;
-  size_t from = 0;
-  for (int depth = 0; command && depth < 2; ++depth) {
-    std::vector<int> positions;
-    const Args args = request.args.subspan(from);
-    if (FindKeyPositions(*command->spec, args, positions)) {
-      for (const int position : positions) {
-        const auto at = static_cast<size_t>(position);
-        if (at < args.size()) request.keys.push_back(args[at]);
-      }
-    }
-    from = static_cast<size_t>(command->spec->inner_command);
-    if (from == 0 || from >= request.args.size()) return;
-    command = commands_.Find(request.args[from]);
+  if (!request.command) return;
+  std::vector<KeyUse> keys;
+  commands_.FindKeys(*request.command, request.args, keys);
+  for (const KeyUse& key : keys) {
+    const auto at = static_cast<size_t>(key.position);
+    if (at < request.args.size()) request.keys.push_back(request.args[at]);
   }
 }
 

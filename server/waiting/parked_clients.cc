@@ -156,6 +156,16 @@ bool ParkedClients::Unblock(Session& session, End end) {
   return true;
 }
 
+// The rules of its user have changed. The owner forgets the wait before the client is answered.
+void ParkedClients::Refuse(Session& session, std::string_view error) {
+  if (!session.blocked || ParkedOf(session)->woken) return;
+  const std::unique_ptr<Parked> parked = Unpark(session);
+  if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
+  Answering(session);
+  on_.clients.SinkOf(session).Error(error);
+  Answered(session, *parked);
+}
+
 // As Redis has it, the slow log and the histogram hear nothing of it.
 void ParkedClients::TimeIsOver(Session& session) {
   EndWait(session, End::kTimeout);

@@ -74,6 +74,8 @@ class ParkedClients final : public ClosingListener {
   bool RunAgain(Session& session, std::string_view key);
   // CLIENT UNBLOCK; false when it does not wait.
   bool Unblock(Session& session, End end);
+  // Ends the wait with this error; nothing happens to one not parked.
+  void Refuse(Session& session, std::string_view error);
   // The client is gone, or about to be: its wait leaves no trace.
   void Abandon(Session& session);
   void Closing(Session& session) override { Abandon(session); }

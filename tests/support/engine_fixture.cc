@@ -85,7 +85,9 @@ TestEngine::TestEngine(const Options& options)
   config_.SetAtStart("enable-debug-command", {"yes"});
   config_.SetAtStart("save", {""});
   for (const auto& [name, value] : options.config) {
-    const std::string error = config_.SetAtStart(name, Words(value));
+    // A user's line is no option.
+    const std::string error = name == "user" ? config_.LoadText("user " + value, "test.conf")
+                                             : config_.SetAtStart(name, Words(value));
     EXPECT_EQ(error, "") << name << " " << value;
   }
   if (!options.families.empty()) {

@@ -144,6 +144,9 @@ class TestEngine final : private Host {
     while (RunAsideNow()) {
     }
   }
+  void FillWithRandom(std::span<uint8_t> bytes) override {
+    for (uint8_t& byte : bytes) byte = ++random_byte_;
+  }
   void Shutdown(int code) override { shutdown_code_ = code; }
   bool Stopping() const override { return shutdown_code_.has_value(); }
   void Sleep(int64_t micros) override { clock_.AdvanceMicros(micros); }
@@ -183,6 +186,7 @@ class TestEngine final : private Host {
   std::vector<std::unique_ptr<TestClient>> clients_;
   std::vector<std::string> log_;
   std::optional<int> shutdown_code_;
+  uint8_t random_byte_ = 0;
   std::unique_ptr<Engine> engine_;
 };
 

@@ -80,6 +80,7 @@ class CrowdServer final : private Host {
   void AwaitAside(uint64_t number) override;
   bool DoAside();
   void Poll() override {}
+  void FillWithRandom(std::span<uint8_t>) override {}
   void Shutdown(int) override {}
   void Sleep(int64_t) override {}
   void Log(LogLevel, std::string_view) override {}

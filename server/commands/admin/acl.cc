@@ -1,32 +1,42 @@
-// The ACL family of a server with one user, `default`, who may do everything: the answers that
-// Redis gives as long as no other user was made. Rules for users are refused in words.
+// The ACL family: users, what they may do, and what they were refused. The rules are
+// server/access's; what a change of them does to connections is AccessControl's.
 //
-// Client libraries and tools ask WHOAMI, LIST and CAT at their start; a refusal there would keep
-// them from working at all. What they could change is refused with a sentence of ours.
+// Names and rules of SETUSER are hidden from MONITOR and the slow log before anything can go wrong.
+//
+//   > ACL SETUSER app on >secret ~app:* +@all -@dangerous
+//   > ACL DRYRUN app SET other 1
+//   < "This user has no permissions to access the 'other' key"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
-#include "server/commands/admin/command_entry.h"
+#include "server/access/users.h"
+#include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
+#include "server/dispatch/access_gate.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command_table.h"
-#include "storage/hashing/sha.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/engine/access_control.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kUser = "default";
-// Redis's sentence for ACL LOAD and ACL SAVE without a file.
 constexpr std::string_view kNoFile =
     "ERR This Redis instance is not configured to use an ACL file. You may want to specify users "
     "via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis "
     "configuration file set) in order to store users in the Redis configuration.";
+
+// What a password may have: 1 KB of hex digits.
+constexpr int64_t kPasswordBitsMax = 4096;
+constexpr int64_t kPasswordBits = 256;
+constexpr int64_t kLogShown = 10;
 
 // For subcommands whose row allows more arguments than they take.
 void RefuseArguments(CommandCall& call) {
@@ -34,160 +44,270 @@ void RefuseArguments(CommandCall& call) {
                           "'. Try ACL HELP."));
 }
 
-// SHA-256 in hex, as Redis shows a password; empty: there is none.
-std::string PasswordHash(CommandCall& call) {
-  const std::string& password = call.settings.requirepass;
-  if (password.empty()) return {};
-  std::string hex;
-  for (const uint8_t byte : Sha256(password)) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    hex.push_back(kDigits[byte >> 4]);
-    hex.push_back(kDigits[byte & 15]);
-  }
-  return hex;
-}
+// As Redis repeats a client's words: as C strings.
+std::string_view AsText(std::string_view word) { return word.substr(0, word.find('\0')); }
 
 // --- who there is
 
-void WhoAmI(CommandCall& call) { call.reply.Bulk(kUser); }
-
-// One name: `default`.
-void Users(CommandCall& call) {
-  call.reply.Array(1);
-  call.reply.Bulk(kUser);
+// Null for what is no client: a log that is replayed.
+void WhoAmI(CommandCall& call) {
+  call.client.user ? call.reply.Bulk(call.client.user->name()) : call.reply.Null();
 }
 
-// The line that Redis would write into an ACL file: on, with or without a password, all keys,
-// channels and commands.
+// In the order of their names' bytes.
+void ReplyUsers(CommandCall& call) {
+  const Users::ByName& users = call.part<Users>().all();
+  call.reply.Array(users.size());
+  for (const auto& [name, user] : users) call.reply.Bulk(name);
+}
+
+// The lines of an ACL file.
 void List(CommandCall& call) {
-  const std::string hash = PasswordHash(call);
-  call.reply.Array(1);
-  call.reply.Bulk(Concat("user default on ", hash.empty() ? "nopass" : "#", hash, " ~* &* +@all"));
+  const std::vector<std::string> lines = call.part<Users>().Lines();
+  call.reply.Array(lines.size());
+  for (const std::string& line : lines) call.reply.Bulk(line);
 }
 
-// Null for any other name. The order of the six fields is Redis's.
+void ReplySelector(ReplySink& reply, const Selector& selector, const CommandCatalogue& catalogue) {
+  reply.Bulk("commands");
+  reply.Bulk(selector.DescribeCommands(catalogue));
+  reply.Bulk("keys");
+  reply.Bulk(selector.DescribeKeys());
+  reply.Bulk("channels");
+  reply.Bulk(selector.DescribeChannels());
+}
+
+// Null for a name that is not there. The order of the six fields is Redis's.
 void GetUser(CommandCall& call) {
   ReplySink& reply = call.reply;
-  if (call.args[2] != kUser) return reply.Null();
-  const std::string hash = PasswordHash(call);
+  const Users& users = call.part<Users>();
+  const User* const user = users.Find(call.args[2]);
+  if (!user) return reply.Null();
   reply.Map(6);
   reply.Bulk("flags");
-  reply.Set(hash.empty() ? 2 : 1);
-  reply.Bulk("on");
-  if (hash.empty()) reply.Bulk("nopass");
+  const std::vector<std::string_view> flags = user->flags();
+  reply.Set(flags.size());
+  for (const std::string_view flag : flags) reply.Bulk(flag);
   reply.Bulk("passwords");
-  reply.Array(hash.empty() ? 0 : 1);
-  if (!hash.empty()) reply.Bulk(hash);
-  reply.Bulk("commands");
-  reply.Bulk("+@all");
-  reply.Bulk("keys");
-  reply.Bulk("~*");
-  reply.Bulk("channels");
-  reply.Bulk("&*");
+  reply.Array(user->passwords().size());
+  for (const std::string& digest : user->passwords()) reply.Bulk(digest);
+  ReplySelector(reply, user->own(), users.catalogue());
   reply.Bulk("selectors");
-  reply.Array(0);
+  reply.Array(user->selectors().size());
+  for (const Selector& selector : user->selectors()) {
+    reply.Map(3);
+    ReplySelector(reply, selector, users.catalogue());
+  }
+}
+
+// --- changes
+
+// All rules are taken or none: they are tried on a copy.
+//   ACL SETUSER bob on >pw ~app:* +@read  → OK
+//   ACL SETUSER bob +nosuch               → -ERR Error in ACL SETUSER modifier '+nosuch': Unknown
+//   ... ACL SETUSER bob (+get ~a              → -ERR Unmatched parenthesis in acl selector starting
+//   ...
+void SetUser(CommandCall& call) {
+  for (size_t i = 2; i < call.args.size(); ++i) call.part<Dispatcher>().Hide(i);
+  const std::string_view name = call.args[2];
+  if (!IsUserName(name)) {
+    return call.reply.Error("ERR Usernames can't contain spaces or null characters");
+  }
+  const Args given = call.args.subspan(3);
+  size_t unmatched = 0;
+  const auto rules = JoinSelectors(given, unmatched);
+  if (!rules) {
+    return call.reply.Error(Concat("ERR Unmatched parenthesis in acl selector starting at '",
+                                   AsText(given[unmatched]), "'."));
+  }
+  const Users& users = call.part<Users>();
+  User draft = users.Draft(name);
+  for (const std::string& rule : *rules) {
+    const RuleFault fault = draft.Apply(rule, users.context());
+    if (fault == RuleFault::kNone) continue;
+    return call.reply.Error(
+        Concat("ERR Error in ACL SETUSER modifier '", AsText(rule), "': ", RuleFaultText(fault)));
+  }
+  call.part<AccessControl>().Set(draft);
+  call.reply.Ok();
+}
+
+// The default user stays; if it is among them none goes.
+void DeleteUsers(CommandCall& call) {
+  const Args names = call.args.subspan(2);
+  if (std::ranges::find(names, kDefaultUser) != names.end()) {
+    return call.reply.Error("ERR The 'default' user cannot be removed");
+  }
+  const auto removed = std::ranges::count_if(
+      names, [&](std::string_view name) { return call.part<AccessControl>().Remove(name); });
+  call.reply.Integer(removed);
+}
+
+// LOAD and SAVE.
+template <std::string (AccessControl::*DoIt)()>
+void UseFile(CommandCall& call) {
+  if (call.settings.aclfile.empty()) return call.reply.Error(kNoFile);
+  const std::string fault = (call.part<AccessControl>().*DoIt)();
+  fault.empty() ? call.reply.Ok() : call.reply.Error(Concat("ERR ", fault));
+}
+
+// From the system: what the seed gives can be foretold.
+void GeneratePassword(CommandCall& call) {
+  if (call.args.size() > 3) return RefuseArguments(call);
+  int64_t bits = kPasswordBits;
+  if (call.args.size() == 3) {
+    const std::optional<int64_t> given = ParseInt64(call.args[2]);
+    if (!given) return call.reply.Error(ErrorCode::kNotInteger);
+    bits = *given;
+  }
+  if (bits <= 0 || bits > kPasswordBitsMax) {
+    return call.reply.Error(
+        Concat("ERR ACL GENPASS argument must be the number of bits for the output password, a "
+               "positive number up to ",
+               kPasswordBitsMax));
+  }
+  const auto digits = static_cast<size_t>((bits + 3) / 4);
+  std::array<uint8_t, kPasswordBitsMax / 8> bytes;
+  call.part<Host>().FillWithRandom(std::span(bytes).first((digits + 1) / 2));
+  std::string password;
+  for (size_t i = 0; i < digits; ++i) {
+    password.push_back("0123456789abcdef"[i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15]);
+  }
+  call.reply.Bulk(password);
 }
 
 // --- what they may do
 
-// An unknown category is an error; a known one may be empty. Subcommands are listed by their full
-// names.
+// An unknown category is an error. Subcommands are listed by their full names.
 void Categories(CommandCall& call) {
   if (call.args.size() > 3) return RefuseArguments(call);
+  const std::span<const std::string_view> names = AccessCategoryNames();
   if (call.args.size() == 2) {
-    const std::vector<std::string_view> names = CategoryNames();
     call.reply.Array(names.size());
     for (const std::string_view name : names) call.reply.Bulk(name);
     return;
   }
-  const std::string_view category = call.args[2];
-  if (!IsCategory(category)) {
-    return call.reply.Error(Concat("ERR Unknown category '", category, "'"));
+  const std::optional<size_t> category = FindAccessCategory(call.args[2]);
+  if (!category) {
+    return call.reply.Error(
+        Concat("ERR Unknown category '", AsText(call.args[2]).substr(0, 128), "'"));
   }
-  std::vector<std::string_view> names;
-  const auto add = [&](const Command& command) {
-    if (IsInCategory(*command.spec, category)) names.push_back(command.full_name);
-  };
-  for (const Command* command : call.part<const CommandTable>().all()) {
-    add(*command);
-    for (const Command* sub : command->subcommands) add(*sub);
+  const CommandCatalogue& catalogue = call.part<const CommandTable>().catalogue();
+  const CommandBits& members = catalogue.MembersOf(*category);
+  call.reply.Array(members.count());
+  for (size_t number = 0; number < catalogue.size(); ++number) {
+    if (members[number]) call.reply.Bulk(catalogue.NameOf(number));
   }
-  call.reply.Array(names.size());
-  for (const std::string_view name : names) call.reply.Bulk(name);
 }
 
-// Whether the command may run, without running it: with one user only an unknown name or a wrong
-// number of arguments stands against it. The user is looked at first.
+// Whether the user may run the command, without running it. What is refused is a text, not an
+// error.
 //   ACL DRYRUN default SET a b  → OK
 //   ACL DRYRUN default NOSUCH   → -ERR Command 'NOSUCH' not found
 //   ACL DRYRUN bob GET a        → -ERR User 'bob' not found
 void DryRun(CommandCall& call) {
-  if (call.args[2] != kUser) {
-    return call.reply.Error(Concat("ERR User '", call.args[2], "' not found"));
-  }
+  const User* const user = call.part<Users>().Find(call.args[2]);
+  if (!user) return call.reply.Error(Concat("ERR User '", AsText(call.args[2]), "' not found"));
   const Args request = call.args.subspan(3);
-  const CommandTable& commands = call.part<const CommandTable>();
-  const Command* command = commands.Find(request[0]);
-  if (command && !command->subcommands.empty() && request.size() > 1) {
-    command = commands.FindSubcommand(*command, request[1]);
+  const Command* const command = call.part<const CommandTable>().FindNamed(request);
+  if (!command) {
+    return call.reply.Error(Concat("ERR Command '", AsText(request[0]), "' not found"));
   }
-  if (!command) return call.reply.Error(Concat("ERR Command '", request[0], "' not found"));
   const int arity = command->spec->arity;
   const auto given = static_cast<int>(request.size());
   if (arity >= 0 ? given != arity : given < -arity) {
     return call.reply.Error(
         Concat("ERR wrong number of arguments for '", command->full_name, "' command"));
   }
-  call.reply.Ok();
+  const Verdict verdict = call.part<AccessGate>().Check(*user, *command, request);
+  if (verdict.allowed()) return call.reply.Ok();
+  const std::string_view kind = verdict.denial == Denial::kKey ? "key" : "channel";
+  call.reply.Bulk(verdict.denial == Denial::kCommand
+                      ? Concat("This user has no permissions to run the '",
+                               call.part<Users>().catalogue().NameOf(verdict.command), "' command")
+                      : Concat("This user has no permissions to access the '",
+                               AsText(request[verdict.position]), "' ", kind));
 }
 
-// A client that has logged in is refused nothing; failed logins are not kept.
+std::string_view WordOf(Denial reason) {
+  switch (reason) {
+    case Denial::kKey:
+      return "key";
+    case Denial::kAuth:
+      return "auth";
+    case Denial::kChannel:
+      return "channel";
+    default:
+      return "command";
+  }
+}
+
+std::string_view WordOf(AccessContext context) {
+  if (context == AccessContext::kMulti) return "multi";
+  return context == AccessContext::kScript ? "lua" : "toplevel";
+}
+
+void ReplyEntry(CommandCall& call, const AccessLog::Entry& entry) {
+  ReplySink& reply = call.reply;
+  reply.Map(7);
+  reply.Bulk("count");
+  reply.Integer(static_cast<int64_t>(entry.count));
+  reply.Bulk("reason");
+  reply.Bulk(WordOf(entry.reason));
+  reply.Bulk("context");
+  reply.Bulk(WordOf(entry.context));
+  reply.Bulk("object");
+  reply.Bulk(entry.object);
+  reply.Bulk("username");
+  reply.Bulk(entry.user);
+  reply.Bulk("age-seconds");
+  reply.Double(static_cast<double>(call.now.ms() - entry.at_ms) / 1000);
+  reply.Bulk("client-info");
+  reply.Bulk(entry.client);
+}
+
+// The latest first; ten of them if no number is given, and none for a negative one.
 void Log(CommandCall& call) {
   if (call.args.size() > 3) return RefuseArguments(call);
-  if (call.args.size() == 3 && IsWord(call.args[2], "RESET")) return call.reply.Ok();
-  if (call.args.size() == 3 && !ParseInt64(call.args[2])) {
-    return call.reply.Error(ErrorCode::kNotInteger);
+  AccessLog& log = call.part<AccessLog>();
+  int64_t count = kLogShown;
+  if (call.args.size() == 3) {
+    if (IsWord(call.args[2], "RESET")) {
+      log.Reset();
+      return call.reply.Ok();
+    }
+    const std::optional<int64_t> given = ParseInt64(call.args[2]);
+    if (!given) return call.reply.Error(ErrorCode::kNotInteger);
+    count = std::max<int64_t>(*given, 0);
   }
-  call.reply.Array(0);
-}
-
-// --- what is not there
-
-// LOAD and SAVE, as in a Redis without aclfile.
-void NoFile(CommandCall& call) { call.reply.Error(kNoFile); }
-
-// The default user cannot go; of others there are none, so none was deleted.
-void DeleteUser(CommandCall& call) {
-  const Args names = call.args.subspan(2);
-  if (std::ranges::find(names, kUser) != names.end()) {
-    return call.reply.Error("ERR The 'default' user cannot be removed");
-  }
-  call.reply.Integer(0);
-}
-
-// Every rule is refused, even one that would change nothing: a rule that is taken must also hold.
-void SetUser(CommandCall& call) {
-  call.reply.Error(
-      "ERR Sluice has one user, default, whose password is requirepass: no rules can be set");
-}
-
-// Redis takes it from the system. What is random here comes from one seed: no password.
-void GeneratePassword(CommandCall& call) {
-  call.reply.Error("ERR Sluice makes no passwords: take one from the system, as openssl rand does");
+  const size_t shown = std::min(static_cast<size_t>(count), log.entries().size());
+  call.reply.Array(shown);
+  for (size_t i = 0; i < shown; ++i) ReplyEntry(call, log.entries()[i]);
 }
 
 constexpr std::string_view kHelp[] = {
     "CAT [<category>]",
     "    List all commands that belong to <category>, or all command categories",
     "    when no category is specified.",
+    "DELUSER <username> [<username> ...]",
+    "    Delete a list of users.",
     "DRYRUN <username> <command> [<arg> ...]",
     "    Returns whether the user can execute the given command without executing the command.",
     "GETUSER <username>",
     "    Get the user's details.",
+    "GENPASS [<bits>]",
+    "    Generate a secure 256-bit user password. The optional `bits` argument can",
+    "    be used to specify a different size.",
     "LIST",
     "    Show users details in config file format.",
+    "LOAD",
+    "    Reload users from the ACL file.",
     "LOG [<count> | RESET]",
     "    Show the ACL log entries.",
+    "SAVE",
+    "    Save the current config to the ACL file.",
+    "SETUSER <username> <attribute> [<attribute> ...]",
+    "    Create or modify a user with the specified attributes.",
     "USERS",
     "    List all the registered usernames.",
     "WHOAMI",
@@ -202,8 +322,6 @@ constexpr uint32_t kAsks = kNoScript | kLoading | kStale;
 constexpr uint32_t kAdministers = kAsks | kAdmin;
 constexpr std::string_view kByUsers = "O(N). Where N is the number of configured users.";
 
-// Arities and flags are Redis's, also of what is refused: a tool that reads COMMAND INFO sees what
-// it knows.
 constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "CAT",
      .arity = -2,
@@ -215,10 +333,10 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "DELUSER",
      .arity = -3,
      .flags = kAdministers,
-     .run = DeleteUser,
+     .run = DeleteUsers,
      .complexity = "O(1) amortized time considering the typical user.",
      .usage = "username [username ...]",
-     .summary = "Remove users: there is none that could be."},
+     .summary = "Remove users and close their connections."},
     {.name = "DRYRUN",
      .arity = -4,
      .flags = kAdministers,
@@ -232,7 +350,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .flags = kAsks,
      .run = GeneratePassword,
      .usage = "[bits:integer]",
-     .summary = "No passwords are made here; refused."},
+     .summary = "A password that nobody can guess, from the system."},
     {.name = "GETUSER",
      .arity = 3,
      .flags = kAdministers,
@@ -258,35 +376,35 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "LOAD",
      .arity = 2,
      .flags = kAdministers,
-     .run = NoFile,
+     .run = UseFile<&AccessControl::LoadFile>,
      .complexity = kByUsers,
-     .summary = "Read users from a file; refused."},
+     .summary = "Read the users from the ACL file, all or none."},
     {.name = "LOG",
      .arity = -2,
      .flags = kAdministers,
      .run = Log,
      .complexity = "O(N) with N being the number of entries shown.",
      .usage = "operation=[count:integer | RESET]",
-     .summary = "What users were refused: nothing."},
+     .summary = "What users were refused lately."},
     {.name = "SAVE",
      .arity = 2,
      .flags = kAdministers,
-     .run = NoFile,
+     .run = UseFile<&AccessControl::SaveFile>,
      .complexity = kByUsers,
-     .summary = "Write users into a file; refused."},
+     .summary = "Write the users into the ACL file."},
     {.name = "SETUSER",
      .arity = -3,
      .flags = kAdministers,
      .run = SetUser,
      .complexity = "O(N). Where N is the number of rules provided.",
      .usage = "username [rule ...]",
-     .summary = "Make a user or change its rules; refused.",
+     .summary = "Make a user, or change its rules: all or none.",
      .history = "6.2.0 Added Pub/Sub channel patterns.|7.0.0 Added selectors and key based "
                 "permissions."},
     {.name = "USERS",
      .arity = 2,
      .flags = kAdministers,
-     .run = Users,
+     .run = ReplyUsers,
      .complexity = kByUsers,
      .summary = "The names of all users."},
     {.name = "WHOAMI",
@@ -306,7 +424,7 @@ constexpr CommandSpec kRows[] = {
      .group = "server",
      .since = "6.0.0",
      .complexity = "Depends on subcommand.",
-     .summary = "Users and their rights: there is one user, who may do everything."},
+     .summary = "Users and their rights."},
 };
 static_assert(RowsAreSound(kRows));
 

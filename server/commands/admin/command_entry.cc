@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <optional>
 #include <span>
 #include <string>
 
-#include "server/dispatch/arg_reader.h"
+#include "protocol/text/concat.h"
+#include "server/access/catalogue.h"
+#include "server/dispatch/categories.h"
 
 namespace sluice {
 namespace {
@@ -57,50 +61,6 @@ constexpr FlagWord kKeyFlagWords[] = {
     {kKeyVariableFlags, "variable_flags"},
 };
 
-// A command is in a category that its row names, or that one of its flags implies.
-struct CategoryWord {
-  std::string_view word;  // upper case
-  std::string_view shown;
-  uint32_t category = 0;
-  uint32_t flags = 0;
-  uint32_t without_flag = 0;      // implied by the lack of this one
-  uint32_t without_category = 0;  // not implied in this one
-};
-
-// In Redis's order, which is that of the bits in its ACLs; @lock and @limit follow.
-constexpr CategoryWord kCategoryWords[] = {
-    {"KEYSPACE", "@keyspace", kCatKeyspace},
-    {"READ", "@read", 0, kReadOnly, 0, kCatScripting},
-    {"WRITE", "@write", 0, kWrite},
-    {"SET", "@set", kCatSet},
-    {"SORTEDSET", "@sortedset", kCatSortedSet},
-    {"LIST", "@list", kCatList},
-    {"HASH", "@hash", kCatHash},
-    {"STRING", "@string", kCatString},
-    {"BITMAP", "@bitmap", kCatBitmap},
-    {"HYPERLOGLOG", "@hyperloglog", kCatHyperLogLog},
-    {"GEO", "@geo", kCatGeo},
-    {"STREAM", "@stream", kCatStream},
-    {"PUBSUB", "@pubsub", 0, kPubSub},
-    {"ADMIN", "@admin", kCatAdmin, kAdmin},
-    {"FAST", "@fast", 0, kFast},
-    {"SLOW", "@slow", 0, 0, kFast},
-    {"BLOCKING", "@blocking", 0, kBlocking},
-    {"DANGEROUS", "@dangerous", kCatDangerous, kAdmin},
-    {"CONNECTION", "@connection", kCatConnection},
-    {"TRANSACTION", "@transaction", kCatTransaction},
-    {"SCRIPTING", "@scripting", kCatScripting},
-    {"LOCK", "@lock", kCatLock},
-    {"LIMIT", "@limit", kCatLimit},
-};
-
-// One rule for rows and for flags; ACL CAT, COMMAND INFO and COMMAND LIST all ask here.
-bool Holds(const CategoryWord& row, const CommandSpec& spec) {
-  if (spec.categories & row.without_category) return false;
-  return (spec.categories & row.category) || (spec.flags & row.flags) ||
-         (row.without_flag && !(spec.flags & row.without_flag));
-}
-
 // Simple strings in a set, as all words of COMMAND INFO are, except tips.
 void ReplyFlags(ReplySink& reply, std::span<const FlagWord> words, uint32_t flags) {
   const auto is_set = [flags](const FlagWord& row) { return (flags & row.flag) != 0; };
@@ -112,10 +72,11 @@ void ReplyFlags(ReplySink& reply, std::span<const FlagWord> words, uint32_t flag
 
 // Words with their "@", in the order of the table.
 void ReplyCategories(ReplySink& reply, const CommandSpec& spec) {
-  const auto holds = [&spec](const CategoryWord& row) { return Holds(row, spec); };
-  reply.Set(static_cast<size_t>(std::ranges::count_if(kCategoryWords, holds)));
-  for (const CategoryWord& row : kCategoryWords) {
-    if (holds(row)) reply.Status(row.shown);
+  const uint32_t categories = CategoriesOf(spec);
+  const std::span<const std::string_view> names = AccessCategoryNames();
+  reply.Set(static_cast<size_t>(std::popcount(categories)));
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (categories >> i & 1) reply.Status(Concat('@', names[i]));
   }
 }
 
@@ -269,23 +230,9 @@ void ReplyEntry(ReplySink& reply, const Command& command) {
 
 void ReplyKeyFlags(ReplySink& reply, uint16_t flags) { ReplyFlags(reply, kKeyFlagWords, flags); }
 
-// ACL CAT shows them without their "@".
-std::vector<std::string_view> CategoryNames() {
-  std::vector<std::string_view> names;
-  for (const CategoryWord& row : kCategoryWords) names.push_back(row.shown.substr(1));
-  return names;
-}
-
-// ACL CAT's argument, in any case and without its "@".
-bool IsCategory(std::string_view name) {
-  return std::ranges::any_of(kCategoryWords,
-                             [&](const CategoryWord& row) { return IsWord(name, row.word); });
-}
-
 bool IsInCategory(const CommandSpec& spec, std::string_view name) {
-  return std::ranges::any_of(kCategoryWords, [&](const CategoryWord& row) {
-    return IsWord(name, row.word) && Holds(row, spec);
-  });
+  const std::optional<size_t> category = FindAccessCategory(name);
+  return category && (CategoriesOf(spec) >> *category & 1);
 }
 
 }  // namespace sluice

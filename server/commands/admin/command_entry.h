@@ -1,10 +1,9 @@
-// What COMMAND INFO says about a command, and the words for flags and categories: all of it is
+// What COMMAND INFO says about a command, and the words for its flags: all of it is
 // derived from the row.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "protocol/reply_sink.h"
 #include "server/dispatch/command_table.h"
@@ -16,9 +15,6 @@ namespace sluice {
 void ReplyEntry(ReplySink& reply, const Command& command);
 // The flags of a key ("RW", "access" ...) as a set.
 void ReplyKeyFlags(ReplySink& reply, uint16_t flags);
-// The names of all ACL categories, in Redis's order, ours behind them.
-std::vector<std::string_view> CategoryNames();
-bool IsCategory(std::string_view name);  // any case
 // Whether the command is in the ACL category of that name, any case, without its '@'.
 bool IsInCategory(const CommandSpec& spec, std::string_view name);
 

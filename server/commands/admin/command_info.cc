@@ -107,20 +107,6 @@ void List(CommandCall& call) {
 
 // --- GETKEYS
 
-// Where a key stands in the request, counted from its command's name, and what the command does
-// with it.
-struct FoundKey {
-  int position;
-  uint16_t flags;
-};
-
-// With a container the second word decides; without one the container itself is meant.
-const Command* FindForKeys(const CommandTable& table, Args request) {
-  const Command* const command = table.Find(request[0]);
-  if (!command || command->subcommands.empty() || request.size() == 1) return command;
-  return table.FindSubcommand(*command, request[1]);
-}
-
 // A channel is described by a key spec as well, but is no key (kKeyNotKey).
 bool HasKeys(const CommandSpec& spec) {
   if (spec.find_keys) return true;
@@ -130,44 +116,10 @@ bool HasKeys(const CommandSpec& spec) {
   return false;
 }
 
-// A spec says which keys it finds; each of the found keys gets the flags of the last spec that
-// finds it. For FENCED and its like the inner command's keys follow, with their own flags; one
-// level deep, since such commands do not nest.
-// The keys with the flags of the spec that finds each.
-std::vector<FoundKey> FindKeys(const CommandTable& table, const CommandSpec& spec, Args request) {
-  std::vector<int> positions;
-  std::vector<FoundKey> found;
-  if (!FindKeyPositions(spec, request, positions)) return found;
-  for (const int position : positions) found.push_back({position, 0});
-  std::vector<int> of_spec;
-  for (const KeySpec& keys : spec.keys.all()) {
-    of_spec.clear();
-    // A spec without a begin tells that there are keys, not where.
-    const bool known = keys.begin != 0 || !keys.keyword.empty();
-    FindKeyPositions(keys, request, of_spec);
-    const bool varies = (keys.flags & kKeyVariableFlags) && spec.key_flags;
-    const uint16_t flags = varies ? spec.key_flags(request) : keys.flags;
-    for (FoundKey& key : found) {
-      // What no spec finds belongs to the last unknown one.
-      const bool found_here = std::ranges::find(of_spec, key.position) != of_spec.end();
-      if (known ? found_here : key.position != found.front().position) key.flags = flags;
-    }
-  }
-  // FENCED key token command ...: the inner command's keys, shifted to their places here.
-  const auto begin = static_cast<size_t>(spec.inner_command);
-  if (begin == 0 || begin >= request.size()) return found;
-  const Command* const inner = FindForKeys(table, request.subspan(begin));
-  if (!inner || inner->spec->inner_command != 0) return found;
-  for (const FoundKey& key : FindKeys(table, *inner->spec, request.subspan(begin))) {
-    found.push_back({key.position + spec.inner_command, key.flags});
-  }
-  return found;
-}
-
 // Three faults, in Redis's order: no such command, no keys, a wrong number of arguments.
 // The command named in the arguments, ready for FindKeys; null: the error has been answered.
-const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
-  const Command* const command = FindForKeys(call.part<const CommandTable>(), request);
+const Command* CommandForKeys(CommandCall& call, Args request) {
+  const Command* const command = call.part<const CommandTable>().FindNamed(request);
   if (!command) {
     call.reply.Error("ERR Invalid command specified");
     return nullptr;
@@ -179,7 +131,7 @@ const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
   } else if (spec.arity > 0 ? spec.arity != count : count < -spec.arity) {
     call.reply.Error("ERR Invalid number of arguments specified for command");
   } else {
-    return &spec;
+    return command;
   }
   return nullptr;
 }
@@ -193,14 +145,15 @@ const CommandSpec* SpecForKeys(CommandCall& call, Args request) {
 //   COMMAND GETKEYS NOSUCH x                   → -ERR Invalid command specified
 void ReplyKeys(CommandCall& call, bool with_flags) {
   const Args request = call.args.subspan(2);
-  const CommandSpec* const spec = SpecForKeys(call, request);
-  if (!spec) return;
-  const std::vector<FoundKey> keys = FindKeys(call.part<const CommandTable>(), *spec, request);
-  if (keys.empty() && !(spec->flags & kNoMandatoryKeys)) {
+  const Command* const command = CommandForKeys(call, request);
+  if (!command) return;
+  std::vector<KeyUse> keys;
+  if (!call.part<const CommandTable>().FindKeys(*command, request, keys)) keys.clear();
+  if (keys.empty() && !(command->spec->flags & kNoMandatoryKeys)) {
     return call.reply.Error("ERR Invalid arguments specified for command");
   }
   call.reply.Array(keys.size());
-  for (const FoundKey& key : keys) {
+  for (const KeyUse& key : keys) {
     if (with_flags) call.reply.Array(2);
     call.reply.Bulk(request[static_cast<size_t>(key.position)]);
     if (with_flags) ReplyKeyFlags(call.reply, key.flags);

@@ -15,6 +15,7 @@
 #include "server/commands/shared/help.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/engine/access_control.h"
 #include "server/engine/script_engine.h"
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
@@ -74,7 +75,8 @@ void ResetStat(CommandCall& call) {
 
 // Needs a configuration file; the error says why it could not be written.
 void Rewrite(CommandCall& call) {
-  const std::string fault = call.part<Config>().Rewrite();
+  const std::string fault =
+      call.part<Config>().Rewrite(call.part<AccessControl>().LinesForConfig());
   if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
   call.part<Host>().Log(LogLevel::kNotice, "CONFIG REWRITE executed with success.");
   call.reply.Ok();

@@ -29,7 +29,7 @@ ClientType TypeOf(const Session& session) {
 bool ClientFilter::Matches(const Session& session, int64_t now_ms) const {
   return (!id || *id == session.client_id) && (!address || *address == session.peer.address) &&
          (!local_address || *local_address == session.peer.local_address) &&
-         (!type || *type == TypeOf(session)) &&
+         (!type || *type == TypeOf(session)) && (!user || *user == session.user) &&
          (!age_s_min || (now_ms - session.created_ms) / 1000 >= *age_s_min);
 }
 

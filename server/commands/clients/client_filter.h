@@ -22,6 +22,7 @@ struct ClientFilter {
   std::optional<std::string_view> address;
   std::optional<std::string_view> local_address;
   std::optional<ClientType> type;
+  std::optional<const User*> user;
   std::optional<int64_t> age_s_min;
 
   bool Matches(const Session& session, int64_t now_ms) const;

@@ -2,6 +2,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/access/users.h"
 #include "server/clients/clients.h"
 #include "server/commands/clients/client_commands.h"
 #include "server/commands/clients/client_filter.h"
@@ -15,6 +16,7 @@ namespace {
 struct KillRequest {
   ClientFilter filter;
   bool skip_me = true;
+  const Users* users = nullptr;  // who there is
 };
 
 // Each reads the value of one filter.
@@ -37,10 +39,10 @@ void ReadLocalAddress(ArgReader& args, KillRequest& request) {
   request.filter.local_address = args.Bytes();
 }
 
-// Every client is the default user.
-void ReadUser(ArgReader& args, KillRequest&) {
-  const std::string_view user = args.Bytes();
-  if (user != "default") args.Fail(Concat("ERR No such user '", user, "'"));
+void ReadUser(ArgReader& args, KillRequest& request) {
+  const std::string_view name = args.Bytes();
+  request.filter.user = request.users->Find(name);
+  if (!*request.filter.user) args.Fail(Concat("ERR No such user '", name, "'"));
 }
 
 // Any other word is a syntax error.
@@ -94,7 +96,7 @@ int64_t Kill(CommandCall& call, const KillRequest& request) {
 //   CLIENT KILL TYPE nothing  → -ERR Unknown client type 'nothing'
 //   CLIENT KILL ADDR          → -ERR No such client
 void ClientKill(CommandCall& call) {
-  KillRequest request;
+  KillRequest request{.users = &call.part<Users>()};
   if (call.args.size() == 3) {
     request.filter.address = call.args[2];
     request.skip_me = false;

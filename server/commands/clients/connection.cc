@@ -7,6 +7,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/access/users.h"
 #include "server/clients/clients.h"
 #include "server/commands/clients/login.h"
 #include "server/commands/families.h"
@@ -16,6 +17,7 @@
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/transaction.h"
+#include "server/engine/access_control.h"
 #include "server/locks/lock_service.h"
 #include "server/notify/monitors.h"
 #include "server/notify/pubsub.h"
@@ -51,7 +53,7 @@ void Auth(CommandCall& call) {
   const bool named = call.args.size() == 3;
   // Before anything can fail, so that no answer path shows them.
   for (size_t i = 1; i < call.args.size(); ++i) call.part<Dispatcher>().Hide(i);
-  if (!named && call.settings.requirepass.empty()) {
+  if (!named && call.part<Users>().default_user().has_no_password()) {
     return call.reply.Error(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");
@@ -182,7 +184,7 @@ void Reset(CommandCall& call) {
   call.part<Tracking>().Disable(client);
   call.part<Monitors>().Remove(client);
   call.part<LockService>().EndBindings(client);
-  LogInAsAtTheStart(call);
+  call.part<AccessControl>().LogInAsNewcomer(client);
   client.name.clear();
   client.db = 0;
   client.reply_mode = ReplyMode::kOn;

@@ -5,35 +5,13 @@
 #include <optional>
 #include <string>
 
+#include "server/access/users.h"
 #include "server/clients/clients.h"
+#include "server/engine/access_control.h"
 #include "server/test_double/spaces.h"
 
 namespace sluice {
 namespace {
-
-// Looks at every byte given, whatever it finds: the time tells nothing of the password but that it
-// was compared.
-bool EqualsInConstantTime(std::string_view secret, std::string_view given) {
-  size_t different = secret.size() ^ given.size();
-  for (size_t i = 0; i < given.size(); ++i) {
-    const char byte = secret.empty() ? '\0' : secret[i % secret.size()];
-    different |= static_cast<unsigned char>(byte ^ given[i]);
-  }
-  return different == 0;
-}
-
-// The time at which a login became due is kept: such a connection is closed when it does not come.
-void SetLoggedIn(CommandCall& call, bool in) {
-  Session& client = call.client;
-  client.authenticated = in;
-  if (in) {
-    client.conditions &= ~kNeedsLogin;
-  } else {
-    client.conditions |= kNeedsLogin;
-    client.needs_login_since_ms = call.now.ms();
-  }
-  call.part<Clients>().ClassChanged(client);
-}
 
 // The space that a user's name chooses.
 std::optional<std::string_view> SpaceOf(std::string_view user, std::string_view password) {
@@ -43,10 +21,10 @@ std::optional<std::string_view> SpaceOf(std::string_view user, std::string_view 
   return std::nullopt;
 }
 
-// Where there is a password, the name of a space does not stand for it.
+// Where the default user has a password, the name of a space does not stand for it.
 bool MayChooseSpace(const CommandCall& call, std::string_view user, std::string_view password) {
-  const std::string& secret = call.settings.requirepass;
-  return secret.empty() || (user != "space" && EqualsInConstantTime(secret, password));
+  const User& guard = call.part<Users>().default_user();
+  return guard.has_no_password() || (user != "space" && guard.MayLogIn(password));
 }
 
 bool IsInSpace(const CommandCall& call, std::string_view user, std::string_view password) {
@@ -68,20 +46,14 @@ bool EntersSpace(CommandCall& call, std::string_view user, std::string_view pass
   return true;
 }
 
-// There is one user, "default". Without a password every password is right, as with Redis's nopass.
 bool LogIn(CommandCall& call, std::string_view user, std::string_view password) {
-  const std::string& secret = call.settings.requirepass;
-  if (IsInSpace(call, user, password)) {
-    SetLoggedIn(call, true);
-    return true;
+  if (!IsInSpace(call, user, password)) {
+    return call.part<AccessControl>().LogIn(call.client, call.args, user, password);
   }
-  if (user != "default") return false;
-  if (!secret.empty() && !EqualsInConstantTime(secret, password)) return false;
-  SetLoggedIn(call, true);
+  call.part<AccessControl>().LogInAsNewcomer(call.client);
+  call.part<Clients>().SetLoggedIn(call.client, true);
   return true;
 }
-
-void LogInAsAtTheStart(CommandCall& call) { SetLoggedIn(call, call.settings.requirepass.empty()); }
 
 // As Redis's validateClientName: '!' to '~'.
 bool IsClientName(std::string_view name) {

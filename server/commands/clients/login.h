@@ -1,7 +1,5 @@
-// What a client says of itself: the default user's password, and the names that clients give
+// What a client says of itself: a user's name and password, and the names that clients give
 // themselves.
-//
-// The password is requirepass. It is compared in a time that does not depend on it.
 #pragma once
 
 #include <string_view>
@@ -23,8 +21,6 @@ bool LogIn(CommandCall& call, std::string_view user, std::string_view password);
 // the one that the client is in, which is a matter of LogIn. True: the call has been answered, or
 // is answered in that space.
 bool EntersSpace(CommandCall& call, std::string_view user, std::string_view password);
-// As a connection that has just been opened.
-void LogInAsAtTheStart(CommandCall& call);
 // Printable ASCII without spaces, as CLIENT LIST needs it; empty is fine.
 bool IsClientName(std::string_view name);
 

@@ -114,11 +114,11 @@ bool ReadConditions(Args arguments, KeyConditions& conditions) {
 }
 
 // For ACLs and COMMAND GETKEYS. False: the words make no sense, so no key is known.
-bool FindConditionKeys(Args args, std::vector<int>& positions) {
+bool FindConditionKeys(Args args, std::vector<KeyUse>& keys) {
   std::vector<KeyCondition> conditions;
   if (!ReadConditions(args, conditions)) return false;
   for (const KeyCondition& wanted : conditions) {
-    positions.push_back(static_cast<int>(wanted.key_at));
+    keys.push_back({static_cast<int>(wanted.key_at), kKeyRo | kKeyAccess});
   }
   return true;
 }
@@ -158,11 +158,31 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
   return ConditionsHold(call, conditions);
 }
 
+// The rules of its user may have changed since it was queued. False: that has been answered.
+bool MayStillRun(CommandCall& call, const QueuedCommand& queued) {
+  AccessGate& gate = call.part<AccessGate>();
+  const Verdict verdict = gate.CheckAndRecord(call.client, *queued.command, queued.args());
+  if (verdict.allowed()) [[likely]]
+    return true;
+  std::string_view reason = "no permission to touch the specified keys";
+  if (verdict.denial == Denial::kCommand)
+    reason = "no permission to execute the command or subcommand";
+  if (verdict.denial == Denial::kChannel) {
+    reason = "no permission to access one of the channels used as argument to the command";
+  }
+  call.reply.Error(
+      Concat("NOPERM ACLs rules changed between the moment the transaction was accumulated and the "
+             "EXEC call. This command is no longer allowed for the following reason: ",
+             reason));
+  return false;
+}
+
 // Replies follow the array's header one by one. EXEC itself has no effect: each command tells its
 // own, and they become one group.
 void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   call.reply.Array(queue.size());
   for (const QueuedCommand& queued : queue) {
+    if (!MayStillRun(call, queued)) continue;
     call.part<Dispatcher>().Run(call.client, *queued.command, queued.args(), call.reply);
   }
   call.NoEffect();

@@ -26,6 +26,7 @@
 #include "server/commands/keys/sort_source.h"
 #include "server/commands/lists/list_access.h"
 #include "server/commands/shared/option_table.h"
+#include "server/dispatch/access_gate.h"
 #include "server/dispatch/script_state.h"
 
 namespace sluice {
@@ -35,6 +36,7 @@ namespace {
 // many answers as there are patterns, null included.
 struct SortRequest {
   bool may_store = false;  // STORE is an option
+  bool may_read_all = true;
   bool descending = false;
   bool alpha = false;
   bool as_stored = false;  // BY a pattern without '*': no sorting
@@ -62,15 +64,29 @@ constexpr OptionRow<SortRequest> kOptions[] = {
     {"BY",
      [](ArgReader& args, SortRequest& request) {
        request.by = args.Bytes();
-       if (!HasPlaceholder(*request.by)) request.as_stored = true;
+       if (!HasPlaceholder(*request.by)) {
+         request.as_stored = true;
+       } else if (!request.may_read_all) {
+         args.Fail("ERR BY option of SORT denied due to insufficient ACL permissions.");
+       }
      },
      1},
-    {"GET", [](ArgReader& args, SortRequest& request) { request.gets.push_back(args.Bytes()); }, 1},
+    {"GET",
+     [](ArgReader& args, SortRequest& request) {
+       request.gets.push_back(args.Bytes());
+       if (!request.may_read_all) {
+         args.Fail("ERR GET option of SORT denied due to insufficient ACL permissions");
+       }
+     },
+     1},
 };
 
 // False: the error has been answered. Of options that come twice the last one counts.
 bool ReadSort(CommandCall& call, SortRequest& request) {
   ArgReader args(call.args, 2);
+  // Which keys BY and GET lead to nobody knows before: whoever may use them may read all.
+  request.may_read_all =
+      call.part<AccessGate>().MayReadAnyKey(call.client, call.command, call.args);
   ReadOptions(args, kOptions, request);
   if (args.Finish()) return true;
   call.reply.Error(args.error());
@@ -301,8 +317,8 @@ void SortRo(CommandCall& call) { SortKey(call, false); }
 // --- keys
 
 // The target of the last STORE that does not stand for a value of another option.
-bool FindSortKeys(Args args, std::vector<int>& positions) {
-  positions.push_back(1);
+bool FindSortKeys(Args args, std::vector<KeyUse>& keys) {
+  keys.push_back({1, kKeyRo | kKeyAccess});
   int target = 0;
   for (size_t i = 2; i < args.size(); ++i) {
     if (IsWord(args[i], "LIMIT")) {
@@ -313,13 +329,13 @@ bool FindSortKeys(Args args, std::vector<int>& positions) {
       target = static_cast<int>(i + 1);
     }
   }
-  if (target) positions.push_back(target);
+  if (target) keys.push_back({target, kKeyOw | kKeyUpdate});
   return true;
 }
 
 // STORE is no option of SORT_RO, and keys that BY and GET lead to are not told.
-bool FindSortRoKeys(Args, std::vector<int>& positions) {
-  positions.push_back(1);
+bool FindSortRoKeys(Args, std::vector<KeyUse>& keys) {
+  keys.push_back({1, kKeyRo | kKeyAccess});
   return true;
 }
 

@@ -17,6 +17,7 @@
 //
 // A refused request consumes nothing. A key that is unused again is removed by its deadline.
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -385,6 +386,23 @@ void Info(CommandCall& call) {
 
 // --- the table
 
+// With PEEK it only reads. What makes no sense is taken for a write.
+uint16_t TakeKeyFlags(Args args) {
+  constexpr uint16_t kReads = kKeyRo | kKeyAccess;
+  constexpr uint16_t kReadsAndWrites = kKeyRw | kKeyAccess | kKeyUpdate;
+  constexpr std::string_view kWithValue[] = {"COST", "BURST", "WAIT", "BAN", "AT"};
+  size_t at = args.size() > 2 && IsWord(args[2], "POLICY") ? 4 : 5;
+  while (at < args.size()) {
+    const std::string_view word = args[at];
+    if (IsWord(word, "PEEK")) return kReads;
+    const bool has_value = std::ranges::any_of(
+        kWithValue, [word](std::string_view name) { return IsWord(word, name); });
+    if (!has_value && !IsWord(word, "SHADOW")) return kReadsAndWrites;
+    at += has_value ? 2 : 1;
+  }
+  return kReadsAndWrites;
+}
+
 constexpr uint32_t kTakes = kWrite | kDenyOom | kFast;
 constexpr std::string_view kTakeComplexity =
     "O(1); LOG and LEAKY: O(log N), and O(N) if it is allowed under another period or a max that "
@@ -397,7 +415,8 @@ constexpr CommandSpec kRows[] = {
      .arity = -4,
      .flags = kTakes | kBlocking,
      .categories = kCatLimit,
-     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .keys =
+         KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags, "with PEEK it only reads"),
      .run = Take,
      .group = "limit",
      .since = "0.1.0",
@@ -407,7 +426,8 @@ constexpr CommandSpec kRows[] = {
               "period-ms:integer(1..2^46) | POLICY name:string(0..256)> [BURST "
               "burst:integer(0..2^62)] [COST cost:integer(1..2^63-1)] "
               "[PEEK | WAIT wait-ms:integer(0..2^46)] [BAN ban-ms:integer(1..2^46)] [SHADOW]",
-     .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset."},
+     .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset.",
+     .key_flags = TakeKeyFlags},
     {.name = "LIMIT.ALL",
      .arity = -5,
      .flags = kTakes,

@@ -45,7 +45,7 @@ std::string_view StaleText(TokenCheck check) {
 // client may do: those that change what comes next on the connection (MULTI, EXEC, WATCH,
 // SUBSCRIBE), FENCED in itself, and what scripts may not run, if a script asks. Then the gates are
 // asked as for any command.
-std::string RefusalOf(CommandCall& call, const Command& inner) {
+std::string RefusalOf(CommandCall& call, const Command& inner, Args request) {
   const uint32_t flags = inner.spec->flags;
   const bool subscribes = (flags & kPubSub) && (flags & kNoScript);
   if ((flags & (kNotQueued | kNoMulti)) || inner.spec->inner_command != 0 || subscribes) {
@@ -54,7 +54,7 @@ std::string RefusalOf(CommandCall& call, const Command& inner) {
   if ((call.client.conditions & kInScript) && (flags & kNoScript)) {
     return "ERR This Redis command is not allowed from script";
   }
-  return call.part<Dispatcher>().Refusal(call.client, inner);
+  return call.part<Dispatcher>().Refusal(call.client, inner, request);
 }
 
 // The inner command is found and judged before the lock is looked at, so a fault in it is told even
@@ -71,7 +71,7 @@ void Fenced(CommandCall& call) {
   std::string error;
   const Command* const inner = call.part<Dispatcher>().Resolve(request, nullptr, error);
   if (!inner) return call.reply.Error(error);
-  if (const std::string refusal = RefusalOf(call, *inner); !refusal.empty()) {
+  if (const std::string refusal = RefusalOf(call, *inner, request); !refusal.empty()) {
     return call.reply.Error(refusal);
   }
   Locks& locks = call.part<LockService>().Enter();

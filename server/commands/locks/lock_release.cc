@@ -152,6 +152,7 @@ constexpr CommandSpec kListed[] = {
     {.name = "LOCK.BREAK",
      .arity = -2,
      .flags = kWrite | kFast,
+     .categories = kCatLock | kCatDangerous,
      .keys = KeyAt(1, kGivesBack),
      .run = Break,
      .complexity =

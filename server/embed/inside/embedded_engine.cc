@@ -120,8 +120,7 @@ SessionId EmbeddedEngine::Open(ReplySink& replies, ReplySink& pushes) {
   Session& session = *engine_->Find(id);
   session.sink = &replies;
   session.push_sink = &pushes;
-  session.authenticated = true;
-  session.conditions &= ~kNeedsLogin;
+  engine_->part<Clients>().SetLoggedIn(session, true);
   SpeakResp3(session);
   return id;
 }
@@ -294,6 +293,8 @@ void EmbeddedEngine::Shutdown(int code) {
   static_cast<void>(code);
   ended_ = true;
 }
+
+void EmbeddedEngine::FillWithRandom(std::span<uint8_t> bytes) { FillWithSystemRandom(bytes); }
 
 void EmbeddedEngine::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }
 

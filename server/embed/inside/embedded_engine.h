@@ -114,6 +114,7 @@ class EmbeddedEngine final : private Host {
   void Poll() override {}
   void Shutdown(int code) override;
   bool Stopping() const override { return ended_; }
+  void FillWithRandom(std::span<uint8_t> bytes) override;
   void Sleep(int64_t micros) override;
   void Log(LogLevel level, std::string_view line) override;
 

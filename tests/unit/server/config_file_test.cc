@@ -65,7 +65,7 @@ constexpr TextCase kTexts[] = {
     {"list-max-ziplist-entries 5\nlua-replicate-commands yes\n", ""},
     {"client-output-buffer-limit normal 0 0 0\nclient-output-buffer-limit replica 1mb 0 0\n", ""},
     {"user default on nopass sanitize-payload ~* &* +@all", ""},
-    {"user default on nopass ~app:* +@all", "Sluice does not take this: it has no users"},
+    {"user default on nopass ~app:* +@all", ""},
     {"foo bar", "Bad directive or wrong number of arguments"},
     {"port", "wrong number of arguments"},
     {"port 1 2", "wrong number of arguments"},
@@ -77,7 +77,7 @@ constexpr TextCase kTexts[] = {
     {"databases 0", "argument must be between 1 and 256 inclusive"},
     {"save 3600 1 5", "Invalid save parameters"},
     {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it does not replicate yet"},
-    {"user alice on", "Sluice does not take this: it has no users besides the default one yet"},
+    {"user", "Bad directive or wrong number of arguments"},
     {"rename-command FLUSHALL \"\"", "Sluice does not take this: it has no command renaming"},
     {"loadmodule x.so", "Sluice does not take this: it loads no modules"},
     {"include /does/not/exist", "can't open the config file '/does/not/exist'"},
@@ -96,34 +96,27 @@ TEST_F(ConfigFile, SaysWhatIsWrongAndWhere) {
   }
 }
 
-// "x" and "y", as `echo -n x | sha256sum` has them.
-constexpr char kUserX[] =
-    "user default on #2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881 ~* &* +@all";
-constexpr char kUserOpen[] = "user default on nopass sanitize-payload ~* &* +@all";
-
-TEST_F(ConfigFile, TheDefaultUserMustHaveThePassword) {
-  const std::string x = kUserX, open = kUserOpen;
-  EXPECT_EQ(Config(disk_).LoadText(x + "\nrequirepass x"), "");
-  EXPECT_EQ(Config(disk_).LoadText("requirepass \"x\"\n" + x), "");
-  EXPECT_EQ(Config(disk_).LoadText(open), "");
-  for (const std::string& text : {x, x + "\nrequirepass y", open + "\nrequirepass x"}) {
-    EXPECT_THAT(Config(disk_).LoadText(text), HasSubstr("has another password than requirepass"));
-  }
-  for (const std::string text : {"user default on nopass", "user default off nopass ~* &* +@all",
-                                 "user default on >x ~* &* +@all", "user default on ~* &* +@all",
-                                 "user default on nopass #00 ~* &* +@all"}) {
-    EXPECT_THAT(Config(disk_).LoadText(text), HasSubstr("Sluice does not take this")) << text;
-  }
+TEST_F(ConfigFile, KeepsTheLinesOfUsers) {
+  Config config(disk_);
+  const std::string path =
+      Write("u.conf", "user default on nopass ~* &* +@all\nUSER \"bob\" on >x\n");
+  ASSERT_EQ(config.LoadFile(path), "");
+  ASSERT_EQ(config.user_lines().size(), 2u);
+  EXPECT_THAT(config.user_lines()[1].words, ElementsAre("bob", "on", ">x"));
+  EXPECT_THAT(config.user_lines()[1].place, HasSubstr("u.conf, line 2"));
+  EXPECT_THAT(Config(disk_).LoadText("user"), HasSubstr("Bad directive"));
 }
 
-TEST_F(ConfigFile, RewriteLeavesTheDefaultUserOut) {
-  const std::string path = Write("u.conf", std::string(kUserOpen) + "\nport 7000\n");
+TEST_F(ConfigFile, RewriteWritesTheUsers) {
+  const std::string path = Write("u.conf", "user bob on\nport 7000\nuser gone off\n");
   Config config(disk_);
   ASSERT_EQ(config.LoadFile(path), "");
-  ASSERT_EQ(config.Set({{"requirepass", "x"}}), "");
+  const std::string lines[] = {"user alice off -@all"};
+  ASSERT_EQ(config.Rewrite(lines), "");
+  EXPECT_EQ(Read(path), "user alice off -@all\nport 7000\n\n");
+  // In a file of their own: none here.
   ASSERT_EQ(config.Rewrite(), "");
   EXPECT_EQ(Read(path).find("user"), std::string::npos);
-  EXPECT_EQ(Config(disk_).LoadFile(path), "");
 }
 
 TEST_F(ConfigFile, IncludesFilesAndPatterns) {

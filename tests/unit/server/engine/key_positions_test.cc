@@ -21,8 +21,10 @@ std::optional<std::vector<int>> Find(const KeySpec& spec, std::vector<std::strin
 }
 
 std::optional<std::vector<int>> Find(const CommandSpec& spec, std::vector<std::string_view> args) {
+  std::vector<KeyUse> keys;
+  if (!FindKeys(spec, args, keys)) return std::nullopt;
   std::vector<int> positions;
-  if (!FindKeyPositions(spec, args, positions)) return std::nullopt;
+  for (const KeyUse& key : keys) positions.push_back(key.position);
   return positions;
 }
 
@@ -85,9 +87,17 @@ TEST(KeyPositions, WhatIsNoKeyIsPassedOver) {
   EXPECT_THAT(*Find(spec, {"X", "channel", "a"}), ElementsAre(2));
 }
 
+// The command takes the last one; an ACL has to know of it.
+TEST(KeyPositions, AnOptionThatComesTwiceTellsBoth) {
+  const CommandSpec spec{
+      .keys = KeyAt(1, kKeyRo) +
+              KeySpecs{{KeySpec{.flags = kKeyOw, .begin = 2, .keyword = "STORE"}}, 1}};
+  EXPECT_THAT(*Find(spec, {"X", "a", "STORE", "b", "store", "c"}), ElementsAre(1, 3, 5));
+}
+
 TEST(KeyPositions, FallsBackToTheRowsFunction) {
-  const auto all = [](Args args, std::vector<int>& positions) {
-    for (size_t i = 1; i < args.size(); ++i) positions.push_back(static_cast<int>(i));
+  const auto all = [](Args args, std::vector<KeyUse>& keys) {
+    for (size_t i = 1; i < args.size(); ++i) keys.push_back({static_cast<int>(i), kKeyRo});
     return args.size() > 1;
   };
   const CommandSpec spec{.keys = KeysCounted(1, kKeyRo) + KeyAt(1, kKeyRo | kKeyIncomplete),

@@ -1,0 +1,113 @@
+// See access_gate.h. A look at a request costs the extraction of its keys, and a glob for each key
+// and pattern; a selector for all keys spares both.
+#include "server/dispatch/access_gate.h"
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+// As Redis: what of the data is answered is read, what is changed in any way is written.
+uint8_t AccessOf(uint16_t flags) {
+  uint8_t access = 0;
+  if (flags & kKeyAccess) access |= kReads;
+  if (flags & (kKeyInsert | kKeyDelete | kKeyUpdate)) access |= kWrites;
+  return access;
+}
+
+AccessContext ContextOf(const Session& session) {
+  if (session.conditions & kInScript) return AccessContext::kScript;
+  return session.in_multi() || session.in_exec() ? AccessContext::kMulti : AccessContext::kTopLevel;
+}
+
+}  // namespace
+
+std::string AccessGate::TextOf(const Verdict& verdict) const {
+  switch (verdict.denial) {
+    case Denial::kCommand:
+      return Concat("NOPERM this user has no permissions to run the '",
+                    commands_.catalogue().NameOf(verdict.command), "' command");
+    case Denial::kKey:
+      return "NOPERM this user has no permissions to access one of the keys used as arguments";
+    case Denial::kChannel:
+      return "NOPERM this user has no permissions to access one of the channels used as arguments";
+    default:
+      return {};
+  }
+}
+
+std::span<const AccessedKey> AccessGate::KeysOf(const Command& command, Args args) {
+  uses_.clear();
+  keys_.clear();
+  // Without a sense it touches no key, and says what is wrong.
+  if (!commands_.FindKeys(command, args, uses_)) return {};
+  for (const KeyUse& use : uses_) {
+    keys_.push_back({static_cast<size_t>(use.position), AccessOf(use.flags)});
+  }
+  return keys_;
+}
+
+AccessRequest AccessGate::RequestOf(const Command& command, Args args,
+                                    absl::FunctionRef<std::span<const AccessedKey>()> keys) const {
+  const ChannelSpec& channels = command.spec->channels;
+  const auto begin = static_cast<size_t>(channels.begin);
+  const size_t last = channels.to_end ? args.size() : begin + 1;
+  return {.command = command.number,
+          .always_runs = (command.spec->flags & kNoAuth) != 0,
+          .args = args,
+          .keys = keys,
+          .channels_begin = begin,
+          .channels_end = begin == 0 ? 0 : last,
+          .channels_are_patterns = channels.patterns};
+}
+
+// FENCED and its like need the right to the command inside as well; its channels are its own.
+Verdict AccessGate::Check(const User& user, const Command& command, Args args) {
+  const auto keys = [&] { return KeysOf(command, args); };
+  const Verdict verdict = user.Check(RequestOf(command, args, keys));
+  const auto begin = static_cast<size_t>(command.spec->inner_command);
+  if (begin == 0 || begin >= args.size() || !verdict.allowed()) return verdict;
+  const Command* const inner = commands_.FindNamed(args.subspan(begin));
+  if (!inner || inner->spec->inner_command != 0) return verdict;
+  Verdict of_inner = Check(user, *inner, args.subspan(begin));
+  if (!of_inner.allowed()) of_inner.position += begin;
+  return of_inner;
+}
+
+bool AccessGate::MayReadAnyKey(const Session& session, const Command& command, Args args) {
+  if (!(session.conditions & kRestricted)) return true;
+  const auto keys = [&] { return KeysOf(command, args); };
+  return session.user->AllowsOnAnyKey(RequestOf(command, args, keys), kReads);
+}
+
+Verdict AccessGate::CheckAndRecord(const Session& session, const Command& command, Args args) {
+  if (!(session.conditions & kRestricted)) return {};
+  const Verdict verdict = Check(*session.user, command, args);
+  if (verdict.allowed()) [[likely]]
+    return verdict;
+  const std::string_view object = verdict.denial == Denial::kCommand
+                                      ? commands_.catalogue().NameOf(verdict.command)
+                                      : args[verdict.position];
+  Record(session, args, verdict.denial, object, session.user->name());
+  return verdict;
+}
+
+void AccessGate::RecordLogin(const Session& session, Args args, std::string_view user) {
+  Record(session, args, Denial::kAuth, args[0], user);
+}
+
+// Of a script's command the client is the script's caller.
+void AccessGate::Record(const Session& session, Args args, Denial reason, std::string_view object,
+                        std::string_view user) {
+  const RunningScript* const script = script_.now_running();
+  const bool in_script = (session.conditions & kInScript) && script;
+  const Session& client = in_script ? *script->caller : session;
+  log_.Add({.reason = reason,
+            .context = ContextOf(session),
+            .object = std::string(object.substr(0, AccessLog::kWordBytesMax)),
+            .user = std::string(user.substr(0, AccessLog::kWordBytesMax)),
+            .client = describer_.Describe(client, args),
+            .at_ms = clock_.now().ms()});
+}
+
+}  // namespace sluice

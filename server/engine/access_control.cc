@@ -1,0 +1,205 @@
+// See access_control.h.
+#include "server/engine/access_control.h"
+
+#include <cstring>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "server/notify/pubsub.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kBothSources =
+    "there are users in the configuration and in aclfile: put all of them into one of the two";
+
+}  // namespace
+
+// --- at the start
+
+// The default user may have a line, too, which says all of it. A user without "on" is likely a
+// slip.
+std::string AccessControl::LoadConfigured() {
+  std::set<std::string> names;
+  const bool has_file = !on_.config.settings().aclfile.empty();
+  for (const Config::UserLine& line : on_.config.user_lines()) {
+    if (has_file) return Concat(line.place, ": ", kBothSources);
+    const std::string& name = line.words[0];
+    const std::string user_at = Concat(line.place, ": user '", name, "'");
+    if (!IsUserName(name)) return Concat(line.place, ": Spaces not allowed in ACL usernames");
+    if (!names.insert(name).second) {
+      return Concat(user_at,
+                    ": Duplicate user found. A user can only be defined once in config files");
+    }
+    User user(name, on_.users.context());
+    if (name == kDefaultUser) user.Apply("reset", on_.users.context());
+    const std::string fault = on_.users.ReadLine(line.words, user);
+    if (!fault.empty()) return Concat(user_at, ", ", fault);
+    if (!user.enabled()) {
+      on_.host.Log(LogLevel::kNotice,
+                   Concat("The user '", name,
+                          "' is disabled (there is no 'on' modifier in the user "
+                          "description). Make sure this is not a configuration error."));
+    }
+    on_.users.Set(user);
+  }
+  DefaultChanged();
+  return {};
+}
+
+std::string AccessControl::LoadFileAtStart() {
+  if (on_.config.settings().aclfile.empty()) return {};
+  const std::string fault = LoadFile();
+  return fault.empty() ? fault : Concat("Aborting startup because of ACL errors: ", fault);
+}
+
+// --- changes
+
+void AccessControl::Set(const User& draft) {
+  const User& user = on_.users.Set(draft);
+  if (user.name() == kDefaultUser) DefaultChanged();
+  on_.clients.ForEach([&](Session& session) {
+    if (session.user == &user) RulesChanged(session);
+  });
+}
+
+bool AccessControl::Remove(std::string_view name) {
+  const std::unique_ptr<User> user = on_.users.Remove(name);
+  if (user) CloseThoseOf(*user);
+  return user != nullptr;
+}
+
+// All or nothing. Users that the file does not name are gone, and their connections with them; the
+// connections of the others stay, and have the new rules.
+std::string AccessControl::LoadFile() {
+  const std::string& path = on_.config.settings().aclfile;
+  std::string text;
+  if (const int fault = on_.config.disk().Read(path, text); fault != 0) {
+    return Concat("Error loading ACLs, opening file '", path, "': ", std::strerror(fault));
+  }
+  const Users::Loaded loaded = on_.users.Read(text, path);
+  if (!loaded.faults.empty()) return loaded.faults;
+  std::vector<std::string> gone;
+  for (const auto& [name, user] : on_.users.all()) {
+    if (!loaded.names.contains(name) && name != kDefaultUser) gone.push_back(name);
+  }
+  for (const std::string& name : gone) Remove(name);
+  for (const User& user : loaded.users) on_.users.Set(user);
+  DefaultChanged();
+  on_.clients.ForEach([this](Session& session) {
+    if (session.user && session.user != &nobody_) RulesChanged(session);
+  });
+  return {};
+}
+
+std::string AccessControl::SaveFile() {
+  std::string text;
+  for (const std::string& line : on_.users.Lines()) ConcatTo(text, line, '\n');
+  const int fault = on_.config.disk().Replace(on_.config.settings().aclfile, text);
+  if (fault == 0) return {};
+  on_.host.Log(LogLevel::kWarning, Concat("ACL file '", on_.config.settings().aclfile,
+                                          "' cannot be written: ", std::strerror(fault)));
+  return "There was an error trying to save the ACLs. Please check the server logs for more "
+         "information";
+}
+
+std::vector<std::string> AccessControl::LinesForConfig() const {
+  return on_.config.settings().aclfile.empty() ? on_.users.Lines() : std::vector<std::string>();
+}
+
+void AccessControl::RequirePassChanged() {
+  on_.users.SetDefaultPassword(on_.config.settings().requirepass);
+  DefaultChanged();
+}
+
+void AccessControl::DefaultChannelsChanged() {
+  on_.users.set_all_channels(on_.config.settings().acl_pubsub_default == "allchannels");
+}
+
+// Who connects from now on is this.
+void AccessControl::DefaultChanged() {
+  const User& user = on_.users.default_user();
+  on_.clients.SetNewcomer({.user = &user,
+                           .needs_login = !user.enabled() || !user.has_no_password(),
+                           .is_restricted = !user.AllowsEverything()});
+}
+
+// --- live connections
+
+// One that hears what it may no longer hear is closed, as Redis does: it could not tell otherwise.
+void AccessControl::RulesChanged(Session& session) {
+  on_.clients.SetUser(session, session.user, !session.user->AllowsEverything());
+  if (!(session.conditions & kRestricted)) return;
+  if (!MayHear(session) || !MayMonitor(session)) return Close(session);
+  if (!session.blocked) return;
+  if (const std::string why = WhyNot(session); !why.empty()) on_.parked.Refuse(session, why);
+}
+
+// Of what it waits for; empty: nothing is against it.
+std::string AccessControl::WhyNot(const Session& session) {
+  const Parked& parked = *ParkedOf(session);
+  const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
+  const Verdict verdict = on_.gate.CheckAndRecord(session, *request.command, request.args());
+  return verdict.allowed() ? std::string() : on_.gate.TextOf(verdict);
+}
+
+// O(subscriptions * patterns of the user).
+bool AccessControl::MayHear(const Session& session) const {
+  if (!session.subscribes()) return true;
+  for (const ChannelKind kind :
+       {ChannelKind::kChannel, ChannelKind::kPattern, ChannelKind::kShardChannel}) {
+    for (const Subscription& each : SubscriptionsOf(session)->of(kind).list) {
+      if (!session.user->AllowsChannel(each.channel->name, kind == ChannelKind::kPattern)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool AccessControl::MayMonitor(const Session& session) {
+  if (!(session.conditions & kMonitor)) return true;
+  const std::string_view request[] = {"MONITOR"};
+  const Command* const command = on_.commands.Find(request[0]);
+  return on_.gate.Check(*session.user, *command, request).allowed();
+}
+
+// The client whose command does it still gets the answer.
+void AccessControl::Close(Session& session) {
+  const bool acts = on_.acting.IsExecuting(session);
+  on_.clients.Close(session, acts ? CloseMode::kAfterReply : CloseMode::kNow);
+}
+
+// Until it is closed it may do nothing: what EXEC has still to run is not the default user's.
+void AccessControl::CloseThoseOf(const User& gone) {
+  on_.clients.ForEach([&](Session& session) {
+    if (session.user != &gone) return;
+    on_.clients.SetUser(session, &nobody_, true);
+    on_.clients.SetLoggedIn(session, false);
+    Close(session);
+  });
+}
+
+// --- logins
+
+// A name that is not there takes as long as a wrong password.
+bool AccessControl::LogIn(Session& session, Args args, std::string_view user,
+                          std::string_view password) {
+  const User* const found = on_.users.Find(user);
+  const bool right = (found ? *found : nobody_).MayLogIn(password);
+  if (!found || !right) {
+    on_.gate.RecordLogin(session, args, user);
+    return false;
+  }
+  on_.clients.SetUser(session, found, !found->AllowsEverything());
+  on_.clients.SetLoggedIn(session, true);
+  return true;
+}
+
+void AccessControl::LogInAsNewcomer(Session& session) {
+  const Newcomer& newcomer = on_.clients.newcomer();
+  on_.clients.SetUser(session, newcomer.user, newcomer.is_restricted);
+  on_.clients.SetLoggedIn(session, !newcomer.needs_login);
+}
+
+}  // namespace sluice

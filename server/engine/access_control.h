@@ -1,0 +1,76 @@
+// AccessControl: users as the server lives with them. Every change of a user goes through here,
+// because it acts at once on the connections that are that user's: on their next command, on what
+// they wait for, on their subscriptions, on MONITOR. Connections of a user that is gone are closed.
+//
+// Where users come from at the start, each over the one before: requirepass, the lines of the
+// configuration, or the ACL file.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "server/access/access_log.h"
+#include "server/access/users.h"
+#include "server/clients/clients.h"
+#include "server/config/config.h"
+#include "server/core/parts.h"
+#include "server/dispatch/access_gate.h"
+#include "server/waiting/parked_clients.h"
+
+namespace sluice {
+
+class AccessControl {
+ public:
+  static constexpr PartId kPartId = PartId::kAccess;
+
+  // What it works with; all of it outlives it.
+  struct Uses {
+    Config& config;
+    Host& host;
+    Users& users;
+    AccessLog& log;
+    AccessGate& gate;
+    Clients& clients;
+    ParkedClients& parked;
+    const CommandTable& commands;
+    const Acting& acting;
+  };
+  explicit AccessControl(const Uses& uses) : on_(uses) {}
+
+  // --- at the start. The sentence why the server cannot start, or empty.
+  std::string LoadConfigured();
+  std::string LoadFileAtStart();
+
+  // --- changes
+  void Set(const User& draft);
+  // False: there is none. Precondition: not the default user.
+  bool Remove(std::string_view name);
+  // ACL LOAD and ACL SAVE. The fault as Redis words it, or empty: then nothing has changed.
+  std::string LoadFile();
+  std::string SaveFile();
+  // The lines for the configuration; none where users have a file of their own.
+  std::vector<std::string> LinesForConfig() const;
+  void RequirePassChanged();
+  void DefaultChannelsChanged();
+
+  // --- logins
+  // False for a wrong name or password, which changes nothing but the log.
+  bool LogIn(Session& session, Args args, std::string_view user, std::string_view password);
+  void LogInAsNewcomer(Session& session);
+
+ private:
+  void DefaultChanged();
+  void RulesChanged(Session& session);
+  std::string WhyNot(const Session& session);
+  bool MayHear(const Session& session) const;
+  bool MayMonitor(const Session& session);
+  void Close(Session& session);
+  void CloseThoseOf(const User& gone);
+
+  const Uses on_;
+  // Of connections whose user is gone, for the moments until they are closed.
+  const User nobody_{"", {on_.users.catalogue(), false}};
+};
+
+}  // namespace sluice
