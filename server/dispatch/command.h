@@ -75,6 +75,7 @@ enum CommandFlag : uint32_t {
   kMovableKeys = 1u << 21,  // key positions depend on the arguments
   // Ours, not shown to clients:
   kWhileLoading = 1u << 22,  // served while a log is loaded, which Redis's flag does not say
+  kOfTestDouble = 1u << 23,  // no fault hits it, and no journal shows it
   kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
   kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
   kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"

@@ -86,7 +86,7 @@ void ReadCommand(Reading& reading) {
     command = sub;
   }
   const Command* const top = command->container ? command->container : command;
-  if (top->spec->group == "test double")
+  if ((top->spec->flags & kOfTestDouble) != 0)
     return reading.args.Fail("ERR commands of the test double itself are never hit");
   reading.rule.command = command;
   Keep(reading, top->spec->name);

@@ -11,7 +11,7 @@ namespace {
 using Kind = FaultAction::Kind;
 
 // What only a test double serves is neither hit nor shown.
-bool IsOfTestDouble(const Command& command) { return command.spec->group == "test double"; }
+bool IsOfTestDouble(const Command& command) { return (command.spec->flags & kOfTestDouble) != 0; }
 
 // Bytes of the output from that position on.
 size_t BytesFrom(const Session& session, uint64_t from) {

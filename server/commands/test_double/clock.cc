@@ -64,12 +64,12 @@ constexpr std::string_view kHelp[] = {
 
 void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kNoMulti | kLoading | kStale;
+constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
 
 constexpr CommandSpec kListed[] = {
     {.name = "NOW",
      .arity = 2,
-     .flags = kNoScript | kLoading | kStale | kFast,
+     .flags = kOfTestDouble | kNoScript | kLoading | kStale | kFast,
      .run = ShowNow,
      .complexity = "O(1)",
      .summary = "Answers the time of this double."},
@@ -107,7 +107,7 @@ constexpr CommandSpec kListed[] = {
      .summary = "Lets time pass until a timer fires."},
     {.name = "HELP",
      .arity = 2,
-     .flags = kLoading | kStale,
+     .flags = kOfTestDouble | kLoading | kStale,
      .run = Help,
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
@@ -117,6 +117,7 @@ constexpr auto kSubcommands = RowsOf(kListed, {.group = "test double", .since = 
 constexpr CommandSpec kRows[] = {
     {.name = "SLUICE.CLOCK",
      .arity = -2,
+     .flags = kOfTestDouble,
      .subcommands = kSubcommands,
      .group = "test double",
      .since = "0.1.0",

@@ -64,7 +64,7 @@ constexpr std::string_view kHelp[] = {
 
 void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kStale;
+constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
 
 constexpr CommandSpec kListed[] = {
     {.name = "ADD",
@@ -101,7 +101,7 @@ constexpr CommandSpec kListed[] = {
      .summary = "Deletes all rules."},
     {.name = "HELP",
      .arity = 2,
-     .flags = kLoading | kStale,
+     .flags = kOfTestDouble | kLoading | kStale,
      .run = Help,
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
@@ -111,6 +111,7 @@ constexpr auto kSubcommands = RowsOf(kListed, {.group = "test double", .since = 
 constexpr CommandSpec kRows[] = {
     {.name = "SLUICE.FAULT",
      .arity = -2,
+     .flags = kOfTestDouble,
      .subcommands = kSubcommands,
      .group = "test double",
      .since = "0.1.0",

@@ -140,7 +140,7 @@ constexpr std::string_view kHelp[] = {
 
 void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kStale;
+constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
 constexpr std::string_view kByEntries = "O(N) where N is the number of recorded requests";
 
 constexpr CommandSpec kListed[] = {
@@ -185,7 +185,7 @@ constexpr CommandSpec kListed[] = {
      .summary = "The recorded requests as a transcript."},
     {.name = "HELP",
      .arity = 2,
-     .flags = kLoading | kStale,
+     .flags = kOfTestDouble | kLoading | kStale,
      .run = Help,
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
@@ -195,6 +195,7 @@ constexpr auto kSubcommands = RowsOf(kListed, {.group = "test double", .since = 
 constexpr CommandSpec kRows[] = {
     {.name = "SLUICE.JOURNAL",
      .arity = -2,
+     .flags = kOfTestDouble,
      .subcommands = kSubcommands,
      .group = "test double",
      .since = "0.1.0",

@@ -91,7 +91,7 @@ void Reset(CommandCall& call) {
   if (!fault.empty()) call.reply.Error(fault);
 }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kNoMulti | kLoading | kStale;
+constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
 
 constexpr CommandSpec kRows[] = {
     {.name = "SLUICE.SPACE",
