@@ -75,7 +75,7 @@ constexpr OptionRow<SortRequest> kOptions[] = {
      [](ArgReader& args, SortRequest& request) {
        request.gets.push_back(args.Bytes());
        if (!request.may_read_all) {
-         args.Fail("ERR GET option of SORT denied due to insufficient ACL permissions");
+         args.Fail("ERR GET option of SORT denied due to insufficient ACL permissions.");
        }
      },
      1},

@@ -156,7 +156,7 @@ TEST_F(Access, SortReadsKeysOnlyForWhoMayReadAll) {
   EXPECT_EQ(Ask(bob, "SORT a BY w_*"),
             "-ERR BY option of SORT denied due to insufficient ACL permissions.");
   EXPECT_EQ(Ask(bob, "SORT a GET #"),
-            "-ERR GET option of SORT denied due to insufficient ACL permissions");
+            "-ERR GET option of SORT denied due to insufficient ACL permissions.");
   EXPECT_EQ(Ask(bob, "SORT a STORE b"), kNoKey);
   EXPECT_EQ(Ask(bob, "SORT a STORE a2 STORE b"), kNoKey);
   EXPECT_EQ(Ask(bob, "SORT a STORE b STORE a2"), ":2");  // the last one counts
