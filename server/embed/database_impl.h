@@ -5,8 +5,8 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +28,7 @@ struct ClientState {
   SessionId id;
   ReplyBuilder replies;
   ReplyBuilder pushes;
-  std::deque<Reply> events;
+  std::list<Reply> events;  // unlike a deque it takes nothing while there are none
   size_t event_bytes = 0;
   std::function<void(const Reply&)> on_push;
   bool waits = false;  // a ticket has its answer to come

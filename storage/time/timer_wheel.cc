@@ -118,8 +118,11 @@ void TimerWheel::TurnBack(int64_t now_ms) {
     MarkEmpty(head);
   };
   for (const auto& level : levels_) {
-    if (level != nullptr)
-      for (TimerNode& head : level->heads) take(head);
+    if (level == nullptr) continue;
+    for (const auto& part : level->parts) {
+      if (part != nullptr)
+        for (TimerNode& head : *part) take(head);
+    }
   }
   for (TimerNode* const head : {&cascading_, &due_, &late_}) take(*head);
   now_ms_ = Clamp(now_ms);
@@ -202,13 +205,21 @@ void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
 
 // The head of a slot that is about to hold something.
 TimerNode& TimerWheel::SlotHead(int level, int slot) {
-  if (levels_[level] == nullptr) {
-    levels_[level] = std::make_unique<Level>();
-    for (int i = 0; i < kSlots; ++i)
-      levels_[level]->heads[i].deadline_[0] = static_cast<uint16_t>(level << kSlotBits | i);
-  }
+  Level* const there = levels_[level].get();
+  Part* const part = there ? there->parts[slot / kPartSlots].get() : nullptr;
+  Part& slots = part ? *part : MakePart(level, slot);
   levels_[level]->occupied[slot / 64] |= uint64_t{1} << (slot & 63);
-  return levels_[level]->heads[slot];
+  return slots[slot % kPartSlots];
+}
+
+TimerWheel::Part& TimerWheel::MakePart(int level, int slot) {
+  if (levels_[level] == nullptr) levels_[level] = std::make_unique<Level>();
+  std::unique_ptr<Part>& part = levels_[level]->parts[slot / kPartSlots];
+  part = std::make_unique<Part>();
+  const int first = slot / kPartSlots * kPartSlots;
+  for (int i = 0; i < kPartSlots; ++i)
+    (*part)[i].deadline_[0] = static_cast<uint16_t>(level << kSlotBits | (first + i));
+  return *part;
 }
 
 // Four words of a bitmap a level: constant time, whatever lies in between.
@@ -237,7 +248,7 @@ int64_t TimerWheel::StartOf(int level, int slot) const {
 void TimerWheel::Detach(const NextSlot& next) {
   assert(next.start_ms > now_ms_ && !due_.linked() && !cascading_.linked());
   now_ms_ = next.start_ms;
-  TimerNode& head = levels_[next.level]->heads[next.slot];
+  TimerNode& head = levels_[next.level]->Head(next.slot);
   Splice(head, next.level == 0 ? due_ : cascading_);
   cascading_level_ = next.level;
   MarkEmpty(head);
@@ -248,9 +259,12 @@ void TimerWheel::Detach(const NextSlot& next) {
 void TimerWheel::WalkLists(
     absl::FunctionRef<void(const TimerNode& head, int level, int slot)> visit) const {
   for (const TimerNode* head : {&due_, &late_, &cascading_}) visit(*head, -1, 0);
-  for (int level = 0; level < kLevels; ++level)
-    if (levels_[level] != nullptr)
-      for (int slot = 0; slot < kSlots; ++slot) visit(levels_[level]->heads[slot], level, slot);
+  for (int level = 0; level < kLevels; ++level) {
+    for (int slot = 0; levels_[level] != nullptr && slot < kSlots; ++slot) {
+      if (levels_[level]->parts[slot / kPartSlots] != nullptr)
+        visit(levels_[level]->Head(slot), level, slot);
+    }
+  }
 }
 
 size_t TimerWheel::CountLinked(TimerKind kind) const {
@@ -288,7 +302,11 @@ std::string TimerWheel::Audit() const {
 
 size_t TimerWheel::memory_bytes() const {
   size_t bytes = sizeof(TimerWheel);
-  for (const auto& level : levels_) bytes += level != nullptr ? sizeof(Level) : 0;
+  for (const auto& level : levels_) {
+    if (level == nullptr) continue;
+    bytes += sizeof(Level);
+    for (const auto& part : level->parts) bytes += part != nullptr ? sizeof(Part) : 0;
+  }
   return bytes;
 }
 
