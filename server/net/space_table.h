@@ -25,6 +25,7 @@
 
 #include "server/net/listener.h"
 #include "server/net/space.h"
+#include "server/net/traveller.h"
 #include "server/test_double/ram_disk.h"
 #include "server/test_double/spaces.h"
 #include "storage/time/movable_clock.h"
@@ -82,17 +83,6 @@ class SpaceTable {
     std::string to;       // a space's name; empty: `from` is to be reset
     std::string request;  // which the client sends there anew
   };
-  // A client on its way from one engine to another.
-  struct Traveller {
-    std::shared_ptr<SpaceConnection> connection;
-    Peer peer;
-    std::string name, library_name, library_version;
-    int resp = 2;
-    int db = 0;
-    bool authenticated = false;
-    bool is_answered = false;  // the reset was its own
-    std::string bytes;         // that it has sent
-  };
 
   std::string Enter(View& view, CommandCall& call, std::string_view name);
   std::string Reset(View& view, CommandCall& call);
@@ -111,9 +101,7 @@ class SpaceTable {
   EngineOptions OptionsOf(PrivateSpace& space) const;
   bool Move(const Want& want);
   void ResetSpace(Space& space, SessionId caller);
-  Traveller Leave(Space& space, Session& session);
-  std::vector<Traveller> LeaveAll(Space& space, std::optional<SessionId> caller);
-  void Arrive(Space& space, Traveller traveller);
+  void Enter(Space& space, Traveller traveller);
   void Wake(PrivateSpace& space);
   void Sleep(PrivateSpace& space);
   bool IsBusy(const Space& space) const;
@@ -127,7 +115,6 @@ class SpaceTable {
   std::set<PrivateSpace*> occupied_;   // with clients
   std::set<PrivateSpace*> listening_;  // on a port of their own
   std::vector<Want> wants_;
-  int turns_ = 0;  // that are being run: nested ones where a script is slow
 };
 
 }  // namespace sluice

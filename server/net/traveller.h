@@ -1,0 +1,35 @@
+// Traveller: a client on its way from one engine to another, with what goes with it: its
+// connection, name, protocol, login, and what it has sent that has not run. Its database,
+// transaction, subscriptions and waits stay behind.
+//
+// Between two turns only: no engine runs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/net/space.h"
+
+namespace sluice {
+
+struct Traveller {
+  std::shared_ptr<SpaceConnection> connection;
+  Peer peer;
+  std::string name, library_name, library_version;
+  int resp = 2;
+  int db = 0;
+  bool authenticated = false;
+  bool is_answered = false;  // the reset was its own
+  std::string bytes;         // that it has sent
+};
+
+Traveller Leave(Space& space, Session& session);
+// All that may: the rest is closed. `caller`: who has asked for it, and is not told that its wait
+// has ended.
+std::vector<Traveller> LeaveAll(Space& space, std::optional<SessionId> caller);
+// False: its connection is gone.
+bool Arrive(Space& space, Traveller traveller);
+
+}  // namespace sluice
