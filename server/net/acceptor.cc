@@ -23,6 +23,8 @@ constexpr int64_t kReservedDescriptors = 32;
 constexpr int kAnyPortTries = 16;
 
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
+constexpr std::string_view kTooManyOfAddress =
+    "-ERR max number of clients of one address reached (maxclients-per-ip)\r\n";
 constexpr std::string_view kProtectedMode =
     "-DENIED Sluice is running in protected mode: no password is set, so only clients on this "
     "machine may connect. To let others in, set a password (requirepass) or, if nobody but your "
@@ -30,13 +32,14 @@ constexpr std::string_view kProtectedMode =
 
 }  // namespace
 
-Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller, TlsDoor& tls,
-                   std::function<size_t()> clients, Admit admit,
+Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller, const Sources& sources,
+                   TlsDoor& tls, std::function<size_t()> clients, Admit admit,
                    std::function<int64_t(int64_t)> files_for)
     : config_(config),
       space_(space),
       log_(log),
       poller_(poller),
+      sources_(sources),
       tls_(tls),
       clients_(std::move(clients)),
       admit_(std::move(admit)),
@@ -197,6 +200,11 @@ bool Acceptor::IsFull() const {
   return static_cast<int64_t>(clients_()) >= config_.settings().maxclients;
 }
 
+bool Acceptor::HasEnoughOf(int descriptor) const {
+  const int64_t most = config_.settings().maxclients_per_ip;
+  return most > 0 && static_cast<int64_t>(sources_.CountOf(descriptor)) >= most;
+}
+
 std::string_view Acceptor::RefusalOf(const Peer& peer) const {
   const bool is_open = config_.settings().protected_mode &&
                        space_.engine().part<Users>().default_user().has_no_password();
@@ -205,14 +213,15 @@ std::string_view Acceptor::RefusalOf(const Peer& peer) const {
 
 void Acceptor::Accept(int descriptor, Peer peer, const Listener::Accepted& admit) {
   if (IsFull()) return Refuse(descriptor, kTooManyClients);
+  if (HasEnoughOf(descriptor)) return Refuse(descriptor, kTooManyOfAddress);
   if (const auto refusal = RefusalOf(peer); !refusal.empty()) return Refuse(descriptor, refusal);
   if (!peer.unix_socket) SetTcpOptions(descriptor);
   admit(descriptor, std::move(peer));
 }
 
-// Before the handshake no words can be said, and a server that is full does not make one.
+// Before the handshake no words can be said, and for a client that cannot stay none is made.
 void Acceptor::AcceptTls(int descriptor, Peer peer) {
-  if (IsFull()) return Refuse(descriptor, "");
+  if (IsFull() || HasEnoughOf(descriptor)) return Refuse(descriptor, "");
   SetTcpOptions(descriptor);
   admit_.tls(descriptor, std::move(peer));
 }

@@ -1,8 +1,9 @@
 // Acceptor: the addresses that are listened on, and who is let in from there: not more clients
-// than maxclients, and no strangers while there is no password (protected mode).
+// than maxclients, of one address not more than maxclients-per-ip, and no strangers while there is
+// no password (protected mode).
 //
-// A full server refuses first, then protected mode does; each refusal is counted in
-// rejected_connections.
+// A full server refuses first, then one that has enough of that address, then protected mode does;
+// each refusal is counted in rejected_connections.
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include "server/net/listener.h"
 #include "server/net/log.h"
 #include "server/net/poller.h"
+#include "server/net/sources.h"
 #include "server/net/space.h"
 #include "server/net/tls_door.h"
 
@@ -30,8 +32,9 @@ class Acceptor {
   // `clients`: how many there are in all. What `tls` shares is loaded before anyone is let in
   // there. `files_for`: sees to it, as far as may be, that so many files can be open; how many it
   // is.
-  Acceptor(Config& config, Space& space, Log& log, Poller& poller, TlsDoor& tls,
-           std::function<size_t()> clients, Admit admit, std::function<int64_t(int64_t)> files_for);
+  Acceptor(Config& config, Space& space, Log& log, Poller& poller, const Sources& sources,
+           TlsDoor& tls, std::function<size_t()> clients, Admit admit,
+           std::function<int64_t(int64_t)> files_for);
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port`, `tls-port` and `bind` are followed.
@@ -61,6 +64,7 @@ class Acceptor {
                            bool& is_taken);
   int Backlog() const;
   Listener::Accepted Accepting(Listener::Accepted admit);
+  bool HasEnoughOf(int descriptor) const;
   void Accept(int descriptor, Peer peer, const Listener::Accepted& admit);
   void AcceptTls(int descriptor, Peer peer);
   void Refuse(int descriptor, std::string_view sentence);
@@ -70,6 +74,7 @@ class Acceptor {
   Space& space_;
   Log& log_;
   Poller& poller_;
+  const Sources& sources_;
   TlsDoor& tls_;
   std::function<size_t()> clients_;
   Admit admit_;

@@ -22,8 +22,8 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || e
 
 }  // namespace
 
-Connection::Connection(Poller& poller, int descriptor, ConnectionOwner& owner)
-    : poller_(poller), descriptor_(descriptor), owner_(owner) {
+Connection::Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner)
+    : poller_(poller), descriptor_(descriptor), owner_(owner), place_(sources.Take(descriptor)) {
   if (!poller.Watch(descriptor, *this)) ::close(std::exchange(descriptor_, -1));
 }
 
@@ -91,6 +91,7 @@ void Connection::Close() {
   if (tls_) tls_->SayGoodbye();
   poller_.Forget(descriptor_);
   ::close(std::exchange(descriptor_, -1));
+  place_.reset();
 }
 
 }  // namespace sluice

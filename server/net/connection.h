@@ -13,6 +13,7 @@
 
 #include "server/clients/session.h"
 #include "server/net/poller.h"
+#include "server/net/sources.h"
 #include "server/net/tls/tls_stream.h"
 
 namespace sluice {
@@ -30,8 +31,8 @@ class ConnectionOwner {
 
 class Connection : public std::enable_shared_from_this<Connection>, private ReadinessWatcher {
  public:
-  // Owns the non-blocking socket `descriptor`.
-  Connection(Poller& poller, int descriptor, ConnectionOwner& owner);
+  // Owns the non-blocking socket `descriptor`, and counts among those of its source.
+  Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner);
   ~Connection() override;
 
   SessionId session;
@@ -69,6 +70,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   Poller& poller_;
   int descriptor_;
   ConnectionOwner& owner_;
+  Sources::Place place_;
   std::unique_ptr<TlsStream> tls_;
 };
 

@@ -55,7 +55,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
            }),
       first_(*this, /*has_worker=*/true),
       acceptor_(
-          config, first_, log_, poller_, tls_,
+          config, first_, log_, poller_, sources_, tls_,
           [this] { return clients() + tls_.handshakes().size(); },
           {.plain = [this](int fd, Peer peer) { Admit(fd, std::move(peer)); },
            .tls = [this](int fd, Peer peer) { BeginTls(fd, std::move(peer)); }},
@@ -74,7 +74,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
 
 void Server::MakeSpaces(const CommandTable& commands) {
   const auto connect = [this](int descriptor) {
-    auto connection = std::make_shared<SpaceConnection>(poller_, descriptor, *this);
+    std::shared_ptr<SpaceConnection> connection = Connect(descriptor);
     return connection->open() ? connection : nullptr;
   };
   const auto listen = [this](Listener::Accepted admit, std::string& fault) {
@@ -185,8 +185,12 @@ void Server::ServeSoon() {
 
 // --- connections
 
+std::shared_ptr<SpaceConnection> Server::Connect(int descriptor) {
+  return std::make_shared<SpaceConnection>(poller_, sources_, descriptor, *this);
+}
+
 void Server::Admit(int descriptor, Peer peer) {
-  first_.Admit(std::make_shared<SpaceConnection>(poller_, descriptor, *this), std::move(peer));
+  first_.Admit(Connect(descriptor), std::move(peer));
 }
 
 namespace {
@@ -210,11 +214,10 @@ void Server::Admit(int descriptor) {
 }
 
 void Server::AdmitTrusted(int descriptor) {
-  auto connection = std::make_shared<SpaceConnection>(poller_, descriptor, *this);
-  Session* const session = first_.Admit(std::move(connection), {.address = "host:0",
-                                                                .local_address = "host:0",
-                                                                .descriptor = descriptor,
-                                                                .unix_socket = true});
+  Session* const session = first_.Admit(Connect(descriptor), {.address = "host:0",
+                                                              .local_address = "host:0",
+                                                              .descriptor = descriptor,
+                                                              .unix_socket = true});
   if (!session) return;
   Clients& clients = first_.engine().part<Clients>();
   clients.SetLoggedIn(*session, true);
@@ -222,7 +225,7 @@ void Server::AdmitTrusted(int descriptor) {
 }
 
 void Server::BeginTls(int descriptor, Peer peer) {
-  tls_.Begin(std::make_shared<SpaceConnection>(poller_, descriptor, *this), std::move(peer));
+  tls_.Begin(Connect(descriptor), std::move(peer));
 }
 
 // What it has sent behind its handshake may be here already.

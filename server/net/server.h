@@ -31,6 +31,7 @@
 #include "server/net/poller.h"
 #include "server/net/ready_clients.h"
 #include "server/net/signals.h"
+#include "server/net/sources.h"
 #include "server/net/space.h"
 #include "server/net/space_table.h"
 #include "server/net/tls_door.h"
@@ -111,6 +112,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void Writable(Connection& connection) override;
 
   void MakeSpaces(const CommandTable& commands);
+  std::shared_ptr<SpaceConnection> Connect(int descriptor);
   void Admit(int descriptor, Peer peer);
   void BeginTls(int descriptor, Peer peer);
   void AdmitSecured(std::shared_ptr<Connection> connection, Peer peer);
@@ -143,6 +145,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   boost::asio::io_context io_;
   Alarms alarms_;
   Poller poller_;
+  Sources sources_;
   EngineOptions options_;
   TlsDoor tls_;
   Space first_;                         // whose engine is the server

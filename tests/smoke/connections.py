@@ -101,6 +101,34 @@ def test_maxclients():
         until(lambda: len(crowd[0].call("CLIENT", "LIST")[1].splitlines()) == 4, "it is free again")
 
 
+def test_maxclients_per_ip():
+    """One too many of an address is told so, on the TLS port too; other addresses and the Unix socket are
+    not counted with it, and a place that is freed can be taken."""
+    def from_address(server, address):
+        return wire.Connection(socket.create_connection(("127.0.0.1", server.port), PATIENCE, (address, 0)))
+
+    with Checked("--maxclients-per-ip", 3, "--protected-mode", "no", tcp=True) as server:
+        control = client(server)
+        crowd = [client(server, tcp=True) for _ in range(3)]
+        for connection in crowd:
+            assert connection.call("PING") == ("+", b"PONG")
+        refusal = b"-ERR max number of clients of one address reached (maxclients-per-ip)\r\n"
+        assert answer(client(server, tcp=True), b"") == refusal
+        assert from_address(server, "127.0.0.2").call("PING") == ("+", b"PONG")
+        assert b"rejected_connections:1\r" in control.call("INFO", "stats")[1]
+        crowd.pop().close()
+
+        def admitted():
+            newcomer = client(server, tcp=True)
+            got = newcomer.call("PING")
+            newcomer.close()
+            return got == ("+", b"PONG")
+        until(admitted, "the free place is taken")
+        assert control.call("CONFIG", "SET", "maxclients-per-ip", 0) == ("+", b"OK")
+        crowd += [client(server, tcp=True) for _ in range(5)]
+        assert all(connection.call("PING") == ("+", b"PONG") for connection in crowd)
+
+
 def test_senders_starve_nobody():
     """Clients who send long requests without a pause: all of them get on, and another is answered."""
     enough = threading.Event()

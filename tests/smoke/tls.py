@@ -570,6 +570,17 @@ def test_maxclients():
         until(lambda: b"connected_clients:1\r" in control.call("INFO", "clients")[1], "they have left")
 
 
+def test_maxclients_per_ip():
+    """A handshake takes one of the places of its address, and gives it back."""
+    with Secured("--maxclients-per-ip", 2) as server:
+        crowd = [secured(server),
+                 socket.create_connection(("127.0.0.1", server.tls_port), PATIENCE)]
+        assert crowd[0].call("PING") == ("+", b"PONG")
+        assert refused(server, files.client)
+        crowd.pop().close()
+        until(lambda: not refused(server, files.client), "the place is free again")
+
+
 def main():
     global files
     files = Files()

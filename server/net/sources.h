@@ -1,0 +1,45 @@
+// Sources: how many connections there are from each address, for `maxclients-per-ip`. Of IPv6 a
+// source is a /64 network, of which whoever has one address has all.
+//
+//   Sources::Place place = sources.Take(descriptor);   // counts until it goes
+//   sources.CountOf(descriptor)                        // of that peer's source
+//
+// O(log sources) a call. Unix sockets have no source.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+namespace sluice {
+
+class Sources {
+  using Address = std::array<uint8_t, 16>;  // IPv4 is mapped into IPv6
+  using Counts = std::map<Address, size_t>;
+
+  struct Leave {
+    Counts* counts;
+    void operator()(Counts::value_type* source) const;
+  };
+
+ public:
+  // Must go before the Sources do.
+  using Place = std::unique_ptr<Counts::value_type, Leave>;
+
+  Sources() = default;
+  Sources(const Sources&) = delete;
+
+  Place Take(int descriptor);
+  size_t CountOf(int descriptor) const;
+
+ private:
+  static bool AddressOf(int descriptor, Address& address);
+
+  Counts counts_;
+};
+
+}  // namespace sluice
