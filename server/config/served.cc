@@ -20,6 +20,7 @@ constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warnin
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
 constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
 constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
+constexpr std::string_view kTlsUsers[] = {"off", "CN"};
 constexpr std::string_view kReadyLine[] = {"auto", "yes", "no"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 // Texts that have to pass a check of their own.
@@ -69,6 +70,8 @@ constexpr Option kServedOptions[] = {
     Served("tls-auth-clients", &S::tls_auth_clients, OneOf(kTlsClients),
            "whether clients need a certificate of their own; optional: one that is shown counts")
         .Hosted(),
+    Served("tls-auth-clients-user", &S::tls_auth_clients_user, OneOf(kTlsUsers),
+           "CN: the common name of a client's certificate is its user, who needs no password"),
     Served("tls-protocols", &S::tls_protocols, kAnyText,
            "of TLSv1, TLSv1.1, TLSv1.2 and TLSv1.3; empty: the last two")
         .Hosted(),
@@ -100,6 +103,8 @@ constexpr Option kServedOptions[] = {
     Served("acllog-max-len", &S::acllog_max_len, Int(0, kLongMax), "entries of ACL LOG"),
     Served("login-timeout", &S::login_timeout, Int(0, kIntMax),
            "seconds that a client has to log in, where there is a password; 0: any time"),
+    Served("failed-login-delay", &S::failed_login_delay, Int(0, 60'000),
+           "ms until the answer to a wrong password, while others are served; 0: at once"),
     Served("enable-debug-command", &S::enable_debug_command, OneOf(kAllowed), "who may DEBUG")
         .Immutable(),
     Served("enable-protected-configs", &S::enable_protected_configs, OneOf(kAllowed),

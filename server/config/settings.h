@@ -46,8 +46,9 @@ struct Settings {
   std::string tls_ca_cert_file;
   std::string tls_ca_cert_dir;
   std::string tls_dh_params_file;
-  std::string tls_auth_clients = "yes";  // no | yes | optional
-  std::string tls_protocols;             // of TLSv1 ... TLSv1.3; empty: 1.2 and 1.3
+  std::string tls_auth_clients = "yes";       // no | yes | optional
+  std::string tls_auth_clients_user = "off";  // off | CN
+  std::string tls_protocols;                  // of TLSv1 ... TLSv1.3; empty: 1.2 and 1.3
   std::string tls_ciphers;
   std::string tls_ciphersuites;
   bool tls_prefer_server_ciphers = false;
@@ -60,6 +61,7 @@ struct Settings {
   std::string acl_pubsub_default = "resetchannels";  // resetchannels | allchannels
   int64_t acllog_max_len = 128;
   int64_t login_timeout = 60;                   // seconds; 0: for ever
+  int64_t failed_login_delay = 0;               // ms
   std::string enable_debug_command = "no";      // no | local | yes
   std::string enable_protected_configs = "no";  // the same
   // small collections: up to here they are kept, and shown, in their compact form

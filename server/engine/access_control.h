@@ -57,9 +57,13 @@ class AccessControl {
   // --- logins
   // False for a wrong name or password, which changes nothing but the log.
   bool LogIn(Session& session, Args args, std::string_view user, std::string_view password);
+  // By what has proved itself otherwise, as a certificate has. False: there is no such user, or it
+  // is off.
+  bool LogInProven(Session& session, std::string_view user);
   void LogInAsNewcomer(Session& session);
 
  private:
+  void Become(Session& session, const User& user);
   void DefaultChanged();
   void RulesChanged(Session& session);
   std::string WhyNot(const Session& session);

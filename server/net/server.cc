@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/words.h"
 #include "server/net/allocator.h"
+#include "server/net/certified_login.h"
 #include "server/net/process.h"
 
 namespace sluice {
@@ -30,6 +32,7 @@ constexpr int64_t kFarMs = int64_t{1} << 40;
 constexpr int kTurnsInRowMax = 16;
 // Handlers run by one Work: others of the loop around this one want their turn, too.
 constexpr int kWorkHandlersMax = 8;
+constexpr size_t kLoggedNameMax = 100;
 constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
 
 // What INFO tells of this host.
@@ -238,8 +241,18 @@ void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
     return connection->Close();
   }
   Connection& secured = *connection;
-  first_.Admit(std::static_pointer_cast<SpaceConnection>(std::move(connection)), std::move(peer));
+  Session* const session = first_.Admit(
+      std::static_pointer_cast<SpaceConnection>(std::move(connection)), std::move(peer));
+  if (config_.settings().tls_auth_clients_user == "CN") LogInByName(secured, *session);
   Readable(secured);
+}
+
+// The name may be any that an authority has signed, so the log has it only in part.
+void Server::LogInByName(const Connection& connection, Session& session) {
+  const std::string name = connection.tls()->PeerName();
+  if (name.empty() || LogInCertified(first_.engine(), session, name)) return;
+  tls_.handshakes().Say(Concat("the certificate of ", session.peer.address, " names no user: ",
+                               QuotedWord(std::string_view(name).substr(0, kLoggedNameMax))));
 }
 
 size_t Server::clients() const {

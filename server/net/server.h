@@ -116,6 +116,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void Admit(int descriptor, Peer peer);
   void BeginTls(int descriptor, Peer peer);
   void AdmitSecured(std::shared_ptr<Connection> connection, Peer peer);
+  void LogInByName(const Connection& connection, Session& session);
   size_t clients() const;
   void AdmitTrusted(int descriptor);
   bool AcceptNewcomers();

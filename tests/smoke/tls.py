@@ -229,6 +229,20 @@ def test_auth_clients():
         assert refused(server, None)
 
 
+def test_certificate_names_user():
+    """With tls-auth-clients-user CN a certificate's name is a login; one that no user has is none."""
+    pair = files.ca.issue("named", "default")
+    with Secured("--requirepass", "secret", "--tls-auth-clients-user", "CN") as server:
+        assert secured(server, pair).call("SET", "k", "v") == ("+", b"OK")
+        other = secured(server)
+        assert other.call("GET", "k")[1].startswith(b"NOAUTH")
+        logged(server, 'names no user: "somebody"')
+        assert other.call("AUTH", "secret") == ("+", b"OK")
+        assert other.call("CONFIG", "SET", "tls-auth-clients-user", "off") == ("+", b"OK")
+        assert secured(server, pair).call("GET", "k")[1].startswith(b"NOAUTH")
+        assert other.call("CONFIG", "SET", "requirepass", "") == ("+", b"OK")
+
+
 def test_authorities_in_a_folder():
     folder = pathlib.Path(files.folder) / "authorities"
     folder.mkdir(exist_ok=True)

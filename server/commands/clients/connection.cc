@@ -9,6 +9,7 @@
 #include "protocol/text/number_text.h"
 #include "server/access/users.h"
 #include "server/clients/clients.h"
+#include "server/commands/clients/failed_login.h"
 #include "server/commands/clients/login.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/option_table.h"
@@ -60,7 +61,7 @@ void Auth(CommandCall& call) {
   }
   if (named && EntersSpace(call, call.args[1], call.args[2])) return;
   if (!LogIn(call, named ? call.args[1] : "default", call.args.back())) {
-    return call.reply.Error(kWrongPassword);
+    return RefuseLogin(call);
   }
   call.reply.Ok();
 }
@@ -110,8 +111,13 @@ bool TakeHelloOptions(CommandCall& call) {
     if (TakeOption(args, kHelloOptions, call)) continue;
     args.Fail(Concat("ERR Syntax error in HELLO option '", args.Peek(), "'"));
   }
-  if (args.failed()) call.reply.Error(args.error());
-  return !args.failed();
+  if (!args.failed()) return true;
+  if (args.error() == kWrongPassword) {
+    RefuseLogin(call);
+  } else {
+    call.reply.Error(args.error());
+  }
+  return false;
 }
 
 // Libraries switch on these fields: server and version are those of the Redis whose commands we
