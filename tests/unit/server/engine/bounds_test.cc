@@ -93,6 +93,38 @@ TEST_F(StrangerTest, TheTimeIsAnOption) {
   EXPECT_TRUE(stranger_.closed());
 }
 
+// It waits for the answer, and nobody with it: neither the loop nor one who knows the password.
+TEST_F(StrangerTest, AWrongPasswordMayTakeItsTime) {
+  TestClient& other = server_.Connect();
+  other.Run({"AUTH", "secret"});
+  EXPECT_EQ(other.Run({"CONFIG", "SET", "failed-login-delay", "1000"}).ToText(), "+OK");
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"AUTH", "wrong"}, {"HELLO", "3", "AUTH", "default", "wrong"}}) {
+    stranger_.Send(wrong);
+    stranger_.Send({"AUTH", "guess"});
+    server_.AdvanceTime(999);
+    EXPECT_EQ(stranger_.TakeBytes(), "");
+    EXPECT_EQ(other.Run({"PING"}).ToText(), "+PONG");
+    server_.AdvanceTime(1);
+    EXPECT_TRUE(stranger_.TakeBytes().starts_with("-WRONGPASS"));
+    server_.AdvanceTime(999);
+    EXPECT_EQ(stranger_.TakeBytes(), "");
+    server_.AdvanceTime(1);
+    EXPECT_TRUE(stranger_.TakeBytes().starts_with("-WRONGPASS"));
+  }
+  EXPECT_EQ(stranger_.Run({"AUTH", "secret"}).ToText(), "+OK");
+}
+
+TEST_F(StrangerTest, WhoLeavesWhileItWaitsIsForgotten) {
+  TestClient& other = server_.Connect();
+  other.Run({"AUTH", "secret"});
+  other.Run({"CONFIG", "SET", "failed-login-delay", "1000"});
+  stranger_.Send({"AUTH", "wrong"});
+  stranger_.Disconnect();
+  server_.AdvanceTime(2000);
+  EXPECT_EQ(other.Run({"PING"}).ToText(), "+PONG");
+}
+
 // --- those that are shown what others do
 
 class ListenerTest : public EngineFixture {
