@@ -33,6 +33,7 @@ TlsDoor::TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done)
                   [this](std::string_view line) { log_.Write(LogLevel::kNotice, line); }) {}
 
 std::string TlsDoor::Load() {
+  if (!wire_) wire_ = std::make_unique<TlsWire>();
   std::string fault = context_.Load(config_.settings());
   if (!fault.empty()) log_.Write(LogLevel::kWarning, fault);
   return fault;
@@ -58,7 +59,7 @@ void TlsDoor::Reload() {
 
 void TlsDoor::Begin(std::shared_ptr<Connection> connection, Peer peer) {
   if (!connection->open()) return;
-  auto tls = std::make_unique<TlsStream>(*context_.get(), wire_, connection->descriptor());
+  auto tls = std::make_unique<TlsStream>(*context_.get(), *wire_, connection->descriptor());
   connection->Secure(std::move(tls));
   handshakes_.Begin(std::move(connection), std::move(peer));
 }
