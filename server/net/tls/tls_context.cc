@@ -149,6 +149,8 @@ std::string SetSessions(SSL_CTX& context, const Settings& settings) {
     SSL_CTX_set_num_tickets(&context, 0);
     return {};
   }
+  // OpenSSL would make two for each handshake, and a connection pool comes back with one.
+  SSL_CTX_set_num_tickets(&context, 1);
   SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_SERVER);
   SSL_CTX_sess_set_cache_size(&context, settings.tls_session_cache_size);
   SSL_CTX_set_timeout(&context, settings.tls_session_cache_timeout);
