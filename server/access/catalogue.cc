@@ -48,7 +48,7 @@ void CommandCatalogue::Build() {
   }
   std::ranges::sort(by_name_);
   for (size_t number = 0; number < entries_.size(); ++number) {
-    for (size_t category = 0; category < std::size(kCategories); ++category) {
+    for (size_t category = 0; category < members_.size(); ++category) {
       if (!(entries_[number].categories >> category & 1)) continue;
       members_[category].set(number);
       category_reach_[category] |= reach_of_[number];

@@ -39,8 +39,8 @@ std::string AccessGate::TextOf(const Verdict& verdict) const {
 std::span<const AccessedKey> AccessGate::KeysOf(const Command& command, Args args) {
   uses_.clear();
   keys_.clear();
-  // Without a sense it touches no key, and says what is wrong.
-  if (!commands_.FindKeys(command, args, uses_)) return {};
+  // A request without a sense, too: the keys that it names in front may be all that it needs.
+  commands_.FindKeys(command, args, uses_);
   for (const KeyUse& use : uses_) {
     keys_.push_back({static_cast<size_t>(use.position), AccessOf(use.flags)});
   }

@@ -144,7 +144,7 @@ bool CommandTable::FindKeys(const Command& command, Args args, std::vector<KeyUs
   const Command* const inner = FindNamed(request);
   if (!inner || inner->spec->inner_command != 0) return true;
   const size_t first = keys.size();
-  if (!sluice::FindKeys(*inner->spec, request, keys)) keys.resize(first);
+  sluice::FindKeys(*inner->spec, request, keys);
   for (size_t i = first; i < keys.size(); ++i) keys[i].position += static_cast<int>(begin);
   return true;
 }

@@ -98,7 +98,8 @@ bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& position
   return WalkKeys(spec, args, [&](int position) { positions.push_back(position); });
 }
 
-// The specs if they tell everything, else the row's own function.
+// The specs if they tell everything, else the row's own function. One that fails does not hide what
+// the others find: PFMERGE without sources still changes its key.
 bool FindKeys(const CommandSpec& spec, Args args, std::vector<KeyUse>& keys) {
   const size_t before = keys.size();
   bool whole = spec.keys.count > 0;
@@ -107,8 +108,8 @@ bool FindKeys(const CommandSpec& spec, Args args, std::vector<KeyUse>& keys) {
     const bool varies = (each.flags & kKeyVariableFlags) && spec.key_flags;
     const uint16_t flags = varies ? spec.key_flags(args) : each.flags;
     const auto add = [&](int position) { keys.push_back({position, flags}); };
-    whole = whole && WalkKeys(each, args, add);
-    if (whole) AddRepeated(each, args, add);
+    whole = WalkKeys(each, args, add) && whole;
+    AddRepeated(each, args, add);
   }
   if (whole) return true;
   if (!spec.find_keys) return false;

@@ -30,7 +30,7 @@ bool SavedFirst::HoldsQueue(const Session& session) {
 // Every key that is not only read is looked at, so that all that are needed are saved next.
 bool SavedFirst::HoldsEach(int db, const Command& command, Args args) {
   std::vector<KeyUse> keys;
-  if (!commands_.FindKeys(command, args, keys)) return false;
+  commands_.FindKeys(command, args, keys);
   bool holds = false;
   for (const KeyUse& key : keys) {
     if (!(key.flags & kKeyRo)) holds |= HoldsKey(db, args[static_cast<size_t>(key.position)]);

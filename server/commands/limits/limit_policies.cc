@@ -90,12 +90,13 @@ void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- the table
 
-// Writes without keys: what they change is beside the keyspace.
+// Writes without keys: what they change is beside the keyspace, and holds for all clients, so DEL
+// and SET are @dangerous.
 constexpr CommandSpec kSubcommands[] = {
     {.name = "DEL",
      .arity = 3,
      .flags = kWrite | kFast,
-     .categories = kCatLimit,
+     .categories = kCatLimit | kCatDangerous,
      .run = DeletePolicy,
      .group = "limit",
      .since = "0.1.0",
@@ -133,7 +134,7 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "SET",
      .arity = -6,
      .flags = kWrite | kDenyOom | kFast,
-     .categories = kCatLimit,
+     .categories = kCatLimit | kCatDangerous,
      .run = SetPolicy,
      .group = "limit",
      .since = "0.1.0",

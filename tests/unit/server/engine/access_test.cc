@@ -126,6 +126,7 @@ TEST_F(Access, LocksAndLimitsHaveCategories) {
   EXPECT_EQ(Ask(app, "LOCK.BREAK app:l"), NoCommand("lock.break"));
   EXPECT_THAT(Ask(app, "LIMIT.TAKE app:q WINDOW 10 1000"), Not(StartsWith("-")));
   EXPECT_EQ(Ask(app, "GET app:x"), NoCommand("get"));
+  EXPECT_EQ(Ask(app, "LIMIT.POLICY SET p WINDOW 1 1"), NoCommand("limit.policy|set"));
   TestClient& reader = Make("reader", "+@all -@dangerous %R~app:*");
   EXPECT_THAT(Ask(reader, "LOCK.INFO app:l"), Not(StartsWith("-")));
   EXPECT_THAT(Ask(reader, "LIMIT.TAKE app:q WINDOW 10 1000 PEEK"), Not(StartsWith("-")));
@@ -192,6 +193,9 @@ TEST_F(Access, KeysThatWereOverlooked) {
            "XINFO STREAM b",
            "XGROUP CREATE b g $ MKSTREAM",
            "WATCH b",
+           "PFMERGE b",
+           "ZUNIONSTORE b x a",
+           "FENCED a 1 PFMERGE b",
        }) {
     if (line.starts_with("DEBUG")) continue;  // for who has that command
     EXPECT_EQ(Ask(bob, line), kNoKey) << line;
