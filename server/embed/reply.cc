@@ -10,7 +10,7 @@ inline namespace v1 {
 namespace {
 
 const Reply& Nothing() {
-  static const Reply nothing;
+  static const Reply nothing{};
   return nothing;
 }
 

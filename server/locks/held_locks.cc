@@ -215,10 +215,11 @@ std::vector<LockName> HeldLocks::TakeDue() {
   std::vector<LockName> due = std::exchange(due_, {});
   if (!may_have_to_wait()) [[likely]]
     return due;
-  const auto later = std::ranges::stable_partition(
-      due, [this](const LockName& name) { return !OpenLock(*this, name).MustWait(); });
-  due_later_.insert(due_later_.end(), later.begin(), later.end());
-  due.erase(later.begin(), later.end());
+  const auto later = std::stable_partition(due.begin(), due.end(), [this](const LockName& name) {
+    return !OpenLock(*this, name).MustWait();
+  });
+  due_later_.insert(due_later_.end(), later, due.end());
+  due.erase(later, due.end());
   return due;
 }
 
