@@ -3,8 +3,10 @@
 #include "server/access/selector.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "protocol/text/concat.h"
+#include "server/access/redis_mark.h"
 
 namespace sluice {
 namespace {
@@ -17,6 +19,17 @@ bool IsSameFolded(std::string_view a, std::string_view b) {
 
 bool HasBlank(std::string_view text) {
   return text.find_first_of(std::string_view(" \t\n\v\f\r\0", 7)) != std::string_view::npos;
+}
+
+// As a number; what a shorter text lacks is 0.
+uint64_t FirstBytes(std::string_view text) {
+  uint64_t bytes = 0;
+  if (text.size() >= sizeof bytes) {
+    std::memcpy(&bytes, text.data(), sizeof bytes);
+  } else if (!text.empty()) {
+    std::memcpy(&bytes, text.data(), text.size());
+  }
+  return bytes;
 }
 
 // Without the marks in front; 0: they make no sense.
@@ -105,6 +118,7 @@ bool Selector::ApplyWord(std::string_view word) {
   if (is("allkeys", "~*") || is("resetkeys", "")) {
     all_keys_ = !is("resetkeys", "");
     keys_.clear();
+    heads_.clear();
   } else if (is("allchannels", "&*") || is("resetchannels", "")) {
     all_channels_ = !is("resetchannels", "");
     channels_.clear();
@@ -118,6 +132,17 @@ bool Selector::ApplyWord(std::string_view word) {
   return true;
 }
 
+Selector::Head Selector::HeadOf(std::string_view pattern, uint8_t access) {
+  const std::string_view plain =
+      pattern.substr(0, std::min(pattern.find_first_of("*?[\\"), sizeof(uint64_t)));
+  const std::string ones(plain.size(), '\xff');
+  return {.bytes = FirstBytes(plain),
+          .mask = FirstBytes(ones),
+          .size = static_cast<uint8_t>(plain.size()),
+          .access = access,
+          .is_prefix = !plain.empty() && pattern.substr(plain.size()) == "*"};
+}
+
 // The same pattern again adds to what it allows.
 RuleFault Selector::ApplyKeys(std::string_view rule) {
   if (all_keys_) return RuleFault::kKeysAreAll;
@@ -126,10 +151,12 @@ RuleFault Selector::ApplyKeys(std::string_view rule) {
   const auto there = std::ranges::find(keys_, rule, &KeyPattern::text);
   if (there != keys_.end()) {
     there->access |= access;
+    heads_[static_cast<size_t>(there - keys_.begin())].access = there->access;
     return RuleFault::kNone;
   }
   if (keys_.size() == kPatternsMax) return RuleFault::kTooMany;
   keys_.push_back({access, std::string(rule), Glob(rule)});
+  heads_.push_back(HeadOf(rule, access));
   return RuleFault::kNone;
 }
 
@@ -213,9 +240,15 @@ bool Selector::AllowsCommand(const AccessRequest& request) const {
 
 // A key that is neither read nor written is allowed by any rule that names it.
 bool Selector::AllowsKey(std::string_view key, uint8_t access) const {
-  return std::ranges::any_of(keys_, [&](const KeyPattern& pattern) {
-    return (pattern.access & access) == access && pattern.glob.Matches(key);
-  });
+  const uint64_t begin = FirstBytes(key);
+  for (size_t i = 0; i < heads_.size(); ++i) {
+    const Head& head = heads_[i];
+    if ((begin & head.mask) != head.bytes || key.size() < head.size) [[likely]]
+      continue;
+    if ((head.access & access) != access) continue;
+    if (head.is_prefix || keys_[i].glob.Matches(key)) return true;
+  }
+  return false;
 }
 
 bool Selector::AllowsChannel(std::string_view channel, bool is_pattern) const {
@@ -282,15 +315,21 @@ std::string Selector::Describe(const CommandCatalogue& catalogue) const {
 namespace {
 
 // What Redis finds the next best: the category that has more in common with the rules than not,
-// with the fewest commands that do not fit; of those the one with the most that do.
+// with the fewest commands that do not fit; of those the one with the most that do. For Redis's
+// categories its own commands count; ours come when no other fits, and all their commands count.
 std::optional<size_t> BestCategory(const CommandBits& left, bool adds, uint32_t used,
                                    const CommandCatalogue& catalogue) {
+  constexpr size_t kOwnCategories = 2;  // @lock and @limit, the last
+  const size_t all = AccessCategoryNames().size();
   std::optional<size_t> best;
   size_t fewest_wrong = 0;
   size_t most_right = 0;
-  for (size_t category = 0; category < AccessCategoryNames().size(); ++category) {
+  for (size_t category = 0; category < all; ++category) {
     if (used >> category & 1) continue;
-    const CommandBits& members = catalogue.MembersOf(category);
+    const bool is_own = category >= all - kOwnCategories;
+    if (is_own && best) break;
+    CommandBits members = catalogue.MembersOf(category);
+    if (!is_own) members &= catalogue.MembersOf(kRedisMark);
     const size_t on = (members & left).count();
     const size_t off = members.count() - on;
     const size_t wrong = adds ? off : on;

@@ -45,6 +45,22 @@ void ChangeAudit::NoteToldOfAll() {
   if (running_ > 0) frames_[running_ - 1].told_of_all = true;
 }
 
+// Names count whatever the database: a few commands reach over into another one.
+void ChangeAudit::NoteLookedUp(std::string_view key) {
+  if (running_ == 0 || !frames_[running_ - 1].looks_are_told) return;
+  Frame& frame = frames_[running_ - 1];
+  frame.strayed = frame.strayed || !std::ranges::binary_search(frame.may_look_up, HashOf(0, key));
+}
+
+void ChangeAudit::NoteMayLookUp(std::string_view key) {
+  frames_[running_ - 1].may_look_up.push_back(HashOf(0, key));
+}
+
+void ChangeAudit::NoteMayLookUpTold() {
+  frames_[running_ - 1].looks_are_told = true;
+  Sort(frames_[running_ - 1].may_look_up);
+}
+
 // A frame a command: a script's own, and one for each command that it calls.
 void ChangeAudit::Push(uint64_t changes) {
   if (running_ == frames_.size()) frames_.emplace_back();
@@ -54,6 +70,9 @@ void ChangeAudit::Push(uint64_t changes) {
   frame.touched.clear();
   frame.told.clear();
   frame.told_of_all = false;
+  frame.may_look_up.clear();
+  frame.looks_are_told = false;
+  frame.strayed = false;
 }
 
 // The changes of a command that has run others include theirs; each level hands its own up.
@@ -67,6 +86,7 @@ std::string_view ChangeAudit::Pop(uint64_t changes) {
 // `changes`: those that the command itself has made. A handler that has changed something may tell
 // of more keys than it has touched.
 std::string_view ChangeAudit::FaultOf(Frame& frame, uint64_t changes) {
+  if (frame.strayed) return "looks for a key of which COMMAND GETKEYS does not tell";
   if (frame.told_of_all) return {};
   if (changes == 0) return frame.told.empty() ? "" : "says that a key has changed, and none has";
   if (frame.told.empty()) return "changes the keyspace and does not say so";

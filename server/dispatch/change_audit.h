@@ -1,4 +1,5 @@
-// ChangeAudit: whether handlers say what they do. In builds that assert, it compares for each
+// ChangeAudit: whether handlers say what they do, and touch no key that their row does not tell of:
+// the rules of users are asked about those alone. In builds that assert, it compares for each
 // command the keys that the keyspace has touched with those that the handler has told of
 // (CommandCall::Changed and its kin), and the dispatcher asserts that they are the same. A handler
 // that changes a key and says nothing, or says something and changes nothing, ends the first test
@@ -35,6 +36,11 @@ class ChangeAudit {
     if constexpr (kOn) NoteTouchedByOwner();
   }
 
+  // A key was looked for by its name.
+  void LookedUp(std::string_view key) {
+    if constexpr (kOn) NoteLookedUp(key);
+  }
+
   // --- from handlers
   void Told(int db, std::string_view key) {
     if constexpr (kOn) NoteTold(db, key);
@@ -47,6 +53,13 @@ class ChangeAudit {
   // --- from the dispatcher, around each handler. `changes` is Keyspace::changes().
   void Begin(uint64_t changes) {
     if constexpr (kOn) Push(changes);
+  }
+  // Behind Begin: the command that begins may look for these keys alone. Without it, for any.
+  void MayLookUp(std::string_view key) {
+    if constexpr (kOn) NoteMayLookUp(key);
+  }
+  void MayLookUpTold() {
+    if constexpr (kOn) NoteMayLookUpTold();
   }
   // What the handler did wrong, as the end of a sentence; or empty.
   // O(n log n) of the keys that the command has touched.
@@ -65,12 +78,18 @@ class ChangeAudit {
     KeyHashes touched;
     KeyHashes told;
     bool told_of_all = false;
+    KeyHashes may_look_up;
+    bool looks_are_told = false;  // what it may look for is may_look_up
+    bool strayed = false;         // it has looked for another key
   };
 
   void NoteTouched(int db, std::string_view key);
   void NoteTouchedByOwner();
   void NoteTold(int db, std::string_view key);
   void NoteToldOfAll();
+  void NoteLookedUp(std::string_view key);
+  void NoteMayLookUp(std::string_view key);
+  void NoteMayLookUpTold();
   void Push(uint64_t changes);
   std::string_view Pop(uint64_t changes);
   static std::string_view FaultOf(Frame& frame, uint64_t changes);

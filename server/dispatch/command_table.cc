@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/access/redis_mark.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/categories.h"
 
@@ -23,6 +24,12 @@ std::string LowerCase(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c += 32;
   }
   return lower;
+}
+
+// By the version that had it first: ours say 0.1.0, and later ones are above 7.0.
+bool IsOfRedis(const CommandSpec& spec) {
+  const std::string_view since = spec.since;
+  return since < "7.1" && since.size() > 1 && since[0] >= '1' && since[0] <= '7' && since[1] == '.';
 }
 
 // The argument that holds the first key, if there is one, when the row alone tells (for
@@ -49,7 +56,9 @@ CommandTable::CommandTable(std::span<const CommandFamily> families) : slots_(kSl
   for (const auto& command : owned_) {
     std::optional<size_t> container;
     if (command->container) container = command->container->number;
-    catalogue_.Add(command->full_name, CategoriesOf(*command->spec), container);
+    uint32_t categories = CategoriesOf(*command->spec);
+    if (IsOfRedis(*command->spec)) categories |= uint32_t{1} << kRedisMark;
+    catalogue_.Add(command->full_name, categories, container);
   }
   catalogue_.Build();
 }

@@ -31,7 +31,8 @@ class CommandTable {
   const CommandCatalogue& catalogue() const { return catalogue_; }
 
   // Appends the keys of a request, with what it does to each; those of a command that it has inside
-  // (FENCED) follow. False when the arguments make no sense; what was found by then is no answer.
+  // (FENCED) follow. False when the arguments make no sense: what was found all the same
+  // is no answer for clients, and counts for rights.
   bool FindKeys(const Command& command, Args args, std::vector<KeyUse>& keys) const;
   // The row that a request names, its subcommand resolved, whatever its arity; null: there is none.
   const Command* FindNamed(Args args) const;

@@ -54,6 +54,19 @@ const Command* RowOf(const CommandTable& commands, Args args) {
 // would be commands of the page's choice.
 bool IsHttp(std::string_view word) { return IsWord(word, "POST") || IsWord(word, "HOST:"); }
 
+// Commands on the keyspace as a whole (SCAN, FLUSHALL, EXEC with the keys that were watched, RESET
+// with the locks that are held); and SORT, whose BY and GET lead to keys that need a right of their
+// own.
+bool LooksAnywhere(const CommandSpec& spec) {
+  constexpr uint32_t kWide =
+      kCatKeyspace | kCatDangerous | kCatConnection | kCatTransaction | kCatLock;
+  const bool has_specs = spec.keys.count > 0;
+  if (!has_specs) return (spec.categories & kWide) || (spec.flags & kAdmin);
+  return std::ranges::any_of(spec.keys.all(), [](const KeySpec& keys) {
+    return keys.begin == 0 && keys.keyword.empty() && (keys.flags & kKeyRo);
+  });
+}
+
 // See ChangeAudit: without a fault the handler of the command has said what it did.
 void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::string_view fault) {
 #ifndef NDEBUG
@@ -138,7 +151,7 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, const Command*
   }
   session.last_command = &command->full_name;
   session.keeps_caching = command->container && (command->container->spec->flags & kKeepsCaching);
-  if (session.conditions != 0 || on_.flags.Raised(RareFlags::kGates) ||
+  if ((session.conditions & ~uint32_t{kRestricted}) != 0 || on_.flags.Raised(RareFlags::kGates) ||
       (command->spec->flags & (kProtected | kOnlyReplayed))) [[unlikely]] {
     if (!hook_saw_it && IsHooked()) return ShowToHook(session, args, command, first_key);
     if (const std::string refusal = gates_.Ask(session, *command, args); !refusal.empty()) {
@@ -162,6 +175,13 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, const Command*
     }
     if (queued) {
       Queue(session, *command, args);
+      return Outcome::kDone;
+    }
+  } else if (session.conditions & kRestricted) [[unlikely]] {
+    // The one gate that a client with rules has to pass.
+    const Verdict verdict = on_.access.CheckAndRecord(session, *command, args);
+    if (!verdict.allowed()) {
+      Reject(session, command, on_.access.TextOf(verdict));
       return Outcome::kDone;
     }
   }
@@ -188,6 +208,7 @@ void Dispatcher::Run(Session& session, const Command& command, Args args, ReplyS
 
   on_.effects.Begin(db);
   on_.effects.audit().Begin(changes);
+  if constexpr (ChangeAudit::kOn) TellKeys(command, args);
   CommandCall call = CallOf(session, command, args, reply, first_key);
   if (session.blocked) [[unlikely]] {
     call.woken = true;  // nothing else of a blocked client runs
@@ -211,6 +232,17 @@ void Dispatcher::Run(Session& session, const Command& command, Args args, ReplyS
   on_.timer.End(call, command, begin, hidden_);
   if (!hidden_.empty()) [[unlikely]]
     hidden_of_last_ = std::exchange(hidden_, {});
+}
+
+// For the audit: the keys that the rules of users are asked about.
+void Dispatcher::TellKeys(const Command& command, Args args) {
+  if (LooksAnywhere(*command.spec)) return;
+  std::vector<KeyUse> keys;
+  FindKeys(*command.spec, args, keys);
+  for (const KeyUse& key : keys) {
+    on_.effects.audit().MayLookUp(args[static_cast<size_t>(key.position)]);
+  }
+  on_.effects.audit().MayLookUpTold();
 }
 
 // References to parts and to the arguments: it costs a few stores and no allocation.

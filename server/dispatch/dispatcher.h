@@ -102,6 +102,7 @@ class Dispatcher {
   void Reject(Session& session, const Command* command, std::string_view error,
               bool as_given = false);
   void ShowAndTrack(Session& session, const Command& command, Args args);
+  void TellKeys(const Command& command, Args args);
   void Remember(Session& session, const Command& command, Args args);
   void Queue(Session& session, const Command& command, Args args);
 

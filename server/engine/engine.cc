@@ -221,6 +221,11 @@ void Engine::KeyTouched(int db, std::string_view key) {
     key_listeners_.KeyTouched(db, key, std::exchange(key_dying_, false));
 }
 
+// What locks do by themselves, and what listeners look at, is no doing of the command's.
+void Engine::KeyLookedUp(int, std::string_view key) {
+  if (!locks_.changes_itself()) effects_.audit().LookedUp(key);
+}
+
 void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
   key_dying_ = flags_.Raised(RareFlags::kKeys);  // KeyTouched follows
   effects_.audit().Expiring();

@@ -147,6 +147,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
 
   // --- KeyspaceObserver
   void KeyTouched(int db, std::string_view key) override;
+  void KeyLookedUp(int db, std::string_view key) override;
   void KeyExpired(int db, const Entry& entry, int64_t late_ms) override;
   void KeyCreated(int db, std::string_view key) override;
   void DatabaseReplaced(int db, int other) override;

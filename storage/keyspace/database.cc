@@ -323,6 +323,9 @@ Entry* Database::FindLive(HashedKey key, const Now& now) {
 }
 
 Entry* Database::FindToReplace(HashedKey key, const Now& now) {
+#ifndef NDEBUG
+  state_.observer.KeyLookedUp(index_, key.bytes);
+#endif
   state_.now = now;
   Entry* entry = table_.Find(key);
   if (entry == nullptr || !entry->Expired(now) || !MayRemove(*entry)) return entry;

@@ -46,6 +46,8 @@ class KeyspaceObserver {
   // A key past its deadline is being removed, by its timer or because it was met; `entry` is still
   // whole. Called before KeyTouched. late_ms: how long after its deadline.
   virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
+  // A key is looked for by its name, to be read or written. Only in builds that assert.
+  virtual void KeyLookedUp(int, std::string_view) {}
   // A key has come to be, under this name, where none was.
   virtual void KeyCreated(int, std::string_view) {}
   // All keys of `db` go away (FLUSHDB), or change place with those of `other` (SWAPDB); called

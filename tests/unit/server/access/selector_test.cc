@@ -115,6 +115,30 @@ TEST_F(Selectors, KeysByWhatIsDoneToThem) {
   EXPECT_EQ(selector_.DescribeKeys(), "");
 }
 
+// The first bytes of patterns are compared before the rest.
+TEST_F(Selectors, ShortKeysAndShortPatterns) {
+  ASSERT_EQ(Apply("+@all ~ab ~longer-than-eight* ~x?z ~[pq]r ~\\*s"), RuleFault::kNone);
+  const auto ask = [&](std::string_view key) {
+    const std::string request = std::string("get ") + std::string(key);
+    return Ask(request, {{1, kReads}}) == Denial::kNone;
+  };
+  for (const std::string_view key :
+       {"ab", "longer-than-eight", "longer-than-eight!", "xyz", "pr", "qr", "*s"}) {
+    EXPECT_TRUE(ask(key)) << key;
+  }
+  for (const std::string_view key : {"a", "abc", "longer-t", "longer-than-eigh", "xz", "rr", "s"}) {
+    EXPECT_FALSE(ask(key)) << key;
+  }
+  EXPECT_FALSE(selector_.AllowsEverything());
+  const std::vector<std::string_view> words = {"get", std::string_view("ab\0", 3)};
+  const std::vector<AccessedKey> accessed = {{1, kReads}};
+  const auto keys = [&] { return std::span<const AccessedKey>(accessed); };
+  std::span<const AccessedKey> found;
+  bool known = false;
+  EXPECT_EQ(selector_.Check({.command = 0, .args = words, .keys = keys}, found, known).denial,
+            Denial::kKey);
+}
+
 TEST_F(Selectors, APatternTwiceAddsUp) {
   ASSERT_EQ(Apply("%R~a %W~a"), RuleFault::kNone);
   EXPECT_EQ(selector_.DescribeKeys(), "~a");
@@ -138,6 +162,10 @@ TEST_F(Selectors, CommandsAreDescribedAsRedisDoes) {
   EXPECT_EQ(Commands("+@all -config +config|get"), "+@all -config +config|get");
   EXPECT_EQ(Commands("+@all -get +get|a"), "+@all -get +get|a");
   EXPECT_EQ(Commands("+@all +get|a"), "+@all");
+  // Our own commands do not change which of Redis's categories are the best.
+  EXPECT_EQ(Commands("+@write"), "-@all +@write");
+  EXPECT_EQ(Commands("+set +del"), "-@all +@write -lock.acquire -lock.break");
+  EXPECT_EQ(Commands("+@lock -@dangerous"), "-@all +lock.acquire");
 }
 
 // A glob that would take for ever: a match is given up, and is none.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSilent = "changes the keyspace and does not say so";
 constexpr std::string_view kMadeUp = "says that a key has changed, and none has";
+constexpr std::string_view kStrayed = "looks for a key of which COMMAND GETKEYS does not tell";
 constexpr std::string_view kForgotten = "changes a key of which it does not say so";
 
 class ChangeAuditTest : public testing::Test {
@@ -62,6 +63,22 @@ TEST_F(ChangeAuditTest, FindsWhatIsMadeUp) {
   audit_.Begin(changes_);
   audit_.Told(0, "a");
   EXPECT_EQ(audit_.End(changes_), kMadeUp);
+}
+
+TEST_F(ChangeAuditTest, FindsKeysThatTheRowDoesNotTell) {
+  audit_.Begin(changes_);
+  audit_.LookedUp("any");
+  audit_.MayLookUp("a");
+  audit_.MayLookUpTold();
+  audit_.LookedUp("a");
+  EXPECT_EQ(audit_.End(changes_), "");
+
+  audit_.Begin(changes_);
+  audit_.MayLookUp("a");
+  audit_.MayLookUpTold();
+  audit_.LookedUp("b");
+  audit_.LookedUp("a");
+  EXPECT_EQ(audit_.End(changes_), kStrayed);
 }
 
 TEST_F(ChangeAuditTest, EachCommandAnswersForItself) {

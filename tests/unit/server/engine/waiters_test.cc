@@ -113,6 +113,7 @@ constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
   return {.name = name,
           .arity = arity,
           .flags = kWrite | kBlocking,
+          .categories = kCatDangerous,  // which keys it looks for is no concern here
           .run = run,
           .group = "test",
           .summary = "For this test."};
