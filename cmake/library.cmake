@@ -20,9 +20,8 @@ foreach(name raw_hash_set hash city low_level_hash throw_delegate raw_logging_in
   get_target_property(archive absl::${name} IMPORTED_LOCATION_NONE)
   list(APPEND archives ${archive})
 endforeach()
-get_target_property(ssl OpenSSL::SSL IMPORTED_LOCATION)
 get_target_property(crypto OpenSSL::Crypto IMPORTED_LOCATION)
-list(APPEND archives ${LUA_BITOP_LIBRARY} ${LUA_LIBRARY} ${XXHASH_LIBRARY} ${ssl} ${crypto})
+list(APPEND archives ${LUA_BITOP_LIBRARY} ${LUA_LIBRARY} ${XXHASH_LIBRARY} ${crypto})
 
 # sluice_merge(object whole parts...): `whole` are the parts that hold the API.
 function(sluice_merge object whole)

@@ -33,9 +33,12 @@ TlsDoor::TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done)
                   [this](std::string_view line) { log_.Write(LogLevel::kNotice, line); }) {}
 
 std::string TlsDoor::Load() {
-  if (!wire_) wire_ = std::make_unique<TlsWire>();
   std::string fault = context_.Load(config_.settings());
-  if (!fault.empty()) log_.Write(LogLevel::kWarning, fault);
+  if (!fault.empty()) {
+    log_.Write(LogLevel::kWarning, fault);
+  } else if (!wire_) {
+    wire_ = std::make_unique<TlsWire>();
+  }
   return fault;
 }
 

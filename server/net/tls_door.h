@@ -1,6 +1,6 @@
 // TlsDoor: what a server has for TLS: certificates and keys as the options say, the handshakes of
 // those who have come, and what all TLS connections share. Without `tls-port` it has none of it,
-// and nothing of OpenSSL is run, which would make each start dearer.
+// and OpenSSL is not loaded.
 //
 // Files are read again when an option that names one is set, even to the same name, and on SIGHUP.
 // Connections that there are go on with what they began with. What cannot be read changes nothing.
@@ -41,7 +41,7 @@ class TlsDoor {
   Config& config_;
   Log& log_;
   TlsContext context_;
-  std::unique_ptr<TlsWire> wire_;  // from the first Load on
+  std::unique_ptr<TlsWire> wire_;  // from the first Load on that went well
   Handshakes handshakes_;
 };
 

@@ -5,11 +5,6 @@
 // it is refused, whoever has signed it.
 #include "server/net/tls/tls_context.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
-
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -17,6 +12,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
+#include "server/net/tls/openssl.h"
 #include "server/net/tls/tls_name.h"
 
 namespace sluice {
@@ -40,8 +36,8 @@ constexpr unsigned char kSessionsOf[] = "sluice";
 
 std::string LastError() {
   char text[256];
-  ERR_error_string_n(ERR_get_error(), text, sizeof text);
-  ERR_clear_error();
+  openssl().ERR_error_string_n(openssl().ERR_get_error(), text, sizeof text);
+  openssl().ERR_clear_error();
   return text;
 }
 
@@ -79,7 +75,7 @@ std::string SetProtocols(SSL_CTX& context, const Settings& settings) {
     }
     off &= ~known->off;
   }
-  SSL_CTX_set_options(&context, off);
+  openssl().SSL_CTX_set_options(&context, off);
   return {};
 }
 
@@ -92,24 +88,24 @@ int GivePassPhrase(char* into, int size, int, void* phrase) {
 
 std::string LoadKeyPair(SSL_CTX& context, const Settings& settings) {
   const std::string& certificate = settings.tls_cert_file;
-  if (SSL_CTX_use_certificate_chain_file(&context, certificate.c_str()) <= 0) {
+  if (openssl().SSL_CTX_use_certificate_chain_file(&context, certificate.c_str()) <= 0) {
     return Concat("Failed to load certificate: ", certificate, ": ", LastError());
   }
-  SSL_CTX_set_default_passwd_cb(&context, GivePassPhrase);
-  SSL_CTX_set_default_passwd_cb_userdata(&context,
-                                         const_cast<std::string*>(&settings.tls_key_file_pass));
+  openssl().SSL_CTX_set_default_passwd_cb(&context, GivePassPhrase);
+  openssl().SSL_CTX_set_default_passwd_cb_userdata(
+      &context, const_cast<std::string*>(&settings.tls_key_file_pass));
   const std::string& key = settings.tls_key_file;
-  const int loaded = SSL_CTX_use_PrivateKey_file(&context, key.c_str(), SSL_FILETYPE_PEM);
-  SSL_CTX_set_default_passwd_cb_userdata(&context, nullptr);
-  SSL_CTX_set_default_passwd_cb(&context, nullptr);
+  const int loaded = openssl().SSL_CTX_use_PrivateKey_file(&context, key.c_str(), SSL_FILETYPE_PEM);
+  openssl().SSL_CTX_set_default_passwd_cb_userdata(&context, nullptr);
+  openssl().SSL_CTX_set_default_passwd_cb(&context, nullptr);
   if (loaded <= 0) return Concat("Failed to load private key: ", key, ": ", LastError());
   return {};
 }
 
 int CheckCertificate(int preverified, X509_STORE_CTX* store) {
-  if (preverified != 1 || X509_STORE_CTX_get_error_depth(store) > 0) return preverified;
-  if (!HasNulInName(*X509_STORE_CTX_get_current_cert(store))) return 1;
-  X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+  if (preverified != 1 || openssl().X509_STORE_CTX_get_error_depth(store) > 0) return preverified;
+  if (!HasNulInName(*openssl().X509_STORE_CTX_get_current_cert(store))) return 1;
+  openssl().X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
   return 0;
 }
 
@@ -117,69 +113,70 @@ std::string LoadAuthorities(SSL_CTX& context, const Settings& settings) {
   int mode = SSL_VERIFY_NONE;
   if (settings.tls_auth_clients != "no") mode = SSL_VERIFY_PEER;
   if (settings.tls_auth_clients == "yes") mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-  SSL_CTX_set_verify(&context, mode, CheckCertificate);
+  openssl().SSL_CTX_set_verify(&context, mode, CheckCertificate);
   const char* const file = OrNull(settings.tls_ca_cert_file);
   const char* const folder = OrNull(settings.tls_ca_cert_dir);
   if (!file && !folder) return {};
-  if (SSL_CTX_load_verify_locations(&context, file, folder) > 0) return {};
+  if (openssl().SSL_CTX_load_verify_locations(&context, file, folder) > 0) return {};
   return Concat("Failed to configure CA certificate(s) file/directory: ", LastError());
 }
 
 std::string SetCiphers(SSL_CTX& context, const Settings& settings) {
   const char* const ciphers = OrNull(settings.tls_ciphers);
-  if (ciphers && !SSL_CTX_set_cipher_list(&context, ciphers)) {
-    ERR_clear_error();
+  if (ciphers && !openssl().SSL_CTX_set_cipher_list(&context, ciphers)) {
+    openssl().ERR_clear_error();
     return Concat("Failed to configure ciphers: ", settings.tls_ciphers);
   }
   const char* const suites = OrNull(settings.tls_ciphersuites);
-  if (suites && !SSL_CTX_set_ciphersuites(&context, suites)) {
-    ERR_clear_error();
+  if (suites && !openssl().SSL_CTX_set_ciphersuites(&context, suites)) {
+    openssl().ERR_clear_error();
     return Concat("Failed to configure ciphersuites: ", settings.tls_ciphersuites);
   }
   if (settings.tls_prefer_server_ciphers) {
-    SSL_CTX_set_options(&context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    openssl().SSL_CTX_set_options(&context, SSL_OP_CIPHER_SERVER_PREFERENCE);
   }
   return {};
 }
 
 std::string SetSessions(SSL_CTX& context, const Settings& settings) {
   if (!settings.tls_session_caching) {
-    SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
-    SSL_CTX_set_num_tickets(&context, 0);
+    openssl().SSL_CTX_ctrl(&context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, nullptr);
+    openssl().SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
+    openssl().SSL_CTX_set_num_tickets(&context, 0);
     return {};
   }
   // OpenSSL would make two for each handshake, and a connection pool comes back with one.
-  SSL_CTX_set_num_tickets(&context, 1);
-  SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_SERVER);
-  SSL_CTX_sess_set_cache_size(&context, settings.tls_session_cache_size);
-  SSL_CTX_set_timeout(&context, settings.tls_session_cache_timeout);
-  SSL_CTX_set_session_id_context(&context, kSessionsOf, sizeof kSessionsOf - 1);
+  openssl().SSL_CTX_set_num_tickets(&context, 1);
+  openssl().SSL_CTX_ctrl(&context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_SERVER, nullptr);
+  openssl().SSL_CTX_ctrl(&context, SSL_CTRL_SET_SESS_CACHE_SIZE, settings.tls_session_cache_size,
+                         nullptr);
+  openssl().SSL_CTX_set_timeout(&context, settings.tls_session_cache_timeout);
+  openssl().SSL_CTX_set_session_id_context(&context, kSessionsOf, sizeof kSessionsOf - 1);
   return {};
 }
 
 std::string LoadDhParameters(SSL_CTX& context, const Settings& settings) {
   const std::string& name = settings.tls_dh_params_file;
   if (name.empty()) return {};
-  BIO* const file = BIO_new_file(name.c_str(), "r");
+  BIO* const file = openssl().BIO_new_file(name.c_str(), "r");
   if (!file) {
-    ERR_clear_error();
+    openssl().ERR_clear_error();
     return Concat("Failed to load ", name, ": ", std::strerror(errno));
   }
-  EVP_PKEY* const parameters = PEM_read_bio_Parameters(file, nullptr);
-  BIO_free(file);
+  EVP_PKEY* const parameters = openssl().PEM_read_bio_Parameters(file, nullptr);
+  openssl().BIO_free(file);
   if (!parameters) return Concat("Failed to read DH params: ", name, ": ", LastError());
-  if (SSL_CTX_set0_tmp_dh_pkey(&context, parameters)) return {};
-  EVP_PKEY_free(parameters);
+  if (openssl().SSL_CTX_set0_tmp_dh_pkey(&context, parameters)) return {};
+  openssl().EVP_PKEY_free(parameters);
   return Concat("Failed to load DH params file: ", name, ": ", LastError());
 }
 
 std::string SetManners(SSL_CTX& context, const Settings&) {
-  SSL_CTX_set_options(&context, SSL_OP_NO_SSLv3 | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                                    SSL_OP_SINGLE_DH_USE);
-  SSL_CTX_set_mode(&context, SSL_MODE_RELEASE_BUFFERS);
+  openssl().SSL_CTX_set_options(&context, SSL_OP_NO_SSLv3 | SSL_OP_NO_COMPRESSION |
+                                              SSL_OP_NO_RENEGOTIATION | SSL_OP_SINGLE_DH_USE);
+  openssl().SSL_CTX_ctrl(&context, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, nullptr);
   // What one recv brings may be many records: OpenSSL takes them from its own buffer.
-  SSL_CTX_set_read_ahead(&context, 1);
+  openssl().SSL_CTX_ctrl(&context, SSL_CTRL_SET_READ_AHEAD, 1, nullptr);
   return {};
 }
 
@@ -190,8 +187,9 @@ constexpr Step kSteps[] = {CheckNames,      SetProtocols, SetManners,  LoadKeyPa
 }  // namespace
 
 std::string TlsContext::Load(const Settings& settings) {
-  ERR_clear_error();
-  std::unique_ptr<SSL_CTX, Free> made(SSL_CTX_new(TLS_server_method()));
+  if (!openssl().fault.empty()) return openssl().fault;
+  openssl().ERR_clear_error();
+  std::unique_ptr<SSL_CTX, Free> made(openssl().SSL_CTX_new(openssl().TLS_server_method()));
   if (!made) return Concat("Failed to make a TLS context: ", LastError());
   for (const Step step : kSteps) {
     if (std::string fault = step(*made, settings); !fault.empty()) return fault;
@@ -200,6 +198,6 @@ std::string TlsContext::Load(const Settings& settings) {
   return {};
 }
 
-void TlsContext::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+void TlsContext::Free::operator()(SSL_CTX* context) const { openssl().SSL_CTX_free(context); }
 
 }  // namespace sluice

@@ -2,9 +2,6 @@
 // a record that was made is either sent or kept as bytes. Its queue of errors is left empty.
 #include "server/net/tls/tls_stream.h"
 
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,6 +9,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/net/tls/openssl.h"
 #include "server/net/tls/tls_name.h"
 
 namespace sluice {
@@ -25,17 +23,17 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || e
 
 // What OpenSSL says of its last failure, with what is wrong with the peer's certificate.
 std::string FaultOf(const SSL& ssl) {
-  const unsigned long error = ERR_peek_last_error();
-  const char* const reason = ERR_reason_error_string(error);
-  ERR_clear_error();
+  const unsigned long error = openssl().ERR_peek_last_error();
+  const char* const reason = openssl().ERR_reason_error_string(error);
+  openssl().ERR_clear_error();
   if (error == 0) return "the peer has closed the connection";
-  const long verified = SSL_get_verify_result(&ssl);
+  const long verified = openssl().SSL_get_verify_result(&ssl);
   std::string text = reason ? reason : "unknown error";
   if (verified == X509_V_ERR_APPLICATION_VERIFICATION) {
     return Concat(text, " (its common name has a NUL byte)");
   }
   if (verified != X509_V_OK) {
-    text = Concat(text, " (", X509_verify_cert_error_string(verified), ')');
+    text = Concat(text, " (", openssl().X509_verify_cert_error_string(verified), ')');
   }
   return text;
 }
@@ -43,21 +41,21 @@ std::string FaultOf(const SSL& ssl) {
 }  // namespace
 
 TlsStream::TlsStream(ssl_ctx_st& context, TlsWire& wire, int descriptor)
-    : wire_(wire), descriptor_(descriptor), ssl_(SSL_new(&context)) {
+    : wire_(wire), descriptor_(descriptor), ssl_(openssl().SSL_new(&context)) {
   BIO* const end = ssl_ ? wire.MakeEnd(*this) : nullptr;
   if (!end) {
     ssl_.reset();
     return;
   }
-  SSL_set_bio(ssl_.get(), end, end);
-  SSL_set_accept_state(ssl_.get());
-  SSL_set_msg_callback(ssl_.get(), MessageSeen);
-  SSL_set_msg_callback_arg(ssl_.get(), this);
+  openssl().SSL_set_bio(ssl_.get(), end, end);
+  openssl().SSL_set_accept_state(ssl_.get());
+  openssl().SSL_set_msg_callback(ssl_.get(), MessageSeen);
+  openssl().SSL_ctrl(ssl_.get(), SSL_CTRL_SET_MSG_CALLBACK_ARG, 0, this);
 }
 
 TlsStream::~TlsStream() = default;
 
-void TlsStream::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
+void TlsStream::Free::operator()(ssl_st* ssl) const { openssl().SSL_free(ssl); }
 
 // --- the socket
 
@@ -102,7 +100,7 @@ bool TlsStream::Flush() {
 
 // Whether the call that gave `result` failed for good.
 bool TlsStream::IsBroken(int result) {
-  const int why = SSL_get_error(ssl_.get(), result);
+  const int why = openssl().SSL_get_error(ssl_.get(), result);
   return why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE;
 }
 
@@ -111,7 +109,7 @@ bool TlsStream::IsBroken(int result) {
 TlsStream::Progress TlsStream::Shake() {
   if (!ssl_) return Progress::kFailed;
   received_ = false;
-  const int result = SSL_do_handshake(ssl_.get());
+  const int result = openssl().SSL_do_handshake(ssl_.get());
   if (result != 1 && IsBroken(result)) return ShakingFailed();
   if (!Flush()) {
     fault_ = "the connection broke";
@@ -131,8 +129,8 @@ TlsStream::Progress TlsStream::ShakingFailed() {
 }
 
 std::string TlsStream::PeerName() const {
-  const X509* const certificate = SSL_get0_peer_certificate(ssl_.get());
-  if (!certificate || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return {};
+  const X509* const certificate = openssl().SSL_get0_peer_certificate(ssl_.get());
+  if (!certificate || openssl().SSL_get_verify_result(ssl_.get()) != X509_V_OK) return {};
   return CommonName(*certificate);
 }
 
@@ -152,17 +150,18 @@ ssize_t TlsStream::Read(std::span<char> into) {
   size_t total = 0;
   while (total < into.size()) {
     size_t got = 0;
-    const int result = SSL_read_ex(ssl_.get(), into.data() + total, into.size() - total, &got);
+    const int result =
+        openssl().SSL_read_ex(ssl_.get(), into.data() + total, into.size() - total, &got);
     if (result != 1) {
       ended_ = IsBroken(result);
       break;
     }
     total += got;
-    if (!SSL_has_pending(ssl_.get())) break;
+    if (!openssl().SSL_has_pending(ssl_.get())) break;
   }
-  if (ended_) ERR_clear_error();
+  if (ended_) openssl().ERR_clear_error();
   ended_ |= key_updates_ > kKeyUpdatesMax || !Flush();
-  holds_more_ = ended_ || (total == into.size() && SSL_has_pending(ssl_.get()));
+  holds_more_ = ended_ || (total == into.size() && openssl().SSL_has_pending(ssl_.get()));
   if (total > 0) return static_cast<ssize_t>(total);
   return ended_ ? -1 : 0;
 }
@@ -181,8 +180,8 @@ bool TlsStream::Write(OutputBuffer& output) {
   for (size_t i = 0; i < count && total < kWriteBytesMax; ++i) {
     const size_t bytes = std::min(vectors[i].iov_len, kWriteBytesMax - total);
     size_t written = 0;
-    if (SSL_write_ex(ssl_.get(), vectors[i].iov_base, bytes, &written) != 1) {
-      ERR_clear_error();
+    if (openssl().SSL_write_ex(ssl_.get(), vectors[i].iov_base, bytes, &written) != 1) {
+      openssl().ERR_clear_error();
       wire_.gathered.clear();
       return false;
     }
@@ -199,8 +198,8 @@ bool TlsStream::Write(OutputBuffer& output) {
 
 void TlsStream::SayGoodbye() {
   if (!is_shaken_ || has_unsent()) return;
-  SSL_shutdown(ssl_.get());
-  ERR_clear_error();
+  openssl().SSL_shutdown(ssl_.get());
+  openssl().ERR_clear_error();
   Flush();
 }
 

@@ -1,0 +1,65 @@
+// See openssl.h. A library's name has the number that its interface is kept under.
+#include "server/net/tls/openssl.h"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <iterator>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+enum Library : uint8_t { kCrypto, kSsl };
+
+#define SLUICE_NAME_OF(version) "." #version
+#define SLUICE_NAME(version) SLUICE_NAME_OF(version)
+constexpr const char* kFiles[] = {"libcrypto.so" SLUICE_NAME(OPENSSL_SHLIB_VERSION),
+                                  "libssl.so" SLUICE_NAME(OPENSSL_SHLIB_VERSION)};
+#undef SLUICE_NAME
+#undef SLUICE_NAME_OF
+
+// The libraries, opened one after the other; what is missing is told of once.
+class Finder {
+ public:
+  explicit Finder(std::string& fault) : fault_(fault) {
+    for (size_t i = 0; i < std::size(kFiles); ++i) {
+      libraries_[i] = ::dlopen(kFiles[i], RTLD_NOW | RTLD_LOCAL);
+      if (libraries_[i] == nullptr && fault_.empty()) fault_ = Missing(::dlerror());
+    }
+  }
+  template <typename Function>
+  void Find(Library library, const char* name, Function& found) {
+    if (!fault_.empty()) return;
+    found = reinterpret_cast<Function>(::dlsym(libraries_[library], name));
+    if (found == nullptr) fault_ = Missing(::dlerror());
+  }
+
+ private:
+  static std::string Missing(const char* what) {
+    return Concat("TLS needs the system's ", kFiles[kSsl], " and ", kFiles[kCrypto], ": ",
+                  what ? what : "a function is missing");
+  }
+
+  std::string& fault_;
+  void* libraries_[std::size(kFiles)] = {};
+};
+
+OpenSsl Load() {
+  OpenSsl loaded;
+  Finder finder(loaded.fault);
+#define SLUICE_FIND(library, name) finder.Find(library, #name, loaded.name);
+  SLUICE_OPENSSL_FUNCTIONS(SLUICE_FIND)
+#undef SLUICE_FIND
+  return loaded;
+}
+
+}  // namespace
+
+const OpenSsl& openssl() {
+  static const OpenSsl loaded = Load();
+  return loaded;
+}
+
+}  // namespace sluice
