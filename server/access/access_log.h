@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 
 #include "server/access/verdict.h"
+#include "server/core/lazy_deque.h"
 #include "server/core/parts.h"
 
 namespace sluice {
@@ -37,10 +37,11 @@ class AccessLog {
   void Reset() { entries_.clear(); }
   void TimeShifted(int64_t ms);
 
-  const std::deque<Entry>& entries() const { return entries_; }  // the latest first
+  // The latest first.
+  const LazyDeque<Entry>& entries() const { return entries_; }
 
  private:
-  std::deque<Entry> entries_;
+  LazyDeque<Entry> entries_;  // takes no memory while it is empty
   size_t entries_max_ = 128;
 };
 

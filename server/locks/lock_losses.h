@@ -13,8 +13,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "boost/container/deque.hpp"
 #include "server/clients/clients.h"
+#include "server/core/lazy_deque.h"
 #include "server/core/rare_flags.h"
 #include "storage/locks/lock.h"
 
@@ -72,7 +72,7 @@ class LockLosses {
   Clients& clients_;
   RareFlags& flags_;
   std::vector<Loss> noted_;                           // their reasons perhaps not known yet
-  boost::container::deque<Loss> pushes_;              // to be told
+  LazyDeque<Loss> pushes_;                            // to be told
   absl::flat_hash_map<const Lock*, LockLoss> dying_;  // crowds that are to be freed
   std::vector<const Lock*> unsure_;                   // of these, their reason not known yet
 };

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "boost/container/deque.hpp"
+#include "server/core/lazy_deque.h"
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
@@ -60,7 +60,7 @@ class LockRecorder final : public LockListener {
   void NoteEvents(const Lock& lock, int64_t holders, LockEnd end);
 
   const Uses on_;
-  boost::container::deque<Events> events_;
+  LazyDeque<Events> events_;
 };
 
 }  // namespace sluice

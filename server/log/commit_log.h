@@ -30,8 +30,8 @@
 #include <memory>
 #include <string>
 
-#include "boost/container/deque.hpp"
 #include "server/clients/clients.h"
+#include "server/core/lazy_deque.h"
 #include "server/core/log_clock.h"
 #include "server/core/rare_flags.h"
 #include "server/dispatch/effects.h"
@@ -194,7 +194,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t syncs_ = 0;
   uint64_t delayed_syncs_ = 0;
   uint64_t failed_syncs_ = 0;
-  boost::container::deque<Held> held_;  // by position
+  LazyDeque<Held> held_;  // by position
 };
 
 }  // namespace sluice

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "boost/container/deque.hpp"
 #include "protocol/args.h"
+#include "server/core/lazy_deque.h"
 #include "server/core/parts.h"
 
 namespace sluice {
@@ -41,14 +41,14 @@ class SlowLog {
   void set_entries_max(size_t count);
   void Clear() { entries_.clear(); }
   // The newest first.
-  const boost::container::deque<SlowEntry>& entries() const { return entries_; }
+  const LazyDeque<SlowEntry>& entries() const { return entries_; }
   // O(entries).
   size_t MemoryBytes() const;
 
  private:
   void Push(SlowEntry entry);
 
-  boost::container::deque<SlowEntry> entries_;
+  LazyDeque<SlowEntry> entries_;
   size_t entries_max_ = 0;
   int64_t next_id_ = 0;
 };

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "boost/container/deque.hpp"
 #include "protocol/args.h"
 #include "server/clients/session.h"
+#include "server/core/lazy_deque.h"
 #include "server/dispatch/command.h"
 
 namespace sluice {
@@ -60,7 +60,7 @@ class Journal {
   void Stop() { is_on_ = false; }
   void Clear();
   bool is_on() const { return is_on_; }
-  const boost::container::deque<JournalEntry>& entries() const { return entries_; }
+  const LazyDeque<JournalEntry>& entries() const { return entries_; }
   // How many there were since the start, or since Clear: more than there are when some fell out.
   uint64_t recorded() const { return last_ - cleared_; }
 
@@ -86,7 +86,7 @@ class Journal {
 
   bool is_on_ = false;
   size_t entries_max_ = kEntriesDefault;
-  boost::container::deque<JournalEntry> entries_;
+  LazyDeque<JournalEntry> entries_;
   size_t bytes_ = 0;
   uint64_t last_ = 0;     // number
   uint64_t cleared_ = 0;  // the last number before Clear

@@ -31,7 +31,7 @@ void TimeControl::Enter(CommandCall& call, std::optional<int64_t> ms) {
 // The client has left, or was unblocked: the clock stays where it is.
 void TimeControl::WaitCancelled(uint64_t wait_id) {
   const auto of_client = [&](const Journey& journey) { return journey.id == wait_id; };
-  journeys_.erase(std::remove_if(journeys_.begin(), journeys_.end(), of_client), journeys_.end());
+  journeys_.EraseIf(of_client);
 }
 
 bool TimeControl::HasArrived(Journey& journey, uint64_t fired) const {

@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "boost/container/deque.hpp"
+#include "server/core/lazy_deque.h"
 #include "server/core/parts.h"
 #include "server/core/turn_clock.h"
 #include "server/waiting/parked_clients.h"
@@ -79,7 +79,7 @@ class TimeControl final : private WaitOwner {
   void Arrive(bool found_timer);
 
   const Uses on_;
-  boost::container::deque<Journey> journeys_;
+  LazyDeque<Journey> journeys_;
   uint64_t last_id_ = 0;
 };
 

@@ -124,7 +124,7 @@ void LimitWaiters::KeyTouched(int db, std::string_view key, bool) {
 
 template <typename Which>
 void LimitWaiters::DropChanges(Which which) {
-  changes_.erase(std::remove_if(changes_.begin(), changes_.end(), which), changes_.end());
+  changes_.EraseIf(which);
 }
 
 // Noted as one change, whatever the number of waiters; a repetition replaces the earlier note.

@@ -24,7 +24,7 @@
 #include <string_view>
 
 #include "absl/container/btree_map.h"
-#include "boost/container/deque.hpp"
+#include "server/core/lazy_deque.h"
 #include "server/notify/key_listeners.h"
 #include "server/waiting/parked_clients.h"
 #include "server/waiting/parsed_args_cache.h"
@@ -150,9 +150,9 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   ParsedArgsCache<CellRequest> cell_memo_;
   KeyNameMap<std::unique_ptr<Queue>> queues_;   // none is empty
   absl::btree_map<uint64_t, Queue*> queue_of_;  // by ticket
-  boost::container::deque<KeyName> ready_;
+  LazyDeque<KeyName> ready_;
   std::map<std::string, std::set<uint64_t>, std::less<>> tickets_of_policy_;  // none is empty
-  boost::container::deque<Change> changes_;
+  LazyDeque<Change> changes_;
   LimitStatistics statistics_;
   Queue* serving_ = nullptr;
   uint64_t tickets_ = 0;

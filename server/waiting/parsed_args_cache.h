@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "protocol/args.h"
@@ -22,40 +23,45 @@ class ParsedArgsCache {
  public:
   // Null if these are other words.
   const Meaning* Find(Args words) const {
-    if (words.size() != count_) return nullptr;
-    for (size_t i = 0; i < count_; ++i) {
-      if (!SameBytes(words[i], {bytes_.data() + begins_[i],
-                                static_cast<size_t>(begins_[i + 1] - begins_[i])})) {
+    if (!last_ || words.size() != last_->count) return nullptr;
+    const uint8_t* const begins = last_->begins.data();
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (!SameBytes(words[i], {last_->bytes.data() + begins[i],
+                                static_cast<size_t>(begins[i + 1] - begins[i])})) {
         return nullptr;
       }
     }
-    return &meaning_;
+    return &last_->meaning;
   }
 
   // Too many or too long ones are not kept. Precondition: not empty.
   void Keep(Args words, const Meaning& meaning) {
-    count_ = kNone;
+    if (!last_) last_ = std::make_unique<Request>();
+    last_->count = kNone;
     if (words.size() > kWordsMax) return;
     size_t end = 0;
     for (size_t i = 0; i < words.size(); ++i) {
-      if (words[i].size() > bytes_.size() - end) return;
-      std::ranges::copy(words[i], bytes_.begin() + static_cast<std::ptrdiff_t>(end));
+      if (words[i].size() > last_->bytes.size() - end) return;
+      std::ranges::copy(words[i], last_->bytes.begin() + static_cast<std::ptrdiff_t>(end));
       end += words[i].size();
-      begins_[i + 1] = static_cast<uint8_t>(end);
+      last_->begins[i + 1] = static_cast<uint8_t>(end);
     }
-    count_ = words.size();
-    meaning_ = meaning;
+    last_->count = words.size();
+    last_->meaning = meaning;
   }
 
  private:
   static constexpr size_t kWordsMax = 8;
   static constexpr size_t kNone = kWordsMax + 1;
 
-  size_t count_ = kNone;
-  std::array<uint8_t, kWordsMax + 1> begins_{};
-  // Room for the words of a limit, side by side; `begins_[i]` is where the i-th one begins.
-  std::array<char, 96> bytes_{};
-  Meaning meaning_{};
+  struct Request {
+    size_t count = kNone;
+    std::array<uint8_t, kWordsMax + 1> begins{};
+    // Room for the words of a limit, side by side; `begins[i]` is where the i-th one begins.
+    std::array<char, 96> bytes{};
+    Meaning meaning{};
+  };
+  std::unique_ptr<Request> last_;  // from the first one on
 };
 
 }  // namespace sluice

@@ -338,9 +338,13 @@ def test_many_spaces_and_many_moves():
             assert connection.call("SLUICE.SPACE", "DEL", f"s{each}") == number(1)
 
 
-def resident_kib(server):
+def kib_of(server, field):
     with open(f"/proc/{server.process.pid}/status") as status:
-        return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
+        return int(next(line for line in status if line.startswith(field)).split()[1])
+
+
+def resident_kib(server):
+    return kib_of(server, "VmRSS")
 
 
 def test_a_space_takes_little():
@@ -349,9 +353,9 @@ def test_a_space_takes_little():
     with double() as server:
         connection = client(server)
         enter(server, "warm").call("SET", "key", "value")
+        if kib_of(server, "VmSize") > 1 << 30:
+            return  # built with a sanitizer, which reserves terabytes, and whose allocator keeps what is freed
         before = resident_kib(server)
-        if before > 40_000:
-            return  # built with a sanitizer, whose allocator keeps what is freed
         for each in range(spaces_made):
             assert connection.call("SLUICE.SPACE", f"untouched{each}") == OK
         assert connection.call("SLUICE.SPACE", "default") == OK
