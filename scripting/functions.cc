@@ -6,6 +6,7 @@
 #include <span>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "scripting/lua/script_errors.h"
 #include "scripting/register_function.h"
 #include "scripting/sandbox.h"
@@ -15,15 +16,6 @@ namespace sluice {
 namespace {
 
 // --- names
-
-// ASCII alone, as Redis folds names of functions.
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return lower;
-}
 
 // The library's name from the first line, or the error.
 // "#!lua name=limits" -> limits

@@ -84,15 +84,6 @@ bool SplitWords(std::string_view line, std::vector<std::string>& words) {
 }
 
 // ASCII letters alone, whatever the locale.
-bool SameName(std::string_view name, std::string_view given) {
-  if (name.size() != given.size()) return false;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const char c = given[i];
-    if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != name[i]) return false;
-  }
-  return true;
-}
-
 // The inverse of TakeDoubleQuoted: letters where there are such, \x.. for all else that is not
 // printed.
 std::string QuotedWord(std::string_view text) {

@@ -12,8 +12,6 @@ namespace sluice {
 //
 // Redis's sdssplitargs: false when quotes are unbalanced. Text ends at its first NUL.
 bool SplitWords(std::string_view line, std::vector<std::string>& words);
-// Whether `given` is `name`, which is in lower case, in whatever case.
-bool SameName(std::string_view name, std::string_view given);
 // Redis's sdscatrepr: the text in double quotes, so that SplitWords gives it back.
 std::string QuotedWord(std::string_view text);
 

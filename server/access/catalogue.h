@@ -28,8 +28,8 @@ std::optional<size_t> FindAccessCategory(std::string_view name);
 
 class CommandCatalogue {
  public:
-  // In the order of their numbers, a container before its subcommands. `container` is the number of
-  // that, or none. Build follows the last.
+  // In the order of their numbers, the subcommands right behind their container. `container` is the
+  // number of that, or none. Build follows the last.
   void Add(std::string_view full_name, uint32_t categories, std::optional<size_t> container);
   void Build();
 
@@ -38,10 +38,10 @@ class CommandCatalogue {
   size_t size() const { return entries_.size(); }
   std::string_view NameOf(size_t number) const { return entries_[number].name; }
   bool IsSubcommand(size_t number) const { return entries_[number].container.has_value(); }
-  bool HasSubcommands(size_t number) const { return reach_of_[number].count() > 1; }
+  bool HasSubcommands(size_t number) const { return entries_[number].end > number + 1; }
 
   // The command, with its subcommands.
-  const CommandBits& ReachOf(size_t number) const { return reach_of_[number]; }
+  CommandBits ReachOf(size_t number) const;
   // The commands of a category, and those with the subcommands of its containers: what a rule for
   // the category sets.
   const CommandBits& MembersOf(size_t category) const { return members_[category]; }
@@ -52,10 +52,10 @@ class CommandCatalogue {
     std::string name;
     uint32_t categories;
     std::optional<size_t> container;
+    size_t end;  // behind its last subcommand
   };
 
   std::vector<Entry> entries_;
-  std::vector<CommandBits> reach_of_;
   std::vector<std::pair<std::string_view, size_t>> by_name_;  // sorted
   std::array<CommandBits, 32> members_;
   std::array<CommandBits, 32> category_reach_;

@@ -6,16 +6,11 @@
 #include <cstring>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "server/access/redis_mark.h"
 
 namespace sluice {
 namespace {
-
-// ASCII letters only.
-bool IsSameFolded(std::string_view a, std::string_view b) {
-  const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::ranges::equal(a, b, {}, fold, fold);
-}
 
 bool HasBlank(std::string_view text) {
   return text.find_first_of(std::string_view(" \t\n\v\f\r\0", 7)) != std::string_view::npos;
@@ -113,7 +108,7 @@ RuleFault Selector::Apply(std::string_view rule, const CommandCatalogue& catalog
 // False: it is no whole word.
 bool Selector::ApplyWord(std::string_view word) {
   const auto is = [word](std::string_view name, std::string_view sign) {
-    return IsSameFolded(word, name) || (!sign.empty() && IsSameFolded(word, sign));
+    return IsSameInAnyCase(word, name) || (!sign.empty() && IsSameInAnyCase(word, sign));
   };
   if (is("allkeys", "~*") || is("resetkeys", "")) {
     all_keys_ = !is("resetkeys", "");
@@ -195,7 +190,7 @@ RuleFault Selector::ApplyFirstArgument(std::string_view name, size_t bar,
   if (argument.empty()) return RuleFault::kSyntax;
   if (catalogue.HasSubcommands(*number)) return RuleFault::kUnknownName;
   for (const FirstArgument& it : first_arguments_) {
-    if (it.command == *number && IsSameFolded(it.text, argument)) return RuleFault::kNone;
+    if (it.command == *number && IsSameInAnyCase(it.text, argument)) return RuleFault::kNone;
   }
   if (first_arguments_.size() == kPatternsMax) return RuleFault::kTooMany;
   first_arguments_.push_back({*number, std::string(argument)});
@@ -234,7 +229,7 @@ bool Selector::AllowsCommand(const AccessRequest& request) const {
   if (request.args.size() < 2) return false;
   const std::string_view given = request.args[1].substr(0, request.args[1].find('\0'));
   return std::ranges::any_of(first_arguments_, [&](const FirstArgument& it) {
-    return it.command == request.command && IsSameFolded(it.text, given);
+    return it.command == request.command && IsSameInAnyCase(it.text, given);
   });
 }
 
@@ -362,7 +357,7 @@ std::string Selector::DescribeCommands(const CommandCatalogue& catalogue) const 
   }
   for (size_t number = 0; number < catalogue.size(); ++number) {
     if (said[number] != commands_[number]) {
-      const CommandBits& reach = catalogue.ReachOf(number);
+      const CommandBits reach = catalogue.ReachOf(number);
       said = commands_[number] ? said | reach : said & ~reach;
       ConcatTo(text, commands_[number] ? " +" : " -", catalogue.NameOf(number));
     }

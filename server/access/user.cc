@@ -4,16 +4,11 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "server/access/password.h"
 
 namespace sluice {
 namespace {
-
-bool IsWordOf(std::string_view word, std::string_view lower) {
-  return std::ranges::equal(word, lower, [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
-  });
-}
 
 constexpr std::string_view kBlanks(" \t\n\v\f\r\0", 7);
 
@@ -92,18 +87,18 @@ RuleFault User::Apply(std::string_view rule, const RuleContext& context) {
 
 // False: it is none of a user's own words.
 bool User::ApplyWord(std::string_view word, const RuleContext& context) {
-  if (IsWordOf(word, "on") || IsWordOf(word, "off")) {
-    enabled_ = IsWordOf(word, "on");
-  } else if (IsWordOf(word, "skip-sanitize-payload")) {
+  if (IsSameInAnyCase(word, "on") || IsSameInAnyCase(word, "off")) {
+    enabled_ = IsSameInAnyCase(word, "on");
+  } else if (IsSameInAnyCase(word, "skip-sanitize-payload")) {
     sanitize_ = Sanitize::kSkip;
-  } else if (IsWordOf(word, "sanitize-payload")) {
+  } else if (IsSameInAnyCase(word, "sanitize-payload")) {
     sanitize_ = Sanitize::kDo;
-  } else if (IsWordOf(word, "nopass") || IsWordOf(word, "resetpass")) {
-    no_password_ = IsWordOf(word, "nopass");
+  } else if (IsSameInAnyCase(word, "nopass") || IsSameInAnyCase(word, "resetpass")) {
+    no_password_ = IsSameInAnyCase(word, "nopass");
     passwords_.clear();
-  } else if (IsWordOf(word, "clearselectors")) {
+  } else if (IsSameInAnyCase(word, "clearselectors")) {
     selectors_.resize(1, Selector(false));
-  } else if (IsWordOf(word, "reset")) {
+  } else if (IsSameInAnyCase(word, "reset")) {
     Reset(context);
   } else {
     return false;

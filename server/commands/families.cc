@@ -3,8 +3,9 @@
 
 #include <vector>
 
+#include "protocol/text/concat.h"
 #include "server/commands/test_double/families.h"
-#include "server/dispatch/command_table.h"
+#include "server/dispatch/categories.h"
 
 namespace sluice {
 
@@ -105,6 +106,23 @@ const CommandTable& AllCommands() {
 const CommandTable& CommandsOfTestDouble() {
   static const CommandTable kCommands(FamiliesOfTestDouble());
   return kCommands;
+}
+
+std::unique_ptr<const CommandTable> OwnCommands(const Config& config, std::string& fault) {
+  const Settings& settings = config.settings();
+  const std::vector<Config::CommandLine> renames = config.LinesOf("rename-command");
+  if (renames.empty() && settings.scripting_enabled) return nullptr;
+  auto table =
+      std::make_unique<CommandTable>(settings.test_double ? FamiliesOfTestDouble() : AllFamilies());
+  for (const Config::CommandLine& line : renames) {
+    const std::string wrong = table->Rename(line.words[0], line.words[1]);
+    if (wrong.empty()) continue;
+    fault = Concat(line.place, ": ", line.words[0], ": ", wrong);
+    return nullptr;
+  }
+  if (!settings.scripting_enabled)
+    table->TurnOff(kCatScripting, "scripting is turned off (scripting-enabled no)");
+  return table;
 }
 
 }  // namespace sluice

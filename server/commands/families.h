@@ -5,9 +5,13 @@
 // decides how COMMAND lists the commands, nothing else.
 #pragma once
 
+#include <memory>
 #include <span>
+#include <string>
 
+#include "server/config/config.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/command_table.h"
 
 namespace sluice {
 
@@ -89,5 +93,8 @@ std::span<const CommandFamily> FamiliesOfTestDouble();
 // The same as tables, made on the first call: every engine of the process uses them.
 const CommandTable& AllCommands();
 const CommandTable& CommandsOfTestDouble();
+// A server's own table, where its configuration renames commands or turns some off; else null. Why
+// that cannot be is put into `fault`, as a sentence.
+std::unique_ptr<const CommandTable> OwnCommands(const Config& config, std::string& fault);
 
 }  // namespace sluice

@@ -102,7 +102,7 @@ std::string Config::Set(const Pairs& pairs, bool protected_too) {
   if (std::string fault = CheckChanges(pairs, protected_too, changes); !fault.empty()) return fault;
 
   const Settings old_settings = settings_;
-  const std::map<size_t, std::string> old_kept = kept_;
+  const auto old_kept = kept_;
   Pairs old_values;
   for (const Change& change : changes) old_values.emplace_back(change.name, ValueOf(change.option));
   std::string fault;
@@ -182,7 +182,14 @@ Config::Config(const Config& other, Disk& disk)
       settings_(other.settings_),
       kept_(other.kept_),
       has_save_points_(other.has_save_points_),
-      user_lines_(other.user_lines_) {}
+      command_lines_(other.command_lines_) {}
+
+std::vector<Config::CommandLine> Config::LinesOf(std::string_view directive) const {
+  std::vector<CommandLine> lines;
+  std::ranges::copy_if(command_lines_, std::back_inserter(lines),
+                       [&](const CommandLine& line) { return line.directive == directive; });
+  return lines;
+}
 
 void Config::ForgetHooks(size_t first, size_t last) {
   hooks_.erase(hooks_.begin() + static_cast<ptrdiff_t>(first),

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,11 +16,14 @@
 #include <utility>
 #include <vector>
 
+#include "boost/container/flat_map.hpp"
 #include "server/config/settings.h"
 #include "server/core/parts.h"
 #include "storage/disk.h"
 
 namespace sluice {
+
+struct CommandDirective;
 
 // References to settings() stay valid as long as the Config; values change under them, between
 // commands.
@@ -59,12 +61,14 @@ class Config {
   // own.
   std::string Rewrite(std::span<const std::string> users = {});
   const std::string& file() const { return file_; }  // "" when there is none
-  // The lines "user ..." in their order. What they mean is known only where the commands are.
-  struct UserLine {
-    std::vector<std::string> words;  // from the name on
+  // Lines that are no options, and whose meaning is known only where the commands are: "user ..."
+  // and "rename-command ...". Those of one directive, in their order.
+  struct CommandLine {
+    std::string_view directive;
+    std::vector<std::string> words;  // behind the directive
     std::string place;               // "redis.conf, line 7"
   };
-  const std::vector<UserLine>& user_lines() const { return user_lines_; }
+  std::vector<CommandLine> LinesOf(std::string_view directive) const;
 
   // Whether the value of that option is secret: MONITOR and SLOWLOG hide it.
   static bool IsSecret(std::string_view option);
@@ -95,6 +99,8 @@ class Config {
   std::string LoadLines(std::string_view text, Place place);
   std::string LoadDirective(std::vector<std::string> words, const Place& place);
   std::string Include(const std::string& pattern, int depth);
+  std::string KeepLine(const CommandDirective& directive, std::vector<std::string> words,
+                       const Place& place);
   std::string Assign(size_t option, std::span<const std::string> values);
   std::string CheckChanges(const Pairs& pairs, bool protected_too,
                            std::vector<Change>& changes) const;
@@ -102,16 +108,16 @@ class Config {
   std::string ValueOf(size_t option) const;
   const std::function<std::string()>* HookOf(std::string_view option) const;
   // The line or lines that a config file needs for an option, its name included.
-  std::vector<std::string> LinesOf(size_t option) const;
+  std::vector<std::string> LinesFor(size_t option) const;
 
   Disk* disk_;
   Settings settings_;
   // Values of options without a member of Settings, by number: where it is not the row's.
-  std::map<size_t, std::string> kept_;
+  boost::container::flat_map<size_t, std::string> kept_;
   std::vector<std::string> warnings_;
   std::string file_;              // absolute
   bool has_save_points_ = false;  // a line at the start has said some
-  std::vector<UserLine> user_lines_;
+  std::vector<CommandLine> command_lines_;
   std::vector<std::pair<std::string_view, std::function<std::string()>>> hooks_;
 };
 

@@ -6,19 +6,11 @@
 #include <cstring>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "server/config/config.h"
 #include "server/config/options.h"
 
 namespace sluice {
-namespace {
-
-std::string Lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return text;
-}
-
-}  // namespace
-
 std::string_view TrimLine(std::string_view line) {
   constexpr std::string_view kBlank = " \t\r\n";
   const size_t from = line.find_first_not_of(kBlank);
@@ -72,23 +64,29 @@ std::string Config::LoadLines(std::string_view text, Place place) {
 // Ignored words first, then what is refused, then `include`, then options.
 std::string Config::LoadDirective(std::vector<std::string> words, const Place& place) {
   if (words.empty()) return {};
-  const std::string name = Lower(std::move(words[0]));
+  const std::string name = LowerCase(words[0]);
   words.erase(words.begin());
   for (const std::string_view ignored : IgnoredDirectives()) {
     if (name == ignored && words.size() == 1) return {};
   }
-  if (name == "user") {
-    if (words.empty()) return "Bad directive or wrong number of arguments";
-    const std::string where =
-        place.source.empty() ? "--user" : Concat(place.source, ", line ", place.line);
-    user_lines_.push_back({std::move(words), where});
-    return {};
+  for (const CommandDirective& directive : CommandDirectives()) {
+    if (name == directive.name) return KeepLine(directive, std::move(words), place);
   }
   for (const RefusedDirective& refused : RefusedDirectives()) {
     if (name == refused.name) return Concat("Sluice does not take this: ", refused.why);
   }
   if (name == "include" && words.size() == 1) return Include(words[0], place.depth);
   return SetAtStart(name, std::move(words));
+}
+
+std::string Config::KeepLine(const CommandDirective& directive, std::vector<std::string> words,
+                             const Place& place) {
+  if (words.size() < directive.words_min || words.size() > directive.words_max)
+    return "Bad directive or wrong number of arguments";
+  std::string where = place.source.empty() ? Concat("--", directive.name)
+                                           : Concat(place.source, ", line ", place.line);
+  command_lines_.push_back({directive.name, std::move(words), std::move(where)});
+  return {};
 }
 
 // A pattern includes what it matches, perhaps nothing; a plain path must be there.

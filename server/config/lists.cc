@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
 #include "server/config/event_classes.h"
@@ -40,7 +41,7 @@ constexpr std::string_view kAnyPort = "any";
 
 // `any` in letters of either case: the port is 0 until the system has chosen one.
 std::string ReadPort(OptionValues values, Settings& settings) {
-  if (SameName(values[0], kAnyPort)) {
+  if (IsSameInAnyCase(values[0], kAnyPort)) {
     settings.any_port = true;
     settings.port = 0;
     return {};
@@ -74,15 +75,9 @@ constexpr OutputClass kOutputClasses[] = {
     {"pubsub", "pubsub", &Settings::output_pubsub},
 };
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
-
 // Both names of a class, in any case.
 const OutputClass* FindOutputClass(std::string_view name) {
-  const std::string lower = Lower(name);
+  const std::string lower = LowerCase(name);
   for (const OutputClass& row : kOutputClasses) {
     if (lower == row.name || lower == row.other) return &row;
   }
@@ -213,7 +208,7 @@ template <std::string Settings::*words>
 std::string ReadShutdownWords(OptionValues values, Settings& settings) {
   bool said[std::size(kShutdownWordList)] = {};
   for (const std::string& value : values) {
-    const auto found = std::ranges::find(kShutdownWordList, Lower(value));
+    const auto found = std::ranges::find(kShutdownWordList, LowerCase(value));
     if (found == std::end(kShutdownWordList)) return std::string(kShutdownWordFault);
     said[found - kShutdownWordList] = true;
   }

@@ -1,7 +1,7 @@
 // See options.h.
 #include "server/config/options.h"
 
-#include "protocol/text/words.h"
+#include "protocol/text/letters.h"
 
 namespace sluice {
 size_t OptionCount() { return ServedOptions().size() + UnservedOptions().size(); }
@@ -15,7 +15,8 @@ size_t FindOption(std::string_view name) {
   const size_t count = OptionCount();
   for (size_t i = 0; i < count; ++i) {
     const Option& option = OptionAt(i);
-    if (SameName(option.name, name) || (!option.alias.empty() && SameName(option.alias, name))) {
+    if (IsSameInAnyCase(option.name, name) ||
+        (!option.alias.empty() && IsSameInAnyCase(option.alias, name))) {
       return i;
     }
   }

@@ -165,7 +165,14 @@ size_t OptionCount();
 // By name or alias, in any case; OptionCount() when unknown.
 size_t FindOption(std::string_view name);
 
-// What a config file may hold besides options, and why Sluice does not take it.
+// What a config file may hold besides options: lines whose meaning depends on the commands.
+struct CommandDirective {
+  std::string_view name;
+  size_t words_min;
+  size_t words_max;
+};
+std::span<const CommandDirective> CommandDirectives();
+// And what Sluice does not take, and why.
 struct RefusedDirective {
   std::string_view name;
   std::string_view why;

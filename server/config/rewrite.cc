@@ -89,7 +89,7 @@ std::string Text(const FileLines& file) {
 }  // namespace
 
 // Texts are quoted and sizes get their largest unit, as Redis writes them.
-std::vector<std::string> Config::LinesOf(size_t option) const {
+std::vector<std::string> Config::LinesFor(size_t option) const {
   const Option& row = OptionAt(option);
   const auto* codec = std::get_if<const OptionCodec*>(&row.field);
   std::vector<std::string> values;
@@ -115,7 +115,7 @@ std::string Config::Rewrite(std::span<const std::string> users) {
   FileLines file = ReadLines(old_text);
   const Config fresh(*disk_);
   for (size_t option = 0; option < OptionCount(); ++option) {
-    PutLines(file, option, LinesOf(option), ValueOf(option) != fresh.ValueOf(option));
+    PutLines(file, option, LinesFor(option), ValueOf(option) != fresh.ValueOf(option));
   }
   PutLines(file, kUserLines, {users.begin(), users.end()}, /*needed=*/true);
   const int fault = disk_->Replace(file_, Text(file));

@@ -107,6 +107,9 @@ constexpr Option kServedOptions[] = {
            "ms until the answer to a wrong password, while others are served; 0: at once"),
     Served("enable-debug-command", &S::enable_debug_command, OneOf(kAllowed), "who may DEBUG")
         .Immutable(),
+    Served("scripting-enabled", &S::scripting_enabled, kYesNo,
+           "whether there are EVAL, FCALL, SCRIPT and FUNCTION")
+        .Immutable(),
     Served("enable-protected-configs", &S::enable_protected_configs, OneOf(kAllowed),
            "who may CONFIG SET dir")
         .Immutable(),

@@ -186,11 +186,10 @@ constexpr Option kTuning[] = {
     NoEffect("ignore-warnings", "", kAnyText, "it refuses no kernel"),
 };
 
+constexpr CommandDirective kCommandDirectives[] = {{"user", 1, SIZE_MAX}, {"rename-command", 2, 2}};
+
 constexpr RefusedDirective kRefusedDirectives[] = {
     {"loadmodule", kNoModules},
-    {"rename-command",
-     "it has no command renaming; take commands away by the rules of users (user default "
-     "-flushall)"},
     {"sentinel", "it is no Sentinel; run redis-sentinel beside it"},
 };
 
@@ -213,6 +212,7 @@ std::span<const Option> UnservedOptions() {
   return all;
 }
 
+std::span<const CommandDirective> CommandDirectives() { return kCommandDirectives; }
 std::span<const RefusedDirective> RefusedDirectives() { return kRefusedDirectives; }
 std::span<const std::string_view> IgnoredDirectives() { return kIgnoredDirectives; }
 

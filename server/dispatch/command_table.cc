@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "protocol/text/letters.h"
 #include "server/access/redis_mark.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/categories.h"
@@ -16,15 +17,6 @@ namespace sluice {
 namespace {
 
 constexpr uint64_t kLowerBits = 0x2020202020202020;
-
-// ASCII letters only.
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c += 32;
-  }
-  return lower;
-}
 
 // By the version that had it first: ours say 0.1.0, and later ones are above 7.0.
 bool IsOfRedis(const CommandSpec& spec) {
@@ -45,14 +37,15 @@ int FirstKey(const CommandSpec& spec) {
 }  // namespace
 
 // Once at the start. Names must differ over all families: of two the first would hide the second.
-CommandTable::CommandTable(std::span<const CommandFamily> families) : slots_(kSlots) {
+CommandTable::CommandTable(std::span<const CommandFamily> families) {
   for (const CommandFamily& family : families) {
     for (const CommandSpec& row : family.rows) {
       const Command* const command = Add(row, nullptr);
       top_.push_back(command);
-      Index(command);
+      Enter(row.name, command);
     }
   }
+  IndexNames();
   for (const auto& command : owned_) {
     std::optional<size_t> container;
     if (command->container) container = command->container->number;
@@ -107,27 +100,82 @@ size_t CommandTable::SlotOf(const Image& image) {
   return ((folded * 0xD6E8FEB86659FD93) >> 40) & (kSlots - 1);
 }
 
+void CommandTable::Enter(std::string_view name, const Command* command) {
+  names_.push_back({ImageOf(name), ImageOf(LowerCase(name)), name, command});
+}
+
 // The table is at most a quarter full, so probes are short.
-void CommandTable::Index(const Command* command) {
-  const std::string_view upper = command->spec->name;
-  const Image image = ImageOf(upper);
-  size_t slot = SlotOf(image);
-  while (slots_[slot].command) slot = (slot + 1) & (kSlots - 1);
-  slots_[slot] = {image, ImageOf(LowerCase(upper)), command};
+void CommandTable::IndexNames() {
+  slots_.assign(kSlots, 0);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    size_t slot = SlotOf(names_[i].upper);
+    while (slots_[slot] != 0) slot = (slot + 1) & (kSlots - 1);
+    slots_[slot] = static_cast<uint16_t>(i + 1);
+  }
 }
 
 // Null for an unknown name. O(1).
 const Command* CommandTable::Find(std::string_view name) const {
   const Image image = ImageOf(name);
   const bool whole = name.size() <= 16;
-  for (size_t slot = SlotOf(image); slots_[slot].command; slot = (slot + 1) & (kSlots - 1)) {
-    const Slot& candidate = slots_[slot];
+  for (size_t slot = SlotOf(image); slots_[slot] != 0; slot = (slot + 1) & (kSlots - 1)) {
+    const Name& candidate = names_[slots_[slot] - 1];
     if (whole && (candidate.upper == image || candidate.lower == image)) return candidate.command;
-    if (candidate.upper.size == image.size && IsWord(name, candidate.command->spec->name)) {
+    if (candidate.upper.size == image.size && IsWord(name, candidate.upper_text)) {
       return candidate.command;
     }
   }
   return nullptr;
+}
+
+// --- rename-command, scripting-enabled
+
+// In the texts of Redis. Its own name stays what COMMAND, ACL LOG and INFO show of a command.
+std::string CommandTable::Rename(std::string_view from, std::string_view to) {
+  const auto there =
+      std::ranges::find_if(names_, [&](const Name& name) { return IsWord(from, name.upper_text); });
+  if (there == names_.end()) return "No such command in rename-command";
+  if (!to.empty() && Find(to) && Find(to) != there->command)
+    return "Target command name already exists";
+  const Command* const command = there->command;
+  own_names_.push_back(*there);
+  names_.erase(there);
+  if (to.empty()) {
+    std::erase(top_, command);
+  } else {
+    Enter(given_names_.emplace_back(UpperCase(to)), command);
+  }
+  IndexNames();
+  return {};
+}
+
+void CommandTable::TurnOff(uint32_t category, std::string_view why) {
+  const auto is_off = [&](const Command* command) {
+    const auto names_it = [&](const CommandSpec& row) { return (row.categories & category) != 0; };
+    return names_it(*command->spec) || std::ranges::any_of(command->spec->subcommands, names_it);
+  };
+  for (const Name& name : names_) {
+    if (!is_off(name.command)) continue;
+    own_names_.push_back(name);
+    own_names_.back().why_off = why;
+  }
+  std::erase_if(names_, [&](const Name& name) { return is_off(name.command); });
+  std::erase_if(top_, is_off);
+  IndexNames();
+}
+
+std::string_view CommandTable::WhyOff(std::string_view name) const {
+  for (const Name& own : own_names_) {
+    if (!own.why_off.empty() && IsWord(name, own.upper_text)) return own.why_off;
+  }
+  return {};
+}
+
+const Command* CommandTable::FindLogged(std::string_view name) const {
+  for (const Name& own : own_names_) {
+    if (IsWord(name, own.upper_text)) return own.command;
+  }
+  return Find(name);
 }
 
 // "config|get" too, as COMMAND INFO and ACL spell it.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,10 +22,21 @@ class CommandTable {
 
   explicit CommandTable(std::span<const CommandFamily> families);
 
+  // Before the table is used: the command is found by `to` from now on, by no name if that is
+  // empty, and by `from` only in a log (FindLogged). Why that cannot be, as a sentence, or empty.
+  std::string Rename(std::string_view from, std::string_view to);
+  // Likewise: the commands whose rows name that category (kCat*) are found in a log alone. `why`
+  // stays, as a literal.
+  void TurnOff(uint32_t category, std::string_view why);
+  // Why a command of that name is turned off; empty: there is none that is.
+  std::string_view WhyOff(std::string_view name) const;
+
   // Case-insensitive; null when unknown. Containers are returned as such.
   const Command* Find(std::string_view name) const;
   // "client|list" or "get", as COMMAND INFO and COMMAND DOCS take them.
   const Command* FindFull(std::string_view full_name) const;
+  // What a log has written down: the names that commands have by themselves come first.
+  const Command* FindLogged(std::string_view name) const;
   const Command* FindSubcommand(const Command& container, std::string_view word) const;
 
   // What rules of users know of the commands.
@@ -45,7 +57,6 @@ class CommandTable {
 
  private:
   const Command* Add(const CommandSpec& spec, const Command* container);
-  void Index(const Command* command);
 
   // What a name looks like: its length, and its first and last 8 bytes (all of it, up to 16).
   struct Image {
@@ -56,16 +67,26 @@ class CommandTable {
   static Image ImageOf(std::string_view name);
   static size_t SlotOf(const Image& image);
 
-  // Open addressing by the image with all letters folded to lower case. A name spelled all in upper
-  // or all in lower case is told by its image; any other is compared letter by letter.
-  struct Slot {
+  // A name by which a command is found. One that is spelled all in upper or all in lower case is
+  // told by its image; any other is compared letter by letter.
+  struct Name {
     Image upper, lower;
+    std::string_view upper_text;
     const Command* command = nullptr;
+    std::string_view why_off = {};
   };
+  void Enter(std::string_view name, const Command* command);
+  void IndexNames();
+
+  // Open addressing by the image with all letters folded to lower case; a slot has a name's number
+  // and one, or 0.
   static constexpr size_t kSlots = 2048;
   std::vector<std::unique_ptr<Command>> owned_;
   std::vector<const Command*> top_;
-  std::vector<Slot> slots_;
+  std::vector<Name> names_;
+  std::vector<uint16_t> slots_;
+  std::list<std::string> given_names_;  // of renamed commands, in upper case
+  std::vector<Name> own_names_;         // of commands that are renamed or turned off
   CommandCatalogue catalogue_;
 };
 

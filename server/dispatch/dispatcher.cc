@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/parked.h"
 
@@ -34,8 +35,9 @@ std::string UnknownCommand(Args args) {
   return Concat("ERR unknown command '", Echo(args[0]), "', with args beginning with: ", begin);
 }
 
-std::string UnknownSubcommand(const Command& container, std::string_view word) {
-  return Concat("ERR unknown subcommand '", Echo(word), "'. Try ", container.spec->name, " HELP.");
+// As the client calls the container: it may be renamed.
+std::string UnknownSubcommand(std::string_view container, std::string_view word) {
+  return Concat("ERR unknown subcommand '", Echo(word), "'. Try ", UpperCase(container), " HELP.");
 }
 
 // Positive: exactly so many, with the name; negative: at least.
@@ -83,14 +85,15 @@ void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::s
 const Command* Dispatcher::Resolve(Args args, const Command* command, std::string& error) {
   if (!command) command = on_.commands.Find(args[0]);
   if (!command) {
-    error = UnknownCommand(args);
+    const std::string_view why_off = on_.commands.WhyOff(args[0]);
+    error = why_off.empty() ? UnknownCommand(args) : Concat("ERR ", why_off);
     return nullptr;
   }
   if (!command->subcommands.empty() && (args.size() > 1 || !command->spec->run)) {
     if (args.size() > 1) {
       const Command* sub = on_.commands.FindSubcommand(*command, args[1]);
       if (!sub) {
-        error = UnknownSubcommand(*command, args[1]);
+        error = UnknownSubcommand(args[0], args[1]);
         return nullptr;
       }
       command = sub;

@@ -91,6 +91,10 @@ class Dispatcher {
   // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence.
   // Arity is checked too.
   const Command* Resolve(Args args, const Command* command, std::string& error);
+  // Of a log: commands have the names there that they have by themselves.
+  const Command* ResolveLogged(Args args, std::string& error) {
+    return Resolve(args, on_.commands.FindLogged(args[0]), error);
+  }
 
  private:
   Outcome Pass(Session& session, Args args, const Command* command, HashedKey first_key,

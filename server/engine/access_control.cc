@@ -22,7 +22,7 @@ constexpr std::string_view kBothSources =
 std::string AccessControl::LoadConfigured() {
   std::set<std::string> names;
   const bool has_file = !on_.config.settings().aclfile.empty();
-  for (const Config::UserLine& line : on_.config.user_lines()) {
+  for (const Config::CommandLine& line : on_.config.LinesOf("user")) {
     if (has_file) return Concat(line.place, ": ", kBothSources);
     const std::string& name = line.words[0];
     const std::string user_at = Concat(line.place, ": user '", name, "'");
@@ -87,7 +87,7 @@ std::string AccessControl::LoadFile() {
   for (const User& user : loaded.users) on_.users.Set(user);
   DefaultChanged();
   on_.clients.ForEach([this](Session& session) {
-    if (session.user && session.user != &nobody_) RulesChanged(session);
+    if (session.user && session.user != nobody_.get()) RulesChanged(session);
   });
   return {};
 }
@@ -174,10 +174,15 @@ void AccessControl::Close(Session& session) {
 void AccessControl::CloseThoseOf(const User& gone) {
   on_.clients.ForEach([&](Session& session) {
     if (session.user != &gone) return;
-    on_.clients.SetUser(session, &nobody_, true);
+    on_.clients.SetUser(session, &Nobody(), true);
     on_.clients.SetLoggedIn(session, false);
     Close(session);
   });
+}
+
+const User& AccessControl::Nobody() {
+  if (!nobody_) nobody_ = std::make_unique<const User>("", RuleContext{on_.users.catalogue()});
+  return *nobody_;
 }
 
 // --- logins
@@ -186,7 +191,7 @@ void AccessControl::CloseThoseOf(const User& gone) {
 bool AccessControl::LogIn(Session& session, Args args, std::string_view user,
                           std::string_view password) {
   const User* const found = on_.users.Find(user);
-  const bool right = (found ? *found : nobody_).MayLogIn(password);
+  const bool right = (found ? *found : Nobody()).MayLogIn(password);
   if (!found || !right) {
     on_.gate.RecordLogin(session, args, user);
     return false;

@@ -6,6 +6,7 @@
 // configuration, or the ACL file.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,9 +73,11 @@ class AccessControl {
   void Close(Session& session);
   void CloseThoseOf(const User& gone);
 
-  const Uses on_;
   // Of connections whose user is gone, for the moments until they are closed.
-  const User nobody_{"", {on_.users.catalogue(), false}};
+  const User& Nobody();
+
+  const Uses on_;
+  std::unique_ptr<const User> nobody_;  // once it was needed
 };
 
 }  // namespace sluice

@@ -175,7 +175,7 @@ bool LogLoader::Play(int db, Args words) {
     return false;
   }
   std::string error;
-  const Command* const command = on_.dispatcher.Resolve(words, nullptr, error);
+  const Command* const command = on_.dispatcher.ResolveLogged(words, error);
   if (!command) return fault_ = error.substr(0, kWordShownMax), false;
   if (!(command->spec->flags & (kWrite | kMayReplicate)) || !command->spec->run) {
     fault_ = Concat(command->full_name, " changes nothing and does not belong in a log");

@@ -5,20 +5,13 @@
 
 #include "protocol/reply_reader.h"
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/words.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kRedacted = "(redacted)";
-
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  for (char& c : upper) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return upper;
-}
 
 std::string CutWord(std::string_view word, bool& is_cut) {
   if (word.size() <= Journal::kWordBytesMax) return std::string(word);
@@ -50,10 +43,10 @@ bool MayHoldSecrets(const Command* command) {
 }  // namespace
 
 std::string JournalEntry::Line() const {
-  std::string line = Upper(words[0]);
+  std::string line = UpperCase(words[0]);
   for (size_t i = 1; i < words.size(); ++i) {
     line.push_back(' ');
-    line += i == 1 && is_sub ? Upper(words[i]) : words[i];
+    line += i == 1 && is_sub ? UpperCase(words[i]) : words[i];
   }
   return line;
 }

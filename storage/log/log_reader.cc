@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
-#include "protocol/text/words.h"
 
 namespace sluice {
 namespace {
@@ -171,7 +171,7 @@ bool LogReader::TakeCommand() {
   const Command& command = commands_.back();
   const std::string_view name = WordAt(command.first_word);
   const auto is = [&](std::string_view word, size_t words) {
-    return command.words == words && SameName(word, name);
+    return command.words == words && IsSameInAnyCase(word, name);
   };
   bool given_out = false;
   if (is("multi", 1)) {

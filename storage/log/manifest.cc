@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
 
@@ -30,16 +31,16 @@ std::string ReadFile(const std::vector<std::string>& words, Manifest::File& file
   bool has_number = false, has_kind = false;
   for (size_t i = 0; i + 1 < words.size(); i += 2) {
     const std::string& value = words[i + 1];
-    if (SameName("file", words[i])) {
+    if (IsSameInAnyCase("file", words[i])) {
       if (!IsNameOfFile(value)) return "its file is not one of this folder";
       file.name = value;
-    } else if (SameName("seq", words[i])) {
+    } else if (IsSameInAnyCase("seq", words[i])) {
       const std::optional<int64_t> number = ParseInt64(value);
       if (!number || *number < 1 || *number > kNumberMax)
         return "its number is not one of 1 to 2^63 - 2";
       file.number = *number;
       has_number = true;
-    } else if (SameName("type", words[i])) {
+    } else if (IsSameInAnyCase("type", words[i])) {
       if (value != "b" && value != "h" && value != "i") return "its type is unknown";
       file.kind = static_cast<Manifest::Kind>(value[0]);
       has_kind = true;

@@ -243,6 +243,48 @@ def test_certificate_names_user():
         assert other.call("CONFIG", "SET", "requirepass", "") == ("+", b"OK")
 
 
+def test_a_named_user_has_its_rules():
+    """The user that a certificate names may do what its rules say, also after they have changed."""
+    pair = files.ca.issue("app", "app")
+    with Secured("--tls-auth-clients-user", "CN") as server:
+        control = client(server)
+        assert control.call("ACL", "SETUSER", "app", "on", "~app:*", "+@all", "-@dangerous") == ("+", b"OK")
+        app = secured(server, pair)
+        assert app.call("ACL", "WHOAMI") == ("$", b"app")
+        assert app.call("SET", "app:k", "v") == ("+", b"OK")
+        assert app.call("SET", "k", "v")[1].startswith(b"NOPERM")
+        assert app.call("FLUSHALL")[1].startswith(b"NOPERM")
+        assert control.call("ACL", "SETUSER", "app", "-set") == ("+", b"OK")
+        assert app.call("SET", "app:k", "v")[1].startswith(b"NOPERM")
+        assert control.call("ACL", "SETUSER", "app", "off") == ("+", b"OK")
+        assert secured(server, pair).call("ACL", "WHOAMI") == ("$", b"default")
+        assert control.call("ACL", "DELUSER", "app") == (":", b"1")
+        until(lambda: is_closed(app), "the connection of a deleted user is closed")
+
+
+def is_closed(connection):
+    try:
+        connection.send(b"PING\r\n")
+        return connection.sock.recv(100) == b""
+    except (ssl.SSLError, ConnectionError):
+        return True
+
+
+def test_dh_parameters():
+    """A file of them makes the ciphers work that need some; a file without any is refused."""
+    path = pathlib.Path(files.folder) / "dh.pem"
+    openssl("dhparam", "-dsaparam", "-out", path, 2048)
+    words = ("-tls1_2", "-cipher", "DHE-RSA-AES128-GCM-SHA256")
+    with Secured(server=files.ca.issue("dh", "localhost", rsa=True)) as server:
+        assert openssl_client(server, *words) != 0
+        control = client(server)
+        assert control.call("CONFIG", "SET", "tls-dh-params-file", path) == ("+", b"OK")
+        assert openssl_client(server, *words) == 0
+        fault = control.call("CONFIG", "SET", "tls-dh-params-file", files.client[0])
+        assert b"Unable to update TLS configuration" in fault[1], fault
+        assert openssl_client(server, *words) == 0
+
+
 def test_authorities_in_a_folder():
     folder = pathlib.Path(files.folder) / "authorities"
     folder.mkdir(exist_ok=True)

@@ -37,6 +37,9 @@ FILL = "SET key:__rand_int__ 0"
 SET = Work("SET key:__rand_int__ xxx", fill=FILL)
 GET = Work("GET key:__rand_int__", fill=FILL)
 INCR = Work("INCR key:__rand_int__", fill=FILL)
+# The key of SET is allowed by the last of them.
+FIFTY_RULES = ("ACL SETUSER default reset on nopass +@read +@write +@connection -keys -flushall -config +info &news:* "
+               + " ".join(f"~tenant:{tenant}:*" for tenant in range(39)) + " ~key:*")
 SET_NX_PX = Work("SET key:__rand_int__ value NX PX 10000", setup=("FLUSHALL",))
 HSET = Work("HSET hash field:__rand_int__ value")
 SADD = Work("SADD set element:__rand_int__")
@@ -154,6 +157,7 @@ CASES = [
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
+    Load("set-p16-fifty-rules", Work(SET.command, (FIFTY_RULES,), FILL), 2_000_000, 16, 1.05, SET),
     TlsLoad("tls-set", SET, 400_000, 1, bar=0.85),
     TlsLoad("tls-set-p16", SET, 2_000_000, 16, bar=0.60),
     TlsHandshakes("tls-handshakes", handshakes=2_000, bar=1 / 0.95),

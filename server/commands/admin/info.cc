@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "protocol/text/words.h"
+#include "protocol/text/letters.h"
 #include "server/commands/families.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -38,7 +38,7 @@ constexpr InfoSection kSections[] = {
 bool IsWanted(const InfoSection& section, Args words) {
   if (words.empty()) return section.by_default;
   for (const std::string_view word : words) {
-    if (SameName(section.name, word) || IsWord(word, "ALL") || IsWord(word, "EVERYTHING")) {
+    if (IsSameInAnyCase(section.name, word) || IsWord(word, "ALL") || IsWord(word, "EVERYTHING")) {
       return true;
     }
     if (section.by_default && IsWord(word, "DEFAULT")) return true;

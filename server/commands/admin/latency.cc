@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "server/commands/admin/latency_report.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
@@ -95,9 +96,7 @@ void Reset(CommandCall& call) {
   LatencyMonitor& monitor = call.part<LatencyMonitor>();
   const Args wanted = call.args.subspan(2);
   const auto is_wanted = [&](std::string_view name) {
-    std::string upper(name);
-    for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-    return std::ranges::any_of(wanted, [&](std::string_view word) { return IsWord(word, upper); });
+    return std::ranges::any_of(wanted, [&](auto word) { return IsSameInAnyCase(word, name); });
   };
   int64_t reset = 0;
   for (size_t i = 0; i < kLatencyEvents; ++i) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "protocol/text/letters.h"
 #include "server/dispatch/usage_words.h"
 
 namespace sluice {
@@ -105,11 +106,9 @@ UsageNode ValueNode(std::string_view word) {
 // own.
 UsageNode TokenNode(std::string_view token) {
   const std::string_view sign = UsageSignName(token);
-  UsageNode node{.name = std::string(sign.empty() ? token : sign),
-                 .type = UsageType::kPureToken,
-                 .token = token};
-  for (char& c : node.name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  return node;
+  return {.name = LowerCase(sign.empty() ? token : sign),
+          .type = UsageType::kPureToken,
+          .token = token};
 }
 
 // The names of what is always there, e.g. "key_value".

@@ -4,15 +4,11 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 
 namespace sluice {
 
-// ASCII only: names of commands have no other letters.
-std::string LowerName(const CommandCall& call) {
-  std::string name(call.spec().name);
-  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  return name;
-}
+std::string LowerName(const CommandCall& call) { return LowerCase(call.spec().name); }
 
 // Redis's sentence for a command whose pairs do not come out even.
 std::string ArityText(const CommandCall& call) {

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
@@ -98,9 +99,8 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
       base == Base::kEpoch || (!__builtin_add_overflow(ms, call.now.unix_ms(), &moment) &&
                                !__builtin_add_overflow(ms, call.now.ms(), &moment));
   if (scales && fits) return ms;
-  std::string name(call.spec().name);
-  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  call.reply.Error(Concat("ERR invalid expire time in '", name, "' command"));
+  call.reply.Error(
+      Concat("ERR invalid expire time in '", LowerCase(call.spec().name), "' command"));
   return std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/text/glob.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
@@ -40,12 +41,6 @@ void Keys(CommandCall& call) {
 
 // --- SCAN
 
-// ASCII only, as strcasecmp in the C locale.
-bool SameWord(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
-  return std::ranges::equal(a, b, [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 // COUNT bounds the work, not the answer: segments are given whole, and what MATCH or TYPE drops
 // counts as well, so an empty page with a cursor above 0 is normal. The cursor is a position in the
 // hash space: the server keeps nothing for a walk, and takes any number for one.
@@ -68,7 +63,7 @@ void Scan(CommandCall& call) {
         if (entry.Expired(call.now)) return expired.push_back(entry.key());
         if (options.type) {
           ++statistics.keyspace_hits;  // Redis looks the key up to learn its type
-          if (!SameWord(*options.type, TypeName(entry.type()))) return;
+          if (!IsSameInAnyCase(*options.type, TypeName(entry.type()))) return;
         }
         found.push_back(entry.key());
       });

@@ -21,6 +21,7 @@
 #include <string>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
@@ -37,9 +38,8 @@ namespace {
 bool HasArguments(CommandCall& call, size_t arguments) {
   if (call.args.size() > arguments) [[likely]]
     return true;
-  std::string name(call.spec().name);
-  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  call.reply.Error(Concat("ERR wrong number of arguments for '", name, "' command"));
+  call.reply.Error(
+      Concat("ERR wrong number of arguments for '", LowerCase(call.spec().name), "' command"));
   return false;
 }
 

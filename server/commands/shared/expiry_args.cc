@@ -6,6 +6,7 @@
 #include <string>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/lookup.h"
@@ -15,11 +16,8 @@ namespace {
 
 // Redis's sentence names the command in lower case. Always false, so that a check can return it.
 bool FailExpireTime(CommandCall& call) {
-  std::string name(call.spec().name);
-  for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  call.reply.Error(Concat("ERR invalid expire time in '", name, "' command"));
+  call.reply.Error(
+      Concat("ERR invalid expire time in '", LowerCase(call.spec().name), "' command"));
   return false;
 }
 

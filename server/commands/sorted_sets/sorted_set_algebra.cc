@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
@@ -100,9 +101,8 @@ bool FindOperand(CommandCall& call, HashedKey key, SetOperand& operand) {
 bool ReadOperands(CommandCall& call, ArgReader& args, SetOperands& operands) {
   const int64_t count = args.Int();
   if (!args.failed() && count < 1) {
-    std::string name(call.spec().name);
-    for (char& c : name) c = static_cast<char>(c + 32);
-    args.Fail(Concat("ERR at least 1 input key is needed for '", name, "' command"));
+    args.Fail(Concat("ERR at least 1 input key is needed for '", LowerCase(call.spec().name),
+                     "' command"));
   }
   // The count is compared before anything is made of its size.
   if (!args.failed() && static_cast<uint64_t>(count) > args.left()) args.Fail(ErrorCode::kSyntax);

@@ -35,6 +35,7 @@
 
 namespace sluice {
 
+class CommandTable;
 class Engine;
 
 class EmbeddedEngine final : private Host {
@@ -134,7 +135,8 @@ class EmbeddedEngine final : private Host {
   RamDisk ram_disk_;
   std::unique_ptr<DiskFile> folder_lock_;
   Config config_;
-  std::string fault_;  // of the configuration
+  std::unique_ptr<const CommandTable> own_commands_;  // null: those that all databases share
+  std::string fault_;                                 // of the configuration
   std::string last_warning_;
   bool ended_ = false;
   std::unique_ptr<Engine> engine_;

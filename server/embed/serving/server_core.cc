@@ -121,7 +121,9 @@ std::string ServerCore::Configure() {
   if (!is_process) {
     if (std::string fault = CheckOptions(); !fault.empty()) return fault;
   }
-  if (has_folder_) return {};
+  std::string fault;
+  own_commands_ = OwnCommands(*config_, fault);
+  if (!fault.empty() || has_folder_) return fault;
   if (config_->settings().appendonly) return "appendonly: a server without a directory has no log";
   config_ = std::make_unique<Config>(*config_, ram_disk_);
   return {};
@@ -168,7 +170,8 @@ std::string ServerCore::EnterFolder() {
 // On the loop.
 std::string ServerCore::Begin() {
   const Settings& settings = config_->settings();
-  const CommandTable& commands = settings.test_double ? CommandsOfTestDouble() : AllCommands();
+  const CommandTable& shared = settings.test_double ? CommandsOfTestDouble() : AllCommands();
+  const CommandTable& commands = own_commands_ ? *own_commands_ : shared;
   const auto log = [this](std::string_view line) { Guard([&] { options_.log(line); }); };
   const auto ready = [this](const std::string& address, int port) {
     {

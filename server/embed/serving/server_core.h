@@ -32,6 +32,7 @@
 
 namespace sluice {
 
+class CommandTable;
 class LoopDescriptor;
 
 class ServerCore : public std::enable_shared_from_this<ServerCore> {
@@ -112,6 +113,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   RamDisk ram_disk_;
   FolderDisk folder_disk_{system_disk_, {}};
   std::unique_ptr<Config> config_;
+  std::unique_ptr<const CommandTable> own_commands_;  // null: those that all servers share
   bool has_folder_ = false;
   std::shared_ptr<const LoopDescriptor> driver_;
   std::thread thread_;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
-#include "protocol/text/words.h"
+#include "protocol/text/letters.h"
 #include "server/net/tls/openssl.h"
 #include "server/net/tls/tls_name.h"
 
@@ -67,7 +67,7 @@ std::string SetProtocols(SSL_CTX& context, const Settings& settings) {
     if (word.empty()) continue;
     const Protocol* known = nullptr;
     for (const Protocol& protocol : kProtocols) {
-      if (SameName(protocol.name, word)) known = &protocol;
+      if (IsSameInAnyCase(protocol.name, word)) known = &protocol;
     }
     if (!known) {
       return "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' "

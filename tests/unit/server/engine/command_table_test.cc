@@ -8,6 +8,7 @@
 #include <string>
 
 #include "server/commands/families.h"
+#include "server/dispatch/categories.h"
 
 namespace sluice {
 namespace {
@@ -55,6 +56,58 @@ TEST(CommandTable, AChangedByteIsAnotherName) {
   }
   EXPECT_EQ(table.Find(""), nullptr);
   EXPECT_EQ(table.Find(std::string(100'000, 'G')), nullptr);
+}
+
+// --- rename-command and scripting-enabled
+
+TEST(CommandTable, ARenamedCommandIsFoundByThatNameAlone) {
+  CommandTable table(AllFamilies());
+  const Command* const config = table.Find("config");
+  const size_t before = table.size();
+  EXPECT_EQ(table.Rename("Config", "a-Name-of-its-own-that-is-long"), "");
+  EXPECT_EQ(table.Find("CONFIG"), nullptr);
+  EXPECT_EQ(table.Find("A-NAME-of-its-own-that-is-LONG"), config);
+  EXPECT_EQ(table.FindFull("a-name-of-its-own-that-is-long|get")->spec->name, "GET");
+  EXPECT_EQ(table.FindLogged("config"), config);
+  EXPECT_EQ(table.size(), before);
+  EXPECT_EQ(table.Rename("a-name-of-its-own-that-is-long", ""), "");
+  EXPECT_EQ(table.Find("a-name-of-its-own-that-is-long"), nullptr);
+  EXPECT_EQ(table.FindLogged("config"), config);
+  EXPECT_EQ(table.size(), before - 1);
+}
+
+// Two may change their names: a log means the commands' own.
+TEST(CommandTable, ALogMeansTheCommandsOwnNames) {
+  CommandTable table(AllFamilies());
+  const Command* const get = table.Find("GET");
+  const Command* const del = table.Find("DEL");
+  EXPECT_EQ(table.Rename("get", "fetch"), "");
+  EXPECT_EQ(table.Rename("del", "get"), "");
+  EXPECT_EQ(table.Find("GET"), del);
+  EXPECT_EQ(table.FindLogged("GET"), get);
+  EXPECT_EQ(table.FindLogged("del"), del);
+}
+
+TEST(CommandTable, RefusesNamesThatAreTaken) {
+  CommandTable table(AllFamilies());
+  EXPECT_EQ(table.Rename("nosuch", "x"), "No such command in rename-command");
+  EXPECT_EQ(table.Rename("config|get", ""), "No such command in rename-command");
+  EXPECT_EQ(table.Rename("get", "SET"), "Target command name already exists");
+  EXPECT_NE(table.Find("get"), nullptr);
+  EXPECT_EQ(table.Rename("get", "GET"), "");
+  EXPECT_NE(table.Find("get"), nullptr);
+}
+
+TEST(CommandTable, ACategoryIsTurnedOff) {
+  CommandTable table(AllFamilies());
+  table.TurnOff(kCatScripting, "no scripts");
+  for (const std::string_view name : {"eval", "EVALSHA_RO", "fcall", "function", "script"}) {
+    EXPECT_EQ(table.Find(name), nullptr) << name;
+    EXPECT_EQ(table.WhyOff(name), "no scripts") << name;
+    EXPECT_NE(table.FindLogged(name), nullptr) << name;
+  }
+  EXPECT_EQ(table.WhyOff("get"), "");
+  EXPECT_NE(table.Find("get"), nullptr);
 }
 
 }  // namespace
