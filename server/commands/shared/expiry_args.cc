@@ -40,7 +40,10 @@ bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline
     return true;
   }
   // The moment must be a Unix time too: that is how it is shown, logged and saved.
-  if (ms > kMax - call.now.unix_ms() || ms > kMax - call.now.ms()) return FailExpireTime(call);
+  int64_t moment;
+  if (__builtin_add_overflow(ms, call.now.unix_ms(), &moment) ||
+      __builtin_add_overflow(ms, call.now.ms(), &moment))
+    return FailExpireTime(call);
   deadline = Deadline::Steady(call.now.ms() + ms);
   return true;
 }
