@@ -255,6 +255,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
 
   Inputs inputs_;  // of this turn
   Batch batch_;
+  uint64_t handed_over_ = 0;  // waits for locks whose latency has been counted
   uint64_t timers_fired_ = 0;
   bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
   TimerTaskOf<Engine> every_second_{*this};

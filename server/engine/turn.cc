@@ -464,6 +464,11 @@ void Engine::EndTurn(int64_t begin) {
   locks_.BetweenTurns();
   ++statistics_.turns;
   const int64_t wall_us = (clock_.Tick() - begin) / 1000;
+  if (const uint64_t handed_over = locks_.counts().hand_overs; handed_over != handed_over_)
+      [[unlikely]] {
+    statistics_.hand_over_us.Record(wall_us, handed_over - handed_over_);
+    handed_over_ = handed_over;
+  }
   if (clock_.tick() - cpu_read_tick_ < kCpuReadEveryNanos)
     return statistics_.turn_cpu_us.Record(wall_us);
   const int64_t cpu_us = clock_.clock().CpuMicros();

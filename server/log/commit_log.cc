@@ -188,12 +188,14 @@ void CommitLog::WriteHere() {
 
 void CommitLog::StartJob(bool sync) {
   busy_ = true;
+  job_begun_ns_ = on_.clock.clock().TickNanos();
   job_ = {.bytes = std::exchange(pending_, {}), .end = appended_, .sync = sync};
   on_.host.RunAside([this] { RunJob(); }, [this] { JobDone(); });
 }
 
 void CommitLog::GoOver(NextFile next) {
   busy_ = going_over_ = true;
+  job_begun_ns_ = on_.clock.clock().TickNanos();
   counted_ = 0;
   job_ = {.bytes = std::exchange(pending_, {}),
           .end = appended_,
@@ -248,6 +250,7 @@ void CommitLog::JobDone() {
   written_ = job_.end;
   if (job_.sync) {
     ++syncs_;
+    sync_us_.Record((on_.clock.clock().TickNanos() - job_begun_ns_) / 1000);
     if (job_.sync_fault != 0) return SyncFailed(job_.sync_fault);
     durable_ = job_.end;
     file_synced_ = file_written_;

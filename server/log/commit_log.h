@@ -36,6 +36,7 @@
 #include "server/core/rare_flags.h"
 #include "server/dispatch/effects.h"
 #include "server/dispatch/log_state.h"
+#include "server/observe/histogram.h"
 #include "storage/log/turn_writer.h"
 
 namespace sluice {
@@ -110,6 +111,8 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t delayed_syncs() const { return delayed_syncs_; }
   size_t held_answers() const { return held_.size(); }
   uint64_t failed_syncs() const { return failed_syncs_; }
+  // From the moment at which a sync was asked for until the loop heard of its end, in µs.
+  const Histogram& sync_us() const { return sync_us_; }
   // Of the turn so far, too.
   bool IsAllDurable() const {
     return durable_ == appended_ && writer_.ready() == 0 && !writer_.in_group();
@@ -194,6 +197,8 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t syncs_ = 0;
   uint64_t delayed_syncs_ = 0;
   uint64_t failed_syncs_ = 0;
+  int64_t job_begun_ns_ = 0;
+  Histogram sync_us_;
   LazyDeque<Held> held_;  // by position
 };
 

@@ -35,6 +35,7 @@ void Histogram::Record(int64_t value, uint64_t times) {
   if (!group) group = std::make_unique<Group>();
   (*group)[bucket % (1u << kSubBits)] += times;
   count_ += times;
+  sum_ += static_cast<uint64_t>(value) * times;
   max_ = std::max(max_, value);
 }
 
@@ -79,6 +80,7 @@ uint64_t Histogram::CountAtMost(int64_t value) const {
 void Histogram::Reset() {
   groups_ = std::vector<std::unique_ptr<Group>>();
   count_ = 0;
+  sum_ = 0;
   max_ = 0;
 }
 

@@ -19,6 +19,7 @@ class Histogram {
   int64_t Percentile(double percent) const;
   int64_t max() const { return max_; }
   uint64_t count() const { return count_; }
+  uint64_t sum() const { return sum_; }
   // How many values were at most `value` (to bucket precision).
   uint64_t CountAtMost(int64_t value) const;
   // Gives the memory back too.
@@ -38,6 +39,7 @@ class Histogram {
 
   std::vector<std::unique_ptr<Group>> groups_;  // up to the highest that came
   uint64_t count_ = 0;
+  uint64_t sum_ = 0;
   int64_t max_ = 0;
 };
 

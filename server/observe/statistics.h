@@ -45,6 +45,7 @@ struct Statistics {
   uint64_t reads = 0;  // system calls
   uint64_t writes = 0;
   Histogram turn_cpu_us;         // CPU time of one turn of the loop
+  Histogram hand_over_us;        // from the begin of a turn that granted a waiter to its answers
   Histogram expiry_lateness_ms;  // how long after its deadline a key was removed by its timer
   std::map<std::string, uint64_t, std::less<>> errors;  // by code: "ERR", "WRONGTYPE"
   static constexpr size_t kErrorCodesMax = 128;         // as Redis: more than that is an attack

@@ -11,6 +11,16 @@
 #include "absl/base/macros.h"
 
 namespace sluice {
+
+void LimitStatistics::CountFor(std::string_view policy, bool allowed) {
+  if (policy.empty()) return;
+  auto found = by_policy.find(policy);
+  if (found == by_policy.end()) {
+    if (by_policy.size() >= kPolicyCountsMax) return;
+    found = by_policy.emplace(policy, Decided{}).first;
+  }
+  found->second.Count(allowed);
+}
 namespace {
 
 // Waiters that are tried in one turn, be they answered or not: some 200 µs.

@@ -55,7 +55,12 @@ struct LimitStatistics {
     void Count(bool allowed) { ++(allowed ? taken : refused); }
   };
   std::array<Decided, kLimitAlgorithms> by_algorithm{};
-  Decided shadow;       // not in by_algorithm
+  Decided shadow;  // not in by_algorithm
+  // Of requests that named a policy, which are in by_algorithm, too. A name stays when its policy
+  // goes, but there are at most so many.
+  static constexpr size_t kPolicyCountsMax = kPoliciesMax;
+  std::map<std::string, Decided, std::less<>> by_policy;
+  void CountFor(std::string_view policy, bool allowed);
   uint64_t waited = 0;  // requests that queued
 };
 

@@ -176,7 +176,9 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
   if (limiter.changed()) SayTakenByWaiter(parts, key, request);
   // It stays at the head, and the queue's timer is set to that.
   if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
-  CountsOf(parts.Get<LimitWaiters>().statistics(), config->algorithm).Count(verdict.allowed);
+  LimitStatistics& statistics = parts.Get<LimitWaiters>().statistics();
+  CountsOf(statistics, config->algorithm).Count(verdict.allowed);
+  statistics.CountFor(ticket.policy, verdict.allowed);
   return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
 }
 
@@ -203,7 +205,9 @@ void TakeTimedOut(CommandCall& call) {
   LimitVerdict verdict = limiter.Peek(request.config, request.cost);
   if (verdict.allowed) verdict.retry_ms = 1;  // those before it in the queue go first
   verdict.allowed = false;
-  CountsOf(call.part<LimitWaiters>().statistics(), request.config.algorithm).Count(false);
+  LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
+  CountsOf(statistics, request.config.algorithm).Count(false);
+  statistics.CountFor(options.policy, false);
   ReplyVerdict(call.reply, verdict);
 }
 
@@ -243,6 +247,8 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
   (options.shadow ? statistics.shadow : CountsOf(statistics, request.config.algorithm))
       .Count(verdict.allowed);
+  if (!options.policy.empty() && !options.shadow) [[unlikely]]
+    statistics.CountFor(options.policy, verdict.allowed);
   if (limiter.changed()) {
     SayTaken(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
   }
@@ -271,7 +277,14 @@ void Take(CommandCall& call) {
 struct Part {
   HashedKey key;
   LimitRequest request;
+  std::string_view policy;  // its name; empty: none
 };
+
+void CountPart(CommandCall& call, const Part& part, bool allowed) {
+  LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
+  CountsOf(statistics, part.request.config.algorithm).Count(allowed);
+  statistics.CountFor(part.policy, allowed);
+}
 
 // Every fault is told before a key is looked at. The same key twice is one of them: the second part
 // would be asked before the first was taken. The table of names has a secret key, as clients choose
@@ -286,11 +299,14 @@ bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
   absl::flat_hash_set<std::string_view, KeyedHash> seen(
       0, KeyedHash(call.keyspace.hash_keys().Next()));
   for (int64_t i = 0; !args.failed() && i < *count; ++i) {
-    parts.push_back({call.Key(args.position()), {}});
+    parts.push_back({call.Key(args.position()), {}, {}});
     if (!seen.insert(args.Bytes()).second) args.Fail("ERR the same key twice");
   }
   for (Part& part : parts) {
-    if (!args.failed()) part.request = ReadPart(args, call.part<LimitWaiters>().policies());
+    if (args.failed()) break;
+    const size_t at = args.position();
+    part.request = ReadPart(args, call.part<LimitWaiters>().policies());
+    if (!args.failed() && IsWord(call.args[at], "POLICY")) part.policy = call.args[at + 1];
   }
   if (args.Finish()) return true;
   call.reply.Error(args.error());
@@ -314,7 +330,7 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
   for (size_t i = 0; i < parts.size(); ++i) {
     LimiterKey limiter(call.db, parts[i].key, call.now);
     verdicts[i] = limiter.Take(parts[i].request);
-    CountsOf(call.part<LimitWaiters>().statistics(), parts[i].request.config.algorithm).Count(true);
+    CountPart(call, parts[i], true);
     SayTaken(call, parts[i].key.bytes, parts[i].request, call.now);
   }
 }
@@ -330,10 +346,8 @@ void TakeAll(CommandCall& call) {
   if (!ReadParts(call, parts) || !PeekParts(call, parts, verdicts)) return;
   bool allowed = true;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const LimitAlgorithm algorithm = parts[i].request.config.algorithm;
     allowed &= verdicts[i].allowed;
-    if (!verdicts[i].allowed)
-      CountsOf(call.part<LimitWaiters>().statistics(), algorithm).Count(false);
+    if (!verdicts[i].allowed) CountPart(call, parts[i], false);
   }
   if (allowed) TakeParts(call, parts, verdicts);
   call.reply.Array(1 + verdicts.size());
