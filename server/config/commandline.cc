@@ -19,6 +19,7 @@ constexpr std::string_view kHelp =
        sluice --check-rdb FILE
        sluice --import FILE|DIR [--into DIR] [--option value ...]
        sluice --backup HOST:PORT FILE [--user NAME] [--pass WORD]
+       sluice --print-config
        sluice --ping [HOST:PORT] [--wait SECONDS] [--user NAME] [--pass WORD]
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
@@ -28,6 +29,7 @@ input. Options of Redis that Sluice does not serve are refused or warned about w
 Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
 --backup has the server save a snapshot and copies it to FILE, on the server's own machine. The
 password may also stand in REDISCLI_AUTH.
+--print-config prints a configuration with every option, its range and its default, in comments.
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
 
@@ -161,6 +163,7 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   if (arguments.empty()) return line;
   if (arguments[0] == "-v" || arguments[0] == "--version")
     line.action = CommandLine::Action::kVersion;
+  if (arguments[0] == "--print-config") line.action = CommandLine::Action::kPrintConfig;
   if (arguments[0] == "-h" || arguments[0] == "--help") line.action = CommandLine::Action::kHelp;
   if (arguments[0] == "--check-rdb") {
     line.action = CommandLine::Action::kCheckRdb;

@@ -16,6 +16,7 @@ struct CommandLine {
     kRun,
     kHelp,
     kVersion,
+    kPrintConfig,
     kCheckLog,
     kCheckRdb,
     kImport,

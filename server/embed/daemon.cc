@@ -14,6 +14,7 @@
 #include "protocol/text/concat.h"
 #include "server/config/commandline.h"
 #include "server/config/config.h"
+#include "server/config/sample.h"
 #include "server/embed/backup.h"
 #include "server/embed/check_rdb.h"
 #include "server/embed/import.h"
@@ -97,6 +98,11 @@ int RunDaemon(int argc, char** argv) {
     std::printf("%s\n", VersionText().c_str());
     return 0;
   }
+  SystemDisk disk;
+  if (line.action == CommandLine::Action::kPrintConfig) {
+    std::printf("%s", SampleConfiguration(Config(disk)).c_str());
+    return 0;
+  }
   if (!line.fault.empty()) return Fail(line.fault, kWrongWords);
   if (line.action == CommandLine::Action::kCheckRdb) {
     if (line.file.empty()) return Fail("--check-rdb takes one file", kWrongWords);
@@ -107,7 +113,6 @@ int RunDaemon(int argc, char** argv) {
   if (line.action == CommandLine::Action::kPing) {
     return Ping({line.server, line.user, password, line.wait_ms}, stdout, stderr);
   }
-  SystemDisk disk;
   if (line.action == CommandLine::Action::kBackup) {
     return Backup({line.server, line.user, password, line.file}, disk, stdout, stderr);
   }
