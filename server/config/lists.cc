@@ -35,6 +35,29 @@ std::string ReadBind(OptionValues values, Settings& settings) {
 
 std::string WriteBind(const Settings& settings) { return Join(settings.bind); }
 
+std::string ReadHttpBind(OptionValues values, Settings& settings) {
+  if (values.size() > kBindMax) return "Too many bind addresses specified.";
+  settings.http_bind.assign(values.begin(), values.end());
+  return {};
+}
+
+std::string WriteHttpBind(const Settings& settings) { return Join(settings.http_bind); }
+
+// --- http-hosts. An empty word is no name.
+
+constexpr size_t kHttpHostsMax = 64;
+
+std::string ReadHttpHosts(OptionValues values, Settings& settings) {
+  if (values.size() > kHttpHostsMax) return "Too many names specified.";
+  settings.http_hosts.clear();
+  for (const std::string& name : values) {
+    if (!name.empty()) settings.http_hosts.push_back(name);
+  }
+  return {};
+}
+
+std::string WriteHttpHosts(const Settings& settings) { return Join(settings.http_hosts); }
+
 // --- port. CONFIG REWRITE keeps the word.
 
 constexpr std::string_view kAnyPort = "any";
@@ -234,6 +257,8 @@ const OptionCodec kSigintWords{ReadShutdownWords<&Settings::shutdown_on_sigint>,
 const OptionCodec kSigtermWords{ReadShutdownWords<&Settings::shutdown_on_sigterm>,
                                 WriteShutdownWords<&Settings::shutdown_on_sigterm>};
 const OptionCodec kBindList{ReadBind, WriteBind};
+const OptionCodec kHttpBindList{ReadHttpBind, WriteHttpBind};
+const OptionCodec kHttpHostList{ReadHttpHosts, WriteHttpHosts};
 const OptionCodec kPort = {ReadPort, WritePort, PortLines};
 const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLimitLines};
 const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};

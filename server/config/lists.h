@@ -6,6 +6,8 @@
 namespace sluice {
 
 extern const OptionCodec kBindList;
+extern const OptionCodec kHttpBindList;
+extern const OptionCodec kHttpHostList;
 extern const OptionCodec kPort;  // a number, or `any`
 extern const OptionCodec kOutputLimitList;
 extern const OptionCodec kPercentileList;

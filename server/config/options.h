@@ -105,6 +105,11 @@ struct Option {
     option.is_own = true;
     return option;
   }
+  constexpr Option Own() const {
+    Option option = *this;
+    option.is_own = true;
+    return option;
+  }
   constexpr Option Protected() const {
     Option option = *this;
     option.is_protected = true;

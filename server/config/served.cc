@@ -22,6 +22,7 @@ constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
 constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
 constexpr std::string_view kTlsUsers[] = {"off", "CN"};
 constexpr std::string_view kReadyLine[] = {"auto", "yes", "no"};
+constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 // Texts that have to pass a check of their own.
 constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
@@ -94,6 +95,27 @@ constexpr Option kServedOptions[] = {
            "parameters of DH ciphers of TLS 1.2; without them there are none")
         .Hosted()
         .Reloads(),
+    // HTTP
+    Served("http-port", &S::http_port, Int(0, 65535),
+           "TCP port for /metrics, /healthz and /readyz; 0: none")
+        .OwnImmutable(),
+    Served("http-bind", &kHttpBindList, kList, "addresses that it listens on, as bind")
+        .OwnImmutable(),
+    Served(
+        "http-password", &S::http_password, kAnyText,
+        "password of its pages (HTTP Basic, any user; or a Bearer token); without one, only this "
+        "machine, or who shows a certificate")
+        .Own()
+        .Secret(),
+    Served("http-hosts", &kHttpHostList, kList,
+           "names by which it may be called, besides addresses and localhost")
+        .Own(),
+    Served("http-tls", &S::http_tls, kYesNo,
+           "it is HTTPS, with what tls-* say; a client's certificate counts as the password")
+        .OwnImmutable(),
+    Served("ready-log-lag-max", &S::ready_log_lag_max, Memory(),
+           "bytes of the log that may wait for the disk while /readyz says ready; 0: any number")
+        .Own(),
     // access
     Served("requirepass", &S::requirepass, kAnyText, "password of the default user").Secret(),
     Served("aclfile", &S::aclfile, kAnyText, "file of the users; empty: they are in this one")
@@ -152,6 +174,9 @@ constexpr Option kServedOptions[] = {
     Served("idle-exit", &S::idle_exit, Int(0, kIntMax),
            "seconds without any client after which it ends; 0: never")
         .OwnImmutable(),
+    Served("supervised", &S::supervised, OneOf(kSupervised),
+           "systemd: it hears when the server is ready, ends and lives; auto: if it asks for that")
+        .Immutable(),
     // the append-only log
     Served("appendonly", &S::appendonly, kYesNo, "what changes is written to a log").Hosted(),
     Served("appendfilename", &S::appendfilename, kFileName, "begin of the names of its files")

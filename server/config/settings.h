@@ -55,6 +55,13 @@ struct Settings {
   bool tls_session_caching = true;
   int64_t tls_session_cache_size = 20 * 1024;
   int64_t tls_session_cache_timeout = 300;  // seconds
+  // HTTP: metrics and readiness
+  int64_t http_port = 0;
+  std::vector<std::string> http_bind = {"127.0.0.1", "-::1"};  // as `bind`
+  std::string http_password;
+  std::vector<std::string> http_hosts;  // names besides addresses and localhost
+  bool http_tls = false;
+  uint64_t ready_log_lag_max = 64 * 1024 * 1024;
   // access
   std::string requirepass;  // of the default user, when it was last set by this name
   std::string aclfile;      // "": users are in the configuration
@@ -91,7 +98,8 @@ struct Settings {
   int64_t ready_fd = -1;            // -1: none
   std::string ready_line = "auto";  // auto | yes | no; auto: with `port any`
   bool exit_with_parent = false;
-  int64_t idle_exit = 0;  // seconds; 0: never
+  int64_t idle_exit = 0;          // seconds; 0: never
+  std::string supervised = "no";  // no | systemd | auto
   // the append-only log
   // `appendfsync` decides when an answer may go out: "always" lets it wait for the disk.
   bool appendonly = false;

@@ -31,7 +31,6 @@ constexpr std::string_view kPolicies[] = {"volatile-lru",   "volatile-lfu", "vol
                                           "allkeys-random", "noeviction"};
 constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
-constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
 constexpr std::string_view kNoDelay = "it loads as fast as it can";
@@ -168,7 +167,6 @@ constexpr Option kTuning[] = {
     NoEffect("bio_cpulist", "", kAnyText, kOneThread).Immutable(),
     NoEffect("aof_rewrite_cpulist", "", kAnyText, kOneThread).Immutable(),
     NoEffect("bgsave_cpulist", "", kAnyText, kOneThread).Immutable(),
-    NoEffect("supervised", "no", OneOf(kSupervised), kProcess).Immutable(),
     NoEffect("syslog-enabled", "no", kYesNo, "it logs to logfile or to standard output")
         .Immutable(),
     NoEffect("syslog-ident", "redis", kAnyText, "it does not log to syslog").Immutable(),

@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kReservedDescriptors = 32;
 
 constexpr int kAnyPortTries = 16;
+constexpr std::string_view kTlsSocket = "tls";  // of LISTEN_FDNAMES
 
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
 constexpr std::string_view kTooManyOfAddress =
@@ -45,10 +46,17 @@ Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller, const
       admit_(std::move(admit)),
       files_for_(std::move(files_for)) {}
 
-std::string Acceptor::Open() {
+std::string Acceptor::Open(const std::vector<InheritedSocket>& inherited) {
   FitMaxClients();
-  if (std::string error = ListenTcp(); !error.empty()) return error;
-  if (std::string error = ListenTls(); !error.empty()) return error;
+  for (const InheritedSocket& socket : inherited) {
+    if (std::string error = Adopt(socket); !error.empty()) return error;
+  }
+  if (tcp_listeners_.empty()) {
+    if (std::string error = ListenTcp(); !error.empty()) return error;
+  }
+  if (tls_listeners_.empty()) {
+    if (std::string error = ListenTls(); !error.empty()) return error;
+  }
   if (std::string error = ListenUnix(); !error.empty()) return error;
   if (tcp_listeners_.empty() && tls_listeners_.empty() && !unix_listener_) {
     return "there is nothing to listen on: port and tls-port are 0 and no unixsocket is set";
@@ -129,6 +137,22 @@ std::string Acceptor::ListenUnix() {
   const std::string error = unix_listener_->ListenUnix(
       settings.unixsocket, static_cast<int>(settings.unixsocketperm), Backlog());
   if (!error.empty()) return Concat("can't listen on ", settings.unixsocket, ": ", error);
+  return {};
+}
+
+// The port that clients know is that of the socket, whatever `port` says.
+std::string Acceptor::Adopt(const InheritedSocket& socket) {
+  const bool is_tls = socket.name == kTlsSocket;
+  const auto accept_tls = [this](int fd, Peer peer) { AcceptTls(fd, std::move(peer)); };
+  const Listener::Accepted accepted =
+      is_tls ? Listener::Accepted(accept_tls) : Accepting(admit_.plain);
+  auto listener = std::make_unique<Listener>(poller_, accepted);
+  if (const std::string fault = listener->Adopt(socket.descriptor); !fault.empty())
+    return Concat("can't use the socket '", socket.name, "' that was handed over: ", fault);
+  log_.Write(LogLevel::kNotice, Concat("Listening on ", listener->Address(), ", as handed over"));
+  Listeners& listeners = is_tls ? tls_listeners_ : tcp_listeners_;
+  if (!is_tls && !listener->is_unix() && listeners.empty()) config_.PortIs(listener->Port());
+  listeners.push_back(std::move(listener));
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "server/config/config.h"
 #include "server/net/listener.h"
 #include "server/net/log.h"
+#include "server/net/manager/inherited_sockets.h"
 #include "server/net/poller.h"
 #include "server/net/sources.h"
 #include "server/net/space.h"
@@ -38,7 +39,8 @@ class Acceptor {
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port`, `tls-port` and `bind` are followed.
-  std::string Open();
+  // `inherited` stand in place of `bind` and `port`, or of those and `tls-port`.
+  std::string Open(const std::vector<InheritedSocket>& inherited);
   void Close();
   // Where a client on this machine can connect: "127.0.0.1:6379", "[::1]:6379", "unix:/path".
   std::string Address() const;
@@ -56,6 +58,7 @@ class Acceptor {
   void FitMaxClients();
   void FollowOptions();
   std::string ListenUnix();
+  std::string Adopt(const InheritedSocket& socket);
   using Listeners = std::vector<std::unique_ptr<Listener>>;
 
   std::string ListenTcp();

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -19,8 +20,6 @@
 
 namespace sluice {
 namespace {
-
-constexpr int kAcceptedAtOnceMax = 1000;  // as Redis: other clients want a turn too
 
 std::string AddressText(const sockaddr_storage& address, const std::string& unix_path) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -114,12 +113,45 @@ std::string Listener::ListenUnix(const std::string& path, int mode, int backlog)
   std::string error = Bind(AF_UNIX, &address, sizeof address, backlog);
   if (!error.empty()) return error;
   unix_path_ = path;
+  owns_path_ = true;
   if (mode != 0 && ::chmod(path.c_str(), static_cast<mode_t>(mode)) < 0)
     return std::strerror(errno);
   return {};
 }
 
+std::string Listener::Adopt(int descriptor) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  sockaddr_storage local{};
+  socklen_t length = sizeof local;
+  const bool is_known =
+      ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 &&
+      ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &length) == 0;
+  std::string fault;
+  if (!is_known) {
+    fault = std::strerror(errno);
+  } else if (listens == 0) {
+    fault = "it is no socket that listens";
+  } else if (::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK) < 0 ||
+             !poller_.Watch(descriptor, *this)) {
+    fault = std::strerror(errno);
+  }
+  if (!fault.empty()) {
+    ::close(descriptor);
+    return fault;
+  }
+  descriptor_ = descriptor;
+  has_newcomers_ = true;  // who came before this server did
+  if (local.ss_family != AF_UNIX) return {};
+  const auto& address = reinterpret_cast<const sockaddr_un&>(local);
+  const size_t bytes = length - offsetof(sockaddr_un, sun_path);
+  unix_path_.assign(address.sun_path, ::strnlen(address.sun_path, bytes));
+  if (unix_path_.empty()) unix_path_ = "@";  // an abstract name
+  return {};
+}
+
 std::string Listener::Address() const {
+  if (is_unix()) return Concat("unix:", unix_path_);
   sockaddr_storage local{};
   socklen_t length = sizeof local;
   ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&local), &length);
@@ -145,11 +177,11 @@ void Listener::Close() {
   if (descriptor_ < 0) return;
   poller_.Forget(descriptor_);
   ::close(std::exchange(descriptor_, -1));
-  if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
+  if (owns_path_) ::unlink(unix_path_.c_str());
 }
 
-bool Listener::AcceptNewcomers() {
-  for (int i = 0; has_newcomers_ && i < kAcceptedAtOnceMax; ++i) {
+bool Listener::AcceptNewcomers(int most) {
+  for (int i = 0; has_newcomers_ && i < most; ++i) {
     if (!AcceptOne()) return false;
   }
   return has_newcomers_;

@@ -4,7 +4,8 @@
 // When the process is out of descriptors a spare one is given up for a moment, so that the newcomer
 // gets a closed connection instead of hanging in the backlog while the loop spins.
 //
-// At most 1000 connections are accepted at once. Errors are the system's sentences.
+// At most 1000 connections are accepted at once, as in Redis: other clients want a turn, too.
+// Errors are the system's sentences.
 #pragma once
 
 #include <functional>
@@ -17,6 +18,7 @@ namespace sluice {
 
 class Listener final : private ReadinessWatcher {
  public:
+  static constexpr int kAcceptedAtOnceMax = 1000;
   // Called for every accepted, non-blocking descriptor, which the callee owns.
   using Accepted = std::function<void(int descriptor, Peer peer)>;
 
@@ -32,9 +34,12 @@ class Listener final : private ReadinessWatcher {
   std::string Address() const;
   int Port() const;
   std::string ListenUnix(const std::string& path, int mode, int backlog);
+  // A socket that listens already, which it owns from now on; its path, if it has one, it does not.
+  std::string Adopt(int descriptor);
+  bool is_unix() const { return !unix_path_.empty(); }
   // Accepts who has come since, so many at once that other clients get a turn too; whether there
   // may be more.
-  bool AcceptNewcomers();
+  bool AcceptNewcomers(int most = kAcceptedAtOnceMax);
   void Close();
 
  private:
@@ -51,6 +56,7 @@ class Listener final : private ReadinessWatcher {
   bool ran_out_ = false;        // of descriptors, when one was to be accepted
   Accepted accepted_;
   std::string unix_path_;
+  bool owns_path_ = false;
   int spare_ = -1;
   bool address_missing_ = false;
   bool port_taken_ = false;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "protocol/text/concat.h"
@@ -33,6 +34,7 @@ constexpr int kTurnsInRowMax = 16;
 // Handlers run by one Work: others of the loop around this one want their turn, too.
 constexpr int kWorkHandlersMax = 8;
 constexpr size_t kLoggedNameMax = 100;
+constexpr std::string_view kHttpSocket = "http";  // of LISTEN_FDNAMES
 constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
 
 // What INFO tells of this host.
@@ -66,6 +68,9 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
       unneeded_(
           io_, alarms_, config.settings(), [this] { return clients(); },
           [this](std::string_view why) { EndAnyway(why); }),
+      manager_([this](std::chrono::microseconds time, std::function<void()> call) {
+        alarms_.Set(time, std::move(call));
+      }),
       worker_(io_, [this] { DiskDone(); }) {
   ready_.set_is_lost([this](SpaceConnection& connection) { return IsLost(connection); });
   if (config.settings().test_double) {
@@ -111,18 +116,43 @@ std::string Server::Start() {
     log_.set_level(config_.settings().loglevel);
     return std::string();
   });
+  if (around_.owns_process) {
+    if (std::string error = manager_.Begin(settings.supervised); !error.empty()) return error;
+  }
   if (!poller_.open() || worker_.bell() < 0)
     return Concat("can't wait for clients: ", std::strerror(errno));
   if (std::string error = first_.engine().StartLog(); !error.empty()) return error;
-  if (settings.tls_port != 0) {
+  if (tls_.is_wanted()) {
     if (std::string error = tls_.Load(); !error.empty()) return Concat("can't serve TLS: ", error);
   }
-  if (std::string error = acceptor_.Open(); !error.empty()) return error;
+  if (std::string error = OpenPorts(); !error.empty()) return error;
   if (spaces_) ArmHousekeeping();
   unneeded_.Start();
+  if (first_.engine().loading()) manager_.Loading();
   Turn();
   ServeSoon();
   return {};
+}
+
+// What was handed over under the name `http` is for the pages, all else for clients.
+std::string Server::OpenPorts() {
+  std::vector<InheritedSocket> inherited, for_http;
+  if (around_.owns_process) inherited = TakeInheritedSockets();
+  const auto is_http = [](const InheritedSocket& socket) { return socket.name == kHttpSocket; };
+  std::ranges::copy_if(inherited, std::back_inserter(for_http), is_http);
+  std::erase_if(inherited, is_http);
+  if (std::string error = acceptor_.Open(inherited); !error.empty()) return error;
+  const bool is_wanted = config_.settings().http_port != 0 || !for_http.empty();
+  if (!is_wanted || !around_.make_http) return {};
+  http_ = around_.make_http({.config = config_,
+                             .clock = clock_,
+                             .log = log_,
+                             .poller = poller_,
+                             .alarms = alarms_,
+                             .tls = tls_,
+                             .parts = [this]() -> const Parts& { return first_.engine().parts(); },
+                             .want_advance = [this] { turn_due_ = true; }});
+  return http_->Open(for_http);
 }
 
 void Server::FollowSignals() {
@@ -233,6 +263,7 @@ void Server::BeginTls(int descriptor, Peer peer) {
 
 // What it has sent behind its handshake may be here already.
 void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
+  if (http_ && http_->Secured(*connection)) return;
   if (const std::string_view refusal = acceptor_.RefusalOf(peer); !refusal.empty()) {
     acceptor_.CountRefusal();
     OutputBuffer words;
@@ -262,6 +293,8 @@ size_t Server::clients() const {
 bool Server::AcceptNewcomers() {
   bool more = acceptor_.AcceptNewcomers();
   more |= tls_.handshakes().Advance();
+  if (http_) [[unlikely]]
+    more |= http_->Advance();
   if (!spaces_) [[likely]]
     return more;
   const bool more_aside = spaces_->AcceptNewcomers();
@@ -421,7 +454,11 @@ bool Server::EndBySignal(int signal) {
 // `words` are those of SHUTDOWN. False: what was to be saved cannot be.
 bool Server::EndAsTold(std::string_view why, std::string_view words) {
   log_.Write(LogLevel::kWarning, why);
-  if (!first_.engine().PrepareEnd(words)) return false;
+  manager_.Ending();
+  if (!first_.engine().PrepareEnd(words)) {
+    if (is_ready_) manager_.Ready(acceptor_.Address());
+    return false;
+  }
   Shutdown(0);
   WantTurn();
   Serve();
@@ -439,6 +476,7 @@ void Server::EndAnyway(std::string_view why) {
 
 void Server::TellReady() {
   is_ready_ = true;
+  manager_.Ready(acceptor_.Address());
   if (around_.ready) around_.ready(acceptor_.Address(), static_cast<int>(config_.settings().port));
 }
 
@@ -446,6 +484,7 @@ void Server::TellReady() {
 // again.
 void Server::Shutdown(int code) {
   acceptor_.Close();
+  if (http_) http_->Close();
   tls_.handshakes().Close();
   stopping_ = true;
   exit_code_ = code;

@@ -25,8 +25,10 @@
 #include "server/net/acceptor.h"
 #include "server/net/alarms.h"
 #include "server/net/connection.h"
+#include "server/net/extra_port.h"
 #include "server/net/log.h"
 #include "server/net/loop_descriptor.h"
+#include "server/net/manager/service_manager.h"
 #include "server/net/memory_trim.h"
 #include "server/net/poller.h"
 #include "server/net/ready_clients.h"
@@ -51,6 +53,8 @@ class Server final : public SpaceOwner, public ConnectionOwner {
     bool owns_process = false;
     // Gets each line of the log, where no file is named.
     Log::Reader log;
+    // Makes the port of `http-port`; empty: there is no such port.
+    ExtraPort::Make make_http;
     // Clients are served: what was to be loaded is. Where they can connect; port 0: there is none.
     std::function<void(const std::string& address, int port)> ready;
   };
@@ -111,6 +115,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 
+  std::string OpenPorts();
   void MakeSpaces(const CommandTable& commands);
   std::shared_ptr<SpaceConnection> Connect(int descriptor);
   void Admit(int descriptor, Peer peer);
@@ -152,8 +157,10 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   Space first_;                         // whose engine is the server
   std::unique_ptr<SpaceTable> spaces_;  // of a test double
   Acceptor acceptor_;
+  std::unique_ptr<ExtraPort> http_;  // null: there is none
   std::optional<Signals> signals_;
   Unneeded unneeded_;
+  ServiceManager manager_;
   Worker worker_;  // ends before the engine, whose work it does
 
   std::shared_ptr<const LoopDescriptor> driver_;  // null: the loop is Run

@@ -42,18 +42,23 @@ std::string TlsDoor::Load() {
   return fault;
 }
 
+bool TlsDoor::is_wanted() const {
+  const Settings& settings = config_.settings();
+  return settings.tls_port != 0 || (settings.http_port != 0 && settings.http_tls);
+}
+
 // While there is no TLS port their values are only kept, as in Redis.
 void TlsDoor::FollowOptions() {
   for (const std::string_view option : kFollowed) {
     config_.OnChange(option, [this] {
-      const bool is_fine = config_.settings().tls_port == 0 || Load().empty();
+      const bool is_fine = !is_wanted() || Load().empty();
       return is_fine ? "" : "Unable to update TLS configuration. Check server logs.";
     });
   }
 }
 
 void TlsDoor::Reload() {
-  if (config_.settings().tls_port == 0) return;
+  if (!is_wanted()) return;
   const bool is_read = Load().empty();
   log_.Write(is_read ? LogLevel::kNotice : LogLevel::kWarning,
              is_read ? "SIGHUP: the TLS certificates and keys have been read again"

@@ -32,7 +32,10 @@ class TlsDoor {
   // SIGHUP. The fault is logged.
   void Reload();
 
-  // A connection that has come to the TLS port.
+  // There is a port that takes TLS.
+  bool is_wanted() const;
+
+  // A connection that has come to such a port.
   void Begin(std::shared_ptr<Connection> connection, Peer peer);
   Handshakes& handshakes() { return handshakes_; }
   const Handshakes& handshakes() const { return handshakes_; }

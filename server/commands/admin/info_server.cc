@@ -77,9 +77,9 @@ void WriteServer(const Parts& parts, InfoText& text) {
   text.Field("atomicvar_api", "none");  // one thread has all of it
   text.Field("gcc_version", __GNUC__, '.', __GNUC_MINOR__, '.', __GNUC_PATCHLEVEL__);
   text.Field("process_id", parts.Get<Facts>().options().process_id);
-  text.Field("process_supervised", "no");
-  text.Field("run_id", parts.Get<Facts>().run_id());
   const Settings& settings = parts.Get<Config>().settings();
+  text.Field("process_supervised", settings.supervised == "systemd" ? "systemd" : "no");
+  text.Field("run_id", parts.Get<Facts>().run_id());
   text.Field("tcp_port", settings.port ? settings.port : settings.tls_port);
   text.Field("server_time_usec", parts.Get<TurnClock>().now().unix_us());
   text.Field("uptime_in_seconds", uptime_ms / 1000);

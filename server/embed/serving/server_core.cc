@@ -17,6 +17,7 @@
 #include "server/commands/families.h"
 #include "server/config/version.h"
 #include "server/embed/serving/host_facts.h"
+#include "server/net/http/http_port.h"
 #include "server/net/server.h"
 
 namespace sluice {
@@ -30,6 +31,14 @@ std::string In(const std::string& folder, const std::string& path) {
 void WaitToRead(int first, int second) {
   pollfd both[] = {{.fd = first, .events = POLLIN}, {.fd = second, .events = POLLIN}};
   ::poll(both, std::size(both), -1);
+}
+
+}  // namespace
+
+namespace {
+
+std::unique_ptr<ExtraPort> MakeHttp(const ExtraPort::Uses& uses) {
+  return std::make_unique<HttpPort>(uses);
 }
 
 }  // namespace
@@ -183,7 +192,8 @@ std::string ServerCore::Begin() {
     changed_.notify_all();
     if (options_.ready) Guard([&] { options_.ready(address, port); });
   };
-  Server::Around around{.owns_process = loop() == Loop::kProcess, .log = {}, .ready = ready};
+  Server::Around around{
+      .owns_process = loop() == Loop::kProcess, .log = {}, .make_http = MakeHttp, .ready = ready};
   if (options_.log) around.log = log;
   auto server = std::make_unique<Running>(*config_, commands, HostFacts(settings), around);
   Server& made = server->server;

@@ -1,0 +1,61 @@
+// MetricText: figures as Prometheus reads them, in either of its two forms, which differ in where
+// the ending of a counter's name stands and in how the text ends.
+//
+//   MetricText text(MetricText::Form::kOpenMetrics);
+//   text.Begin("sluice_limit_decisions", MetricText::Kind::kCounter, "What limiters decided.");
+//   text.Value({{"algorithm", "gcra"}, {"decision", "taken"}}, 17);
+//   text.Finish()
+//     # HELP sluice_limit_decisions What limiters decided.
+//     # TYPE sluice_limit_decisions counter
+//     sluice_limit_decisions_total{algorithm="gcra",decision="taken"} 17
+//     # EOF
+//
+// Names are ours and are written as they are. Values of labels may be any bytes: what is no UTF-8
+// is replaced.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "server/observe/histogram.h"
+
+namespace sluice {
+
+// A yes or no as a figure.
+inline double FlagOf(bool is_so) { return is_so ? 1 : 0; }
+
+class MetricText {
+ public:
+  enum class Form : uint8_t { kPrometheus, kOpenMetrics };
+  enum class Kind : uint8_t { kGauge, kCounter, kHistogram };
+  struct Label {
+    std::string_view name;
+    std::string_view value;
+  };
+
+  explicit MetricText(Form form) : form_(form) { text_.reserve(32 * 1024); }
+
+  // A family; all its values follow at once. `name` is that of a counter without "_total". `help`
+  // is one line, without backslashes.
+  void Begin(std::string_view name, Kind kind, std::string_view help);
+  void Value(std::initializer_list<Label> labels, double value);
+  void Value(double value) { Value({}, value); }
+  // A family of its own. `bounds` are those of its buckets, in the unit of the histogram; times
+  // `scale` they are what is shown.
+  void Add(std::string_view name, std::string_view help, const Histogram& histogram,
+           std::span<const int64_t> bounds, double scale);
+  // The text is done.
+  std::string Finish();
+
+ private:
+  void Number(double value);
+
+  const Form form_;
+  std::string text_;
+  std::string name_;  // of values
+};
+
+}  // namespace sluice

@@ -1,0 +1,203 @@
+// See http_port.h. A client may be closed anywhere; it leaves the list in Sweep, or when its place
+// is wanted.
+#include "server/net/http/http_port.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kBacklog = 64;
+constexpr int64_t kNanosPerMilli = 1'000'000;
+
+}  // namespace
+
+HttpPort::HttpPort(const Uses& uses) : on_(uses), pages_(uses.config, uses.parts) {}
+
+HttpPort::~HttpPort() = default;
+
+// --- listening
+
+std::string HttpPort::Open(const std::vector<InheritedSocket>& inherited) {
+  for (const InheritedSocket& socket : inherited) {
+    auto listener = std::make_unique<Listener>(on_.poller, Accepting());
+    if (const std::string fault = listener->Adopt(socket.descriptor); !fault.empty())
+      return Concat("can't use the socket '", socket.name, "' that was handed over: ", fault);
+    listeners_.push_back(std::move(listener));
+  }
+  if (listeners_.empty()) {
+    if (std::string fault = Listen(); !fault.empty()) return fault;
+  }
+  on_.log.Write(LogLevel::kNotice, Concat(on_.config.settings().http_tls ? "HTTPS" : "HTTP",
+                                          " is served on ", listeners_.front()->Address()));
+  return {};
+}
+
+std::string HttpPort::Listen() {
+  const auto port = static_cast<int>(on_.config.settings().http_port);
+  for (std::string address : on_.config.settings().http_bind) {
+    const bool is_optional = address.starts_with('-');
+    if (is_optional) address.erase(0, 1);
+    auto listener = std::make_unique<Listener>(on_.poller, Accepting());
+    const std::string fault = listener->ListenTcp(address, port, kBacklog);
+    if (fault.empty()) {
+      listeners_.push_back(std::move(listener));
+    } else if (!is_optional || !listener->address_missing()) {
+      return Concat("can't listen on ", address, " port ", port, " (http-port): ", fault);
+    }
+  }
+  return listeners_.empty() ? "can't listen on any address of http-bind" : "";
+}
+
+Listener::Accepted HttpPort::Accepting() {
+  return [this](int descriptor, Peer peer) { Accept(descriptor, std::move(peer)); };
+}
+
+void HttpPort::Close() {
+  listeners_.clear();
+  for (const auto& client : clients_) client->Close();
+}
+
+// --- who comes
+
+void HttpPort::Accept(int descriptor, Peer peer) {
+  ++figures_.connections;
+  auto client =
+      std::make_shared<HttpClient>(on_.poller, sources_, descriptor, *this, std::move(peer));
+  if (!client->open()) return;
+  if (clients_.size() >= kConnectionsMax && !MakeRoom()) {
+    ++figures_.closed_early;
+    return client->Close();
+  }
+  clients_.push_back(client);
+  SetDeadline(*client, /*is_fresh=*/true);
+  if (!sweeps_) ArmSweep();
+  if (!on_.config.settings().http_tls) return Note(*client);
+  client->stage = HttpClient::Stage::kShaking;
+  on_.tls.Begin(client, client->peer());
+}
+
+// The first that goes is one that is closed already, then the one whose time is over soonest; but
+// none that is being answered, nor one in its handshake, which is another's to end.
+bool HttpPort::MakeRoom() {
+  std::erase_if(clients_, [](const auto& client) { return !client->open(); });
+  if (clients_.size() < kConnectionsMax) return true;
+  auto worst = clients_.end();
+  for (auto at = clients_.begin(); at != clients_.end(); ++at) {
+    const HttpClient& client = **at;
+    if (client.stage == HttpClient::Stage::kShaking || client.is_sending()) continue;
+    if (worst == clients_.end() || client.until_ns < (*worst)->until_ns) worst = at;
+  }
+  if (worst == clients_.end()) return false;
+  ++figures_.closed_early;
+  (*worst)->Close();
+  clients_.erase(worst);
+  return true;
+}
+
+bool HttpPort::Secured(Connection& connection) {
+  for (const auto& client : clients_) {
+    if (client.get() != &connection) continue;
+    client->stage = HttpClient::Stage::kOpen;
+    Note(*client);
+    return true;
+  }
+  return false;
+}
+
+// --- what they ask
+
+void HttpPort::Readable(Connection& connection) {
+  auto& client = static_cast<HttpClient&>(connection);
+  if (client.stage != HttpClient::Stage::kShaking) return Note(client);
+  on_.tls.handshakes().Ready(connection);
+  on_.want_advance();
+}
+
+void HttpPort::Writable(Connection& connection) {
+  auto& client = static_cast<HttpClient&>(connection);
+  if (client.stage == HttpClient::Stage::kShaking) return Readable(connection);
+  if (!client.Flush()) return;
+  SetDeadline(client, /*is_fresh=*/true);
+  Note(client);
+}
+
+void HttpPort::Note(HttpClient& client) {
+  if (std::exchange(client.is_listed, true)) return;
+  ready_.push_back(std::static_pointer_cast<HttpClient>(client.shared_from_this()));
+  on_.want_advance();
+}
+
+bool HttpPort::Advance() {
+  bool more = false;
+  for (const auto& listener : listeners_) more |= listener->AcceptNewcomers(kAcceptedAtOnceMax);
+  if (ready_.empty()) [[likely]]
+    return more;
+  const int64_t begun_ns = on_.clock.TickNanos();
+  const auto answering = [this](const HttpRequest& request) { return Answer(request); };
+  do {
+    const std::shared_ptr<HttpClient> client = ready_.front().lock();
+    ready_.pop_front();
+    if (!client || !client->open()) continue;
+    client->is_listed = false;
+    const uint64_t requests = figures_.requests;
+    const bool has_more = client->Step(answering);
+    SetDeadline(*client, figures_.requests != requests);
+    if (has_more) Note(*client);
+  } while (!ready_.empty() && on_.clock.TickNanos() - begun_ns < kStepNanos);
+  return more || !ready_.empty();
+}
+
+HttpAnswer HttpPort::Answer(const HttpRequest& request) {
+  ++figures_.requests;
+  const int64_t begun_ns = on_.clock.TickNanos();
+  HttpAnswer answer = pages_.Answer(request, figures_);
+  figures_.page_us.Record((on_.clock.TickNanos() - begun_ns) / 1000);
+  return answer;
+}
+
+// --- time
+
+// A request has its time from its first byte on, however slowly the others come; so has an answer.
+void HttpPort::SetDeadline(HttpClient& client, bool is_fresh) {
+  const bool is_closing = client.stage == HttpClient::Stage::kClosing;
+  int64_t ms = kIdleMs;
+  if (is_closing) {
+    ms = kClosingMs;
+  } else if (client.is_sending()) {
+    ms = kAnswerMs;
+  } else if (client.is_inside_request() || client.until_ns == 0) {
+    ms = kRequestMs;
+  }
+  const int64_t until_ns = on_.clock.TickNanos() + ms * kNanosPerMilli;
+  if (is_fresh || client.until_ns > until_ns) client.until_ns = until_ns;
+}
+
+void HttpPort::ArmSweep() {
+  sweeps_ = true;
+  on_.alarms.Set(std::chrono::seconds(1), [this] {
+    sweeps_ = false;
+    Sweep();
+    if (!clients_.empty()) ArmSweep();
+  });
+}
+
+// The end of a handshake is for Handshakes to see to, in the same time.
+void HttpPort::Sweep() {
+  const int64_t now_ns = on_.clock.TickNanos();
+  for (const auto& client : clients_) {
+    if (!client->open() || client->until_ns > now_ns) continue;
+    if (client->stage == HttpClient::Stage::kShaking) continue;
+    const bool is_slow = client->is_inside_request() && !client->is_sending() &&
+                         client->stage == HttpClient::Stage::kOpen;
+    ++figures_.closed_early;
+    if (is_slow) client->Refuse(HttpSentence(408, "the request took too long"));
+    client->Close();
+  }
+  std::erase_if(clients_, [](const auto& client) { return !client->open(); });
+}
+
+}  // namespace sluice

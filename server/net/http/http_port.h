@@ -1,0 +1,73 @@
+// HttpPort: the port of the HTTP pages. Its connections are in the server's own poller, on the
+// server's thread, and get a bounded piece of work between two turns.
+//
+//   at most 64 connections; a newcomer beyond them takes the place of the one that has been silent
+//   longest; 10 s for a request, 2 min between two, 30 s for an answer to be taken
+//
+// Nothing of it is made without `http-port`. With `http-tls` connections go through the handshakes
+// of the server's TLS port.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/http/pages.h"
+#include "server/net/connection.h"
+#include "server/net/extra_port.h"
+#include "server/net/http/http_client.h"
+#include "server/net/listener.h"
+#include "server/net/sources.h"
+
+namespace sluice {
+
+class HttpPort final : public ExtraPort, public ConnectionOwner {
+ public:
+  static constexpr size_t kConnectionsMax = 64;
+  static constexpr int kAcceptedAtOnceMax = 16;
+  static constexpr int64_t kStepNanos = 300'000;  // of work between two turns, and one answer
+  static constexpr int64_t kRequestMs = 10'000;
+  static constexpr int64_t kIdleMs = 120'000;
+  static constexpr int64_t kAnswerMs = 30'000;
+  static constexpr int64_t kClosingMs = 2'000;
+
+  explicit HttpPort(const Uses& uses);
+  ~HttpPort() override;
+
+  // --- ExtraPort
+  std::string Open(const std::vector<InheritedSocket>& inherited) override;
+  void Close() override;
+  bool Advance() override;
+  bool Secured(Connection& connection) override;
+
+ private:
+  using Clients = std::list<std::shared_ptr<HttpClient>>;
+
+  void Readable(Connection& connection) override;
+  void Writable(Connection& connection) override;
+
+  std::string Listen();
+  Listener::Accepted Accepting();
+  void Accept(int descriptor, Peer peer);
+  bool MakeRoom();
+  void Note(HttpClient& client);
+  void SetDeadline(HttpClient& client, bool is_fresh);
+  HttpAnswer Answer(const HttpRequest& request);
+  void Sweep();
+  void ArmSweep();
+
+  const Uses on_;
+  const HttpPages pages_;
+  Sources sources_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  Clients clients_;  // in the order in which they came
+  std::deque<std::weak_ptr<HttpClient>> ready_;
+  HttpFigures figures_;
+  bool sweeps_ = false;
+};
+
+}  // namespace sluice
