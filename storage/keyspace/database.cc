@@ -305,6 +305,11 @@ bool Database::Delete(HashedKey key, const Now& now) {
   return true;
 }
 
+void Database::Evict(const Entry& entry, uint64_t hash) {
+  Touch(entry.key());
+  Remove(const_cast<Entry&>(entry), hash);
+}
+
 void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access_clock(seconds); }
 
 // --- finding
@@ -340,7 +345,16 @@ void Database::Touch(std::string_view key) {
 }
 
 void Database::MarkAccess(Entry& entry, const Now& now) {
-  entry.set_access_clock(static_cast<uint32_t>(AccessClock(now)));
+  const int64_t clock = AccessClock(now);
+  if (counts_accesses()) [[unlikely]]
+    return entry.set_access_clock(state_.access_count->Used(entry.access_clock(), clock / 60));
+  entry.set_access_clock(static_cast<uint32_t>(clock));
+}
+
+void Database::MarkNew(Entry& entry, const Now& now) {
+  if (counts_accesses()) [[unlikely]]
+    return SetAccessCounter(entry, AccessCount::kOfNewKey, now);
+  MarkAccess(entry, now);
 }
 
 // --- changing
@@ -356,6 +370,7 @@ Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payloa
   if (entry != nullptr) {
     state_.image.BeforeChange(*entry);
     entry = &Overwrite(*entry, payload, is_volatile, is_absolute);
+    MarkAccess(*entry, now);
   } else {
     const EntryShape shape{is_volatile, is_absolute, key.bytes.size(), payload.bytes.size()};
     entry = Entry::Make(shape, key.bytes, id_);
@@ -365,10 +380,10 @@ Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payloa
     state_.memory_bytes += shape.BlockBytes();
     Adopt(*entry, key.hash);
     if (entry->outside()) AccountOutside(*entry);
+    MarkNew(*entry, now);
     state_.observer.KeyCreated(index_, key.bytes);
   }
   if (is_volatile) Arm(*entry, deadline);
-  MarkAccess(*entry, now);
   return *entry;
 }
 

@@ -25,6 +25,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "storage/hashing/key_hash.h"
+#include "storage/keyspace/access_count.h"
 #include "storage/keyspace/entry.h"
 #include "storage/keyspace/keyspace_image.h"
 #include "storage/keyspace/reclaimer.h"
@@ -78,6 +79,8 @@ struct KeyspaceState {
     constexpr int64_t kBeforeAllMs = (int64_t{1} << 32) * 1000;
     return (at.ms() - access_origin_ms + kBeforeAllMs) / 1000;
   }
+  // Null: the last access is marked by its time. Else by how many there were.
+  AccessCount* access_count = nullptr;
   // Of all databases since the start: what Redis calls dirty.
   uint64_t changes = 0;
   // Off: timers that fire leave their keys (DEBUG SET-ACTIVE-EXPIRE 0).
@@ -127,6 +130,15 @@ class Database {
   // whatever is split, merged or swapped in between.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
   const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
+  // For who chooses among all keys, without order: gives the entries of the segment (some 300) of
+  // hash `position`, which nothing changes meanwhile; returns where the next one begins, 0 at the
+  // end.
+  uint64_t WalkSegment(uint64_t position, absl::FunctionRef<void(const Entry&)> visit) const {
+    return table_.Walk(position, 1, visit);
+  }
+  uint64_t HashOf(const Entry& entry) const;
+  // Whether this very entry, which is not read, is in it.
+  bool Holds(const Entry& entry, uint64_t hash) const { return table_.Holds(entry, hash); }
 
   // --- writing. Each tells the observer and counts a change.
   // Null when missing or expired. The caller is going to change what it points to.
@@ -183,6 +195,9 @@ class Database {
   void Discard(std::unique_ptr<Value> part);
   // Frees it at once, or leaves it to the reclaimer if it is large.
   bool Delete(HashedKey key, const Now& now);  // false when missing or expired
+  // The same of an entry that is there, and for which nobody has asked. Precondition: held, and no
+  // image waits for it.
+  void Evict(const Entry& entry, uint64_t hash);
 
   // The clock of OBJECT IDLETIME, in seconds, of which an entry keeps 24 bits.
   int64_t AccessClock(const Now& now) const { return state_.AccessClock(now); }
@@ -193,6 +208,14 @@ class Database {
   void BeforeChange(const Entry& found) { state_.image.BeforeChange(const_cast<Entry&>(found)); }
   // As RESTORE IDLETIME and loading want it; modulo 2^24.
   void SetAccessClock(Entry& entry, uint32_t seconds);
+  // Whether accesses are counted: then IdleSeconds means nothing, else the next two.
+  bool counts_accesses() const { return state_.access_count != nullptr; }
+  uint32_t AccessCounter(const Entry& entry, const Now& now) const {
+    return state_.access_count->CounterAt(entry.access_clock(), AccessClock(now) / 60);
+  }
+  void SetAccessCounter(Entry& entry, uint32_t counter, const Now& now) {
+    entry.set_access_clock(AccessCount::Bits(counter, AccessClock(now) / 60));
+  }
 
   int index() const { return index_; }  // what SELECT calls it
 
@@ -200,13 +223,13 @@ class Database {
   friend class Keyspace;
 
   Database(KeyspaceState& state, uint8_t id, int index);
-  uint64_t HashOf(const Entry& entry) const;
 
   // --- finding. Both remove an expired entry where that is allowed.
   Entry* FindLive(HashedKey key, const Now& now);       // null when expired
   Entry* FindToReplace(HashedKey key, const Now& now);  // an expired one that has to stay is found
   void Touch(std::string_view key);
   void MarkAccess(Entry& entry, const Now& now);
+  void MarkNew(Entry& entry, const Now& now);
 
   // --- changing. A payload may point into the entry that it replaces.
   Entry& Put(HashedKey key, const EntryPayload& payload, Deadline deadline, const Now& now) {

@@ -88,6 +88,8 @@ class Entry : public ValueHolder {
   ValueType type() const;
   bool is_string() const { return type() == ValueType::kString; }
   bool is_volatile() const;
+  // A lock, a limiter or a bucket: it is never evicted, for others rely on what it remembers.
+  bool is_kept_always() const { return type() >= ValueType::kLimiter; }
   Deadline deadline() const;
   bool Expired(const Now& now) const;
 
@@ -116,7 +118,7 @@ class Entry : public ValueHolder {
   size_t OutsideBytes() const { return outside() ? accounted() : 0; }
 
   // Database::AccessClock of the last access, in seconds, modulo 2^24 as Redis's LRU clock; OBJECT
-  // IDLETIME is the difference modulo 2^24.
+  // IDLETIME is the difference modulo 2^24. While accesses are counted: AccessCount's bits.
   uint32_t access_clock() const;
   size_t MemoryBytes() const;  // all in, for MEMORY USAGE
 

@@ -62,6 +62,11 @@ class Keyspace {
   // deleted or overwritten; false when nothing is left.
   bool FreeSlice(size_t budget);
   size_t waiting_to_be_freed() const;  // so many entries and big values
+  // What frees memory soon without any key going: flushed databases, whose bytes are not known, and
+  // deleted values. O(values that wait).
+  bool any_flushed() const { return !garbage_.empty(); }
+  size_t values_to_free() const { return state_.reclaimer.waiting(); }
+  size_t bytes_to_free() const { return state_.reclaimer.accounted(); }
   // Moves the entry to another database under its name. Precondition: absent there.
   void MoveEntry(Database& from, HashedKey key, Database& to, const Now& now);
   // Takes an entry without a deadline out of its database, as it is, for PutBack, into whichever
@@ -104,9 +109,15 @@ class Keyspace {
 
   // Engine time is so much later from now on (Clock::Shift): what it has measured is not.
   void TimeShifted(int64_t ms) { state_.access_origin_ms += ms; }
+  int64_t AccessSeconds(const Now& now) const { return state_.AccessClock(now); }
   int64_t AccessClock(const Now& now) const {  // as an entry keeps it
     return state_.AccessClock(now) & Database::kAccessClockMask;
   }
+
+  // How accesses are marked from here on: counted, or (null) by their time. What entries hold stays
+  // and is read in the new way, as in Redis. It outlives the keyspace, or is taken back.
+  void set_access_count(AccessCount* count) { state_.access_count = count; }
+  const AccessCount* access_count() const { return state_.access_count; }
 
   uint64_t changes() const { return state_.changes; }  // writes since the start (Redis's dirty)
   // Entries, values and tables, those awaiting FreeSlice included.

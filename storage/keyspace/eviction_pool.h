@@ -1,0 +1,88 @@
+// EvictionPool: which key goes next when memory is full. It looks at one segment of the keyspace
+// after the other, in the order of hashes, which has nothing to do with how keys are used; takes
+// the few of it that are the first to go, and keeps the best of what it has taken in order. So each
+// key is looked at once in a round, those of a segment are fetched together, and what goes is
+// chosen from some 300 and not from 5.
+//
+//   EvictionPool::Rule rule{.by = By::kIdle, .samples = 5, .may_go = ...};
+//   EvictionPool::Victim victim;
+//   if (pool.Next(keyspace, rule, now, victim) == Found::kKey) victim.db->Evict(...);
+//
+// `samples` is how many keys are looked at for each that goes, as in Redis, times kSelection: a
+// look costs a fraction of one of Redis's, where each is a place of its own in memory.
+//
+// A candidate is remembered by address and hash, and nothing reads the address before its table has
+// said that the entry is there still. One that was used since it was looked at stays.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "storage/hashing/random.h"
+#include "storage/keyspace/keyspace.h"
+
+namespace sluice {
+
+// What decides who goes first: the longest unused, the least often used, the one that ends next, or
+// chance.
+enum class EvictBy : uint8_t { kIdle, kFrequency, kDeadline, kRandom };
+
+class EvictionPool {
+ public:
+  // Keys looked at for one that goes, times `samples`: measured by `tools/bench --only 'evict*'`.
+  static constexpr size_t kSelection = 4;
+  static constexpr size_t kCandidatesMax = 64;
+  // Below so many a further segment is looked at, so that keys of different ones compete.
+  static constexpr size_t kRefillBelow = 16;
+
+  struct Rule {
+    EvictBy by = EvictBy::kIdle;
+    bool volatile_only = false;
+    size_t samples = 5;
+    absl::FunctionRef<bool(const Entry&)> may_go;  // asked of those that would
+  };
+  struct Victim {
+    Database* db = nullptr;
+    const Entry* entry = nullptr;  // until the next change of the keyspace
+    uint64_t hash = 0;
+  };
+  enum class Found : uint8_t {
+    kKey,
+    kNoneYet,  // so far; ask again
+    kNone,     // in all of the keyspace
+  };
+
+  explicit EvictionPool(uint64_t seed) : chance_(seed) {}
+
+  // Looks at a segment or two. A victim has to go, or is forgotten.
+  Found Next(Keyspace& keyspace, const Rule& rule, const Now& now, Victim& victim);
+  // The rule, or what a score means, has changed.
+  void Clear() { candidates_.clear(); }
+
+ private:
+  struct Candidate {
+    uint64_t score = 0;  // the highest goes first
+    const Entry* entry = nullptr;
+    Database* db = nullptr;
+    uint64_t hash = 0;
+  };
+  static bool GoesLater(const Candidate& a, const Candidate& b) { return a.score < b.score; }
+
+  uint64_t ScoreOf(const Database& db, const Entry& entry, const Rule& rule, const Now& now);
+  Database* DatabaseAtHand(Keyspace& keyspace);
+  bool LookAtSegment(Keyspace& keyspace, const Rule& rule, const Now& now);
+  bool TakeBest(const Rule& rule, size_t count);
+  bool IsCandidate(const Entry& entry) const;
+  bool TakeLast(const Rule& rule, const Now& now, Victim& victim);
+
+  Random chance_;
+  std::vector<Candidate> candidates_;  // the last goes first
+  std::vector<Candidate> segment_;     // for the work
+  int db_ = 0;                         // where the hand is
+  uint64_t position_ = 0;
+  int rounds_in_vain_ = 0;  // round the keyspace since the last candidate
+};
+
+}  // namespace sluice
