@@ -5,6 +5,7 @@
 #include "server/clients/clients.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "protocol/text/concat.h"
@@ -52,6 +53,7 @@ Session& Clients::Open(Peer peer) {
   LimitOutput(*session);
   if (gate_) session->output.set_may_leave(0);
   slot_of_client_.emplace(session->client_id, slot);
+  Account(*session);
   slots_[slot].session = std::move(session);
   ++size_;
   ++statistics_.connections;
@@ -62,6 +64,7 @@ Session& Clients::Open(Peer peer) {
 void Clients::Remove(Session& session) {
   const uint32_t slot = session.id.slot;
   slot_of_client_.erase(session.client_id);
+  accounted_bytes_ -= session.accounted_bytes;
   slots_[slot].session.reset();
   ++slots_[slot].generation;
   free_slots_.push_back(slot);
@@ -91,6 +94,37 @@ size_t Clients::MemoryBytes() const {
   size_t bytes = 0;
   ForEach([&](const Session& session) { bytes += session.MemoryBytes(); });
   return bytes;
+}
+
+void Clients::SetAccounting(bool on) {
+  if (on == accounts_) return;
+  accounts_ = on;
+  ForEach([this](Session& session) {
+    Account(session);
+    if (!accounts_) session.accounted_bytes = 0;
+  });
+  if (!on) accounted_bytes_ = 0;
+}
+
+// O(clients) where the sum is too large. Redis counts those that may not be closed, too.
+void Clients::EvictAbove(size_t bytes_max,
+                         absl::FunctionRef<std::string(const Session&)> describe) {
+  if (accounted_bytes_ <= bytes_max) return;
+  std::vector<Session*> by_size;
+  ForEach([&by_size](Session& session) {
+    if (!session.no_evict && session.close != CloseMode::kNow) by_size.push_back(&session);
+  });
+  std::ranges::sort(by_size, std::greater<>(),
+                    [](const Session* session) { return session->accounted_bytes; });
+  size_t left = accounted_bytes_;
+  for (Session* const session : by_size) {
+    if (left <= bytes_max) break;
+    left -= session->accounted_bytes;
+    ++evicted_;
+    host_.Log(LogLevel::kNotice, Concat("Evicting client: ", describe(*session)));
+    session->output.Clear();
+    Close(*session, CloseMode::kNow);
+  }
 }
 
 // --- what a client is told
@@ -133,6 +167,7 @@ void Clients::SendAll() {
       if (session->output.sendable() > 0) host_.Send(*session);
       if (session->output.bytes() < before) session->active_ms = clock_.now().ms();
       CheckOutputLimit(*session);
+      Account(*session);
     }
     if (session->close == CloseMode::kNow ||
         (session->close == CloseMode::kAfterReply && session->output.empty())) {
@@ -149,6 +184,7 @@ std::vector<SessionId> Clients::TakeClosed() { return std::exchange(to_close_, {
 bool Clients::Sent(Session& session) {
   session.active_ms = clock_.now().ms();
   CheckOutputLimit(session);
+  Account(session);
   return session.output.empty() && session.close == CloseMode::kAfterReply;
 }
 
@@ -292,6 +328,7 @@ std::optional<size_t> Clients::CloseOverdue() {
 
 void Clients::LookAt(Session& session) {
   look_.bytes += session.MemoryBytes();
+  Account(session);
   if (!session.output.empty()) CheckOutputLimit(session);
   if (IsOverdue(session)) session.close = CloseMode::kNow;
   if (session.close == CloseMode::kNow) QueueSend(session);
@@ -325,11 +362,12 @@ void Clients::TimeShifted(int64_t ms) {
 // --- what has to hold between two turns
 
 std::string Clients::Audit() const {
-  size_t sessions = 0;
+  size_t sessions = 0, accounted = 0;
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     const Session* const session = slots_[slot].session.get();
     if (!session) continue;
     ++sessions;
+    accounted += session->accounted_bytes;
     if (!(session->id == SessionId{static_cast<uint32_t>(slot), slots_[slot].generation}))
       return "a session is in another's slot";
     const auto found = slot_of_client_.find(session->client_id);
@@ -337,6 +375,8 @@ std::string Clients::Audit() const {
       return "a client's number leads to another slot";
     if (std::string fault = AuditSession(*session); !fault.empty()) return fault;
   }
+  const bool summed = accounted == accounted_bytes_;
+  if (!summed) return "the memory of the clients is miscounted";
   const bool counted = sessions == size_ && sessions == slot_of_client_.size() &&
                        sessions + free_slots_.size() == slots_.size();
   return counted ? "" : "the sessions are miscounted";

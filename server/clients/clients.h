@@ -69,7 +69,24 @@ class Clients final : public ErrorListener {
   Session* FindClient(uint64_t client_id) const;  // by CLIENT ID
   void ForEach(const std::function<void(Session&)>& visit) const;
   size_t size() const { return size_; }
-  size_t MemoryBytes() const;
+  size_t MemoryBytes() const;  // O(clients)
+
+  // --- memory of all clients, kept as it changes while there is a limit of memory
+  void SetAccounting(bool on);
+  void Account(Session& session) {
+    if (!accounts_) [[likely]]
+      return;
+    const size_t bytes = session.MemoryBytes();
+    accounted_bytes_ += bytes - session.accounted_bytes;
+    session.accounted_bytes = bytes;
+  }
+  // Precondition: it is kept.
+  size_t accounted_bytes() const { return accounted_bytes_; }
+  // At the end of a turn: closes the largest clients until those that are left take no more than
+  // that, but none of CLIENT NO-EVICT.
+  void EvictAbove(size_t bytes_max, absl::FunctionRef<std::string(const Session&)> describe);
+  uint64_t evicted() const { return evicted_; }
+  void ResetStatistics() { evicted_ = 0; }
 
   // --- what a client is told
   ReplySink& SinkOf(Session& session) {
@@ -155,6 +172,9 @@ class Clients final : public ErrorListener {
   std::vector<uint32_t> free_slots_;
   absl::flat_hash_map<uint64_t, uint32_t> slot_of_client_;
   size_t size_ = 0;
+  size_t accounted_bytes_ = 0;
+  uint64_t evicted_ = 0;
+  bool accounts_ = false;
   uint64_t next_client_id_ = 1;
   struct {
     size_t next_slot = 0;

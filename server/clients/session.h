@@ -120,6 +120,7 @@ class Session {
   int64_t over_soft_limit_since_ms = -1;
   bool queued_to_send = false;  // in the engine's list of this turn
   bool received = false;        // has an Input of bytes that came for this turn
+  size_t accounted_bytes = 0;   // of its memory, in Clients' sum
   bool carried = false;         // in the engine's list of those with requests left in `pending`
 
   bool in_multi() const { return conditions & kInMulti; }

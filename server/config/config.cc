@@ -29,9 +29,7 @@ bool IsName(std::string_view name, std::string_view other) {
 }
 
 // What a Refused option may be set to: the value that is true, however it is spelled.
-bool IsTrue(const Option& option, std::string_view value) {
-  return value == option.value || (option.also_true && option.also_true(value));
-}
+bool IsTrue(const Option& option, std::string_view value) { return value == option.value; }
 
 // Redis's frame for a fault of CONFIG SET.
 std::string Failure(std::string_view name, std::string_view fault) {

@@ -3,7 +3,7 @@
 // directly.
 //
 // Options that Redis knows and Sluice does not serve have rows too: they say in words why, accept
-// only the value that is true here (maxmemory 0, cluster-enabled no), and are never silently
+// only the value that is true here (cluster-enabled no), and are never silently
 // taken.
 #pragma once
 

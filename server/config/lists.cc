@@ -84,6 +84,41 @@ std::vector<std::string> PortLines(const Settings& settings) {
   return {settings.any_port ? std::string(kAnyPort) : WritePort(settings)};
 }
 
+// --- maxmemory: kept as a signed number, and never compared as one
+
+std::string ReadMaxMemory(OptionValues values, Settings& settings) {
+  const std::optional<uint64_t> bytes = ParseMemory(values[0]);
+  if (!bytes) return "argument must be a memory value";
+  settings.maxmemory = static_cast<int64_t>(*bytes);
+  return {};
+}
+
+std::string WriteMaxMemory(const Settings& settings) {
+  return Concat(static_cast<uint64_t>(settings.maxmemory));
+}
+
+// --- evict-never: globs
+
+// Each is asked about each key that is to be evicted.
+constexpr size_t kGlobsMax = 64;
+
+std::string ReadNeverEvicted(OptionValues values, Settings& settings) {
+  std::vector<std::string> globs;
+  for (const std::string& value : values) {
+    if (!value.empty()) globs.push_back(value);
+  }
+  if (globs.size() > kGlobsMax) return "there may be 64 patterns";
+  settings.evict_never = std::move(globs);
+  return {};
+}
+
+std::string WriteNeverEvicted(const Settings& settings) {
+  std::string text;
+  for (const std::string& glob : settings.evict_never)
+    ConcatTo(text, text.empty() ? "" : " ", glob);
+  return text;
+}
+
 // --- client-output-buffer-limit: groups of class, hard, soft, seconds
 
 // A class of clients and its limit. CONFIG GET shows the older name, files get the newer one.
@@ -251,6 +286,8 @@ std::string WriteShutdownWords(const Settings& settings) {
 
 }  // namespace
 
+const OptionCodec kMaxMemory{ReadMaxMemory, WriteMaxMemory};
+const OptionCodec kNeverEvicted{ReadNeverEvicted, WriteNeverEvicted};
 const OptionCodec kSavePointList{ReadSavePoints, WriteSavePoints};
 const OptionCodec kSigintWords{ReadShutdownWords<&Settings::shutdown_on_sigint>,
                                WriteShutdownWords<&Settings::shutdown_on_sigint>};

@@ -5,7 +5,7 @@
 // tuning and are taken with a warning.
 //
 //   Served("port", &Settings::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
-//   Refused("maxmemory", "0", Memory(), kNoEviction),
+//   Refused("replicaof", "", List(nullptr), kNoReplica),
 //
 // Rows are constants. Options are numbered, the served ones first; the number stays the same while
 // the program runs.
@@ -86,8 +86,6 @@ struct Option {
   bool secret = false;        // a password: MONITOR and SLOWLOG hide its value
   bool hosted = false;        // a live change needs a hook that carries it out (Config::OnChange)
   bool reloads = false;       // CONFIG SET to the value that it has calls the hook, too
-  // A value besides `value` that is just as true (kRefused).
-  bool (*also_true)(std::string_view value) = nullptr;
 
   constexpr Option Alias(std::string_view old_name) const {
     Option option = *this;
@@ -134,11 +132,6 @@ struct Option {
   constexpr Option Reloads() const {
     Option option = *this;
     option.reloads = true;
-    return option;
-  }
-  constexpr Option AlsoTrue(bool (*test)(std::string_view)) const {
-    Option option = *this;
-    option.also_true = test;
     return option;
   }
   constexpr bool is_list() const { return shape.kind == OptionShape::Kind::kList; }

@@ -23,11 +23,15 @@ constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
 constexpr std::string_view kTlsUsers[] = {"off", "CN"};
 constexpr std::string_view kReadyLine[] = {"auto", "yes", "no"};
 constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
+constexpr std::string_view kPolicies[] = {"volatile-lru",   "volatile-lfu", "volatile-random",
+                                          "volatile-ttl",   "allkeys-lru",  "allkeys-lfu",
+                                          "allkeys-random", "noeviction"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 // Texts that have to pass a check of their own.
 constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
 constexpr OptionShape kSnapshotName{OptionShape::Kind::kText, 0, 0, {}, CheckSnapshotFileName};
 constexpr OptionShape kFolderName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFolderName};
+constexpr OptionShape kMemoryOrPercent{OptionShape::Kind::kMemoryOrPercent, -100, kLongMax};
 constexpr OptionShape kOctalMode{OptionShape::Kind::kOctal, 0, 0777};
 constexpr OptionShape kList{OptionShape::Kind::kList};
 constexpr int64_t kMegabyte = 1024 * 1024;
@@ -239,6 +243,25 @@ constexpr Option kServedOptions[] = {
     Served("zset-max-listpack-value", &S::zset_max_listpack_value, Memory(),
            "bytes of its longest member")
         .Alias("zset-max-ziplist-value"),
+    // memory
+    Served("maxmemory", &kMaxMemory, Memory(),
+           "bytes of keys, clients and all else; beyond it keys are evicted, or nothing more is "
+           "taken; 0: no limit"),
+    Served("maxmemory-policy", &S::maxmemory_policy, OneOf(kPolicies),
+           "which keys are evicted: those with a deadline or all, by last use, use, chance or end"),
+    Served("maxmemory-samples", &S::maxmemory_samples, Int(1, kIntMax),
+           "how carefully they are chosen: more costs more"),
+    Served("maxmemory-eviction-tenacity", &S::maxmemory_eviction_tenacity, Int(0, 100),
+           "how long a turn evicts: 50 µs a step up to 10, then 15 % more each, at most 1 ms"),
+    Served("maxmemory-clients", &S::maxmemory_clients, kMemoryOrPercent,
+           "bytes of all clients, or percent of maxmemory; beyond it the largest are closed"),
+    Served("maxmemory-reserved-for-locks", &S::maxmemory_reserved_for_locks, Memory(),
+           "bytes beyond maxmemory that locks, limiters and buckets may take"),
+    Served("evict-never", &kNeverEvicted, kList, "globs of keys that are not evicted"),
+    Served("lfu-log-factor", &S::lfu_log_factor, Int(0, kIntMax),
+           "how slowly the counters of use grow"),
+    Served("lfu-decay-time", &S::lfu_decay_time, Int(0, kIntMax),
+           "minutes in which they fall by one; 0: never"),
     // behaviour
     Served("lazyfree-lazy-user-flush", &S::lazyfree_lazy_user_flush, kYesNo, "FLUSHALL is ASYNC"),
     Served("slowlog-log-slower-than", &S::slowlog_log_slower_than, Int(-1, kLongMax),

@@ -133,6 +133,15 @@ struct Settings {
   int64_t zset_max_listpack_value = 64;
   // behaviour
   std::string maxmemory_policy = "noeviction";
+  int64_t maxmemory = 0;  // bytes; 0: no limit
+  int64_t maxmemory_samples = 5;
+  int64_t maxmemory_eviction_tenacity = 10;
+  std::string maxmemory_clients = "0";  // bytes, or "5%" of maxmemory; 0: no limit
+  // Beyond maxmemory, for what makes a lock, a limiter or a bucket.
+  int64_t maxmemory_reserved_for_locks = 4 * 1024 * 1024;
+  std::vector<std::string> evict_never;  // globs
+  int64_t lfu_log_factor = 10;
+  int64_t lfu_decay_time = 1;  // minutes
   bool lazyfree_lazy_user_flush = false;
   int64_t slowlog_log_slower_than = 10'000;  // µs; -1: nothing is logged
   int64_t slowlog_max_len = 128;
@@ -156,5 +165,10 @@ struct Settings {
   int64_t lock_restart_grace_max = 600'000;
   int64_t tracking_table_max_keys = 1000000;  // 0: no limit
 };
+
+// As Redis, which writes idle times to files only under such a policy.
+inline bool EvictsByLastUse(const Settings& settings) {
+  return settings.maxmemory_policy.ends_with("-lru");
+}
 
 }  // namespace sluice

@@ -14,7 +14,6 @@ constexpr OptionShape List(std::string (*check)(OptionValues)) {
 constexpr OptionShape Checked(std::string (*check)(OptionValues)) {
   return {OptionShape::Kind::kText, 0, 0, {}, check};
 }
-constexpr OptionShape kMemoryOrPercent{OptionShape::Kind::kMemoryOrPercent, -100, kLongMax};
 constexpr OptionShape kCount = Int(0, kIntMax);
 constexpr OptionShape kFromOne = Int(1, kIntMax);
 constexpr OptionShape kLongCount = Int(0, kLongMax);
@@ -26,9 +25,6 @@ constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"}
 constexpr std::string_view kFacilities[] = {"user",   "local0", "local1", "local2", "local3",
                                             "local4", "local5", "local6", "local7"};
 constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
-constexpr std::string_view kPolicies[] = {"volatile-lru",   "volatile-lfu", "volatile-random",
-                                          "volatile-ttl",   "allkeys-lru",  "allkeys-lfu",
-                                          "allkeys-random", "noeviction"};
 constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 
@@ -37,7 +33,6 @@ constexpr std::string_view kNoDelay = "it loads as fast as it can";
 constexpr std::string_view kNoReplica = "it does not replicate yet";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
 constexpr std::string_view kNoLinks = "it connects to no other server";
-constexpr std::string_view kNoEviction = "it has no memory limit and evicts nothing yet";
 constexpr std::string_view kExactExpiry =
     "every key expires by a timer of its own, nothing is sampled";
 constexpr std::string_view kOneThread = "it runs in one thread";
@@ -45,8 +40,6 @@ constexpr std::string_view kOwnTables = "its tables and allocator need no such t
 constexpr std::string_view kProcess = "it leaves this to the system that starts it";
 constexpr std::string_view kNoModules = "it loads no modules";
 constexpr std::string_view kAlwaysLazy = "big values are always freed in slices";
-
-bool IsZeroPercent(std::string_view value) { return value == "0%"; }
 
 constexpr Option kDurability[] = {
     NoEffect("no-appendfsync-on-rewrite", "no", kYesNo, "a sync never stops it"),
@@ -56,23 +49,6 @@ constexpr Option kDurability[] = {
     NoEffect("aof-disable-auto-gc", "no", kYesNo, "it keeps no old files"),
     NoEffect("rdb-del-sync-files", "no", kYesNo, kNoReplica),
     NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "payloads are always checked"),
-};
-
-constexpr Option kMemoryLimits[] = {
-    Refused("maxmemory", "0", Memory(), kNoEviction),
-    Refused("maxmemory-clients", "0", kMemoryOrPercent,
-            "its limits a client are client-query-buffer-limit and client-output-buffer-limit")
-        .AlsoTrue(IsZeroPercent),
-    {.name = "maxmemory-policy",
-     .stance = Option::Stance::kNoEffect,
-     .shape = OneOf(kPolicies),
-     .field = &Settings::maxmemory_policy,
-     .doc = kNoEviction},
-    NoEffect("maxmemory-samples", "5", kFromOne, kNoEviction),
-    NoEffect("maxmemory-eviction-tenacity", "10", Int(0, 100), kNoEviction),
-    NoEffect("lazyfree-lazy-eviction", "no", kYesNo, kNoEviction),
-    NoEffect("lfu-log-factor", "10", kCount, kNoEviction),
-    NoEffect("lfu-decay-time", "1", kCount, kNoEviction),
 };
 
 constexpr Option kReplication[] = {
@@ -156,6 +132,7 @@ constexpr Option kTuning[] = {
     NoEffect("active-defrag-max-scan-fields", "1000", Int(1, kLongMax), kOwnTables),
     NoEffect("lazyfree-lazy-user-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-expire", "no", kYesNo, kAlwaysLazy),
+    NoEffect("lazyfree-lazy-eviction", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-server-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("list-compress-depth", "0", kCount, "its lists are not compressed"),
     NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
@@ -200,9 +177,9 @@ std::span<const Option> UnservedOptions() {
   static const std::vector<Option> all = [] {
     std::vector<Option> rows;
     for (const std::span<const Option> part :
-         {std::span<const Option>(kDurability), std::span<const Option>(kMemoryLimits),
-          std::span<const Option>(kReplication), std::span<const Option>(kCluster),
-          std::span<const Option>(kSecurity), std::span<const Option>(kTuning)}) {
+         {std::span<const Option>(kDurability), std::span<const Option>(kReplication),
+          std::span<const Option>(kCluster), std::span<const Option>(kSecurity),
+          std::span<const Option>(kTuning)}) {
       rows.insert(rows.end(), part.begin(), part.end());
     }
     return rows;

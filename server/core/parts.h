@@ -43,6 +43,7 @@ enum class PartId : uint8_t {
   kLocks,
   kLog,
   kLogState,
+  kMemoryLimit,
   kMonitors,
   kNotifications,
   kParkedClients,

@@ -36,14 +36,15 @@ struct CommandSpec;
 using Handler = void (*)(CommandCall&);
 
 // Redis's command flags, in the order COMMAND INFO lists them. Some are only shown to clients and
-// decide nothing here: kDenyOom (there is no maxmemory), kBlocking, kStale and kAsking (there is no
-// replica and no cluster), kNoAsyncLoading and kModule. What the others decide stands with Gates,
-// Dispatcher and ScriptEngine.
+// decide nothing here: kBlocking, kStale and kAsking (there is no replica and no cluster),
+// kNoAsyncLoading and kModule. What the others decide stands with Gates, Dispatcher and
+// ScriptEngine.
 enum CommandFlag : uint32_t {
   // Changes keys: refused while the log refuses writes, and held back by CLIENT PAUSE WRITE.
   kWrite = 1u << 0,
   // Reads keys only; what it reads is remembered for client-side caching.
   kReadOnly = 1u << 1,
+  // May take memory: refused while there is none (MemoryLimit).
   kDenyOom = 1u << 2,
   kModule = 1u << 3,
   // For administrators; MONITOR does not show it.

@@ -154,10 +154,12 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, const Command*
   }
   session.last_command = &command->full_name;
   session.keeps_caching = command->container && (command->container->spec->flags & kKeepsCaching);
-  if ((session.conditions & ~uint32_t{kRestricted}) != 0 || on_.flags.Raised(RareFlags::kGates) ||
-      (command->spec->flags & (kProtected | kOnlyReplayed))) [[unlikely]] {
+  const bool is_plain = (session.conditions & ~uint32_t{kRestricted}) == 0 &&
+                        !on_.flags.Raised(RareFlags::kGates) &&
+                        !(command->spec->flags & (kProtected | kOnlyReplayed));
+  if (!is_plain) [[unlikely]] {
     if (!hook_saw_it && IsHooked()) return ShowToHook(session, args, command, first_key);
-    if (const std::string refusal = gates_.Ask(session, *command, args); !refusal.empty()) {
+    if (const std::string refusal = Refusal(session, *command, args); !refusal.empty()) {
       Reject(session, command, refusal);
       return Outcome::kDone;
     }
@@ -188,8 +190,47 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args args, const Command*
       return Outcome::kDone;
     }
   }
+  if (is_plain && on_.memory.IsOver(on_.keyspace) &&
+      !on_.memory.Admits(NeedOf(session, *command, args))) [[unlikely]] {
+    Reject(session, command, kOutOfMemoryText);
+    return Outcome::kDone;
+  }
   Run(session, *command, args, on_.clients.SinkOf(session), first_key);
   return Outcome::kDone;
+}
+
+// In Redis's order: memory is asked for between the client's own gates and the server's.
+std::string Dispatcher::Refusal(const Session& session, const Command& command, Args args) {
+  std::string refusal = gates_.AskOfClient(session, command, args);
+  if (!refusal.empty()) return refusal;
+  if (!on_.memory.IsOver(on_.keyspace)) {
+    on_.memory.NotOver();
+  } else if (!on_.memory.Admits(NeedOf(session, command, args))) {
+    return std::string(kOutOfMemoryText);
+  }
+  return gates_.AskOfServer(session, command, args);
+}
+
+// FENCED needs what its inner command needs.
+MemoryNeed Dispatcher::NeedOf(const Command& command, Args args) {
+  const auto inner_at = static_cast<size_t>(command.spec->inner_command);
+  if (inner_at != 0) {
+    const Command* const inner = RowOf(on_.commands, args.subspan(inner_at));
+    return inner && inner->spec->inner_command == 0 ? NeedOf(*inner, args.subspan(inner_at))
+                                                    : MemoryNeed::kNone;
+  }
+  if (!(FlagsOf(command, args) & kDenyOom)) return MemoryNeed::kNone;
+  return command.spec->categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks : MemoryNeed::kAny;
+}
+
+// A queue takes memory, whatever is put into it; EXEC needs what the most needing of its commands
+// does.
+MemoryNeed Dispatcher::NeedOf(const Session& session, const Command& command, Args args) {
+  if (!session.in_multi()) return NeedOf(command, args);
+  const uint32_t flags = command.spec->flags;
+  if (flags & kEndsMulti) return TransactionOf(session)->memory_need;
+  if (flags & kNotQueued) return MemoryNeed::kNone;
+  return command.spec->categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks : MemoryNeed::kAny;
 }
 
 // A script declares by its shebang line whether it writes, so its flags depend on the request.
@@ -339,6 +380,7 @@ void Dispatcher::Queue(Session& session, const Command& command, Args args) {
   transaction.queue.emplace_back(&command, args);
   transaction.queue_bytes += transaction.queue.back().bytes();
   transaction.writes |= (FlagsOf(command, args) & (kWrite | kMayReplicate)) != 0;
+  transaction.memory_need = std::max(transaction.memory_need, NeedOf(command, args));
   transaction.may_run_while_loading &= (command.spec->flags & (kLoading | kWhileLoading)) != 0;
   if (transaction.queue_bytes > static_cast<size_t>(on_.settings.client_query_buffer_limit)) {
     return on_.clients.CloseOverQueryLimit(session);

@@ -13,6 +13,7 @@
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/command_timer.h"
 #include "server/dispatch/gates.h"
+#include "server/dispatch/memory_limit.h"
 #include "server/dispatch/pause.h"
 #include "server/dispatch/request_hook.h"
 #include "server/dispatch/saved_first.h"
@@ -51,6 +52,7 @@ class Dispatcher {
     const ScriptState& script;
     const LogState& log;
     AccessGate& access;
+    MemoryLimit& memory;
   };
   explicit Dispatcher(const Uses& uses)
       : on_(uses), gates_(uses.settings, uses.script, uses.log, uses.access) {}
@@ -83,8 +85,8 @@ class Dispatcher {
   CommandCall CallOf(Session& session, const Command& command, Args args, ReplySink& reply,
                      HashedKey first_key = {});
 
-  // Why the client may not run it now, or empty.
-  std::string Refusal(const Session& session, const Command& command, Args args) const {
+  // Why the client may not run it now, in the middle of another command, or empty.
+  std::string InnerRefusal(const Session& session, const Command& command, Args args) const {
     return gates_.Ask(session, command, args);
   }
 
@@ -103,6 +105,9 @@ class Dispatcher {
   Outcome ShowToHook(Session& session, Args args, const Command* command, HashedKey first_key);
   void ResolveFault(Session& session, Args args, std::string_view error);
   uint32_t FlagsOf(const Command& command, Args args);
+  MemoryNeed NeedOf(const Command& command, Args args);
+  MemoryNeed NeedOf(const Session& session, const Command& command, Args args);
+  std::string Refusal(const Session& session, const Command& command, Args args);
   void Reject(Session& session, const Command* command, std::string_view error,
               bool as_given = false);
   void ShowAndTrack(Session& session, const Command& command, Args args);

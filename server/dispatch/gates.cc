@@ -93,17 +93,31 @@ std::string Gates::TouchesNoKeys(const Session& session, const Command& command,
 }
 
 // In this order: a client that asks an unknown server first learns that it must log in.
-const Gates::Gate Gates::kInOrder[] = {&Gates::Protected,    &Gates::LoggedIn, &Gates::Replays,
-                                       &Gates::OutsideMulti, &Gates::Allowed,  &Gates::MayWrite,
-                                       &Gates::MayHear,      &Gates::Loaded,   &Gates::NotBusy,
-                                       &Gates::TouchesNoKeys};
+const Gates::Gate Gates::kOfClient[] = {&Gates::Protected, &Gates::LoggedIn, &Gates::Replays,
+                                        &Gates::OutsideMulti, &Gates::Allowed};
+const Gates::Gate Gates::kOfServer[] = {&Gates::MayWrite, &Gates::MayHear, &Gates::Loaded,
+                                        &Gates::NotBusy, &Gates::TouchesNoKeys};
 
-std::string Gates::Ask(const Session& session, const Command& command, Args args) const {
-  for (const Gate gate : kInOrder) {
+std::string Gates::AskAll(std::span<const Gate> gates, const Session& session,
+                          const Command& command, Args args) const {
+  for (const Gate gate : gates) {
     if (std::string refusal = (this->*gate)(session, command, args); !refusal.empty())
       return refusal;
   }
   return {};
+}
+
+std::string Gates::AskOfClient(const Session& session, const Command& command, Args args) const {
+  return AskAll(kOfClient, session, command, args);
+}
+
+std::string Gates::AskOfServer(const Session& session, const Command& command, Args args) const {
+  return AskAll(kOfServer, session, command, args);
+}
+
+std::string Gates::Ask(const Session& session, const Command& command, Args args) const {
+  std::string refusal = AskOfClient(session, command, args);
+  return refusal.empty() ? AskOfServer(session, command, args) : refusal;
 }
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 // session with no condition on a server with none skips them all.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,10 +29,18 @@ class Gates {
   // The sentence why the client may not run it now, or empty.
   // O(gates), and each is a test of a few bits; the first refusal counts.
   std::string Ask(const Session& session, const Command& command, Args args) const;
+  // The same in two parts, between which Redis asks for memory: who asks for what, and what the
+  // server allows.
+  std::string AskOfClient(const Session& session, const Command& command, Args args) const;
+  std::string AskOfServer(const Session& session, const Command& command, Args args) const;
 
  private:
   using Gate = std::string (Gates::*)(const Session&, const Command&, Args) const;
-  static const Gate kInOrder[];
+  static const Gate kOfClient[];
+  static const Gate kOfServer[];
+
+  std::string AskAll(std::span<const Gate> gates, const Session& session, const Command& command,
+                     Args args) const;
 
   std::string Protected(const Session& session, const Command& command, Args args) const;
   std::string LoggedIn(const Session& session, const Command& command, Args args) const;

@@ -11,6 +11,7 @@
 #include "server/clients/session.h"
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
+#include "server/dispatch/memory_limit.h"
 #include "server/dispatch/queued_command.h"
 #include "server/notify/key_listeners.h"
 #include "storage/hashing/key_name.h"
@@ -32,7 +33,8 @@ struct Transaction final : SessionState {
   bool writes = false;  // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
   // Every queued command is served while data are loaded.
   bool may_run_while_loading = true;
-  bool dirty = false;  // a watched key was touched: EXEC answers null
+  MemoryNeed memory_need = MemoryNeed::kNone;  // the greatest of what is queued
+  bool dirty = false;                          // a watched key was touched: EXEC answers null
   size_t queue_bytes = 0;
 
   size_t MemoryBytes() const override { return sizeof(*this) + queue_bytes; }

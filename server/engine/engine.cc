@@ -9,6 +9,7 @@
 #include <cassert>
 #include <utility>
 
+#include "protocol/text/concat.h"
 #include "server/engine/hash_field_expiry.h"
 
 namespace sluice {
@@ -54,6 +55,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
       notifications_(config.settings().notify_classes, pubsub_),
       tracking_(config.settings(), clients_, acting_, flags_, hash_keys_),
       monitors_(config.settings(), clients_, clock_, flags_),
+      memory_limit_(parts_),
       pause_(clients_, keyspace_, timers_, clock_, flags_),
       saved_first_(clients_, keyspace_, commands_, flags_),
       command_timer_(config.settings(), clock_, command_counts_, slow_log_, latency_monitor_),
@@ -65,7 +67,8 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
       waiters_(ForWaiters(), hash_keys_),
       scripts_(ForScripts(), hash_keys_),
       limits_(ForLimits(), hash_keys_),
-      facts_(options_, run_id_, clock_.now().ms(), keyspace_, scripts_, clients_, locks_, wheel_),
+      facts_(options_, run_id_, clock_.now().ms(), keyspace_, scripts_, clients_, locks_, tracking_,
+             wheel_),
       key_listeners_(flags_),
       snapshots_(ForSnapshots()),
       log_(ForLog()),
@@ -81,10 +84,8 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
   }
   AddParts();
   clients_.set_closing_listener(parked_);
-  for (KeyListener* listener :
-       std::initializer_list<KeyListener*>{&watches_, &waiters_, &limits_, &locks_, &tracking_}) {
-    key_listeners_.Add(*listener);
-  }
+  KeyListener* const listeners[] = {&watches_, &waiters_, &limits_, &locks_, &tracking_};
+  for (KeyListener* const listener : listeners) key_listeners_.Add(*listener);
   every_second_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<Engine>&>(task).owner.EverySecond();
   };
@@ -116,6 +117,20 @@ void Engine::FollowConfig() {
   follow({"acllog-max-len"},
          [this] { access_log_.set_entries_max(static_cast<size_t>(settings().acllog_max_len)); });
   follow({"client-output-buffer-limit"}, [this] { clients_.LimitsChanged(); });
+  follow({"maxmemory-policy", "maxmemory-samples", "maxmemory-eviction-tenacity",
+          "maxmemory-reserved-for-locks", "maxmemory-clients", "evict-never", "lfu-log-factor",
+          "lfu-decay-time"},
+         [this] { MemoryOptionsChanged(); });
+  follow({"maxmemory"}, [this] {
+    MemoryOptionsChanged();
+    if (!memory_limit_.IsOver(keyspace_)) return;
+    host_.Log(LogLevel::kWarning,
+              Concat("WARNING: the new maxmemory value set via CONFIG SET (",
+                     static_cast<uint64_t>(settings().maxmemory),
+                     ") is smaller than the current memory usage (", UsedMemory(),
+                     "). This will result in key eviction and/or the inability to accept new "
+                     "write commands depending on the maxmemory-policy."));
+  });
   follow({"fence-retention", "fence-memory-max"}, [this] {
     locks_.memory().set_retention_ms(settings().fence_retention);
     locks_.memory().set_memory_max(static_cast<size_t>(settings().fence_memory_max));
@@ -126,6 +141,14 @@ void Engine::FollowConfig() {
   });
   follow({"slowlog-max-len"},
          [this] { slow_log_.set_entries_max(static_cast<size_t>(settings().slowlog_max_len)); });
+}
+
+void Engine::MemoryOptionsChanged() {
+  clients_.SetAccounting(settings().maxmemory != 0 || settings().maxmemory_clients != "0");
+  memory_limit_.Configure();
+  if (memory_limit_.is_set()) {
+    memory_limit_.BeginTurn(facts_.MemoryBesideKeys() + clients_.accounted_bytes());
+  }
 }
 
 Engine::~Engine() {

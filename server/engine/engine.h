@@ -33,6 +33,7 @@
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/dispatch/memory_limit.h"
 #include "server/engine/access_control.h"
 #include "server/engine/batch.h"
 #include "server/engine/client_lines.h"
@@ -168,6 +169,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   void AddParts();
 
   void FollowConfig();
+  void MemoryOptionsChanged();
   void EverySecond();
   void ArmEverySecond(int64_t ms);
   void RefreshNow();
@@ -194,6 +196,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   bool SettleMoment(int64_t turn_begin);
   void ServeWaiters();
   bool FreeGarbage(int64_t turn_begin);
+  void BeginMemory();
+  void EvictClients();
   void EndTurn(int64_t begin);
   void CloseAll();
   std::string AuditFlags() const;
@@ -226,6 +230,7 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   Notifications notifications_;
   Tracking tracking_;
   Monitors monitors_;
+  MemoryLimit memory_limit_;
   Pause pause_;
   SavedFirst saved_first_;
   ScriptState script_state_;

@@ -49,6 +49,7 @@ Dispatcher::Uses Engine::ForDispatcher() {
       .script = script_state_,
       .log = log_state_,
       .access = access_gate_,
+      .memory = memory_limit_,
   };
 }
 
@@ -104,6 +105,7 @@ ScriptEngine::Uses Engine::ForScripts() {
       .state = script_state_,
       .access = access_gate_,
       .log = log_state_,
+      .memory = memory_limit_,
       .others = *this,
   };
 }
@@ -195,6 +197,7 @@ void Engine::AddParts() {
   parts_.Add(locks_);
   parts_.Add(log_);
   parts_.Add(log_state_);
+  parts_.Add(memory_limit_);
   parts_.Add(monitors_);
   parts_.Add(notifications_);
   parts_.Add(parked_);

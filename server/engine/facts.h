@@ -13,6 +13,7 @@
 #include "server/core/parts.h"
 #include "server/engine/script_engine.h"
 #include "server/locks/lock_service.h"
+#include "server/notify/tracking.h"
 #include "server/test_double/spaces.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/keyspace.h"
@@ -46,7 +47,7 @@ class Facts {
 
   Facts(const EngineOptions& options, std::string run_id, int64_t started_ms,
         const Keyspace& keyspace, const ScriptEngine& scripts, const Clients& clients,
-        const LockService& locks, const TimerWheel& wheel)
+        const LockService& locks, const Tracking& tracking, const TimerWheel& wheel)
       : options_(options),
         run_id_(std::move(run_id)),
         started_ms_(started_ms),
@@ -54,6 +55,7 @@ class Facts {
         scripts_(scripts),
         clients_(clients),
         locks_(locks),
+        tracking_(tracking),
         wheel_(wheel),
         startup_memory_(UsedMemory()) {}
 
@@ -62,6 +64,11 @@ class Facts {
   int64_t started_ms() const { return started_ms_; }
   // What keys, scripts, clients and their waits for locks take now; looks at every client.
   size_t UsedMemory() const { return SharedMemory() + clients_.MemoryBytes(); }
+  // The same but for keys and clients; O(1).
+  size_t MemoryBesideKeys() const {
+    return scripts_.MemoryBytes() + locks_.queue().MemoryBytes() + locks_.memory().memory_bytes() +
+           tracking_.MemoryBytes() + wheel_.memory_bytes();
+  }
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   size_t startup_memory() const { return startup_memory_; }
   size_t timers() const { return wheel_.size(); }
@@ -72,9 +79,7 @@ class Facts {
   }
 
  private:
-  size_t SharedMemory() const {
-    return keyspace_.memory_bytes() + scripts_.MemoryBytes() + locks_.queue().MemoryBytes();
-  }
+  size_t SharedMemory() const { return keyspace_.memory_bytes() + MemoryBesideKeys(); }
 
   const EngineOptions& options_;
   const std::string run_id_;
@@ -83,6 +88,7 @@ class Facts {
   const ScriptEngine& scripts_;
   const Clients& clients_;
   const LockService& locks_;
+  const Tracking& tracking_;
   const TimerWheel& wheel_;
   size_t memory_peak_ = 0;
   const size_t startup_memory_;

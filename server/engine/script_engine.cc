@@ -29,6 +29,12 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   if (read_only && declared && !(flags & kScriptNoWrites)) {
     return call.reply.Error("ERR Can not execute a script with write flag using *_ro command.");
   }
+  if (declared && !(flags & (kScriptAllowOom | kScriptNoWrites)) &&
+      on_.memory.Lacks(MemoryNeed::kAny)) {
+    return call.reply.Error(
+        "OOM allow-oom flag is not set on the script, can not run it when used memory > "
+        "'maxmemory'");
+  }
   if (!session_) {
     session_ = std::make_unique<Session>(SessionId{}, 0, Peer{}, call.now.ms());
     session_->conditions = kInScript;
@@ -42,6 +48,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
                         .command = call.args,
                         .is_function = state.kind() == LuaState::Kind::kFunctions,
                         .read_only = read_only || (declared && (flags & kScriptNoWrites)),
+                        .may_take_memory = declared && (flags & kScriptAllowOom),
                         .begin_ns = on_.clock.tick(),
                         .first_key = call.first_key};
   on_.state.running_ = &running;
@@ -95,20 +102,34 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
       return reply.Error("ERR This Redis command is not allowed from script");
     }
     if (!MayRun(*command, args, reply)) return;
-    // What may replicate (PUBLISH, PFCOUNT) counts as a write: CLIENT PAUSE holds it back too.
-    if (on_.state.running_->read_only) {
-      ++on_.counts.Of(command->number).rejected;
-      return reply.Error("ERR Write commands are not allowed from read-only scripts.");
-    }
-    if ((flags & kWrite) && on_.log.denies_writes()) {
-      ++on_.counts.Of(command->number).rejected;
-      return reply.Error(on_.log.WriteRefusal());
-    }
+    if (!MayChange(*command, reply)) return;
     if (flags & kWrite) on_.state.running_->wrote = true;
   } else if (!MayRun(*command, args, reply)) {
     return;
   }
   on_.dispatcher.Run(*session_, *command, args, reply, KnownKey(args));
+}
+
+// False: the reason has been answered. As in Redis, memory is only asked for by the first call that
+// writes: a script is not stopped halfway.
+bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
+  const RunningScript& running = *on_.state.running_;
+  const CommandSpec& spec = *command.spec;
+  std::string refusal;
+  // What may replicate (PUBLISH, PFCOUNT) counts as a write: CLIENT PAUSE holds it back too.
+  if (running.read_only) {
+    refusal = "ERR Write commands are not allowed from read-only scripts.";
+  } else if ((spec.flags & kWrite) && on_.log.denies_writes()) {
+    refusal = on_.log.WriteRefusal();
+  } else if ((spec.flags & kDenyOom) && !running.may_take_memory && !running.wrote &&
+             on_.memory.Lacks(spec.categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks
+                                                                       : MemoryNeed::kAny)) {
+    refusal = kOutOfMemoryText;
+  }
+  if (refusal.empty()) return true;
+  ++on_.counts.Of(command.number).rejected;
+  reply.Error(refusal);
+  return false;
 }
 
 // As the caller of the script, by its rules as they are now. False: the reason has been answered.

@@ -23,6 +23,7 @@
 #include "server/clients/others_server.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/log_state.h"
+#include "server/dispatch/memory_limit.h"
 #include "server/dispatch/script_state.h"
 
 namespace sluice {
@@ -46,6 +47,7 @@ class ScriptEngine final : public CommandPort {
     ScriptState& state;
     AccessGate& access;
     const LogState& log;
+    const MemoryLimit& memory;
     OthersServer& others;
   };
   ScriptEngine(const Uses& uses, HashKeys& hash_keys);
@@ -78,6 +80,7 @@ class ScriptEngine final : public CommandPort {
   const Command* FindCommand(Args args, std::string_view& refusal);
   HashedKey KnownKey(Args args) const;
   bool MayRun(const Command& command, Args args, ReplySink& reply);
+  bool MayChange(const Command& command, ReplySink& reply);
 
   const Uses on_;
   ScriptCache cache_;

@@ -5,8 +5,10 @@
 // the rest. What is left over is RunTurn's answer, and the host comes again at once.
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/same_bytes.h"
 #include "server/engine/engine.h"
@@ -119,6 +121,7 @@ std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
   assert(!session.blocked && !session.paused);
   const int64_t begin = clock_.Tick();
   limits_.BeginTurn();
+  BeginMemory();
   if (request_watch_) [[unlikely]]
     request_watch_->BeginTurn();
   const Dispatcher::Outcome outcome = Execute(session, args, LookDirectly(args[0]), {});
@@ -139,6 +142,7 @@ Session* Engine::DirectSession(SessionId id) {
     return nullptr;
   const bool anybody_hears =
       flags_.AnyRaised() || effects_.wanted() || settings().notify_classes != 0;
+  if (memory_limit_.is_set()) return nullptr;  // it may have to make room
   return anybody_hears ? nullptr : session;
 }
 
@@ -170,6 +174,7 @@ bool Engine::RunTurn() {
   if (crowded) [[unlikely]]
     host_.ReturnFreedAtOnce(true);
   limits_.BeginTurn();
+  BeginMemory();
   if (request_watch_) [[unlikely]]
     request_watch_->BeginTurn();
   if (log_.loading()) [[unlikely]]
@@ -181,6 +186,7 @@ bool Engine::RunTurn() {
   const bool timers_left = is_loading || (travels ? PassTime(begin) : RunTimers());
   TakeCarried();
   RunInputs(begin);
+  const bool evictions_left = memory_limit_.Continue();
   const bool freed = FreeGarbage(begin);  // of which locks hear, when their holders go
   const bool locks_left = !is_loading && locks_.Continue(read_ms);
   const bool rearm_left = keyspace_.RearmSlice(clock_.now(), kRearmedPerTurn);
@@ -190,10 +196,32 @@ bool Engine::RunTurn() {
   EndTurn(begin);
   if (crowded || freed) [[unlikely]]
     host_.ReturnFreedAtOnce(false);
-  return timers_left || locks_left || keyspace_.waiting_to_be_freed() > 0 || rearm_left ||
-         tracked_left || snapshot_left || clients_.any_carried() || limits_.any_ready() ||
-         (time_control_ && time_control_->travels()) ||
+  return timers_left || evictions_left || locks_left || keyspace_.waiting_to_be_freed() > 0 ||
+         rearm_left || tracked_left || snapshot_left || clients_.any_carried() ||
+         limits_.any_ready() || (time_control_ && time_control_->travels()) ||
          (request_watch_ && request_watch_->any_to_send());
+}
+
+// What all but the keyspace takes is counted once a turn.
+void Engine::BeginMemory() {
+  if (!memory_limit_.is_set()) [[likely]]
+    return;
+  memory_limit_.BeginTurn(facts_.MemoryBesideKeys() + clients_.accounted_bytes());
+}
+
+// As Redis: however little was asked for, some 128 KB are needed to be able to talk.
+void Engine::EvictClients() {
+  constexpr size_t kLeast = 128 * 1024;
+  const std::string& limit = settings().maxmemory_clients;
+  if (limit == "0") [[likely]]
+    return;
+  const auto value = static_cast<size_t>(std::strtoull(limit.c_str(), nullptr, 10));
+  const bool is_percent = limit.ends_with('%');
+  if (is_percent && settings().maxmemory == 0) return;
+  const size_t bytes = is_percent ? static_cast<size_t>(settings().maxmemory) / 100 * value : value;
+  clients_.EvictAbove(std::max(bytes, kLeast), [this](const Session& session) {
+    return client_lines_.Describe(session, {});
+  });
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {
@@ -287,7 +315,7 @@ void Engine::RunInputs(int64_t turn_begin) {
   while (at < inputs.size() && batch_.Parse(inputs, at)) {
     batch_.Prefetch(inputs);
     RunBatch();
-    if (clock_.Tick() - turn_begin > kTurnBudgetNanos) {
+    if (clock_.Tick() - turn_begin > kTurnBudgetNanos || memory_limit_.has_spent_turn()) {
       // A session that got no share of this turn is first in the next.
       std::stable_partition(inputs.begin(), inputs.end(),
                             [](const Input& input) { return input.position == 0; });
@@ -333,6 +361,7 @@ bool Engine::RunRequest(Session& session, const Batch::Request& request) {
 void Engine::KeepRest(Input& input) {
   Session& session = *input.session;
   session.received = false;
+  const absl::Cleanup account = [this, &session] { clients_.Account(session); };
   if (input.stopped) session.parser.Reset();  // it had read beyond what is kept
   if (session.close != CloseMode::kOpen) {
     session.pending = {};
@@ -452,6 +481,7 @@ int64_t Engine::NextWork() const {
 // enough that what lies between two readings is no more than kCpuReadEveryNanos.
 void Engine::EndTurn(int64_t begin) {
   tracking_.Broadcast();
+  EvictClients();
   do {
     log_.EndTurn();
     clients_.SendAll();

@@ -55,6 +55,7 @@ class LockService final : public KeyListener {
   HeldLocks& held_locks() { return held_; }
   LockWaits& waits() { return waits_; }
   FenceMemory& memory() { return memory_; }
+  const FenceMemory& memory() const { return memory_; }
   FenceTokens& tokens() { return tokens_; }
   const LockCounts& counts() const { return locks_.counts(); }
   const WaitQueue& queue() const { return locks_.queue(); }

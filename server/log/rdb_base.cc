@@ -97,7 +97,9 @@ bool RdbBase::Put(Database& db, HashedKey name, RdbFileKey& key) {
   const size_t before = db.size();
   Entry& entry = PutRdbValue(db, name, std::move(key.value), key.deadline, context_.now);
   if (db.size() == before && !options_.merges) return false;
-  if (key.idle_s) {
+  if (db.counts_accesses()) {
+    if (key.frequency) db.SetAccessCounter(entry, *key.frequency, context_.now);
+  } else if (key.idle_s) {
     const int64_t used_s = db.AccessClock(context_.now) - static_cast<int64_t>(*key.idle_s);
     db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
   }

@@ -10,8 +10,8 @@ namespace {
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
 // In the order of LatencyEvent.
-constexpr std::string_view kNames[] = {"command", "fast-command", "command-unblocking",
-                                       "expire-cycle", "expire-del"};
+constexpr std::string_view kNames[] = {"command",      "fast-command", "command-unblocking",
+                                       "expire-cycle", "expire-del",   "eviction-cycle"};
 static_assert(std::size(kNames) == kLatencyEvents);
 
 }  // namespace

@@ -13,15 +13,16 @@
 
 namespace sluice {
 
-// What can take long. Redis knows more: Sluice neither forks nor evicts, and no disk holds it up.
+// What can take long. Redis knows more: Sluice does not fork, and no disk holds it up.
 enum class LatencyEvent : uint8_t {
   kCommand,
-  kFastCommand,  // one of those that are O(1)
-  kUnblocking,   // a waiting client's command, run again
-  kExpireCycle,  // timers of one turn: keys, leases, drains
-  kExpireDel,    // what a single key's end gave others to hear
+  kFastCommand,    // one of those that are O(1)
+  kUnblocking,     // a waiting client's command, run again
+  kExpireCycle,    // timers of one turn: keys, leases, drains
+  kExpireDel,      // what a single key's end gave others to hear
+  kEvictionCycle,  // keys that went before one command, for maxmemory
 };
-inline constexpr size_t kLatencyEvents = 5;
+inline constexpr size_t kLatencyEvents = 6;
 
 // The worst that an event had in one second.
 struct LatencySample {

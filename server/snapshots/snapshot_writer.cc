@@ -24,6 +24,11 @@ constexpr size_t kCommandsMax = 64 * 1024;
 // Of keys in a slice; to compress so much takes some 0.3 ms.
 constexpr size_t kSliceBytes = 64 * 1024;
 
+RdbContext::Use UseOf(const Keyspace& keyspace, bool writes_idle_times) {
+  if (keyspace.access_count()) return RdbContext::Use::kFrequency;
+  return writes_idle_times ? RdbContext::Use::kIdle : RdbContext::Use::kNotWritten;
+}
+
 // Nothing is left of such a lock.
 bool IsEndedLock(const Entry& entry) {
   return entry.type() == ValueType::kLock && static_cast<const Lock&>(entry.value()).Ended();
@@ -36,7 +41,11 @@ SnapshotWriter::SnapshotWriter(const Source& source, const TurnClock& clock, con
     : source_(source),
       clock_(clock),
       style_(style),
-      context_{.now = clock.now(), .compress = style.compress},
+      context_{.now = clock.now(),
+               .compress = style.compress,
+               .use = UseOf(source.keyspace, style.writes_idle_times),
+               .access_clock = source.keyspace.AccessSeconds(clock.now()),
+               .access_count = source.keyspace.access_count()},
       writer_(sink, context_, style.checksum) {
   for (int db = 0; db < source_.keyspace.databases(); ++db) {
     if (source_.keyspace.made(db)) keys_at_first_ += source_.keyspace.db(db).size();

@@ -42,6 +42,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
     bool is_base = false;  // of a log
     std::string boot;      // the machine's
     size_t used_memory = 0;
+    bool writes_idle_times = false;  // of keys; how often they are used is written where it is kept
     size_t large_bytes = LargeValueWriter::kLargeBytes;  // from here on values come in pieces
     size_t piece_bytes = LargeValueWriter::kPieceBytes;
   };

@@ -37,6 +37,7 @@ Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names,
               .is_base = base,
               .boot = BootIdOf(snapshots.on_.config.disk()),
               .used_memory = snapshots.on_.source.keyspace.memory_bytes(),
+              .writes_idle_times = EvictsByLastUse(snapshots.on_.config.settings()),
               .large_bytes = snapshots.large_bytes_,
               .piece_bytes = snapshots.piece_bytes_},
              file),
@@ -103,7 +104,8 @@ bool Snapshots::WriteTo(ByteSink& sink, std::string_view boot) {
                         {.compress = false,
                          .checksum = false,
                          .boot = std::string(boot),
-                         .used_memory = on_.source.keyspace.memory_bytes()},
+                         .used_memory = on_.source.keyspace.memory_bytes(),
+                         .writes_idle_times = EvictsByLastUse(on_.config.settings())},
                         sink);
   writer.WriteAll();
   return writer.ok();

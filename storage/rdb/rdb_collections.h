@@ -14,6 +14,7 @@
 #include <memory>
 #include <string_view>
 
+#include "storage/keyspace/access_count.h"
 #include "storage/rdb/rdb_format.h"
 #include "storage/rdb/rdb_module.h"
 #include "storage/rdb/rdb_reader.h"
@@ -36,6 +37,12 @@ struct RdbContext {
   Set::Limits set;
   SortedSet::Limits sorted_set;
   ListLimits list;
+  // What is written of the use of a key, as the policy of eviction has it in an entry's access
+  // bits: for how long it was not used, or how often it was.
+  enum class Use : uint8_t { kNotWritten, kIdle, kFrequency };
+  Use use = Use::kNotWritten;
+  int64_t access_clock = 0;  // Keyspace::AccessSeconds of `now`
+  const AccessCount* access_count = nullptr;
   // Makes a lock; without it there are none to be read. RESTORE's gives a lock no holder.
   std::function<std::unique_ptr<Value>(const LockImage& image)> make_lock;
 };

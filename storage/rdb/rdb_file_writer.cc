@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "storage/keyspace/database.h"
 #include "storage/rdb/crc64.h"
 #include "storage/rdb/rdb_format.h"
 #include "storage/rdb/rdb_moment.h"
@@ -71,6 +72,7 @@ void RdbFileWriter::Key(const Entry& entry) {
   value_.clear();
   WriteRdbFileValue(entry, context_, value_);
   WriteDeadline(entry.deadline());
+  WriteUse(entry);
   WriteHead(entry, value_);
   const std::string_view value = std::string_view(value_).substr(1);
   if (must_wait() || value.size() <= kPieceBytes) {
@@ -84,6 +86,22 @@ void RdbFileWriter::Key(const Entry& entry) {
   if (value_.capacity() > kScratchKept) value_ = {};
 }
 
+// As Redis does: where the policy of eviction asks for it.
+void RdbFileWriter::WriteUse(const Entry& entry) {
+  RdbWriter writer(out(), context_.compress);
+  if (context_.use == RdbContext::Use::kIdle) {
+    const int64_t idle_s =
+        (context_.access_clock - entry.access_clock()) & Database::kAccessClockMask;
+    writer.Opcode(RdbOpcode::kIdle);
+    writer.Length(static_cast<uint64_t>(idle_s));
+  } else if (context_.use == RdbContext::Use::kFrequency) {
+    const uint32_t counter =
+        context_.access_count->CounterAt(entry.access_clock(), context_.access_clock / 60);
+    writer.Opcode(RdbOpcode::kFrequency);
+    writer.Raw(std::string(1, static_cast<char>(counter)));
+  }
+}
+
 // The type, with which the value begins, and the key.
 void RdbFileWriter::WriteHead(const Entry& entry, std::string_view value) {
   out().push_back(value[0]);
@@ -93,6 +111,7 @@ void RdbFileWriter::WriteHead(const Entry& entry, std::string_view value) {
 void RdbFileWriter::BeginKey(const Entry& entry, std::string_view piece) {
   assert(!must_wait());
   WriteDeadline(entry.deadline());
+  WriteUse(entry);
   WriteHead(entry, piece);
   is_key_open_ = true;
   Piece(piece.substr(1));

@@ -62,6 +62,7 @@ class RdbFileWriter {
   std::string& out();
   bool must_wait() const { return is_key_open_ || !waiting_.empty(); }
   void WriteDeadline(const Deadline& deadline);
+  void WriteUse(const Entry& entry);
   void WriteHead(const Entry& entry, std::string_view value);
   void Hand(std::string_view bytes);
   void HandIfFull();

@@ -70,6 +70,8 @@ void ResetStat(CommandCall& call) {
   call.part<LimitWaiters>().statistics() = {};
   call.part<CommandCounts>().Reset();
   call.part<ScriptEngine>().cache().ResetStatistics();
+  call.part<MemoryLimit>().ResetStatistics();
+  call.part<Clients>().ResetStatistics();
   call.reply.Ok();
 }
 

@@ -146,7 +146,7 @@ void WriteAllocator(const AllocatorUsage& allocator, uint64_t resident, InfoText
   text.Field("rss_overhead_bytes", static_cast<int64_t>(resident - held));
 }
 
-// used_memory is what Sluice accounts for: keys, scripts and clients. What the system sees is
+// used_memory is what Sluice accounts for, and maxmemory bounds. What the system sees is
 // used_memory_rss.
 void WriteMemory(const Parts& parts, InfoText& text) {
   const ProcessUsage usage = parts.Get<Host>().Usage();
@@ -154,7 +154,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   const size_t dataset = parts.Get<Keyspace>().memory_bytes();
   const uint64_t used = parts.Get<Facts>().UsedMemory();
   const uint64_t overhead = used - dataset;
-  const uint64_t clients = overhead - parts.Get<ScriptEngine>().MemoryBytes();
+  const uint64_t clients = parts.Get<Clients>().MemoryBytes();
   const uint64_t peak = std::max<uint64_t>(parts.Get<Facts>().memory_peak(), used);
   const auto resident = static_cast<uint64_t>(usage.resident_bytes);
   text.Bytes("used_memory", used);
@@ -172,7 +172,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Field("allocator_resident", allocator.resident_bytes);
   text.Bytes("total_system_memory", parts.Get<Facts>().options().machine_memory);
   WriteScriptMemory(parts, text);
-  text.Bytes("maxmemory", 0);
+  text.Bytes("maxmemory", static_cast<uint64_t>(parts.Get<Config>().settings().maxmemory));
   text.Field("maxmemory_policy", parts.Get<Config>().settings().maxmemory_policy);
   WriteAllocator(allocator, resident, text);
   text.Field("mem_fragmentation_ratio", Ratio(resident, used));

@@ -106,9 +106,17 @@ void WriteExpiry(const Statistics& stats, InfoText& text) {
   text.Field("expired_stale_perc", FixedText(0, 2));  // each has a timer
   text.Field("expired_time_cap_reached_count", 0);
   text.Field("expire_cycle_cpu_milliseconds", stats.expiry_ns / kNanosPerMilli);
-  WriteZeros({"evicted_keys", "evicted_clients", "total_eviction_exceeded_time",
-              "current_eviction_exceeded_time"},
-             text);
+}
+
+// In ms: for how long more was used than maxmemory, in all and as long as it has been so now.
+void WriteEviction(const Parts& parts, InfoText& text) {
+  const EvictionCounts counts = parts.Get<MemoryLimit>().counts();
+  const int64_t now_ms = parts.Get<TurnClock>().now().ms();
+  const int64_t current_ms = counts.exceeded_since_ms == 0 ? 0 : now_ms - counts.exceeded_since_ms;
+  text.Field("evicted_keys", counts.keys);
+  text.Field("evicted_clients", parts.Get<Clients>().evicted());
+  text.Field("total_eviction_exceeded_time", counts.exceeded_ms + current_ms);
+  text.Field("current_eviction_exceeded_time", current_ms);
 }
 
 }  // namespace
@@ -118,6 +126,7 @@ void WriteStats(const Parts& parts, InfoText& text) {
   const Statistics& stats = parts.Get<Statistics>();
   WriteTraffic(stats, parts.Get<Rates>().per_second(), text);
   WriteExpiry(stats, text);
+  WriteEviction(parts, text);
   text.Field("evicted_scripts",
              parts.Get<ScriptEngine>().cache().evicted());  // as Redis 7.4 calls it
   text.Field("keyspace_hits", stats.keyspace_hits);

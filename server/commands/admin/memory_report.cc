@@ -142,7 +142,7 @@ MemoryExcess MemoryReport::process_resident() const { return {resident, allocato
 // The two ends: what the system sees against what Sluice accounts for.
 MemoryExcess MemoryReport::fragmentation() const { return {resident, used}; }
 
-// Reads what others count; O(databases). What is neither data nor scripts is clients.
+// Reads what others count; O(databases) and O(clients).
 MemoryReport ReportMemory(const Parts& parts) {
   Keyspace& keyspace = parts.Get<Keyspace>();
   const ScriptCache& cache = parts.Get<ScriptEngine>().cache();
@@ -153,11 +153,10 @@ MemoryReport ReportMemory(const Parts& parts) {
   report.startup = static_cast<int64_t>(parts.Get<Facts>().startup_memory());
   report.scripts = static_cast<int64_t>(cache.text_bytes() + cache.lua_bytes());
   report.functions = static_cast<int64_t>(functions.code_bytes() + functions.lua_bytes());
-  report.clients = report.used - static_cast<int64_t>(keyspace.memory_bytes()) - report.scripts -
-                   report.functions;
+  report.clients = static_cast<int64_t>(parts.Get<Clients>().MemoryBytes());
   report.resident = parts.Get<Host>().Usage().resident_bytes;
   report.allocator = parts.Get<Host>().Allocator();
-  report.overhead = report.clients + report.scripts + report.functions;
+  report.overhead = report.used - static_cast<int64_t>(keyspace.memory_bytes());
   for (int i = 0; i < keyspace.databases(); ++i) {
     if (!keyspace.made(i) || keyspace.db(i).size() == 0) continue;
     const Database& db = keyspace.db(i);

@@ -40,7 +40,7 @@ struct RestoreArgs {
   bool replace = false;
   bool absolute = false;
   std::optional<int64_t> idle_s;
-  bool has_frequency = false;
+  std::optional<int64_t> frequency;
   int64_t ttl_ms = 0;
 };
 
@@ -59,12 +59,10 @@ constexpr OptionRow<RestoreArgs> kOptions[] = {
      [](ArgReader& args, RestoreArgs& result) {
        result.idle_s = TakeBounded(args, INT64_MAX, "ERR Invalid IDLETIME value, must be >= 0");
      },
-     1, [](const RestoreArgs& before) { return !before.has_frequency; }},
+     1, [](const RestoreArgs& before) { return !before.frequency; }},
     {"FREQ",
      [](ArgReader& args, RestoreArgs& result) {
-       // Uses are not counted here: what was counted elsewhere ends here.
-       TakeBounded(args, 255, "ERR Invalid FREQ value, must be >= 0 and <= 255");
-       result.has_frequency = true;
+       result.frequency = TakeBounded(args, 255, "ERR Invalid FREQ value, must be >= 0 and <= 255");
      },
      1, [](const RestoreArgs& before) { return !before.idle_s; }},
 };
@@ -140,7 +138,11 @@ void Restore(CommandCall& call) {
     return call.reply.Ok();
   }
   Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
-  if (args.idle_s) {
+  if (call.db.counts_accesses()) {
+    if (args.frequency) {
+      call.db.SetAccessCounter(entry, static_cast<uint32_t>(*args.frequency), call.now);
+    }
+  } else if (args.idle_s) {
     // The access clock has 24 bits of seconds and wraps; so does this difference.
     const int64_t used_s = call.db.AccessClock(call.now) - *args.idle_s;
     call.db.SetAccessClock(entry, static_cast<uint32_t>(used_s));

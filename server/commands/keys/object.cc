@@ -42,13 +42,22 @@ void RefCount(CommandCall& call) {
 void IdleTime(CommandCall& call) {
   const Entry* const entry = FindObject(call);
   if (!entry) return;
+  if (call.db.counts_accesses()) {
+    return call.reply.Error(
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when "
+        "switching between policies at runtime LRU and LFU data will take some time to adjust.");
+  }
   call.reply.Integer(call.db.IdleSeconds(*entry, call.now));
 }
 
-// There is no LFU policy here, and so no count. The key is looked for first, as in Redis: a missing
-// one is null.
+// The logarithm of its uses, as LFU policies count them. The key is looked for first, as in Redis:
+// a missing one is null.
 void Freq(CommandCall& call) {
-  if (!FindObject(call)) return;
+  const Entry* const entry = FindObject(call);
+  if (!entry) return;
+  if (call.db.counts_accesses()) {
+    return call.reply.Integer(call.db.AccessCounter(*entry, call.now));
+  }
   call.reply.Error(
       "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
       "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
@@ -97,7 +106,7 @@ constexpr CommandSpec kSubcommands[] = {
      .since = "4.0.0",
      .complexity = "O(1)",
      .usage = "key",
-     .summary = "How often a key was used; an error, as no LFU policy counts that.",
+     .summary = "How often a key was used, as a logarithm; only under an LFU policy.",
      .tips = "nondeterministic_output"},
     {.name = "HELP",
      .arity = 2,

@@ -54,7 +54,7 @@ std::string RefusalOf(CommandCall& call, const Command& inner, Args request) {
   if ((call.client.conditions & kInScript) && (flags & kNoScript)) {
     return "ERR This Redis command is not allowed from script";
   }
-  return call.part<Dispatcher>().Refusal(call.client, inner, request);
+  return call.part<Dispatcher>().InnerRefusal(call.client, inner, request);
 }
 
 // The inner command is found and judged before the lock is looked at, so a fault in it is told even

@@ -51,8 +51,10 @@ inline void ShowScriptCall(const CommandCall& call) {
 // The flags of a request for a script that says what it does: its word counts, not the command's.
 inline uint32_t DeclaredFlags(uint32_t row_flags, uint32_t script_flags) {
   if (script_flags & kScriptUndeclared) return row_flags;
-  const uint32_t other = row_flags & ~(kWrite | kMayReplicate);
-  return script_flags & kScriptNoWrites ? other : other | kWrite;
+  const uint32_t other = row_flags & ~(kWrite | kMayReplicate | kDenyOom);
+  if (script_flags & kScriptNoWrites) return other;
+  if (script_flags & kScriptAllowOom) return other | kWrite;
+  return other | kWrite | kDenyOom;
 }
 
 // What differs between the rows of EVAL, EVALSHA, FCALL and their read-only forms.
