@@ -16,6 +16,7 @@ import shlex
 from .crowds import CROWDS
 from .deletion import DeletionTurn
 from .events import ExpiredEvents
+from .eviction import EvictionHits
 from .expiry import ExpiryLateness
 from .flood import Flood
 from .hand_over import HandOver
@@ -33,6 +34,9 @@ from .tls import BytesPerTlsConnection, TlsHandshakes, TlsLoad
 from .transactions import Transactions, sliding_window
 from .worst_cases import WORST
 
+# Memory is full when the rounds begin, and nearly every SET is of a new key.
+FULL = ("--appendonly", "no", "--maxmemory", "32mb", "--maxmemory-policy")
+SET_NEW = Work("SET key:__rand_int__ xxx", before=1_000_000)
 FILL = "SET key:__rand_int__ 0"
 SET = Work("SET key:__rand_int__ xxx", fill=FILL)
 GET = Work("GET key:__rand_int__", fill=FILL)
@@ -170,6 +174,12 @@ CASES = [
     DeletionTurn("delete-hash", "HSET", members=1_000_000, turn_bar_us=1000),
     DeletionTurn("delete-string", "APPEND", members=500, turn_bar_us=1000),
     ExpiryLateness("expiry", expiring=300_000, lasting=700_000, seconds=10, bar_ms=5),
+    Load("evict", SET_NEW, 2_000_000, 16, 0.60, log=(*FULL, "allkeys-lru"), keys=1_000_000_000),
+    Load("evict-lfu", SET_NEW, 2_000_000, 16, 0.60, log=(*FULL, "allkeys-lfu"), keys=1_000_000_000),
+    EvictionHits("evict-hits-lru", "allkeys-lru", keys=200_000, room=20_000, requests=1_000_000, seconds=60,
+                 bar=1.0),
+    EvictionHits("evict-hits-lfu", "allkeys-lfu", keys=200_000, room=20_000, requests=1_000_000, seconds=60,
+                 bar=1.0),
     Load("log-everysec-p16", SET, 2_000_000, 16, 0.55, log=EVERYSEC),
     AlwaysSynced("log-always", requests=20_000, bar=1.0, syncs_bar=0.125),
     LogLoading("log-loading", commands=3_000_000, bar=0.5),

@@ -20,7 +20,7 @@ RANDOM = "__rand_int__"  # redis-benchmark writes a random 12-digit number below
 
 @dataclass(frozen=True)
 class Work:
-    """What one side does. Before each round `setup` is run once, then `fill` once for every number
+    """What one side does. Before each round `setup` is run once, then `fill` once for every number below KEYS
     that can stand in place of __rand_int__; neither is measured."""
     command: str
     setup: tuple[str, ...] = ()
@@ -39,6 +39,7 @@ class Load:
     bar: float | None = None
     reference: Work | None = None
     log: tuple[str, ...] = NO_LOG  # flags of both servers
+    keys: int = KEYS  # different random numbers
 
     def run(self, bench):
         reference = self.reference or Work(self.work.command, self.work.setup, self.work.fill,
@@ -47,7 +48,7 @@ class Load:
                 server(bench.binary(reference.on), self.log) as theirs:
             for target, work in ((ours, self.work), (theirs, reference)):
                 if work.before:
-                    redis_benchmark(target, work.command, bench.scaled(work.before), CLIENTS, 64, KEYS)
+                    redis_benchmark(target, work.command, bench.scaled(work.before), CLIENTS, 64, self.keys)
             ours, theirs = alternate(bench, self.name, lambda: self._round(bench, ours, self.work),
                                      lambda: self._round(bench, theirs, reference))
         note = (f"{_median(ours, 1)}+{_median(ours, 2)} / {_median(theirs, 1)}+{_median(theirs, 2)}"
@@ -68,7 +69,7 @@ class Load:
                 for chosen in range(KEYS))
         requests = bench.scaled(self.requests)
         before = target.cpu()
-        throughput = redis_benchmark(target, work.command, requests, CLIENTS, self.pipeline, KEYS)
+        throughput = redis_benchmark(target, work.command, requests, CLIENTS, self.pipeline, self.keys)
         total, user = (cost / requests for cost in target.cpu_since(before))
         return total, user, total - user, throughput
 
