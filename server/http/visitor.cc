@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "protocol/text/words.h"
+#include "protocol/text/letters.h"
 #include "server/access/password.h"
 
 namespace sluice {
@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::string_view kLocal = "localhost";
 constexpr std::string_view kDigits = "0123456789";
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
 
 // Four numbers and nothing else. No name of the system of names looks so.
 bool IsIpv4(std::string_view host) {
@@ -86,8 +80,8 @@ std::optional<std::string> SaidPassword(std::string_view header) {
   const std::string_view scheme = header.substr(0, space);
   std::string_view word = header.substr(space);
   word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
-  if (SameName("bearer", scheme)) return std::string(word);
-  if (!SameName("basic", scheme)) return std::nullopt;
+  if (IsSameInAnyCase("bearer", scheme)) return std::string(word);
+  if (!IsSameInAnyCase("basic", scheme)) return std::nullopt;
   const std::optional<std::string> pair = FromBase64(word);
   const size_t colon = pair ? pair->find(':') : std::string::npos;
   if (colon == std::string::npos) return std::nullopt;
@@ -97,10 +91,10 @@ std::optional<std::string> SaidPassword(std::string_view header) {
 }  // namespace
 
 bool IsOwnName(std::string_view host, const std::vector<std::string>& names) {
-  const std::string name = Lower(NameOf(host));
+  const std::string name = LowerCase(NameOf(host));
   if (name.empty()) return false;
   if (IsIpv4(name) || IsIpv6(name) || name == kLocal) return true;
-  return std::ranges::any_of(names, [&](const std::string& own) { return Lower(own) == name; });
+  return std::ranges::any_of(names, [&](const std::string& own) { return LowerCase(own) == name; });
 }
 
 bool IsLetIn(const HttpRequest& request, std::string_view password) {

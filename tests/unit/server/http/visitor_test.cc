@@ -34,9 +34,8 @@ TEST(Visitor, Passwords) {
   EXPECT_TRUE(with("basic   dXNlcjpzZWNyZXQ", "secret"));
   EXPECT_TRUE(with("Basic OnM6Zg==", "s:f"));  // :s:f
   EXPECT_TRUE(with("BEARER secret", "secret"));
-  for (const std::string_view wrong :
-       {"", "Basic", "Basic ", "Basic !", "Basic dXNlcg==", "Bearer",
-        "Bearer secre", "Bearer secrets", "secret", "Digest secret"})
+  for (const std::string_view wrong : {"", "Basic", "Basic ", "Basic !", "Basic dXNlcg==", "Bearer",
+                                       "Bearer secre", "Bearer secrets", "secret", "Digest secret"})
     EXPECT_FALSE(with(wrong, "secret")) << wrong;
   request.is_certified = true;
   EXPECT_TRUE(with("", "secret"));
