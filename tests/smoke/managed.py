@@ -59,8 +59,10 @@ class Managed:
         return self.manager.recv(4096).decode().split("\n")
 
     def client(self):
+        path = self.folder.name + "/s.sock"
+        until(lambda: os.path.exists(path), "it listens")
         sock = socket.socket(socket.AF_UNIX)
-        sock.connect(self.folder.name + "/s.sock")
+        sock.connect(path)
         return wire.Connection(sock)
 
     def __enter__(self):
