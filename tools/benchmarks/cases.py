@@ -42,7 +42,7 @@ SET = Work("SET key:__rand_int__ xxx", fill=FILL)
 GET = Work("GET key:__rand_int__", fill=FILL)
 INCR = Work("INCR key:__rand_int__", fill=FILL)
 # The key of SET is allowed by the last of them.
-FIFTY_RULES = ("ACL SETUSER default reset on nopass +@read +@write +@connection -keys -flushall -config +info &news:* "
+FIFTY_RULES = ("ACL SETUSER default reset on nopass +@read +@write +@connection -keys -flushall +acl +info &news:* "
                + " ".join(f"~tenant:{tenant}:*" for tenant in range(39)) + " ~key:*")
 SET_NX_PX = Work("SET key:__rand_int__ value NX PX 10000", setup=("FLUSHALL",))
 HSET = Work("HSET hash field:__rand_int__ value")
