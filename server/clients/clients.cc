@@ -114,11 +114,12 @@ void Clients::EvictAbove(size_t bytes_max,
   ForEach([&by_size](Session& session) {
     if (!session.no_evict && session.close != CloseMode::kNow) by_size.push_back(&session);
   });
-  std::ranges::sort(by_size, std::greater<>(),
-                    [](const Session* session) { return session->accounted_bytes; });
+  const auto bytes_of = [](const Session* session) { return session->accounted_bytes; };
+  std::ranges::make_heap(by_size, {}, bytes_of);
   size_t left = accounted_bytes_;
-  for (Session* const session : by_size) {
-    if (left <= bytes_max) break;
+  for (; left > bytes_max && !by_size.empty(); by_size.pop_back()) {
+    std::ranges::pop_heap(by_size, {}, bytes_of);
+    Session* const session = by_size.back();
     left -= session->accounted_bytes;
     ++evicted_;
     host_.Log(LogLevel::kNotice, Concat("Evicting client: ", describe(*session)));
