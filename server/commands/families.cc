@@ -110,11 +110,11 @@ const CommandTable& CommandsOfTestDouble() {
 
 std::unique_ptr<const CommandTable> OwnCommands(const Config& config, std::string& fault) {
   const Settings& settings = config.settings();
-  const std::vector<Config::CommandLine> renames = config.LinesOf("rename-command");
+  const std::vector<Config::DirectiveLine> renames = config.LinesOf("rename-command");
   if (renames.empty() && settings.scripting_enabled) return nullptr;
   auto table =
       std::make_unique<CommandTable>(settings.test_double ? FamiliesOfTestDouble() : AllFamilies());
-  for (const Config::CommandLine& line : renames) {
+  for (const Config::DirectiveLine& line : renames) {
     const std::string wrong = table->Rename(line.words[0], line.words[1]);
     if (wrong.empty()) continue;
     fault = Concat(line.place, ": ", line.words[0], ": ", wrong);

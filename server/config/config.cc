@@ -1,5 +1,5 @@
-// See config.h. CONFIG SET takes all of its pairs or none: a fault, also one of a hook, puts the
-// old values back and calls the hooks once more.
+// See config.h. CONFIG SET takes all of its pairs or none: a fault, also one of a follower, puts
+// the old values back and tells the followers once more.
 #include "server/config/config.h"
 
 #include <algorithm>
@@ -93,8 +93,8 @@ std::string Config::Assign(size_t option, std::span<const std::string> values) {
 
 // --- CONFIG SET
 
-// Checked, assigned, then carried out by hooks. A fault anywhere puts everything back, the hooks
-// included. O(settings) for the copy.
+// Checked, assigned, then carried out by followers. A fault anywhere puts everything back.
+// O(settings) for the copy.
 std::string Config::Set(const Pairs& pairs, bool protected_too) {
   std::vector<Change> changes;
   if (std::string fault = CheckChanges(pairs, protected_too, changes); !fault.empty()) return fault;
@@ -110,7 +110,7 @@ std::string Config::Set(const Pairs& pairs, bool protected_too) {
     fault = Assign(changes[i].option, values);
     if (!fault.empty()) fault = Failure(changes[i].name, fault);
   }
-  if (fault.empty()) fault = ApplyHooks(changes, old_values);
+  if (fault.empty()) fault = CarryOut(changes, old_values);
   if (fault.empty()) return {};
 
   const Pairs failed_values = [&] {
@@ -120,7 +120,7 @@ std::string Config::Set(const Pairs& pairs, bool protected_too) {
   }();
   settings_ = old_settings;
   kept_ = old_kept;
-  ApplyHooks(changes, failed_values);
+  CarryOut(changes, failed_values);
   return fault;
 }
 
@@ -148,26 +148,25 @@ std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
 
 // Tells the parts that carry a change out, for options whose value is not the old one; stops at the
 // first that cannot.
-std::string Config::ApplyHooks(const std::vector<Change>& changes, const Pairs& old_values) {
+std::string Config::CarryOut(const std::vector<Change>& changes, const Pairs& old_values) {
   for (size_t i = 0; i < changes.size(); ++i) {
     const Option& row = OptionAt(changes[i].option);
     if (!row.reloads && ValueOf(changes[i].option) == old_values[i].second) continue;
-    const auto* hook = HookOf(row.name);
-    if (!hook && row.hosted) {
+    const std::optional<std::string> fault = TellFollowers(row.name);
+    if (!fault && row.hosted) {
       return Failure(changes[i].name, "the program that runs this server takes no change of it");
     }
-    if (!hook) continue;
-    if (const std::string fault = (*hook)(); !fault.empty()) return Failure(changes[i].name, fault);
+    if (fault && !fault->empty()) return Failure(changes[i].name, *fault);
   }
   return {};
 }
 
-// Null for most options: their readers look at Settings each time.
-const std::function<std::string()>* Config::HookOf(std::string_view option) const {
-  for (const auto& [name, hook] : hooks_) {
-    if (name == option) return &hook;
+// None where no follower takes it.
+std::optional<std::string> Config::TellFollowers(std::string_view option) const {
+  for (OptionFollower* const follower : followers_) {
+    if (std::optional<std::string> fault = follower->OptionChanged(option)) return fault;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 bool Config::IsSecret(std::string_view option) {
@@ -180,22 +179,13 @@ Config::Config(const Config& other, Disk& disk)
       settings_(other.settings_),
       kept_(other.kept_),
       has_save_points_(other.has_save_points_),
-      command_lines_(other.command_lines_) {}
+      directive_lines_(other.directive_lines_) {}
 
-std::vector<Config::CommandLine> Config::LinesOf(std::string_view directive) const {
-  std::vector<CommandLine> lines;
-  std::ranges::copy_if(command_lines_, std::back_inserter(lines),
-                       [&](const CommandLine& line) { return line.directive == directive; });
+std::vector<Config::DirectiveLine> Config::LinesOf(std::string_view directive) const {
+  std::vector<DirectiveLine> lines;
+  std::ranges::copy_if(directive_lines_, std::back_inserter(lines),
+                       [&](const DirectiveLine& line) { return line.directive == directive; });
   return lines;
-}
-
-void Config::ForgetHooks(size_t first, size_t last) {
-  hooks_.erase(hooks_.begin() + static_cast<ptrdiff_t>(first),
-               hooks_.begin() + static_cast<ptrdiff_t>(last));
-}
-
-void Config::OnChange(std::string_view option, std::function<std::string()> apply) {
-  hooks_.emplace_back(option, std::move(apply));
 }
 
 // --- CONFIG GET

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "boost/container/flat_map.hpp"
+#include "server/config/option_follower.h"
 #include "server/config/settings.h"
 #include "server/core/parts.h"
 #include "storage/disk.h"
@@ -63,24 +63,20 @@ class Config {
   const std::string& file() const { return file_; }  // "" when there is none
   // Lines that are no options, and whose meaning is known only where the commands are: "user ..."
   // and "rename-command ...". Those of one directive, in their order.
-  struct CommandLine {
+  struct DirectiveLine {
     std::string_view directive;
     std::vector<std::string> words;  // behind the directive
     std::string place;               // "redis.conf, line 7"
   };
-  std::vector<CommandLine> LinesOf(std::string_view directive) const;
+  std::vector<DirectiveLine> LinesOf(std::string_view directive) const;
 
   // Whether the value of that option is secret: MONITOR and SLOWLOG hide it.
   static bool IsSecret(std::string_view option);
 
-  // Called after a live change of that option took place; a returned sentence rolls it back (and
-  // then it is called again for the old value). Options such as `port` cannot be changed live
-  // without one.
-  // `option` is a name that stays, as a row's.
-  void OnChange(std::string_view option, std::function<std::string()> apply);
-  // How many calls were asked for; and those from one number to before another are made no more.
-  size_t hooks() const { return hooks_.size(); }
-  void ForgetHooks(size_t first, size_t last);
+  // Is told of live changes, until it unfollows. Options such as `port` cannot be changed live
+  // where no follower takes them; the first that does is the only one to be asked.
+  void Follow(OptionFollower& follower) { followers_.push_back(&follower); }
+  void Unfollow(OptionFollower& follower) { std::erase(followers_, &follower); }
 
  private:
   static constexpr int kIncludeDepthMax = 16;
@@ -104,9 +100,9 @@ class Config {
   std::string Assign(size_t option, std::span<const std::string> values);
   std::string CheckChanges(const Pairs& pairs, bool protected_too,
                            std::vector<Change>& changes) const;
-  std::string ApplyHooks(const std::vector<Change>& changes, const Pairs& old_values);
+  std::string CarryOut(const std::vector<Change>& changes, const Pairs& old_values);
   std::string ValueOf(size_t option) const;
-  const std::function<std::string()>* HookOf(std::string_view option) const;
+  std::optional<std::string> TellFollowers(std::string_view option) const;
   // The line or lines that a config file needs for an option, its name included.
   std::vector<std::string> LinesFor(size_t option) const;
 
@@ -117,8 +113,8 @@ class Config {
   std::vector<std::string> warnings_;
   std::string file_;              // absolute
   bool has_save_points_ = false;  // a line at the start has said some
-  std::vector<CommandLine> command_lines_;
-  std::vector<std::pair<std::string_view, std::function<std::string()>>> hooks_;
+  std::vector<DirectiveLine> directive_lines_;
+  std::vector<OptionFollower*> followers_;
 };
 
 }  // namespace sluice

@@ -85,7 +85,7 @@ std::string Config::KeepLine(const CommandDirective& directive, std::vector<std:
     return "Bad directive or wrong number of arguments";
   std::string where = place.source.empty() ? Concat("--", directive.name)
                                            : Concat(place.source, ", line ", place.line);
-  command_lines_.push_back({directive.name, std::move(words), std::move(where)});
+  directive_lines_.push_back({directive.name, std::move(words), std::move(where)});
   return {};
 }
 

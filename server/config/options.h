@@ -84,8 +84,8 @@ struct Option {
   bool is_own = false;        // Redis does not have it: tools that set all they have read may do so
   bool is_protected = false;  // CONFIG SET needs enable-protected-configs
   bool secret = false;        // a password: MONITOR and SLOWLOG hide its value
-  bool hosted = false;        // a live change needs a hook that carries it out (Config::OnChange)
-  bool reloads = false;       // CONFIG SET to the value that it has calls the hook, too
+  bool hosted = false;        // a live change needs an OptionFollower that carries it out
+  bool reloads = false;       // CONFIG SET to the value that it has tells the follower, too
 
   constexpr Option Alias(std::string_view old_name) const {
     Option option = *this;

@@ -2,8 +2,8 @@
 // documentation. Ranges are Redis's where CONFIG SET's errors show them.
 //
 // A row is one option and all that is to know of it: to add one, add its member to Settings, write
-// its row here, and read the member where it is needed. Hosted() says that a live change needs a
-// hook.
+// its row here, and read the member where it is needed. Hosted() says that a live change needs an
+// OptionFollower.
 #include "server/config/lists.h"
 #include "server/config/options.h"
 #include "storage/keyspace/keyspace.h"

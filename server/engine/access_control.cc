@@ -22,7 +22,7 @@ constexpr std::string_view kBothSources =
 std::string AccessControl::LoadConfigured() {
   std::set<std::string> names;
   const bool has_file = !on_.config.settings().aclfile.empty();
-  for (const Config::CommandLine& line : on_.config.LinesOf("user")) {
+  for (const Config::DirectiveLine& line : on_.config.LinesOf("user")) {
     if (has_file) return Concat(line.place, ": ", kBothSources);
     const std::string& name = line.words[0];
     const std::string user_at = Concat(line.place, ": user '", name, "'");

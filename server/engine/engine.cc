@@ -1,5 +1,6 @@
-// See engine.h. Here: making the parts (what each is given: engine_parts.cc), sessions that end,
-// what happens once a second, and what the keyspace tells.
+// See engine.h. Here: making the parts (what each is given: engine_parts.cc; which options they are
+// told of: engine_options.cc), sessions that end, what happens once a second, and what the keyspace
+// tells.
 //
 // Drop is the one place that forgets a session: every part that keeps something of it is told
 // there. KeyTouched is on the way of every write and costs one test while no part listens.
@@ -74,12 +75,13 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
       log_(ForLog()),
       batch_(config.settings(), commands_, keyspace_) {
   if (options_.movable_clock) {
-    time_control_.emplace(TimeControl::Uses{.movable = *options_.movable_clock,
-                                            .clock = clock_,
-                                            .wheel = wheel_,
-                                            .parked = parked_,
-                                            .clients = clients_});
-    request_watch_.emplace(ForRequestWatch());
+    time_control_ =
+        std::make_unique<TimeControl>(TimeControl::Uses{.movable = *options_.movable_clock,
+                                                        .clock = clock_,
+                                                        .wheel = wheel_,
+                                                        .parked = parked_,
+                                                        .clients = clients_});
+    request_watch_ = std::make_unique<RequestWatch>(ForRequestWatch());
     dispatcher_.set_hook(*request_watch_);
   }
   AddParts();
@@ -101,57 +103,8 @@ std::string Engine::StartLog() {
   return fault.empty() ? log_.Start() : fault;
 }
 
-// What an option's value has to be told to, now and when it changes.
-void Engine::FollowConfig() {
-  const auto follow = [this](std::initializer_list<std::string_view> options, auto tell) {
-    for (const std::string_view option : options) {
-      config_.OnChange(option, [tell] {
-        tell();
-        return std::string();
-      });
-    }
-    tell();
-  };
-  follow({"acl-pubsub-default"}, [this] { access_.DefaultChannelsChanged(); });
-  follow({"requirepass"}, [this] { access_.RequirePassChanged(); });
-  follow({"acllog-max-len"},
-         [this] { access_log_.set_entries_max(static_cast<size_t>(settings().acllog_max_len)); });
-  follow({"client-output-buffer-limit"}, [this] { clients_.LimitsChanged(); });
-  follow({"maxmemory-policy", "maxmemory-samples", "maxmemory-eviction-tenacity",
-          "maxmemory-reserved-for-locks", "maxmemory-clients", "evict-never", "lfu-log-factor",
-          "lfu-decay-time"},
-         [this] { MemoryOptionsChanged(); });
-  follow({"maxmemory"}, [this] {
-    MemoryOptionsChanged();
-    if (!memory_limit_.IsOver(keyspace_)) return;
-    host_.Log(LogLevel::kWarning,
-              Concat("WARNING: the new maxmemory value set via CONFIG SET (",
-                     static_cast<uint64_t>(settings().maxmemory),
-                     ") is smaller than the current memory usage (", UsedMemory(),
-                     "). This will result in key eviction and/or the inability to accept new "
-                     "write commands depending on the maxmemory-policy."));
-  });
-  follow({"fence-retention", "fence-memory-max"}, [this] {
-    locks_.memory().set_retention_ms(settings().fence_retention);
-    locks_.memory().set_memory_max(static_cast<size_t>(settings().fence_memory_max));
-  });
-  follow({"slowlog-log-slower-than", "latency-monitor-threshold"}, [this] {
-    latency_monitor_.set_threshold_ms(settings().latency_monitor_threshold);
-    command_timer_.Configure();
-  });
-  follow({"slowlog-max-len"},
-         [this] { slow_log_.set_entries_max(static_cast<size_t>(settings().slowlog_max_len)); });
-}
-
-void Engine::MemoryOptionsChanged() {
-  clients_.SetAccounting(settings().maxmemory != 0 || settings().maxmemory_clients != "0");
-  memory_limit_.Configure();
-  if (memory_limit_.is_set()) {
-    memory_limit_.BeginTurn(facts_.MemoryBesideKeys() + clients_.accounted_bytes());
-  }
-}
-
 Engine::~Engine() {
+  config_.Unfollow(*this);
   clients_.ForEach([this](Session& session) { parked_.Abandon(session); });
   timers_.Disarm(every_second_);
 }

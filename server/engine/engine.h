@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,7 +58,7 @@
 
 namespace sluice {
 
-class Engine final : public KeyspaceObserver, private OthersServer {
+class Engine final : public KeyspaceObserver, private OthersServer, private OptionFollower {
  public:
   Engine(Config& config, Clock& clock, Host& host, const CommandTable& commands,
          EngineOptions options);
@@ -168,8 +169,14 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   RequestWatch::Uses ForRequestWatch();
   void AddParts();
 
+  // --- engine_options.cc
+  struct FollowedOptions;
+  static std::span<const FollowedOptions> AllFollowed();
   void FollowConfig();
+  std::optional<std::string> OptionChanged(std::string_view option) override;
   void MemoryOptionsChanged();
+  void MaxMemoryChanged();
+
   void EverySecond();
   void ArmEverySecond(int64_t ms);
   void RefreshNow();
@@ -251,8 +258,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   KeyListeners key_listeners_;
   Snapshots snapshots_;
   LogService log_;
-  std::optional<TimeControl> time_control_;  // of a test double, both
-  std::optional<RequestWatch> request_watch_;
+  std::unique_ptr<TimeControl> time_control_;  // of a test double, both
+  std::unique_ptr<RequestWatch> request_watch_;
 
   // RunNow's: the command that it ran last, and when it looked for work that is due.
   const Command* last_direct_ = nullptr;
@@ -262,7 +269,8 @@ class Engine final : public KeyspaceObserver, private OthersServer {
   Batch batch_;
   uint64_t handed_over_ = 0;  // waits for locks whose latency has been counted
   uint64_t timers_fired_ = 0;
-  bool key_dying_ = false;  // between KeyExpired and the KeyTouched that follows it
+  size_t client_bytes_max_ = 0;  // of all clients together (maxmemory-clients); 0: no limit
+  bool key_dying_ = false;       // between KeyExpired and the KeyTouched that follows it
   TimerTaskOf<Engine> every_second_{*this};
   int64_t cpu_us_ = 0;  // of the thread, when it was last read
   int64_t cpu_read_tick_ = 0;

@@ -37,7 +37,6 @@ struct EngineOptions {
   std::string os;  // "Linux 6.1.0 x86_64"
   std::string allocator = "libc";
   uint64_t machine_memory = 0;   // bytes of RAM; 0: not known
-  std::string monotonic_clock;   // what Clock::TickNanos reads, in Redis's words
   std::string multiplexing_api;  // what waits for sockets: "epoll"; empty: the host program
 };
 

@@ -211,15 +211,9 @@ void Engine::BeginMemory() {
 
 // As Redis: however little was asked for, some 128 KB are needed to be able to talk.
 void Engine::EvictClients() {
-  constexpr size_t kLeast = 128 * 1024;
-  const std::string& limit = settings().maxmemory_clients;
-  if (limit == "0") [[likely]]
+  if (client_bytes_max_ == 0) [[likely]]
     return;
-  const auto value = static_cast<size_t>(std::strtoull(limit.c_str(), nullptr, 10));
-  const bool is_percent = limit.ends_with('%');
-  if (is_percent && settings().maxmemory == 0) return;
-  const size_t bytes = is_percent ? static_cast<size_t>(settings().maxmemory) / 100 * value : value;
-  clients_.EvictAbove(std::max(bytes, kLeast), [this](const Session& session) {
+  clients_.EvictAbove(client_bytes_max_, [this](const Session& session) {
     return client_lines_.Describe(session, {});
   });
 }

@@ -26,7 +26,7 @@ bool LogService::ReloadSnapshot(Session& caller, const Reloading& how) {
   if (how.is_saved) {
     on_.snapshots.AllIsSaved();
   } else {
-    base_is_due_ = commits_.is_open();
+    base_is_due_ = commits_->is_open();
   }
   on_.host.Log(LogLevel::kWarning, "DB reloaded by DEBUG RELOAD");
   return true;
@@ -49,7 +49,7 @@ bool LogService::ReloadLog(Session& caller) {
 // With all that has been answered, where it is being written.
 std::string LogService::FilesOfLog(std::vector<std::string>& paths) {
   if (!stands()) return "its base is being written";
-  if (commits_.is_open() && !commits_.WriteOut()) return "its end cannot be written";
+  if (commits_->is_open() && !commits_->WriteOut()) return "its end cannot be written";
   const Settings& settings = on_.config.settings();
   Disk& disk = on_.config.disk();
   LogFolder looked(disk, disk.Absolute(settings.appenddirname), settings.appendfilename);

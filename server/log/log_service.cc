@@ -23,25 +23,31 @@ constexpr int64_t kRetryBaseMs = 900;  // of a base without which the log tells 
 
 LogService::LogService(const Uses& uses)
     : on_(uses),
-      commits_({.settings = uses.config.settings(),
-                .host = uses.host,
-                .clock = uses.clock,
-                .clients = uses.clients,
-                .effects = uses.effects,
-                .state = uses.state,
-                .flags = uses.flags}),
+      commits_(std::make_unique<CommitLog>(CommitLog::Uses{.settings = uses.config.settings(),
+                                                           .host = uses.host,
+                                                           .clock = uses.clock,
+                                                           .clients = uses.clients,
+                                                           .effects = uses.effects,
+                                                           .state = uses.state,
+                                                           .flags = uses.flags})),
       sync_waits_(uses.clients, uses.parked) {
   grace_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<LogService>&>(task).owner.EndGrace();
   };
-  on_.config.OnChange("appendonly", [this] { return Switch(); });
-  on_.config.OnChange("appendfsync", [this] {
-    commits_.PolicyChanged();
-    return std::string();
-  });
+  on_.config.Follow(*this);
 }
 
-LogService::~LogService() { on_.timers.Disarm(grace_); }
+LogService::~LogService() {
+  on_.config.Unfollow(*this);
+  on_.timers.Disarm(grace_);
+}
+
+std::optional<std::string> LogService::OptionChanged(std::string_view option) {
+  if (option == "appendonly") return Switch();
+  if (option != "appendfsync") return std::nullopt;
+  commits_->PolicyChanged();
+  return std::string();
+}
 
 std::string LogService::Start() {
   if (!on_.config.settings().appendonly) return LoadSnapshot();
@@ -132,7 +138,7 @@ std::string LogService::OpenForWriting() {
     (other.kind == Manifest::Kind::kBase ? base_bytes_ : old_bytes_) += folder_->BytesOf(other);
   }
   bytes_at_base_ = base_bytes_ + old_bytes_ + bytes;
-  commits_.Open(std::move(file), bytes, Boot());
+  commits_->Open(std::move(file), bytes, Boot());
   return {};
 }
 
@@ -214,30 +220,30 @@ std::string LogService::WriteBaseNow() {
 
 void LogService::EndLoggedTurn() {
   if (on_.state.loading) return;  // it is a turn inside of DEBUG RELOAD
-  commits_.EndTurn();
+  commits_->EndTurn();
   // Waited for: a process that ends before it is told would leave a log that looks sound.
-  if (commits_.needs_base()) on_.locks.LogIsUnsure();
+  if (commits_->needs_base()) on_.locks.LogIsUnsure();
   if (!sync_waits_.empty()) {
-    if (sync_waits_.TurnEnded(commits_.position())) commits_.WantSync();
-    if (stands()) sync_waits_.Reached(commits_.durable());
+    if (sync_waits_.TurnEnded(commits_->position())) commits_->WantSync();
+    if (stands()) sync_waits_.Reached(commits_->durable());
   }
   if (std::exchange(to_be_closed_, false)) CloseLog();
   if (base_is_due_ && MayBeginBase()) BeginBase();
-  if (rewrite_wanted_ && commits_.can_go_over() && on_.snapshots.can_begin()) BeginRewrite();
+  if (rewrite_wanted_ && commits_->can_go_over() && on_.snapshots.can_begin()) BeginRewrite();
 }
 
 void LogService::CloseLog() {
   DropRewrite();
   base_is_due_ = false;
-  commits_.Close();
+  commits_->Close();
   folder_->Discard(std::exchange(next_increment_, {}));
   folder_.reset();
   sync_waits_.Fail(kNoLogToWaitFor);
 }
 
 void LogService::EverySecond() {
-  commits_.EverySecond();
-  if (commits_.needs_base()) WantBase();
+  commits_->EverySecond();
+  if (commits_->needs_base()) WantBase();
   if (!is_on()) {
     if (!rewrite_wanted_ || !on_.snapshots.can_begin()) return;
     if (const std::string fault = BeginWithoutLog(); !fault.empty())
@@ -267,7 +273,7 @@ void LogService::WantBase() {
 }
 
 bool LogService::MayBeginBase() const {
-  return !rewriting_ && commits_.may_begin_anew() && on_.snapshots.can_begin() &&
+  return !rewriting_ && commits_->may_begin_anew() && on_.snapshots.can_begin() &&
          on_.clock.now().ms() >= next_base_ms_;
 }
 
@@ -285,7 +291,7 @@ void LogService::BeginBase() {
     return RewriteEnded(fault);
   WriteBaseAside();
   if (!rewriting_) return;
-  commits_.BeginAnew(std::move(increment), Boot());
+  commits_->BeginAnew(std::move(increment), Boot());
   if (before != next_increment_) folder_->Discard(before);  // which was open until now
 }
 
@@ -349,10 +355,10 @@ void LogService::BeginRewrite() {
     naming.is_unsure = !naming.fault.empty() && !folder->IsAsKnown();
     return naming;
   };
-  const auto done = [this, bytes = commits_.file_bytes()](const std::string& fault) {
+  const auto done = [this, bytes = commits_->file_bytes()](const std::string& fault) {
     GoneOver(bytes, fault);
   };
-  commits_.GoOver({.file = std::move(next), .name = name, .done = done});
+  commits_->GoOver({.file = std::move(next), .name = name, .done = done});
 }
 
 // Without the increment its base has no use.
@@ -367,7 +373,7 @@ void LogService::GoneOver(uint64_t old_bytes, const std::string& fault) {
 
 void LogService::RewriteBegins() {
   rewriting_ = true;
-  failed_syncs_ = commits_.failed_syncs();
+  failed_syncs_ = commits_->failed_syncs();
   rewrite_begun_ns_ = on_.clock.clock().TickNanos();
   on_.host.Log(LogLevel::kNotice, "Background append only file rewriting started");
 }
@@ -378,7 +384,7 @@ void LogService::WriteBaseAside() {
 
 void LogService::BaseWritten(int fault) {
   if (fault != 0) return RewriteEnded(std::strerror(fault));
-  if (commits_.failed_syncs() != failed_syncs_) return RewriteEnded("the log could not be synced");
+  if (commits_->failed_syncs() != failed_syncs_) return RewriteEnded("the log could not be synced");
   const auto outcome = std::make_shared<std::string>();
   LogFolder* const folder = folder_.get();
   on_.host.RunAside([outcome, folder, base = next_base_,
@@ -413,8 +419,8 @@ void LogService::RewriteEnded(std::string_view fault) {
   bytes_at_base_ = total_bytes();
   // A sync may have failed while the manifest was written: then what stands behind this base is
   // lost to a power cut, and only another base helps.
-  const bool is_sound = commits_.failed_syncs() == failed_syncs_;
-  if (begins_anew && is_sound) commits_.BaseStands();
+  const bool is_sound = commits_->failed_syncs() == failed_syncs_;
+  if (begins_anew && is_sound) commits_->BaseStands();
   if (!is_sound) WantBase();
   on_.host.Log(LogLevel::kNotice, "Background AOF rewrite finished successfully");
 }
@@ -429,7 +435,7 @@ bool LogService::Finish() {
   const bool stood = stands();
   DropRewrite();
   const bool was_on = is_on();
-  bool is_whole = commits_.Close();
+  bool is_whole = commits_->Close();
   if (was_on) folder_->Discard(next_increment_);
   // What is being written beside clients has none any more to wait for it.
   if (was_on && !stood) {

@@ -33,7 +33,7 @@ namespace sluice {
 inline constexpr std::string_view kNoLogToWaitFor =
     "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
-class LogService {
+class LogService final : private OptionFollower {
  public:
   static constexpr PartId kPartId = PartId::kLog;
 
@@ -74,9 +74,9 @@ class LogService {
   void ParkUntilSynced(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
     sync_waits_.Park(call, deadline_ms, on_timeout);
   }
-  bool any_synced() const { return stands() && sync_waits_.AnyReached(commits_.durable()); }
-  bool is_on() const { return commits_.is_open() || base_is_due_; }
-  bool IsAllDurable() const { return stands() && commits_.IsAllDurable(); }
+  bool any_synced() const { return stands() && sync_waits_.AnyReached(commits_->durable()); }
+  bool is_on() const { return commits_->is_open() || base_is_due_; }
+  bool IsAllDurable() const { return stands() && commits_->IsAllDurable(); }
   // A start would find all that is durable in the log: no base is still to be written.
   bool stands() const { return !base_is_due_ && !(rewriting_ && begins_anew_); }
   // Everything is written and synced; false: it could not be.
@@ -113,11 +113,12 @@ class LogService {
   int64_t rewrite_took_s() const { return rewrite_took_s_; }       // -1: none has been done
   int64_t rewrite_running_s() const;                               // -1: none is
 
-  const CommitLog& commits() const { return commits_; }
+  const CommitLog& commits() const { return *commits_; }
   uint64_t base_bytes() const { return base_bytes_; }
-  uint64_t total_bytes() const { return base_bytes_ + old_bytes_ + commits_.file_bytes(); }
+  uint64_t total_bytes() const { return base_bytes_ + old_bytes_ + commits_->file_bytes(); }
 
  private:
+  std::optional<std::string> OptionChanged(std::string_view option) override;
   std::string OpenFolder();
   std::string LoadSnapshot();
   void BeginLoading(std::vector<std::string> paths, LogLoader::Options options);
@@ -146,7 +147,8 @@ class LogService {
   std::string Boot() const;
 
   const Uses on_;
-  CommitLog commits_;
+  // By itself: a test double has thousands of services, and memory is given out in sizes.
+  const std::unique_ptr<CommitLog> commits_;
   SyncWaits sync_waits_;
   std::unique_ptr<LogFolder> folder_;
   std::unique_ptr<LogLoader> loader_;

@@ -61,7 +61,8 @@ std::string Acceptor::Open(const std::vector<InheritedSocket>& inherited) {
   if (tcp_listeners_.empty() && tls_listeners_.empty() && !unix_listener_) {
     return "there is nothing to listen on: port and tls-port are 0 and no unixsocket is set";
   }
-  FollowOptions();
+  config_.Follow(*this);
+  tls_.FollowOptions();
   return {};
 }
 
@@ -89,30 +90,28 @@ void Acceptor::FitMaxClients() {
   config_.Set({{"maxclients", Concat(clients)}});
 }
 
-// A change that fails is rolled back, and its function called again for the old values.
-void Acceptor::FollowOptions() {
-  config_.OnChange("maxclients", [this] {
-    const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
-    const int64_t allowed = files_for_(wanted);
-    if (allowed >= wanted) return std::string();
-    return Concat(
-        "The operating system is not able to handle the specified number of clients, try with ",
-        allowed - kReservedDescriptors);
-  });
-  config_.OnChange("port", [this] {
-    return ListenTcp().empty() ? "" : "Unable to listen on this port. Check server logs.";
-  });
-  config_.OnChange("tls-port", [this] {
-    if (config_.settings().tls_port != 0 && !tls_.Load().empty()) {
-      return "Unable to update TLS configuration. Check server logs.";
-    }
-    return ListenTls().empty() ? "" : "Unable to listen on this port. Check server logs.";
-  });
-  config_.OnChange("bind", [this] {
+std::optional<std::string> Acceptor::OptionChanged(std::string_view option) {
+  constexpr const char* kCannotListen = "Unable to listen on this port. Check server logs.";
+  if (option == "maxclients") return CheckFiles();
+  if (option == "port") return ListenTcp().empty() ? "" : kCannotListen;
+  if (option == "bind") {
     const bool listens = ListenTcp().empty() && ListenTls().empty();
     return listens ? "" : "Failed to bind to specified addresses.";
-  });
-  tls_.FollowOptions();
+  }
+  if (option != "tls-port") return std::nullopt;
+  if (config_.settings().tls_port != 0 && !tls_.Load().empty()) {
+    return "Unable to update TLS configuration. Check server logs.";
+  }
+  return ListenTls().empty() ? "" : kCannotListen;
+}
+
+std::string Acceptor::CheckFiles() const {
+  const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
+  const int64_t allowed = files_for_(wanted);
+  if (allowed >= wanted) return {};
+  return Concat(
+      "The operating system is not able to handle the specified number of clients, try with ",
+      allowed - kReservedDescriptors);
 }
 
 // --- listening

@@ -23,7 +23,7 @@
 
 namespace sluice {
 
-class Acceptor {
+class Acceptor final : private OptionFollower {
  public:
   // Who takes a newcomer's descriptor.
   struct Admit {
@@ -36,6 +36,7 @@ class Acceptor {
   Acceptor(Config& config, Space& space, Log& log, Poller& poller, const Sources& sources,
            TlsDoor& tls, std::function<size_t()> clients, Admit admit,
            std::function<int64_t(int64_t)> files_for);
+  ~Acceptor() { config_.Unfollow(*this); }
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port`, `tls-port` and `bind` are followed.
@@ -55,8 +56,9 @@ class Acceptor {
   bool AcceptNewcomers();
 
  private:
+  std::optional<std::string> OptionChanged(std::string_view option) override;
   void FitMaxClients();
-  void FollowOptions();
+  std::string CheckFiles() const;
   std::string ListenUnix();
   std::string Adopt(const InheritedSocket& socket);
   using Listeners = std::vector<std::unique_ptr<Listener>>;

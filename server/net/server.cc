@@ -38,9 +38,8 @@ constexpr std::string_view kHttpSocket = "http";  // of LISTEN_FDNAMES
 constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
 
 // What INFO tells of this host.
-EngineOptions WithFacts(EngineOptions options, const SystemClock& clock) {
+EngineOptions WithFacts(EngineOptions options) {
   options.machine_memory = MachineMemory();
-  options.monotonic_clock = clock.TickSource();
   options.multiplexing_api = "epoll";
   return options;
 }
@@ -53,7 +52,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
       io_(1),  // this thread runs it, others may post
       alarms_(io_),
       poller_(io_, [this] { Serve(); }),
-      options_(WithFacts(std::move(options), clock_)),
+      options_(WithFacts(std::move(options))),
       tls_(config, clock_, log_,
            [this](std::shared_ptr<Connection> connection, Peer peer) {
              AdmitSecured(std::move(connection), std::move(peer));
@@ -104,7 +103,13 @@ void Server::MakeSpaces(const CommandTable& commands) {
   first_.MakeEngine(config_, movable_clock_, commands, options);
 }
 
-Server::~Server() = default;
+Server::~Server() { config_.Unfollow(*this); }
+
+std::optional<std::string> Server::OptionChanged(std::string_view option) {
+  if (option != "loglevel") return std::nullopt;
+  log_.set_level(config_.settings().loglevel);
+  return std::string();
+}
 
 std::string Server::Start() {
   const Settings& settings = config_.settings();
@@ -112,10 +117,7 @@ std::string Server::Start() {
       !error.empty()) {
     return error;
   }
-  config_.OnChange("loglevel", [this] {
-    log_.set_level(config_.settings().loglevel);
-    return std::string();
-  });
+  config_.Follow(*this);
   if (around_.owns_process) {
     if (std::string error = manager_.Begin(settings.supervised); !error.empty()) return error;
   }

@@ -45,7 +45,7 @@
 
 namespace sluice {
 
-class Server final : public SpaceOwner, public ConnectionOwner {
+class Server final : public SpaceOwner, public ConnectionOwner, private OptionFollower {
  public:
   // What is around it. Both functions are called on the loop, and may be empty.
   struct Around {
@@ -92,6 +92,7 @@ class Server final : public SpaceOwner, public ConnectionOwner {
   const std::string& last_warning() const { return log_.last_warning(); }
 
  private:
+  std::optional<std::string> OptionChanged(std::string_view option) override;
   // SpaceOwner
   void PollFrom(Space& space) override;
   void ClientLeft() override { unneeded_.ClientLeft(); }

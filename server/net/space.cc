@@ -23,16 +23,13 @@ void Space::MakeEngine(Config& config, Clock& clock, const CommandTable& command
 void Space::MakeEngineAnew() {
   const EngineOptions options = engine_->options();
   DropEngine();
-  making_.config->ForgetHooks(making_.first_hook, making_.last_hook);
   Make(options);
 }
 
 void Space::Make(const EngineOptions& options) {
-  Config& config = *making_.config;
-  making_.first_hook = config.hooks();
   Host& host = *this;
-  engine_ = std::make_unique<Engine>(config, *making_.clock, host, *making_.commands, options);
-  making_.last_hook = config.hooks();
+  engine_ =
+      std::make_unique<Engine>(*making_.config, *making_.clock, host, *making_.commands, options);
   engine_lives_ = std::make_shared<Space*>(this);
 }
 

@@ -111,13 +111,11 @@ class Space final : public Host {
   SpaceOwner& owner_;
   const bool has_worker_;
   bool given_up_ = false;
-  // What the engine is made of, and which of the configuration's hooks are its own.
+  // What the engine is made of.
   struct Making {
     Config* config = nullptr;
     Clock* clock = nullptr;
     const CommandTable* commands = nullptr;
-    size_t first_hook = 0;
-    size_t last_hook = 0;
   } making_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Space*> engine_lives_;  // as long as that engine: for what is called later

@@ -48,13 +48,10 @@ bool TlsDoor::is_wanted() const {
 }
 
 // While there is no TLS port their values are only kept, as in Redis.
-void TlsDoor::FollowOptions() {
-  for (const std::string_view option : kFollowed) {
-    config_.OnChange(option, [this] {
-      const bool is_fine = !is_wanted() || Load().empty();
-      return is_fine ? "" : "Unable to update TLS configuration. Check server logs.";
-    });
-  }
+std::optional<std::string> TlsDoor::OptionChanged(std::string_view option) {
+  if (std::ranges::find(kFollowed, option) == std::end(kFollowed)) return std::nullopt;
+  const bool is_fine = !is_wanted() || Load().empty();
+  return is_fine ? "" : "Unable to update TLS configuration. Check server logs.";
 }
 
 void TlsDoor::Reload() {

@@ -21,14 +21,15 @@
 
 namespace sluice {
 
-class TlsDoor {
+class TlsDoor final : private OptionFollower {
  public:
   // `done` gets connections whose handshake is through.
   TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done);
+  ~TlsDoor() { config_.Unfollow(*this); }
 
   // Reads the files and follows the options from then on. A sentence, or empty.
   std::string Load();
-  void FollowOptions();
+  void FollowOptions() { config_.Follow(*this); }
   // SIGHUP. The fault is logged.
   void Reload();
 
@@ -41,6 +42,8 @@ class TlsDoor {
   const Handshakes& handshakes() const { return handshakes_; }
 
  private:
+  std::optional<std::string> OptionChanged(std::string_view option) override;
+
   Config& config_;
   Log& log_;
   TlsContext context_;

@@ -2,11 +2,14 @@
 // of commands is shared by all servers of a process; this is a server's own.
 //
 // Numbers that stand together are counted together: a group takes memory when the first of its
-// commands is called. A server that uses a dozen commands has a few of the forty groups.
+// commands is called. A server that uses a dozen commands has a few of the eighty groups, and a
+// test double has thousands of servers: until then a group takes the two bytes of its place.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -20,27 +23,31 @@ class CommandCounts {
   static constexpr PartId kPartId = PartId::kCommandCounts;
 
   // `commands` is how many there are; their numbers are below it.
-  explicit CommandCounts(size_t commands) : groups_((commands + kGroup - 1) / kGroup) {}
+  explicit CommandCounts(size_t commands) : places_((commands + kGroup - 1) / kGroup) {}
 
   CommandStatistics& Of(size_t number) {
-    std::unique_ptr<Group>& group = groups_[number / kGroup];
-    if (!group) [[unlikely]]
-      group = std::make_unique<Group>();
-    return (*group)[number % kGroup];
+    uint16_t& place = places_[number / kGroup];
+    if (place == 0) [[unlikely]] {
+      groups_.push_back(std::make_unique<Group>());
+      place = static_cast<uint16_t>(groups_.size());
+    }
+    return (*groups_[place - 1])[number % kGroup];
   }
   // For those who only look: null where nothing of its group was counted.
   const CommandStatistics* Find(size_t number) const {
-    const std::unique_ptr<Group>& group = groups_[number / kGroup];
-    return group ? &(*group)[number % kGroup] : nullptr;
+    const uint16_t place = places_[number / kGroup];
+    return place ? &(*groups_[place - 1])[number % kGroup] : nullptr;
   }
   // Gives the memory back, too: no reference of Of may be in use.
   void Reset() {
-    for (std::unique_ptr<Group>& group : groups_) group.reset();
+    std::ranges::fill(places_, uint16_t{0});
+    groups_.clear();
   }
 
  private:
-  static constexpr size_t kGroup = 8;
+  static constexpr size_t kGroup = 4;
   using Group = std::array<CommandStatistics, kGroup>;
+  std::vector<uint16_t> places_;  // of each group in `groups_`, counted from 1; 0: it is not there
   std::vector<std::unique_ptr<Group>> groups_;
 };
 

@@ -40,7 +40,13 @@ int64_t LatencyMonitor::threshold_ns() const {
 // Whole ms, rounded down.
 void LatencyMonitor::Note(LatencyEvent event, int64_t unix_s, int64_t nanos) {
   assert(nanos >= threshold_ns());
-  series_[static_cast<size_t>(event)].Add(unix_s, nanos / kNanosPerMilli);
+  if (!series_) series_ = std::make_unique<std::array<LatencySeries, kLatencyEvents>>();
+  (*series_)[static_cast<size_t>(event)].Add(unix_s, nanos / kNanosPerMilli);
+}
+
+const LatencySeries& LatencyMonitor::Of(LatencyEvent event) const {
+  static const LatencySeries kEmpty;
+  return series_ ? (*series_)[static_cast<size_t>(event)] : kEmpty;
 }
 
 }  // namespace sluice

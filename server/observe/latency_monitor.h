@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -61,12 +62,15 @@ class LatencyMonitor {
   // Precondition: nanos >= threshold_ns().
   void Note(LatencyEvent event, int64_t unix_s, int64_t nanos);
 
-  const LatencySeries& Of(LatencyEvent event) const { return series_[static_cast<size_t>(event)]; }
-  void Reset(LatencyEvent event) { series_[static_cast<size_t>(event)] = {}; }
+  const LatencySeries& Of(LatencyEvent event) const;
+  void Reset(LatencyEvent event) {
+    if (series_) (*series_)[static_cast<size_t>(event)] = {};
+  }
 
  private:
   int64_t threshold_ms_ = 0;
-  std::array<LatencySeries, kLatencyEvents> series_;
+  // Made with the first note: most servers monitor nothing.
+  std::unique_ptr<std::array<LatencySeries, kLatencyEvents>> series_;
 };
 
 }  // namespace sluice

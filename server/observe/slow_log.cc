@@ -58,7 +58,7 @@ void SlowLog::Push(SlowEntry entry) {
 // The oldest stand at the end, and go first.
 void SlowLog::set_entries_max(size_t count) {
   entries_max_ = count;
-  if (entries_.size() > count) entries_.resize(count);
+  entries_.Truncate(count);
 }
 
 // An estimate: short texts lie in their string objects and are counted twice.

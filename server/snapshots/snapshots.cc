@@ -46,15 +46,19 @@ Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names,
       begun_ns(snapshots.on_.clock.clock().TickNanos()) {}
 
 Snapshots::Snapshots(const Uses& uses) : on_(uses), saved_unix_s_(uses.clock.now().unix_s()) {
-  for (const std::string_view option : {"save", "stop-writes-on-bgsave-error"}) {
-    on_.config.OnChange(option, [this] {
-      FollowFault();
-      return std::string();
-    });
-  }
+  on_.config.Follow(*this);
 }
 
-Snapshots::~Snapshots() { Abandon(); }
+Snapshots::~Snapshots() {
+  on_.config.Unfollow(*this);
+  Abandon();
+}
+
+std::optional<std::string> Snapshots::OptionChanged(std::string_view option) {
+  if (option != "save" && option != "stop-writes-on-bgsave-error") return std::nullopt;
+  FollowFault();
+  return std::string();
+}
 
 // Each has a name of its own: the worker may still have the one before, that was given up.
 SnapshotFile::Names Snapshots::NamesOfFile() {

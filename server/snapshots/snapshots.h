@@ -34,7 +34,7 @@ struct EndWords {
   static EndWords Of(std::string_view words);
 };
 
-class Snapshots {
+class Snapshots final : private OptionFollower {
  public:
   static constexpr PartId kPartId = PartId::kSnapshots;
   // 0 or an errno value.
@@ -104,6 +104,7 @@ class Snapshots {
   uint64_t keys_in_all() const { return run_ ? run_->writer.keys_at_first() : 0; }
 
  private:
+  std::optional<std::string> OptionChanged(std::string_view option) override;
   struct Run {
     Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names, bool base);
     SnapshotFile file;

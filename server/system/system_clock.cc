@@ -1,5 +1,5 @@
 // See system_clock.h. On x86-64 with an invariant time-stamp counter ticks are read from that,
-// calibrated once against CLOCK_MONOTONIC.
+// calibrated once against CLOCK_MONOTONIC, while requests are served.
 #include "server/system/system_clock.h"
 
 #include <time.h>
@@ -36,13 +36,12 @@ bool HasInvariantTsc() {
 
 }  // namespace
 
-SystemClock::SystemClock(Calibration when) : goes_by_ticks_(when == Calibration::kLater) {
+SystemClock::SystemClock(Reading reading) : goes_by_ticks_(reading == Reading::kByTicks) {
   const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000;
   const int64_t unix_us = Nanos(CLOCK_REALTIME) / 1000;
   offset_ms_ = (unix_us - steady_us) / 1000;
   shift_us_ = unix_us - steady_us - offset_ms_ * 1000;
   BeginCalibration();
-  while (when == Calibration::kNow && calibrates_) Calibrate(Nanos(CLOCK_MONOTONIC));
 }
 
 void SystemClock::BeginCalibration() {

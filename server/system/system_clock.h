@@ -17,14 +17,13 @@ namespace sluice {
 
 class SystemClock final : public Clock {
  public:
-  // How ticks are counted is measured at once, which takes 0.2 ms, or on the way: until then a tick
-  // is a look at the system's clock.
-  enum class Calibration : uint8_t { kNow, kLater };
-  explicit SystemClock(Calibration when = Calibration::kNow);
+  // kByTicks, for programs that read it for each command: between two looks at the system's clocks,
+  // a millisecond apart at most, it goes by ticks.
+  enum class Reading : uint8_t { kEachTime, kByTicks };
+  explicit SystemClock(Reading reading = Reading::kEachTime);
   int64_t CpuMicros() override;
   int64_t TickNanos() override;
-  // What TickNanos reads, as INFO's monotonic_clock has it.
-  std::string TickSource() const;
+  std::string TickSource() const override;
 
  private:
   Now Read() override;
@@ -35,17 +34,16 @@ class SystemClock final : public Clock {
   int64_t shift_us_ = 0;  // added to CLOCK_BOOTTIME
   int64_t offset_ms_ = 0;
   int64_t next_sample_us_ = 0;
-  // TSC ticks to ns as a 32.32 fixed point factor; 0 where there is no invariant TSC.
-  // With Calibration::kLater, for programs that read it for each command: between two looks at the
-  // system's clocks, a millisecond apart at most, it goes by ticks.
   const bool goes_by_ticks_;
   Now seen_;  // when it was last looked
   uint64_t seen_tsc_ = 0;
   int64_t last_steady_us_ = 0;  // that was answered: time never goes back
-  bool calibrates_ = false;     // still to be done
+  // How long a tick of the TSC takes is measured on the way, for 0.2 ms: until then a tick is a
+  // look at the system's clock.
+  bool calibrates_ = false;  // still to be done
   int64_t calibrated_from_ns_ = 0;
   uint64_t tsc_origin_ = 0;
-  uint64_t tsc_factor_ = 0;
+  uint64_t tsc_factor_ = 0;  // TSC ticks to ns, 32.32 fixed point; 0: no invariant TSC, or not yet
 };
 
 }  // namespace sluice

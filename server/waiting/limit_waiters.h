@@ -156,7 +156,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   KeyNameMap<std::unique_ptr<Queue>> queues_;   // none is empty
   absl::btree_map<uint64_t, Queue*> queue_of_;  // by ticket
   LazyDeque<KeyName> ready_;
-  std::map<std::string, std::set<uint64_t>, std::less<>> tickets_of_policy_;  // none is empty
+  absl::btree_map<std::string, std::set<uint64_t>, std::less<>>
+      tickets_of_policy_;  // none is empty
   LazyDeque<Change> changes_;
   LimitStatistics statistics_;
   Queue* serving_ = nullptr;

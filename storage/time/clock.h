@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace sluice {
 
@@ -40,6 +41,8 @@ class Clock {
   virtual int64_t CpuMicros() { return 0; }
   // A cheap tick for measuring how long commands take, in ns from any origin.
   virtual int64_t TickNanos() = 0;
+  // Where that comes from, in Redis's words ("POSIX clock_gettime").
+  virtual std::string TickSource() const { return "none"; }
 
  protected:
   // Without a shift: the same steady time in all processes of a boot, to the millisecond.

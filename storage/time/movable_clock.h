@@ -12,6 +12,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <string>
 
 #include "storage/time/clock.h"
 
@@ -45,6 +46,7 @@ class MovableClock final : public Clock {
 
   int64_t CpuMicros() override { return base_->CpuMicros(); }
   int64_t TickNanos() override { return base_->TickNanos(); }  // commands are timed as they are
+  std::string TickSource() const override { return base_->TickSource(); }
 
  private:
   Now Read() override {

@@ -72,7 +72,7 @@ void WriteServer(const Parts& parts, InfoText& text) {
   text.Field("redis_mode", "standalone");
   text.Field("os", parts.Get<Facts>().options().os);
   text.Field("arch_bits", sizeof(void*) * 8);
-  text.Field("monotonic_clock", OrNone(parts.Get<Facts>().options().monotonic_clock));
+  text.Field("monotonic_clock", parts.Get<TurnClock>().clock().TickSource());
   text.Field("multiplexing_api", OrNone(parts.Get<Facts>().options().multiplexing_api));
   text.Field("atomicvar_api", "none");  // one thread has all of it
   text.Field("gcc_version", __GNUC__, '.', __GNUC_MINOR__, '.', __GNUC_PATCHLEVEL__);

@@ -52,7 +52,7 @@ struct EmbeddedEngine::KnownTake {
 EmbeddedEngine::EmbeddedEngine(Options options)
     : options_(std::move(options)),
       own_clock_(options_.clock ? nullptr
-                                : std::make_unique<SystemClock>(SystemClock::Calibration::kLater)),
+                                : std::make_unique<SystemClock>(SystemClock::Reading::kByTicks)),
       clock_(options_.clock ? *options_.clock : *own_clock_),
       config_(options_.folder.empty()
                   ? static_cast<Disk&>(ram_disk_)

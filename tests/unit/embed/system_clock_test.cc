@@ -10,7 +10,7 @@ namespace {
 
 TEST(SystemClock, GoesByTicksAndNeverBack) {
   SystemClock looks;
-  SystemClock ticks(SystemClock::Calibration::kLater);
+  SystemClock ticks(SystemClock::Reading::kByTicks);
   const int64_t apart_us = ticks.Sample().steady_us - looks.Sample().steady_us;
   int64_t last_us = 0, last_ns = 0;
   for (int i = 0; i < 2'000'000; ++i) {

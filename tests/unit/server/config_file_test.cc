@@ -10,6 +10,7 @@
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/file.h"
+#include "tests/support/follower_by_function.h"
 #include "tests/support/memory_disk.h"
 
 namespace sluice {
@@ -101,7 +102,7 @@ TEST_F(ConfigFile, KeepsTheLinesOfUsers) {
   const std::string path =
       Write("u.conf", "user default on nopass ~* &* +@all\nUSER \"bob\" on >x\n");
   ASSERT_EQ(config.LoadFile(path), "");
-  const std::vector<Config::CommandLine> lines = config.LinesOf("user");
+  const std::vector<Config::DirectiveLine> lines = config.LinesOf("user");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_THAT(lines[1].words, ElementsAre("bob", "on", ">x"));
   EXPECT_THAT(lines[1].place, HasSubstr("u.conf, line 2"));
@@ -188,7 +189,7 @@ TEST_F(ConfigFile, RewriteKeepsAFreePortFree) {
   EXPECT_THAT(config.Get(port), ElementsAre(Pair("port", "41873")));
   ASSERT_EQ(config.Rewrite(), "");
   EXPECT_EQ(Read(path), "port any\n");
-  config.OnChange("port", [] { return std::string(); });
+  const FollowerByFunction follower(config, [](std::string_view) { return std::string(); });
   ASSERT_EQ(config.Set({{"port", "7000"}}), "");
   ASSERT_EQ(config.Rewrite(), "");
   EXPECT_EQ(Read(path), "port 7000\n");

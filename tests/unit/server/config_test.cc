@@ -6,6 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/config/options.h"
+#include "tests/support/follower_by_function.h"
 #include "tests/support/memory_disk.h"
 
 namespace sluice {
@@ -127,12 +128,11 @@ TEST(Config, WhatCannotBeCarriedOutIsRolledBack) {
   MemoryDisk disk;
   Config config(disk);
   std::vector<int64_t> ports;
-  config.OnChange("port", [&] {
+  FollowerByFunction follower(config, [&](std::string_view option) -> std::optional<std::string> {
+    if (option == "bind") return config.settings().bind[0] == "10.9.9.9" ? "Failed to bind" : "";
+    if (option != "port") return std::nullopt;
     ports.push_back(config.settings().port);
-    return std::string();
-  });
-  config.OnChange("bind", [&] {
-    return config.settings().bind[0] == "10.9.9.9" ? std::string("Failed to bind") : std::string();
+    return "";
   });
   EXPECT_EQ(config.Set({{"port", "7000"}, {"bind", "10.9.9.9"}}),
             "CONFIG SET failed (possibly related to argument 'bind') - Failed to bind");
@@ -146,7 +146,7 @@ TEST(Config, WhatCannotBeCarriedOutIsRolledBack) {
 TEST(Config, ProtectedOptionsNeedLeave) {
   MemoryDisk disk;
   Config config(disk);
-  config.OnChange("dir", [] { return std::string(); });
+  const FollowerByFunction follower(config, [](std::string_view) { return std::string(); });
   EXPECT_EQ(config.Set({{"dir", "/"}}, /*protected_too=*/true), "");
   EXPECT_EQ(config.settings().dir, "/");
 }
