@@ -3,7 +3,6 @@
 #include "server/access/selector.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
@@ -14,17 +13,6 @@ namespace {
 
 bool HasBlank(std::string_view text) {
   return text.find_first_of(std::string_view(" \t\n\v\f\r\0", 7)) != std::string_view::npos;
-}
-
-// As a number; what a shorter text lacks is 0.
-uint64_t FirstBytes(std::string_view text) {
-  uint64_t bytes = 0;
-  if (text.size() >= sizeof bytes) {
-    std::memcpy(&bytes, text.data(), sizeof bytes);
-  } else if (!text.empty()) {
-    std::memcpy(&bytes, text.data(), text.size());
-  }
-  return bytes;
 }
 
 // Without the marks in front; 0: they make no sense.
@@ -46,11 +34,6 @@ uint8_t TakeAccess(std::string_view& rule) {
     access |= kind;
   }
   return access;
-}
-
-std::string_view MarkOf(uint8_t access) {
-  if (access == kReadsAndWrites) return "~";
-  return access == kReads ? "%R~" : "%W~";
 }
 
 }  // namespace
@@ -113,7 +96,6 @@ bool Selector::ApplyWord(std::string_view word) {
   if (is("allkeys", "~*") || is("resetkeys", "")) {
     all_keys_ = !is("resetkeys", "");
     keys_.clear();
-    heads_.clear();
   } else if (is("allchannels", "&*") || is("resetchannels", "")) {
     all_channels_ = !is("resetchannels", "");
     channels_.clear();
@@ -127,31 +109,13 @@ bool Selector::ApplyWord(std::string_view word) {
   return true;
 }
 
-Selector::Head Selector::HeadOf(std::string_view pattern, uint8_t access) {
-  const std::string_view plain =
-      pattern.substr(0, std::min(pattern.find_first_of("*?[\\"), sizeof(uint64_t)));
-  const std::string ones(plain.size(), '\xff');
-  return {.bytes = FirstBytes(plain),
-          .mask = FirstBytes(ones),
-          .size = static_cast<uint8_t>(plain.size()),
-          .access = access,
-          .is_prefix = !plain.empty() && pattern.substr(plain.size()) == "*"};
-}
-
 // The same pattern again adds to what it allows.
 RuleFault Selector::ApplyKeys(std::string_view rule) {
   if (all_keys_) return RuleFault::kKeysAreAll;
   const uint8_t access = TakeAccess(rule);
   if (access == 0 || HasBlank(rule)) return RuleFault::kSyntax;
-  const auto there = std::ranges::find(keys_, rule, &KeyPattern::text);
-  if (there != keys_.end()) {
-    there->access |= access;
-    heads_[static_cast<size_t>(there - keys_.begin())].access = there->access;
-    return RuleFault::kNone;
-  }
-  if (keys_.size() == kPatternsMax) return RuleFault::kTooMany;
-  keys_.push_back({access, std::string(rule), Glob(rule)});
-  heads_.push_back(HeadOf(rule, access));
+  if (keys_.size() == kPatternsMax && !keys_.Has(rule)) return RuleFault::kTooMany;
+  keys_.Add(rule, access);
   return RuleFault::kNone;
 }
 
@@ -233,19 +197,6 @@ bool Selector::AllowsCommand(const AccessRequest& request) const {
   });
 }
 
-// A key that is neither read nor written is allowed by any rule that names it.
-bool Selector::AllowsKey(std::string_view key, uint8_t access) const {
-  const uint64_t begin = FirstBytes(key);
-  for (size_t i = 0; i < heads_.size(); ++i) {
-    const Head& head = heads_[i];
-    if ((begin & head.mask) != head.bytes || key.size() < head.size) [[likely]]
-      continue;
-    if ((head.access & access) != access) continue;
-    if (head.is_prefix || keys_[i].glob.Matches(key)) return true;
-  }
-  return false;
-}
-
 bool Selector::AllowsChannel(std::string_view channel, bool is_pattern) const {
   if (all_channels_) return true;
   return std::ranges::any_of(channels_, [&](const ChannelPattern& pattern) {
@@ -261,7 +212,7 @@ Verdict Selector::Check(const AccessRequest& request, std::span<const AccessedKe
     if (!keys_known) keys = request.keys();
     keys_known = true;
     for (const AccessedKey& key : keys) {
-      if (!AllowsKey(request.args[key.position], key.access))
+      if (!keys_.Allow(request.args[key.position], key.access))
         return {.denial = Denial::kKey, .position = key.position};
     }
   }
@@ -273,23 +224,7 @@ Verdict Selector::Check(const AccessRequest& request, std::span<const AccessedKe
   return {};
 }
 
-// A rule for "*" that is no rule for all ("%R~*") counts for what it allows.
-bool Selector::ReachesAnyKey(uint8_t access) const {
-  return all_keys_ || std::ranges::any_of(keys_, [access](const KeyPattern& pattern) {
-           return pattern.text == "*" && (pattern.access & access) == access;
-         });
-}
-
 // --- as text
-
-std::string Selector::DescribeKeys() const {
-  if (all_keys_) return "~*";
-  std::string text;
-  for (const KeyPattern& pattern : keys_) {
-    ConcatTo(text, text.empty() ? "" : " ", MarkOf(pattern.access), pattern.text);
-  }
-  return text;
-}
 
 std::string Selector::DescribeChannels() const {
   if (all_channels_) return "&*";

@@ -15,6 +15,7 @@
 
 #include "protocol/text/glob.h"
 #include "server/access/catalogue.h"
+#include "server/access/key_patterns.h"
 #include "server/access/verdict.h"
 
 namespace sluice {
@@ -46,7 +47,7 @@ class Selector {
   Verdict Check(const AccessRequest& request, std::span<const AccessedKey>& keys,
                 bool& keys_known) const;
   // Whether it allows such access to whatever key there is.
-  bool ReachesAnyKey(uint8_t access) const;
+  bool ReachesAnyKey(uint8_t access) const { return all_keys_ || keys_.AllowAnyKey(access); }
   bool AllowsChannel(std::string_view channel, bool is_pattern) const;
   bool AllowsEverything() const { return all_commands_ && all_keys_ && all_channels_; }
 
@@ -54,25 +55,10 @@ class Selector {
   std::string Describe(const CommandCatalogue& catalogue) const;
   // The three parts of that, for ACL GETUSER.
   std::string DescribeCommands(const CommandCatalogue& catalogue) const;
-  std::string DescribeKeys() const;
+  std::string DescribeKeys() const { return all_keys_ ? "~*" : keys_.Describe(); }
   std::string DescribeChannels() const;
 
  private:
-  struct KeyPattern {
-    uint8_t access;
-    std::string text;
-    Glob glob;
-  };
-  // The first bytes of a pattern that stand for themselves, eight at most: of fifty patterns one or
-  // none is left for the glob, in some 20 ns.
-  struct Head {
-    uint64_t bytes = 0;
-    uint64_t mask = 0;
-    uint8_t size = 0;  // a shorter key cannot match
-    uint8_t access = 0;
-    bool is_prefix = false;  // nothing but a star follows: the glob is not needed
-  };
-  static Head HeadOf(std::string_view pattern, uint8_t access);
   struct ChannelPattern {
     std::string text;
     Glob glob;
@@ -95,14 +81,12 @@ class Selector {
 
   // --- checks
   bool AllowsCommand(const AccessRequest& request) const;
-  bool AllowsKey(std::string_view key, uint8_t access) const;
 
   bool all_keys_ = false;
   bool all_channels_ = false;
   bool all_commands_ = false;  // by one rule, and none of them taken away since
   CommandBits commands_;
-  std::vector<KeyPattern> keys_;
-  std::vector<Head> heads_;  // of keys_, in the same places
+  KeyPatterns keys_;
   std::vector<ChannelPattern> channels_;
   std::vector<FirstArgument> first_arguments_;  // in the order in which they came
 };

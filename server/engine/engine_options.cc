@@ -35,8 +35,7 @@ std::span<const Engine::FollowedOptions> Engine::AllFollowed() {
       {{"requirepass"}, [](Engine& engine) { engine.access_.RequirePassChanged(); }},
       {{"acllog-max-len"},
        [](Engine& engine) {
-         engine.access_log_.set_entries_max(
-             static_cast<size_t>(engine.settings().acllog_max_len));
+         engine.access_log_.set_entries_max(static_cast<size_t>(engine.settings().acllog_max_len));
        }},
       {{"client-output-buffer-limit"}, [](Engine& engine) { engine.clients_.LimitsChanged(); }},
       {{"maxmemory-policy", "maxmemory-samples", "maxmemory-eviction-tenacity",
