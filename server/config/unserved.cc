@@ -115,7 +115,7 @@ constexpr Option kSecurity[] = {
     NoEffect("tls-client-cert-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),
-    Refused("enable-module-command", "no", OneOf(kAllowed), kNoModules).Immutable(),
+    NoEffect("enable-module-command", "no", OneOf(kAllowed), kNoModules).Immutable(),
 };
 
 constexpr Option kTuning[] = {

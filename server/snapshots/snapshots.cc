@@ -298,6 +298,10 @@ void Snapshots::EverySecond() {
   }
 }
 
+void Snapshots::AllIsFlushed() {
+  if (!on_.state.loading && !on_.config.settings().save.empty()) Schedule();
+}
+
 int64_t Snapshots::running_s() const {
   if (!saving()) return -1;
   return (on_.clock.clock().TickNanos() - run_->begun_ns) / 1'000'000'000;

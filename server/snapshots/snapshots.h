@@ -69,6 +69,9 @@ class Snapshots final : private OptionFollower {
   bool PrepareEnd(const EndWords& words);
   // As soon as nothing else is being written.
   void Schedule() { scheduled_ = true; }
+  // Nothing is left of any database. Where there are save points the file is to say so soon,
+  // however few changes that was: else a crash would bring back what has been flushed.
+  void AllIsFlushed();
   // What runs, or what is scheduled, is given up. False: neither.
   bool Cancel();
   // All has been saved, or loaded, as of now.

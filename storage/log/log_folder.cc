@@ -77,6 +77,9 @@ std::string LogFolder::Look() {
   size_t got = 0;
   if (const int unread = file->ReadAt(0, text, got)) return Fault(path, "read", unread);
   text.resize(got);
+  // As Redis: where there is a manifest there was a log, and to begin anew would forget it.
+  if (text.empty())
+    return Concat(disk_.Absolute(path), " is empty: put back its text, or move it away");
   const std::string what = ReadManifest(text, manifest_);
   return what.empty() ? what : Concat(disk_.Absolute(path), ", ", what);
 }

@@ -13,6 +13,7 @@
 #include "server/commands/shared/db_index.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/notify/tracking.h"
+#include "server/snapshots/snapshots.h"
 
 namespace sluice {
 namespace {
@@ -61,7 +62,9 @@ void FlushDb(CommandCall& call) {
   call.reply.Ok();
 }
 
-// Databases that were never selected do not exist yet, and are not made for this.
+// Databases that were never selected do not exist yet, and are not made for this. Redis ends a
+// BGSAVE that runs, and saves before it answers; here what runs goes on, and another begins behind
+// it.
 void FlushAll(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
@@ -70,6 +73,7 @@ void FlushAll(CommandCall& call) {
     if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
   }
   SayFlushed(call);
+  call.part<Snapshots>().AllIsFlushed();
   call.reply.Ok();
 }
 

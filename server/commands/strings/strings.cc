@@ -13,6 +13,9 @@
 //   GETDEL         null          del                  DEL key
 //   GETEX          null          expire or persist    PEXPIREAT, DEL or PERSIST
 
+#include <algorithm>
+
+#include "protocol/text/letters.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
@@ -52,12 +55,14 @@ constexpr OptionRow<SetOptions> kSetOptions[] = {
 };
 
 // For ACL and COMMAND GETKEYSANDFLAGS: plain SET overwrites without looking; GET and the
-// comparisons read, and need that permission too.
+// comparisons read, and need that permission too. As in Redis a word counts wherever it stands:
+// `SET k v EX get` is refused for its key before it is for its number.
 uint16_t SetKeyFlags(Args request) {
-  ArgReader args(request, 3);
-  SetOptions options;
-  ReadOptions(args, kSetOptions, options);
-  const bool looks = options.get || options.condition.compares();
+  constexpr std::string_view kLooking[] = {"GET", "IFEQ", "IFNE", "IFDEQ", "IFDNE"};
+  const bool looks = std::ranges::any_of(request.subspan(3), [&](std::string_view word) {
+    return std::ranges::any_of(kLooking,
+                               [&](std::string_view it) { return IsSameInAnyCase(word, it); });
+  });
   return looks ? kKeyRw | kKeyAccess | kKeyUpdate : kKeyOw | kKeyUpdate;
 }
 

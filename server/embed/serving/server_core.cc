@@ -217,7 +217,9 @@ std::string ServerCore::Begin() {
     return fault;
   }
   for (const std::string& warning : config_->TakeWarnings()) Log(warning);
-  made.Write(LogLevel::kNotice, Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion));
+  // What starts servers for tests waits for " PID: ", which Redis's banner has.
+  made.Write(LogLevel::kNotice, Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion,
+                                       "; PID: ", int64_t{::getpid()}));
   if (settings.test_double)
     Log("this is a test double: every client may move its time and make it fail");
   made.Write(LogLevel::kNotice, Concat("Ready to accept connections on port ", settings.port));

@@ -392,6 +392,9 @@ TEST(Log, RefusesAFolderThatIsNotItsOwn) {
   disk.files[kIncrement] = "x";
   EXPECT_NE(TestEngine(With(disk)).start_fault().find("manifest is missing"), std::string::npos);
   disk.files.erase(kIncrement);
+  disk.files["/appendonlydir/appendonly.aof.manifest"] = "";
+  EXPECT_NE(TestEngine(With(disk)).start_fault().find("manifest is empty"), std::string::npos);
+
   disk.files["/appendonlydir/appendonly.aof.manifest"] = "file /etc/passwd seq 1 type i\n";
   EXPECT_NE(TestEngine(With(disk)).start_fault().find("line 1"), std::string::npos);
   disk.write_fault = EACCES;

@@ -43,6 +43,20 @@ TEST(Snapshots, AreSavedAtASavePoint) {
   EXPECT_EQ(Get(disk, "k"), "\"y\"");
 }
 
+TEST(Snapshots, WhatWasFlushedDoesNotComeBackWhereThereAreSavePoints) {
+  for (const bool has_save_points : {true, false}) {
+    MemoryDisk disk;
+    TestEngine server(With(disk, {{"save", has_save_points ? "3600 1000" : ""}}));
+    TestClient& client = server.Connect();
+    client.Run({"SET", "k", "v"});
+    client.Run({"SAVE"});
+    client.Run({"FLUSHALL"});
+    server.AdvanceTime(2000);
+    EXPECT_EQ(Info(server, "rdb_saves"), has_save_points ? "2" : "1");
+    EXPECT_EQ(Get(disk, "k"), has_save_points ? "(nil)" : "\"v\"");
+  }
+}
+
 TEST(Snapshots, AFailedOneLeavesTheOldFileAndStopsChanges) {
   MemoryDisk disk;
   TestEngine server(With(disk, {{"save", "3600 1"}}));
