@@ -21,6 +21,7 @@ constexpr std::string_view kHelp =
        sluice --backup HOST:PORT FILE [--user NAME] [--pass WORD]
        sluice --print-config
        sluice --ping [HOST:PORT] [--wait SECONDS] [--user NAME] [--pass WORD]
+       sluice top [HOST:PORT] [--once] [--every SECONDS] [--db N] [--user NAME] [--pass WORD]
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
 input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
@@ -32,6 +33,9 @@ password may also stand in REDISCLI_AUTH.
 --print-config prints a configuration with every option, its range and its default, in comments.
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
+top shows in a terminal how a running server is, who holds its locks and who waits for them; q or
+Ctrl-C leaves it. With '--once', and where there is no terminal, it prints one page. Without TLS, as
+all of these; unix:/PATH stands for a Unix socket. (./top is a file of that name.)
 
 For the program that starts a server: '--port any' takes a free port. '--port-file FILE' holds the
 port while it is served. '--ready-line yes' says 'ready on 127.0.0.1:PORT' on standard output when
@@ -133,25 +137,65 @@ std::optional<int64_t> ReadSeconds(std::string_view text) {
   return static_cast<int64_t>(*seconds * 1000);
 }
 
-// Words behind --ping; the address may be left out.
-void ReadPing(std::span<const std::string_view> arguments, CommandLine& line) {
+// A word that may stand behind an address.
+struct AskWord {
+  std::string_view name;
+  bool has_value;
+  bool (*read)(std::string_view value, CommandLine& line);  // false: it is no such value
+};
+
+bool ReadUser(std::string_view value, CommandLine& line) {
+  line.user = value;
+  return !value.empty();
+}
+
+bool ReadPassword(std::string_view value, CommandLine& line) {
+  line.password = value;
+  return !value.empty();
+}
+
+bool ReadWait(std::string_view value, CommandLine& line) {
+  const std::optional<int64_t> ms = ReadSeconds(value);
+  line.wait_ms = ms.value_or(0);
+  return ms.has_value();
+}
+
+bool ReadEvery(std::string_view value, CommandLine& line) {
+  constexpr int64_t kLeastMs = 100;
+  const std::optional<int64_t> ms = ReadSeconds(value);
+  line.every_ms = ms.value_or(0);
+  return line.every_ms >= kLeastMs;
+}
+
+bool ReadDatabase(std::string_view value, CommandLine& line) {
+  const std::optional<int64_t> database = ParseInt64(value);
+  line.database = database.value_or(-1);
+  return line.database >= 0;
+}
+
+bool ReadOnce(std::string_view, CommandLine& line) { return line.once = true; }
+
+constexpr AskWord kPingWords[] = {
+    {"--wait", true, ReadWait}, {"--user", true, ReadUser}, {"--pass", true, ReadPassword}};
+constexpr AskWord kTopWords[] = {{"--once", false, ReadOnce},
+                                 {"--every", true, ReadEvery},
+                                 {"--db", true, ReadDatabase},
+                                 {"--user", true, ReadUser},
+                                 {"--pass", true, ReadPassword}};
+
+// Of --ping and top, whose address may be left out. `usage` is the sentence about wrong words.
+void ReadAsking(std::span<const std::string_view> arguments, std::span<const AskWord> words,
+                std::string_view usage, CommandLine& line) {
   size_t at = 1;
   line.server = "127.0.0.1:6379";
   if (at < arguments.size() && !IsOption(arguments[at])) line.server = arguments[at++];
-  if (line.server.find(':') == std::string::npos) line.fault = "--ping takes HOST:PORT";
-  for (; at < arguments.size(); at += 2) {
-    const std::string_view value = at + 1 < arguments.size() ? arguments[at + 1] : "";
-    const std::optional<int64_t> wait_ms = ReadSeconds(value);
-    if (arguments[at] == "--wait" && wait_ms) {
-      line.wait_ms = *wait_ms;
-    } else if (arguments[at] == "--user" && !value.empty()) {
-      line.user = value;
-    } else if (arguments[at] == "--pass" && !value.empty()) {
-      line.password = value;
-    } else {
-      line.fault = "--ping takes HOST:PORT, --wait SECONDS, --user NAME and --pass WORD";
-    }
+  bool is_right = line.server.find(':') != std::string::npos;
+  while (is_right && at < arguments.size()) {
+    const auto word = std::ranges::find(words, arguments[at++], &AskWord::name);
+    is_right = word != words.end() && (!word->has_value || at < arguments.size());
+    if (is_right) is_right = word->read(word->has_value ? arguments[at++] : "", line);
   }
+  if (!is_right) line.fault = usage;
 }
 
 }  // namespace
@@ -184,7 +228,15 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   }
   if (arguments[0] == "--ping") {
     line.action = CommandLine::Action::kPing;
-    ReadPing(arguments, line);
+    ReadAsking(arguments, kPingWords,
+               "--ping takes HOST:PORT, --wait SECONDS, --user NAME and --pass WORD", line);
+  }
+  if (arguments[0] == "top") {
+    line.action = CommandLine::Action::kTop;
+    ReadAsking(arguments, kTopWords,
+               "top takes HOST:PORT, --once, --every SECONDS (0.1 or more), --db N, --user NAME "
+               "and --pass WORD",
+               line);
   }
   if (line.action != CommandLine::Action::kRun) return line;
 

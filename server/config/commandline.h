@@ -21,7 +21,8 @@ struct CommandLine {
     kCheckRdb,
     kImport,
     kBackup,
-    kPing
+    kPing,
+    kTop
   };
   Action action = Action::kRun;
   std::string file;  // empty: none; what kCheckRdb is to look at, kImport reads, kBackup makes
@@ -30,10 +31,13 @@ struct CommandLine {
   std::string log_folder;      // kCheckLog
   bool fix = false;            // kCheckLog
   std::string into = ".";      // kImport: the folder
-  std::string server;          // kBackup, kPing: host:port; empty: it is missing
-  std::string user, password;  // kBackup, kPing
+  std::string server;          // kBackup, kPing, kTop: host:port; empty: it is missing
+  std::string user, password;  // likewise
   int64_t wait_ms = 0;         // kPing
-  std::string fault;           // what is wrong with the words of kImport, kBackup and kPing
+  int64_t every_ms = 1000;     // kTop
+  int64_t database = 0;        // kTop
+  bool once = false;           // kTop
+  std::string fault;           // what is wrong with the words of kImport, kBackup, kPing and kTop
 };
 
 // Without the program's name.

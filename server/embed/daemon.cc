@@ -1,7 +1,7 @@
 // RunDaemon: command line and configuration in, a Server until it stops.
 //
 // Exit status: 0 when all is well, 1 for a fault, 2 for wrong words of all that is no server
-// (--check-rdb, --import, --ping and the like).
+// (--check-rdb, --import, --ping, top and the like).
 #include <unistd.h>
 
 #include <cstdint>
@@ -22,6 +22,7 @@
 #include "server/embed/server.h"
 #include "server/embed/serving/host_facts.h"
 #include "server/embed/sluice.h"
+#include "server/embed/top/top.h"
 #include "server/net/process.h"
 #include "server/net/readiness.h"
 #include "server/system/system_disk.h"
@@ -112,6 +113,10 @@ int RunDaemon(int argc, char** argv) {
   const std::string password = line.password.empty() && word ? word : line.password;
   if (line.action == CommandLine::Action::kPing) {
     return Ping({line.server, line.user, password, line.wait_ms}, stdout, stderr);
+  }
+  if (line.action == CommandLine::Action::kTop) {
+    return Top({line.server, line.user, password, line.database, line.every_ms, line.once}, stdout,
+               stderr);
   }
   if (line.action == CommandLine::Action::kBackup) {
     return Backup({line.server, line.user, password, line.file}, disk, stdout, stderr);

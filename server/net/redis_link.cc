@@ -1,25 +1,37 @@
-// See redis_link.h.
+// See redis_link.h. The socket never blocks: Await is the one place that waits.
 #include "server/net/redis_link.h"
 
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <memory>
-#include <utility>
 
 #include "protocol/text/concat.h"
 
 namespace sluice {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view kUnix = "unix:";
+
+}  // namespace
 
 RedisLink::~RedisLink() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+// --- connecting
+
 std::string RedisLink::Connect(std::string_view address) {
+  if (address.starts_with(kUnix)) return ConnectUnix(address.substr(kUnix.size()));
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == address.size())
     return Concat(address, ": is no HOST:PORT");
@@ -32,54 +44,143 @@ std::string RedisLink::Connect(std::string_view address) {
   if (const int fault = getaddrinfo(std::string(host).c_str(), port.c_str(), &wanted, &list))
     return Concat(address, ": ", gai_strerror(fault));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(list, freeaddrinfo);
-  const timeval patience = {.tv_sec = patience_.count() / 1000,
-                            .tv_usec = patience_.count() % 1000 * 1000};
   int fault = 0;
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
-    descriptor_ = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, each->ai_protocol);
-    if (descriptor_ < 0) return Concat(address, ": ", std::strerror(errno));
-    // Of a connect, too.
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (::connect(descriptor_, each->ai_addr, each->ai_addrlen) == 0) return {};
-    fault = errno;
-    ::close(std::exchange(descriptor_, -1));
+    fault = ConnectTo(each->ai_family, each->ai_addr, each->ai_addrlen);
+    if (fault == 0) return {};
   }
   return Concat(address, ": cannot be connected to: ", std::strerror(fault));
 }
+
+std::string RedisLink::ConnectUnix(std::string_view path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path)
+    return Concat(kUnix, path, ": is no path of a Unix socket");
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int fault = ConnectTo(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  if (fault == 0) return {};
+  return Concat(kUnix, path, ": cannot be connected to: ", std::strerror(fault));
+}
+
+// 0, or an errno value.
+int RedisLink::ConnectTo(int family, const sockaddr* address, unsigned length) {
+  descriptor_ = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor_ < 0) return errno;
+  int fault = ::connect(descriptor_, address, length) == 0 ? 0 : errno;
+  if (fault == EINPROGRESS) {
+    socklen_t size = sizeof fault;
+    if (!Await(POLLOUT, Deadline())) {
+      fault = ETIMEDOUT;
+    } else if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &fault, &size) != 0) {
+      fault = errno;
+    }
+  }
+  if (fault != 0) ::close(std::exchange(descriptor_, -1));
+  return fault;
+}
+
+// --- requests
+
+void RedisLink::AddRequest(std::span<const std::string_view> words, std::string& requests) {
+  ConcatTo(requests, '*', words.size(), "\r\n");
+  for (const std::string_view word : words)
+    ConcatTo(requests, '$', word.size(), "\r\n", word, "\r\n");
+}
+
+// A server that answers before it has read all may wait to be read, too.
+bool RedisLink::Send(std::string_view requests) {
+  const Moment deadline = Deadline();
+  while (!requests.empty()) {
+    const ssize_t sent = ::send(descriptor_, requests.data(), requests.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      requests.remove_prefix(static_cast<size_t>(sent));
+    } else if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      if (!Await(POLLOUT | POLLIN, deadline) || !Fill()) return false;
+    } else if (sent == 0 || errno != EINTR) {
+      Fail("the server cannot be written to any more");
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Reply> RedisLink::Next() {
+  const Moment deadline = Deadline();
+  while (true) {
+    ReplyReader reader;
+    if (std::optional<Reply> reply = reader.Read(std::string_view(received_).substr(taken_))) {
+      taken_ += reader.consumed();
+      if (taken_ == received_.size()) {
+        received_.clear();
+        taken_ = 0;
+      }
+      return reply;
+    }
+    if (reader.failed()) return Fail("what it answers is not Redis's protocol");
+    received_.erase(0, std::exchange(taken_, 0));
+    too_large_ = received_.size() > kReplyBytesMax;
+    if (too_large_) return Fail("its answer is too large");
+    if (!Await(POLLIN, deadline) || !Fill()) return std::nullopt;
+  }
+}
+
+std::optional<Reply> RedisLink::Call(std::initializer_list<std::string_view> words) {
+  std::string request;
+  AddRequest(words, request);
+  if (!Send(request)) return std::nullopt;
+  return Next();
+}
+
+// --- waiting and reading
 
 std::nullopt_t RedisLink::Fail(std::string_view why) {
   fault_ = why;
   return std::nullopt;
 }
 
-std::optional<Reply> RedisLink::Call(std::initializer_list<std::string_view> words) {
-  std::string request = Concat('*', words.size(), "\r\n");
-  for (const std::string_view word : words)
-    ConcatTo(request, '$', word.size(), "\r\n", word, "\r\n");
-  for (std::string_view left = request; !left.empty();) {
-    const ssize_t sent = ::send(descriptor_, left.data(), left.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return Fail("the server cannot be written to any more");
-    left.remove_prefix(static_cast<size_t>(sent));
-  }
+// False: fault() says why the socket is not ready.
+bool RedisLink::Await(short events, Moment deadline) {
   while (true) {
-    ReplyReader reader;
-    if (std::optional<Reply> reply = reader.Read(received_)) {
-      received_.erase(0, reader.consumed());
-      return reply;
+    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd both[] = {{.fd = descriptor_, .events = events},
+                     {.fd = beside_.descriptor, .events = POLLIN}};
+    const int ready = ::poll(both, std::size(both), std::max(0, static_cast<int>(left.count())));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) {
+      Fail(ready < 0 ? std::string(std::strerror(errno))
+                     : Concat("the server has not answered for ", patience_.count(), " ms"));
+      return false;
     }
-    if (reader.failed() || received_.size() > kReplyBytesMax)
-      return Fail("what it answers is not Redis's protocol");
-    char piece[16 * 1024];
-    const ssize_t got = ::recv(descriptor_, piece, sizeof piece, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-      return Fail(Concat("the server has not answered for ", patience_.count(), " ms"));
-    if (got < 0) return Fail(std::strerror(errno));
-    if (got == 0) return Fail("the server has closed the connection");
-    received_.append(piece, static_cast<size_t>(got));
+    if (both[1].revents != 0 && !beside_.ready()) {
+      Fail("given up");
+      return false;
+    }
+    if (both[0].revents != 0) return true;
   }
+}
+
+// All that is there, as far as it may be kept: what is incomplete is parsed again from its start.
+bool RedisLink::Fill() {
+  char piece[16 * 1024];
+  const size_t before = received_.size();
+  while (received_.size() <= kReplyBytesMax) {
+    const ssize_t got = ::recv(descriptor_, piece, sizeof piece, 0);
+    if (got > 0) {
+      received_.append(piece, static_cast<size_t>(got));
+    } else if (got == 0) {
+      // What came with the end is a reply yet, if it is a whole one.
+      if (received_.size() > before) return true;
+      Fail("the server has closed the connection");
+      return false;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return true;
+    } else if (errno != EINTR) {
+      Fail(std::strerror(errno));
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace sluice

@@ -1,43 +1,76 @@
-// RedisLink: one connection to a server, as a program without a loop uses it: a request, and then
-// its reply. For `sluice --backup` and `sluice --ping`.
+// RedisLink: one connection to a server, as a program without a loop uses it: requests, and then
+// their replies. For `sluice --backup`, `sluice --ping` and `sluice top`.
 //
-// It blocks, a step at most for its patience, and takes replies of up to 16 MB.
+// A step (a connection, the sending, a reply) waits at most for its patience, and a reply has at
+// most 16 MB. While it waits it can watch another descriptor, so that a person at a terminal is
+// heard although the server is not.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "protocol/reply_reader.h"
+
+struct sockaddr;
 
 namespace sluice {
 
 class RedisLink {
  public:
   static constexpr std::chrono::milliseconds kPatience{30'000};
+  static constexpr size_t kReplyBytesMax = 16 * 1024 * 1024;
 
-  // How long a connection, or a reply, may take.
+  // `ready` is called when `descriptor` can be read. False: the wait is given up.
+  struct Beside {
+    int descriptor = -1;
+    std::function<bool()> ready;
+  };
+
   explicit RedisLink(std::chrono::milliseconds patience = kPatience) : patience_(patience) {}
+  RedisLink(std::chrono::milliseconds patience, Beside beside)
+      : patience_(patience), beside_(std::move(beside)) {}
   ~RedisLink();
   RedisLink(const RedisLink&) = delete;
 
-  // `address` is host:port; of IPv6 [host]:port. A sentence why there is no connection, or empty.
+  // `address` is host:port, of IPv6 [host]:port, or unix:/path. A sentence why there is no
+  // connection, or empty.
   std::string Connect(std::string_view address);
   // Null: the connection is gone, or the server took too long; fault() says it.
   std::optional<Reply> Call(std::initializer_list<std::string_view> words);
+
+  // The same in two steps: requests as AddRequest has made them, and Next once for each. False:
+  // as Call's null.
+  bool Send(std::string_view requests);
+  std::optional<Reply> Next();
+  static void AddRequest(std::span<const std::string_view> words, std::string& requests);
+
   const std::string& fault() const { return fault_; }
+  // The fault was a reply beyond kReplyBytesMax.
+  bool too_large() const { return too_large_; }
 
  private:
-  static constexpr size_t kReplyBytesMax = 16 * 1024 * 1024;
+  using Moment = std::chrono::steady_clock::time_point;
 
+  std::string ConnectUnix(std::string_view path);
+  int ConnectTo(int family, const sockaddr* address, unsigned length);
+  Moment Deadline() const { return std::chrono::steady_clock::now() + patience_; }
+  bool Await(short events, Moment deadline);
+  bool Fill();
   std::nullopt_t Fail(std::string_view why);
 
   const std::chrono::milliseconds patience_;
+  const Beside beside_;
   int descriptor_ = -1;
   std::string received_;
+  size_t taken_ = 0;  // of received_: replies that were given out
   std::string fault_;
+  bool too_large_ = false;
 };
 
 }  // namespace sluice

@@ -257,6 +257,23 @@ TEST(CommandLineTest, KnowsTheOtherForms) {
   EXPECT_EQ(ReadCommandLine(check).file, "a.rdb");
   EXPECT_EQ(ReadCommandLine(none).action, CommandLine::Action::kCheckRdb);
   EXPECT_EQ(ReadCommandLine(none).file, "");
+  const std::string_view top[] = {"top", "[::1]:7000", "--once", "--every", "0.5", "--db", "3"};
+  const CommandLine line = ReadCommandLine(top);
+  EXPECT_EQ(line.action, CommandLine::Action::kTop);
+  EXPECT_EQ(line.server, "[::1]:7000");
+  EXPECT_TRUE(line.once);
+  EXPECT_EQ(line.every_ms, 500);
+  EXPECT_EQ(line.database, 3);
+  EXPECT_EQ(line.fault, "");
+  const std::string_view alone[] = {"top"}, file[] = {"./top"};
+  EXPECT_EQ(ReadCommandLine(alone).server, "127.0.0.1:6379");
+  EXPECT_EQ(ReadCommandLine(file).file, "./top");
+  const std::string_view wrong[][3] = {{"top", "--every", "0.01"},
+                                       {"top", "--db", "-1"},
+                                       {"top", "--once", "more"},
+                                       {"top", "--user", ""},
+                                       {"top", "nowhere", "--once"}};
+  for (const auto& words : wrong) EXPECT_NE(ReadCommandLine(words).fault, "");
 }
 
 TEST(CommandLineTest, LaterOnesCount) {

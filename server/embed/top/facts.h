@@ -1,0 +1,50 @@
+// What `sluice top` knows of a server after it has asked: plain values, so that what is drawn can
+// be tested without a server. All texts are the server's and may be any bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/embed/top/info_fields.h"
+
+namespace sluice {
+
+struct WaiterFacts {
+  std::string owner;
+  int64_t waited_ms = 0;
+  int64_t left_ms = 0;
+};
+
+struct LockFacts {
+  std::string name;
+  bool is_known = false;  // false: the server was not asked for more than its name
+  std::string mode;
+  std::string owner;  // of the first holder
+  std::string label;
+  int64_t holders = 0;
+  int64_t lease_ms = 0;  // of the holder whose lease ends first; -1: it is bound to a connection
+  int64_t waiters = 0;
+  std::vector<WaiterFacts> first_waiters;  // as many as are shown
+
+  int64_t longest_wait_ms() const {
+    return first_waiters.empty() ? 0 : first_waiters.front().waited_ms;
+  }
+};
+
+struct SlowFacts {
+  int64_t unix_s = 0;
+  int64_t micros = 0;
+  std::vector<std::string> words;
+};
+
+struct TopFacts {
+  std::string address;
+  int64_t at_ms = 0;  // of a steady clock: when it was asked
+  InfoFields info;
+  std::vector<LockFacts> locks;  // no more than are asked for at once
+  std::vector<SlowFacts> slow;   // newest first
+  std::string note;              // what the server does not tell, and why; empty: it tells all
+};
+
+}  // namespace sluice

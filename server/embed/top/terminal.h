@@ -1,0 +1,65 @@
+// Terminal: the screen and the keys of a person, and the signals that are for them. While it lives
+// the terminal shows a screen of its own, keys come as they are struck, and what was there before
+// comes back when it ends: by q, Ctrl-C, SIGTERM, SIGHUP, or while Ctrl-Z has stopped the program.
+//
+// Signals are read from a descriptor and interrupt nothing. They are blocked in this thread, so
+// that it must be made before any other thread is.
+#pragma once
+
+#include <signal.h>
+#include <termios.h>
+
+#include <string>
+#include <vector>
+
+#include "server/embed/top/drawing.h"
+
+namespace sluice {
+
+// What its environment says: whether text may have colours (NO_COLOR), and UTF-8 (LC_ALL, LC_CTYPE,
+// LANG).
+bool WantsColours();
+TerminalText TextOfTerminal();
+
+// Lines as bytes of a terminal, each ended; `behind` stands before a line's end.
+std::string Coloured(const std::vector<ScreenLine>& lines, bool has_colours,
+                     std::string_view behind);
+
+class Terminal {
+ public:
+  enum class Event : uint8_t { kNone, kQuit, kLook, kResized };
+
+  // Whether standard input and output are one that can be drawn on.
+  static bool IsThere();
+
+  Terminal();
+  ~Terminal();
+  Terminal(const Terminal&) = delete;
+  // A sentence why it cannot be used, or empty.
+  const std::string& fault() const { return fault_; }
+
+  // Can be read when there is an event. It is the terminal's.
+  int descriptor() const { return epoll_; }
+  // What has happened since; never waits. Events that are worth less are left out.
+  Event Read();
+  ScreenSize size() const;
+  void Show(const std::vector<ScreenLine>& lines);
+
+ private:
+  std::string Open();
+  std::string Enter();
+  void Leave();
+  void Stop();
+  Event ReadSignals();
+  Event ReadKeys();
+
+  const bool has_colours_ = WantsColours();
+  int epoll_ = -1;
+  int signals_ = -1;
+  sigset_t signals_before_ = {};
+  termios before_ = {};
+  bool is_entered_ = false;
+  std::string fault_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,96 @@
+// What a terminal is shown of bytes that others have chosen.
+#include "server/embed/top/safe_text.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "tests/support/seed.h"
+
+namespace sluice {
+namespace {
+
+using namespace std::string_literals;
+
+constexpr TerminalText kUtf8 = TerminalText::kUtf8;
+constexpr TerminalText kAscii = TerminalText::kAscii;
+
+struct Row {
+  std::string bytes, utf8, ascii;
+};
+const Row kRows[] = {
+    {"lock:build", "lock:build", "lock:build"},
+    {"", "", ""},
+    {"a\x1b[2Jb", "a\\x1b[2Jb", "a\\x1b[2Jb"},
+    {"\x1b]0;title\x07", "\\x1b]0;title\\x07", "\\x1b]0;title\\x07"},
+    {"a\nb\r\t\0c\x7f"s, "a\\nb\\r\\t\\x00c\\x7f", "a\\nb\\r\\t\\x00c\\x7f"},
+    {"\\x1b", "\\\\x1b", "\\\\x1b"},
+    {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f", "gr\\u{fc}\\u{df}"},
+    {"\xe9\x8d\xb5", "\xe9\x8d\xb5", "\\u{9375}"},
+    {"\xc2\x9b"
+     "2J",
+     "\\u{9b}2J", "\\u{9b}2J"},  // CSI as one character
+    {"a\xe2\x80\xae"
+     "b",
+     "a\\u{202e}b", "a\\u{202e}b"},                          // right to left from here
+    {"\xe2\x81\xa6", "\\u{2066}", "\\u{2066}"},              // isolates
+    {"\xd7\x90", "\\u{5d0}", "\\u{5d0}"},                    // Hebrew
+    {"\xd8\xa7", "\\u{627}", "\\u{627}"},                    // Arabic
+    {"e\xcc\x81", "e\\u{301}", "e\\u{301}"},                 // combines
+    {"\xe2\x80\x8b", "\\u{200b}", "\\u{200b}"},              // takes no room
+    {"\xc3(", "\\xc3(", "\\xc3("},                           // cut in two
+    {"\xc3", "\\xc3", "\\xc3"},                              // cut off
+    {"\xc0\xaf", "\\xc0\\xaf", "\\xc0\\xaf"},                // longer than need be
+    {"\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80"},  // half of a pair
+    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", "\\xf4\\x90\\x80\\x80"},
+    {"\xff\xfe", "\\xff\\xfe", "\\xff\\xfe"},
+};
+
+TEST(SafeText, WritesOutWhatIsNotHarmless) {
+  for (const Row& row : kRows) {
+    EXPECT_EQ(Shown(row.bytes, 200, kUtf8).text, row.utf8);
+    EXPECT_EQ(Shown(row.bytes, 200, kAscii).text, row.ascii);
+  }
+}
+
+TEST(SafeText, CutsAtAColumn) {
+  EXPECT_EQ(Cell("abcdef", 6, kUtf8), "abcdef");
+  EXPECT_EQ(Cell("abcdef", 5, kUtf8), "abcd~");
+  EXPECT_EQ(Cell("abc", 5, kUtf8), "abc  ");
+  EXPECT_EQ(Cell("abc", 1, kUtf8), "~");
+  EXPECT_EQ(Cell("abc", 0, kUtf8), "");
+  // What is written out stays whole, and so does a letter of two columns.
+  EXPECT_EQ(Cell("ab\x1b"
+                 "c",
+                 6, kUtf8),
+            "ab~   ");
+  EXPECT_EQ(Cell("a\xe9\x8d\xb5\xe9\x8d\xb5", 4, kUtf8), "a\xe9\x8d\xb5~");
+  EXPECT_EQ(Cell("a\xe9\x8d\xb5\xe9\x8d\xb5", 3, kUtf8), "a~ ");
+}
+
+// Of a megabyte no more is looked at than is shown: else this would take a minute.
+TEST(SafeText, LooksAtNoMoreThanItShows) {
+  const std::string huge(64 << 20, '\x1b');
+  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(Cell(huge, 9, kUtf8), "\\x1b\\x1b~");
+}
+
+TEST(SafeText, AnyBytesFitAndAreHarmless) {
+  std::mt19937_64 random(TestSeed(1));
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes(random() % 20, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    const size_t columns = random() % 30;
+    for (const TerminalText terminal : {kUtf8, kAscii}) {
+      const ShownText shown = Shown(bytes, columns, terminal);
+      EXPECT_LE(shown.columns, columns);
+      for (const char byte : shown.text) {
+        EXPECT_TRUE(static_cast<uint8_t>(byte) >= 0x20 && byte != 0x7f);
+        EXPECT_TRUE(terminal == kUtf8 || static_cast<uint8_t>(byte) < 0x80);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice
