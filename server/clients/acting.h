@@ -42,6 +42,19 @@ class Acting {
     Acting& acting_;
     const Session* const around_;
   };
+  // While it lives, what happens is no client's doing, though a command is about to run.
+  class Apart {
+   public:
+    explicit Apart(Acting& acting)
+        : acting_(acting), around_(std::exchange(acting.current_, nullptr)) {}
+    ~Apart() { acting_.current_ = around_; }
+    Apart(const Apart&) = delete;
+    Apart& operator=(const Apart&) = delete;
+
+   private:
+    Acting& acting_;
+    const Session* const around_;
+  };
   // While it lives, others are served from inside a command of `caller`.
   class Within {
    public:

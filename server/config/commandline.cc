@@ -18,24 +18,27 @@ constexpr std::string_view kHelp =
        sluice --check-aof DIR [--fix]
        sluice --check-rdb FILE
        sluice --import FILE|DIR [--into DIR] [--option value ...]
-       sluice --backup HOST:PORT FILE [--user NAME] [--pass WORD]
+       sluice --backup HOST:PORT FILE [ACCESS]
        sluice --print-config
-       sluice --ping [HOST:PORT] [--wait SECONDS] [--user NAME] [--pass WORD]
-       sluice top [HOST:PORT] [--once] [--every SECONDS] [--db N] [--user NAME] [--pass WORD]
+       sluice --ping [HOST:PORT] [--wait SECONDS] [ACCESS]
+       sluice top [HOST:PORT] [--once] [--every SECONDS] [--db N] [ACCESS]
+ACCESS: [--user NAME] [--pass WORD]
+        [--tls [--cacert FILE | --cacertdir DIR] [--cert FILE --key FILE] [--sni NAME] [--insecure]]
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
 input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
 --check-rdb lists what is in an RDB file, by type, and names the first fault with its offset.
 --import makes what a server starts from out of an RDB file, a log, or the folder of one, of Redis,
 Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
---backup has the server save a snapshot and copies it to FILE, on the server's own machine. The
-password may also stand in REDISCLI_AUTH.
+--backup has the server save a snapshot and copies it to FILE, on the server's own machine.
 --print-config prints a configuration with every option, its range and its default, in comments.
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
 top shows in a terminal how a running server is, who holds its locks and who waits for them; q or
-Ctrl-C leaves it. With '--once', and where there is no terminal, it prints one page. Without TLS, as
-all of these; unix:/PATH stands for a Unix socket. (./top is a file of that name.)
+Ctrl-C leaves it. With '--once', and where there is no terminal, it prints one page. unix:/PATH
+stands for a Unix socket. (./top is a file of that name.)
+The words of ACCESS are redis-cli's, but the server's certificate must be for HOST, or for the NAME
+of '--sni'; '--insecure' takes any. The password may also stand in REDISCLI_AUTH.
 
 For the program that starts a server: '--port any' takes a free port. '--port-file FILE' holds the
 port while it is served. '--ready-line yes' says 'ready on 127.0.0.1:PORT' on standard output when
@@ -112,24 +115,6 @@ void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) 
   line.options = OptionLines(arguments, at, line);
 }
 
-// Faults are kept in the line, and told with the usage.
-void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) {
-  if (arguments.size() < 3 || IsOption(arguments[1]) || IsOption(arguments[2])) {
-    line.fault = "--backup takes HOST:PORT and a file";
-    return;
-  }
-  line.server = arguments[1];
-  line.file = arguments[2];
-  for (size_t at = 3; at < arguments.size(); at += 2) {
-    const bool is_user = arguments[at] == "--user";
-    if ((!is_user && arguments[at] != "--pass") || at + 1 == arguments.size()) {
-      line.fault = "behind the file of --backup may stand --user NAME and --pass WORD";
-      return;
-    }
-    (is_user ? line.user : line.password) = arguments[at + 1];
-  }
-}
-
 // Seconds, with a fraction or without; null: none, or more than a year.
 std::optional<int64_t> ReadSeconds(std::string_view text) {
   const std::optional<double> seconds = ParseDouble(text);
@@ -175,13 +160,48 @@ bool ReadDatabase(std::string_view value, CommandLine& line) {
 
 bool ReadOnce(std::string_view, CommandLine& line) { return line.once = true; }
 
-constexpr AskWord kPingWords[] = {
-    {"--wait", true, ReadWait}, {"--user", true, ReadUser}, {"--pass", true, ReadPassword}};
-constexpr AskWord kTopWords[] = {{"--once", false, ReadOnce},
-                                 {"--every", true, ReadEvery},
-                                 {"--db", true, ReadDatabase},
-                                 {"--user", true, ReadUser},
-                                 {"--pass", true, ReadPassword}};
+bool ReadTls(std::string_view, CommandLine& line) { return line.tls.on = true; }
+bool ReadInsecure(std::string_view, CommandLine& line) { return line.tls.insecure = true; }
+
+template <std::string TlsWords::*kMember>
+bool ReadTlsText(std::string_view value, CommandLine& line) {
+  line.tls.*kMember = value;
+  return !value.empty();
+}
+
+// Of all that ask a server.
+constexpr AskWord kCommonWords[] = {
+    {"--user", true, ReadUser},
+    {"--pass", true, ReadPassword},
+    {"--tls", false, ReadTls},
+    {"--cacert", true, ReadTlsText<&TlsWords::authority_file>},
+    {"--cacertdir", true, ReadTlsText<&TlsWords::authority_folder>},
+    {"--cert", true, ReadTlsText<&TlsWords::certificate_file>},
+    {"--key", true, ReadTlsText<&TlsWords::key_file>},
+    {"--sni", true, ReadTlsText<&TlsWords::server_name>},
+    {"--insecure", false, ReadInsecure},
+};
+constexpr AskWord kPingWords[] = {{"--wait", true, ReadWait}};
+constexpr AskWord kTopWords[] = {
+    {"--once", false, ReadOnce}, {"--every", true, ReadEvery}, {"--db", true, ReadDatabase}};
+
+const AskWord* FindWord(std::span<const AskWord> words, std::string_view name) {
+  const auto found = std::ranges::find(words, name, &AskWord::name);
+  return found == words.end() ? nullptr : &*found;
+}
+
+// From `at` on. `own` are words besides the common ones.
+bool ReadWords(std::span<const std::string_view> arguments, size_t at, std::span<const AskWord> own,
+               CommandLine& line) {
+  while (at < arguments.size()) {
+    const std::string_view name = arguments[at++];
+    const AskWord* word = FindWord(own, name);
+    if (!word) word = FindWord(kCommonWords, name);
+    if (!word || (word->has_value && at == arguments.size())) return false;
+    if (!word->read(word->has_value ? arguments[at++] : "", line)) return false;
+  }
+  return true;
+}
 
 // Of --ping and top, whose address may be left out. `usage` is the sentence about wrong words.
 void ReadAsking(std::span<const std::string_view> arguments, std::span<const AskWord> words,
@@ -189,13 +209,23 @@ void ReadAsking(std::span<const std::string_view> arguments, std::span<const Ask
   size_t at = 1;
   line.server = "127.0.0.1:6379";
   if (at < arguments.size() && !IsOption(arguments[at])) line.server = arguments[at++];
-  bool is_right = line.server.find(':') != std::string::npos;
-  while (is_right && at < arguments.size()) {
-    const auto word = std::ranges::find(words, arguments[at++], &AskWord::name);
-    is_right = word != words.end() && (!word->has_value || at < arguments.size());
-    if (is_right) is_right = word->read(word->has_value ? arguments[at++] : "", line);
+  if (line.server.find(':') == std::string::npos || !ReadWords(arguments, at, words, line))
+    line.fault = usage;
+}
+
+// Faults are kept in the line, and told with the usage.
+void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) {
+  if (arguments.size() < 3 || IsOption(arguments[1]) || IsOption(arguments[2])) {
+    line.fault = "--backup takes HOST:PORT and a file";
+    return;
   }
-  if (!is_right) line.fault = usage;
+  line.server = arguments[1];
+  line.file = arguments[2];
+  if (!ReadWords(arguments, 3, {}, line)) {
+    line.fault =
+        "behind the file of --backup may stand --user NAME, --pass WORD and the words of "
+        "TLS, as redis-cli has them";
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "server/config/config.h"
+#include "server/config/tls_words.h"
 
 namespace sluice {
 
@@ -33,6 +34,7 @@ struct CommandLine {
   std::string into = ".";      // kImport: the folder
   std::string server;          // kBackup, kPing, kTop: host:port; empty: it is missing
   std::string user, password;  // likewise
+  TlsWords tls;                // likewise
   int64_t wait_ms = 0;         // kPing
   int64_t every_ms = 1000;     // kTop
   int64_t database = 0;        // kTop

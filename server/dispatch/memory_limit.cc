@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/text/glob.h"
+#include "server/clients/acting.h"
 #include "server/config/config.h"
 #include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
@@ -145,7 +146,10 @@ void MemoryLimit::BeginTurn(size_t bytes_beside) {
 
 // --- what commands ask
 
+// A client that caches hears of keys that went for its own command before the command's reply, and
+// with NOLOOP, too: what it may have read then, it had read before.
 bool MemoryLimit::Admits(MemoryNeed need) {
+  const Acting::Apart apart(parts_.Get<Acting>());
   const Room room = MakeRoom();
   NoteRoom(room);
   state_->is_full = room == Room::kNone;

@@ -54,7 +54,7 @@ std::string FieldOf(std::string_view info, std::string_view name) {
 // The server's part. Each function answers a sentence why not, or nothing.
 class Saver {
  public:
-  explicit Saver(const BackupOrder& order) : order_(order) {}
+  explicit Saver(const BackupOrder& order) : order_(order), link_(order.tls) {}
 
   std::string Connect() {
     if (std::string fault = link_.Connect(order_.server); !fault.empty()) return fault;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <string>
 
+#include "server/config/tls_words.h"
 #include "storage/disk.h"
 
 namespace sluice {
@@ -17,7 +18,8 @@ struct BackupOrder {
   std::string server;  // host:port
   std::string user;
   std::string password;  // empty: none
-  std::string file;      // appears as a whole, durable, or not at all
+  TlsWords tls;
+  std::string file;  // appears as a whole, durable, or not at all
 };
 
 // The exit status: 0, or 1 and a sentence on `errors`.

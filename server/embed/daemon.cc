@@ -112,14 +112,15 @@ int RunDaemon(int argc, char** argv) {
   const char* const word = std::getenv("REDISCLI_AUTH");
   const std::string password = line.password.empty() && word ? word : line.password;
   if (line.action == CommandLine::Action::kPing) {
-    return Ping({line.server, line.user, password, line.wait_ms}, stdout, stderr);
+    return Ping({line.server, line.user, password, line.tls, line.wait_ms}, stdout, stderr);
   }
   if (line.action == CommandLine::Action::kTop) {
-    return Top({line.server, line.user, password, line.database, line.every_ms, line.once}, stdout,
-               stderr);
+    return Top(
+        {line.server, line.user, password, line.tls, line.database, line.every_ms, line.once},
+        stdout, stderr);
   }
   if (line.action == CommandLine::Action::kBackup) {
-    return Backup({line.server, line.user, password, line.file}, disk, stdout, stderr);
+    return Backup({line.server, line.user, password, line.tls, line.file}, disk, stdout, stderr);
   }
   if (line.action == CommandLine::Action::kCheckLog) {
     if (line.log_folder.empty()) return Fail("--check-aof takes a directory", kWrongWords);

@@ -34,7 +34,7 @@ Answer Ask(RedisLink& link, std::initializer_list<std::string_view> words) {
 }
 
 Answer AskOnce(const PingOrder& order, milliseconds patience) {
-  RedisLink link(patience);
+  RedisLink link(order.tls, patience);
   if (std::string fault = link.Connect(order.server); !fault.empty())
     return {fault.substr(order.server.size() + 2), true};
   if (!order.password.empty()) {

@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <string>
 
+#include "server/config/tls_words.h"
+
 namespace sluice {
 
 struct PingOrder {
   std::string server;  // host:port
   std::string user;
   std::string password;  // empty: none
-  int64_t wait_ms = 0;   // 0: it is asked once
+  TlsWords tls;
+  int64_t wait_ms = 0;  // 0: it is asked once
 };
 
 // The exit status: 0 and PONG on `out`, or 1 and a sentence on `errors`.

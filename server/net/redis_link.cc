@@ -13,7 +13,9 @@
 #include <iterator>
 #include <memory>
 
+#include "protocol/output_buffer.h"
 #include "protocol/text/concat.h"
+#include "server/net/tls/tls_client.h"
 
 namespace sluice {
 namespace {
@@ -47,9 +49,27 @@ std::string RedisLink::Connect(std::string_view address) {
   int fault = 0;
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
     fault = ConnectTo(each->ai_family, each->ai_addr, each->ai_addrlen);
-    if (fault == 0) return {};
+    if (fault == 0) break;
   }
-  return Concat(address, ": cannot be connected to: ", std::strerror(fault));
+  if (fault != 0) return Concat(address, ": cannot be connected to: ", std::strerror(fault));
+  if (!tls_.on) return {};
+  const std::string unsecured = Secure(std::string(host));
+  return unsecured.empty() ? unsecured : Concat(address, ": ", unsecured);
+}
+
+// The handshake. A sentence, or empty.
+std::string RedisLink::Secure(const std::string& host) {
+  secured_ = std::make_unique<TlsClient>();
+  if (std::string fault = secured_->Begin(tls_, host, descriptor_); !fault.empty()) return fault;
+  TlsStream& stream = secured_->stream();
+  const Moment deadline = Deadline();
+  while (true) {
+    const TlsStream::Progress progress = stream.Shake();
+    if (progress == TlsStream::Progress::kDone && !stream.has_unsent()) return {};
+    if (progress == TlsStream::Progress::kFailed)
+      return Concat("the TLS handshake failed: ", stream.fault());
+    if (!Await(stream.has_unsent() ? POLLOUT : POLLIN, deadline)) return fault_;
+  }
 }
 
 std::string RedisLink::ConnectUnix(std::string_view path) {
@@ -57,6 +77,7 @@ std::string RedisLink::ConnectUnix(std::string_view path) {
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path)
     return Concat(kUnix, path, ": is no path of a Unix socket");
+  if (tls_.on) return Concat(kUnix, path, ": there is no TLS on Unix sockets");
   std::memcpy(address.sun_path, path.data(), path.size());
   const int fault = ConnectTo(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   if (fault == 0) return {};
@@ -91,6 +112,7 @@ void RedisLink::AddRequest(std::span<const std::string_view> words, std::string&
 // A server that answers before it has read all may wait to be read, too.
 bool RedisLink::Send(std::string_view requests) {
   const Moment deadline = Deadline();
+  if (secured_) return SendSecured(requests, deadline);
   while (!requests.empty()) {
     const ssize_t sent = ::send(descriptor_, requests.data(), requests.size(), MSG_NOSIGNAL);
     if (sent > 0) {
@@ -101,6 +123,20 @@ bool RedisLink::Send(std::string_view requests) {
       Fail("the server cannot be written to any more");
       return false;
     }
+  }
+  return true;
+}
+
+bool RedisLink::SendSecured(std::string_view requests, Moment deadline) {
+  TlsStream& stream = secured_->stream();
+  OutputBuffer output;
+  output.Append(requests);
+  while (!output.empty()) {
+    if (!stream.Write(output)) {
+      Fail("the server cannot be written to any more");
+      return false;
+    }
+    if (stream.has_unsent() && (!Await(POLLOUT | POLLIN, deadline) || !Fill())) return false;
   }
   return true;
 }
@@ -160,12 +196,21 @@ bool RedisLink::Await(short events, Moment deadline) {
   }
 }
 
+// As recv of a socket that never blocks.
+ssize_t RedisLink::ReceiveSome(std::span<char> into) {
+  if (!secured_) return ::recv(descriptor_, into.data(), into.size(), 0);
+  const ssize_t got = secured_->stream().Read(into);
+  if (got > 0) return got;
+  errno = EAGAIN;
+  return got == 0 ? -1 : 0;
+}
+
 // All that is there, as far as it may be kept: what is incomplete is parsed again from its start.
 bool RedisLink::Fill() {
   char piece[16 * 1024];
   const size_t before = received_.size();
   while (received_.size() <= kReplyBytesMax) {
-    const ssize_t got = ::recv(descriptor_, piece, sizeof piece, 0);
+    const ssize_t got = ReceiveSome(piece);
     if (got > 0) {
       received_.append(piece, static_cast<size_t>(got));
     } else if (got == 0) {

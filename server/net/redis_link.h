@@ -3,12 +3,13 @@
 //
 // A step (a connection, the sending, a reply) waits at most for its patience, and a reply has at
 // most 16 MB. While it waits it can watch another descriptor, so that a person at a terminal is
-// heard although the server is not.
+// heard although the server is not. With TLS all of it goes through a TlsClient.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,10 +17,13 @@
 #include <utility>
 
 #include "protocol/reply_reader.h"
+#include "server/config/tls_words.h"
 
 struct sockaddr;
 
 namespace sluice {
+
+class TlsClient;
 
 class RedisLink {
  public:
@@ -32,9 +36,9 @@ class RedisLink {
     std::function<bool()> ready;
   };
 
-  explicit RedisLink(std::chrono::milliseconds patience = kPatience) : patience_(patience) {}
-  RedisLink(std::chrono::milliseconds patience, Beside beside)
-      : patience_(patience), beside_(std::move(beside)) {}
+  explicit RedisLink(TlsWords tls = {}, std::chrono::milliseconds patience = kPatience,
+                     Beside beside = {})
+      : patience_(patience), tls_(std::move(tls)), beside_(std::move(beside)) {}
   ~RedisLink();
   RedisLink(const RedisLink&) = delete;
 
@@ -59,14 +63,19 @@ class RedisLink {
 
   std::string ConnectUnix(std::string_view path);
   int ConnectTo(int family, const sockaddr* address, unsigned length);
+  std::string Secure(const std::string& host);
+  bool SendSecured(std::string_view requests, Moment deadline);
+  ssize_t ReceiveSome(std::span<char> into);
   Moment Deadline() const { return std::chrono::steady_clock::now() + patience_; }
   bool Await(short events, Moment deadline);
   bool Fill();
   std::nullopt_t Fail(std::string_view why);
 
   const std::chrono::milliseconds patience_;
+  const TlsWords tls_;
   const Beside beside_;
   int descriptor_ = -1;
+  std::unique_ptr<TlsClient> secured_;  // null: plain text
   std::string received_;
   size_t taken_ = 0;  // of received_: replies that were given out
   std::string fault_;

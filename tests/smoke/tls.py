@@ -130,6 +130,35 @@ def test_redis_cli():
         assert "requests per second" in done.stdout, done.stdout
 
 
+def test_programs_that_ask():
+    """sluice --ping, top and --backup: with a certificate that is for the name, and from an authority that they know."""
+    with Secured() as server:
+        where = f"127.0.0.1:{server.tls_port}"
+        words = files.cli_words(server.tls_port)[2:]
+
+        def ask(*words):
+            done = subprocess.run([str(Chosen.program), *map(str, words)], capture_output=True, text=True, timeout=PATIENCE, check=False)
+            return done.returncode, done.stdout + done.stderr
+
+        assert ask("--ping", where, *words) == (0, "PONG\n")
+        assert ask("--ping", where, "--sni", "localhost", *words) == (0, "PONG\n")
+        copy = pathlib.Path(server.folder, "copy.rdb")
+        secured(server, files.client).call("SET", "k", os.urandom(3 * MIB))
+        status, said = ask("--backup", where, copy, *words)
+        assert status == 0 and copy.stat().st_size > 3 * MIB, said
+        status, said = ask("top", where, "--once", *words)
+        assert status == 0 and "clients" in said, said
+        for wrong, reason in (((*words, "--sni", "example.org"), "hostname mismatch"),
+                              (("--tls", "--cert", files.client[0], "--key", files.client[1]), "verify failed"),
+                              ((*words[:3], "--insecure"), "closed"),
+                              (("--tls", "--cacert", "/nothing"), "/nothing: holds no authorities"),
+                              (("--tls", "--key", files.client[1]), "--key needs --cert"), ((), "closed")):
+            status, said = ask("--ping", where, *wrong)
+            assert status == 1 and reason in said, (wrong, said)
+        assert ask("--ping", where, "--tls", "--insecure", "--cert", files.client[0], "--key", files.client[1])[0] == 0
+        assert "no TLS on Unix sockets" in ask("top", "unix:" + server.socket_path, "--once", "--tls")[1]
+
+
 def test_redis_py():
     import redis
     with Secured() as server:

@@ -94,7 +94,7 @@ void Object(CommandCall& call) {
   const int64_t idle_s = call.db.IdleSeconds(*entry, call.now);
   call.reply.Status(
       Concat("Value at:0x", std::string_view(address, static_cast<size_t>(end.ptr - address)),
-             " refcount:", ReferenceCount(*entry), " encoding:", entry->Encoding(),
+             " refcount:", ReferenceCount(*entry, call.settings), " encoding:", entry->Encoding(),
              " serializedlength:", SerializedBytes(*entry), " lru:", entry->access_clock(),
              " lru_seconds_idle:", idle_s, ListChunks(call, *entry)));
 }

@@ -35,7 +35,7 @@ void Encoding(CommandCall& call) {
 // 1, or what Redis shows for an integer that it shares.
 void RefCount(CommandCall& call) {
   const Entry* const entry = FindObject(call);
-  if (entry) call.reply.Integer(ReferenceCount(*entry));
+  if (entry) call.reply.Integer(ReferenceCount(*entry, call.settings));
 }
 
 // In whole seconds since the last access.

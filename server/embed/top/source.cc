@@ -111,7 +111,7 @@ std::string TopSource::LookOnce(TopFacts& facts) {
 
 std::string TopSource::Begin() {
   if (link_) return {};
-  auto link = std::make_unique<RedisLink>(kPatience, beside_);
+  auto link = std::make_unique<RedisLink>(target_.tls, kPatience, beside_);
   if (std::string fault = link->Connect(target_.server); !fault.empty()) return fault;
   link_ = std::move(link);
   has_locks_ = true;

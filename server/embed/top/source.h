@@ -27,6 +27,7 @@ struct TopTarget {
   std::string server;  // host:port, or unix:/path
   std::string user;
   std::string password;  // empty: none
+  TlsWords tls;
   int64_t database = 0;  // whose locks are shown
 };
 

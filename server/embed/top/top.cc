@@ -36,7 +36,7 @@ int64_t NowMs() {
 }
 
 TopTarget TargetOf(const TopOrder& order) {
-  return {order.server, order.user, order.password, order.database};
+  return {order.server, order.user, order.password, order.tls, order.database};
 }
 
 int Fail(std::FILE* errors, const std::string& fault) {

@@ -8,12 +8,15 @@
 #include <cstdio>
 #include <string>
 
+#include "server/config/tls_words.h"
+
 namespace sluice {
 
 struct TopOrder {
   std::string server;  // host:port, or unix:/path
   std::string user;
   std::string password;  // empty: none
+  TlsWords tls;
   int64_t database = 0;
   int64_t every_ms = 1000;
   bool once = false;

@@ -62,4 +62,11 @@ const OpenSsl& openssl() {
   return loaded;
 }
 
+std::string TakeOpenSslError() {
+  char text[256];
+  openssl().ERR_error_string_n(openssl().ERR_get_error(), text, sizeof text);
+  openssl().ERR_clear_error();
+  return text;
+}
+
 }  // namespace sluice

@@ -64,6 +64,7 @@ namespace sluice {
   FUNCTION(kSsl, SSL_CTX_set_ciphersuites)               \
   FUNCTION(kSsl, SSL_CTX_set_default_passwd_cb)          \
   FUNCTION(kSsl, SSL_CTX_set_default_passwd_cb_userdata) \
+  FUNCTION(kSsl, SSL_CTX_set_default_verify_paths)       \
   FUNCTION(kSsl, SSL_CTX_set_num_tickets)                \
   FUNCTION(kSsl, SSL_CTX_set_options)                    \
   FUNCTION(kSsl, SSL_CTX_set_session_id_context)         \
@@ -79,12 +80,15 @@ namespace sluice {
   FUNCTION(kSsl, SSL_has_pending)                        \
   FUNCTION(kSsl, SSL_new)                                \
   FUNCTION(kSsl, SSL_read_ex)                            \
+  FUNCTION(kSsl, SSL_set1_host)                          \
   FUNCTION(kSsl, SSL_set_accept_state)                   \
   FUNCTION(kSsl, SSL_set_bio)                            \
+  FUNCTION(kSsl, SSL_set_connect_state)                  \
   FUNCTION(kSsl, SSL_set_msg_callback)                   \
   FUNCTION(kSsl, SSL_ctrl)                               \
   FUNCTION(kSsl, SSL_shutdown)                           \
   FUNCTION(kSsl, SSL_write_ex)                           \
+  FUNCTION(kSsl, TLS_client_method)                      \
   FUNCTION(kSsl, TLS_server_method)
 
 struct OpenSsl {
@@ -100,5 +104,8 @@ struct OpenSsl {
 // Found by the first call, and constant from then on, as what a linker finds would be: OpenSSL
 // calls back without a word of who has called it. The libraries stay in the process.
 const OpenSsl& openssl();
+
+// What OpenSSL says of its last failure; its queue of errors is empty then.
+std::string TakeOpenSslError();
 
 }  // namespace sluice

@@ -34,13 +34,6 @@ constexpr uint64_t kAllOff =
 // Tells sessions of this server from those of another program under the same key.
 constexpr unsigned char kSessionsOf[] = "sluice";
 
-std::string LastError() {
-  char text[256];
-  openssl().ERR_error_string_n(openssl().ERR_get_error(), text, sizeof text);
-  openssl().ERR_clear_error();
-  return text;
-}
-
 // Null for none, as OpenSSL wants it.
 const char* OrNull(const std::string& name) { return name.empty() ? nullptr : name.c_str(); }
 
@@ -89,7 +82,7 @@ int GivePassPhrase(char* into, int size, int, void* phrase) {
 std::string LoadKeyPair(SSL_CTX& context, const Settings& settings) {
   const std::string& certificate = settings.tls_cert_file;
   if (openssl().SSL_CTX_use_certificate_chain_file(&context, certificate.c_str()) <= 0) {
-    return Concat("Failed to load certificate: ", certificate, ": ", LastError());
+    return Concat("Failed to load certificate: ", certificate, ": ", TakeOpenSslError());
   }
   openssl().SSL_CTX_set_default_passwd_cb(&context, GivePassPhrase);
   openssl().SSL_CTX_set_default_passwd_cb_userdata(
@@ -98,7 +91,7 @@ std::string LoadKeyPair(SSL_CTX& context, const Settings& settings) {
   const int loaded = openssl().SSL_CTX_use_PrivateKey_file(&context, key.c_str(), SSL_FILETYPE_PEM);
   openssl().SSL_CTX_set_default_passwd_cb_userdata(&context, nullptr);
   openssl().SSL_CTX_set_default_passwd_cb(&context, nullptr);
-  if (loaded <= 0) return Concat("Failed to load private key: ", key, ": ", LastError());
+  if (loaded <= 0) return Concat("Failed to load private key: ", key, ": ", TakeOpenSslError());
   return {};
 }
 
@@ -118,7 +111,7 @@ std::string LoadAuthorities(SSL_CTX& context, const Settings& settings) {
   const char* const folder = OrNull(settings.tls_ca_cert_dir);
   if (!file && !folder) return {};
   if (openssl().SSL_CTX_load_verify_locations(&context, file, folder) > 0) return {};
-  return Concat("Failed to configure CA certificate(s) file/directory: ", LastError());
+  return Concat("Failed to configure CA certificate(s) file/directory: ", TakeOpenSslError());
 }
 
 std::string SetCiphers(SSL_CTX& context, const Settings& settings) {
@@ -165,10 +158,10 @@ std::string LoadDhParameters(SSL_CTX& context, const Settings& settings) {
   }
   EVP_PKEY* const parameters = openssl().PEM_read_bio_Parameters(file, nullptr);
   openssl().BIO_free(file);
-  if (!parameters) return Concat("Failed to read DH params: ", name, ": ", LastError());
+  if (!parameters) return Concat("Failed to read DH params: ", name, ": ", TakeOpenSslError());
   if (openssl().SSL_CTX_set0_tmp_dh_pkey(&context, parameters)) return {};
   openssl().EVP_PKEY_free(parameters);
-  return Concat("Failed to load DH params file: ", name, ": ", LastError());
+  return Concat("Failed to load DH params file: ", name, ": ", TakeOpenSslError());
 }
 
 std::string SetManners(SSL_CTX& context, const Settings&) {
@@ -190,7 +183,7 @@ std::string TlsContext::Load(const Settings& settings) {
   if (!openssl().fault.empty()) return openssl().fault;
   openssl().ERR_clear_error();
   std::unique_ptr<SSL_CTX, Free> made(openssl().SSL_CTX_new(openssl().TLS_server_method()));
-  if (!made) return Concat("Failed to make a TLS context: ", LastError());
+  if (!made) return Concat("Failed to make a TLS context: ", TakeOpenSslError());
   for (const Step step : kSteps) {
     if (std::string fault = step(*made, settings); !fault.empty()) return fault;
   }

@@ -2,6 +2,7 @@
 // a record that was made is either sent or kept as bytes. Its queue of errors is left empty.
 #include "server/net/tls/tls_stream.h"
 
+#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -54,6 +55,25 @@ TlsStream::TlsStream(ssl_ctx_st& context, TlsWire& wire, int descriptor)
 }
 
 TlsStream::~TlsStream() = default;
+
+// An address is never asked for by name (RFC 6066), and SSL_set1_host tells it from one by itself.
+bool TlsStream::BeClient(const std::string& name, bool verifies) {
+  if (!ssl_) return true;  // Shake will fail
+  is_client_ = true;
+  openssl().SSL_set_connect_state(ssl_.get());
+  in6_addr ignored = {};
+  const bool is_address = ::inet_pton(AF_INET, name.c_str(), &ignored) == 1 ||
+                          ::inet_pton(AF_INET6, name.c_str(), &ignored) == 1;
+  if (!is_address &&
+      openssl().SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                         const_cast<char*>(name.c_str())) != 1) {
+    openssl().ERR_clear_error();
+    return false;
+  }
+  if (!verifies || openssl().SSL_set1_host(ssl_.get(), name.c_str()) == 1) return true;
+  openssl().ERR_clear_error();
+  return false;
+}
 
 void TlsStream::Free::operator()(ssl_st* ssl) const { openssl().SSL_free(ssl); }
 
@@ -123,7 +143,7 @@ TlsStream::Progress TlsStream::Shake() {
 // The peer is told why by an alert; one that would not know what that is, in words.
 TlsStream::Progress TlsStream::ShakingFailed() {
   fault_ = FaultOf(*ssl_);
-  if (is_plain()) wire_.gathered = kNotTls;
+  if (is_plain() && !is_client_) wire_.gathered = kNotTls;
   Flush();
   return Progress::kFailed;
 }

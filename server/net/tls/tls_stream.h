@@ -1,4 +1,5 @@
-// TlsStream: TLS over a client's socket. A connection that has one reads and writes through it:
+// TlsStream: TLS over a socket, the server's end of it unless BeClient says otherwise. A connection
+// that has one reads and writes through it:
 //
 //   stream.Shake()                    until it is done; then
 //   stream.Read(into), Write(output)  as recv and send of a plain socket, once a turn each
@@ -38,6 +39,10 @@ class TlsStream final : private TlsSocket {
   TlsStream(ssl_ctx_st& context, TlsWire& wire, int descriptor);
   ~TlsStream() override;
   TlsStream(const TlsStream&) = delete;
+
+  // Makes this the client's end, before the first Shake: it asks for the server `name`, a name or
+  // an address, whose certificate must be for it if `verifies`. False: it can be no name.
+  bool BeClient(const std::string& name, bool verifies);
 
   // --- the handshake
   // A step of it, with what has come.
@@ -82,6 +87,7 @@ class TlsStream final : private TlsSocket {
   const int descriptor_;
   int first_byte_ = -1;
   int key_updates_ = 0;
+  bool is_client_ = false;        // of the two ends
   bool is_shaken_ = false;        // the handshake is done
   bool received_ = false;         // this call had its recv
   bool socket_has_more_ = false;  // or may have: the last recv was not the last

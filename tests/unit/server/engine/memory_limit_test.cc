@@ -44,6 +44,24 @@ class MemoryLimitTest : public EngineFixture {
   }
 };
 
+// --- who is told
+
+// As Redis: else it would take what it reads now for what it was told of.
+TEST_F(MemoryLimitTest, WhoCachesHearsOfAnEvictionBeforeTheReply) {
+  Line("hello 3");
+  Ask("client tracking on noloop");
+  Ask("set small v ex 1000");
+  Ask("get small");
+  Limit("volatile-random", 100'000);
+  Ask("setbit large 1600000 1");
+  client().Send({"GETBIT", "large", "1600000"});
+  const std::optional<Reply> told = client().Next();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->kind, Reply::Kind::kPush) << told->ToText();
+  EXPECT_EQ(client().Next()->ToText(), ":1");
+  EXPECT_EQ(Ask("exists small"), ":0");
+}
+
 // --- without eviction
 
 TEST_F(MemoryLimitTest, OnlyWhatMayTakeMemoryIsRefused) {
