@@ -35,6 +35,10 @@ constexpr double kGrowth = 1.15;
 // Between two looks at the clock, as Redis; and for clocks that stand still.
 constexpr int kKeysPerLook = 16;
 constexpr int kKeysPerTurnMax = 16 * 1024;
+// Evictions go on until there is room for the commands that follow, which then ask for none: a key
+// each time costs three looks at the clock for each.
+constexpr size_t kRoomAheadMax = 4096;
+constexpr size_t kPartAhead = 1024;  // of maxmemory, at most
 // Of values that wait to be freed no more are summed up: they are freed before more keys go.
 constexpr size_t kValuesToFreeMax = 64;
 // A search in vain costs some 10 ns a key: a hundredth of the time may go there.
@@ -189,10 +193,10 @@ bool MemoryLimit::MayEvict() const {
          !parts_.Get<ScriptState>().running();
 }
 
-// When all has been freed that waits for that.
-bool MemoryLimit::IsOverForGood() const {
+// When all has been freed that waits for that, whether there is room for `more` bytes.
+bool MemoryLimit::HasRoomFor(size_t more) const {
   const Keyspace& keyspace = parts_.Get<Keyspace>();
-  return keyspace.memory_bytes() - keyspace.bytes_to_free() >= too_much_;
+  return keyspace.memory_bytes() - keyspace.bytes_to_free() + more < too_much_;
 }
 
 MemoryLimit::Room MemoryLimit::MakeRoom() {
@@ -200,7 +204,7 @@ MemoryLimit::Room MemoryLimit::MakeRoom() {
   const Keyspace& keyspace = parts_.Get<Keyspace>();
   if (!MayEvict()) return Room::kEnough;
   if (keyspace.any_flushed() || keyspace.values_to_free() > kValuesToFreeMax) return Room::kSoon;
-  if (!IsOverForGood()) return Room::kEnough;
+  if (HasRoomFor(0)) return Room::kEnough;
   if (!state.policy->evicts) return Room::kNone;
   const TurnClock& clock = parts_.Get<TurnClock>();
   if (clock.now().ms() < state.vain_until_ms) return Room::kNone;
@@ -209,7 +213,7 @@ MemoryLimit::Room MemoryLimit::MakeRoom() {
     return Room::kSoon;
   }
   const int64_t begin = clock.clock().TickNanos();
-  const Room room = Evict();
+  const Room room = Evict(begin + state.nanos_left);
   const int64_t nanos = clock.clock().TickNanos() - begin;
   state.nanos_left -= nanos;
   state.wants_more |= room == Room::kSoon;
@@ -219,37 +223,44 @@ MemoryLimit::Room MemoryLimit::MakeRoom() {
   return room;
 }
 
-// Until there is room, or nothing may go, or the turn's time is over.
-MemoryLimit::Room MemoryLimit::Evict() {
+// Until there is room, and some ahead, or nothing may go, or the turn's time is over.
+MemoryLimit::Room MemoryLimit::Evict(int64_t end_ns) {
   State& state = *state_;
   Keyspace& keyspace = parts_.Get<Keyspace>();
   const TurnClock& clock = parts_.Get<TurnClock>();
-  const ChangeRecorder changes(parts_);
   const auto may_go = [&state](const Entry& entry) { return state.MayGo(entry); };
   const EvictionPool::Rule rule{.by = state.policy->by,
                                 .volatile_only = state.policy->volatile_only,
                                 .samples = state.samples,
                                 .may_go = may_go};
-  const int64_t end = clock.clock().TickNanos() + state.nanos_left;
+  const size_t ahead = std::min(state.limit / kPartAhead, kRoomAheadMax);
   for (int i = 1; i <= kKeysPerTurnMax; ++i) {
     EvictionPool::Victim victim;
     const EvictionPool::Found found = state.pool.Next(keyspace, rule, clock.now(), victim);
     if (found == EvictionPool::Found::kNone) {
+      if (HasRoomFor(0)) break;
       state.vain_until_ms = clock.now().ms() + VainMsOf(keyspace);
       return Room::kNone;
     }
     if (found == EvictionPool::Found::kKey && !keyspace.MustWait(*victim.entry)) {
-      const int db = victim.db->index();
-      const std::string key(victim.entry->key());
-      victim.db->Evict(*victim.entry, victim.hash);
-      ++state.counts.keys;
-      if (changes.wants_effects()) changes.Add(db, {"DEL", key});
-      changes.Announce(kNotifyEvicted, "evicted", {db, key});
-      if (!IsOverForGood()) return Room::kEnough;
+      EvictKey(*victim.db, *victim.entry, victim.hash);
+      if (HasRoomFor(ahead)) return Room::kEnough;
     }
-    if (i % kKeysPerLook == 0 && clock.clock().TickNanos() >= end) break;
+    if (i % kKeysPerLook == 0 && clock.clock().TickNanos() >= end_ns) break;
   }
-  return Room::kSoon;
+  return HasRoomFor(0) ? Room::kEnough : Room::kSoon;
+}
+
+// Its name is kept only where something has to be told of it.
+void MemoryLimit::EvictKey(Database& db, const Entry& entry, uint64_t hash) {
+  const ChangeRecorder changes(parts_);
+  const bool is_told = changes.wants_effects() || changes.wants_events(kNotifyEvicted);
+  const std::string key(is_told ? entry.key() : std::string_view());
+  db.Evict(entry, hash);
+  ++state_->counts.keys;
+  if (!is_told) return;
+  if (changes.wants_effects()) changes.Add(db.index(), {"DEL", key});
+  changes.Announce(kNotifyEvicted, "evicted", {db.index(), key});
 }
 
 void MemoryLimit::NoteRoom(Room room) {

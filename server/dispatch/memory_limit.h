@@ -76,9 +76,10 @@ class MemoryLimit {
 
   bool MayEvict() const;
   bool Fits(MemoryNeed need) const;
-  bool IsOverForGood() const;
+  bool HasRoomFor(size_t more) const;
   Room MakeRoom();
-  Room Evict();
+  Room Evict(int64_t end_ns);
+  void EvictKey(Database& db, const Entry& entry, uint64_t hash);
   void NoteRoom(Room room);
 
   const Parts& parts_;

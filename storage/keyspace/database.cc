@@ -347,7 +347,7 @@ void Database::Touch(std::string_view key) {
 void Database::MarkAccess(Entry& entry, const Now& now) {
   const int64_t clock = AccessClock(now);
   if (counts_accesses()) [[unlikely]]
-    return entry.set_access_clock(state_.access_count->Used(entry.access_clock(), clock / 60));
+    return entry.set_access_clock(state_.access_count->Used(entry.access_clock(), clock));
   entry.set_access_clock(static_cast<uint32_t>(clock));
 }
 
@@ -425,6 +425,11 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
   if (text != nullptr) state_.reclaimer.Take(std::unique_ptr<TextBlock>(text), accounted);
   if (result.outside()) AccountOutside(result);
   return result;
+}
+
+void Database::ReplaceOutside(Entry& entry, const void* object) {
+  assert(entry.outside());
+  OverwriteKeepingDeadline(entry, OutsidePayload(entry.type(), object, entry.has(Entry::kRaw)));
 }
 
 Entry& Database::OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload) {

@@ -211,15 +211,24 @@ class Database {
   // Whether accesses are counted: then IdleSeconds means nothing, else the next two.
   bool counts_accesses() const { return state_.access_count != nullptr; }
   uint32_t AccessCounter(const Entry& entry, const Now& now) const {
-    return state_.access_count->CounterAt(entry.access_clock(), AccessClock(now) / 60);
+    return state_.access_count->CounterAt(entry.access_clock(), AccessClock(now));
+  }
+  int64_t AccessAge(const Entry& entry, const Now& now) const {
+    return AccessCount::Age(entry.access_clock(), AccessClock(now));
+  }
+  // Of one that is met on a walk: AccessCount::Settled.
+  void SettleAccess(const Entry& found, const Now& now) {
+    const_cast<Entry&>(found).set_access_clock(
+        state_.access_count->Settled(found.access_clock(), AccessClock(now)));
   }
   void SetAccessCounter(Entry& entry, uint32_t counter, const Now& now) {
-    entry.set_access_clock(AccessCount::Bits(counter, AccessClock(now) / 60));
+    entry.set_access_clock(AccessCount::Bits(counter, AccessClock(now)));
   }
 
   int index() const { return index_; }  // what SELECT calls it
 
  private:
+  friend class EntryMover;
   friend class Keyspace;
 
   Database(KeyspaceState& state, uint8_t id, int index);
@@ -245,6 +254,8 @@ class Database {
   Entry& Reshape(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
   // As Reshape, and frees what the old payload pointed to.
   Entry& Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
+  // What lies outside becomes `object`, which says the same; the old one is freed.
+  void ReplaceOutside(Entry& entry, const void* object);
   Entry& OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload);
   Entry& Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
                  const EntryPayload& payload);

@@ -1,8 +1,8 @@
-// EvictionPool: which key goes next when memory is full. It looks at one segment of the keyspace
-// after the other, in the order of hashes, which has nothing to do with how keys are used; takes
-// the few of it that are the first to go, and keeps the best of what it has taken in order. So each
-// key is looked at once in a round, those of a segment are fetched together, and what goes is
-// chosen from some 300 and not from 5.
+// EvictionPool: which key goes next when memory is full. It looks at one segment of a database
+// after the other, in the order of hashes, which has nothing to do with how keys are used, and at
+// databases in turn; takes the few of a segment that are the first to go, and keeps the best of
+// what it has taken in order. So each key is looked at once in a round, those of a segment are
+// fetched together, and what goes is chosen from some 300 and not from 5.
 //
 //   EvictionPool::Rule rule{.by = By::kIdle, .samples = 5, .may_go = ...};
 //   EvictionPool::Victim victim;
@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -32,16 +33,22 @@ enum class EvictBy : uint8_t { kIdle, kFrequency, kDeadline, kRandom };
 class EvictionPool {
  public:
   // Keys looked at for one that goes, times `samples`: measured by `tools/bench --only 'evict*'`.
-  static constexpr size_t kSelection = 4;
+  static constexpr size_t kSelection = 2;
   static constexpr size_t kCandidatesMax = 64;
+  // Keys that a segment can have, in the main.
+  static constexpr size_t kSegmentMost = 512;
   // Below so many a further segment is looked at, so that keys of different ones compete.
-  static constexpr size_t kRefillBelow = 16;
+  static constexpr size_t kRefillBelow = 32;
+  // With several databases the keys of one may all be worse than those of another.
+  static constexpr size_t kRefillBelowOfMany = 48;
+  // Databases that are looked into for that, 3 µs each.
+  static constexpr size_t kDatabasesAtOnce = 4;
 
   struct Rule {
     EvictBy by = EvictBy::kIdle;
     bool volatile_only = false;
     size_t samples = 5;
-    absl::FunctionRef<bool(const Entry&)> may_go;  // asked of those that would
+    absl::FunctionRef<bool(const Entry&)> may_go;  // asked of few
   };
   struct Victim {
     Database* db = nullptr;
@@ -56,7 +63,7 @@ class EvictionPool {
 
   explicit EvictionPool(uint64_t seed) : chance_(seed) {}
 
-  // Looks at a segment or two. A victim has to go, or is forgotten.
+  // Looks at some segments. A victim has to go, or is forgotten.
   Found Next(Keyspace& keyspace, const Rule& rule, const Now& now, Victim& victim);
   // The rule, or what a score means, has changed.
   void Clear() { candidates_.clear(); }
@@ -68,21 +75,49 @@ class EvictionPool {
     Database* db = nullptr;
     uint64_t hash = 0;
   };
+  // The few of a segment that go first, of those that are offered.
+  class Best {
+   public:
+    struct Item {
+      uint64_t score = 0;
+      const Entry* entry = nullptr;
+    };
+    void Begin(size_t most);  // so many are kept
+    bool Wants(uint64_t score) const { return !has_floor_ || score > floor_; }
+    void Add(uint64_t score, const Entry& entry);
+    std::span<const Item> Sorted(size_t count);  // the first `count`
+
+   private:
+    static bool GoesFirst(const Item& a, const Item& b) { return a.score > b.score; }
+    size_t most_ = 1;
+    std::vector<Item> items_;
+    uint64_t floor_ = 0;
+    bool has_floor_ = false;
+  };
+  struct Hand {
+    uint64_t position = 0;
+    uint32_t rounds = 0;  // past the beginning, since there was a candidate
+  };
   static bool GoesLater(const Candidate& a, const Candidate& b) { return a.score < b.score; }
 
   uint64_t ScoreOf(const Database& db, const Entry& entry, const Rule& rule, const Now& now);
-  Database* DatabaseAtHand(Keyspace& keyspace);
-  bool LookAtSegment(Keyspace& keyspace, const Rule& rule, const Now& now);
-  bool TakeBest(const Rule& rule, size_t count);
+  bool IsInVain(Keyspace& keyspace, const Rule& rule) const;
+  void ForgetRounds();
+  static bool HasAny(Keyspace& keyspace, int db, const Rule& rule);
+  Database* NextDatabase(Keyspace& keyspace, const Rule& rule);
+  bool Refill(Keyspace& keyspace, const Rule& rule, const Now& now);
+  bool LookAtSegment(Database& db, const Rule& rule, const Now& now);
+  bool TakeBest(Database& db, size_t count);
   bool IsCandidate(const Entry& entry) const;
   bool TakeLast(const Rule& rule, const Now& now, Victim& victim);
 
   Random chance_;
   std::vector<Candidate> candidates_;  // the last goes first
-  std::vector<Candidate> segment_;     // for the work
-  int db_ = 0;                         // where the hand is
-  uint64_t position_ = 0;
-  int rounds_in_vain_ = 0;  // round the keyspace since the last candidate
+  Best best_;                          // for the work
+  std::vector<Hand> hands_;            // by the index of the database
+  size_t refill_below_ = kRefillBelow;
+  int db_ = 0;               // the last that was looked into
+  bool any_rounds_ = false;  // some hand has one
 };
 
 }  // namespace sluice

@@ -96,7 +96,7 @@ void RdbFileWriter::WriteUse(const Entry& entry) {
     writer.Length(static_cast<uint64_t>(idle_s));
   } else if (context_.use == RdbContext::Use::kFrequency) {
     const uint32_t counter =
-        context_.access_count->CounterAt(entry.access_clock(), context_.access_clock / 60);
+        context_.access_count->CounterAt(entry.access_clock(), context_.access_clock);
     writer.Opcode(RdbOpcode::kFrequency);
     writer.Raw(std::string(1, static_cast<char>(counter)));
   }
