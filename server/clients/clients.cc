@@ -107,19 +107,22 @@ void Clients::SetAccounting(bool on) {
 }
 
 // O(clients) where the sum is too large. Redis counts those that may not be closed, too.
-void Clients::EvictAbove(size_t bytes_max,
+void Clients::EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&)> goes_last,
                          absl::FunctionRef<std::string(const Session&)> describe) {
   if (accounted_bytes_ <= bytes_max) return;
-  std::vector<Session*> by_size;
-  ForEach([&by_size](Session& session) {
-    if (!session.no_evict && session.close != CloseMode::kNow) by_size.push_back(&session);
+  std::vector<std::pair<bool, Session*>> in_order;  // whether it is one of the first to go
+  ForEach([&](Session& session) {
+    if (!session.no_evict && session.close != CloseMode::kNow)
+      in_order.emplace_back(!goes_last(session), &session);
   });
-  const auto bytes_of = [](const Session* session) { return session->accounted_bytes; };
-  std::ranges::make_heap(by_size, {}, bytes_of);
+  const auto rank = [](const std::pair<bool, Session*>& item) {
+    return std::pair(item.first, item.second->accounted_bytes);
+  };
+  std::ranges::make_heap(in_order, {}, rank);
   size_t left = accounted_bytes_;
-  for (; left > bytes_max && !by_size.empty(); by_size.pop_back()) {
-    std::ranges::pop_heap(by_size, {}, bytes_of);
-    Session* const session = by_size.back();
+  for (; left > bytes_max && !in_order.empty(); in_order.pop_back()) {
+    std::ranges::pop_heap(in_order, {}, rank);
+    Session* const session = in_order.back().second;
     left -= session->accounted_bytes;
     ++evicted_;
     host_.Log(LogLevel::kNotice, Concat("Evicting client: ", describe(*session)));

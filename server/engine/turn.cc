@@ -209,13 +209,14 @@ void Engine::BeginMemory() {
   memory_limit_.BeginTurn(facts_.MemoryBesideKeys() + clients_.accounted_bytes());
 }
 
-// As Redis: however little was asked for, some 128 KB are needed to be able to talk.
+// As Redis: however little was asked for, some 128 KB are needed to be able to talk. A client that
+// holds locks by its connection goes last: others' safety hangs on it.
 void Engine::EvictClients() {
   if (client_bytes_max_ == 0) [[likely]]
     return;
-  clients_.EvictAbove(client_bytes_max_, [this](const Session& session) {
-    return client_lines_.Describe(session, {});
-  });
+  clients_.EvictAbove(
+      client_bytes_max_, [this](const Session& session) { return locks_.HoldsBySession(session); },
+      [this](const Session& session) { return client_lines_.Describe(session, {}); });
 }
 
 bool Engine::FreeGarbage(int64_t turn_begin) {

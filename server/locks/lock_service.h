@@ -94,6 +94,10 @@ class LockService final : public KeyListener {
 
   // --- for the engine
   void SessionEnded(const Session& session);
+  // Locks would end with the connection.
+  bool HoldsBySession(const Session& session) const {
+    return locks_.HoldsAny(ConnectionOf(session));
+  }
   bool listens() const override { return locks_.queue().size() > 0; }
   void KeyTouched(int db, std::string_view key, bool died) override;
   void DatabaseReplaced(int db, int other) override { held_.DatabaseReplaced(db, other); }

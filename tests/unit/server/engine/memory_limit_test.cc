@@ -258,6 +258,24 @@ TEST_F(MemoryLimitTest, TheLargestClientsAreClosed) {
   EXPECT_NE(Ask("info stats").find("evicted_clients:"), std::string::npos);
 }
 
+TEST_F(MemoryLimitTest, WhoHoldsLocksByItsConnectionIsClosedLast) {
+  Ask("config set maxmemory-clients 1mb");
+  Ask(Concat("set big ", std::string(200'000, 'x')));
+  TestClient& holder = Connect();
+  TestClient& idler = Connect();
+  holder.Line("lock.acquire door me session");
+  for (TestClient* client : {&holder, &idler}) client->set_reading(false);
+  for (int i = 0; i < 2; ++i) idler.Send({"get", "big"});
+  for (int i = 0; i < 3; ++i) holder.Send({"get", "big"});
+  server().Settle();
+  EXPECT_TRUE(idler.closed());
+  EXPECT_FALSE(holder.closed());
+  for (int i = 0; i < 4; ++i) holder.Send({"get", "big"});
+  server().Settle();
+  EXPECT_TRUE(holder.closed());
+  EXPECT_EQ(Ask("exists door"), ":0");
+}
+
 TEST_F(MemoryLimitTest, OptionsAreCheckedAsInRedis) {
   EXPECT_EQ(Ask("config set maxmemory 10%"),
             "-ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be "
