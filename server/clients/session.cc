@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "storage/memory/heap_bytes.h"
+
 namespace sluice {
 
 Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_ms)
@@ -23,8 +25,9 @@ size_t Session::MemoryBytes() const {
        {parked.get(), transaction.get(), subscriptions.get(), tracking.get()}) {
     if (state) states += state->MemoryBytes();
   }
-  return sizeof(Session) + pending.capacity() + output.memory() + name.capacity() +
-         library_name.capacity() + library_version.capacity() + states;
+  return BlockSize(sizeof(Session)) + host_bytes + pending.MemoryBytes() + output.memory() +
+         HeapBytes(name) + HeapBytes(library_name) + HeapBytes(library_version) +
+         HeapBytes(peer.address) + HeapBytes(peer.local_address) + states;
 }
 
 }  // namespace sluice

@@ -121,6 +121,7 @@ class Session {
   bool queued_to_send = false;  // in the engine's list of this turn
   bool received = false;        // has an Input of bytes that came for this turn
   size_t accounted_bytes = 0;   // of its memory, in Clients' sum
+  size_t host_bytes = 0;        // that the host keeps for it
   bool carried = false;         // in the engine's list of those with requests left in `pending`
 
   bool in_multi() const { return conditions & kInMulti; }

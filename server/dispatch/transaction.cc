@@ -35,6 +35,7 @@ void WatchTable::Watch(Session& session, int db, std::string_view key, bool miss
   place->second.push_back({&session, missing});
   flags_.Raise(RareFlags::kKeys);
   TransactionOf(session)->watched.push_back({db, std::string(key), missing});
+  watch_bytes_ += BytesOf(key.size());
 }
 
 // O(keys watched by the session * watchers of each).
@@ -46,6 +47,7 @@ void WatchTable::UnwatchAll(Session& session) {
     std::erase_if(place->second,
                   [&](const Watcher& watcher) { return watcher.session == &session; });
     if (place->second.empty()) watchers_.erase(place);
+    watch_bytes_ -= BytesOf(watched.key.size());
   }
   TransactionOf(session)->watched.clear();
   TransactionOf(session)->dirty = false;

@@ -16,6 +16,7 @@
 #include "server/notify/key_listeners.h"
 #include "storage/hashing/key_name.h"
 #include "storage/keyspace/keyspace.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 
@@ -37,6 +38,7 @@ struct Transaction final : SessionState {
   bool dirty = false;                          // a watched key was touched: EXEC answers null
   size_t queue_bytes = 0;
 
+  // The watched keys are WatchTable's to count.
   size_t MemoryBytes() const override { return sizeof(*this) + queue_bytes; }
 };
 
@@ -65,6 +67,9 @@ class WatchTable final : public KeyListener {
   // True when a watched key of the session has passed its deadline since WATCH.
   bool AnyExpired(const Session& session) const;
 
+  // Both sides of it: the table of keys, and the lists of sessions.
+  size_t MemoryBytes() const { return TableBytes(watchers_) + watch_bytes_; }
+
   bool listens() const override { return !watchers_.empty(); }
   void KeyTouched(int db, std::string_view key, bool died) override;
   // Every watched key that exists on one side is touched.
@@ -76,6 +81,11 @@ class WatchTable final : public KeyListener {
     bool was_missing;
   };
 
+  // A session and a key of so many bytes that it watches; the lists of both have spare room.
+  static size_t BytesOf(size_t key_bytes) {
+    const size_t text = key_bytes < sizeof(std::string) / 2 ? 0 : BlockSize(key_bytes + 1);
+    return 2 * text + (sizeof(Watcher) + sizeof(WatchedKey)) * 3 / 2;
+  }
   void ReplacedBy(int db, int other);
   const Entry* Find(int db, std::string_view key) const;
 
@@ -83,6 +93,7 @@ class WatchTable final : public KeyListener {
   const TurnClock& clock_;
   RareFlags& flags_;
   KeyNameMap<std::vector<Watcher>> watchers_;
+  size_t watch_bytes_ = 0;  // BytesOf of all watches
 };
 
 // Ends a session's MULTI and WATCH, if any: forgets the queue and the watched keys (DISCARD,

@@ -167,6 +167,7 @@ class Engine final : public KeyspaceObserver, private OthersServer, private Opti
   LogService::Uses ForLog();
   AccessControl::Uses ForAccess();
   RequestWatch::Uses ForRequestWatch();
+  MemoryAccounts::Owners ForMemoryAccounts();
   void AddParts();
 
   // --- engine_options.cc

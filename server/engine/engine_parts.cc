@@ -123,6 +123,19 @@ LimitWaiters::Uses Engine::ForLimits() {
   };
 }
 
+MemoryAccounts::Owners Engine::ForMemoryAccounts() {
+  return {
+      .scripts = scripts_,
+      .locks = locks_,
+      .tracking = tracking_,
+      .pubsub = pubsub_,
+      .watches = watches_,
+      .waiters = waiters_,
+      .slow_log = slow_log_,
+      .wheel = wheel_,
+  };
+}
+
 Snapshots::Uses Engine::ForSnapshots() {
   return {
       .config = config_,

@@ -11,9 +11,7 @@
 
 #include "server/clients/clients.h"
 #include "server/core/parts.h"
-#include "server/engine/script_engine.h"
-#include "server/locks/lock_service.h"
-#include "server/notify/tracking.h"
+#include "server/engine/memory_accounts.h"
 #include "server/test_double/spaces.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/keyspace.h"
@@ -45,36 +43,33 @@ class Facts {
   static constexpr PartId kPartId = PartId::kFacts;
 
   Facts(const EngineOptions& options, std::string run_id, int64_t started_ms,
-        const Keyspace& keyspace, const ScriptEngine& scripts, const Clients& clients,
-        const LockService& locks, const Tracking& tracking, const TimerWheel& wheel)
+        const Keyspace& keyspace, const Clients& clients, const TimerWheel& wheel,
+        const MemoryAccounts::Owners& owners)
       : options_(options),
         run_id_(std::move(run_id)),
         started_ms_(started_ms),
         keyspace_(keyspace),
-        scripts_(scripts),
         clients_(clients),
-        locks_(locks),
-        tracking_(tracking),
         wheel_(wheel),
+        accounts_(owners),
         startup_memory_(UsedMemory()) {}
 
   const EngineOptions& options() const { return options_; }
   const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
   int64_t started_ms() const { return started_ms_; }
-  // What keys, scripts, clients and their waits for locks take now; looks at every client.
+  // What keys, clients and all else take now; looks at every client.
   size_t UsedMemory() const { return SharedMemory() + clients_.MemoryBytes(); }
-  // The same but for keys and clients; O(1).
-  size_t MemoryBesideKeys() const {
-    return scripts_.MemoryBytes() + locks_.queue().MemoryBytes() + locks_.memory().memory_bytes() +
-           tracking_.MemoryBytes() + wheel_.memory_bytes();
-  }
+  const MemoryAccounts& accounts() const { return accounts_; }  // of all else
+  size_t MemoryBesideKeys() const { return accounts_.Total(); }
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   size_t startup_memory() const { return startup_memory_; }
   size_t timers() const { return wheel_.size(); }
 
   void TimeShifted(int64_t ms) { started_ms_ += ms; }  // see Engine::TimeShifted
+  // UsedMemory, by one who has just looked at every client.
+  size_t MemoryWithClients(size_t client_bytes) const { return SharedMemory() + client_bytes; }
   void Sample(size_t client_bytes) {
-    memory_peak_ = std::max(memory_peak_, SharedMemory() + client_bytes);
+    memory_peak_ = std::max(memory_peak_, MemoryWithClients(client_bytes));
   }
 
  private:
@@ -84,11 +79,9 @@ class Facts {
   const std::string run_id_;
   int64_t started_ms_;
   const Keyspace& keyspace_;
-  const ScriptEngine& scripts_;
   const Clients& clients_;
-  const LockService& locks_;
-  const Tracking& tracking_;
   const TimerWheel& wheel_;
+  const MemoryAccounts accounts_;
   size_t memory_peak_ = 0;
   const size_t startup_memory_;
 };

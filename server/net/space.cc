@@ -3,7 +3,15 @@
 // (DropBroken).
 #include "server/net/space.h"
 
+#include "storage/memory/block_size.h"
+
 namespace sluice {
+namespace {
+
+// What a shared_ptr keeps beside its object, its places in lists and the poller's table.
+constexpr size_t kSharedCountBytes = 48;
+
+}  // namespace
 
 void Space::DropEngine() {
   if (engine_) FinishAside();  // the worker's results are for the engine that goes
@@ -43,7 +51,9 @@ Session* Space::Admit(std::shared_ptr<SpaceConnection> connection, Peer peer) {
   const uint32_t slot = connection->session.slot;
   if (slot >= connections_.size()) connections_.resize(slot + 1);
   connections_[slot] = std::move(connection);
-  return engine_->Find(connections_[slot]->session);
+  Session* const session = engine_->Find(connections_[slot]->session);
+  if (session) session->host_bytes = BlockSize(sizeof(SpaceConnection) + kSharedCountBytes);
+  return session;
 }
 
 std::shared_ptr<SpaceConnection> Space::Release(SessionId id) {

@@ -7,6 +7,7 @@
 
 #include "boost/tuple/tuple.hpp"
 #include "protocol/text/concat.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 namespace {
@@ -60,7 +61,10 @@ const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
 // O(1). The name comes to be with its first subscriber and goes with its last.
 bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name) {
   const Channel* channel = FindName(kind, name);
-  if (!channel) channel = &*MakeNames(kind).emplace_back(kind, name).first;
+  if (!channel) {
+    channel = &*MakeNames(kind).emplace_back(kind, name).first;
+    name_bytes_ += BytesOf(*channel);
+  }
   const auto [place, fresh] =
       subscriptions_.insert(std::make_unique<Subscription>(session, *channel));
   if (!fresh) return false;
@@ -94,6 +98,7 @@ void PubSub::End(Subscription& subscription) {
   --session.subscribed_to;
   subscriptions_.erase(Pair{&session, channel});
   if (--channel->count > 0) return;
+  name_bytes_ -= BytesOf(*channel);
   Names& names = MakeNames(channel->kind);
   names.erase(names.iterator_to(*channel));
 }
@@ -179,6 +184,27 @@ void PubSub::ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_vi
   const Names* const names = NamesOf(kind);
   if (!names) return;
   for (const Channel& channel : *names) visit(channel.name);
+}
+
+// --- memory
+
+// A node has two links for its place in the order and two for its bucket; a pattern is kept
+// translated too, character by character.
+size_t PubSub::BytesOf(const Channel& channel) {
+  constexpr size_t kNode = BlockSize(sizeof(Channel) + 4 * sizeof(void*));
+  const size_t glob =
+      channel.glob ? BlockSize(sizeof(Glob)) + channel.name.size() * sizeof(uint32_t) : 0;
+  return kNode + HeapBytes(channel.name) + glob;
+}
+
+// O(1).
+size_t PubSub::MemoryBytes() const {
+  size_t bytes = name_bytes_ + TableBytes(subscriptions_) +
+                 subscriptions_.size() * BlockSize(sizeof(Subscription));
+  for (const auto& names : names_) {
+    if (names) bytes += sizeof(Names) + names->get<1>().bucket_count() * sizeof(void*);
+  }
+  return bytes;
 }
 
 }  // namespace sluice

@@ -78,6 +78,7 @@ struct Subscriptions final : SessionState {
   OfKind& of(ChannelKind kind) { return kinds[static_cast<size_t>(kind)]; }
   const OfKind& of(ChannelKind kind) const { return kinds[static_cast<size_t>(kind)]; }
   size_t total() const { return kinds[0].count + kinds[1].count + kinds[2].count; }
+  size_t MemoryBytes() const override { return sizeof(*this); }
 };
 
 // Null before its first subscription.
@@ -117,6 +118,8 @@ class PubSub {
   }
   size_t Subscribers(ChannelKind kind, std::string_view name) const;
   void ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const;
+  // Names, subscriptions, and the tables that find them; what a session has of its own is not in.
+  size_t MemoryBytes() const;
 
  private:
   struct Encoded;
@@ -150,6 +153,7 @@ class PubSub {
   // Null while there was none of that kind yet.
   const Names* NamesOf(ChannelKind kind) const { return names_[static_cast<size_t>(kind)].get(); }
   const Channel* FindName(ChannelKind kind, std::string_view name) const;
+  static size_t BytesOf(const Channel& channel);
   void End(Subscription& subscription);
   static void PushValues(ReplySink& push, const Channel& to, const Encoded& message);
   size_t Deliver(const Channel& to, const Encoded& message);
@@ -157,6 +161,7 @@ class PubSub {
   Clients& clients_;
   HashKeys& hash_keys_;
   std::array<std::unique_ptr<Names>, kChannelKinds> names_;
+  size_t name_bytes_ = 0;  // BytesOf of all names
   absl::flat_hash_set<std::unique_ptr<Subscription>, PairHash, PairEqual> subscriptions_;
 };
 

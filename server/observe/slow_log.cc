@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 namespace {
@@ -51,6 +52,7 @@ void SlowLog::Add(const Client& client, Args args, std::span<const size_t> secre
 // Ids grow over the life of the server, whether or not entries are kept.
 void SlowLog::Push(SlowEntry entry) {
   entry.id = next_id_++;
+  bytes_ += BytesOf(entry);
   entries_.push_front(std::move(entry));
   set_entries_max(entries_max_);
 }
@@ -58,17 +60,13 @@ void SlowLog::Push(SlowEntry entry) {
 // The oldest stand at the end, and go first.
 void SlowLog::set_entries_max(size_t count) {
   entries_max_ = count;
-  entries_.Truncate(count);
+  for (; entries_.size() > count; entries_.pop_back()) bytes_ -= BytesOf(entries_.back());
 }
 
-// An estimate: short texts lie in their string objects and are counted twice.
-size_t SlowLog::MemoryBytes() const {
-  size_t bytes = 0;
-  for (const SlowEntry& entry : entries_) {
-    bytes += sizeof(entry) + entry.args.capacity() * sizeof(std::string) +
-             entry.address.capacity() + entry.client_name.capacity();
-    for (const std::string& argument : entry.args) bytes += argument.capacity();
-  }
+size_t SlowLog::BytesOf(const SlowEntry& entry) {
+  size_t bytes = sizeof(entry) + HeapBytes(entry.args) + HeapBytes(entry.address) +
+                 HeapBytes(entry.client_name);
+  for (const std::string& argument : entry.args) bytes += HeapBytes(argument);
   return bytes;
 }
 

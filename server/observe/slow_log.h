@@ -39,17 +39,21 @@ class SlowLog {
 
   // Cuts what is there; ids go on growing, also while nothing may be kept.
   void set_entries_max(size_t count);
-  void Clear() { entries_.clear(); }
+  void Clear() {
+    entries_.clear();
+    bytes_ = 0;
+  }
   // The newest first.
   const LazyDeque<SlowEntry>& entries() const { return entries_; }
-  // O(entries).
-  size_t MemoryBytes() const;
+  size_t MemoryBytes() const { return bytes_; }
 
  private:
+  static size_t BytesOf(const SlowEntry& entry);
   void Push(SlowEntry entry);
 
   LazyDeque<SlowEntry> entries_;
   size_t entries_max_ = 0;
+  size_t bytes_ = 0;  // BytesOf of all entries
   int64_t next_id_ = 0;
 };
 

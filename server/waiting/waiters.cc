@@ -40,13 +40,24 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Pa
     line.when_gone += parking.when_gone;
     wait.keys.push_back(std::move(name));
   }
+  wait_bytes_ += BytesOf(wait);
   on_.flags.Raise(RareFlags::kKeys);
+}
+
+// With its places in the lines of its keys, where each name stands once more.
+size_t Waiters::BytesOf(const Wait& wait) {
+  size_t bytes = TreeNodeBytes<decltype(waits_)>() + HeapBytes(wait.keys);
+  for (const KeyName& name : wait.keys) {
+    bytes += TreeNodeBytes<decltype(Line::waits)>() + 2 * HeapBytes(name.key);
+  }
+  return bytes;
 }
 
 // O(keys * log waiters). A line without waiters goes, so an unknown key costs nothing when touched.
 void Waiters::WaitCancelled(uint64_t arrival) {
   const auto wait = waits_.find(arrival);
   ABSL_HARDENING_ASSERT(wait != waits_.end());
+  wait_bytes_ -= BytesOf(wait->second);
   for (const KeyName& name : wait->second.keys) {
     const auto line = lines_.find(name);
     ABSL_HARDENING_ASSERT(line != lines_.end());

@@ -39,6 +39,7 @@
 #include "server/notify/key_listeners.h"
 #include "server/waiting/parked_clients.h"
 #include "storage/hashing/key_name.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 
@@ -72,6 +73,8 @@ class Waiters final : public WaitOwner, public KeyListener {
 
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
   size_t keys() const { return lines_.size(); }
+  // What a session has of its own is not in.
+  size_t MemoryBytes() const { return TableBytes(lines_) + wait_bytes_; }
 
  private:
   struct Wait {
@@ -87,6 +90,7 @@ class Waiters final : public WaitOwner, public KeyListener {
     bool noted = false;    // is in ready_
   };
 
+  static size_t BytesOf(const Wait& wait);
   void Note(const KeyName& name, Line& line);
   void ServeKey(const KeyName& name);
   bool Wants(const Wait& wait, const KeyName& name);
@@ -98,6 +102,7 @@ class Waiters final : public WaitOwner, public KeyListener {
   std::vector<KeyName> ready_;
   bool serving_ = false;
   uint64_t arrivals_ = 0;
+  size_t wait_bytes_ = 0;  // BytesOf of all waits
 };
 
 // Instead of an answer: the client waits, for keys or for whatever `parking` says.

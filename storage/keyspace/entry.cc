@@ -10,6 +10,7 @@
 
 #include "protocol/text/number_text.h"
 #include "storage/keyspace/packed_value.h"
+#include "storage/memory/block_size.h"
 
 namespace sluice {
 namespace {
@@ -51,13 +52,13 @@ int64_t Deadline::UnixMs(const Now& now) const {
 
 // --- blocks
 
-// Header, timer, Unix deadline, long key length, key, value; rounded up to 8.
+// Header, timer, Unix deadline, long key length, key, value; as much as malloc gives.
 size_t EntryShape::BlockBytes() const {
   const size_t bytes = Entry::kHeaderBytes + (is_volatile ? sizeof(TimerNode) : 0) +
                        (is_absolute ? sizeof(int64_t) : 0) +
                        (key_bytes >= Entry::kLongKey ? sizeof(uint32_t) : 0) + key_bytes +
                        value_bytes;
-  return (bytes + 7) & ~size_t{7};
+  return BlockSize(bytes);
 }
 
 // The value field is left as it is: Store follows at once.

@@ -6,11 +6,11 @@
 // length 1, database id 1, access clock 3. The value is an integer of 4 or 8 bytes, up to
 // kInlineBytesMax bytes of text, or a pointer to a TextBlock or a Value and the count of what it
 // is accounted with, of 6 bytes each (see packed_pointer.h). So a counter with an 18-byte key and a
-// TTL is one block of 48 bytes. Blocks are of whole 8 bytes, which is all the slack there is: its
-// size follows from its header, so a value that needs the same size is overwritten in place. Fields
-// are not aligned.
+// TTL is one block of 48 bytes. Blocks have the sizes that malloc makes of any (block_size.h): it
+// follows from the header, so a value that needs the same size is overwritten in place. Fields are
+// not aligned.
 //
-// "counter" = 17, which expires in ten seconds of engine time; 37 bytes, in a block of 40:
+// "counter" = 17, which expires in ten seconds of engine time; 37 bytes, in a block of 48:
 //
 //   0        8                    26        33       37
 //   | header | next 6, previous 6, | counter | 17     |

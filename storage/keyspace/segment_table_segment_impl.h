@@ -10,6 +10,7 @@
 #include "protocol/text/same_bytes.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/segment_table.h"
+#include "storage/memory/block_size.h"
 #include "storage/memory/packed_pointer.h"
 
 namespace sluice {
@@ -100,7 +101,8 @@ void PrefetchElements(const Slots<Element>& slots) {
 
 // What absl allocates: a byte a slot, a sentinel, 15 cloned bytes, the slots.
 inline size_t SlotsBytes(size_t capacity) {
-  return capacity == 0 ? 0 : ((capacity + 16 + 1) & ~size_t{1}) + capacity * sizeof(PackedPointer);
+  if (capacity == 0) return 0;
+  return BlockSize(((capacity + 16 + 1) & ~size_t{1}) + capacity * sizeof(PackedPointer));
 }
 
 }  // namespace segment

@@ -5,9 +5,20 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
+#include <set>
 #include <utility>
 
+#include "storage/memory/heap_bytes.h"
+
 namespace sluice {
+namespace {
+
+size_t TextBytes(const LockHolder& holder) {
+  return HeapBytes(holder.owner) + HeapBytes(holder.label);
+}
+
+}  // namespace
 
 Lock::~Lock() { Unwatch(); }
 
@@ -95,7 +106,7 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   Bind(holder, terms.session);
   if (terms.notify != 0) holder.notify.push_back(terms.notify);
   holder.label = terms.label.value_or("");
-  text_bytes_ += holder.owner.capacity() + holder.label.capacity();
+  text_bytes_ += TextBytes(holder);
   permits_used_ += holder.permits;
   if (terms.lease_ms > 0) holder.lease_until_ms = NextMs(now) + terms.lease_ms;
   Tie(holder);
@@ -130,9 +141,9 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   }
   List(holder);
   if (terms.label) {
-    text_bytes_ -= holder.label.capacity();
+    text_bytes_ -= HeapBytes(holder.label);
     holder.label = *terms.label;
-    text_bytes_ += holder.label.capacity();
+    text_bytes_ += HeapBytes(holder.label);
   }
   LockClients& notify = holder.notify;
   if (terms.notify != 0 && std::find(notify.begin(), notify.end(), terms.notify) == notify.end())
@@ -188,7 +199,7 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   if (place != holders_.end()) {
     Unlist(place->second);
     if (!place->second.lingers()) Untie(place->second);
-    text_bytes_ -= place->second.owner.capacity() + place->second.label.capacity();
+    text_bytes_ -= TextBytes(place->second);
   }
   mode_ = shape.mode;
   of_ = shape.of;
@@ -198,7 +209,7 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   holder = restored;
   holder.sessions.clear();
   for (const uint64_t session : restored.sessions) Bind(holder, session);
-  text_bytes_ += holder.owner.capacity() + holder.label.capacity();
+  text_bytes_ += TextBytes(holder);
   if (!holder.lingers()) Tie(holder);
   List(holder);
   if (holders_.size() > kScanned) MakeIndex();
@@ -231,7 +242,7 @@ Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, cons
     return std::next(place);
   }
   permits_used_ -= holder.permits;
-  text_bytes_ -= holder.owner.capacity() + holder.label.capacity();
+  text_bytes_ -= TextBytes(holder);
   return holders_.erase(place);
 }
 
@@ -350,7 +361,7 @@ size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
     }
     Unlist(holder);
     permits_used_ -= holder.permits;
-    text_bytes_ -= holder.owner.capacity() + holder.label.capacity();
+    text_bytes_ -= TextBytes(holder);
     holders_.erase(holders_.begin());
     ++freed;
   }
@@ -433,12 +444,12 @@ bool Lock::Holds(int64_t token) const {
 
 // An estimate in O(1): of nodes of trees, with the texts counted as they come and go.
 size_t Lock::MemoryBytes() const {
-  constexpr size_t kTreeNode = 32 + 16;  // links and colour, and the allocator's word
-  const size_t a_holder = (index_ == nullptr ? 1 : 3) * kTreeNode + sizeof(Holders::value_type) +
-                          2 * sizeof(std::string_view);
-  const size_t a_bond = kTreeNode + sizeof(Bonds::value_type);
-  return sizeof(*this) + holders_.size() * a_holder + text_bytes_ + name_.key.capacity() +
-         (bonds_ == nullptr ? 0 : sizeof(Bonds) + bonds_->size() * a_bond);
+  constexpr size_t kIndexed = TreeNodeBytes<std::map<std::string_view, int64_t>>() +
+                              TreeNodeBytes<std::set<std::pair<int64_t, int64_t>>>();
+  const size_t a_holder = TreeNodeBytes<Holders>() + (index_ == nullptr ? 0 : kIndexed);
+  return BlockSize(sizeof(*this)) + holders_.size() * a_holder + text_bytes_ +
+         HeapBytes(name_.key) +
+         (bonds_ == nullptr ? 0 : sizeof(Bonds) + bonds_->size() * TreeNodeBytes<Bonds>());
 }
 
 std::string Lock::Audit() const {

@@ -8,6 +8,8 @@
 #include <cassert>
 #include <utility>
 
+#include "storage/memory/heap_bytes.h"
+
 namespace sluice {
 namespace {
 
@@ -224,13 +226,20 @@ const LockWait* WaitQueue::Find(uint64_t id) const {
 }
 
 // With what stands for it in lines and maps: names and the owner's are there, too.
+// Its line and its owner are counted by each wait: most have them to themselves. Of three queues of
+// a line it stands in two or three, each a tree whose first leaf has little room to spare.
 size_t WaitQueue::BytesOf(const Queued& queued) {
-  constexpr size_t kPlaceBytes = 3 * sizeof(Queue::value_type) + sizeof(Place) +
-                                 sizeof(TogetherMap::value_type) + 2 * sizeof(LockName);
+  constexpr size_t kLeaf = BlockSize(2 * sizeof(void*) + sizeof(Queue::value_type));
+  constexpr size_t kSlots = sizeof(std::pair<LockName, std::unique_ptr<Line>>) +
+                            sizeof(std::pair<std::pair<int, uint64_t>, const Line*>);
+  constexpr size_t kPlaceBytes = 3 * kLeaf + kSlots + sizeof(TogetherMap::value_type);
+  constexpr size_t kOwnerBytes =
+      sizeof(std::pair<LockName, std::unique_ptr<Owner>>) + BlockSize(sizeof(Queued*));
   const LockRequest& request = queued.wait.request;
-  size_t bytes = sizeof(Queued) + 2 * request.owner.size();
-  if (request.terms.label) bytes += request.terms.label->size();
-  for (const LockName& name : request.names) bytes += kPlaceBytes + 2 * name.key.size();
+  size_t bytes = BlockSize(sizeof(Queued)) + kOwnerBytes + 3 * HeapBytes(request.owner) +
+                 sizeof(std::pair<uint64_t, std::unique_ptr<Queued>>);
+  if (request.terms.label) bytes += HeapBytes(*request.terms.label);
+  for (const LockName& name : request.names) bytes += kPlaceBytes + 3 * HeapBytes(name.key);
   return bytes;
 }
 

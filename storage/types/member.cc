@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "storage/memory/block_size.h"
+
 namespace sluice {
 
 // Both lengths are wide or both are narrow: one bit says so.
@@ -16,16 +18,16 @@ Member::Shape::Shape(std::string_view name, const MemberContent& content)
   if (content.deadline.kind == Deadline::Kind::kUnix) flags |= kUnix;
 }
 
-// Whole 8 bytes: what malloc makes of it anyhow.
+// What malloc makes of it anyhow.
 size_t Member::Shape::BlockBytes() const {
   const size_t lengths = ((flags & kWide) != 0 ? 4 : 1) * ((flags & kValue) != 0 ? 2 : 1);
   const size_t bytes = 1 + lengths + ((flags & kDeadline) != 0 ? 8 : 0) + name_bytes + value_bytes;
-  return (bytes + 7) & ~size_t{7};
+  return BlockSize(bytes);
 }
 
 // Found from the block itself: members keep no size.
 size_t Member::BlockBytes() const {
-  return (names_offset() + name_bytes() + value().size() + 7) & ~size_t{7};
+  return BlockSize(names_offset() + name_bytes() + value().size());
 }
 
 // Then content can be written over in place.

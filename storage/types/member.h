@@ -4,8 +4,8 @@
 //   flags 1 | name length 1 or 4 | value length 1 or 4, if any | deadline 8, if any | name | value
 //
 // Lengths take 4 bytes (both do) when one of them is above 255. So a set's member of 10 bytes takes
-// 12, a field with a value of 10 bytes each takes 23. Blocks are of whole 8 bytes, fields not
-// aligned.
+// 12, a field with a value of 10 bytes each takes 23. Blocks have the sizes of malloc, fields are
+// not aligned.
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,8 @@
 #include <new>
 #include <string_view>
 
+#include "storage/memory/block_size.h"
+
 namespace sluice {
 
 // Its owner is LargeSortedSet. The name never changes; the score changes only through the tree.
@@ -37,9 +39,9 @@ class ScoredMember {
   friend class RankedTree;  // which keeps it at the place of its score
 
   ScoredMember(double score, uint32_t length) : score_(score), length_(length) {}
-  // Whole 8 bytes: what malloc makes of it anyhow; never less than the object.
+  // What malloc makes of it anyhow; never less than the object.
   static size_t BlockBytes(size_t length) {
-    return std::max(sizeof(ScoredMember), (kNameOffset + length + 7) & ~size_t{7});
+    return BlockSize(std::max(sizeof(ScoredMember), kNameOffset + length));
   }
   char* name() { return reinterpret_cast<char*>(this) + kNameOffset; }
 

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "absl/base/macros.h"
+#include "storage/memory/heap_bytes.h"
 #include "storage/types/listpack_size.h"
 
 namespace sluice {
@@ -79,10 +80,7 @@ size_t StreamChunk::NodeBytes() const {
 }
 
 size_t StreamChunk::MemoryBytes() const {
-  // A short text stands in the string itself.
-  const size_t text_bytes = text_.capacity() > 15 ? text_.capacity() + 1 : 0;
-  return sizeof(*this) + records_.capacity() * sizeof(Record) +
-         ends_.capacity() * sizeof(uint32_t) + text_bytes;
+  return BlockSize(sizeof(*this)) + HeapBytes(records_) + HeapBytes(ends_) + HeapBytes(text_);
 }
 
 std::string_view StreamChunk::String(size_t index) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/commands/admin/memory_report.h"
+#include "server/engine/facts.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/sanitized.h"
 
@@ -131,6 +132,46 @@ TEST_F(Memory, StatsAddUp) {
   ASSERT_EQ(report.databases.size(), 1u);
   EXPECT_GT(report.databases[0].table_bytes, 0);
   EXPECT_EQ(report.databases[0].timer_bytes, 0);
+}
+
+// What was counted comes off again to the byte, whoever ends it.
+TEST_F(Memory, WhatStandsBesideKeysIsCountedAndComesBack) {
+  const MemoryAccounts& accounts = engine().part<Facts>().accounts();
+  const auto bytes_of = [&accounts](std::string_view name) {
+    for (const MemoryAccounts::Row& row : MemoryAccounts::Rows()) {
+      if (row.name == name) return accounts.Of(row);
+    }
+    ADD_FAILURE() << name;
+    return size_t{0};
+  };
+  TestClient& listener = Connect();
+  for (int i = 0; i < 100; ++i) listener.Run({"SUBSCRIBE", Key(i)});
+  TestClient& patterns = Connect();
+  for (int i = 0; i < 100; ++i) patterns.Run({"PSUBSCRIBE", Key(i) + "*"});
+  TestClient& watcher = Connect();
+  for (int i = 0; i < 100; ++i) watcher.Run({"WATCH", Key(i)});
+  TestClient& waiter = Connect();
+  waiter.Send({"BLPOP", Key(1), Key(2), "0"});
+  Run({"CONFIG", "SET", "slowlog-log-slower-than", "0"});
+  for (int i = 0; i < 20; ++i) Run({"GET", std::string(100, 'x')});
+  EXPECT_GT(bytes_of("pubsub"), 100 * 300U);
+  EXPECT_GT(bytes_of("watches"), 100 * 100U);
+  EXPECT_GT(bytes_of("waiters"), 200U);
+  EXPECT_GT(bytes_of("slowlog"), 20 * 200U);
+  listener.Run({"UNSUBSCRIBE", Key(0)});
+  for (TestClient* client : {&listener, &patterns, &watcher, &waiter}) client->Disconnect();
+  Run({"CONFIG", "SET", "slowlog-log-slower-than", "-1"});
+  Run({"SLOWLOG", "RESET"});
+  EXPECT_EQ(bytes_of("slowlog"), 0U);
+  // Tables keep their room, nodes and names do not.
+  EXPECT_LT(bytes_of("pubsub"), 100 * 100U);
+  EXPECT_LT(bytes_of("watches"), 100 * 100U);
+  EXPECT_LT(bytes_of("waiters"), 1000U);
+  EXPECT_EQ(accounts.Total(), [&] {
+    size_t sum = 0;
+    for (const MemoryAccounts::Row& row : MemoryAccounts::Rows()) sum += accounts.Of(row);
+    return sum;
+  }());
 }
 
 TEST_F(Memory, DoctorLooksWhenThereIsSomething) {

@@ -1,0 +1,49 @@
+// MemoryAccounts: what takes memory beside keys and clients, a row each. All are kept as they
+// change, so that their sum costs next to nothing: with a limit of memory it is asked for once a
+// turn. MEMORY STATS shows them one by one.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace sluice {
+
+class LockService;
+class PubSub;
+class ScriptEngine;
+class SlowLog;
+class TimerWheel;
+class Tracking;
+class Waiters;
+class WatchTable;
+
+class MemoryAccounts {
+ public:
+  // Whose memory it is; all of it outlives them.
+  struct Owners {
+    const ScriptEngine& scripts;
+    const LockService& locks;
+    const Tracking& tracking;
+    const PubSub& pubsub;
+    const WatchTable& watches;
+    const Waiters& waiters;
+    const SlowLog& slow_log;
+    const TimerWheel& wheel;
+  };
+  struct Row {
+    std::string_view name;  // as MEMORY STATS calls it
+    size_t (*bytes)(const Owners& of);
+  };
+
+  explicit MemoryAccounts(const Owners& owners) : owners_(owners) {}
+
+  static std::span<const Row> Rows();
+  size_t Of(const Row& row) const { return row.bytes(owners_); }
+  size_t Total() const;
+
+ private:
+  const Owners owners_;
+};
+
+}  // namespace sluice
