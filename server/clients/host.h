@@ -17,6 +17,8 @@
 
 namespace sluice {
 
+class SparsePages;
+
 // What the process has used so far, for INFO.
 struct ProcessUsage {
   int64_t resident_bytes = 0;
@@ -65,6 +67,9 @@ class ProcessHost {
   virtual AllocatorUsage Allocator() { return {}; }
   // MEMORY PURGE: what is free goes back to the system.
   virtual void ReleaseMemory() {}
+  // Adds all pages of the allocator's that the engine's blocks can lie on; O(pages). False: the
+  // allocator does not tell.
+  virtual bool SurveyPages(SparsePages& pages) { return static_cast<void>(pages), false; }
   // While on, memory goes back to the system as it comes free. An allocator that saves it up gives
   // much back at once later, in the midst of a turn.
   virtual void ReturnFreedAtOnce(bool on) { static_cast<void>(on); }

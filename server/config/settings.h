@@ -142,6 +142,13 @@ struct Settings {
   std::vector<std::string> evict_never;  // globs
   int64_t lfu_log_factor = 10;
   int64_t lfu_decay_time = 1;  // minutes
+  // Entries on sparse pages of the allocator are moved, so that the pages come free.
+  bool activedefrag = true;
+  int64_t active_defrag_ignore_bytes = 100 * 1024 * 1024;
+  int64_t active_defrag_threshold_lower = 10;  // percent of what is used
+  int64_t active_defrag_threshold_upper = 100;
+  int64_t active_defrag_cycle_min = 1;  // percent of the time
+  int64_t active_defrag_cycle_max = 25;
   bool lazyfree_lazy_user_flush = false;
   int64_t slowlog_log_slower_than = 10'000;  // µs; -1: nothing is logged
   int64_t slowlog_max_len = 128;

@@ -36,6 +36,7 @@ constexpr std::string_view kNoLinks = "it connects to no other server";
 constexpr std::string_view kExactExpiry =
     "every key expires by a timer of its own, nothing is sampled";
 constexpr std::string_view kOneThread = "it runs in one thread";
+constexpr std::string_view kFewMoved = "values of more than 64 parts stay where they are";
 constexpr std::string_view kOwnTables = "its tables and allocator need no such tuning";
 constexpr std::string_view kProcess = "it leaves this to the system that starts it";
 constexpr std::string_view kNoModules = "it loads no modules";
@@ -123,13 +124,7 @@ constexpr Option kTuning[] = {
     NoEffect("dynamic-hz", "yes", kYesNo, kExactExpiry),
     NoEffect("active-expire-effort", "1", Int(1, 10), kExactExpiry),
     NoEffect("activerehashing", "yes", kYesNo, kOwnTables),
-    NoEffect("activedefrag", "no", kYesNo, kOwnTables),
-    NoEffect("active-defrag-cycle-min", "1", Int(1, 99), kOwnTables),
-    NoEffect("active-defrag-cycle-max", "25", Int(1, 99), kOwnTables),
-    NoEffect("active-defrag-threshold-lower", "10", Int(0, 1000), kOwnTables),
-    NoEffect("active-defrag-threshold-upper", "100", Int(0, 1000), kOwnTables),
-    NoEffect("active-defrag-ignore-bytes", "104857600", Memory(1), kOwnTables),
-    NoEffect("active-defrag-max-scan-fields", "1000", Int(1, kLongMax), kOwnTables),
+    NoEffect("active-defrag-max-scan-fields", "1000", Int(1, kLongMax), kFewMoved),
     NoEffect("lazyfree-lazy-user-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-expire", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-eviction", "no", kYesNo, kAlwaysLazy),

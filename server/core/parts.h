@@ -32,6 +32,7 @@ enum class PartId : uint8_t {
   kCommandCounts,
   kConfig,
   kDebugSettings,
+  kDefragmenter,
   kDispatcher,
   kEffects,
   kFacts,

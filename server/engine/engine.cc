@@ -141,6 +141,8 @@ void Engine::EverySecond() {
   if (!client_bytes) return ArmEverySecond(1);
   rates_.Sample(statistics_, clock_.now().ms());
   facts_.Sample(*client_bytes);
+  // A test double's clock may stand still.
+  if (!time_control_) defragmenter_.EverySecond(facts_.MemoryWithClients(*client_bytes));
   log_.EverySecond();
   snapshots_.EverySecond();
   ArmEverySecond(1000);

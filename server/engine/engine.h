@@ -38,6 +38,7 @@
 #include "server/engine/access_control.h"
 #include "server/engine/batch.h"
 #include "server/engine/client_lines.h"
+#include "server/engine/defragmenter.h"
 #include "server/engine/facts.h"
 #include "server/engine/inputs.h"
 #include "server/engine/random_state.h"
@@ -256,6 +257,7 @@ class Engine final : public KeyspaceObserver, private OthersServer, private Opti
   ScriptEngine scripts_;
   LimitWaiters limits_;
   Facts facts_;
+  Defragmenter defragmenter_{parts_, timers_};
   KeyListeners key_listeners_;
   Snapshots snapshots_;
   LogService log_;

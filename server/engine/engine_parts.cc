@@ -201,6 +201,7 @@ void Engine::AddParts() {
   parts_.Add(dispatcher_);
   parts_.Add(effects_);
   parts_.Add(facts_);
+  parts_.Add(defragmenter_);
   parts_.Add(flags_);
   parts_.Add(host_);
   parts_.Add(inputs_);

@@ -54,6 +54,20 @@ AllocatorUsage ReadLibc() {
 
 AllocatorUsage ReadAllocatorUsage() { return IsMimalloc() ? ReadMimalloc() : ReadLibc(); }
 
+// A page of mimalloc's is one slice of 64 KiB, or some; none of another page lies on them.
+bool SurveyPages(SparsePages& pages) {
+  if (!IsMimalloc()) return false;
+  const auto add = [](const mi_heap_t*, const mi_heap_area_t* area, void*, size_t, void* into) {
+    static_cast<SparsePages*>(into)->Add({.begin = reinterpret_cast<uintptr_t>(area->blocks),
+                                          .bytes = area->reserved,
+                                          .block_bytes = area->full_block_size,
+                                          .blocks_used = area->used});
+    return true;
+  };
+  mi_heap_visit_blocks(mi_heap_get_default(), /*visit_all_blocks=*/false, add, &pages);
+  return true;
+}
+
 // mimalloc saves free pages up for some ms, and then returns up to 32 MiB in one go: 2 ms.
 void ReturnFreedAtOnce(bool on) {
   if (!IsMimalloc()) return;

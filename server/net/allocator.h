@@ -8,11 +8,14 @@
 #include <string>
 
 #include "server/engine/engine.h"
+#include "storage/memory/sparse_pages.h"
 
 namespace sluice {
 
 // Walks the pages of this thread's heap.
 AllocatorUsage ReadAllocatorUsage();
+// Adds the pages of this thread's heap. False: malloc does not tell of them.
+bool SurveyPages(SparsePages& pages);
 // Free pages go back to the system.
 void ReturnFreePages();
 // Whether what comes free goes back to the system at once or, as usual, some time later.

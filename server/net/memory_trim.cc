@@ -16,14 +16,16 @@ constexpr int64_t kWorthwhilePart = 8;  // of the memory in use
 
 }  // namespace
 
-void MemoryTrim::Look(uint64_t used) {
-  if (!mi_collect) return;
+uint64_t MemoryTrim::Look(uint64_t used) {
+  if (!mi_collect) return 0;
   const auto in_use = static_cast<int64_t>(used);
   const int64_t spare = ReadProcessUsage().resident_bytes - in_use;
   kept_ = std::min(kept_, spare);
-  if (spare - kept_ <= std::max(kWorthwhileBytes, in_use / kWorthwhilePart)) return;
+  if (spare - kept_ <= std::max(kWorthwhileBytes, in_use / kWorthwhilePart)) return 0;
   mi_collect(true);
-  kept_ = ReadProcessUsage().resident_bytes - in_use;
+  const int64_t left = ReadProcessUsage().resident_bytes - in_use;
+  kept_ = left;
+  return static_cast<uint64_t>(std::max<int64_t>(0, spare - left));
 }
 
 }  // namespace sluice

@@ -14,7 +14,8 @@ class MemoryTrim {
   // To be called when there is nothing else to do: returning memory walks the whole heap. It is
   // done when much more is resident beyond `used` than was after the last time, in proportion to
   // `used`.
-  void Look(uint64_t used);
+  // `used`. Returns how many bytes went back.
+  uint64_t Look(uint64_t used);
 
  private:
   int64_t kept_ = 0;  // resident beyond what was in use, after the last time

@@ -434,7 +434,9 @@ void Server::AwaitQuiet() {
   alarms_.Set(kQuiet, [this] {
     if (heard_ || polling_) return AwaitQuiet();
     awaits_quiet_ = false;
-    if (around_.owns_process) memory_trim_.Look(first_.engine().UsedMemory());
+    Engine& engine = first_.engine();
+    if (around_.owns_process)
+      engine.statistics().returned_bytes += memory_trim_.Look(engine.UsedMemory());
   });
 }
 
@@ -555,6 +557,10 @@ ProcessUsage Server::Usage() { return ReadProcessUsage(); }
 AllocatorUsage Server::Allocator() { return ReadAllocatorUsage(); }
 
 void Server::ReleaseMemory() { ReturnFreePages(); }
+
+bool Server::SurveyPages(SparsePages& pages) {
+  return around_.owns_process && sluice::SurveyPages(pages);
+}
 
 void Server::ReturnFreedAtOnce(bool on) {
   if (around_.owns_process) sluice::ReturnFreedAtOnce(on);

@@ -109,6 +109,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   ProcessUsage Usage() override;
   AllocatorUsage Allocator() override;
   void ReleaseMemory() override;
+  bool SurveyPages(SparsePages& pages) override;
   void ReturnFreedAtOnce(bool on) override;
   std::string AllocatorReport() override;
 

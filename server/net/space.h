@@ -102,6 +102,7 @@ class Space final : public Host {
   ProcessUsage Usage() override { return owner_.Usage(); }
   AllocatorUsage Allocator() override { return owner_.Allocator(); }
   void ReleaseMemory() override { owner_.ReleaseMemory(); }
+  bool SurveyPages(SparsePages& pages) override { return owner_.SurveyPages(pages); }
   void ReturnFreedAtOnce(bool on) override { owner_.ReturnFreedAtOnce(on); }
   std::string AllocatorReport() override { return owner_.AllocatorReport(); }
 

@@ -35,6 +35,7 @@ struct Statistics {
   uint64_t expired_keys = 0;
   uint64_t expired_fields = 0;  // of hashes
   uint64_t freed_lazily = 0;    // big values, and entries that were flushed lazily
+  uint64_t returned_bytes = 0;  // to the system: what was resident for nothing
   uint64_t keyspace_hits = 0;
   uint64_t keyspace_misses = 0;
   uint64_t output_limit_closed = 0;

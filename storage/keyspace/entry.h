@@ -124,6 +124,7 @@ class Entry : public ValueHolder {
 
  private:
   friend class Database;
+  friend class EntryMover;
   friend class Keyspace;
   friend class KeyspaceImage;
   friend class EntryTest;

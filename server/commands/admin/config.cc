@@ -16,6 +16,7 @@
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/engine/access_control.h"
+#include "server/engine/defragmenter.h"
 #include "server/engine/script_engine.h"
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
@@ -71,6 +72,7 @@ void ResetStat(CommandCall& call) {
   call.part<CommandCounts>().Reset();
   call.part<ScriptEngine>().cache().ResetStatistics();
   call.part<MemoryLimit>().ResetStatistics();
+  call.part<Defragmenter>().ResetStatistics();
   call.part<Clients>().ResetStatistics();
   call.reply.Ok();
 }

@@ -14,6 +14,7 @@
 #include "server/config/version.h"
 #include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
+#include "server/engine/defragmenter.h"
 #include "server/engine/facts.h"
 #include "server/engine/script_engine.h"
 #include "server/log/log_service.h"
@@ -186,11 +187,13 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   // Bytes of the log that wait for the disk.
   text.Field("mem_aof_buffer", parts.Get<LogService>().commits().waiting_bytes());
   text.Field("mem_allocator", parts.Get<Facts>().options().allocator);
-  text.Field("active_defrag_running", 0);
+  text.Field("active_defrag_running", parts.Get<Defragmenter>().percent());
   // Pieces of big values and flushed databases that are still to be freed.
   text.Field("lazyfree_pending_objects", parts.Get<Keyspace>().waiting_to_be_freed());
   text.Field("lazyfreed_objects", parts.Get<Statistics>().freed_lazily);
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
+  // What was resident for nothing and went back to the system, since the start.
+  text.Field("memory_returned_bytes", parts.Get<Statistics>().returned_bytes);
 }
 
 // The guess of the time that is left takes all bytes for equally fast.

@@ -6,6 +6,7 @@
 #include "server/commands/admin/info.h"
 #include "server/config/config.h"
 #include "server/dispatch/command_table.h"
+#include "server/engine/defragmenter.h"
 #include "server/engine/facts.h"
 #include "server/engine/script_engine.h"
 #include "server/locks/lock_service.h"
@@ -119,6 +120,17 @@ void WriteEviction(const Parts& parts, InfoText& text) {
   text.Field("current_eviction_exceeded_time", current_ms);
 }
 
+// Blocks that were moved, and keys of which some block was or none.
+void WriteDefragmentation(const Defragmenter& defragmenter, InfoText& text) {
+  const Defragmenter::Counts counts = defragmenter.counts();
+  text.Field("active_defrag_hits", counts.moved.blocks);
+  text.Field("active_defrag_misses", 0);  // it asks before it moves
+  text.Field("active_defrag_key_hits", counts.moved.keys);
+  text.Field("active_defrag_key_misses", counts.moved.keys_left);
+  text.Field("total_active_defrag_time", counts.ran_ms);
+  text.Field("current_active_defrag_time", defragmenter.running_ms());
+}
+
 }  // namespace
 
 // Redis's fields in its order, then ours. A field that counts what never happens is 0.
@@ -135,10 +147,9 @@ void WriteStats(const Parts& parts, InfoText& text) {
   text.Field("pubsub_patterns", parts.Get<PubSub>().names(ChannelKind::kPattern));
   text.Field("pubsubshard_channels", parts.Get<PubSub>().names(ChannelKind::kShardChannel));
   WriteZeros(
-      {"latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys",
-       "active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits",
-       "active_defrag_key_misses", "total_active_defrag_time", "current_active_defrag_time"},
+      {"latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys"},
       text);
+  WriteDefragmentation(parts.Get<Defragmenter>(), text);
   text.Field("tracking_total_keys", parts.Get<Tracking>().keys());
   text.Field("tracking_total_items", parts.Get<Tracking>().items());
   text.Field("tracking_total_prefixes", parts.Get<Tracking>().prefixes());

@@ -18,6 +18,7 @@
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/engine/defragmenter.h"
 #include "server/engine/facts.h"
 
 namespace sluice {
@@ -136,10 +137,11 @@ void Stats(CommandCall& call) {
 // For people.
 void Doctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.parts), "txt"); }
 
-// The allocator gives free pages back to the system, in one piece. Without such an allocator it
-// does nothing.
+// The allocator gives free pages back to the system, in one piece, and entries on sparse pages are
+// moved in the turns that follow. Without such an allocator it does nothing.
 void Purge(CommandCall& call) {
   call.part<Host>().ReleaseMemory();
+  call.part<Defragmenter>().Begin();
   call.reply.Ok();
 }
 
