@@ -101,7 +101,7 @@ constexpr Option kServedOptions[] = {
         .Reloads(),
     // HTTP
     Served("http-port", &S::http_port, Int(0, 65535),
-           "TCP port for /metrics, /healthz and /readyz; 0: none")
+           "TCP port for the page, /metrics, /healthz and /readyz; 0: none")
         .OwnImmutable(),
     Served("http-bind", &kHttpBindList, kList, "addresses that it listens on, as bind")
         .OwnImmutable(),
@@ -117,6 +117,9 @@ constexpr Option kServedOptions[] = {
     Served("http-tls", &S::http_tls, kYesNo,
            "it is HTTPS, with what tls-* say; a client's certificate counts as the password")
         .OwnImmutable(),
+    Served("http-actions", &S::http_actions, kYesNo,
+           "whether its page may break locks and delete keys, for who has logged in there")
+        .Own(),
     Served("ready-log-lag-max", &S::ready_log_lag_max, Memory(),
            "bytes of the log that may wait for the disk while /readyz says ready; 0: any number")
         .Own(),

@@ -55,12 +55,13 @@ struct Settings {
   bool tls_session_caching = true;
   int64_t tls_session_cache_size = 20 * 1024;
   int64_t tls_session_cache_timeout = 300;  // seconds
-  // HTTP: metrics and readiness
+  // HTTP: the page, metrics and readiness
   int64_t http_port = 0;
   std::vector<std::string> http_bind = {"127.0.0.1", "-::1"};  // as `bind`
   std::string http_password;
   std::vector<std::string> http_hosts;  // names besides addresses and localhost
   bool http_tls = false;
+  bool http_actions = false;
   uint64_t ready_log_lag_max = 64 * 1024 * 1024;
   // access
   std::string requirepass;  // of the default user, when it was last set by this name

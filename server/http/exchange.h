@@ -18,9 +18,12 @@ struct HttpRequest {
   std::string authorization;  // likewise the others
   std::string accept;
   std::string origin;
+  std::string fetch_site;  // Sec-Fetch-Site
+  std::string page_token;  // X-Sluice-Token
   std::string content_type;
   std::string body;
   // Who asks.
+  std::string address;        // "127.0.0.1:54321"
   bool is_local = false;      // from this machine
   bool is_certified = false;  // has shown a client's certificate that was verified
 };

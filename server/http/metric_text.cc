@@ -5,29 +5,13 @@
 #include <cmath>
 
 #include "protocol/text/concat.h"
+#include "server/http/text/utf8.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::string_view kKinds[] = {"gauge", "counter", "histogram"};
-
-// How many bytes of UTF-8 begin here; 0: none do. No surrogates, nothing longer than it has to be.
-size_t CharacterLength(std::string_view text) {
-  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = at(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  }
-  if (first == 0xe0 && at(1) < 0xa0) return 0;
-  if (first == 0xed && at(1) > 0x9f) return 0;
-  if (first == 0xf0 && at(1) < 0x90) return 0;
-  if (first == 0xf4 && at(1) > 0x8f) return 0;
-  return length;
-}
 
 void AppendEscaped(std::string& text, std::string_view value) {
   while (!value.empty()) {

@@ -1,25 +1,39 @@
 // See pages.h.
 #include "server/http/pages.h"
 
+#include <array>
+
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
+#include "server/access/password.h"
+#include "server/clients/acting.h"
+#include "server/engine/engine.h"
+#include "server/http/actions.h"
+#include "server/http/answers.h"
 #include "server/http/metrics.h"
+#include "server/http/page_call.h"
 #include "server/http/readiness_report.h"
 #include "server/http/visitor.h"
 
 namespace sluice {
 namespace {
 
-// What a page is made from.
-struct PageCall {
-  const HttpRequest& request;
-  const Parts& parts;
-  const HttpFigures& figures;
+// What of the server a page shows, and so who may see it.
+enum class Shows : uint8_t {
+  kProbe,    // whether it lives: for all
+  kFigures,  // for who has logged in; without http-password, for this machine
+  kNames,    // of keys, words of commands: the same, but if clients need a password, so do visitors
+  kChange,   // it changes something: for who has logged in, with http-actions
 };
 
 struct Page {
   std::string_view method;
   std::string_view path;
-  bool is_public;  // for probes, which have no password
+  Shows shows;
+  // It is asked for by the page at "/", and by no page elsewhere.
+  bool is_own = false;
+  // It looks at keys: not in the middle of a command, nor while they are loaded.
+  bool needs_rest = false;
   HttpAnswer (*answer)(const PageCall& call);
 };
 
@@ -44,10 +58,23 @@ HttpAnswer Ready(const PageCall& call) {
   return HttpSentence(503, text);
 }
 
+HttpAnswer Front(const PageCall& call) { return call.front_page.Answer(); }
+
 constexpr Page kPages[] = {
-    {"GET", "/metrics", false, Metrics},
-    {"GET", "/healthz", true, Health},
-    {"GET", "/readyz", true, Ready},
+    {"GET", "/", Shows::kFigures, false, false, Front},
+    {"GET", "/metrics", Shows::kFigures, false, false, Metrics},
+    {"GET", "/healthz", Shows::kProbe, false, false, Health},
+    {"GET", "/readyz", Shows::kProbe, false, false, Ready},
+    {"GET", "/api/overview", Shows::kFigures, true, false, AnswerOverview},
+    {"GET", "/api/history", Shows::kFigures, true, false, AnswerHistory},
+    {"GET", "/api/slowlog", Shows::kNames, true, false, AnswerSlowLog},
+    {"GET", "/api/locks", Shows::kNames, true, true, AnswerLocks},
+    {"GET", "/api/waits", Shows::kNames, true, true, AnswerWaits},
+    {"GET", "/api/limits", Shows::kNames, true, true, AnswerLimits},
+    {"GET", "/api/keys", Shows::kNames, true, true, AnswerKeys},
+    {"GET", "/api/key", Shows::kNames, true, true, AnswerKey},
+    {"POST", "/api/break", Shows::kChange, true, true, BreakLock},
+    {"POST", "/api/delete", Shows::kChange, true, true, DeleteKey},
 };
 
 // HEAD is GET whose body is not sent.
@@ -71,9 +98,79 @@ HttpAnswer NotLetIn(bool has_password) {
   return answer;
 }
 
+bool IsJson(std::string_view type) {
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return IsSameInAnyCase(type, "application/json");
+}
+
+// --- gates. Each says why a visitor's request is refused, or nothing.
+
+struct Asking {
+  const Page& page;
+  const PageCall& call;
+  const Settings& settings;
+};
+using Refusal = std::optional<HttpAnswer>;
+
+Refusal AskStanding(const Asking& on) {
+  if (on.page.shows == Shows::kProbe || on.call.standing != Standing::kStranger) return {};
+  return NotLetIn(!on.settings.http_password.empty());
+}
+
+// What needs a password by the one port is not shown without one by the other.
+Refusal AskNames(const Asking& on) {
+  if (on.page.shows != Shows::kNames || on.call.standing == Standing::kLoggedIn) return {};
+  if (!on.call.parts.Get<Clients>().newcomer().needs_login) return {};
+  return HttpSentence(403, "clients need a password here, so names need http-password");
+}
+
+Refusal AskOrigin(const Asking& on) {
+  if (!on.page.is_own || !IsFromElsewhere(on.call.request)) return {};
+  return HttpSentence(403, "this is for this server's own page");
+}
+
+Refusal AskChange(const Asking& on) {
+  if (on.page.shows != Shows::kChange) return {};
+  const HttpRequest& request = on.call.request;
+  if (!on.settings.http_actions) return HttpSentence(403, "http-actions is no");
+  if (on.call.standing != Standing::kLoggedIn)
+    return HttpSentence(403, "changes need http-password, or a client's certificate");
+  if (!IsJson(request.content_type)) return HttpSentence(415, "the body is to be JSON");
+  if (!IsFromOwnPage(request)) return HttpSentence(403, "changes come from this server's own page");
+  if (!SameDigest(request.page_token, on.call.token))
+    return HttpSentence(403, "X-Sluice-Token is not that of this login: load the page again");
+  return {};
+}
+
+Refusal AskRest(const Asking& on) {
+  if (!on.page.needs_rest) return {};
+  if (on.call.parts.Get<LogState>().loading) return HttpSentence(503, "data are being loaded");
+  const Acting& acting = on.call.parts.Get<Acting>();
+  if (!acting.serving_from_within() && acting.current() == nullptr) return {};
+  return HttpSentence(503, "a slow command runs: keys can be looked at when it has ended");
+}
+
+constexpr Refusal (*kGates[])(const Asking& on) = {AskStanding, AskNames, AskOrigin, AskChange,
+                                                   AskRest};
+
 }  // namespace
 
-HttpAnswer HttpPages::Answer(const HttpRequest& request, const HttpFigures& figures) const {
+// What a request that changes something has to show is a word that only a page of this server can
+// read, another one for each login, and another one after each start.
+std::string HttpPages::TokenOf(const HttpRequest& request, const Parts& parts) {
+  const Settings& settings = config_.settings();
+  const std::string login = LoginOf(request, settings.http_password);
+  if (login.empty() || !settings.http_actions) return {};
+  if (secret_.empty()) {
+    std::array<uint8_t, 32> bytes;
+    parts.Get<Host>().FillWithRandom(bytes);
+    secret_.assign(bytes.begin(), bytes.end());
+  }
+  return PasswordDigest(Concat(secret_, login));
+}
+
+HttpAnswer HttpPages::Answer(const HttpRequest& request, const HttpFigures& figures) {
   const Settings& settings = config_.settings();
   if (!IsOwnName(request.host, settings.http_hosts)) return WrongName();
   bool is_known = false;
@@ -81,13 +178,31 @@ HttpAnswer HttpPages::Answer(const HttpRequest& request, const HttpFigures& figu
     if (page.path != request.path) continue;
     is_known = true;
     if (!IsMethodOf(page, request.method)) continue;
-    if (!page.is_public && !IsLetIn(request, settings.http_password)) {
-      return NotLetIn(!settings.http_password.empty());
+    Engine& engine = engine_();
+    const PageCall call{.request = request,
+                        .engine = engine,
+                        .parts = engine.parts(),
+                        .figures = figures,
+                        .history = history_,
+                        .front_page = front_page_,
+                        .standing = StandingOf(request, settings.http_password),
+                        .token = TokenOf(request, engine.parts())};
+    for (const auto& gate : kGates) {
+      if (Refusal refusal = gate({page, call, settings})) return *std::move(refusal);
     }
-    return page.answer({request, parts_(), figures});
+    return page.answer(call);
   }
   return is_known ? HttpSentence(405, "this page takes another method")
-                  : HttpSentence(404, "there is /metrics, /healthz and /readyz");
+                  : HttpSentence(404, "there is /, /metrics, /healthz and /readyz");
+}
+
+// Once an hour refusals of before count half.
+void HttpPages::Sample(int64_t now_ns) {
+  const Parts& parts = engine_().parts();
+  LimitWaiters& limits = parts.Get<LimitWaiters>();
+  limits.KeepRefused();
+  history_.Take(parts, now_ns);
+  if (history_.taken() % History::kSamplesMax == 0) limits.refused()->Halve();
 }
 
 }  // namespace sluice

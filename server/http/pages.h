@@ -1,34 +1,49 @@
 // HttpPages: what the server answers by HTTP: a table of paths, each with the function that writes
-// it. A page takes what counters know and walks over no keys, so that it ends within a turn.
+// it. An answer is one short piece between two turns: it reads counters, or looks at a bounded
+// number of keys.
 //
-//   HttpPages pages(config, [&]() -> const Parts& { return engine.parts(); });
+//   HttpPages pages(config, [&]() -> Engine& { return engine; });
 //   HttpAnswer answer = pages.Answer(request, figures);
+//   pages.Sample(now_ns);                          // every History::kEveryS seconds
 //
-// A request is refused for its name (Host), its path, its method and its visitor, in this order. A
-// new page is a row in pages.cc.
+// A request is refused for its name (Host), its path, its method, its visitor, and for what runs
+// around it, in this order. A new page is a row in pages.cc.
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "server/config/config.h"
 #include "server/core/parts.h"
 #include "server/http/exchange.h"
 #include "server/http/figures.h"
+#include "server/http/front_page.h"
+#include "server/http/history.h"
 
 namespace sluice {
 
+class Engine;
+
 class HttpPages {
  public:
-  // `parts`: those of the engine that there is now.
-  HttpPages(const Config& config, std::function<const Parts&()> parts)
-      : config_(config), parts_(std::move(parts)) {}
+  // `engine`: the one that there is now.
+  HttpPages(const Config& config, std::function<Engine&()> engine)
+      : config_(config), engine_(std::move(engine)) {}
 
-  HttpAnswer Answer(const HttpRequest& request, const HttpFigures& figures) const;
+  HttpAnswer Answer(const HttpRequest& request, const HttpFigures& figures);
+  // Goes on with the history, and with what is kept of limiters.
+  void Sample(int64_t now_ns);
+  const History& history() const { return history_; }
 
  private:
+  std::string TokenOf(const HttpRequest& request, const Parts& parts);
+
   const Config& config_;
-  const std::function<const Parts&()> parts_;
+  const std::function<Engine&()> engine_;
+  const FrontPage front_page_;
+  History history_;
+  std::string secret_;  // of tokens; made when it is first needed
 };
 
 }  // namespace sluice

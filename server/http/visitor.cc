@@ -2,16 +2,19 @@
 #include "server/http/visitor.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 
 #include "protocol/text/letters.h"
 #include "server/access/password.h"
+#include "server/http/text/base64.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kLocal = "localhost";
+constexpr std::string_view kSchemeEnd = "://";
+constexpr std::string_view kSameOrigin = "same-origin";  // of Sec-Fetch-Site
+constexpr std::string_view kNoSite = "none";
 constexpr std::string_view kDigits = "0123456789";
 
 // Four numbers and nothing else. No name of the system of names looks so.
@@ -47,32 +50,6 @@ std::string_view NameOf(std::string_view host) {
   return host;
 }
 
-// Of base64; -1: none.
-int ValueOf(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
-}
-
-std::optional<std::string> FromBase64(std::string_view text) {
-  while (text.ends_with('=')) text.remove_suffix(1);
-  std::string bytes;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const int value = ValueOf(c);
-    if (value < 0) return std::nullopt;
-    bits = (bits << 6 | static_cast<uint32_t>(value)) & 0xffffff;
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xff);
-  }
-  return bytes;
-}
-
 // What an Authorization header says: the password of Basic, the token of Bearer.
 std::optional<std::string> SaidPassword(std::string_view header) {
   const size_t space = header.find(' ');
@@ -97,11 +74,36 @@ bool IsOwnName(std::string_view host, const std::vector<std::string>& names) {
   return std::ranges::any_of(names, [&](const std::string& own) { return LowerCase(own) == name; });
 }
 
-bool IsLetIn(const HttpRequest& request, std::string_view password) {
-  if (request.is_certified) return true;
-  if (password.empty()) return request.is_local;
+Standing StandingOf(const HttpRequest& request, std::string_view password) {
+  if (!LoginOf(request, password).empty()) return Standing::kLoggedIn;
+  return password.empty() && request.is_local ? Standing::kLocal : Standing::kStranger;
+}
+
+std::string LoginOf(const HttpRequest& request, std::string_view password) {
+  if (request.is_certified) return "certificate";
+  if (password.empty()) return {};
   const std::optional<std::string> said = SaidPassword(request.authorization);
-  return said && SameDigest(PasswordDigest(*said), PasswordDigest(password));
+  const std::string digest = PasswordDigest(password);
+  return said && SameDigest(PasswordDigest(*said), digest) ? digest : std::string();
+}
+
+// "none": an address that was typed, or a bookmark.
+bool IsFromElsewhere(const HttpRequest& request) {
+  if (!request.origin.empty() && !IsFromOwnPage(request)) return true;
+  return !request.fetch_site.empty() && request.fetch_site != kSameOrigin &&
+         request.fetch_site != kNoSite;
+}
+
+// Without the scheme: what stands before this server may speak TLS for it.
+bool IsFromOwnPage(const HttpRequest& request) {
+  const std::string_view origin = request.origin;
+  const size_t colon = origin.find(kSchemeEnd);
+  if (colon == origin.npos) return false;
+  const std::string_view scheme = origin.substr(0, colon);
+  const std::string_view name = origin.substr(colon + kSchemeEnd.size());
+  return (scheme == "http" || scheme == "https") && !name.empty() &&
+         LowerCase(name) == LowerCase(request.host) &&
+         (request.fetch_site.empty() || request.fetch_site == kSameOrigin);
 }
 
 }  // namespace sluice

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/config/config.h"
-#include "server/core/parts.h"
+#include "server/engine/engine.h"
 #include "server/net/alarms.h"
 #include "server/net/connection.h"
 #include "server/net/log.h"
@@ -30,8 +30,8 @@ class ExtraPort {
     Poller& poller;
     Alarms& alarms;
     TlsDoor& tls;
-    std::function<const Parts&()> parts;  // of the engine that there is now
-    std::function<void()> want_advance;   // there is something to do
+    std::function<Engine&()> engine;     // the one that there is now
+    std::function<void()> want_advance;  // there is something to do; a turn follows
   };
   using Make = std::function<std::unique_ptr<ExtraPort>(const Uses& uses)>;
 

@@ -152,7 +152,7 @@ std::string Server::OpenPorts() {
                              .poller = poller_,
                              .alarms = alarms_,
                              .tls = tls_,
-                             .parts = [this]() -> const Parts& { return first_.engine().parts(); },
+                             .engine = [this]() -> Engine& { return first_.engine(); },
                              .want_advance = [this] { turn_due_ = true; }});
   return http_->Open(for_http);
 }

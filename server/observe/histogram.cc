@@ -65,6 +65,41 @@ int64_t Histogram::Percentile(double percent) const {
   return found;
 }
 
+uint64_t Histogram::CountIn(int bucket) const {
+  const auto at = static_cast<size_t>(bucket);
+  const size_t group = at >> kSubBits;
+  return group < groups_.size() && groups_[group] ? (*groups_[group])[at % (1u << kSubBits)] : 0;
+}
+
+// O(buckets).
+int64_t Histogram::PercentileSince(const Histogram& before, double percent) const {
+  if (count_ < before.count_) return Percentile(percent);
+  const uint64_t fresh = count_ - before.count_;
+  if (fresh == 0) return 0;
+  const auto wanted = std::max<uint64_t>(
+      1, static_cast<uint64_t>(std::ceil(percent / 100 * static_cast<double>(fresh))));
+  uint64_t seen = 0;
+  int64_t found = max_;
+  Walk([&](int bucket, uint64_t count) {
+    seen += count - std::min(count, before.CountIn(bucket));
+    if (seen >= wanted) found = std::min(UpperBound(bucket), max_);
+    return seen < wanted;
+  });
+  return found;
+}
+
+Histogram Histogram::Copy() const {
+  Histogram copy;
+  copy.groups_.reserve(groups_.size());
+  for (const std::unique_ptr<Group>& group : groups_) {
+    copy.groups_.push_back(group ? std::make_unique<Group>(*group) : nullptr);
+  }
+  copy.count_ = count_;
+  copy.sum_ = sum_;
+  copy.max_ = max_;
+  return copy;
+}
+
 // O(buckets). All of the bucket that holds `value` is counted.
 uint64_t Histogram::CountAtMost(int64_t value) const {
   if (count_ == 0 || value < 0) return 0;

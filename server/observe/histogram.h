@@ -17,6 +17,10 @@ class Histogram {
   // A value that at least `percent` (0..100] of the recorded ones do not exceed: the upper bound of
   // the first bucket for which that holds, so at most 3 % too large. 0 if empty.
   int64_t Percentile(double percent) const;
+  // The same of what was recorded since `before` was copied from this one; of all, where it was
+  // Reset since.
+  int64_t PercentileSince(const Histogram& before, double percent) const;
+  Histogram Copy() const;
   int64_t max() const { return max_; }
   uint64_t count() const { return count_; }
   uint64_t sum() const { return sum_; }
@@ -32,6 +36,7 @@ class Histogram {
   // Buckets are numbered from the smallest values on.
   static int BucketOf(uint64_t value);
   static int64_t UpperBound(int bucket);
+  uint64_t CountIn(int bucket) const;
   // Calls `visit(bucket, count)` for the buckets of groups that are there, from the smallest on,
   // until it answers false.
   template <typename Visit>

@@ -26,6 +26,7 @@
 #include "absl/container/btree_map.h"
 #include "server/core/lazy_deque.h"
 #include "server/notify/key_listeners.h"
+#include "server/observe/refused_keys.h"
 #include "server/waiting/parked_clients.h"
 #include "server/waiting/parsed_args_cache.h"
 #include "storage/hashing/key_name.h"
@@ -106,6 +107,15 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   // LIMIT.POLICY SET or DEL has changed what a name says.
   void PolicyChanged(std::string_view name);
   LimitStatistics& statistics() { return statistics_; }
+  // From now on the keys that are refused most are kept, for the page.
+  void KeepRefused() {
+    if (!refused_) refused_ = std::make_unique<RefusedKeys>();
+  }
+  RefusedKeys* refused() { return refused_.get(); }  // null: nobody wants to know
+  void NoteRefused(int db, HashedKey key) {
+    if (refused_) [[unlikely]]
+      refused_->Count(db, key);
+  }
   size_t waiting() const { return queue_of_.size(); }
 
   // --- for the engine
@@ -160,6 +170,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
       tickets_of_policy_;  // none is empty
   LazyDeque<Change> changes_;
   LimitStatistics statistics_;
+  std::unique_ptr<RefusedKeys> refused_;
   Queue* serving_ = nullptr;
   uint64_t tickets_ = 0;
   int tries_left_ = 0;  // of this turn

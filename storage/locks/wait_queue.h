@@ -155,6 +155,11 @@ class WaitQueue final : public LockWatcher {
   // Appends the names of up to `count` lines of a database, those with number `from` and above;
   // returns the number to go on with.
   uint64_t LinesOf(int db, uint64_t from, size_t count, std::vector<LockName>* names) const;
+  // The first line of a database with number `from` or above; null: there is none.
+  const Line* NextLine(int db, uint64_t from) const {
+    const auto line = lines_by_number_.lower_bound({db, from});
+    return line != lines_by_number_.end() && line->first.first == db ? line->second : nullptr;
+  }
   uint64_t last_line() const { return last_line_; }
   size_t size() const { return waits_.size(); }
   // Of waits, lines and owners, nearly.

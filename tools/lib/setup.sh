@@ -9,7 +9,7 @@ readonly build_packages=(g++ cmake ninja-build ccache pkg-config
 readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev openssl
   redis-server redis-tools python3 python3-redis ruby ruby-redis
   python3-rq python3-celery ruby-sidekiq
-  prometheus prometheus-redis-exporter
+  prometheus prometheus-redis-exporter chromium chromium-driver
   python3-pytest python3-pytest-xdist python3-pytest-asyncio python3-build python3-setuptools python3-wheel mypy)
 readonly clang_packages=(clang libclang-rt-14-dev)
 readonly package_packages=(debhelper dpkg-dev fakeroot lintian)

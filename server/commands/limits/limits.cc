@@ -179,6 +179,7 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
   LimitStatistics& statistics = parts.Get<LimitWaiters>().statistics();
   CountsOf(statistics, config->algorithm).Count(verdict.allowed);
   statistics.CountFor(ticket.policy, verdict.allowed);
+  if (!verdict.allowed) parts.Get<LimitWaiters>().NoteRefused(key.db, keyspace.Hash(key.key));
   return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
 }
 
@@ -208,6 +209,7 @@ void TakeTimedOut(CommandCall& call) {
   LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
   CountsOf(statistics, request.config.algorithm).Count(false);
   statistics.CountFor(options.policy, false);
+  call.part<LimitWaiters>().NoteRefused(call.db.index(), call.Key(1));
   ReplyVerdict(call.reply, verdict);
 }
 
@@ -249,6 +251,8 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
       .Count(verdict.allowed);
   if (!options.policy.empty() && !options.shadow) [[unlikely]]
     statistics.CountFor(options.policy, verdict.allowed);
+  if (!verdict.allowed && !options.shadow)
+    call.part<LimitWaiters>().NoteRefused(call.db.index(), call.Key(1));
   if (limiter.changed()) {
     SayTaken(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
   }
@@ -284,6 +288,7 @@ void CountPart(CommandCall& call, const Part& part, bool allowed) {
   LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
   CountsOf(statistics, part.request.config.algorithm).Count(allowed);
   statistics.CountFor(part.policy, allowed);
+  if (!allowed) call.part<LimitWaiters>().NoteRefused(call.db.index(), part.key);
 }
 
 // Every fault is told before a key is looked at. The same key twice is one of them: the second part

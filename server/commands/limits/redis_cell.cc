@@ -84,6 +84,8 @@ void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_vie
   const CellFault fault = TakeCell(request, tat_ns, call.now.unix_us() * 1000, &answer);
   if (fault != CellFault::kNone) return call.reply.Error(Concat(prefix, CellFaultText(fault)));
   if (answer.stored && request.quantity != 0) Store(call, key, answer, entry);
+  if (answer.limited && request.quantity != 0)
+    call.part<LimitWaiters>().NoteRefused(call.db.index(), key);
   const int64_t fields[] = {answer.limited, answer.limit, answer.remaining, answer.retry_after_s,
                             answer.reset_after_s};
   call.reply.Integers(fields);

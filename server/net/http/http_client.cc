@@ -60,6 +60,7 @@ bool HttpClient::AnswerOne(const Answering& answering) {
     case RequestReader::Found::kRequest:
       break;
   }
+  request.address = peer_.address;
   request.is_local = peer_.loopback;
   request.is_certified = tls() && !tls()->PeerName().empty();
   const HttpAnswer answer = answering(request);

@@ -11,11 +11,12 @@ namespace sluice {
 namespace {
 
 constexpr int kBacklog = 64;
+constexpr std::string_view kPost = "POST";
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
 }  // namespace
 
-HttpPort::HttpPort(const Uses& uses) : on_(uses), pages_(uses.config, uses.parts) {}
+HttpPort::HttpPort(const Uses& uses) : on_(uses), pages_(uses.config, uses.engine) {}
 
 HttpPort::~HttpPort() = default;
 
@@ -33,6 +34,8 @@ std::string HttpPort::Open(const std::vector<InheritedSocket>& inherited) {
   }
   on_.log.Write(LogLevel::kNotice, Concat(on_.config.settings().http_tls ? "HTTPS" : "HTTP",
                                           " is served on ", listeners_.front()->Address()));
+  pages_.Sample(on_.clock.TickNanos());
+  ArmSample();
   return {};
 }
 
@@ -155,6 +158,8 @@ HttpAnswer HttpPort::Answer(const HttpRequest& request) {
   ++figures_.requests;
   const int64_t begun_ns = on_.clock.TickNanos();
   HttpAnswer answer = pages_.Answer(request, figures_);
+  // What it has changed may have left others something to do.
+  if (request.method == kPost) on_.want_advance();
   figures_.page_us.Record((on_.clock.TickNanos() - begun_ns) / 1000);
   return answer;
 }
@@ -182,6 +187,13 @@ void HttpPort::ArmSweep() {
     sweeps_ = false;
     Sweep();
     if (!clients_.empty()) ArmSweep();
+  });
+}
+
+void HttpPort::ArmSample() {
+  on_.alarms.Set(std::chrono::seconds(History::kEveryS), [this] {
+    pages_.Sample(on_.clock.TickNanos());
+    ArmSample();
   });
 }
 

@@ -1,6 +1,8 @@
 // HttpPort: the port of the HTTP pages. Its connections are in the server's own poller, on the
 // server's thread, and get a bounded piece of work between two turns.
 //
+// Every ten seconds it takes a sample of the server's figures, for the plots of the page.
+//
 //   at most 64 connections; a newcomer beyond them takes the place of the one that has been silent
 //   longest; 10 s for a request, 2 min between two, 30 s for an answer to be taken
 //
@@ -59,9 +61,10 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   HttpAnswer Answer(const HttpRequest& request);
   void Sweep();
   void ArmSweep();
+  void ArmSample();
 
   const Uses on_;
-  const HttpPages pages_;
+  HttpPages pages_;
   Sources sources_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   Clients clients_;  // in the order in which they came

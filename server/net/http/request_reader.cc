@@ -20,6 +20,9 @@ int StatusOf(const boost::system::error_code& fault) {
 
 // Two lines of one name would be two answers to one question.
 bool IsOnce(const http::fields& fields, http::field name) { return fields.count(name) <= 1; }
+bool IsOnce(const http::fields& fields, boost::beast::string_view name) {
+  return fields.count(name) <= 1;
+}
 
 }  // namespace
 
@@ -65,9 +68,11 @@ void RequestReader::Take(HttpRequest& request) {
   wants_close_ = !message.keep_alive();
   is_old_ = message.version() < 11;
   const std::string target = Text(message.target());
-  const bool is_plain = target.starts_with('/') && IsOnce(message, http::field::host) &&
-                        IsOnce(message, http::field::authorization) &&
-                        message.count(http::field::host) == 1;
+  const bool is_plain =
+      target.starts_with('/') && IsOnce(message, http::field::host) &&
+      IsOnce(message, http::field::authorization) && IsOnce(message, http::field::origin) &&
+      IsOnce(message, http::field::content_type) && IsOnce(message, "Sec-Fetch-Site") &&
+      IsOnce(message, "X-Sluice-Token") && message.count(http::field::host) == 1;
   if (!is_plain) {
     fault_ = 400;
     return;
@@ -80,6 +85,8 @@ void RequestReader::Take(HttpRequest& request) {
   request.authorization = Text(message[http::field::authorization]);
   request.accept = Text(message[http::field::accept]);
   request.origin = Text(message[http::field::origin]);
+  request.fetch_site = Text(message["Sec-Fetch-Site"]);
+  request.page_token = Text(message["X-Sluice-Token"]);
   request.content_type = Text(message[http::field::content_type]);
   request.body = std::move(message.body());
 }

@@ -47,6 +47,20 @@ TEST(Histogram, PercentilesAreWithinThreePercent) {
   EXPECT_EQ(histogram.count(), values.size());
 }
 
+TEST(Histogram, WhatCameSince) {
+  Histogram histogram;
+  for (int i = 0; i < 1000; ++i) histogram.Record(5000);
+  const Histogram before = histogram.Copy();
+  EXPECT_EQ(histogram.PercentileSince(before, 99), 0);
+  for (int i = 0; i < 100; ++i) histogram.Record(i < 98 ? 10 : 900);
+  EXPECT_EQ(histogram.PercentileSince(before, 50), 10);
+  EXPECT_NEAR(static_cast<double>(histogram.PercentileSince(before, 99)), 900, 30);
+  EXPECT_EQ(before.count(), 1000u);
+  histogram.Reset();
+  histogram.Record(7);
+  EXPECT_EQ(histogram.PercentileSince(before, 99), 7);
+}
+
 TEST(Histogram, LimitsAndReset) {
   Histogram histogram;
   histogram.Record(INT64_MAX);

@@ -22,13 +22,13 @@ TEST(Visitor, NamesOfTheServer) {
 TEST(Visitor, Passwords) {
   HttpRequest request;
   request.is_local = true;
-  EXPECT_TRUE(IsLetIn(request, ""));
-  EXPECT_FALSE(IsLetIn(request, "secret"));
+  EXPECT_EQ(StandingOf(request, ""), Standing::kLocal);
+  EXPECT_EQ(StandingOf(request, "secret"), Standing::kStranger);
   request.is_local = false;
-  EXPECT_FALSE(IsLetIn(request, ""));
+  EXPECT_EQ(StandingOf(request, ""), Standing::kStranger);
   const auto with = [&](std::string_view header, std::string_view password) {
     request.authorization = header;
-    return IsLetIn(request, password);
+    return StandingOf(request, password) == Standing::kLoggedIn;
   };
   EXPECT_TRUE(with("Basic dXNlcjpzZWNyZXQ=", "secret"));  // user:secret
   EXPECT_TRUE(with("basic   dXNlcjpzZWNyZXQ", "secret"));
@@ -39,6 +39,47 @@ TEST(Visitor, Passwords) {
     EXPECT_FALSE(with(wrong, "secret")) << wrong;
   request.is_certified = true;
   EXPECT_TRUE(with("", "secret"));
+}
+
+// Whoever has shown the same is one, be it by Basic or as a token; a certificate is another.
+TEST(Visitor, Logins) {
+  HttpRequest request;
+  request.is_local = true;
+  EXPECT_EQ(LoginOf(request, ""), "");
+  request.authorization = "Bearer secret";
+  const std::string login = LoginOf(request, "secret");
+  EXPECT_FALSE(login.empty());
+  EXPECT_EQ(LoginOf(request, "other"), "");
+  request.authorization = "Basic dXNlcjpzZWNyZXQ=";
+  EXPECT_EQ(LoginOf(request, "secret"), login);
+  request.is_certified = true;
+  EXPECT_NE(LoginOf(request, "secret"), login);
+}
+
+TEST(Visitor, PagesElsewhere) {
+  struct Case {
+    std::string_view origin, site;
+    bool own, elsewhere;
+  };
+  for (const Case& each :
+       {Case{"", "", false, false},  // a program
+        Case{"", "none", false, false}, Case{"", "same-origin", false, false},
+        Case{"", "same-site", false, true}, Case{"", "cross-site", false, true},
+        Case{"http://localhost:9121", "", true, false},
+        Case{"https://LOCALHOST:9121", "same-origin", true, false},
+        Case{"http://localhost:9121", "cross-site", false, true},
+        Case{"http://localhost:9122", "", false, true}, Case{"http://localhost", "", false, true},
+        Case{"http://localhost:9121.evil", "", false, true},
+        Case{"http://evil@localhost:9121", "", false, true},
+        Case{"file://localhost:9121", "", false, true}, Case{"http://", "", false, true},
+        Case{"null", "", false, true}}) {
+    HttpRequest request;
+    request.host = "localhost:9121";
+    request.origin = each.origin;
+    request.fetch_site = each.site;
+    EXPECT_EQ(IsFromOwnPage(request), each.own) << each.origin << ' ' << each.site;
+    EXPECT_EQ(IsFromElsewhere(request), each.elsewhere) << each.origin << ' ' << each.site;
+  }
 }
 
 }  // namespace

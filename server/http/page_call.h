@@ -1,0 +1,29 @@
+// PageCall: what a page is made from: a request, who sends it, and the parts of the server.
+#pragma once
+
+#include <string>
+
+#include "server/core/parts.h"
+#include "server/http/exchange.h"
+#include "server/http/figures.h"
+#include "server/http/visitor.h"
+
+namespace sluice {
+
+class Engine;
+class FrontPage;
+class History;
+
+struct PageCall {
+  const HttpRequest& request;
+  Engine& engine;
+  const Parts& parts;  // the engine's
+  const HttpFigures& figures;
+  const History& history;
+  const FrontPage& front_page;
+  Standing standing;
+  // What a request that changes something has to show; empty: this visitor may change nothing.
+  std::string token;
+};
+
+}  // namespace sluice

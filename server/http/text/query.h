@@ -1,0 +1,31 @@
+// What stands behind the '?' of the page's requests, read and checked: a stranger's words.
+//
+//   ApiQuery query;
+//   if (const std::string fault = ReadQuery("db=1&match=door%3A*", databases, query); ...
+//
+// A name that is unknown, or comes twice, is a fault, and so is a value that does not fit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+// A glob of more bytes is refused.
+inline constexpr size_t kMatchBytesMax = 128;
+
+struct ApiQuery {
+  int db = 0;
+  std::string match;               // a glob; empty: all
+  std::string type;                // as TYPE tells it; empty: all
+  uint64_t cursor = 0;             // with which to go on
+  std::optional<std::string> key;  // its bytes
+};
+
+// A sentence, or empty.
+std::string ReadQuery(std::string_view text, int databases, ApiQuery& query);
+
+}  // namespace sluice
