@@ -20,6 +20,7 @@ constexpr std::string_view kHelp =
        sluice --import FILE|DIR [--into DIR] [--option value ...]
        sluice --backup HOST:PORT FILE [ACCESS]
        sluice --print-config
+       sluice --print-info
        sluice --ping [HOST:PORT] [--wait SECONDS] [ACCESS]
        sluice top [HOST:PORT] [--once] [--every SECONDS] [--db N] [ACCESS]
 ACCESS: [--user NAME] [--pass WORD]
@@ -32,6 +33,7 @@ input. Options of Redis that Sluice does not serve are refused or warned about w
 Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
 --backup has the server save a snapshot and copies it to FILE, on the server's own machine.
 --print-config prints a configuration with every option, its range and its default, in comments.
+--print-info prints what each field of INFO is, as a page of Markdown.
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
 top shows in a terminal how a running server is, who holds its locks and who waits for them; q or
@@ -238,6 +240,7 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   if (arguments[0] == "-v" || arguments[0] == "--version")
     line.action = CommandLine::Action::kVersion;
   if (arguments[0] == "--print-config") line.action = CommandLine::Action::kPrintConfig;
+  if (arguments[0] == "--print-info") line.action = CommandLine::Action::kPrintInfo;
   if (arguments[0] == "-h" || arguments[0] == "--help") line.action = CommandLine::Action::kHelp;
   if (arguments[0] == "--check-rdb") {
     line.action = CommandLine::Action::kCheckRdb;

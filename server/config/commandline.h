@@ -18,6 +18,7 @@ struct CommandLine {
     kHelp,
     kVersion,
     kPrintConfig,
+    kPrintInfo,
     kCheckLog,
     kCheckRdb,
     kImport,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "server/commands/admin/info_fields.h"
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/sample.h"
@@ -44,6 +45,22 @@ std::string ReadStandardInput() {
 int Fail(std::string_view sentence, int code = 1) {
   std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
   return code;
+}
+
+// What some forms do nothing but print; of all others nothing.
+std::string TextFor(CommandLine::Action action, Disk& disk) {
+  switch (action) {
+    case CommandLine::Action::kHelp:
+      return std::string(HelpText());
+    case CommandLine::Action::kVersion:
+      return Concat(VersionText(), '\n');
+    case CommandLine::Action::kPrintConfig:
+      return SampleConfiguration(Config(disk));
+    case CommandLine::Action::kPrintInfo:
+      return InfoPage();
+    default:
+      return {};
+  }
 }
 
 // Files, sockets and threads are made by the server, behind all that is done to the process.
@@ -91,17 +108,9 @@ int Serve(const CommandLine& line, const std::string& stdin_text, const Settings
 int RunDaemon(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + (argc > 0), argv + argc);
   const CommandLine line = ReadCommandLine(arguments);
-  if (line.action == CommandLine::Action::kHelp) {
-    std::printf("%.*s", static_cast<int>(HelpText().size()), HelpText().data());
-    return 0;
-  }
-  if (line.action == CommandLine::Action::kVersion) {
-    std::printf("%s\n", VersionText().c_str());
-    return 0;
-  }
   SystemDisk disk;
-  if (line.action == CommandLine::Action::kPrintConfig) {
-    std::printf("%s", SampleConfiguration(Config(disk)).c_str());
+  if (const std::string text = TextFor(line.action, disk); !text.empty()) {
+    std::printf("%s", text.c_str());
     return 0;
   }
   if (!line.fault.empty()) return Fail(line.fault, kWrongWords);

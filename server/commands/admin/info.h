@@ -1,6 +1,8 @@
 // INFO is a list of sections, each a row with the function that writes it. A section belongs to
 // the part that knows what is true of it; a new one is a row in info.cc.
 //
+// What a field is stands in info_fields.cc: a field without a row fails a test.
+//
 // Names and order of fields are an interface: monitoring systems parse them. A field stays even if
 // Sluice has nothing to count there.
 #pragma once
