@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "protocol/text/concat.h"
@@ -24,6 +27,7 @@
 #include "server/embed/serving/host_facts.h"
 #include "server/embed/sluice.h"
 #include "server/embed/top/top.h"
+#include "server/net/hand_over/predecessor.h"
 #include "server/net/process.h"
 #include "server/net/readiness.h"
 #include "server/system/system_disk.h"
@@ -63,44 +67,99 @@ std::string TextFor(CommandLine::Action action, Disk& disk) {
   }
 }
 
+// Of this process: its pid file, what it tells others, and how it was started.
+class Process {
+ public:
+  Process(const CommandLine& line, const Settings& settings, std::vector<std::string> words)
+      : has_predecessor_(Predecessor::IsThere()),
+        readiness_(settings, has_predecessor_),
+        settings_(settings) {
+    // What was on standard input is not there for another process.
+    if (!line.from_stdin) words_ = std::move(words);
+    std::error_code unknown;
+    folder_ = std::filesystem::current_path(unknown).string();
+  }
+  ~Process() {
+    if (has_pid_file_) unlink(settings_.pidfile.c_str());
+  }
+  Process(const Process&) = delete;
+
+  // A sentence why it cannot be what the options want, or empty. What takes a server's place is in
+  // the background with it.
+  std::string Begin() const {
+    if (!readiness_.fault().empty()) return readiness_.fault();
+    if (access(settings_.dir.c_str(), X_OK) != 0) return NoFolder();
+    return settings_.daemonize && !has_predecessor_ ? Daemonize() : std::string();
+  }
+  std::string EnterFolder() const {
+    return chdir(settings_.dir.c_str()) < 0 ? NoFolder() : std::string();
+  }
+  void Describe(ServerOptions& options) {
+    options.command = words_;
+    options.command_folder = folder_;
+    options.on_handed_over = [this] {
+      readiness_.GiveAway();
+      has_pid_file_ = false;
+    };
+  }
+  void Log(std::string_view text) const {
+    std::fprintf(readiness_.log_output(), "%.*s\n", static_cast<int>(text.size()), text.data());
+    std::fflush(readiness_.log_output());
+  }
+  // Clients can connect, and are served: sentences of what could not be told, or empty. The pid
+  // file is a predecessor's until clients are served.
+  std::string Started() { return has_predecessor_ ? std::string() : TakePidFile(); }
+  std::string Ready(const std::string& address, int port) {
+    const std::string fault = has_predecessor_ ? TakePidFile() : std::string();
+    const std::string untold = readiness_.Tell(address, port);
+    return fault.empty() ? untold : fault;
+  }
+
+ private:
+  std::string TakePidFile() {
+    if (settings_.pidfile.empty()) return {};
+    std::string fault = WritePidFile(settings_.pidfile);
+    has_pid_file_ = fault.empty();
+    return fault;
+  }
+  std::string NoFolder() const {
+    return Concat("can't change to the directory '", settings_.dir, "' (dir)");
+  }
+
+  const bool has_predecessor_;
+  Readiness readiness_;
+  const Settings& settings_;
+  std::vector<std::string> words_;
+  std::string folder_;
+  bool has_pid_file_ = false;
+};
+
 // Files, sockets and threads are made by the server, behind all that is done to the process.
-int Serve(const CommandLine& line, const std::string& stdin_text, const Settings& settings) {
+int Serve(const CommandLine& line, std::vector<std::string> words, const std::string& stdin_text,
+          const Settings& settings) {
   if (settings.daemonize && settings.exit_with_parent)
     return Fail("daemonize and exit-with-parent don't go together");
-  Readiness readiness(settings);
-  if (!readiness.fault().empty()) return Fail(readiness.fault());
-  const std::string no_folder = Concat("can't change to the directory '", settings.dir, "' (dir)");
-  if (access(settings.dir.c_str(), X_OK) != 0) return Fail(no_folder);
-  if (settings.daemonize) {
-    if (const std::string error = Daemonize(); !error.empty()) return Fail(error);
-  }
+  Process process(line, settings, std::move(words));
+  if (const std::string error = process.Begin(); !error.empty()) return Fail(error);
   Server server;
   ServerOptions options{.file = line.file,
                         .text = Concat(stdin_text, line.from_stdin ? "\n" : "", line.options),
                         .loop = ServerOptions::Loop::kProcess};
-  options.log = [&](std::string_view text) {
-    std::fprintf(readiness.log_output(), "%.*s\n", static_cast<int>(text.size()), text.data());
-    std::fflush(readiness.log_output());
-  };
+  options.log = [&](std::string_view text) { process.Log(text); };
   // Behind the configuration, whose names are seen from where the process was started.
-  options.on_configured = [&] {
-    return chdir(settings.dir.c_str()) < 0 ? no_folder : std::string();
-  };
+  options.on_configured = [&] { return process.EnterFolder(); };
   // Without a log to load that is before Start returns, and a line can be added to the log.
   std::string untold;
   options.on_ready = [&](const std::string& address, int port) {
-    untold = readiness.Tell(address, port);
+    untold = process.Ready(address, port);
     if (server.running()) server.Log(untold);
   };
+  process.Describe(options);
   if (const std::string error = server.Start(std::move(options)); !error.empty())
     return Fail(error);
   server.Log(untold);
-  if (!settings.pidfile.empty()) {
-    if (const std::string error = WritePidFile(settings.pidfile); !error.empty()) server.Log(error);
-  }
-  const int code = server.RunAsProcess();
-  if (!settings.pidfile.empty()) unlink(settings.pidfile.c_str());
-  return code;
+  server.Log(process.Started());
+  return server.RunAsProcess();
 }
 
 }  // namespace
@@ -152,7 +211,7 @@ int RunDaemon(int argc, char** argv) {
   // The server reads it once more, for itself.
   if (const std::string error = Configure(line, stdin_text, config); !error.empty())
     return Fail(error);
-  return Serve(line, stdin_text, config.settings());
+  return Serve(line, {argv, argv + argc}, stdin_text, config.settings());
 }
 
 }  // namespace sluice

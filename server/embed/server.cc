@@ -170,7 +170,10 @@ std::string Server::Start(ServerOptions options) {
                           .log = std::move(options.log),
                           .configured = std::move(options.on_configured),
                           .ready = std::move(options.on_ready),
-                          .ended = std::move(options.on_end)};
+                          .ended = std::move(options.on_end),
+                          .command = std::move(options.command),
+                          .command_folder = std::move(options.command_folder),
+                          .handed_over = std::move(options.on_handed_over)};
   std::string fault;
   core_ = ServerCore::Start(std::move(all), fault);
   space_ = ServerSpace(core_, {});

@@ -69,6 +69,11 @@ struct ServerOptions {
     kProcess,  // RunAsProcess
   };
   Loop loop = Loop::kOwnThread;
+  // Of kProcess: the words that have started the process, and where. SIGUSR2 has them start another
+  // one that takes its place; on_handed_over is called when that has it. Empty: none does.
+  std::vector<std::string> command = {};
+  std::string command_folder = {};
+  std::function<void()> on_handed_over = {};
 };
 
 // The clock of a test double, or of one of its spaces. Functions answer with an error sentence, or

@@ -448,8 +448,28 @@ bool LogService::Finish() {
   if (was_on && is_whole) on_.locks.AllIsDurable();
   if (on_.state.is_unsure) on_.locks.LogIsUnsure();
   if (!is_whole) on_.host.Log(LogLevel::kWarning, "the end of the log could not be written");
+  left_ = was_on && is_whole ? LookOfFiles() : std::string();
   folder_.reset();
   return is_whole;
+}
+
+std::string LogService::Resume() {
+  if (!on_.config.settings().appendonly) return {};
+  if (std::string fault = OpenFolder(); !fault.empty()) return fault;
+  base_bytes_ = old_bytes_ = 0;
+  if (LookOfFiles() == left_) return OpenForWriting();
+  on_.host.Log(LogLevel::kWarning, "the log is not what it was left as: it is written anew");
+  base_is_due_ = on_.state.is_unsure = true;
+  next_base_ms_ = 0;
+  return {};
+}
+
+// Their names and sizes.
+std::string LogService::LookOfFiles() const {
+  std::string look;
+  for (const Manifest::File& file : folder_->Files())
+    ConcatTo(look, file.name, ' ', folder_->BytesOf(file), '\n');
+  return look;
 }
 
 }  // namespace sluice

@@ -79,8 +79,11 @@ class LogService final : private OptionFollower {
   bool IsAllDurable() const { return stands() && commits_->IsAllDurable(); }
   // A start would find all that is durable in the log: no base is still to be written.
   bool stands() const { return !base_is_due_ && !(rewriting_ && begins_anew_); }
-  // Everything is written and synced; false: it could not be.
+  // Everything is written and synced, and the folder is left; false: it could not be.
   bool Finish();
+  // It goes on behind Finish, after all: at the end of the log, or in a new base where that is not
+  // what Finish left. A sentence why it cannot, or empty.
+  std::string Resume();
 
   // --- DEBUG RELOAD and DEBUG LOADAOF (log_reload.cc): the data are loaded anew, from dbfilename
   // or the log. False: they could not be, and the log of the server says why. Where the data are
@@ -145,6 +148,7 @@ class LogService final : private OptionFollower {
   bool MayBeginBase() const;
   void BeginBase();
   std::string Boot() const;
+  std::string LookOfFiles() const;
 
   const Uses on_;
   // By itself: a test double has thousands of services, and memory is given out in sizes.
@@ -171,6 +175,7 @@ class LogService final : private OptionFollower {
   uint64_t rewrites_ = 0;
   uint64_t rewrite_failures_ = 0;
   int64_t next_try_ms_ = 0;  // engine time
+  std::string left_;         // the files that Finish left; empty: they do not tell of all there is
 };
 
 }  // namespace sluice

@@ -21,7 +21,11 @@ namespace {
 constexpr int64_t kReservedDescriptors = 32;
 
 constexpr int kAnyPortTries = 16;
-constexpr std::string_view kTlsSocket = "tls";  // of LISTEN_FDNAMES
+// Of LISTEN_FDNAMES; all others are for plain clients. The last is of a server that made way: its
+// path goes with the server.
+constexpr std::string_view kTlsSocket = "tls";
+constexpr std::string_view kPlainSocket = "clients";
+constexpr std::string_view kOwnUnixSocket = "unixsocket";
 
 constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
 constexpr std::string_view kTooManyOfAddress =
@@ -57,7 +61,9 @@ std::string Acceptor::Open(const std::vector<InheritedSocket>& inherited) {
   if (tls_listeners_.empty()) {
     if (std::string error = ListenTls(); !error.empty()) return error;
   }
-  if (std::string error = ListenUnix(); !error.empty()) return error;
+  if (!unix_listener_) {
+    if (std::string error = ListenUnix(); !error.empty()) return error;
+  }
   if (tcp_listeners_.empty() && tls_listeners_.empty() && !unix_listener_) {
     return "there is nothing to listen on: port and tls-port are 0 and no unixsocket is set";
   }
@@ -70,6 +76,22 @@ void Acceptor::Close() {
   tcp_listeners_.clear();
   tls_listeners_.clear();
   unix_listener_.reset();
+}
+
+std::vector<InheritedSocket> Acceptor::Sockets() const {
+  std::vector<InheritedSocket> sockets;
+  const auto add = [&](const Listener& listener, std::string_view name) {
+    sockets.push_back({listener.descriptor(), std::string(name)});
+  };
+  for (const auto& listener : tcp_listeners_) add(*listener, kPlainSocket);
+  for (const auto& listener : tls_listeners_) add(*listener, kTlsSocket);
+  if (unix_listener_) add(*unix_listener_, kOwnUnixSocket);
+  return sockets;
+}
+
+void Acceptor::GiveAway() {
+  if (unix_listener_) unix_listener_->set_owns_path(false);
+  Close();
 }
 
 std::string Acceptor::Address() const {
@@ -149,6 +171,11 @@ std::string Acceptor::Adopt(const InheritedSocket& socket) {
   if (const std::string fault = listener->Adopt(socket.descriptor); !fault.empty())
     return Concat("can't use the socket '", socket.name, "' that was handed over: ", fault);
   log_.Write(LogLevel::kNotice, Concat("Listening on ", listener->Address(), ", as handed over"));
+  if (socket.name == kOwnUnixSocket) {
+    listener->set_owns_path(true);
+    unix_listener_ = std::move(listener);
+    return {};
+  }
   Listeners& listeners = is_tls ? tls_listeners_ : tcp_listeners_;
   if (!is_tls && !listener->is_unix() && listeners.empty()) config_.PortIs(listener->Port());
   listeners.push_back(std::move(listener));

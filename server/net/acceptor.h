@@ -43,6 +43,10 @@ class Acceptor final : private OptionFollower {
   // `inherited` stand in place of `bind` and `port`, or of those and `tls-port`.
   std::string Open(const std::vector<InheritedSocket>& inherited);
   void Close();
+  // All that it listens on, named so that Open of another process knows what each is for.
+  std::vector<InheritedSocket> Sockets() const;
+  // Another process listens on them: paths stay when this one closes.
+  void GiveAway();
   // Where a client on this machine can connect: "127.0.0.1:6379", "[::1]:6379", "unix:/path".
   std::string Address() const;
   bool IsFull() const;

@@ -39,6 +39,8 @@ class ExtraPort {
   // Listens: on sockets that were handed over, or as the options say. A sentence, or empty.
   virtual std::string Open(const std::vector<InheritedSocket>& inherited) = 0;
   virtual void Close() = 0;
+  // What it listens on, named so that Open of another process takes it.
+  virtual std::vector<InheritedSocket> Sockets() const = 0;
   // A piece of work: who has come, and what they ask. True: there is more.
   virtual bool Advance() = 0;
   // Its handshake is through. False: it is not one of this port's.

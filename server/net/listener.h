@@ -36,6 +36,10 @@ class Listener final : private ReadinessWatcher {
   std::string ListenUnix(const std::string& path, int mode, int backlog);
   // A socket that listens already, which it owns from now on; its path, if it has one, it does not.
   std::string Adopt(int descriptor);
+  int descriptor() const { return descriptor_; }
+  // Of a Unix socket: whether its path goes with it. That of one that is handed over does not.
+  bool owns_path() const { return owns_path_; }
+  void set_owns_path(bool on) { owns_path_ = on; }
   bool is_unix() const { return !unix_path_.empty(); }
   // Accepts who has come since, so many at once that other clients get a turn too; whether there
   // may be more.

@@ -28,15 +28,15 @@ void Say(int& descriptor, std::string_view line) {
 
 }  // namespace
 
-Readiness::Readiness(const Settings& settings) : path_(settings.port_file) {
+Readiness::Readiness(const Settings& settings, bool has_predecessor) : path_(settings.port_file) {
   const auto given = static_cast<int>(settings.ready_fd);
   const bool wants_line =
       settings.ready_line == "yes" || (settings.ready_line == "auto" && settings.any_port);
   if (wants_line || given == STDOUT_FILENO) {
     log_output_ = stderr;
-    Take(STDOUT_FILENO, "ready-line", line_);
+    if (!has_predecessor) Take(STDOUT_FILENO, "ready-line", line_);
   }
-  if (given < 0 || given == STDOUT_FILENO) return;
+  if (given < 0 || given == STDOUT_FILENO || has_predecessor) return;
   Take(given, "ready-fd", descriptor_);
   if (given > STDERR_FILENO) ::close(given);  // who reads sees the end of it
 }

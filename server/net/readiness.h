@@ -18,8 +18,9 @@ namespace sluice {
 class Readiness {
  public:
   // Takes the descriptors while they are the caller's: before anything else is opened, and before
-  // the process goes into the background. fault() says why it cannot.
-  explicit Readiness(const Settings& settings);
+  // the process goes into the background. fault() says why it cannot. `has_predecessor`: a server
+  // that makes way for this one has told already, so that only the file is written anew.
+  Readiness(const Settings& settings, bool has_predecessor);
   ~Readiness();
   Readiness(const Readiness&) = delete;
 
@@ -29,6 +30,8 @@ class Readiness {
   // `address` is where a client can connect; `port` 0: there is none. A sentence about the file
   // that cannot be written, or empty.
   std::string Tell(const std::string& address, int port);
+  // The file is another process's from now on.
+  void GiveAway() { has_file_ = false; }
 
  private:
   void Take(int given, std::string_view option, int& copy);

@@ -70,6 +70,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
       manager_([this](std::chrono::microseconds time, std::function<void()> call) {
         alarms_.Set(time, std::move(call));
       }),
+      hand_over_(ForHandOver()),
       worker_(io_, [this] { DiskDone(); }) {
   ready_.set_is_lost([this](SpaceConnection& connection) { return IsLost(connection); });
   if (config.settings().test_double) {
@@ -119,15 +120,20 @@ std::string Server::Start() {
   }
   config_.Follow(*this);
   if (around_.owns_process) {
+    predecessor_.Begin();
     if (std::string error = manager_.Begin(settings.supervised); !error.empty()) return error;
   }
   if (!poller_.open() || worker_.bell() < 0)
     return Concat("can't wait for clients: ", std::strerror(errno));
-  if (std::string error = first_.engine().StartLog(); !error.empty()) return error;
-  if (tls_.is_wanted()) {
-    if (std::string error = tls_.Load(); !error.empty()) return Concat("can't serve TLS: ", error);
+  // The data of a server that makes way are its own until this one is sure to start.
+  const bool has_predecessor = predecessor_.is_there();
+  std::string error = has_predecessor ? std::string() : first_.engine().StartLog();
+  if (error.empty()) error = OpenDoors();
+  if (error.empty() && has_predecessor) {
+    predecessor_.AwaitData();
+    error = first_.engine().StartLog();
   }
-  if (std::string error = OpenPorts(); !error.empty()) return error;
+  if (!error.empty()) return error;
   if (spaces_) ArmHousekeeping();
   unneeded_.Start();
   if (first_.engine().loading()) manager_.Loading();
@@ -136,10 +142,17 @@ std::string Server::Start() {
   return {};
 }
 
+std::string Server::OpenDoors() {
+  if (tls_.is_wanted()) {
+    if (std::string error = tls_.Load(); !error.empty()) return Concat("can't serve TLS: ", error);
+  }
+  return OpenPorts();
+}
+
 // What was handed over under the name `http` is for the pages, all else for clients.
 std::string Server::OpenPorts() {
   std::vector<InheritedSocket> inherited, for_http;
-  if (around_.owns_process) inherited = TakeInheritedSockets();
+  if (around_.owns_process) inherited = TakeInheritedSockets(predecessor_.is_there());
   const auto is_http = [](const InheritedSocket& socket) { return socket.name == kHttpSocket; };
   std::ranges::copy_if(inherited, std::back_inserter(for_http), is_http);
   std::erase_if(inherited, is_http);
@@ -293,7 +306,8 @@ size_t Server::clients() const {
 }
 
 bool Server::AcceptNewcomers() {
-  bool more = acceptor_.AcceptNewcomers();
+  // While another process has its place they wait in the queue, where that one finds them too.
+  bool more = !predecessor_.is_there() && acceptor_.AcceptNewcomers();
   more |= tls_.handshakes().Advance();
   if (http_) [[unlikely]]
     more |= http_->Advance();
@@ -340,6 +354,7 @@ void Server::DiskDone() {
 void Server::Turn() {
   turn_due_ = false;
   for (const auto& call : std::exchange(due_calls_, {})) call();
+  if (stopped_) return;  // one of them has made way
   ready_.Read(polling_);
   bool more = RunTurns();
   if (spaces_) [[unlikely]] {
@@ -347,7 +362,8 @@ void Server::Turn() {
     more |= spaces_->any_due();
   }
   if (stopping_) return Drain();
-  if (!is_ready_ && !first_.engine().loading()) TellReady();
+  if (!is_ready_) [[unlikely]]
+    first_.engine().loading() ? predecessor_.Loading() : TellReady();
   if (more || !ready_.empty()) {
     WantTurn();
   } else {
@@ -443,10 +459,9 @@ void Server::AwaitQuiet() {
 // --- the process
 
 bool Server::EndBySignal(int signal) {
-  if (signal == SIGHUP) {
-    tls_.Reload();
-    return false;
-  }
+  if (signal == SIGHUP) tls_.Reload();
+  if (signal == SIGUSR2) BeginHandOver();
+  if (signal == SIGHUP || signal == SIGUSR2) return false;
   const Settings& settings = config_.settings();
   const bool ends =
       signal == SIGINT ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
@@ -479,9 +494,11 @@ void Server::EndAnyway(std::string_view why) {
 }
 
 void Server::TellReady() {
+  predecessor_.AwaitPlace();
   is_ready_ = true;
   manager_.Ready(acceptor_.Address());
   if (around_.ready) around_.ready(acceptor_.Address(), static_cast<int>(config_.settings().port));
+  WantTurn();
 }
 
 // From now on no client gets in: one that sees its connection closed does not find the server
@@ -495,18 +512,109 @@ void Server::Shutdown(int code) {
 }
 
 // Replies that were promised leave before the process does, if their clients take them at once.
-// With nothing left to wait for, Asio's run() returns.
 void Server::Drain() {
   if (!first_.engine().FinishLog()) exit_code_ = 1;
   first_.engine().ForEachSession([this](Session& session) {
     if (!session.output.empty()) first_.Send(session);
   });
   log_.Write(LogLevel::kWarning, "Sluice is now ready to exit, bye bye...");
+  Stop();
+}
+
+// With nothing left to wait for, Asio's run() returns.
+void Server::Stop() {
   stopped_ = true;
   if (signals_) signals_->Stop();
   alarms_.Stop();
   unneeded_.Stop();
+  hand_over_.Stop();
   poller_.Stop();
+}
+
+// --- another process takes its place
+
+HandOver::Uses Server::ForHandOver() {
+  return {.io = io_,
+          .manager = manager_,
+          .call_in = [this](std::chrono::microseconds time,
+                            std::function<void()> call) { alarms_.Set(time, std::move(call)); },
+          .between_turns =
+              [this](std::function<void()> call) {
+                due_calls_.push_back([this, call = std::move(call)] {
+                  if (!stopping_) call();
+                });
+                turn_due_ = true;
+                Serve();
+              },
+          .log = [this](std::string_view line) { log_.Write(LogLevel::kWarning, line); },
+          .put_data_down = [this] { return PutDataDown(); },
+          .take_data_up = [this] { TakeDataUp(); },
+          .make_way = [this] { MakeWay(); }};
+}
+
+// What is not on disk, or belongs to the process that has started this one, would be lost. Empty:
+// there is no reason against it.
+std::string_view Server::WhyNoHandOver() const {
+  const Settings& settings = config_.settings();
+  const struct {
+    bool is_so;
+    std::string_view why;
+  } reasons[] = {
+      {stopping_, "the server is about to end"},
+      {!is_ready_, "the data are still being loaded"},
+      {hand_over_.running(), "one is being started already"},
+      {around_.started_as.words.empty(), "the configuration came from standard input"},
+      {settings.test_double, "a test double keeps nothing"},
+      {settings.exit_with_parent, "exit-with-parent: it would have another parent"},
+      {!settings.appendonly && settings.save.empty(),
+       "nothing is kept on disk (appendonly yes, or save points, would)"},
+  };
+  for (const auto& reason : reasons) {
+    if (reason.is_so) return reason.why;
+  }
+  return {};
+}
+
+void Server::BeginHandOver() {
+  log_.Write(LogLevel::kWarning, "Received SIGUSR2, starting a new process");
+  if (const std::string_view why = WhyNoHandOver(); !why.empty()) return hand_over_.Refuse(why);
+  std::vector<InheritedSocket> sockets = acceptor_.Sockets();
+  if (http_) std::ranges::move(http_->Sockets(), std::back_inserter(sockets));
+  hand_over_.Begin(around_.started_as, sockets);
+}
+
+// Answers that waited for the disk leave, as nobody else could send them.
+bool Server::PutDataDown() {
+  Engine& engine = first_.engine();
+  const bool has_log = config_.settings().appendonly;
+  const bool is_saved = has_log || engine.PrepareEnd("save");
+  const bool is_down = engine.FinishLog() && is_saved;
+  // Every grant is in the snapshot: the next process has none to look out for.
+  if (!has_log && is_down) engine.part<LockService>().AllIsDurable();
+  worker_.Finish();
+  engine.ForEachSession([this](Session& session) {
+    if (!session.output.empty()) first_.Send(session);
+  });
+  return is_down;
+}
+
+void Server::TakeDataUp() {
+  manager_.Ready(acceptor_.Address());
+  const std::string fault = first_.engine().part<LogService>().Resume();
+  if (fault.empty()) return;
+  log_.Write(LogLevel::kWarning, Concat("the log cannot be written any more: ", fault));
+  Shutdown(1);
+}
+
+// Clients find the other process where they have found this one.
+void Server::MakeWay() {
+  acceptor_.GiveAway();
+  if (http_) http_->Close();
+  tls_.handshakes().Close();
+  stopping_ = true;
+  log_.Write(LogLevel::kWarning, "another process has taken over, bye bye...");
+  if (around_.handed_over) around_.handed_over();
+  Stop();
 }
 
 // Called from inside a turn: one nested turn for what is ready. Asio is asked for signals; clients

@@ -26,6 +26,8 @@
 #include "server/net/alarms.h"
 #include "server/net/connection.h"
 #include "server/net/extra_port.h"
+#include "server/net/hand_over/hand_over.h"
+#include "server/net/hand_over/predecessor.h"
 #include "server/net/log.h"
 #include "server/net/loop_descriptor.h"
 #include "server/net/manager/service_manager.h"
@@ -57,13 +59,18 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
     ExtraPort::Make make_http;
     // Clients are served: what was to be loaded is. Where they can connect; port 0: there is none.
     std::function<void(const std::string& address, int port)> ready;
+    // SIGUSR2 starts it anew like this. Without words it does not.
+    StartedAs started_as;
+    // Another process has its place: what is in files of this one is that one's.
+    std::function<void()> handed_over;
   };
   Server(Config& config, const CommandTable& commands, EngineOptions options, Around around);
   ~Server() override;
 
   // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
   std::string Start();
-  // SIGINT and SIGTERM end the server, as shutdown-on-sigint and -sigterm say.
+  // SIGINT and SIGTERM end the server, as shutdown-on-sigint and -sigterm say; SIGUSR2 has another
+  // process take its place.
   void FollowSignals();
   // Serves until it ends: by SHUTDOWN, a signal, End.
   void Run();
@@ -117,6 +124,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 
+  std::string OpenDoors();
   std::string OpenPorts();
   void MakeSpaces(const CommandTable& commands);
   std::shared_ptr<SpaceConnection> Connect(int descriptor);
@@ -144,6 +152,15 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   bool EndAsTold(std::string_view why, std::string_view words);
   void TellReady();
   void Drain();
+  void Stop();
+
+  // --- another process takes its place
+  HandOver::Uses ForHandOver();
+  std::string_view WhyNoHandOver() const;
+  void BeginHandOver();
+  bool PutDataDown();
+  void TakeDataUp();
+  void MakeWay();
 
   Config& config_;
   const Around around_;
@@ -163,6 +180,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   std::optional<Signals> signals_;
   Unneeded unneeded_;
   ServiceManager manager_;
+  Predecessor predecessor_;
+  HandOver hand_over_;
   Worker worker_;  // ends before the engine, whose work it does
 
   std::shared_ptr<const LoopDescriptor> driver_;  // null: the loop is Run

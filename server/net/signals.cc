@@ -14,6 +14,7 @@ Signals::Signals(boost::asio::io_context& io, std::function<bool(int)> end)
   set_.add(SIGHUP, ignored);
   set_.add(SIGINT, ignored);
   set_.add(SIGTERM, ignored);
+  set_.add(SIGUSR2, ignored);
   Await();
 }
 

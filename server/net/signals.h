@@ -1,6 +1,6 @@
 // Signals: of a process that is a server and nothing else, on its loop. SIGINT and SIGTERM ask it
-// to end, SIGHUP to read its certificates again; SIGPIPE is ignored. A server inside a program has
-// none of this.
+// to end, SIGHUP to read its certificates again, SIGUSR2 to make way for a new process; SIGPIPE is
+// ignored. A server inside a program has none of this.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -192,8 +192,12 @@ std::string ServerCore::Begin() {
     changed_.notify_all();
     if (options_.ready) Guard([&] { options_.ready(address, port); });
   };
-  Server::Around around{
-      .owns_process = loop() == Loop::kProcess, .log = {}, .make_http = MakeHttp, .ready = ready};
+  Server::Around around{.owns_process = loop() == Loop::kProcess,
+                        .log = {},
+                        .make_http = MakeHttp,
+                        .ready = ready,
+                        .started_as = {options_.command, options_.command_folder},
+                        .handed_over = options_.handed_over};
   if (options_.log) around.log = log;
   auto server = std::make_unique<Running>(*config_, commands, HostFacts(settings), around);
   Server& made = server->server;

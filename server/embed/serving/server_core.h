@@ -53,6 +53,10 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
     std::function<std::string()> configured;
     std::function<void(const std::string& address, int port)> ready;
     std::function<void(const std::string& fault)> ended;
+    // Of kProcess: how another is started that takes its place, and that it has it.
+    std::vector<std::string> command;
+    std::string command_folder;
+    std::function<void()> handed_over;
   };
   // Returns when clients are served; with kProcess when they can connect. Null: `fault` says why.
   static std::shared_ptr<ServerCore> Start(Options options, std::string& fault);

@@ -55,6 +55,12 @@ std::string HttpPort::Listen() {
   return listeners_.empty() ? "can't listen on any address of http-bind" : "";
 }
 
+std::vector<InheritedSocket> HttpPort::Sockets() const {
+  std::vector<InheritedSocket> sockets;
+  for (const auto& listener : listeners_) sockets.push_back({listener->descriptor(), "http"});
+  return sockets;
+}
+
 Listener::Accepted HttpPort::Accepting() {
   return [this](int descriptor, Peer peer) { Accept(descriptor, std::move(peer)); };
 }

@@ -43,6 +43,7 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   // --- ExtraPort
   std::string Open(const std::vector<InheritedSocket>& inherited) override;
   void Close() override;
+  std::vector<InheritedSocket> Sockets() const override;
   bool Advance() override;
   bool Secured(Connection& connection) override;
 

@@ -25,10 +25,10 @@ std::string Environment(const char* name) {
 
 }  // namespace
 
-std::vector<InheritedSocket> TakeInheritedSockets() {
+std::vector<InheritedSocket> TakeInheritedSockets(bool has_predecessor) {
   std::vector<InheritedSocket> sockets;
   const std::optional<int64_t> process = ParseInt64(Environment("LISTEN_PID"));
-  if (process != int64_t{getpid()}) return sockets;
+  if (process != int64_t{getpid()} && !has_predecessor) return sockets;
   const int64_t count = ParseInt64(Environment("LISTEN_FDS")).value_or(0);
   const std::string names = Environment("LISTEN_FDNAMES");
   for (const char* const name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);

@@ -3,7 +3,9 @@
 // and are not refused.
 //
 // LISTEN_FDNAMES tells what each is for: `tls` takes TLS, `http` the pages, any other name plain
-// clients. Descriptors are taken once; whoever is not this process (LISTEN_PID) takes none.
+// clients. Descriptors are taken once; a process that is not the one of LISTEN_PID takes none. A
+// server that makes way for this process hands its sockets over in the same way, and says no
+// LISTEN_PID: it starts no other process with that environment.
 #pragma once
 
 #include <string>
@@ -17,6 +19,6 @@ struct InheritedSocket {
 };
 
 // Bounded: what is beyond 64 is left alone.
-std::vector<InheritedSocket> TakeInheritedSockets();
+std::vector<InheritedSocket> TakeInheritedSockets(bool has_predecessor);
 
 }  // namespace sluice

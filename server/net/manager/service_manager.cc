@@ -77,6 +77,10 @@ void ServiceManager::Ready(const std::string& address) {
   Tell(Concat("READY=1\nSTATUS=Ready to accept connections on ", address));
 }
 
+void ServiceManager::MainProcessIs(int64_t process) {
+  Tell(Concat("MAINPID=", process, "\nSTATUS=Handed over to process ", process));
+}
+
 void ServiceManager::Ending() { Tell("STOPPING=1\nSTATUS=Saving and ending"); }
 
 void ServiceManager::Tell(std::string_view lines) {

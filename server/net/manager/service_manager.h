@@ -3,6 +3,7 @@
 //
 //   READY=1            clients are served: what was to be loaded is
 //   STOPPING=1         the end has begun, which may take as long as a snapshot takes
+//   MAINPID=...        that process has taken this one's place
 //   WATCHDOG=1         twice in the time that WATCHDOG_USEC allows
 //   STATUS=...         a sentence for `systemctl status`
 //
@@ -34,6 +35,11 @@ class ServiceManager {
   void Loading() { Tell("STATUS=Loading its data"); }
   void Ready(const std::string& address);
   void Ending();
+  // While the loop stands still: every interval() a sign of life, by hand. 0: nobody waits for one.
+  std::chrono::microseconds interval() const { return watchdog_; }
+  void SignOfLife() { Tell("WATCHDOG=1"); }
+  // Another process is the service from now on, and speaks for it.
+  void MainProcessIs(int64_t process);
 
  private:
   std::string Connect(std::string_view path);

@@ -202,6 +202,44 @@ TEST(Log, TimeComesBackWhenItIsLoaded) {
   EXPECT_NE(bytes.find("DEL\r\n$5\r\nshort"), bytes.npos);
 }
 
+TEST(Log, GoesOnBehindItsEnd) {
+  for (const std::string fsync : {"always", "everysec"}) {
+    MemoryDisk disk;
+    {
+      TestEngine server(With(disk, fsync));
+      TestClient& client = server.Connect();
+      client.Run({"SET", "a", "1"});
+      for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(server.engine().FinishLog());
+        EXPECT_EQ(server.engine().part<LogService>().Resume(), "");
+        EXPECT_EQ(client.Run({"INCR", "a"}).ToText(), ":" + std::to_string(i + 2));
+      }
+      EXPECT_FALSE(Logged(server, "written anew"));
+      EXPECT_EQ(server.engine().part<LogService>().rewrites(), 0u);
+    }
+    ExpectFound(disk, {{"a", "4"}});
+  }
+}
+
+// Another server has been there, and is gone: what it wrote is not what this one has.
+TEST(Log, IsWrittenAnewBehindItsEndWhereItHasChanged) {
+  MemoryDisk disk;
+  {
+    TestEngine server(With(disk));
+    TestClient& client = server.Connect();
+    client.Run({"SET", "a", "1"});
+    ASSERT_TRUE(server.engine().FinishLog());
+    disk.files[kIncrement] += "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n";
+    EXPECT_EQ(server.engine().part<LogService>().Resume(), "");
+    EXPECT_TRUE(Logged(server, "written anew"));
+    client.Run({"SET", "b", "2"});
+    server.Settle();
+    EXPECT_TRUE(server.engine().part<LogService>().stands());
+    client.Run({"SET", "c", "3"});
+  }
+  ExpectFound(disk, {{"a", "1"}, {"b", "2"}, {"c", "3"}});
+}
+
 TEST(Log, OthersAreToldWhileItLoads) {
   MemoryDisk disk;
   {
