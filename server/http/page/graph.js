@@ -135,8 +135,7 @@ function subOf(node) {
   if (node.kind === 'lock') {
     const holder = node.lock.holders[0];
     if (!holder) return () => (node.lock.mode === 'free' ? 'free' : node.lock.mode);
-    const mode = node.lock.mode === 'exclusive' ? '' : `${modeWords(node.lock)}, `;
-    return () => mode + leaseWords(holder);
+    return () => leaseWords(holder);
   }
   if (node.waits) return () => `waits ${span(sinceAnswer(node.waits, node.waits.waited_ms))}`;
   return () => 'waits for nothing';

@@ -7,7 +7,7 @@ const TILES = [
   {name: 'Locks held', column: 'locks', figure: short, now: (all) => all.locks.held,
     more: (all) => `${short(all.locks.granted)} granted`},
   {name: 'Waiting', column: 'waiters', figure: short, now: (all) => all.locks.waiting,
-    more: (all) => `handed on in ${micros(all.hand_over_us.p99)}`},
+    more: (all) => (all.hand_over_us.count > 0 ? `handed on in ${micros(all.hand_over_us.p99)}` : 'none handed on yet')},
   {name: 'Refused', unit: '/s', column: 'refused', figure: short, latest: true,
     more: (all) => `${short(all.limits.taken)} let through`},
   {name: 'Commands', unit: '/s', column: 'commands', figure: short, now: (all) => all.commands_per_s,

@@ -176,7 +176,7 @@ TEST_F(PagesTest, ChangesAreOrdinaryCommands) {
   EXPECT_EQ(answer.body, R"({"done":1})");
   server().Settle();
   EXPECT_TRUE(Has(listener.TakeBytes(), "gone"));
-  EXPECT_EQ(Run({"exists", "gone"}).ToText(), "(integer) 0");
+  EXPECT_EQ(Run({"exists", "gone"}).ToText(), ":0");
   ASSERT_FALSE(server().log().empty());
   EXPECT_TRUE(Has(server().log().back(), "127.0.0.1:1: DEL \"gone\" of database 0: 1"));
   EXPECT_EQ(engine().session_count(), 2u);  // its client has left
@@ -219,7 +219,7 @@ TEST_F(PagesTest, ChangesNeedAllThatIsAskedFor) {
   without(405, [](HttpRequest& request) { request.method = "GET"; });
   server().config().SetAtStart("http-actions", {"no"});
   EXPECT_EQ(Status(sound), 403);
-  EXPECT_EQ(Run({"exists", "k"}).ToText(), "(integer) 1");
+  EXPECT_EQ(Run({"exists", "k"}).ToText(), ":1");
   server().config().SetAtStart("http-actions", {"yes"});
   EXPECT_EQ(Status(sound), 200);
 }
@@ -256,7 +256,7 @@ TEST_F(PagesTest, PausedChangesAreRefused) {
   EXPECT_EQ(Status(Change("/api/delete", "k")), 503);
   EXPECT_EQ(engine().session_count(), 1u);
   Run({"client", "unpause"});
-  EXPECT_EQ(Run({"exists", "k"}).ToText(), "(integer) 1");
+  EXPECT_EQ(Run({"exists", "k"}).ToText(), ":1");
   EXPECT_EQ(Status(Change("/api/delete", "k")), 200);
 }
 
@@ -278,7 +278,7 @@ TEST_F(PagesTest, SlowCommandsAreNotDisturbed) {
   Run({"eval", "for i = 1, 1000000 do end", "0"});
   server().set_tick_step(0);
   EXPECT_GT(looked, 0);
-  EXPECT_EQ(Run({"exists", "k"}).ToText(), "(integer) 1");
+  EXPECT_EQ(Run({"exists", "k"}).ToText(), ":1");
 }
 
 }  // namespace
