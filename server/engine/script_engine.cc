@@ -15,8 +15,9 @@ ScriptEngine::ScriptEngine(const Uses& uses, HashKeys& hash_keys)
 ScriptEngine::~ScriptEngine() = default;
 
 size_t ScriptEngine::MemoryBytes() const {
-  return cache_.text_bytes() + cache_.lua_bytes() + functions_.code_bytes() +
-         functions_.lua_bytes();
+  constexpr size_t kScriptShare = 96;  // of a script's names and places in the cache
+  return cache_.text_bytes() + cache_.size() * kScriptShare + cache_.lua_bytes() +
+         functions_.code_bytes() + functions_.lua_bytes();
 }
 
 // --- running

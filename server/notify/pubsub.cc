@@ -192,9 +192,12 @@ void PubSub::ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_vi
 // translated too, character by character.
 size_t PubSub::BytesOf(const Channel& channel) {
   constexpr size_t kNode = BlockSize(sizeof(Channel) + 4 * sizeof(void*));
-  const size_t glob =
-      channel.glob ? BlockSize(sizeof(Glob)) + channel.name.size() * sizeof(uint32_t) : 0;
-  return kNode + HeapBytes(channel.name) + glob;
+  constexpr size_t kPiecesOfGlob = BlockSize(2 * 2 * sizeof(size_t));  // one star
+  const size_t bytes = kNode + HeapBytes(channel.name);
+  if (!channel.glob) return bytes;
+  const size_t characters = channel.name.size();
+  return bytes + BlockSize(sizeof(Glob)) + BlockSize(characters * sizeof(uint32_t)) +
+         BlockSize(characters) + kPiecesOfGlob;
 }
 
 // O(1).

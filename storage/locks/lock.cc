@@ -447,7 +447,9 @@ size_t Lock::MemoryBytes() const {
   constexpr size_t kIndexed = TreeNodeBytes<std::map<std::string_view, int64_t>>() +
                               TreeNodeBytes<std::set<std::pair<int64_t, int64_t>>>();
   const size_t a_holder = TreeNodeBytes<Holders>() + (index_ == nullptr ? 0 : kIndexed);
-  return BlockSize(sizeof(*this)) + holders_.size() * a_holder + text_bytes_ +
+  // One in the keyspace adds what it has of its own; of the whole malloc makes so much more.
+  constexpr size_t kRoundedUp = 40;
+  return sizeof(*this) + kRoundedUp + holders_.size() * a_holder + text_bytes_ +
          HeapBytes(name_.key) +
          (bonds_ == nullptr ? 0 : sizeof(Bonds) + bonds_->size() * TreeNodeBytes<Bonds>());
 }

@@ -226,15 +226,18 @@ const LockWait* WaitQueue::Find(uint64_t id) const {
 }
 
 // With what stands for it in lines and maps: names and the owner's are there, too.
+// A table is filled to some five eighths, and has a byte a slot.
+constexpr size_t RoomOfTables(size_t bytes) { return bytes * 17 / 10; }
+
 // Its line and its owner are counted by each wait: most have them to themselves. Of three queues of
 // a line it stands in two or three, each a tree whose first leaf has little room to spare.
 size_t WaitQueue::BytesOf(const Queued& queued) {
   constexpr size_t kLeaf = BlockSize(2 * sizeof(void*) + sizeof(Queue::value_type));
   constexpr size_t kSlots = sizeof(std::pair<LockName, std::unique_ptr<Line>>) +
                             sizeof(std::pair<std::pair<int, uint64_t>, const Line*>);
-  constexpr size_t kPlaceBytes = 3 * kLeaf + kSlots + sizeof(TogetherMap::value_type);
-  constexpr size_t kOwnerBytes =
-      sizeof(std::pair<LockName, std::unique_ptr<Owner>>) + BlockSize(sizeof(Queued*));
+  constexpr size_t kPlaceBytes = 3 * kLeaf + RoomOfTables(kSlots + sizeof(TogetherMap::value_type));
+  constexpr size_t kOwnerBytes = RoomOfTables(sizeof(std::pair<LockName, std::unique_ptr<Owner>>)) +
+                                 BlockSize(sizeof(Queued*));
   const LockRequest& request = queued.wait.request;
   size_t bytes = BlockSize(sizeof(Queued)) + kOwnerBytes + 3 * HeapBytes(request.owner) +
                  sizeof(std::pair<uint64_t, std::unique_ptr<Queued>>);

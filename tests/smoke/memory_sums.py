@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import wire  # noqa: E402
 from smoke import MIB, Checked, client, run_tests  # noqa: E402
 
-NEAR = 0.05  # of what the load has added
+NEAR = 0.05  # of what the load has added; of what is rare and kept in trees and tables, a little more
 SCALE = int(os.environ.get("SLUICE_MEMORY_SCALE", 1))  # 10: a million keys
 KEYS = 100_000 * SCALE
 CLIENTS = 500
@@ -207,7 +207,7 @@ def test_tracked_keys():
         peer.call("CLIENT", "TRACKING", "ON")
         many(peer, (["GET", f"user:{i:012}"] for i in range(KEYS)))
         return peer
-    check(load, near=0.1)
+    check(load, near=0.15)
 
 
 if __name__ == "__main__":
