@@ -111,12 +111,15 @@ void Clients::EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&
                          absl::FunctionRef<std::string(const Session&)> describe) {
   if (accounted_bytes_ <= bytes_max) return;
   std::vector<std::pair<bool, Session*>> in_order;  // whether it is one of the first to go
+  size_t of_first = 0;
   ForEach([&](Session& session) {
-    if (!session.no_evict && session.close != CloseMode::kNow)
-      in_order.emplace_back(!goes_last(session), &session);
+    if (session.no_evict || session.close == CloseMode::kNow) return;
+    in_order.emplace_back(!goes_last(session), &session);
+    of_first += in_order.back().first ? session.accounted_bytes : 0;
   });
-  const auto rank = [](const std::pair<bool, Session*>& item) {
-    return std::pair(item.first, item.second->accounted_bytes);
+  const bool suffices = accounted_bytes_ - of_first <= bytes_max;
+  const auto rank = [suffices](const std::pair<bool, Session*>& item) {
+    return std::pair(suffices && item.first, item.second->accounted_bytes);
   };
   std::ranges::make_heap(in_order, {}, rank);
   size_t left = accounted_bytes_;

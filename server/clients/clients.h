@@ -83,8 +83,8 @@ class Clients final : public ErrorListener {
   // Precondition: it is kept.
   size_t accounted_bytes() const { return accounted_bytes_; }
   // At the end of a turn: closes the largest clients until those that are left take no more than
-  // that, but none of CLIENT NO-EVICT. Those of whom `goes_last` is true are only closed when no
-  // other is left.
+  // that, but none of CLIENT NO-EVICT. Those of whom `goes_last` is true are spared where
+  // closing others is enough.
   void EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&)> goes_last,
                   absl::FunctionRef<std::string(const Session&)> describe);
   uint64_t evicted() const { return evicted_; }

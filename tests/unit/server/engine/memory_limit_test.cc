@@ -265,11 +265,12 @@ TEST_F(MemoryLimitTest, WhoHoldsLocksByItsConnectionIsClosedLast) {
   TestClient& idler = Connect();
   holder.Line("lock.acquire door me session");
   for (TestClient* client : {&holder, &idler}) client->set_reading(false);
-  for (int i = 0; i < 2; ++i) idler.Send({"get", "big"});
-  for (int i = 0; i < 3; ++i) holder.Send({"get", "big"});
+  for (int i = 0; i < 3; ++i) idler.Send({"get", "big"});
+  for (int i = 0; i < 4; ++i) holder.Send({"get", "big"});
   server().Settle();
   EXPECT_TRUE(idler.closed());
   EXPECT_FALSE(holder.closed());
+  // What others take would not be enough.
   for (int i = 0; i < 4; ++i) holder.Send({"get", "big"});
   server().Settle();
   EXPECT_TRUE(holder.closed());

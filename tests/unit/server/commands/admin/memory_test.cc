@@ -54,7 +54,7 @@ class Memory : public EngineFixture {
     // tests/smoke/memory_usage.py.
     const double share = Share(keys, make);
     EXPECT_GT(share, 0.42) << what;
-    EXPECT_LT(share, 1.2) << what;
+    EXPECT_LT(share, 1.25) << what;
   }
   void Fill(const Request& first, int count, const std::function<Request(int)>& item) {
     Request request = first;
