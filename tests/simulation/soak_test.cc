@@ -5,6 +5,7 @@
 // and looks at what is resident.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -100,9 +101,11 @@ class Soak {
   TestClient& monitor_;
 };
 
-// Within 2 %.
+// An empty server has 27 KB. A crowd larger than any before makes tables larger, which keep that; a
+// leak of 16 bytes for each of the 7,000 clients of five days would be 110 KB.
 void ExpectFlat(size_t before, size_t after, const char* what) {
-  EXPECT_LT(after, before + before / 50) << what << " grew from " << before;
+  constexpr size_t kTablesBytes = 8192;
+  EXPECT_LT(after, before + std::max(before / 50, kTablesBytes)) << what << " grew from " << before;
 }
 
 TEST(Soak, DaysLeaveNothingBehind) {

@@ -41,17 +41,17 @@ TEST_F(EntryTest, BlocksAreAsSmallAsTheyCanBe) {
   } kCases[] = {
       {key18, "42", steady, 48},  // what everything here is made for: 8 + 18 + 18 + 4
       {key18, "42", none, 32},
-      {key18, "42", unix, 56},
+      {key18, "42", unix, 64},
       {key18, "2147483647", steady, 48},
-      {key18, "2147483648", steady, 56},
+      {key18, "2147483648", steady, 64},
       {"", "", none, 8},
       {"k", "1", none, 16},
       {"k", "abcdefg", none, 16},
-      {"k", "abcdefgh", none, 24},
-      {std::string(254, 'k'), "", none, 264},
-      {std::string(255, 'k'), "", none, 272},  // 4 more for the length
-      {"k", std::string(128, 'v'), none, 144},
-      {"k", std::string(129, 'v'), none, 24},  // a string of its own
+      {"k", "abcdefgh", none, 32},
+      {std::string(254, 'k'), "", none, 320},
+      {std::string(255, 'k'), "", none, 320},  // 4 more for the length
+      {"k", std::string(128, 'v'), none, 160},
+      {"k", std::string(129, 'v'), none, 32},  // a string of its own
   };
   for (const auto& [key, text, deadline, bytes] : kCases) {
     keyspace_.Flush(0, false);
