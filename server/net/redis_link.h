@@ -36,8 +36,9 @@ class RedisLink {
     std::function<bool()> ready;
   };
 
-  explicit RedisLink(TlsWords tls = {}, std::chrono::milliseconds patience = kPatience,
-                     Beside beside = {})
+  explicit RedisLink(TlsWords tls = {}, std::chrono::milliseconds patience = kPatience)
+      : patience_(patience), tls_(std::move(tls)) {}
+  RedisLink(TlsWords tls, std::chrono::milliseconds patience, Beside beside)
       : patience_(patience), tls_(std::move(tls)), beside_(std::move(beside)) {}
   ~RedisLink();
   RedisLink(const RedisLink&) = delete;
