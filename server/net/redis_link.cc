@@ -26,6 +26,12 @@ constexpr std::string_view kUnix = "unix:";
 
 }  // namespace
 
+RedisLink::RedisLink(TlsWords tls, milliseconds patience)
+    : RedisLink(std::move(tls), patience, Beside()) {}
+
+RedisLink::RedisLink(TlsWords tls, milliseconds patience, Beside beside)
+    : patience_(patience), tls_(std::move(tls)), beside_(std::move(beside)) {}
+
 RedisLink::~RedisLink() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }

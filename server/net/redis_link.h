@@ -36,10 +36,8 @@ class RedisLink {
     std::function<bool()> ready;
   };
 
-  explicit RedisLink(TlsWords tls = {}, std::chrono::milliseconds patience = kPatience)
-      : patience_(patience), tls_(std::move(tls)) {}
-  RedisLink(TlsWords tls, std::chrono::milliseconds patience, Beside beside)
-      : patience_(patience), tls_(std::move(tls)), beside_(std::move(beside)) {}
+  explicit RedisLink(TlsWords tls = {}, std::chrono::milliseconds patience = kPatience);
+  RedisLink(TlsWords tls, std::chrono::milliseconds patience, Beside beside);
   ~RedisLink();
   RedisLink(const RedisLink&) = delete;
 
