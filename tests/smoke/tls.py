@@ -152,7 +152,7 @@ def test_programs_that_ask():
                               (("--tls", "--cert", files.client[0], "--key", files.client[1]), "verify failed"),
                               ((*words[:3], "--insecure"), "closed"),
                               (("--tls", "--cacert", "/nothing"), "/nothing: holds no authorities"),
-                              (("--tls", "--key", files.client[1]), "--key needs --cert"), ((), "closed")):
+                              (("--tls", "--key", files.client[1]), "--key needs --cert"), ((), "takes TLS only")):
             status, said = ask("--ping", where, *wrong)
             assert status == 1 and reason in said, (wrong, said)
         assert ask("--ping", where, "--tls", "--insecure", "--cert", files.client[0], "--key", files.client[1])[0] == 0
