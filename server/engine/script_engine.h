@@ -81,12 +81,14 @@ class ScriptEngine final : public CommandPort {
   HashedKey KnownKey(Args args) const;
   bool MayRun(const Command& command, Args args, ReplySink& reply);
   bool MayChange(const Command& command, ReplySink& reply);
+  bool CompilesTooLong(int64_t now_ns) const;
 
   const Uses on_;
   ScriptCache cache_;
   FunctionLibraries functions_;
   std::unique_ptr<Session> session_;  // the stand-in client
   int64_t compiling_since_ns_ = 0;
+  int64_t compiling_since_cpu_us_ = 0;
   int64_t served_ns_ = 0;  // when others were last served beside a late script
   bool may_debug_ = false;
 };
