@@ -184,7 +184,7 @@ void ScriptEngine::SetReplication(bool log, bool replicas) {
 // No other client is served while code is compiled: the parser cannot be left for a while. It takes
 // 50 ms for a megabyte of usual code. Of CPU time, so that a busy machine refuses no script that an
 // idle one takes; where a host cannot tell that, of time.
-constexpr int64_t kCompilingNsMax = 4'000'000'000;
+constexpr int64_t kCompilingNsMax = 3'000'000'000;
 // Between two looks at the others' requests beside a late script.
 constexpr int64_t kServeEveryNs = 500'000;
 
