@@ -3,7 +3,7 @@
 // of the least refused one, with its count. So a key that is refused more often than
 // 1 / kKept of all refusals is always there, and a count is too high by at most `excess`.
 //
-//   refused.Count(db, key);              // a refusal: some 10 ns where the key has a counter
+//   refused.Count(db, key);              // a refusal: O(kKept), by tags that lie side by side
 //   for (const RefusedKeys::Row* row : refused.Top(20)) ...
 //
 // Halve() is called once an hour, so that what was refused last year does not stay at the top. It
