@@ -1,6 +1,7 @@
 // See tls_door.h.
 #include "server/net/tls_door.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "protocol/text/concat.h"
