@@ -13,31 +13,13 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-import wire  # noqa: E402
 from server import REDIS, SLUICE, Server  # noqa: E402
-from smoke import MIB, Checked, client, run_tests, until  # noqa: E402
+from smoke import MIB, Checked, client, info, run_tests, send_all, until  # noqa: E402
 
 KEYS = 200_000
 KEPT = 10  # one in so many
 EAGER = ("--active-defrag-ignore-bytes", "1mb")
 QUIET_SECONDS = 3
-
-
-def batches(asking, commands, size=500):
-    waiting = []
-    for command in commands:
-        waiting.append(wire.encode([word if isinstance(word, bytes) else str(word).encode() for word in command]))
-        if len(waiting) == size:
-            asking.send(b"".join(waiting))
-            asking.replies(size)
-            waiting.clear()
-    asking.send(b"".join(waiting))
-    asking.replies(len(waiting))
-
-
-def info(asking, section):
-    lines = asking.call("INFO", section)[1].split(b"\r\n")
-    return dict(line.split(b":", 1) for line in lines if b":" in line)
 
 
 def text(number):
@@ -57,17 +39,25 @@ def fill(asking, keys):
                 yield ["SET", f"key:{number}", text(number), "EX", 100_000]
             else:
                 yield ["SET", f"key:{number}", text(number)]
-    batches(asking, commands())
+    send_all(asking, commands())
 
 
 def thin_out(asking, keys):
     numbers = list(range(keys))
     random.Random(7).shuffle(numbers)
-    batches(asking, (["DEL", f"key:{number}"] for number in numbers[keys // KEPT:]))
+    send_all(asking, (["DEL", f"key:{number}"] for number in numbers[keys // KEPT:]))
 
 
 def digest(asking):
     return asking.call("DEBUG", "DIGEST"), asking.call("DBSIZE"), info(asking, "keyspace")[b"db0"].split(b",avg")[0]
+
+
+def fill_and_thin_out(server, asking, keys=KEYS):
+    """The resident memory in between, and what has stayed."""
+    fill(asking, keys)
+    peak = server.rss_bytes()
+    thin_out(asking, keys)
+    return peak, digest(asking)
 
 
 def comes_down(server, peak, part, what):
@@ -77,17 +67,14 @@ def comes_down(server, peak, part, what):
 def test_deletions():
     with Checked(*EAGER, grow=400 * MIB) as server:
         asking = client(server)
-        fill(asking, KEYS)
-        peak = server.rss_bytes()
-        thin_out(asking, KEYS)
-        kept = digest(asking)
+        peak, kept = fill_and_thin_out(server, asking)
         comes_down(server, peak, 0.45, "nine keys in ten are gone")
         assert digest(asking) == kept
         until(lambda: info(asking, "memory")[b"active_defrag_running"] == b"0", "the end of it")
         assert int(info(asking, "memory")[b"memory_returned_bytes"]) > peak * 0.2, info(asking, "memory")
         assert int(info(asking, "stats")[b"active_defrag_hits"]) > 0
         # What was moved is found, read, changed and freed like all else.
-        batches(asking, (["APPEND", f"key:{number}", "y"] for number in range(0, KEYS, 3) if number % 8 > 1))
+        send_all(asking, (["APPEND", f"key:{number}", "y"] for number in range(0, KEYS, 3) if number % 8 > 1))
         assert asking.call("DEBUG", "DIGEST") != kept[0]
         asking.call("FLUSHALL")
 
@@ -95,19 +82,16 @@ def test_deletions():
 def test_changed_sizes():
     with Checked(*EAGER, grow=400 * MIB) as server:
         asking = client(server)
-        batches(asking, (["SET", f"key:{number}", "x" * 100] for number in range(KEYS)))
+        send_all(asking, (["SET", f"key:{number}", "x" * 100] for number in range(KEYS)))
         peak = server.rss_bytes()
-        batches(asking, (["SET", f"key:{number}", "x" * (100 if number % 9 == 0 else 5)] for number in range(KEYS)))
+        send_all(asking, (["SET", f"key:{number}", "x" * (100 if number % 9 == 0 else 5)] for number in range(KEYS)))
         comes_down(server, peak, 0.75, "most have become short")
 
 
 def test_off_and_by_hand():
     with Checked("--activedefrag", "no", grow=400 * MIB) as server:
         asking = client(server)
-        fill(asking, KEYS // 2)
-        peak = server.rss_bytes()
-        thin_out(asking, KEYS // 2)
-        kept = digest(asking)
+        peak, kept = fill_and_thin_out(server, asking, KEYS // 2)
         time.sleep(QUIET_SECONDS)
         assert info(asking, "stats")[b"active_defrag_hits"] == b"0"
         assert asking.call("MEMORY", "PURGE") == ("+", b"OK")
@@ -118,10 +102,7 @@ def test_off_and_by_hand():
 def test_while_a_snapshot_is_written():
     with Checked(*EAGER, grow=400 * MIB) as server:
         asking = client(server)
-        fill(asking, KEYS)
-        peak = server.rss_bytes()
-        thin_out(asking, KEYS)
-        kept = digest(asking)
+        peak, kept = fill_and_thin_out(server, asking)
         asking.call("BGSAVE")
         comes_down(server, peak, 0.5, "with a snapshot in between")
         assert digest(asking) == kept
@@ -139,9 +120,7 @@ def compare(keys, seconds):
     for name, program in (("sluice", SLUICE), ("redis-server", REDIS)):
         with Server(program) as server:
             asking = client(server)
-            fill(asking, keys)
-            peak = server.rss_bytes()
-            thin_out(asking, keys)
+            peak, _ = fill_and_thin_out(server, asking, keys)
             after, began, line = server.rss_bytes(), time.monotonic(), []
             while time.monotonic() < began + seconds:
                 time.sleep(seconds / 10)

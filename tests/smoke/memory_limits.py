@@ -12,18 +12,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
 from server import REDIS, Server  # noqa: E402
-from smoke import MIB, Checked, client, run_tests, until  # noqa: E402
+from smoke import MIB, Checked, client, info, run_tests, until  # noqa: E402
 
 OOM = b"OOM command not allowed when used memory > 'maxmemory'."
 POLICIES = ["noeviction", *(f"{keys}-{by}" for keys in ("allkeys", "volatile") for by in ("lru", "lfu", "random")),
             "volatile-ttl"]
 FLOOD = 60_000
 SLOW_TURN_US = 1000
-
-
-def info(asking, section):
-    lines = asking.call("INFO", section)[1].split(b"\r\n")
-    return dict(line.split(b":", 1) for line in lines if b":" in line)
 
 
 def used(asking):

@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from smoke import MIB, Checked, client, run_tests  # noqa: E402
+from smoke import MIB, Checked, client, info, run_tests, send_all  # noqa: E402
 
 NEAR = 0.05  # of what the load has added; of what is rare and kept in trees and tables, a little more
 SCALE = int(os.environ.get("SLUICE_MEMORY_SCALE", 1))  # 10: a million keys
@@ -20,27 +20,9 @@ CLIENTS = 500
 ROOM = 4096 * MIB
 
 
-def fields(asking, section="memory"):
-    lines = asking.call("INFO", section)[1].split(b"\r\n")
-    return dict(line.split(b":", 1) for line in lines if b":" in line)
-
-
 def figures(asking):
-    told = fields(asking)
+    told = info(asking, "memory")
     return int(told[b"used_memory"]), int(told[b"allocator_allocated"])
-
-
-def many(asking, commands, batch=500):
-    """Sends them all; the replies are read and forgotten."""
-    waiting = []
-    for command in commands:
-        waiting.append(wire.encode([word if isinstance(word, bytes) else str(word).encode() for word in command]))
-        if len(waiting) == batch:
-            asking.send(b"".join(waiting))
-            asking.replies(batch)
-            waiting.clear()
-    asking.send(b"".join(waiting))
-    asking.replies(len(waiting))
 
 
 def check(load, keep=None, near=NEAR, options=()):
@@ -57,7 +39,7 @@ def check(load, keep=None, near=NEAR, options=()):
         assert abs(told - real) < near * real, f"accounted for {told}, allocated {real}"
         stats = asking.call("MEMORY", "STATS")[1]
         check_stats({stats[i][1]: stats[i + 1][1] for i in range(0, len(stats), 2)},
-                    int(fields(asking)[b"used_memory_dataset"]))
+                    int(info(asking, "memory")[b"used_memory_dataset"]))
         del keep
 
 
@@ -69,57 +51,57 @@ def check_stats(stats, dataset):
 
 
 def test_small_keys():
-    check(lambda server, asking: many(asking, (["SET", f"key:{i:010}", i] for i in range(KEYS))))
+    check(lambda server, asking: send_all(asking, (["SET", f"key:{i:010}", i] for i in range(KEYS))))
 
 
 def test_keys_with_deadlines():
-    check(lambda server, asking: many(asking, (["SET", f"key:{i:010}", "x" * 30, "EX", 10_000 + i]
+    check(lambda server, asking: send_all(asking, (["SET", f"key:{i:010}", "x" * 30, "EX", 10_000 + i]
                                                for i in range(KEYS))))
 
 
 def test_texts_of_all_sizes():
-    check(lambda server, asking: many(asking, (["SET", f"key:{i:010}", "x" * (i * 7919 % 3000)]
+    check(lambda server, asking: send_all(asking, (["SET", f"key:{i:010}", "x" * (i * 7919 % 3000)]
                                                for i in range(KEYS // 4))))
 
 
 def test_large_texts():
-    check(lambda server, asking: many(asking, (["SET", f"key:{i}", "x" * 300_000] for i in range(100)), 10))
+    check(lambda server, asking: send_all(asking, (["SET", f"key:{i}", "x" * 300_000] for i in range(100)), 10))
 
 
 def test_small_hashes():
-    check(lambda server, asking: many(asking, (["HSET", f"key:{i}", *(f"{w}{j}" for j in range(8) for w in "fv")]
+    check(lambda server, asking: send_all(asking, (["HSET", f"key:{i}", *(f"{w}{j}" for j in range(8) for w in "fv")]
                                                for i in range(KEYS // 4))))
 
 
 def test_large_hashes():
-    check(lambda server, asking: many(asking, (["HSET", f"key:{i % 20}", f"field:{i}", f"value:{i}"]
+    check(lambda server, asking: send_all(asking, (["HSET", f"key:{i % 20}", f"field:{i}", f"value:{i}"]
                                                for i in range(KEYS * 2))))
 
 
 def test_sorted_sets():
-    check(lambda server, asking: many(asking, (["ZADD", f"key:{i % 50}", i, f"member:{i}"] for i in range(KEYS))))
+    check(lambda server, asking: send_all(asking, (["ZADD", f"key:{i % 50}", i, f"member:{i}"] for i in range(KEYS))))
 
 
 def test_sets():
-    check(lambda server, asking: many(asking, (["SADD", f"key:{i % 50}", f"member:{i}"] for i in range(KEYS * 2))))
+    check(lambda server, asking: send_all(asking, (["SADD", f"key:{i % 50}", f"member:{i}"] for i in range(KEYS * 2))))
 
 
 def test_lists():
-    check(lambda server, asking: many(asking, (["RPUSH", f"key:{i % 500}", f"element:{i}"] for i in range(KEYS * 2))))
+    check(lambda server, asking: send_all(asking, (["RPUSH", f"key:{i % 500}", f"element:{i}"] for i in range(KEYS * 2))))
 
 
 def test_streams():
-    check(lambda server, asking: many(asking, (["XADD", f"key:{i % 200}", "*", "field", f"value:{i}"]
+    check(lambda server, asking: send_all(asking, (["XADD", f"key:{i % 200}", "*", "field", f"value:{i}"]
                                                for i in range(KEYS * 2))))
 
 
 def test_limiters():
-    check(lambda server, asking: many(asking, (["LIMIT.TAKE", f"key:{i}", "GCRA", 100, 3_600_000]
+    check(lambda server, asking: send_all(asking, (["LIMIT.TAKE", f"key:{i}", "GCRA", 100, 3_600_000]
                                                for i in range(KEYS))))
 
 
 def test_locks():
-    check(lambda server, asking: many(asking, (["LOCK.ACQUIRE", f"lock:{i}", f"owner:{i}", "LEASE", 3_600_000]
+    check(lambda server, asking: send_all(asking, (["LOCK.ACQUIRE", f"lock:{i}", f"owner:{i}", "LEASE", 3_600_000]
                                                for i in range(KEYS))))
 
 
@@ -129,12 +111,12 @@ def crowd(server, count=CLIENTS):
 
 def test_locks_with_waiters():
     def load(server, asking):
-        many(asking, (["LOCK.ACQUIRE", f"lock:{i}", "holder", "LEASE", 3_600_000] for i in range(CLIENTS * SCALE)))
+        send_all(asking, (["LOCK.ACQUIRE", f"lock:{i}", "holder", "LEASE", 3_600_000] for i in range(CLIENTS * SCALE)))
         waiting = crowd(server, CLIENTS * SCALE)
         for number, waiter in enumerate(waiting):
             waiter.send(wire.encode([b"LOCK.ACQUIRE", b"lock:%d" % number, b"waiter:%d" % number, b"LEASE",
                                      b"3600000", b"WAIT", b"3600000"]))
-        while int(fields(asking, "clients")[b"blocked_clients"]) < len(waiting):
+        while int(info(asking, "clients")[b"blocked_clients"]) < len(waiting):
             pass
         return waiting
     check(load, near=0.1)
@@ -157,7 +139,7 @@ def test_clients_with_half_a_request():
 def test_channels():
     def load(server, asking):
         peer = client(server)
-        many(peer, (["SUBSCRIBE", f"channel:{i}"] for i in range(KEYS)))
+        send_all(peer, (["SUBSCRIBE", f"channel:{i}"] for i in range(KEYS)))
         return peer
     check(load)
 
@@ -165,7 +147,7 @@ def test_channels():
 def test_patterns():
     def load(server, asking):
         peer = client(server)
-        many(peer, (["PSUBSCRIBE", f"news:{i}:*"] for i in range(KEYS // 10)))
+        send_all(peer, (["PSUBSCRIBE", f"news:{i}:*"] for i in range(KEYS // 10)))
         return peer
     check(load, near=0.1)
 
@@ -174,7 +156,7 @@ def test_watched_keys():
     def load(server, asking):
         peers = crowd(server, 10)
         for peer in peers:
-            many(peer, (["WATCH", f"a key that is watched:{i}"] for i in range(KEYS // 10)))
+            send_all(peer, (["WATCH", f"a key that is watched:{i}"] for i in range(KEYS // 10)))
         return peers
     check(load, near=0.1)
 
@@ -184,19 +166,19 @@ def test_waiters_for_keys():
         peers = crowd(server, CLIENTS * SCALE)
         for number, peer in enumerate(peers):
             peer.send(wire.encode([b"BLPOP", *(b"a list of jobs:%d:%d" % (number, i) for i in range(20)), b"0"]))
-        while int(fields(asking, "clients")[b"blocked_clients"]) < len(peers):
+        while int(info(asking, "clients")[b"blocked_clients"]) < len(peers):
             pass
         return peers
     check(load, near=0.1)
 
 
 def test_slow_log():
-    check(lambda server, asking: many(asking, (["SET", f"key:{i % 10}", *["x" * 100]] for i in range(20_000))),
+    check(lambda server, asking: send_all(asking, (["SET", f"key:{i % 10}", *["x" * 100]] for i in range(20_000))),
           options=("--slowlog-log-slower-than", "0", "--slowlog-max-len", "20000"), near=0.1)
 
 
 def test_scripts():
-    check(lambda server, asking: many(asking, (["SCRIPT", "LOAD", f"return redis.call('GET', KEYS[1]) or {i}"]
+    check(lambda server, asking: send_all(asking, (["SCRIPT", "LOAD", f"return redis.call('GET', KEYS[1]) or {i}"]
                                                for i in range(5000))), near=0.1)
 
 
@@ -205,7 +187,7 @@ def test_tracked_keys():
         peer = client(server)
         peer.call("HELLO", "3")
         peer.call("CLIENT", "TRACKING", "ON")
-        many(peer, (["GET", f"user:{i:012}"] for i in range(KEYS)))
+        send_all(peer, (["GET", f"user:{i:012}"] for i in range(KEYS)))
         return peer
     check(load, near=0.15)
 

@@ -42,6 +42,25 @@ def answer(connection, data):
     return connection.data
 
 
+def send_all(connection, commands, batch=500):
+    """Lists of words, so many at once; the replies are read and forgotten."""
+    waiting = []
+    for command in commands:
+        waiting.append(wire.encode([word if isinstance(word, bytes) else str(word).encode() for word in command]))
+        if len(waiting) == batch:
+            connection.send(b"".join(waiting))
+            connection.replies(batch)
+            waiting.clear()
+    connection.send(b"".join(waiting))
+    connection.replies(len(waiting))
+
+
+def info(connection, section):
+    """The fields of that section of INFO, as bytes."""
+    lines = connection.call("INFO", section)[1].split(b"\r\n")
+    return dict(line.split(b":", 1) for line in lines if b":" in line)
+
+
 class Checked:
     """A server that must still answer, within a bound of memory, when the test is over."""
 

@@ -26,6 +26,7 @@ from .log import EVERYSEC, AlwaysSynced, LogLoading, SlowSync
 from .snapshots import Saving
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
                      BytesPerScript)
+from .monitoring import OpenPage, Scrape
 from .publish import Publish
 from .stall import Stall
 from .startup import StartToPong
@@ -186,6 +187,8 @@ CASES = [
     SlowSync("log-slow-sync", sync_ms=500, seconds=8, bar_ms=5),
     Saving("saving", keys=3_000_000, members=1_000_000, wait_bar=1.5, turn_bar_us=1000, cpu_bar=0.7,
            memory_bar=0.3, loading_bar=0.5),
+    Scrape("scrape", keys=1_000_000, locks=10_000, turn_bar_us=1000, kilobytes_bar=200),
+    OpenPage("open-page", locks=10_000, seconds=10, bar_percent=1),
     Flood("flood", clients=10_000, seconds=20, bar_ms=5, bar_mb=200),
     *CROWDS,
     *WORST,
