@@ -7,7 +7,7 @@ namespace sluice {
 
 // It says that it is full, so a handler with a long answer stops at once, and speaks RESP2, for
 // which the least is computed.
-class NullSink final : public ReplySink {
+class NullSink : public ReplySink {
  public:
   void Status(std::string_view) override {}
   void Error(std::string_view) override {}

@@ -30,11 +30,12 @@ void CommandCatalogue::Add(std::string_view full_name, uint32_t categories,
   const size_t end = entries_.size() + 1;
   assert(end < kCommandBits);
   assert(!container || entries_[*container].end == entries_.size());
-  entries_.push_back({std::string(full_name), categories, container, end});
+  entries_.push_back({full_name, categories, container, end});
   if (container) entries_[*container].end = end;
 }
 
 void CommandCatalogue::Build() {
+  by_name_.reserve(entries_.size());
   for (size_t number = 0; number < entries_.size(); ++number) {
     by_name_.emplace_back(entries_[number].name, number);
   }

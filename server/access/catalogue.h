@@ -29,7 +29,8 @@ std::optional<size_t> FindAccessCategory(std::string_view name);
 class CommandCatalogue {
  public:
   // In the order of their numbers, the subcommands right behind their container. `container` is the
-  // number of that, or none. Build follows the last.
+  // number of that, or none; `full_name` stays. Build follows the last.
+  void Reserve(size_t commands) { entries_.reserve(commands); }
   void Add(std::string_view full_name, uint32_t categories, std::optional<size_t> container);
   void Build();
 
@@ -49,7 +50,7 @@ class CommandCatalogue {
 
  private:
   struct Entry {
-    std::string name;
+    std::string_view name;
     uint32_t categories;
     std::optional<size_t> container;
     size_t end;  // behind its last subcommand

@@ -29,7 +29,6 @@ struct Settings {
   // network
   std::vector<std::string> bind = {"127.0.0.1", "-::1"};  // a leading '-': may be unavailable
   int64_t port = 6379;
-  bool any_port = false;  // `port any`: the system chooses; `port` is 0 until it has
   std::string unixsocket;
   int64_t unixsocketperm = 0;
   int64_t tcp_backlog = 511;
@@ -38,6 +37,7 @@ struct Settings {
   int64_t maxclients = 10000;
   int64_t maxclients_per_ip = 0;  // 0: any number
   bool protected_mode = true;
+  bool any_port = false;  // `port any`: the system chooses; `port` is 0 until it has
   // TLS; file names as OpenSSL takes them
   int64_t tls_port = 0;
   std::string tls_cert_file;
@@ -90,10 +90,10 @@ struct Settings {
   std::string logfile;
   std::string loglevel = "notice";  // debug | verbose | notice | warning | nothing
   std::string pidfile;
-  bool daemonize = false;
   int64_t databases = 16;
   uint64_t seed = 0;  // 0: from the system
   bool test_double = false;
+  bool daemonize = false;
   // for the program that starts this one
   std::string port_file;
   int64_t ready_fd = -1;            // -1: none
@@ -103,11 +103,11 @@ struct Settings {
   std::string supervised = "no";  // no | systemd | auto
   // the append-only log
   // `appendfsync` decides when an answer may go out: "always" lets it wait for the disk.
-  bool appendonly = false;
   std::string appendfilename = "appendonly.aof";
   std::string appenddirname = "appendonlydir";
   std::string appendfsync = "everysec";             // always | everysec | no
   std::string appendfsync_failure = "stop-writes";  // stop-writes | exit
+  bool appendonly = false;
   bool aof_load_truncated = true;
   bool aof_timestamp_enabled = false;
   int64_t auto_aof_rewrite_percentage = 100;  // 0: never by itself
@@ -120,10 +120,10 @@ struct Settings {
   bool rdbchecksum = true;
   bool rdb_save_incremental_fsync = true;
   bool stop_writes_on_bgsave_error = true;
+  bool rdb_skip_unknown = false;
   // A snapshot shares the thread with clients: this is its share while both have work.
   int64_t snapshot_cpu_percent = 30;
   uint64_t snapshot_memory_max = 256 * 1024 * 1024;
-  bool rdb_skip_unknown = false;
   int64_t rdb_key_save_delay = 0;              // µs
   std::string shutdown_on_sigint = "default";  // words of SHUTDOWN
   std::string shutdown_on_sigterm = "default";
@@ -151,10 +151,10 @@ struct Settings {
   int64_t active_defrag_cycle_min = 1;  // percent of the time
   int64_t active_defrag_cycle_max = 25;
   bool lazyfree_lazy_user_flush = false;
+  bool latency_tracking = true;
   int64_t slowlog_log_slower_than = 10'000;  // µs; -1: nothing is logged
   int64_t slowlog_max_len = 128;
   int64_t latency_monitor_threshold = 0;  // ms; 0: nothing is monitored
-  bool latency_tracking = true;
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
   // ms; from then on a script is slow and others are answered BUSY.
   int64_t busy_reply_threshold = 5000;

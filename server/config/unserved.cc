@@ -42,7 +42,8 @@ constexpr std::string_view kProcess = "it leaves this to the system that starts 
 constexpr std::string_view kNoModules = "it loads no modules";
 constexpr std::string_view kAlwaysLazy = "big values are always freed in slices";
 
-constexpr Option kDurability[] = {
+constexpr Option kUnserved[] = {
+    // --- durability
     NoEffect("no-appendfsync-on-rewrite", "no", kYesNo, "a sync never stops it"),
     NoEffect("aof-use-rdb-preamble", "yes", kYesNo, "a base is always an RDB file"),
     NoEffect("aof-rewrite-incremental-fsync", "yes", kYesNo,
@@ -50,9 +51,8 @@ constexpr Option kDurability[] = {
     NoEffect("aof-disable-auto-gc", "no", kYesNo, "it keeps no old files"),
     NoEffect("rdb-del-sync-files", "no", kYesNo, kNoReplica),
     NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "payloads are always checked"),
-};
 
-constexpr Option kReplication[] = {
+    // --- replication
     Refused("replicaof", "", List(nullptr), kNoReplica).Alias("slaveof").Immutable(),
     Refused("min-replicas-to-write", "0", kCount, kNoReplica).Alias("min-slaves-to-write"),
     NoEffect("min-replicas-max-lag", "10", kCount, kNoReplica).Alias("min-slaves-max-lag"),
@@ -85,9 +85,8 @@ constexpr Option kReplication[] = {
     NoEffect("repl-diskless-sync-max-replicas", "0", kCount, kNoReplica),
     NoEffect("propagation-error-behavior", "ignore", OneOf(kPropagationErrors), kNoReplica),
     NoEffect("bind-source-addr", "", kAnyText, kNoReplica),
-};
 
-constexpr Option kCluster[] = {
+    // --- cluster
     Refused("cluster-enabled", "no", kYesNo, kNoCluster).Immutable(),
     NoEffect("cluster-config-file", "nodes.conf", kAnyText, kNoCluster).Immutable(),
     NoEffect("cluster-port", "0", kPort, kNoCluster).Immutable(),
@@ -108,18 +107,16 @@ constexpr Option kCluster[] = {
     NoEffect("cluster-allow-reads-when-down", "no", kYesNo, kNoCluster),
     NoEffect("cluster-allow-pubsubshard-when-down", "yes", kYesNo, kNoCluster),
     NoEffect("cluster-link-sendbuf-limit", "0", Memory(), kNoCluster),
-};
 
-constexpr Option kSecurity[] = {
+    // --- security
     Refused("tls-cluster", "no", kYesNo, kNoLinks),
     Refused("tls-replication", "no", kYesNo, kNoLinks),
     NoEffect("tls-client-cert-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),
     NoEffect("enable-module-command", "no", OneOf(kAllowed), kNoModules).Immutable(),
-};
 
-constexpr Option kTuning[] = {
+    // --- tuning
     NoEffect("hz", "10", kCount, kExactExpiry),
     NoEffect("dynamic-hz", "yes", kYesNo, kExactExpiry),
     NoEffect("active-expire-effort", "1", Int(1, 10), kExactExpiry),
@@ -168,20 +165,7 @@ constexpr std::string_view kIgnoredDirectives[] = {
 
 }  // namespace
 
-std::span<const Option> UnservedOptions() {
-  static const std::vector<Option> all = [] {
-    std::vector<Option> rows;
-    for (const std::span<const Option> part :
-         {std::span<const Option>(kDurability), std::span<const Option>(kReplication),
-          std::span<const Option>(kCluster), std::span<const Option>(kSecurity),
-          std::span<const Option>(kTuning)}) {
-      rows.insert(rows.end(), part.begin(), part.end());
-    }
-    return rows;
-  }();
-  return all;
-}
-
+std::span<const Option> UnservedOptions() { return kUnserved; }
 std::span<const CommandDirective> CommandDirectives() { return kCommandDirectives; }
 std::span<const RefusedDirective> RefusedDirectives() { return kRefusedDirectives; }
 std::span<const std::string_view> IgnoredDirectives() { return kIgnoredDirectives; }

@@ -38,6 +38,7 @@ int FirstKey(const CommandSpec& spec) {
 
 // Once at the start. Names must differ over all families: of two the first would hide the second.
 CommandTable::CommandTable(std::span<const CommandFamily> families) {
+  Reserve(families);
   for (const CommandFamily& family : families) {
     for (const CommandSpec& row : family.rows) {
       const Command* const command = Add(row, nullptr);
@@ -46,6 +47,7 @@ CommandTable::CommandTable(std::span<const CommandFamily> families) {
     }
   }
   IndexNames();
+  catalogue_.Reserve(owned_.size());
   for (const auto& command : owned_) {
     std::optional<size_t> container;
     if (command->container) container = command->container->number;
@@ -54,6 +56,19 @@ CommandTable::CommandTable(std::span<const CommandFamily> families) {
     catalogue_.Add(command->full_name, categories, container);
   }
   catalogue_.Build();
+}
+
+// Tables that grow leave memory behind that a process has only just got; a server starts in the
+// time that some hundred pages of it take.
+void CommandTable::Reserve(std::span<const CommandFamily> families) {
+  size_t rows = 0, subcommands = 0;
+  for (const CommandFamily& family : families) {
+    rows += family.rows.size();
+    for (const CommandSpec& row : family.rows) subcommands += row.subcommands.size();
+  }
+  top_.reserve(rows);
+  names_.reserve(rows);
+  owned_.reserve(rows + subcommands);
 }
 
 // Subcommands get a Command of their own, with a number of their own, and are found by their
@@ -68,6 +83,7 @@ const Command* CommandTable::Add(const CommandSpec& spec, const Command* contain
   command->number = owned_.size();
   Command* const added = command.get();
   owned_.push_back(std::move(command));
+  added->subcommands.reserve(spec.subcommands.size());
   for (const CommandSpec& row : spec.subcommands) added->subcommands.push_back(Add(row, added));
   return added;
 }

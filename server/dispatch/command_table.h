@@ -56,6 +56,7 @@ class CommandTable {
   size_t count() const { return owned_.size(); }
 
  private:
+  void Reserve(std::span<const CommandFamily> families);
   const Command* Add(const CommandSpec& spec, const Command* container);
 
   // What a name looks like: its length, and its first and last 8 bytes (all of it, up to 16).

@@ -28,7 +28,7 @@
 #include "server/embed/sluice.h"
 #include "server/embed/top/top.h"
 #include "server/net/hand_over/predecessor.h"
-#include "server/net/process.h"
+#include "server/net/process/process.h"
 #include "server/net/readiness.h"
 #include "server/system/system_disk.h"
 #include "server/system/system_random.h"

@@ -149,7 +149,7 @@ Snapshots::Uses Engine::ForSnapshots() {
                  .functions = scripts_.functions(),
                  .policies = limits_.policies(),
                  .fences = locks_.memory()},
-      .process_id = options_.process_id,
+      .process_id = options_.process->process_id,
   };
 }
 
@@ -169,7 +169,7 @@ LogService::Uses Engine::ForLog() {
       .keyspace = keyspace_,
       .snapshots = snapshots_,
       .others = *this,
-      .process_id = options_.process_id,
+      .process_id = options_.process->process_id,
   };
 }
 

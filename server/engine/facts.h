@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,16 @@
 
 namespace sluice {
 
+// What INFO tells of the process. One for all of its engines.
+struct ProcessFacts {
+  std::string executable;  // for CONFIG, too
+  int64_t process_id = 0;
+  std::string os;  // "Linux 6.1.0 x86_64"
+  std::string allocator = "libc";
+  uint64_t machine_memory = 0;   // bytes of RAM; 0: not known
+  std::string multiplexing_api;  // what waits for sockets: "epoll"; empty: the host program
+};
+
 struct EngineOptions {
   // Of a test double: the engine's clock, which SLUICE.CLOCK moves. The host calls Housekeep once a
   // second of real time. Null: there is no such command.
@@ -30,23 +41,18 @@ struct EngineOptions {
   // seed shows in answers. None: from the seed, so that a run can be repeated; then a client that
   // knows the seed can make names that collide.
   std::optional<SipKey> hash_key;
-  std::string executable;  // for INFO and CONFIG
-  int64_t process_id = 0;
-  std::string os;  // "Linux 6.1.0 x86_64"
-  std::string allocator = "libc";
-  uint64_t machine_memory = 0;   // bytes of RAM; 0: not known
-  std::string multiplexing_api;  // what waits for sockets: "epoll"; empty: the host program
+  std::shared_ptr<const ProcessFacts> process = std::make_shared<const ProcessFacts>();
 };
 
 class Facts {
  public:
   static constexpr PartId kPartId = PartId::kFacts;
 
-  Facts(const EngineOptions& options, std::string run_id, int64_t started_ms,
+  Facts(const EngineOptions& options, const std::string& run_id, int64_t started_ms,
         const Keyspace& keyspace, const Clients& clients, const TimerWheel& wheel,
         const MemoryAccounts::Owners& owners)
       : options_(options),
-        run_id_(std::move(run_id)),
+        run_id_(run_id),
         started_ms_(started_ms),
         keyspace_(keyspace),
         clients_(clients),
@@ -55,6 +61,7 @@ class Facts {
         startup_memory_(UsedMemory()) {}
 
   const EngineOptions& options() const { return options_; }
+  const ProcessFacts& process() const { return *options_.process; }
   const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
   int64_t started_ms() const { return started_ms_; }
   // What keys, clients and all else take now; looks at every client.
@@ -76,7 +83,7 @@ class Facts {
   size_t SharedMemory() const { return keyspace_.memory_bytes() + MemoryBesideKeys(); }
 
   const EngineOptions& options_;
-  const std::string run_id_;
+  const std::string& run_id_;
   int64_t started_ms_;
   const Keyspace& keyspace_;
   const Clients& clients_;

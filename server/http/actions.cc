@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/reply_sink.h"
+#include "protocol/null_sink.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
@@ -22,7 +22,7 @@ constexpr std::string_view kActor = "http-page";  // CLIENT SETNAME's
 constexpr size_t kLoggedKeyMax = 128;
 
 // Commands of the page answer a number or an error.
-class NumberSink final : public ReplySink {
+class NumberSink final : public NullSink {
  public:
   int64_t number = 0;
   std::string error;
@@ -30,21 +30,6 @@ class NumberSink final : public ReplySink {
   void Error(std::string_view text) override { error = text; }
   using ReplySink::Error;
   void Integer(int64_t value) override { number = value; }
-  void Status(std::string_view) override {}
-  void Bulk(std::string_view) override {}
-  void Null() override {}
-  void NullArray() override {}
-  void Array(size_t) override {}
-  void Map(size_t) override {}
-  void Set(size_t) override {}
-  void Push(size_t) override {}
-  void Double(double) override {}
-  void PlainDouble(double) override {}
-  void Bool(bool) override {}
-  void BigNumber(std::string_view) override {}
-  void Verbatim(std::string_view, std::string_view) override {}
-  void Attribute(size_t) override {}
-  int version() const override { return 2; }
 };
 
 // The client of one command. It may do everything: who visits is asked by pages.cc.

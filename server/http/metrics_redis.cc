@@ -74,7 +74,7 @@ constexpr Row kRows[] = {
      }},
     {"redis_process_id", Kind::kGauge, "Number of the process.",
      [](const Sources& from) {
-       return static_cast<double>(from.parts.Get<Facts>().options().process_id);
+       return static_cast<double>(from.parts.Get<Facts>().process().process_id);
      }},
     {"redis_connected_clients", Kind::kGauge, "Clients that are connected.",
      [](const Sources& from) { return static_cast<double>(from.parts.Get<Clients>().size()); }},
@@ -262,9 +262,9 @@ void WriteRedisMetrics(const Parts& parts, MetricText& text) {
   text.Value({{"role", "master"},
               {"redis_version", kRedisVersion},
               {"redis_mode", "standalone"},
-              {"os", sources.parts.Get<Facts>().options().os},
+              {"os", sources.parts.Get<Facts>().process().os},
               {"maxmemory_policy", sources.settings().maxmemory_policy},
-              {"process_id", Concat(sources.parts.Get<Facts>().options().process_id)},
+              {"process_id", Concat(sources.parts.Get<Facts>().process().process_id)},
               {"run_id", sources.parts.Get<Facts>().run_id()}},
              1);
   for (const Row& row : kRows) {

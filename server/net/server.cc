@@ -15,9 +15,9 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
-#include "server/net/allocator.h"
 #include "server/net/certified_login.h"
-#include "server/net/process.h"
+#include "server/net/process/allocator.h"
+#include "server/net/process/process.h"
 
 namespace sluice {
 namespace {
@@ -39,8 +39,10 @@ constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see t
 
 // What INFO tells of this host.
 EngineOptions WithFacts(EngineOptions options) {
-  options.machine_memory = MachineMemory();
-  options.multiplexing_api = "epoll";
+  auto facts = std::make_shared<ProcessFacts>(*options.process);
+  facts->machine_memory = MachineMemory();
+  facts->multiplexing_api = "epoll";
+  options.process = std::move(facts);
   return options;
 }
 
@@ -531,91 +533,7 @@ void Server::Stop() {
   poller_.Stop();
 }
 
-// --- another process takes its place
-
-HandOver::Uses Server::ForHandOver() {
-  return {.io = io_,
-          .manager = manager_,
-          .call_in = [this](std::chrono::microseconds time,
-                            std::function<void()> call) { alarms_.Set(time, std::move(call)); },
-          .between_turns =
-              [this](std::function<void()> call) {
-                due_calls_.push_back([this, call = std::move(call)] {
-                  if (!stopping_) call();
-                });
-                turn_due_ = true;
-                Serve();
-              },
-          .log = [this](std::string_view line) { log_.Write(LogLevel::kWarning, line); },
-          .put_data_down = [this] { return PutDataDown(); },
-          .take_data_up = [this] { TakeDataUp(); },
-          .make_way = [this] { MakeWay(); }};
-}
-
-// What is not on disk, or belongs to the process that has started this one, would be lost. Empty:
-// there is no reason against it.
-std::string_view Server::WhyNoHandOver() const {
-  const Settings& settings = config_.settings();
-  const struct {
-    bool is_so;
-    std::string_view why;
-  } reasons[] = {
-      {stopping_, "the server is about to end"},
-      {!is_ready_, "the data are still being loaded"},
-      {hand_over_.running(), "one is being started already"},
-      {around_.started_as.words.empty(), "the configuration came from standard input"},
-      {settings.test_double, "a test double keeps nothing"},
-      {settings.exit_with_parent, "exit-with-parent: it would have another parent"},
-      {!settings.appendonly && settings.save.empty(),
-       "nothing is kept on disk (appendonly yes, or save points, would)"},
-  };
-  for (const auto& reason : reasons) {
-    if (reason.is_so) return reason.why;
-  }
-  return {};
-}
-
-void Server::BeginHandOver() {
-  log_.Write(LogLevel::kWarning, "Received SIGUSR2, starting a new process");
-  if (const std::string_view why = WhyNoHandOver(); !why.empty()) return hand_over_.Refuse(why);
-  std::vector<InheritedSocket> sockets = acceptor_.Sockets();
-  if (http_) std::ranges::move(http_->Sockets(), std::back_inserter(sockets));
-  hand_over_.Begin(around_.started_as, sockets);
-}
-
-// Answers that waited for the disk leave, as nobody else could send them.
-bool Server::PutDataDown() {
-  Engine& engine = first_.engine();
-  const bool has_log = config_.settings().appendonly;
-  const bool is_saved = has_log || engine.PrepareEnd("save");
-  const bool is_down = engine.FinishLog() && is_saved;
-  // Every grant is in the snapshot: the next process has none to look out for.
-  if (!has_log && is_down) engine.part<LockService>().AllIsDurable();
-  worker_.Finish();
-  engine.ForEachSession([this](Session& session) {
-    if (!session.output.empty()) first_.Send(session);
-  });
-  return is_down;
-}
-
-void Server::TakeDataUp() {
-  manager_.Ready(acceptor_.Address());
-  const std::string fault = first_.engine().part<LogService>().Resume();
-  if (fault.empty()) return;
-  log_.Write(LogLevel::kWarning, Concat("the log cannot be written any more: ", fault));
-  Shutdown(1);
-}
-
-// Clients find the other process where they have found this one.
-void Server::MakeWay() {
-  acceptor_.GiveAway();
-  if (http_) http_->Close();
-  tls_.handshakes().Close();
-  stopping_ = true;
-  log_.Write(LogLevel::kWarning, "another process has taken over, bye bye...");
-  if (around_.handed_over) around_.handed_over();
-  Stop();
-}
+// --- the host of engines
 
 // Called from inside a turn: one nested turn for what is ready. Asio is asked for signals; clients
 // who never stop sending don't keep it busy, and so don't stop the script.

@@ -98,8 +98,8 @@ TestEngine::TestEngine(const Options& options)
   const CommandTable& served = options.test_double ? CommandsOfTestDouble() : AllCommands();
   EngineOptions engine_options;
   engine_options.seed = options.seed;
-  engine_options.executable = "sluice";
-  engine_options.process_id = 1;
+  engine_options.process =
+      std::make_shared<const ProcessFacts>(ProcessFacts{.executable = "sluice", .process_id = 1});
   if (options.test_double) engine_options.movable_clock = &movable_;
   engine_options.spaces = options.spaces;
   Clock& clock = options.test_double ? static_cast<Clock&>(movable_) : ticks_;

@@ -18,6 +18,11 @@
 #include <utility>
 #include <vector>
 
+// abseil includes <iostream>, by which every unit sees to it that the standard streams are made
+// before main. Nothing here uses them, so that header is taken for included meanwhile (its guard in
+// libstdc++).
+#define _GLIBCXX_IOSTREAM
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
+#undef _GLIBCXX_IOSTREAM

@@ -9,7 +9,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"
-#include "server/net/allocator.h"
+#include "server/net/process/allocator.h"
 
 namespace sluice {
 namespace {
@@ -44,7 +44,7 @@ CrowdServer::CrowdServer() {
   config_.SetAtStart("maxclients", {"1000000"});
   EngineOptions options;
   options.seed = 1;
-  options.executable = "crowds";
+  options.process = std::make_shared<const ProcessFacts>(ProcessFacts{.executable = "crowds"});
   Host& host = *this;
   engine_ = std::make_unique<Engine>(config_, clock_, host, AllCommands(), options);
   client_ = Connect();

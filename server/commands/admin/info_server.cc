@@ -71,13 +71,13 @@ void WriteServer(const Parts& parts, InfoText& text) {
   text.Field("redis_git_dirty", 0);
   text.Field("redis_build_id", BuildId());
   text.Field("redis_mode", "standalone");
-  text.Field("os", parts.Get<Facts>().options().os);
+  text.Field("os", parts.Get<Facts>().process().os);
   text.Field("arch_bits", sizeof(void*) * 8);
   text.Field("monotonic_clock", parts.Get<TurnClock>().clock().TickSource());
-  text.Field("multiplexing_api", OrNone(parts.Get<Facts>().options().multiplexing_api));
+  text.Field("multiplexing_api", OrNone(parts.Get<Facts>().process().multiplexing_api));
   text.Field("atomicvar_api", "none");  // one thread has all of it
   text.Field("gcc_version", __GNUC__, '.', __GNUC_MINOR__, '.', __GNUC_PATCHLEVEL__);
-  text.Field("process_id", parts.Get<Facts>().options().process_id);
+  text.Field("process_id", parts.Get<Facts>().process().process_id);
   const Settings& settings = parts.Get<Config>().settings();
   text.Field("process_supervised", settings.supervised == "systemd" ? "systemd" : "no");
   text.Field("run_id", parts.Get<Facts>().run_id());
@@ -92,7 +92,7 @@ void WriteServer(const Parts& parts, InfoText& text) {
     text.Field("test_double", "yes");
     text.Field("space", spaces->name());
   }
-  text.Field("executable", parts.Get<Facts>().options().executable);
+  text.Field("executable", parts.Get<Facts>().process().executable);
   text.Field("config_file", parts.Get<Config>().file());
   text.Field("io_threads_active", 0);
   text.Field("sluice_version", kSluiceVersion);
@@ -171,7 +171,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Field("allocator_allocated", allocator.allocated_bytes);
   text.Field("allocator_active", allocator.active_bytes);
   text.Field("allocator_resident", allocator.resident_bytes);
-  text.Bytes("total_system_memory", parts.Get<Facts>().options().machine_memory);
+  text.Bytes("total_system_memory", parts.Get<Facts>().process().machine_memory);
   WriteScriptMemory(parts, text);
   text.Bytes("maxmemory", static_cast<uint64_t>(parts.Get<Config>().settings().maxmemory));
   text.Field("maxmemory_policy", parts.Get<Config>().settings().maxmemory_policy);
@@ -186,7 +186,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Field("mem_cluster_links", 0);
   // Bytes of the log that wait for the disk.
   text.Field("mem_aof_buffer", parts.Get<LogService>().commits().waiting_bytes());
-  text.Field("mem_allocator", parts.Get<Facts>().options().allocator);
+  text.Field("mem_allocator", parts.Get<Facts>().process().allocator);
   text.Field("active_defrag_running", parts.Get<Defragmenter>().percent());
   // Pieces of big values and flushed databases that are still to be freed.
   text.Field("lazyfree_pending_objects", parts.Get<Keyspace>().waiting_to_be_freed());

@@ -33,7 +33,8 @@ EngineOptions OptionsOf(const EmbeddedEngine::Options& options) {
     engine.seed = SystemRandom();
     engine.hash_key = SipKey{SystemRandom(), SystemRandom()};
   }
-  engine.process_id = options.folder.empty() ? 0 : getpid();
+  if (!options.folder.empty())
+    engine.process = std::make_shared<const ProcessFacts>(ProcessFacts{.process_id = getpid()});
   return engine;
 }
 

@@ -42,10 +42,12 @@ EngineOptions HostFacts(const Settings& settings) {
     options.seed = SystemRandom();
     options.hash_key = SipKey{SystemRandom(), SystemRandom()};
   }
-  options.executable = ExecutablePath();
-  options.os = SystemName();
-  options.allocator = AllocatorName();
-  options.process_id = getpid();
+  ProcessFacts process;
+  process.executable = ExecutablePath();
+  process.os = SystemName();
+  process.allocator = AllocatorName();
+  process.process_id = getpid();
+  options.process = std::make_shared<const ProcessFacts>(std::move(process));
   return options;
 }
 

@@ -1,6 +1,6 @@
 // See allocator.h. The functions of mimalloc are weak symbols: their being there tells which
 // allocator the program has.
-#include "server/net/allocator.h"
+#include "server/net/process/allocator.h"
 
 #include <malloc.h>
 #include <mimalloc.h>
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "server/net/process.h"
+#include "server/net/process/process.h"
 
 #pragma weak mi_collect
 #pragma weak mi_heap_get_default

@@ -1,5 +1,5 @@
 // See process.h.
-#include "server/net/process.h"
+#include "server/net/process/process.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

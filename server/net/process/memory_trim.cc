@@ -1,9 +1,9 @@
 // See memory_trim.h.
-#include "server/net/memory_trim.h"
+#include "server/net/process/memory_trim.h"
 
 #include <algorithm>
 
-#include "server/net/process.h"
+#include "server/net/process/process.h"
 
 // Of the program that links us, if it has put mimalloc in malloc's place.
 extern "C" void mi_collect(bool force) __attribute__((weak));
