@@ -39,6 +39,10 @@ std::string AccessGate::TextOf(const Verdict& verdict) const {
 std::span<const AccessedKey> AccessGate::KeysOf(const Command& command, Args args) {
   uses_.clear();
   keys_.clear();
+  if (command.sole_key && static_cast<size_t>(command.first_key) < args.size()) [[likely]] {
+    keys_.push_back({static_cast<size_t>(command.first_key), AccessOf(*command.sole_key)});
+    return keys_;
+  }
   // A request without a sense, too: the keys that it names in front may be all that it needs.
   commands_.FindKeys(command, args, uses_);
   for (const KeyUse& use : uses_) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -131,16 +132,16 @@ struct KeySpec {
   uint16_t flags = 0;
   // begin_search: index `begin`, or (keyword non-empty) the argument after `keyword`, searched from
   // `begin` (negative: backwards).
-  int begin = 0;
+  int16_t begin = 0;
   std::string_view keyword;
   // find_keys: range (last relative to the first found; negative: from the end; limit as Redis's),
   // or (keynum) a count at `keynum_index` and the first key at `first_key`, relative to the begin.
   bool keynum = false;
-  int last = 0;
-  int step = 1;
-  int limit = 0;
-  int keynum_index = 0;
-  int first_key = 0;
+  int16_t last = 0;
+  int16_t step = 1;
+  int16_t limit = 0;
+  int16_t keynum_index = 0;
+  int16_t first_key = 0;
   std::string_view notes;  // why the flags are what they are, where that needs words
 };
 
@@ -165,15 +166,15 @@ struct KeySpecs {
 };
 
 // .keys = KeyAt(1, kKeyRw | kKeyUpdate): one key at that position.
-constexpr KeySpecs KeyAt(int position, uint16_t flags, std::string_view notes = {}) {
+constexpr KeySpecs KeyAt(int16_t position, uint16_t flags, std::string_view notes = {}) {
   return {{KeySpec{.flags = flags, .begin = position, .notes = notes}}, 1};
 }
 // Keys at first, first + step, ... to `last` (relative to first; -1: to the end).
-constexpr KeySpecs KeyRange(int first, int last, int step, uint16_t flags) {
+constexpr KeySpecs KeyRange(int16_t first, int16_t last, int16_t step, uint16_t flags) {
   return {{KeySpec{.flags = flags, .begin = first, .last = last, .step = step}}, 1};
 }
 // A count at `count_at`, then so many keys, `step` arguments apart.
-constexpr KeySpecs KeysCounted(int count_at, uint16_t flags, int step = 1) {
+constexpr KeySpecs KeysCounted(int16_t count_at, uint16_t flags, int16_t step = 1) {
   return {{KeySpec{.flags = flags,
                    .begin = count_at,
                    .keynum = true,
@@ -189,7 +190,7 @@ constexpr KeySpecs operator+(KeySpecs a, const KeySpecs& b) {
 }
 
 // Everything is a constant: rows are checked and laid out by the compiler, and no start-up code
-// runs.
+// runs. They are small all the same, as the loader writes each address in them.
 struct CommandSpec {
   std::string_view name;  // upper case; a subcommand's own word only ("LIST")
   int arity = 0;  // as Redis: with the name; negative: at least; subcommands count both words
@@ -237,6 +238,8 @@ struct Command {
   size_t number = 0;                   // below CommandTable::count()
   std::string full_name;               // lower case: "get", "client|list"
   int first_key = 0;                   // argument to prefetch; 0: none known from the row alone
+  // Every request has one key and that is it: `first_key`, used like this. Else FindKeys tells.
+  std::optional<uint16_t> sole_key;         // KeyFlag bits
   std::vector<const Command*> subcommands;  // in the order of the rows
 };
 

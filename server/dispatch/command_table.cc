@@ -34,6 +34,15 @@ int FirstKey(const CommandSpec& spec) {
   return 0;
 }
 
+// What is done with the only key, where the row alone tells that there is no other.
+std::optional<uint16_t> SoleKey(const CommandSpec& spec) {
+  if (spec.keys.count != 1 || spec.inner_command != 0) return std::nullopt;
+  const KeySpec& key = spec.keys.specs[0];
+  const bool is_plain = key.keyword.empty() && !key.keynum && key.begin > 0 && key.last == 0 &&
+                        !(key.flags & (kKeyNotKey | kKeyIncomplete | kKeyVariableFlags));
+  return is_plain ? std::optional(key.flags) : std::nullopt;
+}
+
 }  // namespace
 
 // Once at the start. Names must differ over all families: of two the first would hide the second.
@@ -80,6 +89,7 @@ const Command* CommandTable::Add(const CommandSpec& spec, const Command* contain
   command->full_name = container ? container->full_name + '|' : std::string();
   command->full_name += LowerCase(spec.name);
   command->first_key = FirstKey(spec);
+  command->sole_key = SoleKey(spec);
   command->number = owned_.size();
   Command* const added = command.get();
   owned_.push_back(std::move(command));

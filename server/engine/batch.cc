@@ -1,7 +1,7 @@
 // See batch.h. The prefetching goes through the whole batch once for each level of the table
 // (segment, slot, entry, value), so that the fetches of one level overlap. Once a session has a
 // condition its requests are parsed one at a time: each may change what the next one is (AUTH,
-// MULTI, RESET).
+// MULTI, RESET). Rules are no such condition: they are asked when a request runs.
 #include "server/engine/batch.h"
 
 #include "protocol/text/same_bytes.h"
@@ -16,7 +16,7 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
     Input& input = inputs[index];
     while (!input.spent() && requests_.size() < kRequestsMax) {
       if (!ParseOne(inputs, index)) break;
-      if (input.session->conditions != 0) break;  // one at a time
+      if ((input.session->conditions & ~uint32_t{kRestricted}) != 0) break;  // one at a time
     }
   }
   while (at < inputs.size() && inputs[at].spent()) ++at;

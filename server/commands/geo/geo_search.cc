@@ -295,7 +295,7 @@ void GeoRadiusByMemberRo(CommandCall& call) { Run(call, {.centre = SearchForm::C
 // --- the table
 
 // Where STORE and STOREDIST put the result.
-constexpr KeySpecs StoreKeys(int from) {
+constexpr KeySpecs StoreKeys(int16_t from) {
   return {{KeySpec{.flags = kKeyOw | kKeyUpdate, .begin = from, .keyword = "STORE"},
            KeySpec{.flags = kKeyOw | kKeyUpdate, .begin = from, .keyword = "STOREDIST"}},
           2};

@@ -231,7 +231,7 @@ void XReadGroup(CommandCall& call) { Read(call, true); }
 
 // --- the table
 
-constexpr KeySpecs AfterStreams(int start_from) {
+constexpr KeySpecs AfterStreams(int16_t start_from) {
   return {{KeySpec{.flags = kKeyRo | kKeyAccess,
                    .begin = start_from,
                    .keyword = "STREAMS",
