@@ -46,6 +46,11 @@ class Selector {
   // `keys` are those of the request once one of its selectors has asked for them (keys_known).
   Verdict Check(const AccessRequest& request, std::span<const AccessedKey>& keys,
                 bool& keys_known) const;
+  // Whether it allows a command with that one key and without channels, whatever else is in the
+  // request. False: Check tells more.
+  bool AllowsPlainly(size_t command, std::string_view key, uint8_t access) const {
+    return (all_commands_ || commands_[command]) && (all_keys_ || keys_.Allow(key, access));
+  }
   // Whether it allows such access to whatever key there is.
   bool ReachesAnyKey(uint8_t access) const { return all_keys_ || keys_.AllowAnyKey(access); }
   bool AllowsChannel(std::string_view channel, bool is_pattern) const;

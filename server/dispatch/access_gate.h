@@ -49,6 +49,8 @@ class AccessGate {
   AccessRequest RequestOf(const Command& command, Args args,
                           absl::FunctionRef<std::span<const AccessedKey>()> keys) const;
   std::span<const AccessedKey> KeysOf(const Command& command, Args args);
+  static AccessedKey SoleKeyOf(const Command& command, Args args);
+  static bool AllowsPlainly(const User& user, const Command& command, Args args);
   void Record(const Session& session, Args args, Denial reason, std::string_view object,
               std::string_view user);
 

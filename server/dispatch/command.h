@@ -238,7 +238,8 @@ struct Command {
   size_t number = 0;                   // below CommandTable::count()
   std::string full_name;               // lower case: "get", "client|list"
   int first_key = 0;                   // argument to prefetch; 0: none known from the row alone
-  // Every request has one key and that is it: `first_key`, used like this. Else FindKeys tells.
+  // Every request has one key and that is it: `first_key`, used like this or, with
+  // kKeyVariableFlags, as key_flags says. Else FindKeys tells.
   std::optional<uint16_t> sole_key;         // KeyFlag bits
   std::vector<const Command*> subcommands;  // in the order of the rows
 };

@@ -39,7 +39,7 @@ std::optional<uint16_t> SoleKey(const CommandSpec& spec) {
   if (spec.keys.count != 1 || spec.inner_command != 0) return std::nullopt;
   const KeySpec& key = spec.keys.specs[0];
   const bool is_plain = key.keyword.empty() && !key.keynum && key.begin > 0 && key.last == 0 &&
-                        !(key.flags & (kKeyNotKey | kKeyIncomplete | kKeyVariableFlags));
+                        !(key.flags & (kKeyNotKey | kKeyIncomplete));
   return is_plain ? std::optional(key.flags) : std::nullopt;
 }
 

@@ -13,6 +13,9 @@ namespace {
 constexpr uint64_t kSyncEveryBytes = 4 * 1024 * 1024;
 // What is handed to the worker at once, at least, while more comes; and of a block.
 constexpr size_t kJobBytes = 256 * 1024;
+// Of blocks that are kept for what comes next. Memory that is had anew for each costs more than
+// what is written there: the system clears it page by page, and takes back what has gone.
+constexpr size_t kSpareBlocks = 8;
 
 }  // namespace
 
@@ -48,7 +51,6 @@ struct SnapshotFile::Work {
       if (fault == 0) fault = file->Append(block, written);
       unsynced += block.size();
     }
-    blocks.clear();
     if (fault == 0 && syncs_often && unsynced >= kSyncEveryBytes) {
       fault = file->Sync();
       unsynced = 0;
@@ -91,15 +93,22 @@ int SnapshotFile::Open() {
 int SnapshotFile::fault() const { return busy_ ? 0 : work_->fault; }
 
 bool SnapshotFile::Write(std::string_view bytes) {
-  if (pending_.empty() || pending_.back().size() >= kJobBytes) {
-    pending_.emplace_back();
-    pending_.back().reserve(kJobBytes + bytes.size());
-  }
+  if (pending_.empty() || pending_.back().size() >= kJobBytes) AddBlock(kJobBytes + bytes.size());
   pending_.back().append(bytes);
   pending_bytes_ += bytes.size();
   waiting_ += bytes.size();
   if (!busy_ && pending_bytes_ >= kJobBytes) StartJob();
   return fault() == 0;
+}
+
+void SnapshotFile::AddBlock(size_t bytes) {
+  if (spare_.empty()) {
+    pending_.emplace_back();
+  } else {
+    pending_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  pending_.back().reserve(bytes);
 }
 
 void SnapshotFile::Finish(Finished finished) {
@@ -130,6 +139,11 @@ void SnapshotFile::StartJob() {
 void SnapshotFile::JobDone() {
   busy_ = false;
   waiting_ = pending_bytes_;
+  for (std::string& block : std::exchange(work_->blocks, {})) {
+    if (spare_.size() == kSpareBlocks) break;
+    block.clear();
+    spare_.push_back(std::move(block));
+  }
   if (work_->is_last) {
     return std::exchange(finished_, {})(work_->fault);  // which may be the end of this
   }

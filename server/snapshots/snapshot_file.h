@@ -46,12 +46,14 @@ class SnapshotFile final : public ByteSink {
 
  private:
   struct Work;
+  void AddBlock(size_t bytes);
   void StartJob();
   void JobDone();
 
   Host* const host_;
   const std::shared_ptr<Work> work_;  // shared with the worker
   std::vector<std::string> pending_;  // in blocks: none is copied when more comes
+  std::vector<std::string> spare_;    // blocks whose memory is used again
   size_t pending_bytes_ = 0;
   size_t waiting_ = 0;  // with what the worker has
   bool busy_ = false;

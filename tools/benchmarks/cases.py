@@ -22,7 +22,7 @@ from .flood import Flood
 from .hand_over import HandOver
 from .load import Load, Work
 from .locks import LockHandOver, LockPairs
-from .log import EVERYSEC, AlwaysSynced, LogLoading, SlowSync
+from .log import EVERYSEC, AlwaysSynced, DrainsLoading, LogLoading, SlowSync
 from .snapshots import Saving
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
                      BytesPerScript)
@@ -184,6 +184,7 @@ CASES = [
     Load("log-everysec-p16", SET, 2_000_000, 16, 0.55, log=EVERYSEC),
     AlwaysSynced("log-always", requests=20_000, bar=1.0, syncs_bar=0.125),
     LogLoading("log-loading", commands=3_000_000, bar=0.5),
+    DrainsLoading("drains-loading", drains=10_000_000, seconds=86_400, bar=0.5),
     SlowSync("log-slow-sync", sync_ms=500, seconds=8, bar_ms=5),
     Saving("saving", keys=3_000_000, members=1_000_000, wait_bar=1.5, turn_bar_us=1000, cpu_bar=0.7,
            memory_bar=0.3, loading_bar=0.5),

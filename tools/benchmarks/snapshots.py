@@ -18,10 +18,9 @@ import time
 from dataclasses import dataclass
 
 from .load import CLIENTS, redis_benchmark, redis_benchmark_command
-from .log import persistence
+from .log import loading_ms, persistence
 from .report import Row, paired
-from .resp import ReplyError
-from .servers import Failure, process, server
+from .servers import NO_LOG, Failure, process, server
 from .stall import LOAD_NICE, PAUSE_SECONDS, SO_TIMESTAMPNS, _wait_ns
 
 SET = "SET key:__rand_int__ xxx"
@@ -136,16 +135,7 @@ class Saving:
             for begin in range(0, bench.scaled(self.members), FILLED_AT_ONCE):
                 target.client.call("EVAL", FILL_LARGE, "4", *LARGE, str(begin), str(FILLED_AT_ONCE))
             self._beside_load(bench, target, keys, told)
-        begin = time.perf_counter()
-        with server(binary, folder=folder) as target:
-            while True:
-                try:
-                    if persistence(target)["loading"] == "0":
-                        break
-                except ReplyError:
-                    pass
-                time.sleep(0.001)
-            told["loading_ms"] = (time.perf_counter() - begin) * 1000
+        told["loading_ms"] = loading_ms(binary, NO_LOG, folder)
         return told
 
     @staticmethod

@@ -120,7 +120,7 @@ LegacyRange LegacyRangeOf(std::span<const KeySpec> specs) {
   for (const KeySpec& spec : specs) {
     const bool follows = range.last == 0 || range.last == spec.begin - 1;
     if (!IsRangeAtIndex(spec) || spec.step != 1 || !follows) continue;
-    range.first = range.first == 0 ? spec.begin : std::min(range.first, spec.begin);
+    range.first = range.first == 0 ? spec.begin : std::min<int>(range.first, spec.begin);
     range.last = last_of(spec);
     range.step = 1;
   }
