@@ -1,8 +1,10 @@
 // Sorted sets in RDB form: see rdb_collections.h. A large one is written from the highest score
 // down, as Redis does.
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "protocol/text/number_text.h"
 #include "storage/rdb/listpack.h"
@@ -29,13 +31,19 @@ bool ReadPackedScores(RdbReader& reader, RdbSequence form, const RdbContext& con
   return whole && !member;
 }
 
-// NaN would break the order of every member: a fault.
+// Some at a time, as a large set is slow to be looked into. NaN would break the order of every
+// member: a fault.
 bool ReadScores(RdbReader& reader, bool as_text, const RdbContext& context, SortedSet& set) {
+  std::array<std::string, NewMember::kTogetherMax> names;
+  std::vector<NewMember> members;
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
-    const std::string member = reader.String();
-    const double score = as_text ? reader.TextDouble() : reader.Double();
-    if (reader.failed() || std::isnan(score)) return false;
-    if (!set.Put(member, score, context.sorted_set)) return false;
+    std::string& name = names[members.size()];
+    name = reader.String();
+    members.push_back({name, as_text ? reader.TextDouble() : reader.Double()});
+    if (reader.failed() || std::isnan(members.back().score)) return false;
+    if (members.size() < names.size() && left > 1) continue;
+    if (!set.Add(members, context.sorted_set)) return false;
+    members.clear();
   }
   return reader.ok();
 }

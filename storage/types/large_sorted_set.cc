@@ -2,6 +2,8 @@
 #include "storage/types/large_sorted_set.h"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 
 #include "storage/keyspace/segment_table_impl.h"
 
@@ -47,11 +49,29 @@ RankRange LargeSortedSet::Between(const LexRange& range) const {
 
 // --- changing
 
-void LargeSortedSet::Insert(std::string_view name, double score) {
-  ScoredMember& member = *ScoredMember::Make(name, score);
+void LargeSortedSet::Insert(HashedKey name, double score) {
+  ScoredMember& member = *ScoredMember::Make(name.bytes, score);
   memory_bytes_ += member.bytes();
-  index_.Insert(member, Hash(name).hash);
+  index_.Insert(member, name.hash);
   tree_.Insert(member);
+}
+
+// Each step of a look-up is done for all of them before the next: their cache misses overlap.
+bool LargeSortedSet::Add(std::span<const NewMember> members) {
+  std::array<HashedKey, NewMember::kTogetherMax> names;
+  assert(members.size() <= names.size());
+  for (size_t i = 0; i < members.size(); ++i) {
+    names[i] = Hash(members[i].name);
+    index_.PrefetchSegment(names[i].hash);
+  }
+  const auto fetched = std::span(names).first(members.size());
+  for (const HashedKey& name : fetched) index_.Prefetch(name.hash);
+  for (const HashedKey& name : fetched) index_.PrefetchSlot(name.hash);
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (index_.Find(names[i])) return false;
+    Insert(names[i], members[i].score);
+  }
+  return true;
 }
 
 void LargeSortedSet::Rescore(const ScoredMember& member, double score) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,7 +47,9 @@ class LargeSortedSet {
     return index_.Scan(cursor, count, visit);
   }
 
-  void Insert(std::string_view name, double score);  // precondition: it is not there
+  void Insert(std::string_view name, double score) { Insert(Hash(name), score); }  // not there yet
+  // SortedSet::Add.
+  bool Add(std::span<const NewMember> members);
   void Rescore(const ScoredMember& member, double score);
   void Erase(const ScoredMember& member);
   // Frees up to `budget` pieces; returns how many, 0 when nothing is left. Afterwards it may only
@@ -56,6 +59,7 @@ class LargeSortedSet {
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
+  void Insert(HashedKey name, double score);
   HashedKey Hash(std::string_view name) const;
   void Free(ScoredMember& member);
 

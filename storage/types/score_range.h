@@ -1,12 +1,22 @@
-// What the ranges of sorted sets are between: scores, or members by their bytes (for sets in which
-// all scores are equal). Plain values that say of a score or a member on which side it lies.
+// What a sorted set is told: a member to be, and what its ranges are between: scores, or members by
+// their bytes (for sets in which all scores are equal). Plain values that say of a score or a
+// member on which side it lies.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
 
 namespace sluice {
+
+// A member to be, of a set that has none of that name.
+struct NewMember {
+  static constexpr size_t kTogetherMax = 32;  // that are added with one call
+
+  std::string_view name;
+  double score;
+};
 
 struct ScoreRange {
   double min = -std::numeric_limits<double>::infinity();

@@ -109,6 +109,14 @@ bool SortedSet::Put(std::string_view name, double score, const Limits& limits) {
   return !member;
 }
 
+bool SortedSet::Add(std::span<const NewMember> members, const Limits& limits) {
+  size_t added = 0;
+  for (; added < members.size() && !large_; ++added) {
+    if (!Put(members[added].name, members[added].score, limits)) return false;
+  }
+  return added == members.size() || large_->Add(members.subspan(added));
+}
+
 bool SortedSet::Erase(std::string_view name) {
   if (large_) {
     const ScoredMember* const member = large_->Find(name);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -74,6 +75,9 @@ class SortedSet final : public Value {
   // --- changing: O(log n) an element; of a small set O(its bytes).
   // Adds the member or gives it another score; true if it was added.
   bool Put(std::string_view name, double score, const Limits& limits);
+  // Adds them in their order, whose look-ups overlap: NewMember::kTogetherMax at most. False where
+  // one is there already, or comes twice; those before it have been added.
+  bool Add(std::span<const NewMember> members, const Limits& limits);
   bool Erase(std::string_view name);  // false when it is not there. No name of the set's own
   void Erase(RankRange range);        // precondition: inside the set
 

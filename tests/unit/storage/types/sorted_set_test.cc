@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -199,6 +200,29 @@ TEST(SortedSetTest, GrowsLargeByMembersOrByTheirLengthAndStaysSo) {
   EXPECT_EQ(other.Encoding(), "listpack");
   other.Put(std::string(65, 'x'), 1, kSmall);
   EXPECT_EQ(other.Encoding(), "skiplist");
+}
+
+// Some at a time, from a small set into a large one; the second of a name stops it.
+TEST(SortedSetTest, NewMembersAreAddedTogether) {
+  SortedSet together, one_by_one;
+  std::vector<std::string> names;
+  for (int i = 0; i < 1000; ++i) names.push_back(std::to_string(i * 7919 % 1000));
+  for (size_t from = 0; from < names.size();) {
+    const size_t count = std::min(names.size() - from, from % NewMember::kTogetherMax + 1);
+    std::vector<NewMember> members;
+    for (size_t i = from; i < from + count; ++i) members.push_back({names[i], double(i % 50)});
+    EXPECT_TRUE(together.Add(members, kSmall));
+    for (const NewMember& each : members) one_by_one.Put(each.name, each.score, kSmall);
+    from += count;
+  }
+  EXPECT_EQ(Walk(together, together.All()), Walk(one_by_one, one_by_one.All()));
+  EXPECT_EQ(together.Audit(), "");
+
+  const NewMember twice[] = {{"new", 1}, {"also new", 2}, {"new", 3}, {"never", 4}};
+  EXPECT_FALSE(together.Add(twice, kSmall));
+  EXPECT_EQ(together.Score("new"), 1);
+  EXPECT_EQ(together.Score("also new"), 2);
+  EXPECT_FALSE(together.Score("never"));
 }
 
 TEST(SortedSetTest, MinusZeroIsZeroWhileSmall) {
