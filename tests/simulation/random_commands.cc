@@ -375,6 +375,8 @@ void RandomClients::Say(TestClient& client, const std::vector<std::string>& comm
 std::vector<uint64_t> SimulationSeeds(uint64_t count) {
   if (const char* only = std::getenv("SLUICE_SEED")) return {std::strtoull(only, nullptr, 10)};
   if (const char* wanted = std::getenv("SLUICE_SEEDS")) count = std::strtoull(wanted, nullptr, 10);
+  if (const char* part = std::getenv("SLUICE_SEEDS_PART"))
+    count = std::max<uint64_t>(1, count / std::max<uint64_t>(1, std::strtoull(part, nullptr, 10)));
   std::vector<uint64_t> seeds;
   for (uint64_t number = 0; number < count; ++number) seeds.push_back(TestSeed(number));
   return seeds;

@@ -43,7 +43,7 @@ class RandomClients {
 };
 
 // The seeds of a test, new ones each run (tests/support/seed.h): `count` of them, or as many as
-// SLUICE_SEEDS says; or SLUICE_SEED alone, when that is set.
+// SLUICE_SEEDS says; one in SLUICE_SEEDS_PART of those; or SLUICE_SEED alone, when that is set.
 std::vector<uint64_t> SimulationSeeds(uint64_t count);
 
 // Runs it with each seed, up to the first that fails, and says which that is.
