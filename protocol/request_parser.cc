@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocol/text/hex.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 
 // Redis's grammar is laxer than its description, and clients rely on that: of a CRLF only the CR is
@@ -49,10 +50,8 @@ int64_t BulkBytesMax(const ParseLimits& limits) {
                              : limits.bulk_bytes_max;
 }
 
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 // Not isspace: '\v' and '\f' separate arguments only in front of one.
-bool EndsWord(char c) {
+bool EndsArgument(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '"' || c == '\'';
 }
 
@@ -324,7 +323,7 @@ bool RequestParser::SplitLine(std::string_view line, std::vector<std::string_vie
     while (at < line.size() && IsSpace(line[at])) ++at;
     if (at == line.size()) return true;
     const size_t start = at;
-    while (at < line.size() && !EndsWord(line[at])) ++at;
+    while (at < line.size() && !EndsArgument(line[at])) ++at;
     const std::string_view word = line.substr(start, at - start);
     if (at == line.size() || (line[at] != '"' && line[at] != '\'')) {
       arguments.push_back(word);

@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 constexpr uint8_t kFunctionOpcode = 0xF5;
-constexpr uint16_t kVersion = 10;
+constexpr uint16_t kDumpVersion = 10;
 constexpr uint16_t kVersionMax = 12;  // newer servers wrote no other form for functions
 constexpr size_t kFooterBytes = 10;
 constexpr size_t kCodeBytesMax = 512UL << 20;
@@ -137,7 +137,7 @@ std::string WriteFunctionDump(std::span<const std::string_view> codes) {
     PutLength(out, code.size());
     out += code;
   }
-  PutNumber(out, kVersion, 2, false);
+  PutNumber(out, kDumpVersion, 2, false);
   PutNumber(out, Crc64(out), 8, false);
   return out;
 }

@@ -266,7 +266,7 @@ constexpr NamedNumber kLevels[] = {
     {"LOG_DEBUG", 0}, {"LOG_VERBOSE", 1}, {"LOG_NOTICE", 2}, {"LOG_WARNING", 3}};
 // As Redis 7.0.15 tells it: 0x00MMmmpp.
 constexpr NamedNumber kVersion[] = {{"REDIS_VERSION_NUM", 0x0007000f}};
-constexpr NamedFunction kFunctions[] = {
+constexpr NamedFunction kApiFunctions[] = {
     {"setresp", SetResp},          {"sha1hex", Sha1Hex},  {"error_reply", ErrorReply},
     {"status_reply", StatusReply}, {"set_repl", SetRepl},
 };
@@ -316,7 +316,7 @@ void OpenRedisApi(LuaState& state) {
   lua_pushliteral(L, "7.0.15");
   lua_setfield(L, -2, "REDIS_VERSION");
   Set(L, kVersion);
-  Set(L, kFunctions);
+  Set(L, kApiFunctions);
   Set(L, kReplication);
   Set(L, kAcl);
   if (state.kind() == LuaState::Kind::kScripts) Set(L, kScriptFunctions);

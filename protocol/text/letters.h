@@ -1,4 +1,4 @@
-// Letters in one case: ASCII alone, whatever the locale, as Redis folds all names.
+// Letters and spaces: ASCII alone, whatever the locale, as Redis folds all names.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,9 @@
 #include <string_view>
 
 namespace sluice {
+
+// isspace of the C locale.
+constexpr bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 constexpr char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 constexpr char UpperCase(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }

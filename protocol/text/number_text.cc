@@ -12,6 +12,8 @@
 #include <cstring>
 #include <limits>
 
+#include "protocol/text/letters.h"
+
 namespace sluice {
 namespace {
 
@@ -77,9 +79,6 @@ inline uint64_t NumberOfEight(uint64_t bytes) {
 // --- as the C library reads
 
 bool IsDigit(char c) { return static_cast<unsigned char>(c - '0') <= 9; }
-
-// isspace of the C locale.
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // strtoull to the end of the C string in `text`; null where it would stop before, or overflow. A
 // minus sign negates modulo 2^64, as there.

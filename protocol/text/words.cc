@@ -3,11 +3,10 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/hex.h"
+#include "protocol/text/letters.h"
 
 namespace sluice {
 namespace {
-
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Other space is skipped before a word, but belongs to one that has begun.
 bool EndsWord(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }

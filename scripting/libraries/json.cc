@@ -92,7 +92,7 @@ int DecodeInvalidNumbers(lua_State* L) { return Choice(L, 1, SettingsFor(L, 1).d
 int New(lua_State* L);
 
 // In lua-cjson's order, which shows in pairs().
-constexpr luaL_Reg kFunctions[] = {
+constexpr luaL_Reg kJsonFunctions[] = {
     {"encode", EncodeJson},
     {"decode", DecodeJson},
     {"encode_sparse_array", EncodeSparseArray},
@@ -112,7 +112,7 @@ int New(lua_State* L) {
   // Plain numbers: there is no destructor that Lua would have to call.
   new (lua_newuserdata(L, sizeof(JsonSettings))) JsonSettings;
   // Every function gets the same two upvalues: the settings, and nil as room.
-  for (const luaL_Reg& row : kFunctions) {
+  for (const luaL_Reg& row : kJsonFunctions) {
     lua_pushvalue(L, -1);
     lua_pushnil(L);
     lua_pushcclosure(L, row.func, kJsonRoom);

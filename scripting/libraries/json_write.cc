@@ -32,7 +32,7 @@ constexpr struct EscapeTable {
     At('/') = '/';
     At('\\') = '\\';
   }
-} kEscape;
+} kEscapes;
 
 // Recursive; the value at hand is on top of Lua's stack. It writes into OutputBytes, which may
 // raise, so nothing here has a destructor.
@@ -88,7 +88,7 @@ class JsonWriter {
     char* to = begin;
     for (size_t i = 0; i < size; ++i) {
       const auto character = static_cast<unsigned char>(text[i]);
-      const char escape = kEscape.of[character];
+      const char escape = kEscapes.of[character];
       if (escape == 0) [[likely]] {
         *to++ = text[i];
         continue;

@@ -180,11 +180,11 @@ int PackMessage(lua_State* L) {
 namespace {
 
 // In the order in which lua-cmsgpack sets them, which shows in pairs().
-constexpr luaL_Reg kFunctions[] = {{"pack", PackMessage},
-                                   {"unpack", UnpackMessage},
-                                   {"unpack_one", UnpackOneMessage},
-                                   {"unpack_limit", UnpackLimitedMessages},
-                                   {nullptr, nullptr}};
+constexpr luaL_Reg kMessagePackFunctions[] = {{"pack", PackMessage},
+                                              {"unpack", UnpackMessage},
+                                              {"unpack_one", UnpackOneMessage},
+                                              {"unpack_limit", UnpackLimitedMessages},
+                                              {nullptr, nullptr}};
 constexpr const char* kTexts[][2] = {
     {"_NAME", "cmsgpack"},
     {"_VERSION", "lua-cmsgpack 0.4.0"},
@@ -195,7 +195,7 @@ constexpr const char* kTexts[][2] = {
 }  // namespace
 
 void OpenMessagePack(lua_State* L) {
-  luaL_register(L, "cmsgpack", kFunctions);
+  luaL_register(L, "cmsgpack", kMessagePackFunctions);
   for (const auto& [name, text] : kTexts) {
     lua_pushstring(L, text);
     lua_setfield(L, -2, name);

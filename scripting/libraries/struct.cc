@@ -328,13 +328,13 @@ int Size(lua_State* L) {
   return 1;
 }
 
-constexpr luaL_Reg kFunctions[] = {
+constexpr luaL_Reg kStructFunctions[] = {
     {"pack", Pack}, {"unpack", Unpack}, {"size", Size}, {nullptr, nullptr}};
 
 }  // namespace
 
 void OpenStruct(lua_State* L) {
-  luaL_register(L, "struct", kFunctions);
+  luaL_register(L, "struct", kStructFunctions);
   lua_pop(L, 1);
 }
 

@@ -203,16 +203,16 @@ int Sort(lua_State* L) {
   return 0;
 }
 
-constexpr luaL_Reg kFunctions[] = {{"insert", Insert},
-                                   {"remove", Remove},
-                                   {"foreach", ForEach},
-                                   {"foreachi", ForEachIndex},
-                                   {"sort", Sort}};
+constexpr luaL_Reg kTableFunctions[] = {{"insert", Insert},
+                                        {"remove", Remove},
+                                        {"foreach", ForEach},
+                                        {"foreachi", ForEachIndex},
+                                        {"sort", Sort}};
 
 }  // namespace
 
 void OpenTables(lua_State* L) {
-  for (const luaL_Reg& row : kFunctions) {
+  for (const luaL_Reg& row : kTableFunctions) {
     lua_pushcfunction(L, row.func);
     lua_setfield(L, -2, row.name);
   }

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr char kEscape = '%';
+constexpr char kTextEscape = '%';
 // Without one of these a pattern is a plain text.
 constexpr char kSpecial[] = "^$*+?.([%-";
 
@@ -121,7 +121,7 @@ void AddText(lua_State* L, luaL_Buffer* out, Pattern& pattern, const char* from,
   const char* const text = lua_tolstring(L, 3, &size);
   LuaState::Of(L).Work(L, size / 4);
   for (size_t i = 0; i < size; ++i) {
-    if (text[i] != kEscape) {
+    if (text[i] != kTextEscape) {
       luaL_addchar(out, text[i]);
       continue;
     }
@@ -225,13 +225,13 @@ int Repeat(lua_State* L) {
   return 1;
 }
 
-constexpr luaL_Reg kFunctions[] = {{"find", Find},      {"match", Match},  {"gmatch", MatchAll},
-                                   {"gfind", MatchAll}, {"gsub", Replace}, {"rep", Repeat}};
+constexpr luaL_Reg kTextFunctions[] = {{"find", Find},      {"match", Match},  {"gmatch", MatchAll},
+                                       {"gfind", MatchAll}, {"gsub", Replace}, {"rep", Repeat}};
 
 }  // namespace
 
 void OpenText(lua_State* L) {
-  for (const luaL_Reg& row : kFunctions) {
+  for (const luaL_Reg& row : kTextFunctions) {
     lua_pushcfunction(L, row.func);
     lua_setfield(L, -2, row.name);
   }

@@ -66,6 +66,7 @@ constexpr OptionShape Memory(int64_t low = 0, int64_t high = kLongMax) {
   return {OptionShape::Kind::kMemory, low, high};
 }
 constexpr OptionShape OneOf(OptionWords words) { return {OptionShape::Kind::kWord, 0, 0, words}; }
+inline constexpr std::string_view kWhoMay[] = {"no", "yes", "local"};  // of what is dangerous
 
 struct Option {
   enum class Stance : uint8_t { kServed, kNoEffect, kRefused };

@@ -15,7 +15,6 @@ using S = Settings;
 
 // Words of options, in the order in which CONFIG SET's errors list them.
 constexpr std::string_view kChannelRules[] = {"allchannels", "resetchannels"};
-constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
 constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
@@ -134,12 +133,12 @@ constexpr Option kServedOptions[] = {
            "seconds that a client has to log in, where there is a password; 0: any time"),
     Served("failed-login-delay", &S::failed_login_delay, Int(0, 60'000),
            "ms until the answer to a wrong password, while others are served; 0: at once"),
-    Served("enable-debug-command", &S::enable_debug_command, OneOf(kAllowed), "who may DEBUG")
+    Served("enable-debug-command", &S::enable_debug_command, OneOf(kWhoMay), "who may DEBUG")
         .Immutable(),
     Served("scripting-enabled", &S::scripting_enabled, kYesNo,
            "whether there are EVAL, FCALL, SCRIPT and FUNCTION")
         .Immutable(),
-    Served("enable-protected-configs", &S::enable_protected_configs, OneOf(kAllowed),
+    Served("enable-protected-configs", &S::enable_protected_configs, OneOf(kWhoMay),
            "who may CONFIG SET dir")
         .Immutable(),
     // limits

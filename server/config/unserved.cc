@@ -19,7 +19,6 @@ constexpr OptionShape kFromOne = Int(1, kIntMax);
 constexpr OptionShape kLongCount = Int(0, kLongMax);
 constexpr OptionShape kPort = Int(0, 65535);
 
-constexpr std::string_view kAllowed[] = {"no", "yes", "local"};
 constexpr std::string_view kDisklessLoad[] = {"disabled", "on-empty-db", "swapdb"};
 constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"};
 constexpr std::string_view kFacilities[] = {"user",   "local0", "local1", "local2", "local3",
@@ -114,7 +113,7 @@ constexpr Option kUnserved[] = {
     NoEffect("tls-client-cert-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),
-    NoEffect("enable-module-command", "no", OneOf(kAllowed), kNoModules).Immutable(),
+    NoEffect("enable-module-command", "no", OneOf(kWhoMay), kNoModules).Immutable(),
 
     // --- tuning
     NoEffect("hz", "10", kCount, kExactExpiry),

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kHoldersInFull = 50;
 constexpr size_t kWaitersInFull = 50;
-constexpr size_t kLooksAtOnce = 64;  // to twice as many, between two looks at the clock
+constexpr size_t kKeysAtOnce = 64;  // to twice as many, between two looks at the clock
 
 // -1: it has no deadline.
 int64_t LeftOf(const Entry& entry, const Now& now) {
@@ -58,7 +58,7 @@ HttpAnswer AnswerKeys(const PageCall& call) {
   uint64_t next = query.cursor;
   if (keyspace.made(query.db)) {
     do {
-      next = keyspace.db(query.db).Scan(next, kLooksAtOnce, visit);
+      next = keyspace.db(query.db).Scan(next, kKeysAtOnce, visit);
     } while (next != 0 && rows < kAnswerRowsMax && !search.IsOver());
   }
   json.End()

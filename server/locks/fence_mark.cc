@@ -22,7 +22,7 @@ namespace {
 
 // Half of what a write reserves: the disk has time while the other half is given out.
 constexpr int64_t kTokensReady = kTokenMarkAhead / 2;  // with fewer the mark is written anew
-constexpr int64_t kRetryMs = 50;                       // between attempts, at least
+constexpr int64_t kWriteRetryMs = 50;                  // between attempts, at least
 constexpr std::string_view kUnsure = " unsure";
 // A bare number without a checksum counts only from here on: tokens start from the time in µs.
 constexpr int64_t kLeastInMicros = 1'000'000'000'000'000;
@@ -151,7 +151,7 @@ void FenceMark::Write() {
   job_horizon_ms_ = horizon_.wanted_ms();
   job_offset_ms_ = now.unix_offset_ms;
   job_unsure_ = on_.log.is_unsure;
-  retry_ms_ = now.ms() + kRetryMs;
+  retry_ms_ = now.ms() + kWriteRetryMs;
   const int64_t wanted_unix_ms = job_horizon_ms_ == 0 ? 0 : job_horizon_ms_ + job_offset_ms_;
   const Content content = {.mark = job_mark_,
                            .horizon_unix_ms = std::max(wanted_unix_ms, found_.horizon_unix_ms),

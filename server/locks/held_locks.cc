@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 // Until what waits for a snapshot is tried again: it takes some 50 ms to save 100,000 holders.
-constexpr int64_t kRetryMs = 5;
+constexpr int64_t kReleaseRetryMs = 5;
 
 // What of loose locks is taken apart in one turn, them and their holders: some 0.15 ms. A crowd
 // ends at the cost of one.
@@ -208,7 +208,7 @@ bool HeldLocks::MustWait(const LockPlace& place) {
 }
 
 void HeldLocks::RetryLater() {
-  if (!retry_.node.linked()) on_.timers.Arm(retry_, on_.clock.now().ms() + kRetryMs);
+  if (!retry_.node.linked()) on_.timers.Arm(retry_, on_.clock.now().ms() + kReleaseRetryMs);
 }
 
 std::vector<LockName> HeldLocks::TakeDue() {

@@ -15,8 +15,8 @@ namespace {
 // Waiters that are refused and holders that are told of a loss: some 0.5 ms, more if they are not
 // in the cache.
 constexpr int kAnswersPerTurn = 256;
-constexpr int kAnswersPerLook = 16;  // at the meter
-constexpr int64_t kRetryMs = 100;    // between attempts to have the mark written
+constexpr int kAnswersPerLook = 16;    // at the meter
+constexpr int64_t kMarkRetryMs = 100;  // between attempts to have the mark written
 
 }  // namespace
 
@@ -216,7 +216,7 @@ bool LockService::GoOn() {
   DealOut([this] { return waits_.any_to_refuse(); }, [this](int& left) { waits_.Refuse(left); });
   locks_.Continue(on_.clock.now());
   if (locks_.wants_tokens() && !retry_.node.linked()) {
-    on_.timers.Arm(retry_, on_.clock.now().ms() + kRetryMs);
+    on_.timers.Arm(retry_, on_.clock.now().ms() + kMarkRetryMs);
   }
   CatchUp();
   return has_left_over();

@@ -7,13 +7,13 @@ namespace sluice {
 namespace {
 
 // In the order of ValueType.
-constexpr std::string_view kNames[] = {
+constexpr std::string_view kTypeNames[] = {
     "string", "list", "set", "zset", "hash", "stream", "limiter", "leakybucket", "lock",
 };
-static_assert(std::size(kNames) == static_cast<size_t>(ValueType::kLock) + 1);
+static_assert(std::size(kTypeNames) == static_cast<size_t>(ValueType::kLock) + 1);
 
 }  // namespace
 
-std::string_view TypeName(ValueType type) { return kNames[static_cast<size_t>(type)]; }
+std::string_view TypeName(ValueType type) { return kTypeNames[static_cast<size_t>(type)]; }
 
 }  // namespace sluice

@@ -6,7 +6,8 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"};
+constexpr std::string_view kAlgorithmNames[] = {"WINDOW", "ROLLING", "SLIDING",
+                                                "LOG",    "GCRA",    "LEAKY"};
 
 constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
 
@@ -23,7 +24,7 @@ bool EqualsInAnyCase(std::string_view text, std::string_view upper) {
 }  // namespace
 
 std::string_view LimitAlgorithmName(LimitAlgorithm algorithm) {
-  return kNames[static_cast<size_t>(algorithm)];
+  return kAlgorithmNames[static_cast<size_t>(algorithm)];
 }
 
 std::string_view LimitEncoding(LimitAlgorithm algorithm) {
@@ -31,9 +32,10 @@ std::string_view LimitEncoding(LimitAlgorithm algorithm) {
 }
 
 bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm) {
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (text.size() != kNames[i].size() || (text[0] & ~0x20) != kNames[i][0]) continue;
-    if (!EqualsInAnyCase(text, kNames[i])) continue;
+  for (size_t i = 0; i < std::size(kAlgorithmNames); ++i) {
+    if (text.size() != kAlgorithmNames[i].size() || (text[0] & ~0x20) != kAlgorithmNames[i][0])
+      continue;
+    if (!EqualsInAnyCase(text, kAlgorithmNames[i])) continue;
     *algorithm = static_cast<LimitAlgorithm>(i);
     return true;
   }

@@ -11,10 +11,14 @@
 namespace sluice {
 namespace {
 
-using Wide = __int128;
+using ExactInteger = __int128;
 
-Wide Highest(FieldType type) { return (Wide{1} << (type.bits - (type.is_signed ? 1 : 0))) - 1; }
-Wide Lowest(FieldType type) { return type.is_signed ? -(Wide{1} << (type.bits - 1)) : 0; }
+ExactInteger Highest(FieldType type) {
+  return (ExactInteger{1} << (type.bits - (type.is_signed ? 1 : 0))) - 1;
+}
+ExactInteger Lowest(FieldType type) {
+  return type.is_signed ? -(ExactInteger{1} << (type.bits - 1)) : 0;
+}
 
 // The lowest bits of `raw` as a number of that type.
 int64_t Interpret(FieldType type, uint64_t raw) {
@@ -24,9 +28,9 @@ int64_t Interpret(FieldType type, uint64_t raw) {
 }
 
 // The choice that BITFIELD's OVERFLOW names, for a value that is known exactly.
-std::optional<int64_t> Fit(FieldType type, Wide exact, FieldOverflow overflow) {
-  const Wide low = Lowest(type);
-  const Wide high = Highest(type);
+std::optional<int64_t> Fit(FieldType type, ExactInteger exact, FieldOverflow overflow) {
+  const ExactInteger low = Lowest(type);
+  const ExactInteger high = Highest(type);
   if (exact >= low && exact <= high) return static_cast<int64_t>(exact);
   switch (overflow) {
     case FieldOverflow::kWrap:
@@ -72,11 +76,13 @@ void WriteField(std::span<char> bytes, uint64_t offset, FieldType type, int64_t 
 
 std::optional<int64_t> FitField(FieldType type, int64_t value, int64_t increment,
                                 FieldOverflow overflow) {
-  return Fit(type, Wide{value} + increment, overflow);
+  return Fit(type, ExactInteger{value} + increment, overflow);
 }
 
 std::optional<int64_t> FitField(FieldType type, int64_t operand, FieldOverflow overflow) {
-  return Fit(type, type.is_signed ? Wide{operand} : Wide{static_cast<uint64_t>(operand)}, overflow);
+  return Fit(type,
+             type.is_signed ? ExactInteger{operand} : ExactInteger{static_cast<uint64_t>(operand)},
+             overflow);
 }
 
 }  // namespace sluice

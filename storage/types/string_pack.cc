@@ -10,10 +10,10 @@
 namespace sluice {
 namespace {
 
-constexpr uint8_t kTextMax = 239;   // head: the length of the text
-constexpr uint8_t kInteger = 0xF0;  // + bytes of the integer
-constexpr uint8_t kText16 = 0xF9;   // a length of 2 bytes follows
-constexpr uint8_t kText32 = 0xFA;   // a length of 4 bytes follows
+constexpr uint8_t kShortTextMax = 239;  // head: the length of the text
+constexpr uint8_t kInteger = 0xF0;      // + bytes of the integer
+constexpr uint8_t kText16 = 0xF9;       // a length of 2 bytes follows
+constexpr uint8_t kText32 = 0xFA;       // a length of 4 bytes follows
 constexpr size_t kHeadMax = 5;
 
 // Head and, of an integer, content of an element in its kept form.
@@ -59,7 +59,7 @@ Encoded::Encoded(std::string_view text) : rest(text) {
       return;
     }
   }
-  if (text.size() <= kTextMax) {
+  if (text.size() <= kShortTextMax) {
     small[0] = static_cast<char>(text.size());
     small_size = 1;
     return;
@@ -106,7 +106,7 @@ StringPack::Frame StringPack::FrameAt(Position at) const {
   const char* const data = block_.data() + at;
   const auto head = static_cast<uint8_t>(data[0]);
   Frame frame{1, head, false};
-  if (head > kTextMax) [[unlikely]] {
+  if (head > kShortTextMax) [[unlikely]] {
     if (head == kText16 || head == kText32) {
       frame.head = head == kText16 ? 3 : kHeadMax;
       ABSL_HARDENING_ASSERT(frame.head <= all - at);

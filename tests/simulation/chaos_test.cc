@@ -14,8 +14,8 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 60;
-constexpr int kSteps = 500;
+constexpr uint64_t kChaosSeeds = 60;
+constexpr int kChaosSteps = 500;
 constexpr size_t kClientsMax = 6;
 constexpr int64_t kLongestDeadlineMs = 20'000;  // of anything that random_commands.cc asks for
 
@@ -92,9 +92,9 @@ class Chaos {
 };
 
 TEST(Simulation, NothingBreaksWhateverClientsDo) {
-  RunSeeds(kSeeds, [](uint64_t seed) {
+  RunSeeds(kChaosSeeds, [](uint64_t seed) {
     Chaos chaos(seed);
-    for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) chaos.Step();
+    for (int step = 0; step < kChaosSteps && !testing::Test::HasFailure(); ++step) chaos.Step();
     chaos.Finish();
   });
 }
@@ -106,7 +106,7 @@ TEST(Simulation, OneSeedIsOneRun) {
     TestEngine server({.seed = seed});
     TestClient& client = server.Connect();
     std::string all;
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kChaosSteps; ++step) {
       const std::vector<std::string> command = RandomCommand(random);
       client.Send(command);
       all += client.TakeBytes();
@@ -114,7 +114,7 @@ TEST(Simulation, OneSeedIsOneRun) {
     }
     return all;
   };
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
+  for (const uint64_t seed : SimulationSeeds(kChaosSeeds)) {
     SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
     EXPECT_TRUE(run(seed) == run(seed));
     EXPECT_FALSE(run(seed) == run(seed + 1));

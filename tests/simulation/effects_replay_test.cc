@@ -15,8 +15,8 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 60;
-constexpr int kSteps = 400;
+constexpr uint64_t kEffectsReplaySeeds = 60;
+constexpr int kEffectsReplaySteps = 400;
 
 // Records what happened, with its database and the offset of the wall clock; groups are checked and
 // flattened.
@@ -82,7 +82,7 @@ void RunOnce(uint64_t seed) {
   Recorder recorder(server);
   server.engine().part<Effects>().set_sink(&recorder);
   RandomClients clients(server);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kEffectsReplaySteps; ++step) {
     clients.Step(random);
     if (Between(random, 0, 40) == 0) server.clock().StepWall(Between(random, -1000, 1000));
     server.AdvanceTime(Between(random, 0, 25));
@@ -97,7 +97,7 @@ void RunOnce(uint64_t seed) {
   ASSERT_EQ(ContentsOf(server), ContentsOf(later));
 }
 
-TEST(Simulation, EffectsReplayToTheSameState) { RunSeeds(kSeeds, RunOnce); }
+TEST(Simulation, EffectsReplayToTheSameState) { RunSeeds(kEffectsReplaySeeds, RunOnce); }
 
 }  // namespace
 }  // namespace sluice

@@ -20,18 +20,18 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 60;  // each cuts some 170 times
-constexpr int kSteps = 30;
+constexpr uint64_t kEveryCutSeeds = 60;  // each cuts some 170 times
+constexpr int kEveryCutSteps = 30;
 constexpr int64_t kStepMs = 60;
 constexpr int64_t kFirst = 1;   // what is on disk before
 constexpr int64_t kSecond = 2;  // what there is when the saving begins
 constexpr int64_t kRefused = -1;
 
-using Words = std::vector<std::string>;
+using CutWords = std::vector<std::string>;
 
 struct Saving {
   const char* name;
-  Words command;  // that begins it; none: a sync that has failed
+  CutWords command;  // that begins it; none: a sync that has failed
   bool logged = false;
   const char* fsync = "always";
   bool turns_on = false;
@@ -109,7 +109,7 @@ class Saver {
   int64_t Save(int64_t changes) {
     disk_.changes_left = changes;
     if (!saving_.command.empty()) admin_->Send(saving_.command);
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kEveryCutSteps; ++step) {
       server_.RunAsideNow();
       if (step % 4 == 1) Write();
       server_.AdvanceTime(kStepMs);
@@ -213,7 +213,7 @@ void CutEverywhere(uint64_t seed) {
   }
 }
 
-TEST(EveryCut, LeavesAWholeImageOrABeginningOfTheLog) { RunSeeds(kSeeds, CutEverywhere); }
+TEST(EveryCut, LeavesAWholeImageOrABeginningOfTheLog) { RunSeeds(kEveryCutSeeds, CutEverywhere); }
 
 }  // namespace
 }  // namespace sluice

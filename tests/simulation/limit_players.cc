@@ -16,7 +16,7 @@ namespace {
 
 using enum LimitNumbers::Algorithm;
 
-constexpr int kPlayers = 4;
+constexpr int kLimitPlayers = 4;
 const char* const kNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"};
 constexpr int64_t kMaxes[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12};
 
@@ -59,7 +59,7 @@ LimitSaid SaidBy(const Reply& reply) {
 }  // namespace
 
 LimitPlayers::LimitPlayers(World& world) : world_(world), throttled_(AnyThrottle()) {
-  players_.resize(kPlayers);
+  players_.resize(kLimitPlayers);
   Restarted();
   for (const auto algorithm : {kWindow, kRolling, kSliding, kLog, kGcra, kLeaky}) {
     limits_.push_back(MakeLimit(algorithm));
@@ -125,7 +125,7 @@ LimitModel::Moment LimitPlayers::Now() {
 }
 
 void LimitPlayers::Play() {
-  Player& player = players_[static_cast<size_t>(world_.Pick(0, kPlayers - 1))];
+  Player& player = players_[static_cast<size_t>(world_.Pick(0, kLimitPlayers - 1))];
   Limit& limit = AnyLimit();
   const int64_t what = world_.Pick(0, 99);
   if (what < 4) {

@@ -8,14 +8,14 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kHistories = 300;
-constexpr int kSteps = 300;
+constexpr uint64_t kLimitHistories = 300;
+constexpr int kLimitRecordsSteps = 300;
 
 TEST(Simulation, LimitsAnswerAsTheirModel) {
-  RunSeeds(kHistories, [](uint64_t seed) {
+  RunSeeds(kLimitHistories, [](uint64_t seed) {
     World world(seed, true);
     LimitPlayers limits(world);
-    PlayHistory(world, {&limits}, kSteps, kSteps);
+    PlayHistory(world, {&limits}, kLimitRecordsSteps, kLimitRecordsSteps);
   });
 }
 

@@ -13,29 +13,29 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 3000;
-constexpr int kLives = 6;
-constexpr int kStepsPerLife = 60;
+constexpr uint64_t kLimitRestartSeeds = 3000;
+constexpr int kLimitLives = 6;
+constexpr int kLimitStepsPerLife = 60;
 
-class Machine {
+class LimitMachine {
  public:
-  explicit Machine(uint64_t seed) : chance_(seed), world_(seed, Options()) {
+  explicit LimitMachine(uint64_t seed) : chance_(seed), world_(seed, Options()) {
     world_.is_even = world_.OneIn(2);
   }
 
   void Live() {
     LimitPlayers limits(world_);
-    for (int life = 1; life < kLives; ++life) {
-      const int steps = static_cast<int>(world_.Pick(0, kStepsPerLife));
-      PlaySteps(world_, {&limits}, steps / 2, kStepsPerLife);
+    for (int life = 1; life < kLimitLives; ++life) {
+      const int steps = static_cast<int>(world_.Pick(0, kLimitStepsPerLife));
+      PlaySteps(world_, {&limits}, steps / 2, kLimitStepsPerLife);
       if (world_.OneIn(2)) Rewrite();
-      PlaySteps(world_, {&limits}, steps - steps / 2, kStepsPerLife);
+      PlaySteps(world_, {&limits}, steps - steps / 2, kLimitStepsPerLife);
       if (testing::Test::HasFailure()) return;
       Restart();
       if (testing::Test::HasFatalFailure()) return;
       limits.Restarted();
     }
-    PlayHistory(world_, {&limits}, kStepsPerLife, kStepsPerLife);
+    PlayHistory(world_, {&limits}, kLimitStepsPerLife, kLimitStepsPerLife);
   }
 
  private:
@@ -95,7 +95,7 @@ class Machine {
 };
 
 TEST(LimitRestarts, LimitsAnswerAsTheirModel) {
-  RunSeeds(kSeeds, [](uint64_t seed) { Machine(seed).Live(); });
+  RunSeeds(kLimitRestartSeeds, [](uint64_t seed) { LimitMachine(seed).Live(); });
 }
 
 }  // namespace

@@ -16,11 +16,11 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 150;
-constexpr int kSteps = 150;
-constexpr size_t kClients = 4;
+constexpr uint64_t kLockEffectsSeeds = 150;
+constexpr int kLockEffectsSteps = 150;
+constexpr size_t kLockEffectsClients = 4;
 
-class Recorder final : public EffectSink {
+class LockRecorder final : public EffectSink {
  public:
   void Effect(int db, Args command, EffectTime) override {
     if (db != db_) effects.push_back({"SELECT", std::to_string(db)});
@@ -117,7 +117,7 @@ std::string Holders(TestEngine& server) {
 }
 
 // Which tokens FENCED passes of all that were given.
-std::string Valid(TestEngine& server, const Recorder& recorder) {
+std::string Valid(TestEngine& server, const LockRecorder& recorder) {
   std::set<int64_t> tokens;
   for (const std::vector<std::string>& effect : recorder.effects) {
     if (effect[0] == "LOCK.RESTORE") tokens.insert(std::stoll(effect[2]));
@@ -135,15 +135,15 @@ std::string Valid(TestEngine& server, const Recorder& recorder) {
   return text;
 }
 
-void RunOnce(uint64_t seed) {
+void RunLocksOnce(uint64_t seed) {
   SimulationRandom random(seed);
-  Recorder recorder;
+  LockRecorder recorder;
   TestEngine server({.seed = seed});
   server.engine().part<Effects>().set_sink(&recorder);
   std::vector<TestClient*> clients;
-  for (size_t i = 0; i < kClients; ++i) clients.push_back(&server.Connect());
-  for (int step = 0; step < kSteps; ++step) {
-    TestClient*& client = clients[static_cast<size_t>(Between(random, 0, kClients - 1))];
+  for (size_t i = 0; i < kLockEffectsClients; ++i) clients.push_back(&server.Connect());
+  for (int step = 0; step < kLockEffectsSteps; ++step) {
+    TestClient*& client = clients[static_cast<size_t>(Between(random, 0, kLockEffectsClients - 1))];
     if (Between(random, 0, 19) == 0) {
       client->Disconnect();
       client = &server.Connect();
@@ -173,7 +173,7 @@ void RunOnce(uint64_t seed) {
             server.engine().part<LockService>().tokens().last());
 }
 
-TEST(Simulation, LockEffectsReplayToTheSameHolders) { RunSeeds(kSeeds, RunOnce); }
+TEST(Simulation, LockEffectsReplayToTheSameHolders) { RunSeeds(kLockEffectsSeeds, RunLocksOnce); }
 
 }  // namespace
 }  // namespace sluice

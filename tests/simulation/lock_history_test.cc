@@ -22,10 +22,10 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 1500;
-constexpr int kSteps = 90;
-constexpr int kClients = 6;
-const std::vector<std::string> kKeys = {"a", "b", "c"};
+constexpr uint64_t kLockHistorySeeds = 1500;
+constexpr int kLockHistorySteps = 90;
+constexpr int kLockHistoryClients = 6;
+const std::vector<std::string> kLockHistoryKeys = {"a", "b", "c"};
 
 class LockHistory {
  public:
@@ -36,11 +36,12 @@ class LockHistory {
         server_({.seed = seed,
                  .config = {{"fence-retention", seed % 3 == 0 ? "20" : "3600000"},
                             {"fence-memory-max", seed % 5 == 0 ? "300" : "1000000"}}}) {
-    for (int i = 0; i < kClients; ++i) players_.push_back({.client = &server_.Connect()});
+    for (int i = 0; i < kLockHistoryClients; ++i)
+      players_.push_back({.client = &server_.Connect()});
   }
 
   void Run() {
-    for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) {
+    for (int step = 0; step < kLockHistorySteps && !testing::Test::HasFailure(); ++step) {
       Step();
       CollectReplies();
       CheckLocks();
@@ -65,14 +66,14 @@ class LockHistory {
   };
 
   int64_t Pick(int64_t low, int64_t high) { return Between(random_, low, high); }
-  const std::string& AnyKey() { return kKeys[static_cast<size_t>(Pick(0, 2))]; }
+  const std::string& AnyKey() { return kLockHistoryKeys[static_cast<size_t>(Pick(0, 2))]; }
   std::string Owner(size_t player) {
     if (own_owners_) return "o" + std::to_string(++owners_);
     return "o" + std::to_string(player % 4);
   }
 
   void Step() {
-    const auto index = static_cast<size_t>(Pick(0, kClients - 1));
+    const auto index = static_cast<size_t>(Pick(0, kLockHistoryClients - 1));
     Player& player = players_[index];
     const int64_t what = Pick(0, 99);
     if (what < 8) return Crash(player);
@@ -99,7 +100,7 @@ class LockHistory {
 
   std::string Holders() {
     std::string text;
-    for (const std::string& key : kKeys) {
+    for (const std::string& key : kLockHistoryKeys) {
       const Lock* const lock = server_.engine().part<LockService>().FindLock({0, key});
       if (!lock) continue;
       for (const auto& [token, holder] : lock->holders()) {
@@ -200,7 +201,7 @@ class LockHistory {
         break;
       case 1:
         client.Run({"FLUSHALL"});
-        for (const std::string& name : kKeys) Drop(name);
+        for (const std::string& name : kLockHistoryKeys) Drop(name);
         return;
       case 2:
         client.Run({"SET", key, "x"});
@@ -252,7 +253,7 @@ class LockHistory {
   }
 
   void CheckLocks() {
-    for (const std::string& key : kKeys) {
+    for (const std::string& key : kLockHistoryKeys) {
       const Lock* lock = server_.engine().part<LockService>().FindLock({0, key});
       if (!lock) continue;
       EXPECT_EQ(lock->Audit(), "");
@@ -286,7 +287,7 @@ class LockHistory {
 };
 
 TEST(Simulation, LockHistoriesKeepTheRules) {
-  RunSeeds(kSeeds, [](uint64_t seed) { LockHistory(seed).Run(); });
+  RunSeeds(kLockHistorySeeds, [](uint64_t seed) { LockHistory(seed).Run(); });
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace sluice {
 namespace {
 
 constexpr int kPlayers = 6;
-const std::vector<std::string> kKeys = {"a", "b", "c"};
+const std::vector<std::string> kPlayedKeys = {"a", "b", "c"};
 constexpr int64_t kRenewMs = 20;
 constexpr int64_t kRetryMs = 101;  // until a server that could not write its mark tries again
 
@@ -37,7 +37,9 @@ LockPlayers::LockPlayers(World& world) : world_(world), observer_(world.server()
   for (int i = 0; i < kPlayers; ++i) players_.push_back(NewPlayer());
 }
 
-const std::string& LockPlayers::AnyKey() { return kKeys[static_cast<size_t>(world_.Pick(0, 2))]; }
+const std::string& LockPlayers::AnyKey() {
+  return kPlayedKeys[static_cast<size_t>(world_.Pick(0, 2))];
+}
 
 std::string LockPlayers::AnyOwner() {
   return std::string(1, static_cast<char>('p' + world_.Pick(0, 3)));
@@ -82,14 +84,14 @@ void LockPlayers::Flushed() {
 }
 
 void LockPlayers::Check() {
-  for (const std::string& key : kKeys) Compare(key);
+  for (const std::string& key : kPlayedKeys) Compare(key);
   CheckThatNobodyWaitsInVain();
 }
 
 void LockPlayers::End() {
   for (const Player& player : players_) EXPECT_FALSE(player.waits) << "a waiter was forgotten";
   for (Player& player : players_) Hangs(player);
-  for (const std::string& key : kKeys) {
+  for (const std::string& key : kPlayedKeys) {
     EXPECT_TRUE(record_.Of(key).empty());
     EXPECT_TRUE(Observe({"LOCK.INFO", key}).elements.empty()) << key << " has no holder";
   }

@@ -10,13 +10,13 @@ namespace sluice {
 namespace {
 
 constexpr uint64_t kHistories = 300;
-constexpr int kSteps = 200;
+constexpr int kLockRecordsSteps = 200;
 
 TEST(Simulation, LocksAreAsTheirClientsRecordThem) {
   RunSeeds(kHistories, [](uint64_t seed) {
     World world(seed, true);
     LockPlayers locks(world);
-    PlayHistory(world, {&locks}, kSteps, 1);
+    PlayHistory(world, {&locks}, kLockRecordsSteps, 1);
   });
 }
 

@@ -21,7 +21,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 1500;
+constexpr uint64_t kLockRestartSeeds = 1500;
 constexpr int kLives = 6;
 constexpr int kStepsPerLife = 60;
 constexpr int64_t kGraceMaxMs = 20'000;
@@ -213,7 +213,7 @@ class Machine {
 
 TEST(LockRestarts, NoLockHasTwoOwners) {
   int grants = 0;
-  RunSeeds(kSeeds, [&](uint64_t seed) { grants += Machine(seed).Live(); });
+  RunSeeds(kLockRestartSeeds, [&](uint64_t seed) { grants += Machine(seed).Live(); });
   EXPECT_GT(grants, 0);
 }
 

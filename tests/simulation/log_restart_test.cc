@@ -20,9 +20,9 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 60;
+constexpr uint64_t kLogRestartSeeds = 60;
 constexpr uint64_t kPowerSeeds = 10'000;
-constexpr int kSteps = 300;
+constexpr int kLogRestartSteps = 300;
 
 TestEngine::Options With(MemoryDisk& disk, uint64_t seed, std::string fsync) {
   TestEngine::Options options;
@@ -35,7 +35,7 @@ TestEngine::Options With(MemoryDisk& disk, uint64_t seed, std::string fsync) {
 
 void Play(TestEngine& server, SimulationRandom& random) {
   RandomClients clients(server);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kLogRestartSteps; ++step) {
     TestClient& client = clients.Step(random);
     // Late timers: what has ended stays until it is met, or they go on.
     if (Between(random, 0, 40) == 0) {
@@ -111,7 +111,7 @@ void Compare(uint64_t seed) {
   EXPECT_EQ(again.Audit(), "");
 }
 
-TEST(LogSimulation, WhatIsLoadedIsWhatWas) { RunSeeds(kSeeds, Compare); }
+TEST(LogSimulation, WhatIsLoadedIsWhatWas) { RunSeeds(kLogRestartSeeds, Compare); }
 
 // --- power cuts
 

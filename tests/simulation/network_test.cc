@@ -18,9 +18,9 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 40;
-constexpr int kSteps = 400;
-constexpr size_t kClientsMax = 8;
+constexpr uint64_t kNetworkSeeds = 40;
+constexpr int kNetworkSteps = 400;
+constexpr size_t kLinesMax = 8;
 
 // A client and the bytes that are under way from it to the server.
 struct Line {
@@ -39,7 +39,7 @@ class Network {
 
   void Step() {
     const int64_t roll = Between(random_, 0, 99);
-    if (lines_.empty() || (roll < 5 && lines_.size() < kClientsMax)) {
+    if (lines_.empty() || (roll < 5 && lines_.size() < kLinesMax)) {
       lines_.push_back({.client = &server_.Connect()});
     } else if (roll < 40) {
       Say(Any());
@@ -159,9 +159,9 @@ class Network {
 };
 
 TEST(Simulation, RepliesAreTheModelsBehindABadNetwork) {
-  RunSeeds(kSeeds, [](uint64_t seed) {
+  RunSeeds(kNetworkSeeds, [](uint64_t seed) {
     Network network(seed);
-    for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) network.Step();
+    for (int step = 0; step < kNetworkSteps && !testing::Test::HasFailure(); ++step) network.Step();
     network.Finish();
   });
 }

@@ -26,13 +26,13 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 6;
-constexpr int kSteps = 1200;
+constexpr uint64_t kOneRunSeeds = 6;
+constexpr int kOneRunSteps = 1200;
 constexpr char kHistoryFile[] = "SLUICE_HISTORY_FILE";
 constexpr char kHistorySeed[] = "SLUICE_HISTORY_SEED";
 
 // In redis-cli's quoting. # is a small number.
-constexpr std::string_view kCommands[] = {
+constexpr std::string_view kOneRunCommands[] = {
     // large collections
     "HGETALL big:hash",
     "HKEYS big:hash",
@@ -178,7 +178,7 @@ constexpr std::string_view kCommands[] = {
 };
 
 std::vector<std::string> Own(SimulationRandom& random) {
-  std::string line(kCommands[Between(random, 0, std::ssize(kCommands) - 1)]);
+  std::string line(kOneRunCommands[Between(random, 0, std::ssize(kOneRunCommands) - 1)]);
   const std::string number = std::to_string(Between(random, 0, 9));
   for (size_t at = 0; (at = line.find('#', at)) != line.npos; at += number.size()) {
     if (line.compare(at, 2, "#!") == 0 || line.compare(at, 3, "#al") == 0) {
@@ -212,7 +212,7 @@ class Player {
 
   // What each step says and is answered, an entry each; at last the files.
   std::vector<std::string> Play() {
-    for (int step = 0; step < kSteps; ++step) Step(step);
+    for (int step = 0; step < kOneRunSteps; ++step) Step(step);
     for (const auto& [name, content] : server_.disk().files) {
       history_.push_back(Concat(name, ": ", content));
     }
@@ -279,7 +279,7 @@ void ExpectSame(const std::vector<std::string>& one, const std::vector<std::stri
 }
 
 TEST(OneRun, InOneProcess) {
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
+  for (const uint64_t seed : SimulationSeeds(kOneRunSeeds)) {
     SCOPED_TRACE(Concat("SLUICE_SEED=", seed));
     const std::vector<std::string> history = HistoryOf(seed);
     ExpectSame(history, HistoryOf(seed));
@@ -314,7 +314,7 @@ TEST(OneRun, InTwoProcesses) {
   }
   const std::string path =
       std::filesystem::temp_directory_path() / Concat("sluice-history-", getpid());
-  for (const uint64_t seed : SimulationSeeds(kSeeds)) {
+  for (const uint64_t seed : SimulationSeeds(kOneRunSeeds)) {
     SCOPED_TRACE(Concat("SLUICE_SEED=", seed));
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
     const std::string command = Concat(kHistoryFile, "=", path, " ", kHistorySeed, "=", seed, " ",

@@ -15,7 +15,7 @@ namespace {
 // ms around the start of the manual clock, b: a bit, a: a limiter's algorithm, p: a policy; h, S,
 // l, L: a key with a hash, a set, a HyperLogLog, a list; f: a field; X, Y: a stream with small ids,
 // with ids of the clock; i: a small id, g: a group, c: a consumer.
-constexpr std::string_view kCommands[] = {
+constexpr std::string_view kRandomCommands[] = {
     "SET k v",
     "SET k v PX t",
     "SET k v EX s",
@@ -331,7 +331,7 @@ int64_t Between(SimulationRandom& random, int64_t low, int64_t high) {
 }
 
 std::vector<std::string> RandomCommand(SimulationRandom& random) {
-  return Drawn(kCommands, random);
+  return Drawn(kRandomCommands, random);
 }
 
 std::vector<std::string> RandomWait(SimulationRandom& random) { return Drawn(kWaits, random); }

@@ -10,16 +10,16 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kHistories = 100'000;  // a minute of CPU in build-test
-constexpr int kSteps = 60;
+constexpr uint64_t kShortHistories = 100'000;  // a minute of CPU in build-test
+constexpr int kShortHistoriesSteps = 60;
 constexpr int kStepsBetweenChecks = 10;
 
 TEST(Simulation, ShortHistoriesOfLocksAndLimits) {
-  RunSeeds(kHistories, [](uint64_t seed) {
+  RunSeeds(kShortHistories, [](uint64_t seed) {
     World world(seed, false);
     LockPlayers locks(world);
     LimitPlayers limits(world);
-    PlayHistory(world, {&locks, &limits}, kSteps, kStepsBetweenChecks);
+    PlayHistory(world, {&locks, &limits}, kShortHistoriesSteps, kStepsBetweenChecks);
   });
 }
 

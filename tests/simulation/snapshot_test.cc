@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kSeeds = 100;
+constexpr uint64_t kSnapshotSeeds = 100;
 
 TestEngine::Options With(MemoryDisk& disk, uint64_t seed) {
   TestEngine::Options options;
@@ -76,7 +76,7 @@ void ExpectLoaded(const MemoryDisk& files, const Now& instant, const Contents& c
   EXPECT_EQ(again.Audit(), "");
 }
 
-void Compare(uint64_t seed) {
+void CompareImages(uint64_t seed) {
   SimulationRandom random(seed);
   MemoryDisk disk;
   disk.files["/proc/sys/kernel/random/boot_id"] = "a boot\n";
@@ -112,7 +112,7 @@ void Compare(uint64_t seed) {
   }
 }
 
-TEST(SnapshotSimulation, IsOfOneInstant) { RunSeeds(kSeeds, Compare); }
+TEST(SnapshotSimulation, IsOfOneInstant) { RunSeeds(kSnapshotSeeds, Compare); }
 
 }  // namespace
 }  // namespace sluice

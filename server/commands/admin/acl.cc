@@ -62,7 +62,7 @@ void ReplyUsers(CommandCall& call) {
 }
 
 // The lines of an ACL file.
-void List(CommandCall& call) {
+void AclList(CommandCall& call) {
   const std::vector<std::string> lines = call.part<Users>().Lines();
   call.reply.Array(lines.size());
   for (const std::string& line : lines) call.reply.Bulk(line);
@@ -285,7 +285,7 @@ void Log(CommandCall& call) {
   for (size_t i = 0; i < shown; ++i) ReplyEntry(call, log.entries()[i]);
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kAclHelp[] = {
     "CAT [<category>]",
     "    List all commands that belong to <category>, or all command categories",
     "    when no category is specified.",
@@ -314,7 +314,7 @@ constexpr std::string_view kHelp[] = {
     "    Return the current connection username.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void AclHelp(CommandCall& call) { ReplyHelp(call, kAclHelp); }
 
 // --- the table
 
@@ -322,7 +322,7 @@ constexpr uint32_t kAsks = kNoScript | kLoading | kStale;
 constexpr uint32_t kAdministers = kAsks | kAdmin;
 constexpr std::string_view kByUsers = "O(N). Where N is the number of configured users.";
 
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kAclSubcommandsListed[] = {
     {.name = "CAT",
      .arity = -2,
      .flags = kAsks,
@@ -365,12 +365,12 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = AclHelp,
      .summary = "What the subcommands do."},
     {.name = "LIST",
      .arity = 2,
      .flags = kAdministers,
-     .run = List,
+     .run = AclList,
      .complexity = kByUsers,
      .summary = "All users with their rules."},
     {.name = "LOAD",
@@ -413,23 +413,23 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .run = WhoAmI,
      .summary = "The name of this connection's user."},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed, {.group = "server", .since = "6.0.0", .complexity = "O(1)"});
+constexpr auto kAclSubcommands =
+    RowsOf(kAclSubcommandsListed, {.group = "server", .since = "6.0.0", .complexity = "O(1)"});
 
 // The container cannot be called itself.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kAclRows[] = {
     {.name = "ACL",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kAclSubcommands,
      .group = "server",
      .since = "6.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Users and their rights."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kAclRows));
 
 }  // namespace
 
-CommandFamily AclFamily() { return {"acl", kRows}; }
+CommandFamily AclFamily() { return {"acl", kAclRows}; }
 
 }  // namespace sluice

@@ -26,7 +26,7 @@ constexpr uint32_t kLooksAsAdmin = kAdmin | kStale;
 constexpr std::string_view kVaries = "nondeterministic_output";
 
 // Their summaries say what Redis has them for.
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kClusterSubcommandsListed[] = {
     {.name = "ADDSLOTS",
      .arity = -3,
      .flags = kChanges,
@@ -218,12 +218,12 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .replaced_by = "`CLUSTER SHARDS`",
      .tips = kVaries},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed, {.group = "cluster", .since = "3.0.0", .complexity = "O(1)"});
+constexpr auto kClusterSubcommands =
+    RowsOf(kClusterSubcommandsListed, {.group = "cluster", .since = "3.0.0", .complexity = "O(1)"});
 
 // Four commands stand outside of CLUSTER; clients send READONLY to servers that they take for
 // replicas.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kClusterListed[] = {
     {.name = "ASKING",
      .arity = 1,
      .flags = kFast,
@@ -232,7 +232,7 @@ constexpr CommandSpec kListed[] = {
      .summary = "What follows was redirected here."},
     {.name = "CLUSTER",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kClusterSubcommands,
      .complexity = "Depends on subcommand.",
      .summary = "There is no cluster."},
     {.name = "READONLY",
@@ -248,12 +248,12 @@ constexpr CommandSpec kListed[] = {
      .run = Disabled,
      .summary = "Do not read from a replica of a cluster."},
 };
-constexpr auto kRows =
-    RowsOf(kListed, {.group = "cluster", .since = "3.0.0", .complexity = "O(1)"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kClusterRows =
+    RowsOf(kClusterListed, {.group = "cluster", .since = "3.0.0", .complexity = "O(1)"});
+static_assert(RowsAreSound(kClusterRows));
 
 }  // namespace
 
-CommandFamily ClusterFamily() { return {"cluster", kRows}; }
+CommandFamily ClusterFamily() { return {"cluster", kClusterRows}; }
 
 }  // namespace sluice

@@ -35,7 +35,7 @@ void Count(CommandCall& call) {
 // Null for an unknown name, in its place. "config|get" names a subcommand.
 //   COMMAND INFO nosuch  → [nil]
 //   COMMAND DOCS nosuch  → []
-void Info(CommandCall& call) {
+void CommandInfo(CommandCall& call) {
   if (call.args.size() == 2) return ReplyAllEntries(call);
   call.reply.Array(call.args.size() - 2);
   for (const std::string_view name : call.args.subspan(2)) {
@@ -90,7 +90,7 @@ bool ReadFilter(CommandCall& call, Filter& filter) {
 }
 
 // Names of subcommands too, each by itself and not in its container.
-void List(CommandCall& call) {
+void CommandList(CommandCall& call) {
   Filter filter;
   if (!ReadFilter(call, filter)) return;
   std::vector<std::string_view> names;
@@ -164,7 +164,7 @@ void GetKeys(CommandCall& call) { ReplyKeys(call, false); }
 // The same with what the command does to each key.
 void GetKeysAndFlags(CommandCall& call) { ReplyKeys(call, true); }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kCommandInfoHelp[] = {
     "(no subcommand)",
     "    Return details about all Redis commands.",
     "COUNT",
@@ -185,7 +185,7 @@ constexpr std::string_view kHelp[] = {
     "    Return the keys and the access flags from a full Redis command.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void CommandInfoHelp(CommandCall& call) { ReplyHelp(call, kCommandInfoHelp); }
 
 // --- the table
 
@@ -196,7 +196,7 @@ constexpr std::string_view kPerCommand = "O(N) where N is the total number of Re
 constexpr std::string_view kPerArgument = "O(N) where N is the number of arguments to the command";
 
 // They answer while data are loaded too: clients ask for them when they connect.
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kCommandInfoSubcommandsListed[] = {
     {.name = "COUNT",
      .arity = 2,
      .flags = kAlways,
@@ -230,14 +230,14 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kAlways,
-     .run = Help,
+     .run = CommandInfoHelp,
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "The subcommands of COMMAND."},
     {.name = "INFO",
      .arity = -2,
      .flags = kAlways,
-     .run = Info,
+     .run = CommandInfo,
      .since = "2.8.13",
      .complexity = kPerLookUp,
      .usage = "[command-name [command-name ...]]",
@@ -247,33 +247,33 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "LIST",
      .arity = -2,
      .flags = kAlways,
-     .run = List,
+     .run = CommandList,
      .since = "7.0.0",
      .complexity = kPerCommand,
      .usage = "[FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]",
      .summary = "The names of all commands, or of those that a filter lets through.",
      .tips = kAnyOrder},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed, {.categories = kCatConnection, .group = "server"});
+constexpr auto kCommandInfoSubcommands =
+    RowsOf(kCommandInfoSubcommandsListed, {.categories = kCatConnection, .group = "server"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kCommandInfoRows[] = {
     {.name = "COMMAND",
      .arity = -1,
      .flags = kAlways,
      .categories = kCatConnection,
      .run = ReplyAllEntries,
-     .subcommands = kSubcommands,
+     .subcommands = kCommandInfoSubcommands,
      .group = "server",
      .since = "2.8.13",
      .complexity = kPerCommand,
      .summary = "What the server knows about its commands.",
      .tips = kAnyOrder},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kCommandInfoRows));
 
 }  // namespace
 
-CommandFamily CommandInfoFamily() { return {"command_info", kRows}; }
+CommandFamily CommandInfoFamily() { return {"command_info", kCommandInfoRows}; }
 
 }  // namespace sluice

@@ -28,7 +28,7 @@ namespace {
 // Globs over names, each option once however many patterns match it. No match is an empty map, no
 // error.
 //   CONFIG GET hz h? nothing  → ["hz", "10"]  each option once
-void Get(CommandCall& call) {
+void ConfigGet(CommandCall& call) {
   const Config::Pairs found = call.part<Config>().Get(call.args.subspan(2));
   call.reply.Map(found.size());
   for (const auto& [name, value] : found) {
@@ -47,7 +47,7 @@ bool MayChangeProtected(const CommandCall& call) {
 // elsewhere are dropped first, so that only those of this change are written.
 //   CONFIG SET hz 20 nothing 2  → -ERR Unknown option or number of arguments for CONFIG SET - ...
 //   CONFIG GET hz               → ["hz", "10"]  nothing was changed
-void Set(CommandCall& call) {
+void ConfigSet(CommandCall& call) {
   if (call.args.size() % 2 != 0) return call.reply.Error(ErrorCode::kSyntax);
   Config::Pairs pairs;
   for (size_t i = 2; i < call.args.size(); i += 2) {
@@ -86,7 +86,7 @@ void Rewrite(CommandCall& call) {
   call.reply.Ok();
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kConfigHelp[] = {
     "GET <pattern> [<pattern> ...]",
     "    Names and values of the options that match a glob pattern.",
     "SET <option> <value> [<option> <value> ...]",
@@ -97,21 +97,21 @@ constexpr std::string_view kHelp[] = {
     "    Write the options as they are now into the configuration file.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void ConfigHelp(CommandCall& call) { ReplyHelp(call, kConfigHelp); }
 
 // --- the table
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale;
+constexpr uint32_t kConfigFlags = kAdmin | kNoScript | kLoading | kStale;
 constexpr std::string_view kPerOption =
     "O(N) when N is the number of configuration parameters provided";
 constexpr std::string_view kSetTips = "request_policy:all_nodes,response_policy:all_succeeded";
 
 // All but HELP are for administrators, and no script may call them.
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kConfigSubcommands[] = {
     {.name = "GET",
      .arity = -3,
-     .flags = kFlags,
-     .run = Get,
+     .flags = kConfigFlags,
+     .run = ConfigGet,
      .group = "server",
      .since = "2.0.0",
      .complexity = kPerOption,
@@ -120,8 +120,8 @@ constexpr CommandSpec kSubcommands[] = {
      .history = "7.0.0 Several parameters at once."},
     {.name = "SET",
      .arity = -4,
-     .flags = kFlags,
-     .run = Set,
+     .flags = kConfigFlags,
+     .run = ConfigSet,
      .group = "server",
      .since = "2.0.0",
      .complexity = kPerOption,
@@ -131,7 +131,7 @@ constexpr CommandSpec kSubcommands[] = {
      .tips = kSetTips},
     {.name = "RESETSTAT",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kConfigFlags,
      .run = ResetStat,
      .group = "server",
      .since = "2.0.0",
@@ -139,7 +139,7 @@ constexpr CommandSpec kSubcommands[] = {
      .summary = "Set the counters of INFO to zero."},
     {.name = "REWRITE",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kConfigFlags,
      .run = Rewrite,
      .group = "server",
      .since = "2.8.0",
@@ -148,26 +148,26 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = ConfigHelp,
      .group = "server",
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kConfigRows[] = {
     {.name = "CONFIG",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kConfigSubcommands,
      .group = "server",
      .since = "2.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Read and change the configuration."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kConfigRows));
 
 }  // namespace
 
-CommandFamily ConfigFamily() { return {"config", kRows}; }
+CommandFamily ConfigFamily() { return {"config", kConfigRows}; }
 
 }  // namespace sluice

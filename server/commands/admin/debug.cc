@@ -217,7 +217,7 @@ void SetDisableDenyScripts(CommandCall& call) {
   call.reply.Ok();
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kDebugHelp[] = {
     "DIGEST",
     "    A hash of all data: the same on every server that holds the same.",
     "DIGEST-VALUE <key> [<key> ...]",
@@ -249,7 +249,7 @@ constexpr std::string_view kHelp[] = {
     "    Do nothing for so long, and serve nobody. Decimals are fine.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void DebugHelp(CommandCall& call) { ReplyHelp(call, kDebugHelp); }
 
 // --- the tables
 
@@ -264,7 +264,7 @@ constexpr DebugWord kWords[] = {
     {"DIGEST", 0, 0, DigestAll},
     {"DIGEST-VALUE", 0, SIZE_MAX, DigestValues},
     {"ERROR", 1, 1, Error},
-    {"HELP", 0, 0, Help},
+    {"HELP", 0, 0, DebugHelp},
     {"LOG", 1, 1, LogLine},
     {"OBJECT", 1, 1, Object},
     {"POPULATE", 1, 3, DebugPopulate},
@@ -290,7 +290,7 @@ void Debug(CommandCall& call) {
 }
 
 // kProtected: the gate asks enable-debug-command before the handler runs.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kDebugRows[] = {
     {.name = "DEBUG",
      .arity = -2,
      .flags = kAdmin | kNoScript | kLoading | kStale | kProtected | kSystem,
@@ -300,10 +300,10 @@ constexpr CommandSpec kRows[] = {
      .complexity = "Depends on subcommand.",
      .summary = "For tests: look inside, and misbehave on demand."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kDebugRows));
 
 }  // namespace
 
-CommandFamily DebugFamily() { return {"debug", kRows}; }
+CommandFamily DebugFamily() { return {"debug", kDebugRows}; }
 
 }  // namespace sluice

@@ -58,7 +58,7 @@ void Info(CommandCall& call) {
   call.reply.Verbatim(text.text(), "txt");
 }
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kInfoRows[] = {
     {.name = "INFO",
      .arity = -1,
      .flags = kLoading | kStale,
@@ -72,7 +72,7 @@ constexpr CommandSpec kRows[] = {
      .history = "7.0.0 Several sections at once.",
      .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kInfoRows));
 
 }  // namespace
 
@@ -95,6 +95,6 @@ void InfoText::Human(std::string_view name, uint64_t bytes) {
   Field(Concat(name, "_human"), human);
 }
 
-CommandFamily InfoFamily() { return {"info", kRows}; }
+CommandFamily InfoFamily() { return {"info", kInfoRows}; }
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-constexpr InfoFieldRow kRows[] = {
+constexpr InfoFieldRow kInfoFieldsRows[] = {
     {"Server", "redis_version", "", "the Redis whose commands and answers these are"},
     {"Server", "redis_git_sha1", "", "zeros, kept for monitors"},
     {"Server", "redis_git_dirty", "", "0, kept for monitors"},
@@ -300,10 +300,10 @@ constexpr std::string_view kOpening =
 
 }  // namespace
 
-std::span<const InfoFieldRow> InfoFieldRows() { return kRows; }
+std::span<const InfoFieldRow> InfoFieldRows() { return kInfoFieldsRows; }
 
 const InfoFieldRow* FindInfoField(std::string_view section, std::string_view name) {
-  for (const InfoFieldRow& row : kRows) {
+  for (const InfoFieldRow& row : kInfoFieldsRows) {
     if (row.section != section) continue;
     if (row.name == name) return &row;
     const bool is_many = row.name.ends_with('*');
@@ -315,7 +315,7 @@ const InfoFieldRow* FindInfoField(std::string_view section, std::string_view nam
 std::string InfoPage() {
   std::string page(kOpening);
   std::string_view section;
-  for (const InfoFieldRow& row : kRows) {
+  for (const InfoFieldRow& row : kInfoFieldsRows) {
     if (row.section != section) {
       section = row.section;
       ConcatTo(page, "\n## ", section, "\n\n| Field | Unit | What it tells |\n|---|---|---|\n");

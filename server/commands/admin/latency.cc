@@ -86,13 +86,13 @@ void Graph(CommandCall& call) {
 }
 
 // For people: what was observed, and advice.
-void Doctor(CommandCall& call) {
+void LatencyDoctor(CommandCall& call) {
   call.reply.Verbatim(
       LatencyDoctorReport(call.part<LatencyMonitor>(), call.settings, UnixSeconds(call)), "txt");
 }
 
 // Here, unlike in HISTORY and GRAPH, events are named in any case.
-void Reset(CommandCall& call) {
+void LatencyReset(CommandCall& call) {
   LatencyMonitor& monitor = call.part<LatencyMonitor>();
   const Args wanted = call.args.subspan(2);
   const auto is_wanted = [&](std::string_view name) {
@@ -166,7 +166,7 @@ void ShowHistograms(CommandCall& call) {
   }
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kLatencyHelp[] = {
     "DOCTOR",
     "    Return a human readable latency analysis report.",
     "GRAPH <event>",
@@ -184,58 +184,58 @@ constexpr std::string_view kHelp[] = {
     "    If no commands are specified then all histograms are replied.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void LatencyHelp(CommandCall& call) { ReplyHelp(call, kLatencyHelp); }
 
 // --- the table
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale;
-constexpr std::string_view kTips =
+constexpr uint32_t kLatencyFlags = kAdmin | kNoScript | kLoading | kStale;
+constexpr std::string_view kLatencyTips =
     "nondeterministic_output,request_policy:all_nodes,response_policy:special";
 
 // For administrators: names of events and times tell what others do.
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kLatencySubcommands[] = {
     {.name = "LATEST",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kLatencyFlags,
      .run = Latest,
      .group = "server",
      .since = "2.8.13",
      .complexity = "O(1)",
      .summary = "The latest and the worst moment of each event.",
-     .tips = kTips},
+     .tips = kLatencyTips},
     {.name = "HISTORY",
      .arity = 3,
-     .flags = kFlags,
+     .flags = kLatencyFlags,
      .run = History,
      .group = "server",
      .since = "2.8.13",
      .complexity = "O(1)",
      .usage = "event",
      .summary = "When an event took long, and how long.",
-     .tips = kTips},
+     .tips = kLatencyTips},
     {.name = "GRAPH",
      .arity = 3,
-     .flags = kFlags,
+     .flags = kLatencyFlags,
      .run = Graph,
      .group = "server",
      .since = "2.8.13",
      .complexity = "O(1)",
      .usage = "event",
      .summary = "The same as a picture.",
-     .tips = kTips},
+     .tips = kLatencyTips},
     {.name = "DOCTOR",
      .arity = 2,
-     .flags = kFlags,
-     .run = Doctor,
+     .flags = kLatencyFlags,
+     .run = LatencyDoctor,
      .group = "server",
      .since = "2.8.13",
      .complexity = "O(1)",
      .summary = "What took long, in words, and what can be done about it.",
-     .tips = kTips},
+     .tips = kLatencyTips},
     {.name = "RESET",
      .arity = -2,
-     .flags = kFlags,
-     .run = Reset,
+     .flags = kLatencyFlags,
+     .run = LatencyReset,
      .group = "server",
      .since = "2.8.13",
      .complexity = "O(1)",
@@ -244,7 +244,7 @@ constexpr CommandSpec kSubcommands[] = {
      .tips = "request_policy:all_nodes,response_policy:all_succeeded"},
     {.name = "HISTOGRAM",
      .arity = -2,
-     .flags = kFlags,
+     .flags = kLatencyFlags,
      .run = ShowHistograms,
      .group = "server",
      .since = "7.0.0",
@@ -252,30 +252,30 @@ constexpr CommandSpec kSubcommands[] = {
          "O(N) where N is the number of commands with latency information being retrieved.",
      .usage = "[command [command ...]]",
      .summary = "How long commands take: how many calls within which time.",
-     .tips = kTips},
+     .tips = kLatencyTips},
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = LatencyHelp,
      .group = "server",
      .since = "2.8.13",
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kLatencyRows[] = {
     {.name = "LATENCY",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kLatencySubcommands,
      .group = "server",
      .since = "2.8.13",
      .complexity = "Depends on subcommand.",
      .summary = "What takes long, and when it did."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kLatencyRows));
 
 }  // namespace
 
-CommandFamily LatencyFamily() { return {"latency", kRows}; }
+CommandFamily LatencyFamily() { return {"latency", kLatencyRows}; }
 
 }  // namespace sluice

@@ -135,7 +135,7 @@ void Stats(CommandCall& call) {
 // --- the rest
 
 // For people.
-void Doctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.parts), "txt"); }
+void MemoryDoctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(call.parts), "txt"); }
 
 // The allocator gives free pages back to the system, in one piece, and entries on sparse pages are
 // moved in the turns that follow. Without such an allocator it does nothing.
@@ -152,7 +152,7 @@ void MallocStats(CommandCall& call) {
   call.reply.Verbatim(report, "txt");
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kMemoryHelp[] = {
     "DOCTOR",
     "    Return memory problems reports.",
     "MALLOC-STATS",
@@ -166,17 +166,17 @@ constexpr std::string_view kHelp[] = {
     "    sampled up to <count> times (default: 5, 0 means sample all).",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void MemoryHelp(CommandCall& call) { ReplyHelp(call, kMemoryHelp); }
 
 // --- the table
 
-constexpr std::string_view kTips =
+constexpr std::string_view kMemoryTips =
     "nondeterministic_output,request_policy:all_shards,response_policy:special";
 constexpr std::string_view kSlowWhereMuch =
     "Depends on how much memory is allocated, could be slow";
 
 // USAGE alone has a key; the others speak of the process.
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kMemorySubcommands[] = {
     {.name = "USAGE",
      .arity = -3,
      .flags = kReadOnly,
@@ -194,15 +194,15 @@ constexpr CommandSpec kSubcommands[] = {
      .since = "4.0.0",
      .complexity = "O(N) where N is the number of segments of all databases",
      .summary = "What takes how much of the server's memory.",
-     .tips = kTips},
+     .tips = kMemoryTips},
     {.name = "DOCTOR",
      .arity = 2,
-     .run = Doctor,
+     .run = MemoryDoctor,
      .group = "server",
      .since = "4.0.0",
      .complexity = "O(1)",
      .summary = "What is wrong with the memory, in words.",
-     .tips = kTips},
+     .tips = kMemoryTips},
     {.name = "PURGE",
      .arity = 2,
      .run = Purge,
@@ -218,30 +218,30 @@ constexpr CommandSpec kSubcommands[] = {
      .since = "4.0.0",
      .complexity = kSlowWhereMuch,
      .summary = "What the allocator tells of itself.",
-     .tips = kTips},
+     .tips = kMemoryTips},
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = MemoryHelp,
      .group = "server",
      .since = "4.0.0",
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kMemoryRows[] = {
     {.name = "MEMORY",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kMemorySubcommands,
      .group = "server",
      .since = "4.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "What takes memory."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kMemoryRows));
 
 }  // namespace
 
-CommandFamily MemoryFamily() { return {"memory", kRows}; }
+CommandFamily MemoryFamily() { return {"memory", kMemoryRows}; }
 
 }  // namespace sluice

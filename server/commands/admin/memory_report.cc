@@ -28,7 +28,7 @@ constexpr int64_t kExcessBytes = 10 * kMegabyte;
 constexpr int64_t kClientBytes = 200 * 1024;
 constexpr size_t kScripts = 1000;
 
-constexpr std::string_view kEmpty =
+constexpr std::string_view kEmptyServer =
     "Hi Sam, this instance is empty or is using very little memory, my issues detector can't be "
     "used "
     "in these conditions. Please, leave for your mission on Earth and fill it with some data. The "
@@ -173,7 +173,7 @@ MemoryReport ReportMemory(const Parts& parts) {
 // Below 5 MB no rule means anything, so none is asked.
 std::string MemoryDoctorReport(const Parts& parts) {
   const MemoryReport report = ReportMemory(parts);
-  if (report.used < kTooLittle) return std::string(kEmpty);
+  if (report.used < kTooLittle) return std::string(kEmptyServer);
   std::string issues;
   for (const Issue& issue : kIssueRows) {
     if (issue.found(report, parts)) issues += issue.text;

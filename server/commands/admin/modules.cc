@@ -12,7 +12,7 @@ namespace sluice {
 namespace {
 
 // What Sluice has of modules' commands is built in, and is no module.
-void List(CommandCall& call) { call.reply.Array(0); }
+void ModuleList(CommandCall& call) { call.reply.Array(0); }
 
 // As Redis with enable-module-command no, the one value of that option here.
 //   MODULE LOAD x  → -ERR MODULE command not allowed. If the enable-module-command option is ...
@@ -23,7 +23,7 @@ void Refuse(CommandCall& call) {
       "configuration file, and then restart the server.");
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kModulesHelp[] = {
     "LIST",
     "    Return a list of loaded modules.",
     "LOAD <path> [<arg> ...]",
@@ -35,24 +35,24 @@ constexpr std::string_view kHelp[] = {
     "    Unload a module.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void ModulesHelp(CommandCall& call) { ReplyHelp(call, kModulesHelp); }
 
 // --- the table
 
 constexpr uint32_t kLoads = kAdmin | kNoScript | kNoAsyncLoading;
 
 // The rows of Redis, so that a refusal is told as one and not as an unknown word.
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kModulesSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = ModulesHelp,
      .since = "5.0.0",
      .summary = "What the subcommands do."},
     {.name = "LIST",
      .arity = 2,
      .flags = kAdmin | kNoScript,
-     .run = List,
+     .run = ModuleList,
      .complexity = "O(N) where N is the number of loaded modules.",
      .summary = "The modules that are loaded: none.",
      .tips = "nondeterministic_output_order"},
@@ -77,22 +77,22 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .usage = "name",
      .summary = "Unload a module; refused."},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed, {.group = "server", .since = "4.0.0", .complexity = "O(1)"});
+constexpr auto kModulesSubcommands =
+    RowsOf(kModulesSubcommandsListed, {.group = "server", .since = "4.0.0", .complexity = "O(1)"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kModulesRows[] = {
     {.name = "MODULE",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kModulesSubcommands,
      .group = "server",
      .since = "4.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Modules: none are loaded."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kModulesRows));
 
 }  // namespace
 
-CommandFamily ModulesFamily() { return {"modules", kRows}; }
+CommandFamily ModulesFamily() { return {"modules", kModulesRows}; }
 
 }  // namespace sluice

@@ -83,7 +83,7 @@ void BgRewriteAof(CommandCall& call) {
 
 // No script may call them. SAVE is refused inside MULTI, as in Redis; the two others are put off
 // there.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kPersistenceRows[] = {
     {.name = "BGREWRITEAOF",
      .arity = 1,
      .flags = kAdmin | kNoScript | kNoAsyncLoading,
@@ -123,6 +123,6 @@ constexpr CommandSpec kRows[] = {
 
 }  // namespace
 
-CommandFamily PersistenceFamily() { return {"persistence", kRows}; }
+CommandFamily PersistenceFamily() { return {"persistence", kPersistenceRows}; }
 
 }  // namespace sluice

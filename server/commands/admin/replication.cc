@@ -107,7 +107,7 @@ constexpr CommandSpec SlaveOfRow() {
 }
 
 // WAIT and WAITAOF may wait; inside MULTI and scripts they answer at once what there is.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kReplicationRows[] = {
     ReplicaOfRow("REPLICAOF"),
     {.name = "ROLE",
      .arity = 1,
@@ -142,10 +142,10 @@ constexpr CommandSpec kRows[] = {
      .summary = "Wait until all writes are on disk here, and at so many replicas; there are none.",
      .tips = "request_policy:all_shards,response_policy:agg_min"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kReplicationRows));
 
 }  // namespace
 
-CommandFamily ReplicationFamily() { return {"replication", kRows}; }
+CommandFamily ReplicationFamily() { return {"replication", kReplicationRows}; }
 
 }  // namespace sluice

@@ -131,7 +131,7 @@ void Monitor(CommandCall& call) {
 // --- the table
 
 // SHUTDOWN is allowed beside a script past its time (kAllowBusy), and refused inside MULTI.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kServerRows[] = {
     {.name = "MONITOR",
      .arity = 1,
      .flags = kAdmin | kNoScript | kLoading | kStale,
@@ -168,10 +168,10 @@ constexpr CommandSpec kRows[] = {
      .summary = "End the server.",
      .history = "7.0.0 `NOW`, `FORCE` and `ABORT`."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kServerRows));
 
 }  // namespace
 
-CommandFamily ServerFamily() { return {"server", kRows}; }
+CommandFamily ServerFamily() { return {"server", kServerRows}; }
 
 }  // namespace sluice

@@ -39,7 +39,7 @@ void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
 //   SLOWLOG GET -2  → -ERR count should be greater than or equal to -1
 //   SLOWLOG GET x   → -ERR count should be greater than or equal to -1
 //   SLOWLOG GET 0   → []
-void Get(CommandCall& call) {
+void SlowLogGet(CommandCall& call) {
   if (call.args.size() > 3) {
     return call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
                                    call.args[1], "'. Try SLOWLOG HELP."));
@@ -62,12 +62,12 @@ void Len(CommandCall& call) {
 }
 
 // Ids go on from where they were.
-void Reset(CommandCall& call) {
+void SlowLogReset(CommandCall& call) {
   call.part<SlowLog>().Clear();
   call.reply.Ok();
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kSlowLogHelp[] = {
     "GET [<count>]",
     "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
     "    Entries are made of:",
@@ -79,18 +79,18 @@ constexpr std::string_view kHelp[] = {
     "    Reset the slowlog.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void SlowLogHelp(CommandCall& call) { ReplyHelp(call, kSlowLogHelp); }
 
 // --- the table
 
-constexpr uint32_t kFlags = kAdmin | kLoading | kStale;
+constexpr uint32_t kSlowLogFlags = kAdmin | kLoading | kStale;
 
 // For administrators: arguments of others' commands are shown.
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kSlowLogSubcommands[] = {
     {.name = "GET",
      .arity = -2,
-     .flags = kFlags,
-     .run = Get,
+     .flags = kSlowLogFlags,
+     .run = SlowLogGet,
      .group = "server",
      .since = "2.2.12",
      .complexity = "O(N) where N is the number of entries returned",
@@ -100,7 +100,7 @@ constexpr CommandSpec kSubcommands[] = {
      .tips = "request_policy:all_nodes,nondeterministic_output"},
     {.name = "LEN",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kSlowLogFlags,
      .run = Len,
      .group = "server",
      .since = "2.2.12",
@@ -109,8 +109,8 @@ constexpr CommandSpec kSubcommands[] = {
      .tips = "request_policy:all_nodes,response_policy:agg_sum,nondeterministic_output"},
     {.name = "RESET",
      .arity = 2,
-     .flags = kFlags,
-     .run = Reset,
+     .flags = kSlowLogFlags,
+     .run = SlowLogReset,
      .group = "server",
      .since = "2.2.12",
      .complexity = "O(N) where N is the number of entries in the slowlog",
@@ -119,26 +119,26 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = SlowLogHelp,
      .group = "server",
      .since = "6.2.0",
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kSlowLogRows[] = {
     {.name = "SLOWLOG",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kSlowLogSubcommands,
      .group = "server",
      .since = "2.2.12",
      .complexity = "Depends on subcommand.",
      .summary = "The commands that took longest."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kSlowLogRows));
 
 }  // namespace
 
-CommandFamily SlowLogFamily() { return {"slow_log", kRows}; }
+CommandFamily SlowLogFamily() { return {"slow_log", kSlowLogRows}; }
 
 }  // namespace sluice

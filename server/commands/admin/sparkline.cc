@@ -8,11 +8,11 @@ namespace sluice {
 namespace {
 
 // Redis's: four rows of three heights each, so twelve steps from the lowest value to the highest.
-constexpr int kRows = 4;
+constexpr int kSparklineRows = 4;
 constexpr std::string_view kTops = "_o#";  // how a column ends: low, in the middle, high
 constexpr char kColumn = '|';
 constexpr int kStepsPerRow = static_cast<int>(kTops.size());
-constexpr int kSteps = kRows * kStepsPerRow;
+constexpr int kSteps = kSparklineRows * kStepsPerRow;
 
 // Where the lowest value is drawn, and how much there is up to the highest. A flat series has the
 // width 1.
@@ -34,7 +34,7 @@ char CellOf(double value, const Range& range, int row) {
   const int step =
       std::clamp(static_cast<int>((value - range.low) * kSteps / range.width), 0, kSteps - 1);
   // How many steps of the column lie in this row or above it.
-  const int above = step - (kRows - row - 1) * kStepsPerRow;
+  const int above = step - (kSparklineRows - row - 1) * kStepsPerRow;
   if (above < 0) return ' ';
   return above < kStepsPerRow ? kTops[static_cast<size_t>(above)] : kColumn;
 }
@@ -61,7 +61,7 @@ std::string DrawSparkline(std::span<const SparkPoint> points, size_t columns) {
     if (!picture.empty()) picture += '\n';
     const auto part = points.first(std::min(columns, points.size()));
     points = points.subspan(part.size());
-    for (int row = 0; row < kRows; ++row) {
+    for (int row = 0; row < kSparklineRows; ++row) {
       for (const SparkPoint& point : part) picture += CellOf(point.value, range, row);
       picture += '\n';
     }

@@ -152,7 +152,7 @@ void Unblock(CommandCall& call) {
                      *session, error ? ParkedClients::End::kError : ParkedClients::End::kTimeout));
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kClientHelp[] = {
     "CACHING (YES|NO)",
     "    Track the keys of the next command (OPTIN), or do not (OPTOUT).",
     "GETNAME",
@@ -206,7 +206,7 @@ constexpr std::string_view kHelp[] = {
     "    End PAUSE now.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void ClientHelp(CommandCall& call) { ReplyHelp(call, kClientHelp); }
 
 // --- the table
 
@@ -217,7 +217,7 @@ constexpr std::string_view kPerClient = "O(N) where N is the number of client co
 
 // What concerns other clients is for administrators (KILL, LIST, PAUSE, UNBLOCK, NO-EVICT); the
 // rest is for any client. Scripts may not call it: their client is a stand-in.
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kClientSubcommandsListed[] = {
     {.name = "CACHING",
      .arity = 3,
      .flags = kAny,
@@ -243,7 +243,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = ClientHelp,
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
@@ -377,24 +377,24 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .complexity = "O(N) Where N is the number of paused clients",
      .summary = "End CLIENT PAUSE before its time."},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed, {.categories = kCatConnection, .group = "connection"});
+constexpr auto kClientSubcommands =
+    RowsOf(kClientSubcommandsListed, {.categories = kCatConnection, .group = "connection"});
 
 // kKeepsCaching: other CLIENT commands do not use up a CLIENT CACHING.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kClientRows[] = {
     {.name = "CLIENT",
      .arity = -2,
      .flags = kKeepsCaching,
-     .subcommands = kSubcommands,
+     .subcommands = kClientSubcommands,
      .group = "connection",
      .since = "2.4.0",
      .complexity = "Depends on subcommand.",
      .summary = "This connection and the others."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kClientRows));
 
 }  // namespace
 
-CommandFamily ClientFamily() { return {"client", kRows}; }
+CommandFamily ClientFamily() { return {"client", kClientRows}; }
 
 }  // namespace sluice

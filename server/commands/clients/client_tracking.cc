@@ -51,7 +51,7 @@ void SwitchOn(ArgReader&, Request& request) {
 }
 
 // CLIENT TRACKING ON | OFF [REDIRECT id] [PREFIX p ...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP].
-constexpr OptionRow<Request> kOptions[] = {
+constexpr OptionRow<Request> kClientTrackingOptions[] = {
     {"REDIRECT", ReadRedirect, 1},
     {"PREFIX", [](ArgReader& args, Request& request) { request.prefixes.push_back(args.Bytes()); },
      1},
@@ -65,7 +65,7 @@ constexpr OptionRow<Request> kOptions[] = {
 // Options are read before the word ON or OFF is looked at, as in Redis.
 bool ReadRequest(CommandCall& call, Request& request) {
   ArgReader args(call.args, 3);
-  ReadOptions(args, kOptions, request);
+  ReadOptions(args, kClientTrackingOptions, request);
   if (args.failed()) call.reply.Error(args.error());
   return !args.failed();
 }

@@ -208,7 +208,7 @@ constexpr std::string_view kPingTips = "request_policy:all_shards,response_polic
 
 // kNoAuth lets a row through before the login. QUIT and RESET run at once inside MULTI
 // (kNotQueued), for they end it.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kConnectionListed[] = {
     {.name = "PING",
      .arity = -1,
      .flags = kFast | kInSubscriber | kWhileLoading,
@@ -259,11 +259,12 @@ constexpr CommandSpec kListed[] = {
      .complexity = "O(1)",
      .summary = "Make the connection as it was when it was opened."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatConnection, .group = "connection"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kConnectionRows =
+    RowsOf(kConnectionListed, {.categories = kCatConnection, .group = "connection"});
+static_assert(RowsAreSound(kConnectionRows));
 
 }  // namespace
 
-CommandFamily ConnectionFamily() { return {"connection", kRows}; }
+CommandFamily ConnectionFamily() { return {"connection", kConnectionRows}; }
 
 }  // namespace sluice

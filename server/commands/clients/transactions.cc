@@ -223,7 +223,7 @@ void Exec(CommandCall& call) {
 constexpr uint32_t kOpen = kNoScript | kLoading | kStale | kFast | kAllowBusy;
 
 // kNotQueued: these run inside MULTI instead of being queued. UNWATCH is queued, as in Redis.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kTransactionsRows[] = {
     {.name = "MULTI",
      .arity = 1,
      .flags = kOpen | kNotQueued,
@@ -274,10 +274,10 @@ constexpr CommandSpec kRows[] = {
      .complexity = "O(1)",
      .summary = "Forget the watched keys."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kTransactionsRows));
 
 }  // namespace
 
-CommandFamily TransactionsFamily() { return {"transactions", kRows}; }
+CommandFamily TransactionsFamily() { return {"transactions", kTransactionsRows}; }
 
 }  // namespace sluice

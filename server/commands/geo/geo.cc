@@ -96,7 +96,7 @@ void GeoPos(CommandCall& call) {
 
 // The keys are sorted sets: their commands, their type and their events (zadd) are what clients
 // see.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kGeoRows[] = {
     {.name = "GEOADD",
      .arity = -5,
      .flags = kWrite | kDenyOom,
@@ -146,10 +146,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key member [member ...]",
      .summary = "The longitudes and latitudes of members."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kGeoRows));
 
 }  // namespace
 
-CommandFamily GeoFamily() { return {"geo", kRows}; }
+CommandFamily GeoFamily() { return {"geo", kGeoRows}; }
 
 }  // namespace sluice

@@ -153,7 +153,7 @@ bool MayComeBeside(const Reading& reading) {
 }
 
 // STOREDIST has two rows: a flag for GEOSEARCHSTORE, a word with a key for GEORADIUS.
-constexpr OptionRow<Reading> kOptions[] = {
+constexpr OptionRow<Reading> kGeoSearchOptions[] = {
     {"WITHDIST", Raise<&SearchRequest::with_distance>},
     {"WITHHASH", Raise<&SearchRequest::with_hash>},
     {"WITHCOORD", Raise<&SearchRequest::with_coordinates>},
@@ -205,7 +205,7 @@ bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set
     if (!set) args.Skip(2);
   }
   Reading reading{form, set, request};
-  ReadOptions(args, kOptions, reading);
+  ReadOptions(args, kGeoSearchOptions, reading);
   if (!args.failed()) CheckOptions(args, call, form, request);
   if (args.failed()) call.reply.Error(args.error());
   return !args.failed();
@@ -302,7 +302,7 @@ constexpr KeySpecs StoreKeys(int16_t from) {
 }
 
 // GEORADIUS may write, because STORE may come, so replicas and read-only users need the _RO form.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kGeoSearchListed[] = {
     {.name = "GEOSEARCH",
      .arity = -7,
      .flags = kReadOnly,
@@ -396,11 +396,11 @@ constexpr CommandSpec kListed[] = {
      .deprecated_since = "6.2.0",
      .replaced_by = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatGeo, .group = "geo"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kGeoSearchRows = RowsOf(kGeoSearchListed, {.categories = kCatGeo, .group = "geo"});
+static_assert(RowsAreSound(kGeoSearchRows));
 
 }  // namespace
 
-CommandFamily GeoSearchFamily() { return {"geo_search", kRows}; }
+CommandFamily GeoSearchFamily() { return {"geo_search", kGeoSearchRows}; }
 
 }  // namespace sluice

@@ -186,7 +186,7 @@ constexpr CommandSpec TimeRow(std::string_view name, Handler run, std::string_vi
 
 constexpr std::string_view kRunning = "nondeterministic_output";
 
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kHashExpiryListed[] = {
     ExpireRow("HEXPIRE", ExpireFields<kInSeconds>,
               "key seconds [NX | XX | GT | LT] fields=<FIELDS numfields field [field ...]>",
               "Let fields of a hash end after so many seconds."),
@@ -217,15 +217,15 @@ constexpr CommandSpec kListed[] = {
     TimeRow("HTTL", TellTimes<kInSeconds>,
             "How many seconds fields have left; -1: no end, -2: no field.", kRunning),
 };
-constexpr auto kRows =
-    RowsOf(kListed, {.categories = kCatHash,
-                     .group = "hash",
-                     .since = "7.4.0",
-                     .complexity = "O(N) where N is the number of specified fields"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kHashExpiryRows =
+    RowsOf(kHashExpiryListed, {.categories = kCatHash,
+                               .group = "hash",
+                               .since = "7.4.0",
+                               .complexity = "O(N) where N is the number of specified fields"});
+static_assert(RowsAreSound(kHashExpiryRows));
 
 }  // namespace
 
-CommandFamily HashExpiryFamily() { return {"hash_expiry", kRows}; }
+CommandFamily HashExpiryFamily() { return {"hash_expiry", kHashExpiryRows}; }
 
 }  // namespace sluice

@@ -301,7 +301,7 @@ void HSetEx(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kHashFieldsListed[] = {
     {.name = "HGETDEL",
      .arity = -5,
      .flags = kWrite | kFast,
@@ -327,15 +327,15 @@ constexpr CommandSpec kListed[] = {
               "fields=<FIELDS numfields field value [field value ...]>",
      .summary = "Set fields of a hash with an end; 1 if they were set."},
 };
-constexpr auto kRows =
-    RowsOf(kListed, {.categories = kCatHash,
-                     .group = "hash",
-                     .since = "8.0.0",
-                     .complexity = "O(N) where N is the number of specified fields"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kHashFieldsRows =
+    RowsOf(kHashFieldsListed, {.categories = kCatHash,
+                               .group = "hash",
+                               .since = "8.0.0",
+                               .complexity = "O(N) where N is the number of specified fields"});
+static_assert(RowsAreSound(kHashFieldsRows));
 
 }  // namespace
 
-CommandFamily HashFieldsFamily() { return {"hash_fields", kRows}; }
+CommandFamily HashFieldsFamily() { return {"hash_fields", kHashFieldsRows}; }
 
 }  // namespace sluice

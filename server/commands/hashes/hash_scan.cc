@@ -157,14 +157,14 @@ void HScan(CommandCall& call) {
 
 // --- the table
 
-constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
+constexpr KeySpecs kScanned = KeyAt(1, kKeyRo | kKeyAccess);
 
 // No row is kFast: each may be O(N). The tips say that the order of the answer means nothing.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kHashScanListed[] = {
     {.name = "HGETALL",
      .arity = 2,
      .flags = kReadOnly,
-     .keys = kRead,
+     .keys = kScanned,
      .run = HGetAll,
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
@@ -174,7 +174,7 @@ constexpr CommandSpec kListed[] = {
     {.name = "HKEYS",
      .arity = 2,
      .flags = kReadOnly,
-     .keys = kRead,
+     .keys = kScanned,
      .run = HKeys,
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
@@ -184,7 +184,7 @@ constexpr CommandSpec kListed[] = {
     {.name = "HRANDFIELD",
      .arity = -2,
      .flags = kReadOnly,
-     .keys = kRead,
+     .keys = kScanned,
      .run = HRandField,
      .since = "6.2.0",
      .complexity = "O(N) where N is the number of fields returned",
@@ -194,7 +194,7 @@ constexpr CommandSpec kListed[] = {
     {.name = "HSCAN",
      .arity = -3,
      .flags = kReadOnly,
-     .keys = kRead,
+     .keys = kScanned,
      .run = HScan,
      .since = "2.8.0",
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command "
@@ -206,7 +206,7 @@ constexpr CommandSpec kListed[] = {
     {.name = "HVALS",
      .arity = 2,
      .flags = kReadOnly,
-     .keys = kRead,
+     .keys = kScanned,
      .run = HVals,
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
@@ -214,11 +214,11 @@ constexpr CommandSpec kListed[] = {
      .summary = "The values of all fields of a hash.",
      .tips = "nondeterministic_output_order"},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatHash, .group = "hash"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kHashScanRows = RowsOf(kHashScanListed, {.categories = kCatHash, .group = "hash"});
+static_assert(RowsAreSound(kHashScanRows));
 
 }  // namespace
 
-CommandFamily HashScanFamily() { return {"hash_scan", kRows}; }
+CommandFamily HashScanFamily() { return {"hash_scan", kHashScanRows}; }
 
 }  // namespace sluice

@@ -212,7 +212,7 @@ constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
 // kKeyAccess is for commands that give content away; HLEN, HEXISTS and HSTRLEN only look (kLooked).
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kHashesListed[] = {
     {.name = "HDEL",
      .arity = -3,
      .flags = kWrite | kFast,
@@ -318,11 +318,11 @@ constexpr CommandSpec kListed[] = {
      .usage = "key field",
      .summary = "How many bytes the value of a field has."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatHash, .group = "hash"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kHashesRows = RowsOf(kHashesListed, {.categories = kCatHash, .group = "hash"});
+static_assert(RowsAreSound(kHashesRows));
 
 }  // namespace
 
-CommandFamily HashesFamily() { return {"hashes", kRows}; }
+CommandFamily HashesFamily() { return {"hashes", kHashesRows}; }
 
 }  // namespace sluice

@@ -98,7 +98,7 @@ void SwapDb(CommandCall& call) {
 constexpr std::string_view kFlushTips = "request_policy:all_shards,response_policy:all_succeeded";
 
 // They name no keys, though three of them may touch all there are.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kDatabasesRows[] = {
     {.name = "SELECT",
      .arity = 2,
      .flags = kLoading | kStale | kFast,
@@ -155,10 +155,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "index1 index2",
      .summary = "Let two databases change places under their clients."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kDatabasesRows));
 
 }  // namespace
 
-CommandFamily DatabasesFamily() { return {"databases", kRows}; }
+CommandFamily DatabasesFamily() { return {"databases", kDatabasesRows}; }
 
 }  // namespace sluice

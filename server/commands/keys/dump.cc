@@ -52,7 +52,7 @@ int64_t TakeBounded(ArgReader& args, int64_t most, std::string_view fault) {
 }
 
 // REPLACE and ABSTTL as often as a client likes; of two IDLETIME the last one counts.
-constexpr OptionRow<RestoreArgs> kOptions[] = {
+constexpr OptionRow<RestoreArgs> kDumpOptions[] = {
     {"REPLACE", kRaise<&RestoreArgs::replace>},
     {"ABSTTL", kRaise<&RestoreArgs::absolute>},
     {"IDLETIME",
@@ -121,7 +121,7 @@ bool IsLikely(const CommandCall& call, const RdbValue& value) {
 void Restore(CommandCall& call) {
   RestoreArgs args;
   ArgReader options(call.args, 4);
-  ReadOptions(options, kOptions, args);
+  ReadOptions(options, kDumpOptions, args);
   if (options.failed()) return call.reply.Error(options.error());
   const HashedKey key = call.Key(1);
   if (!IsRestorable(call, key, args)) return;
@@ -155,7 +155,7 @@ void Restore(CommandCall& call) {
 // --- the table
 
 // DUMP's bytes may differ between two servers with the same value.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kDumpRows[] = {
     {.name = "DUMP",
      .arity = 2,
      .flags = kReadOnly,
@@ -190,10 +190,10 @@ constexpr CommandSpec kRows[] = {
      .summary = "Make a key from what DUMP gave.",
      .history = "3.0.0 `REPLACE`.|5.0.0 `ABSTTL`.|5.0.0 `IDLETIME` and `FREQ`."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kDumpRows));
 
 }  // namespace
 
-CommandFamily DumpFamily() { return {"dump", kRows}; }
+CommandFamily DumpFamily() { return {"dump", kDumpRows}; }
 
 }  // namespace sluice

@@ -181,7 +181,7 @@ constexpr uint32_t kTells = kReadOnly | kFast;
 constexpr KeySpecs kChanged = KeyAt(1, kKeyRw | kKeyUpdate);
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kExpiryRows[] = {
     {.name = "EXPIRE",
      .arity = -3,
      .flags = kSets,
@@ -290,10 +290,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key",
      .summary = "Let a key live for ever; 1 if it had an end."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kExpiryRows));
 
 }  // namespace
 
-CommandFamily ExpiryFamily() { return {"expiry", kRows}; }
+CommandFamily ExpiryFamily() { return {"expiry", kExpiryRows}; }
 
 }  // namespace sluice

@@ -78,7 +78,7 @@ void Scan(CommandCall& call) {
 // --- the table
 
 // They have no key arguments: a pattern is none.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kKeyScanRows[] = {
     {.name = "KEYS",
      .arity = 2,
      .flags = kReadOnly,
@@ -106,10 +106,10 @@ constexpr CommandSpec kRows[] = {
      .history = "6.0.0 `TYPE`.",
      .tips = "nondeterministic_output,request_policy:special"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kKeyScanRows));
 
 }  // namespace
 
-CommandFamily KeyScanFamily() { return {"key_scan", kRows}; }
+CommandFamily KeyScanFamily() { return {"key_scan", kKeyScanRows}; }
 
 }  // namespace sluice

@@ -226,7 +226,7 @@ constexpr std::string_view kPerKeyTips = "request_policy:multi_shard,response_po
 
 // DEL and UNLINK have the same handler and differ in kFast, which is Redis's word for UNLINK's
 // promise.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kKeysListed[] = {
     {.name = "DEL",
      .arity = -2,
      .flags = kWrite,
@@ -329,11 +329,11 @@ constexpr CommandSpec kListed[] = {
      .summary = "Mark keys as used just now; how many there are.",
      .tips = kPerKeyTips},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatKeyspace, .group = "generic"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kKeysRows = RowsOf(kKeysListed, {.categories = kCatKeyspace, .group = "generic"});
+static_assert(RowsAreSound(kKeysRows));
 
 }  // namespace
 
-CommandFamily KeysFamily() { return {"keys", kRows}; }
+CommandFamily KeysFamily() { return {"keys", kKeysRows}; }
 
 }  // namespace sluice

@@ -63,7 +63,7 @@ void Freq(CommandCall& call) {
       "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kObjectHelp[] = {
     "ENCODING <key>",
     "    Return the kind of internal representation used in order to store the value",
     "    associated with a <key>.",
@@ -78,12 +78,12 @@ constexpr std::string_view kHelp[] = {
     "    <key>.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void ObjectHelp(CommandCall& call) { ReplyHelp(call, kObjectHelp); }
 
 // --- the table
 
 // The key stands at 2, behind the subcommand's word.
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kObjectSubcommands[] = {
     {.name = "ENCODING",
      .arity = 3,
      .flags = kReadOnly,
@@ -112,7 +112,7 @@ constexpr CommandSpec kSubcommands[] = {
      .arity = 2,
      .flags = kLoading | kStale,
      .categories = kCatKeyspace,
-     .run = Help,
+     .run = ObjectHelp,
      .group = "generic",
      .since = "6.2.0",
      .complexity = "O(1)",
@@ -143,19 +143,19 @@ constexpr CommandSpec kSubcommands[] = {
      .tips = "nondeterministic_output"},
 };
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kObjectRows[] = {
     {.name = "OBJECT",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kObjectSubcommands,
      .group = "generic",
      .since = "2.2.3",
      .complexity = "Depends on subcommand.",
      .summary = "How a value is kept and used."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kObjectRows));
 
 }  // namespace
 
-CommandFamily ObjectFamily() { return {"object", kRows}; }
+CommandFamily ObjectFamily() { return {"object", kObjectRows}; }
 
 }  // namespace sluice

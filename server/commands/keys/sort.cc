@@ -49,7 +49,7 @@ struct SortRequest {
 
 // SORT key [BY pattern] [LIMIT offset count] [GET pattern ...] [ASC | DESC] [ALPHA] [STORE key], in
 // any order.
-constexpr OptionRow<SortRequest> kOptions[] = {
+constexpr OptionRow<SortRequest> kSortOptions[] = {
     {"ASC", kAssign<&SortRequest::descending, false>},
     {"DESC", kAssign<&SortRequest::descending, true>},
     {"ALPHA", kRaise<&SortRequest::alpha>},
@@ -87,7 +87,7 @@ bool ReadSort(CommandCall& call, SortRequest& request) {
   // Which keys BY and GET lead to nobody knows before: whoever may use them may read all.
   request.may_read_all =
       call.part<AccessGate>().MayReadAnyKey(call.client, call.command, call.args);
-  ReadOptions(args, kOptions, request);
+  ReadOptions(args, kSortOptions, request);
   if (args.Finish()) return true;
   call.reply.Error(args.error());
   return false;
@@ -359,7 +359,7 @@ constexpr std::string_view kSortComplexity =
 
 // kMovableKeys: which keys are looked at depends on the elements, and STORE's target on the
 // options.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kSortRows[] = {
     {.name = "SORT",
      .arity = -2,
      .flags = kWrite | kDenyOom | kMovableKeys,
@@ -389,10 +389,10 @@ constexpr CommandSpec kRows[] = {
      .summary = "As SORT, without STORE.",
      .find_keys = FindSortRoKeys},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kSortRows));
 
 }  // namespace
 
-CommandFamily SortFamily() { return {"sort", kRows}; }
+CommandFamily SortFamily() { return {"sort", kSortRows}; }
 
 }  // namespace sluice

@@ -208,7 +208,7 @@ constexpr CommandSpec GetRow(std::string_view name) {
 
 // Each command under two names, that of the module and that of its earlier name; COUNTAT is for the
 // log.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kLeakyBucketsRows[] = {
     CountRow("LBUCKET.COUNT"),
     GetRow("LBUCKET.GET"),
     CountRow("MCAPTCHA_CACHE.COUNT"),
@@ -225,10 +225,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key unix-time-milliseconds [units:integer(1..2^63-1)]",
      .summary = "Count units that drain at that moment: what the log says for LBUCKET.COUNT."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kLeakyBucketsRows));
 
 }  // namespace
 
-CommandFamily LeakyBucketsFamily() { return {"leaky_buckets", kRows}; }
+CommandFamily LeakyBucketsFamily() { return {"leaky_buckets", kLeakyBucketsRows}; }
 
 }  // namespace sluice

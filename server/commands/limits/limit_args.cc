@@ -64,7 +64,7 @@ struct Reading {
   int64_t burst = kNotGiven;
 };
 
-constexpr OptionRow<Reading> kOptions[] = {
+constexpr OptionRow<Reading> kLimitArgsOptions[] = {
     {"COST",
      [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadUnits(args); }},
     {"BURST", [](ArgReader& args,
@@ -113,11 +113,11 @@ TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters) {
   if (by_policy) {
     options.policy = args.Peek();
     options.request.config = ReadPolicy(args, limit_waiters.policies());
-    ReadOptionsOnce(args, kOptions, reading);
+    ReadOptionsOnce(args, kLimitArgsOptions, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
     reading.numbers = ReadNumbers(args);
-    ReadOptionsOnce(args, kOptions, reading);
+    ReadOptionsOnce(args, kLimitArgsOptions, reading);
     MakeConfig(args, reading.numbers, reading.burst, options.request.config);
   }
   CheckTogether(args, options);

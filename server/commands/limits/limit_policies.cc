@@ -75,7 +75,7 @@ void ListPolicies(CommandCall& call) {
   for (const std::string_view name : names) call.reply.Bulk(name);
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kLimitPoliciesHelp[] = {
     "DEL <name>",
     "    Forget a policy. Keys keep the numbers they have.",
     "GET <name>",
@@ -86,13 +86,13 @@ constexpr std::string_view kHelp[] = {
     "    Name a limit, or change the one of that name.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void LimitPoliciesHelp(CommandCall& call) { ReplyHelp(call, kLimitPoliciesHelp); }
 
 // --- the table
 
 // Writes without keys: what they change is beside the keyspace, and holds for all clients, so DEL
 // and SET are @dangerous.
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kLimitPoliciesSubcommands[] = {
     {.name = "DEL",
      .arity = 3,
      .flags = kWrite | kFast,
@@ -117,7 +117,7 @@ constexpr CommandSpec kSubcommands[] = {
      .arity = 2,
      .flags = kLoading | kStale,
      .categories = kCatLimit,
-     .run = Help,
+     .run = LimitPoliciesHelp,
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(1)",
@@ -145,19 +145,19 @@ constexpr CommandSpec kSubcommands[] = {
      .summary = "Name a limit, so that it can be changed in one place."},
 };
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kLimitPoliciesRows[] = {
     {.name = "LIMIT.POLICY",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kLimitPoliciesSubcommands,
      .group = "limit",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "Named limits."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kLimitPoliciesRows));
 
 }  // namespace
 
-CommandFamily LimitPoliciesFamily() { return {"limit_policies", kRows}; }
+CommandFamily LimitPoliciesFamily() { return {"limit_policies", kLimitPoliciesRows}; }
 
 }  // namespace sluice

@@ -429,7 +429,7 @@ constexpr std::string_view kTakeComplexity =
     "which something came.";
 
 // LIMIT.TAKE is kBlocking because of WAIT. LIMIT.REFUND takes no memory, so it is not kDenyOom.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kLimitsRows[] = {
     {.name = "LIMIT.TAKE",
      .arity = -4,
      .flags = kTakes | kBlocking,
@@ -486,10 +486,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key",
      .summary = "A limiter's numbers, what of it is used, and when it is whole again."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kLimitsRows));
 
 }  // namespace
 
-CommandFamily LimitsFamily() { return {"limits", kRows}; }
+CommandFamily LimitsFamily() { return {"limits", kLimitsRows}; }
 
 }  // namespace sluice

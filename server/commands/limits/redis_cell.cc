@@ -219,7 +219,7 @@ constexpr CommandSpec ThrottleRow(std::string_view name) {
 }
 
 // CL.THROTTLE and RL.THROTTLE have the module's arity -1, so that its own usage line is the answer.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kRedisCellRows[] = {
     ThrottleRow("CL.THROTTLE"),
     ThrottleRow("RL.THROTTLE"),
     {.name = "GCRA",
@@ -235,10 +235,10 @@ constexpr CommandSpec kRows[] = {
               "period-seconds:double [TOKENS count]",
      .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kRedisCellRows));
 
 }  // namespace
 
-CommandFamily RedisCellFamily() { return {"redis_cell", kRows}; }
+CommandFamily RedisCellFamily() { return {"redis_cell", kRedisCellRows}; }
 
 }  // namespace sluice

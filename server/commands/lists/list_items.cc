@@ -266,7 +266,7 @@ void LPos(CommandCall& call) {
 // --- the table
 
 // They lack kFast: each may have to walk through the list.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kListItemsListed[] = {
     {.name = "LINDEX",
      .arity = 3,
      .flags = kReadOnly,
@@ -342,11 +342,11 @@ constexpr CommandSpec kListed[] = {
      .usage = "key element [RANK rank:integer] [COUNT num-matches:integer] [MAXLEN len]",
      .summary = "Where an element stands; with COUNT the places of so many, 0 for all."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatList, .group = "list"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kListItemsRows = RowsOf(kListItemsListed, {.categories = kCatList, .group = "list"});
+static_assert(RowsAreSound(kListItemsRows));
 
 }  // namespace
 
-CommandFamily ListItemsFamily() { return {"list_items", kRows}; }
+CommandFamily ListItemsFamily() { return {"list_items", kListItemsRows}; }
 
 }  // namespace sluice

@@ -58,7 +58,7 @@ constexpr KeySpecs kSourceAndTarget =
     KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
 
 // LMPOP's keys are counted by its first argument, which old clients cannot follow (kMovableKeys).
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListMovesRows[] = {
     {.name = "LMOVE",
      .arity = 5,
      .flags = kWrite | kDenyOom,
@@ -96,10 +96,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "numkeys:integer key [key ...] where=<LEFT | RIGHT> [COUNT count]",
      .summary = "Take elements off the first of several lists that is there; its name and they."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kListMovesRows));
 
 }  // namespace
 
-CommandFamily ListMovesFamily() { return {"list_moves", kRows}; }
+CommandFamily ListMovesFamily() { return {"list_moves", kListMovesRows}; }
 
 }  // namespace sluice

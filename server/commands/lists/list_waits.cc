@@ -137,13 +137,13 @@ void BLMPop(CommandCall& call) {
 // --- the table
 
 constexpr uint32_t kWaits = kWrite | kBlocking;
-constexpr KeySpecs kSourceAndTarget =
+constexpr KeySpecs kAwaitedAndTarget =
     KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
 constexpr KeySpecs kAllButLast = KeyRange(1, -2, 1, kKeyRw | kKeyAccess | kKeyDelete);
 constexpr std::string_view kDoubleTimeout = "6.0.0 The time-out may have a fraction.";
 
 // BLPOP and its older kin are not for scripts; BLMPOP is, and answers there at once.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kListWaitsRows[] = {
     {.name = "BLPOP",
      .arity = -3,
      .flags = kWaits | kNoScript,
@@ -172,7 +172,7 @@ constexpr CommandSpec kRows[] = {
      .arity = 6,
      .flags = kWaits | kDenyOom | kNoScript,
      .categories = kCatList,
-     .keys = kSourceAndTarget,
+     .keys = kAwaitedAndTarget,
      .run = BLMove,
      .group = "list",
      .since = "6.2.0",
@@ -184,7 +184,7 @@ constexpr CommandSpec kRows[] = {
      .arity = 4,
      .flags = kWaits | kDenyOom | kNoScript,
      .categories = kCatList,
-     .keys = kSourceAndTarget,
+     .keys = kAwaitedAndTarget,
      .run = BRPopLPush,
      .group = "list",
      .since = "2.2.0",
@@ -207,10 +207,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "timeout:double numkeys:integer key [key ...] where=<LEFT | RIGHT> [COUNT count]",
      .summary = "As LMPOP, or wait for an element."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kListWaitsRows));
 
 }  // namespace
 
-CommandFamily ListWaitsFamily() { return {"list_waits", kRows}; }
+CommandFamily ListWaitsFamily() { return {"list_waits", kListWaitsRows}; }
 
 }  // namespace sluice

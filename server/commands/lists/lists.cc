@@ -93,7 +93,7 @@ constexpr std::string_view kPushComplexity =
     "arguments.";
 
 // LLEN only looks; a pop needs access as well, since it gives the element away.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kListsListed[] = {
     {.name = "LPUSH",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
@@ -164,11 +164,11 @@ constexpr CommandSpec kListed[] = {
      .usage = "key",
      .summary = "How many elements a list has; 0 when there is none."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatList, .group = "list"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kListsRows = RowsOf(kListsListed, {.categories = kCatList, .group = "list"});
+static_assert(RowsAreSound(kListsRows));
 
 }  // namespace
 
-CommandFamily ListsFamily() { return {"lists", kRows}; }
+CommandFamily ListsFamily() { return {"lists", kListsRows}; }
 
 }  // namespace sluice

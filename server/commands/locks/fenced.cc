@@ -90,7 +90,7 @@ void Fenced(CommandCall& call) {
 }
 
 // inner_command: keys of the inner request are keys of this one, for ACLs, GETKEYS and snapshots.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kFencedRows[] = {
     {.name = "FENCED",
      .arity = -4,
      .flags = kWrite | kMovableKeys,
@@ -104,10 +104,10 @@ constexpr CommandSpec kRows[] = {
      .summary = "Run a command unless this fencing token of the lock is stale.",
      .inner_command = static_cast<int>(kInnerAt)},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kFencedRows));
 
 }  // namespace
 
-CommandFamily FencedFamily() { return {"fenced", kRows}; }
+CommandFamily FencedFamily() { return {"fenced", kFencedRows}; }
 
 }  // namespace sluice

@@ -123,7 +123,7 @@ void AcquireMany(CommandCall& call) {
 constexpr uint16_t kTakes = kKeyRw | kKeyAccess | kKeyUpdate | kKeyInsert;
 
 // kBlocking because of WAIT; kDenyOom because a grant makes a key.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kLockAcquireListed[] = {
     {.name = "LOCK.ACQUIRE",
      .arity = -4,
      .flags = kWrite | kDenyOom | kFast | kBlocking,
@@ -148,11 +148,12 @@ constexpr CommandSpec kListed[] = {
               "[LABEL label:string(0..1024)] [NOTIFY]",
      .summary = "Take several locks or none; their fencing tokens."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kLockAcquireRows =
+    RowsOf(kLockAcquireListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
+static_assert(RowsAreSound(kLockAcquireRows));
 
 }  // namespace
 
-CommandFamily LockAcquireFamily() { return {"lock acquire", kRows}; }
+CommandFamily LockAcquireFamily() { return {"lock acquire", kLockAcquireRows}; }
 
 }  // namespace sluice

@@ -59,7 +59,7 @@ bool MayHavePermits(const AcquireOptions& options) {
 
 // In the order of their use. An option's value that is missing is a syntax error, as the word is
 // known.
-constexpr OptionRow<AcquireOptions> kOptions[] = {
+constexpr OptionRow<AcquireOptions> kLockOptionsOptions[] = {
     {"LEASE", ReadLease},
     {"SESSION", ReadSession},
     {"WAIT", ReadWait},
@@ -82,7 +82,7 @@ Session& CallerOf(CommandCall& call) {
 // for ever, so that is an error. NOTIFY is a push, which RESP2 has not.
 AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several) {
   AcquireOptions options{.several = several};
-  ReadOptionsOnce(args, kOptions, options);
+  ReadOptionsOnce(args, kLockOptionsOptions, options);
   if (args.failed()) return options;
   if (options.terms.lease_ms == 0 && !options.session) {
     args.Fail("ERR a lock needs a LEASE or a SESSION");

@@ -148,7 +148,7 @@ void Break(CommandCall& call) {
 constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
 
 // Without kDenyOom, as COMMAND INFO shows: giving back takes no memory.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kLockReleaseListed[] = {
     {.name = "LOCK.BREAK",
      .arity = -2,
      .flags = kWrite | kFast,
@@ -186,11 +186,12 @@ constexpr CommandSpec kListed[] = {
               "token:integer(1..2^53-1)]",
      .summary = "Let the lease of a lock begin anew; how long it is."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kLockReleaseRows =
+    RowsOf(kLockReleaseListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
+static_assert(RowsAreSound(kLockReleaseRows));
 
 }  // namespace
 
-CommandFamily LockReleaseFamily() { return {"lock release", kRows}; }
+CommandFamily LockReleaseFamily() { return {"lock release", kLockReleaseRows}; }
 
 }  // namespace sluice

@@ -79,7 +79,7 @@ void Restore(CommandCall& call) {
 // --- the table
 
 // kOnlyReplayed: the gate refuses it to clients in words.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kLockRestoreRows[] = {
     {.name = "LOCK.RESTORE",
      .arity = -3,
      .flags = kWrite | kAdmin | kNoScript | kOnlyReplayed,
@@ -94,10 +94,10 @@ constexpr CommandSpec kRows[] = {
               "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
      .summary = "What a log says of a lock: who holds it under this token, or that no owner does."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kLockRestoreRows));
 
 }  // namespace
 
-CommandFamily LockRestoreFamily() { return {"lock restore", kRows}; }
+CommandFamily LockRestoreFamily() { return {"lock restore", kLockRestoreRows}; }
 
 }  // namespace sluice

@@ -110,7 +110,7 @@ struct ListOptions {
   std::string_view pattern = "*";
   int64_t count = 10;
 };
-constexpr OptionRow<ListOptions> kListOptions[] = {
+constexpr OptionRow<ListOptions> kLockViewsListOptions[] = {
     {"MATCH", kTakeBytes<&ListOptions::pattern>, 1},
     {"COUNT",
      [](ArgReader& args, ListOptions& options) {
@@ -125,7 +125,7 @@ void List(CommandCall& call) {
   if (!cursor) return call.reply.Error(ErrorCode::kInvalidCursor);
   ListOptions options;
   ArgReader args(call.args, 2);
-  ReadOptions(args, kListOptions, options);
+  ReadOptions(args, kLockViewsListOptions, options);
   if (args.failed()) return call.reply.Error(args.error());
   LockService& service = call.part<LockService>();
   // Leases that are over, and locks of clients that are gone, are settled before the walk.
@@ -147,7 +147,7 @@ void List(CommandCall& call) {
 // --- the table
 
 // They are reads, though a look may end leases that are over.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kLockViewsRows[] = {
     {.name = "LOCK.INFO",
      .arity = 2,
      .flags = kReadOnly | kFast,
@@ -182,10 +182,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key",
      .summary = "Who waits for a lock, first come first."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kLockViewsRows));
 
 }  // namespace
 
-CommandFamily LockViewsFamily() { return {"lock views", kRows}; }
+CommandFamily LockViewsFamily() { return {"lock views", kLockViewsRows}; }
 
 }  // namespace sluice

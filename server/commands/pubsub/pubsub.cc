@@ -159,7 +159,7 @@ void CountPatterns(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(call.part<PubSub>().names(Kind::kPattern)));
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kPubSubHelp[] = {
     "CHANNELS [<pattern>]",
     "    The channels with subscribers: all, or those that match.",
     "NUMPAT",
@@ -172,7 +172,7 @@ constexpr std::string_view kHelp[] = {
     "    How many subscribers these shard channels have.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void PubSubHelp(CommandCall& call) { ReplyHelp(call, kPubSubHelp); }
 
 // --- the table
 
@@ -181,7 +181,7 @@ constexpr uint32_t kAsk = kPubSub | kLoading | kStale;
 // A subscriber may send these on a RESP2 connection; scripts may not.
 constexpr uint32_t kListen = kAsk | kNoScript | kInSubscriber;
 
-constexpr CommandSpec kSubcommands[] = {
+constexpr CommandSpec kPubSubSubcommands[] = {
     {.name = "CHANNELS",
      .arity = -2,
      .flags = kAsk,
@@ -194,7 +194,7 @@ constexpr CommandSpec kSubcommands[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = PubSubHelp,
      .group = "pubsub",
      .since = "6.2.0",
      .complexity = "O(1)",
@@ -237,7 +237,7 @@ constexpr CommandSpec kSubcommands[] = {
 };
 
 // SSUBSCRIBE's channels are described as keys, since a cluster routes by them (kKeyNotKey).
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kPubSubListed[] = {
     {.name = "SUBSCRIBE",
      .arity = -2,
      .flags = kListen,
@@ -304,7 +304,7 @@ constexpr CommandSpec kListed[] = {
      .channels = {.begin = 1}},
     {.name = "PUBSUB",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kPubSubSubcommands,
      .since = "2.8.0",
      .complexity = "Depends on subcommand.",
      .summary = "Who listens to what."},
@@ -318,12 +318,12 @@ constexpr CommandSpec kListed[] = {
      .usage = "[shardchannel [shardchannel ...]]",
      .summary = "Listen to these shard channels, or to all, no longer."},
 };
-constexpr auto kRows = RowsOf(kListed, {.group = "pubsub"});
+constexpr auto kPubSubRows = RowsOf(kPubSubListed, {.group = "pubsub"});
 // All but the last, whose "keys" may be left out.
-static_assert(RowsAreSound(std::span(kRows).first(std::size(kRows) - 1)));
+static_assert(RowsAreSound(std::span(kPubSubRows).first(std::size(kPubSubRows) - 1)));
 
 }  // namespace
 
-CommandFamily PubSubFamily() { return {"pubsub", kRows}; }
+CommandFamily PubSubFamily() { return {"pubsub", kPubSubRows}; }
 
 }  // namespace sluice

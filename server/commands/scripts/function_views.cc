@@ -72,7 +72,7 @@ struct ListOptions {
 };
 
 // FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE].
-constexpr OptionRow<ListOptions> kListOptions[] = {
+constexpr OptionRow<ListOptions> kFunctionViewsListOptions[] = {
     {"WITHCODE", kRaise<&ListOptions::with_code>, 0,
      [](const ListOptions& before) { return !before.with_code; }},
     {"LIBRARYNAME",
@@ -93,7 +93,7 @@ void ListFunctions(CommandCall& call) {
   ArgReader args(call.args, 2);
   ListOptions options;
   while (args.more()) {
-    if (TakeOption(args, kListOptions, options)) continue;
+    if (TakeOption(args, kFunctionViewsListOptions, options)) continue;
     args.Fail(Concat("ERR Unknown argument ", args.Peek()));
   }
   if (args.failed()) return call.reply.Error(args.error());

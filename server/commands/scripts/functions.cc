@@ -79,7 +79,7 @@ constexpr OptionRow<LoadOptions> kLoadOptions[] = {{"REPLACE", kRaise<&LoadOptio
 // an error; with it a failing load leaves the old one in place. The answer is the name of the
 // library, which its first line says.
 //   FUNCTION LOAD "return 1"  → -ERR Missing library metadata
-void Load(CommandCall& call) {
+void FunctionLoad(CommandCall& call) {
   ArgReader args(call.args, 2);
   LoadOptions options;
   while (args.left() > 1) {  // the last argument is the code
@@ -103,7 +103,7 @@ void Delete(CommandCall& call) {
 }
 
 // SYNC and ASYNC are understood and make no difference: libraries are few.
-void Flush(CommandCall& call) {
+void FunctionFlush(CommandCall& call) {
   if (call.args.size() > 3) return RefuseArguments(call);
   if (call.args.size() == 3 && !IsWord(call.args[2], "SYNC") && !IsWord(call.args[2], "ASYNC")) {
     return call.reply.Error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
@@ -115,7 +115,7 @@ void Flush(CommandCall& call) {
 
 // Ends a function that has not written yet; one that has can only be waited for. SCRIPT KILL does
 // not end a function, nor this a script.
-void Kill(CommandCall& call) {
+void FunctionKill(CommandCall& call) {
   const std::string_view refusal = call.part<ScriptEngine>().Kill(/*function=*/true);
   if (!refusal.empty()) return call.reply.Error(refusal);
   call.reply.Ok();
@@ -162,7 +162,7 @@ void Restore(CommandCall& call) {
   call.reply.Ok();
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kFunctionsHelp[] = {
     "LOAD [REPLACE] <FUNCTION CODE>",
     "    Create a new library with the given library name and code.",
     "DELETE <LIBRARY NAME>",
@@ -207,16 +207,16 @@ constexpr std::string_view kHelp[] = {
     "      in case of functions name collision with another library).",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void FunctionsHelp(CommandCall& call) { ReplyHelp(call, kFunctionsHelp); }
 
 // --- the table
 
 constexpr uint32_t kChanges = kWrite | kNoScript;
 constexpr std::string_view kOnShards = "request_policy:all_shards,response_policy:all_succeeded";
-constexpr std::string_view kDepends = "Depends on the function that is executed.";
+constexpr std::string_view kDependsOnFunction = "Depends on the function that is executed.";
 
 // LOAD and RESTORE may take memory; KILL and STATS are served while a function is past its time.
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kFunctionsSubcommandsListed[] = {
     {.name = "DELETE",
      .arity = 3,
      .flags = kChanges,
@@ -234,7 +234,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "FLUSH",
      .arity = -2,
      .flags = kChanges,
-     .run = Flush,
+     .run = FunctionFlush,
      .complexity = "O(N) where N is the number of functions deleted",
      .usage = "async=[ASYNC | SYNC]",
      .summary = "Forget all libraries.",
@@ -242,13 +242,13 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = FunctionsHelp,
      .complexity = "O(1)",
      .summary = "What the subcommands do."},
     {.name = "KILL",
      .arity = 2,
      .flags = kNoScript | kAllowBusy,
-     .run = Kill,
+     .run = FunctionKill,
      .complexity = "O(1)",
      .summary = "End the function that runs, if it has written nothing.",
      .tips = "request_policy:all_shards,response_policy:one_succeeded"},
@@ -263,7 +263,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "LOAD",
      .arity = -3,
      .flags = kChanges | kDenyOom,
-     .run = Load,
+     .run = FunctionLoad,
      .complexity = "O(1) (considering compilation time is redundant)",
      .usage = "[REPLACE] function-code",
      .summary = "Load a library of functions.",
@@ -284,14 +284,15 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .summary = "What runs now, and how many libraries and functions there are.",
      .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
 };
-constexpr auto kSubcommands = RowsOf(
-    kSubcommandsListed, {.categories = kCatScripting, .group = "scripting", .since = "7.0.0"});
+constexpr auto kFunctionsSubcommands =
+    RowsOf(kFunctionsSubcommandsListed,
+           {.categories = kCatScripting, .group = "scripting", .since = "7.0.0"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kFunctionsRows[] = {
     RunsScript({.name = "FCALL",
                 .run = FCall,
                 .since = "7.0.0",
-                .complexity = kDepends,
+                .complexity = kDependsOnFunction,
                 .usage = "function numkeys [key ...] [arg ...]",
                 .summary = "Run a function of a library.",
                 .request_flags = FCallFlags<false>}),
@@ -299,22 +300,22 @@ constexpr CommandSpec kRows[] = {
                 .run = FCallReadOnly,
                 .read_only = true,
                 .since = "7.0.0",
-                .complexity = kDepends,
+                .complexity = kDependsOnFunction,
                 .usage = "function numkeys [key ...] [arg ...]",
                 .summary = "Run a function of a library that may not write.",
                 .request_flags = FCallFlags<true>}),
     {.name = "FUNCTION",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kFunctionsSubcommands,
      .group = "scripting",
      .since = "7.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Keep libraries of Lua functions."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kFunctionsRows));
 
 }  // namespace
 
-CommandFamily FunctionsFamily() { return {"functions", kRows}; }
+CommandFamily FunctionsFamily() { return {"functions", kFunctionsRows}; }
 
 }  // namespace sluice

@@ -100,7 +100,7 @@ uint32_t EvalShaFlags(const Parts& parts, Args args) {
 // --- SCRIPT
 
 // Compiles, and keeps the script until SCRIPT FLUSH.
-void Load(CommandCall& call) {
+void ScriptLoad(CommandCall& call) {
   std::string error;
   const Script* const script =
       call.part<ScriptEngine>().cache().Load(call.args[2], /*stays=*/true, error);
@@ -119,7 +119,7 @@ void Exists(CommandCall& call) {
 }
 
 // SYNC and ASYNC make no difference. A script that is running stays valid until it ends.
-void Flush(CommandCall& call) {
+void ScriptFlush(CommandCall& call) {
   const bool understood =
       call.args.size() == 2 ||
       (call.args.size() == 3 && (IsWord(call.args[2], "SYNC") || IsWord(call.args[2], "ASYNC")));
@@ -129,7 +129,7 @@ void Flush(CommandCall& call) {
 }
 
 // Only for a script that is past its time and has written nothing; the refusal says which.
-void Kill(CommandCall& call) {
+void ScriptKill(CommandCall& call) {
   const std::string_view refusal = call.part<ScriptEngine>().Kill(/*function=*/false);
   if (!refusal.empty()) return call.reply.Error(refusal);
   call.reply.Ok();
@@ -155,7 +155,7 @@ void Show(CommandCall& call) {
   call.reply.Bulk(script->text);
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kScriptsHelp[] = {
     "DEBUG (YES|SYNC|NO)",
     "    Set the debug mode for subsequent scripts executed.",
     "EXISTS <sha1> [<sha1> ...]",
@@ -174,7 +174,7 @@ constexpr std::string_view kHelp[] = {
     "    Return the text of a script in the script cache.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void ScriptsHelp(CommandCall& call) { ReplyHelp(call, kScriptsHelp); }
 
 // --- the table
 
@@ -182,7 +182,7 @@ constexpr std::string_view kOnAll = "request_policy:all_nodes,response_policy:al
 constexpr std::string_view kDepends = "Depends on the script that is executed.";
 
 // No script may call SCRIPT. KILL is served while a script is past its time.
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kScriptsSubcommandsListed[] = {
     {.name = "DEBUG",
      .arity = 3,
      .flags = kNoScript,
@@ -203,7 +203,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "FLUSH",
      .arity = -2,
      .flags = kNoScript,
-     .run = Flush,
+     .run = ScriptFlush,
      .since = "2.6.0",
      .complexity = "O(N) with N being the number of scripts in cache",
      .usage = "async=[ASYNC | SYNC]@6.2.0",
@@ -213,14 +213,14 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = ScriptsHelp,
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "What the subcommands do."},
     {.name = "KILL",
      .arity = 2,
      .flags = kNoScript | kAllowBusy,
-     .run = Kill,
+     .run = ScriptKill,
      .since = "2.6.0",
      .complexity = "O(1)",
      .summary = "End the script that runs, if it has written nothing.",
@@ -228,7 +228,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "LOAD",
      .arity = 3,
      .flags = kNoScript | kStale,
-     .run = Load,
+     .run = ScriptLoad,
      .since = "2.6.0",
      .complexity = "O(N) with N being the length in bytes of the script body.",
      .usage = "script",
@@ -243,10 +243,10 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .usage = "sha1",
      .summary = "The text of a script in the cache (Valkey)."},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed, {.categories = kCatScripting, .group = "scripting"});
+constexpr auto kScriptsSubcommands =
+    RowsOf(kScriptsSubcommandsListed, {.categories = kCatScripting, .group = "scripting"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kScriptsRows[] = {
     RunsScript({.name = "EVAL",
                 .run = Eval,
                 .since = "2.6.0",
@@ -279,16 +279,16 @@ constexpr CommandSpec kRows[] = {
                 .request_flags = EvalShaFlags<true>}),
     {.name = "SCRIPT",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kScriptsSubcommands,
      .group = "scripting",
      .since = "2.6.0",
      .complexity = "Depends on subcommand.",
      .summary = "Keep Lua scripts."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kScriptsRows));
 
 }  // namespace
 
-CommandFamily ScriptsFamily() { return {"scripts", kRows}; }
+CommandFamily ScriptsFamily() { return {"scripts", kScriptsRows}; }
 
 }  // namespace sluice

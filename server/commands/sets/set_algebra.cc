@@ -249,7 +249,7 @@ constexpr std::string_view kUnionCost =
     "O(N) where N is the total number of elements in all given sets.";
 
 // That SINTERSTORE's target is RW and those of its kin are OW is Redis's table, quirk included.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kSetAlgebraListed[] = {
     {.name = "SDIFF",
      .arity = -2,
      .flags = kReadOnly,
@@ -317,11 +317,11 @@ constexpr CommandSpec kListed[] = {
      .usage = "destination:key key [key ...]",
      .summary = "Store a union of sets; how many members it has."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatSet, .group = "set"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kSetAlgebraRows = RowsOf(kSetAlgebraListed, {.categories = kCatSet, .group = "set"});
+static_assert(RowsAreSound(kSetAlgebraRows));
 
 }  // namespace
 
-CommandFamily SetAlgebraFamily() { return {"set_algebra", kRows}; }
+CommandFamily SetAlgebraFamily() { return {"set_algebra", kSetAlgebraRows}; }
 
 }  // namespace sluice

@@ -258,7 +258,7 @@ constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
 // Only what gives members away needs kKeyAccess; SISMEMBER and SCARD look (kLooked).
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kSetsListed[] = {
     {.name = "SADD",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
@@ -363,11 +363,11 @@ constexpr CommandSpec kListed[] = {
      .summary = "Some more members of a set, and the cursor with which to go on.",
      .tips = "nondeterministic_output"},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatSet, .group = "set"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kSetsRows = RowsOf(kSetsListed, {.categories = kCatSet, .group = "set"});
+static_assert(RowsAreSound(kSetsRows));
 
 }  // namespace
 
-CommandFamily SetsFamily() { return {"sets", kRows}; }
+CommandFamily SetsFamily() { return {"sets", kSetsRows}; }
 
 }  // namespace sluice

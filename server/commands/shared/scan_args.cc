@@ -19,7 +19,7 @@ struct Reading {
 };
 
 // COUNT n, MATCH pattern, and TYPE type where the walk is over keys.
-constexpr OptionRow<Reading> kOptions[] = {
+constexpr OptionRow<Reading> kScanArgsOptions[] = {
     {"COUNT",
      [](ArgReader& args, Reading& reading) {
        reading.options.count = args.Int();
@@ -42,7 +42,7 @@ constexpr OptionRow<Reading> kOptions[] = {
 bool ReadScanOptions(CommandCall& call, size_t first, ScanTarget target, ScanOptions& options) {
   ArgReader args(call.args, first);
   Reading reading{options, target};
-  ReadOptions(args, kOptions, reading);
+  ReadOptions(args, kScanArgsOptions, reading);
   if (args.failed()) {
     call.reply.Error(args.error());
     return false;

@@ -12,7 +12,7 @@ namespace sluice {
 namespace {
 
 // Words that ZADD and GEOADD share; then those that only a score makes sense of.
-constexpr OptionRow<AddOptions> kOptions[] = {
+constexpr OptionRow<AddOptions> kSortedSetAddOptions[] = {
     {"NX", kRaise<&AddOptions::nx>},
     {"XX", kRaise<&AddOptions::xx>},
     {"CH", kRaise<&AddOptions::changed>},
@@ -50,7 +50,8 @@ Outcome AddOne(SortedSetChange& change, std::string_view name, double& score,
 
 // False: the next argument is none of them, and stays.
 bool TakeAddOption(ArgReader& args, AddOptions& options, bool all) {
-  return TakeOption(args, kOptions, options) || (all && TakeOption(args, kSetOptions, options));
+  return TakeOption(args, kSortedSetAddOptions, options) ||
+         (all && TakeOption(args, kSetOptions, options));
 }
 
 // NaN can come only from INCR, so at most one member is concerned and nothing was changed before

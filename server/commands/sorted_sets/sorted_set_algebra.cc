@@ -73,7 +73,7 @@ void ReadAggregate(ArgReader& args, Request& request) {
 
 constexpr auto kIsWeighted = [](const Request& request) { return request.form.weighted; };
 // [WEIGHTS w ...] [AGGREGATE SUM | MIN | MAX] [WITHSCORES], as far as the command has them.
-constexpr OptionRow<Request> kOptions[] = {
+constexpr OptionRow<Request> kSortedSetAlgebraOptions[] = {
     {"WEIGHTS", ReadWeights, 1, kIsWeighted},
     {"AGGREGATE", ReadAggregate, 1, kIsWeighted},
     {"WITHSCORES", kRaise<&Request::with_scores>, 0,
@@ -123,7 +123,7 @@ bool ReadOperands(CommandCall& call, ArgReader& args, SetOperands& operands) {
 bool ReadRequest(CommandCall& call, size_t count_at, Request& request) {
   ArgReader args(call.args, count_at);
   if (!ReadOperands(call, args, request.operands)) return false;
-  ReadOptions(args, kOptions, request);
+  ReadOptions(args, kSortedSetAlgebraOptions, request);
   if (args.failed()) call.reply.Error(args.error());
   return !args.failed();
 }
@@ -204,7 +204,7 @@ void ZInterCard(CommandCall& call) {
 // --- the table
 
 // Their keys are counted by numkeys; the STORE forms have a target before it.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kSortedSetAlgebraListed[] = {
     {.name = "ZUNION",
      .arity = -3,
      .flags = kReadOnly | kMovableKeys,
@@ -283,11 +283,12 @@ constexpr CommandSpec kListed[] = {
      .usage = "numkeys key [key ...] [LIMIT limit:integer]",
      .summary = "How many members all of several sets have in common."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kSortedSetAlgebraRows =
+    RowsOf(kSortedSetAlgebraListed, {.categories = kCatSortedSet, .group = "sorted-set"});
+static_assert(RowsAreSound(kSortedSetAlgebraRows));
 
 }  // namespace
 
-CommandFamily SortedSetAlgebraFamily() { return {"sorted_set_algebra", kRows}; }
+CommandFamily SortedSetAlgebraFamily() { return {"sorted_set_algebra", kSortedSetAlgebraRows}; }
 
 }  // namespace sluice

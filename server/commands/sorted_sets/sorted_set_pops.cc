@@ -196,7 +196,7 @@ void BZMPop(CommandCall& call) {
 // --- the table
 
 // ZPOPMIN is kFast as in Redis, though it is O(log N) a member.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kSortedSetPopsListed[] = {
     {.name = "ZPOPMIN",
      .arity = -2,
      .flags = kWrite | kFast,
@@ -259,11 +259,12 @@ constexpr CommandSpec kListed[] = {
      .summary =
          "Take out members of the first of several sorted sets that has any, or wait for one."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kSortedSetPopsRows =
+    RowsOf(kSortedSetPopsListed, {.categories = kCatSortedSet, .group = "sorted-set"});
+static_assert(RowsAreSound(kSortedSetPopsRows));
 
 }  // namespace
 
-CommandFamily SortedSetPopsFamily() { return {"sorted_set_pops", kRows}; }
+CommandFamily SortedSetPopsFamily() { return {"sorted_set_pops", kSortedSetPopsRows}; }
 
 }  // namespace sluice

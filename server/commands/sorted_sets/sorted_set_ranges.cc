@@ -61,7 +61,7 @@ constexpr auto kMayChooseBy = [](const RangeRequest& request) {
   return !request.form.by && request.by == RangeBy::kRank;
 };
 // ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]
-constexpr OptionRow<RangeRequest> kOptions[] = {
+constexpr OptionRow<RangeRequest> kSortedSetRangesOptions[] = {
     {"WITHSCORES", kRaise<&RangeRequest::with_scores>, 0,
      [](const RangeRequest& request) { return request.form.with_scores; }},
     {"LIMIT",
@@ -108,7 +108,7 @@ bool ReadRange(CommandCall& call, size_t bounds_at, const RangeForm& form, Range
   if (form.by) request.by = *form.by;
   if (form.direction) request.direction = *form.direction;
   ArgReader options(call.args, bounds_at + 2);
-  ReadOptions(options, kOptions, request);
+  ReadOptions(options, kSortedSetRangesOptions, request);
   // As in Redis only the count is looked at: an offset alone is overlooked.
   if (!options.failed() && request.by == RangeBy::kRank && request.take != -1) {
     options.Fail(
@@ -251,7 +251,7 @@ void ZRemRangeByLex(CommandCall& call) { Remove(call, RangeBy::kName, "zremrange
 // --- the table
 
 // The older commands are deprecated in favour of ZRANGE, and stay.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kSortedSetRangesListed[] = {
     {.name = "ZRANGE",
      .arity = -4,
      .flags = kReadOnly,
@@ -390,11 +390,12 @@ constexpr CommandSpec kListed[] = {
      .usage = "key min max",
      .summary = "Take out the members whose names lie in a range; how many."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kSortedSetRangesRows =
+    RowsOf(kSortedSetRangesListed, {.categories = kCatSortedSet, .group = "sorted-set"});
+static_assert(RowsAreSound(kSortedSetRangesRows));
 
 }  // namespace
 
-CommandFamily SortedSetRangesFamily() { return {"sorted_set_ranges", kRows}; }
+CommandFamily SortedSetRangesFamily() { return {"sorted_set_ranges", kSortedSetRangesRows}; }
 
 }  // namespace sluice

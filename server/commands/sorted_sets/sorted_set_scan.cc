@@ -148,7 +148,7 @@ void ZScan(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kSortedSetScanRows[] = {
     {.name = "ZRANDMEMBER",
      .arity = -2,
      .flags = kReadOnly,
@@ -177,10 +177,10 @@ constexpr CommandSpec kRows[] = {
          "Some more members with their scores, and the cursor with which to go on; 0 at the end.",
      .tips = "nondeterministic_output"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kSortedSetScanRows));
 
 }  // namespace
 
-CommandFamily SortedSetScanFamily() { return {"sorted_set_scan", kRows}; }
+CommandFamily SortedSetScanFamily() { return {"sorted_set_scan", kSortedSetScanRows}; }
 
 }  // namespace sluice

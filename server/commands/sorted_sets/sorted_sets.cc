@@ -154,7 +154,7 @@ void ZRevRank(CommandCall& call) { ReplyRank(call, true); }
 // --- the table
 
 // kFast is Redis's word for O(log N) as well.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kSortedSetsListed[] = {
     {.name = "ZADD",
      .arity = -4,
      .flags = kWrite | kDenyOom | kFast,
@@ -237,11 +237,12 @@ constexpr CommandSpec kListed[] = {
      .summary = "How many members have a higher score, or null for a missing one.",
      .history = "7.2.0 `WITHSCORE`."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kSortedSetsRows =
+    RowsOf(kSortedSetsListed, {.categories = kCatSortedSet, .group = "sorted-set"});
+static_assert(RowsAreSound(kSortedSetsRows));
 
 }  // namespace
 
-CommandFamily SortedSetsFamily() { return {"sorted_sets", kRows}; }
+CommandFamily SortedSetsFamily() { return {"sorted_sets", kSortedSetsRows}; }
 
 }  // namespace sluice

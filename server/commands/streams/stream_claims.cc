@@ -291,7 +291,7 @@ void XAutoClaim(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kStreamClaimsRows[] = {
     {.name = "XCLAIM",
      .arity = -6,
      .flags = kWrite | kFast,
@@ -319,10 +319,10 @@ constexpr CommandSpec kRows[] = {
      .history = "7.0.0 A third element of the answer: what was pending but deleted.",
      .tips = "nondeterministic_output"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kStreamClaimsRows));
 
 }  // namespace
 
-CommandFamily StreamClaimsFamily() { return {"stream claims", kRows}; }
+CommandFamily StreamClaimsFamily() { return {"stream claims", kStreamClaimsRows}; }
 
 }  // namespace sluice

@@ -34,7 +34,7 @@ std::string SyntaxText(const CommandCall& call) {
   return Concat("ERR unknown subcommand or wrong number of arguments for '",
                 call.args[1].substr(0, 128), "'. Try XGROUP HELP.");
 }
-void ReplySyntax(CommandCall& call) { call.reply.Error(SyntaxText(call)); }
+void ReplyGroupSyntax(CommandCall& call) { call.reply.Error(SyntaxText(call)); }
 
 // --- CREATE, SETID
 
@@ -98,7 +98,7 @@ void Create(CommandCall& call) {
   if (!ReadGroupOptions(call, options)) return;
   const FoundStream found = FindGroupStream(call, options.mkstream);
   if (found.failed) return;
-  if (call.args.size() > 8) return ReplySyntax(call);  // some option twice
+  if (call.args.size() > 8) return ReplyGroupSyntax(call);  // some option twice
   StreamId id;
   if (call.args[4] != "$") {
     const std::optional<StreamId> given = ReadStreamId(call, call.args[4]);
@@ -127,7 +127,7 @@ void SetId(CommandCall& call) {
   if (found.failed) return;
   StreamGroup* const group = FindGroup(call, found);
   if (!group) return;
-  if (call.args.size() > 7) return ReplySyntax(call);
+  if (call.args.size() > 7) return ReplyGroupSyntax(call);
   StreamId id = found.stream()->last_id();
   if (call.args[4] != "$") {
     const std::optional<ParsedStreamId> given = ParseStreamId(call.args[4], {.ends = true});
@@ -198,7 +198,7 @@ void DelConsumer(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(pending));
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kStreamGroupsHelp[] = {
     "CREATE <key> <groupname> <id|$> [option]",
     "    Create a new consumer group. Options are:",
     "    * MKSTREAM",
@@ -215,7 +215,7 @@ constexpr std::string_view kHelp[] = {
     "    Set the current group ID and entries_read counter.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void StreamGroupsHelp(CommandCall& call) { ReplyHelp(call, kStreamGroupsHelp); }
 
 // --- XACK
 
@@ -246,7 +246,7 @@ void XAck(CommandCall& call) {
 
 // --- the tables
 
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kStreamGroupsSubcommandsListed[] = {
     {.name = "CREATE",
      .arity = -5,
      .flags = kWrite | kDenyOom,
@@ -288,7 +288,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = StreamGroupsHelp,
      .since = "5.0.0",
      .complexity = "O(1)",
      .summary = "The subcommands of XGROUP."},
@@ -303,13 +303,13 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .summary = "Say after which id a group goes on.",
      .history = "7.0.0 `ENTRIESREAD`."},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed, {.categories = kCatStream, .group = "stream"});
+constexpr auto kStreamGroupsSubcommands =
+    RowsOf(kStreamGroupsSubcommandsListed, {.categories = kCatStream, .group = "stream"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kStreamGroupsRows[] = {
     {.name = "XGROUP",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kStreamGroupsSubcommands,
      .group = "stream",
      .since = "5.0.0",
      .complexity = "Depends on subcommand.",
@@ -326,10 +326,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key group id [id ...]",
      .summary = "Say that entries have been dealt with; how many were pending."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kStreamGroupsRows));
 
 }  // namespace
 
-CommandFamily StreamGroupsFamily() { return {"stream groups", kRows}; }
+CommandFamily StreamGroupsFamily() { return {"stream groups", kStreamGroupsRows}; }
 
 }  // namespace sluice

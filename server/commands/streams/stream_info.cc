@@ -17,7 +17,7 @@ namespace sluice {
 namespace {
 
 // The word as the client wrote it, up to 128 bytes.
-void ReplySyntax(CommandCall& call) {
+void ReplyInfoSyntax(CommandCall& call) {
   call.reply.Error(Concat("ERR unknown subcommand or wrong number of arguments for '",
                           call.args[1].substr(0, 128), "'. Try XINFO HELP."));
 }
@@ -165,10 +165,10 @@ void ShowStream(CommandCall& call) {
   if (!stream) return;
   ArgReader args(call.args, 3);
   if (!args.more()) return ReplyBrief(call, *stream);
-  if (!args.TakeWord("FULL")) return ReplySyntax(call);
+  if (!args.TakeWord("FULL")) return ReplyInfoSyntax(call);
   int64_t count = kCountDefault;
   if (args.more()) {
-    if (args.left() != 2 || !args.TakeWord("COUNT")) return ReplySyntax(call);
+    if (args.left() != 2 || !args.TakeWord("COUNT")) return ReplyInfoSyntax(call);
     const int64_t given = args.Int();
     if (given >= 0) count = given;
   }
@@ -215,7 +215,7 @@ void ShowConsumers(CommandCall& call) {
   }
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kStreamInfoHelp[] = {
     "CONSUMERS <key> <groupname>",
     "    Show consumers of <groupname>.",
     "GROUPS <key>",
@@ -224,14 +224,14 @@ constexpr std::string_view kHelp[] = {
     "    Show information about the stream.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void StreamInfoHelp(CommandCall& call) { ReplyHelp(call, kStreamInfoHelp); }
 
 // --- the table
 
 constexpr KeySpecs kKey = KeyAt(2, kKeyRo | kKeyAccess);
 
 // Reads of one key, at 2.
-constexpr CommandSpec kSubcommandsListed[] = {
+constexpr CommandSpec kStreamInfoSubcommandsListed[] = {
     {.name = "CONSUMERS",
      .arity = 4,
      .flags = kReadOnly,
@@ -251,7 +251,7 @@ constexpr CommandSpec kSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Help,
+     .run = StreamInfoHelp,
      .summary = "The subcommands of XINFO."},
     {.name = "STREAM",
      .arity = -3,
@@ -263,23 +263,23 @@ constexpr CommandSpec kSubcommandsListed[] = {
      .history = "6.0.0 `FULL`.|7.0.0 The fields `max-deleted-entry-id`, `entries-added`, "
                 "`recorded-first-entry-id`, `entries-read` and `lag`."},
 };
-constexpr auto kSubcommands =
-    RowsOf(kSubcommandsListed,
+constexpr auto kStreamInfoSubcommands =
+    RowsOf(kStreamInfoSubcommandsListed,
            {.categories = kCatStream, .group = "stream", .since = "5.0.0", .complexity = "O(1)"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kStreamInfoRows[] = {
     {.name = "XINFO",
      .arity = -2,
-     .subcommands = kSubcommands,
+     .subcommands = kStreamInfoSubcommands,
      .group = "stream",
      .since = "5.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Look into streams, groups and consumers."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kStreamInfoRows));
 
 }  // namespace
 
-CommandFamily StreamInfoFamily() { return {"stream info", kRows}; }
+CommandFamily StreamInfoFamily() { return {"stream info", kStreamInfoRows}; }
 
 }  // namespace sluice

@@ -136,7 +136,7 @@ void XPending(CommandCall& call) {
 // --- the table
 
 // XPENDING key group [[IDLE min-idle-ms] start end count [consumer]]
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kStreamPendingRows[] = {
     {.name = "XPENDING",
      .arity = -3,
      .flags = kReadOnly,
@@ -157,10 +157,10 @@ constexpr CommandSpec kRows[] = {
      .history = "6.2.0 `IDLE` and exclusive ranges.",
      .tips = "nondeterministic_output"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kStreamPendingRows));
 
 }  // namespace
 
-CommandFamily StreamPendingFamily() { return {"stream pending", kRows}; }
+CommandFamily StreamPendingFamily() { return {"stream pending", kStreamPendingRows}; }
 
 }  // namespace sluice

@@ -241,7 +241,7 @@ constexpr KeySpecs AfterStreams(int16_t start_from) {
 }
 
 // Keys are found behind the word STREAMS: the first half of what is left, the other half are ids.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kStreamReadRows[] = {
     {.name = "XREAD",
      .arity = -4,
      .flags = kReadOnly | kBlocking | kMovableKeys,
@@ -274,10 +274,10 @@ constexpr CommandSpec kRows[] = {
               "STREAMS streams=<key [key ...] id [id ...]>",
      .summary = "What a group has not been given yet, or what is pending for one consumer."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kStreamReadRows));
 
 }  // namespace
 
-CommandFamily StreamReadFamily() { return {"stream read", kRows}; }
+CommandFamily StreamReadFamily() { return {"stream read", kStreamReadRows}; }
 
 }  // namespace sluice

@@ -76,7 +76,7 @@ void ReadNoAck(ArgReader& reader, Reading& reading) {
 }
 
 // In any order, and each as often as it comes: the last one counts.
-constexpr OptionRow<Reading> kOptions[] = {
+constexpr OptionRow<Reading> kStreamReadArgsOptions[] = {
     {"BLOCK", ReadBlock, 1}, {"COUNT", ReadCount, 1}, {"STREAMS", ReadStreams, 1},
     {"GROUP", ReadGroup, 2}, {"NOACK", ReadNoAck},
 };
@@ -89,7 +89,7 @@ bool ReadStreamOptions(CommandCall& call, ReadArgs& args) {
   ArgReader reader(call.args, 1);
   Reading reading{call, args};
   while (reader.more() && args.first_key == 0) {
-    if (!TakeOption(reader, kOptions, reading)) reader.Fail(ErrorCode::kSyntax);
+    if (!TakeOption(reader, kStreamReadArgsOptions, reading)) reader.Fail(ErrorCode::kSyntax);
   }
   if (args.first_key == 0) reader.Fail(ErrorCode::kSyntax);
   if (args.in_group && !args.has_group) reader.Fail("ERR Missing GROUP option for XREADGROUP");

@@ -21,7 +21,7 @@ constexpr int64_t kTrimDefault = 10'000;
 constexpr int64_t kTrimMost = 1'000'000;
 
 // What is read, and what must be known to judge it at the end.
-struct Reading {
+struct TrimReading {
   bool adds;  // XADD, not XTRIM
   AddTrimArgs result;
   std::optional<int64_t> limit;
@@ -49,27 +49,27 @@ int64_t TakeNotNegative(ArgReader& args, std::string_view fault) {
 }
 
 // [NOMKSTREAM] [MAXLEN | MINID [= | ~] bound [LIMIT n]] and, for XADD, the id behind them.
-constexpr OptionRow<Reading> kOptions[] = {
+constexpr OptionRow<TrimReading> kStreamTrimArgsOptions[] = {
     {"MAXLEN",
-     [](ArgReader& args, Reading& to) {
+     [](ArgReader& args, TrimReading& to) {
        if (!TakeSign<StreamTrim::By::kLength>(args, to.result.trim)) return;
        to.result.trim.length_max =
            static_cast<uint64_t>(TakeNotNegative(args, "ERR The MAXLEN argument must be >= 0."));
      },
      1},
     {"MINID",
-     [](ArgReader& args, Reading& to) {
+     [](ArgReader& args, TrimReading& to) {
        if (!TakeSign<StreamTrim::By::kId>(args, to.result.trim)) return;
        to.result.trim.id_min = TakeStreamId(args);
      },
      1},
     {"LIMIT",
-     [](ArgReader& args, Reading& to) {
+     [](ArgReader& args, TrimReading& to) {
        to.limit = TakeNotNegative(args, "ERR The LIMIT argument must be >= 0.");
      },
      1},
-    {"NOMKSTREAM", [](ArgReader&, Reading& to) { to.result.no_mkstream = true; }, 0,
-     [](const Reading& reading) { return reading.adds; }},
+    {"NOMKSTREAM", [](ArgReader&, TrimReading& to) { to.result.no_mkstream = true; }, 0,
+     [](const TrimReading& reading) { return reading.adds; }},
 };
 
 // "*" lets the server choose, "5-*" only the sequence number; a plain "5" is 5-0.
@@ -83,7 +83,7 @@ void TakeNewId(ArgReader& args, AddTrimArgs& result) {
 }
 
 // What does not go together; found when all has been read, as in Redis.
-void Check(ArgReader& args, const Reading& reading) {
+void Check(ArgReader& args, const TrimReading& reading) {
   const bool trims = reading.result.trim.by != StreamTrim::By::kNothing;
   if (reading.limit.value_or(0) != 0 && !trims) {
     args.Fail("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
@@ -104,11 +104,11 @@ int64_t DefaultLimit(const Settings& settings) {
 
 // The first word that is no option is XADD's id; XTRIM allows none. MAXLEN and MINID exclude each
 // other, and the second one is told so at once.
-std::optional<AddTrimArgs> Read(CommandCall& call, bool adds) {
+std::optional<AddTrimArgs> ReadTrim(CommandCall& call, bool adds) {
   ArgReader args(call.args, 2);
-  Reading reading{.adds = adds};
+  TrimReading reading{.adds = adds};
   AddTrimArgs& result = reading.result;
-  while (args.more() && TakeOption(args, kOptions, reading)) continue;
+  while (args.more() && TakeOption(args, kStreamTrimArgsOptions, reading)) continue;
   if (args.more()) adds ? TakeNewId(args, result) : args.Fail(ErrorCode::kSyntax);
   if (!args.failed()) Check(args, reading);
   if (args.failed()) {
@@ -124,9 +124,9 @@ std::optional<AddTrimArgs> Read(CommandCall& call, bool adds) {
 
 }  // namespace
 
-std::optional<AddTrimArgs> ReadAddArgs(CommandCall& call) { return Read(call, true); }
+std::optional<AddTrimArgs> ReadAddArgs(CommandCall& call) { return ReadTrim(call, true); }
 
-std::optional<AddTrimArgs> ReadTrimArgs(CommandCall& call) { return Read(call, false); }
+std::optional<AddTrimArgs> ReadTrimArgs(CommandCall& call) { return ReadTrim(call, false); }
 
 StreamNodeLimits NodeLimits(const CommandCall& call) {
   const Settings& settings = call.settings;

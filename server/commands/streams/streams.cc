@@ -307,7 +307,7 @@ constexpr std::string_view kRangeCost =
     "O(N) with N being the number of elements returned. If N is constant (e.g. always asking for "
     "the first 10 elements with COUNT), you can consider it O(1).";
 
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kStreamsListed[] = {
     {.name = "XADD",
      .arity = -5,
      .flags = kWrite | kDenyOom | kFast,
@@ -383,12 +383,12 @@ constexpr CommandSpec kListed[] = {
      .summary = "Set the counters of a stream, as replication does.",
      .history = "7.0.0 `ENTRIESADDED` and `MAXDELETEDID`."},
 };
-constexpr auto kRows =
-    RowsOf(kListed, {.categories = kCatStream, .group = "stream", .since = "5.0.0"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kStreamsRows =
+    RowsOf(kStreamsListed, {.categories = kCatStream, .group = "stream", .since = "5.0.0"});
+static_assert(RowsAreSound(kStreamsRows));
 
 }  // namespace
 
-CommandFamily StreamsFamily() { return {"streams", kRows}; }
+CommandFamily StreamsFamily() { return {"streams", kStreamsRows}; }
 
 }  // namespace sluice

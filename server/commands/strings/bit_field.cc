@@ -223,7 +223,7 @@ void BitFieldRo(CommandCall& call) {
 // --- the table
 
 // BITFIELD's key flags depend on the request: a list of GETs only reads.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kBitFieldRows[] = {
     {.name = "BITFIELD",
      .arity = -2,
      .flags = kWrite | kDenyOom,
@@ -251,10 +251,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key [GET encoding offset [GET encoding offset ...]]",
      .summary = "Read integers of any width inside a string."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kBitFieldRows));
 
 }  // namespace
 
-CommandFamily BitFieldFamily() { return {"bit_field", kRows}; }
+CommandFamily BitFieldFamily() { return {"bit_field", kBitFieldRows}; }
 
 }  // namespace sluice

@@ -234,7 +234,7 @@ void BitOp(CommandCall& call) {
 // --- the table
 
 // SETBIT may make a string of 512 MB by one bit, hence kDenyOom.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kBitsListed[] = {
     {.name = "SETBIT",
      .arity = 4,
      .flags = kWrite | kDenyOom,
@@ -283,11 +283,11 @@ constexpr CommandSpec kListed[] = {
      .usage = "operation destkey key [key ...]",
      .summary = "Combine strings bit by bit (AND, OR, XOR, NOT) into another one."},
 };
-constexpr auto kRows = RowsOf(kListed, {.categories = kCatBitmap, .group = "bitmap"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kBitsRows = RowsOf(kBitsListed, {.categories = kCatBitmap, .group = "bitmap"});
+static_assert(RowsAreSound(kBitsRows));
 
 }  // namespace
 
-CommandFamily BitsFamily() { return {"bits", kRows}; }
+CommandFamily BitsFamily() { return {"bits", kBitsRows}; }
 
 }  // namespace sluice

@@ -136,7 +136,7 @@ void Digest(CommandCall& call) {
 // --- the table
 
 // DELIFEQ and its like only delete, so they work when the memory is full.
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kCompareAndSetRows[] = {
     {.name = "DELEX",
      .arity = -2,
      .flags = kWrite | kFast,
@@ -194,10 +194,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key value",
      .summary = "Delete a key if it holds exactly this string: 1, 0, or -1 without the key."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kCompareAndSetRows));
 
 }  // namespace
 
-CommandFamily CompareAndSetFamily() { return {"compare_and_set", kRows}; }
+CommandFamily CompareAndSetFamily() { return {"compare_and_set", kCompareAndSetRows}; }
 
 }  // namespace sluice

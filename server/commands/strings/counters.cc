@@ -115,7 +115,7 @@ void IncrByFloat(CommandCall& call) {
 constexpr uint32_t kCount = kWrite | kDenyOom | kFast;
 constexpr KeySpecs kKey = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate);
 
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kCountersListed[] = {
     {.name = "INCR",
      .arity = 2,
      .flags = kCount,
@@ -157,12 +157,12 @@ constexpr CommandSpec kListed[] = {
      .usage = "key increment:double",
      .summary = "Add a decimal number to a counter; the sum as text."},
 };
-constexpr auto kRows =
-    RowsOf(kListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kCountersRows =
+    RowsOf(kCountersListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
+static_assert(RowsAreSound(kCountersRows));
 
 }  // namespace
 
-CommandFamily CountersFamily() { return {"counters", kRows}; }
+CommandFamily CountersFamily() { return {"counters", kCountersRows}; }
 
 }  // namespace sluice

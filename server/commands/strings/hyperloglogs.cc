@@ -286,7 +286,7 @@ void PfSelfTest(CommandCall& call) {
 // --- the table
 
 // PFCOUNT is read-only and may replicate: it may write the cached estimate.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kHyperLogLogsListed[] = {
     {.name = "PFADD",
      .arity = -2,
      .flags = kWrite | kDenyOom | kFast,
@@ -333,12 +333,12 @@ constexpr CommandSpec kListed[] = {
      .complexity = "N/A",
      .summary = "Check the estimates against elements that were counted."},
 };
-constexpr auto kRows =
-    RowsOf(kListed, {.categories = kCatHyperLogLog, .group = "hyperloglog", .since = "2.8.9"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kHyperLogLogsRows = RowsOf(
+    kHyperLogLogsListed, {.categories = kCatHyperLogLog, .group = "hyperloglog", .since = "2.8.9"});
+static_assert(RowsAreSound(kHyperLogLogsRows));
 
 }  // namespace
 
-CommandFamily HyperLogLogsFamily() { return {"hyperloglogs", kRows}; }
+CommandFamily HyperLogLogsFamily() { return {"hyperloglogs", kHyperLogLogsRows}; }
 
 }  // namespace sluice

@@ -46,7 +46,7 @@ struct IncrExOptions {
 
 // INCREX key [BYINT n | BYFLOAT x] [LBOUND n] [UBOUND n] [SATURATE] [EX s | PX ms | EXAT s | PXAT
 // ms | PERSIST] [ENX] [NX | XX], in any order.
-constexpr OptionRow<IncrExOptions> kOptions[] = {
+constexpr OptionRow<IncrExOptions> kIncrExOptions[] = {
     {"BYINT", kTakeBytes<&IncrExOptions::by_int>, 1,
      [](const IncrExOptions& before) { return !before.by_float; }},
     {"BYFLOAT", kTakeBytes<&IncrExOptions::by_float>, 1,
@@ -67,7 +67,7 @@ constexpr OptionRow<IncrExOptions> kOptions[] = {
 // ENX without a deadline makes no sense; whether one was given is known only at the end.
 bool ReadIncrExOptions(CommandCall& call, IncrExOptions& options) {
   ArgReader args(call.args, 2);
-  ReadOptions(args, kOptions, options);
+  ReadOptions(args, kIncrExOptions, options);
   if (options.only_if_persistent && !options.expiry.timed()) args.Fail(ErrorCode::kSyntax);
   if (!args.failed()) return true;
   call.reply.Error(args.error());
@@ -245,7 +245,7 @@ void IncrEx(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kIncrExRows[] = {
     {.name = "INCREX",
      .arity = -2,
      .flags = kWrite | kDenyOom | kFast,
@@ -262,10 +262,10 @@ constexpr CommandSpec kRows[] = {
      .summary =
          "Add to a counter within bounds and say when it ends; the value and what was added."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kIncrExRows));
 
 }  // namespace
 
-CommandFamily IncrExFamily() { return {"increx", kRows}; }
+CommandFamily IncrExFamily() { return {"increx", kIncrExRows}; }
 
 }  // namespace sluice

@@ -32,7 +32,7 @@ struct LcsOptions {
 };
 
 // LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]
-constexpr OptionRow<LcsOptions> kOptions[] = {
+constexpr OptionRow<LcsOptions> kLcsOptions[] = {
     {"IDX", kRaise<&LcsOptions::places>},
     {"LEN", kRaise<&LcsOptions::length>},
     {"WITHMATCHLEN", kRaise<&LcsOptions::match_lengths>},
@@ -46,7 +46,7 @@ constexpr OptionRow<LcsOptions> kOptions[] = {
 // The sentence about LEN and IDX comes after all words: a syntax error wins over it.
 bool ReadLcsOptions(CommandCall& call, LcsOptions& options) {
   ArgReader args(call.args, 3);
-  ReadOptions(args, kOptions, options);
+  ReadOptions(args, kLcsOptions, options);
   if (!args.failed() && options.places && options.length) {
     args.Fail("ERR If you want both the length and indexes, please just use IDX.");
   }
@@ -130,7 +130,7 @@ void LcsCommand(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kLcsRows[] = {
     {.name = "LCS",
      .arity = -3,
      .flags = kReadOnly,
@@ -143,10 +143,10 @@ constexpr CommandSpec kRows[] = {
      .usage = "key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]",
      .summary = "The longest sequence of bytes that two strings have in common, gaps allowed."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kLcsRows));
 
 }  // namespace
 
-CommandFamily LcsFamily() { return {"lcs", kRows}; }
+CommandFamily LcsFamily() { return {"lcs", kLcsRows}; }
 
 }  // namespace sluice

@@ -244,7 +244,7 @@ constexpr uint32_t kWriteMore = kWrite | kDenyOom;
 
 // Flags are Redis's, as COMMAND INFO shows them: kDenyOom for a write that may take more memory,
 // kFast for GET and for what only sets or ends a small thing.
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kStringsListed[] = {
     {.name = "GET",
      .arity = 2,
      .flags = kReadOnly | kFast,
@@ -321,12 +321,12 @@ constexpr CommandSpec kListed[] = {
               "PXAT unix-time-milliseconds | PERSIST]",
      .summary = "Answer with a string and change when it ends."},
 };
-constexpr auto kRows =
-    RowsOf(kListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
-static_assert(RowsAreSound(kRows));
+constexpr auto kStringsRows =
+    RowsOf(kStringsListed, {.categories = kCatString, .group = "string", .complexity = "O(1)"});
+static_assert(RowsAreSound(kStringsRows));
 
 }  // namespace
 
-CommandFamily StringsFamily() { return {"strings", kRows}; }
+CommandFamily StringsFamily() { return {"strings", kStringsRows}; }
 
 }  // namespace sluice

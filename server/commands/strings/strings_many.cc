@@ -188,7 +188,7 @@ void MSetEx(CommandCall& call) {
 
 constexpr std::string_view kLinear = "O(N) where N is the number of keys to set.";
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kStringsManyRows[] = {
     {.name = "MGET",
      .arity = -2,
      .flags = kReadOnly | kFast,
@@ -240,10 +240,10 @@ constexpr CommandSpec kRows[] = {
          "Store several strings with one deadline, if all or none of the keys exist; 1 or 0.",
      .tips = "request_policy:multi_shard,response_policy:agg_min"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kStringsManyRows));
 
 }  // namespace
 
-CommandFamily StringsManyFamily() { return {"strings_many", kRows}; }
+CommandFamily StringsManyFamily() { return {"strings_many", kStringsManyRows}; }
 
 }  // namespace sluice

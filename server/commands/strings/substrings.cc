@@ -115,7 +115,7 @@ void GetRange(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kSubstringsRows[] = {
     {.name = "APPEND",
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
@@ -185,10 +185,10 @@ constexpr CommandSpec kRows[] = {
      .deprecated_since = "2.0.0",
      .replaced_by = "`GETRANGE`"},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kSubstringsRows));
 
 }  // namespace
 
-CommandFamily SubstringsFamily() { return {"substrings", kRows}; }
+CommandFamily SubstringsFamily() { return {"substrings", kSubstringsRows}; }
 
 }  // namespace sluice

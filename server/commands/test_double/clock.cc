@@ -47,7 +47,7 @@ void Advance(CommandCall& call) {
 
 void Next(CommandCall& call) { call.part<TimeControl>().Next(call); }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kClockHelp[] = {
     "NOW",
     "    Answer with the Unix time in milliseconds.",
     "FREEZE",
@@ -62,11 +62,11 @@ constexpr std::string_view kHelp[] = {
     "    Let time pass until a timer fires; answer how many milliseconds, -1 when there is none.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void ClockHelp(CommandCall& call) { ReplyHelp(call, kClockHelp); }
 
-constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
+constexpr uint32_t kClockFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
 
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kClockListed[] = {
     {.name = "NOW",
      .arity = 2,
      .flags = kOfTestDouble | kNoScript | kLoading | kStale | kFast,
@@ -75,59 +75,59 @@ constexpr CommandSpec kListed[] = {
      .summary = "Answers the time of this double."},
     {.name = "FREEZE",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kClockFlags,
      .run = Freeze,
      .complexity = "O(1)",
      .summary = "Lets the time stand still."},
     {.name = "RUN",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kClockFlags,
      .run = Run,
      .complexity = "O(1)",
      .summary = "Lets the time go on from where it stands."},
     {.name = "SET",
      .arity = 3,
-     .flags = kFlags,
+     .flags = kClockFlags,
      .run = Set,
      .complexity = "O(1); absolute deadlines are placed anew in slices.",
      .usage = "unix-ms",
      .summary = "Steps the wall clock."},
     {.name = "ADVANCE",
      .arity = 3,
-     .flags = kFlags | kBlocking,
+     .flags = kClockFlags | kBlocking,
      .run = Advance,
      .complexity = "O(N) where N is the number of timers that are due on the way.",
      .usage = "ms",
      .summary = "Lets time pass, and answers when all that is due on the way is done."},
     {.name = "NEXT",
      .arity = 2,
-     .flags = kFlags | kBlocking,
+     .flags = kClockFlags | kBlocking,
      .run = Next,
      .complexity = "O(1)",
      .summary = "Lets time pass until a timer fires."},
     {.name = "HELP",
      .arity = 2,
      .flags = kOfTestDouble | kLoading | kStale,
-     .run = Help,
+     .run = ClockHelp,
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
 };
-constexpr auto kSubcommands = RowsOf(kListed, {.group = "test double", .since = "0.1.0"});
+constexpr auto kClockSubcommands = RowsOf(kClockListed, {.group = "test double", .since = "0.1.0"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kClockRows[] = {
     {.name = "SLUICE.CLOCK",
      .arity = -2,
      .flags = kOfTestDouble,
-     .subcommands = kSubcommands,
+     .subcommands = kClockSubcommands,
      .group = "test double",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "The clock of this test double."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kClockRows));
 
 }  // namespace
 
-CommandFamily ClockFamily() { return {"clock", kRows}; }
+CommandFamily ClockFamily() { return {"clock", kClockRows}; }
 
 }  // namespace sluice

@@ -22,18 +22,18 @@ void Add(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(id));
 }
 
-void Delete(CommandCall& call) {
+void FaultDelete(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t id = args.IntIn(kId);
   if (!args.Finish()) return call.reply.Error(args.error());
   call.reply.Integer(call.part<RequestWatch>().DeleteFault(static_cast<uint64_t>(id)) ? 1 : 0);
 }
 
-void Clear(CommandCall& call) {
+void FaultClear(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(call.part<RequestWatch>().ClearFaults()));
 }
 
-void List(CommandCall& call) {
+void FaultList(CommandCall& call) {
   const auto& rules = call.part<RequestWatch>().faults().rules();
   call.reply.Array(rules.size());
   for (const auto& [id, rule] : rules) {
@@ -46,7 +46,7 @@ void List(CommandCall& call) {
   }
 }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kFaultsHelp[] = {
     "ADD [COMMAND <name> [<subcommand>]] [KEY <glob>] [CLIENT <id> | NAME <glob>] [ARGS <n>]",
     "    [NTH <n> | PROB <p>] [TIMES <n>] [BEFORE | AFTER] <action>",
     "    Add a rule; answer with its id. The first rule that matches a request hits it:",
@@ -62,14 +62,14 @@ constexpr std::string_view kHelp[] = {
     "    Delete all rules; answer with their number.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void FaultsHelp(CommandCall& call) { ReplyHelp(call, kFaultsHelp); }
 
-constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
+constexpr uint32_t kFaultsFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
 
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kFaultsListed[] = {
     {.name = "ADD",
      .arity = -3,
-     .flags = kFlags,
+     .flags = kFaultsFlags,
      .run = Add,
      .complexity = "O(log N) where N is the number of rules",
      .usage =
@@ -82,46 +82,47 @@ constexpr CommandSpec kListed[] = {
      .summary = "Adds a rule: which requests are hit, and by what."},
     {.name = "DEL",
      .arity = 3,
-     .flags = kFlags,
-     .run = Delete,
+     .flags = kFaultsFlags,
+     .run = FaultDelete,
      .complexity = "O(N) where N is the number of requests that are held back",
      .usage = "id:integer",
      .summary = "Deletes a rule."},
     {.name = "LIST",
      .arity = 2,
-     .flags = kFlags,
-     .run = List,
+     .flags = kFaultsFlags,
+     .run = FaultList,
      .complexity = "O(N) where N is the number of rules",
      .summary = "The rules, with their hits."},
     {.name = "CLEAR",
      .arity = 2,
-     .flags = kFlags,
-     .run = Clear,
+     .flags = kFaultsFlags,
+     .run = FaultClear,
      .complexity = "O(N) where N is the number of rules",
      .summary = "Deletes all rules."},
     {.name = "HELP",
      .arity = 2,
      .flags = kOfTestDouble | kLoading | kStale,
-     .run = Help,
+     .run = FaultsHelp,
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
 };
-constexpr auto kSubcommands = RowsOf(kListed, {.group = "test double", .since = "0.1.0"});
+constexpr auto kFaultsSubcommands =
+    RowsOf(kFaultsListed, {.group = "test double", .since = "0.1.0"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kFaultsRows[] = {
     {.name = "SLUICE.FAULT",
      .arity = -2,
      .flags = kOfTestDouble,
-     .subcommands = kSubcommands,
+     .subcommands = kFaultsSubcommands,
      .group = "test double",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "Faults that this test double makes."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kFaultsRows));
 
 }  // namespace
 
-CommandFamily FaultsFamily() { return {"faults", kRows}; }
+CommandFamily FaultsFamily() { return {"faults", kFaultsRows}; }
 
 }  // namespace sluice

@@ -39,7 +39,7 @@ void Stop(CommandCall& call) {
   call.reply.Ok();
 }
 
-void Clear(CommandCall& call) {
+void JournalClear(CommandCall& call) {
   call.part<RequestWatch>().ClearJournal();
   call.reply.Ok();
 }
@@ -123,7 +123,7 @@ void ExpectRequests(CommandCall& call) {
 
 void ExportAll(CommandCall& call) { call.reply.Bulk(Export(call.part<RequestWatch>().journal())); }
 
-constexpr std::string_view kHelp[] = {
+constexpr std::string_view kJournalHelp[] = {
     "START [MAXLEN <n>]",
     "    Record requests, at most so many (10000): the oldest go.",
     "STOP",
@@ -138,74 +138,75 @@ constexpr std::string_view kHelp[] = {
     "    All of it as a transcript that another server can be played.",
 };
 
-void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
+void JournalHelp(CommandCall& call) { ReplyHelp(call, kJournalHelp); }
 
-constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
+constexpr uint32_t kJournalFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
 constexpr std::string_view kByEntries = "O(N) where N is the number of recorded requests";
 
-constexpr CommandSpec kListed[] = {
+constexpr CommandSpec kJournalListed[] = {
     {.name = "START",
      .arity = -2,
-     .flags = kFlags,
+     .flags = kJournalFlags,
      .run = Start,
      .complexity = "O(1)",
      .usage = "[MAXLEN count:integer]",
      .summary = "Records what clients send, and get."},
     {.name = "STOP",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kJournalFlags,
      .run = Stop,
      .complexity = "O(1)",
      .summary = "Records no more."},
     {.name = "CLEAR",
      .arity = 2,
-     .flags = kFlags,
-     .run = Clear,
+     .flags = kJournalFlags,
+     .run = JournalClear,
      .complexity = kByEntries,
      .summary = "Forgets what was recorded."},
     {.name = "GET",
      .arity = -2,
-     .flags = kFlags,
+     .flags = kJournalFlags,
      .run = Get,
      .complexity = kByEntries,
      .usage = "[COUNT count:integer] [MATCH pattern] [CLIENT client-id:integer]",
      .summary = "The requests that were recorded."},
     {.name = "EXPECT",
      .arity = -4,
-     .flags = kFlags,
+     .flags = kJournalFlags,
      .run = ExpectRequests,
      .complexity = "O(N*M) where N is the number of recorded requests, M that of patterns",
      .usage = "[ORDERED] numpatterns:integer pattern [pattern ...]",
      .summary = "Whether requests came that match these patterns."},
     {.name = "EXPORT",
      .arity = 2,
-     .flags = kFlags,
+     .flags = kJournalFlags,
      .run = ExportAll,
      .complexity = kByEntries,
      .summary = "The recorded requests as a transcript."},
     {.name = "HELP",
      .arity = 2,
      .flags = kOfTestDouble | kLoading | kStale,
-     .run = Help,
+     .run = JournalHelp,
      .complexity = "O(1)",
      .summary = "The subcommands in short."},
 };
-constexpr auto kSubcommands = RowsOf(kListed, {.group = "test double", .since = "0.1.0"});
+constexpr auto kJournalSubcommands =
+    RowsOf(kJournalListed, {.group = "test double", .since = "0.1.0"});
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kJournalRows[] = {
     {.name = "SLUICE.JOURNAL",
      .arity = -2,
      .flags = kOfTestDouble,
-     .subcommands = kSubcommands,
+     .subcommands = kJournalSubcommands,
      .group = "test double",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "What clients have sent to this test double."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kJournalRows));
 
 }  // namespace
 
-CommandFamily JournalFamily() { return {"journal", kRows}; }
+CommandFamily JournalFamily() { return {"journal", kJournalRows}; }
 
 }  // namespace sluice

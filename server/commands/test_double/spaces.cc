@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-void List(CommandCall& call) {
+void SpaceList(CommandCall& call) {
   const std::vector<Spaces::Info> all = call.part<Spaces>().List();
   call.reply.Array(all.size());
   for (const Spaces::Info& space : all) {
@@ -27,7 +27,7 @@ void List(CommandCall& call) {
   }
 }
 
-void Delete(CommandCall& call) {
+void SpaceDelete(CommandCall& call) {
   if (call.args[2] == Spaces::kDefault) {
     return call.reply.Error("ERR the default space cannot be deleted; SLUICE.RESET empties it");
   }
@@ -70,8 +70,8 @@ struct Word {
   Handler run;
 };
 constexpr Word kWords[] = {
-    {"LIST", 2, List},
-    {"DEL", 3, Delete},
+    {"LIST", 2, SpaceList},
+    {"DEL", 3, SpaceDelete},
     {"COPY", 4, Copy},
     {"LISTEN", 3, Listen},
 };
@@ -91,12 +91,12 @@ void Reset(CommandCall& call) {
   if (!fault.empty()) call.reply.Error(fault);
 }
 
-constexpr uint32_t kFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
+constexpr uint32_t kSpacesFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
 
-constexpr CommandSpec kRows[] = {
+constexpr CommandSpec kSpacesRows[] = {
     {.name = "SLUICE.SPACE",
      .arity = -2,
-     .flags = kFlags,
+     .flags = kSpacesFlags,
      .run = Space,
      .group = "test double",
      .since = "0.1.0",
@@ -105,17 +105,17 @@ constexpr CommandSpec kRows[] = {
      .summary = "Enters a private server of this test double, or tells of them."},
     {.name = "SLUICE.RESET",
      .arity = 1,
-     .flags = kFlags,
+     .flags = kSpacesFlags,
      .run = Reset,
      .group = "test double",
      .since = "0.1.0",
      .complexity = "O(N) where N is the number of clients and keys.",
      .summary = "This space is as it was after its start."},
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kSpacesRows));
 
 }  // namespace
 
-CommandFamily SpacesFamily() { return {"spaces", kRows}; }
+CommandFamily SpacesFamily() { return {"spaces", kSpacesRows}; }
 
 }  // namespace sluice

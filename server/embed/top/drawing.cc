@@ -16,7 +16,7 @@ namespace {
 // A turn, or a lateness, that others notice.
 constexpr int64_t kLongTurnUs = 10'000;
 constexpr int64_t kLateMs = 100;
-constexpr size_t kLabel = 9;           // columns of the first word of a line
+constexpr size_t kLabelColumns = 9;    // columns of the first word of a line
 constexpr size_t kRowsForLimits = 16;  // with fewer there is no line for each algorithm
 constexpr size_t kRowsForSlow = 20;    // and no slow log
 constexpr size_t kRowsForMoreSlow = 40;
@@ -53,10 +53,10 @@ class Page {
  private:
   RowText Row() const { return RowText(size_.columns, terminal_); }
   void Say(std::string_view label, std::string_view text, Tone tone = Tone::kPlain) {
-    lines_.push_back({Row().Cell(label, kLabel).Add(text).Take(), tone});
+    lines_.push_back({Row().Cell(label, kLabelColumns).Add(text).Take(), tone});
   }
   ScreenLine Bar(std::string_view label, std::string_view text) const {
-    return {Row().Cell(label, kLabel).Add(text).Fill().Take(), Tone::kTitle};
+    return {Row().Cell(label, kLabelColumns).Add(text).Fill().Take(), Tone::kTitle};
   }
   int64_t Number(std::string_view field) const { return info_.NumberOr0(field); }
   std::string Count(std::string_view field) const { return CountText(Number(field)); }
@@ -236,8 +236,8 @@ std::vector<ScreenLine> Page::SlowLines() const {
     if (lines.size() > most) break;
     const int64_t ago_s = Number("server_time_usec") / 1'000'000 - slow.unix_s;
     RowText row = Row();
-    row.Cell(MicrosText(slow.micros), kLabel)
-        .Cell(Concat(DurationText(std::max<int64_t>(0, ago_s) * 1000), " ago"), kLabel + 2);
+    row.Cell(MicrosText(slow.micros), kLabelColumns)
+        .Cell(Concat(DurationText(std::max<int64_t>(0, ago_s) * 1000), " ago"), kLabelColumns + 2);
     for (const std::string& word : slow.words) row.Add(word).Add(" ");
     lines.push_back({row.Take()});
   }

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kLongWaitMs = 10'000;
 constexpr int64_t kShortLeaseMs = 1'000;
 
-constexpr size_t kMode = 10, kLease = 8, kWait = 6, kLongest = 7, kGap = 1;
-constexpr size_t kFixed = kMode + kLease + kWait + kLongest + 5 * kGap;
+constexpr size_t kModeColumns = 10, kLeaseColumns = 8, kWaitColumns = 6, kLongest = 7, kGap = 1;
+constexpr size_t kFixed = kModeColumns + kLeaseColumns + kWaitColumns + kLongest + 5 * kGap;
 constexpr size_t kNamesLeast = 16;  // of name and holder; on a small screen the last columns go
 
 class Table {
@@ -57,7 +57,7 @@ class Table {
 
   ScreenLine LineOf(const WaiterFacts& waiter) const {
     return {RowText(columns_, terminal_)
-                .Cell("  waits", name_ + kGap + kMode + kGap)
+                .Cell("  waits", name_ + kGap + kModeColumns + kGap)
                 .Cell(waiter.owner, holder_)
                 .Cell("", kGap)
                 .Add(Concat(DurationText(waiter.waited_ms), ", for ", DurationText(waiter.left_ms),
@@ -72,8 +72,8 @@ class Table {
     const struct {
       std::string_view text;
       size_t columns;
-    } cells[] = {{name, name_},   {mode, kMode}, {holder, holder_},
-                 {lease, kLease}, {wait, kWait}, {longest, kLongest}};
+    } cells[] = {{name, name_},          {mode, kModeColumns}, {holder, holder_},
+                 {lease, kLeaseColumns}, {wait, kWaitColumns}, {longest, kLongest}};
     RowText row(columns_, terminal_);
     for (const auto& cell : cells) row.Cell(cell.text, cell.columns).Cell("", kGap);
     return row.Take();

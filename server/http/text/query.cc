@@ -38,12 +38,12 @@ bool ReadNumber(std::string_view text, T& number) {
   return error == std::errc() && stop == end;
 }
 
-struct Field {
+struct QueryField {
   std::string_view name;
   std::string_view fault;
   bool (*read)(std::string&& value, int databases, ApiQuery& query);
 };
-constexpr Field kFields[] = {
+constexpr QueryField kQueryFields[] = {
     {"db", "there is no such database",
      [](std::string&& value, int databases, ApiQuery& query) {
        return ReadNumber(value, query.db) && query.db >= 0 && query.db < databases;
@@ -78,8 +78,8 @@ std::string ReadQuery(std::string_view text, int databases, ApiQuery& query) {
     const size_t equals = pair.find('=');
     if (equals == pair.npos) return "a value stands behind each name and '='";
     uint32_t bit = 1;
-    const Field* field = nullptr;
-    for (const Field& each : kFields) {
+    const QueryField* field = nullptr;
+    for (const QueryField& each : kQueryFields) {
       if (each.name == pair.substr(0, equals)) {
         field = &each;
         break;

@@ -11,17 +11,13 @@
 #include <string_view>
 
 #include "protocol/text/number_text.h"
+#include "server/net/manager/environment.h"
 
 namespace sluice {
 namespace {
 
 constexpr int kFirst = 3;
 constexpr int64_t kSocketsMax = 64;
-
-std::string Environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : std::string();
-}
 
 }  // namespace
 
@@ -30,7 +26,7 @@ std::vector<InheritedSocket> TakeInheritedSockets(bool has_predecessor) {
   const std::optional<int64_t> process = ParseInt64(Environment("LISTEN_PID"));
   if (process != int64_t{getpid()} && !has_predecessor) return sockets;
   const int64_t count = ParseInt64(Environment("LISTEN_FDS")).value_or(0);
-  const std::string names = Environment("LISTEN_FDNAMES");
+  const std::string names(Environment("LISTEN_FDNAMES"));
   for (const char* const name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
   std::string_view left = names;
   for (int64_t i = 0; i < std::min(count, kSocketsMax); ++i) {

@@ -8,20 +8,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/net/manager/environment.h"
 
 namespace sluice {
 namespace {
-
-std::string_view Environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : std::string_view();
-}
 
 // A process that this variable does not mean is not the one that is watched.
 std::chrono::microseconds WatchdogTime() {

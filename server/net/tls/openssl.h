@@ -108,4 +108,7 @@ const OpenSsl& openssl();
 // What OpenSSL says of its last failure; its queue of errors is empty then.
 std::string TakeOpenSslError();
 
+// As OpenSSL takes a name that may be missing.
+inline const char* OrNull(const std::string& name) { return name.empty() ? nullptr : name.c_str(); }
+
 }  // namespace sluice

@@ -9,8 +9,6 @@ namespace {
 
 constexpr long kOldestProtocol = TLS1_2_VERSION;
 
-const char* OrNull(const std::string& name) { return name.empty() ? nullptr : name.c_str(); }
-
 std::string LoadAuthorities(SSL_CTX& context, const TlsWords& words) {
   if (words.insecure) return {};
   openssl().SSL_CTX_set_verify(&context, SSL_VERIFY_PEER, nullptr);

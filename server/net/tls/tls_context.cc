@@ -34,9 +34,6 @@ constexpr uint64_t kAllOff =
 // Tells sessions of this server from those of another program under the same key.
 constexpr unsigned char kSessionsOf[] = "sluice";
 
-// Null for none, as OpenSSL wants it.
-const char* OrNull(const std::string& name) { return name.empty() ? nullptr : name.c_str(); }
-
 std::string CheckNames(SSL_CTX&, const Settings& settings) {
   if (settings.tls_cert_file.empty()) return "No tls-cert-file configured!";
   if (settings.tls_key_file.empty()) return "No tls-key-file configured!";

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kTextMax = 127;  // Redis's buffer; leading zeros and spaces may fill it
+constexpr size_t kIdTextMax = 127;  // Redis's buffer; leading zeros and spaces may fill it
 
 }  // namespace
 
@@ -15,7 +15,7 @@ std::string StreamId::Text() const { return Concat(ms, '-', seq); }
 
 // Like Redis's C strings, the text ends at its first zero byte.
 std::optional<ParsedStreamId> ParseStreamId(std::string_view text, const StreamIdSyntax& syntax) {
-  if (text.size() > kTextMax) return std::nullopt;
+  if (text.size() > kIdTextMax) return std::nullopt;
   text = text.substr(0, text.find('\0'));
   if (text == "-" || text == "+") {
     if (!syntax.ends) return std::nullopt;

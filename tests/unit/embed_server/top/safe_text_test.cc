@@ -13,13 +13,13 @@ namespace {
 
 using namespace std::string_literals;
 
-constexpr TerminalText kUtf8 = TerminalText::kUtf8;
+constexpr TerminalText kSafeUtf8 = TerminalText::kUtf8;
 constexpr TerminalText kAscii = TerminalText::kAscii;
 
-struct Row {
+struct SafeRow {
   std::string bytes, utf8, ascii;
 };
-const Row kRows[] = {
+const SafeRow kSafeRows[] = {
     {"lock:build", "lock:build", "lock:build"},
     {"", "", ""},
     {"a\x1b[2Jb", "a\\x1b[2Jb", "a\\x1b[2Jb"},
@@ -48,31 +48,31 @@ const Row kRows[] = {
 };
 
 TEST(SafeText, WritesOutWhatIsNotHarmless) {
-  for (const Row& row : kRows) {
-    EXPECT_EQ(Shown(row.bytes, 200, kUtf8).text, row.utf8);
+  for (const SafeRow& row : kSafeRows) {
+    EXPECT_EQ(Shown(row.bytes, 200, kSafeUtf8).text, row.utf8);
     EXPECT_EQ(Shown(row.bytes, 200, kAscii).text, row.ascii);
   }
 }
 
 TEST(SafeText, CutsAtAColumn) {
-  EXPECT_EQ(Cell("abcdef", 6, kUtf8), "abcdef");
-  EXPECT_EQ(Cell("abcdef", 5, kUtf8), "abcd~");
-  EXPECT_EQ(Cell("abc", 5, kUtf8), "abc  ");
-  EXPECT_EQ(Cell("abc", 1, kUtf8), "~");
-  EXPECT_EQ(Cell("abc", 0, kUtf8), "");
+  EXPECT_EQ(Cell("abcdef", 6, kSafeUtf8), "abcdef");
+  EXPECT_EQ(Cell("abcdef", 5, kSafeUtf8), "abcd~");
+  EXPECT_EQ(Cell("abc", 5, kSafeUtf8), "abc  ");
+  EXPECT_EQ(Cell("abc", 1, kSafeUtf8), "~");
+  EXPECT_EQ(Cell("abc", 0, kSafeUtf8), "");
   // What is written out stays whole, and so does a letter of two columns.
   EXPECT_EQ(Cell("ab\x1b"
                  "c",
-                 6, kUtf8),
+                 6, kSafeUtf8),
             "ab~   ");
-  EXPECT_EQ(Cell("a\xe9\x8d\xb5\xe9\x8d\xb5", 4, kUtf8), "a\xe9\x8d\xb5~");
-  EXPECT_EQ(Cell("a\xe9\x8d\xb5\xe9\x8d\xb5", 3, kUtf8), "a~ ");
+  EXPECT_EQ(Cell("a\xe9\x8d\xb5\xe9\x8d\xb5", 4, kSafeUtf8), "a\xe9\x8d\xb5~");
+  EXPECT_EQ(Cell("a\xe9\x8d\xb5\xe9\x8d\xb5", 3, kSafeUtf8), "a~ ");
 }
 
 // Of a megabyte no more is looked at than is shown: else this would take a minute.
 TEST(SafeText, LooksAtNoMoreThanItShows) {
   const std::string huge(64 << 20, '\x1b');
-  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(Cell(huge, 9, kUtf8), "\\x1b\\x1b~");
+  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(Cell(huge, 9, kSafeUtf8), "\\x1b\\x1b~");
 }
 
 TEST(SafeText, AnyBytesFitAndAreHarmless) {
@@ -81,12 +81,12 @@ TEST(SafeText, AnyBytesFitAndAreHarmless) {
     std::string bytes(random() % 20, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random());
     const size_t columns = random() % 30;
-    for (const TerminalText terminal : {kUtf8, kAscii}) {
+    for (const TerminalText terminal : {kSafeUtf8, kAscii}) {
       const ShownText shown = Shown(bytes, columns, terminal);
       EXPECT_LE(shown.columns, columns);
       for (const char byte : shown.text) {
         EXPECT_TRUE(static_cast<uint8_t>(byte) >= 0x20 && byte != 0x7f);
-        EXPECT_TRUE(terminal == kUtf8 || static_cast<uint8_t>(byte) < 0x80);
+        EXPECT_TRUE(terminal == kSafeUtf8 || static_cast<uint8_t>(byte) < 0x80);
       }
     }
   }

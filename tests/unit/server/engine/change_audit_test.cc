@@ -141,7 +141,7 @@ void Say(CommandCall& call) {
   call.reply.Ok();
 }
 
-constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
+constexpr CommandSpec AuditedRow(std::string_view name, int arity, Handler run) {
   return {.name = name,
           .arity = arity,
           .flags = kWrite,
@@ -150,13 +150,13 @@ constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
           .group = "test",
           .summary = "Changes keys."};
 }
-constexpr CommandSpec kRows[] = {
-    Row("AUDIT.FORGET", 2, Forget),
-    Row("AUDIT.FORGETONE", 3, ForgetOne),
-    Row("AUDIT.MAKEUP", 2, MakeUp),
-    Row("AUDIT.SAY", 2, Say),
+constexpr CommandSpec kAuditedRows[] = {
+    AuditedRow("AUDIT.FORGET", 2, Forget),
+    AuditedRow("AUDIT.FORGETONE", 3, ForgetOne),
+    AuditedRow("AUDIT.MAKEUP", 2, MakeUp),
+    AuditedRow("AUDIT.SAY", 2, Say),
 };
-static_assert(RowsAreSound(kRows));
+static_assert(RowsAreSound(kAuditedRows));
 
 class ForgetfulServerTest : public testing::Test {
  protected:
@@ -165,7 +165,7 @@ class ForgetfulServerTest : public testing::Test {
   }
   void Run(const std::vector<std::string>& request) { server_.Connect().Run(request); }
 
-  TestEngine server_{{.families = {{"audit", kRows}}}};
+  TestEngine server_{{.families = {{"audit", kAuditedRows}}}};
 };
 
 TEST_F(ForgetfulServerTest, EndsAndNamesTheCommand) {

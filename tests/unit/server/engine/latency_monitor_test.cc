@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr int64_t kMilli = 1'000'000;
+constexpr int64_t kNanosPerMs = 1'000'000;
 
 std::vector<int64_t> Milliseconds(const LatencySeries& series) {
   std::vector<int64_t> ms;
@@ -52,7 +52,7 @@ class LatencyMonitorTest : public EngineFixture {
 };
 
 TEST_F(LatencyMonitorTest, IsOffAtFirst) {
-  server().set_tick_step(100 * kMilli);
+  server().set_tick_step(100 * kNanosPerMs);
   Run({"GET", "a"});
   Run({"SET", "a", "1"});
   EXPECT_EQ(engine().part<LatencyMonitor>().threshold_ns(), INT64_MAX);
@@ -62,10 +62,10 @@ TEST_F(LatencyMonitorTest, IsOffAtFirst) {
 
 TEST_F(LatencyMonitorTest, NotesFromTheThresholdOn) {
   Threshold("3");
-  server().set_tick_step(3 * kMilli - 1);
+  server().set_tick_step(3 * kNanosPerMs - 1);
   Run({"SET", "a", "1"});
   EXPECT_TRUE(Of(LatencyEvent::kCommand).empty());
-  server().set_tick_step(3 * kMilli);
+  server().set_tick_step(3 * kNanosPerMs);
   Run({"SET", "a", "1"});
   EXPECT_THAT(Milliseconds(Of(LatencyEvent::kCommand)), ElementsAre(3));
 }
@@ -73,7 +73,7 @@ TEST_F(LatencyMonitorTest, NotesFromTheThresholdOn) {
 // A run of fast commands that takes long as a whole says nothing of any of them.
 TEST_F(LatencyMonitorTest, TimesFastCommandsSingly) {
   Threshold("3");
-  server().set_tick_step(4 * kMilli);
+  server().set_tick_step(4 * kNanosPerMs);
   client().SendBytes("GET a\r\nGET a\r\nGET a\r\n");
   client().TakeBytes();
   EXPECT_THAT(Milliseconds(Of(LatencyEvent::kFastCommand)), ElementsAre(4));
@@ -81,7 +81,7 @@ TEST_F(LatencyMonitorTest, TimesFastCommandsSingly) {
                 .part<CommandCounts>()
                 .Of(engine().part<const CommandTable>().Find("GET")->number)
                 .nanos,
-            3u * 4 * kMilli);
+            3u * 4 * kNanosPerMs);
 }
 
 TEST_F(LatencyMonitorTest, NotesWhatAWaitingClientsCommandTakes) {
@@ -89,7 +89,7 @@ TEST_F(LatencyMonitorTest, NotesWhatAWaitingClientsCommandTakes) {
   TestClient& waiter = Connect();
   waiter.Send({"BLPOP", "list", "0"});
   AdvanceTime(60'000);
-  server().set_tick_step(5 * kMilli);
+  server().set_tick_step(5 * kNanosPerMs);
   Run({"RPUSH", "list", "a"});
   EXPECT_THAT(Milliseconds(Of(LatencyEvent::kUnblocking)), ElementsAre(5));
   EXPECT_TRUE(Of(LatencyEvent::kCommand).empty());
@@ -98,7 +98,7 @@ TEST_F(LatencyMonitorTest, NotesWhatAWaitingClientsCommandTakes) {
 TEST_F(LatencyMonitorTest, NotesTimersThatTakeLong) {
   Threshold("3");
   Run({"SET", "a", "1", "PX", "100"});
-  server().set_tick_step(3 * kMilli);
+  server().set_tick_step(3 * kNanosPerMs);
   AdvanceTime(99);
   EXPECT_TRUE(Of(LatencyEvent::kExpireCycle).empty());
   AdvanceTime(1);
@@ -109,7 +109,7 @@ TEST_F(LatencyMonitorTest, NotesTimersThatTakeLong) {
 
 TEST_F(LatencyMonitorTest, IsResetByEvent) {
   Threshold("3");
-  server().set_tick_step(3 * kMilli);
+  server().set_tick_step(3 * kNanosPerMs);
   Run({"GET", "a"});
   Run({"SET", "a", "1"});
   EXPECT_EQ(Run({"LATENCY", "RESET", "FAST-COMMAND"}).integer, 1);

@@ -16,7 +16,7 @@ namespace {
 
 using Config = std::vector<std::pair<std::string, std::string>>;
 
-TestEngine::Options With(MemoryDisk& disk, std::string fsync = "always", Config more = {}) {
+TestEngine::Options WithFsync(MemoryDisk& disk, std::string fsync = "always", Config more = {}) {
   TestEngine::Options options;
   options.disk = &disk;
   options.config = {{"appendonly", "yes"}, {"appendfsync", std::move(fsync)}};
@@ -26,7 +26,7 @@ TestEngine::Options With(MemoryDisk& disk, std::string fsync = "always", Config 
 
 // Later, and without a word to the one before.
 TestEngine::Options Again(MemoryDisk& disk, int64_t later_ms = 1000) {
-  TestEngine::Options options = With(disk);
+  TestEngine::Options options = WithFsync(disk);
   options.unix_ms += later_ms;
   return options;
 }
@@ -56,7 +56,7 @@ constexpr char kIncrement[] = "/appendonlydir/appendonly.aof.1.incr.aof";
 TEST(Log, KeepsWhatWasAnswered) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     client.Run({"SET", "k", "v"});
     client.Run({"SELECT", "3"});
@@ -74,7 +74,7 @@ TEST(Log, KeepsWhatWasAnswered) {
 
 TEST(Log, AnswersWaitForTheDiskUnderAlways) {
   MemoryDisk disk;
-  TestEngine server(With(disk));
+  TestEngine server(WithFsync(disk));
   TestClient& writer = server.Connect();
   TestClient& reader = server.Connect();
   server.set_aside_waits(true);
@@ -90,7 +90,7 @@ TEST(Log, AnswersWaitForTheDiskUnderAlways) {
 
 TEST(Log, OneSyncIsForAllThatCameMeanwhile) {
   MemoryDisk disk;
-  TestEngine server(With(disk));
+  TestEngine server(WithFsync(disk));
   TestClient* clients[] = {&server.Connect(), &server.Connect(), &server.Connect()};
   server.set_aside_waits(true);
   const uint64_t before = disk.syncs;
@@ -110,7 +110,7 @@ TEST(Log, OneSyncIsForAllThatCameMeanwhile) {
 
 TEST(Log, UnderEverySecondAnswersWaitForTheWriteAlone) {
   MemoryDisk disk;
-  TestEngine server(With(disk, "everysec"));
+  TestEngine server(WithFsync(disk, "everysec"));
   TestClient& client = server.Connect();
   EXPECT_EQ(client.Run({"SET", "k", "1"}).ToText(), "+OK");
   EXPECT_NE(disk.files[kIncrement].find("SET"), std::string::npos);
@@ -127,7 +127,7 @@ TEST(Log, AClientCanWaitUntilItsWritesAreOnDisk) {
   MemoryDisk disk;
   for (const std::string fsync : {"everysec", "no"}) {
     disk.files.clear();
-    TestEngine server(With(disk, fsync));
+    TestEngine server(WithFsync(disk, fsync));
     TestClient& client = server.Connect();
     TestClient& other = server.Connect();
     EXPECT_EQ(client.Run({"WAITAOF", "1", "0", "0"}).ToText(), "[:1, :0]");
@@ -149,7 +149,7 @@ TEST(Log, AClientCanWaitUntilItsWritesAreOnDisk) {
 
 TEST(Log, AWaitForTheDiskEndsWithTheLogOrWithItsTime) {
   MemoryDisk disk;
-  TestEngine server(With(disk, "everysec"));
+  TestEngine server(WithFsync(disk, "everysec"));
   TestClient& client = server.Connect();
   TestClient& other = server.Connect();
   server.set_aside_waits(true);
@@ -167,7 +167,7 @@ TEST(Log, AWaitForTheDiskEndsWithTheLogOrWithItsTime) {
 
 TEST(Log, PushesWaitToo) {
   MemoryDisk disk;
-  TestEngine server(With(disk));
+  TestEngine server(WithFsync(disk));
   TestClient& waiting = server.Connect();
   TestClient& holder = server.Connect();
   holder.Run({"LOCK.ACQUIRE", "l", "a", "LEASE", "5000"});
@@ -182,7 +182,7 @@ TEST(Log, PushesWaitToo) {
 TEST(Log, TimeComesBackWhenItIsLoaded) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     client.Run({"SET", "short", "v", "PX", "500"});
     client.Run({"SET", "long", "v", "PX", "50000"});
@@ -206,7 +206,7 @@ TEST(Log, GoesOnBehindItsEnd) {
   for (const std::string fsync : {"always", "everysec"}) {
     MemoryDisk disk;
     {
-      TestEngine server(With(disk, fsync));
+      TestEngine server(WithFsync(disk, fsync));
       TestClient& client = server.Connect();
       client.Run({"SET", "a", "1"});
       for (int i = 0; i < 3; ++i) {
@@ -225,7 +225,7 @@ TEST(Log, GoesOnBehindItsEnd) {
 TEST(Log, IsWrittenAnewBehindItsEndWhereItHasChanged) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     client.Run({"SET", "a", "1"});
     ASSERT_TRUE(server.engine().FinishLog());
@@ -243,7 +243,7 @@ TEST(Log, IsWrittenAnewBehindItsEndWhereItHasChanged) {
 TEST(Log, OthersAreToldWhileItLoads) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     for (int i = 0; i < 500; ++i) client.Run({"SET", "k" + std::to_string(i), "v"});
   }
@@ -266,7 +266,7 @@ TEST(Log, WhatTheDiskDoesNotTakeIsNotAcknowledged) {
   for (const std::string fsync : {"always", "everysec", "no"}) {
     MemoryDisk disk;
     {
-      TestEngine server(With(disk, fsync));
+      TestEngine server(WithFsync(disk, fsync));
       TestClient& first = server.Connect();
       TestClient& reader = server.Connect();
       first.Run({"SET", "k", "1"});
@@ -294,7 +294,7 @@ TEST(Log, WhatTheDiskDoesNotTakeIsNotAcknowledged) {
 TEST(Log, AfterAFailedSyncOnlyANewBaseHelps) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& first = server.Connect();
     first.Run({"SET", "k", "1"});
     disk.sync_fault = EIO;
@@ -315,7 +315,7 @@ TEST(Log, AfterAFailedSyncOnlyANewBaseHelps) {
 
 TEST(Log, AFailedSyncMayEndTheServer) {
   MemoryDisk disk;
-  TestEngine server(With(disk, "always", {{"appendfsync-failure", "exit"}}));
+  TestEngine server(WithFsync(disk, "always", {{"appendfsync-failure", "exit"}}));
   TestClient& client = server.Connect();
   disk.sync_fault = EIO;
   client.Send({"SET", "k", "2"});
@@ -325,7 +325,7 @@ TEST(Log, AFailedSyncMayEndTheServer) {
 
 TEST(Log, TheEndIsMadeDurable) {
   MemoryDisk disk;
-  TestEngine server(With(disk, "no"));
+  TestEngine server(WithFsync(disk, "no"));
   server.Connect().Run({"SET", "k", "v"});
   EXPECT_TRUE(server.engine().FinishLog());
   std::mt19937_64 random(1);
@@ -336,7 +336,7 @@ TEST(Log, TheEndIsMadeDurable) {
 TEST(Log, ATornEndIsCutOffAndDamageIsRefused) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     client.Run({"SET", "a", "1"});
     client.Run({"SET", "b", "2"});
@@ -372,7 +372,7 @@ TEST(Log, ATornEndIsCutOffAndDamageIsRefused) {
 TEST(Log, AHoleInWhatWasNeverSyncedIsForAPersonToCut) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk, "no"));
+    TestEngine server(WithFsync(disk, "no"));
     for (int i = 0; i < 3; ++i) server.Connect().Run({"SET", "k", std::to_string(i)});
   }
   std::string& bytes = disk.files[kIncrement];
@@ -424,19 +424,20 @@ TEST(Log, RefusesAFolderThatIsNotItsOwn) {
   disk.MakeFolder("appendonlydir");
   disk.files["/appendonlydir/sluice.lock"] = "4711\n";
   disk.locked.insert("/appendonlydir/sluice.lock");
-  EXPECT_NE(TestEngine(With(disk)).start_fault().find("process 4711, has the log"),
+  EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("process 4711, has the log"),
             std::string::npos);
   disk.locked.clear();
   disk.files[kIncrement] = "x";
-  EXPECT_NE(TestEngine(With(disk)).start_fault().find("manifest is missing"), std::string::npos);
+  EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("manifest is missing"),
+            std::string::npos);
   disk.files.erase(kIncrement);
   disk.files["/appendonlydir/appendonly.aof.manifest"] = "";
-  EXPECT_NE(TestEngine(With(disk)).start_fault().find("manifest is empty"), std::string::npos);
+  EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("manifest is empty"), std::string::npos);
 
   disk.files["/appendonlydir/appendonly.aof.manifest"] = "file /etc/passwd seq 1 type i\n";
-  EXPECT_NE(TestEngine(With(disk)).start_fault().find("line 1"), std::string::npos);
+  EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("line 1"), std::string::npos);
   disk.write_fault = EACCES;
-  EXPECT_NE(TestEngine(With(disk)).start_fault().find("Permission denied"), std::string::npos);
+  EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("Permission denied"), std::string::npos);
 }
 
 TEST(Log, CanBeTurnedOnAndOff) {
@@ -482,7 +483,7 @@ bool IsWriting(TestClient& client) {
 }
 
 TestEngine::Options Without(MemoryDisk& disk) {
-  TestEngine::Options options = With(disk);
+  TestEngine::Options options = WithFsync(disk);
   options.config.erase(options.config.begin());
   return options;
 }
@@ -549,7 +550,7 @@ TEST(Log, CanBeTurnedOffBeforeItHasABase) {
 TEST(Log, ANewBaseIsWrittenBesideReaders) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     FillSlowly(client);
     disk.sync_fault = EIO;
@@ -572,7 +573,7 @@ TEST(Log, ABaseTakesALockThatIsHeldAgain) {
   MemoryDisk disk;
   std::string token;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     client.Run({"LOCK.ACQUIRE", "again", "a", "LEASE", "60000"});
     client.Run({"LOCK.RELEASE", "again", "a"});
@@ -593,7 +594,7 @@ TEST(Log, LocksComeBackWithTheirTokens) {
   MemoryDisk disk;
   std::string token;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     token = client.Run({"LOCK.ACQUIRE", "leased", "me", "LEASE", "50000"}).ToText();
     client.Run({"LOCK.ACQUIRE", "bound", "me", "SESSION"});
@@ -619,7 +620,7 @@ TEST(Log, LocksComeBackWithTheirTokens) {
 TEST(Log, ACrowdOfHoldersEndsInOneRecord) {
   MemoryDisk disk;
   {
-    TestEngine server(With(disk));
+    TestEngine server(WithFsync(disk));
     TestClient& client = server.Connect();
     for (const std::string key : {"broken", "over", "deleted"}) {
       for (int i = 0; i < 200; ++i)

@@ -19,9 +19,9 @@ namespace {
 using Generator = std::mt19937_64;
 using Content = std::map<std::string, std::string>;
 
-class Recorder final : public EntrySaver {
+class ImageRecorder final : public EntrySaver {
  public:
-  explicit Recorder(RdbWorld& world) : context_(world.Context()) { context_.compress = false; }
+  explicit ImageRecorder(RdbWorld& world) : context_(world.Context()) { context_.compress = false; }
   void Save(int db, const Entry& entry) override {
     const bool is_new =
         content.emplace(Concat(db, '/', entry.key()), RdbWorld::ContentOf(entry, context_)).second;
@@ -133,7 +133,7 @@ TEST(KeyspaceImage, WhatIsLargeEndsOnceItHasBeenGiven) {
       db.PutText(world.Key(name), std::string(1000, 'x'), Deadline::Steady(world.now().ms() + 10),
                  world.now());
     keyspace.set_image_large_bytes(100);
-    Recorder recorder(world);
+    ImageRecorder recorder(world);
     const Content before = world.Content();
     keyspace.BeginImage(recorder);
     world.clock.Advance(10);
@@ -162,7 +162,7 @@ TEST(KeyspaceImage, IsAsACloneOfItsInstant) {
     Keyspace& keyspace = world.keyspace();
     for (int image = 0; image < 3; ++image) {
       for (size_t left = changing.Random(300); left > 0; --left) changing.Change();
-      Recorder recorder(world);
+      ImageRecorder recorder(world);
       const Content before = world.Content();
       const bool is_abandoned = changing.Random(4) == 0;
       // What has ended waits then for what lies outside of its entry to be given.

@@ -32,7 +32,7 @@ class Members final : public Value {
   SplitMap map_;
 };
 
-struct World {
+struct ReclaimerWorld {
   void PutBig() {
     keyspace.db(0).PutValue(key, std::make_unique<Members>(10'000), Deadline::Steady(100), now);
   }
@@ -46,19 +46,19 @@ struct World {
   HashedKey key = keyspace.Hash("big");
 };
 
-const std::function<void(World&)> kWays[] = {
-    [](World& world) { world.keyspace.db(0).Delete(world.key, world.now); },
-    [](World& world) {
+const std::function<void(ReclaimerWorld&)> kWays[] = {
+    [](ReclaimerWorld& world) { world.keyspace.db(0).Delete(world.key, world.now); },
+    [](ReclaimerWorld& world) {
       world.keyspace.db(0).PutInteger(world.key, 1, Deadline::None(), world.now);
     },
-    [](World& world) {
+    [](ReclaimerWorld& world) {
       world.now.steady_us = 200'000;
       world.wheel.Advance(
           200, 100, [&world](TimerNode& node) { world.keyspace.TimerFired(node, world.now); });
     },
-    [](World& world) { world.keyspace.Flush(0, true); },
-    [](World& world) { world.keyspace.Flush(0, false); },
-    [](World& world) {
+    [](ReclaimerWorld& world) { world.keyspace.Flush(0, true); },
+    [](ReclaimerWorld& world) { world.keyspace.Flush(0, false); },
+    [](ReclaimerWorld& world) {
       const HashedKey other = world.keyspace.Hash("other");
       world.keyspace.db(0).PutInteger(other, 1, Deadline::None(), world.now);
       world.keyspace.Rename(world.keyspace.db(0), other, world.keyspace.db(0), world.key,
@@ -68,7 +68,7 @@ const std::function<void(World&)> kWays[] = {
 
 TEST(Reclaimer, FreesInSlicesWhateverTookTheValueAway) {
   for (const auto& way : kWays) {
-    World world;
+    ReclaimerWorld world;
     world.PutBig();
     const size_t full = world.keyspace.memory_bytes();
     way(world);
@@ -92,7 +92,7 @@ TEST(Reclaimer, FreesLongTextsInSlices) {
   constexpr size_t kPagesASlice = 256;
   constexpr size_t kSlices = 20;
   for (const auto& way : kWays) {
-    World world;
+    ReclaimerWorld world;
     // Not a whole number of pages, with a neighbour on either side.
     const std::string before(kSlices * kPagesASlice * page_bytes / 2, 'b');
     world.PutLong(std::string(kSlices * kPagesASlice * page_bytes + 77, 'x'));
@@ -123,7 +123,7 @@ TEST(Reclaimer, FreesSmallValuesAtOnce) {
 }
 
 TEST(Reclaimer, FreesAllAtTheEnd) {
-  World world;
+  ReclaimerWorld world;
   world.PutBig();
   world.keyspace.db(0).Delete(world.key, world.now);  // ASan sees what is left
 }

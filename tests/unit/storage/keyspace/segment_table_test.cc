@@ -31,7 +31,7 @@ template class SegmentTableOf<Watched>;
 
 namespace {
 
-struct World {
+struct TableWorld {
   HashedKey Key(int i) {
     key = "counter:" + std::to_string(1'000'000'000 + i);
     return keyspace.Hash(key);
@@ -44,7 +44,7 @@ struct World {
 };
 
 TEST(SegmentTable, MemoryAKeyIsEvenOverTheNumberOfKeys) {
-  World world;
+  TableWorld world;
   constexpr int kFrom = 20'000;
   constexpr int kTo = 160'000;  // three doublings: were all splits at once, this would show thrice
   double least = 1000, most = 0;
@@ -61,7 +61,7 @@ TEST(SegmentTable, MemoryAKeyIsEvenOverTheNumberOfKeys) {
 }
 
 TEST(SegmentTable, ShrinksAsItEmpties) {
-  World world;
+  TableWorld world;
   constexpr int kKeys = 50'000;
   for (int i = 0; i < kKeys; ++i) world.db.PutInteger(world.Key(i), 1, Deadline::None(), Now{});
   for (int i = 0; i < kKeys; ++i) {
@@ -79,7 +79,7 @@ TEST(SegmentTable, ShrinksAsItEmpties) {
 
 // Whole ranges of hashes come and go, so that neighbours differ in depth and in fill.
 TEST(SegmentTable, UnevenFillsSplitAndMergeRightly) {
-  World world;
+  TableWorld world;
   Random random(6);
   constexpr int kKeys = 20'000;
   for (int round = 0; round < 150; ++round) {
@@ -100,7 +100,7 @@ TEST(SegmentTable, UnevenFillsSplitAndMergeRightly) {
 }
 
 TEST(SegmentTable, ComingAndGoingAtOneSizeKeepsItsSize) {
-  World world;
+  TableWorld world;
   constexpr int kKeys = 2'000;
   for (int i = 0; i < kKeys; ++i) world.db.PutInteger(world.Key(i), 1, Deadline::None(), Now{});
   const size_t before = world.keyspace.memory_bytes();

@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-struct Model {
+struct BucketModel {
   void Add(int64_t due_ms, uint64_t units) { drains[due_ms] += units; }
   uint64_t Level(int64_t now_ms) {
     drains.erase(drains.begin(), drains.upper_bound(now_ms));
@@ -24,9 +24,9 @@ struct Model {
   std::map<int64_t, uint64_t> drains;
 };
 
-void Compare(uint64_t seed, int64_t span_ms_max, bool constant_span, int steps) {
+void CompareBuckets(uint64_t seed, int64_t span_ms_max, bool constant_span, int steps) {
   Dice dice(seed);
-  Model model;
+  BucketModel model;
   LeakyBucket bucket;
   ManualClock clock;
   // Time is negative while a log is played.
@@ -57,12 +57,12 @@ void Compare(uint64_t seed, int64_t span_ms_max, bool constant_span, int steps) 
 
 TEST(LeakyBucket, AgreesWithAMapOfDrains) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    Compare(seed, 100, true, 100'000);
-    Compare(seed, 100, false, 100'000);
-    Compare(seed, 2'000, true, 20'000);
-    Compare(seed, 2'000, false, 20'000);
-    Compare(seed, int64_t{1} << 40, false, 2'000);
-    Compare(seed, int64_t{1} << 40, true, 2'000);
+    CompareBuckets(seed, 100, true, 100'000);
+    CompareBuckets(seed, 100, false, 100'000);
+    CompareBuckets(seed, 2'000, true, 20'000);
+    CompareBuckets(seed, 2'000, false, 20'000);
+    CompareBuckets(seed, int64_t{1} << 40, false, 2'000);
+    CompareBuckets(seed, int64_t{1} << 40, true, 2'000);
   }
 }
 

@@ -13,17 +13,12 @@
 #include "storage/limits/limiter.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/null_observer.h"
+#include "tests/unit/storage/limits/limit_model.h"
 
 namespace sluice {
 namespace {
 
-LimitConfig Config(LimitAlgorithm algorithm, int64_t max, int64_t period_ms) {
-  LimitConfig config;
-  EXPECT_EQ(MakeLimitConfig(algorithm, max, period_ms, kNotGiven, &config), LimitFault::kNone);
-  return config;
-}
-
-struct World {
+struct LimiterWorld {
   Now now() { return clock.Sample(); }
   Database& db() { return keyspace.db(0); }
   void RunTimers() {
@@ -39,7 +34,7 @@ struct World {
 };
 
 TEST(LimiterKey, LiesInsideItsEntry) {
-  World world;
+  LimiterWorld world;
   LimiterState state(Config(LimitAlgorithm::kGcra, 100, 60'000));
   const HashedKey key = world.keyspace.Hash("user:12345678:search");
   ASSERT_EQ(key.bytes.size(), 20u);
@@ -70,7 +65,7 @@ TEST(LimiterKey, LiesInsideItsEntry) {
 }
 
 TEST(LimiterKey, GrowsWithItsNumbersAndShrinksAgain) {
-  World world;
+  LimiterWorld world;
   const HashedKey key = world.keyspace.Hash("key");
   char packed[kWideLimiterBytes];
   const auto pack = [&](int64_t max) {
@@ -93,7 +88,7 @@ TEST(LimiterKey, GrowsWithItsNumbersAndShrinksAgain) {
 }
 
 TEST(LimiterKey, NoDeadlineLiesBehindTheEnd) {
-  World world;
+  LimiterWorld world;
   LimiterState state(Config(LimitAlgorithm::kWindow, 5, 1000));
   TakeLimit(state, nullptr, {state.config, 1}, world.now());
   char packed[kWideLimiterBytes];
@@ -142,7 +137,7 @@ void ExpectSame(const LimitVerdict& seen, const LimitVerdict& wanted) {
 // A seeded history of takes, peeks, refunds and time, on a key and on a limiter that is none.
 void PlayHistory(LimitAlgorithm algorithm, uint32_t seed) {
   SCOPED_TRACE(testing::Message() << LimitAlgorithmName(algorithm) << ", seed " << seed);
-  World world;
+  LimiterWorld world;
   const LimitConfig config = Config(algorithm, 40, 1000);
   const HashedKey key = world.keyspace.Hash("key");
   Limiter model(config);
@@ -184,7 +179,7 @@ TEST(LimiterKey, SaysWhatALimiterSays) {
 }
 
 TEST(LimiterKey, KnowsItsOwn) {
-  World world;
+  LimiterWorld world;
   const HashedKey key = world.keyspace.Hash("key");
   const LimitConfig config = Config(LimitAlgorithm::kGcra, 5, 1000);
   LimiterKey(world.db(), key, world.now()).Take({config, 1});
@@ -208,7 +203,7 @@ TEST(LimiterKey, KnowsItsOwn) {
 }
 
 TEST(LimiterKey, AnEarlierDeadlineEndsItAndShows) {
-  World world;
+  LimiterWorld world;
   const HashedKey key = world.keyspace.Hash("key");
   const LimitConfig config = Config(LimitAlgorithm::kWindow, 2, 1000);
   LimiterKey(world.db(), key, world.now()).Take({config, 2});
@@ -224,7 +219,7 @@ TEST(LimiterKey, AnEarlierDeadlineEndsItAndShows) {
 
 // A server that waits for its master's DEL does not remove what is over, and does not show it.
 TEST(LimiterKey, TakesThePlaceOfOneThatIsOverButThere) {
-  World world;
+  LimiterWorld world;
   const HashedKey key = world.keyspace.Hash("key");
   const LimitConfig config = Config(LimitAlgorithm::kWindow, 2, 1000);
   LimiterKey(world.db(), key, world.now()).Take({config, 2});
@@ -239,7 +234,7 @@ TEST(LimiterKey, TakesThePlaceOfOneThatIsOverButThere) {
 }
 
 TEST(LimiterKey, WholeAgainByARefundIsNoKey) {
-  World world;
+  LimiterWorld world;
   const HashedKey key = world.keyspace.Hash("key");
   const LimitConfig config = Config(LimitAlgorithm::kRolling, 2, 1000);
   LimiterKey(world.db(), key, world.now()).Take({config, 2});
@@ -253,28 +248,28 @@ TEST(LimiterKey, WholeAgainByARefundIsNoKey) {
 TEST(LimiterKey, FreesALongLogInSlices) {
   struct Way {
     const char* name;
-    void (*end)(World&, HashedKey, const LimitConfig&);
+    void (*end)(LimiterWorld&, HashedKey, const LimitConfig&);
   };
   constexpr Way kWays[] = {
-      {"deleted", [](World& world, HashedKey key,
+      {"deleted", [](LimiterWorld& world, HashedKey key,
                      const LimitConfig&) { world.db().Delete(key, world.now()); }},
       {"given back",
-       [](World& world, HashedKey key, const LimitConfig&) {
+       [](LimiterWorld& world, HashedKey key, const LimitConfig&) {
          LimiterKey(world.db(), key, world.now()).Refund(149'999);
        }},
       {"given back for the most part",
-       [](World& world, HashedKey key, const LimitConfig&) {
+       [](LimiterWorld& world, HashedKey key, const LimitConfig&) {
          LimiterKey(world.db(), key, world.now()).Refund(120'000);
        }},
       {"left",
-       [](World& world, HashedKey key, const LimitConfig& config) {
+       [](LimiterWorld& world, HashedKey key, const LimitConfig& config) {
          world.clock.Advance(999'000);
          LimiterKey(world.db(), key, world.now()).Take({config, 1});
        }},
   };
   for (const Way& way : kWays) {
     SCOPED_TRACE(way.name);
-    World world;
+    LimiterWorld world;
     const HashedKey key = world.keyspace.Hash("key");
     const LimitConfig config = Config(LimitAlgorithm::kLog, 1'000'000, 1'000'000);
     for (int i = 0; i < 150'000; ++i) {

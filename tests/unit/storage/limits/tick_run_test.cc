@@ -11,10 +11,10 @@
 namespace sluice {
 namespace {
 
-using Model = std::map<int64_t, uint64_t>;
+using RunModel = std::map<int64_t, uint64_t>;
 
-Model Read(const TickRun& run) {
-  Model ticks;
+RunModel Read(const TickRun& run) {
+  RunModel ticks;
   int64_t before = INT64_MIN;
   run.ForEach([&](int64_t tick, uint64_t units) {
     EXPECT_GT(tick, before);
@@ -24,8 +24,8 @@ Model Read(const TickRun& run) {
   return ticks;
 }
 
-bool AddTo(TickRun& run, Model& model, int64_t tick, uint64_t units) {
-  const Model before = Read(run);
+bool AddTo(TickRun& run, RunModel& model, int64_t tick, uint64_t units) {
+  const RunModel before = Read(run);
   if (!run.Add(tick, units)) {
     EXPECT_EQ(Read(run), before);
     return false;
@@ -36,10 +36,10 @@ bool AddTo(TickRun& run, Model& model, int64_t tick, uint64_t units) {
 
 // What a bucket does: something comes, mostly in order, something leaves; every now and then it
 // goes into its entry and comes back.
-void Compare(uint64_t seed) {
+void CompareRuns(uint64_t seed) {
   Dice dice(seed);
   TickRun run;
-  Model model;
+  RunModel model;
   std::string entry;
   const int64_t gap_max = int64_t{1} << dice.In(1, 34);
   const int64_t stay = gap_max * dice.In(1, 60);
@@ -74,7 +74,7 @@ void Compare(uint64_t seed) {
 
 TEST(TickRun, AgreesWithAMap) {
   for (uint64_t number = 0; number < 100; ++number) {
-    Compare(TestSeed(number));
+    CompareRuns(TestSeed(number));
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -85,7 +85,7 @@ TEST(TickRun, HoldsADozenDrainsInItsFirstSize) {
     ASSERT_TRUE(run.Add(1'000'000'000'000 + i * 4'000, 1));
     ASSERT_EQ(run.bytes().size(), 48u);
   }
-  Model model = Read(run);
+  RunModel model = Read(run);
   size_t held = 16;
   while (AddTo(run, model, run.last() + 4'000, 1)) ++held;
   EXPECT_EQ(held, 44u);
@@ -115,7 +115,7 @@ TEST(TickRun, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(run.Add(5 + int64_t{UINT32_MAX}, 1));
   EXPECT_FALSE(run.Add(4, 1));
   EXPECT_FALSE(run.Add(6 + int64_t{UINT32_MAX}, 1));
-  EXPECT_EQ(Read(run), (Model{{5, UINT32_MAX}, {5 + int64_t{UINT32_MAX}, 1}}));
+  EXPECT_EQ(Read(run), (RunModel{{5, UINT32_MAX}, {5 + int64_t{UINT32_MAX}, 1}}));
   run.DropThrough(INT64_MAX);
   EXPECT_TRUE(run.empty());
 }

@@ -14,7 +14,7 @@ namespace {
 
 using enum AcquireOutcome;
 
-const LockTerms kReads{.shape = {LockMode::kShared}, .lease_ms = 1'000'000};
+const LockTerms kShared{.shape = {LockMode::kShared}, .lease_ms = 1'000'000};
 std::string Name(int i) { return "o" + std::to_string(i); }
 
 // Goes on with what calls have left; how many slices it took.
@@ -36,7 +36,7 @@ TEST(WaitQueueCosts, ACrowdOfReadersThatGivesUp) {
   std::vector<uint64_t> ids;
   ids.push_back(world.Acquire(world.Request("writer", {"a", "b"}), 6'000).wait_id);
   for (int i = 0; i < kReaders; ++i)
-    ids.push_back(world.Acquire(world.Request(Name(i), {"a", "b"}, kReads), 6'000).wait_id);
+    ids.push_back(world.Acquire(world.Request(Name(i), {"a", "b"}, kShared), 6'000).wait_id);
   EXPECT_LT(world.locks.queue().steps(), 3u * kReaders);
   const uint64_t before = world.locks.queue().steps();
   for (const uint64_t id : ids) EXPECT_TRUE(world.locks.Cancel(id, world.now()));
@@ -51,7 +51,7 @@ TEST(WaitQueueCosts, ACrowdOfReadersIsLetInInSlices) {
   world.audits = false;
   world.Acquire(world.Request("h", {"a"}));
   for (int i = 0; i < kReaders; ++i)
-    ASSERT_EQ(world.Acquire(world.Request(Name(i), {"a"}, kReads), 6'000).outcome, kQueued);
+    ASSERT_EQ(world.Acquire(world.Request(Name(i), {"a"}, kShared), 6'000).outcome, kQueued);
   world.Release("a", "h");
   EXPECT_LE(world.granted.size(), static_cast<size_t>(kWorkPerCall / kHandOverWork));
   EXPECT_GE(Finish(world), 100);

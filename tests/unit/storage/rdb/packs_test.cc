@@ -141,20 +141,22 @@ TEST(ListpackTest, BytesOfRedis) {
             Bytes({17, 0, 0, 0, 2, 0, 0x85}) + "hello" + Bytes({6, 0xde, 0xd4, 2, 0xff}));
 }
 
-const std::string kZiplist = Bytes({25, 0, 0, 0, 20, 0, 0, 0, 4, 0}) +           // header
-                             Bytes({0, 3}) + "abc" + Bytes({5, 0xf3}) +          // a text, and 2
-                             Bytes({2, 0xfe, 0x80, 3, 0xc0, 0x10, 0x27, 0xff});  // -128, 10000
-const std::string kZipmap = Bytes({1, 3}) + "foo" + Bytes({3, 2}) + "barxx" + Bytes({0xff});
-const std::string kIntset = Bytes({2, 0, 0, 0, 3, 0, 0, 0, 0xfe, 0xff, 1, 0, 2, 0});
+const std::string kZiplistBytes = Bytes({25, 0, 0, 0, 20, 0, 0, 0, 4, 0}) +   // header
+                                  Bytes({0, 3}) + "abc" + Bytes({5, 0xf3}) +  // a text, and 2
+                                  Bytes({2, 0xfe, 0x80, 3, 0xc0, 0x10, 0x27, 0xff});  // -128, 10000
+const std::string kZipmapBytes = Bytes({1, 3}) + "foo" + Bytes({3, 2}) + "barxx" + Bytes({0xff});
+const std::string kIntsetBytes = Bytes({2, 0, 0, 0, 3, 0, 0, 0, 0xfe, 0xff, 1, 0, 2, 0});
 
 TEST(ZiplistTest, AreRead) {
   bool whole;
-  EXPECT_EQ(Read(kZiplist, RdbSequence::kZiplist, whole),
+  EXPECT_EQ(Read(kZiplistBytes, RdbSequence::kZiplist, whole),
             (std::vector<std::string>{"abc", "2", "-128", "10000"}));
   EXPECT_TRUE(whole);
-  EXPECT_EQ(Read(kZipmap, RdbSequence::kZipmap, whole), (std::vector<std::string>{"foo", "bar"}));
+  EXPECT_EQ(Read(kZipmapBytes, RdbSequence::kZipmap, whole),
+            (std::vector<std::string>{"foo", "bar"}));
   EXPECT_TRUE(whole);
-  EXPECT_EQ(Read(kIntset, RdbSequence::kIntset, whole), (std::vector<std::string>{"-2", "1", "2"}));
+  EXPECT_EQ(Read(kIntsetBytes, RdbSequence::kIntset, whole),
+            (std::vector<std::string>{"-2", "1", "2"}));
   EXPECT_TRUE(whole);
   Read(Bytes({2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 1, 0}), RdbSequence::kIntset, whole);
   EXPECT_FALSE(whole) << "out of order";
@@ -168,9 +170,9 @@ TEST(ZiplistTest, DamagedSequences) {
   }
   const std::pair<RdbSequence, std::string> samples[] = {
       {RdbSequence::kListpack, writer.Finish()},
-      {RdbSequence::kZiplist, kZiplist},
-      {RdbSequence::kZipmap, kZipmap},
-      {RdbSequence::kIntset, kIntset},
+      {RdbSequence::kZiplist, kZiplistBytes},
+      {RdbSequence::kZipmap, kZipmapBytes},
+      {RdbSequence::kIntset, kIntsetBytes},
   };
   std::mt19937_64 random(1);
   for (const auto& [form, bytes] : samples) {

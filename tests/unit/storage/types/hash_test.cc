@@ -14,9 +14,9 @@ struct Field {
   std::string value;
   Deadline deadline;
 };
-using Model = std::map<std::string, Field>;
+using HashModel = std::map<std::string, Field>;
 
-std::map<std::string, std::string> Live(const Model& model, const Now& now) {
+std::map<std::string, std::string> Live(const HashModel& model, const Now& now) {
   std::map<std::string, std::string> live;
   for (const auto& [name, field] : model) {
     if (!field.deadline.Passed(now)) live.emplace(name, field.value);
@@ -135,7 +135,7 @@ class History {
   HashKeys hash_keys_;
   const Hash::Limits limits_;
   Now now_;
-  Model model_;
+  HashModel model_;
 };
 
 TEST(Hash, BehavesAsAMap) {

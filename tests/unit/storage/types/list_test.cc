@@ -13,10 +13,10 @@
 namespace sluice {
 namespace {
 
-using Model = std::deque<std::string>;
+using ListModel = std::deque<std::string>;
 
-Model Contents(const List& list) {
-  Model model;
+ListModel Contents(const List& list) {
+  ListModel model;
   list.Walk(0, ListEnd::kBack, [&](size_t index, std::string_view text) {
     EXPECT_EQ(index, model.size());
     model.emplace_back(text);
@@ -26,7 +26,7 @@ Model Contents(const List& list) {
 }
 
 // Lengths around what the form of an element depends on, numbers among them.
-std::string RandomText(std::mt19937_64& random) {
+std::string RandomItem(std::mt19937_64& random) {
   static constexpr const char* kEdges[] = {"0",
                                            "-1",
                                            "127",
@@ -118,13 +118,13 @@ class Pair {
  private:
   ListEnd RandomEnd() { return random_() % 2 ? ListEnd::kFront : ListEnd::kBack; }
   std::string Known() {  // often one that is there
-    return model_.empty() || random_() % 4 == 0 ? RandomText(random_)
+    return model_.empty() || random_() % 4 == 0 ? RandomItem(random_)
                                                 : model_[random_() % model_.size()];
   }
 
   void Push() {
     const ListEnd end = RandomEnd();
-    const std::string text = RandomText(random_);
+    const std::string text = RandomItem(random_);
     list_.Push(end, text, limits_);
     end == ListEnd::kFront ? model_.push_front(text) : model_.push_back(text);
   }
@@ -137,14 +137,14 @@ class Pair {
   }
   void Insert() {
     const size_t index = random_() % (model_.size() + 1);
-    const std::string text = RandomText(random_);
+    const std::string text = RandomItem(random_);
     list_.Insert(index, text, limits_);
     model_.insert(model_.begin() + static_cast<ptrdiff_t>(index), text);
   }
   void Replace() {
     if (model_.empty()) return;
     const size_t index = random_() % model_.size();
-    const std::string text = RandomText(random_);
+    const std::string text = RandomItem(random_);
     list_.Replace(index, text, limits_);
     model_[index] = text;
   }
@@ -197,7 +197,7 @@ class Pair {
   std::mt19937_64 random_;
   ListLimits limits_;
   List list_;
-  Model model_;
+  ListModel model_;
 };
 
 TEST(List, DoesWhatADequeDoes) {
@@ -217,7 +217,7 @@ TEST(List, GivesEveryTextBack) {
   std::mt19937_64 random(7);
   char scratch[ListItem::kTextScratch];
   for (int i = 0; i < 100000; ++i) {
-    const std::string text = RandomText(random);
+    const std::string text = RandomItem(random);
     const ListItem item(text);
     ASSERT_EQ(ListItem::Text(item.bytes(), item.integer(), scratch), text);
     ASSERT_LE(item.size(), text.size());
@@ -230,7 +230,7 @@ TEST(List, AccountsForWhatItTakes) {
   EXPECT_EQ(list.Elements(), 0u);
   std::mt19937_64 random(3);
   for (int i = 0; i < 20000; ++i) {
-    list.Push(i % 3 ? ListEnd::kBack : ListEnd::kFront, RandomText(random), {});
+    list.Push(i % 3 ? ListEnd::kBack : ListEnd::kFront, RandomItem(random), {});
   }
   EXPECT_EQ(list.Elements(), list.chunks());
   EXPECT_GT(list.Remove("a", SIZE_MAX, ListEnd::kFront), 0u);
@@ -263,7 +263,7 @@ TEST(List, JoinsSmallNeighbours) {
   for (int i = 0; i < 20000; ++i) list.Push(ListEnd::kBack, i % 100 ? "gone" : "stays", {});
   EXPECT_EQ(list.Remove("gone", SIZE_MAX, ListEnd::kBack), 19800u);
   EXPECT_LE(list.chunks(), 2u);
-  EXPECT_EQ(Contents(list), Model(200, "stays"));
+  EXPECT_EQ(Contents(list), ListModel(200, "stays"));
 }
 
 }  // namespace

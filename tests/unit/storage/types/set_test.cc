@@ -14,8 +14,8 @@ namespace sluice {
 namespace {
 
 constexpr size_t kIntegersMax = 512;
-HashKeys hash_keys(SipKey{7});
-const Set::Limits kLimits{.integers = kIntegersMax, .hash_keys = &hash_keys};
+HashKeys set_hash_keys(SipKey{7});
+const Set::Limits kLimits{.integers = kIntegersMax, .hash_keys = &set_hash_keys};
 
 std::vector<std::string> Members(const Set& set) {
   std::vector<std::string> members;

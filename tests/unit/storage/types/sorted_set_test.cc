@@ -20,9 +20,9 @@ namespace sluice {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-HashKeys hash_keys(SipKey{1});
-const SortedSet::Limits kSmall{.hash_keys = &hash_keys};
-const SortedSet::Limits kLarge{0, 0, &hash_keys};
+HashKeys score_hash_keys(SipKey{1});
+const SortedSet::Limits kSmall{.hash_keys = &score_hash_keys};
+const SortedSet::Limits kLarge{0, 0, &score_hash_keys};
 using Elements = std::vector<std::pair<std::string, double>>;
 using Direction = SortedSet::Direction;
 
@@ -35,7 +35,7 @@ Elements Walk(const SortedSet& set, RankRange range, Direction direction = Direc
   return elements;
 }
 
-class Model {
+class ScoreModel {
  public:
   bool Put(const std::string& name, double score) {
     const auto [at, added] = scores_.try_emplace(name, score);
@@ -105,7 +105,7 @@ double ScoreOf(std::mt19937_64& random) {
   }
 }
 
-void Compare(const SortedSet& set, const Model& model, std::mt19937_64& random) {
+void Compare(const SortedSet& set, const ScoreModel& model, std::mt19937_64& random) {
   ASSERT_EQ(set.Audit(), "");
   ASSERT_EQ(set.size(), model.scores().size());
   ASSERT_EQ(Walk(set, set.All()), model.Slice(set.All()));
@@ -144,7 +144,7 @@ TEST_P(SortedSetPlay, DoesWhatTheModelDoes) {
   const Play& play = GetParam();
   std::mt19937_64 random(play.seed);
   SortedSet set;
-  Model model;
+  ScoreModel model;
   for (int step = 0; step < play.steps; ++step) {
     const std::string name = NameOf(random() % play.names);
     const uint64_t roll = random() % 100;
@@ -178,7 +178,7 @@ TEST_P(SortedSetPlay, DoesWhatTheModelDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, SortedSetPlay,
-                         testing::Values(Play{1, {1 << 20, 1 << 20, &hash_keys}, 60, 12000},
+                         testing::Values(Play{1, {1 << 20, 1 << 20, &score_hash_keys}, 60, 12000},
                                          Play{2, kLarge, 60, 12000}, Play{3, kLarge, 400, 12000},
                                          Play{4, kLarge, 6000, 24000}, Play{5, kSmall, 300, 8000},
                                          Play{6, kLarge, 1000000, 24000}));
@@ -235,7 +235,8 @@ TEST(SortedSetTest, MinusZeroIsZeroWhileSmall) {
 }
 
 TEST(SortedSetTest, NamesOfAllKindsKeepTheirBytes) {
-  for (const SortedSet::Limits& limits : {SortedSet::Limits{100, 100000, &hash_keys}, kLarge}) {
+  for (const SortedSet::Limits& limits :
+       {SortedSet::Limits{100, 100000, &score_hash_keys}, kLarge}) {
     SortedSet set;
     const std::vector<std::string> names = {
         "", "0", "-5", "12345678901", std::string("\0x", 2), std::string(70000, 'y')};

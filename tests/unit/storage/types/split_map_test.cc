@@ -17,10 +17,10 @@ struct Content {
   Deadline deadline;
   bool operator==(const Content&) const = default;
 };
-using Model = std::map<std::string, Content>;
+using MapModel = std::map<std::string, Content>;
 
-Model Contents(const SplitMap& map) {
-  Model model;
+MapModel Contents(const SplitMap& map) {
+  MapModel model;
   map.ForEach([&model](const Member& member) {
     const auto [at, added] =
         model.emplace(member.key(), Content{std::string(member.value()), member.deadline()});
@@ -40,7 +40,7 @@ Deadline RandomDeadline(Random& random) {
   }
 }
 
-void Step(SplitMap& map, Model& model, Random& random, int names) {
+void Step(SplitMap& map, MapModel& model, Random& random, int names) {
   std::string name = "field:" + std::to_string(random() % names);
   if (random() % 50 == 0) name.append(300, 'x');
   if (random() % 3 == 0) {
@@ -60,9 +60,9 @@ void Step(SplitMap& map, Model& model, Random& random, int names) {
 TEST(SplitMap, BehavesAsAMap) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     Random random(seed);
-    HashKeys hash_keys(SipKey{seed});
-    SplitMap map(hash_keys);
-    Model model;
+    HashKeys map_hash_keys(SipKey{seed});
+    SplitMap map(map_hash_keys);
+    MapModel model;
     const int names = seed % 2 == 0 ? 30 : 3000;
     for (int step = 0; step < 6000; ++step) {
       Step(map, model, random, names);
@@ -78,8 +78,8 @@ TEST(SplitMap, BehavesAsAMap) {
 }
 
 TEST(SplitMap, AMemberMayBeTheSourceOfItsOwnContent) {
-  HashKeys hash_keys(SipKey{1});
-  SplitMap map(hash_keys);
+  HashKeys map_hash_keys(SipKey{1});
+  SplitMap map(map_hash_keys);
   map.Put("field", {.value = "value"});
   MemberContent content = map.Find("field")->content();
   content.deadline = Deadline::Unix(7);
@@ -93,8 +93,8 @@ TEST(SplitMap, AMemberMayBeTheSourceOfItsOwnContent) {
 
 TEST(SplitMap, ScanGivesWhatStaysOnceThoughOthersComeAndGo) {
   Random random(5);
-  HashKeys hash_keys(SipKey{5});
-  SplitMap map(hash_keys);
+  HashKeys map_hash_keys(SipKey{5});
+  SplitMap map(map_hash_keys);
   for (int i = 0; i < 3000; ++i) map.Put("stays:" + std::to_string(i), {});
   std::multiset<std::string> seen;
   uint64_t cursor = 0;
@@ -110,8 +110,8 @@ TEST(SplitMap, ScanGivesWhatStaysOnceThoughOthersComeAndGo) {
 
 TEST(SplitMap, RandomMembersAreEquallyLikely) {
   Random random(3);
-  HashKeys hash_keys(SipKey{3});
-  SplitMap map(hash_keys);
+  HashKeys map_hash_keys(SipKey{3});
+  SplitMap map(map_hash_keys);
   constexpr int kMembers = 600;
   constexpr int kDraws = 12'000;
   for (int i = 0; i < kMembers; ++i) map.Put(std::to_string(i), {});
@@ -125,8 +125,8 @@ TEST(SplitMap, RandomMembersAreEquallyLikely) {
 
 // Also far beyond the first draws, where the members are gone through.
 TEST(SplitMap, DrawsAreOfWantedMembersAndEquallyLikely) {
-  HashKeys hash_keys(SipKey{4});
-  SplitMap map(hash_keys);
+  HashKeys map_hash_keys(SipKey{4});
+  SplitMap map(map_hash_keys);
   for (int i = 0; i < 1200; ++i) map.Put(std::to_string(i), {});
   const auto even = [](const Member& member) { return (member.key().back() - '0') % 2 == 0; };
   for (const uint64_t seed : {1, 2, 3}) {
@@ -149,8 +149,8 @@ TEST(SplitMap, DrawsAreOfWantedMembersAndEquallyLikely) {
 }
 
 TEST(SplitMap, DrawsOfOneWantedMemberAmongManyComeToAnEnd) {
-  HashKeys hash_keys(SipKey{4});
-  SplitMap map(hash_keys);
+  HashKeys map_hash_keys(SipKey{4});
+  SplitMap map(map_hash_keys);
   for (int i = 0; i < 100'000; ++i) map.Put(std::to_string(i), {});
   Random random(1);
   size_t looks = 0;
@@ -166,9 +166,9 @@ TEST(SplitMap, DrawsOfOneWantedMemberAmongManyComeToAnEnd) {
 }
 
 TEST(SplitMap, ErasesManyAtOnce) {
-  HashKeys hash_keys(SipKey{4});
+  HashKeys map_hash_keys(SipKey{4});
   for (const int erased : {0, 1, 15, 16, 17, 100, 1000}) {
-    SplitMap map(hash_keys);
+    SplitMap map(map_hash_keys);
     std::vector<std::string> names = {"missing"};
     for (int i = 0; i < 1000; ++i) {
       const std::string name = "name:" + std::to_string(i);
@@ -184,8 +184,8 @@ TEST(SplitMap, ErasesManyAtOnce) {
 }
 
 TEST(SplitMap, IsFreedInSlices) {
-  HashKeys hash_keys(SipKey{1});
-  SplitMap map(hash_keys);
+  HashKeys map_hash_keys(SipKey{1});
+  SplitMap map(map_hash_keys);
   for (int i = 0; i < 5000; ++i) map.Put("member:" + std::to_string(i), {});
   size_t before = map.heap_bytes();
   size_t slices = 0;
@@ -199,8 +199,8 @@ TEST(SplitMap, IsFreedInSlices) {
 }
 
 TEST(SplitMap, AMemberTakesLittle) {
-  HashKeys hash_keys(SipKey{1});
-  SplitMap set(hash_keys), map(hash_keys);
+  HashKeys map_hash_keys(SipKey{1});
+  SplitMap set(map_hash_keys), map(map_hash_keys);
   constexpr int kMembers = 100'000;
   for (int i = 0; i < kMembers; ++i) {
     const std::string name = "element:" + std::to_string(1000000 + i);  // 15 bytes

@@ -65,7 +65,7 @@ TEST(StringPack, LooksAtEveryStridethElementOnly) {
   EXPECT_EQ(pack.Nth(6), pack.end());
 }
 
-std::string RandomText(std::mt19937_64& random) {
+std::string RandomPacked(std::mt19937_64& random) {
   switch (random() % 6) {
     case 0:
       return std::to_string(static_cast<int64_t>(random()) >> (random() % 64));
@@ -96,12 +96,12 @@ TEST(StringPack, BehavesAsAVector) {
         case 0:
         case 1:
         case 2:
-          model.insert(model.begin() + index, RandomText(random));
+          model.insert(model.begin() + index, RandomPacked(random));
           EXPECT_EQ(pack.Insert(at, model[index]), at);
           break;
         case 3:
           if (!in) break;
-          model[index] = RandomText(random);
+          model[index] = RandomPacked(random);
           pack.Replace(at, model[index]);
           break;
         case 4:
@@ -118,7 +118,7 @@ TEST(StringPack, BehavesAsAVector) {
           break;
         }
         default: {
-          const std::string wanted = in ? model[index] : RandomText(random);
+          const std::string wanted = in ? model[index] : RandomPacked(random);
           const auto found = std::find(model.begin(), model.end(), wanted) - model.begin();
           EXPECT_EQ(pack.Find(wanted), pack.Nth(found));
         }

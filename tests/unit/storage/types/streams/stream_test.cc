@@ -182,12 +182,12 @@ TEST(StreamTest, PendingEntriesHaveOneOwner) {
 
 // --- random histories
 
-struct Model {
+struct StreamModel {
   std::map<StreamId, Pairs> entries;
   StreamId last;
 };
 
-void Compare(const Stream& stream, const Model& model, std::mt19937_64& random) {
+void Compare(const Stream& stream, const StreamModel& model, std::mt19937_64& random) {
   ASSERT_EQ(stream.Audit(), "");
   ASSERT_EQ(stream.length(), model.entries.size());
   StreamId from{random() % 400, 0};
@@ -217,7 +217,7 @@ Pairs RandomPairs(std::mt19937_64& random) {
   return pairs;
 }
 
-void RandomTrim(Stream& stream, Model& model, std::mt19937_64& random) {
+void RandomTrim(Stream& stream, StreamModel& model, std::mt19937_64& random) {
   StreamTrim trim;
   trim.by = random() % 2 ? StreamTrim::By::kLength : StreamTrim::By::kId;
   trim.approximate = random() % 2;
@@ -244,7 +244,7 @@ TEST(StreamTest, RandomHistories) {
     const StreamNodeLimits limits{seed % 3 == 0 ? 0 : 1 + random() % 12,
                                   seed % 4 == 0 ? 0 : 40 + random() % 400};
     auto stream = std::make_unique<Stream>();
-    Model model;
+    StreamModel model;
     for (int step = 0; step < 400; ++step) {
       const uint64_t dice = random() % 20;
       if (dice < 12) {
