@@ -1,7 +1,7 @@
-// A command is one row: CommandSpec. Name, arity, flags, key positions, categories, documentation
+// A command is one row: CommandRow. Name, arity, flags, key positions, categories, documentation
 // and handler stand together; dispatch, COMMAND INFO / DOCS / GETKEYS, arity errors, statistics,
-// the README's table and the fuzzers all read it from here. After look-up no code compares names: a
-// special case becomes a flag.
+// the README's table and the fuzzers all read it from here, as the CommandSpec that the compiler
+// makes of it. After look-up no code compares names: a special case becomes a flag.
 //
 // A handler is a function over CommandCall: it reads arguments (ArgReader), works on the keyspace,
 // says what it has changed, answers into the ReplySink. It never touches a socket, reads a clock or
@@ -23,8 +23,8 @@
 #include "server/clients/session.h"
 #include "server/config/settings.h"
 #include "server/core/parts.h"
+#include "server/dispatch/constant_text.h"
 #include "server/dispatch/effects.h"
-#include "server/dispatch/usage_words.h"
 #include "server/notify/notifications.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/clock.h"
@@ -32,7 +32,6 @@
 namespace sluice {
 
 struct CommandCall;
-struct CommandSpec;
 
 using Handler = void (*)(CommandCall&);
 
@@ -133,7 +132,6 @@ struct KeySpec {
   // begin_search: index `begin`, or (keyword non-empty) the argument after `keyword`, searched from
   // `begin` (negative: backwards).
   int16_t begin = 0;
-  std::string_view keyword;
   // find_keys: range (last relative to the first found; negative: from the end; limit as Redis's),
   // or (keynum) a count at `keynum_index` and the first key at `first_key`, relative to the begin.
   bool keynum = false;
@@ -142,7 +140,8 @@ struct KeySpec {
   int16_t limit = 0;
   int16_t keynum_index = 0;
   int16_t first_key = 0;
-  std::string_view notes;  // why the flags are what they are, where that needs words
+  ConstantText keyword;
+  ConstantText notes;  // why the flags are what they are, where that needs words
 };
 
 // A key of a request: which argument it is, and what the command does with it (KeyFlag bits).
@@ -166,7 +165,7 @@ struct KeySpecs {
 };
 
 // .keys = KeyAt(1, kKeyRw | kKeyUpdate): one key at that position.
-constexpr KeySpecs KeyAt(int16_t position, uint16_t flags, std::string_view notes = {}) {
+constexpr KeySpecs KeyAt(int16_t position, uint16_t flags, ConstantText notes = {}) {
   return {{KeySpec{.flags = flags, .begin = position, .notes = notes}}, 1};
 }
 // Keys at first, first + step, ... to `last` (relative to first; -1: to the end).
@@ -190,8 +189,11 @@ constexpr KeySpecs operator+(KeySpecs a, const KeySpecs& b) {
 }
 
 // Everything is a constant: rows are checked and laid out by the compiler, and no start-up code
-// runs. They are small all the same, as the loader writes each address in them.
-struct CommandSpec {
+// runs. A file lists CommandRows, with views of texts. What a server keeps are CommandSpecs, with
+// places in one text: as the loader writes each address in a program's constants at each start,
+// they have few. kSpecsOf (server/commands/shared/rows.h) makes these of those.
+template <typename Text>
+struct BasicCommandSpec {
   std::string_view name;  // upper case; a subcommand's own word only ("LIST")
   int arity = 0;  // as Redis: with the name; negative: at least; subcommands count both words
   uint32_t flags = 0;
@@ -199,19 +201,19 @@ struct CommandSpec {
   KeySpecs keys;
   Handler run = nullptr;  // null for a container that cannot be called itself
   // The handler of a container runs when its name comes alone, as COMMAND does.
-  std::span<const CommandSpec> subcommands;
-  std::string_view group;  // COMMAND DOCS: "string", "generic", "lock" ...
-  std::string_view since;  // the Redis version that had it first, or ours
-  std::string_view complexity;
+  std::span<const BasicCommandSpec<TextPlace>> subcommands;
+  Text group{};  // COMMAND DOCS: "string", "generic", "lock" ...
+  Text since{};  // the Redis version that had it first, or ours
+  Text complexity{};
   // Its arguments in COMMAND DOCS' spelling, e.g. "key value [NX | XX] [GET] [EX seconds |
   // KEEPTTL]": the argument tree of COMMAND DOCS is derived from it.
-  std::string_view usage;
-  std::string_view summary;
+  Text usage{};
+  Text summary{};
   // What later versions changed: "6.0.0 It takes a user name.|7.0.0 ..."
-  std::string_view history;
-  std::string_view deprecated_since;  // empty: it is not
-  std::string_view replaced_by;
-  std::string_view tips;  // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
+  Text history{};
+  Text deprecated_since{};  // empty: it is not
+  Text replaced_by{};
+  Text tips{};  // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
   // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
   uint16_t (*key_flags)(Args args) = nullptr;
   // The flags of this very request, where it declares itself what it does (a script with a shebang
@@ -221,8 +223,14 @@ struct CommandSpec {
   bool (*find_keys)(Args args, std::vector<KeyUse>& keys) = nullptr;
   // From this argument on it is another command, whose keys are its keys too (FENCED); 0: none.
   int inner_command = 0;
-  ChannelSpec channels;
+  ChannelSpec channels{};
+  const char* texts = nullptr;  // of a CommandSpec: where its texts are
+
+  // spec.Read(spec.summary)
+  constexpr std::string_view Read(TextPlace place) const { return {texts + place.at, place.size}; }
 };
+using CommandRow = BasicCommandSpec<std::string_view>;
+using CommandSpec = BasicCommandSpec<TextPlace>;
 
 // The rows of one file. The engine is handed families; a family does not register itself.
 struct CommandFamily {
@@ -321,37 +329,5 @@ struct CommandCall {
   // As may_park, for what waits without keys: that may not inside FENCED either.
   bool may_wait() const { return may_park() && !(client.conditions & kInFenced); }
 };
-
-// For static_assert under each file's table: names are upper case and unique, a row reads or writes
-// but not both, keys lie inside the arity, documentation is present and its usage can be parsed.
-constexpr bool RowsAreSound(std::span<const CommandSpec> rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const CommandSpec& row = rows[i];
-    if (row.name.empty() || row.arity == 0 || row.summary.empty() || row.group.empty())
-      return false;
-    if ((row.flags & kWrite) && (row.flags & kReadOnly)) return false;
-    if (!UsageIsSound(row.usage)) return false;
-#ifndef __SANITIZE_ADDRESS__  // with UBSan, g++ 12 takes no extern function for non-null in a
-                              // constant
-    if (!row.run && row.subcommands.empty()) return false;
-#endif
-    for (const char c : row.name) {
-      if (c >= 'a' && c <= 'z') return false;
-    }
-    const int arity_min = row.arity < 0 ? -row.arity : row.arity;
-    // The first keys are always there, but for arity -1 (that of modules, which count their
-    // arguments themselves); those of a further spec may be left out (PFMERGE's sources).
-    const KeySpec& first = row.keys.specs[0];
-    if (row.keys.count > 0 && row.arity != -1 && first.keyword.empty() &&
-        first.begin >= arity_min) {
-      return false;
-    }
-    for (size_t j = 0; j < i; ++j) {
-      if (rows[j].name == row.name) return false;
-    }
-    if (!row.subcommands.empty() && !RowsAreSound(row.subcommands)) return false;
-  }
-  return true;
-}
 
 }  // namespace sluice

@@ -20,7 +20,7 @@ constexpr uint64_t kLowerBits = 0x2020202020202020;
 
 // By the version that had it first: ours say 0.1.0, and later ones are above 7.0.
 bool IsOfRedis(const CommandSpec& spec) {
-  const std::string_view since = spec.since;
+  const std::string_view since = spec.Read(spec.since);
   return since < "7.1" && since.size() > 1 && since[0] >= '1' && since[0] <= '7' && since[1] == '.';
 }
 

@@ -223,6 +223,8 @@ bool Has(const List& list, std::string_view word) {
   return std::ranges::find(list, word) != std::end(list);
 }
 
+std::string_view GroupOf(const Command& command) { return command.spec->Read(command.spec->group); }
+
 }  // namespace
 
 RequestMaker::RequestMaker(const CommandTable& table) {
@@ -259,9 +261,9 @@ void RequestMaker::PickFocus() {
     return;
   }
   for (int64_t left = Between(1, 2); left > 0; --left) {
-    const std::string_view group = any().command->spec->group;
+    const std::string_view group = GroupOf(*any().command);
     for (const Row& row : rows_) {
-      if (row.command->spec->group == group) focus_.push_back(&row);
+      if (GroupOf(*row.command) == group) focus_.push_back(&row);
     }
   }
 }
@@ -448,7 +450,7 @@ std::string RequestMaker::Key() {
   std::string_view prefix;
   if (Chance(80)) {
     for (const GroupKeys& row : kGroupKeys) {
-      if (row_ && row.group == row_->command->spec->group) prefix = row.prefix;
+      if (row_ && row.group == GroupOf(*row_->command)) prefix = row.prefix;
     }
   }
   if (prefix.empty()) prefix = kPrefixes.substr(static_cast<size_t>(Between(0, 9)), 1);
@@ -499,7 +501,7 @@ std::string RequestMaker::Text(std::string_view name) {
         OptionAt(static_cast<size_t>(Between(0, static_cast<int64_t>(OptionCount()) - 1))).name);
   if (name == "encoding") return (Chance(50) ? "u" : "i") + std::to_string(Between(1, 64));
   if (name == "id" || name.find("-id") != name.npos ||
-      (row_ && row_->command->spec->group == "stream" && (name == "start" || name == "end")))
+      (row_ && GroupOf(*row_->command) == "stream" && (name == "start" || name == "end")))
     return OneOf(kStreamIds);
   if (name.starts_with("group")) return "g" + std::to_string(Between(0, 1));
   if (name.starts_with("consumer")) return "c" + std::to_string(Between(0, 1));

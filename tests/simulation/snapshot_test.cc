@@ -112,7 +112,7 @@ void CompareImages(uint64_t seed) {
   }
 }
 
-TEST(SnapshotSimulation, IsOfOneInstant) { RunSeeds(kSnapshotSeeds, Compare); }
+TEST(SnapshotSimulation, IsOfOneInstant) { RunSeeds(kSnapshotSeeds, CompareImages); }
 
 }  // namespace
 }  // namespace sluice

@@ -322,7 +322,7 @@ constexpr uint32_t kAsks = kNoScript | kLoading | kStale;
 constexpr uint32_t kAdministers = kAsks | kAdmin;
 constexpr std::string_view kByUsers = "O(N). Where N is the number of configured users.";
 
-constexpr CommandSpec kAclSubcommandsListed[] = {
+constexpr CommandRow kAclSubcommandsListed[] = {
     {.name = "CAT",
      .arity = -2,
      .flags = kAsks,
@@ -417,19 +417,18 @@ constexpr auto kAclSubcommands =
     RowsOf(kAclSubcommandsListed, {.group = "server", .since = "6.0.0", .complexity = "O(1)"});
 
 // The container cannot be called itself.
-constexpr CommandSpec kAclRows[] = {
+constexpr CommandRow kAclRows[] = {
     {.name = "ACL",
      .arity = -2,
-     .subcommands = kAclSubcommands,
+     .subcommands = kSpecsOf<kAclSubcommands>,
      .group = "server",
      .since = "6.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Users and their rights."},
 };
-static_assert(RowsAreSound(kAclRows));
 
 }  // namespace
 
-CommandFamily AclFamily() { return {"acl", kAclRows}; }
+CommandFamily AclFamily() { return {"acl", kSpecsOf<kAclRows>}; }
 
 }  // namespace sluice

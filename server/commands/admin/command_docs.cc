@@ -101,14 +101,14 @@ void ReplyDocs(ReplySink& reply, const Command& command) {
   reply.Map(2 + has_since + has_complexity + (is_system || is_deprecated) + is_deprecated +
             !spec.replaced_by.empty() + !spec.history.empty() + !arguments.empty() +
             !command.subcommands.empty());
-  ReplyText(reply, "summary", spec.summary);
-  if (has_since) ReplyText(reply, "since", spec.since);
-  ReplyText(reply, "group", spec.group);
-  if (has_complexity) ReplyText(reply, "complexity", spec.complexity);
+  ReplyText(reply, "summary", spec.Read(spec.summary));
+  if (has_since) ReplyText(reply, "since", spec.Read(spec.since));
+  ReplyText(reply, "group", spec.Read(spec.group));
+  if (has_complexity) ReplyText(reply, "complexity", spec.Read(spec.complexity));
   if (is_system || is_deprecated) ReplyDocFlags(reply, is_system, is_deprecated);
-  if (is_deprecated) ReplyText(reply, "deprecated_since", spec.deprecated_since);
-  if (!spec.replaced_by.empty()) ReplyText(reply, "replaced_by", spec.replaced_by);
-  if (!spec.history.empty()) ReplyHistory(reply, spec.history);
+  if (is_deprecated) ReplyText(reply, "deprecated_since", spec.Read(spec.deprecated_since));
+  if (!spec.replaced_by.empty()) ReplyText(reply, "replaced_by", spec.Read(spec.replaced_by));
+  if (!spec.history.empty()) ReplyHistory(reply, spec.Read(spec.history));
   if (!arguments.empty()) {
     reply.Bulk("arguments");
     ReplyArguments(reply, arguments);

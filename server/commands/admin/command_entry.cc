@@ -220,7 +220,7 @@ void ReplyEntry(ReplySink& reply, const Command& command) {
   reply.Integer(range.last);
   reply.Integer(range.step);
   ReplyCategories(reply, spec);
-  ReplyTips(reply, spec.tips);
+  ReplyTips(reply, spec.Read(spec.tips));
   ReplyKeySpecs(reply, spec.keys.all());
   // Redis's own forms: a set when there are none, else an array.
   if (command.subcommands.empty()) return reply.Set(0);

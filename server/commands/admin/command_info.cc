@@ -196,7 +196,7 @@ constexpr std::string_view kPerCommand = "O(N) where N is the total number of Re
 constexpr std::string_view kPerArgument = "O(N) where N is the number of arguments to the command";
 
 // They answer while data are loaded too: clients ask for them when they connect.
-constexpr CommandSpec kCommandInfoSubcommandsListed[] = {
+constexpr CommandRow kCommandInfoSubcommandsListed[] = {
     {.name = "COUNT",
      .arity = 2,
      .flags = kAlways,
@@ -257,23 +257,22 @@ constexpr CommandSpec kCommandInfoSubcommandsListed[] = {
 constexpr auto kCommandInfoSubcommands =
     RowsOf(kCommandInfoSubcommandsListed, {.categories = kCatConnection, .group = "server"});
 
-constexpr CommandSpec kCommandInfoRows[] = {
+constexpr CommandRow kCommandInfoRows[] = {
     {.name = "COMMAND",
      .arity = -1,
      .flags = kAlways,
      .categories = kCatConnection,
      .run = ReplyAllEntries,
-     .subcommands = kCommandInfoSubcommands,
+     .subcommands = kSpecsOf<kCommandInfoSubcommands>,
      .group = "server",
      .since = "2.8.13",
      .complexity = kPerCommand,
      .summary = "What the server knows about its commands.",
      .tips = kAnyOrder},
 };
-static_assert(RowsAreSound(kCommandInfoRows));
 
 }  // namespace
 
-CommandFamily CommandInfoFamily() { return {"command_info", kCommandInfoRows}; }
+CommandFamily CommandInfoFamily() { return {"command_info", kSpecsOf<kCommandInfoRows>}; }
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/engine/access_control.h"
@@ -107,7 +108,7 @@ constexpr std::string_view kPerOption =
 constexpr std::string_view kSetTips = "request_policy:all_nodes,response_policy:all_succeeded";
 
 // All but HELP are for administrators, and no script may call them.
-constexpr CommandSpec kConfigSubcommands[] = {
+constexpr CommandRow kConfigSubcommands[] = {
     {.name = "GET",
      .arity = -3,
      .flags = kConfigFlags,
@@ -155,19 +156,18 @@ constexpr CommandSpec kConfigSubcommands[] = {
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kConfigRows[] = {
+constexpr CommandRow kConfigRows[] = {
     {.name = "CONFIG",
      .arity = -2,
-     .subcommands = kConfigSubcommands,
+     .subcommands = kSpecsOf<kConfigSubcommands>,
      .group = "server",
      .since = "2.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Read and change the configuration."},
 };
-static_assert(RowsAreSound(kConfigRows));
 
 }  // namespace
 
-CommandFamily ConfigFamily() { return {"config", kConfigRows}; }
+CommandFamily ConfigFamily() { return {"config", kSpecsOf<kConfigRows>}; }
 
 }  // namespace sluice

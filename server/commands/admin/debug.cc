@@ -15,6 +15,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/reference_count.h"
+#include "server/commands/shared/rows.h"
 #include "server/config/debug_settings.h"
 #include "server/config/value.h"
 #include "server/core/turn_clock.h"
@@ -290,7 +291,7 @@ void Debug(CommandCall& call) {
 }
 
 // kProtected: the gate asks enable-debug-command before the handler runs.
-constexpr CommandSpec kDebugRows[] = {
+constexpr CommandRow kDebugRows[] = {
     {.name = "DEBUG",
      .arity = -2,
      .flags = kAdmin | kNoScript | kLoading | kStale | kProtected | kSystem,
@@ -300,10 +301,9 @@ constexpr CommandSpec kDebugRows[] = {
      .complexity = "Depends on subcommand.",
      .summary = "For tests: look inside, and misbehave on demand."},
 };
-static_assert(RowsAreSound(kDebugRows));
 
 }  // namespace
 
-CommandFamily DebugFamily() { return {"debug", kDebugRows}; }
+CommandFamily DebugFamily() { return {"debug", kSpecsOf<kDebugRows>}; }
 
 }  // namespace sluice

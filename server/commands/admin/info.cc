@@ -5,6 +5,7 @@
 
 #include "protocol/text/letters.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 
 namespace sluice {
@@ -58,7 +59,7 @@ void Info(CommandCall& call) {
   call.reply.Verbatim(text.text(), "txt");
 }
 
-constexpr CommandSpec kInfoRows[] = {
+constexpr CommandRow kInfoRows[] = {
     {.name = "INFO",
      .arity = -1,
      .flags = kLoading | kStale,
@@ -72,7 +73,6 @@ constexpr CommandSpec kInfoRows[] = {
      .history = "7.0.0 Several sections at once.",
      .tips = "nondeterministic_output,request_policy:all_shards,response_policy:special"},
 };
-static_assert(RowsAreSound(kInfoRows));
 
 }  // namespace
 
@@ -95,6 +95,6 @@ void InfoText::Human(std::string_view name, uint64_t bytes) {
   Field(Concat(name, "_human"), human);
 }
 
-CommandFamily InfoFamily() { return {"info", kInfoRows}; }
+CommandFamily InfoFamily() { return {"info", kSpecsOf<kInfoRows>}; }
 
 }  // namespace sluice

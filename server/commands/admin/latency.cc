@@ -18,6 +18,7 @@
 #include "server/commands/admin/latency_report.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command_table.h"
@@ -193,7 +194,7 @@ constexpr std::string_view kLatencyTips =
     "nondeterministic_output,request_policy:all_nodes,response_policy:special";
 
 // For administrators: names of events and times tell what others do.
-constexpr CommandSpec kLatencySubcommands[] = {
+constexpr CommandRow kLatencySubcommands[] = {
     {.name = "LATEST",
      .arity = 2,
      .flags = kLatencyFlags,
@@ -263,19 +264,18 @@ constexpr CommandSpec kLatencySubcommands[] = {
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kLatencyRows[] = {
+constexpr CommandRow kLatencyRows[] = {
     {.name = "LATENCY",
      .arity = -2,
-     .subcommands = kLatencySubcommands,
+     .subcommands = kSpecsOf<kLatencySubcommands>,
      .group = "server",
      .since = "2.8.13",
      .complexity = "Depends on subcommand.",
      .summary = "What takes long, and when it did."},
 };
-static_assert(RowsAreSound(kLatencyRows));
 
 }  // namespace
 
-CommandFamily LatencyFamily() { return {"latency", kLatencyRows}; }
+CommandFamily LatencyFamily() { return {"latency", kSpecsOf<kLatencyRows>}; }
 
 }  // namespace sluice

@@ -17,6 +17,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/engine/defragmenter.h"
 #include "server/engine/facts.h"
@@ -176,7 +177,7 @@ constexpr std::string_view kSlowWhereMuch =
     "Depends on how much memory is allocated, could be slow";
 
 // USAGE alone has a key; the others speak of the process.
-constexpr CommandSpec kMemorySubcommands[] = {
+constexpr CommandRow kMemorySubcommands[] = {
     {.name = "USAGE",
      .arity = -3,
      .flags = kReadOnly,
@@ -229,19 +230,18 @@ constexpr CommandSpec kMemorySubcommands[] = {
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kMemoryRows[] = {
+constexpr CommandRow kMemoryRows[] = {
     {.name = "MEMORY",
      .arity = -2,
-     .subcommands = kMemorySubcommands,
+     .subcommands = kSpecsOf<kMemorySubcommands>,
      .group = "server",
      .since = "4.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "What takes memory."},
 };
-static_assert(RowsAreSound(kMemoryRows));
 
 }  // namespace
 
-CommandFamily MemoryFamily() { return {"memory", kMemoryRows}; }
+CommandFamily MemoryFamily() { return {"memory", kSpecsOf<kMemoryRows>}; }
 
 }  // namespace sluice

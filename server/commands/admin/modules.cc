@@ -42,7 +42,7 @@ void ModulesHelp(CommandCall& call) { ReplyHelp(call, kModulesHelp); }
 constexpr uint32_t kLoads = kAdmin | kNoScript | kNoAsyncLoading;
 
 // The rows of Redis, so that a refusal is told as one and not as an unknown word.
-constexpr CommandSpec kModulesSubcommandsListed[] = {
+constexpr CommandRow kModulesSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
@@ -80,19 +80,18 @@ constexpr CommandSpec kModulesSubcommandsListed[] = {
 constexpr auto kModulesSubcommands =
     RowsOf(kModulesSubcommandsListed, {.group = "server", .since = "4.0.0", .complexity = "O(1)"});
 
-constexpr CommandSpec kModulesRows[] = {
+constexpr CommandRow kModulesRows[] = {
     {.name = "MODULE",
      .arity = -2,
-     .subcommands = kModulesSubcommands,
+     .subcommands = kSpecsOf<kModulesSubcommands>,
      .group = "server",
      .since = "4.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Modules: none are loaded."},
 };
-static_assert(RowsAreSound(kModulesRows));
 
 }  // namespace
 
-CommandFamily ModulesFamily() { return {"modules", kModulesRows}; }
+CommandFamily ModulesFamily() { return {"modules", kSpecsOf<kModulesRows>}; }
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/log/log_service.h"
 #include "server/snapshots/snapshots.h"
@@ -83,7 +84,7 @@ void BgRewriteAof(CommandCall& call) {
 
 // No script may call them. SAVE is refused inside MULTI, as in Redis; the two others are put off
 // there.
-constexpr CommandSpec kPersistenceRows[] = {
+constexpr CommandRow kPersistenceRows[] = {
     {.name = "BGREWRITEAOF",
      .arity = 1,
      .flags = kAdmin | kNoScript | kNoAsyncLoading,
@@ -123,6 +124,6 @@ constexpr CommandSpec kPersistenceRows[] = {
 
 }  // namespace
 
-CommandFamily PersistenceFamily() { return {"persistence", kPersistenceRows}; }
+CommandFamily PersistenceFamily() { return {"persistence", kSpecsOf<kPersistenceRows>}; }
 
 }  // namespace sluice

@@ -9,6 +9,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/blocking.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/log/log_service.h"
 #include "server/waiting/waiters.h"
@@ -85,7 +86,7 @@ void ReplicaOf(CommandCall& call) {
 }
 
 // REPLICAOF and its older name differ in their words alone.
-constexpr CommandSpec ReplicaOfRow(std::string_view name) {
+constexpr CommandRow ReplicaOfRow(std::string_view name) {
   return {.name = name,
           .arity = 3,
           .flags = kAdmin | kNoScript | kStale | kNoAsyncLoading,
@@ -98,8 +99,8 @@ constexpr CommandSpec ReplicaOfRow(std::string_view name) {
 }
 
 // The older name, with the versions of its own.
-constexpr CommandSpec SlaveOfRow() {
-  CommandSpec row = ReplicaOfRow("SLAVEOF");
+constexpr CommandRow SlaveOfRow() {
+  CommandRow row = ReplicaOfRow("SLAVEOF");
   row.since = "1.0.0";
   row.deprecated_since = "5.0.0";
   row.replaced_by = "`REPLICAOF`";
@@ -107,7 +108,7 @@ constexpr CommandSpec SlaveOfRow() {
 }
 
 // WAIT and WAITAOF may wait; inside MULTI and scripts they answer at once what there is.
-constexpr CommandSpec kReplicationRows[] = {
+constexpr CommandRow kReplicationRows[] = {
     ReplicaOfRow("REPLICAOF"),
     {.name = "ROLE",
      .arity = 1,
@@ -142,10 +143,9 @@ constexpr CommandSpec kReplicationRows[] = {
      .summary = "Wait until all writes are on disk here, and at so many replicas; there are none.",
      .tips = "request_policy:all_shards,response_policy:agg_min"},
 };
-static_assert(RowsAreSound(kReplicationRows));
 
 }  // namespace
 
-CommandFamily ReplicationFamily() { return {"replication", kReplicationRows}; }
+CommandFamily ReplicationFamily() { return {"replication", kSpecsOf<kReplicationRows>}; }
 
 }  // namespace sluice

@@ -12,6 +12,7 @@
 #include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/config/version.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/script_state.h"
@@ -131,7 +132,7 @@ void Monitor(CommandCall& call) {
 // --- the table
 
 // SHUTDOWN is allowed beside a script past its time (kAllowBusy), and refused inside MULTI.
-constexpr CommandSpec kServerRows[] = {
+constexpr CommandRow kServerRows[] = {
     {.name = "MONITOR",
      .arity = 1,
      .flags = kAdmin | kNoScript | kLoading | kStale,
@@ -168,10 +169,9 @@ constexpr CommandSpec kServerRows[] = {
      .summary = "End the server.",
      .history = "7.0.0 `NOW`, `FORCE` and `ABORT`."},
 };
-static_assert(RowsAreSound(kServerRows));
 
 }  // namespace
 
-CommandFamily ServerFamily() { return {"server", kServerRows}; }
+CommandFamily ServerFamily() { return {"server", kSpecsOf<kServerRows>}; }
 
 }  // namespace sluice

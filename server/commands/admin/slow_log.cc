@@ -15,6 +15,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
 
 namespace sluice {
 namespace {
@@ -86,7 +87,7 @@ void SlowLogHelp(CommandCall& call) { ReplyHelp(call, kSlowLogHelp); }
 constexpr uint32_t kSlowLogFlags = kAdmin | kLoading | kStale;
 
 // For administrators: arguments of others' commands are shown.
-constexpr CommandSpec kSlowLogSubcommands[] = {
+constexpr CommandRow kSlowLogSubcommands[] = {
     {.name = "GET",
      .arity = -2,
      .flags = kSlowLogFlags,
@@ -126,19 +127,18 @@ constexpr CommandSpec kSlowLogSubcommands[] = {
      .summary = "The subcommands in short."},
 };
 
-constexpr CommandSpec kSlowLogRows[] = {
+constexpr CommandRow kSlowLogRows[] = {
     {.name = "SLOWLOG",
      .arity = -2,
-     .subcommands = kSlowLogSubcommands,
+     .subcommands = kSpecsOf<kSlowLogSubcommands>,
      .group = "server",
      .since = "2.2.12",
      .complexity = "Depends on subcommand.",
      .summary = "The commands that took longest."},
 };
-static_assert(RowsAreSound(kSlowLogRows));
 
 }  // namespace
 
-CommandFamily SlowLogFamily() { return {"slow_log", kSlowLogRows}; }
+CommandFamily SlowLogFamily() { return {"slow_log", kSpecsOf<kSlowLogRows>}; }
 
 }  // namespace sluice

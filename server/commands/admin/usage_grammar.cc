@@ -369,12 +369,11 @@ std::string_view UsageTypeName(UsageType type) {
   return kNames[static_cast<size_t>(type)];
 }
 
-// The nodes hold views into spec.usage, which is a constant.
-std::vector<UsageNode> ParseUsage(const CommandSpec& spec) {
-  if (spec.usage.empty()) return {};
-  const std::vector<std::string_view> words = SplitUsage(spec.usage);
+std::vector<UsageNode> ParseUsage(std::string_view usage, const KeySpecs& keys) {
+  if (usage.empty()) return {};
+  const std::vector<std::string_view> words = SplitUsage(usage);
   std::vector<UsageNode> nodes = Parser(words).ParseTop();
-  KeyAssigner(spec.keys.all()).Assign(nodes);
+  KeyAssigner(keys.all()).Assign(nodes);
   return nodes;
 }
 

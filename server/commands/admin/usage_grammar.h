@@ -63,7 +63,10 @@ struct UsageNode {
   std::vector<UsageNode> children;  // of kOneOf and kBlock
 };
 
-// Precondition: UsageIsSound(spec.usage).
-std::vector<UsageNode> ParseUsage(const CommandSpec& spec);
+// Of a usage line; the nodes hold views into it. Precondition: UsageIsSound(usage).
+std::vector<UsageNode> ParseUsage(std::string_view usage, const KeySpecs& keys = {});
+inline std::vector<UsageNode> ParseUsage(const CommandSpec& spec) {
+  return ParseUsage(spec.Read(spec.usage), spec.keys);
+}
 
 }  // namespace sluice

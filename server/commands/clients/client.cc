@@ -217,7 +217,7 @@ constexpr std::string_view kPerClient = "O(N) where N is the number of client co
 
 // What concerns other clients is for administrators (KILL, LIST, PAUSE, UNBLOCK, NO-EVICT); the
 // rest is for any client. Scripts may not call it: their client is a stand-in.
-constexpr CommandSpec kClientSubcommandsListed[] = {
+constexpr CommandRow kClientSubcommandsListed[] = {
     {.name = "CACHING",
      .arity = 3,
      .flags = kAny,
@@ -381,20 +381,19 @@ constexpr auto kClientSubcommands =
     RowsOf(kClientSubcommandsListed, {.categories = kCatConnection, .group = "connection"});
 
 // kKeepsCaching: other CLIENT commands do not use up a CLIENT CACHING.
-constexpr CommandSpec kClientRows[] = {
+constexpr CommandRow kClientRows[] = {
     {.name = "CLIENT",
      .arity = -2,
      .flags = kKeepsCaching,
-     .subcommands = kClientSubcommands,
+     .subcommands = kSpecsOf<kClientSubcommands>,
      .group = "connection",
      .since = "2.4.0",
      .complexity = "Depends on subcommand.",
      .summary = "This connection and the others."},
 };
-static_assert(RowsAreSound(kClientRows));
 
 }  // namespace
 
-CommandFamily ClientFamily() { return {"client", kClientRows}; }
+CommandFamily ClientFamily() { return {"client", kSpecsOf<kClientRows>}; }
 
 }  // namespace sluice

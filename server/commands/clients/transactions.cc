@@ -26,6 +26,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
@@ -223,7 +224,7 @@ void Exec(CommandCall& call) {
 constexpr uint32_t kOpen = kNoScript | kLoading | kStale | kFast | kAllowBusy;
 
 // kNotQueued: these run inside MULTI instead of being queued. UNWATCH is queued, as in Redis.
-constexpr CommandSpec kTransactionsRows[] = {
+constexpr CommandRow kTransactionsRows[] = {
     {.name = "MULTI",
      .arity = 1,
      .flags = kOpen | kNotQueued,
@@ -274,10 +275,9 @@ constexpr CommandSpec kTransactionsRows[] = {
      .complexity = "O(1)",
      .summary = "Forget the watched keys."},
 };
-static_assert(RowsAreSound(kTransactionsRows));
 
 }  // namespace
 
-CommandFamily TransactionsFamily() { return {"transactions", kTransactionsRows}; }
+CommandFamily TransactionsFamily() { return {"transactions", kSpecsOf<kTransactionsRows>}; }
 
 }  // namespace sluice

@@ -17,6 +17,7 @@
 #include "server/commands/families.h"
 #include "server/commands/geo/geo_args.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/sorted_sets/sorted_set_add.h"
 
 namespace sluice {
@@ -96,7 +97,7 @@ void GeoPos(CommandCall& call) {
 
 // The keys are sorted sets: their commands, their type and their events (zadd) are what clients
 // see.
-constexpr CommandSpec kGeoRows[] = {
+constexpr CommandRow kGeoRows[] = {
     {.name = "GEOADD",
      .arity = -5,
      .flags = kWrite | kDenyOom,
@@ -146,10 +147,9 @@ constexpr CommandSpec kGeoRows[] = {
      .usage = "key member [member ...]",
      .summary = "The longitudes and latitudes of members."},
 };
-static_assert(RowsAreSound(kGeoRows));
 
 }  // namespace
 
-CommandFamily GeoFamily() { return {"geo", kGeoRows}; }
+CommandFamily GeoFamily() { return {"geo", kSpecsOf<kGeoRows>}; }
 
 }  // namespace sluice

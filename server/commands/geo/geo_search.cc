@@ -302,7 +302,7 @@ constexpr KeySpecs StoreKeys(int16_t from) {
 }
 
 // GEORADIUS may write, because STORE may come, so replicas and read-only users need the _RO form.
-constexpr CommandSpec kGeoSearchListed[] = {
+constexpr CommandRow kGeoSearchListed[] = {
     {.name = "GEOSEARCH",
      .arity = -7,
      .flags = kReadOnly,
@@ -397,10 +397,9 @@ constexpr CommandSpec kGeoSearchListed[] = {
      .replaced_by = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"},
 };
 constexpr auto kGeoSearchRows = RowsOf(kGeoSearchListed, {.categories = kCatGeo, .group = "geo"});
-static_assert(RowsAreSound(kGeoSearchRows));
 
 }  // namespace
 
-CommandFamily GeoSearchFamily() { return {"geo_search", kGeoSearchRows}; }
+CommandFamily GeoSearchFamily() { return {"geo_search", kSpecsOf<kGeoSearchRows>}; }
 
 }  // namespace sluice

@@ -160,8 +160,8 @@ void TellTimes(CommandCall& call) {
 // --- the table
 
 // The four commands that set ends differ in name and words alone.
-constexpr CommandSpec ExpireRow(std::string_view name, Handler run, std::string_view usage,
-                                std::string_view summary) {
+constexpr CommandRow ExpireRow(std::string_view name, Handler run, std::string_view usage,
+                               std::string_view summary) {
   return {.name = name,
           .arity = -6,
           .flags = kWrite | kDenyOom | kFast,
@@ -172,8 +172,8 @@ constexpr CommandSpec ExpireRow(std::string_view name, Handler run, std::string_
 }
 
 // As do the four that tell of them.
-constexpr CommandSpec TimeRow(std::string_view name, Handler run, std::string_view summary,
-                              std::string_view tips = {}) {
+constexpr CommandRow TimeRow(std::string_view name, Handler run, std::string_view summary,
+                             std::string_view tips = {}) {
   return {.name = name,
           .arity = -5,
           .flags = kReadOnly | kFast,
@@ -186,7 +186,7 @@ constexpr CommandSpec TimeRow(std::string_view name, Handler run, std::string_vi
 
 constexpr std::string_view kRunning = "nondeterministic_output";
 
-constexpr CommandSpec kHashExpiryListed[] = {
+constexpr CommandRow kHashExpiryListed[] = {
     ExpireRow("HEXPIRE", ExpireFields<kInSeconds>,
               "key seconds [NX | XX | GT | LT] fields=<FIELDS numfields field [field ...]>",
               "Let fields of a hash end after so many seconds."),
@@ -222,10 +222,9 @@ constexpr auto kHashExpiryRows =
                                .group = "hash",
                                .since = "7.4.0",
                                .complexity = "O(N) where N is the number of specified fields"});
-static_assert(RowsAreSound(kHashExpiryRows));
 
 }  // namespace
 
-CommandFamily HashExpiryFamily() { return {"hash_expiry", kHashExpiryRows}; }
+CommandFamily HashExpiryFamily() { return {"hash_expiry", kSpecsOf<kHashExpiryRows>}; }
 
 }  // namespace sluice

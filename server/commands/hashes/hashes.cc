@@ -212,7 +212,7 @@ constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
 // kKeyAccess is for commands that give content away; HLEN, HEXISTS and HSTRLEN only look (kLooked).
-constexpr CommandSpec kHashesListed[] = {
+constexpr CommandRow kHashesListed[] = {
     {.name = "HDEL",
      .arity = -3,
      .flags = kWrite | kFast,
@@ -319,10 +319,9 @@ constexpr CommandSpec kHashesListed[] = {
      .summary = "How many bytes the value of a field has."},
 };
 constexpr auto kHashesRows = RowsOf(kHashesListed, {.categories = kCatHash, .group = "hash"});
-static_assert(RowsAreSound(kHashesRows));
 
 }  // namespace
 
-CommandFamily HashesFamily() { return {"hashes", kHashesRows}; }
+CommandFamily HashesFamily() { return {"hashes", kSpecsOf<kHashesRows>}; }
 
 }  // namespace sluice

@@ -11,6 +11,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/shared/db_index.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/notify/tracking.h"
 #include "server/snapshots/snapshots.h"
@@ -98,7 +99,7 @@ void SwapDb(CommandCall& call) {
 constexpr std::string_view kFlushTips = "request_policy:all_shards,response_policy:all_succeeded";
 
 // They name no keys, though three of them may touch all there are.
-constexpr CommandSpec kDatabasesRows[] = {
+constexpr CommandRow kDatabasesRows[] = {
     {.name = "SELECT",
      .arity = 2,
      .flags = kLoading | kStale | kFast,
@@ -155,10 +156,9 @@ constexpr CommandSpec kDatabasesRows[] = {
      .usage = "index1 index2",
      .summary = "Let two databases change places under their clients."},
 };
-static_assert(RowsAreSound(kDatabasesRows));
 
 }  // namespace
 
-CommandFamily DatabasesFamily() { return {"databases", kDatabasesRows}; }
+CommandFamily DatabasesFamily() { return {"databases", kSpecsOf<kDatabasesRows>}; }
 
 }  // namespace sluice

@@ -17,6 +17,7 @@
 #include "server/commands/shared/deadline_kinds.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/notify/notifications.h"
 #include "storage/limits/limiter.h"
@@ -155,7 +156,7 @@ void Restore(CommandCall& call) {
 // --- the table
 
 // DUMP's bytes may differ between two servers with the same value.
-constexpr CommandSpec kDumpRows[] = {
+constexpr CommandRow kDumpRows[] = {
     {.name = "DUMP",
      .arity = 2,
      .flags = kReadOnly,
@@ -190,10 +191,9 @@ constexpr CommandSpec kDumpRows[] = {
      .summary = "Make a key from what DUMP gave.",
      .history = "3.0.0 `REPLACE`.|5.0.0 `ABSTTL`.|5.0.0 `IDLETIME` and `FREQ`."},
 };
-static_assert(RowsAreSound(kDumpRows));
 
 }  // namespace
 
-CommandFamily DumpFamily() { return {"dump", kDumpRows}; }
+CommandFamily DumpFamily() { return {"dump", kSpecsOf<kDumpRows>}; }
 
 }  // namespace sluice

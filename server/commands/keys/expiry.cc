@@ -25,6 +25,7 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 
 namespace sluice {
@@ -181,7 +182,7 @@ constexpr uint32_t kTells = kReadOnly | kFast;
 constexpr KeySpecs kChanged = KeyAt(1, kKeyRw | kKeyUpdate);
 constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 
-constexpr CommandSpec kExpiryRows[] = {
+constexpr CommandRow kExpiryRows[] = {
     {.name = "EXPIRE",
      .arity = -3,
      .flags = kSets,
@@ -290,10 +291,9 @@ constexpr CommandSpec kExpiryRows[] = {
      .usage = "key",
      .summary = "Let a key live for ever; 1 if it had an end."},
 };
-static_assert(RowsAreSound(kExpiryRows));
 
 }  // namespace
 
-CommandFamily ExpiryFamily() { return {"expiry", kExpiryRows}; }
+CommandFamily ExpiryFamily() { return {"expiry", kSpecsOf<kExpiryRows>}; }
 
 }  // namespace sluice

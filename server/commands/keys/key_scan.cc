@@ -15,6 +15,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/shared/scan_args.h"
 #include "server/observe/statistics.h"
 
@@ -78,7 +79,7 @@ void Scan(CommandCall& call) {
 // --- the table
 
 // They have no key arguments: a pattern is none.
-constexpr CommandSpec kKeyScanRows[] = {
+constexpr CommandRow kKeyScanRows[] = {
     {.name = "KEYS",
      .arity = 2,
      .flags = kReadOnly,
@@ -106,10 +107,9 @@ constexpr CommandSpec kKeyScanRows[] = {
      .history = "6.0.0 `TYPE`.",
      .tips = "nondeterministic_output,request_policy:special"},
 };
-static_assert(RowsAreSound(kKeyScanRows));
 
 }  // namespace
 
-CommandFamily KeyScanFamily() { return {"key_scan", kKeyScanRows}; }
+CommandFamily KeyScanFamily() { return {"key_scan", kSpecsOf<kKeyScanRows>}; }
 
 }  // namespace sluice

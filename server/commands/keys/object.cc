@@ -7,6 +7,7 @@
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/reference_count.h"
+#include "server/commands/shared/rows.h"
 #include "server/observe/statistics.h"
 
 namespace sluice {
@@ -83,7 +84,7 @@ void ObjectHelp(CommandCall& call) { ReplyHelp(call, kObjectHelp); }
 // --- the table
 
 // The key stands at 2, behind the subcommand's word.
-constexpr CommandSpec kObjectSubcommands[] = {
+constexpr CommandRow kObjectSubcommands[] = {
     {.name = "ENCODING",
      .arity = 3,
      .flags = kReadOnly,
@@ -143,19 +144,18 @@ constexpr CommandSpec kObjectSubcommands[] = {
      .tips = "nondeterministic_output"},
 };
 
-constexpr CommandSpec kObjectRows[] = {
+constexpr CommandRow kObjectRows[] = {
     {.name = "OBJECT",
      .arity = -2,
-     .subcommands = kObjectSubcommands,
+     .subcommands = kSpecsOf<kObjectSubcommands>,
      .group = "generic",
      .since = "2.2.3",
      .complexity = "Depends on subcommand.",
      .summary = "How a value is kept and used."},
 };
-static_assert(RowsAreSound(kObjectRows));
 
 }  // namespace
 
-CommandFamily ObjectFamily() { return {"object", kObjectRows}; }
+CommandFamily ObjectFamily() { return {"object", kSpecsOf<kObjectRows>}; }
 
 }  // namespace sluice

@@ -26,6 +26,7 @@
 #include "server/commands/keys/sort_source.h"
 #include "server/commands/lists/list_access.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/access_gate.h"
 #include "server/dispatch/script_state.h"
 
@@ -340,7 +341,7 @@ bool FindSortRoKeys(Args, std::vector<KeyUse>& keys) {
 }
 
 // Keys that no key spec finds: it begins nowhere.
-constexpr KeySpecs UnknownKeys(uint16_t flags, std::string_view notes) {
+constexpr KeySpecs UnknownKeys(uint16_t flags, ConstantText notes) {
   return KeyAt(0, flags, notes);
 }
 constexpr KeySpecs kReadKeys =
@@ -359,7 +360,7 @@ constexpr std::string_view kSortComplexity =
 
 // kMovableKeys: which keys are looked at depends on the elements, and STORE's target on the
 // options.
-constexpr CommandSpec kSortRows[] = {
+constexpr CommandRow kSortRows[] = {
     {.name = "SORT",
      .arity = -2,
      .flags = kWrite | kDenyOom | kMovableKeys,
@@ -389,10 +390,9 @@ constexpr CommandSpec kSortRows[] = {
      .summary = "As SORT, without STORE.",
      .find_keys = FindSortRoKeys},
 };
-static_assert(RowsAreSound(kSortRows));
 
 }  // namespace
 
-CommandFamily SortFamily() { return {"sort", kSortRows}; }
+CommandFamily SortFamily() { return {"sort", kSpecsOf<kSortRows>}; }
 
 }  // namespace sluice

@@ -25,6 +25,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/waiting/limit_waiters.h"
 #include "storage/limits/leaky_bucket.h"
@@ -178,7 +179,7 @@ void Get(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec CountRow(std::string_view name) {
+constexpr CommandRow CountRow(std::string_view name) {
   return {.name = name,
           .arity = -1,
           .flags = kWrite | kDenyOom | kFast,
@@ -192,7 +193,7 @@ constexpr CommandSpec CountRow(std::string_view name) {
           .summary = "Count one, which drains by itself so many seconds later."};
 }
 
-constexpr CommandSpec GetRow(std::string_view name) {
+constexpr CommandRow GetRow(std::string_view name) {
   return {.name = name,
           .arity = -1,
           .flags = kReadOnly | kFast,
@@ -208,7 +209,7 @@ constexpr CommandSpec GetRow(std::string_view name) {
 
 // Each command under two names, that of the module and that of its earlier name; COUNTAT is for the
 // log.
-constexpr CommandSpec kLeakyBucketsRows[] = {
+constexpr CommandRow kLeakyBucketsRows[] = {
     CountRow("LBUCKET.COUNT"),
     GetRow("LBUCKET.GET"),
     CountRow("MCAPTCHA_CACHE.COUNT"),
@@ -225,10 +226,9 @@ constexpr CommandSpec kLeakyBucketsRows[] = {
      .usage = "key unix-time-milliseconds [units:integer(1..2^63-1)]",
      .summary = "Count units that drain at that moment: what the log says for LBUCKET.COUNT."},
 };
-static_assert(RowsAreSound(kLeakyBucketsRows));
 
 }  // namespace
 
-CommandFamily LeakyBucketsFamily() { return {"leaky_buckets", kLeakyBucketsRows}; }
+CommandFamily LeakyBucketsFamily() { return {"leaky_buckets", kSpecsOf<kLeakyBucketsRows>}; }
 
 }  // namespace sluice

@@ -15,6 +15,7 @@
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
 #include "server/commands/shared/help.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/reply_fields.h"
 #include "server/waiting/limit_waiters.h"
 
@@ -92,7 +93,7 @@ void LimitPoliciesHelp(CommandCall& call) { ReplyHelp(call, kLimitPoliciesHelp);
 
 // Writes without keys: what they change is beside the keyspace, and holds for all clients, so DEL
 // and SET are @dangerous.
-constexpr CommandSpec kLimitPoliciesSubcommands[] = {
+constexpr CommandRow kLimitPoliciesSubcommands[] = {
     {.name = "DEL",
      .arity = 3,
      .flags = kWrite | kFast,
@@ -145,19 +146,18 @@ constexpr CommandSpec kLimitPoliciesSubcommands[] = {
      .summary = "Name a limit, so that it can be changed in one place."},
 };
 
-constexpr CommandSpec kLimitPoliciesRows[] = {
+constexpr CommandRow kLimitPoliciesRows[] = {
     {.name = "LIMIT.POLICY",
      .arity = -2,
-     .subcommands = kLimitPoliciesSubcommands,
+     .subcommands = kSpecsOf<kLimitPoliciesSubcommands>,
      .group = "limit",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "Named limits."},
 };
-static_assert(RowsAreSound(kLimitPoliciesRows));
 
 }  // namespace
 
-CommandFamily LimitPoliciesFamily() { return {"limit_policies", kLimitPoliciesRows}; }
+CommandFamily LimitPoliciesFamily() { return {"limit_policies", kSpecsOf<kLimitPoliciesRows>}; }
 
 }  // namespace sluice

@@ -27,6 +27,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
+#include "server/commands/shared/rows.h"
 #include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
@@ -429,7 +430,7 @@ constexpr std::string_view kTakeComplexity =
     "which something came.";
 
 // LIMIT.TAKE is kBlocking because of WAIT. LIMIT.REFUND takes no memory, so it is not kDenyOom.
-constexpr CommandSpec kLimitsRows[] = {
+constexpr CommandRow kLimitsRows[] = {
     {.name = "LIMIT.TAKE",
      .arity = -4,
      .flags = kTakes | kBlocking,
@@ -486,10 +487,9 @@ constexpr CommandSpec kLimitsRows[] = {
      .usage = "key",
      .summary = "A limiter's numbers, what of it is used, and when it is whole again."},
 };
-static_assert(RowsAreSound(kLimitsRows));
 
 }  // namespace
 
-CommandFamily LimitsFamily() { return {"limits", kLimitsRows}; }
+CommandFamily LimitsFamily() { return {"limits", kSpecsOf<kLimitsRows>}; }
 
 }  // namespace sluice

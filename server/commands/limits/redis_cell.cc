@@ -23,6 +23,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/waiting/limit_waiters.h"
 #include "storage/limits/cell.h"
@@ -202,7 +203,7 @@ void Gcra(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec ThrottleRow(std::string_view name) {
+constexpr CommandRow ThrottleRow(std::string_view name) {
   return {.name = name,
           .arity = -1,
           .flags = kWrite | kDenyOom | kFast,
@@ -219,7 +220,7 @@ constexpr CommandSpec ThrottleRow(std::string_view name) {
 }
 
 // CL.THROTTLE and RL.THROTTLE have the module's arity -1, so that its own usage line is the answer.
-constexpr CommandSpec kRedisCellRows[] = {
+constexpr CommandRow kRedisCellRows[] = {
     ThrottleRow("CL.THROTTLE"),
     ThrottleRow("RL.THROTTLE"),
     {.name = "GCRA",
@@ -235,10 +236,9 @@ constexpr CommandSpec kRedisCellRows[] = {
               "period-seconds:double [TOKENS count]",
      .summary = "Take from a limit: limited, limit, remaining, retry and reset in seconds."},
 };
-static_assert(RowsAreSound(kRedisCellRows));
 
 }  // namespace
 
-CommandFamily RedisCellFamily() { return {"redis_cell", kRedisCellRows}; }
+CommandFamily RedisCellFamily() { return {"redis_cell", kSpecsOf<kRedisCellRows>}; }
 
 }  // namespace sluice

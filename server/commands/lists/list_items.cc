@@ -266,7 +266,7 @@ void LPos(CommandCall& call) {
 // --- the table
 
 // They lack kFast: each may have to walk through the list.
-constexpr CommandSpec kListItemsListed[] = {
+constexpr CommandRow kListItemsListed[] = {
     {.name = "LINDEX",
      .arity = 3,
      .flags = kReadOnly,
@@ -343,10 +343,9 @@ constexpr CommandSpec kListItemsListed[] = {
      .summary = "Where an element stands; with COUNT the places of so many, 0 for all."},
 };
 constexpr auto kListItemsRows = RowsOf(kListItemsListed, {.categories = kCatList, .group = "list"});
-static_assert(RowsAreSound(kListItemsRows));
 
 }  // namespace
 
-CommandFamily ListItemsFamily() { return {"list_items", kListItemsRows}; }
+CommandFamily ListItemsFamily() { return {"list_items", kSpecsOf<kListItemsRows>}; }
 
 }  // namespace sluice

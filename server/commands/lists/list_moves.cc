@@ -8,6 +8,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/lists/list_access.h"
+#include "server/commands/shared/rows.h"
 
 namespace sluice {
 namespace {
@@ -58,7 +59,7 @@ constexpr KeySpecs kSourceAndTarget =
     KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
 
 // LMPOP's keys are counted by its first argument, which old clients cannot follow (kMovableKeys).
-constexpr CommandSpec kListMovesRows[] = {
+constexpr CommandRow kListMovesRows[] = {
     {.name = "LMOVE",
      .arity = 5,
      .flags = kWrite | kDenyOom,
@@ -96,10 +97,9 @@ constexpr CommandSpec kListMovesRows[] = {
      .usage = "numkeys:integer key [key ...] where=<LEFT | RIGHT> [COUNT count]",
      .summary = "Take elements off the first of several lists that is there; its name and they."},
 };
-static_assert(RowsAreSound(kListMovesRows));
 
 }  // namespace
 
-CommandFamily ListMovesFamily() { return {"list_moves", kListMovesRows}; }
+CommandFamily ListMovesFamily() { return {"list_moves", kSpecsOf<kListMovesRows>}; }
 
 }  // namespace sluice

@@ -19,6 +19,7 @@
 #include "server/commands/families.h"
 #include "server/commands/lists/list_access.h"
 #include "server/commands/shared/blocking.h"
+#include "server/commands/shared/rows.h"
 #include "server/waiting/waiters.h"
 
 namespace sluice {
@@ -143,7 +144,7 @@ constexpr KeySpecs kAllButLast = KeyRange(1, -2, 1, kKeyRw | kKeyAccess | kKeyDe
 constexpr std::string_view kDoubleTimeout = "6.0.0 The time-out may have a fraction.";
 
 // BLPOP and its older kin are not for scripts; BLMPOP is, and answers there at once.
-constexpr CommandSpec kListWaitsRows[] = {
+constexpr CommandRow kListWaitsRows[] = {
     {.name = "BLPOP",
      .arity = -3,
      .flags = kWaits | kNoScript,
@@ -207,10 +208,9 @@ constexpr CommandSpec kListWaitsRows[] = {
      .usage = "timeout:double numkeys:integer key [key ...] where=<LEFT | RIGHT> [COUNT count]",
      .summary = "As LMPOP, or wait for an element."},
 };
-static_assert(RowsAreSound(kListWaitsRows));
 
 }  // namespace
 
-CommandFamily ListWaitsFamily() { return {"list_waits", kListWaitsRows}; }
+CommandFamily ListWaitsFamily() { return {"list_waits", kSpecsOf<kListWaitsRows>}; }
 
 }  // namespace sluice

@@ -93,7 +93,7 @@ constexpr std::string_view kPushComplexity =
     "arguments.";
 
 // LLEN only looks; a pop needs access as well, since it gives the element away.
-constexpr CommandSpec kListsListed[] = {
+constexpr CommandRow kListsListed[] = {
     {.name = "LPUSH",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
@@ -165,10 +165,9 @@ constexpr CommandSpec kListsListed[] = {
      .summary = "How many elements a list has; 0 when there is none."},
 };
 constexpr auto kListsRows = RowsOf(kListsListed, {.categories = kCatList, .group = "list"});
-static_assert(RowsAreSound(kListsRows));
 
 }  // namespace
 
-CommandFamily ListsFamily() { return {"lists", kListsRows}; }
+CommandFamily ListsFamily() { return {"lists", kSpecsOf<kListsRows>}; }
 
 }  // namespace sluice

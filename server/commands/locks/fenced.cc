@@ -17,6 +17,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/gates.h"
@@ -90,7 +91,7 @@ void Fenced(CommandCall& call) {
 }
 
 // inner_command: keys of the inner request are keys of this one, for ACLs, GETKEYS and snapshots.
-constexpr CommandSpec kFencedRows[] = {
+constexpr CommandRow kFencedRows[] = {
     {.name = "FENCED",
      .arity = -4,
      .flags = kWrite | kMovableKeys,
@@ -104,10 +105,9 @@ constexpr CommandSpec kFencedRows[] = {
      .summary = "Run a command unless this fencing token of the lock is stale.",
      .inner_command = static_cast<int>(kInnerAt)},
 };
-static_assert(RowsAreSound(kFencedRows));
 
 }  // namespace
 
-CommandFamily FencedFamily() { return {"fenced", kFencedRows}; }
+CommandFamily FencedFamily() { return {"fenced", kSpecsOf<kFencedRows>}; }
 
 }  // namespace sluice

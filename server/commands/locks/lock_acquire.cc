@@ -123,7 +123,7 @@ void AcquireMany(CommandCall& call) {
 constexpr uint16_t kTakes = kKeyRw | kKeyAccess | kKeyUpdate | kKeyInsert;
 
 // kBlocking because of WAIT; kDenyOom because a grant makes a key.
-constexpr CommandSpec kLockAcquireListed[] = {
+constexpr CommandRow kLockAcquireListed[] = {
     {.name = "LOCK.ACQUIRE",
      .arity = -4,
      .flags = kWrite | kDenyOom | kFast | kBlocking,
@@ -150,10 +150,9 @@ constexpr CommandSpec kLockAcquireListed[] = {
 };
 constexpr auto kLockAcquireRows =
     RowsOf(kLockAcquireListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
-static_assert(RowsAreSound(kLockAcquireRows));
 
 }  // namespace
 
-CommandFamily LockAcquireFamily() { return {"lock acquire", kLockAcquireRows}; }
+CommandFamily LockAcquireFamily() { return {"lock acquire", kSpecsOf<kLockAcquireRows>}; }
 
 }  // namespace sluice

@@ -148,7 +148,7 @@ void Break(CommandCall& call) {
 constexpr uint16_t kGivesBack = kKeyRw | kKeyAccess | kKeyDelete;
 
 // Without kDenyOom, as COMMAND INFO shows: giving back takes no memory.
-constexpr CommandSpec kLockReleaseListed[] = {
+constexpr CommandRow kLockReleaseListed[] = {
     {.name = "LOCK.BREAK",
      .arity = -2,
      .flags = kWrite | kFast,
@@ -188,10 +188,9 @@ constexpr CommandSpec kLockReleaseListed[] = {
 };
 constexpr auto kLockReleaseRows =
     RowsOf(kLockReleaseListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});
-static_assert(RowsAreSound(kLockReleaseRows));
 
 }  // namespace
 
-CommandFamily LockReleaseFamily() { return {"lock release", kLockReleaseRows}; }
+CommandFamily LockReleaseFamily() { return {"lock release", kSpecsOf<kLockReleaseRows>}; }
 
 }  // namespace sluice

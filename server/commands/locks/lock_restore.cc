@@ -14,6 +14,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/rows.h"
 #include "server/locks/lock_effect.h"
 #include "server/locks/lock_service.h"
 
@@ -79,7 +80,7 @@ void Restore(CommandCall& call) {
 // --- the table
 
 // kOnlyReplayed: the gate refuses it to clients in words.
-constexpr CommandSpec kLockRestoreRows[] = {
+constexpr CommandRow kLockRestoreRows[] = {
     {.name = "LOCK.RESTORE",
      .arity = -3,
      .flags = kWrite | kAdmin | kNoScript | kOnlyReplayed,
@@ -94,10 +95,9 @@ constexpr CommandSpec kLockRestoreRows[] = {
               "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
      .summary = "What a log says of a lock: who holds it under this token, or that no owner does."},
 };
-static_assert(RowsAreSound(kLockRestoreRows));
 
 }  // namespace
 
-CommandFamily LockRestoreFamily() { return {"lock restore", kLockRestoreRows}; }
+CommandFamily LockRestoreFamily() { return {"lock restore", kSpecsOf<kLockRestoreRows>}; }
 
 }  // namespace sluice

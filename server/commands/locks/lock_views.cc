@@ -18,6 +18,7 @@
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/db_index.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/reply_fields.h"
 #include "server/locks/lock_effect.h"
@@ -147,7 +148,7 @@ void List(CommandCall& call) {
 // --- the table
 
 // They are reads, though a look may end leases that are over.
-constexpr CommandSpec kLockViewsRows[] = {
+constexpr CommandRow kLockViewsRows[] = {
     {.name = "LOCK.INFO",
      .arity = 2,
      .flags = kReadOnly | kFast,
@@ -182,10 +183,9 @@ constexpr CommandSpec kLockViewsRows[] = {
      .usage = "key",
      .summary = "Who waits for a lock, first come first."},
 };
-static_assert(RowsAreSound(kLockViewsRows));
 
 }  // namespace
 
-CommandFamily LockViewsFamily() { return {"lock views", kLockViewsRows}; }
+CommandFamily LockViewsFamily() { return {"lock views", kSpecsOf<kLockViewsRows>}; }
 
 }  // namespace sluice

@@ -216,7 +216,7 @@ constexpr std::string_view kOnShards = "request_policy:all_shards,response_polic
 constexpr std::string_view kDependsOnFunction = "Depends on the function that is executed.";
 
 // LOAD and RESTORE may take memory; KILL and STATS are served while a function is past its time.
-constexpr CommandSpec kFunctionsSubcommandsListed[] = {
+constexpr CommandRow kFunctionsSubcommandsListed[] = {
     {.name = "DELETE",
      .arity = 3,
      .flags = kChanges,
@@ -288,7 +288,7 @@ constexpr auto kFunctionsSubcommands =
     RowsOf(kFunctionsSubcommandsListed,
            {.categories = kCatScripting, .group = "scripting", .since = "7.0.0"});
 
-constexpr CommandSpec kFunctionsRows[] = {
+constexpr CommandRow kFunctionsRows[] = {
     RunsScript({.name = "FCALL",
                 .run = FCall,
                 .since = "7.0.0",
@@ -306,16 +306,15 @@ constexpr CommandSpec kFunctionsRows[] = {
                 .request_flags = FCallFlags<true>}),
     {.name = "FUNCTION",
      .arity = -2,
-     .subcommands = kFunctionsSubcommands,
+     .subcommands = kSpecsOf<kFunctionsSubcommands>,
      .group = "scripting",
      .since = "7.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Keep libraries of Lua functions."},
 };
-static_assert(RowsAreSound(kFunctionsRows));
 
 }  // namespace
 
-CommandFamily FunctionsFamily() { return {"functions", kFunctionsRows}; }
+CommandFamily FunctionsFamily() { return {"functions", kSpecsOf<kFunctionsRows>}; }
 
 }  // namespace sluice

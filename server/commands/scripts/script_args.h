@@ -77,7 +77,7 @@ constexpr uint32_t ScriptRowFlags(bool read_only) {
 }
 
 // Arity -3: the name, the script and the count of keys.
-constexpr CommandSpec RunsScript(const ScriptRow& row) {
+constexpr CommandRow RunsScript(const ScriptRow& row) {
   return {.name = row.name,
           .arity = -3,
           .flags = ScriptRowFlags(row.read_only),

@@ -182,7 +182,7 @@ constexpr std::string_view kOnAll = "request_policy:all_nodes,response_policy:al
 constexpr std::string_view kDepends = "Depends on the script that is executed.";
 
 // No script may call SCRIPT. KILL is served while a script is past its time.
-constexpr CommandSpec kScriptsSubcommandsListed[] = {
+constexpr CommandRow kScriptsSubcommandsListed[] = {
     {.name = "DEBUG",
      .arity = 3,
      .flags = kNoScript,
@@ -246,7 +246,7 @@ constexpr CommandSpec kScriptsSubcommandsListed[] = {
 constexpr auto kScriptsSubcommands =
     RowsOf(kScriptsSubcommandsListed, {.categories = kCatScripting, .group = "scripting"});
 
-constexpr CommandSpec kScriptsRows[] = {
+constexpr CommandRow kScriptsRows[] = {
     RunsScript({.name = "EVAL",
                 .run = Eval,
                 .since = "2.6.0",
@@ -279,16 +279,15 @@ constexpr CommandSpec kScriptsRows[] = {
                 .request_flags = EvalShaFlags<true>}),
     {.name = "SCRIPT",
      .arity = -2,
-     .subcommands = kScriptsSubcommands,
+     .subcommands = kSpecsOf<kScriptsSubcommands>,
      .group = "scripting",
      .since = "2.6.0",
      .complexity = "Depends on subcommand.",
      .summary = "Keep Lua scripts."},
 };
-static_assert(RowsAreSound(kScriptsRows));
 
 }  // namespace
 
-CommandFamily ScriptsFamily() { return {"scripts", kScriptsRows}; }
+CommandFamily ScriptsFamily() { return {"scripts", kSpecsOf<kScriptsRows>}; }
 
 }  // namespace sluice

@@ -258,7 +258,7 @@ constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
 // Only what gives members away needs kKeyAccess; SISMEMBER and SCARD look (kLooked).
-constexpr CommandSpec kSetsListed[] = {
+constexpr CommandRow kSetsListed[] = {
     {.name = "SADD",
      .arity = -3,
      .flags = kWrite | kDenyOom | kFast,
@@ -364,10 +364,9 @@ constexpr CommandSpec kSetsListed[] = {
      .tips = "nondeterministic_output"},
 };
 constexpr auto kSetsRows = RowsOf(kSetsListed, {.categories = kCatSet, .group = "set"});
-static_assert(RowsAreSound(kSetsRows));
 
 }  // namespace
 
-CommandFamily SetsFamily() { return {"sets", kSetsRows}; }
+CommandFamily SetsFamily() { return {"sets", kSpecsOf<kSetsRows>}; }
 
 }  // namespace sluice

@@ -204,7 +204,7 @@ void ZInterCard(CommandCall& call) {
 // --- the table
 
 // Their keys are counted by numkeys; the STORE forms have a target before it.
-constexpr CommandSpec kSortedSetAlgebraListed[] = {
+constexpr CommandRow kSortedSetAlgebraListed[] = {
     {.name = "ZUNION",
      .arity = -3,
      .flags = kReadOnly | kMovableKeys,
@@ -285,10 +285,11 @@ constexpr CommandSpec kSortedSetAlgebraListed[] = {
 };
 constexpr auto kSortedSetAlgebraRows =
     RowsOf(kSortedSetAlgebraListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kSortedSetAlgebraRows));
 
 }  // namespace
 
-CommandFamily SortedSetAlgebraFamily() { return {"sorted_set_algebra", kSortedSetAlgebraRows}; }
+CommandFamily SortedSetAlgebraFamily() {
+  return {"sorted_set_algebra", kSpecsOf<kSortedSetAlgebraRows>};
+}
 
 }  // namespace sluice

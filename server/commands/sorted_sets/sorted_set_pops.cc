@@ -196,7 +196,7 @@ void BZMPop(CommandCall& call) {
 // --- the table
 
 // ZPOPMIN is kFast as in Redis, though it is O(log N) a member.
-constexpr CommandSpec kSortedSetPopsListed[] = {
+constexpr CommandRow kSortedSetPopsListed[] = {
     {.name = "ZPOPMIN",
      .arity = -2,
      .flags = kWrite | kFast,
@@ -261,10 +261,9 @@ constexpr CommandSpec kSortedSetPopsListed[] = {
 };
 constexpr auto kSortedSetPopsRows =
     RowsOf(kSortedSetPopsListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kSortedSetPopsRows));
 
 }  // namespace
 
-CommandFamily SortedSetPopsFamily() { return {"sorted_set_pops", kSortedSetPopsRows}; }
+CommandFamily SortedSetPopsFamily() { return {"sorted_set_pops", kSpecsOf<kSortedSetPopsRows>}; }
 
 }  // namespace sluice

@@ -251,7 +251,7 @@ void ZRemRangeByLex(CommandCall& call) { Remove(call, RangeBy::kName, "zremrange
 // --- the table
 
 // The older commands are deprecated in favour of ZRANGE, and stay.
-constexpr CommandSpec kSortedSetRangesListed[] = {
+constexpr CommandRow kSortedSetRangesListed[] = {
     {.name = "ZRANGE",
      .arity = -4,
      .flags = kReadOnly,
@@ -392,10 +392,11 @@ constexpr CommandSpec kSortedSetRangesListed[] = {
 };
 constexpr auto kSortedSetRangesRows =
     RowsOf(kSortedSetRangesListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kSortedSetRangesRows));
 
 }  // namespace
 
-CommandFamily SortedSetRangesFamily() { return {"sorted_set_ranges", kSortedSetRangesRows}; }
+CommandFamily SortedSetRangesFamily() {
+  return {"sorted_set_ranges", kSpecsOf<kSortedSetRangesRows>};
+}
 
 }  // namespace sluice

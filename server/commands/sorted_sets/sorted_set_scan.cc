@@ -16,6 +16,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/random_count.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/shared/scan_args.h"
 #include "server/commands/sorted_sets/sorted_set_args.h"
 #include "server/dispatch/arg_reader.h"
@@ -148,7 +149,7 @@ void ZScan(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kSortedSetScanRows[] = {
+constexpr CommandRow kSortedSetScanRows[] = {
     {.name = "ZRANDMEMBER",
      .arity = -2,
      .flags = kReadOnly,
@@ -177,10 +178,9 @@ constexpr CommandSpec kSortedSetScanRows[] = {
          "Some more members with their scores, and the cursor with which to go on; 0 at the end.",
      .tips = "nondeterministic_output"},
 };
-static_assert(RowsAreSound(kSortedSetScanRows));
 
 }  // namespace
 
-CommandFamily SortedSetScanFamily() { return {"sorted_set_scan", kSortedSetScanRows}; }
+CommandFamily SortedSetScanFamily() { return {"sorted_set_scan", kSpecsOf<kSortedSetScanRows>}; }
 
 }  // namespace sluice

@@ -154,7 +154,7 @@ void ZRevRank(CommandCall& call) { ReplyRank(call, true); }
 // --- the table
 
 // kFast is Redis's word for O(log N) as well.
-constexpr CommandSpec kSortedSetsListed[] = {
+constexpr CommandRow kSortedSetsListed[] = {
     {.name = "ZADD",
      .arity = -4,
      .flags = kWrite | kDenyOom | kFast,
@@ -239,10 +239,9 @@ constexpr CommandSpec kSortedSetsListed[] = {
 };
 constexpr auto kSortedSetsRows =
     RowsOf(kSortedSetsListed, {.categories = kCatSortedSet, .group = "sorted-set"});
-static_assert(RowsAreSound(kSortedSetsRows));
 
 }  // namespace
 
-CommandFamily SortedSetsFamily() { return {"sorted_sets", kSortedSetsRows}; }
+CommandFamily SortedSetsFamily() { return {"sorted_sets", kSpecsOf<kSortedSetsRows>}; }
 
 }  // namespace sluice

@@ -21,6 +21,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -291,7 +292,7 @@ void XAutoClaim(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kStreamClaimsRows[] = {
+constexpr CommandRow kStreamClaimsRows[] = {
     {.name = "XCLAIM",
      .arity = -6,
      .flags = kWrite | kFast,
@@ -319,10 +320,9 @@ constexpr CommandSpec kStreamClaimsRows[] = {
      .history = "7.0.0 A third element of the answer: what was pending but deleted.",
      .tips = "nondeterministic_output"},
 };
-static_assert(RowsAreSound(kStreamClaimsRows));
 
 }  // namespace
 
-CommandFamily StreamClaimsFamily() { return {"stream claims", kStreamClaimsRows}; }
+CommandFamily StreamClaimsFamily() { return {"stream claims", kSpecsOf<kStreamClaimsRows>}; }
 
 }  // namespace sluice

@@ -246,7 +246,7 @@ void XAck(CommandCall& call) {
 
 // --- the tables
 
-constexpr CommandSpec kStreamGroupsSubcommandsListed[] = {
+constexpr CommandRow kStreamGroupsSubcommandsListed[] = {
     {.name = "CREATE",
      .arity = -5,
      .flags = kWrite | kDenyOom,
@@ -306,10 +306,10 @@ constexpr CommandSpec kStreamGroupsSubcommandsListed[] = {
 constexpr auto kStreamGroupsSubcommands =
     RowsOf(kStreamGroupsSubcommandsListed, {.categories = kCatStream, .group = "stream"});
 
-constexpr CommandSpec kStreamGroupsRows[] = {
+constexpr CommandRow kStreamGroupsRows[] = {
     {.name = "XGROUP",
      .arity = -2,
-     .subcommands = kStreamGroupsSubcommands,
+     .subcommands = kSpecsOf<kStreamGroupsSubcommands>,
      .group = "stream",
      .since = "5.0.0",
      .complexity = "Depends on subcommand.",
@@ -326,10 +326,9 @@ constexpr CommandSpec kStreamGroupsRows[] = {
      .usage = "key group id [id ...]",
      .summary = "Say that entries have been dealt with; how many were pending."},
 };
-static_assert(RowsAreSound(kStreamGroupsRows));
 
 }  // namespace
 
-CommandFamily StreamGroupsFamily() { return {"stream groups", kStreamGroupsRows}; }
+CommandFamily StreamGroupsFamily() { return {"stream groups", kSpecsOf<kStreamGroupsRows>}; }
 
 }  // namespace sluice

@@ -231,7 +231,7 @@ void StreamInfoHelp(CommandCall& call) { ReplyHelp(call, kStreamInfoHelp); }
 constexpr KeySpecs kKey = KeyAt(2, kKeyRo | kKeyAccess);
 
 // Reads of one key, at 2.
-constexpr CommandSpec kStreamInfoSubcommandsListed[] = {
+constexpr CommandRow kStreamInfoSubcommandsListed[] = {
     {.name = "CONSUMERS",
      .arity = 4,
      .flags = kReadOnly,
@@ -267,19 +267,18 @@ constexpr auto kStreamInfoSubcommands =
     RowsOf(kStreamInfoSubcommandsListed,
            {.categories = kCatStream, .group = "stream", .since = "5.0.0", .complexity = "O(1)"});
 
-constexpr CommandSpec kStreamInfoRows[] = {
+constexpr CommandRow kStreamInfoRows[] = {
     {.name = "XINFO",
      .arity = -2,
-     .subcommands = kStreamInfoSubcommands,
+     .subcommands = kSpecsOf<kStreamInfoSubcommands>,
      .group = "stream",
      .since = "5.0.0",
      .complexity = "Depends on subcommand.",
      .summary = "Look into streams, groups and consumers."},
 };
-static_assert(RowsAreSound(kStreamInfoRows));
 
 }  // namespace
 
-CommandFamily StreamInfoFamily() { return {"stream info", kStreamInfoRows}; }
+CommandFamily StreamInfoFamily() { return {"stream info", kSpecsOf<kStreamInfoRows>}; }
 
 }  // namespace sluice

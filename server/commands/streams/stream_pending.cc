@@ -9,6 +9,7 @@
 
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -136,7 +137,7 @@ void XPending(CommandCall& call) {
 // --- the table
 
 // XPENDING key group [[IDLE min-idle-ms] start end count [consumer]]
-constexpr CommandSpec kStreamPendingRows[] = {
+constexpr CommandRow kStreamPendingRows[] = {
     {.name = "XPENDING",
      .arity = -3,
      .flags = kReadOnly,
@@ -157,10 +158,9 @@ constexpr CommandSpec kStreamPendingRows[] = {
      .history = "6.2.0 `IDLE` and exclusive ranges.",
      .tips = "nondeterministic_output"},
 };
-static_assert(RowsAreSound(kStreamPendingRows));
 
 }  // namespace
 
-CommandFamily StreamPendingFamily() { return {"stream pending", kStreamPendingRows}; }
+CommandFamily StreamPendingFamily() { return {"stream pending", kSpecsOf<kStreamPendingRows>}; }
 
 }  // namespace sluice

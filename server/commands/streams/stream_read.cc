@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "server/commands/families.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
 #include "server/commands/streams/stream_read_args.h"
 #include "server/dispatch/arg_reader.h"
@@ -234,14 +235,14 @@ void XReadGroup(CommandCall& call) { Read(call, true); }
 constexpr KeySpecs AfterStreams(int16_t start_from) {
   return {{KeySpec{.flags = kKeyRo | kKeyAccess,
                    .begin = start_from,
-                   .keyword = "STREAMS",
                    .last = -1,
-                   .limit = 2}},
+                   .limit = 2,
+                   .keyword = "STREAMS"}},
           1};
 }
 
 // Keys are found behind the word STREAMS: the first half of what is left, the other half are ids.
-constexpr CommandSpec kStreamReadRows[] = {
+constexpr CommandRow kStreamReadRows[] = {
     {.name = "XREAD",
      .arity = -4,
      .flags = kReadOnly | kBlocking | kMovableKeys,
@@ -274,10 +275,9 @@ constexpr CommandSpec kStreamReadRows[] = {
               "STREAMS streams=<key [key ...] id [id ...]>",
      .summary = "What a group has not been given yet, or what is pending for one consumer."},
 };
-static_assert(RowsAreSound(kStreamReadRows));
 
 }  // namespace
 
-CommandFamily StreamReadFamily() { return {"stream read", kStreamReadRows}; }
+CommandFamily StreamReadFamily() { return {"stream read", kSpecsOf<kStreamReadRows>}; }
 
 }  // namespace sluice

@@ -21,6 +21,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/strings/bit_offset.h"
 #include "server/commands/strings/text_edit.h"
 #include "server/dispatch/arg_reader.h"
@@ -223,7 +224,7 @@ void BitFieldRo(CommandCall& call) {
 // --- the table
 
 // BITFIELD's key flags depend on the request: a list of GETs only reads.
-constexpr CommandSpec kBitFieldRows[] = {
+constexpr CommandRow kBitFieldRows[] = {
     {.name = "BITFIELD",
      .arity = -2,
      .flags = kWrite | kDenyOom,
@@ -251,10 +252,9 @@ constexpr CommandSpec kBitFieldRows[] = {
      .usage = "key [GET encoding offset [GET encoding offset ...]]",
      .summary = "Read integers of any width inside a string."},
 };
-static_assert(RowsAreSound(kBitFieldRows));
 
 }  // namespace
 
-CommandFamily BitFieldFamily() { return {"bit_field", kBitFieldRows}; }
+CommandFamily BitFieldFamily() { return {"bit_field", kSpecsOf<kBitFieldRows>}; }
 
 }  // namespace sluice

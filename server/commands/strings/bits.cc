@@ -234,7 +234,7 @@ void BitOp(CommandCall& call) {
 // --- the table
 
 // SETBIT may make a string of 512 MB by one bit, hence kDenyOom.
-constexpr CommandSpec kBitsListed[] = {
+constexpr CommandRow kBitsListed[] = {
     {.name = "SETBIT",
      .arity = 4,
      .flags = kWrite | kDenyOom,
@@ -284,10 +284,9 @@ constexpr CommandSpec kBitsListed[] = {
      .summary = "Combine strings bit by bit (AND, OR, XOR, NOT) into another one."},
 };
 constexpr auto kBitsRows = RowsOf(kBitsListed, {.categories = kCatBitmap, .group = "bitmap"});
-static_assert(RowsAreSound(kBitsRows));
 
 }  // namespace
 
-CommandFamily BitsFamily() { return {"bits", kBitsRows}; }
+CommandFamily BitsFamily() { return {"bits", kSpecsOf<kBitsRows>}; }
 
 }  // namespace sluice

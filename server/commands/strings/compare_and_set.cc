@@ -18,6 +18,7 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 #include "storage/types/digest.h"
@@ -136,7 +137,7 @@ void Digest(CommandCall& call) {
 // --- the table
 
 // DELIFEQ and its like only delete, so they work when the memory is full.
-constexpr CommandSpec kCompareAndSetRows[] = {
+constexpr CommandRow kCompareAndSetRows[] = {
     {.name = "DELEX",
      .arity = -2,
      .flags = kWrite | kFast,
@@ -194,10 +195,9 @@ constexpr CommandSpec kCompareAndSetRows[] = {
      .usage = "key value",
      .summary = "Delete a key if it holds exactly this string: 1, 0, or -1 without the key."},
 };
-static_assert(RowsAreSound(kCompareAndSetRows));
 
 }  // namespace
 
-CommandFamily CompareAndSetFamily() { return {"compare_and_set", kCompareAndSetRows}; }
+CommandFamily CompareAndSetFamily() { return {"compare_and_set", kSpecsOf<kCompareAndSetRows>}; }
 
 }  // namespace sluice

@@ -286,7 +286,7 @@ void PfSelfTest(CommandCall& call) {
 // --- the table
 
 // PFCOUNT is read-only and may replicate: it may write the cached estimate.
-constexpr CommandSpec kHyperLogLogsListed[] = {
+constexpr CommandRow kHyperLogLogsListed[] = {
     {.name = "PFADD",
      .arity = -2,
      .flags = kWrite | kDenyOom | kFast,
@@ -335,10 +335,9 @@ constexpr CommandSpec kHyperLogLogsListed[] = {
 };
 constexpr auto kHyperLogLogsRows = RowsOf(
     kHyperLogLogsListed, {.categories = kCatHyperLogLog, .group = "hyperloglog", .since = "2.8.9"});
-static_assert(RowsAreSound(kHyperLogLogsRows));
 
 }  // namespace
 
-CommandFamily HyperLogLogsFamily() { return {"hyperloglogs", kHyperLogLogsRows}; }
+CommandFamily HyperLogLogsFamily() { return {"hyperloglogs", kSpecsOf<kHyperLogLogsRows>}; }
 
 }  // namespace sluice

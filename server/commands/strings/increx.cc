@@ -25,6 +25,7 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -245,7 +246,7 @@ void IncrEx(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kIncrExRows[] = {
+constexpr CommandRow kIncrExRows[] = {
     {.name = "INCREX",
      .arity = -2,
      .flags = kWrite | kDenyOom | kFast,
@@ -262,10 +263,9 @@ constexpr CommandSpec kIncrExRows[] = {
      .summary =
          "Add to a counter within bounds and say when it ends; the value and what was added."},
 };
-static_assert(RowsAreSound(kIncrExRows));
 
 }  // namespace
 
-CommandFamily IncrExFamily() { return {"increx", kIncrExRows}; }
+CommandFamily IncrExFamily() { return {"increx", kSpecsOf<kIncrExRows>}; }
 
 }  // namespace sluice

@@ -17,6 +17,7 @@
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "storage/memory/text_block.h"
 
@@ -130,7 +131,7 @@ void LcsCommand(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kLcsRows[] = {
+constexpr CommandRow kLcsRows[] = {
     {.name = "LCS",
      .arity = -3,
      .flags = kReadOnly,
@@ -143,10 +144,9 @@ constexpr CommandSpec kLcsRows[] = {
      .usage = "key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]",
      .summary = "The longest sequence of bytes that two strings have in common, gaps allowed."},
 };
-static_assert(RowsAreSound(kLcsRows));
 
 }  // namespace
 
-CommandFamily LcsFamily() { return {"lcs", kLcsRows}; }
+CommandFamily LcsFamily() { return {"lcs", kSpecsOf<kLcsRows>}; }
 
 }  // namespace sluice

@@ -21,6 +21,7 @@
 #include "server/commands/shared/expiry_args.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/option_table.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/shared/value_condition.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -188,7 +189,7 @@ void MSetEx(CommandCall& call) {
 
 constexpr std::string_view kLinear = "O(N) where N is the number of keys to set.";
 
-constexpr CommandSpec kStringsManyRows[] = {
+constexpr CommandRow kStringsManyRows[] = {
     {.name = "MGET",
      .arity = -2,
      .flags = kReadOnly | kFast,
@@ -240,10 +241,9 @@ constexpr CommandSpec kStringsManyRows[] = {
          "Store several strings with one deadline, if all or none of the keys exist; 1 or 0.",
      .tips = "request_policy:multi_shard,response_policy:agg_min"},
 };
-static_assert(RowsAreSound(kStringsManyRows));
 
 }  // namespace
 
-CommandFamily StringsManyFamily() { return {"strings_many", kStringsManyRows}; }
+CommandFamily StringsManyFamily() { return {"strings_many", kSpecsOf<kStringsManyRows>}; }
 
 }  // namespace sluice

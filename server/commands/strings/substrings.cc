@@ -16,6 +16,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
+#include "server/commands/shared/rows.h"
 #include "server/commands/strings/text_edit.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -115,7 +116,7 @@ void GetRange(CommandCall& call) {
 
 // --- the table
 
-constexpr CommandSpec kSubstringsRows[] = {
+constexpr CommandRow kSubstringsRows[] = {
     {.name = "APPEND",
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
@@ -185,10 +186,9 @@ constexpr CommandSpec kSubstringsRows[] = {
      .deprecated_since = "2.0.0",
      .replaced_by = "`GETRANGE`"},
 };
-static_assert(RowsAreSound(kSubstringsRows));
 
 }  // namespace
 
-CommandFamily SubstringsFamily() { return {"substrings", kSubstringsRows}; }
+CommandFamily SubstringsFamily() { return {"substrings", kSpecsOf<kSubstringsRows>}; }
 
 }  // namespace sluice

@@ -66,7 +66,7 @@ void ClockHelp(CommandCall& call) { ReplyHelp(call, kClockHelp); }
 
 constexpr uint32_t kClockFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
 
-constexpr CommandSpec kClockListed[] = {
+constexpr CommandRow kClockListed[] = {
     {.name = "NOW",
      .arity = 2,
      .flags = kOfTestDouble | kNoScript | kLoading | kStale | kFast,
@@ -114,20 +114,19 @@ constexpr CommandSpec kClockListed[] = {
 };
 constexpr auto kClockSubcommands = RowsOf(kClockListed, {.group = "test double", .since = "0.1.0"});
 
-constexpr CommandSpec kClockRows[] = {
+constexpr CommandRow kClockRows[] = {
     {.name = "SLUICE.CLOCK",
      .arity = -2,
      .flags = kOfTestDouble,
-     .subcommands = kClockSubcommands,
+     .subcommands = kSpecsOf<kClockSubcommands>,
      .group = "test double",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "The clock of this test double."},
 };
-static_assert(RowsAreSound(kClockRows));
 
 }  // namespace
 
-CommandFamily ClockFamily() { return {"clock", kClockRows}; }
+CommandFamily ClockFamily() { return {"clock", kSpecsOf<kClockRows>}; }
 
 }  // namespace sluice

@@ -66,7 +66,7 @@ void FaultsHelp(CommandCall& call) { ReplyHelp(call, kFaultsHelp); }
 
 constexpr uint32_t kFaultsFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
 
-constexpr CommandSpec kFaultsListed[] = {
+constexpr CommandRow kFaultsListed[] = {
     {.name = "ADD",
      .arity = -3,
      .flags = kFaultsFlags,
@@ -109,20 +109,19 @@ constexpr CommandSpec kFaultsListed[] = {
 constexpr auto kFaultsSubcommands =
     RowsOf(kFaultsListed, {.group = "test double", .since = "0.1.0"});
 
-constexpr CommandSpec kFaultsRows[] = {
+constexpr CommandRow kFaultsRows[] = {
     {.name = "SLUICE.FAULT",
      .arity = -2,
      .flags = kOfTestDouble,
-     .subcommands = kFaultsSubcommands,
+     .subcommands = kSpecsOf<kFaultsSubcommands>,
      .group = "test double",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "Faults that this test double makes."},
 };
-static_assert(RowsAreSound(kFaultsRows));
 
 }  // namespace
 
-CommandFamily FaultsFamily() { return {"faults", kFaultsRows}; }
+CommandFamily FaultsFamily() { return {"faults", kSpecsOf<kFaultsRows>}; }
 
 }  // namespace sluice

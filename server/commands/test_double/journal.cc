@@ -143,7 +143,7 @@ void JournalHelp(CommandCall& call) { ReplyHelp(call, kJournalHelp); }
 constexpr uint32_t kJournalFlags = kOfTestDouble | kAdmin | kNoScript | kStale;
 constexpr std::string_view kByEntries = "O(N) where N is the number of recorded requests";
 
-constexpr CommandSpec kJournalListed[] = {
+constexpr CommandRow kJournalListed[] = {
     {.name = "START",
      .arity = -2,
      .flags = kJournalFlags,
@@ -193,20 +193,19 @@ constexpr CommandSpec kJournalListed[] = {
 constexpr auto kJournalSubcommands =
     RowsOf(kJournalListed, {.group = "test double", .since = "0.1.0"});
 
-constexpr CommandSpec kJournalRows[] = {
+constexpr CommandRow kJournalRows[] = {
     {.name = "SLUICE.JOURNAL",
      .arity = -2,
      .flags = kOfTestDouble,
-     .subcommands = kJournalSubcommands,
+     .subcommands = kSpecsOf<kJournalSubcommands>,
      .group = "test double",
      .since = "0.1.0",
      .complexity = "Depends on subcommand.",
      .summary = "What clients have sent to this test double."},
 };
-static_assert(RowsAreSound(kJournalRows));
 
 }  // namespace
 
-CommandFamily JournalFamily() { return {"journal", kJournalRows}; }
+CommandFamily JournalFamily() { return {"journal", kSpecsOf<kJournalRows>}; }
 
 }  // namespace sluice

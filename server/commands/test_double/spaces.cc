@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "server/commands/shared/rows.h"
 #include "server/commands/test_double/families.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -93,7 +94,7 @@ void Reset(CommandCall& call) {
 
 constexpr uint32_t kSpacesFlags = kOfTestDouble | kAdmin | kNoScript | kNoMulti | kLoading | kStale;
 
-constexpr CommandSpec kSpacesRows[] = {
+constexpr CommandRow kSpacesRows[] = {
     {.name = "SLUICE.SPACE",
      .arity = -2,
      .flags = kSpacesFlags,
@@ -112,10 +113,9 @@ constexpr CommandSpec kSpacesRows[] = {
      .complexity = "O(N) where N is the number of clients and keys.",
      .summary = "This space is as it was after its start."},
 };
-static_assert(RowsAreSound(kSpacesRows));
 
 }  // namespace
 
-CommandFamily SpacesFamily() { return {"spaces", kSpacesRows}; }
+CommandFamily SpacesFamily() { return {"spaces", kSpecsOf<kSpacesRows>}; }
 
 }  // namespace sluice

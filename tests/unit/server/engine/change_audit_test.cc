@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/commands/shared/rows.h"
 #include "server/engine/engine.h"
 #include "tests/support/engine_fixture.h"
 
@@ -141,7 +142,7 @@ void Say(CommandCall& call) {
   call.reply.Ok();
 }
 
-constexpr CommandSpec AuditedRow(std::string_view name, int arity, Handler run) {
+constexpr CommandRow AuditedRow(std::string_view name, int arity, Handler run) {
   return {.name = name,
           .arity = arity,
           .flags = kWrite,
@@ -150,13 +151,12 @@ constexpr CommandSpec AuditedRow(std::string_view name, int arity, Handler run) 
           .group = "test",
           .summary = "Changes keys."};
 }
-constexpr CommandSpec kAuditedRows[] = {
+constexpr CommandRow kAuditedRows[] = {
     AuditedRow("AUDIT.FORGET", 2, Forget),
     AuditedRow("AUDIT.FORGETONE", 3, ForgetOne),
     AuditedRow("AUDIT.MAKEUP", 2, MakeUp),
     AuditedRow("AUDIT.SAY", 2, Say),
 };
-static_assert(RowsAreSound(kAuditedRows));
 
 class ForgetfulServerTest : public testing::Test {
  protected:
@@ -165,7 +165,7 @@ class ForgetfulServerTest : public testing::Test {
   }
   void Run(const std::vector<std::string>& request) { server_.Connect().Run(request); }
 
-  TestEngine server_{{.families = {{"audit", kAuditedRows}}}};
+  TestEngine server_{{.families = {{"audit", kSpecsOf<kAuditedRows>}}}};
 };
 
 TEST_F(ForgetfulServerTest, EndsAndNamesTheCommand) {

@@ -48,7 +48,7 @@ TEST(KeyPositions, LastIsLeftOut) {
 }
 
 TEST(KeyPositions, LimitTakesAPart) {
-  KeySpec spec{.begin = 1, .keyword = "STREAMS", .last = -1, .limit = 2};
+  KeySpec spec{.begin = 1, .last = -1, .limit = 2, .keyword = "STREAMS"};
   EXPECT_THAT(*Find(spec, {"XREAD", "COUNT", "1", "streams", "a", "b", "0", "0"}),
               ElementsAre(4, 5));
   EXPECT_THAT(*Find(spec, {"XREAD", "STREAMS", "a", "0"}), ElementsAre(2));
@@ -62,7 +62,7 @@ TEST(KeyPositions, AMissingKeywordIsNoFault) {
 }
 
 TEST(KeyPositions, KeywordFromTheEnd) {
-  const KeySpec spec{.begin = -2, .keyword = "KEYS", .last = -1};
+  const KeySpec spec{.begin = -2, .last = -1, .keyword = "KEYS"};
   EXPECT_THAT(*Find(spec, {"MIGRATE", "h", "1", "", "0", "9", "KEYS", "a", "b"}),
               ElementsAre(7, 8));
   EXPECT_THAT(*Find(spec, {"MIGRATE", "h", "1", "a", "0", "9"}), IsEmpty());

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "protocol/text/number_text.h"
+#include "server/commands/shared/rows.h"
 #include "server/engine/engine.h"
 #include "tests/support/engine_fixture.h"
 
@@ -109,7 +110,7 @@ void Guard(CommandCall& call) {
   call.part<Waiters>().parked().Wrap(call, 2);
 }
 
-constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
+constexpr CommandRow Row(std::string_view name, int arity, Handler run) {
   return {.name = name,
           .arity = arity,
           .flags = kWrite | kBlocking,
@@ -118,7 +119,7 @@ constexpr CommandSpec Row(std::string_view name, int arity, Handler run) {
           .group = "test",
           .summary = "For this test."};
 }
-constexpr CommandSpec kRows[] = {
+constexpr CommandRow kRows[] = {
     Row("PARK.TAKE", -3, Take),  Row("PARK.LOOK", 2, Look),     Row("PARK.MOVE", 3, Move),
     Row("PARK.FOR", 2, WaitFor), Row("PARK.ANSWER", 3, Answer), Row("PARK.GUARD", -3, Guard),
 };
@@ -144,7 +145,7 @@ class WaitersTest : public testing::Test {
   }
   uint64_t IdOf(TestClient& client) { return server_.engine().Find(client.id())->client_id; }
 
-  TestEngine server_{{.families = {{"park", kRows}}}};
+  TestEngine server_{{.families = {{"park", kSpecsOf<kRows>}}}};
   bool without_keys_ = false;
   TestClient& a_ = Connect();
   TestClient& b_ = Connect();

@@ -36,7 +36,7 @@ std::string Show(const std::vector<UsageNode>& nodes) {
 }
 
 std::string Tree(std::string_view usage, KeySpecs keys = {}) {
-  return Show(ParseUsage({.keys = keys, .usage = usage}));
+  return Show(ParseUsage(usage, keys));
 }
 
 TEST(UsageGrammar, Values) {
@@ -49,7 +49,7 @@ TEST(UsageGrammar, TypesAndRanges) {
   EXPECT_EQ(Tree("destkey:key ip:port ms:integer value:double"),
             "destkey:key ip:port:string ms:integer value:double");
   const std::vector<UsageNode> nodes =
-      ParseUsage({.usage = "owner:string(1..1024) [LEASE lease-ms:integer(1..2^46)] count"});
+      ParseUsage("owner:string(1..1024) [LEASE lease-ms:integer(1..2^46)] count");
   ASSERT_EQ(nodes.size(), 3u);
   EXPECT_EQ(Show(nodes), "owner:string lease-ms:integer/LEASE? count:integer");
   EXPECT_EQ(nodes[0].range, "1..1024");
