@@ -15,12 +15,12 @@ namespace {
 constexpr size_t kRefusedMax = 20;
 constexpr size_t kPoliciesMax = 20;
 
-using KeyDecided = LimitStatistics::Decided;
+using Decided = LimitStatistics::Decided;
 
 void WriteAlgorithms(JsonText& json, const LimitStatistics& statistics) {
   json.Key("algorithms").Array();
   for (size_t i = 0; i < statistics.by_algorithm.size(); ++i) {
-    const KeyDecided& decided = statistics.by_algorithm[i];
+    const Decided& decided = statistics.by_algorithm[i];
     json.Object()
         .Field("name", LimitAlgorithmName(static_cast<LimitAlgorithm>(i)))
         .Field("taken", decided.taken)
@@ -32,7 +32,7 @@ void WriteAlgorithms(JsonText& json, const LimitStatistics& statistics) {
 
 // Those that refused most. O(policies).
 void WritePolicies(JsonText& json, const LimitStatistics& statistics) {
-  using Counted = std::pair<std::string_view, const KeyDecided*>;
+  using Counted = std::pair<std::string_view, const Decided*>;
   std::vector<Counted> all;
   all.reserve(statistics.by_policy.size());
   for (const auto& [name, decided] : statistics.by_policy) all.emplace_back(name, &decided);

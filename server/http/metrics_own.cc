@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-using OwnKind = MetricText::Kind;
+using Kind = MetricText::Kind;
 
 // Policies that are shown one by one: those that were asked most. The others are shown as one,
 // which has no name.
@@ -32,7 +32,7 @@ constexpr double kMilli = 1e-3;
 
 struct OwnRow {
   std::string_view name;  // of a counter without "_total"
-  OwnKind kind;
+  Kind kind;
   std::string_view help;
   double (*value)(const Parts& parts);
 };
@@ -43,85 +43,85 @@ double Count(const Parts& parts) {
 }
 
 constexpr OwnRow kLockRows[] = {
-    {"sluice_locks_held", OwnKind::kGauge, "Locks with a holder.",
+    {"sluice_locks_held", Kind::kGauge, "Locks with a holder.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<LockService>().held()); }},
-    {"sluice_lock_waiters", OwnKind::kGauge, "Requests that wait for a lock.",
+    {"sluice_lock_waiters", Kind::kGauge, "Requests that wait for a lock.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<LockService>().waiting()); }},
-    {"sluice_locks_remembered", OwnKind::kGauge, "Free locks whose last token is remembered.",
+    {"sluice_locks_remembered", Kind::kGauge, "Free locks whose last token is remembered.",
      [](const Parts& parts) {
        return static_cast<double>(parts.Get<LockService>().memory().size());
      }},
-    {"sluice_locks_granted", OwnKind::kCounter, "Tokens that were given.",
+    {"sluice_locks_granted", Kind::kCounter, "Tokens that were given.",
      Count<&LockCounts::granted>},
-    {"sluice_locks_handed_over", OwnKind::kCounter, "Of them those to a waiter.",
+    {"sluice_locks_handed_over", Kind::kCounter, "Of them those to a waiter.",
      Count<&LockCounts::hand_overs>},
-    {"sluice_locks_released", OwnKind::kCounter, "Holds that were given back.",
+    {"sluice_locks_released", Kind::kCounter, "Holds that were given back.",
      Count<&LockCounts::released>},
-    {"sluice_locks_expired", OwnKind::kCounter, "Holds whose lease was over.",
+    {"sluice_locks_expired", Kind::kCounter, "Holds whose lease was over.",
      Count<&LockCounts::expired>},
-    {"sluice_locks_broken", OwnKind::kCounter, "Holds that were taken away.",
+    {"sluice_locks_broken", Kind::kCounter, "Holds that were taken away.",
      Count<&LockCounts::broken>},
-    {"sluice_lock_deadlocks", OwnKind::kCounter, "Requests refused for a circle of waits.",
+    {"sluice_lock_deadlocks", Kind::kCounter, "Requests refused for a circle of waits.",
      Count<&LockCounts::deadlocks>},
-    {"sluice_lock_fences_refused", OwnKind::kCounter, "FENCED requests with a stale token.",
+    {"sluice_lock_fences_refused", Kind::kCounter, "FENCED requests with a stale token.",
      Count<&LockCounts::fenced>},
-    {"sluice_lock_grace_seconds", OwnKind::kGauge, "For so long unknown locks are held back yet.",
+    {"sluice_lock_grace_seconds", Kind::kGauge, "For so long unknown locks are held back yet.",
      [](const Parts& parts) {
        return static_cast<double>(parts.Get<LockService>().GraceLeftMs()) * kMilli;
      }},
 };
 
 constexpr OwnRow kDiskRows[] = {
-    {"sluice_log_appended_bytes", OwnKind::kCounter, "Position of the log: bytes since the start.",
+    {"sluice_log_appended_bytes", Kind::kCounter, "Position of the log: bytes since the start.",
      [](const Parts& parts) {
        return static_cast<double>(parts.Get<LogService>().commits().position());
      }},
-    {"sluice_log_lag_bytes", OwnKind::kGauge, "Of them those that wait for the disk.",
+    {"sluice_log_lag_bytes", Kind::kGauge, "Of them those that wait for the disk.",
      [](const Parts& parts) { return static_cast<double>(LogLagBytes(parts)); }},
-    {"sluice_log_held_answers", OwnKind::kGauge, "Answers that wait for the disk.",
+    {"sluice_log_held_answers", Kind::kGauge, "Answers that wait for the disk.",
      [](const Parts& parts) {
        return static_cast<double>(parts.Get<LogService>().commits().held_answers());
      }},
-    {"sluice_log_failed_syncs", OwnKind::kCounter, "Syncs that failed.",
+    {"sluice_log_failed_syncs", Kind::kCounter, "Syncs that failed.",
      [](const Parts& parts) {
        return static_cast<double>(parts.Get<LogService>().commits().failed_syncs());
      }},
-    {"sluice_log_delayed_syncs", OwnKind::kCounter, "Seconds whose sync was not over in time.",
+    {"sluice_log_delayed_syncs", Kind::kCounter, "Seconds whose sync was not over in time.",
      [](const Parts& parts) {
        return static_cast<double>(parts.Get<LogService>().commits().delayed_syncs());
      }},
-    {"sluice_log_rewrites", OwnKind::kCounter, "How often the log was written anew.",
+    {"sluice_log_rewrites", Kind::kCounter, "How often the log was written anew.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<LogService>().rewrites()); }},
-    {"sluice_log_faulty", OwnKind::kGauge, "1: the log cannot be written, so no changes are made.",
+    {"sluice_log_faulty", Kind::kGauge, "1: the log cannot be written, so no changes are made.",
      [](const Parts& parts) { return FlagOf(!parts.Get<LogState>().write_fault.empty()); }},
-    {"sluice_loaded_bytes", OwnKind::kGauge, "While data are loaded: so far.",
+    {"sluice_loaded_bytes", Kind::kGauge, "While data are loaded: so far.",
      [](const Parts& parts) {
        const LogState& state = parts.Get<LogState>();
        return state.loading ? static_cast<double>(state.progress.loaded_bytes) : 0;
      }},
-    {"sluice_to_load_bytes", OwnKind::kGauge, "While data are loaded: in all.",
+    {"sluice_to_load_bytes", Kind::kGauge, "While data are loaded: in all.",
      [](const Parts& parts) {
        const LogState& state = parts.Get<LogState>();
        return state.loading ? static_cast<double>(state.progress.total_bytes) : 0;
      }},
-    {"sluice_snapshot_keys", OwnKind::kGauge, "Keys that the snapshot in progress began with.",
+    {"sluice_snapshot_keys", Kind::kGauge, "Keys that the snapshot in progress began with.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<Snapshots>().keys_in_all()); }},
-    {"sluice_snapshot_keys_saved", OwnKind::kGauge, "Of them those that are written.",
+    {"sluice_snapshot_keys_saved", Kind::kGauge, "Of them those that are written.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<Snapshots>().keys_done()); }},
-    {"sluice_snapshots_saved", OwnKind::kCounter, "Snapshots that were saved.",
+    {"sluice_snapshots_saved", Kind::kCounter, "Snapshots that were saved.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<Snapshots>().saves()); }},
-    {"sluice_snapshot_last_duration_seconds", OwnKind::kGauge, "What the last one took; -1: none.",
+    {"sluice_snapshot_last_duration_seconds", Kind::kGauge, "What the last one took; -1: none.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<Snapshots>().last_took_s()); }},
-    {"sluice_snapshot_faulty", OwnKind::kGauge, "1: snapshots are to be saved, and cannot be.",
+    {"sluice_snapshot_faulty", Kind::kGauge, "1: snapshots are to be saved, and cannot be.",
      [](const Parts& parts) { return FlagOf(parts.Get<LogState>().snapshot_fault); }},
 };
 
 constexpr OwnRow kTimeRows[] = {
-    {"sluice_ready", OwnKind::kGauge, "1: /readyz says that the server is ready.",
+    {"sluice_ready", Kind::kGauge, "1: /readyz says that the server is ready.",
      [](const Parts& parts) { return FlagOf(ReasonsNotReady(parts).empty()); }},
-    {"sluice_turns", OwnKind::kCounter, "Turns of the loop.",
+    {"sluice_turns", Kind::kCounter, "Turns of the loop.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<Statistics>().turns); }},
-    {"sluice_timers", OwnKind::kGauge, "Deadlines that are set.",
+    {"sluice_timers", Kind::kGauge, "Deadlines that are set.",
      [](const Parts& parts) { return static_cast<double>(parts.Get<Facts>().timers()); }},
 };
 
@@ -165,32 +165,32 @@ void WritePolicies(const LimitStatistics& statistics, MetricText& text) {
 void WriteLimits(const Parts& parts, MetricText& text) {
   LimitWaiters& limits = parts.Get<LimitWaiters>();
   const LimitStatistics& statistics = limits.statistics();
-  text.Begin("sluice_limit_decisions", OwnKind::kCounter, "What limiters decided.");
+  text.Begin("sluice_limit_decisions", Kind::kCounter, "What limiters decided.");
   for (size_t i = 0; i < statistics.by_algorithm.size(); ++i) {
     WriteDecided("algorithm", LimitEncoding(static_cast<LimitAlgorithm>(i)),
                  statistics.by_algorithm[i], text);
   }
-  text.Begin("sluice_limit_policy_decisions", OwnKind::kCounter,
+  text.Begin("sluice_limit_policy_decisions", Kind::kCounter,
              "The same of requests that named a policy; without a name: all others.");
   WritePolicies(statistics, text);
-  text.Begin("sluice_limit_shadow_decisions", OwnKind::kCounter, "Of requests with SHADOW.");
+  text.Begin("sluice_limit_shadow_decisions", Kind::kCounter, "Of requests with SHADOW.");
   text.Value({{"decision", "taken"}}, static_cast<double>(statistics.shadow.taken));
   text.Value({{"decision", "refused"}}, static_cast<double>(statistics.shadow.refused));
-  text.Begin("sluice_limit_waiters", OwnKind::kGauge, "Requests that wait for a limiter.");
+  text.Begin("sluice_limit_waiters", Kind::kGauge, "Requests that wait for a limiter.");
   text.Value(static_cast<double>(limits.waiting()));
-  text.Begin("sluice_limit_waited", OwnKind::kCounter, "Requests that ever had to.");
+  text.Begin("sluice_limit_waited", Kind::kCounter, "Requests that ever had to.");
   text.Value(static_cast<double>(statistics.waited));
-  text.Begin("sluice_limit_policies", OwnKind::kGauge, "Named policies.");
+  text.Begin("sluice_limit_policies", Kind::kGauge, "Named policies.");
   text.Value(static_cast<double>(limits.policies().size()));
 }
 
 void WriteHttp(const HttpFigures& figures, MetricText& text) {
-  text.Begin("sluice_http_connections", OwnKind::kCounter, "Connections to this port.");
+  text.Begin("sluice_http_connections", Kind::kCounter, "Connections to this port.");
   text.Value(static_cast<double>(figures.connections));
-  text.Begin("sluice_http_closed_early", OwnKind::kCounter,
+  text.Begin("sluice_http_closed_early", Kind::kCounter,
              "Of them those that were closed for their silence or their number.");
   text.Value(static_cast<double>(figures.closed_early));
-  text.Begin("sluice_http_requests", OwnKind::kCounter, "Requests of this port.");
+  text.Begin("sluice_http_requests", Kind::kCounter, "Requests of this port.");
   text.Value(static_cast<double>(figures.requests));
   text.Add("sluice_http_page_seconds", "From a request of this port to its answer.",
            figures.page_us, kShortUs, kMicro);
@@ -200,7 +200,7 @@ void WriteHttp(const HttpFigures& figures, MetricText& text) {
 
 void WriteOwnMetrics(const Parts& parts, const HttpFigures& figures, MetricText& text) {
   const Statistics& statistics = parts.Get<Statistics>();
-  text.Begin("sluice_build_info", OwnKind::kGauge, "Which Sluice this is.");
+  text.Begin("sluice_build_info", Kind::kGauge, "Which Sluice this is.");
   text.Value({{"version", kSluiceVersion}, {"redis_version", kRedisVersion}}, 1);
   WriteRows(kTimeRows, parts, text);
   text.Add("sluice_turn_seconds", "CPU time of a turn: so long clients wait for others.",

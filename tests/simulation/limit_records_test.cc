@@ -8,11 +8,11 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kLimitHistories = 300;
+constexpr uint64_t kLimitRecordsHistories = 300;
 constexpr int kLimitRecordsSteps = 300;
 
 TEST(Simulation, LimitsAnswerAsTheirModel) {
-  RunSeeds(kLimitHistories, [](uint64_t seed) {
+  RunSeeds(kLimitRecordsHistories, [](uint64_t seed) {
     World world(seed, true);
     LimitPlayers limits(world);
     PlayHistory(world, {&limits}, kLimitRecordsSteps, kLimitRecordsSteps);

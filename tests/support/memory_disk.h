@@ -20,6 +20,9 @@
 
 namespace sluice {
 
+// A server's log begins in it.
+inline constexpr char kFirstIncrement[] = "/appendonlydir/appendonly.aof.1.incr.aof";
+
 class MemoryDisk : public Disk {
  public:
   std::map<std::string, std::string> files;

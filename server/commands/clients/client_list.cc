@@ -26,7 +26,7 @@ struct ListOptions {
 };
 
 // CLIENT LIST [TYPE type] [ID id ...].
-constexpr OptionRow<ListOptions> kClientListListOptions[] = {
+constexpr OptionRow<ListOptions> kClientListOptions[] = {
     {"ID",
      [](ArgReader& args, ListOptions& to) {
        to.ids.emplace();
@@ -82,7 +82,7 @@ void ClientInfo(CommandCall& call) {
 void ClientList(CommandCall& call) {
   ArgReader args(call.args, 2);
   ListOptions options{.one_value = args.left() == 2};
-  ReadOptions(args, kClientListListOptions, options);
+  ReadOptions(args, kClientListOptions, options);
   if (args.failed()) return call.reply.Error(args.error());
   std::string text;
   for (const Session* const session :

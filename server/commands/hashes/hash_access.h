@@ -13,6 +13,8 @@
 
 namespace sluice {
 
+inline constexpr KeySpecs kReadHash = KeyAt(1, kKeyRo | kKeyAccess);
+
 // Up to which size a hash stays compact, in fields and in bytes of a name or value, and the secret
 // keys for the table that it becomes beyond.
 inline Hash::Limits HashLimits(const CommandCall& call) {

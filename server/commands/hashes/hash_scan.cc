@@ -157,14 +157,12 @@ void HScan(CommandCall& call) {
 
 // --- the table
 
-constexpr KeySpecs kScanned = KeyAt(1, kKeyRo | kKeyAccess);
-
 // No row is kFast: each may be O(N). The tips say that the order of the answer means nothing.
 constexpr CommandRow kHashScanListed[] = {
     {.name = "HGETALL",
      .arity = 2,
      .flags = kReadOnly,
-     .keys = kScanned,
+     .keys = kReadHash,
      .run = HGetAll,
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
@@ -174,7 +172,7 @@ constexpr CommandRow kHashScanListed[] = {
     {.name = "HKEYS",
      .arity = 2,
      .flags = kReadOnly,
-     .keys = kScanned,
+     .keys = kReadHash,
      .run = HKeys,
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",
@@ -184,7 +182,7 @@ constexpr CommandRow kHashScanListed[] = {
     {.name = "HRANDFIELD",
      .arity = -2,
      .flags = kReadOnly,
-     .keys = kScanned,
+     .keys = kReadHash,
      .run = HRandField,
      .since = "6.2.0",
      .complexity = "O(N) where N is the number of fields returned",
@@ -194,7 +192,7 @@ constexpr CommandRow kHashScanListed[] = {
     {.name = "HSCAN",
      .arity = -3,
      .flags = kReadOnly,
-     .keys = kScanned,
+     .keys = kReadHash,
      .run = HScan,
      .since = "2.8.0",
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command "
@@ -206,7 +204,7 @@ constexpr CommandRow kHashScanListed[] = {
     {.name = "HVALS",
      .arity = 2,
      .flags = kReadOnly,
-     .keys = kScanned,
+     .keys = kReadHash,
      .run = HVals,
      .since = "2.0.0",
      .complexity = "O(N) where N is the size of the hash.",

@@ -208,7 +208,6 @@ constexpr uint32_t kSets = kWrite | kDenyOom | kFast;
 constexpr uint32_t kReads = kReadOnly | kFast;
 constexpr KeySpecs kChanged = KeyAt(1, kKeyRw | kKeyUpdate);
 constexpr KeySpecs kCounted = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate);
-constexpr KeySpecs kRead = KeyAt(1, kKeyRo | kKeyAccess);
 constexpr KeySpecs kLooked = KeyAt(1, kKeyRo);
 
 // kKeyAccess is for commands that give content away; HLEN, HEXISTS and HSTRLEN only look (kLooked).
@@ -235,7 +234,7 @@ constexpr CommandRow kHashesListed[] = {
     {.name = "HGET",
      .arity = 3,
      .flags = kReads,
-     .keys = kRead,
+     .keys = kReadHash,
      .run = HGet,
      .since = "2.0.0",
      .complexity = "O(1)",
@@ -271,7 +270,7 @@ constexpr CommandRow kHashesListed[] = {
     {.name = "HMGET",
      .arity = -3,
      .flags = kReads,
-     .keys = kRead,
+     .keys = kReadHash,
      .run = HMGet,
      .since = "2.0.0",
      .complexity = "O(N) where N is the number of fields being requested.",

@@ -53,7 +53,7 @@ int64_t TakeBounded(ArgReader& args, int64_t most, std::string_view fault) {
 }
 
 // REPLACE and ABSTTL as often as a client likes; of two IDLETIME the last one counts.
-constexpr OptionRow<RestoreArgs> kDumpOptions[] = {
+constexpr OptionRow<RestoreArgs> kRestoreOptions[] = {
     {"REPLACE", kRaise<&RestoreArgs::replace>},
     {"ABSTTL", kRaise<&RestoreArgs::absolute>},
     {"IDLETIME",
@@ -122,7 +122,7 @@ bool IsLikely(const CommandCall& call, const RdbValue& value) {
 void Restore(CommandCall& call) {
   RestoreArgs args;
   ArgReader options(call.args, 4);
-  ReadOptions(options, kDumpOptions, args);
+  ReadOptions(options, kRestoreOptions, args);
   if (options.failed()) return call.reply.Error(options.error());
   const HashedKey key = call.Key(1);
   if (!IsRestorable(call, key, args)) return;

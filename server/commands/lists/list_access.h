@@ -15,6 +15,10 @@
 
 namespace sluice {
 
+// Elements go from the first key to the second.
+inline constexpr KeySpecs kSourceAndTarget =
+    KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
+
 // Of list-max-listpack-size and DEBUG QUICKLIST-PACKED-THRESHOLD.
 ListLimits LimitsOf(const Parts& parts);
 

@@ -55,9 +55,6 @@ void LMPop(CommandCall& call) {
 
 // --- the table
 
-constexpr KeySpecs kSourceAndTarget =
-    KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
-
 // LMPOP's keys are counted by its first argument, which old clients cannot follow (kMovableKeys).
 constexpr CommandRow kListMovesRows[] = {
     {.name = "LMOVE",

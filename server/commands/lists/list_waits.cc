@@ -138,8 +138,6 @@ void BLMPop(CommandCall& call) {
 // --- the table
 
 constexpr uint32_t kWaits = kWrite | kBlocking;
-constexpr KeySpecs kAwaitedAndTarget =
-    KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
 constexpr KeySpecs kAllButLast = KeyRange(1, -2, 1, kKeyRw | kKeyAccess | kKeyDelete);
 constexpr std::string_view kDoubleTimeout = "6.0.0 The time-out may have a fraction.";
 
@@ -173,7 +171,7 @@ constexpr CommandRow kListWaitsRows[] = {
      .arity = 6,
      .flags = kWaits | kDenyOom | kNoScript,
      .categories = kCatList,
-     .keys = kAwaitedAndTarget,
+     .keys = kSourceAndTarget,
      .run = BLMove,
      .group = "list",
      .since = "6.2.0",
@@ -185,7 +183,7 @@ constexpr CommandRow kListWaitsRows[] = {
      .arity = 4,
      .flags = kWaits | kDenyOom | kNoScript,
      .categories = kCatList,
-     .keys = kAwaitedAndTarget,
+     .keys = kSourceAndTarget,
      .run = BRPopLPush,
      .group = "list",
      .since = "2.2.0",

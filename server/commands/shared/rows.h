@@ -36,8 +36,8 @@ constexpr std::array<CommandRow, N> RowsOf(const CommandRow (&listed)[N],
   return rows;
 }
 
-// Whether a table is in order: names are upper case and unique, a row reads or writes
-// but not both, keys lie inside the arity, documentation is present and its usage can be parsed.
+// Whether a table is in order: names are upper case and unique, a row reads or writes but not both,
+// keys lie inside the arity, documentation is present and its usage can be parsed.
 constexpr bool RowsAreSound(std::span<const CommandRow> rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const CommandRow& row = rows[i];
@@ -54,11 +54,10 @@ constexpr bool RowsAreSound(std::span<const CommandRow> rows) {
     }
     const int arity_min = row.arity < 0 ? -row.arity : row.arity;
     // The first keys are always there, but for arity -1 (that of modules, which count their
-    // arguments themselves); those of a further spec may be left out (PFMERGE's sources), as may
-    // channels.
+    // arguments themselves); those of a further spec may be left out (PFMERGE's sources).
     const KeySpec& first = row.keys.specs[0];
     if (row.keys.count > 0 && row.arity != -1 && first.keyword.empty() &&
-        !(first.flags & kKeyNotKey) && first.begin >= arity_min) {
+        first.begin >= arity_min) {
       return false;
     }
     for (size_t j = 0; j < i; ++j) {
@@ -68,30 +67,53 @@ constexpr bool RowsAreSound(std::span<const CommandRow> rows) {
   return true;
 }
 
-constexpr std::array<std::string_view, 9> TextsOf(const CommandRow& row) {
-  return {row.group,   row.since,   row.complexity,       row.usage,
-          row.summary, row.history, row.deprecated_since, row.replaced_by,
-          row.tips};
+// The spec of a row. `take` is given its texts, one after another, and says where each is.
+template <typename Take>
+constexpr CommandSpec SpecOf(const CommandRow& row, Take take) {
+  return {.name = row.name,
+          .arity = row.arity,
+          .flags = row.flags,
+          .categories = row.categories,
+          .keys = row.keys,
+          .run = row.run,
+          .subcommands = row.subcommands,
+          .group = take(row.group),
+          .since = take(row.since),
+          .complexity = take(row.complexity),
+          .usage = take(row.usage),
+          .summary = take(row.summary),
+          .history = take(row.history),
+          .deprecated_since = take(row.deprecated_since),
+          .replaced_by = take(row.replaced_by),
+          .tips = take(row.tips),
+          .key_flags = row.key_flags,
+          .request_flags = row.request_flags,
+          .find_keys = row.find_keys,
+          .inner_command = row.inner_command,
+          .channels = row.channels};
 }
 
-// The texts of rows, one after another.
-constexpr size_t TextBytes(std::span<const CommandRow> rows) {
-  size_t bytes = 0;
-  for (const CommandRow& row : rows) {
-    for (const std::string_view text : TextsOf(row)) bytes += text.size();
-  }
-  return bytes;
-}
-
+// The texts of a table in one.
 template <const auto& kRows>
 constexpr auto kTextsOf = [] {
-  std::array<char, TextBytes(kRows)> texts;
-  static_assert(sizeof texts <= UINT16_MAX);
+  constexpr size_t kBytes = [] {
+    size_t bytes = 0;
+    for (const CommandRow& row : kRows) {
+      SpecOf(row, [&bytes](std::string_view text) {
+        bytes += text.size();
+        return TextPlace{};
+      });
+    }
+    return bytes;
+  }();
+  static_assert(kBytes <= UINT16_MAX);
+  std::array<char, kBytes> texts;
   size_t at = 0;
   for (const CommandRow& row : kRows) {
-    for (const std::string_view text : TextsOf(row)) {
+    SpecOf(row, [&](std::string_view text) {
       for (const char character : text) texts[at++] = character;
-    }
+      return TextPlace{};
+    });
   }
   return texts;
 }();
@@ -101,37 +123,14 @@ template <const auto& kRows>
 constexpr auto kSpecsOf = [] {
   static_assert(RowsAreSound(kRows));
   std::array<CommandSpec, std::size(kRows)> specs;
-  size_t end = 0;
-  const auto next = [&end](std::string_view text) {
-    const TextPlace place{static_cast<uint16_t>(end), static_cast<uint16_t>(text.size())};
-    end += text.size();
-    return place;
-  };
+  size_t at = 0;
   for (size_t i = 0; i < specs.size(); ++i) {
-    const CommandRow& row = kRows[i];
-    // In the order of TextsOf.
-    specs[i] = {.name = row.name,
-                .arity = row.arity,
-                .flags = row.flags,
-                .categories = row.categories,
-                .keys = row.keys,
-                .run = row.run,
-                .subcommands = row.subcommands,
-                .group = next(row.group),
-                .since = next(row.since),
-                .complexity = next(row.complexity),
-                .usage = next(row.usage),
-                .summary = next(row.summary),
-                .history = next(row.history),
-                .deprecated_since = next(row.deprecated_since),
-                .replaced_by = next(row.replaced_by),
-                .tips = next(row.tips),
-                .key_flags = row.key_flags,
-                .request_flags = row.request_flags,
-                .find_keys = row.find_keys,
-                .inner_command = row.inner_command,
-                .channels = row.channels,
-                .texts = kTextsOf<kRows>.data()};
+    specs[i] = SpecOf(kRows[i], [&at](std::string_view text) {
+      const TextPlace place{static_cast<uint16_t>(at), static_cast<uint16_t>(text.size())};
+      at += text.size();
+      return place;
+    });
+    specs[i].texts = kTextsOf<kRows>.data();
   }
   return specs;
 }();

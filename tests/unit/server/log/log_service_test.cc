@@ -10,6 +10,7 @@
 
 #include "storage/log/log_check.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/memory_disk.h"
 
 namespace sluice {
 namespace {
@@ -50,8 +51,6 @@ bool Logged(const TestEngine& server, const std::string& text) {
   }
   return false;
 }
-
-constexpr char kIncrement[] = "/appendonlydir/appendonly.aof.1.incr.aof";
 
 TEST(Log, KeepsWhatWasAnswered) {
   MemoryDisk disk;
@@ -113,7 +112,7 @@ TEST(Log, UnderEverySecondAnswersWaitForTheWriteAlone) {
   TestEngine server(WithFsync(disk, "everysec"));
   TestClient& client = server.Connect();
   EXPECT_EQ(client.Run({"SET", "k", "1"}).ToText(), "+OK");
-  EXPECT_NE(disk.files[kIncrement].find("SET"), std::string::npos);
+  EXPECT_NE(disk.files[kFirstIncrement].find("SET"), std::string::npos);
   server.set_aside_waits(true);
   server.AdvanceTime(1100);  // a sync runs: a write beside it could stand still
   client.Send({"SET", "k", "2"});
@@ -198,7 +197,7 @@ TEST(Log, TimeComesBackWhenItIsLoaded) {
     EXPECT_EQ(left, ":49000");
     EXPECT_EQ(again.Connect().Run({"OBJECT", "IDLETIME", "kept"}).ToText(), ":0");
   }
-  const std::string& bytes = disk.files[kIncrement];
+  const std::string& bytes = disk.files[kFirstIncrement];
   EXPECT_NE(bytes.find("DEL\r\n$5\r\nshort"), bytes.npos);
 }
 
@@ -229,7 +228,7 @@ TEST(Log, IsWrittenAnewBehindItsEndWhereItHasChanged) {
     TestClient& client = server.Connect();
     client.Run({"SET", "a", "1"});
     ASSERT_TRUE(server.engine().FinishLog());
-    disk.files[kIncrement] += "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n";
+    disk.files[kFirstIncrement] += "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n";
     EXPECT_EQ(server.engine().part<LogService>().Resume(), "");
     EXPECT_TRUE(Logged(server, "written anew"));
     client.Run({"SET", "b", "2"});
@@ -308,7 +307,7 @@ TEST(Log, AfterAFailedSyncOnlyANewBaseHelps) {
     disk.sync_fault = 0;
     server.AdvanceTime(1100);
     EXPECT_EQ(second.Run({"SET", "l", "4"}).ToText(), "+OK");
-    EXPECT_FALSE(disk.files.contains(kIncrement)) << "it cannot be trusted";
+    EXPECT_FALSE(disk.files.contains(kFirstIncrement)) << "it cannot be trusted";
   }
   ExpectFound(disk, {{"k", "2"}, {"l", "4"}});
 }
@@ -342,7 +341,7 @@ TEST(Log, ATornEndIsCutOffAndDamageIsRefused) {
     client.Run({"SET", "b", "2"});
     client.Run({"SET", "c", "3"});
   }
-  std::string& bytes = disk.files[kIncrement];
+  std::string& bytes = disk.files[kFirstIncrement];
   const std::string whole = bytes;
   bytes.resize(bytes.size() - 3);
   {
@@ -364,7 +363,7 @@ TEST(Log, ATornEndIsCutOffAndDamageIsRefused) {
   TestEngine again(Again(disk));
   again.Turn();
   EXPECT_EQ(again.shutdown_code(), 1);
-  EXPECT_TRUE(Logged(again, std::string(kIncrement) + ", offset "));
+  EXPECT_TRUE(Logged(again, std::string(kFirstIncrement) + ", offset "));
 }
 
 // What a power cut leaves of a log that nobody synced. That much was written behind it is no
@@ -375,7 +374,7 @@ TEST(Log, AHoleInWhatWasNeverSyncedIsForAPersonToCut) {
     TestEngine server(WithFsync(disk, "no"));
     for (int i = 0; i < 3; ++i) server.Connect().Run({"SET", "k", std::to_string(i)});
   }
-  std::string& bytes = disk.files[kIncrement];
+  std::string& bytes = disk.files[kFirstIncrement];
   const size_t hole = bytes.find("SET", bytes.find("SET") + 1);
   bytes.replace(hole, 20, 20, '\0');
   {
@@ -389,7 +388,7 @@ TEST(Log, AHoleInWhatWasNeverSyncedIsForAPersonToCut) {
   }
   std::string report;
   EXPECT_TRUE(CheckLog(disk, "/appendonlydir", /*fix=*/true, SipKey{}, report)) << report;
-  EXPECT_TRUE(disk.files.contains(std::string(kIncrement) + ".before-fix"));
+  EXPECT_TRUE(disk.files.contains(std::string(kFirstIncrement) + ".before-fix"));
   ExpectFound(disk, {{"k", "0"}});
 }
 
@@ -410,12 +409,12 @@ TEST(Log, RefusesCommandsThatDoNotBelongThere) {
     disk.MakeFolder("appendonlydir");
     disk.files["/appendonlydir/appendonly.aof.manifest"] =
         "file appendonly.aof.1.incr.aof seq 1 type i\n";
-    disk.files[kIncrement] = bytes;
+    disk.files[kFirstIncrement] = bytes;
     TestEngine server(Again(disk));
     server.Turn();
     EXPECT_EQ(server.shutdown_code(), 1) << why;
     EXPECT_TRUE(Logged(server, why)) << why << " " << server.log().back();
-    EXPECT_EQ(disk.files[kIncrement], bytes);
+    EXPECT_EQ(disk.files[kFirstIncrement], bytes);
   }
 }
 
@@ -427,10 +426,10 @@ TEST(Log, RefusesAFolderThatIsNotItsOwn) {
   EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("process 4711, has the log"),
             std::string::npos);
   disk.locked.clear();
-  disk.files[kIncrement] = "x";
+  disk.files[kFirstIncrement] = "x";
   EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("manifest is missing"),
             std::string::npos);
-  disk.files.erase(kIncrement);
+  disk.files.erase(kFirstIncrement);
   disk.files["/appendonlydir/appendonly.aof.manifest"] = "";
   EXPECT_NE(TestEngine(WithFsync(disk)).start_fault().find("manifest is empty"), std::string::npos);
 
@@ -633,7 +632,7 @@ TEST(Log, ACrowdOfHoldersEndsInOneRecord) {
     client.Run({"LOCK.ACQUIRE", "over", "next", "LEASE", "50000"});
     EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":2");
   }
-  const std::string log = disk.files[kIncrement];
+  const std::string log = disk.files[kFirstIncrement];
   EXPECT_NE(log.find("*2\r\n$10\r\nLOCK.BREAK\r\n$6\r\nbroken\r\n"), log.npos);
   EXPECT_NE(log.find("LOCK.RESTORE\r\n$4\r\nover\r\n$1\r\n0\r\n"), log.npos);
   TestEngine again(Again(disk));

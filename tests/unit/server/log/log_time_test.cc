@@ -9,6 +9,7 @@
 
 #include "server/log/log_service.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/memory_disk.h"
 
 namespace sluice {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 constexpr int64_t kStartMs = 1'700'000'000'000;  // the wall clock when the first server starts
 constexpr int64_t kUptimeMs = 50'000'000;        // of its machine
 constexpr int64_t kLeftMs = 100'000;             // to all deadlines, when they are set
-constexpr char kTimeIncrement[] = "/appendonlydir/appendonly.aof.1.incr.aof";
 constexpr char kBoot[] = "first boot";
 constexpr char kNextBoot[] = "second boot";
 
@@ -248,7 +248,7 @@ TEST(LogTime, ABaseKeepsTheKindsToo) {
     client.Run({"CONFIG", "SET", "appendonly", "no"});
     client.Run({"CONFIG", "SET", "appendonly", "yes"});
     client.Run({"SET", "k", "v"});
-    EXPECT_FALSE(disk.files.contains(kTimeIncrement)) << "all is in the base";
+    EXPECT_FALSE(disk.files.contains(kFirstIncrement)) << "all is in the base";
   }
   TestEngine again(At(disk, kNextBoot, 0, kStartMs + 10'000));
   ExpectRelative(again, kLeftMs - 10'000);
@@ -285,7 +285,7 @@ TEST(LogTime, WhatRedisWritesIsAbsolute) {
   disk.files["/appendonlydir/appendonly.aof.manifest"] =
       "file appendonly.aof.1.incr.aof seq 1 type i\n";
   const std::string until = std::to_string(kStartMs + kLeftMs);
-  disk.files[kTimeIncrement] =
+  disk.files[kFirstIncrement] =
       "#R\r\n*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$4\r\nPXAT\r\n$13\r\n" + until + "\r\n";
   TestEngine server(First(disk));
   server.Settle();

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "tests/support/engine_fixture.h"
+#include "tests/support/memory_disk.h"
 
 namespace sluice {
 namespace {
 
 using Config = std::vector<std::pair<std::string, std::string>>;
 
-constexpr char kGraceIncrement[] = "/appendonlydir/appendonly.aof.1.incr.aof";
 constexpr char kBootFile[] = "/proc/sys/kernel/random/boot_id";
 
 // A machine whose server is started again and again.
@@ -29,13 +29,13 @@ class Machine {
   MemoryDisk& disk() { return disk_; }
   void Reboot() { disk_.files[kBootFile] = "boot-" + std::to_string(++boots_) + "\n"; }
   // The power is cut at a moment when all written after the last Remember is not on disk.
-  void Remember() { log_ = disk_.files[kGraceIncrement]; }
+  void Remember() { log_ = disk_.files[kFirstIncrement]; }
   void CutPower() {
     LetGo();
     Reboot();
   }
   // What a failed sync has left unwritten leaves the system's cache.
-  void LetGo() { disk_.files[kGraceIncrement] = log_; }
+  void LetGo() { disk_.files[kFirstIncrement] = log_; }
   TestEngine::Options Options(int64_t later_ms = 0) {
     TestEngine::Options options;
     options.disk = &disk_;
@@ -263,12 +263,12 @@ TEST(RestartGrace, ALogThatWasNotSyncedIsWrittenAnew) {
     UnsyncedServer server(machine);
     (*server).AdvanceTime(1500);
   }
-  ASSERT_TRUE(machine.disk().files.contains(kGraceIncrement));
+  ASSERT_TRUE(machine.disk().files.contains(kFirstIncrement));
   {
     TestEngine again(machine.Options(3000));
     again.Settle();
     again.AdvanceTime(10);
-    EXPECT_FALSE(machine.disk().files.contains(kGraceIncrement));
+    EXPECT_FALSE(machine.disk().files.contains(kFirstIncrement));
     EXPECT_EQ(Acquire(again.Connect(), "lost", "b"), "(nil-array)") << "it was not lost";
   }
   const std::string mark = machine.disk().files["/fence.mark"];

@@ -247,7 +247,7 @@ TEST(SnapshotFaults, AnUnknownModuleIsLeftOutAndCounted) {
 
 TEST(SnapshotFaults, WhatCannotBePassedOverIsRefusedInEitherCase) {
   MemoryDisk disk;
-  disk.files["/dump.rdb"] = SealedRdb("REDIS0010\xfe"s + "\0\x1e\1k\1v"s);
+  disk.files["/dump.rdb"] = SealedRdb("REDIS0010\xfe\0\x1e\1k\1v"s);
   TestEngine server(With(disk, {{"rdb-skip-unknown", "yes"}}));
   server.Settle();
   EXPECT_EQ(server.shutdown_code(), 1);
