@@ -36,14 +36,24 @@ struct AllocatorUsage {
   int64_t resident_bytes = 0;   // taken from the system and not given back
 };
 
+// What runs beside the engine, by what it is for. Each has an order of its own, and a thread where
+// the host has any: a snapshot's long sync keeps no answer from a client.
+enum class AsideLane : uint8_t {
+  kLog,       // the log, and the fence mark: clients wait for it
+  kSnapshot,  // snapshots and bases of the log
+};
+inline constexpr size_t kAsideLanes = 2;
+
 // What the process gives to all engines in it.
 class ProcessHost {
  public:
   virtual ~ProcessHost() = default;
-  // Runs `work` beside the engine, one after the other: on another thread, if the host has one.
+  // Runs `work` beside the engine, behind all of its lane: on another thread, if the host has one.
   // Then `done`: at once, between two turns, or as said below. Returns a number for AwaitAside.
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with a worker keep both.
-  virtual uint64_t RunAside(std::function<void()> work, std::function<void()> done) {
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with workers keep both.
+  virtual uint64_t RunAside(AsideLane lane, std::function<void()> work,
+                            std::function<void()> done) {
+    static_cast<void>(lane);
     work();
     done();
     return 0;

@@ -159,9 +159,12 @@ void FenceMark::Write() {
                            .is_unsure = job_unsure_};
   Disk& disk = on_.config.disk();
   is_writing_ = true;
-  job_ = on_.host.RunAside([this, &disk, file = disk.Absolute(path()),
-                            text = TextOf(content)] { job_fault_ = disk.Replace(file, text); },
-                           [this] { Written(); });
+  job_ = on_.host.RunAside(
+      AsideLane::kLog,
+      [this, &disk, file = disk.Absolute(path()), text = TextOf(content)] {
+        job_fault_ = disk.Replace(file, text);
+      },
+      [this] { Written(); });
 }
 
 // Blocks the thread: for the start, the end, and leases that no log keeps.

@@ -190,7 +190,8 @@ void CommitLog::StartJob(bool sync) {
   busy_ = true;
   job_begun_ns_ = on_.clock.clock().TickNanos();
   job_ = {.bytes = std::exchange(pending_, {}), .end = appended_, .sync = sync};
-  on_.host.RunAside([this] { RunJob(); }, [this] { JobDone(); });
+  on_.host.RunAside(
+      AsideLane::kLog, [this] { RunJob(); }, [this] { JobDone(); });
 }
 
 void CommitLog::GoOver(NextFile next) {
@@ -204,7 +205,8 @@ void CommitLog::GoOver(NextFile next) {
           .header = LogHeaderLine(boot_)};
   // Turns from here on are of the next file.
   writer_.Restart();
-  on_.host.RunAside([this] { RunJob(); }, [this] { JobDone(); });
+  on_.host.RunAside(
+      AsideLane::kLog, [this] { RunJob(); }, [this] { JobDone(); });
 }
 
 // On the worker.

@@ -387,9 +387,12 @@ void LogService::BaseWritten(int fault) {
   if (commits_->failed_syncs() != failed_syncs_) return RewriteEnded("the log could not be synced");
   const auto outcome = std::make_shared<std::string>();
   LogFolder* const folder = folder_.get();
-  on_.host.RunAside([outcome, folder, base = next_base_,
-                     next = next_increment_] { *outcome = folder->SwitchTo(base, next); },
-                    [this, outcome] { RewriteEnded(*outcome); });
+  on_.host.RunAside(
+      AsideLane::kLog,
+      [outcome, folder, base = next_base_, next = next_increment_] {
+        *outcome = folder->SwitchTo(base, next);
+      },
+      [this, outcome] { RewriteEnded(*outcome); });
 }
 
 void LogService::RewriteEnded(std::string_view fault) {

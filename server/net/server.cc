@@ -59,7 +59,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
            [this](std::shared_ptr<Connection> connection, Peer peer) {
              AdmitSecured(std::move(connection), std::move(peer));
            }),
-      first_(*this, /*has_worker=*/true),
+      first_(*this, /*has_workers=*/true),
       acceptor_(
           config, first_, log_, poller_, sources_, tls_,
           [this] { return clients() + tls_.handshakes().size(); },
@@ -73,7 +73,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
         alarms_.Set(time, std::move(call));
       }),
       hand_over_(ForHandOver()),
-      worker_(io_, [this] { DiskDone(); }) {
+      workers_(io_, [this] { DiskDone(); }) {
   ready_.set_is_lost([this](SpaceConnection& connection) { return IsLost(connection); });
   if (config.settings().test_double) {
     MakeSpaces(commands);
@@ -125,7 +125,7 @@ std::string Server::Start() {
     predecessor_.Begin();
     if (std::string error = manager_.Begin(settings.supervised); !error.empty()) return error;
   }
-  if (!poller_.open() || worker_.bell() < 0)
+  if (!poller_.open() || workers_.bell() < 0)
     return Concat("can't wait for clients: ", std::strerror(errno));
   // The data of a server that makes way are its own until this one is sure to start.
   const bool has_predecessor = predecessor_.is_there();
@@ -181,7 +181,7 @@ void Server::Run() { io_.run(); }
 std::shared_ptr<const LoopDescriptor> Server::Driver() {
   if (driver_) return driver_;
   auto driver = std::make_shared<LoopDescriptor>();
-  if (!driver->open() || !driver->Watch(poller_.descriptor()) || !driver->Watch(worker_.bell()))
+  if (!driver->open() || !driver->Watch(poller_.descriptor()) || !driver->Watch(workers_.bell()))
     return nullptr;
   driver->Ring();
   return driver_ = std::move(driver);
@@ -563,8 +563,8 @@ void Server::ShutdownOf(Space& space, int code) {
   spaces_->End(space);
 }
 
-uint64_t Server::RunAside(std::function<void()> work, std::function<void()> done) {
-  return worker_.Run(std::move(work), std::move(done));
+uint64_t Server::RunAside(AsideLane lane, std::function<void()> work, std::function<void()> done) {
+  return workers_.Run(lane, std::move(work), std::move(done));
 }
 
 // Inside Poll, too, it waits for a turn of its own.

@@ -40,7 +40,7 @@
 #include "server/net/space_table.h"
 #include "server/net/tls_door.h"
 #include "server/net/unneeded.h"
-#include "server/net/worker.h"
+#include "server/net/workers.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
 #include "storage/time/movable_clock.h"
@@ -105,10 +105,11 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void ClientLeft() override { unneeded_.ClientLeft(); }
   void WorkCame(Space& space) override;
   void ShutdownOf(Space& space, int code) override;
-  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  uint64_t RunAside(AsideLane lane, std::function<void()> work,
+                    std::function<void()> done) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
-  void AwaitAside(uint64_t number) override { worker_.Await(number); }
-  void FinishAside() override { worker_.Finish(); }
+  void AwaitAside(uint64_t number) override { workers_.Await(number); }
+  void FinishAside() override { workers_.Finish(); }
   bool Stopping() const override { return stopping_; }
   void FillWithRandom(std::span<uint8_t> bytes) override { FillWithSystemRandom(bytes); }
   void Sleep(int64_t micros) override;
@@ -182,7 +183,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   ServiceManager manager_;
   Predecessor predecessor_;
   HandOver hand_over_;
-  Worker worker_;  // ends before the engine, whose work it does
+  Workers workers_;  // end before the engine, whose work they do
 
   std::shared_ptr<const LoopDescriptor> driver_;  // null: the loop is Run
 

@@ -68,7 +68,7 @@ bool Server::PutDataDown() {
   const bool is_down = engine.FinishLog() && is_saved;
   // Every grant is in the snapshot: the next process has none to look out for.
   if (!has_log && is_down) engine.part<LockService>().AllIsDurable();
-  worker_.Finish();
+  workers_.Finish();
   engine.ForEachSession([this](Session& session) {
     if (!session.output.empty()) first_.Send(session);
   });

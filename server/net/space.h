@@ -43,8 +43,8 @@ class SpaceOwner : public ProcessHost {
 
 class Space final : public Host {
  public:
-  // `has_worker`: work aside is the process's; else it is done at once (files are in memory).
-  Space(SpaceOwner& owner, bool has_worker) : owner_(owner), has_worker_(has_worker) {}
+  // `has_workers`: work aside is the process's; else it is done at once (files are in memory).
+  Space(SpaceOwner& owner, bool has_workers) : owner_(owner), has_workers_(has_workers) {}
   ~Space() override { CloseConnections(); }
   Space(const Space&) = delete;
 
@@ -84,16 +84,17 @@ class Space final : public Host {
   void WatchPeer(Session& session, int64_t timeout_ms) override;
   void Poll() override { owner_.PollFrom(*this); }
   void Shutdown(int code) override { owner_.ShutdownOf(*this, code); }
-  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override {
-    return has_worker_ ? owner_.RunAside(std::move(work), std::move(done))
-                       : Host::RunAside(std::move(work), std::move(done));
+  uint64_t RunAside(AsideLane lane, std::function<void()> work,
+                    std::function<void()> done) override {
+    return has_workers_ ? owner_.RunAside(lane, std::move(work), std::move(done))
+                        : Host::RunAside(lane, std::move(work), std::move(done));
   }
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
   void AwaitAside(uint64_t number) override {
-    if (has_worker_) owner_.AwaitAside(number);
+    if (has_workers_) owner_.AwaitAside(number);
   }
   void FinishAside() override {
-    if (has_worker_) owner_.FinishAside();
+    if (has_workers_) owner_.FinishAside();
   }
   bool Stopping() const override { return given_up_ || owner_.Stopping(); }
   void FillWithRandom(std::span<uint8_t> bytes) override { owner_.FillWithRandom(bytes); }
@@ -110,7 +111,7 @@ class Space final : public Host {
   void Make(const EngineOptions& options);
 
   SpaceOwner& owner_;
-  const bool has_worker_;
+  const bool has_workers_;
   bool given_up_ = false;
   // What the engine is made of.
   struct Making {

@@ -66,7 +66,7 @@ struct SpaceTable::PrivateSpace {
       : name(called),
         origin(called),
         clock(table.on_.clock),
-        space(table.on_.owner, /*has_worker=*/false),
+        space(table.on_.owner, /*has_workers=*/false),
         view(table, space, called, this) {}
 
   const std::string name;

@@ -129,7 +129,7 @@ void SnapshotFile::StartJob() {
   // The worker keeps nothing of it: a file is removed on the loop, before another has its name.
   const auto run = [work = work_]() mutable { std::exchange(work, nullptr)->Run(); };
   if (host_) {
-    host_->RunAside(run, done);
+    host_->RunAside(AsideLane::kSnapshot, run, done);
   } else {
     work->Run();
     done();

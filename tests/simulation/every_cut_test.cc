@@ -110,7 +110,7 @@ class Saver {
     disk_.changes_left = changes;
     if (!saving_.command.empty()) admin_->Send(saving_.command);
     for (int step = 0; step < kEveryCutSteps; ++step) {
-      server_.RunAsideNow();
+      RunAsideNow(step % 2 == 0 ? AsideLane::kLog : AsideLane::kSnapshot);
       if (step % 4 == 1) Write();
       server_.AdvanceTime(kStepMs);
       Listen();
@@ -126,6 +126,9 @@ class Saver {
   }
 
  private:
+  void RunAsideNow(AsideLane preferred) {
+    if (!server_.RunAsideNow(preferred)) server_.RunAsideNow();
+  }
   void Write() {
     if (client_->closed()) client_ = &server_.Connect();
     SendNumber(*client_, ++number_);

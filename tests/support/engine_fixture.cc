@@ -109,16 +109,21 @@ TestEngine::TestEngine(const Options& options)
   start_fault_ = engine_->StartLog();
 }
 
-uint64_t TestEngine::RunAside(std::function<void()> work, std::function<void()> done) {
+uint64_t TestEngine::RunAside(AsideLane lane, std::function<void()> work,
+                              std::function<void()> done) {
   const uint64_t number = ++last_aside_;
-  aside_.push_back({number, std::move(work), std::move(done)});
+  aside_.push_back({number, lane, std::move(work), std::move(done)});
   if (!aside_waits_) FinishAside();
   return number;
 }
 
-// What stands before it is done in its order, but followed up later.
+// What stands before it in its lane is done in its order, but followed up later.
 void TestEngine::AwaitAside(uint64_t number) {
+  const auto awaited = std::ranges::find(aside_, number, &Aside::number);
+  if (awaited == aside_.end()) return;
+  const AsideLane lane = awaited->lane;
   for (auto aside = aside_.begin(); aside != aside_.end(); ++aside) {
+    if (aside->lane != lane) continue;
     if (aside->work) std::exchange(aside->work, nullptr)();
     if (aside->number != number) continue;
     const std::function<void()> done = std::move(aside->done);
@@ -127,10 +132,16 @@ void TestEngine::AwaitAside(uint64_t number) {
   }
 }
 
-bool TestEngine::RunAsideNow() {
-  if (aside_.empty()) return false;
-  const Aside aside = std::move(aside_.front());
-  aside_.pop_front();
+bool TestEngine::RunAsideNow() { return RunAside(aside_.begin()); }
+
+bool TestEngine::RunAsideNow(AsideLane lane) {
+  return RunAside(std::ranges::find(aside_, lane, &Aside::lane));
+}
+
+bool TestEngine::RunAside(std::deque<Aside>::iterator found) {
+  if (found == aside_.end()) return false;
+  const Aside aside = std::move(*found);
+  aside_.erase(found);
   if (aside.work) aside.work();
   aside.done();
   return true;

@@ -109,8 +109,9 @@ class TestEngine final : private Host {
 
   // What the server runs beside itself waits from here on, until RunAsideNow.
   void set_aside_waits(bool on) { aside_waits_ = on; }
-  // The oldest of that; false: there was none.
+  // The oldest of that, or of its lane; false: there was none.
   bool RunAsideNow();
+  bool RunAsideNow(AsideLane lane);
   size_t aside() const { return aside_.size(); }  // what waits
   // What the server wants called when so many ms of real time have passed: tests call it by hand.
   using RealCalls = std::vector<std::pair<int64_t, std::function<void()>>>;
@@ -135,7 +136,8 @@ class TestEngine final : private Host {
   void Poll() override {
     if (serve_) serve_();
   }
-  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  uint64_t RunAside(AsideLane lane, std::function<void()> work,
+                    std::function<void()> done) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override {
     real_calls_.emplace_back(real_ms, std::move(call));
   }
@@ -159,10 +161,12 @@ class TestEngine final : private Host {
   bool aside_waits_ = false;
   struct Aside {
     uint64_t number;
+    AsideLane lane;
     std::function<void()> work;  // empty: it is done
     std::function<void()> done;
   };
   std::deque<Aside> aside_;
+  bool RunAside(std::deque<Aside>::iterator found);
   RealCalls real_calls_;
   uint64_t last_aside_ = 0;
   std::string start_fault_;

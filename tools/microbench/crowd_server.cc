@@ -94,7 +94,7 @@ void CrowdServer::Settle() {
   }
 }
 
-uint64_t CrowdServer::RunAside(std::function<void()> work, std::function<void()> done) {
+uint64_t CrowdServer::RunAside(AsideLane, std::function<void()> work, std::function<void()> done) {
   aside_.push_back({++last_aside_, std::move(work), std::move(done)});
   return last_aside_;
 }

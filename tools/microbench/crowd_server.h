@@ -76,7 +76,8 @@ class CrowdServer final : private Host {
   void Send(Session& session) override;
   void Closed(SessionId) override {}
   void ReturnFreedAtOnce(bool on) override;
-  uint64_t RunAside(std::function<void()> work, std::function<void()> done) override;
+  uint64_t RunAside(AsideLane lane, std::function<void()> work,
+                    std::function<void()> done) override;
   void AwaitAside(uint64_t number) override;
   bool DoAside();
   void Poll() override {}

@@ -1,11 +1,12 @@
-// Worker: a thread for what would hold the loop up, such as writing or syncing a file. It runs one
-// piece of work after the other; what is to follow each runs on the loop again. The thread is made
-// with the first piece.
+// Workers: threads for what would hold the loop up, such as writing or syncing a file: one for each
+// lane. What is to follow a piece of work runs on the loop again. A thread is made with the first
+// piece of its lane.
 //
-// Pieces run in the order in which they were given, and so does what follows them; only Await takes
-// one out of turn.
+// Pieces of one lane run in the order in which they were given, and so does what follows them; only
+// Await takes one out of turn. Lanes do not wait for each other.
 #pragma once
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
@@ -15,21 +16,23 @@
 #include <mutex>
 #include <thread>
 
+#include "server/clients/host.h"
+
 namespace sluice {
 
-class Worker {
+class Workers {
  public:
   // `finished` is called on the loop after pieces were done, and what follows them has run.
-  Worker(boost::asio::io_context& io, std::function<void()> finished);
-  // Waits for the piece that runs; those that wait are dropped.
-  ~Worker();
-  Worker(const Worker&) = delete;
+  Workers(boost::asio::io_context& io, std::function<void()> finished);
+  // Waits for the pieces that run; those that wait are dropped.
+  ~Workers();
+  Workers(const Workers&) = delete;
 
   // Can be read when pieces are done. Below zero when the system refused it: then nothing may run.
   int bell() { return bell_.is_open() ? bell_.native_handle() : -1; }
 
   // Returns the piece's number.
-  uint64_t Run(std::function<void()> work, std::function<void()> done);
+  uint64_t Run(AsideLane lane, std::function<void()> work, std::function<void()> done);
   // Returns when the piece is done and what follows it has run, here.
   void Await(uint64_t number);
   // Runs all there is, also what `done` adds, and returns when it is done.
@@ -40,9 +43,13 @@ class Worker {
     uint64_t number;
     std::function<void()> work, done;
   };
+  struct Lane {
+    std::thread thread;
+    std::deque<Piece> waiting;  // guarded by mutex_
+  };
 
-  void Start();
-  void Loop();
+  void Start(AsideLane lane);
+  void Loop(std::deque<Piece>& waiting);
   void AwaitBell();
   void RunDone();
 
@@ -50,13 +57,12 @@ class Worker {
   const std::function<void()> finished_;
   uint64_t last_number_ = 0;
   size_t unfinished_ = 0;     // the loop's: pieces whose `done` has not begun
-  bool awaits_bell_ = false;  // only while there are any: a quiet worker holds no io_context back
-  std::thread thread_;
+  bool awaits_bell_ = false;  // only while there are any: quiet workers hold no io_context back
+  std::array<Lane, kAsideLanes> lanes_;
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;
-  std::deque<Piece> waiting_;
   std::deque<Piece> done_;
-  bool running_ = false;
+  size_t undone_ = 0;  // pieces that wait or run
   bool stopping_ = false;
 };
 

@@ -1,5 +1,5 @@
-// See worker.h. The io_context is never touched by the thread, which rings an eventfd instead.
-#include "server/net/worker.h"
+// See workers.h. The io_context is never touched by the threads, which ring an eventfd instead.
+#include "server/net/workers.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -9,37 +9,59 @@
 #include <utility>
 
 namespace sluice {
+namespace {
 
-Worker::Worker(boost::asio::io_context& io, std::function<void()> finished)
+// Of the threads of lanes that no client waits for. They take a core that is free; where none is,
+// the loop and the threads of other programs come first.
+constexpr int kNiceness = 10;
+
+// Linux keeps the niceness of each thread.
+void YieldToOthers(AsideLane lane) {
+  if (lane != AsideLane::kSnapshot) return;
+  [[maybe_unused]] const int niceness = ::nice(kNiceness);
+}
+
+}  // namespace
+
+Workers::Workers(boost::asio::io_context& io, std::function<void()> finished)
     : bell_(io), finished_(std::move(finished)) {
   boost::system::error_code refused;
   const int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell >= 0 && bell_.assign(bell, refused)) ::close(bell);
 }
 
-Worker::~Worker() {
+Workers::~Workers() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  for (Lane& lane : lanes_)
+    if (lane.thread.joinable()) lane.thread.join();
 }
 
-void Worker::Start() {
+void Workers::Start(AsideLane lane) {
+  Lane& started = lanes_[static_cast<size_t>(lane)];
+  if (started.thread.joinable()) return;
+
   // Signals are the loop's.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Loop(); });
+  started.thread = std::thread([this, lane, &waiting = started.waiting] {
+    YieldToOthers(lane);
+    Loop(waiting);
+  });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-uint64_t Worker::Run(std::function<void()> work, std::function<void()> done) {
-  if (!thread_.joinable()) Start();
+uint64_t Workers::Run(AsideLane lane, std::function<void()> work, std::function<void()> done) {
+  Start(lane);
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({++last_number_, std::move(work), std::move(done)});
+    lanes_[static_cast<size_t>(lane)].waiting.push_back(
+        {++last_number_, std::move(work), std::move(done)});
+    ++undone_;
   }
   ++unfinished_;
   AwaitBell();
@@ -47,18 +69,17 @@ uint64_t Worker::Run(std::function<void()> work, std::function<void()> done) {
   return last_number_;
 }
 
-void Worker::Loop() {
+void Workers::Loop(std::deque<Piece>& waiting) {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    changed_.wait(lock, [&] { return stopping_ || !waiting.empty(); });
     if (stopping_) return;
-    Piece piece = std::move(waiting_.front());
-    waiting_.pop_front();
-    running_ = true;
+    Piece piece = std::move(waiting.front());
+    waiting.pop_front();
     lock.unlock();
     piece.work();
     lock.lock();
-    running_ = false;
+    --undone_;
     done_.push_back(std::move(piece));
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t rung = ::write(bell_.native_handle(), &one, sizeof one);
@@ -66,7 +87,7 @@ void Worker::Loop() {
   }
 }
 
-void Worker::AwaitBell() {
+void Workers::AwaitBell() {
   if (unfinished_ == 0 || std::exchange(awaits_bell_, true)) return;
   bell_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                    [this](const boost::system::error_code& error) {
@@ -81,7 +102,7 @@ void Worker::AwaitBell() {
                    });
 }
 
-void Worker::RunDone() {
+void Workers::RunDone() {
   while (true) {
     Piece piece;
     {
@@ -95,7 +116,7 @@ void Worker::RunDone() {
   }
 }
 
-void Worker::Await(uint64_t number) {
+void Workers::Await(uint64_t number) {
   Piece piece;
   {
     std::unique_lock lock(mutex_);
@@ -111,11 +132,11 @@ void Worker::Await(uint64_t number) {
   piece.done();
 }
 
-void Worker::Finish() {
+void Workers::Finish() {
   while (true) {
     {
       std::unique_lock lock(mutex_);
-      if (waiting_.empty() && !running_ && done_.empty()) return;
+      if (undone_ == 0 && done_.empty()) return;
       changed_.wait(lock, [this] { return !done_.empty(); });
     }
     RunDone();
