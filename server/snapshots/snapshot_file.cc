@@ -2,6 +2,7 @@
 // given up, or the server ends. What a job needs is shared with it, and goes with the last of both.
 #include "server/snapshots/snapshot_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -11,10 +12,13 @@ namespace {
 
 // As rdb-save-incremental-fsync of Redis.
 constexpr uint64_t kSyncEveryBytes = 4 * 1024 * 1024;
-// What is handed to the worker at once, at least, while more comes; and of a block.
+// What is handed to the worker at once, at least, while more comes; and of a block. A block never
+// grows: that would copy it, into memory that the system still has to clear, in the midst of a
+// turn.
 constexpr size_t kJobBytes = 256 * 1024;
 // Of blocks that are kept for what comes next. Memory that is had anew for each costs more than
-// what is written there: the system clears it page by page, and takes back what has gone.
+// what is written there: the system clears it page by page, and takes back what has gone. So the
+// worker writes to the first ones before they are needed.
 constexpr size_t kSpareBlocks = 8;
 
 }  // namespace
@@ -37,6 +41,7 @@ struct SnapshotFile::Work {
   const bool syncs_often;
   std::unique_ptr<DiskFile> file;
   std::vector<std::string> blocks;
+  std::vector<std::string> fresh;  // blocks that were never written to
   bool is_last = false;
   bool is_named = false;
   int fault = 0;
@@ -68,6 +73,7 @@ struct SnapshotFile::Work {
     return names.temporary == names.path ? 0 : disk.Rename(names.temporary, names.path);
   }
   void Run() {
+    for (std::string& block : fresh) block.assign(kJobBytes, '\0');
     Append();
     if (is_last) GiveName();
   }
@@ -93,7 +99,8 @@ int SnapshotFile::Open() {
 int SnapshotFile::fault() const { return busy_ ? 0 : work_->fault; }
 
 bool SnapshotFile::Write(std::string_view bytes) {
-  if (pending_.empty() || pending_.back().size() >= kJobBytes) AddBlock(kJobBytes + bytes.size());
+  if (pending_.empty() || pending_.back().capacity() - pending_.back().size() < bytes.size())
+    AddBlock(std::max(kJobBytes, bytes.size()));
   pending_.back().append(bytes);
   pending_bytes_ += bytes.size();
   waiting_ += bytes.size();
@@ -122,6 +129,7 @@ void SnapshotFile::StartJob() {
   work_->blocks = std::exchange(pending_, {});
   pending_bytes_ = 0;
   work_->is_last = is_whole_;
+  if (!is_whole_) AddFresh();
   const std::shared_ptr<Work> work = work_;
   const auto done = [work] {
     if (work->owner) work->owner->JobDone();
@@ -136,14 +144,28 @@ void SnapshotFile::StartJob() {
   }
 }
 
-void SnapshotFile::JobDone() {
-  busy_ = false;
-  waiting_ = pending_bytes_;
-  for (std::string& block : std::exchange(work_->blocks, {})) {
-    if (spare_.size() == kSpareBlocks) break;
+// Twice as many as are on their way, as long as they get more.
+void SnapshotFile::AddFresh() {
+  const size_t known = spare_.size() + work_->blocks.size();
+  if (!host_ || known >= kSpareBlocks) return;
+  work_->fresh.resize(std::min(kSpareBlocks - known, 2 * work_->blocks.size()));
+  for (std::string& block : work_->fresh) block.reserve(kJobBytes);
+}
+
+void SnapshotFile::Spare(std::vector<std::string> blocks) {
+  for (std::string& block : blocks) {
+    if (spare_.size() == kSpareBlocks) return;
+    if (block.capacity() > 2 * kJobBytes) continue;  // of one large value
     block.clear();
     spare_.push_back(std::move(block));
   }
+}
+
+void SnapshotFile::JobDone() {
+  busy_ = false;
+  waiting_ = pending_bytes_;
+  Spare(std::exchange(work_->blocks, {}));
+  Spare(std::exchange(work_->fresh, {}));
   if (work_->is_last) {
     return std::exchange(finished_, {})(work_->fault);  // which may be the end of this
   }

@@ -25,7 +25,7 @@ namespace sluice {
 class RdbFileWriter {
  public:
   // What the sink is handed at once, at most.
-  static constexpr size_t kPieceBytes = 64 * 1024;
+  static constexpr size_t kPieceBytes = 16 * 1024;
 
   // Both are used as long as the writer lives. Without `checksum` 0 stands in its place, which says
   // that there is none.
