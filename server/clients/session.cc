@@ -25,8 +25,10 @@ size_t Session::MemoryBytes() const {
        {parked.get(), transaction.get(), subscriptions.get(), tracking.get()}) {
     if (state) states += state->MemoryBytes();
   }
-  return BlockSize(sizeof(Session)) + host_bytes + pending.MemoryBytes() + output.memory() +
-         HeapBytes(name) + HeapBytes(library_name) + HeapBytes(library_version) +
+  // In the tables of clients, of their numbers and of their sockets.
+  constexpr size_t kListed = RoomOfTables(sizeof(std::pair<uint64_t, uint32_t>)) + 32;
+  return BlockSize(sizeof(Session)) + kListed + host_bytes + pending.MemoryBytes() +
+         output.memory() + HeapBytes(name) + HeapBytes(library_name) + HeapBytes(library_version) +
          HeapBytes(peer.address) + HeapBytes(peer.local_address) + states;
 }
 

@@ -78,6 +78,7 @@ enum CommandFlag : uint32_t {
   kWhileLoading = 1u << 22,  // served while a log is loaded, which Redis's flag does not say
   kOfTestDouble = 1u << 23,  // no fault hits it, and no journal shows it
   kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
+  kTellsHealth = 1u << 25,   // refused while writes are, as a monitor hears of it so: PING
   kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
   kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"
   kEndsMulti = 1u << 29,     // refused inside MULTI, it ends that all the same (EXEC)

@@ -51,12 +51,13 @@ std::string Gates::Allowed(const Session& session, const Command& command, Args 
   return verdict.allowed() ? std::string() : access_.TextOf(verdict);
 }
 
-// What cannot be written down is not done: neither by a command nor by the EXEC of some.
+// What cannot be written down is not done: neither by a command nor by the EXEC of some. PING is
+// refused too, as by Redis.
 std::string Gates::MayWrite(const Session& session, const Command& command, Args) const {
   if (!log_.denies_writes()) return {};
   const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
-  const bool writes =
-      (command.spec->flags & kWrite) || (executes && TransactionOf(session)->writes);
+  const bool writes = (command.spec->flags & (kWrite | kTellsHealth)) ||
+                      (executes && TransactionOf(session)->writes);
   return writes ? log_.WriteRefusal() : std::string();
 }
 

@@ -2,6 +2,7 @@
 #include "server/dispatch/transaction.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/base/macros.h"
 
@@ -28,28 +29,34 @@ void WatchTable::Watch(Session& session, int db, std::string_view key, bool miss
   auto place = watchers_.find(KeyNameView{db, key});
   if (place == watchers_.end()) {
     place = watchers_.emplace(KeyName({db, key}), std::vector<Watcher>()).first;
+    watch_bytes_ += HeapBytes(place->first.key);
   }
   for (const Watcher& watcher : place->second) {
     if (watcher.session == &session) return;
   }
+  std::vector<WatchedKey>& watched = TransactionOf(session)->watched;
+  watch_bytes_ -= HeapBytes(place->second) + HeapBytes(watched);
   place->second.push_back({&session, missing});
+  watched.push_back({db, std::string(key), missing});
+  watch_bytes_ += HeapBytes(place->second) + HeapBytes(watched) + HeapBytes(watched.back().key);
   flags_.Raise(RareFlags::kKeys);
-  TransactionOf(session)->watched.push_back({db, std::string(key), missing});
-  watch_bytes_ += BytesOf(key.size());
 }
 
 // O(keys watched by the session * watchers of each).
 void WatchTable::UnwatchAll(Session& session) {
   if (!session.transaction) return;
-  for (const WatchedKey& watched : TransactionOf(session)->watched) {
+  const std::vector<WatchedKey> all = std::exchange(TransactionOf(session)->watched, {});
+  for (const WatchedKey& watched : all) {
+    watch_bytes_ -= HeapBytes(watched.key);
     const auto place = watchers_.find(KeyNameView{watched.db, watched.key});
     ABSL_HARDENING_ASSERT(place != watchers_.end());
     std::erase_if(place->second,
                   [&](const Watcher& watcher) { return watcher.session == &session; });
-    if (place->second.empty()) watchers_.erase(place);
-    watch_bytes_ -= BytesOf(watched.key.size());
+    if (!place->second.empty()) continue;
+    watch_bytes_ -= HeapBytes(place->first.key) + HeapBytes(place->second);
+    watchers_.erase(place);
   }
-  TransactionOf(session)->watched.clear();
+  watch_bytes_ -= HeapBytes(all);
   TransactionOf(session)->dirty = false;
 }
 

@@ -81,11 +81,6 @@ class WatchTable final : public KeyListener {
     bool was_missing;
   };
 
-  // A session and a key of so many bytes that it watches; the lists of both have spare room.
-  static size_t BytesOf(size_t key_bytes) {
-    const size_t text = key_bytes < sizeof(std::string) / 2 ? 0 : BlockSize(key_bytes + 1);
-    return 2 * text + (sizeof(Watcher) + sizeof(WatchedKey)) * 3 / 2;
-  }
   void ReplacedBy(int db, int other);
   const Entry* Find(int db, std::string_view key) const;
 
@@ -93,7 +88,7 @@ class WatchTable final : public KeyListener {
   const TurnClock& clock_;
   RareFlags& flags_;
   KeyNameMap<std::vector<Watcher>> watchers_;
-  size_t watch_bytes_ = 0;  // BytesOf of all watches
+  size_t watch_bytes_ = 0;  // of names and lists, beside the table and the sessions
 };
 
 // Ends a session's MULTI and WATCH, if any: forgets the queue and the watched keys (DISCARD,

@@ -10,6 +10,7 @@
 #include "absl/base/macros.h"
 #include "boost/tuple/tuple.hpp"
 #include "protocol/text/concat.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 namespace {
@@ -114,6 +115,7 @@ void Tracking::Add(std::string_view key, uint64_t client_id) {
   auto place = by_key.find(key);
   if (place == by_key.end()) {
     place = keys_->project<1>(keys_->push_back({std::string(key), {}}).first);
+    name_bytes_ += HeapBytes(place->key);
   }
   items_ += place->clients.insert(client_id).second;
   // One at a time keeps the table as it is; LimitSlice does what a lower limit asks for.
@@ -128,6 +130,17 @@ bool Tracking::over_limit() const {
 bool Tracking::LimitSlice() {
   for (int i = 0; i < kKeysPerSlice && over_limit(); ++i) Invalidate(keys_->front(), false);
   return over_limit();
+}
+
+// A node has two links for its place in the order and two for its bucket. The set of its clients
+// begins with room for one, behind a head of 16 bytes.
+size_t Tracking::MemoryBytes() const {
+  if (!keys_) return 0;
+  constexpr size_t kNode = BlockSize(sizeof(TrackedKey) + 4 * sizeof(void*));
+  constexpr size_t kFirstItem = BlockSize(16 + sizeof(uint64_t));
+  constexpr size_t kItem = 2 * sizeof(uint64_t);
+  return sizeof(Keys) + BlockSize(keys_->get<1>().bucket_count() * sizeof(void*)) + name_bytes_ +
+         keys() * (kNode + kFirstItem) + (items_ - keys()) * kItem;
 }
 
 std::string Tracking::Audit() const {
@@ -196,6 +209,7 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   }
   assert(items_ >= tracked.clients.size());
   items_ -= tracked.clients.size();
+  name_bytes_ -= HeapBytes(tracked.key);
   keys_->erase(keys_->iterator_to(tracked));
 }
 
@@ -207,7 +221,7 @@ void Tracking::AllFlushed() {
     });
   }
   keys_.reset();
-  items_ = 0;
+  items_ = name_bytes_ = 0;
 }
 
 // O(prefixes that changed * their clients * keys). Every client of a prefix gets one message a

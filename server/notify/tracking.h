@@ -94,17 +94,14 @@ class Tracking final : public KeyListener {
   size_t keys() const { return keys_ ? keys_->size() : 0; }
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
-  // About: a key's node and name, and an id for each client that has read it.
-  size_t MemoryBytes() const { return keys() * kKeyBytes + items_ * kItemBytes; }
+  // Exact for keys that one client has read; about that for others.
+  size_t MemoryBytes() const;
 
   // A running command has something to tell its own client.
   bool any_pending() const { return !pending_.empty(); }
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
-  static constexpr size_t kKeyBytes = 144;  // with a name of some 20 bytes
-  static constexpr size_t kItemBytes = 16;
-
   // Never without clients. Keys stand in the order in which they were first read.
   struct TrackedKey {
     std::string key;
@@ -149,6 +146,7 @@ class Tracking final : public KeyListener {
   HashKeys& hash_keys_;
   std::unique_ptr<Keys> keys_;  // made for the first
   size_t items_ = 0;            // clients over all keys
+  size_t name_bytes_ = 0;       // of all keys, beside their nodes
   absl::btree_map<std::string, Prefix> prefixes_;
   absl::btree_set<std::string> changed_prefixes_;  // in this turn
   std::vector<Pending> pending_;

@@ -80,11 +80,16 @@ int Snapshots::Begin(std::unique_ptr<Run>& run) {
   return 0;
 }
 
+int Snapshots::Save() {
+  ++begun_;
+  return SaveNow();
+}
+
 int Snapshots::SaveNow() {
   if (saving()) Abandon();
   Run run(*this, nullptr, NamesOfFile(), false);
   const int fault = WriteNow(run);
-  FileSaved(run, fault);
+  fault == 0 ? FileSaved(run) : FileFailed(fault);
   return fault;
 }
 
@@ -115,17 +120,13 @@ bool Snapshots::WriteTo(ByteSink& sink, std::string_view boot) {
   return writer.ok();
 }
 
-int Snapshots::SaveAside() {
+void Snapshots::SaveAside() {
   scheduled_ = false;
+  ++begun_;
   tried_unix_s_ = on_.clock.now().unix_s();
+  on_.host.Log(LogLevel::kNotice, "Background saving started");
   auto run = std::make_unique<Run>(*this, &on_.host, NamesOfFile(), false);
-  const int fault = Begin(run);
-  if (fault == 0) {
-    on_.host.Log(LogLevel::kNotice, "Background saving started");
-  } else {
-    FileSaved(*run, fault);
-  }
-  return fault;
+  if (const int fault = Begin(run)) SavedAside(*run, fault);
 }
 
 void Snapshots::WriteBase(const std::string& path, Finished finished) {
@@ -239,26 +240,33 @@ void Snapshots::Ended(int fault) {
     run->writer.Abandon();
     on_.saved_first.End();
   }
-  if (!run->is_base) FileSaved(*run, fault);
+  if (!run->is_base) SavedAside(*run, fault);
   if (run->finished) run->finished(fault);
 }
 
-void Snapshots::FileSaved(const Run& run, int fault) {
+void Snapshots::SavedAside(const Run& run, int fault) {
   took_s_ = (on_.clock.clock().TickNanos() - run.begun_ns) / 1'000'000'000;
-  failed_ = fault != 0;
-  if (failed_) {
-    on_.host.Log(
-        LogLevel::kWarning,
-        Concat("The snapshot could not be saved: ",
-               on_.config.disk().Absolute(on_.config.settings().dbfilename), ": ",
-               std::strerror(fault), "; the file of before, if there is one, stays as it was"));
-  } else {
-    saved_changes_ = run.changes;
-    saved_unix_s_ = on_.clock.now().unix_s();
-    ++saves_;
-    on_.host.Log(LogLevel::kNotice, Concat("DB saved on disk: ", run.writer.keys(), " keys"));
-  }
+  if (fault == 0) return FileSaved(run);
+  FileFailed(fault);
+  failed_ = true;
   FollowFault();
+}
+
+void Snapshots::FileSaved(const Run& run) {
+  saved_changes_ = run.changes;
+  saved_unix_s_ = on_.clock.now().unix_s();
+  ++saves_;
+  on_.host.Log(LogLevel::kNotice, Concat("DB saved on disk: ", run.writer.keys(), " keys"));
+  failed_ = false;
+  FollowFault();
+}
+
+void Snapshots::FileFailed(int fault) {
+  on_.host.Log(
+      LogLevel::kWarning,
+      Concat("The snapshot could not be saved: ",
+             on_.config.disk().Absolute(on_.config.settings().dbfilename), ": ",
+             std::strerror(fault), "; the file of before, if there is one, stays as it was"));
 }
 
 // A server that is to save, and cannot, takes no changes.

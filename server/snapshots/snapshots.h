@@ -57,13 +57,16 @@ class Snapshots final : private OptionFollower {
 
   // --- dbfilename
   bool saving() const { return run_ && !run_->is_base; }
-  // The whole file before it returns; 0 or an errno value.
+  // SAVE: the whole file before it returns; 0 or an errno value.
+  int Save();
+  // The same, of the server's own accord.
   int SaveNow();
   // The same as a file would hold, for another server on a machine of that boot; false: one is
   // being written.
   bool WriteTo(ByteSink& sink, std::string_view boot);
-  // From this moment on, beside clients; 0 or an errno value. Precondition: can_begin().
-  int SaveAside();
+  // From this moment on, beside clients. What fails, and be it at once, is told by last_failed().
+  // Precondition: can_begin().
+  void SaveAside();
   // The server is about to end: what runs is given up, and all is saved where `save` says so, or
   // there are save points. False: that has failed, and `force` was not said.
   bool PrepareEnd(const EndWords& words);
@@ -99,10 +102,14 @@ class Snapshots final : private OptionFollower {
   // --- for INFO
   uint64_t changes_since_save() const { return changes() - saved_changes_; }
   int64_t saved_unix_s() const { return saved_unix_s_; }
+  // Of those beside clients; one that was saved otherwise makes up for a failure, as in Redis.
   bool last_failed() const { return failed_; }
   int64_t last_took_s() const { return took_s_; }
   int64_t running_s() const;  // -1: nothing runs
   uint64_t saves() const { return saves_; }
+  // SAVE and those beside clients, since CONFIG RESETSTAT.
+  uint64_t begun() const { return begun_; }
+  void ResetStatistics() { begun_ = 0; }
   uint64_t keys_done() const { return run_ ? run_->writer.keys() : 0; }
   uint64_t keys_in_all() const { return run_ ? run_->writer.keys_at_first() : 0; }
 
@@ -129,7 +136,9 @@ class Snapshots final : private OptionFollower {
   void Delay(uint64_t keys);
   void WalkEnded();
   void Ended(int fault);
-  void FileSaved(const Run& run, int fault);
+  void SavedAside(const Run& run, int fault);
+  void FileSaved(const Run& run);
+  void FileFailed(int fault);
   void FollowFault();
   static int WriteNow(Run& run);
   const SavePoint* ReachedSavePoint() const;  // null: none
@@ -144,6 +153,7 @@ class Snapshots final : private OptionFollower {
   int64_t tried_unix_s_ = 0;
   int64_t took_s_ = -1;
   uint64_t saves_ = 0;
+  uint64_t begun_ = 0;
   uint64_t files_ = 0;  // that were begun
   size_t large_bytes_ = LargeValueWriter::kLargeBytes;
   size_t piece_bytes_ = LargeValueWriter::kPieceBytes;

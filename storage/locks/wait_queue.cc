@@ -225,12 +225,9 @@ const LockWait* WaitQueue::Find(uint64_t id) const {
   return found == nullptr ? nullptr : &(*found)->wait;
 }
 
-// With what stands for it in lines and maps: names and the owner's are there, too.
-// A table is filled to some five eighths, and has a byte a slot.
-constexpr size_t RoomOfTables(size_t bytes) { return bytes * 17 / 10; }
-
-// Its line and its owner are counted by each wait: most have them to themselves. Of three queues of
-// a line it stands in two or three, each a tree whose first leaf has little room to spare.
+// With what stands for it in lines and maps: names and the owner's are there, too. Its line and its
+// owner are counted by each wait: most have them to themselves. Of three queues of a line it stands
+// in two or three, each a tree whose first leaf has little room to spare.
 size_t WaitQueue::BytesOf(const Queued& queued) {
   constexpr size_t kLeaf = BlockSize(2 * sizeof(void*) + sizeof(Queue::value_type));
   constexpr size_t kSlots = sizeof(std::pair<LockName, std::unique_ptr<Line>>) +

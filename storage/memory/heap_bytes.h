@@ -21,11 +21,18 @@ size_t HeapBytes(const std::vector<Item>& items) {
   return items.capacity() == 0 ? 0 : BlockSize(items.capacity() * sizeof(Item));
 }
 
-// Of an absl::flat_hash_map or _set: its slots, and a byte for each.
+// Of an absl::flat_hash_map or _set: its slots, and a byte for each and for a group behind them.
 template <typename Table>
 size_t TableBytes(const Table& table) {
-  return table.capacity() * (sizeof(typename Table::value_type) + 1);
+  using Item = typename Table::value_type;
+  if (table.capacity() == 0) return 0;
+  constexpr size_t kGroup = 16;
+  const size_t marks = (table.capacity() + kGroup + alignof(Item) - 1) / alignof(Item);
+  return BlockSize(marks * alignof(Item) + table.capacity() * sizeof(Item));
 }
+
+// Of so many bytes for each item in tables that are filled between the half and seven eighths.
+constexpr size_t RoomOfTables(size_t bytes) { return bytes * 17 / 10; }
 
 // A node of std::map or std::set: links and colour beside what it holds.
 template <typename Tree>

@@ -21,6 +21,7 @@
 #include "server/engine/script_engine.h"
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
+#include "server/snapshots/snapshots.h"
 #include "server/waiting/limit_waiters.h"
 
 namespace sluice {
@@ -75,6 +76,7 @@ void ResetStat(CommandCall& call) {
   call.part<MemoryLimit>().ResetStatistics();
   call.part<Defragmenter>().ResetStatistics();
   call.part<Clients>().ResetStatistics();
+  call.part<Snapshots>().ResetStatistics();
   call.reply.Ok();
 }
 

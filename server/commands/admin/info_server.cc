@@ -248,7 +248,7 @@ void WritePersistence(const Parts& parts, InfoText& text) {
   text.Field("rdb_last_bgsave_status", snapshots.last_failed() ? "err" : "ok");
   text.Field("rdb_last_bgsave_time_sec", snapshots.last_took_s());
   text.Field("rdb_current_bgsave_time_sec", snapshots.running_s());
-  text.Field("rdb_saves", snapshots.saves());
+  text.Field("rdb_saves", snapshots.begun());
   text.Field("rdb_last_cow_size", 0);
   text.Field("rdb_last_load_keys_expired", log_state.last_rdb.expired);
   text.Field("rdb_last_load_keys_loaded", log_state.last_rdb.loaded);

@@ -12,6 +12,7 @@
 //   LASTSAVE                                     Unix seconds
 
 #include "protocol/text/concat.h"
+#include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
@@ -27,7 +28,7 @@ constexpr std::string_view kSaving = "ERR Background save already in progress";
 void Save(CommandCall& call) {
   Snapshots& snapshots = call.part<Snapshots>();
   if (snapshots.saving()) return call.reply.Error(kSaving);
-  if (snapshots.SaveNow() == 0) return call.reply.Ok();
+  if (snapshots.Save() == 0) return call.reply.Ok();
   call.reply.Error("ERR");
 }
 
@@ -54,8 +55,8 @@ void BgSave(CommandCall& call) {
   if (snapshots.saving()) return call.reply.Error(kSaving);
   const bool in_exec = call.client.in_exec();
   if (snapshots.can_begin() && !in_exec) {
-    if (snapshots.SaveAside() == 0) return call.reply.Status("Background saving started");
-    return call.reply.Error("ERR");
+    snapshots.SaveAside();
+    return call.reply.Status("Background saving started");
   }
   if (!may_be_later && !in_exec) {
     return call.reply.Error(
@@ -76,8 +77,12 @@ void BgRewriteAof(CommandCall& call) {
   if (log.rewriting())
     return call.reply.Error("ERR Background append only file rewriting already in progress");
   const bool is_later = !call.part<Snapshots>().can_begin() || call.client.in_exec();
-  if (const std::string fault = log.Rewrite(); !fault.empty())
-    return call.reply.Error(Concat("ERR the log cannot be written: ", fault));
+  if (const std::string fault = log.Rewrite(); !fault.empty()) {
+    call.part<Host>().Log(LogLevel::kWarning, Concat("the log cannot be written: ", fault));
+    return call.reply.Error(
+        "ERR Can't execute an AOF background rewriting. Please check the server logs for more "
+        "information.");
+  }
   call.reply.Status(is_later ? "Background append only file rewriting scheduled"
                              : "Background append only file rewriting started");
 }

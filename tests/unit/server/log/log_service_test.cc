@@ -281,7 +281,7 @@ TEST(Log, WhatTheDiskDoesNotTakeIsNotAcknowledged) {
       EXPECT_EQ(reader.Run({"SET", "k", "5"}).ToText().substr(0, 9), "-MISCONF ");
       EXPECT_EQ(reader.Run({"EXEC"}).ToText().substr(0, 10), "-EXECABORT");
       EXPECT_EQ(reader.Run({"GET", "k"}).ToText(), "\"2\"") << "reads go on";
-      EXPECT_EQ(reader.Run({"PING"}).ToText(), "+PONG");
+      EXPECT_EQ(reader.Run({"PING"}).ToText().substr(0, 9), "-MISCONF ") << "as Redis's";
       disk.room = SIZE_MAX;
       server.AdvanceTime(1100);
       EXPECT_EQ(reader.Run({"SET", "l", "6"}).ToText(), "+OK");

@@ -75,6 +75,7 @@ TEST(Snapshots, AFailedOneLeavesTheOldFileAndStopsChanges) {
   EXPECT_EQ(client.Run({"EVAL", "return redis.call('SET','k','x')", "0"}).ToText().substr(0, 9),
             "-MISCONF ");
   EXPECT_EQ(client.Run({"GET", "k"}).ToText(), "\"new\"");
+  EXPECT_EQ(client.Run({"PING"}).ToText().substr(0, 9), "-MISCONF ");
   EXPECT_EQ(client.Run({"SAVE"}).ToText(), "-ERR");
 
   client.Run({"CONFIG", "SET", "stop-writes-on-bgsave-error", "no"});
@@ -93,9 +94,14 @@ TEST(Snapshots, OneThatCannotBeginIsAFailure) {
   TestEngine server(With(disk));
   TestClient& client = server.Connect();
   disk.write_fault = EROFS;
-  EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "-ERR");
   EXPECT_EQ(client.Run({"SAVE"}).ToText(), "-ERR");
+  EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "ok") << "its caller has been told";
+  EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "+Background saving started");
   EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "err");
+  EXPECT_EQ(Info(server, "rdb_saves"), "2") << "those that were begun";
+  client.Run({"CONFIG", "RESETSTAT"});
+  EXPECT_EQ(Info(server, "rdb_saves"), "0");
+  EXPECT_EQ(client.Run({"PING"}).ToText(), "+PONG");
   EXPECT_EQ(client.Run({"SET", "k", "x"}).ToText(), "+OK") << "there are no save points";
 }
 
