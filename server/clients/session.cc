@@ -25,8 +25,8 @@ size_t Session::MemoryBytes() const {
        {parked.get(), transaction.get(), subscriptions.get(), tracking.get()}) {
     if (state) states += state->MemoryBytes();
   }
-  // In the tables of clients, of their numbers and of their sockets.
-  constexpr size_t kListed = RoomOfTables(sizeof(std::pair<uint64_t, uint32_t>)) + 32;
+  // Its places in tables: by number, and the slots of clients and of sockets.
+  constexpr size_t kListed = RoomOfTables(sizeof(std::pair<uint64_t, uint32_t>)) + 2 * 16;
   return BlockSize(sizeof(Session)) + kListed + host_bytes + pending.MemoryBytes() +
          output.memory() + HeapBytes(name) + HeapBytes(library_name) + HeapBytes(library_version) +
          HeapBytes(peer.address) + HeapBytes(peer.local_address) + states;

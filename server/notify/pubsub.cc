@@ -205,7 +205,8 @@ size_t PubSub::MemoryBytes() const {
   size_t bytes = name_bytes_ + TableBytes(subscriptions_) +
                  subscriptions_.size() * BlockSize(sizeof(Subscription));
   for (const auto& names : names_) {
-    if (names) bytes += sizeof(Names) + names->get<1>().bucket_count() * sizeof(void*);
+    if (names)
+      bytes += sizeof(Names) + AllocatedSize(names->get<1>().bucket_count() * sizeof(void*));
   }
   return bytes;
 }

@@ -139,8 +139,8 @@ size_t Tracking::MemoryBytes() const {
   constexpr size_t kNode = BlockSize(sizeof(TrackedKey) + 4 * sizeof(void*));
   constexpr size_t kFirstItem = BlockSize(16 + sizeof(uint64_t));
   constexpr size_t kItem = 2 * sizeof(uint64_t);
-  return sizeof(Keys) + BlockSize(keys_->get<1>().bucket_count() * sizeof(void*)) + name_bytes_ +
-         keys() * (kNode + kFirstItem) + (items_ - keys()) * kItem;
+  return sizeof(Keys) + AllocatedSize(keys_->get<1>().bucket_count() * sizeof(void*)) +
+         name_bytes_ + keys() * (kNode + kFirstItem) + (items_ - keys()) * kItem;
 }
 
 std::string Tracking::Audit() const {

@@ -18,7 +18,7 @@ inline size_t HeapBytes(const std::string& text) {
 
 template <typename Item>
 size_t HeapBytes(const std::vector<Item>& items) {
-  return items.capacity() == 0 ? 0 : BlockSize(items.capacity() * sizeof(Item));
+  return items.capacity() == 0 ? 0 : AllocatedSize(items.capacity() * sizeof(Item));
 }
 
 // Of an absl::flat_hash_map or _set: its slots, and a byte for each and for a group behind them.
@@ -28,7 +28,7 @@ size_t TableBytes(const Table& table) {
   if (table.capacity() == 0) return 0;
   constexpr size_t kGroup = 16;
   const size_t marks = (table.capacity() + kGroup + alignof(Item) - 1) / alignof(Item);
-  return BlockSize(marks * alignof(Item) + table.capacity() * sizeof(Item));
+  return AllocatedSize(marks * alignof(Item) + table.capacity() * sizeof(Item));
 }
 
 // Of so many bytes for each item in tables that are filled between the half and seven eighths.

@@ -154,16 +154,16 @@ def test_patterns():
 
 def test_watched_keys():
     def load(server, asking):
-        peers = crowd(server, 30)
+        peers = crowd(server, 10)
         for peer in peers:
-            send_all(peer, (["WATCH", f"a key that is watched:{i}"] for i in range(3000 * SCALE)))
+            send_all(peer, (["WATCH", f"a key that is watched:{i}"] for i in range(KEYS // 10)))
         return peers
     check(load)
 
 
 def test_waiters_for_keys():
     def load(server, asking):
-        peers = crowd(server, 2 * CLIENTS * min(SCALE, 5))
+        peers = crowd(server, CLIENTS * SCALE)
         for number, peer in enumerate(peers):
             peer.send(wire.encode([b"BLPOP", *(b"a list of jobs:%d:%d" % (number, i) for i in range(20)), b"0"]))
         while int(info(asking, "clients")[b"blocked_clients"]) < len(peers):
