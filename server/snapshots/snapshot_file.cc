@@ -17,8 +17,7 @@ constexpr uint64_t kSyncEveryBytes = 4 * 1024 * 1024;
 // turn.
 constexpr size_t kJobBytes = 256 * 1024;
 // Of blocks that are kept for what comes next. Memory that is had anew for each costs more than
-// what is written there: the system clears it page by page, and takes back what has gone. So the
-// worker writes to the first ones before they are needed.
+// what is written there: the system clears it page by page, and takes back what has gone.
 constexpr size_t kSpareBlocks = 8;
 
 }  // namespace
@@ -41,7 +40,6 @@ struct SnapshotFile::Work {
   const bool syncs_often;
   std::unique_ptr<DiskFile> file;
   std::vector<std::string> blocks;
-  std::vector<std::string> fresh;  // blocks that were never written to
   bool is_last = false;
   bool is_named = false;
   int fault = 0;
@@ -73,7 +71,6 @@ struct SnapshotFile::Work {
     return names.temporary == names.path ? 0 : disk.Rename(names.temporary, names.path);
   }
   void Run() {
-    for (std::string& block : fresh) block.assign(kJobBytes, '\0');
     Append();
     if (is_last) GiveName();
   }
@@ -129,7 +126,6 @@ void SnapshotFile::StartJob() {
   work_->blocks = std::exchange(pending_, {});
   pending_bytes_ = 0;
   work_->is_last = is_whole_;
-  if (!is_whole_) AddFresh();
   const std::shared_ptr<Work> work = work_;
   const auto done = [work] {
     if (work->owner) work->owner->JobDone();
@@ -144,28 +140,15 @@ void SnapshotFile::StartJob() {
   }
 }
 
-// Twice as many as are on their way, as long as they get more.
-void SnapshotFile::AddFresh() {
-  const size_t known = spare_.size() + work_->blocks.size();
-  if (!host_ || known >= kSpareBlocks) return;
-  work_->fresh.resize(std::min(kSpareBlocks - known, 2 * work_->blocks.size()));
-  for (std::string& block : work_->fresh) block.reserve(kJobBytes);
-}
-
-void SnapshotFile::Spare(std::vector<std::string> blocks) {
-  for (std::string& block : blocks) {
-    if (spare_.size() == kSpareBlocks) return;
-    if (block.capacity() > 2 * kJobBytes) continue;  // of one large value
-    block.clear();
-    spare_.push_back(std::move(block));
-  }
-}
-
 void SnapshotFile::JobDone() {
   busy_ = false;
   waiting_ = pending_bytes_;
-  Spare(std::exchange(work_->blocks, {}));
-  Spare(std::exchange(work_->fresh, {}));
+  for (std::string& block : std::exchange(work_->blocks, {})) {
+    if (spare_.size() == kSpareBlocks) break;
+    if (block.capacity() > 2 * kJobBytes) continue;  // it had one large value
+    block.clear();
+    spare_.push_back(std::move(block));
+  }
   if (work_->is_last) {
     return std::exchange(finished_, {})(work_->fault);  // which may be the end of this
   }

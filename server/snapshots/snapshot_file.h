@@ -47,8 +47,6 @@ class SnapshotFile final : public ByteSink {
  private:
   struct Work;
   void AddBlock(size_t bytes);
-  void AddFresh();
-  void Spare(std::vector<std::string> blocks);
   void StartJob();
   void JobDone();
 

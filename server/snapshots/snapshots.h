@@ -57,15 +57,15 @@ class Snapshots final : private OptionFollower {
 
   // --- dbfilename
   bool saving() const { return run_ && !run_->is_base; }
-  // SAVE: the whole file before it returns; 0 or an errno value.
-  int Save();
-  // The same, of the server's own accord.
+  // The whole file before it returns; 0 or an errno value.
   int SaveNow();
+  // The same, counted as SAVE is.
+  int Save();
   // The same as a file would hold, for another server on a machine of that boot; false: one is
   // being written.
   bool WriteTo(ByteSink& sink, std::string_view boot);
-  // From this moment on, beside clients. What fails, and be it at once, is told by last_failed().
-  // Precondition: can_begin().
+  // From this moment on, beside clients. last_failed() tells how it ended, also where it could not
+  // begin. Precondition: can_begin().
   void SaveAside();
   // The server is about to end: what runs is given up, and all is saved where `save` says so, or
   // there are save points. False: that has failed, and `force` was not said.
@@ -102,12 +102,12 @@ class Snapshots final : private OptionFollower {
   // --- for INFO
   uint64_t changes_since_save() const { return changes() - saved_changes_; }
   int64_t saved_unix_s() const { return saved_unix_s_; }
-  // Of those beside clients; one that was saved otherwise makes up for a failure, as in Redis.
+  // The last one beside clients has failed, and none was saved since, in whatever way.
   bool last_failed() const { return failed_; }
   int64_t last_took_s() const { return took_s_; }
-  int64_t running_s() const;  // -1: nothing runs
-  uint64_t saves() const { return saves_; }
-  // SAVE and those beside clients, since CONFIG RESETSTAT.
+  int64_t running_s() const;                 // -1: nothing runs
+  uint64_t saves() const { return saves_; }  // that succeeded, since the start
+  // By SAVE and beside clients, since CONFIG RESETSTAT: Redis's rdb_saves.
   uint64_t begun() const { return begun_; }
   void ResetStatistics() { begun_ = 0; }
   uint64_t keys_done() const { return run_ ? run_->writer.keys() : 0; }

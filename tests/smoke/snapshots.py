@@ -138,6 +138,45 @@ def the_end_saves(ours):
     assert client_of(ours).call("CONFIG", "SET", "dir", "/") != ("+", b"OK")
 
 
+def failures_are_answered_as_by_redis(program, oracle):
+    """Where dump.rdb is a folder no snapshot gets its name."""
+    servers = [Server(each, ["--save", "3600 1000000"]) for each in (program, oracle)]
+    try:
+        clients = [client_of(server) for server in servers]
+
+        def same(*request):
+            ours, theirs = (client.call(*request) for client in clients)
+            assert ours == theirs, (request, ours, theirs)
+
+        def same_figures():
+            for client in clients:
+                while info(client, "rdb_bgsave_in_progress") == "1":
+                    time.sleep(0.01)
+            for field in ("rdb_last_bgsave_status", "rdb_last_bgsave_time_sec", "rdb_saves"):
+                ours, theirs = (info(client, field) for client in clients)
+                assert ours == theirs, (field, ours, theirs)
+
+        for server in servers:
+            rdb(server).mkdir()
+        for request in (("SET", "k", "1"), ("SAVE",), ("SET", "k", "2"), ("PING",)):
+            same(*request)
+            same_figures()
+        same("BGSAVE")
+        same_figures()
+        for request in (("SET", "k", "3"), ("GET", "k"), ("PING",), ("PING", "x"), ("MULTI",), ("PING",), ("EXEC",),
+                        ("EVAL", "return redis.call('SET', 'k', '4')", "0"), ("SAVE",), ("SHUTDOWN", "SAVE")):
+            same(*request)
+            same_figures()
+        for server in servers:
+            rdb(server).rmdir()
+        for request in (("BGSAVE",), ("SET", "k", "5"), ("PING",), ("CONFIG", "RESETSTAT")):
+            same(*request)
+            same_figures()
+    finally:
+        for server in servers:
+            server.stop()
+
+
 def rewritten_under_load(program, cycles):
     """What a client was told is there, whenever the server is killed beside a rewriting."""
     server = Server(program, ["--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"])
@@ -208,6 +247,7 @@ def main():
     finally:
         ours.stop()
         theirs.stop()
+    failures_are_answered_as_by_redis(options.server, options.oracle)
     log_goes_to_redis(options.server, options.oracle)
     rewritten_under_load(options.server, options.cycles)
     print("ok")

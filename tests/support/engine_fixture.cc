@@ -132,13 +132,13 @@ void TestEngine::AwaitAside(uint64_t number) {
   }
 }
 
-bool TestEngine::RunAsideNow() { return RunAside(aside_.begin()); }
+bool TestEngine::RunAsideNow() { return RunOne(aside_.begin()); }
 
 bool TestEngine::RunAsideNow(AsideLane lane) {
-  return RunAside(std::ranges::find(aside_, lane, &Aside::lane));
+  return RunOne(std::ranges::find(aside_, lane, &Aside::lane));
 }
 
-bool TestEngine::RunAside(std::deque<Aside>::iterator found) {
+bool TestEngine::RunOne(Asides::iterator found) {
   if (found == aside_.end()) return false;
   const Aside aside = std::move(*found);
   aside_.erase(found);

@@ -154,19 +154,20 @@ class TestEngine final : private Host {
   void Sleep(int64_t micros) override { clock_.AdvanceMicros(micros); }
   void Log(LogLevel level, std::string_view line) override;
   TestClient* FindClient(SessionId id);
-
-  MemoryDisk own_disk_;
-  MemoryDisk& disk_;
-  bool audits_;
-  bool aside_waits_ = false;
   struct Aside {
     uint64_t number;
     AsideLane lane;
     std::function<void()> work;  // empty: it is done
     std::function<void()> done;
   };
-  std::deque<Aside> aside_;
-  bool RunAside(std::deque<Aside>::iterator found);
+  using Asides = std::deque<Aside>;
+  bool RunOne(Asides::iterator found);
+
+  MemoryDisk own_disk_;
+  MemoryDisk& disk_;
+  bool audits_;
+  bool aside_waits_ = false;
+  Asides aside_;
   RealCalls real_calls_;
   uint64_t last_aside_ = 0;
   std::string start_fault_;

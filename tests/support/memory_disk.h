@@ -36,7 +36,8 @@ class MemoryDisk : public Disk {
   // The power goes after so many more calls that change something: from then on each fails.
   int64_t changes_left = INT64_MAX;
   uint64_t syncs = 0;
-  int replaced = 0;  // attempts, failed ones too
+  int replaced = 0;           // attempts, failed ones too
+  size_t largest_append = 0;  // of all attempts
 
   int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) override {
     const std::string name = Absolute(path);
@@ -161,6 +162,7 @@ class MemoryDisk : public Disk {
 
     int Append(std::string_view bytes, size_t& written) override {
       written = 0;
+      disk_.largest_append = std::max(disk_.largest_append, bytes.size());
       if (disk_.write_fault != 0) return disk_.write_fault;
       if (disk_.IsDark()) return EIO;
       if (disk_.full_appends > 0) {

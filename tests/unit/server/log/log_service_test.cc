@@ -290,6 +290,19 @@ TEST(Log, WhatTheDiskDoesNotTakeIsNotAcknowledged) {
   }
 }
 
+// The caller is told in Redis's words, and the log has the reason.
+TEST(Log, ThatCannotBeWrittenAnewAnswersAsRedis) {
+  MemoryDisk disk;
+  TestEngine server({.disk = &disk});
+  disk.write_fault = EROFS;
+  EXPECT_EQ(server.Connect().Run({"BGREWRITEAOF"}).ToText(),
+            "-ERR Can't execute an AOF background rewriting. Please check the server logs for more "
+            "information.");
+  EXPECT_TRUE(std::ranges::any_of(server.log(), [](const std::string& line) {
+    return line.find("Read-only file system") != std::string::npos;
+  }));
+}
+
 TEST(Log, AfterAFailedSyncOnlyANewBaseHelps) {
   MemoryDisk disk;
   {

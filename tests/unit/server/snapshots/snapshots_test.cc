@@ -105,6 +105,21 @@ TEST(Snapshots, OneThatCannotBeginIsAFailure) {
   EXPECT_EQ(client.Run({"SET", "k", "x"}).ToText(), "+OK") << "there are no save points";
 }
 
+// What is copied because its memory was too small is copied in the midst of a turn.
+TEST(Snapshots, NoBlockForTheDiskGrows) {
+  MemoryDisk disk;
+  TestEngine server(With(disk));
+  TestClient& client = server.Connect();
+  for (size_t i = 0; i < 400; ++i)
+    client.Run({"SET", "key:" + std::to_string(i), std::string(5'000 + 37 * i, 'x')});
+  client.Run({"CONFIG", "SET", "rdbcompression", "no"});
+  EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "+Background saving started");
+  server.Settle();
+  EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "ok");
+  EXPECT_GT(disk.largest_append, 200U << 10);
+  EXPECT_LE(disk.largest_append, 256U << 10);
+}
+
 TEST(Snapshots, AreGivenUpByCancel) {
   MemoryDisk disk;
   TestEngine server(With(disk));
