@@ -121,9 +121,9 @@ class Saving:
                   + " ms")
         yield paired(f"{self.name}-longest-wait", "ms", *both("longest_ms"))
         turns, calm_turns = (sum((round_[key] for round_ in ours), []) for key in ("saving_turns", "calm_turns"))
-        yield Row(f"{self.name}-turn", "µs", statistics.median(turns), bar=self.turn_bar_us, absolute=True,
-                  note=f"the longest of each save, {min(turns):.0f} to {max(turns):.0f}; of as long a time without "
-                       f"one {min(calm_turns):.0f} to {max(calm_turns):.0f}")
+        yield Row(f"{self.name}-turn", "µs", max(turns), bar=self.turn_bar_us, absolute=True,
+                  note=f"the longest of all saves; of one in the median {statistics.median(turns):.0f}, of as long a time "
+                       f"without one {statistics.median(calm_turns):.0f}, at most {max(calm_turns):.0f}")
         yield paired(f"{self.name}-cpu", "ms", *both("cpu_ms"), bar=self.cpu_bar)
         yield paired(f"{self.name}-memory", "MB", *both("memory_mb"), bar=self.memory_bar,
                      note="beyond before, under the load")
@@ -172,17 +172,17 @@ class Saving:
                         time.sleep(PAUSE_SECONDS)
                 return seen
 
-            def watch(key, begin, least):
-                """Adds what PINGs wait until what is begun is over, and the longest turn."""
+            def watch(key, begin=None, least=0):
+                """Adds what PINGs wait so long, and until what is begun is over, and the longest turn."""
                 target.client.call("CONFIG", "RESETSTAT")
-                told[key] += waits(begin(), least)
+                told[key] += waits(begin() if begin else lambda: True, least)
                 told[key + "_turns"].append(float(target.client.info("turns").get("turn_cpu_us_max", 0)))
 
             for key in ("calm", "saving"):
                 told[key], told[key + "_turns"] = [], []
             for _ in range(SAVES):
-                watch("calm", lambda: lambda: True, 2)
-                watch("saving", lambda: _save(target), 0)
+                watch("calm", least=2)
+                watch("saving", lambda: _save(target))
             # In a save of its own: whoever reads the pages of a process keeps it from asking for more.
             memory = _MemoryWatch(target)
             waits(_save(target), 0)
@@ -190,4 +190,3 @@ class Saving:
         for key in ("calm", "saving"):
             told[key + "_ms"] = statistics.quantiles(told[key], n=1000)[-1]
         told["longest_ms"] = max(told["saving"])
-
