@@ -52,7 +52,8 @@ class Installed:
 
 
 def what_is_there(at):
-    for path in ("bin/sluice", "share/man/man1/sluice.1", "include/sluice/database.h", "include/sluice/sluice_c.h"):
+    for path in ("bin/sluice", "share/man/man1/sluice.1", "share/doc/sluice/LICENSE", "include/sluice/database.h",
+                 "include/sluice/sluice_c.h"):
         assert (at.prefix / path).exists(), path
     for header in (at.prefix / "include/sluice").iterdir():
         for included in re.findall(r'#include "([^"]+)"', header.read_text()):
