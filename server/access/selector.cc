@@ -151,7 +151,8 @@ RuleFault Selector::ApplyFirstArgument(std::string_view name, size_t bar,
   const std::string_view argument = name.substr(bar + 1);
   if (!number) return RuleFault::kUnknownName;
   if (catalogue.IsSubcommand(*number)) return RuleFault::kArgumentOfSubcommand;
-  if (argument.empty()) return RuleFault::kSyntax;
+  // Redis takes a blank here, and then writes a file that reads as other rules, or another user.
+  if (argument.empty() || HasBlank(argument)) return RuleFault::kSyntax;
   if (catalogue.HasSubcommands(*number)) return RuleFault::kUnknownName;
   for (const FirstArgument& it : first_arguments_) {
     if (it.command == *number && IsSameInAnyCase(it.text, argument)) return RuleFault::kNone;

@@ -112,14 +112,17 @@ void User::Reset(const RuleContext& context) {
   sanitize_ = Sanitize::kDo;
 }
 
-// The rules in parentheses are separated by blanks.
+// The rules in parentheses are separated by blanks. One that ends as the selector does would end it
+// where a file is read.
 RuleFault User::AddSelector(std::string_view rules, const RuleContext& context) {
   Selector selector(context.all_channels);
   while (true) {
     rules.remove_prefix(std::min(rules.find_first_not_of(kBlanks), rules.size()));
     if (rules.empty()) break;
     const size_t end = std::min(rules.find_first_of(kBlanks), rules.size());
-    const RuleFault fault = selector.Apply(rules.substr(0, end), context.catalogue);
+    const std::string_view rule = rules.substr(0, end);
+    if (rule.ends_with(')')) return RuleFault::kSyntax;
+    const RuleFault fault = selector.Apply(rule, context.catalogue);
     if (fault != RuleFault::kNone) return fault;
     rules.remove_prefix(end);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/words.h"
 
 namespace sluice {
 namespace {
@@ -37,6 +38,26 @@ User UnboundedDefault(const CommandCatalogue& catalogue) {
     user.Apply(rule, context);
   }
   return user;
+}
+
+// As it stands, unless the syntax of configuration files would make something else of it.
+std::string ConfigWord(std::string_view word) {
+  const auto is_plain = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > ' ' && byte != 0x7f && c != '"' && c != '\'';
+  };
+  return !word.empty() && std::ranges::all_of(word, is_plain) ? std::string(word)
+                                                              : QuotedWord(word);
+}
+
+// What is said of payloads aside, which a line for the default user always says.
+bool HaveSameRights(const User& a, const User& b, const CommandCatalogue& catalogue) {
+  const auto same = [&catalogue](const Selector& one, const Selector& other) {
+    return one.Describe(catalogue) == other.Describe(catalogue);
+  };
+  return a.enabled() == b.enabled() && a.has_no_password() == b.has_no_password() &&
+         a.passwords() == b.passwords() && same(a.own(), b.own()) &&
+         std::ranges::equal(a.selectors(), b.selectors(), same);
 }
 
 // Rules may hold passwords; what names an unknown command does not.
@@ -97,6 +118,30 @@ std::vector<std::string> Users::Lines() const {
     lines.push_back(Concat("user ", name, ' ', user->Describe(catalogue_)));
   }
   return lines;
+}
+
+// No rule has a blank in it, so the words of a line are what stands between blanks.
+std::vector<std::string> Users::ConfigLines() const {
+  std::vector<std::string> lines;
+  for (const auto& [name, user] : users_) {
+    std::string line = Concat("user ", ConfigWord(name));
+    const std::string rules = user->Describe(catalogue_);
+    for (const std::string_view rule : SplitAtSpaces(rules)) ConcatTo(line, ' ', ConfigWord(rule));
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::optional<std::string> Users::FirstUnlike(std::span<const User> read) const {
+  for (const User& user : read) {
+    if (!users_.contains(user.name())) return user.name();
+  }
+  for (const auto& [name, user] : users_) {
+    const auto same_name = [&name](const User& other) { return other.name() == name; };
+    const auto found = std::ranges::find_if(read, same_name);
+    if (found == read.end() || !HaveSameRights(*user, *found, catalogue_)) return name;
+  }
+  return std::nullopt;
 }
 
 // Every line is read, so that all faults are told at once. Without a line for it the default user

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -49,8 +50,13 @@ class Users {
   void SetDefaultPassword(std::string_view password);
 
   // --- texts
-  // "user NAME on ...": a line for each user.
+  // "user NAME on ...": a line for each user, as ACL files have it.
   std::vector<std::string> Lines() const;
+  // The same for a configuration file, where quotes mean something: words are quoted that need it.
+  std::vector<std::string> ConfigLines() const;
+  // Whether these are the users that there are, with the same rights and passwords: asked of what
+  // has been read back. One that is not there or differs, by its name; nothing: all are the same.
+  std::optional<std::string> FirstUnlike(std::span<const User> read) const;
   // Users made from the lines of an ACL file, or what is wrong with it, in Redis's words; `path`
   // names it. Nothing is changed.
   struct Loaded {

@@ -86,6 +86,16 @@ std::string Text(const FileLines& file) {
   return text;
 }
 
+// Whether what was read are these lines of users and no others.
+bool AreTheLines(std::span<const Config::DirectiveLine> read, std::span<const std::string> lines) {
+  return std::ranges::equal(read, lines, [](const auto& one, const std::string& line) {
+    std::vector<std::string> words;
+    if (!SplitWords(line, words) || words.empty()) return false;
+    words.erase(words.begin());
+    return one.words == words;
+  });
+}
+
 }  // namespace
 
 // Texts are quoted and sizes get their largest unit, as Redis writes them.
@@ -107,7 +117,8 @@ std::vector<std::string> Config::LinesFor(size_t option) const {
   return values;
 }
 
-// Replaced as a whole: after a crash the old file or the new one is there.
+// Replaced as a whole: after a crash the old file or the new one is there. What is to be written is
+// read first, so that no start is refused for it.
 std::string Config::Rewrite(std::span<const std::string> users) {
   if (file_.empty()) return "The server is running without a config file";
   std::string old_text;  // a file that is gone is written anew
@@ -118,7 +129,16 @@ std::string Config::Rewrite(std::span<const std::string> users) {
     PutLines(file, option, LinesFor(option), ValueOf(option) != fresh.ValueOf(option));
   }
   PutLines(file, kUserLines, {users.begin(), users.end()}, /*needed=*/true);
-  const int fault = disk_->Replace(file_, Text(file));
+  const std::string text = Text(file);
+  Config read(*disk_);
+  std::string unreadable = read.LoadLines(text, {.source = file_});
+  if (unreadable.empty() && !AreTheLines(read.LinesOf("user"), users)) {
+    unreadable = "its users would be others";
+  }
+  if (!unreadable.empty()) {
+    return Concat("Rewriting config file: it would not be read back: ", unreadable);
+  }
+  const int fault = disk_->Replace(file_, text);
   return fault == 0 ? std::string() : Concat("Rewriting config file: ", std::strerror(fault));
 }
 

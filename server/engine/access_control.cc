@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/words.h"
 #include "server/notify/pubsub.h"
 
 namespace sluice {
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::string_view kBothSources =
     "there are users in the configuration and in aclfile: put all of them into one of the two";
+constexpr std::string_view kUnreadable =
+    "The users were not written, as they would not be read back: ";
 
 }  // namespace
 
@@ -25,16 +28,14 @@ std::string AccessControl::LoadConfigured() {
   for (const Config::DirectiveLine& line : on_.config.LinesOf("user")) {
     if (has_file) return Concat(line.place, ": ", kBothSources);
     const std::string& name = line.words[0];
-    const std::string user_at = Concat(line.place, ": user '", name, "'");
     if (!IsUserName(name)) return Concat(line.place, ": Spaces not allowed in ACL usernames");
     if (!names.insert(name).second) {
-      return Concat(user_at,
-                    ": Duplicate user found. A user can only be defined once in config files");
+      return Concat(line.place, ": user '", name,
+                    "': Duplicate user found. A user can only be defined once in config files");
     }
     User user(name, on_.users.context());
-    if (name == kDefaultUser) user.Apply("reset", on_.users.context());
-    const std::string fault = on_.users.ReadLine(line.words, user);
-    if (!fault.empty()) return Concat(user_at, ", ", fault);
+    const std::string fault = ReadConfigured(line, user);
+    if (!fault.empty()) return fault;
     if (!user.enabled()) {
       on_.host.Log(LogLevel::kNotice,
                    Concat("The user '", name,
@@ -45,6 +46,14 @@ std::string AccessControl::LoadConfigured() {
   }
   DefaultChanged();
   return {};
+}
+
+// The default user's line says all of it.
+std::string AccessControl::ReadConfigured(const Config::DirectiveLine& line, User& user) const {
+  if (user.name() == kDefaultUser) user.Apply("reset", on_.users.context());
+  const std::string fault = on_.users.ReadLine(line.words, user);
+  if (fault.empty()) return {};
+  return Concat(line.place, ": user '", user.name(), "', ", fault);
 }
 
 std::string AccessControl::LoadFileAtStart() {
@@ -95,6 +104,11 @@ std::string AccessControl::LoadFile() {
 std::string AccessControl::SaveFile() {
   std::string text;
   for (const std::string& line : on_.users.Lines()) ConcatTo(text, line, '\n');
+  const Users::Loaded loaded = on_.users.Read(text, on_.config.settings().aclfile);
+  if (!loaded.faults.empty()) return Concat(kUnreadable, loaded.faults);
+  if (const auto unlike = on_.users.FirstUnlike(loaded.users)) {
+    return Concat(kUnreadable, "user '", *unlike, "' would be another one");
+  }
   const int fault = on_.config.disk().Replace(on_.config.settings().aclfile, text);
   if (fault == 0) return {};
   on_.host.Log(LogLevel::kWarning, Concat("ACL file '", on_.config.settings().aclfile,
@@ -103,8 +117,19 @@ std::string AccessControl::SaveFile() {
          "information";
 }
 
-std::vector<std::string> AccessControl::LinesForConfig() const {
-  return on_.config.settings().aclfile.empty() ? on_.users.Lines() : std::vector<std::string>();
+std::string AccessControl::LinesForConfig(std::vector<std::string>& lines) const {
+  if (!on_.config.settings().aclfile.empty()) return {};
+  lines = on_.users.ConfigLines();
+  std::vector<User> read;
+  for (const std::string& text : lines) {
+    Config::DirectiveLine line{.directive = "user", .words = {}, .place = std::string(kUnreadable)};
+    if (!SplitWords(text, line.words)) return Concat(kUnreadable, "quotes are unbalanced");
+    line.words.erase(line.words.begin());
+    User& user = read.emplace_back(line.words[0], on_.users.context());
+    if (std::string fault = ReadConfigured(line, user); !fault.empty()) return fault;
+  }
+  const std::optional<std::string> unlike = on_.users.FirstUnlike(read);
+  return unlike ? Concat(kUnreadable, "user '", *unlike, "' would be another one") : std::string();
 }
 
 void AccessControl::RequirePassChanged() {

@@ -50,8 +50,9 @@ class AccessControl {
   // ACL LOAD and ACL SAVE. The fault as Redis words it, or empty: then nothing has changed.
   std::string LoadFile();
   std::string SaveFile();
-  // The lines for the configuration; none where users have a file of their own.
-  std::vector<std::string> LinesForConfig() const;
+  // The users' lines for the configuration file; none where users have a file of their own. The
+  // sentence why these lines would not give the same users again, or empty.
+  std::string LinesForConfig(std::vector<std::string>& lines) const;
   void RequirePassChanged();
   void DefaultChannelsChanged();
 
@@ -64,6 +65,7 @@ class AccessControl {
   void LogInAsNewcomer(Session& session);
 
  private:
+  std::string ReadConfigured(const Config::DirectiveLine& line, User& user) const;
   void Become(Session& session, const User& user);
   void DefaultChanged();
   void RulesChanged(Session& session);

@@ -82,8 +82,9 @@ void ResetStat(CommandCall& call) {
 
 // Needs a configuration file; the error says why it could not be written.
 void Rewrite(CommandCall& call) {
-  const std::string fault =
-      call.part<Config>().Rewrite(call.part<AccessControl>().LinesForConfig());
+  std::vector<std::string> users;
+  std::string fault = call.part<AccessControl>().LinesForConfig(users);
+  if (fault.empty()) fault = call.part<Config>().Rewrite(users);
   if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
   call.part<Host>().Log(LogLevel::kNotice, "CONFIG REWRITE executed with success.");
   call.reply.Ok();
