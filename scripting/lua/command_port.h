@@ -26,6 +26,9 @@ class CommandPort {
   virtual void Call(Args args, ReplySink& reply) = 0;
   // An error reply was made for the script: statistics count it.
   virtual void ErrorReplied(std::string_view text) = 0;
+  // Answers the script's caller with an error that ErrorReplied has had already: statistics do not
+  // count it again, and the script's call counts as failed.
+  virtual void RepeatError(ReplySink& reply, std::string_view line) = 0;
   // redis.acl_check_cmd.
   virtual Permission MayCall(Args args) = 0;
   // Called every so many units of work: lets the server live on beside a slow script. The sentence

@@ -378,13 +378,24 @@ void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   reply.Array(0);
 }
 
+// A command's error that the script hands on has been counted as that command's.
+[[gnu::noinline]] void SendError(lua_State* L, int table, std::string_view line, ReplySink& reply) {
+  lua_pushliteral(L, "ignore_error_stats_update");
+  lua_rawget(L, table);
+  if (lua_isboolean(L, -1) && lua_toboolean(L, -1)) {
+    LuaState::Of(L).port().RepeatError(reply, line);
+  } else {
+    reply.Error(line);
+  }
+}
+
 // The first of Redis's fields that is there decides; raw reads, so that no metatable of the script
 // runs code here.
 // Recurses through SendArray, SendMap and SendSet; Lua's stack bounds the depth.
 void SendTable(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   const int table = lua_gettop(L);
   if (PushField(L, "err", LUA_TSTRING)) {
-    reply.Error(UpToNul(TextAt(L, -1)));
+    SendError(L, table, UpToNul(TextAt(L, -1)), reply);
   } else if (PushField(L, "ok", LUA_TSTRING)) {
     SendOneLine(UpToNul(TextAt(L, -1)), reply, &ReplySink::Status);
   } else if (PushField(L, "double", LUA_TNUMBER)) {

@@ -116,7 +116,7 @@ std::string ErrorLine(lua_State* L, std::string_view name, bool& counted) {
   if (lua_isstring(L, table + 2) && lua_isstring(L, table + 3)) {
     ConcatTo(line, " script: ", name, ", on ", text_of(table + 2), ":", text_of(table + 3), ".");
   }
-  counted = lua_toboolean(L, table + 4);
+  counted = lua_isboolean(L, table + 4) && lua_toboolean(L, table + 4);
   lua_settop(L, table);
   return line;
 }

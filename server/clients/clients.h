@@ -145,7 +145,11 @@ class Clients final : public ErrorListener {
 
   void TimeShifted(int64_t ms);  // see Engine::TimeShifted
 
-  void ErrorSent(std::string_view text) override { statistics_.CountError(text); }
+  void ErrorSent(std::string_view text) override {
+    if (counts_errors_) statistics_.CountError(text);
+  }
+  // False while an error is answered that has been counted where it arose.
+  void set_counts_errors(bool on) { counts_errors_ = on; }
 
   // Between turns: the first violated invariant as a sentence, or empty.
   std::string Audit() const;
@@ -177,6 +181,7 @@ class Clients final : public ErrorListener {
   size_t accounted_bytes_ = 0;
   uint64_t evicted_ = 0;
   bool accounts_ = false;
+  bool counts_errors_ = true;
   uint64_t next_client_id_ = 1;
   struct {
     size_t next_slot = 0;

@@ -8,7 +8,7 @@ namespace sluice {
 namespace {
 
 // As Redis: what of the data is answered is read, what is changed in any way is written.
-uint8_t AccessOf(uint16_t flags) {
+uint8_t AccessOfFlags(uint16_t flags) {
   uint8_t access = 0;
   if (flags & kKeyAccess) access |= kReads;
   if (flags & (kKeyInsert | kKeyDelete | kKeyUpdate)) access |= kWrites;
@@ -36,79 +36,94 @@ std::string AccessGate::TextOf(const Verdict& verdict) const {
   }
 }
 
-std::span<const AccessedKey> AccessGate::KeysOf(const Command& command, Args args) {
+std::span<const AccessedKey> AccessGate::KeysOf(const Request& request) {
   uses_.clear();
   keys_.clear();
-  if (command.sole_key && static_cast<size_t>(command.first_key) < args.size()) {
-    keys_.push_back(SoleKeyOf(command, args));
+  const Command& command = request.command;
+  if (command.sole_key && static_cast<size_t>(command.first_key) < request.args.size()) {
+    keys_.push_back(SoleKeyOf(request));
     return keys_;
   }
   // A request without a sense, too: the keys that it names in front may be all that it needs.
-  commands_.FindKeys(command, args, uses_);
+  FindKeys(request, uses_);
   for (const KeyUse& use : uses_) {
-    keys_.push_back({static_cast<size_t>(use.position), AccessOf(use.flags)});
+    keys_.push_back({static_cast<size_t>(use.position), AccessOfFlags(use.flags)});
   }
   return keys_;
 }
 
-AccessedKey AccessGate::SoleKeyOf(const Command& command, Args args) {
+AccessedKey AccessGate::SoleKeyOf(const Request& request) {
+  const Command& command = request.command;
   const bool varies = (*command.sole_key & kKeyVariableFlags) && command.spec->key_flags;
-  const uint16_t flags = varies ? command.spec->key_flags(args) : *command.sole_key;
-  return {static_cast<size_t>(command.first_key), AccessOf(flags)};
+  const uint16_t flags = varies ? command.spec->key_flags(request) : *command.sole_key;
+  return {static_cast<size_t>(command.first_key), AccessOfFlags(flags)};
 }
 
 // Most requests have one key, which the user's own rules allow: that is seen without a look at all
 // else. False says nothing.
-bool AccessGate::AllowsPlainly(const User& user, const Command& command, Args args) {
+bool AccessGate::AllowsPlainly(const User& user, const Request& request) {
+  const Command& command = request.command;
   if (!command.sole_key || command.spec->channels.begin != 0) return false;
-  if (static_cast<size_t>(command.first_key) >= args.size()) return false;
-  const AccessedKey key = SoleKeyOf(command, args);
-  return user.own().AllowsPlainly(command.number, args[key.position], key.access);
+  if (static_cast<size_t>(command.first_key) >= request.args.size()) return false;
+  const AccessedKey key = SoleKeyOf(request);
+  return user.own().AllowsPlainly(command.number, request.args[key.position], key.access);
 }
 
-AccessRequest AccessGate::RequestOf(const Command& command, Args args,
-                                    absl::FunctionRef<std::span<const AccessedKey>()> keys) const {
-  const ChannelSpec& channels = command.spec->channels;
-  const auto begin = static_cast<size_t>(channels.begin);
-  const size_t last = channels.to_end ? args.size() : begin + 1;
-  return {.command = command.number,
-          .always_runs = (command.spec->flags & kNoAuth) != 0,
-          .args = args,
+AccessRequest AccessGate::AccessOf(const Request& request, Keys keys) {
+  const CommandSpec& spec = *request.command.spec;
+  const auto begin = static_cast<size_t>(spec.channels.begin);
+  const size_t last = spec.channels.to_end ? request.args.size() : begin + 1;
+  return {.command = request.command.number,
+          .always_runs = (spec.flags & kNoAuth) != 0,
+          .args = request.args,
           .keys = keys,
           .channels_begin = begin,
           .channels_end = begin == 0 ? 0 : last,
-          .channels_are_patterns = channels.patterns};
+          .channels_are_patterns = spec.channels.patterns};
 }
 
 // FENCED and its like need the right to the command inside as well; its channels are its own.
-Verdict AccessGate::Check(const User& user, const Command& command, Args args) {
-  const auto keys = [&] { return KeysOf(command, args); };
-  const Verdict verdict = user.Check(RequestOf(command, args, keys));
-  const auto begin = static_cast<size_t>(command.spec->inner_command);
-  if (begin == 0 || begin >= args.size() || !verdict.allowed()) return verdict;
-  const Command* const inner = commands_.FindNamed(args.subspan(begin));
-  if (!inner || inner->spec->inner_command != 0) return verdict;
-  Verdict of_inner = Check(user, *inner, args.subspan(begin));
-  if (!of_inner.allowed()) of_inner.position += begin;
+Verdict AccessGate::Check(const User& user, const Request& request) {
+  const auto keys = [&] { return KeysOf(request); };
+  const Verdict verdict = user.Check(AccessOf(request, keys));
+  const std::optional<Request> inner = request.inner();
+  if (!inner || !verdict.allowed()) return verdict;
+  Verdict of_inner = Check(user, *inner);
+  if (!of_inner.allowed())
+    of_inner.position += static_cast<size_t>(request.command.spec->inner_command);
   return of_inner;
 }
 
-bool AccessGate::MayReadAnyKey(const Session& session, const Command& command, Args args) {
-  if (!(session.conditions & kRestricted)) return true;
-  const auto keys = [&] { return KeysOf(command, args); };
-  return session.user->AllowsOnAnyKey(RequestOf(command, args, keys), kReads);
+Verdict AccessGate::CheckCommand(const User& user, const Command& command, Args words) const {
+  const auto keys = [] { return std::span<const AccessedKey>(); };
+  return user.Check({.command = command.number,
+                     .always_runs = (command.spec->flags & kNoAuth) != 0,
+                     .args = words,
+                     .keys = keys});
 }
 
-Verdict AccessGate::CheckAndRecord(const Session& session, const Command& command, Args args) {
+bool AccessGate::MayReadAnyKey(const Session& session, const Request& request) {
+  if (!(session.conditions & kRestricted)) return true;
+  const auto keys = [&] { return KeysOf(request); };
+  return session.user->AllowsOnAnyKey(AccessOf(request, keys), kReads);
+}
+
+bool AccessGate::AllowsOnEveryKey(const User& user, const Command& command) const {
+  const auto keys = [] { return std::span<const AccessedKey>(); };
+  const AccessRequest request = {.command = command.number, .args = {}, .keys = keys};
+  return user.AllowsOnAnyKey(request, kReads);
+}
+
+Verdict AccessGate::CheckAndRecord(const Session& session, const Request& request) {
   if (!(session.conditions & kRestricted)) return {};
-  if (AllowsPlainly(*session.user, command, args)) [[likely]]
+  if (AllowsPlainly(*session.user, request)) [[likely]]
     return {};
-  const Verdict verdict = Check(*session.user, command, args);
+  const Verdict verdict = Check(*session.user, request);
   if (verdict.allowed()) return verdict;
   const std::string_view object = verdict.denial == Denial::kCommand
                                       ? commands_.catalogue().NameOf(verdict.command)
-                                      : args[verdict.position];
-  Record(session, args, verdict.denial, object, session.user->name());
+                                      : request.args[verdict.position];
+  Record(session, request.args, verdict.denial, object, session.user->name());
   return verdict;
 }
 

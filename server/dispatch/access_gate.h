@@ -1,6 +1,6 @@
 // AccessGate: whether a session's user may run a request, and the record of it where he may not.
 // The dispatcher, EXEC, scripts, FENCED and ACL DRYRUN all ask here; which keys a request has is
-// told by the same extractor that COMMAND GETKEYS shows (CommandTable::FindKeys).
+// told by the same extractor that COMMAND GETKEYS shows (FindKeys).
 //
 // Only sessions with kRestricted are asked about: a user who may do everything costs nothing.
 #pragma once
@@ -35,22 +35,27 @@ class AccessGate {
       : commands_(commands), log_(log), clock_(clock), script_(script), describer_(describer) {}
 
   // What the user's rules say; nothing is recorded.
-  Verdict Check(const User& user, const Command& command, Args args);
+  Verdict Check(const User& user, const Request& request);
+  // The same for the command alone, whatever words come with it: words that are no request have no
+  // keys.
+  Verdict CheckCommand(const User& user, const Command& command, Args words) const;
   // Allowed, or recorded in the log.
-  Verdict CheckAndRecord(const Session& session, const Command& command, Args args);
+  Verdict CheckAndRecord(const Session& session, const Request& request);
   // Whether the rules that allow the request allow any key to be read, as BY and GET of SORT do.
-  bool MayReadAnyKey(const Session& session, const Command& command, Args args);
+  bool MayReadAnyKey(const Session& session, const Request& request);
+  // Whether the user may run such a command, whatever key it is about.
+  bool AllowsOnEveryKey(const User& user, const Command& command) const;
   // What a client is told of it.
   std::string TextOf(const Verdict& verdict) const;
   // A login that was refused.
   void RecordLogin(const Session& session, Args args, std::string_view user);
 
  private:
-  AccessRequest RequestOf(const Command& command, Args args,
-                          absl::FunctionRef<std::span<const AccessedKey>()> keys) const;
-  std::span<const AccessedKey> KeysOf(const Command& command, Args args);
-  static AccessedKey SoleKeyOf(const Command& command, Args args);
-  static bool AllowsPlainly(const User& user, const Command& command, Args args);
+  using Keys = absl::FunctionRef<std::span<const AccessedKey>()>;
+  static AccessRequest AccessOf(const Request& request, Keys keys);
+  std::span<const AccessedKey> KeysOf(const Request& request);
+  static AccessedKey SoleKeyOf(const Request& request);
+  static bool AllowsPlainly(const User& user, const Request& request);
   void Record(const Session& session, Args args, Denial reason, std::string_view object,
               std::string_view user);
 

@@ -32,6 +32,7 @@
 namespace sluice {
 
 struct CommandCall;
+class Request;
 
 using Handler = void (*)(CommandCall&);
 
@@ -216,12 +217,13 @@ struct BasicCommandSpec {
   Text replaced_by{};
   Text tips{};  // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
   // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
-  uint16_t (*key_flags)(Args args) = nullptr;
+  uint16_t (*key_flags)(const Request& request) = nullptr;
   // The flags of this very request, where it declares itself what it does (a script with a shebang
   // line); null: those of the row.
-  uint32_t (*request_flags)(const Parts& parts, Args args) = nullptr;
-  // Appends the keys where the key specs do not tell all of them (kMovableKeys).
-  bool (*find_keys)(Args args, std::vector<KeyUse>& keys) = nullptr;
+  uint32_t (*request_flags)(const Parts& parts, const Request& request) = nullptr;
+  // Appends the keys, as the handler reads the words. For rows whose key specs do not tell all of
+  // them or look for a word, which a value may look like.
+  bool (*find_keys)(const Request& request, std::vector<KeyUse>& keys) = nullptr;
   // From this argument on it is another command, whose keys are its keys too (FENCED); 0: none.
   int inner_command = 0;
   ChannelSpec channels{};
@@ -247,17 +249,41 @@ struct Command {
   size_t number = 0;                   // below CommandTable::count()
   std::string full_name;               // lower case: "get", "client|list"
   int first_key = 0;                   // argument to prefetch; 0: none known from the row alone
+  bool is_simple = false;  // its name alone says which row it is, and it has no command inside
   // Every request has one key and that is it: `first_key`, used like this or, with
   // kKeyVariableFlags, as key_flags says. Else FindKeys tells.
   std::optional<uint16_t> sole_key;         // KeyFlag bits
   std::vector<const Command*> subcommands;  // in the order of the rows
 };
 
+// The words of a request that has been checked: its command is known, the number of its words fits
+// that, and so it is with the command inside it (FENCED). Only CommandTable::Check makes one, and
+// whatever looks into a request without running it (keys, flags, channels, rules, needs) takes
+// nothing else: so no index that the arity allows lies outside the words.
+class Request {
+ public:
+  const Command& command;  // with a subcommand: that
+  const Args args;         // args[0] is the name; with a subcommand args[1] is its word
+
+  // The request inside it, which begins at the argument spec->inner_command.
+  std::optional<Request> inner() const {
+    if (!inner_) return std::nullopt;
+    return Request(*inner_, args.subspan(static_cast<size_t>(command.spec->inner_command)),
+                   nullptr);
+  }
+
+ private:
+  friend class CommandTable;
+  friend class QueuedCommand;  // keeps the words of one
+  Request(const Command& its_command, Args words, const Command* inner)
+      : command(its_command), args(words), inner_(inner) {}
+
+  const Command* inner_;
+};
+
 // One execution. Everything lives at least until the handler returns.
-struct CommandCall {
-  Args args;  // args[0] is the name; with a subcommand args[1] is its word
+struct CommandCall : Request {
   ReplySink& reply;
-  const Command& command;
   Session& client;
   const Parts& parts;
   const Settings& settings;

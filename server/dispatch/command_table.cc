@@ -90,6 +90,7 @@ const Command* CommandTable::Add(const CommandSpec& spec, const Command* contain
   command->full_name += LowerCase(spec.name);
   command->first_key = FirstKey(spec);
   command->sole_key = SoleKey(spec);
+  command->is_simple = spec.subcommands.empty() && spec.inner_command == 0 && spec.run;
   command->number = owned_.size();
   Command* const added = command.get();
   owned_.push_back(std::move(command));
@@ -212,24 +213,17 @@ const Command* CommandTable::FindFull(std::string_view full_name) const {
   return FindSubcommand(*command, full_name.substr(bar + 1));
 }
 
-const Command* CommandTable::FindNamed(Args args) const {
-  const Command* const command = args.empty() ? nullptr : Find(args[0]);
-  if (!command || command->subcommands.empty() || args.size() == 1) return command;
-  return FindSubcommand(*command, args[1]);
+const Command* CommandTable::FindOwn(std::string_view full_name) const {
+  const size_t bar = full_name.find('|');
+  const Command* const command = FindLogged(full_name.substr(0, bar));
+  if (!command || bar == std::string_view::npos) return command;
+  return FindSubcommand(*command, full_name.substr(bar + 1));
 }
 
-// One level deep, since commands that have one inside do not nest.
-bool CommandTable::FindKeys(const Command& command, Args args, std::vector<KeyUse>& keys) const {
-  if (!sluice::FindKeys(*command.spec, args, keys)) return false;
-  const auto begin = static_cast<size_t>(command.spec->inner_command);
-  if (begin == 0 || begin >= args.size()) return true;
-  const Args request = args.subspan(begin);
-  const Command* const inner = FindNamed(request);
-  if (!inner || inner->spec->inner_command != 0) return true;
-  const size_t first = keys.size();
-  sluice::FindKeys(*inner->spec, request, keys);
-  for (size_t i = first; i < keys.size(); ++i) keys[i].position += static_cast<int>(begin);
-  return true;
+const Command* CommandTable::FindNamed(Args words) const {
+  const Command* const command = words.empty() ? nullptr : Find(words[0]);
+  if (!command || command->subcommands.empty() || words.size() == 1) return command;
+  return FindSubcommand(*command, words[1]);
 }
 
 // By a walk: no container has more than some thirty.

@@ -1,11 +1,12 @@
-// CommandTable: the rows of all families, found by name. Nothing in it changes, so all engines of a
-// process use one.
+// CommandTable: the rows of all families, found by name, and the one place that makes a Request of
+// words. Nothing in it changes, so all engines of a process use one.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,15 @@
 #include "server/dispatch/command.h"
 
 namespace sluice {
+
+// Why words are no request.
+struct RequestFault {
+  enum class Kind : uint8_t { kUnknownCommand, kUnknownSubcommand, kWrongArity, kNested };
+  Kind kind = Kind::kUnknownCommand;
+  bool is_inner = false;             // it is the command inside that is wrong
+  Args words;                        // from the name of the wrong one on
+  const Command* command = nullptr;  // kWrongArity: the row; kUnknownSubcommand: the container
+};
 
 class CommandTable {
  public:
@@ -35,19 +45,29 @@ class CommandTable {
   const Command* Find(std::string_view name) const;
   // "client|list" or "get", as COMMAND INFO and COMMAND DOCS take them.
   const Command* FindFull(std::string_view full_name) const;
+  // The same by the name that a command has by itself, even where clients know it by another one.
+  const Command* FindOwn(std::string_view full_name) const;
   // What a log has written down: the names that commands have by themselves come first.
   const Command* FindLogged(std::string_view name) const;
   const Command* FindSubcommand(const Command& container, std::string_view word) const;
 
+  // The request that these words are, which are at least one; none: WhyNot says why. `known` is the
+  // row that args[0] names, where the caller has looked it up (a log has names of its own).
+  std::optional<Request> Check(Args words, const Command* known = nullptr) const {
+    if (known && known->is_simple && ArityFits(*known->spec, words.size())) [[likely]]
+      return Request(*known, words, nullptr);
+    RequestFault fault;
+    return CheckAll(words, known, fault);
+  }
+  RequestFault WhyNot(Args words, const Command* known = nullptr) const;
+  // What a client is told of it.
+  std::string TextOf(const RequestFault& fault) const;
+
   // What rules of users know of the commands.
   const CommandCatalogue& catalogue() const { return catalogue_; }
 
-  // Appends the keys of a request, with what it does to each; those of a command that it has inside
-  // (FENCED) follow. False when the arguments make no sense: what was found all the same
-  // is no answer for clients, and counts for rights.
-  bool FindKeys(const Command& command, Args args, std::vector<KeyUse>& keys) const;
-  // The row that a request names, its subcommand resolved, whatever its arity; null: there is none.
-  const Command* FindNamed(Args args) const;
+  // The row that words name, its subcommand resolved, whatever its arity; null: there is none.
+  const Command* FindNamed(Args words) const;
 
   // Top-level commands in the order of the families.
   std::span<const Command* const> all() const { return top_; }
@@ -58,6 +78,13 @@ class CommandTable {
  private:
   void Reserve(std::span<const CommandFamily> families);
   const Command* Add(const CommandSpec& spec, const Command* container);
+  std::optional<Request> CheckAll(Args words, const Command* known, RequestFault& fault) const;
+  const Command* Resolve(Args words, const Command* known, RequestFault& fault) const;
+  // Positive: exactly so many, with the name; negative: at least.
+  static bool ArityFits(const CommandSpec& spec, size_t words) {
+    const int given = static_cast<int>(words);
+    return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
+  }
 
   // What a name looks like: its length, and its first and last 8 bytes (all of it, up to 16).
   struct Image {
@@ -91,11 +118,14 @@ class CommandTable {
   CommandCatalogue catalogue_;
 };
 
-// Appends the keys of a request by its row: those of the key specs if they tell everything, else
-// those of find_keys. False when the arguments make no sense (then the texts of COMMAND GETKEYS
-// apply).
-bool FindKeys(const CommandSpec& spec, Args args, std::vector<KeyUse>& keys);
-// The positions of those of one key spec.
+// Appends the keys of a request, with what it does to each: those of find_keys where the row has
+// it, else those of the key specs. False when the arguments make no sense: what was found all the
+// same is no answer for clients (then the texts of COMMAND GETKEYS apply), and counts for rights.
+// Positions lie inside the request.
+bool FindOwnKeys(const Request& request, std::vector<KeyUse>& keys);
+// Those of a command that it has inside (FENCED) follow.
+bool FindKeys(const Request& request, std::vector<KeyUse>& keys);
+// The positions of those of one key spec, of any words.
 bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions);
 
 }  // namespace sluice

@@ -69,7 +69,7 @@ void CommandTimer::EndSingle(const CommandCall& call, const Command& command, in
     NoteLatency(command, call.woken, nanos);
   if (call.client.blocked) [[unlikely]] {
     Parked& parked = *ParkedOf(call.client);
-    if (parked.request.command == &command) parked.ran_ns += nanos;
+    if (&parked.request.command() == &command) parked.ran_ns += nanos;
     return;
   }
   if (settings_.latency_tracking) own.latency_ns.Record(nanos);

@@ -1,9 +1,9 @@
-// Dispatcher: from the arguments of a request to the handler's reply. It looks up the row, checks
-// arity, asks the gates (gates.h), queues inside MULTI, runs the handler, counts and times it
-// (command_timer.h) and records its effects. Clients' requests, EXEC's queued ones and scripts all
-// pass here.
+// Dispatcher: from the words of a request to the handler's reply. It has them checked, asks the
+// gates (gates.h), queues inside MULTI, runs the handler, counts and times it (command_timer.h) and
+// records its effects. Clients' requests, EXEC's queued ones and scripts all pass here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,54 +66,52 @@ class Dispatcher {
     kHeld,  // CLIENT PAUSE or a snapshot holds it back: the request is to be shown again later
   };
 
+  const CommandTable& commands() const { return on_.commands; }
+
   // A client's request. `command` is its row when the batch has looked it up already, else null.
   Outcome Execute(Session& session, Args args, const Command* command, HashedKey first_key) {
     return Pass(session, args, command, first_key, /*hook_saw_it=*/false);
   }
 
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
-  void Run(Session& session, const Command& command, Args args, ReplySink& reply,
-           HashedKey first_key = {});
+  void Run(Session& session, const Request& request, ReplySink& reply, HashedKey first_key = {});
 
-  // As Run, of a command that stands in the arguments of another from `at` on (FENCED).
-  void RunInner(Session& session, const Command& command, Args args, ReplySink& reply, size_t at);
+  // As Run, of a request that stands in another one from the word `at` on (FENCED).
+  void RunInner(Session& session, const Request& request, ReplySink& reply, size_t at);
 
   // For handlers: MONITOR and SLOWLOG must not show that argument of this call.
   void Hide(size_t argument);
 
+  // The errors that were answered until now are told of their commands: they do not make the call
+  // that goes on a failed one.
+  void ErrorsTold() { errors_told_ = on_.statistics.error_replies; }
+
   // One execution of a command, with nothing around it.
-  CommandCall CallOf(Session& session, const Command& command, Args args, ReplySink& reply,
+  CommandCall CallOf(Session& session, const Request& request, ReplySink& reply,
                      HashedKey first_key = {});
 
   // Why the client may not run it now, in the middle of another command, or empty.
-  std::string InnerRefusal(const Session& session, const Command& command, Args args) const {
-    return gates_.Ask(session, command, args);
-  }
-
-  // The row of a request, subcommand resolved; on failure null and `error` holds Redis's sentence.
-  // Arity is checked too.
-  const Command* Resolve(Args args, const Command* command, std::string& error);
-  // Of a log: commands have the names there that they have by themselves.
-  const Command* ResolveLogged(Args args, std::string& error) {
-    return Resolve(args, on_.commands.FindLogged(args[0]), error);
+  std::string InnerRefusal(const Session& session, const Request& request) const {
+    return gates_.Ask(session, request);
   }
 
  private:
-  Outcome Pass(Session& session, Args args, const Command* command, HashedKey first_key,
+  Outcome Pass(Session& session, Args words, const Command* command, HashedKey first_key,
                bool hook_saw_it);
+  std::optional<Outcome> StopAtGates(Session& session, const Request& request);
   bool IsHooked() const { return on_.flags.Raised(RareFlags::kHooked); }
-  Outcome ShowToHook(Session& session, Args args, const Command* command, HashedKey first_key);
-  void ResolveFault(Session& session, Args args, std::string_view error);
-  uint32_t FlagsOf(const Command& command, Args args);
-  MemoryNeed NeedOf(const Command& command, Args args);
-  MemoryNeed NeedOf(const Session& session, const Command& command, Args args);
-  std::string Refusal(const Session& session, const Command& command, Args args);
+  Outcome ShowToHook(Session& session, const RequestHook::Arrival& arrival, HashedKey first_key);
+  void RefuseWords(Session& session, Args words, const Command* known);
+  uint32_t FlagsOf(const Request& request);
+  MemoryNeed NeedOf(const Request& request);
+  MemoryNeed NeedOf(const Session& session, const Request& request);
+  std::string Refusal(const Session& session, const Request& request);
   void Reject(Session& session, const Command* command, std::string_view error,
               bool as_given = false);
-  void ShowAndTrack(Session& session, const Command& command, Args args);
-  void TellKeys(const Command& command, Args args);
-  void Remember(Session& session, const Command& command, Args args);
-  void Queue(Session& session, const Command& command, Args args);
+  void ShowAndTrack(Session& session, const Request& request);
+  void TellKeys(const Request& request);
+  void Remember(Session& session, const Request& request);
+  void Queue(Session& session, const Request& request);
 
   uint64_t errors_told_ = 0;  // of Statistics::error_replies: told of a command or before this one
   std::vector<size_t> hidden_;  // arguments of the command that runs

@@ -19,77 +19,78 @@ constexpr std::string_view kDebugRefused =
 }  // namespace
 
 // DEBUG can stop a server or crash it, so it is off unless the configuration says otherwise.
-std::string Gates::Protected(const Session& session, const Command& command, Args) const {
-  if (!(command.spec->flags & kProtected)) return {};
+std::string Gates::Protected(const Session& session, const Request& request) const {
+  if (!(request.command.spec->flags & kProtected)) return {};
   const std::string& rule = settings_.enable_debug_command;
   if (rule == "yes" || (rule == "local" && session.peer.loopback)) return {};
   return std::string(kDebugRefused);
 }
 
 // Only AUTH, HELLO, QUIT and RESET come through.
-std::string Gates::LoggedIn(const Session& session, const Command& command, Args) const {
-  if (!(session.conditions & kNeedsLogin) || (command.spec->flags & kNoAuth)) return {};
+std::string Gates::LoggedIn(const Session& session, const Request& request) const {
+  if (!(session.conditions & kNeedsLogin) || (request.command.spec->flags & kNoAuth)) return {};
   return std::string(ErrorText(ErrorCode::kNoAuth));
 }
 
 // Effects of our own that name tokens or moments; a client could forge them.
-std::string Gates::Replays(const Session& session, const Command& command, Args) const {
-  if (session.replays || !(command.spec->flags & kOnlyReplayed)) return {};
+std::string Gates::Replays(const Session& session, const Request& request) const {
+  if (session.replays || !(request.command.spec->flags & kOnlyReplayed)) return {};
   return std::string(kOnlyReplayedText);
 }
 
 // For commands that would change the connection or end it in the middle of a transaction.
-std::string Gates::OutsideMulti(const Session& session, const Command& command, Args) const {
-  if (!session.in_multi() || !(command.spec->flags & kNoMulti)) return {};
+std::string Gates::OutsideMulti(const Session& session, const Request& request) const {
+  if (!session.in_multi() || !(request.command.spec->flags & kNoMulti)) return {};
   return "ERR Command not allowed inside a transaction";
 }
 
 // The rules of its user. Those who need to log in first have been sent away by then.
-std::string Gates::Allowed(const Session& session, const Command& command, Args args) const {
+std::string Gates::Allowed(const Session& session, const Request& request) const {
   if (!(session.conditions & kRestricted)) return {};
-  const Verdict verdict = access_.CheckAndRecord(session, command, args);
+  const Verdict verdict = access_.CheckAndRecord(session, request);
   return verdict.allowed() ? std::string() : access_.TextOf(verdict);
 }
 
 // What cannot be written down is not done: neither by a command nor by the EXEC of some. PING is
 // refused too, as by Redis.
-std::string Gates::MayWrite(const Session& session, const Command& command, Args) const {
+std::string Gates::MayWrite(const Session& session, const Request& request) const {
   if (!log_.denies_writes()) return {};
-  const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
-  const bool writes = (command.spec->flags & (kWrite | kTellsHealth)) ||
+  const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
+  const bool writes = (request.command.spec->flags & (kWrite | kTellsHealth)) ||
                       (executes && TransactionOf(session)->writes);
   return writes ? log_.WriteRefusal() : std::string();
 }
 
 // A RESP2 subscriber's connection carries messages, and an answer could not be told from them.
-std::string Gates::MayHear(const Session& session, const Command& command, Args) const {
-  if (!(session.conditions & kSubscriber) || (command.spec->flags & kInSubscriber)) return {};
+std::string Gates::MayHear(const Session& session, const Request& request) const {
+  if (!(session.conditions & kSubscriber) || (request.command.spec->flags & kInSubscriber))
+    return {};
   return Concat(
-      "ERR Can't execute '", command.full_name,
+      "ERR Can't execute '", request.command.full_name,
       "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
       "context");
 }
 
 // A server that serves may begin to load (DEBUG RELOAD) while a client has commands queued.
-std::string Gates::Loaded(const Session& session, const Command& command, Args) const {
+std::string Gates::Loaded(const Session& session, const Request& request) const {
   if (!log_.loading) return {};
-  const bool executes = session.in_multi() && (command.spec->flags & kEndsMulti);
+  const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
   const bool may_run = executes ? TransactionOf(session)->may_run_while_loading
-                                : (command.spec->flags & (kLoading | kWhileLoading)) != 0;
+                                : (request.command.spec->flags & (kLoading | kWhileLoading)) != 0;
   if (may_run) return {};
   return "LOADING Redis is loading the dataset in memory";
 }
 
 // A script past its time is running, and this is served from inside it.
-std::string Gates::NotBusy(const Session&, const Command& command, Args) const {
-  if (!script_.busy() || (command.spec->flags & kAllowBusy)) return {};
+std::string Gates::NotBusy(const Session&, const Request& request) const {
+  if (!script_.busy() || (request.command.spec->flags & kAllowBusy)) return {};
   return std::string(script_.BusyText());
 }
 
 // Redis counts who watches all commands among its replicas.
-std::string Gates::TouchesNoKeys(const Session& session, const Command& command, Args) const {
+std::string Gates::TouchesNoKeys(const Session& session, const Request& request) const {
   if (!(session.conditions & kMonitor)) return {};
-  if (!(command.spec->flags & (kReadOnly | kWrite | kMayReplicate))) return {};
+  if (!(request.command.spec->flags & (kReadOnly | kWrite | kMayReplicate))) return {};
   return "ERR Replica can't interact with the keyspace";
 }
 
@@ -100,25 +101,24 @@ const Gates::Gate Gates::kOfServer[] = {&Gates::MayWrite, &Gates::MayHear, &Gate
                                         &Gates::NotBusy, &Gates::TouchesNoKeys};
 
 std::string Gates::AskAll(std::span<const Gate> gates, const Session& session,
-                          const Command& command, Args args) const {
+                          const Request& request) const {
   for (const Gate gate : gates) {
-    if (std::string refusal = (this->*gate)(session, command, args); !refusal.empty())
-      return refusal;
+    if (std::string refusal = (this->*gate)(session, request); !refusal.empty()) return refusal;
   }
   return {};
 }
 
-std::string Gates::AskOfClient(const Session& session, const Command& command, Args args) const {
-  return AskAll(kOfClient, session, command, args);
+std::string Gates::AskOfClient(const Session& session, const Request& request) const {
+  return AskAll(kOfClient, session, request);
 }
 
-std::string Gates::AskOfServer(const Session& session, const Command& command, Args args) const {
-  return AskAll(kOfServer, session, command, args);
+std::string Gates::AskOfServer(const Session& session, const Request& request) const {
+  return AskAll(kOfServer, session, request);
 }
 
-std::string Gates::Ask(const Session& session, const Command& command, Args args) const {
-  std::string refusal = AskOfClient(session, command, args);
-  return refusal.empty() ? AskOfServer(session, command, args) : refusal;
+std::string Gates::Ask(const Session& session, const Request& request) const {
+  std::string refusal = AskOfClient(session, request);
+  return refusal.empty() ? AskOfServer(session, request) : refusal;
 }
 
 }  // namespace sluice

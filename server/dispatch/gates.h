@@ -28,30 +28,30 @@ class Gates {
 
   // The sentence why the client may not run it now, or empty.
   // O(gates), and each is a test of a few bits; the first refusal counts.
-  std::string Ask(const Session& session, const Command& command, Args args) const;
+  std::string Ask(const Session& session, const Request& request) const;
   // The same in two parts, between which Redis asks for memory: who asks for what, and what the
   // server allows.
-  std::string AskOfClient(const Session& session, const Command& command, Args args) const;
-  std::string AskOfServer(const Session& session, const Command& command, Args args) const;
+  std::string AskOfClient(const Session& session, const Request& request) const;
+  std::string AskOfServer(const Session& session, const Request& request) const;
 
  private:
-  using Gate = std::string (Gates::*)(const Session&, const Command&, Args) const;
+  using Gate = std::string (Gates::*)(const Session&, const Request&) const;
   static const Gate kOfClient[];
   static const Gate kOfServer[];
 
-  std::string AskAll(std::span<const Gate> gates, const Session& session, const Command& command,
-                     Args args) const;
+  std::string AskAll(std::span<const Gate> gates, const Session& session,
+                     const Request& request) const;
 
-  std::string Protected(const Session& session, const Command& command, Args args) const;
-  std::string LoggedIn(const Session& session, const Command& command, Args args) const;
-  std::string Replays(const Session& session, const Command& command, Args args) const;
-  std::string OutsideMulti(const Session& session, const Command& command, Args args) const;
-  std::string Allowed(const Session& session, const Command& command, Args args) const;
-  std::string MayWrite(const Session& session, const Command& command, Args args) const;
-  std::string MayHear(const Session& session, const Command& command, Args args) const;
-  std::string Loaded(const Session& session, const Command& command, Args args) const;
-  std::string NotBusy(const Session& session, const Command& command, Args args) const;
-  std::string TouchesNoKeys(const Session& session, const Command& command, Args args) const;
+  std::string Protected(const Session& session, const Request& request) const;
+  std::string LoggedIn(const Session& session, const Request& request) const;
+  std::string Replays(const Session& session, const Request& request) const;
+  std::string OutsideMulti(const Session& session, const Request& request) const;
+  std::string Allowed(const Session& session, const Request& request) const;
+  std::string MayWrite(const Session& session, const Request& request) const;
+  std::string MayHear(const Session& session, const Request& request) const;
+  std::string Loaded(const Session& session, const Request& request) const;
+  std::string NotBusy(const Session& session, const Request& request) const;
+  std::string TouchesNoKeys(const Session& session, const Request& request) const;
 
   const Settings& settings_;
   const ScriptState& script_;

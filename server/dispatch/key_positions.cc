@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "absl/base/macros.h"
 #include "protocol/text/number_text.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command_table.h"
@@ -84,37 +85,46 @@ bool WalkKeys(const KeySpec& spec, Args args, Add add) {
   return !(spec.flags & kKeyIncomplete);
 }
 
-// Of an option that comes twice (STORE key) the last one counts, and each is told.
-template <typename Add>
-void AddRepeated(const KeySpec& spec, Args args, Add add) {
-  if (spec.keyword.empty() || spec.begin < 0 || spec.last != 0 || spec.keynum) return;
-  int at = BeginAfterKeyword(spec, args, spec.begin);
-  while (at != 0 && (at = BeginAfterKeyword(spec, args, at)) != 0) add(at);
-}
-
 }  // namespace
 
 bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions) {
   return WalkKeys(spec, args, [&](int position) { positions.push_back(position); });
 }
 
-// The specs if they tell everything, else the row's own function. One that fails does not hide what
-// the others find: PFMERGE without sources still changes its key.
-bool FindKeys(const CommandSpec& spec, Args args, std::vector<KeyUse>& keys) {
-  const size_t before = keys.size();
+// The row's own function reads the words as the handler does, so where there is one it alone
+// counts: a spec that looks for a word is misled by a value that looks so. Of specs one that fails
+// does not hide what the others find: PFMERGE without sources still changes its key.
+bool FindOwnKeys(const Request& request, std::vector<KeyUse>& keys) {
+  const CommandSpec& spec = *request.command.spec;
+  const Args args = request.args;
+  if (spec.find_keys) {
+    const size_t before = keys.size();
+    const bool makes_sense = spec.find_keys(request, keys);
+    for (size_t i = before; i < keys.size(); ++i) {
+      ABSL_HARDENING_ASSERT(static_cast<size_t>(keys[i].position) < args.size());
+    }
+    return makes_sense;
+  }
   bool whole = spec.keys.count > 0;
   for (const KeySpec& each : spec.keys.all()) {
     if (each.flags & kKeyNotKey) continue;
     const bool varies = (each.flags & kKeyVariableFlags) && spec.key_flags;
-    const uint16_t flags = varies ? spec.key_flags(args) : each.flags;
+    const uint16_t flags = varies ? spec.key_flags(request) : each.flags;
     const auto add = [&](int position) { keys.push_back({position, flags}); };
     whole = WalkKeys(each, args, add) && whole;
-    AddRepeated(each, args, add);
   }
-  if (whole) return true;
-  if (!spec.find_keys) return false;
-  keys.resize(before);
-  return spec.find_keys(args, keys);
+  return whole;
+}
+
+bool FindKeys(const Request& request, std::vector<KeyUse>& keys) {
+  if (!FindOwnKeys(request, keys)) return false;
+  const std::optional<Request> inner = request.inner();
+  if (!inner) return true;
+  const size_t first = keys.size();
+  FindOwnKeys(*inner, keys);
+  const int begin = request.command.spec->inner_command;
+  for (size_t i = first; i < keys.size(); ++i) keys[i].position += begin;
+  return true;
 }
 
 }  // namespace sluice

@@ -47,7 +47,7 @@ struct Parked : SessionState, TimerTask {
   uint64_t wait_id = 0;
   int64_t ran_ns = 0;  // what its command has taken so far, waiting apart
 
-  Parked(SessionId id, const Command* command, Args args) : session(id), request(command, args) {}
+  Parked(SessionId id, const Request& waits) : session(id), request(waits) {}
   size_t MemoryBytes() const override {
     return sizeof(*this) + request.bytes() + (asked ? sizeof(*asked) + asked->bytes() : 0);
   }

@@ -4,7 +4,9 @@
 namespace sluice {
 
 // Two allocations, whatever the number of arguments. Reserving first keeps the views valid.
-QueuedCommand::QueuedCommand(const Command* queued, Args args) : command(queued) {
+QueuedCommand::QueuedCommand(const Request& request)
+    : command_(&request.command), inner_(request.inner_) {
+  const Args args = request.args;
   size_t size = 0;
   for (const std::string_view argument : args) size += argument.size();
   bytes_.reserve(size);

@@ -13,18 +13,21 @@ namespace sluice {
 // Its bytes in one block, and where each argument lies.
 class QueuedCommand {
  public:
-  QueuedCommand(const Command* command, Args args);
+  explicit QueuedCommand(const Request& request);
   QueuedCommand(QueuedCommand&&) noexcept = default;
   QueuedCommand& operator=(QueuedCommand&&) noexcept = default;
 
-  const Command* command;
+  const Command& command() const { return *command_; }
   Args args() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return views_; }
+  Request request() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return {*command_, views_, inner_}; }
   // What it takes of memory.
   size_t bytes() const {
     return sizeof(*this) + bytes_.capacity() + views_.capacity() * sizeof(std::string_view);
   }
 
  private:
+  const Command* command_;
+  const Command* inner_;
   std::vector<char> bytes_;  // moves keep its address
   std::vector<std::string_view> views_;
 };

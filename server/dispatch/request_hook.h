@@ -17,6 +17,7 @@
 namespace sluice {
 
 struct Command;
+class Request;
 
 class RequestHook {
  public:
@@ -33,8 +34,13 @@ class RequestHook {
   };
 
   virtual ~RequestHook() = default;
-  // `command` is the row, null when there is none of that name; its arity may not fit.
-  virtual Ruling Arrived(Session& session, const Command* command, Args args) = 0;
+  // What a client has sent.
+  struct Arrival {
+    Args words;
+    const Command* command = nullptr;  // the row; null when there is none of that name
+    const Request* request = nullptr;  // null: the words are none
+  };
+  virtual Ruling Arrived(Session& session, const Arrival& arrival) = 0;
   // Of the request that Arrived has ruled kRefused.
   virtual Refusal RefusalOf(const Session& session) = 0;
   // A pause or a snapshot holds back what was to run: it will be shown again.

@@ -10,11 +10,11 @@
 namespace sluice {
 
 // A command inside MULTI is only queued, which changes nothing; its EXEC is what has to wait.
-bool SavedFirst::Holds(const Session& session, const Command& command, Args args, uint32_t flags) {
-  const bool ends_multi = session.in_multi() && (command.spec->flags & kEndsMulti);
+bool SavedFirst::Holds(const Session& session, const Request& request, uint32_t flags) {
+  const bool ends_multi = session.in_multi() && (request.command.spec->flags & kEndsMulti);
   if (ends_multi) return HoldsQueue(session);
   if (session.in_multi() || !(flags & (kWrite | kMayReplicate))) return false;
-  return is_full_ || HoldsEach(session.db, command, args);
+  return is_full_ || HoldsEach(session.db, request);
 }
 
 // EXEC waits for the values of all that it will run.
@@ -23,17 +23,18 @@ bool SavedFirst::HoldsQueue(const Session& session) {
   if (!transaction.writes || transaction.failed || transaction.dirty) return false;
   bool holds = is_full_;
   for (const QueuedCommand& queued : transaction.queue)
-    holds |= HoldsEach(session.db, *queued.command, queued.args());
+    holds |= HoldsEach(session.db, queued.request());
   return holds;
 }
 
 // Every key that is not only read is looked at, so that all that are needed are saved next.
-bool SavedFirst::HoldsEach(int db, const Command& command, Args args) {
+bool SavedFirst::HoldsEach(int db, const Request& request) {
   std::vector<KeyUse> keys;
-  commands_.FindKeys(command, args, keys);
+  FindKeys(request, keys);
   bool holds = false;
   for (const KeyUse& key : keys) {
-    if (!(key.flags & kKeyRo)) holds |= HoldsKey(db, args[static_cast<size_t>(key.position)]);
+    if (!(key.flags & kKeyRo))
+      holds |= HoldsKey(db, request.args[static_cast<size_t>(key.position)]);
   }
   return holds;
 }

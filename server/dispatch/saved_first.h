@@ -29,11 +29,11 @@ namespace sluice {
 
 class SavedFirst {
  public:
-  SavedFirst(Clients& clients, Keyspace& keyspace, const CommandTable& commands, RareFlags& flags)
-      : clients_(clients), keyspace_(keyspace), commands_(commands), flags_(flags) {}
+  SavedFirst(Clients& clients, Keyspace& keyspace, RareFlags& flags)
+      : clients_(clients), keyspace_(keyspace), flags_(flags) {}
 
   // The request must wait. `flags` are its own.
-  bool Holds(const Session& session, const Command& command, Args args, uint32_t flags);
+  bool Holds(const Session& session, const Request& request, uint32_t flags);
   void Hold(Session& session);
   void Forget(const Session& session);  // its connection is gone
 
@@ -45,7 +45,7 @@ class SavedFirst {
   bool any_held() const { return !held_.empty(); }
 
  private:
-  bool HoldsEach(int db, const Command& command, Args args);
+  bool HoldsEach(int db, const Request& request);
   bool HoldsQueue(const Session& session);
   bool HoldsKey(int db, std::string_view key);
   // While the snapshot needs it and it is large; it is saved next then. Small values are not worth
@@ -63,7 +63,6 @@ class SavedFirst {
 
   Clients& clients_;
   Keyspace& keyspace_;
-  const CommandTable& commands_;
   RareFlags& flags_;
   absl::flat_hash_map<uint64_t, Held> held_;  // by client id
   uint64_t held_ever_ = 0;

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "protocol/args.h"
 #include "server/clients/session.h"
 #include "server/core/parts.h"
+#include "server/dispatch/command.h"
 #include "storage/keyspace/segment_table.h"
 
 namespace sluice {
@@ -17,7 +17,7 @@ namespace sluice {
 struct RunningScript {
   Session* caller;
   std::string_view name;
-  Args command;
+  Request request;  // of the call
   bool is_function;
   bool read_only;
   bool may_take_memory;  // flag allow-oom

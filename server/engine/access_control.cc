@@ -164,7 +164,7 @@ void AccessControl::RulesChanged(Session& session) {
 std::string AccessControl::WhyNot(const Session& session) {
   const Parked& parked = *ParkedOf(session);
   const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
-  const Verdict verdict = on_.gate.CheckAndRecord(session, *request.command, request.args());
+  const Verdict verdict = on_.gate.CheckAndRecord(session, request.request());
   return verdict.allowed() ? std::string() : on_.gate.TextOf(verdict);
 }
 
@@ -184,9 +184,8 @@ bool AccessControl::MayHear(const Session& session) const {
 
 bool AccessControl::MayMonitor(const Session& session) {
   if (!(session.conditions & kMonitor)) return true;
-  const std::string_view request[] = {"MONITOR"};
-  const Command* const command = on_.commands.Find(request[0]);
-  return on_.gate.Check(*session.user, *command, request).allowed();
+  const std::string_view words[] = {"MONITOR"};
+  return on_.gate.CheckCommand(*session.user, *on_.commands.FindOwn(words[0]), words).allowed();
 }
 
 // The client whose command does it still gets the answer.

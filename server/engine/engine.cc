@@ -58,7 +58,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
       monitors_(config.settings(), clients_, clock_, flags_),
       memory_limit_(parts_),
       pause_(clients_, keyspace_, timers_, clock_, flags_),
-      saved_first_(clients_, keyspace_, commands_, flags_),
+      saved_first_(clients_, keyspace_, flags_),
       command_timer_(config.settings(), clock_, command_counts_, slow_log_, latency_monitor_),
       client_lines_(inputs_, clock_),
       access_gate_(commands_, access_log_, clock_, script_state_, client_lines_),

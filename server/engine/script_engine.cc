@@ -46,7 +46,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   on_.clients.SetUser(*session_, call.client.user, (call.client.conditions & kRestricted) != 0);
   RunningScript running{.caller = &call.client,
                         .name = script.name,
-                        .command = call.args,
+                        .request = call,
                         .is_function = state.kind() == LuaState::Kind::kFunctions,
                         .read_only = read_only || (declared && (flags & kScriptNoWrites)),
                         .may_take_memory = declared && (flags & kScriptAllowOom),
@@ -55,60 +55,55 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   on_.state.running_ = &running;
   on_.acting.set_script_runs(true);
   ScriptFailure failure;
-  const bool returned = RunScript(state, script, call.reply, failure);
+  if (!RunScript(state, script, call.reply, failure)) [[unlikely]] {
+    failure.counted ? RepeatError(call.reply, failure.line) : call.reply.Error(failure.line);
+  }
   call.effects.set_muted(false);
   call.NoEffect();
   on_.state.running_ = nullptr;
   on_.acting.set_script_runs(false);
   if (running.late) [[unlikely]]
     on_.flags.Lower(RareFlags::kLateScript);
-  if (returned) [[likely]]
-    return;
-  ReplyWriter& writer = call.client.writer;
-  if (failure.counted) writer.set_error_listener(nullptr);
-  call.reply.Error(failure.line);
-  writer.set_error_listener(&on_.clients);
 }
 
 // --- its commands
 
-// The command of a script, or why it has none.
-const Command* ScriptEngine::FindCommand(Args args, std::string_view& refusal) {
-  const Command* command = on_.commands.Find(args[0]);
-  if (command && !command->subcommands.empty() && args.size() > 1) {
-    command = on_.commands.FindSubcommand(*command, args[1]);
-  }
-  if (!command) {
-    refusal = "ERR Unknown Redis command called from script";
-    return nullptr;
-  }
-  const int arity = command->spec->arity;
-  const int given = static_cast<int>(args.size());
-  if (!command->spec->run || (arity >= 0 ? given != arity : given < -arity)) {
-    refusal = "ERR Wrong number of args calling Redis command from script";
-    return nullptr;
-  }
-  return command;
+// What a script is told of words that are no request: shorter than what a client is, as in Redis.
+// Of the command inside another one it is told as much as a client.
+std::string ScriptEngine::TextOf(const RequestFault& fault) const {
+  if (fault.is_inner) return on_.commands.TextOf(fault);
+  return fault.kind == RequestFault::Kind::kWrongArity
+             ? "ERR Wrong number of args calling Redis command from script"
+             : "ERR Unknown Redis command called from script";
+}
+
+// What has kept a command from running is told of that command, not of the script's call.
+void ScriptEngine::Refuse(const Command* command, std::string_view why, ReplySink& reply) {
+  if (command) ++on_.counts.Of(command->number).rejected;
+  reply.Error(why);
+  on_.dispatcher.ErrorsTold();
 }
 
 void ScriptEngine::Call(Args args, ReplySink& reply) {
-  std::string_view refusal;
-  const Command* command = FindCommand(args, refusal);
-  if (!command) [[unlikely]]
-    return reply.Error(refusal);
-  const uint32_t flags = command->spec->flags;
+  const std::optional<Request> request = on_.commands.Check(args, on_.commands.Find(args[0]));
+  if (!request) [[unlikely]] {
+    const RequestFault fault = on_.commands.WhyNot(args);
+    const bool is_arity = fault.kind == RequestFault::Kind::kWrongArity;
+    return Refuse(is_arity ? fault.command : nullptr, TextOf(fault), reply);
+  }
+  const Command& command = request->command;
+  const uint32_t flags = command.spec->flags;
   if (flags & (kNoScript | kWrite | kMayReplicate)) {
     if ((flags & kNoScript) && !(may_debug_ && (flags & kProtected))) {
-      ++on_.counts.Of(command->number).rejected;
-      return reply.Error("ERR This Redis command is not allowed from script");
+      return Refuse(&command, "ERR This Redis command is not allowed from script", reply);
     }
-    if (!MayRun(*command, args, reply)) return;
-    if (!MayChange(*command, reply)) return;
+    if (!MayRun(*request, reply)) return;
+    if (!MayChange(command, reply)) return;
     if (flags & kWrite) on_.state.running_->wrote = true;
-  } else if (!MayRun(*command, args, reply)) {
+  } else if (!MayRun(*request, reply)) {
     return;
   }
-  on_.dispatcher.Run(*session_, *command, args, reply, KnownKey(args));
+  on_.dispatcher.Run(*session_, *request, reply, KnownKey(args));
 }
 
 // False: the reason has been answered. As in Redis, memory is only asked for by the first call that
@@ -128,28 +123,25 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
     refusal = kOutOfMemoryText;
   }
   if (refusal.empty()) return true;
-  ++on_.counts.Of(command.number).rejected;
-  reply.Error(refusal);
+  Refuse(&command, refusal, reply);
   return false;
 }
 
 // As the caller of the script, by its rules as they are now. False: the reason has been answered.
-bool ScriptEngine::MayRun(const Command& command, Args args, ReplySink& reply) {
+bool ScriptEngine::MayRun(const Request& request, ReplySink& reply) {
   if (!(session_->conditions & kRestricted)) [[likely]]
     return true;
-  const Verdict verdict = on_.access.CheckAndRecord(*session_, command, args);
+  const Verdict verdict = on_.access.CheckAndRecord(*session_, request);
   if (verdict.allowed()) return true;
-  ++on_.counts.Of(command.number).rejected;
+  std::string_view why =
+      "ERR The user executing the script can't access at least one of the keys mentioned in the "
+      "command arguments";
   if (verdict.denial == Denial::kCommand) {
-    reply.Error("ERR The user executing the script can't run this command or subcommand");
+    why = "ERR The user executing the script can't run this command or subcommand";
   } else if (verdict.denial == Denial::kChannel) {
-    reply.Error(
-        "ERR The user executing the script can't publish to the channel mentioned in the command");
-  } else {
-    reply.Error(
-        "ERR The user executing the script can't access at least one of the keys mentioned in the "
-        "command arguments");
+    why = "ERR The user executing the script can't publish to the channel mentioned in the command";
   }
+  Refuse(&request.command, why, reply);
   return false;
 }
 
@@ -162,13 +154,24 @@ HashedKey ScriptEngine::KnownKey(Args args) const {
 
 void ScriptEngine::ErrorReplied(std::string_view text) { on_.clients.ErrorSent(text); }
 
-// Its arity is not looked at, as in Redis. Nothing is recorded: it is a question.
+void ScriptEngine::RepeatError(ReplySink& reply, std::string_view line) {
+  on_.clients.set_counts_errors(false);
+  reply.Error(line);
+  on_.clients.set_counts_errors(true);
+  ++on_.counts.Of(on_.state.running_->request.command.number).failed;
+}
+
+// Words of a wrong number are asked of the command alone, as a script may mean all its requests.
+// Nothing is recorded: it is a question.
 CommandPort::Permission ScriptEngine::MayCall(Args args) {
-  const Command* const command = on_.commands.FindNamed(args);
-  if (!command) return Permission::kUnknownCommand;
+  const std::optional<Request> request = on_.commands.Check(args);
+  const RequestFault fault = request ? RequestFault{} : on_.commands.WhyNot(args);
+  const bool is_arity = fault.kind == RequestFault::Kind::kWrongArity && !fault.is_inner;
+  if (!request && !is_arity) return Permission::kUnknownCommand;
   if (!on_.state.running() || !(session_->conditions & kRestricted)) return Permission::kAllowed;
-  return on_.access.Check(*session_->user, *command, args).allowed() ? Permission::kAllowed
-                                                                     : Permission::kDenied;
+  const Verdict verdict = request ? on_.access.Check(*session_->user, *request)
+                                  : on_.access.CheckCommand(*session_->user, *fault.command, args);
+  return verdict.allowed() ? Permission::kAllowed : Permission::kDenied;
 }
 
 void ScriptEngine::Log(int level, std::string_view line) {

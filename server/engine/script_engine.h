@@ -70,6 +70,7 @@ class ScriptEngine final : public CommandPort {
   // --- CommandPort
   void Call(Args args, ReplySink& reply) override;
   void ErrorReplied(std::string_view text) override;
+  void RepeatError(ReplySink& reply, std::string_view line) override;
   Permission MayCall(Args args) override;
   std::string_view Interrupt() override;
   void BeginCompiling() override;
@@ -77,9 +78,10 @@ class ScriptEngine final : public CommandPort {
   void SetReplication(bool log, bool replicas) override;
 
  private:
-  const Command* FindCommand(Args args, std::string_view& refusal);
+  std::string TextOf(const RequestFault& fault) const;
+  void Refuse(const Command* command, std::string_view why, ReplySink& reply);
   HashedKey KnownKey(Args args) const;
-  bool MayRun(const Command& command, Args args, ReplySink& reply);
+  bool MayRun(const Request& request, ReplySink& reply);
   bool MayChange(const Command& command, ReplySink& reply);
   bool CompilesTooLong(int64_t now_ns) const;
 

@@ -174,17 +174,22 @@ bool LogLoader::Play(int db, Args words) {
     fault_ = Concat("there is no database ", db, " (databases)");
     return false;
   }
-  std::string error;
-  const Command* const command = on_.dispatcher.ResolveLogged(words, error);
-  if (!command) return fault_ = error.substr(0, kWordShownMax), false;
-  if (!(command->spec->flags & (kWrite | kMayReplicate)) || !command->spec->run) {
-    fault_ = Concat(command->full_name, " changes nothing and does not belong in a log");
+  const CommandTable& commands = on_.dispatcher.commands();
+  const Command* const known = commands.FindLogged(words[0]);
+  const std::optional<Request> request = commands.Check(words, known);
+  if (!request) {
+    fault_ = commands.TextOf(commands.WhyNot(words, known)).substr(0, kWordShownMax);
     return false;
   }
-  if (options_.is_live && (command->spec->categories & kCatLock)) return true;
+  const Command& command = request->command;
+  if (!(command.spec->flags & (kWrite | kMayReplicate))) {
+    fault_ = Concat(command.full_name, " changes nothing and does not belong in a log");
+    return false;
+  }
+  if (options_.is_live && (command.spec->categories & kCatLock)) return true;
   session_.db = db;
-  CommandCall call = on_.dispatcher.CallOf(session_, *command, words, session_.writer);
-  command->spec->run(call);
+  CommandCall call = on_.dispatcher.CallOf(session_, *request, session_.writer);
+  command.spec->run(call);
   ++commands_;
   fault_ = TakeError();
   return fault_.empty();

@@ -9,7 +9,9 @@ namespace sluice {
 // O(log codes).
 void Statistics::CountError(std::string_view text) {
   ++error_replies;
-  const std::string_view code = text.substr(0, text.find(' '));
+  // A code ends within 32 bytes, the sign included; what has none counts as ERR, as in Redis.
+  const size_t end = text.substr(0, 31).find(' ');
+  const std::string_view code = end == text.npos ? std::string_view("ERR") : text.substr(0, end);
   if (const auto found = errors.find(code); found != errors.end()) {
     ++found->second;
   } else if (errors.size() < kErrorCodesMax) {

@@ -10,10 +10,9 @@
 namespace sluice {
 
 // What is matched; the keys are looked for when a rule first asks for them.
-struct Faults::Request {
+struct Faults::Candidate {
   const Session& session;
-  const Command* command;
-  Args args;
+  const RequestHook::Arrival& arrival;
   bool has_keys = false;  // they were looked for
   std::vector<std::string_view> keys;
   size_t compared = 0;
@@ -55,17 +54,17 @@ size_t Faults::Clear() {
   return std::exchange(rules_, {}).size();
 }
 
-const FaultRule* Faults::Hit(const Session& session, const Command* command, Args args,
+const FaultRule* Faults::Hit(const Session& session, const RequestHook::Arrival& arrival,
                              std::string& text) {
   if (rules_.empty() || owners_.contains(session.client_id)) return nullptr;
   // Rules for all commands, for this one and for its container, each list in the order of ids.
   std::array<std::pair<const Ids*, size_t>, 3> lists{{{&of_all_, 0}, {}, {}}};
   size_t count = 1;
-  for (const Command* row = command; row && count < lists.size(); row = row->container) {
+  for (const Command* row = arrival.command; row && count < lists.size(); row = row->container) {
     const auto found = of_command_.find(row);
     if (found != of_command_.end()) lists[count++] = {&found->second, 0};
   }
-  Request request{.session = session, .command = command, .args = args, .keys = {}};
+  Candidate candidate{.session = session, .arrival = arrival, .keys = {}};
   while (true) {
     std::pair<const Ids*, size_t>* next = nullptr;
     for (size_t i = 0; i < count; ++i) {
@@ -75,26 +74,27 @@ const FaultRule* Faults::Hit(const Session& session, const Command* command, Arg
     }
     if (!next) return nullptr;
     FaultRule& rule = rules_.find((*next->first)[next->second++])->second;
-    if (!Matches(rule, request) || !Decides(rule)) continue;
+    if (!Matches(rule, candidate) || !Decides(rule)) continue;
     text = rule.action.text;
     if (rule.action.names_slot)
-      text.insert(text.find(' '), Concat(" ", KeySlot(request.keys.front())));
+      text.insert(text.find(' '), Concat(" ", KeySlot(candidate.keys.front())));
     return &rule;
   }
 }
 
-bool Faults::Matches(const FaultRule& rule, Request& request) const {
-  if (!rule.TimesLeft() || !rule.MayMatch(request.session, request.args.size())) return false;
+bool Faults::Matches(const FaultRule& rule, Candidate& candidate) const {
+  if (!rule.TimesLeft()) return false;
+  if (!rule.MayMatch(candidate.session, candidate.arrival.words.size())) return false;
   if (!rule.key && !rule.action.names_slot) return true;
-  if (!std::exchange(request.has_keys, true)) FindKeys(request);
-  return rule.key ? KeyMatches(rule, request) : !request.keys.empty();
+  if (!std::exchange(candidate.has_keys, true)) NoteKeys(candidate);
+  return rule.key ? KeyMatches(rule, candidate) : !candidate.keys.empty();
 }
 
 // A stranger to the rule's command may have a million keys.
-bool Faults::KeyMatches(const FaultRule& rule, Request& request) const {
-  for (const std::string_view key : request.keys) {
-    request.compared += key.size() + 16;
-    if (request.compared > kComparedMax) return false;
+bool Faults::KeyMatches(const FaultRule& rule, Candidate& candidate) {
+  for (const std::string_view key : candidate.keys) {
+    candidate.compared += key.size() + 16;
+    if (candidate.compared > kComparedMax) return false;
     if (rule.key->Matches(key)) return true;
   }
   return false;
@@ -112,14 +112,14 @@ bool Faults::Decides(FaultRule& rule) {
   return true;
 }
 
-// Those of FENCED's command are its own, too. A request that cannot be read has none.
-void Faults::FindKeys(Request& request) const {
-  if (!request.command) return;
+// Those of FENCED's command are its own, too. Words that are no request have none.
+void Faults::NoteKeys(Candidate& candidate) {
+  const Request* const request = candidate.arrival.request;
+  if (!request) return;
   std::vector<KeyUse> keys;
-  commands_.FindKeys(*request.command, request.args, keys);
+  FindKeys(*request, keys);
   for (const KeyUse& key : keys) {
-    const auto at = static_cast<size_t>(key.position);
-    if (at < request.args.size()) request.keys.push_back(request.args[at]);
+    candidate.keys.push_back(request->args[static_cast<size_t>(key.position)]);
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "server/dispatch/request_hook.h"
 #include "server/test_double/fault_rule.h"
 #include "storage/keyspace/segment_table.h"
 
@@ -45,18 +46,18 @@ class Faults {
 
   // The rule that hits the request, counted as a hit of it, or null. `text`: of an error, the whole
   // line.
-  const FaultRule* Hit(const Session& session, const Command* command, Args args,
+  const FaultRule* Hit(const Session& session, const RequestHook::Arrival& arrival,
                        std::string& text);
 
  private:
-  struct Request;
+  struct Candidate;
   using Ids = std::vector<uint64_t>;  // ascending
 
   Ids& IdsFor(const Command* command) { return command ? of_command_[command] : of_all_; }
-  bool Matches(const FaultRule& rule, Request& request) const;
+  bool Matches(const FaultRule& rule, Candidate& candidate) const;
   bool Decides(FaultRule& rule);
-  bool KeyMatches(const FaultRule& rule, Request& request) const;
-  void FindKeys(Request& request) const;
+  static bool KeyMatches(const FaultRule& rule, Candidate& candidate);
+  static void NoteKeys(Candidate& candidate);
 
   const CommandTable& commands_;
   Random& random_;

@@ -104,19 +104,20 @@ void RequestWatch::Finish(const Session& session) {
 
 void RequestWatch::Forget(const Session& session) { Finish(session); }
 
-RequestHook::Ruling RequestWatch::Arrived(Session& session, const Command* command, Args args) {
+RequestHook::Ruling RequestWatch::Arrived(Session& session, const Arrival& arrival) {
   if (Request* const held = Find(session)) {
     held->stage = Stage::kRuns;
     held->from = session.output.appended();
     return held->action.after ? Before(session, *held) : Ruling::kRun;
   }
-  if (session.replays || (command && IsOfTestDouble(*command))) return Ruling::kRun;
+  if (session.replays || (arrival.command && IsOfTestDouble(*arrival.command))) return Ruling::kRun;
   std::string text;
-  const FaultRule* const rule = faults_.Hit(session, command, args, text);
+  const FaultRule* const rule = faults_.Hit(session, arrival, text);
   if (!rule && !journal_.is_on()) return Ruling::kRun;
   Request& request = Make(session);
   if (journal_.is_on())
-    request.entry = journal_.Add(session, command, args, on_.clock.now().unix_ms());
+    request.entry =
+        journal_.Add(session, arrival.command, arrival.words, on_.clock.now().unix_ms());
   if (!rule) return Ruling::kRun;
   request.fault = rule->id;
   request.action = rule->action;

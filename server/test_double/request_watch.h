@@ -72,7 +72,7 @@ class RequestWatch final : public RequestHook {
   bool any_to_send() const;
 
   // --- RequestHook
-  Ruling Arrived(Session& session, const Command* command, Args args) override;
+  Ruling Arrived(Session& session, const Arrival& arrival) override;
   Refusal RefusalOf(const Session& session) override;
   void HeldBack(Session& session) override;
   void Ran(Session& session, const RequestHook::Done& done) override;

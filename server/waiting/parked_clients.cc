@@ -29,11 +29,10 @@ bool ParkedClients::Park(CommandCall& call, const Parking& parking) {
   }
   assert(!session.parked && session.close == CloseMode::kOpen);
   on_.timer.TimeSingly();
-  const Command* const command = &call.command;
   const bool asks_otherwise = !parking.again.empty();
-  auto parked = std::make_unique<Wait>(*this, session.id, command,
-                                       asks_otherwise ? parking.again : call.args);
-  if (asks_otherwise) parked->asked = std::make_unique<QueuedCommand>(command, call.args);
+  auto parked =
+      std::make_unique<Wait>(*this, session.id, asks_otherwise ? Checked(parking.again) : call);
+  if (asks_otherwise) parked->asked = std::make_unique<QueuedCommand>(call);
   parked->on_timeout = parking.on_timeout;
   parked->owner = parking.owner;
   parked->wait_id = parking.wait_id;
@@ -51,14 +50,21 @@ bool ParkedClients::Park(CommandCall& call, const Parking& parking) {
   return true;
 }
 
+// Words that a handler has made of those of its call.
+Request ParkedClients::Checked(Args words) const {
+  const std::optional<Request> request = on_.dispatcher.commands().Check(words);
+  ABSL_HARDENING_ASSERT(request.has_value());
+  return *request;
+}
+
 // A command that holds another one inside (FENCED): woken, the whole of it is to run again.
 void ParkedClients::Wrap(CommandCall& call, size_t prefix) {
   if (!call.client.blocked || call.woken) return;
   QueuedCommand& request = ParkedOf(call.client)->request;
   std::vector<std::string_view> args(call.args.begin(), call.args.begin() + prefix);
   args.insert(args.end(), request.args().begin(), request.args().end());
-  request = QueuedCommand(&call.command, args);
-  ParkedOf(call.client)->asked = std::make_unique<QueuedCommand>(request.command, call.args);
+  request = QueuedCommand(Checked(args));
+  ParkedOf(call.client)->asked = std::make_unique<QueuedCommand>(call);
   ParkedOf(call.client)->ran_ns = 0;  // the time of `call` has that of the inner one in it
 }
 
@@ -89,7 +95,7 @@ std::unique_ptr<Parked> ParkedClients::Unpark(Session& session) {
 // The slow log is told of the request as the client sent it.
 void ParkedClients::Answered(Session& session, Parked& parked) {
   const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
-  on_.timer.Answered(session, *request.command, request.args(), parked.ran_ns);
+  on_.timer.Answered(session, request.command(), request.args(), parked.ran_ns);
   Resume(session);
 }
 
@@ -127,7 +133,7 @@ bool ParkedClients::RunAgain(Session& session, std::string_view key) {
   Answering(session);
   {
     const Acting::As waiter(on_.acting, session);
-    on_.dispatcher.Run(session, *request.command, request.args(), on_.clients.SinkOf(session));
+    on_.dispatcher.Run(session, request.request(), on_.clients.SinkOf(session));
   }
   if (on_.flags.Raised(RareFlags::kPending)) [[unlikely]]
     on_.tracking.CommandDone(session);
@@ -151,7 +157,7 @@ bool ParkedClients::Unblock(Session& session, End end) {
   const Parked& parked = *ParkedOf(session);
   // As Redis counts, whichever end it is.
   const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
-  ++on_.counts.Of(request.command->number).failed;
+  ++on_.counts.Of(request.command().number).failed;
   Answered(session, *EndWait(session, end));
   return true;
 }
@@ -183,8 +189,7 @@ std::unique_ptr<Parked> ParkedClients::EndWait(Session& session, End end) {
   } else if (!parked->on_timeout) {
     reply.NullArray();
   } else {
-    CommandCall call =
-        on_.dispatcher.CallOf(session, *parked->request.command, parked->request.args(), reply);
+    CommandCall call = on_.dispatcher.CallOf(session, parked->request.request(), reply);
     parked->on_timeout(call);
   }
   return parked;

@@ -86,11 +86,11 @@ class ParkedClients final : public ClosingListener {
 
  private:
   struct Wait final : Parked {
-    Wait(ParkedClients& all, SessionId id, const Command* command, Args args)
-        : Parked(id, command, args), whose(all) {}
+    Wait(ParkedClients& all, SessionId id, const Request& waits) : Parked(id, waits), whose(all) {}
     ParkedClients& whose;
   };
 
+  Request Checked(Args words) const;
   std::unique_ptr<Parked> Unpark(Session& session);
   void TimeIsOver(Session& session);
   std::unique_ptr<Parked> EndWait(Session& session, End end);

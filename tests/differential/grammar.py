@@ -197,6 +197,7 @@ XREAD {COUNT small} STREAMS stream_key last_id
 XREAD {COUNT small} STREAMS stream_key stream_key last_id last_id
 XREADGROUP GROUP group consumer {COUNT small|NOACK} STREAMS stream_key new_id
 XREADGROUP GROUP group consumer {COUNT small|NOACK} STREAMS stream_key stream_key new_id new_id
+XREADGROUP {COUNT small|NOACK} GROUP group consumer STREAMS stream_key new_id
 XREADGROUP GROUP group consumer STREAMS stream >
 XACK stream_key group sid+
 XCLAIM stream_key group consumer idle_ms sid+ {IDLE small|TIME at_ms|RETRYCOUNT small|FORCE|JUSTID|LASTID sid}
@@ -477,7 +478,7 @@ KINDS = {
     "range_id": lambda rng: [rng.choice([b"-", b"+", b"(1-1", b"(3", b"(", b"(0-0", stream_id(rng)])],
     "last_id": lambda rng: [rng.choice([b"$", b"0", b">", b"-", stream_id(rng)])],
     "new_id": lambda rng: [rng.choice([b">", b">", b">", b"0", b"$", stream_id(rng)])],
-    "group": one_of(["g", "g", "g", "h", "nosuch", ""]), "consumer": one_of(["me", "you", ""]),
+    "group": one_of(["g", "g", "g", "h", "streams", "nosuch", ""]), "consumer": one_of(["me", "you", "GROUP", ""]),
     "idle_ms": one_of([0, 0, 0, -1, 10**9, 2**63, "x"]),
     "setting": lambda rng: rng.choice(SETTINGS).encode().split(),
     "arguments": lambda rng: [pick_value(rng) for _ in range(rng.randint(0, 4))],
@@ -509,6 +510,11 @@ class Command:
             draw = draw_options if token.startswith("{") else draw_token
             args += draw(token, rng, kinds)
         return args
+
+    def words(self):
+        """Those of its grammar: STREAMS, COUNT."""
+        parts = (part for token in self.tokens[1:] for part in re.split(r"[{}| ]+", token))
+        return [part.encode() for part in parts if part and part not in KINDS and part.isupper()]
 
 
 def draw_options(token, rng, kinds):
@@ -582,6 +588,8 @@ class Grammar:
     def draw(command, rng):
         """The command's arguments, at times with a mistake in them."""
         args = command.draw(rng)
+        if len(args) > 1 and command.words() and rng.random() < 0.04:  # a value that looks like a word
+            args[rng.randrange(1, len(args))] = rng.choice(command.words())
         wrong = mutate(args, rng) if rng.random() < 0.15 and args[0][:1] != b"@" else args
         return args if hangs_on_time(wrong) else wrong
 

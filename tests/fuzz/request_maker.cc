@@ -225,6 +225,13 @@ bool Has(const List& list, std::string_view word) {
 
 std::string_view GroupOf(const Command& command) { return command.spec->Read(command.spec->group); }
 
+void AddTokens(const std::vector<UsageNode>& nodes, FuzzRequest& tokens) {
+  for (const UsageNode& node : nodes) {
+    if (!node.token.empty()) tokens.emplace_back(node.token);
+    AddTokens(node.children, tokens);
+  }
+}
+
 }  // namespace
 
 RequestMaker::RequestMaker(const CommandTable& table) {
@@ -235,6 +242,7 @@ void RequestMaker::AddRow(const Command& command) {
   for (const Command* const word : command.subcommands) AddRow(*word);
   if (!command.spec->run) return;
   Row row{.command = &command, .words = {}, .usage = ParseUsage(*command.spec)};
+  AddTokens(row.usage, row.tokens);
   if (command.container) row.words.emplace_back(command.container->spec->name);
   row.words.emplace_back(command.spec->name);
   const bool rare = Has(kRareRows, command.full_name);
@@ -319,6 +327,11 @@ FuzzRequest RequestMaker::MakeOne() {
     request.push_back(Chance(5) ? "NOSAVE" : "ABORT");
   } else {
     Sequence(row_->usage, request);
+  }
+  if (request.size() > row_->words.size() && !row_->tokens.empty() && Chance(3)) {
+    const auto first = static_cast<int64_t>(row_->words.size());
+    const int64_t at = Between(first, static_cast<int64_t>(request.size()) - 1);
+    request[static_cast<size_t>(at)] = OneOf(row_->tokens);
   }
   if (Chance(12)) Break(request);
   if (Chance(6)) request = InFenced(std::move(request));

@@ -51,6 +51,7 @@ class RequestMaker {
     const Command* command;
     FuzzRequest words;  // the name, with its container's
     std::vector<UsageNode> usage;
+    FuzzRequest tokens;  // the words of its grammar: what a value may look like
   };
 
   void AddRow(const Command& command);

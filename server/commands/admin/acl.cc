@@ -208,25 +208,23 @@ void Categories(CommandCall& call) {
 void DryRun(CommandCall& call) {
   const User* const user = call.part<Users>().Find(call.args[2]);
   if (!user) return call.reply.Error(Concat("ERR User '", AsText(call.args[2]), "' not found"));
-  const Args request = call.args.subspan(3);
-  const Command* const command = call.part<const CommandTable>().FindNamed(request);
-  if (!command) {
-    return call.reply.Error(Concat("ERR Command '", AsText(request[0]), "' not found"));
+  const Args words = call.args.subspan(3);
+  const CommandTable& commands = call.part<const CommandTable>();
+  const std::optional<Request> request = commands.Check(words);
+  if (!request) {
+    const RequestFault fault = commands.WhyNot(words);
+    const bool has_name = fault.is_inner || fault.kind == RequestFault::Kind::kWrongArity;
+    return call.reply.Error(has_name ? commands.TextOf(fault)
+                                     : Concat("ERR Command '", AsText(words[0]), "' not found"));
   }
-  const int arity = command->spec->arity;
-  const auto given = static_cast<int>(request.size());
-  if (arity >= 0 ? given != arity : given < -arity) {
-    return call.reply.Error(
-        Concat("ERR wrong number of arguments for '", command->full_name, "' command"));
-  }
-  const Verdict verdict = call.part<AccessGate>().Check(*user, *command, request);
+  const Verdict verdict = call.part<AccessGate>().Check(*user, *request);
   if (verdict.allowed()) return call.reply.Ok();
   const std::string_view kind = verdict.denial == Denial::kKey ? "key" : "channel";
   call.reply.Bulk(verdict.denial == Denial::kCommand
                       ? Concat("This user has no permissions to run the '",
                                call.part<Users>().catalogue().NameOf(verdict.command), "' command")
                       : Concat("This user has no permissions to access the '",
-                               AsText(request[verdict.position]), "' ", kind));
+                               AsText(words[verdict.position]), "' ", kind));
 }
 
 std::string_view WordOf(Denial reason) {

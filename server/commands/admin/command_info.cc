@@ -116,24 +116,26 @@ bool HasKeys(const CommandSpec& spec) {
   return false;
 }
 
-// Three faults, in Redis's order: no such command, no keys, a wrong number of arguments.
-// The command named in the arguments, ready for FindKeys; null: the error has been answered.
-const Command* CommandForKeys(CommandCall& call, Args request) {
-  const Command* const command = call.part<const CommandTable>().FindNamed(request);
+// Three faults, in Redis's order: no such command, no keys, a wrong number of arguments. A fault of
+// the command inside is told as to a client that would run it. Nothing: the error has been
+// answered.
+std::optional<Request> RequestForKeys(CommandCall& call, Args words) {
+  const CommandTable& commands = call.part<const CommandTable>();
+  const Command* const command = commands.FindNamed(words);
   if (!command) {
     call.reply.Error("ERR Invalid command specified");
-    return nullptr;
+    return std::nullopt;
   }
-  const CommandSpec& spec = *command->spec;
-  const int count = static_cast<int>(request.size());
-  if (!HasKeys(spec)) {
+  if (!HasKeys(*command->spec)) {
     call.reply.Error("ERR The command has no key arguments");
-  } else if (spec.arity > 0 ? spec.arity != count : count < -spec.arity) {
-    call.reply.Error("ERR Invalid number of arguments specified for command");
-  } else {
-    return command;
+    return std::nullopt;
   }
-  return nullptr;
+  std::optional<Request> request = commands.Check(words);
+  if (request) return request;
+  const RequestFault fault = commands.WhyNot(words);
+  call.reply.Error(fault.is_inner ? commands.TextOf(fault)
+                                  : "ERR Invalid number of arguments specified for command");
+  return std::nullopt;
 }
 
 // A command whose keys may all be left out answers an empty array; for any other that is a fault of
@@ -144,18 +146,17 @@ const Command* CommandForKeys(CommandCall& call, Args request) {
 //   COMMAND GETKEYS PING x                     → -ERR The command has no key arguments
 //   COMMAND GETKEYS NOSUCH x                   → -ERR Invalid command specified
 void ReplyKeys(CommandCall& call, bool with_flags) {
-  const Args request = call.args.subspan(2);
-  const Command* const command = CommandForKeys(call, request);
-  if (!command) return;
+  const std::optional<Request> request = RequestForKeys(call, call.args.subspan(2));
+  if (!request) return;
   std::vector<KeyUse> keys;
-  if (!call.part<const CommandTable>().FindKeys(*command, request, keys)) keys.clear();
-  if (keys.empty() && !(command->spec->flags & kNoMandatoryKeys)) {
+  if (!FindKeys(*request, keys)) keys.clear();
+  if (keys.empty() && !(request->command.spec->flags & kNoMandatoryKeys)) {
     return call.reply.Error("ERR Invalid arguments specified for command");
   }
   call.reply.Array(keys.size());
   for (const KeyUse& key : keys) {
     if (with_flags) call.reply.Array(2);
-    call.reply.Bulk(request[static_cast<size_t>(key.position)]);
+    call.reply.Bulk(request->args[static_cast<size_t>(key.position)]);
     if (with_flags) ReplyKeyFlags(call.reply, key.flags);
   }
 }

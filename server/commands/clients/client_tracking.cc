@@ -25,14 +25,14 @@ namespace sluice {
 namespace {
 
 // `call` is what REDIRECT looks its client up with.
-struct Request {
+struct TrackingRequest {
   const CommandCall& call;
   TrackingOptions options;
   std::vector<std::string_view> prefixes;
 };
 
 // The other client must be there now; if it leaves later, tracking goes on and is shown as broken.
-void ReadRedirect(ArgReader& args, Request& request) {
+void ReadRedirect(ArgReader& args, TrackingRequest& request) {
   TrackingOptions& options = request.options;
   if (options.redirect != 0) {
     return args.Fail("ERR A client can only redirect to a single other client");
@@ -46,14 +46,15 @@ void ReadRedirect(ArgReader& args, Request& request) {
 }
 
 template <bool TrackingOptions::*kSwitch>
-void SwitchOn(ArgReader&, Request& request) {
+void SwitchOn(ArgReader&, TrackingRequest& request) {
   request.options.*kSwitch = true;
 }
 
 // CLIENT TRACKING ON | OFF [REDIRECT id] [PREFIX p ...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP].
-constexpr OptionRow<Request> kClientTrackingOptions[] = {
+constexpr OptionRow<TrackingRequest> kClientTrackingOptions[] = {
     {"REDIRECT", ReadRedirect, 1},
-    {"PREFIX", [](ArgReader& args, Request& request) { request.prefixes.push_back(args.Bytes()); },
+    {"PREFIX",
+     [](ArgReader& args, TrackingRequest& request) { request.prefixes.push_back(args.Bytes()); },
      1},
     {"BCAST", SwitchOn<&TrackingOptions::broadcast>},
     {"OPTIN", SwitchOn<&TrackingOptions::opt_in>},
@@ -63,7 +64,7 @@ constexpr OptionRow<Request> kClientTrackingOptions[] = {
 
 // False: the error has been answered.
 // Options are read before the word ON or OFF is looked at, as in Redis.
-bool ReadRequest(CommandCall& call, Request& request) {
+bool ReadRequest(CommandCall& call, TrackingRequest& request) {
   ArgReader args(call.args, 3);
   ReadOptions(args, kClientTrackingOptions, request);
   if (args.failed()) call.reply.Error(args.error());
@@ -71,7 +72,7 @@ bool ReadRequest(CommandCall& call, Request& request) {
 }
 
 // Whether the options go together and with what the client had before; else the reason.
-std::string_view Clash(const Request& request, const TrackingState* before) {
+std::string_view Clash(const TrackingRequest& request, const TrackingState* before) {
   const TrackingOptions& options = request.options;
   if (!options.broadcast && !request.prefixes.empty()) {
     return "ERR PREFIX option requires BCAST mode to be enabled";
@@ -167,7 +168,7 @@ std::string Collision(const std::vector<std::string_view>& prefixes, const Track
 //   CLIENT TRACKING ON BCAST PREFIX ab PREFIX a  → -ERR Prefix 'ab' overlaps with another ...
 //   CLIENT TRACKING ON REDIRECT 999999           → -ERR The client ID you want redirect to ...
 void ClientTracking(CommandCall& call) {
-  Request request{.call = call};
+  TrackingRequest request{.call = call};
   if (!ReadRequest(call, request)) return;
   Tracking& tracking = call.part<Tracking>();
   if (IsWord(call.args[2], "OFF")) {

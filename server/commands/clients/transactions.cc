@@ -115,9 +115,9 @@ bool ReadConditions(Args arguments, KeyConditions& conditions) {
 }
 
 // For ACLs and COMMAND GETKEYS. False: the words make no sense, so no key is known.
-bool FindConditionKeys(Args args, std::vector<KeyUse>& keys) {
+bool FindConditionKeys(const Request& request, std::vector<KeyUse>& keys) {
   std::vector<KeyCondition> conditions;
-  if (!ReadConditions(args, conditions)) return false;
+  if (!ReadConditions(request.args, conditions)) return false;
   for (const KeyCondition& wanted : conditions) {
     keys.push_back({static_cast<int>(wanted.key_at), kKeyRo | kKeyAccess});
   }
@@ -162,7 +162,7 @@ bool MayExecute(CommandCall& call, const Transaction& transaction) {
 // The rules of its user may have changed since it was queued. False: that has been answered.
 bool MayStillRun(CommandCall& call, const QueuedCommand& queued) {
   AccessGate& gate = call.part<AccessGate>();
-  const Verdict verdict = gate.CheckAndRecord(call.client, *queued.command, queued.args());
+  const Verdict verdict = gate.CheckAndRecord(call.client, queued.request());
   if (verdict.allowed()) [[likely]]
     return true;
   std::string_view reason = "no permission to touch the specified keys";
@@ -184,7 +184,7 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
   call.reply.Array(queue.size());
   for (const QueuedCommand& queued : queue) {
     if (!MayStillRun(call, queued)) continue;
-    call.part<Dispatcher>().Run(call.client, *queued.command, queued.args(), call.reply);
+    call.part<Dispatcher>().Run(call.client, queued.request(), call.reply);
   }
   call.NoEffect();
 }

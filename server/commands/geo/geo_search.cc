@@ -292,6 +292,30 @@ void GeoRadiusByMember(CommandCall& call) {
 }
 void GeoRadiusByMemberRo(CommandCall& call) { Run(call, {.centre = SearchForm::Centre::kMember}); }
 
+// --- keys
+
+// STORE before STOREDIST, as Redis tells them; of one that comes twice both, though the last
+// counts.
+bool FindRadiusKeys(const Request& request, SearchForm::Centre centre, std::vector<KeyUse>& keys) {
+  keys.push_back({1, kKeyRo | kKeyAccess});
+  const SearchForm form{.centre = centre, .may_store = true};
+  SearchRequest ignored;
+  const Reading reading{form, nullptr, ignored};
+  // Behind the key: a point or a member, a radius, a unit.
+  const size_t options_at = centre == SearchForm::Centre::kPoint ? 6 : 5;
+  for (const auto store : {ReadStore<false>, ReadStore<true>}) {
+    const auto see = [&](const OptionRow<Reading>& row, size_t at) {
+      if (row.read == store) keys.push_back({static_cast<int>(at + 1), kKeyOw | kKeyUpdate});
+    };
+    SeeOptions(ArgReader(request.args, options_at), kGeoSearchOptions, reading, see);
+  }
+  return true;
+}
+template <SearchForm::Centre kCentre>
+bool FindRadiusKeys(const Request& request, std::vector<KeyUse>& keys) {
+  return FindRadiusKeys(request, kCentre, keys);
+}
+
 // --- the table
 
 // Where STORE and STOREDIST put the result.
@@ -349,7 +373,8 @@ constexpr CommandRow kGeoSearchListed[] = {
      .history =
          "6.2.0 Added the `ANY` option for `COUNT`.|7.0.0 Added support for uppercase unit names.",
      .deprecated_since = "6.2.0",
-     .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument"},
+     .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
+     .find_keys = FindRadiusKeys<SearchForm::Centre::kPoint>},
     {.name = "GEORADIUS_RO",
      .arity = -6,
      .flags = kReadOnly,
@@ -380,7 +405,8 @@ constexpr CommandRow kGeoSearchListed[] = {
      .history = "7.0.0 Added support for uppercase unit names.",
      .deprecated_since = "6.2.0",
      .replaced_by =
-         "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments"},
+         "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
+     .find_keys = FindRadiusKeys<SearchForm::Centre::kMember>},
     {.name = "GEORADIUSBYMEMBER_RO",
      .arity = -5,
      .flags = kReadOnly,

@@ -48,6 +48,8 @@ struct SortRequest {
   std::optional<std::string_view> store;
 };
 
+constexpr std::string_view kStoreWord = "STORE";
+
 // SORT key [BY pattern] [LIMIT offset count] [GET pattern ...] [ASC | DESC] [ALPHA] [STORE key], in
 // any order.
 constexpr OptionRow<SortRequest> kSortOptions[] = {
@@ -60,7 +62,7 @@ constexpr OptionRow<SortRequest> kSortOptions[] = {
        request.count = args.Int();
      },
      2},
-    {"STORE", kTakeBytes<&SortRequest::store>, 1,
+    {kStoreWord, kTakeBytes<&SortRequest::store>, 1,
      [](const SortRequest& request) { return request.may_store; }},
     {"BY",
      [](ArgReader& args, SortRequest& request) {
@@ -86,8 +88,7 @@ constexpr OptionRow<SortRequest> kSortOptions[] = {
 bool ReadSort(CommandCall& call, SortRequest& request) {
   ArgReader args(call.args, 2);
   // Which keys BY and GET lead to nobody knows before: whoever may use them may read all.
-  request.may_read_all =
-      call.part<AccessGate>().MayReadAnyKey(call.client, call.command, call.args);
+  request.may_read_all = call.part<AccessGate>().MayReadAnyKey(call.client, call);
   ReadOptions(args, kSortOptions, request);
   if (args.Finish()) return true;
   call.reply.Error(args.error());
@@ -317,25 +318,20 @@ void SortRo(CommandCall& call) { SortKey(call, false); }
 
 // --- keys
 
-// The target of the last STORE that does not stand for a value of another option.
-bool FindSortKeys(Args args, std::vector<KeyUse>& keys) {
+// The target of the last STORE, as the handler reads it.
+bool FindSortKeys(const Request& request, std::vector<KeyUse>& keys) {
   keys.push_back({1, kKeyRo | kKeyAccess});
-  int target = 0;
-  for (size_t i = 2; i < args.size(); ++i) {
-    if (IsWord(args[i], "LIMIT")) {
-      i += 2;
-    } else if (IsWord(args[i], "GET") || IsWord(args[i], "BY")) {
-      i += 1;
-    } else if (IsWord(args[i], "STORE") && i + 1 < args.size()) {
-      target = static_cast<int>(i + 1);
-    }
-  }
-  if (target) keys.push_back({target, kKeyOw | kKeyUpdate});
+  size_t target = 0;
+  const auto see = [&](const OptionRow<SortRequest>& row, size_t at) {
+    if (row.word == kStoreWord) target = at + 1;
+  };
+  SeeOptions(ArgReader(request.args, 2), kSortOptions, {.may_store = true}, see);
+  if (target != 0) keys.push_back({static_cast<int>(target), kKeyOw | kKeyUpdate});
   return true;
 }
 
 // STORE is no option of SORT_RO, and keys that BY and GET lead to are not told.
-bool FindSortRoKeys(Args, std::vector<KeyUse>& keys) {
+bool FindSortRoKeys(const Request&, std::vector<KeyUse>& keys) {
   keys.push_back({1, kKeyRo | kKeyAccess});
   return true;
 }

@@ -407,7 +407,8 @@ void Info(CommandCall& call) {
 // --- the table
 
 // With PEEK it only reads. What makes no sense is taken for a write.
-uint16_t TakeKeyFlags(Args args) {
+uint16_t TakeKeyFlags(const Request& request) {
+  const Args args = request.args;
   constexpr uint16_t kReads = kKeyRo | kKeyAccess;
   constexpr uint16_t kReadsAndWrites = kKeyRw | kKeyAccess | kKeyUpdate;
   constexpr std::string_view kWithValue[] = {"COST", "BURST", "WAIT", "BAN", "AT"};

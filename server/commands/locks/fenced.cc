@@ -42,37 +42,35 @@ std::string_view StaleText(TokenCheck check) {
   }
 }
 
-// Why this command cannot run inside FENCED; empty: it can. Three kinds are refused whatever the
+// Why this command cannot run inside FENCED; empty: it can. Two kinds are refused whatever the
 // client may do: those that change what comes next on the connection (MULTI, EXEC, WATCH,
-// SUBSCRIBE), FENCED in itself, and what scripts may not run, if a script asks. Then the gates are
-// asked as for any command.
-std::string RefusalOf(CommandCall& call, const Command& inner, Args request) {
-  const uint32_t flags = inner.spec->flags;
+// SUBSCRIBE), and what scripts may not run, if a script asks. Then the gates are asked as for any
+// command.
+std::string RefusalOf(CommandCall& call, const Request& inner) {
+  const uint32_t flags = inner.command.spec->flags;
   const bool subscribes = (flags & kPubSub) && (flags & kNoScript);
-  if ((flags & (kNotQueued | kNoMulti)) || inner.spec->inner_command != 0 || subscribes) {
+  if ((flags & (kNotQueued | kNoMulti)) || subscribes) {
     return "ERR this command is not allowed inside FENCED";
   }
   if ((call.client.conditions & kInScript) && (flags & kNoScript)) {
     return "ERR This Redis command is not allowed from script";
   }
-  return call.part<Dispatcher>().InnerRefusal(call.client, inner, request);
+  return call.part<Dispatcher>().InnerRefusal(call.client, inner);
 }
 
-// The inner command is found and judged before the lock is looked at, so a fault in it is told even
-// where the token is stale. After a restart a lock may be withheld: then a token that looks
-// superseded may only have been forgotten, and the text says so. Its flags are set back as they
-// were, not cleared, since FENCED may itself run inside a script that runs inside FENCED.
+// The inner command has been checked with the request, and is judged before the lock is looked at,
+// so a fault in it is told even where the token is stale. After a restart a lock may be withheld:
+// then a token that looks superseded may only have been forgotten, and the text says so. Its flags
+// are set back as they were, not cleared, since FENCED may itself run inside a script that runs
+// inside FENCED.
 //   FENCED job 1 SET k v  → -STALE nothing is known of this lock and token any more
 //   FENCED job 1 NOSUCH   → -ERR unknown command 'NOSUCH', with args beginning with:
 void Fenced(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t token = args.IntIn({"token", 1, kTokenMax});
   if (args.failed()) return call.reply.Error(args.error());
-  const Args request = call.args.subspan(kInnerAt);
-  std::string error;
-  const Command* const inner = call.part<Dispatcher>().Resolve(request, nullptr, error);
-  if (!inner) return call.reply.Error(error);
-  if (const std::string refusal = RefusalOf(call, *inner, request); !refusal.empty()) {
+  const Request inner = *call.inner();
+  if (const std::string refusal = RefusalOf(call, inner); !refusal.empty()) {
     return call.reply.Error(refusal);
   }
   Locks& locks = call.part<LockService>().Enter();
@@ -85,7 +83,7 @@ void Fenced(CommandCall& call) {
 
   const uint32_t conditions = call.client.conditions;
   call.client.conditions |= kInFenced;
-  call.part<Dispatcher>().RunInner(call.client, *inner, request, call.reply, kInnerAt);
+  call.part<Dispatcher>().RunInner(call.client, inner, call.reply, kInnerAt);
   call.client.conditions = (call.client.conditions & ~kInFenced) | (conditions & kInFenced);
   call.part<Waiters>().parked().Wrap(call, kInnerAt);
 }

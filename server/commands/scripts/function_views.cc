@@ -57,8 +57,8 @@ void ReplyRunning(CommandCall& call) {
   reply.Bulk("name");
   reply.Bulk(running->name);
   reply.Bulk("command");
-  reply.Array(running->command.size());
-  for (const std::string_view word : running->command) reply.Bulk(word);
+  reply.Array(running->request.args.size());
+  for (const std::string_view word : running->request.args) reply.Bulk(word);
   reply.Bulk("duration_ms");
   reply.Integer((call.part<TurnClock>().clock().TickNanos() - running->begin_ns) / 1'000'000);
 }

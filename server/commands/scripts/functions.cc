@@ -51,9 +51,10 @@ void FCallReadOnly(CommandCall& call) { RunFunction(call, /*read_only=*/true); }
 
 // A function says of itself whether it writes, and the gates treat the call as that.
 template <bool read_only>
-uint32_t FCallFlags(const Parts& parts, Args args) {
+uint32_t FCallFlags(const Parts& parts, const Request& request) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
-  const LibraryFunction* const function = parts.Get<ScriptEngine>().functions().Find(args[1]);
+  const LibraryFunction* const function =
+      parts.Get<ScriptEngine>().functions().Find(request.args[1]);
   return function ? DeclaredFlags(row_flags, function->flags) : row_flags;
 }
 

@@ -66,7 +66,7 @@ struct ScriptRow {
   std::string_view complexity;
   std::string_view usage;
   std::string_view summary;
-  uint32_t (*request_flags)(const Parts& parts, Args args) = nullptr;
+  uint32_t (*request_flags)(const Parts& parts, const Request& request) = nullptr;
 };
 
 // kSkipMonitor since ShowScriptCall shows them itself. A script that may write is no kWrite:

@@ -80,9 +80,9 @@ void EvalShaReadOnly(CommandCall& call) { EvalKnown(call, /*read_only=*/true); }
 
 // What the text, or the script that is known under the name, says of itself.
 template <bool read_only>
-uint32_t EvalFlags(const Parts&, Args args) {
+uint32_t EvalFlags(const Parts&, const Request& request) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
-  const std::optional<Shebang> shebang = ReadShebang(args[1]);
+  const std::optional<Shebang> shebang = ReadShebang(request.args[1]);
   std::string error;
   const std::optional<uint32_t> flags = shebang ? ReadScriptFlags(*shebang, error) : std::nullopt;
   return flags ? DeclaredFlags(row_flags, *flags) : row_flags;
@@ -90,10 +90,11 @@ uint32_t EvalFlags(const Parts&, Args args) {
 
 // An unknown script leaves the row's flags: the handler answers NOSCRIPT.
 template <bool read_only>
-uint32_t EvalShaFlags(const Parts& parts, Args args) {
+uint32_t EvalShaFlags(const Parts& parts, const Request& request) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
-  if (args[1].size() != kSha1Digits) return row_flags;
-  const Script* const script = parts.Get<ScriptEngine>().cache().Find(args[1]);
+  const std::string_view name = request.args[1];
+  if (name.size() != kSha1Digits) return row_flags;
+  const Script* const script = parts.Get<ScriptEngine>().cache().Find(name);
   return script ? DeclaredFlags(row_flags, script->flags) : row_flags;
 }
 

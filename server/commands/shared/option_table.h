@@ -75,7 +75,20 @@ void ReadOptions(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
   }
 }
 
-// The same where no option may come twice.
+// For who only looks where options stand, as finders of keys do: `see` is told each row that comes
+// and the position of its word. The values are passed over, so a row that takes some says how many;
+// and so is what is no option, for which the command will be refused.
+template <typename Options, size_t kRows, typename See>
+void SeeOptions(ArgReader args, const OptionRow<Options> (&rows)[kRows],
+                const std::type_identity_t<Options>& options, See see) {
+  while (args.more()) {
+    const OptionRow<Options>* const row = FindOption(args, rows, options);
+    if (row) see(*row, args.position());
+    args.Skip(row ? 1 + row->values : 1);
+  }
+}
+
+// As ReadOptions, where no option may come twice.
 template <typename Options, size_t kRows>
 void ReadOptionsOnce(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
                      std::type_identity_t<Options>& options) {

@@ -37,7 +37,8 @@ constexpr std::array<CommandRow, N> RowsOf(const CommandRow (&listed)[N],
 }
 
 // Whether a table is in order: names are upper case and unique, a row reads or writes but not both,
-// keys lie inside the arity, documentation is present and its usage can be parsed.
+// keys, channels and a command inside lie within the arity, documentation is present and its usage
+// can be parsed.
 constexpr bool RowsAreSound(std::span<const CommandRow> rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const CommandRow& row = rows[i];
@@ -60,6 +61,11 @@ constexpr bool RowsAreSound(std::span<const CommandRow> rows) {
         first.begin >= arity_min) {
       return false;
     }
+    // A word that is looked for may be a value: only the handler's own reading tells.
+    for (const KeySpec& spec : row.keys.all()) {
+      if (!spec.keyword.empty() && !row.find_keys) return false;
+    }
+    if (row.channels.begin >= arity_min || row.inner_command >= arity_min) return false;
     for (size_t j = 0; j < i; ++j) {
       if (rows[j].name == row.name) return false;
     }

@@ -41,7 +41,7 @@ struct Form {
 
 // What was read. The operands point into the database: nothing may be changed until they are done
 // with.
-struct Request {
+struct AlgebraRequest {
   Form form;
   SetOperands operands;
   bool with_scores = false;
@@ -50,7 +50,7 @@ struct Request {
 // --- reading
 
 // One for each key; the keys are there already.
-void ReadWeights(ArgReader& args, Request& request) {
+void ReadWeights(ArgReader& args, AlgebraRequest& request) {
   std::vector<SetOperand>& operands = request.operands.list;
   if (args.left() < operands.size()) return args.Fail(ErrorCode::kSyntax);
   for (SetOperand& operand : operands) {
@@ -67,17 +67,17 @@ constexpr OptionRow<SetOperands> kAggregates[] = {
 };
 
 // SUM is what holds without the word.
-void ReadAggregate(ArgReader& args, Request& request) {
+void ReadAggregate(ArgReader& args, AlgebraRequest& request) {
   if (!TakeOption(args, kAggregates, request.operands)) args.Fail(ErrorCode::kSyntax);
 }
 
-constexpr auto kIsWeighted = [](const Request& request) { return request.form.weighted; };
+constexpr auto kIsWeighted = [](const AlgebraRequest& request) { return request.form.weighted; };
 // [WEIGHTS w ...] [AGGREGATE SUM | MIN | MAX] [WITHSCORES], as far as the command has them.
-constexpr OptionRow<Request> kSortedSetAlgebraOptions[] = {
+constexpr OptionRow<AlgebraRequest> kSortedSetAlgebraOptions[] = {
     {"WEIGHTS", ReadWeights, 1, kIsWeighted},
     {"AGGREGATE", ReadAggregate, 1, kIsWeighted},
-    {"WITHSCORES", kRaise<&Request::with_scores>, 0,
-     [](const Request& request) { return request.form.with_scores; }},
+    {"WITHSCORES", kRaise<&AlgebraRequest::with_scores>, 0,
+     [](const AlgebraRequest& request) { return request.form.with_scores; }},
 };
 
 // False when the key holds something else: then WRONGTYPE has been answered. A key that is missing
@@ -120,7 +120,7 @@ bool ReadOperands(CommandCall& call, ArgReader& args, SetOperands& operands) {
 
 // Keys are looked up while the operands are read, so WRONGTYPE wins over a fault in the options, as
 // in Redis. False: the error has been answered.
-bool ReadRequest(CommandCall& call, size_t count_at, Request& request) {
+bool ReadRequest(CommandCall& call, size_t count_at, AlgebraRequest& request) {
   ArgReader args(call.args, count_at);
   if (!ReadOperands(call, args, request.operands)) return false;
   ReadOptions(args, kSortedSetAlgebraOptions, request);
@@ -142,7 +142,7 @@ constexpr Kind kDifference{DifferenceOf, false, "zdiffstore"};
 
 // In the order of scores, then names. ZDIFF has no weights: they are a syntax error.
 void Reply(CommandCall& call, const Kind& kind) {
-  Request request{.form = {kind.weighted, true}};
+  AlgebraRequest request{.form = {kind.weighted, true}};
   if (!ReadRequest(call, 1, request)) return;
   std::vector<ScoredName> elements = kind.compute(request.operands, call.keyspace.hash_keys());
   std::ranges::sort(elements, std::less<>());
@@ -165,7 +165,7 @@ void ZDiff(CommandCall& call) { Reply(call, kDifference); }
 //   ZINTERSTORE t 2 a nothing          → 0
 //   EXISTS t                           → 0
 void Store(CommandCall& call, const Kind& kind) {
-  Request request{.form = {kind.weighted, false}};
+  AlgebraRequest request{.form = {kind.weighted, false}};
   if (!ReadRequest(call, 2, request)) return;
   auto result = std::make_unique<SortedSet>();
   const SortedSet::Limits limits = SortedSetLimits(call);

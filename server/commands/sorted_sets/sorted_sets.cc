@@ -153,12 +153,22 @@ void ZRevRank(CommandCall& call) { ReplyRank(call, true); }
 
 // --- the table
 
+// ZADD INCR answers what ZINCRBY does.
+uint16_t AddKeyFlags(const Request& request) {
+  ArgReader args(request.args, 2);
+  AddOptions options;
+  while (TakeAddOption(args, options, true)) {
+  }
+  return options.increment ? kKeyRw | kKeyAccess | kKeyUpdate : kKeyRw | kKeyUpdate;
+}
+
 // kFast is Redis's word for O(log N) as well.
 constexpr CommandRow kSortedSetsListed[] = {
     {.name = "ZADD",
      .arity = -4,
      .flags = kWrite | kDenyOom | kFast,
-     .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariableFlags,
+                   "with INCR it answers the score"),
      .run = ZAdd,
      .since = "1.2.0",
      .complexity =
@@ -168,7 +178,8 @@ constexpr CommandRow kSortedSetsListed[] = {
               "member [score:double member ...]",
      .summary = "Put members into a sorted set, or give them other scores; how many are new.",
      .history = "2.4.0 Accepts multiple elements.|3.0.2 Added the `XX`, `NX`, `CH` and `INCR` "
-                "options.|6.2.0 Added the `GT` and `LT` options."},
+                "options.|6.2.0 Added the `GT` and `LT` options.",
+     .key_flags = AddKeyFlags},
     {.name = "ZINCRBY",
      .arity = 4,
      .flags = kWrite | kDenyOom | kFast,

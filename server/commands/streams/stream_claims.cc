@@ -292,12 +292,14 @@ void XAutoClaim(CommandCall& call) {
 
 // --- the table
 
+// kKeyAccess, which Redis has not: both answer with entries, so whoever may only write is refused.
+
 constexpr CommandRow kStreamClaimsRows[] = {
     {.name = "XCLAIM",
      .arity = -6,
      .flags = kWrite | kFast,
      .categories = kCatStream,
-     .keys = KeyAt(1, kKeyRw | kKeyUpdate),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = XClaim,
      .group = "stream",
      .since = "5.0.0",
@@ -310,7 +312,7 @@ constexpr CommandRow kStreamClaimsRows[] = {
      .arity = -6,
      .flags = kWrite | kFast,
      .categories = kCatStream,
-     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = XAutoClaim,
      .group = "stream",
      .since = "6.2.0",

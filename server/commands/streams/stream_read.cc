@@ -257,7 +257,8 @@ constexpr CommandRow kStreamReadRows[] = {
          "used, XADD will pay O(M) time in order to serve the M clients blocked on the stream "
          "getting new data.",
      .usage = "[COUNT count] [BLOCK milliseconds] STREAMS streams=<key [key ...] id [id ...]>",
-     .summary = "What has come to streams since an id of each; waits for it with BLOCK."},
+     .summary = "What has come to streams since an id of each; waits for it with BLOCK.",
+     .find_keys = FindStreamKeys},
     {.name = "XREADGROUP",
      .arity = -7,
      .flags = kWrite | kBlocking | kMovableKeys,
@@ -273,7 +274,8 @@ constexpr CommandRow kStreamReadRows[] = {
          "serve the N clients blocked on the stream getting new data.",
      .usage = "GROUP group_consumer=<group consumer> [COUNT count] [BLOCK milliseconds] [NOACK] "
               "STREAMS streams=<key [key ...] id [id ...]>",
-     .summary = "What a group has not been given yet, or what is pending for one consumer."},
+     .summary = "What a group has not been given yet, or what is pending for one consumer.",
+     .find_keys = FindStreamKeys},
 };
 
 }  // namespace

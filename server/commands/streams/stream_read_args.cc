@@ -18,13 +18,13 @@ bool Fail(CommandCall& call, std::string_view text) {
 
 // A request up to its keys.
 struct Reading {
-  const CommandCall& call;
+  const CommandCall* call;
   ReadArgs& args;
 };
 
 // In ms, 0 for ever. Scripts may not ask for it at all; in MULTI it is read and does not wait.
 void ReadBlock(ArgReader& reader, Reading& reading) {
-  const CommandCall& call = reading.call;
+  const CommandCall& call = *reading.call;
   // The sentence names the command as the script wrote it.
   if (call.client.conditions & kInScript) {
     return reader.Fail(
@@ -87,13 +87,30 @@ constexpr OptionRow<Reading> kStreamReadArgsOptions[] = {
 // last.
 bool ReadStreamOptions(CommandCall& call, ReadArgs& args) {
   ArgReader reader(call.args, 1);
-  Reading reading{call, args};
+  Reading reading{&call, args};
   while (reader.more() && args.first_key == 0) {
     if (!TakeOption(reader, kStreamReadArgsOptions, reading)) reader.Fail(ErrorCode::kSyntax);
   }
   if (args.first_key == 0) reader.Fail(ErrorCode::kSyntax);
   if (args.in_group && !args.has_group) reader.Fail("ERR Missing GROUP option for XREADGROUP");
   return !reader.failed() || Fail(call, reader.error());
+}
+
+// Whether the ids are as many as the keys is for the handler: too few leave a key that it refuses.
+bool FindStreamKeys(const Request& request, std::vector<KeyUse>& keys) {
+  ReadArgs args;
+  const Reading reading{nullptr, args};
+  size_t first = 0;
+  const auto see = [&](const OptionRow<Reading>& row, size_t at) {
+    if (row.read == ReadStreams && first == 0) first = at + 1;
+  };
+  SeeOptions(ArgReader(request.args), kStreamReadArgsOptions, reading, see);
+  if (first == 0) return true;
+  const size_t streams = (request.args.size() - first) / 2;
+  for (size_t i = 0; i < streams; ++i) {
+    keys.push_back({static_cast<int>(first + i), kKeyRo | kKeyAccess});
+  }
+  return streams > 0;
 }
 
 // Two words are for one of the commands each: "$" for XREAD, the last id of this moment, and ">"

@@ -47,6 +47,8 @@ struct ReadArgs {
 // All return false after they have answered an error.
 // What stands before the keys. args.in_group says which of the two commands it is.
 bool ReadStreamOptions(CommandCall& call, ReadArgs& args);
+// For who only looks at the words: the keys, which are the first half of what follows STREAMS.
+bool FindStreamKeys(const Request& request, std::vector<KeyUse>& keys);
 // The keys and their ids; with a group it has to be there.
 bool ReadStreamPlaces(CommandCall& call, ReadArgs& args);
 // One id: "$" and ">" among them.

@@ -111,8 +111,8 @@ bool ReadOps(CommandCall& call, FieldOps& ops) {
 }
 
 // What makes no sense is taken for a write, to be on the safe side.
-uint16_t FieldKeyFlags(Args request) {
-  ArgReader args(request, 2);
+uint16_t FieldKeyFlags(const Request& request) {
+  ArgReader args(request.args, 2);
   while (args.more()) {
     const OptionRow<FieldOps>* const row = FindOption(args, kOperations, {});
     if (!row || row->values == kWriteValues) return kKeyRw | kKeyAccess | kKeyUpdate;

@@ -136,25 +136,33 @@ void Digest(CommandCall& call) {
 
 // --- the table
 
+// A comparison tells of the value.
+uint16_t DelExKeyFlags(const Request& request) {
+  constexpr uint16_t kDeletes = kKeyRw | kKeyDelete;
+  return request.args.size() == 2 ? kDeletes : kDeletes | kKeyAccess;
+}
+
 // DELIFEQ and its like only delete, so they work when the memory is full.
 constexpr CommandRow kCompareAndSetRows[] = {
     {.name = "DELEX",
      .arity = -2,
      .flags = kWrite | kFast,
      .categories = kCatString,
-     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete | kKeyVariableFlags,
+                   "without a condition it does not look at the value"),
      .run = DelEx,
      .group = "string",
      .since = "8.4.0",
      .complexity = "O(1) for IFEQ and IFNE, O(N) for IFDEQ and IFDNE where N is the length of the "
                    "string.",
      .usage = "key [IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]",
-     .summary = "Delete a key if its string, or the digest of it, is as expected; 1 or 0."},
+     .summary = "Delete a key if its string, or the digest of it, is as expected; 1 or 0.",
+     .key_flags = DelExKeyFlags},
     {.name = "DELIFEQ",
      .arity = 3,
      .flags = kWrite | kFast,
      .categories = kCatString,
-     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = DelIfEq,
      .group = "string",
      .since = "0.1.0",
@@ -187,7 +195,7 @@ constexpr CommandRow kCompareAndSetRows[] = {
      .arity = 3,
      .flags = kWrite | kFast,
      .categories = kCatString,
-     .keys = KeyAt(1, kKeyRw | kKeyDelete),
+     .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = Cad,
      .group = "string",
      .since = "0.1.0",

@@ -57,9 +57,9 @@ constexpr OptionRow<SetOptions> kSetOptions[] = {
 // For ACL and COMMAND GETKEYSANDFLAGS: plain SET overwrites without looking; GET and the
 // comparisons read, and need that permission too. As in Redis a word counts wherever it stands:
 // `SET k v EX get` is refused for its key before it is for its number.
-uint16_t SetKeyFlags(Args request) {
+uint16_t SetKeyFlags(const Request& request) {
   constexpr std::string_view kLooking[] = {"GET", "IFEQ", "IFNE", "IFDEQ", "IFDNE"};
-  const bool looks = std::ranges::any_of(request.subspan(3), [&](std::string_view word) {
+  const bool looks = std::ranges::any_of(request.args.subspan(3), [&](std::string_view word) {
     return std::ranges::any_of(kLooking,
                                [&](std::string_view it) { return IsSameInAnyCase(word, it); });
   });

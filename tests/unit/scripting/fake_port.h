@@ -22,6 +22,7 @@ class FakePort final : public CommandPort {
     answer(args, reply);
   }
   void ErrorReplied(std::string_view) override {}
+  void RepeatError(ReplySink& reply, std::string_view line) override { reply.Error(line); }
   Permission MayCall(Args) override { return Permission::kAllowed; }
   std::string_view Interrupt() override {
     return --interrupts_left < 0 ? std::string_view("killed") : std::string_view();

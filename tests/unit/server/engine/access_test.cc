@@ -196,11 +196,76 @@ TEST_F(Access, KeysThatWereOverlooked) {
            "PFMERGE b",
            "ZUNIONSTORE b x a",
            "FENCED a 1 PFMERGE b",
+           // A value that looks like the word that leads to a key.
+           "SORT a STORE limit STORE b",
+           "SORT a BY STORE STORE b",
+           "XREADGROUP NOACK GROUP g streams STREAMS b >",
+           "XREADGROUP NOACK GROUP a streams STREAMS b >",
+           "XREAD COUNT STREAMS BLOCK 1 STREAMS b 0",
+           "GEORADIUS a 0 0 1 m COUNT STORE STORE b",
+           "GEORADIUSBYMEMBER a STORE 1 m STOREDIST b",
        }) {
     if (line.starts_with("DEBUG")) continue;  // for who has that command
     EXPECT_EQ(Ask(bob, line), kNoKey) << line;
   }
   EXPECT_EQ(Do("DBSIZE"), ":0");
+}
+
+// As the handler reads them: what is a key for it needs a right, and what is none needs none.
+TEST_F(Access, ValuesThatLookLikeWordsAreNoKeys) {
+  TestClient& bob = Make("bob", "+@all ~a*");
+  EXPECT_EQ(Ask(bob, "SORT a STORE limit STORE a2"), ":0");
+  EXPECT_EQ(Ask(bob, "SORT a STORE b STORE a2"), ":0") << "of two the last counts";
+  EXPECT_EQ(Ask(bob, "XADD a 1-1 f v"), "\"1-1\"");
+  EXPECT_EQ(Ask(bob, "XGROUP CREATE a g 0"), "+OK");
+  EXPECT_EQ(Ask(bob, "XREADGROUP NOACK GROUP g streams STREAMS a >"),
+            "[[\"a\", [[\"1-1\", [\"f\", \"v\"]]]]]");
+  EXPECT_EQ(Do("COMMAND GETKEYS XREADGROUP NOACK GROUP g streams streams b:x >"), "[\"b:x\"]");
+  EXPECT_EQ(Do("COMMAND GETKEYS SORT l STORE limit STORE b"), "[\"l\", \"b\"]");
+  EXPECT_EQ(Do("COMMAND GETKEYS GEORADIUS k 0 0 1 m COUNT STORE a"), "[\"k\"]");
+}
+
+// A command that answers with data, or tells of them by what it does, needs the right to read.
+TEST_F(Access, WhoMayOnlyWriteLearnsNothing) {
+  TestClient& bob = Make("bob", "+@all %W~w*");
+  Do("SET w 1");
+  Do("ZADD wz 7 m");
+  Do("XADD wx 1-1 f secret");
+  Do("XGROUP CREATE wx g 0");
+  Do("XREADGROUP GROUP g a STREAMS wx >");
+  for (const std::string_view line :
+       {"DELEX w IFEQ 2", "DELEX w IFDNE 0000000000000000", "DELIFEQ w 2", "CAD w 2", "CAS w 2 3",
+        "ZADD wz INCR 0 m", "ZADD wz GT INCR 0 m", "XCLAIM wx g b 0 1-1", "XAUTOCLAIM wx g b 0 -",
+        "XCLAIM wx g b 0 1-1 JUSTID", "SET w 2 IFEQ 1", "INCR w", "BITFIELD w SET u8 0 1"}) {
+    EXPECT_EQ(Ask(bob, line), kNoKey) << line;
+  }
+  EXPECT_EQ(Ask(bob, "ZADD wz 8 INCR"), ":1") << "a member, no option";
+  EXPECT_EQ(Ask(bob, "ZADD wz 8 m"), ":0");
+  EXPECT_EQ(Ask(bob, "DELEX w"), ":1");
+}
+
+// The command inside is checked wherever a request comes in, before any of its words is looked at.
+TEST_F(Access, AFaultOfTheCommandInsideIsToldEverywhere) {
+  TestClient& bob = Make("bob", "+@all ~a*");
+  const std::string arity = "-ERR wrong number of arguments for 'sort' command";
+  const std::string unknown = "-ERR unknown command 'NOSUCH', with args beginning with: ";
+  for (const std::string_view front :
+       {"", "COMMAND GETKEYS ", "COMMAND GETKEYSANDFLAGS ", "ACL DRYRUN bob "}) {
+    EXPECT_EQ(Do(std::string(front) + "FENCED a 1 SORT"), arity) << front;
+    EXPECT_EQ(Do(std::string(front) + "FENCED a 1 NOSUCH"), unknown) << front;
+    EXPECT_EQ(Do(std::string(front) + "FENCED a 1 FENCED a 1 GET a"),
+              "-ERR this command is not allowed inside FENCED");
+  }
+  EXPECT_THAT(Do("EVAL \"return redis.call('fenced', 'a', 1, 'sort')\" 0"), HasSubstr(arity));
+  EXPECT_THAT(Ask(bob, "EVAL \"return redis.acl_check_cmd('fenced', 'a', 1, 'sort')\" 0"),
+              HasSubstr("Invalid command passed to redis.acl_check_cmd()"));
+  EXPECT_EQ(Ask(bob, "MULTI"), "+OK");
+  EXPECT_EQ(Ask(bob, "FENCED a 1 SORT"), arity);
+  EXPECT_THAT(Ask(bob, "EXEC"), StartsWith("-EXECABORT"));
+  // Words of a wrong number are asked of the command alone, as in Redis.
+  EXPECT_EQ(Ask(bob, "EVAL \"return redis.acl_check_cmd('sort')\" 0"), ":1");
+  Do("ACL SETUSER bob -sort");
+  EXPECT_EQ(Ask(bob, "EVAL \"return redis.acl_check_cmd('sort')\" 0"), "(nil)");
 }
 
 TEST_F(Access, ExecsConditionsAreKeysToo) {
@@ -395,6 +460,71 @@ TEST(AccessAtStart, AFileOfUsers) {
   EXPECT_THAT(both.start_fault(), HasSubstr("put all of them into one of the two"));
   const TestEngine none({.config = {{"aclfile", "nosuch.acl"}}, .disk = &disk});
   EXPECT_THAT(none.start_fault(), HasSubstr("opening file 'nosuch.acl'"));
+}
+
+// Names and patterns with signs that mean something in a file. What is written is read back the
+// same, or it is not written.
+TEST(AccessAtStart, WhatIsWrittenIsReadBack) {
+  const std::vector<std::vector<std::string>> users = {
+      {"quote\"d", "on", "~a\"b", "&c'd", "+@read"},
+      {"it's", "on", ">pw\" x", "~'", "~\"\"", "%R~\\x\"", "+@all", "-@dangerous"},
+      {"", "on", "~", "&"},
+      {"#name", "~#a", "+select|\"0\"", "+select|'"},
+      {"\xff\xfe\x01", "~\x01\x7f"},
+      {"two", "(~a\" %W~b' +get)", "(~(x +set)", "+select|1"},
+      {"on", "off", "~on", "~user", "+@all"}};
+  for (const bool has_file : {false, true}) {
+    MemoryDisk disk;
+    if (has_file) disk.Replace("users.acl", "");
+    std::vector<std::pair<std::string, std::string>> config = {{"maxclients", "99"}};
+    if (has_file) config.emplace_back("aclfile", "users.acl");
+    TestEngine server({.config = config, .disk = &disk});
+    ASSERT_EQ(server.start_fault(), "");
+    disk.Replace("/etc/sluice.conf", "maxclients 99\n");
+    ASSERT_EQ(server.config().LoadFile("/etc/sluice.conf"), "");
+    TestClient& admin = server.Connect();
+    for (const std::vector<std::string>& user : users) {
+      std::vector<std::string> words = {"ACL", "SETUSER"};
+      words.insert(words.end(), user.begin(), user.end());
+      ASSERT_EQ(admin.Run(words).ToText(), "+OK") << testing::PrintToString(user);
+    }
+    const std::string before = admin.Line("ACL LIST").ToText();
+    ASSERT_EQ(admin.Line(has_file ? "ACL SAVE" : "CONFIG REWRITE").ToText(), "+OK");
+    std::string text;
+    disk.Read(has_file ? "users.acl" : server.config().file(), text);
+    if (has_file) {
+      ASSERT_EQ(admin.Line("ACL LOAD").ToText(), "+OK") << text;
+      EXPECT_EQ(admin.Line("ACL LIST").ToText(), before);
+    }
+    Config again(disk);
+    if (!has_file) {
+      ASSERT_EQ(again.LoadText(text), "") << text;
+      EXPECT_EQ(again.LinesOf("user").size(), users.size() + 1);
+      EXPECT_EQ(again.LinesOf("user")[0].words[0], "");
+    }
+  }
+}
+
+// A blank in the first argument of a command would make two rules of one, a line end another user;
+// a rule that ends as a selector does would end it.
+TEST_F(Access, RulesThatNoFileCanHold) {
+  for (const std::vector<std::string>& rules :
+       std::vector<std::vector<std::string>>{{"+select|a b"},
+                                             {"+select|1\nuser evil on nopass ~* +@all"},
+                                             {"+select|1\tx"},
+                                             {"+select|\r"},
+                                             {"(~a) +get)"},
+                                             {"(&a) +get)"},
+                                             {"(+select|1) ~x)"},
+                                             {"~a b"},
+                                             {"~a\nb"}}) {
+    std::vector<std::string> words = {"ACL", "SETUSER", "bob"};
+    words.insert(words.end(), rules.begin(), rules.end());
+    EXPECT_THAT(admin_.Run(words).ToText(), HasSubstr("Syntax error")) << rules[0];
+  }
+  for (const std::string name : {"a b", "a\nb", "a\tb"}) {
+    EXPECT_THAT(admin_.Run({"ACL", "SETUSER", name}).ToText(), HasSubstr("can't contain"));
+  }
 }
 
 TEST(AccessAtStart, DefaultChannels) {

@@ -104,9 +104,8 @@ void Guard(CommandCall& call) {
   const Entry* gate = call.db.Find(call.Key(1), call.now);
   if (gate) return call.reply.Error("ERR no");
   const Args inner = call.args.subspan(2);
-  std::string error;
-  const Command* command = call.part<Dispatcher>().Resolve(inner, nullptr, error);
-  call.part<Dispatcher>().Run(call.client, *command, inner, call.reply);
+  const std::optional<Request> request = call.part<const CommandTable>().Check(inner);
+  call.part<Dispatcher>().Run(call.client, *request, call.reply);
   call.part<Waiters>().parked().Wrap(call, 2);
 }
 

@@ -199,8 +199,11 @@ TEST_F(WatchTableTest, ManySessionsComeAndGo) {
 TEST(QueuedCommand, KeepsItsOwnBytes) {
   std::string name = "SET", key = "", value("\0x", 2);
   const std::vector<std::string_view> args{name, key, value};
+  CommandSpec spec{.name = "SET", .arity = 3, .run = [](CommandCall&) {}};
+  const CommandFamily family{"test", {&spec, 1}};
+  const CommandTable table({&family, 1});
   std::vector<QueuedCommand> queue;
-  for (int i = 0; i < 10; ++i) queue.emplace_back(nullptr, args);
+  for (int i = 0; i < 10; ++i) queue.emplace_back(*table.Check(args));
   name = key = value = "overwritten";
   for (const QueuedCommand& queued : queue) {
     ASSERT_EQ(queued.args().size(), 3u);
