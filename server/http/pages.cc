@@ -7,6 +7,7 @@
 #include "protocol/text/letters.h"
 #include "server/access/password.h"
 #include "server/clients/acting.h"
+#include "server/dispatch/access_gate.h"
 #include "server/engine/engine.h"
 #include "server/http/actions.h"
 #include "server/http/answers.h"
@@ -22,7 +23,8 @@ namespace {
 enum class Shows : uint8_t {
   kProbe,    // whether it lives: for all
   kFigures,  // for who has logged in; without http-password, for this machine
-  kNames,    // of keys, words of commands: the same, but if clients need a password, so do visitors
+  kNames,    // of keys, words of commands: the same, but who may not see them as a client may not
+             // here
   kChange,   // it changes something: for who has logged in, with http-actions
 };
 
@@ -35,6 +37,8 @@ struct Page {
   // It looks at keys: not in the middle of a command, nor while they are loaded.
   bool needs_rest = false;
   HttpAnswer (*answer)(const PageCall& call);
+  // kNames: the command that shows a client the same ("slowlog|get").
+  std::string_view command = {};
 };
 
 // OpenMetrics for whoever asks for it, and the text that Prometheus had before for all others.
@@ -67,12 +71,12 @@ constexpr Page kPages[] = {
     {"GET", "/readyz", Shows::kProbe, false, false, Ready},
     {"GET", "/api/overview", Shows::kFigures, true, false, AnswerOverview},
     {"GET", "/api/history", Shows::kFigures, true, false, AnswerHistory},
-    {"GET", "/api/slowlog", Shows::kNames, true, false, AnswerSlowLog},
-    {"GET", "/api/locks", Shows::kNames, true, true, AnswerLocks},
-    {"GET", "/api/waits", Shows::kNames, true, true, AnswerWaits},
-    {"GET", "/api/limits", Shows::kNames, true, true, AnswerLimits},
-    {"GET", "/api/keys", Shows::kNames, true, true, AnswerKeys},
-    {"GET", "/api/key", Shows::kNames, true, true, AnswerKey},
+    {"GET", "/api/slowlog", Shows::kNames, true, false, AnswerSlowLog, "slowlog|get"},
+    {"GET", "/api/locks", Shows::kNames, true, true, AnswerLocks, "lock.list"},
+    {"GET", "/api/waits", Shows::kNames, true, true, AnswerWaits, "lock.waiters"},
+    {"GET", "/api/limits", Shows::kNames, true, true, AnswerLimits, "scan"},
+    {"GET", "/api/keys", Shows::kNames, true, true, AnswerKeys, "scan"},
+    {"GET", "/api/key", Shows::kNames, true, true, AnswerKey, "dump"},
     {"POST", "/api/break", Shows::kChange, true, true, BreakLock},
     {"POST", "/api/delete", Shows::kChange, true, true, DeleteKey},
 };
@@ -118,11 +122,20 @@ Refusal AskStanding(const Asking& on) {
   return NotLetIn(!on.settings.http_password.empty());
 }
 
-// What needs a password by the one port is not shown without one by the other.
+// What a client that has just connected may not see by the one port is not shown to a visitor
+// without a password by the other.
 Refusal AskNames(const Asking& on) {
   if (on.page.shows != Shows::kNames || on.call.standing == Standing::kLoggedIn) return {};
-  if (!on.call.parts.Get<Clients>().newcomer().needs_login) return {};
-  return HttpSentence(403, "clients need a password here, so names need http-password");
+  const Newcomer& newcomer = on.call.parts.Get<Clients>().newcomer();
+  if (newcomer.needs_login) {
+    return HttpSentence(403, "clients need a password here, so names need http-password");
+  }
+  if (!newcomer.is_restricted) return {};
+  const CommandTable& commands = on.call.parts.Get<const CommandTable>();
+  const Command* const command = commands.FindOwn(on.page.command);
+  const AccessGate& gate = on.call.parts.Get<AccessGate>();
+  if (command && gate.AllowsOnEveryKey(*newcomer.user, *command)) return {};
+  return HttpSentence(403, "clients may not see this without a login, so it needs http-password");
 }
 
 Refusal AskOrigin(const Asking& on) {

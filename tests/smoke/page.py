@@ -576,6 +576,24 @@ def test_names_need_what_clients_need():
         assert it.status("/api/locks") == 200
 
 
+def test_names_need_what_the_default_user_may():
+    """Where whoever connects may do little, a visitor without a password is not shown more."""
+    with Paged() as it:
+        one = client(it.server)
+        call(one, "ACL", "SETUSER", "admin", "on", "nopass", "+@all", "~*", "&*")
+        call(one, "AUTH", "admin", "x")
+        names = ("/api/locks", "/api/waits", "/api/keys", "/api/key", "/api/limits", "/api/slowlog")
+        call(one, "ACL", "SETUSER", "default", "-@all", "+ping")
+        assert it.status("/") == it.status("/api/overview") == it.status("/metrics") == 200
+        assert [it.status(path) for path in names] == [403] * len(names)
+        call(one, "ACL", "SETUSER", "default", "+lock.list")
+        assert it.status("/api/locks") == 200 and it.status("/api/waits") == 403
+        call(one, "ACL", "SETUSER", "default", "+@all", "resetkeys", "~app:*")
+        assert [it.status(path) for path in names] == [403] * len(names), "keys that it may not read"
+        call(one, "ACL", "SETUSER", "default", "allkeys", "-debug")
+        assert it.status("/api/locks") == it.status("/api/keys") == it.status("/api/slowlog") == 200
+
+
 def test_asked_from_elsewhere():
     with Paged() as it:
         for headers in ({"Sec_Fetch_Site": "cross-site"}, {"Origin": "http://evil.example"}, {"Sec_Fetch_Site": "same-site"}):
