@@ -79,6 +79,11 @@ add_library(sluice::sluice ALIAS sluice_static)
 add_library(sluice::c ALIAS sluice_shared)
 
 # --- what is installed
+# A tree in which the server alone was built (tools/run) gets the libraries now, as `make install` would do it.
+if(PROJECT_IS_TOP_LEVEL)
+  install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${PROJECT_BINARY_DIR}\" --target sluice sluice_shared
+    sluice_static OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)")
+endif()
 install(TARGETS sluice_shared sluice_static EXPORT sluice-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${SLUICE_INCLUDE_DIR}/sluice DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

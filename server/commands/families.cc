@@ -1,9 +1,12 @@
 // See families.h.
 #include "server/commands/families.h"
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "server/commands/test_double/families.h"
 #include "server/dispatch/categories.h"
 
@@ -108,18 +111,35 @@ const CommandTable& CommandsOfTestDouble() {
   return kCommands;
 }
 
-std::unique_ptr<const CommandTable> OwnCommands(const Config& config, std::string& fault) {
+namespace {
+
+// Commands of Redis 7.0 that are not there. Files that harden a server rename them away, and a
+// command that is not there is as good as renamed.
+constexpr std::string_view kNotServed[] = {"failover", "migrate",        "psync",
+                                           "replconf", "restore-asking", "sync"};
+
+// Renames what the lines name, and returns a sentence for each that it cannot.
+std::vector<std::string> RenameAll(CommandTable& table,
+                                   std::span<const Config::DirectiveLine> lines) {
+  std::vector<std::string> faults;
+  for (const Config::DirectiveLine& line : lines) {
+    if (std::ranges::find(kNotServed, LowerCase(line.words[0])) != std::end(kNotServed)) continue;
+    const std::string wrong = table.Rename(line.words[0], line.words[1]);
+    if (!wrong.empty()) faults.push_back(Concat(line.place, ": ", line.words[0], ": ", wrong));
+  }
+  return faults;
+}
+
+}  // namespace
+
+std::unique_ptr<const CommandTable> OwnCommands(const Config& config,
+                                                std::vector<std::string>& faults) {
   const Settings& settings = config.settings();
   const std::vector<Config::DirectiveLine> renames = config.LinesOf("rename-command");
   if (renames.empty() && settings.scripting_enabled) return nullptr;
   auto table =
       std::make_unique<CommandTable>(settings.test_double ? FamiliesOfTestDouble() : AllFamilies());
-  for (const Config::DirectiveLine& line : renames) {
-    const std::string wrong = table->Rename(line.words[0], line.words[1]);
-    if (wrong.empty()) continue;
-    fault = Concat(line.place, ": ", line.words[0], ": ", wrong);
-    return nullptr;
-  }
+  faults = RenameAll(*table, renames);
   if (!settings.scripting_enabled)
     table->TurnOff(kCatScripting, "scripting is turned off (scripting-enabled no)");
   return table;

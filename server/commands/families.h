@@ -93,8 +93,9 @@ std::span<const CommandFamily> FamiliesOfTestDouble();
 // The same as tables, made on the first call: every engine of the process uses them.
 const CommandTable& AllCommands();
 const CommandTable& CommandsOfTestDouble();
-// A server's own table, where its configuration renames commands or turns some off; else null. Why
-// that cannot be is put into `fault`, as a sentence.
-std::unique_ptr<const CommandTable> OwnCommands(const Config& config, std::string& fault);
+// A server's own table, where its configuration renames commands or turns some off; else null. A
+// line that cannot be carried out is passed over, and a sentence about it put into `faults`.
+std::unique_ptr<const CommandTable> OwnCommands(const Config& config,
+                                                std::vector<std::string>& faults);
 
 }  // namespace sluice

@@ -17,6 +17,7 @@ constexpr std::string_view kHelp =
        sluice -v or --version
        sluice --check-aof DIR [--fix]
        sluice --check-rdb FILE
+       sluice --check-config [/path/to/redis.conf] [-] [--option value ...]
        sluice --import FILE|DIR [--into DIR] [--option value ...]
        sluice --backup HOST:PORT FILE [ACCESS]
        sluice --print-config
@@ -28,6 +29,7 @@ ACCESS: [--user NAME] [--pass WORD]
 
 Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
 input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
+--check-config says all that a start would refuse or warn of, also of Redis's file; nothing starts.
 --check-rdb lists what is in an RDB file, by type, and names the first fault with its offset.
 --import makes what a server starts from out of an RDB file, a log, or the folder of one, of Redis,
 Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
@@ -270,6 +272,13 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
                "top takes HOST:PORT, --once, --every SECONDS (0.1 or more), --db N, --user NAME "
                "and --pass WORD",
                line);
+  }
+  if (arguments[0] == "--check-config") {
+    // What stands behind it is what a start would have.
+    line = ReadCommandLine(arguments.subspan(1));
+    if (line.action != CommandLine::Action::kRun)
+      line.fault = "--check-config takes a file and options, as a start does";
+    line.action = CommandLine::Action::kCheckConfig;
   }
   if (line.action != CommandLine::Action::kRun) return line;
 

@@ -21,6 +21,7 @@ struct CommandLine {
     kPrintInfo,
     kCheckLog,
     kCheckRdb,
+    kCheckConfig,
     kImport,
     kBackup,
     kPing,

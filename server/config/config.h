@@ -43,6 +43,10 @@ class Config {
   std::string LoadFile(const std::string& path);  // redis.conf syntax, `include` too
   // The same from memory ("sluice -"); `source` names it in errors (none: flags).
   std::string LoadText(std::string_view text, std::string_view source = "standard input");
+  // From now on a line with a fault is passed over and its sentence kept here, so that all of a
+  // configuration can be looked at; the functions above then return nothing.
+  void GatherFaults() { gathers_faults_ = true; }
+  const std::vector<std::string>& faults() const { return faults_; }
   // The fault alone, without where it was found.
   std::string SetAtStart(std::string_view name, std::vector<std::string> values);
   // The system has chosen it (`port any`).
@@ -93,6 +97,7 @@ class Config {
 
   std::string LoadFile(const std::string& path, int depth);
   std::string LoadLines(std::string_view text, Place place);
+  std::string LoadLine(std::string_view line, const Place& place);
   std::string LoadDirective(std::vector<std::string> words, const Place& place);
   std::string Include(const std::string& pattern, int depth);
   std::string KeepLine(const CommandDirective& directive, std::vector<std::string> words,
@@ -111,6 +116,8 @@ class Config {
   // Values of options without a member of Settings, by number: where it is not the row's.
   boost::container::flat_map<size_t, std::string> kept_;
   std::vector<std::string> warnings_;
+  bool gathers_faults_ = false;
+  std::vector<std::string> faults_;
   std::string file_;              // absolute
   bool has_save_points_ = false;  // a line at the start has said some
   std::vector<DirectiveLine> directive_lines_;

@@ -40,8 +40,7 @@ std::string Config::LoadText(std::string_view text, std::string_view source) {
   return LoadLines(text, {.source = source});
 }
 
-// Stops at the first fault, with file, line and text: a server does not start with half a
-// configuration.
+// Stops at the first fault: a server does not start with half a configuration.
 std::string Config::LoadLines(std::string_view text, Place place) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -49,16 +48,29 @@ std::string Config::LoadLines(std::string_view text, Place place) {
     text.remove_prefix(std::min(end + 1, text.size()));
     ++place.line;
     if (line.empty() || line.front() == '#') continue;
-    std::vector<std::string> words;
-    std::string fault = SplitWords(line, words) ? LoadDirective(words, place)
-                                                : "Unbalanced quotes in configuration line";
-    if (!fault.empty()) {
-      // Options of the command line have no source.
-      if (place.source.empty()) return Concat("--", line, ": ", fault);
-      return Concat(place.source, ", line ", place.line, ": '", line, "': ", fault);
-    }
+    std::string fault = LoadLine(line, place);
+    if (fault.empty()) continue;
+    if (!gathers_faults_) return fault;
+    faults_.push_back(std::move(fault));
   }
   return {};
+}
+
+// A fault comes back with file, line and text, a warning is kept with file and line. Options of the
+// command line have no source.
+std::string Config::LoadLine(std::string_view line, const Place& place) {
+  const size_t warnings = warnings_.size();
+  std::vector<std::string> words;
+  const std::string fault = SplitWords(line, words) ? LoadDirective(words, place)
+                                                    : "Unbalanced quotes in configuration line";
+  const bool is_include = !words.empty() && LowerCase(words[0]) == "include";
+  if (!place.source.empty() && !is_include) {
+    for (size_t i = warnings; i < warnings_.size(); ++i)
+      warnings_[i] = Concat(place.source, ", line ", place.line, ": ", warnings_[i]);
+  }
+  if (fault.empty()) return {};
+  if (place.source.empty()) return Concat("--", line, ": ", fault);
+  return Concat(place.source, ", line ", place.line, ": '", line, "': ", fault);
 }
 
 // Ignored words first, then what is refused, then `include`, then options.

@@ -41,6 +41,22 @@ std::string RangeOf(const OptionShape& shape) {
   return {};
 }
 
+// Options of Redis that are not served, in lines that no reader takes for one of ours:
+//   #   io-threads: no effect: it runs in one thread
+std::string UnservedLines() {
+  std::string text = "\n# Options of Redis that Sluice does not serve, and why:\n";
+  for (const Option& option : UnservedOptions()) {
+    if (option.hidden) continue;
+    const bool is_refused = option.stance == Option::Stance::kRefused;
+    ConcatTo(text, "#   ", option.name, is_refused ? ": refused but for " : ": no effect: ");
+    if (is_refused) ConcatTo(text, QuotedWord(option.value), ": ");
+    ConcatTo(text, option.doc, '\n');
+  }
+  for (const RefusedDirective& refused : RefusedDirectives())
+    ConcatTo(text, "#   ", refused.name, ": refused: ", refused.why, '\n');
+  return text;
+}
+
 }  // namespace
 
 // A list is written word by word, as a line has it; an empty one is an empty word.
@@ -59,7 +75,7 @@ std::string SampleConfiguration(const Config& defaults) {
     }
     ConcatTo(text, "# ", option.name, ' ', is_plain ? value : QuotedWord(value), '\n');
   }
-  return text;
+  return text + UnservedLines();
 }
 
 }  // namespace sluice

@@ -52,7 +52,10 @@ constexpr Option kUnserved[] = {
     NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "payloads are always checked"),
 
     // --- replication
-    Refused("replicaof", "", List(nullptr), kNoReplica).Alias("slaveof").Immutable(),
+    Refused("replicaof", "", List(nullptr), kNoReplica)
+        .Alias("slaveof")
+        .OrSpelled("no one")
+        .Immutable(),
     Refused("min-replicas-to-write", "0", kCount, kNoReplica).Alias("min-slaves-to-write"),
     NoEffect("min-replicas-max-lag", "10", kCount, kNoReplica).Alias("min-slaves-max-lag"),
     NoEffect("masteruser", "", kAnyText, kNoReplica).Secret(),

@@ -20,6 +20,7 @@
 #include "server/config/config.h"
 #include "server/config/sample.h"
 #include "server/embed/backup.h"
+#include "server/embed/check_config.h"
 #include "server/embed/check_rdb.h"
 #include "server/embed/import.h"
 #include "server/embed/ping.h"
@@ -137,8 +138,7 @@ class Process {
 // Files, sockets and threads are made by the server, behind all that is done to the process.
 int Serve(const CommandLine& line, std::vector<std::string> words, const std::string& stdin_text,
           const Settings& settings) {
-  if (settings.daemonize && settings.exit_with_parent)
-    return Fail("daemonize and exit-with-parent don't go together");
+  if (const std::string_view fault = ProcessFault(settings); !fault.empty()) return Fail(fault);
   Process process(line, settings, std::move(words));
   if (const std::string error = process.Begin(); !error.empty()) return Fail(error);
   Server server;
@@ -198,8 +198,10 @@ int RunDaemon(int argc, char** argv) {
     std::printf("%s", report.c_str());
     return is_whole ? 0 : 1;
   }
-  Config config(disk);
   const std::string stdin_text = line.from_stdin ? ReadStandardInput() : std::string();
+  if (line.action == CommandLine::Action::kCheckConfig)
+    return CheckConfig(line, stdin_text, disk, stdout);
+  Config config(disk);
   if (line.action == CommandLine::Action::kImport) {
     CommandLine options = line;
     options.file.clear();  // it is no configuration

@@ -6,13 +6,12 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
+#include "server/engine/configured_users.h"
 #include "server/notify/pubsub.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kBothSources =
-    "there are users in the configuration and in aclfile: put all of them into one of the two";
 constexpr std::string_view kUnreadable =
     "The users were not written, as they would not be read back: ";
 
@@ -20,25 +19,14 @@ constexpr std::string_view kUnreadable =
 
 // --- at the start
 
-// The default user may have a line, too, which says all of it. A user without "on" is likely a
-// slip.
+// A user without "on" is likely a slip.
 std::string AccessControl::LoadConfigured() {
-  std::set<std::string> names;
-  const bool has_file = !on_.config.settings().aclfile.empty();
-  for (const Config::DirectiveLine& line : on_.config.LinesOf("user")) {
-    if (has_file) return Concat(line.place, ": ", kBothSources);
-    const std::string& name = line.words[0];
-    if (!IsUserName(name)) return Concat(line.place, ": Spaces not allowed in ACL usernames");
-    if (!names.insert(name).second) {
-      return Concat(line.place, ": user '", name,
-                    "': Duplicate user found. A user can only be defined once in config files");
-    }
-    User user(name, on_.users.context());
-    const std::string fault = ReadConfigured(line, user);
-    if (!fault.empty()) return fault;
+  const ConfiguredUsers read = ReadConfiguredUsers(on_.config, on_.users);
+  if (!read.faults.empty()) return read.faults.front();
+  for (const User& user : read.users) {
     if (!user.enabled()) {
       on_.host.Log(LogLevel::kNotice,
-                   Concat("The user '", name,
+                   Concat("The user '", user.name(),
                           "' is disabled (there is no 'on' modifier in the user "
                           "description). Make sure this is not a configuration error."));
     }
@@ -46,14 +34,6 @@ std::string AccessControl::LoadConfigured() {
   }
   DefaultChanged();
   return {};
-}
-
-// The default user's line says all of it.
-std::string AccessControl::ReadConfigured(const Config::DirectiveLine& line, User& user) const {
-  if (user.name() == kDefaultUser) user.Apply("reset", on_.users.context());
-  const std::string fault = on_.users.ReadLine(line.words, user);
-  if (fault.empty()) return {};
-  return Concat(line.place, ": user '", user.name(), "', ", fault);
 }
 
 std::string AccessControl::LoadFileAtStart() {
@@ -126,7 +106,7 @@ std::string AccessControl::LinesForConfig(std::vector<std::string>& lines) const
     if (!SplitWords(text, line.words)) return Concat(kUnreadable, "quotes are unbalanced");
     line.words.erase(line.words.begin());
     User& user = read.emplace_back(line.words[0], on_.users.context());
-    if (std::string fault = ReadConfigured(line, user); !fault.empty()) return fault;
+    if (std::string fault = ReadConfiguredUser(line, on_.users, user); !fault.empty()) return fault;
   }
   const std::optional<std::string> unlike = on_.users.FirstUnlike(read);
   return unlike ? Concat(kUnreadable, "user '", *unlike, "' would be another one") : std::string();

@@ -65,7 +65,6 @@ class AccessControl {
   void LogInAsNewcomer(Session& session);
 
  private:
-  std::string ReadConfigured(const Config::DirectiveLine& line, User& user) const;
   void Become(Session& session, const User& user);
   void DefaultChanged();
   void RulesChanged(Session& session);

@@ -123,7 +123,8 @@ std::string Server::Start() {
   config_.Follow(*this);
   if (around_.owns_process) {
     predecessor_.Begin();
-    if (std::string error = manager_.Begin(settings.supervised); !error.empty()) return error;
+    const auto warn = [this](std::string_view line) { log_.Write(LogLevel::kWarning, line); };
+    if (std::string error = manager_.Begin(settings.supervised, warn); !error.empty()) return error;
   }
   if (!poller_.open() || workers_.bell() < 0)
     return Concat("can't wait for clients: ", std::strerror(errno));

@@ -57,6 +57,18 @@ def test_what_cannot_be_renamed():
         assert text in said, said
 
 
+def test_what_is_not_there_may_be_renamed_away():
+    """Files that harden a server name commands of replication and clusters."""
+    words = []
+    for name in ("SYNC", "psync", "REPLCONF", "FAILOVER", "MIGRATE", "restore-asking"):
+        words += ["--rename-command", name, ""]
+    server = Server(Chosen.program, words)
+    try:
+        assert client(server).call("PING") == ("+", b"PONG")
+    finally:
+        server.stop()
+
+
 def test_a_log_outlives_new_names():
     with_log = ("--appendonly", "yes", "--appendfsync", "always")
     server = Server(Chosen.program, with_log)

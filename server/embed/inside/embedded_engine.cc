@@ -59,7 +59,9 @@ EmbeddedEngine::EmbeddedEngine(Options options)
                   ? static_cast<Disk&>(ram_disk_)
                   : folder_disk_.emplace(system_disk_, AbsolutePath(options_.folder))) {
   fault_ = Configure();
-  if (fault_.empty()) own_commands_ = OwnCommands(config_, fault_);
+  std::vector<std::string> faults;
+  if (fault_.empty()) own_commands_ = OwnCommands(config_, faults);
+  if (!faults.empty()) fault_ = faults.front();
   const CommandTable& commands = own_commands_ ? *own_commands_ : AllCommands();
   Host& host = *this;
   engine_ = std::make_unique<Engine>(config_, clock_, host, commands, OptionsOf(options_));

@@ -130,9 +130,10 @@ std::string ServerCore::Configure() {
   if (!is_process) {
     if (std::string fault = CheckOptions(); !fault.empty()) return fault;
   }
-  std::string fault;
-  own_commands_ = OwnCommands(*config_, fault);
-  if (!fault.empty() || has_folder_) return fault;
+  std::vector<std::string> faults;
+  own_commands_ = OwnCommands(*config_, faults);
+  if (!faults.empty()) return faults.front();
+  if (has_folder_) return {};
   if (config_->settings().appendonly) return "appendonly: a server without a directory has no log";
   config_ = std::make_unique<Config>(*config_, ram_disk_);
   return {};

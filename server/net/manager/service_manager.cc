@@ -33,12 +33,13 @@ ServiceManager::~ServiceManager() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-std::string ServiceManager::Begin(std::string_view supervised) {
+std::string ServiceManager::Begin(std::string_view supervised, const Warn& warn) {
   if (supervised != "systemd" && supervised != "auto") return {};
   const std::string_view path = Environment("NOTIFY_SOCKET");
   if (path.empty()) {
-    return supervised == "auto" ? ""
-                                : "supervised systemd: there is no NOTIFY_SOCKET to tell it by";
+    if (supervised == "systemd")
+      warn("supervised systemd: there is no NOTIFY_SOCKET to tell it by, so nothing is told");
+    return {};
   }
   if (std::string fault = Connect(path); !fault.empty())
     return Concat("can't reach the service manager at ", path, ": ", fault);

@@ -29,8 +29,10 @@ class ServiceManager {
   ServiceManager(const ServiceManager&) = delete;
 
   // `supervised` is the option. Reads the environment, and begins to answer the watchdog. A
-  // sentence, or empty.
-  std::string Begin(std::string_view supervised);
+  // sentence, or empty. Where systemd is to be told, and did not say by which socket, nothing is
+  // told, as in Redis: a service of another type starts all the same, and `warn` gets a sentence.
+  using Warn = std::function<void(std::string_view sentence)>;
+  std::string Begin(std::string_view supervised, const Warn& warn);
   bool is_there() const { return socket_ >= 0; }
   void Loading() { Tell("STATUS=Loading its data"); }
   void Ready(const std::string& address);

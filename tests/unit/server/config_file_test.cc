@@ -67,6 +67,7 @@ constexpr TextCase kTexts[] = {
     {"client-output-buffer-limit normal 0 0 0\nclient-output-buffer-limit replica 1mb 0 0\n", ""},
     {"user default on nopass sanitize-payload ~* &* +@all", ""},
     {"user default on nopass ~app:* +@all", ""},
+    {"replicaof no one\nslaveof NO ONE\n", ""},
     {"foo bar", "Bad directive or wrong number of arguments"},
     {"port", "wrong number of arguments"},
     {"port 1 2", "wrong number of arguments"},
@@ -95,6 +96,30 @@ TEST_F(ConfigFile, SaysWhatIsWrongAndWhere) {
       EXPECT_TRUE(fault.starts_with("x.conf, line 1: '")) << fault;
     }
   }
+}
+
+TEST_F(ConfigFile, GathersFaultsAndGoesOn) {
+  Write("more.conf", "io-threads 4\nport x\n");
+  const std::string path =
+      Write("u.conf", "foo bar\nreplicaof a 1\ninclude /etc/more.conf\ntimeout 7\n");
+  Config config(disk_);
+  config.GatherFaults();
+  EXPECT_EQ(config.LoadFile(path), "");
+  EXPECT_EQ(config.LoadText("nosuch 1", ""), "");
+  EXPECT_THAT(config.faults(),
+              ElementsAre(HasSubstr("u.conf, line 1: 'foo bar'"), HasSubstr("line 2: 'replicaof"),
+                          HasSubstr("more.conf, line 2: 'port x'"), HasSubstr("--nosuch 1: ")));
+  EXPECT_EQ(config.settings().timeout, 7);
+  EXPECT_THAT(config.TakeWarnings(),
+              ElementsAre("/etc/more.conf, line 1: option 'io-threads' has no effect on Sluice: it "
+                          "runs in one thread"));
+}
+
+TEST_F(ConfigFile, ReplicaOfNoOneIsWhatIsTrue) {
+  Config config(disk_);
+  ASSERT_EQ(config.LoadText("slaveof No One", ""), "");
+  const std::string_view names[] = {"replicaof"};
+  EXPECT_THAT(config.Get(names), ElementsAre(Pair("replicaof", "")));
 }
 
 TEST_F(ConfigFile, KeepsTheLinesOfUsers) {
