@@ -43,8 +43,25 @@ must "the configuration is for root and the service" \
   test "$(inside stat -c '%U:%G %a' /etc/sluice/sluice.conf)" = 'root:sluice 640'
 must "the unit is sound" inside systemd-analyze verify --man=no sluice.service
 must "the unit is closed enough" inside systemd-analyze security --offline=yes --threshold=20 sluice.service
-inside install -d -o sluice -g sluice /var/lib/sluice /run/sluice # StateDirectory, RuntimeDirectory
+must "the state belongs to the service" test "$(inside stat -c '%U:%G %a' /var/lib/sluice)" = 'sluice:sluice 750'
+inside install -d -o sluice -g sluice /run/sluice # RuntimeDirectory
 must "it serves" test "$(serve SET kept 1)" = OK
+must "users are kept" test "$(serve ACL SAVE)" = OK
+
+# The image: what its file says is run as its user, on the state that the package has made, in a network of its own.
+readonly containerfile=$(dirname "$0")/../../deploy/container/Containerfile
+words() { # the list of that instruction, a word a line
+  sed -n "/^$1 \[/,/\]/p" "$containerfile" | tr -d '\\\n' | grep -o '"[^"]*"' | tr -d '"'
+}
+mapfile -t command < <(words ENTRYPOINT; words CMD)
+readonly user=$(sed -n 's/^USER //p' "$containerfile")
+must "the image's user is the service's" test "$user" = sluice
+must "the image serves" unshare --net chroot "$base/root" sh -c '
+  ip link set lo up
+  runuser -u "$0" -- "$@" >/tmp/image.log 2>&1 &
+  runuser -u "$0" -- /usr/bin/sluice --ping 127.0.0.1:6379 --wait 10 || { cat /tmp/image.log >&2; exit 1; }
+  redis-cli SET in-image 1 && redis-cli SHUTDOWN
+  wait' "$user" "${command[@]}"
 echo '# mine' >>"$base/root/etc/sluice/sluice.conf"
 must "it is installed anew" inside sh -c 'dpkg -i --force-confold /tmp/sluice_*.deb'
 must "the configuration is kept" grep -q '^# mine' "$base/root/etc/sluice/sluice.conf"

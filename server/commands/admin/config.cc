@@ -82,10 +82,15 @@ void ResetStat(CommandCall& call) {
 
 // Needs a configuration file; the error says why it could not be written.
 void Rewrite(CommandCall& call) {
+  Config& config = call.part<Config>();
   std::vector<std::string> users;
   std::string fault = call.part<AccessControl>().LinesForConfig(users);
-  if (fault.empty()) fault = call.part<Config>().Rewrite(users);
-  if (!fault.empty()) return call.reply.Error(Concat("ERR ", fault));
+  if (fault.empty()) fault = config.Rewrite(users);
+  if (!fault.empty()) {
+    call.part<Host>().Log(LogLevel::kWarning,
+                          Concat("CONFIG REWRITE of '", config.file(), "' failed: ", fault));
+    return call.reply.Error(Concat("ERR ", fault));
+  }
   call.part<Host>().Log(LogLevel::kNotice, "CONFIG REWRITE executed with success.");
   call.reply.Ok();
 }
