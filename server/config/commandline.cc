@@ -57,7 +57,7 @@ a file is damaged, cannot be read or written, or the server does not do what is 
 says which and where), 2 when their words are wrong.
 
 Examples:
-       sluice                          on 127.0.0.1:6379, nothing is kept on disk
+       sluice                          on 127.0.0.1:6379, saves ./dump.rdb as Redis does
        sluice --appendonly yes         what changes is kept in ./appendonlydir
        sluice --port 7000 --bind 0.0.0.0 --requirepass secret
        sluice /etc/redis/redis.conf --loglevel verbose
