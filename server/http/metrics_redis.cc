@@ -15,6 +15,7 @@
 #include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
+#include "server/dispatch/memory_limit.h"
 #include "server/engine/facts.h"
 #include "server/engine/script_engine.h"
 #include "server/http/metrics.h"
@@ -99,6 +100,8 @@ constexpr Row kRows[] = {
        const uint64_t peak = from.parts.Get<Facts>().memory_peak();
        return static_cast<double>(std::max(peak, from.used_memory));
      }},
+    {"redis_memory_max_bytes", Kind::kGauge, "maxmemory; 0: no limit.",
+     [](const Sources& from) { return static_cast<double>(from.settings().maxmemory); }},
     {"redis_memory_used_overhead_bytes", Kind::kGauge, "What is used beside the data.",
      [](const Sources& from) { return static_cast<double>(from.used_memory - from.dataset); }},
     {"redis_memory_used_startup_bytes", Kind::kGauge, "What the empty server used.",
@@ -165,6 +168,10 @@ constexpr Row kRows[] = {
      }},
     {"redis_expired_keys", Kind::kCounter, "Keys whose time was over.",
      [](const Sources& from) { return static_cast<double>(from.statistics().expired_keys); }},
+    {"redis_evicted_keys", Kind::kCounter, "Keys that went for want of memory (maxmemory).",
+     [](const Sources& from) {
+       return static_cast<double>(from.parts.Get<MemoryLimit>().counts().keys);
+     }},
     {"redis_keyspace_hits", Kind::kCounter, "Keys that were read and there.",
      [](const Sources& from) { return static_cast<double>(from.statistics().keyspace_hits); }},
     {"redis_keyspace_misses", Kind::kCounter, "Keys that were read and not there.",
