@@ -31,6 +31,14 @@ class DiskFile {
   virtual int Lock() = 0;
 };
 
+// Which file or folder a path names. It stays the same while that is there; while a file is open no
+// other has the same.
+struct DiskIdentity {
+  uint64_t device = 0;
+  uint64_t number = 0;
+  bool operator==(const DiskIdentity&) const = default;
+};
+
 // Where the file of this path is: "." if the path has no folder.
 inline std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -52,6 +60,8 @@ class Disk {
   virtual int Remove(const std::string& path) = 0;
   // A folder that is there already is no fault.
   virtual int MakeFolder(const std::string& path) = 0;
+  // ENOENT: there is nothing of that name.
+  virtual int Identify(const std::string& path, DiskIdentity& identity) = 0;
   // Makes the names of files that were made, renamed or removed in it durable.
   virtual int SyncFolder(const std::string& path) = 0;
   // The whole file into `bytes`. EISDIR for a directory.

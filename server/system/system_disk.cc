@@ -117,6 +117,13 @@ int SystemDisk::MakeFolder(const std::string& path) {
   return S_ISDIR(about.st_mode) ? 0 : ENOTDIR;
 }
 
+int SystemDisk::Identify(const std::string& path, DiskIdentity& identity) {
+  struct stat about;
+  if (::stat(path.c_str(), &about) != 0) return errno;
+  identity = {.device = about.st_dev, .number = about.st_ino};
+  return 0;
+}
+
 // A rename is durable once its folder is.
 int SystemDisk::SyncFolder(const std::string& path) {
   const int descriptor = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -14,6 +14,7 @@ class SystemDisk final : public Disk {
   int Rename(const std::string& from, const std::string& to) override;
   int Remove(const std::string& path) override;
   int MakeFolder(const std::string& path) override;
+  int Identify(const std::string& path, DiskIdentity& identity) override;
   int SyncFolder(const std::string& path) override;
   int Read(const std::string& path, std::string& bytes) override;
   int Replace(const std::string& path, std::string_view bytes) override;

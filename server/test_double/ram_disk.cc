@@ -61,6 +61,13 @@ int RamDisk::Rename(const std::string& from, const std::string& to) {
 
 int RamDisk::Remove(const std::string& path) { return files_.erase(path) > 0 ? 0 : ENOENT; }
 
+int RamDisk::Identify(const std::string& path, DiskIdentity& identity) {
+  const auto found = files_.find(path);
+  if (found == files_.end()) return ENOENT;
+  identity = {.number = reinterpret_cast<uintptr_t>(found->second.get())};
+  return 0;
+}
+
 int RamDisk::Read(const std::string& path, std::string& bytes) {
   const auto found = files_.find(path);
   if (found == files_.end()) return ENOENT;

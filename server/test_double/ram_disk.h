@@ -18,6 +18,7 @@ class RamDisk final : public Disk {
   int Rename(const std::string& from, const std::string& to) override;
   int Remove(const std::string& path) override;
   int MakeFolder(const std::string&) override { return 0; }
+  int Identify(const std::string& path, DiskIdentity& identity) override;
   int SyncFolder(const std::string&) override { return 0; }
   int Read(const std::string& path, std::string& bytes) override;
   int Replace(const std::string& path, std::string_view bytes) override;

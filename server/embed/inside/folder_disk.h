@@ -30,6 +30,9 @@ class FolderDisk final : public Disk {
   }
   int Remove(const std::string& path) override { return disk_.Remove(At(path)); }
   int MakeFolder(const std::string& path) override { return disk_.MakeFolder(At(path)); }
+  int Identify(const std::string& path, DiskIdentity& identity) override {
+    return disk_.Identify(At(path), identity);
+  }
   int SyncFolder(const std::string& path) override { return disk_.SyncFolder(At(path)); }
   int Read(const std::string& path, std::string& bytes) override {
     return disk_.Read(At(path), bytes);
