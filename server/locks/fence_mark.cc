@@ -85,6 +85,7 @@ void FenceMark::Load() {
   std::string text;
   const int fault = on_.config.disk().Read(path(), text);
   if (fault == ENOENT) {
+    is_missing_ = true;
     tokens_.StartAhead(on_.clock.now());
     return memory_.RaiseFloor(tokens_.last());
   }
@@ -111,15 +112,32 @@ void FenceMark::Open() {
   Load();
   if (damaged_ || tokens_.Next(on_.clock.now()) == 0) return;
   unused_since_ = tokens_.last();
+  is_first_ = true;
   Reserve();
-  is_first_ = is_writing_;
 }
 
-// A request has found no token left. At the start it waits for the first write; later it is tried
-// again.
+// A missing file is as it should be where data come from Redis, too.
+void FenceMark::Loaded() {
+  is_first_ = !tokens_.CanIssue(kTokensAtOnce);
+  if (!std::exchange(is_missing_, false)) return;
+  on_.host.Log(LogLevel::kNotice,
+               Concat(path(), " is missing, and there are data: tokens of locks go on above ",
+                      tokens_.last(), ", far ahead of the clock"));
+}
+
+// A request has found no token left. At the start it waits for the disk: for the write that runs,
+// and for another where that one began before all was loaded. Later it is tried again.
 void FenceMark::Want() {
   wanted_ = true;
   if (is_first_) Await();
+  if (is_first_ && job_fault_ == 0 && !damaged_) {
+    Reserve();
+    Await();
+  }
+  if (tokens_.CanIssue(1) || damaged_ || logged_fault_ != 0 || std::exchange(told_wait_, true))
+    return;
+  on_.host.Log(LogLevel::kWarning,
+               Concat("locks have to wait: no token is left until ", path(), " is written"));
 }
 
 // The usual path is two comparisons. A server on which nothing asks for tokens does not write
@@ -211,18 +229,20 @@ int FenceMark::WriteUnsure() {
 
 // A fault is logged once, and once more when it begins to be felt.
 void FenceMark::Written() {
-  is_first_ = is_writing_ = false;
+  is_writing_ = false;
   const int fault = job_fault_;
   if (fault == 0) {
     tokens_.set_mark(std::max(job_mark_, tokens_.mark()));  // a log may have said more meanwhile
     horizon_.Written(job_horizon_ms_, job_offset_ms_);
     told_unsure_ = job_unsure_;
     unused_since_ = tokens_.last();
-    wanted_ = false;
+    wanted_ = told_wait_ = false;
+    is_first_ = is_first_ && !tokens_.CanIssue(kTokensAtOnce);
     retry_ms_ = 0;
     logged_fault_ = 0;
     return;
   }
+  is_first_ = false;  // the disk is in trouble: nobody waits for it
   const bool is_spent = !tokens_.CanIssue(kTokensAtOnce);
   if (fault == logged_fault_ && is_spent == logged_spent_) return;
   logged_fault_ = fault;

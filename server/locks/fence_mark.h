@@ -15,7 +15,8 @@
 // A worker writes it, between turns and long before the tokens are spent, and after the first time
 // only where locks are taken: a server without locks writes once, and gets along where it cannot.
 // The first turn begins that first writing and does not wait for it, so a server is there at once;
-// a caller who wants a lock within those few ms waits. No other command waits for the disk.
+// a caller who wants a lock within those few ms waits. So does the first one where the log tells of
+// tokens above the mark that was found. No other command waits for the disk.
 #pragma once
 
 #include "server/clients/host.h"
@@ -45,6 +46,9 @@ class FenceMark {
   // beyond the horizon, or the log is unsure. A mark that cannot be read or written is logged; it
   // is written again while tokens are wanted.
   void LookAhead();
+  // All that is loaded at the start is there, and with it the tokens that it tells of. Where they
+  // are above what is reserved, the first caller who wants a lock waits for the disk, too.
+  void Loaded();
   // A token was looked for and not there.
   void Want();
   void TimeShifted() { retry_ms_ = 0; }  // see Engine::TimeShifted
@@ -90,7 +94,9 @@ class FenceMark {
   bool damaged_ = false;
   bool wanted_ = false;
   bool is_writing_ = false;   // the worker does
-  bool is_first_ = false;     // it reserves the first tokens
+  bool is_first_ = false;     // no token could be had yet, since the start: who wants one waits
+  bool is_missing_ = false;   // there was no file at the start
+  bool told_wait_ = false;    // a caller found no token, and the log says so
   int64_t unused_since_ = 0;  // the last token when some were reserved last
   int64_t retry_ms_ = 0;      // not written again before
   uint64_t job_ = 0;          // the worker's number of it

@@ -75,9 +75,10 @@ Locks& LockService::Enter() {
 
 // Names are held back for as long as the file says, or as leases may run whose grants are missing;
 // never longer than lock-restart-grace-max.
-void LockService::Started(bool has_all_grants, int64_t last_unix_ms) {
-  if (!horizon_.is_on()) return;
+void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_ms) {
   mark_.Open();
+  if (has_data) mark_.Loaded();
+  if (!horizon_.is_on()) return;
   // A wall clock that is behind what is known was set back since.
   const int64_t unix_ms = std::max(on_.clock.now().unix_ms(), last_unix_ms);
   int64_t until_unix_ms = mark_.held_back_until_unix_ms();

@@ -116,9 +116,10 @@ class LockService final : public KeyListener {
   bool changes_itself() const { return held_.changes_a_key(); }
   // Before a turn and behind it: sees to it that there are tokens to give.
   void BetweenTurns() { mark_.LookAhead(); }
-  // Once, before the first client is served: whether the grants of before are known, all of them,
-  // and the wall clock's time of the last thing that is known. Holds names back if need be.
-  void Started(bool has_all_grants, int64_t last_unix_ms);
+  // Once, before the first client is served: whether data were loaded, whether the grants of before
+  // are known, all of them, and the wall clock's time of the last thing that is known. Holds names
+  // back if need be.
+  void Started(bool has_data, bool has_all_grants, int64_t last_unix_ms);
   // A live server loads its data anew: what it knows of locks stays as it is. See HeldLocks.
   void SetAside();
   void BringBack() { held_.BringBack(); }

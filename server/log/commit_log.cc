@@ -1,6 +1,6 @@
-// See commit_log.h. While `busy_`, file_ and job_ are the worker's.
-//
-// A fault is noted by the worker and dealt with on the loop, in JobDone.
+// See commit_log.h. What is hard: the worker has the file half of the time, and each fault is met
+// in its own place. It notes faults in the job; the loop hears of them when the job is back, in
+// JobEnded, and the table says what comes of it.
 #include "server/log/commit_log.h"
 
 #include <algorithm>
@@ -12,65 +12,82 @@
 #include "protocol/text/concat.h"
 
 namespace sluice {
+
+void CommitLog::Happen(FileEvent event, std::string_view fault) {
+  const FileStep step = StepOf(state_, event);
+  assert(step.act != FileAct::kNever);
+  state_ = step.next;
+  if (step.act == FileAct::kDeny) Deny(fault);
+  if (step.act == FileAct::kAccept) Accept();
+}
+
+// --- files
+
 void CommitLog::Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot) {
   boot_ = std::move(boot);
   BeginFile(std::move(file), bytes);
-  on_.effects.set_sink(this);
-  on_.clients.set_gate(this);
   // Behind what the disk may have lost not a byte goes: a later start would find a hole before it.
-  if (on_.state.is_unsure) return NeedBase(EIO);
+  if (on_.state.is_unsure) return FilesAreLost(std::strerror(EIO));
   // On disk before all that it says of: without it a turn's mark would prove nothing.
-  if (const int fault = Write(pending_)) return WriteFailed(fault);
-  pending_.clear();
-  written_ = appended_;
-  if (const int fault = file_->Sync()) return SyncFailed(fault);
+  if (!WriteLeft()) return;
+  if (const int fault = job_->file.Sync()) return SyncFailed(std::strerror(fault));
   durable_ = appended_;
-  file_synced_ = file_written_;
+  file_synced_ = job_->file.synced();
 }
 
 void CommitLog::BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes) {
-  file_ = std::move(file);
+  job_ = std::make_shared<Job>(Job{.file = TurnFile(std::move(file), bytes)});
   always_ = on_.settings.appendfsync == "always";
   writer_.Restart();
   pending_ = LogHeaderLine(boot_);
-  file_written_ = file_synced_ = bytes;
+  file_synced_ = bytes;
   file_end_ = bytes + pending_.size();
   appended_ += pending_.size();
+  on_.effects.set_sink(this);
+  on_.clients.set_gate(this);
+  Happen(FileEvent::kOpened);
 }
 
+// The header is synced by itself, before all that it says of. Where the log is unsure not a byte is
+// written before the base is there.
 void CommitLog::BeginAnew(std::unique_ptr<DiskFile> file, std::string boot) {
   assert(may_begin_anew() && writer_.ready() == 0);
   boot_ = std::move(boot);
   BeginFile(std::move(file), 0);
-  needs_cut_ = false;
-  on_.effects.set_sink(this);
-  on_.clients.set_gate(this);
-  if (needs_base_) return;
-  // The header is synced by itself, before all that it says of.
-  StartJob(/*sync=*/true);
+  if (MayWrite(state_)) StartJob(/*sync=*/true);
 }
 
 void CommitLog::BaseStands() {
   on_.state.is_unsure = false;
-  if (std::exchange(needs_base_, false)) StartJob(/*sync=*/true);
+  Happen(FileEvent::kStands);
+  if (state_ == FileState::kFull) StartJob(/*sync=*/true);
+}
+
+// True: all is written.
+bool CommitLog::WriteLeft() {
+  if (!MayWrite(state_)) return false;
+  if (pending_.empty()) return true;
+  if (const int fault = job_->file.Append(pending_)) {
+    Happen(FileEvent::kWriteFailed, std::strerror(fault));
+    return false;
+  }
+  pending_.clear();
+  written_ = appended_;
+  Happen(FileEvent::kDone);
+  return true;
 }
 
 bool CommitLog::WriteOut() {
   EndTurn();
   on_.host.FinishAside();
-  if (!needs_base_ && !pending_.empty() && Write(pending_) == 0) {
-    pending_.clear();
-    written_ = appended_;
-  }
-  return !needs_base_ && written_ == appended_;
+  return WriteLeft();
 }
 
 bool CommitLog::Close() {
   if (!is_open()) return true;
-  WriteOut();
-  if (!needs_base_ && written_ == appended_) {
-    if (const int fault = file_->Sync()) SyncFailed(fault);
-    if (!needs_base_) durable_ = written_;
+  if (WriteOut()) {
+    const int fault = job_->file.Sync();
+    fault == 0 ? static_cast<void>(durable_ = written_) : SyncFailed(std::strerror(fault));
   }
   const bool is_whole = durable_ == appended_;
   Release();
@@ -80,9 +97,9 @@ bool CommitLog::Close() {
   on_.state.write_fault.clear();
   if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
   pending_.clear();
-  needs_base_ = needs_cut_ = false;
   written_ = durable_ = appended_;
-  file_.reset();
+  job_.reset();
+  Happen(FileEvent::kClosed);
   return is_whole;
 }
 
@@ -92,7 +109,7 @@ void CommitLog::EndTurn() {
   if (!is_open()) return;
   turn_changed_ = writer_.ready() > counted_;
   if (!turn_changed_) return;
-  if (going_over_) {
+  if (is_going_over()) {
     CountTurn();
   } else {
     TakeTurn();
@@ -123,9 +140,10 @@ void CommitLog::TakeTurn() {
   pending_ += turn;
 }
 
+// What the worker is too busy for, it takes when it is done.
 void CommitLog::Flush() {
-  if (busy_ || needs_base_ || pending_.empty()) return;  // the worker takes it when it is done
-  if (waits_for_sync() && on_.state.write_fault.empty()) {
+  if (pending_.empty() || !MayWrite(state_)) return;
+  if (state_ == FileState::kFull || waits_for_sync()) {
     StartJob(/*sync=*/true);
   } else {
     WriteHere();
@@ -133,15 +151,15 @@ void CommitLog::Flush() {
 }
 
 void CommitLog::EverySecond() {
-  if (!is_open() || needs_base_) return;
+  if (!is_open() || is_unsure()) return;
   writer_.set_timestamps(on_.settings.aof_timestamp_enabled);
   writer_.set_now_s(on_.clock.now().unix_s());
-  if (busy_) {
+  if (!IsAtRest(state_)) {
     ++delayed_syncs_;
     return;
   }
-  WriteHere();
-  if (needs_base_ || !pending_.empty()) return;
+  Flush();
+  if (state_ != FileState::kReady) return;
   if (on_.settings.appendfsync == "no" && durable_ >= sync_wanted_) return;
   if (durable_ < written_) StartJob(/*sync=*/true);
 }
@@ -149,152 +167,147 @@ void CommitLog::EverySecond() {
 void CommitLog::PolicyChanged() {
   always_ = on_.settings.appendfsync == "always";
   if (!is_open()) return;
-  if (always_ && !busy_ && !needs_base_ && pending_.empty() && durable_ < written_)
-    StartJob(/*sync=*/true);
+  if (always_ && state_ == FileState::kReady && durable_ < written_) StartJob(/*sync=*/true);
   Release();
 }
 
 // --- writing
 
-int CommitLog::Write(std::string_view bytes) {
-  if (std::exchange(needs_cut_, false)) {
-    if (const int fault = file_->Truncate(file_written_)) {
-      needs_cut_ = true;
-      return fault;
-    }
-  }
-  size_t written = 0;
-  const int fault = file_->Append(bytes, written);
-  if (fault == 0) {
-    file_written_ += bytes.size();
-  } else if (written > 0) {
-    needs_cut_ = file_->Truncate(file_written_) != 0;
-  }
-  return fault;
-}
-
 void CommitLog::WriteHere() {
-  if (pending_.empty()) return;
-  if (const int fault = Write(pending_)) return WriteFailed(fault);
+  if (const int fault = job_->file.Append(pending_))
+    return Happen(FileEvent::kWriteFailed, std::strerror(fault));
   pending_.clear();
   written_ = appended_;
-  if (!on_.state.write_fault.empty()) Recovered();
-  if (waits_for_sync()) {
-    StartJob(/*sync=*/true);
-  } else {
-    Release();
-  }
+  Release();
 }
 
 void CommitLog::StartJob(bool sync) {
-  busy_ = true;
-  job_begun_ns_ = on_.clock.clock().TickNanos();
-  job_ = {.bytes = std::exchange(pending_, {}), .end = appended_, .sync = sync};
-  on_.host.RunAside(
-      AsideLane::kLog, [this] { RunJob(); }, [this] { JobDone(); });
+  *job_ = {.file = std::move(job_->file),
+           .bytes = std::exchange(pending_, {}),
+           .end = appended_,
+           .sync = sync};
+  Happen(FileEvent::kStart);
+  GiveJob();
 }
 
 void CommitLog::GoOver(NextFile next) {
-  busy_ = going_over_ = true;
-  job_begun_ns_ = on_.clock.clock().TickNanos();
   counted_ = 0;
-  job_ = {.bytes = std::exchange(pending_, {}),
-          .end = appended_,
-          .sync = true,
-          .next = std::move(next),
-          .header = LogHeaderLine(boot_)};
+  *job_ = {.file = std::move(job_->file),
+           .bytes = std::exchange(pending_, {}),
+           .end = appended_,
+           .sync = true,
+           .next = std::move(next),
+           .header = LogHeaderLine(boot_)};
   // Turns from here on are of the next file.
   writer_.Restart();
-  on_.host.RunAside(
-      AsideLane::kLog, [this] { RunJob(); }, [this] { JobDone(); });
+  Happen(FileEvent::kGoOver);
+  GiveJob();
 }
 
-// On the worker.
-void CommitLog::RunJob() {
-  if (!job_.bytes.empty()) job_.write_fault = Write(job_.bytes);
-  if (job_.sync && job_.write_fault == 0) job_.sync_fault = file_->Sync();
-  if (job_.next.file && job_.write_fault == 0 && job_.sync_fault == 0) NameNext();
+void CommitLog::GiveJob() {
+  job_begun_ns_ = on_.clock.clock().TickNanos();
+  Job* const job = job_.get();
+  on_.host.RunAside(
+      AsideLane::kLog, [job] { job->Run(); },
+      [this, back = std::move(job_)]() mutable { JobDone(std::move(back)); });
+}
+
+// On the worker. What stood in the file before is synced even if no more can be written.
+void CommitLog::Job::Run() {
+  if (!bytes.empty()) write_fault = file.Append(bytes);
+  if (sync && (write_fault == 0 || file.synced() < file.end())) sync_fault = file.Sync();
+  if (next.file && write_fault == 0 && sync_fault == 0) NameNext();
 }
 
 // What a manifest names is whole: the header is there before.
-void CommitLog::NameNext() {
+void CommitLog::Job::NameNext() {
   size_t written = 0;
-  int fault = job_.next.file->Append(job_.header, written);
-  if (fault == 0) fault = job_.next.file->Sync();
-  job_.naming = fault == 0 ? job_.next.name() : Naming{.fault = std::strerror(fault)};
+  int fault = next.file->Append(header, written);
+  if (fault == 0) fault = next.file->Sync();
+  naming = fault == 0 ? next.name() : Naming{.fault = std::strerror(fault)};
 }
 
 // Into the next file, or not: turns that came meanwhile are of the one that there is now.
 void CommitLog::GoneOver() {
-  going_over_ = false;
+  Job& job = *job_;
   counted_ = 0;
-  std::string fault = std::move(job_.naming.fault);
-  if (job_.naming.is_unsure) job_.sync_fault = EIO;
-  if (const int old = job_.write_fault != 0 ? job_.write_fault : job_.sync_fault; old != 0) {
+  std::string fault = std::move(job.naming.fault);
+  if (job.naming.is_unsure) job.sync_fault = EIO;
+  if (const int old = job.write_fault != 0 ? job.write_fault : job.sync_fault; old != 0) {
     if (fault.empty()) fault = std::strerror(old);
   }
   if (fault.empty()) {
-    file_ = std::move(job_.next.file);
-    file_end_ = file_written_ = file_synced_ = job_.header.size();
+    job.file = TurnFile(std::move(job.next.file), job.header.size());
+    file_end_ = job.header.size();
   }
-  job_.next.file.reset();
+  job.next.file.reset();
   if (writer_.ready() > 0) TakeTurn();
-  std::exchange(job_.next.done, {})(fault);
+  std::exchange(job.next.done, {})(fault);
 }
 
-void CommitLog::JobDone() {
-  busy_ = false;
-  if (going_over_) GoneOver();
-  if (job_.write_fault != 0) {
-    pending_.insert(0, job_.bytes);
-    return WriteFailed(job_.write_fault);
-  }
-  written_ = job_.end;
-  if (job_.sync) {
-    ++syncs_;
-    sync_us_.Record((on_.clock.clock().TickNanos() - job_begun_ns_) / 1000);
-    if (job_.sync_fault != 0) return SyncFailed(job_.sync_fault);
-    durable_ = job_.end;
-    file_synced_ = file_written_;
-  }
-  if (!on_.state.write_fault.empty() && !needs_base_) Recovered();
+void CommitLog::JobDone(std::shared_ptr<Job> job) {
+  job_ = std::move(job);
+  if (is_going_over()) GoneOver();
+  JobEnded();
+  // Where a write has just failed it is not tried again at once.
+  if (state_ != FileState::kReady) return;
   Release();
   Flush();
 }
 
+void CommitLog::JobEnded() {
+  const Job& job = *job_;
+  if (job.write_fault != 0) {
+    pending_.insert(0, job.bytes);
+  } else {
+    written_ = job.end;
+  }
+  if (job.sync) {
+    ++syncs_;
+    sync_us_.Record((on_.clock.clock().TickNanos() - job_begun_ns_) / 1000);
+  }
+  if (job.sync_fault != 0) return SyncFailed(std::strerror(job.sync_fault));
+  file_synced_ = job.file.synced();
+  if (job.sync && !is_unsure()) durable_ = written_;
+  if (job.write_fault != 0) return Happen(FileEvent::kWriteFailed, std::strerror(job.write_fault));
+  Happen(FileEvent::kDone);
+}
+
 // --- trouble
 
-void CommitLog::WriteFailed(int fault) {
-  Deny("written", fault);
-  CloseHeld();
-}
-
-void CommitLog::NeedBase(int fault) {
-  needs_base_ = on_.state.is_unsure = true;
+void CommitLog::BeInDoubt() {
+  on_.state.is_unsure = true;
   durable_ = 0;
-  ++failed_syncs_;
-  Deny("synced", fault);
-  CloseHeld();
+  ++doubts_;
 }
 
-void CommitLog::SyncFailed(int fault) {
-  NeedBase(fault);
+void CommitLog::FilesAreLost(const std::string& what) {
+  BeInDoubt();
+  Happen(FileEvent::kLost, what);
+}
+
+void CommitLog::SyncFailed(std::string_view fault) {
+  BeInDoubt();
+  ++failed_syncs_;
+  Happen(FileEvent::kSyncFailed, fault);
   if (on_.settings.appendfsync_failure != "exit") return;
   on_.host.Log(LogLevel::kWarning,
                "the log could not be synced: exiting (appendfsync-failure exit)");
   on_.host.Shutdown(1);
 }
 
-void CommitLog::Deny(std::string_view what, int fault) {
+void CommitLog::Deny(std::string_view fault) {
   if (on_.state.write_fault.empty()) {
-    on_.host.Log(LogLevel::kWarning, Concat("the append-only log cannot be ", what, ": ",
-                                            std::strerror(fault), "; no changes are accepted"));
+    on_.host.Log(LogLevel::kWarning, Concat("the append-only log cannot be ",
+                                            is_unsure() ? "trusted: " : "written: ", fault,
+                                            "; no changes are accepted"));
   }
-  on_.state.write_fault = std::strerror(fault);
+  on_.state.write_fault = fault;
   on_.flags.Raise(RareFlags::kLog);
+  CloseHeld();
 }
 
-void CommitLog::Recovered() {
+void CommitLog::Accept() {
   on_.state.write_fault.clear();
   if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
   on_.host.Log(LogLevel::kNotice, "the append-only log is written again; changes are accepted");

@@ -15,11 +15,13 @@
 // A lock that no start would know of (LeaseHorizon) makes its turn wait for the disk, and all
 // answers behind it, whatever appendfsync says.
 //
-// Trouble: after a failed write the file is cut back to its last whole turn and clients whose
-// answers waited are closed unanswered; what could not be written is kept and tried again, every
-// second and with every turn that changes something by itself (an expiry). After a failed sync
-// nothing written before may count as safe, and nothing is accepted until a whole new base is there
-// (LogService).
+// Trouble (log_states.h is the whole of it): after a failed write the file is cut back to its last
+// whole turn and clients whose answers waited are closed unanswered; what could not be written is
+// kept and tried again by the worker, every second and with every turn that changes something by
+// itself (an expiry). After a failed sync nothing written before may count as safe, and nothing is
+// accepted until a whole new base is there (LogService).
+//
+// The file is in the job, and the job is either here or with the worker: there is no second one.
 //
 // Positions are bytes since the log was opened, and only grow; offsets are those of the file, and
 // begin anew with each increment.
@@ -36,7 +38,9 @@
 #include "server/core/rare_flags.h"
 #include "server/dispatch/effects.h"
 #include "server/dispatch/log_state.h"
+#include "server/log/log_states.h"
 #include "server/observe/histogram.h"
+#include "storage/log/turn_file.h"
 #include "storage/log/turn_writer.h"
 
 namespace sluice {
@@ -62,11 +66,11 @@ class CommitLog final : public EffectSink, public OutputGate {
   // this empty file beside it. No file before counts any more. After a failed sync changes are
   // denied until BaseStands(). Precondition: may_begin_anew().
   void BeginAnew(std::unique_ptr<DiskFile> file, std::string boot);
-  bool may_begin_anew() const { return !busy_ && !on_.effects.in_command(); }
+  bool may_begin_anew() const { return IsAtRest(state_) && !on_.effects.in_command(); }
   // The base is on disk, and so is that the file goes on from it.
   void BaseStands();
-  // What the system has of the log may not be on disk: nothing but a new base helps.
-  void NeedBase(int fault);
+  // The log's files are not what they were, as `what` says: nothing but a new base helps.
+  void FilesAreLost(const std::string& what);
   // Between two turns: what comes goes into another file, once all that was before is on disk, and
   // the worker has made it the log's. Where that fails the log goes on in the file that it has,
   // unless what the disk has is not known. Precondition: can_go_over().
@@ -81,15 +85,17 @@ class CommitLog final : public EffectSink, public OutputGate {
   };
   void GoOver(NextFile next);
   bool can_go_over() const {
-    return is_open() && !busy_ && !needs_base_ && on_.state.write_fault.empty() &&
-           writer_.ready() == 0 && !on_.effects.in_command();
+    return state_ == FileState::kReady && writer_.ready() == 0 && !on_.effects.in_command();
   }
   // Writes all there is. False: it could not. Precondition: no group is open.
   bool WriteOut();
   // Writes and syncs all there is, and records no more. False: it could not.
   bool Close();
-  bool is_open() const { return file_ != nullptr; }
-  bool needs_base() const { return needs_base_; }
+  bool is_open() const { return state_ != FileState::kOff; }
+  // What is on disk is not known, or lost.
+  bool is_unsure() const { return IsUnsure(state_); }
+  // How often that has begun.
+  uint64_t doubts() const { return doubts_; }
 
   // The turn is over: its effects get their position. Before outputs are sent.
   void EndTurn();
@@ -106,7 +112,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t durable() const { return durable_; }
   uint64_t file_bytes() const { return file_end_; }
   size_t waiting_bytes() const { return pending_.size() + writer_.ready(); }
-  bool syncing() const { return busy_; }
+  bool syncing() const { return !IsAtRest(state_); }
   uint64_t syncs() const { return syncs_; }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
   size_t held_answers() const { return held_.size(); }
@@ -138,50 +144,53 @@ class CommitLog final : public EffectSink, public OutputGate {
     uint64_t position;
     uint64_t appended;  // of the output: what may leave then
   };
+  // The file, and what is to be done with it.
   struct Job {
+    TurnFile file;
     std::string bytes;
-    uint64_t end = 0;  // position
+    uint64_t end = 0;  // their position
     bool sync = false;
     int write_fault = 0;
     int sync_fault = 0;
     NextFile next;  // the file to go on in, if it is to be another
     std::string header;
     Naming naming;
+
+    void Run();
+    void NameNext();
   };
 
   // Answers wait for the disk: always, or for a turn that must be there first.
   bool waits_for_sync() const { return always_ || durable_ < sync_first_; }
   uint64_t safe() const { return waits_for_sync() ? durable_ : written_; }
+  bool is_going_over() const { return state_ == FileState::kGoingOver; }
+  void Happen(FileEvent event, std::string_view fault = {});
   void BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes);
   void CountTurn();
   void TakeTurn();
   void Flush();
   void WriteHere();
+  bool WriteLeft();
   void StartJob(bool sync);
-  void RunJob();
-  void NameNext();
+  void GiveJob();
   void GoneOver();
-  void JobDone();
-  int Write(std::string_view bytes);
-  void WriteFailed(int fault);
-  void SyncFailed(int fault);
-  void Deny(std::string_view what, int fault);
-  void Recovered();
+  void JobDone(std::shared_ptr<Job> job);
+  void JobEnded();
+  void SyncFailed(std::string_view fault);
+  void BeInDoubt();
+  void Deny(std::string_view fault);
+  void Accept();
   void Release();
   void CloseHeld();
   void Abandon(Session& session);
 
   const Uses on_;
-  std::unique_ptr<DiskFile> file_;
+  FileState state_ = FileState::kOff;
+  std::shared_ptr<Job> job_;  // null: the worker has it, or there is no file
   std::string boot_;
-  TurnWriter writer_;
+  TurnWriter writer_;    // turns stay here while the log goes over, and it is open of which file
   std::string pending_;  // whole turns that are not written
-  Job job_;              // the worker's, while busy_
-  bool busy_ = false;
-  bool going_over_ = false;  // turns stay with the writer_ until it is known which file they are of
-  size_t counted_ = 0;       // bytes of theirs that have a position
-  bool needs_cut_ = false;   // the file ends with a part of a turn
-  bool needs_base_ = false;  // a sync has failed: nothing else helps
+  size_t counted_ = 0;   // bytes of the writer_'s turns that have a position
   bool turn_changed_ = false;
   bool always_ = false;  // appendfsync
   // Positions: bytes since the log was opened.
@@ -191,12 +200,12 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t sync_first_ = 0;   // no answer leaves before this is durable
   uint64_t sync_wanted_ = 0;  // a client waits until this is
   // Offsets in the file.
-  uint64_t file_end_ = 0;      // with what is pending
-  uint64_t file_written_ = 0;  // whole turns
-  uint64_t file_synced_ = 0;
+  uint64_t file_end_ = 0;     // with what is pending
+  uint64_t file_synced_ = 0;  // as far as the loop knows
   uint64_t syncs_ = 0;
   uint64_t delayed_syncs_ = 0;
   uint64_t failed_syncs_ = 0;
+  uint64_t doubts_ = 0;
   int64_t job_begun_ns_ = 0;
   Histogram sync_us_;
   LazyDeque<Held> held_;  // by position

@@ -26,7 +26,8 @@ bool LogService::ReloadSnapshot(Session& caller, const Reloading& how) {
   if (how.is_saved) {
     on_.snapshots.AllIsSaved();
   } else {
-    base_is_due_ = commits_->is_open();
+    DropRewrite();
+    if (commits_->is_open()) Outdate();
   }
   on_.host.Log(LogLevel::kWarning, "DB reloaded by DEBUG RELOAD");
   return true;

@@ -6,7 +6,11 @@
 // beside it (Snapshots). When the base is on disk the manifest names these two, and what was before
 // is removed. A crash at any step leaves a folder that loads whole. Where the log is turned on
 // beside data, or after a failed sync, it goes likewise, but what was before counts no more: until
-// the base stands the files do not tell of what there is.
+// the base stands the files do not tell of what there is. So it goes, too, when somebody removes,
+// replaces or moves a file of the log, which is looked for every second.
+//
+// Which of these is going on, and what each event does then, is a table: BaseState (log_states.h).
+// The folder is here, or with the worker's job that needs it.
 //
 // Sizes are bytes, durations seconds, moments engine ms. A fault at the start is a sentence that
 // ends it; a fault of a rewriting is logged, counted and, where the log began it by itself, tried
@@ -22,6 +26,7 @@
 #include "server/config/config.h"
 #include "server/log/commit_log.h"
 #include "server/log/log_loader.h"
+#include "server/log/log_states.h"
 #include "server/log/sync_waits.h"
 #include "server/snapshots/snapshots.h"
 #include "storage/log/log_folder.h"
@@ -75,10 +80,10 @@ class LogService final : private OptionFollower {
     sync_waits_.Park(call, deadline_ms, on_timeout);
   }
   bool any_synced() const { return stands() && sync_waits_.AnyReached(commits_->durable()); }
-  bool is_on() const { return commits_->is_open() || base_is_due_; }
+  bool is_on() const { return commits_->is_open() || state_ == BaseState::kDue; }
   bool IsAllDurable() const { return stands() && commits_->IsAllDurable(); }
   // A start would find all that is durable in the log: no base is still to be written.
-  bool stands() const { return !base_is_due_ && !(rewriting_ && begins_anew_); }
+  bool stands() const { return DoFilesTell(state_); }
   // Everything is written and synced, and the folder is left; false: it could not be.
   bool Finish();
   // It goes on behind Finish, after all: at the end of the log, or in a new base where that is not
@@ -109,7 +114,7 @@ class LogService final : private OptionFollower {
   // empty.
   std::string Rewrite();
   bool rewrite_wanted() const { return rewrite_wanted_; }
-  bool rewriting() const { return rewriting_; }
+  bool rewriting() const { return IsRewriting(state_); }
   bool rewrite_failed() const { return rewrite_failed_; }
   uint64_t rewrites() const { return rewrites_; }
   uint64_t rewrite_failures() const { return rewrite_failures_; }  // one after another
@@ -124,6 +129,7 @@ class LogService final : private OptionFollower {
   std::optional<std::string> OptionChanged(std::string_view option) override;
   std::string OpenFolder();
   std::string LoadSnapshot();
+  std::string LoadBeforeFirstBase();
   void BeginLoading(std::vector<std::string> paths, LogLoader::Options options);
   LogLoader::Uses ForLoader();
   bool LoadLive(Session& caller, LogLoader& loader, bool flush);
@@ -137,16 +143,26 @@ class LogService final : private OptionFollower {
   std::string WriteBaseNow();
   bool HasGrown() const;
   void BeginRewrite();
-  void GoneOver(uint64_t old_bytes, const std::string& fault);
+  // --- log_rewrite.cc: written anew
+  void Happen(BaseEvent event, std::string_view fault = {});
+  std::string MakePair(std::unique_ptr<DiskFile>& increment);
   std::string BeginWithoutLog();
-  void RewriteBegins();
+  void RewriteBegins(BaseEvent event);
   void WriteBaseAside();
-  void DropRewrite();
+  void GoneOver(uint64_t old_bytes, const std::string& fault);
   void BaseWritten(int fault);
-  void RewriteEnded(std::string_view fault);
-  void WantBase();
+  void NamePair();
+  void Abandon();
+  void Tidy();
+  void RewriteDone();
+  void RewriteFailed(std::string_view fault);
+  void DropRewrite();
+  void Outdate();
+  void NoticeDoubts();
+  void MakeWayForBase();
   bool MayBeginBase() const;
   void BeginBase();
+  void LookAfterFiles();
   std::string Boot() const;
   std::string LookOfFiles() const;
 
@@ -154,22 +170,22 @@ class LogService final : private OptionFollower {
   // By itself: a test double has thousands of services, and memory is given out in sizes.
   const std::unique_ptr<CommitLog> commits_;
   SyncWaits sync_waits_;
-  std::unique_ptr<LogFolder> folder_;
+  std::unique_ptr<LogFolder> folder_;  // null: a job has it, or there is no log
   std::unique_ptr<LogLoader> loader_;
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held
-  bool base_is_due_ = false;              // the log does not tell of what there is
-  bool begins_anew_ = false;              // what is being written is such a base
-  int64_t next_base_ms_ = 0;              // engine time
-  uint64_t failed_syncs_ = 0;             // when the rewriting began
-  bool to_be_closed_ = false;             // CONFIG SET appendonly no: at the turn's end
+  BaseState state_ = BaseState::kNone;
+  uint64_t doubts_ = 0;        // of the log, that are dealt with
+  int64_t next_base_ms_ = 0;   // engine time
+  bool to_be_closed_ = false;  // CONFIG SET appendonly no: at the turn's end
   uint64_t base_bytes_ = 0;
   uint64_t old_bytes_ = 0;      // of increments before the one that is written
   uint64_t bytes_at_base_ = 0;  // of all, when the base was new
   bool rewrite_wanted_ = false;
-  bool rewriting_ = false;
   bool rewrite_failed_ = false;
+  std::string told_;  // why the last one failed; empty: it did not
   Manifest::File next_base_;
   Manifest::File next_increment_;
+  Manifest::File open_;  // the increment that is appended to
   int64_t rewrite_begun_ns_ = 0;
   int64_t rewrite_took_s_ = -1;
   uint64_t rewrites_ = 0;

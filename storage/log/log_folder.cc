@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
 
 namespace sluice {
 
@@ -18,15 +19,40 @@ std::string LogFolder::Fault(const std::string& path, std::string_view what, int
 // --- opening
 
 std::string LogFolder::Open(int64_t process_id) {
+  process_id_ = process_id;
   if (const int fault = disk_.MakeFolder(folder_)) return Fault(folder_, "made", fault);
-  if (std::string fault = Lock(process_id); !fault.empty()) return fault;
-  return Look();
+  if (std::string fault = Lock(); !fault.empty()) return fault;
+  if (std::string fault = Look(); !fault.empty()) return fault;
+  SettleBegun();
+  KnowFiles();
+  return {};
+}
+
+// No file of a log that has no manifest yet is ever taken for one that has lost its own.
+void LogFolder::SettleBegun() {
+  if (!is_begun_) {
+    disk_.Remove(BegunPath());
+    return;
+  }
+  for (const std::string& file : disk_.Match(folder_ + "/" + name_ + ".*")) disk_.Remove(file);
+}
+
+std::string LogFolder::Begin() {
+  if (is_begun_ || !manifest_.files.empty()) return {};
+  int fault = disk_.Replace(
+      BegunPath(), Concat("This log has been turned on, and has no base yet: up to its first ",
+                          "manifest nothing here counts, and a start takes the snapshot.\n"));
+  // And the folder itself, which may be new.
+  if (fault == 0) fault = disk_.SyncFolder(FolderOf(disk_.Absolute(folder_)));
+  if (fault != 0) return Fault(BegunPath(), "written", fault);
+  is_begun_ = true;
+  return {};
 }
 
 // The system drops the lock with the process, however it ends: no stale lock has to be told from a
 // live one. The number in the file is for the message alone.
-std::string LogFolder::Lock(int64_t process_id) {
-  const std::string path = folder_ + "/sluice.lock";
+std::string LogFolder::Lock() {
+  const std::string path = LockPath();
   std::unique_ptr<DiskFile> file;
   if (const int fault = disk_.Open(path, Disk::Mode::kAppend, file))
     return Fault(path, "opened", fault);
@@ -41,8 +67,64 @@ std::string LogFolder::Lock(int64_t process_id) {
   }
   size_t written;
   file->Truncate(0);
-  file->Append(Concat(process_id, "\n"), written);
+  file->Append(Concat(process_id_, "\n"), written);
   lock_ = std::move(file);
+  watch_.known.clear();
+  Know(path);
+  return {};
+}
+
+// --- whether it is all there
+
+// What the system does not tell counts as there: a stat that fails is no reason to write all anew.
+bool LogFolder::Watch::IsAsItWas(const Known& known) const {
+  DiskIdentity now;
+  const int fault = disk->Identify(known.path, now);
+  if (fault == 0) return now == known.identity;
+  return fault != ENOENT && fault != ENOTDIR;
+}
+
+bool LogFolder::IsOurs(const std::string& path) const {
+  const auto found = std::ranges::find(watch_.known, path, &Known::path);
+  return found != watch_.known.end() && watch_.IsAsItWas(*found);
+}
+
+// One that is gone already is lost.
+void LogFolder::Know(const std::string& path) {
+  Known known{.path = path, .identity = {}};
+  const int fault = disk_.Identify(path, known.identity);
+  if (fault == 0 || fault == ENOENT) watch_.known.push_back(std::move(known));
+  ++watch_.number;
+}
+
+void LogFolder::KnowFiles() {
+  watch_.known.resize(std::min<size_t>(watch_.known.size(), 1));
+  if (manifest_.files.empty()) return;
+  Know(ManifestPath());
+  for (const Manifest::File& file : Files()) Know(PathOf(file));
+}
+
+std::string LogFolder::Watch::WhatIsLost() const {
+  for (const Known& file : known) {
+    if (!IsAsItWas(file))
+      return Concat(disk->Absolute(file.path), " was removed, replaced or moved");
+  }
+  return {};
+}
+
+// Numbers above all that are there: no file that somebody else has put there is written over.
+std::string LogFolder::Reclaim() {
+  if (watch_.WhatIsLost().empty()) return {};
+  if (const int fault = disk_.MakeFolder(folder_)) return Fault(folder_, "made", fault);
+  if (!IsOurs(LockPath())) {
+    if (std::string fault = Lock(); !fault.empty()) return fault;
+  }
+  const std::string begin = Concat(folder_, "/", name_, ".");
+  for (const std::string& path : disk_.Match(begin + "*")) {
+    const std::string_view rest = std::string_view(path).substr(path.rfind('/') + name_.size() + 2);
+    if (const auto number = ParseInt64(rest.substr(0, rest.find('.'))))
+      named_ = std::max(named_, *number);
+  }
   return {};
 }
 
@@ -51,9 +133,12 @@ std::string LogFolder::Lock(int64_t process_id) {
 std::string LogFolder::Look() {
   const std::string path = ManifestPath();
   manifest_ = {};
+  is_begun_ = false;
   std::unique_ptr<DiskFile> file;
   const int fault = disk_.Open(path, Disk::Mode::kRead, file);
   if (fault == ENOENT) {
+    is_begun_ = disk_.Open(BegunPath(), Disk::Mode::kRead, file) == 0;
+    if (is_begun_) return {};
     // Files that no manifest names: what they hold would be lost.
     for (const std::string& stray : disk_.Match(folder_ + "/" + name_ + ".*")) {
       uint64_t bytes = 0;
@@ -139,10 +224,17 @@ uint64_t LogFolder::BytesOf(const Manifest::File& which) const {
 }
 
 std::string LogFolder::KeepManifest(const Manifest& manifest) {
+  for (const Manifest::File& file : manifest.files) {
+    DiskIdentity identity;
+    if (file.kind != Manifest::Kind::kHistory && disk_.Identify(PathOf(file), identity) == ENOENT)
+      return Concat(disk_.Absolute(PathOf(file)), " was removed or moved");
+  }
   // Replace syncs the folder behind its rename, and with it the names of the files made before.
   const int fault = disk_.Replace(ManifestPath(), WriteManifest(manifest));
+  if (fault == 0) manifest_ = manifest;
+  KnowFiles();  // after a fault, too: the manifest may be the new one
   if (fault != 0) return Fault(ManifestPath(), "written", fault);
-  manifest_ = manifest;
+  if (std::exchange(is_begun_, false)) disk_.Remove(BegunPath());
   return {};
 }
 
@@ -169,13 +261,16 @@ void LogFolder::NamePair(Manifest::File& base, Manifest::File& increment) {
 std::string LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
   if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
   // What cannot be removed stays as a file that no manifest names: a waste of space, not a fault.
-  const std::vector<Manifest::File> old = manifest_.files;
+  std::vector<std::string> old;
+  for (const Manifest::File& file : manifest_.files) {
+    const bool is_history = file.kind == Manifest::Kind::kHistory;
+    if (file == base || file == increment) continue;
+    if (is_history || IsOurs(PathOf(file))) old.push_back(PathOf(file));
+  }
   Manifest manifest;
   manifest.files = {base, increment};
   if (std::string fault = KeepManifest(manifest); !fault.empty()) return fault;
-  for (const Manifest::File& file : old) {
-    if (file != base && file != increment) disk_.Remove(PathOf(file));
-  }
+  for (const std::string& path : old) disk_.Remove(path);
   return {};
 }
 

@@ -5,10 +5,12 @@
 //   appendonlydir/appendonly.aof.1.base.rdb    the state at a moment, an RDB file
 //   appendonlydir/appendonly.aof.1.incr.aof    what was written since
 //   appendonlydir/sluice.lock                  held by the server that writes there; its process id
+//   appendonlydir/sluice.begun                 up to the first manifest a start takes the snapshot
 //
 // A file is made before the manifest names it, and removed after it is named no more: a crash at
-// any step leaves a folder that loads whole. Functions answer a sentence that says which file, what
-// is wrong and what to do, or nothing.
+// any step leaves a folder that loads whole. Others may remove, replace or move it under a running
+// server: Watch tells, and Reclaim takes the place again. Functions answer a sentence that says
+// which file, what is wrong and what to do, or nothing.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +35,21 @@ class LogFolder {
  public:
   // `folder` and `name` are the options appenddirname and appendfilename.
   LogFolder(Disk& disk, std::string folder, std::string name)
-      : disk_(disk), folder_(std::move(folder)), name_(std::move(name)) {}
+      : disk_(disk),
+        folder_(std::move(folder)),
+        name_(std::move(name)),
+        watch_{.disk = &disk, .known = {}} {}
 
   // Makes the folder if it is missing, takes its lock and reads the manifest.
   std::string Open(int64_t process_id);
   // The manifest alone, for one who only looks.
   std::string Look();
+  // The log is about to be turned on in a server that has data: until the first manifest is there
+  // nothing in the folder counts, over a power cut too. Where there is a manifest already it
+  // counts.
+  std::string Begin();
+  // A server has begun so, and ended before its first base was there. Open has removed its files.
+  bool is_begun() const { return is_begun_; }
 
   // The files to be loaded, in that order.
   // The base, if there is one, then the increments.
@@ -50,6 +61,9 @@ class LogFolder {
   // The last increment, to be appended to; a new one where there is none.
   std::string OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file);
   // --- a new base. A worker may call these while the loop leaves the folder alone.
+  // Where the folder, its lock or a file of the log is gone: makes the folder, and takes its lock.
+  // What is there by then stays and counts no more, once a new base is named.
+  std::string Reclaim();
   // How a new base, and what is written beside it, are to be called.
   // Never twice the same: after a fault the manifest on disk may be another than is known here.
   void NamePair(Manifest::File& base, Manifest::File& increment);
@@ -59,6 +73,20 @@ class LogFolder {
   std::string AddIncrement(const Manifest::File& which);
   // The manifest on disk is the one that is known here: after a fault it may be a newer one.
   bool IsAsKnown() const;
+  // What belongs to the log: lock, manifest and files, as they were when they were taken or named.
+  struct Known {
+    std::string path;
+    DiskIdentity identity;
+  };
+  struct Watch {
+    Disk* disk = nullptr;
+    uint64_t number = 0;  // another one whenever the log itself has changed any of it
+    std::vector<Known> known;
+    // Which of them is not what it was; empty: all are.
+    std::string WhatIsLost() const;
+    bool IsAsItWas(const Known& known) const;
+  };
+  const Watch& watch() const { return watch_; }
   // Removes a file that was to be the log's, if it is not.
   void Discard(const Manifest::File& which);
   uint64_t BytesOf(const Manifest::File& file) const;  // 0: not known
@@ -66,7 +94,13 @@ class LogFolder {
   std::string SwitchTo(const Manifest::File& base, const Manifest::File& increment);
 
  private:
-  std::string Lock(int64_t process_id);
+  std::string Lock();
+  std::string LockPath() const { return folder_ + "/sluice.lock"; }
+  bool IsOurs(const std::string& path) const;
+  void Know(const std::string& path);
+  void KnowFiles();
+  std::string BegunPath() const { return folder_ + "/sluice.begun"; }
+  void SettleBegun();
   std::string Fault(const std::string& path, std::string_view what, int fault) const;
   Manifest::File Name(Manifest::Kind kind, int64_t above = 0) const;
   std::string KeepManifest(const Manifest& manifest);
@@ -74,9 +108,12 @@ class LogFolder {
   Disk& disk_;
   const std::string folder_;
   const std::string name_;
+  int64_t process_id_ = 0;
   std::unique_ptr<DiskFile> lock_;
+  Watch watch_;  // the lock first
   Manifest manifest_;
-  int64_t named_ = 0;  // the highest number that NamePair has given
+  bool is_begun_ = false;  // there is no manifest, and that is as it should be
+  int64_t named_ = 0;      // the highest number that NamePair has given
 };
 
 }  // namespace sluice
