@@ -137,6 +137,8 @@ void Engine::Drop(SessionId id) {
 }
 
 void Engine::EverySecond() {
+  if (debug_settings_.every_second_paused) [[unlikely]]
+    return ArmEverySecond(1000);
   const std::optional<size_t> client_bytes = clients_.CloseOverdue();
   if (!client_bytes) return ArmEverySecond(1);
   rates_.Sample(statistics_, clock_.now().ms());

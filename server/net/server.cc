@@ -469,7 +469,8 @@ bool Server::EndBySignal(int signal) {
   const bool ends =
       signal == SIGINT ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
                        : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
-  if (!ends) log_.Write(LogLevel::kWarning, "the data cannot be saved, so the server goes on");
+  if (!ends)
+    log_.Write(LogLevel::kWarning, "Error trying to save the DB, can't exit: the server goes on");
   return ends;
 }
 

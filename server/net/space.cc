@@ -3,6 +3,7 @@
 // (DropBroken).
 #include "server/net/space.h"
 
+#include "server/config/debug_settings.h"
 #include "storage/memory/block_size.h"
 
 namespace sluice {
@@ -110,7 +111,8 @@ void Space::Send(Session& session) {
   }
   engine_->statistics().bytes_out += before - session.output.bytes();
   if (session.output.empty()) {
-    session.output.ReleaseMemory();
+    if (!engine_->part<DebugSettings>().keeps_reply_buffers) [[likely]]
+      session.output.ReleaseMemory();
   } else if (session.output.sendable() > 0) {
     connection->AwaitWritable();
   }

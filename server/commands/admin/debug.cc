@@ -53,6 +53,21 @@ void SetActiveExpire(CommandCall& call) {
   call.reply.Ok();
 }
 
+// What looks at all clients once a second, and samples, does so no more.
+void PauseCron(CommandCall& call) {
+  const long paused = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
+  call.part<DebugSettings>().every_second_paused = paused != 0;
+  call.reply.Ok();
+}
+
+// Redis's PEAK-RESET-TIME has nothing to set here: a buffer is given back when it has been sent.
+void ReplyBuffer(CommandCall& call) {
+  if (!IsWord(call.args[2], "RESIZING")) return call.reply.Error(ErrorCode::kSyntax);
+  const long resized = std::strtol(std::string(call.args[3]).c_str(), nullptr, 10);
+  call.part<DebugSettings>().keeps_reply_buffers = resized == 0;
+  call.reply.Ok();
+}
+
 // --- data
 
 // A key's length in a dump, without compression (which Sluice does not do).
@@ -229,6 +244,8 @@ constexpr std::string_view kDebugHelp[] = {
     "    Write the message into the log.",
     "OBJECT <key>",
     "    How the value of the key is kept.",
+    "PAUSE-CRON <0|1>",
+    "    With 1, what is done once a second waits.",
     "POPULATE <count> [<prefix>] [<size>]",
     "    Make keys prefix:0, prefix:1 ... where there are none, with texts of that size.",
     "PROTOCOL <type>",
@@ -242,6 +259,8 @@ constexpr std::string_view kDebugHelp[] = {
     "    Save a snapshot (not with NOSAVE) and load it anew; with NOFLUSH to what there is; with "
     "MERGE",
     "    a key that is there is replaced. Locks stay as they are.",
+    "REPLYBUFFER RESIZING <0|1>",
+    "    With 0, clients keep the memory of answers that they have been sent.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    With 0, expired keys stay until somebody asks for them.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
@@ -271,6 +290,8 @@ constexpr DebugWord kWords[] = {
     {"POPULATE", 1, 3, DebugPopulate},
     {"PROTOCOL", 1, 1, Protocol},
     {"QUICKLIST-PACKED-THRESHOLD", 1, 1, QuicklistPackedThreshold},
+    {"PAUSE-CRON", 1, 1, PauseCron},
+    {"REPLYBUFFER", 2, 2, ReplyBuffer},
     {"LOADAOF", 0, SIZE_MAX, DebugLoadAof},
     {"RELOAD", 0, SIZE_MAX, DebugReload},
     {"SET-ACTIVE-EXPIRE", 1, 1, SetActiveExpire},
