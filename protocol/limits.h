@@ -22,4 +22,18 @@ inline constexpr size_t kQueryBytesBeforeLoginMax = 24 * 1024;  // of requests t
 inline constexpr size_t kReplyBytesBeforeLoginMax = 4 * 1024;
 inline constexpr size_t kTurnReplyBytesBeforeLoginMax = 1024 * 1024;
 
+// What one client may make the server keep, of each kind. Redis has no such bounds: ours are there
+// so that none is without one, and lie where no ordinary client comes. What is kept counts in the
+// client's memory (maxmemory-clients) as well.
+inline constexpr size_t kSubscriptionsMax = 1024 * 1024;  // channels, or shard channels
+inline constexpr size_t kPatternsMax = 64 * 1024;         // each PUBLISH looks at all of them
+inline constexpr size_t kWatchedKeysMax = 1024 * 1024;
+inline constexpr size_t kTrackingPrefixesMax = 64 * 1024;
+// What all clients together may.
+inline constexpr size_t kUsersMax = 100 * 1024;
+inline constexpr size_t kKeptScriptBytesMax = 256UL << 20;  // of SCRIPT LOAD: texts and code
+inline constexpr size_t kLibraryBytesMax = 256UL << 20;     // texts of function libraries
+// Of one group of a stream: XREADGROUP makes them in passing, also above maxmemory.
+inline constexpr size_t kConsumersMax = 64 * 1024;
+
 }  // namespace sluice

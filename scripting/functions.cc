@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "protocol/limits.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "scripting/lua/script_errors.h"
@@ -84,6 +85,11 @@ const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_vie
   const bool replaces = old != shelf.libraries.end();
   if (replaces && !replace) {
     error = Concat("ERR Library '", *name, "' already exists");
+    return nullptr;
+  }
+  const size_t freed = replaces ? old->second->code.size() : 0;
+  if (shelf.text_bytes - freed + code.size() > kLibraryBytesMax) {
+    error = "ERR the libraries are as large as they may be: FUNCTION DELETE makes room";
     return nullptr;
   }
   if (!lua_) lua_ = std::make_unique<LuaState>(port_, LuaState::Kind::kFunctions, OpenSandbox);
@@ -197,6 +203,7 @@ void FunctionLibraries::Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> libra
   for (const LibraryFunction& function : library->functions) {
     shelf.by_name[LowerCase(function.name)] = &function;
   }
+  shelf.text_bytes += library->code.size();
   shelf.libraries[library->name] = std::move(library);
 }
 
@@ -206,6 +213,7 @@ void FunctionLibraries::Remove(Shelf& shelf, Libraries::iterator library) {
     shelf.by_name.erase(LowerCase(function.name));
   }
   Forget(*library->second);
+  shelf.text_bytes -= library->second->code.size();
   shelf.libraries.erase(library);
 }
 

@@ -71,6 +71,7 @@ class FunctionLibraries {
   struct Shelf {
     Libraries libraries;
     std::map<std::string, const LibraryFunction*, std::less<>> by_name;  // lower case
+    size_t text_bytes = 0;                                               // at most kLibraryBytesMax
   };
 
   const FunctionLibrary* LoadInto(Shelf& shelf, std::string_view code, bool replace,

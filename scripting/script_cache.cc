@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "protocol/limits.h"
 #include "protocol/text/concat.h"
 #include "scripting/sandbox.h"
 #include "storage/hashing/sha.h"
@@ -20,6 +21,8 @@ namespace {
 constexpr uint64_t kLowerBits = 0x2020202020202020;
 // Of a script, in the tables that find it.
 constexpr size_t kTableBytes = 48;
+constexpr std::string_view kFull =
+    "ERR the scripts of SCRIPT LOAD take as much memory as they may: SCRIPT FLUSH forgets them";
 
 std::array<char, 40> Sha1Hex(std::string_view text) {
   const auto digest = Sha1(text);
@@ -69,6 +72,10 @@ Script* ScriptCache::FindScript(std::string_view sha1) const {
 // their errors come first.
 const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& error) {
   if (const auto found = by_text_.find(text); found != by_text_.end()) {
+    if (stays && !(*found)->stays && kept_bytes_ + (*found)->bytes > kKeptScriptBytesMax) {
+      error = kFull;
+      return nullptr;
+    }
     stays ? Keep(**found) : Touch(**found);
     return *found;
   }
@@ -79,6 +86,10 @@ const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& 
   }
   const std::optional<uint32_t> flags = ReadScriptFlags(*shebang, error);
   if (!flags) return nullptr;
+  if (stays && kept_bytes_ + text.size() > kKeptScriptBytesMax) {
+    error = kFull;
+    return nullptr;
+  }
 
   if (!lua_) lua_ = std::make_unique<LuaState>(port_, LuaState::Kind::kScripts, OpenSandbox);
   auto made = std::make_unique<Script>();
@@ -88,10 +99,9 @@ const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& 
   script.text = text;
   script.flags = *flags;
   script.sha1 = Sha1Hex(text);
-  script.stays = stays;
   script.bytes += sizeof(Script) + text.size() + kTableBytes;
   text_bytes_ += sizeof(Script) + text.size() + kTableBytes;
-  if (!stays) MakeNewest(script);
+  stays ? Keep(script) : MakeNewest(script);
   by_text_.insert(&script);
   by_sha1_.insert(std::move(made));
   while (evictable_bytes_ > kEvictableBytesMax && oldest_ != &script) EvictOldest();
@@ -147,11 +157,13 @@ void ScriptCache::TakeOut(Script& script) {
   evictable_bytes_ -= script.bytes;
 }
 
-// SCRIPT LOAD of what EVAL has sent before: out of the list, so it is not evicted any more.
+// SCRIPT LOAD, also of what EVAL has sent before: it is not, or no longer, in the list of those
+// that are evicted.
 void ScriptCache::Keep(Script& script) {
   if (script.stays) return;
-  TakeOut(script);
+  if (script.older || script.newer || oldest_ == &script) TakeOut(script);
   script.stays = true;
+  kept_bytes_ += script.bytes;
 }
 
 // Out of the list, of Lua's registry and of both tables; the function itself goes with Lua's next
@@ -174,7 +186,7 @@ void ScriptCache::Flush() {
   by_text_.clear();
   last_ = oldest_ = newest_ = nullptr;
   by_sha1_.clear();
-  text_bytes_ = evictable_bytes_ = 0;
+  text_bytes_ = evictable_bytes_ = kept_bytes_ = 0;
   lua_.reset();
 }
 

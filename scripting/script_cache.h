@@ -3,9 +3,9 @@
 // computed again.
 //
 // Scripts that were given to SCRIPT LOAD stay until they are flushed, for a client that loads one
-// counts on its SHA1. Of the others, which only EVAL has sent, those used last stay, up to
-// kEvictableBytesMax: a client that builds a text of its own for each call takes no more than that
-// from all others.
+// counts on its SHA1; they take kKeptScriptBytesMax at most. Of the others, which only EVAL has
+// sent, those used last stay, up to kEvictableBytesMax: a client that builds a text of its own for
+// each call takes no more than that from all others.
 #pragma once
 
 #include <array>
@@ -119,6 +119,7 @@ class ScriptCache {
   std::unique_ptr<LuaState> lua_;
   size_t text_bytes_ = 0;
   size_t evictable_bytes_ = 0;
+  size_t kept_bytes_ = 0;  // of those that stay
   size_t evicted_ = 0;
   Script* oldest_ = nullptr;
   Script* newest_ = nullptr;

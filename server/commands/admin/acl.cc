@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/limits.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/access/users.h"
@@ -121,6 +122,9 @@ void SetUser(CommandCall& call) {
                                    AsText(given[unmatched]), "'."));
   }
   const Users& users = call.part<Users>();
+  if (users.all().size() >= kUsersMax && !users.Find(name)) {
+    return call.reply.Error(Concat("ERR there are at most ", kUsersMax, " users"));
+  }
   User draft = users.Draft(name);
   for (const std::string& rule : *rules) {
     const RuleFault fault = draft.Apply(rule, users.context());

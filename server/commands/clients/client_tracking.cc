@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/limits.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/clients/clients.h"
@@ -179,6 +180,11 @@ void ClientTracking(CommandCall& call) {
   const TrackingState* const before = TrackingOf(call.client);
   if (const std::string_view clash = Clash(request, before); !clash.empty()) {
     return call.reply.Error(clash);
+  }
+  const size_t held = before ? before->prefixes.size() : 0;
+  if (held + request.prefixes.size() > kTrackingPrefixesMax) {
+    return call.reply.Error(
+        Concat("ERR a client tracks at most ", kTrackingPrefixesMax, " prefixes"));
   }
   if (const std::string clash = Collision(request.prefixes, before); !clash.empty()) {
     return call.reply.Error(clash);

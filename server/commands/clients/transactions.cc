@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/limits.h"
 #include "protocol/text/concat.h"
 #include "server/clients/clients.h"
 #include "server/commands/families.h"
@@ -65,6 +66,10 @@ void Watch(CommandCall& call) {
   if (client.in_multi()) return call.reply.Error("ERR WATCH inside MULTI is not allowed");
   // Once EXEC is going to fail, more keys make no difference.
   const bool lost = client.transaction && TransactionOf(client)->dirty;
+  const size_t watched = client.transaction ? TransactionOf(client)->watched.size() : 0;
+  if (!lost && watched + call.args.size() - 1 > kWatchedKeysMax) {
+    return call.reply.Error(Concat("ERR a client watches at most ", kWatchedKeysMax, " keys"));
+  }
   for (size_t i = 1; i < call.args.size() && !lost; ++i) {
     const bool missing = !call.db.Find(call.Key(i), call.now);
     call.part<WatchTable>().Watch(client, call.db.index(), call.args[i], missing);

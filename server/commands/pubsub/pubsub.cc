@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/limits.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
 #include "server/clients/clients.h"
@@ -64,6 +65,16 @@ void Confirm(CommandCall& call, std::string_view word, Kind kind,
 
 // --- subscribing
 
+// Answers with an error where so many names more would be too many; those that the client has
+// already count as well.
+bool IsFull(CommandCall& call, Kind kind) {
+  const size_t most = kind == Kind::kPattern ? kPatternsMax : kSubscriptionsMax;
+  const size_t held = call.client.subscriptions ? SubscriptionsOf(call.client)->of(kind).count : 0;
+  if (held + call.args.size() - 1 <= most) return false;
+  call.reply.Error(Concat("ERR a client subscribes to at most ", most, " names of a kind"));
+  return true;
+}
+
 // One confirmation a name, also for one that was subscribed to already; so a request has as many
 // answers as names.
 // In MULTI only the two old kinds are allowed, as in Redis.
@@ -73,6 +84,7 @@ void Subscribe(CommandCall& call) {
   if (kind == Kind::kShardChannel && !call.may_park()) {
     return call.reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
   }
+  if (IsFull(call, kind)) return;
   for (const std::string_view name : call.args.subspan(1)) {
     call.part<PubSub>().Subscribe(call.client, kind, name);
     Confirm(call, WordsOf(kind).subscribed, kind, name);

@@ -154,6 +154,16 @@ void RecordLastId(CommandCall& call, const GroupPlace& place) {
                     "ENTRIESREAD", Int64Text(place.group.entries_read)});
 }
 
+// What a log says has happened.
+bool HasRoomFor(CommandCall& call, const StreamGroup& group, std::string_view consumer) {
+  if (group.consumers().size() < kConsumersMax || call.client.replays) [[likely]]
+    return true;
+  if (group.FindConsumer(consumer)) return true;
+  call.reply.Error(Concat("ERR a group has at most ", kConsumersMax,
+                          " consumers: delete those that are gone with XGROUP DELCONSUMER"));
+  return false;
+}
+
 // Since Redis 7 a consumer that is made by reading is announced like one that XGROUP makes.
 StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::string_view name) {
   if (StreamConsumer* const consumer = place.group.FindConsumer(name)) {

@@ -92,6 +92,9 @@ struct GroupPlace {
 void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
                    const PendingEntry& pending);
 void RecordLastId(CommandCall& call, const GroupPlace& place);
+// Whether the group has the consumer, or room for it (kConsumersMax); else the error has been
+// answered.
+bool HasRoomFor(CommandCall& call, const StreamGroup& group, std::string_view consumer);
 // The group's consumer of that name, made if need be (and then it is an effect and an event), seen
 // now.
 StreamConsumer& SeenConsumer(CommandCall& call, const GroupPlace& place, std::string_view name);

@@ -176,6 +176,7 @@ void XClaim(CommandCall& call) {
   if (found.failed) return;
   StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
   if (!group) return ReplyNoGroup(call, call.args[1], call.args[2]);
+  if (!HasRoomFor(call, *group, call.args[3])) return;
   ClaimArgs args{.now_ms = call.now.unix_ms()};
   if (!ReadClaimArgs(call, args)) return;
 
@@ -253,6 +254,7 @@ void XAutoClaim(CommandCall& call) {
   if (found.failed) return;
   StreamGroup* const group = found.entry ? found.stream()->FindGroup(call.args[2]) : nullptr;
   if (!group) return ReplyNoGroup(call, call.args[1], call.args[2]);
+  if (!HasRoomFor(call, *group, call.args[3])) return;
 
   const GroupPlace place{call.args[1], call.args[2], *group};
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);

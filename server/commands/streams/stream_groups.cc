@@ -176,6 +176,7 @@ void CreateConsumer(CommandCall& call) {
   StreamGroup* const group = FindGroup(call, found);
   if (!group) return;
   if (group->FindConsumer(call.args[4])) return call.reply.Integer(0);
+  if (!HasRoomFor(call, *group, call.args[4])) return;
   StreamEdit stream(call, found, StreamEdit::Of::kGroups);
   group->AddConsumer(call.args[4], call.now.unix_ms());
   call.Changed(kNotifyStream, "xgroup-createconsumer", call.args[2]);

@@ -155,6 +155,9 @@ bool ReadStreamPlaces(CommandCall& call, ReadArgs& args) {
     }
     const std::string_view text = call.args[args.first_key + args.streams + i];
     if (!ReadPlace(call, args, found, text, args.from[i])) return false;
+    if (args.in_group && !HasRoomFor(call, *found.stream()->FindGroup(args.group), args.consumer)) {
+      return false;
+    }
   }
   return true;
 }
