@@ -141,6 +141,7 @@ ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits
     state.bytes_wanted = state.position + bytes + 2;
     if (window.size() < state.bytes_wanted) return ParseStatus::kIncomplete;
     state.pieces.push_back({state.position, bytes});
+    state.argument_bytes += bytes;
     state.position = state.scanned = state.bytes_wanted;
     state.bytes_wanted = 0;
     state.bulk_bytes = -1;

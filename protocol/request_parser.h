@@ -67,6 +67,13 @@ class RequestParser {
   // While kIncomplete in the middle of a bulk: how many bytes the whole request will have at the
   // least, so that the caller can size its buffer once; else 0. A peer said so: clamp it.
   size_t bytes_wanted() const { return partial_ ? partial_->bytes_wanted : 0; }
+  // Of an incomplete request: how much has been parsed into arguments, and how long these are.
+  size_t parsed_bytes() const { return partial_ ? partial_->position : 0; }
+  size_t argument_bytes() const { return partial_ ? partial_->argument_bytes : 0; }
+  // What it keeps of a request that is not complete; O(1).
+  size_t MemoryBytes() const {
+    return partial_ ? sizeof(Partial) + partial_->pieces.capacity() * sizeof(Piece) : 0;
+  }
   // True between requests: nothing of a next one has been read.
   bool idle() const { return partial_ == nullptr; }
 
@@ -85,6 +92,7 @@ class RequestParser {
     size_t position = 0;      // start of the line or the bulk being read
     size_t scanned = 0;       // that line does not end before here
     size_t bytes_wanted = 0;
+    size_t argument_bytes = 0;  // of `pieces`
     std::vector<Piece> pieces;  // arguments already complete, as offsets: the window may move
     std::string error;
   };

@@ -18,7 +18,7 @@ Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_m
 // Here, where the types of its parts are whole.
 Session::~Session() = default;
 
-// O(1) but for what its parts add up; an estimate of what the allocator gives.
+// O(1), as each of its parts keeps its own sum.
 size_t Session::MemoryBytes() const {
   size_t states = 0;
   for (const SessionState* state :
@@ -28,8 +28,9 @@ size_t Session::MemoryBytes() const {
   // Its places in tables: by number, and the slots of clients and of sockets.
   constexpr size_t kListed = RoomOfTables(sizeof(std::pair<uint64_t, uint32_t>)) + 2 * 16;
   return BlockSize(sizeof(Session)) + kListed + host_bytes + pending.MemoryBytes() +
-         output.memory() + HeapBytes(name) + HeapBytes(library_name) + HeapBytes(library_version) +
-         HeapBytes(peer.address) + HeapBytes(peer.local_address) + states;
+         parser.MemoryBytes() + tracked_bytes + output.memory() + HeapBytes(name) +
+         HeapBytes(library_name) + HeapBytes(library_version) + HeapBytes(peer.address) +
+         HeapBytes(peer.local_address) + states;
 }
 
 }  // namespace sluice

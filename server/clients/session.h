@@ -20,6 +20,8 @@ class User;
 
 // What a part of the server keeps with a session (its MULTI queue, its subscriptions ...): only
 // that part knows what is in it, and has a function that finds it: TransactionOf(session).
+// MemoryBytes is all that the part keeps for the session, in tables of its own too; what several
+// sessions share (a channel's name) is counted for one of them.
 class SessionState {
  public:
   virtual ~SessionState() = default;
@@ -119,8 +121,10 @@ class Session {
   ReplySink* push_sink = nullptr;
   int64_t over_soft_limit_since_ms = -1;
   bool queued_to_send = false;  // in the engine's list of this turn
+  uint64_t bytes_in = 0;        // received from it, ever
   bool received = false;        // has an Input of bytes that came for this turn
   size_t accounted_bytes = 0;   // of its memory, in Clients' sum
+  size_t tracked_bytes = 0;     // that Tracking keeps of keys which it has read
   size_t host_bytes = 0;        // that the host keeps for it
   bool carried = false;         // in the engine's list of those with requests left in `pending`
 
@@ -128,7 +132,8 @@ class Session {
   bool in_exec() const { return pushes_after_exec != nullptr; }
   int resp() const { return writer.version(); }
   bool subscribes() const { return subscribed_to > 0; }  // to anything at all
-  // What CLIENT LIST calls tot-mem: an estimate of all memory this client costs.
+  // What CLIENT LIST calls tot-mem: all memory that the server keeps for this client, wherever it
+  // lies. Each part counts what it keeps as that changes (SessionState), so that the sum is O(1).
   size_t MemoryBytes() const;
 };
 

@@ -323,6 +323,7 @@ void Dispatcher::Queue(Session& session, const Request& request) {
   Transaction& transaction = *TransactionOf(session);
   transaction.queue.emplace_back(request);
   transaction.queue_bytes += transaction.queue.back().bytes();
+  transaction.queue_heap_bytes += transaction.queue.back().heap_bytes();
   transaction.writes |= (FlagsOf(request) & (kWrite | kMayReplicate)) != 0;
   transaction.memory_need = std::max(transaction.memory_need, NeedOf(request));
   transaction.may_run_while_loading &= (row_flags & (kLoading | kWhileLoading)) != 0;

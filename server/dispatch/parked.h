@@ -45,11 +45,13 @@ struct Parked : SessionState, TimerTask {
   Handler on_timeout = nullptr;
   WaitOwner* owner = nullptr;
   uint64_t wait_id = 0;
-  int64_t ran_ns = 0;  // what its command has taken so far, waiting apart
+  int64_t ran_ns = 0;     // what its command has taken so far, waiting apart
+  size_t kept_bytes = 0;  // what its owner keeps for the wait
 
   Parked(SessionId id, const Request& waits) : session(id), request(waits) {}
   size_t MemoryBytes() const override {
-    return sizeof(*this) + request.bytes() + (asked ? sizeof(*asked) + asked->bytes() : 0);
+    const size_t asked_bytes = asked ? BlockSize(sizeof(*asked)) + asked->heap_bytes() : 0;
+    return BlockSize(sizeof(*this)) + request.heap_bytes() + asked_bytes + kept_bytes;
   }
 };
 

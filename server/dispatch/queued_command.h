@@ -7,6 +7,7 @@
 #include "absl/base/attributes.h"
 #include "protocol/args.h"
 #include "server/dispatch/command.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 
@@ -20,10 +21,9 @@ class QueuedCommand {
   const Command& command() const { return *command_; }
   Args args() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return views_; }
   Request request() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return {*command_, views_, inner_}; }
-  // What it takes of memory.
-  size_t bytes() const {
-    return sizeof(*this) + bytes_.capacity() + views_.capacity() * sizeof(std::string_view);
-  }
+  // What it takes of memory: beside itself, and in all.
+  size_t heap_bytes() const { return HeapBytes(bytes_) + HeapBytes(views_); }
+  size_t bytes() const { return sizeof(*this) + heap_bytes(); }
 
  private:
   const Command* command_;

@@ -2,6 +2,7 @@
 #include "server/dispatch/transaction.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "absl/base/macros.h"
@@ -29,35 +30,44 @@ void WatchTable::Watch(Session& session, int db, std::string_view key, bool miss
   auto place = watchers_.find(KeyNameView{db, key});
   if (place == watchers_.end()) {
     place = watchers_.emplace(KeyName({db, key}), std::vector<Watcher>()).first;
-    watch_bytes_ += HeapBytes(place->first.key);
   }
   for (const Watcher& watcher : place->second) {
     if (watcher.session == &session) return;
   }
-  std::vector<WatchedKey>& watched = TransactionOf(session)->watched;
-  watch_bytes_ -= HeapBytes(place->second) + HeapBytes(watched);
+  Charge(*place, -1);
   place->second.push_back({&session, missing});
-  watched.push_back({db, std::string(key), missing});
-  watch_bytes_ += HeapBytes(place->second) + HeapBytes(watched) + HeapBytes(watched.back().key);
+  Charge(*place, 1);
+  Transaction& own = *TransactionOf(session);
+  own.watched.push_back({db, std::string(key), missing});
+  own.watch_bytes += HeapBytes(own.watched.back().key);
   flags_.Raise(RareFlags::kKeys);
+}
+
+// O(1). Nothing where there is no watcher yet, or no longer.
+void WatchTable::Charge(const Watched& watched, int sign) {
+  if (watched.second.empty()) return;
+  const size_t bytes = kSlotBytes + HeapBytes(watched.first.key) + HeapBytes(watched.second);
+  size_t& charged = TransactionOf(*watched.second.front().session)->watch_bytes;
+  charged += sign > 0 ? bytes : -bytes;
 }
 
 // O(keys watched by the session * watchers of each).
 void WatchTable::UnwatchAll(Session& session) {
   if (!session.transaction) return;
-  const std::vector<WatchedKey> all = std::exchange(TransactionOf(session)->watched, {});
+  Transaction& own = *TransactionOf(session);
+  const std::vector<WatchedKey> all = std::exchange(own.watched, {});
   for (const WatchedKey& watched : all) {
-    watch_bytes_ -= HeapBytes(watched.key);
+    own.watch_bytes -= HeapBytes(watched.key);
     const auto place = watchers_.find(KeyNameView{watched.db, watched.key});
     ABSL_HARDENING_ASSERT(place != watchers_.end());
+    Charge(*place, -1);
     std::erase_if(place->second,
                   [&](const Watcher& watcher) { return watcher.session == &session; });
-    if (!place->second.empty()) continue;
-    watch_bytes_ -= HeapBytes(place->first.key) + HeapBytes(place->second);
-    watchers_.erase(place);
+    Charge(*place, 1);
+    if (place->second.empty()) watchers_.erase(place);
   }
-  watch_bytes_ -= HeapBytes(all);
-  TransactionOf(session)->dirty = false;
+  assert(own.watch_bytes == 0);
+  own.dirty = false;
 }
 
 // O(watched keys): asked once, at EXEC.

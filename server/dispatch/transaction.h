@@ -36,10 +36,14 @@ struct Transaction final : SessionState {
   bool may_run_while_loading = true;
   MemoryNeed memory_need = MemoryNeed::kNone;  // the greatest of what is queued
   bool dirty = false;                          // a watched key was touched: EXEC answers null
-  size_t queue_bytes = 0;
+  size_t queue_bytes = 0;                      // QueuedCommand::bytes of all
+  size_t queue_heap_bytes = 0;                 // QueuedCommand::heap_bytes of all
+  size_t watch_bytes = 0;  // names of watched keys, and what WatchTable keeps for this client
 
-  // The watched keys are WatchTable's to count.
-  size_t MemoryBytes() const override { return sizeof(*this) + queue_bytes; }
+  size_t MemoryBytes() const override {
+    return BlockSize(sizeof(*this)) + HeapBytes(queue) + queue_heap_bytes + HeapBytes(watched) +
+           watch_bytes;
+  }
 };
 
 // Null before MULTI and WATCH.
@@ -67,8 +71,8 @@ class WatchTable final : public KeyListener {
   // True when a watched key of the session has passed its deadline since WATCH.
   bool AnyExpired(const Session& session) const;
 
-  // Both sides of it: the table of keys, and the lists of sessions.
-  size_t MemoryBytes() const { return TableBytes(watchers_) + watch_bytes_; }
+  // What no client is charged with: slots that are free.
+  size_t MemoryBytes() const { return TableBytes(watchers_) - watchers_.size() * kSlotBytes; }
 
   bool listens() const override { return !watchers_.empty(); }
   void KeyTouched(int db, std::string_view key, bool died) override;
@@ -81,6 +85,11 @@ class WatchTable final : public KeyListener {
     bool was_missing;
   };
 
+  // A key that is watched is paid for, with the list of its watchers, by the first of them.
+  using Watched = KeyNameMap<std::vector<Watcher>>::value_type;
+  static constexpr size_t kSlotBytes = SlotBytes(sizeof(Watched));
+  static void Charge(const Watched& watched, int sign);
+
   void ReplacedBy(int db, int other);
   const Entry* Find(int db, std::string_view key) const;
 
@@ -88,7 +97,6 @@ class WatchTable final : public KeyListener {
   const TurnClock& clock_;
   RareFlags& flags_;
   KeyNameMap<std::vector<Watcher>> watchers_;
-  size_t watch_bytes_ = 0;  // of names and lists, beside the table and the sessions
 };
 
 // Ends a session's MULTI and WATCH, if any: forgets the queue and the watched keys (DISCARD,

@@ -7,9 +7,16 @@
 #include "protocol/text/same_bytes.h"
 
 namespace sluice {
+namespace {
+
+constexpr size_t kArgumentsKept = 64 * 1024;
+
+}  // namespace
 
 bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   requests_.clear();
+  if (arguments_.capacity() > kArgumentsKept) [[unlikely]]
+    arguments_ = {};  // room for a request of a million is not kept for ever
   arguments_.clear();
   last_command_ = nullptr;
   for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {

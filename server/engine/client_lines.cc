@@ -81,7 +81,7 @@ std::string ClientLines::Describe(const Session& session, Args running) const {
   const Transaction* queue = QueueOf(session);
   const Args arguments =
       running.empty() && session.parked ? ParkedOf(session)->request.args() : running;
-  const size_t argument_bytes = BytesOf(arguments);
+  const size_t argument_bytes = BytesOf(arguments) + session.parser.argument_bytes();
   const size_t queued_bytes = queue ? queue->queue_bytes : 0;
   ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
            " laddr=", session.peer.local_address, " fd=", session.peer.descriptor,
@@ -91,19 +91,21 @@ std::string ClientLines::Describe(const Session& session, Args running) const {
            " psub=", Subscribed(session, ChannelKind::kPattern),
            " ssub=", Subscribed(session, ChannelKind::kShardChannel));
   ConcatTo(text, " multi=", queue ? static_cast<int64_t>(queue->queue.size()) : -1,
-           " qbuf=", inputs_.UnreadBytes(session),
+           " qbuf=", inputs_.UnparsedBytes(session),
            " qbuf-free=", session.pending.capacity() - session.pending.size(),
            " argv-mem=", argument_bytes, " multi-mem=", queued_bytes,
            " rbs=", session.output.memory(), " rbp=", session.output.memory(),
            " obl=", session.output.bytes(),
            " oll=", (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
-           " tot-mem=", session.MemoryBytes() + argument_bytes);
+           // Of a request that waits, the arguments are in the sum already.
+           " tot-mem=", session.MemoryBytes() + BytesOf(running));
   const std::string_view command =
       session.last_command ? std::string_view(*session.last_command) : "NULL";
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
            " user=", session.user ? std::string_view(session.user->name()) : "(superuser)",
            " redir=", RedirectionOf(session), " resp=", session.resp(),
-           " lib-name=", session.library_name, " lib-ver=", session.library_version);
+           " lib-name=", session.library_name, " lib-ver=", session.library_version,
+           " tot-net-in=", session.bytes_in, " tot-net-out=", session.output.gone());
   return text;
 }
 

@@ -117,7 +117,7 @@ void Engine::Drop(SessionId id) {
   watches_.UnwatchAll(*session);
   pubsub_.Forget(*session);
   if (!acting_.serving_from_within()) RefreshNow();  // others' leases may begin here, between turns
-  tracking_.Disable(*session);
+  tracking_.Forget(*session);
   monitors_.Remove(*session);
   parked_.Abandon(*session);
   saved_first_.Forget(*session);

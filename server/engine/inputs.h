@@ -34,11 +34,13 @@ class Inputs {
 
   std::vector<Input> list;
 
-  // What was received and has not been run to its end: the request that runs is part of it.
-  size_t UnreadBytes(const Session& session) const {
+  // What was received, and neither run to its end nor, of a request that is not complete, made an
+  // argument yet: the request that runs is part of it.
+  size_t UnparsedBytes(const Session& session) const {
     const auto input = std::ranges::find(list, &session, &Input::session);
-    if (input != list.end()) return input->window.size() - input->position;
-    return session.pending.size() - session.pending_start;
+    const size_t unread = input != list.end() ? input->window.size() - input->position
+                                              : session.pending.size() - session.pending_start;
+    return unread - std::min(unread, session.parser.parsed_bytes());
   }
 
   // The argument of the request that runs without a copy, in the buffer that it came in: only where

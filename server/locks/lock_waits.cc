@@ -11,6 +11,9 @@ namespace sluice {
 void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   on_.flags.Raise(RareFlags::kKeys);
   on_.parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
+  if (Parked* const parked = ParkedOf(call.client)) {
+    parked->kept_bytes = on_.locks.queue().BytesOf(wait_id);
+  }
 }
 
 // ParkedClients calls it for every end that is not a grant: deadline, CLIENT UNBLOCK, a closed

@@ -21,6 +21,10 @@ std::string BulkPair(std::string_view channel, std::string_view payload) {
   return bytes;
 }
 
+// A subscription, and its place among all.
+constexpr size_t kSubscriptionSlot = SlotBytes(sizeof(void*));
+constexpr size_t kSubscriptionBytes = BlockSize(sizeof(Subscription)) + kSubscriptionSlot;
+
 }  // namespace
 
 // A message as values, and but for its first character: what comes before the channel's name, and
@@ -63,14 +67,14 @@ bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name
   const Channel* channel = FindName(kind, name);
   if (!channel) {
     channel = &*MakeNames(kind).emplace_back(kind, name).first;
-    name_bytes_ += BytesOf(*channel);
   }
   const auto [place, fresh] =
       subscriptions_.insert(std::make_unique<Subscription>(session, *channel));
   if (!fresh) return false;
-  channel->subscribers.push_back(**place);
-  ++channel->count;
   if (!session.subscriptions) session.subscriptions = std::make_unique<Subscriptions>();
+  SubscriptionsOf(session)->kept_bytes += kSubscriptionBytes;
+  channel->subscribers.push_back(**place);
+  if (++channel->count == 1) Charge(*channel, 1);
   Subscriptions::OfKind& own = SubscriptionsOf(session)->of(kind);
   own.list.push_back(**place);
   ++own.count;
@@ -96,9 +100,14 @@ void PubSub::End(Subscription& subscription) {
   assert(channel->count > 0 && own.count > 0 && session.subscribed_to > 0);
   --own.count;
   --session.subscribed_to;
+  const bool paid = channel->subscribers.front().session == &session;
+  if (paid) Charge(*channel, -1);
+  SubscriptionsOf(session)->kept_bytes -= kSubscriptionBytes;
   subscriptions_.erase(Pair{&session, channel});
-  if (--channel->count > 0) return;
-  name_bytes_ -= BytesOf(*channel);
+  if (--channel->count > 0) {
+    if (paid) Charge(*channel, 1);
+    return;
+  }
   Names& names = MakeNames(channel->kind);
   names.erase(names.iterator_to(*channel));
 }
@@ -200,10 +209,14 @@ size_t PubSub::BytesOf(const Channel& channel) {
          BlockSize(characters) + kPiecesOfGlob;
 }
 
+void PubSub::Charge(const Channel& channel, int sign) {
+  const size_t bytes = BytesOf(channel);
+  SubscriptionsOf(*channel.subscribers.front().session)->kept_bytes += sign > 0 ? bytes : -bytes;
+}
+
 // O(1).
 size_t PubSub::MemoryBytes() const {
-  size_t bytes = name_bytes_ + TableBytes(subscriptions_) +
-                 subscriptions_.size() * BlockSize(sizeof(Subscription));
+  size_t bytes = TableBytes(subscriptions_) - subscriptions_.size() * kSubscriptionSlot;
   for (const auto& names : names_) {
     if (names)
       bytes += sizeof(Names) + AllocatedSize(names->get<1>().bucket_count() * sizeof(void*));

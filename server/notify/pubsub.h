@@ -29,6 +29,7 @@
 #include "server/clients/clients.h"
 #include "server/core/parts.h"
 #include "storage/hashing/key_hash.h"
+#include "storage/memory/block_size.h"
 
 namespace sluice {
 
@@ -75,10 +76,11 @@ struct Subscriptions final : SessionState {
     size_t count = 0;
   };
   std::array<OfKind, kChannelKinds> kinds;
+  size_t kept_bytes = 0;  // of them, and of names whose oldest subscriber it is
   OfKind& of(ChannelKind kind) { return kinds[static_cast<size_t>(kind)]; }
   const OfKind& of(ChannelKind kind) const { return kinds[static_cast<size_t>(kind)]; }
   size_t total() const { return kinds[0].count + kinds[1].count + kinds[2].count; }
-  size_t MemoryBytes() const override { return sizeof(*this); }
+  size_t MemoryBytes() const override { return BlockSize(sizeof(*this)) + kept_bytes; }
 };
 
 // Null before its first subscription.
@@ -118,7 +120,8 @@ class PubSub {
   }
   size_t Subscribers(ChannelKind kind, std::string_view name) const;
   void ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const;
-  // Names, subscriptions, and the tables that find them; what a session has of its own is not in.
+  // What no client is charged with: the tables that find names and subscriptions, as far as they
+  // are free.
   size_t MemoryBytes() const;
 
  private:
@@ -154,6 +157,8 @@ class PubSub {
   const Names* NamesOf(ChannelKind kind) const { return names_[static_cast<size_t>(kind)].get(); }
   const Channel* FindName(ChannelKind kind, std::string_view name) const;
   static size_t BytesOf(const Channel& channel);
+  // A name is paid for by its oldest subscriber.
+  static void Charge(const Channel& channel, int sign);
   void End(Subscription& subscription);
   static void PushValues(ReplySink& push, const Channel& to, const Encoded& message);
   size_t Deliver(const Channel& to, const Encoded& message);
@@ -161,7 +166,6 @@ class PubSub {
   Clients& clients_;
   HashKeys& hash_keys_;
   std::array<std::unique_ptr<Names>, kChannelKinds> names_;
-  size_t name_bytes_ = 0;  // BytesOf of all names
   absl::flat_hash_set<std::unique_ptr<Subscription>, PairHash, PairEqual> subscriptions_;
 };
 

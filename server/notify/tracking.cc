@@ -32,6 +32,12 @@ std::string ListOf(std::string_view key) {
   return bytes;
 }
 
+// A place in a btree, whose nodes of 256 bytes are filled to three quarters. A set of clients
+// begins with room for one, behind a head of 16 bytes.
+constexpr size_t TreeItemBytes(size_t item_bytes) { return item_bytes * 4 / 3; }
+constexpr size_t kClientBytes = 2 * sizeof(uint64_t);
+constexpr size_t kFirstClientBytes = BlockSize(16 + sizeof(uint64_t));
+
 }  // namespace
 
 Tracking::Tracking(const Settings& settings, Clients& clients, const Acting& acting,
@@ -58,7 +64,10 @@ void Tracking::Enable(Session& session, const TrackingOptions& options,
   state.redirect_broken = false;
   if (!options.broadcast) return;
   const auto add = [&](std::string prefix) {
-    prefixes_[prefix].clients.insert(session.client_id);
+    Prefix& about = prefixes_[prefix];
+    if (about.clients.insert(session.client_id).second) {
+      ChargePrefix(prefix, about, session.client_id, 1);
+    }
     state.prefixes.insert(std::move(prefix));
   };
   for (const std::string_view prefix : prefixes) add(std::string(prefix));
@@ -72,12 +81,19 @@ void Tracking::Disable(Session& session) {
   for (const std::string& prefix : TrackingOf(session)->prefixes) {
     const auto place = prefixes_.find(prefix);
     ABSL_HARDENING_ASSERT(place != prefixes_.end());
+    ChargePrefix(prefix, place->second, session.client_id, -1);
     place->second.clients.erase(session.client_id);
     if (place->second.clients.empty()) prefixes_.erase(place);
   }
+  assert(TrackingOf(session)->prefix_bytes == 0);
   session.tracking.reset();
   assert(tracking_clients_ > 0);
   --tracking_clients_;
+}
+
+void Tracking::Forget(Session& session) {
+  Disable(session);
+  charged_bytes_ -= std::exchange(session.tracked_bytes, 0);
 }
 
 // Null when it is gone, or tracks no longer.
@@ -99,12 +115,12 @@ bool Tracking::IsRemembering(const Session& session) {
 void Tracking::Remember(Session& session, Args args, std::span<const int> key_positions) {
   if (!IsRemembering(session)) return;
   for (const int position : key_positions) {
-    Add(args[static_cast<size_t>(position)], session.client_id);
+    Add(args[static_cast<size_t>(position)], session);
   }
 }
 
 // O(log clients of the key). One key above the limit costs the oldest one its place.
-void Tracking::Add(std::string_view key, uint64_t client_id) {
+void Tracking::Add(std::string_view key, Session& session) {
   if (!keys_) {
     keys_ = std::make_unique<Keys>(
         boost::make_tuple(Keys::nth_index<0>::type::ctor_args(),
@@ -117,7 +133,15 @@ void Tracking::Add(std::string_view key, uint64_t client_id) {
     place = keys_->project<1>(keys_->push_back({std::string(key), {}}).first);
     name_bytes_ += HeapBytes(place->key);
   }
-  items_ += place->clients.insert(client_id).second;
+  if (place->clients.insert(session.client_id).second) {
+    ++items_;
+    ChargeFor(place->clients, session.client_id, BytesOf(*place), 1,
+              [&](uint64_t client_id, ptrdiff_t bytes) {
+                Session* const to =
+                    client_id == session.client_id ? &session : clients_.FindClient(client_id);
+                if (to) ChargeKey(*to, bytes);
+              });
+  }
   // One at a time keeps the table as it is; LimitSlice does what a lower limit asks for.
   if (over_limit()) Invalidate(keys_->front(), false);
 }
@@ -132,15 +156,52 @@ bool Tracking::LimitSlice() {
   return over_limit();
 }
 
-// A node has two links for its place in the order and two for its bucket. The set of its clients
-// begins with room for one, behind a head of 16 bytes.
+// --- memory
+
+// O(1).
+template <typename Charge>
+void Tracking::ChargeFor(const absl::btree_set<uint64_t>& clients, uint64_t client_id, size_t whole,
+                         ptrdiff_t sign, const Charge& charge) {
+  const auto all = static_cast<ptrdiff_t>(whole);
+  constexpr auto kPlace = static_cast<ptrdiff_t>(kClientBytes);
+  const auto first = clients.begin();
+  if (*first != client_id) return charge(client_id, sign * kPlace);
+  charge(client_id, sign * all);
+  if (clients.size() > 1) charge(*std::next(first), sign * (kPlace - all));
+}
+
+// A node has two links for its place in the order and two for its bucket.
+size_t Tracking::BytesOf(const TrackedKey& tracked) {
+  constexpr size_t kNode = BlockSize(sizeof(TrackedKey) + 4 * sizeof(void*));
+  return kNode + kFirstClientBytes + HeapBytes(tracked.key);
+}
+
+void Tracking::ChargeKey(Session& session, ptrdiff_t bytes) {
+  session.tracked_bytes += static_cast<size_t>(bytes);
+  charged_bytes_ += static_cast<size_t>(bytes);
+}
+
+// The prefix stands in the client's own list too.
+void Tracking::ChargePrefix(const std::string& prefix, const Prefix& about, uint64_t client_id,
+                            ptrdiff_t sign) {
+  const size_t name = HeapBytes(prefix);
+  const size_t whole =
+      TreeItemBytes(sizeof(decltype(prefixes_)::value_type)) + name + kFirstClientBytes;
+  const auto own = static_cast<ptrdiff_t>(TreeItemBytes(sizeof(std::string)) + name);
+  ChargeFor(about.clients, client_id, whole, sign, [&](uint64_t to, ptrdiff_t bytes) {
+    const bool is_own = to == client_id;
+    TrackingOf(*clients_.FindClient(to))->prefix_bytes +=
+        static_cast<size_t>(bytes + (is_own ? sign * own : 0));
+  });
+}
+
 size_t Tracking::MemoryBytes() const {
   if (!keys_) return 0;
   constexpr size_t kNode = BlockSize(sizeof(TrackedKey) + 4 * sizeof(void*));
-  constexpr size_t kFirstItem = BlockSize(16 + sizeof(uint64_t));
-  constexpr size_t kItem = 2 * sizeof(uint64_t);
-  return sizeof(Keys) + AllocatedSize(keys_->get<1>().bucket_count() * sizeof(void*)) +
-         name_bytes_ + keys() * (kNode + kFirstItem) + (items_ - keys()) * kItem;
+  const size_t all = sizeof(Keys) + AllocatedSize(keys_->get<1>().bucket_count() * sizeof(void*)) +
+                     name_bytes_ + keys() * (kNode + kFirstClientBytes) +
+                     (items_ - keys()) * kClientBytes;
+  return all - charged_bytes_;
 }
 
 std::string Tracking::Audit() const {
@@ -201,9 +262,13 @@ void Tracking::KeyTouched(int, std::string_view key, bool died) {
 // the client that changed it may not want to hear of it.
 void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   const std::string payload = ListOf(tracked.key);
+  size_t share = BytesOf(tracked);  // of the oldest
   for (const uint64_t client_id : tracked.clients) {
-    Session* const session = FindTracking(client_id);
-    if (!session || TrackingOf(*session)->options.broadcast) continue;
+    Session* const session = clients_.FindClient(client_id);
+    const size_t charged = std::exchange(share, kClientBytes);
+    if (!session) continue;
+    ChargeKey(*session, -static_cast<ptrdiff_t>(charged));
+    if (!session->tracking || TrackingOf(*session)->options.broadcast) continue;
     const bool own = by_client && session == acting_.current();
     if (!own || !TrackingOf(*session)->options.no_loop) Tell(*session, payload);
   }
@@ -220,8 +285,11 @@ void Tracking::AllFlushed() {
       if (session.tracking) Tell(session, std::string(kAllKeys));
     });
   }
+  if (charged_bytes_ > 0) {
+    clients_.ForEach([](Session& session) { session.tracked_bytes = 0; });
+  }
   keys_.reset();
-  items_ = name_bytes_ = 0;
+  items_ = name_bytes_ = charged_bytes_ = 0;
 }
 
 // O(prefixes that changed * their clients * keys). Every client of a prefix gets one message a

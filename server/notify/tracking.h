@@ -37,6 +37,7 @@
 #include "server/core/rare_flags.h"
 #include "server/notify/key_listeners.h"
 #include "storage/hashing/key_hash.h"
+#include "storage/memory/block_size.h"
 
 namespace sluice {
 
@@ -53,8 +54,11 @@ struct TrackingOptions {
 struct TrackingState final : SessionState {
   TrackingOptions options;
   absl::btree_set<std::string> prefixes;  // broadcasting
+  size_t prefix_bytes = 0;                // of these, and of what Tracking keeps of them
   bool redirect_broken = false;
   bool caching = false;  // CLIENT CACHING was just called: it is about the next command
+
+  size_t MemoryBytes() const override { return BlockSize(sizeof(*this)) + prefix_bytes; }
 };
 
 // Null while it is off.
@@ -73,6 +77,8 @@ class Tracking final : public KeyListener {
   void Enable(Session& session, const TrackingOptions& options,
               const std::vector<std::string_view>& prefixes);
   void Disable(Session& session);
+  // The session ends. Keys that it has read stay until they change, as nobody's.
+  void Forget(Session& session);
 
   bool listens() const override { return tracking_clients_ > 0 || keys() > 0; }
   void KeyTouched(int db, std::string_view key, bool died) override;
@@ -94,6 +100,7 @@ class Tracking final : public KeyListener {
   size_t keys() const { return keys_ ? keys_->size() : 0; }
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
+  // What no client is charged with: keys of clients that are gone, and the tables that find keys.
   // Exact for keys that one client has read; about that for others.
   size_t MemoryBytes() const;
 
@@ -126,8 +133,18 @@ class Tracking final : public KeyListener {
     std::string payload;
   };
 
+  // A key, or a prefix, is paid for by its oldest client; each of the others pays for its place
+  // there. ChargeFor is told of a client that has come, or (sign -1) is about to go.
+  template <typename Charge>
+  static void ChargeFor(const absl::btree_set<uint64_t>& clients, uint64_t client_id, size_t whole,
+                        ptrdiff_t sign, const Charge& charge);
+  static size_t BytesOf(const TrackedKey& tracked);
+  void ChargeKey(Session& session, ptrdiff_t bytes);
+  void ChargePrefix(const std::string& prefix, const Prefix& about, uint64_t client_id,
+                    ptrdiff_t sign);
+
   bool over_limit() const;
-  void Add(std::string_view key, uint64_t client_id);
+  void Add(std::string_view key, Session& session);
   // Calls `visit(prefix, about)` for each that the key begins with, the longest first.
   template <typename Visit>
   void ForEachPrefixOf(std::string_view key, const Visit& visit);
@@ -147,6 +164,7 @@ class Tracking final : public KeyListener {
   std::unique_ptr<Keys> keys_;  // made for the first
   size_t items_ = 0;            // clients over all keys
   size_t name_bytes_ = 0;       // of all keys, beside their nodes
+  size_t charged_bytes_ = 0;    // Session::tracked_bytes of all sessions
   absl::btree_map<std::string, Prefix> prefixes_;
   absl::btree_set<std::string> changed_prefixes_;  // in this turn
   std::vector<Pending> pending_;

@@ -49,13 +49,31 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
   }
   const uint64_t number = ++tickets_;
   if (!ticket.policy.empty()) tickets_of_policy_[ticket.policy].insert(number);
-  queue->tickets.emplace(number, std::move(ticket));
+  const Ticket& joined = queue->tickets.emplace(number, std::move(ticket)).first->second;
   ++statistics_.waited;
   queue_of_[number] = queue.get();
   on_.flags.Raise(RareFlags::kKeys);
   on_.parked.Park(
       call,
       {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
+  ChargeWaiter(joined);
+  if (queue->tickets.size() == 1) ChargeQueue(*queue);
+}
+
+// With its places among all tickets and among those of its policy, whose name they share.
+void LimitWaiters::ChargeWaiter(const Ticket& ticket) {
+  constexpr size_t kTicket =
+      TreeNodeBytes<decltype(Queue::tickets)>() + sizeof(decltype(queue_of_)::value_type) * 4 / 3;
+  constexpr size_t kOfPolicy = TreeNodeBytes<std::set<uint64_t>>();
+  ParkedOf(*on_.clients.Find(ticket.session))->kept_bytes +=
+      kTicket + (ticket.policy.empty() ? 0 : kOfPolicy + HeapBytes(ticket.policy));
+}
+
+void LimitWaiters::ChargeQueue(const Queue& queue) {
+  constexpr size_t kQueue =
+      BlockSize(sizeof(Queue)) + RoomOfTables(sizeof(decltype(queues_)::value_type));
+  const Session* const first = on_.clients.Find(queue.tickets.begin()->second.session);
+  ParkedOf(*first)->kept_bytes += kQueue + 2 * HeapBytes(queue.key.key);
 }
 
 // -1 means that no time alone will do: the queue waits for a change of the key or of the policy.
@@ -93,6 +111,7 @@ void LimitWaiters::Serve(Queue& queue) {
     queue_of_.erase(head->first);
     LeavePolicy(head->first, head->second);
     queue.tickets.erase(head);
+    if (!queue.tickets.empty()) ChargeQueue(queue);
   }
   serving_ = nullptr;
   if (queue.tickets.empty()) return Forget(queue);
@@ -121,7 +140,9 @@ void LimitWaiters::WaitCancelled(uint64_t wait_id) {
   queue.tickets.erase(ticket);
   queue_of_.erase(found);
   if (queue.tickets.empty()) return Forget(queue);
-  if (was_head) Note(queue);  // the next one may want less
+  if (!was_head) return;
+  ChargeQueue(queue);
+  Note(queue);  // the next one may want less
 }
 
 // --- touched keys

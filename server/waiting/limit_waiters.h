@@ -157,6 +157,9 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   void TimerFired(Queue& queue);
   void ArmFor(Queue& queue, int64_t retry_ms);
   void Forget(Queue& queue);
+  // A waiter pays for itself, with Parked::kept_bytes, the first of a queue for that as well.
+  void ChargeWaiter(const Ticket& ticket);
+  void ChargeQueue(const Queue& queue);
 
   const Uses on_;
   PolicyTable policies_;

@@ -38,33 +38,45 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Pa
     Line& line = lines_[name];
     if (!line.waits.emplace(arrival, &wait).second) continue;  // named twice
     line.when_gone += parking.when_gone;
+    if (line.waits.size() == 1) ChargeFirst(name, line);
     wait.keys.push_back(std::move(name));
   }
-  wait_bytes_ += BytesOf(wait);
+  ParkedOf(call.client)->kept_bytes += BytesOf(wait);
   on_.flags.Raise(RareFlags::kKeys);
 }
 
-// With its places in the lines of its keys, where each name stands once more.
+// With its places in the lines of its keys.
 size_t Waiters::BytesOf(const Wait& wait) {
   size_t bytes = TreeNodeBytes<decltype(waits_)>() + HeapBytes(wait.keys);
   for (const KeyName& name : wait.keys) {
-    bytes += TreeNodeBytes<decltype(Line::waits)>() + 2 * HeapBytes(name.key);
+    bytes += TreeNodeBytes<decltype(Line::waits)>() + HeapBytes(name.key);
   }
   return bytes;
 }
 
+void Waiters::ChargeFirst(const KeyName& name, const Line& line) {
+  const Session* const first = on_.clients.Find(line.waits.begin()->second->session);
+  ParkedOf(*first)->kept_bytes += kLineSlot + HeapBytes(name.key);
+}
+
 // O(keys * log waiters). A line without waiters goes, so an unknown key costs nothing when touched.
+// The client is parked no longer, and what it was charged with is gone with that.
 void Waiters::WaitCancelled(uint64_t arrival) {
   const auto wait = waits_.find(arrival);
   ABSL_HARDENING_ASSERT(wait != waits_.end());
-  wait_bytes_ -= BytesOf(wait->second);
   for (const KeyName& name : wait->second.keys) {
     const auto line = lines_.find(name);
     ABSL_HARDENING_ASSERT(line != lines_.end());
-    [[maybe_unused]] const size_t left = line->second.waits.erase(arrival);
+    std::map<uint64_t, const Wait*>& waits = line->second.waits;
+    const bool was_first = waits.begin()->first == arrival;
+    [[maybe_unused]] const size_t left = waits.erase(arrival);
     assert(left == 1);
     line->second.when_gone -= wait->second.when_gone;
-    if (line->second.waits.empty()) lines_.erase(line);
+    if (waits.empty()) {
+      lines_.erase(line);
+    } else if (was_first) {
+      ChargeFirst(name, line->second);
+    }
   }
   waits_.erase(wait);
 }

@@ -73,8 +73,8 @@ class Waiters final : public WaitOwner, public KeyListener {
 
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
   size_t keys() const { return lines_.size(); }
-  // What a session has of its own is not in.
-  size_t MemoryBytes() const { return TableBytes(lines_) + wait_bytes_; }
+  // What no client is charged with: slots that are free.
+  size_t MemoryBytes() const { return TableBytes(lines_) - lines_.size() * kLineSlot; }
 
  private:
   struct Wait {
@@ -90,7 +90,10 @@ class Waiters final : public WaitOwner, public KeyListener {
     bool noted = false;    // is in ready_
   };
 
+  static constexpr size_t kLineSlot = SlotBytes(sizeof(KeyNameMap<Line>::value_type));
   static size_t BytesOf(const Wait& wait);
+  // A line is paid for by the first who stands in it, with Parked::kept_bytes.
+  void ChargeFirst(const KeyName& name, const Line& line);
   void Note(const KeyName& name, Line& line);
   void ServeKey(const KeyName& name);
   bool Wants(const Wait& wait, const KeyName& name);
@@ -102,7 +105,6 @@ class Waiters final : public WaitOwner, public KeyListener {
   std::vector<KeyName> ready_;
   bool serving_ = false;
   uint64_t arrivals_ = 0;
-  size_t wait_bytes_ = 0;  // BytesOf of all waits
 };
 
 // Instead of an answer: the client waits, for keys or for whatever `parking` says.

@@ -244,7 +244,6 @@ size_t WaitQueue::BytesOf(const Queued& queued) {
 }
 
 void WaitQueue::Keep(std::unique_ptr<Queued> queued) {
-  wait_bytes_ += BytesOf(*queued);
   const uint64_t id = queued->wait.id;
   waits_.TryEmplace(id, std::move(queued));
 }
@@ -253,7 +252,6 @@ std::unique_ptr<WaitQueue::Queued> WaitQueue::Take(uint64_t id) {
   std::unique_ptr<Queued>* found = waits_.Find(id);
   assert(found != nullptr);
   std::unique_ptr<Queued> queued = std::move(*found);
-  wait_bytes_ -= BytesOf(*queued);
   waits_.Erase(id);
   return queued;
 }

@@ -162,9 +162,10 @@ class WaitQueue final : public LockWatcher {
   }
   uint64_t last_line() const { return last_line_; }
   size_t size() const { return waits_.size(); }
-  // Of waits, lines and owners, nearly.
+  // Nearly: of one wait, which is its caller's to account for, and of all lines and owners.
+  size_t BytesOf(uint64_t id) const { return BytesOf(At(id)); }  // precondition: waits
   size_t MemoryBytes() const {
-    return wait_bytes_ + lines_by_number_.size() * sizeof(Line) + owners_.size() * sizeof(Owner);
+    return lines_by_number_.size() * sizeof(Line) + owners_.size() * sizeof(Owner);
   }
   // Waits looked at since the start: for tests of the costs.
   uint64_t steps() const { return steps_; }
@@ -207,7 +208,6 @@ class WaitQueue final : public LockWatcher {
 
   const LockFinder& locks_;
   uint64_t last_id_ = 0;
-  size_t wait_bytes_ = 0;
   uint64_t steps_ = 0;
   ShardedMap<absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>>> waits_;
   ShardedMap<LockNameMap<std::unique_ptr<Line>>> lines_;

@@ -34,6 +34,11 @@ size_t TableBytes(const Table& table) {
 // Of so many bytes for each item in tables that are filled between the half and seven eighths.
 constexpr size_t RoomOfTables(size_t bytes) { return bytes * 17 / 10; }
 
+// The least that an item of so many bytes takes in an absl::flat_hash_map or _set: a table is never
+// fuller than to seven eighths. For the account of whoever put it there; the rest of the table is
+// nobody's.
+constexpr size_t SlotBytes(size_t item_bytes) { return (item_bytes + 1) * 8 / 7; }
+
 // A node of std::map or std::set: links and colour beside what it holds.
 template <typename Tree>
 constexpr size_t TreeNodeBytes() {

@@ -93,7 +93,7 @@ void TextBlock::Append(std::string_view text) {
 
 // For what is read straight into the text; Lengthen says how much came.
 std::span<char> TextBlock::Room(size_t bytes) {
-  Reserve(size_ + bytes);
+  if (size_ + bytes > capacity_) Move(size_ + bytes);
   return {data_ + size_, bytes};
 }
 
@@ -139,6 +139,10 @@ void TextBlock::Reserve(size_t bytes) {
   // Doubling up to kSlackMax, then a MiB more each time: mapped pages move without copying, so
   // small steps cost little there, and a GiB does not reserve another.
   Move(capacity_ == 0 ? bytes : bytes + std::min(bytes, kSlackMax));
+}
+
+void TextBlock::ReserveClosely(size_t bytes) {
+  if (bytes > capacity_) Move(bytes + (capacity_ == 0 ? 0 : std::min(bytes / 4, kSlackMax)));
 }
 
 // To a block of at least `capacity`. Precondition: that is more than it has.

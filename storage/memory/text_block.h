@@ -55,8 +55,10 @@ class TextBlock {
   void Append(std::string_view text);  // not of its own bytes
   // For a text of so many bytes; of a mapped one, pages that are not written to cost nothing.
   void Reserve(size_t bytes);
-  // Room for so many bytes behind the text. Lengthen makes as many of them a part of it as have
-  // been written.
+  // The same for a text whose end is near: with a quarter of it to spare, instead of as much again.
+  void ReserveClosely(size_t bytes);
+  // Room for so many bytes behind the text, and no more. Lengthen makes as many of them a part of
+  // it as have been written.
   std::span<char> Room(size_t bytes) ABSL_ATTRIBUTE_LIFETIME_BOUND;
   void Lengthen(size_t bytes) { size_ += bytes; }
   // Zeros at the end, or fewer bytes.

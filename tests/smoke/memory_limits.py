@@ -207,6 +207,48 @@ def test_a_snapshot_keeps_how_keys_were_used():
 
 # --- how long it takes
 
+# --- clients
+
+CLIENT_LIMIT = 400_000
+# What one client adds to what the server keeps for it.
+CROWDS = {
+    "watched keys": lambda i: [b"WATCH", b"a watched key:%d" % i],
+    "channels": lambda i: [b"SUBSCRIBE", b"a channel:%d" % i],
+    "patterns": lambda i: [b"PSUBSCRIBE", b"a pattern:%d" % i],
+    "shard channels": lambda i: [b"SSUBSCRIBE", b"a channel:%d" % i],
+    "prefixes": lambda i: [b"CLIENT", b"TRACKING", b"ON", b"BCAST", b"PREFIX", b"a prefix:%012d" % i],
+    "queued commands": lambda i: [b"SET", b"key:%d" % i, b"x" * 100] if i else [b"MULTI"],
+    "arguments": None,  # of a request that does not end
+}
+
+
+def added_until_closed(server, crowd, most=50_000):
+    """How many it takes until the client is closed for what it takes, and what it took at last."""
+    peer, asking = client(server), client(server)
+    number = peer.call("CLIENT", "ID")[1].decode()
+    took = 0
+    for i in range(0, most, 50):
+        if crowd:
+            peer.send(b"".join(wire.encode(crowd(j)) for j in range(i, i + 50)))
+        else:
+            peer.send((b"*1000000\r\n" if i == 0 else b"") + b"$10\r\n0123456789\r\n" * 50)
+        line = asking.call("CLIENT", "LIST", "ID", number)[1]
+        if not line.strip():
+            return i, took
+        took = int(line.partition(b" tot-mem=")[2].split()[0])
+    return most, took
+
+
+def test_who_piles_up_goes_as_at_redis():
+    for name, crowd in CROWDS.items():
+        with Checked("--maxmemory-clients", str(CLIENT_LIMIT), grow=256 * MIB) as ours, \
+                Server(REDIS, ("--maxmemory-clients", str(CLIENT_LIMIT))) as theirs:
+            (added, took), (theirs_added, theirs_took) = (added_until_closed(server, crowd) for server in (ours, theirs))
+        print(f"  {name}: closed after {added} (tot-mem {took}), Redis after {theirs_added} ({theirs_took})", flush=True)
+        assert theirs_added / 5 <= added <= theirs_added * 5, f"{name}: {added}, Redis {theirs_added}"
+        assert took <= CLIENT_LIMIT, f"{name}: {took}"
+
+
 def test_turns_stay_short():
     with Checked("--maxmemory-policy", "allkeys-lru", grow=512 * MIB) as server:
         asking = client(server)

@@ -11,9 +11,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from smoke import MIB, Checked, client, info, run_tests, send_all  # noqa: E402
+from smoke import MIB, Checked, client, info, run_tests, send_all, until  # noqa: E402
 
 NEAR = 0.05  # of what the load has added
+CHARGED_NEAR = 0.15  # free room in tables is nobody's
 SCALE = int(os.environ.get("SLUICE_MEMORY_SCALE", 1))  # 10: a million keys
 KEYS = 100_000 * SCALE
 CLIENTS = 500
@@ -25,18 +26,30 @@ def figures(asking):
     return int(told[b"used_memory"]), int(told[b"allocator_allocated"])
 
 
-def check(load, keep=None, options=()):
-    """`load` gets a server and a connection; what it returns lives until the end."""
+def charged(asking):
+    """What all clients are charged with."""
+    return sum(int(field[8:]) for field in asking.call("CLIENT", "LIST")[1].split() if field.startswith(b"tot-mem="))
+
+
+def check(load, keep=None, options=(), of_clients=False):
+    """`load` gets a server and a connection; what it returns lives until the end. `of_clients`: it is all kept for
+    clients, and so are they charged with it."""
     with Checked(*options, grow=ROOM) as server:
         asking = client(server)
         figures(asking)  # once, as the first INFO takes memory too
         used, allocated = figures(asking)
+        charged_before = charged(asking)
         keep = load(server, asking)
+        charged_after = charged(asking)
         used_after, allocated_after = figures(asking)
         told, real = used_after - used, allocated_after - allocated
         print(f"  accounted for {told / MIB:.1f} MiB, allocated {real / MIB:.1f} MiB: {told / real - 1:+.1%}",
               flush=True)
         assert abs(told - real) < NEAR * real, f"accounted for {told}, allocated {real}"
+        if of_clients:
+            share = (charged_after - charged_before) / real
+            print(f"  charged to clients: {share:.0%}", flush=True)
+            assert 1 - CHARGED_NEAR < share < 1 + NEAR, f"clients are charged with {share:.0%} of it"
         stats = asking.call("MEMORY", "STATS")[1]
         check_stats({stats[i][1]: stats[i + 1][1] for i in range(0, len(stats), 2)},
                     int(info(asking, "memory")[b"used_memory_dataset"]))
@@ -105,6 +118,12 @@ def test_locks():
                                                for i in range(KEYS))))
 
 
+def steady(figure):
+    """It stays as it is over some round trips."""
+    before = figure()
+    return all(figure() == before for _ in range(20))
+
+
 def crowd(server, count=CLIENTS):
     return [client(server) for _ in range(count)]
 
@@ -133,7 +152,43 @@ def test_clients_with_half_a_request():
             peer.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$30000\r\n" + b"x" * 20_000)
         asking.call("PING")
         return peers
-    check(load)
+    check(load, of_clients=True)
+
+
+def test_clients_with_many_arguments_of_a_request():
+    def load(server, asking):
+        peers = crowd(server, 5)
+        for peer in peers:
+            peer.send(b"*1000000\r\n" + b"$1\r\na\r\n" * 100_000)
+        until(lambda: steady(lambda: charged(asking)), "nothing more comes")
+        return peers
+    check(load, of_clients=True)
+
+
+def test_queues_of_multi():
+    def load(server, asking):
+        peers = crowd(server, 10)
+        for peer in peers:
+            send_all(peer, [["MULTI"], *(["SET", f"key:{i:010}", "x" * 50] for i in range(KEYS // 20))])
+        return peers
+    check(load, of_clients=True)
+
+
+def test_tracked_prefixes():
+    def load(server, asking):
+        peer = client(server)
+        send_all(peer, (["CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", f"prefix of some length:{i * 7919 % 30_000:012}"]
+                        for i in range(30_000)))
+        return peer
+    check(load, of_clients=True)
+
+
+def test_shard_channels():
+    def load(server, asking):
+        peer = client(server)
+        send_all(peer, (["SSUBSCRIBE", f"channel of some length:{i}"] for i in range(KEYS)))
+        return peer
+    check(load, of_clients=True)
 
 
 def test_channels():
@@ -141,7 +196,7 @@ def test_channels():
         peer = client(server)
         send_all(peer, (["SUBSCRIBE", f"channel:{i}"] for i in range(KEYS)))
         return peer
-    check(load)
+    check(load, of_clients=True)
 
 
 def test_patterns():
@@ -149,7 +204,7 @@ def test_patterns():
         peer = client(server)
         send_all(peer, (["PSUBSCRIBE", f"news:{i}:*"] for i in range(KEYS // 10)))
         return peer
-    check(load)
+    check(load, of_clients=True)
 
 
 def test_watched_keys():
@@ -158,7 +213,7 @@ def test_watched_keys():
         for peer in peers:
             send_all(peer, (["WATCH", f"a key that is watched:{i}"] for i in range(KEYS // 10)))
         return peers
-    check(load)
+    check(load, of_clients=True)
 
 
 def test_waiters_for_keys():
@@ -169,7 +224,7 @@ def test_waiters_for_keys():
         while int(info(asking, "clients")[b"blocked_clients"]) < len(peers):
             pass
         return peers
-    check(load)
+    check(load, of_clients=True)
 
 
 def test_slow_log():
@@ -189,7 +244,7 @@ def test_tracked_keys():
         peer.call("CLIENT", "TRACKING", "ON")
         send_all(peer, (["GET", f"user:{i:012}"] for i in range(KEYS)))
         return peer
-    check(load)
+    check(load, of_clients=True)
 
 
 if __name__ == "__main__":
