@@ -121,7 +121,8 @@ std::string LogService::OpenFolder() {
 
 std::string LogService::Boot() const { return BootIdOf(on_.config.disk()); }
 
-// What is there is made durable first: it may be what only the system's cache had.
+// What is there is made durable first: it may be what only the system's cache had, names and the
+// manifest too.
 std::string LogService::OpenForWriting() {
   Manifest::File which;
   std::unique_ptr<DiskFile> file;
@@ -131,6 +132,7 @@ std::string LogService::OpenForWriting() {
   int fault = file->Size(bytes);
   if (fault == 0) {
     fault = file->Sync();
+    if (fault == 0) fault = folder_->disk().SyncFolder(FolderOf(folder_->ManifestPath()));
     if (fault != 0) on_.state.is_unsure = true;
   }
   if (fault != 0) return Concat(folder_->PathOf(which), ": ", std::strerror(fault));
