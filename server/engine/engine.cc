@@ -223,6 +223,12 @@ void Engine::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
     latency_monitor_.Note(LatencyEvent::kExpireDel, clock_.now().unix_s(), nanos);
 }
 
+void Engine::ValueIsOver(int db, const Entry& entry) {
+  key_dying_ = flags_.Raised(RareFlags::kKeys);  // KeyTouched follows
+  effects_.audit().Expiring();
+  TellHashIsOver(db, entry, ChangeRecorder(effects_, notifications_), statistics_);
+}
+
 void Engine::ValueDue(Database& db, HashedKey key, Entry& entry) {
   if (entry.type() != ValueType::kHash) return;
   TakeExpiredFields({db, key, clock_.now(), ChangeRecorder(effects_, notifications_), statistics_},

@@ -152,6 +152,7 @@ class Engine final : public KeyspaceObserver, private OthersServer, private Opti
   void KeyTouched(int db, std::string_view key) override;
   void KeyLookedUp(int db, std::string_view key) override;
   void KeyExpired(int db, const Entry& entry, int64_t late_ms) override;
+  void ValueIsOver(int db, const Entry& entry) override;
   void KeyCreated(int db, std::string_view key) override;
   void DatabaseReplaced(int db, int other) override;
   void ValueDue(Database& db, HashedKey key, Entry& entry) override;
@@ -175,6 +176,7 @@ class Engine final : public KeyspaceObserver, private OthersServer, private Opti
   struct FollowedOptions;
   static std::span<const FollowedOptions> AllFollowed();
   void FollowConfig();
+  void WatchPeers();
   std::optional<std::string> OptionChanged(std::string_view option) override;
   void MemoryOptionsChanged();
   void MaxMemoryChanged();

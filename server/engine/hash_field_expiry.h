@@ -1,8 +1,10 @@
 // What happens when the time of a hash's fields has come: they are taken out, and the log, watchers
 // and subscribers hear of it. Commands leave that to the timer; to them such fields are missing.
 //
-// The event is `hexpired`, once a slice, and the log gets an HDEL for each field; with the last
-// field the key goes, with `del`.
+// The event is `hexpired`, once a slice, and the log gets an HDEL of its fields. Where all fields
+// are over the key is gone at that moment (Entry::Expired), and goes as a whole, in O(1):
+// `hexpired` and `del`, and one DEL for the log. Its fields are freed behind that, as members of
+// any large value.
 #pragma once
 
 #include "server/dispatch/change_recorder.h"
@@ -19,8 +21,12 @@ struct FieldExpiry {
   Statistics& statistics;
 };
 
-// A slice of the fields that are due, the others in the next turn; without the last one the key is
-// gone. Precondition: the entry, at that key, holds a Hash.
+// A slice of the fields that are due, the others in the next turn. Precondition: the entry, at that
+// key, holds a Hash that is not over.
 void TakeExpiredFields(const FieldExpiry& where, Entry& entry);
+
+// Tells of a key that is about to go because its hash is over.
+void TellHashIsOver(int db, const Entry& entry, const ChangeRecorder& changes,
+                    Statistics& statistics);
 
 }  // namespace sluice

@@ -97,7 +97,7 @@ void Database::ForEach(absl::FunctionRef<void(const Entry&)> visit) const {
 
 uint64_t Database::Scan(uint64_t cursor, size_t count,
                         absl::FunctionRef<void(const Entry&)> visit) const {
-  return table_.Scan(cursor, count, visit);
+  return table_.Scan(cursor, count, visit, &state_.scan_cache);
 }
 
 const Entry* Database::RandomEntry(Random& random) const { return table_.RandomEntry(random); }

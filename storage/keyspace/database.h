@@ -47,6 +47,8 @@ class KeyspaceObserver {
   // A key past its deadline is being removed, by its timer or because it was met; `entry` is still
   // whole. Called before KeyTouched. late_ms: how long after its deadline.
   virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
+  // The same of a key without a deadline of its own, or not past it: its value is over.
+  virtual void ValueIsOver(int, const Entry&) {}
   // A key is looked for by its name, to be read or written. Only in builds that assert.
   virtual void KeyLookedUp(int, std::string_view) {}
   // A key has come to be, under this name, where none was.
@@ -55,8 +57,8 @@ class KeyspaceObserver {
   // before anything of it has happened, so that here Find may be used. other = -1 for a flush. One
   // call a flush or swap.
   virtual void DatabaseReplaced(int db, int other) = 0;
-  // The time has come that Value::NextDueMs named. Not in the middle of a change: the value may be
-  // changed here, and its key deleted; call ValueChanged.
+  // The time has come that Value::NextDueMs named, and the value is not over. Not in the middle of
+  // a change: the value may be changed here, and its key deleted; call ValueChanged.
   virtual void ValueDue(Database&, HashedKey, Entry&) {}
 };
 
@@ -71,6 +73,7 @@ struct KeyspaceState {
   size_t memory_bytes = 0;
   Reclaimer reclaimer{memory_bytes};
   KeyspaceImage image;
+  ScanCache scan_cache;
   size_t values_timed = 0;       // timers of values that are linked
   int64_t access_origin_ms = 0;  // engine time at which OBJECT IDLETIME's clock is 0
   // Never negative, and in what an entry keeps of it the same: a log is played long before the
@@ -97,8 +100,8 @@ class Database {
   ~Database();
 
   // --- reading
-  // Null when missing or past its deadline (then it is removed, unless the keyspace is paused for
-  // expiry: see Keyspace::set_expiry_allowed).
+  // Null when missing or expired, by its own deadline or because its value is over (then it is
+  // removed, unless the keyspace is paused for expiry: see Keyspace::set_expiry_allowed).
   const Entry* Find(HashedKey key, const Now& now);
   // What lies there, past its deadline or not; nothing is removed.
   const Entry* FindEvenExpired(HashedKey key) const { return table_.Find(key); }
@@ -123,11 +126,11 @@ class Database {
   void ExpectNoMore() { table_.ExpectNoMore(); }
   // All keys, in no order; not changed meanwhile. Expired ones included: ask Expired().
   void ForEach(absl::FunctionRef<void(const Entry&)> visit) const;
-  // Calls `visit` for the entries of a range of hashes, from `cursor` (0: the start), `count` to
-  // twice as many where there are so many; returns the next cursor, 0 at the end. Any number may be
-  // given as a cursor; those returned are below four times the number of keys, in the main (see
-  // segment_table_scan_impl.h). What stays from the first to the last call is given exactly once,
-  // whatever is split, merged or swapped in between.
+  // Calls `visit` for the entries of a range of hashes, from `cursor` (0: the start), `count` or a
+  // few more (PageSlack) where there are so many; returns the next cursor, 0 at the end. Any number
+  // may be given as a cursor; those returned are below four times the number of keys, in the main
+  // (see scan_order.h). What stays from the first to the last call is given exactly once, whatever
+  // is split, merged or swapped in between.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
   const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
   // For who chooses among all keys, without order: gives the entries of the segment (some 300) of

@@ -93,13 +93,15 @@ void Database::AccountOutside(Entry& entry) {
 
 // --- values with timers of their own
 
-// After every change of such a value: its next moment may be another one, or none at all.
+// After every change of such a value: its next moment may be another one, or none at all. What has
+// a moment may be over, which the entry's flag spares all others the asking.
 void Database::SetValueTimer(Entry& entry) {
   Value& value = *entry.outside_value();
   ValueTimer* const timer = value.timer();
   if (timer == nullptr) return;
   timer->holder = &entry;
   const int64_t due_ms = value.NextDueMs(state_.now);
+  entry.Set(Entry::kMayEnd, due_ms != Value::kNever);
   // Four cases: set or not, and due or not. values_timed counts what is linked, for the audit.
   if (timer->node.linked()) {
     if (due_ms != Value::kNever) return state_.wheel.Move(timer->node, due_ms);
@@ -135,7 +137,7 @@ void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
   state_.now = now;
   if (state_.active_expiry && MayRemove(entry)) {
     if (entry.Expired(now))
-      return RemoveExpired(entry, hash, now);  // the key ends at the same tick
+      return RemoveExpired(entry, hash, now);  // all of it is over, or the key at the same tick
     state_.image.BeforeChange(entry);
     const std::string key(entry.key());  // it may be deleted
     return state_.observer.ValueDue(*this, {key, hash}, entry);
@@ -171,10 +173,15 @@ void Database::Remove(Entry& entry, uint64_t hash) {
   Destroy(state_, entry);
 }
 
-// Observers see the entry whole, in this order: expired, then touched; then it goes.
+// Observers see the entry whole, in this order: expired or over, then touched; then it goes. A
+// large value is freed in slices behind that.
 void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
-  const int64_t left_ms = std::max(entry.deadline().LeftMs(now), -INT64_MAX);
-  state_.observer.KeyExpired(index_, entry, -left_ms);
+  if (entry.DeadlinePassed(now)) {
+    const int64_t left_ms = std::max(entry.deadline().LeftMs(now), -INT64_MAX);
+    state_.observer.KeyExpired(index_, entry, -left_ms);
+  } else {
+    state_.observer.ValueIsOver(index_, entry);
+  }
   state_.observer.KeyTouched(index_, entry.key());
   Remove(entry, hash);
 }
@@ -271,6 +278,8 @@ std::string Database::AuditEntry(const Entry& entry) const {
     return "an entry's type is not its value's";
   if (ValueIsTimed(entry) && entry.value().timer()->holder != &entry)
     return "a value's timer points to another entry";
+  if (ValueIsTimed(entry) && !entry.has(Entry::kMayEnd))
+    return "an entry does not say whether its value may end";
   if (!entry.is_string()) return entry.value().Audit();
   return "";
 }

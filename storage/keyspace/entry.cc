@@ -98,16 +98,16 @@ EntryShape Entry::shape() const {
 }
 
 EntryPayload Entry::payload() const {
-  return {type(), form(), has(kRaw), {value_field(), value_length_}};
+  return {type(), form(), has(kRaw), {value_field(), value_length_}, has(kMayEnd)};
 }
 
 // Overwrites type, form and value field; flags of the layout and the mark stay.
 void Entry::Store(const EntryPayload& payload) {
   type_ = static_cast<uint8_t>(payload.type);
   value_length_ = static_cast<uint8_t>(payload.bytes.size());
-  flags_ =
-      static_cast<uint8_t>((flags_ & (kVolatile | kAbsolute | kMark)) | (payload.raw ? kRaw : 0) |
-                           static_cast<uint8_t>(payload.form) << kFormShift);
+  flags_ = static_cast<uint8_t>((flags_ & (kVolatile | kAbsolute | kMark)) |
+                                (payload.raw ? kRaw : 0) | (payload.may_end ? kMayEnd : 0) |
+                                static_cast<uint8_t>(payload.form) << kFormShift);
   // The bytes may be this entry's own.
   if (!payload.bytes.empty())
     std::memmove(base() + value_offset(), payload.bytes.data(), payload.bytes.size());
@@ -160,6 +160,8 @@ std::string_view Entry::Encoding() const {
 }
 
 Value& Entry::value() const { return *outside_value(); }
+
+bool Entry::ValueIsOver(const Now& now) const { return outside_value()->IsOver(now); }
 
 uint32_t Entry::access_clock() const {
   return access_[0] | uint32_t{access_[1]} << 8 | uint32_t{access_[2]} << 16;

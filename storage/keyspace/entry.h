@@ -62,6 +62,7 @@ struct EntryPayload {
   Form form = Form::kInline;
   bool raw = false;
   std::string_view bytes;
+  bool may_end = false;  // see Entry::kMayEnd
 };
 
 // What decides the size and the layout of an entry's block.
@@ -91,6 +92,8 @@ class Entry : public ValueHolder {
   // A lock, a limiter or a bucket: it is never evicted, for others rely on what it remembers.
   bool is_kept_always() const { return type() >= ValueType::kLimiter; }
   Deadline deadline() const;
+  // The key counts as missing: its deadline has passed, or its value is over (Value::IsOver). All
+  // that asks whether a key is there asks this.
   bool Expired(const Now& now) const;
 
   // --- strings. Precondition: is_string().
@@ -129,8 +132,15 @@ class Entry : public ValueHolder {
   friend class KeyspaceImage;
   friend class EntryTest;
 
-  // The four lowest bits are flags, the four highest the form of the value.
-  enum Flag : uint8_t { kVolatile = 1, kAbsolute = 2, kRaw = 4, kMark = 8, kFormShift = 4 };
+  // The five lowest bits are flags, the three highest the form of the value.
+  enum Flag : uint8_t {
+    kVolatile = 1,
+    kAbsolute = 2,
+    kRaw = 4,
+    kMark = 8,
+    kMayEnd = 16,  // something in the value ends by itself, so all of it may be over
+    kFormShift = 5
+  };
   static constexpr size_t kHeaderBytes = 8;
   static constexpr size_t kLongKey = 255;  // the key length that says: see before the key
   static constexpr uint64_t kOutsideMax = (uint64_t{1} << 48) - 1;  // of an address, of a count
@@ -180,7 +190,12 @@ class Entry : public ValueHolder {
   void set_access_clock(uint32_t seconds);
   // Of the image that is being taken: see KeyspaceImage.
   bool mark() const { return has(kMark); }
-  void set_mark(bool on) { flags_ = static_cast<uint8_t>(on ? flags_ | kMark : flags_ & ~kMark); }
+  void set_mark(bool on) { Set(kMark, on); }
+  void Set(Flag flag, bool on) {
+    flags_ = static_cast<uint8_t>(on ? flags_ | flag : flags_ & ~flag);
+  }
+  bool DeadlinePassed(const Now& now) const;
+  bool ValueIsOver(const Now& now) const;  // precondition: has(kMayEnd)
 
   // Precondition: outside().
   TextBlock* outside_text() const;  // of a string
@@ -225,9 +240,16 @@ inline void Entry::PrefetchInside() const {
 inline ValueType Entry::type() const { return static_cast<ValueType>(type_); }
 inline bool Entry::is_volatile() const { return has(kVolatile); }
 
-inline bool Entry::Expired(const Now& now) const {
+inline bool Entry::DeadlinePassed(const Now& now) const {
   if (!has(kVolatile)) return false;
   return has(kAbsolute) ? unix_deadline_ms() <= now.unix_ms() : timer().deadline_ms() <= now.ms();
+}
+
+inline bool Entry::Expired(const Now& now) const {
+  if ((flags_ & (kVolatile | kMayEnd)) == 0) return false;
+  if (has(kMayEnd) && ValueIsOver(now)) [[unlikely]]
+    return true;
+  return DeadlinePassed(now);
 }
 
 inline bool Entry::is_integer() const {

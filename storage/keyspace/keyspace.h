@@ -53,6 +53,7 @@ class Keyspace {
   HashedKey Hash(std::string_view key) const;
   const HashKeys& hash_keys() const { return hash_keys_; }
   HashKeys& hash_keys() { return hash_keys_; }  // for the tables of values, and temporary ones
+  ScanCache& scan_cache() { return state_.scan_cache; }  // for pages of those
 
   void Swap(int a, int b);
   // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` or

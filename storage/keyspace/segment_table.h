@@ -32,6 +32,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@
 #include "storage/hashing/key_hash.h"
 #include "storage/hashing/random.h"
 #include "storage/keyspace/entry.h"
+#include "storage/keyspace/scan_cache.h"
 #include "storage/memory/packed_pointer.h"
 
 namespace sluice {
@@ -94,7 +96,9 @@ class SegmentTableOf {
   // In no order that is promised (but see TableKey). `visit` must not change the table.
   void ForEach(absl::FunctionRef<void(Element&)> visit) const;
   // Database::Scan; given in the order of hashes, which the key alone decides.
-  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Element&)> visit) const;
+  // With a `cache`, the next page needs no hashes. One cache knows tables of one keyspace.
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Element&)> visit,
+                ScanCache* cache = nullptr) const;
   // Gives whole segments, from the one of hash `position`, until `budget` elements were given or
   // passed; returns the position to go on from, 0 at the end. What stays is given at least once.
   uint64_t Walk(uint64_t position, size_t budget, absl::FunctionRef<void(Element&)> visit) const;
@@ -134,8 +138,16 @@ class SegmentTableOf {
   size_t ExpectedIn(size_t first_place, size_t places) const;
   std::vector<Ranked> Rank(const Segment& segment) const;
   void Visit(const Segment& segment, absl::FunctionRef<void(Element&)> visit) const;
-  uint64_t StopIn(const Segment& segment, std::vector<Ranked>& ranked, size_t left, size_t wanted,
-                  uint64_t end) const;
+  // What a page took from one segment, and where it stopped there.
+  using ScanItem = ScanCache::Item;
+  struct Page {
+    uint64_t stop;
+    size_t given;
+  };
+  Page GiveSome(const Segment& segment, uint64_t place, uint64_t end, size_t left, size_t slack,
+                absl::FunctionRef<void(const Element&)> visit, ScanCache* cache) const;
+  static Page GiveKnown(std::span<const ScanItem> known, uint64_t place, uint64_t end, size_t left,
+                        size_t slack, absl::FunctionRef<void(const Element&)> visit);
   Element* DrawFrom(const Segment& segment, Random& random) const;
   Element* DrawExcess(size_t n, Random& random) const;
   // `hash` is any that falls into the segment: it says where in the directory the segment stands.

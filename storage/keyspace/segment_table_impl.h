@@ -129,7 +129,9 @@ void SegmentTableOf<Element>::Insert(Element& element, uint64_t hash) {
 
 template <typename Element>
 void SegmentTableOf<Element>::Replace(const Element& from, Element& to, uint64_t hash) {
-  Slots<Element>& slots = directory_[PlaceOf(hash)]->slots;
+  Segment& segment = *directory_[PlaceOf(hash)];
+  segment.stamp = 0;
+  Slots<Element>& slots = segment.slots;
   const auto it = slots.find(ThisOne{hash, &from}, hash);
   assert(it != slots.end());
   // Hash and equality go by the key, and that is the same.
@@ -142,6 +144,7 @@ void SegmentTableOf<Element>::Erase(const Element& element, uint64_t hash) {
   const auto it = segment->slots.find(ThisOne{hash, &element}, hash);
   assert(it != segment->slots.end());
   segment->slots.erase(it);
+  segment->stamp = 0;
   if (segment->slots.size() > kSplitAt) [[unlikely]]
     --excess_;
   --size_;
@@ -256,6 +259,7 @@ void SegmentTableOf<Element>::Put(Segment& segment, Element& element, uint64_t h
     const size_t places = PlacesOf(segment);
     Reserve(segment, RoomAfterSplit(ExpectedIn(PlaceOf(hash) & ~(places - 1), places)));
   }
+  segment.stamp = 0;
   const size_t capacity = segment.slots.capacity();
   segment.slots.lazy_emplace(
       NewOne{hash},

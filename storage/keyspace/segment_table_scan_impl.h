@@ -1,34 +1,15 @@
 // What walks a SegmentTable: visits, SCAN, draining, and the audit. Where an order is promised it
 // is that of hashes, which the key alone decides; that of the tables inside depends on addresses.
 // A key that orders visits has them follow the hashes as well.
-//
-// SCAN's cursor is a place in the order of hashes: all before it have been given, all from it on
-// are still to come, whatever is split, merged or swapped meanwhile. It is written with its bits
-// reversed, so that a place which few leading bits describe is a small number, as in Redis. A call
-// stops at the place with the fewest bits that suits its COUNT, so the cursors of a table of n
-// elements are below 4n, or twice the directory's places where elements have been deleted; only
-// hashes that begin alike, beyond all chance, make them longer.
-//
-// An example: four segments of depth 2 with 300 elements each, and COUNT 200. Each call gives a
-// whole segment, as that is less than twice its COUNT:
-//
-//   SCAN 0    from place 0000...   stops at 0100...   answers 2, which is 01 reversed
-//   SCAN 2    from place 0100...   stops at 1000...   answers 1
-//   SCAN 1    from place 1000...   stops at 1100...   answers 3
-//   SCAN 3    from place 1100...   comes to the end   answers 0
-//
-// What does a cursor tell? Where some names stand in the order: leading bits of their hashes. Any
-// cursor may be sent, so with some calls a client can learn the first 40 bits of each. Those are
-// outputs of SipHash under a key: they say nothing of the key, nothing of the hash of any other
-// name, and nothing of the 24 bits that follow, of which the lowest 16 decide where a segment's
-// table keeps the element. To gather names that begin alike a client has to try names, 2^20 of them
-// for each that shares 20 bits; what it gets for that the directory's bound keeps small.
+// How SCAN's cursors and pages are made is told in scan_order.h.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
+#include <span>
+#include <utility>
 
+#include "storage/keyspace/scan_order.h"
 #include "storage/keyspace/segment_table.h"
 #include "storage/keyspace/segment_table_segment_impl.h"
 
@@ -37,55 +18,6 @@ namespace segment {
 
 // Segments that one call of Scan looks into, at least: bounds the work where they are nearly empty.
 inline constexpr size_t kScanSegments = 16;
-
-// Cursors are below 2^40: enough for 2^38 elements. Further bits of one that a client sends are not
-// looked at, as Redis looks at no more than its table needs.
-inline constexpr int kCursorBits = 40;
-// So many elements more than twice its COUNT a call gives, if that keeps cursors short. Chance puts
-// no more than a dozen where this is asked.
-inline constexpr size_t kScanCrowd = 64;
-
-// Swaps neighbouring bits, pairs and halves of bytes, then the bytes.
-constexpr uint64_t ReverseBits(uint64_t bits) {
-  constexpr uint64_t kMasks[] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f};
-  for (int i = 0; i < 3; ++i) {
-    const int step = 1 << i;
-    bits = ((bits >> step) & kMasks[i]) | ((bits & kMasks[i]) << step);
-  }
-  return __builtin_bswap64(bits);
-}
-
-// Of any number a client may send: bits beyond kCursorBits are cut off, the rest names a place.
-constexpr uint64_t PlaceOfCursor(uint64_t cursor) {
-  return ReverseBits(cursor & ((uint64_t{1} << kCursorBits) - 1));
-}
-
-// How many leading bits describe a place. The end of all, behind the last hash, is 0 as well.
-constexpr int BitsOf(uint64_t place) { return place == 0 ? 0 : 64 - std::countr_zero(place); }
-
-// The next place behind `low` with so many bits.
-constexpr uint64_t NextPlace(uint64_t low, int bits) {
-  return ((low >> (64 - bits)) + 1) << (64 - bits);
-}
-
-// The place with the fewest bits that is behind `low` and not behind `high`; if they are equal, the
-// next one.
-constexpr uint64_t ShortestPlace(uint64_t low, uint64_t high) {
-  if (low == high) return low + 1;
-  return high & ~uint64_t{0} << (63 - std::countl_zero(low ^ high));
-}
-
-// Where a call stops inside a segment: behind the hash `low` and not behind `high`, if a place of
-// so many bits lies between them; else at the next one of so many, unless that is behind `crowd`:
-// then at a longer one.
-constexpr uint64_t StopPlace(uint64_t low, uint64_t high, uint64_t crowd, int bits) {
-  const uint64_t place = ShortestPlace(low, high);
-  if (BitsOf(place) <= bits) return place;
-  const uint64_t next = NextPlace(low, bits);
-  if (next - 1 <= crowd) return next;
-  const uint64_t longer = ShortestPlace(low, crowd);
-  return BitsOf(longer) <= kCursorBits ? longer : NextPlace(low, kCursorBits);
-}
 
 }  // namespace segment
 
@@ -120,49 +52,60 @@ void SegmentTableOf<Element>::ForEach(absl::FunctionRef<void(Element&)> visit) c
 // all.
 template <typename Element>
 uint64_t SegmentTableOf<Element>::Scan(uint64_t cursor, size_t count,
-                                       absl::FunctionRef<void(const Element&)> visit) const {
+                                       absl::FunctionRef<void(const Element&)> visit,
+                                       ScanCache* cache) const {
   if (size_ == 0) return 0;
   const size_t wanted = std::clamp<size_t>(count, 1, size_);
-  size_t segments_left = kScanSegments + wanted / kMergeBelow;
+  const size_t slack = PageSlack(wanted);
+  // One that wants all gets all, however sparse the segments are: random choices rely on it.
+  size_t segments_left = count >= size_ ? SIZE_MAX : kScanSegments + wanted / kMergeBelow;
   size_t left = wanted;
   uint64_t place = PlaceOfCursor(cursor);
   while (true) {
     const Segment& segment = *directory_[PlaceOf(place)];
     const uint64_t end = EndOf(segment, place);
-    std::vector<Ranked> ranked = Rank(segment);
-    std::erase_if(ranked, [place](const Ranked& item) { return item.hash < place; });
-    const uint64_t stop = StopIn(segment, ranked, left, wanted, end);
-    const auto given = std::partition(ranked.begin(), ranked.end(), [stop](const Ranked& item) {
-      return item.hash <= stop - 1;  // 0 is the end of all
-    });
-    std::sort(ranked.begin(), given, ByHash);
-    for (auto it = ranked.begin(); it != given; ++it) visit(*it->element);
-
-    place = stop;
-    left -= std::min<size_t>(left, given - ranked.begin());
+    const auto known = cache ? cache->Find(&segment, segment.stamp) : std::span<const ScanItem>();
+    const Page page = known.empty() ? GiveSome(segment, place, end, left, slack, visit, cache)
+                                    : GiveKnown(known, place, end, left, slack, visit);
+    place = page.stop;
+    left -= std::min(left, page.given);
     if (place == 0 || left == 0 || --segments_left == 0) return ReverseBits(place);
   }
 }
 
-// Where a call stops that has still `left` of `wanted` elements to give, of a segment up to `end`:
-// at its end, or so that it gives between `wanted` and twice that in all. Puts `ranked` in part in
-// order.
-// Selection, not sorting: three nth_element over ever smaller parts are O(n).
+// Of a segment whose hashes have to be made. If the page stops inside, the next one is likely to
+// follow.
 template <typename Element>
-uint64_t SegmentTableOf<Element>::StopIn(const Segment& segment, std::vector<Ranked>& ranked,
-                                         size_t left, size_t wanted, uint64_t end) const {
-  const auto nth = [&ranked](size_t n, size_t below) {
-    std::nth_element(ranked.begin(), ranked.begin() + n, ranked.begin() + below, ByHash);
-    return ranked[n].hash;
-  };
-  if (ranked.size() <= left + wanted) return end;
-  const size_t crowded = left + wanted + kScanCrowd;
-  const bool may_crowd = crowded < ranked.size();
-  const uint64_t crowd = may_crowd ? nth(crowded, ranked.size()) : UINT64_MAX;
-  const uint64_t high = nth(left + wanted, may_crowd ? crowded : ranked.size());
-  const uint64_t low = nth(left - 1, left + wanted);
-  const int bits = std::max(static_cast<int>(std::bit_width(size_)), segment.depth) + 1;
-  return StopPlace(low, high, crowd, std::min(bits, kCursorBits));
+auto SegmentTableOf<Element>::GiveSome(const Segment& segment, uint64_t place, uint64_t end,
+                                       size_t left, size_t slack,
+                                       absl::FunctionRef<void(const Element&)> visit,
+                                       ScanCache* cache) const -> Page {
+  std::vector<Ranked> ranked = Rank(segment);
+  const auto begin = std::partition(ranked.begin(), ranked.end(),
+                                    [place](const Ranked& item) { return item.hash < place; });
+  const uint64_t stop = StopAmong(std::span(begin, ranked.end()), left, slack, end);
+  const auto given = std::partition(begin, ranked.end(), [stop](const Ranked& item) {
+    return item.hash <= stop - 1;  // 0 is the end of all
+  });
+  std::sort(begin, given, ByHash);
+  if (cache && stop != end) segment.stamp = cache->Keep(&segment, std::span(std::as_const(ranked)));
+  for (auto it = begin; it != given; ++it) visit(*it->element);
+  return {stop, static_cast<size_t>(given - begin)};
+}
+
+// The same of one whose elements are known in order.
+template <typename Element>
+auto SegmentTableOf<Element>::GiveKnown(std::span<const ScanItem> known, uint64_t place,
+                                        uint64_t end, size_t left, size_t slack,
+                                        absl::FunctionRef<void(const Element&)> visit) -> Page {
+  const auto begin = std::ranges::lower_bound(known, place, {}, &ScanItem::hash);
+  const std::span<const ScanItem> rest(begin, known.end());
+  const uint64_t stop =
+      rest.size() <= left + slack ? end : StopBetween(rest[left - 1].hash, rest[left + slack].hash);
+  size_t given = 0;
+  for (; given < rest.size() && rest[given].hash <= stop - 1; ++given)
+    visit(*static_cast<const Element*>(rest[given].element));
+  return {stop, given};
 }
 
 // Unlike Scan it never stops inside a segment, so a position is the first hash of some segment

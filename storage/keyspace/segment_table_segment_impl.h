@@ -114,6 +114,8 @@ struct SegmentTableOf<Element>::Segment {
       : slots(0, segment::SlotHash<Element>{&key}), depth(depth) {}
   segment::Slots<Element> slots;
   int depth;
+  // ScanCache's of what the slots hold now; 0: it knows nothing of them.
+  mutable uint32_t stamp = 0;
 };
 
 }  // namespace sluice

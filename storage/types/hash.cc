@@ -67,11 +67,15 @@ void Hash::ForEach(const Now& now, Visit visit) const {
   }
 }
 
-uint64_t Hash::Scan(uint64_t cursor, size_t count, const Now& now, Visit visit) const {
+uint64_t Hash::Scan(uint64_t cursor, size_t count, const Now& now, Visit visit,
+                    ScanCache* cache) const {
   if (table_) {
-    return table_->map.Scan(cursor, count, [&](const Member& member) {
-      if (!member.Expired(now)) visit(member.key(), member.value());
-    });
+    return table_->map.Scan(
+        cursor, count,
+        [&](const Member& member) {
+          if (!member.Expired(now)) visit(member.key(), member.value());
+        },
+        cache);
   }
   ForEach(now, visit);
   return 0;
@@ -257,6 +261,11 @@ int64_t Hash::NextDueMs(const Now& now) const {
   return has_deadlines() ? table_->times->NextMs(now) : kNever;
 }
 
+bool Hash::IsOver(const Now& now) const {
+  return has_deadlines() && table_->times->size() == table_->map.size() &&
+         table_->times->AllDue(now);
+}
+
 std::string Hash::Audit() const {
   if (!table_) return pack_.size() % kEach == 0 ? "" : "a field has no value";
   if (!pack_.empty()) return "a hash has fields in two places";
@@ -264,6 +273,9 @@ std::string Hash::Audit() const {
   table_->map.ForEach([&timed](const Member& member) { timed += member.has_deadline() ? 1 : 0; });
   if (timed != (table_->times ? table_->times->size() : 0)) {
     return "the fields with deadlines are miscounted";
+  }
+  if (table_->times) {
+    if (std::string fault = table_->times->Audit(); !fault.empty()) return fault;
   }
   return table_->map.Audit();
 }

@@ -2,7 +2,8 @@
 // the order of their coming; a large one, or one with deadlines, is a SplitMap. It never goes back.
 //
 // Fields may have deadlines. One that has passed counts as missing from that very millisecond on;
-// the hash's timer (ValueTimer) says when there are some to be taken out with TakeExpired.
+// the hash's timer (ValueTimer) says when there are some to be taken out with TakeExpired. A hash
+// of which every field has passed is over, and goes as a whole.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +56,8 @@ class Hash final : public Value {
   // In a pack in order. What is visited lives during the visit alone.
   void ForEach(const Now& now, Visit visit) const;
   // As SplitMap::Scan; a pack is visited whole, whatever the cursor.
-  uint64_t Scan(uint64_t cursor, size_t count, const Now& now, Visit visit) const;
+  uint64_t Scan(uint64_t cursor, size_t count, const Now& now, Visit visit,
+                ScanCache* cache = nullptr) const;
   // Visits `count` different live fields chosen at random, or all if there are no more.
   void Sample(size_t count, Random& random, const Now& now, Visit visit) const;
   // Visits live fields chosen at random, each time out of all, until `visit` says no. Precondition:
@@ -83,6 +85,7 @@ class Hash final : public Value {
   size_t FreeSome(size_t budget) override;
   ValueTimer* timer() override { return table_ && table_->times ? &table_->times->timer : nullptr; }
   int64_t NextDueMs(const Now& now) const override;
+  bool IsOver(const Now& now) const override;
   std::string Audit() const override;
 
  private:

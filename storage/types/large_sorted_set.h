@@ -42,9 +42,9 @@ class LargeSortedSet {
   RankRange Between(const ScoreRange& range) const;
   RankRange Between(const LexRange& range) const;
   Place At(size_t rank) const { return tree_.At(rank); }
-  uint64_t Scan(uint64_t cursor, size_t count,
-                absl::FunctionRef<void(const ScoredMember&)> visit) const {
-    return index_.Scan(cursor, count, visit);
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const ScoredMember&)> visit,
+                ScanCache* cache) const {
+    return index_.Scan(cursor, count, visit, cache);
   }
 
   void Insert(std::string_view name, double score) { Insert(Hash(name), score); }  // not there yet

@@ -3,12 +3,14 @@
 // does not fit it, and carries all members over in one go, which their bounds keep short.
 #include "storage/types/set.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/base/attributes.h"
 #include "protocol/text/number_text.h"
+#include "storage/keyspace/scan_order.h"
 #include "storage/types/sampling.h"
 
 namespace sluice {
@@ -17,6 +19,12 @@ namespace {
 // A pack is looked through from its start, so it stays small.
 constexpr size_t kPackMembersMax = 128;
 constexpr size_t kPackTextMax = 64;
+
+// In the cursors of packs, beyond all bits of others.
+constexpr uint64_t kPackCursor = uint64_t{1} << kCursorBits;
+// A pack is walked in an order of hashes, too, so that what comes and goes upsets none. They are no
+// secret: so few members, which are looked through one by one anyway, are no target.
+constexpr SipKey kPackOrder{};
 
 template <typename... Cases>
 struct Overloaded : Cases... {
@@ -74,12 +82,38 @@ void Set::ForEach(Visit visit) const {
              members_);
 }
 
-uint64_t Set::Scan(uint64_t cursor, size_t count, Visit visit) const {
+// Redis gives sets of numbers whole, and has no other small ones.
+uint64_t Set::Scan(uint64_t cursor, size_t count, Visit visit, ScanCache* cache) const {
+  if (const auto* const pack = std::get_if<StringPack>(&members_))
+    return ScanPack(*pack, cursor, count, visit);
   if (const Large* const large = std::get_if<Large>(&members_)) {
-    return (*large)->Scan(cursor, count, [&](const Member& member) { visit(member.key()); });
+    if ((cursor & kPackCursor) != 0) cursor = 0;
+    return (*large)->Scan(
+        cursor, count, [&](const Member& member) { visit(member.key()); }, cache);
   }
   ForEach(visit);
   return 0;
+}
+
+uint64_t Set::ScanPack(const StringPack& pack, uint64_t cursor, size_t count, Visit visit) const {
+  struct Ranked {
+    uint64_t hash;
+    StringPack::Position at;
+  };
+  const uint64_t place = PlaceOfCursor(cursor);
+  char scratch[StringPack::kTextScratch];
+  std::vector<Ranked> ranked;
+  ranked.reserve(pack.size());
+  for (auto at = pack.begin(); at != pack.end(); at = pack.Next(at)) {
+    const uint64_t hash = HashName(pack.At(at).Text(scratch), kPackOrder);
+    if (hash >= place) ranked.push_back({hash, at});
+  }
+  const size_t wanted = std::clamp<size_t>(count, 1, pack.size() + 1);
+  const uint64_t stop = StopAmong(std::span(ranked), wanted, PageSlack(wanted), 0);
+  for (const Ranked& item : ranked) {
+    if (item.hash <= stop - 1) visit(pack.At(item.at).Text(scratch));  // 0 is the end of all
+  }
+  return stop == 0 ? 0 : ReverseBits(stop) | kPackCursor;
 }
 
 std::string Set::RandomMember(Random& random) const {

@@ -36,8 +36,9 @@ class Set final : public Value {
   bool Has(std::string_view member) const;
   // Numbers in ascending order, others in no order. What is visited lives during the visit alone.
   void ForEach(Visit visit) const;
-  // As SplitMap::Scan; a small set is visited whole, whatever the cursor.
-  uint64_t Scan(uint64_t cursor, size_t count, Visit visit) const;
+  // As SplitMap::Scan. Numbers are visited whole, whatever the cursor. A cursor of a pack begins
+  // anew when the set has become large: then what was given may come twice.
+  uint64_t Scan(uint64_t cursor, size_t count, Visit visit, ScanCache* cache = nullptr) const;
   std::string RandomMember(Random& random) const;  // precondition: not empty
   // Visits members chosen at random, each time out of all, until `visit` says no. Precondition: not
   // empty.
@@ -60,6 +61,7 @@ class Set final : public Value {
  private:
   using Large = std::unique_ptr<SplitMap>;
 
+  uint64_t ScanPack(const StringPack& pack, uint64_t cursor, size_t count, Visit visit) const;
   // Each goes over to the next form where the present one is too small.
   void AddText(std::string_view member, HashKeys& hash_keys);
   void LeaveNumbers(HashKeys& hash_keys);

@@ -67,11 +67,12 @@ void SortedSet::ForEach(RankRange range, Direction direction, Visit visit) const
 
 // A small one is visited whole, whatever the cursor says, and has no next.
 uint64_t SortedSet::Scan(uint64_t cursor, size_t count,
-                         absl::FunctionRef<void(std::string_view name, double score)> visit) const {
+                         absl::FunctionRef<void(std::string_view name, double score)> visit,
+                         ScanCache* cache) const {
   if (large_) {
-    return large_->Scan(cursor, count, [visit](const ScoredMember& member) {
-      visit(member.key(), member.score());
-    });
+    return large_->Scan(
+        cursor, count, [visit](const ScoredMember& member) { visit(member.key(), member.score()); },
+        cache);
   }
   small_.ForEach(All(), false, [visit](std::string_view name, double score) {
     visit(name, score);

@@ -70,7 +70,8 @@ class SortedSet final : public Value {
   void ForEach(RankRange range, Direction direction, Visit visit) const;
   // Cursors as Database::Scan; of a small set the whole in one call.
   uint64_t Scan(uint64_t cursor, size_t count,
-                absl::FunctionRef<void(std::string_view name, double score)> visit) const;
+                absl::FunctionRef<void(std::string_view name, double score)> visit,
+                ScanCache* cache = nullptr) const;
 
   // --- changing: O(log n) an element; of a small set O(its bytes).
   // Adds the member or gives it another score; true if it was added.

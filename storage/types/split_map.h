@@ -49,8 +49,9 @@ class SplitMap {
   // In no order. `visit` must not change the map.
   void ForEach(absl::FunctionRef<void(const Member&)> visit) const;
   // As Database::Scan.
-  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Member&)> visit) const {
-    return table_.Scan(cursor, count, visit);
+  uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Member&)> visit,
+                ScanCache* cache = nullptr) const {
+    return table_.Scan(cursor, count, visit, cache);
   }
   const Member* RandomMember(Random& random) const { return table_.RandomEntry(random); }
   // Visits `count` different members chosen at random, or all if there are no more.

@@ -146,12 +146,14 @@ void HScan(CommandCall& call) {
   ScanOptions options;
   if (!ReadScanOptions(call, 3, ScanTarget::kMembers, options)) return;
   std::vector<std::string> found;
-  const uint64_t next = hash->Scan(*cursor, static_cast<size_t>(options.count), call.now,
-                                   [&](std::string_view name, std::string_view value) {
-                                     if (!options.Wants(name)) return;
-                                     found.emplace_back(name);
-                                     found.emplace_back(value);
-                                   });
+  const uint64_t next = hash->Scan(
+      *cursor, static_cast<size_t>(options.count), call.now,
+      [&](std::string_view name, std::string_view value) {
+        if (!options.Wants(name)) return;
+        found.emplace_back(name);
+        found.emplace_back(value);
+      },
+      &call.keyspace.scan_cache());
   ReplyScan(call, next, found);
 }
 

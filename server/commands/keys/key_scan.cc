@@ -42,7 +42,7 @@ void Keys(CommandCall& call) {
 
 // --- SCAN
 
-// COUNT bounds the work, not the answer: segments are given whole, and what MATCH or TYPE drops
+// COUNT bounds the work, not the answer: what MATCH or TYPE drops
 // counts as well, so an empty page with a cursor above 0 is normal. The cursor is a position in the
 // hash space: the server keeps nothing for a walk, and takes any number for one.
 // After `SET a 1`:

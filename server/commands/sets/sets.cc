@@ -244,10 +244,12 @@ void SScan(CommandCall& call) {
   ScanOptions options;
   if (!ReadScanOptions(call, 3, ScanTarget::kMembers, options)) return;
   std::vector<std::string> found;
-  const uint64_t next =
-      set->Scan(*cursor, static_cast<size_t>(options.count), [&](std::string_view member) {
+  const uint64_t next = set->Scan(
+      *cursor, static_cast<size_t>(options.count),
+      [&](std::string_view member) {
         if (options.Wants(member)) found.emplace_back(member);
-      });
+      },
+      &call.keyspace.scan_cache());
   ReplyScan(call, next, found);
 }
 

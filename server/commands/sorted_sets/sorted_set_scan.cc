@@ -138,12 +138,14 @@ void ZScan(CommandCall& call) {
   ScanOptions options;
   if (!ReadScanOptions(call, 3, ScanTarget::kMembers, options)) return;
   std::vector<std::string> found;
-  const uint64_t next = set->Scan(*cursor, static_cast<size_t>(options.count),
-                                  [&](std::string_view name, double score) {
-                                    if (!options.Wants(name)) return;
-                                    found.emplace_back(name);
-                                    found.push_back(ScoreText(*set, score));
-                                  });
+  const uint64_t next = set->Scan(
+      *cursor, static_cast<size_t>(options.count),
+      [&](std::string_view name, double score) {
+        if (!options.Wants(name)) return;
+        found.emplace_back(name);
+        found.push_back(ScoreText(*set, score));
+      },
+      &call.keyspace.scan_cache());
   ReplyScan(call, next, found);
 }
 

@@ -42,7 +42,7 @@ TEST_F(HashExpiry, EndsAreWrittenDownAsRemovals) {
   AdvanceTime(49);
   EXPECT_EQ(TakeEffects(), std::vector<std::string>{});
   AdvanceTime(1);
-  EXPECT_EQ(TakeEffects(), (std::vector<std::string>{"HDEL h a", "HDEL h b"}));
+  EXPECT_EQ(TakeEffects(), std::vector<std::string>{"HDEL h a b"});
   EXPECT_EQ(Text("HGETALL h"), "[\"c\", \"3\"]");
 }
 
