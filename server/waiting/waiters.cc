@@ -3,10 +3,12 @@
 // are noted meanwhile are served by the outermost ServeReady.
 #include "server/waiting/waiters.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "absl/base/macros.h"
+#include "storage/types/streams/stream.h"
 
 namespace sluice {
 
@@ -30,15 +32,21 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Pa
   if (!on_.parked.Park(call, parking)) return;
   arrivals_ = arrival;
   Wait& wait = waits_[arrival];
+  wait.arrival = arrival;
   wait.session = call.client.id;
   wait.type = parking.type;
   wait.when_gone = parking.when_gone;
   for (const std::string_view key : keys) {
     KeyName name(KeyNameView{call.db.index(), key});
     Line& line = lines_[name];
-    if (!line.waits.emplace(arrival, &wait).second) continue;  // named twice
-    line.when_gone += parking.when_gone;
-    if (line.waits.size() == 1) ChargeFirst(name, line);
+    const bool is_first = line.empty();
+    Row& row = line.RowOf(wait);
+    if (!row.emplace(arrival, &wait).second) continue;  // named twice
+    if (wait.type == ValueType::kStream && !wait.when_gone) {
+      const StreamId last = LastOf(name);  // it has found nothing behind that
+      line.read_up_to = row.size() == 1 ? last : std::min(line.read_up_to, last);
+    }
+    if (is_first) ChargeFirst(name, line);
     wait.keys.push_back(std::move(name));
   }
   ParkedOf(call.client)->kept_bytes += BytesOf(wait);
@@ -49,14 +57,23 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Pa
 size_t Waiters::BytesOf(const Wait& wait) {
   size_t bytes = TreeNodeBytes<decltype(waits_)>() + HeapBytes(wait.keys);
   for (const KeyName& name : wait.keys) {
-    bytes += TreeNodeBytes<decltype(Line::waits)>() + HeapBytes(name.key);
+    bytes += TreeNodeBytes<Row>() + HeapBytes(name.key);
   }
   return bytes;
 }
 
+const Waiters::Wait* Waiters::Line::First() const {
+  const Wait* first = when_gone.empty() ? nullptr : when_gone.begin()->second;
+  for (const auto& [type, row] : of_type) {
+    const Wait* const wait = row.begin()->second;
+    if (!first || wait->arrival < first->arrival) first = wait;
+  }
+  return first;
+}
+
 void Waiters::ChargeFirst(const KeyName& name, const Line& line) {
-  const Session* const first = on_.clients.Find(line.waits.begin()->second->session);
-  ParkedOf(*first)->kept_bytes += kLineSlot + HeapBytes(name.key);
+  const Session* const first = on_.clients.Find(line.First()->session);
+  ParkedOf(*first)->kept_bytes += kLineSlot + HeapBytes(name.key) + kTypeRow;
 }
 
 // O(keys * log waiters). A line without waiters goes, so an unknown key costs nothing when touched.
@@ -67,12 +84,12 @@ void Waiters::WaitCancelled(uint64_t arrival) {
   for (const KeyName& name : wait->second.keys) {
     const auto line = lines_.find(name);
     ABSL_HARDENING_ASSERT(line != lines_.end());
-    std::map<uint64_t, const Wait*>& waits = line->second.waits;
-    const bool was_first = waits.begin()->first == arrival;
-    [[maybe_unused]] const size_t left = waits.erase(arrival);
+    const bool was_first = line->second.First()->arrival == arrival;
+    Row& row = line->second.RowOf(wait->second);
+    [[maybe_unused]] const size_t left = row.erase(arrival);
     assert(left == 1);
-    line->second.when_gone -= wait->second.when_gone;
-    if (waits.empty()) {
+    if (row.empty() && !wait->second.when_gone) line->second.of_type.erase(wait->second.type);
+    if (line->second.empty()) {
       lines_.erase(line);
     } else if (was_first) {
       ChargeFirst(name, line->second);
@@ -84,16 +101,22 @@ void Waiters::WaitCancelled(uint64_t arrival) {
 std::string Waiters::Audit() const {
   size_t standing = 0, named = 0;
   for (const auto& [name, line] : lines_) {
-    if (line.waits.empty()) return "a key that is waited for has no waiter";
-    size_t when_gone = 0;
-    for (const auto& [arrival, wait] : line.waits) {
-      const auto known = waits_.find(arrival);
-      if (known == waits_.end() || &known->second != wait)
-        return "a waiter stands in another's place";
-      when_gone += wait->when_gone;
+    if (line.empty()) return "a key that is waited for has no waiter";
+    std::vector<const Row*> rows = {&line.when_gone};
+    for (const auto& [type, row] : line.of_type) {
+      if (row.empty()) return "a type that is waited for has no waiter";
+      rows.push_back(&row);
     }
-    if (when_gone != line.when_gone) return "those who wait for a key to go are miscounted";
-    standing += line.waits.size();
+    for (const Row* const row : rows) {
+      for (const auto& [arrival, wait] : *row) {
+        const auto known = waits_.find(arrival);
+        if (known == waits_.end() || &known->second != wait || wait->arrival != arrival)
+          return "a waiter stands in another's place";
+        const bool is_there = wait->when_gone ? row == &line.when_gone : row != &line.when_gone;
+        if (!is_there) return "a waiter stands among those who wait for something else";
+      }
+      standing += row->size();
+    }
   }
   for (const auto& [arrival, wait] : waits_) {
     const Session* const session = on_.clients.Find(wait.session);
@@ -144,28 +167,46 @@ void Waiters::ServeKey(const KeyName& name) {
     const auto line = lines_.find(name);
     if (line == lines_.end()) return;
     if (served == 0) line->second.noted = false;
-    const auto next = line->second.waits.upper_bound(served);
-    if (next == line->second.waits.end()) return;
-    served = next->first;
-    Session* const session = on_.clients.Find(next->second->session);
-    ABSL_HARDENING_ASSERT(session != nullptr && ParkedOf(*session)->wait_id == served);
-    if (Wants(*next->second, name)) {
-      if (on_.parked.RunAgain(*session, name.key)) WaitCancelled(served);
-    } else if (line->second.when_gone == 0 && !Find(name)) {
+    const Wait* const next = NextOf(name, line->second, served);
+    if (!next) {
+      // Readers that are still there have all found nothing.
+      line->second.read_up_to = std::max(line->second.read_up_to, LastOf(name));
       return;
     }
+    served = next->arrival;
+    Session* const session = on_.clients.Find(next->session);
+    ABSL_HARDENING_ASSERT(session != nullptr && ParkedOf(*session)->wait_id == served);
+    if (on_.parked.RunAgain(*session, name.key)) WaitCancelled(served);
   }
+}
+
+// The last entry of the stream that is there; 0-0: none is.
+StreamId Waiters::LastOf(const KeyName& name) const {
+  const Entry* const entry = Find(name);
+  if (!entry || entry->type() != ValueType::kStream) return {};
+  return static_cast<const Stream&>(entry->value()).LastLiveId().value_or(StreamId());
+}
+
+// Who comes behind `served` and has a reason to run: the key holds what it waits for, or it is run
+// whatever the key holds. Null: none. O(log waiters).
+const Waiters::Wait* Waiters::NextOf(const KeyName& name, const Line& line, uint64_t served) const {
+  const auto behind = [served](const Row& row) -> const Wait* {
+    const auto next = row.upper_bound(served);
+    return next == row.end() ? nullptr : next->second;
+  };
+  const Wait* const always = behind(line.when_gone);
+  const Entry* const entry = line.of_type.empty() ? nullptr : Find(name);
+  const auto row = entry ? line.of_type.find(entry->type()) : line.of_type.end();
+  const bool is_read = entry && entry->type() == ValueType::kStream;
+  const bool is_wanted = row != line.of_type.end() && (!is_read || LastOf(name) > line.read_up_to);
+  const Wait* const wanting = is_wanted ? behind(row->second) : nullptr;
+  if (!always || !wanting) return always ? always : wanting;
+  return always->arrival < wanting->arrival ? always : wanting;
 }
 
 // Keys past their time are gone.
 const Entry* Waiters::Find(const KeyName& name) const {
   return on_.keyspace.db(name.db).Find(on_.keyspace.Hash(name.key), on_.clock.now());
-}
-
-// A list does not wake a waiter for a stream. A waiter for the key's end is woken by any change.
-bool Waiters::Wants(const Wait& wait, const KeyName& name) {
-  const Entry* const entry = Find(name);
-  return wait.when_gone || (entry && entry->type() == wait.type);
 }
 
 }  // namespace sluice

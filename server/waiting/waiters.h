@@ -22,8 +22,9 @@
 // A waiter is run only while the key holds a value of Parking::type, and with `when_gone`
 // (XREADGROUP) also when it was touched and holds no such value. So a woken handler never has to
 // think of WRONGTYPE of woken_key, and a thousand clients that wait for one element cost one run
-// and not a thousand. A key that is waited for by its name stays so over SWAPDB and FLUSHDB: what
-// then is there counts.
+// and not a thousand. Nor do they cost a walk past them where the key holds another type: waiters
+// of a key stand apart by what they wait for. Nor where a stream changes and gets no entry. A key
+// that is waited for by its name stays so over SWAPDB and FLUSHDB: what then is there counts.
 //
 // A wake-up is no new call of the command for INFO commandstats, but its time counts. The effects
 // of a woken handler are recorded as always: say ReplaceWith() what was done (LPOP for BLPOP).
@@ -34,12 +35,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "boost/container/flat_map.hpp"
 #include "server/notify/key_listeners.h"
 #include "server/waiting/parked_clients.h"
 #include "storage/hashing/key_name.h"
+#include "storage/memory/block_size.h"
 #include "storage/memory/heap_bytes.h"
+#include "storage/types/streams/stream_id.h"
 
 namespace sluice {
 
@@ -78,25 +83,36 @@ class Waiters final : public WaitOwner, public KeyListener {
 
  private:
   struct Wait {
+    uint64_t arrival;
     SessionId session;
     std::vector<KeyName> keys;  // each once
     ValueType type;
     bool when_gone;
   };
-  // The waiters of one key, by arrival.
+  // The waiters of one key: those who are run whatever has become of it, and those who wait for a
+  // value of one type. Each by arrival.
+  using Row = std::map<uint64_t, const Wait*>;
   struct Line {
-    std::map<uint64_t, const Wait*> waits;
-    size_t when_gone = 0;  // so many of them
-    bool noted = false;    // is in ready_
+    Row& RowOf(const Wait& wait) { return wait.when_gone ? when_gone : of_type[wait.type]; }
+    bool empty() const { return when_gone.empty() && of_type.empty(); }
+    const Wait* First() const;  // who came first; precondition: not empty
+
+    Row when_gone;
+    boost::container::flat_map<ValueType, Row> of_type;  // none is empty
+    // Of those who read a stream: none wants an entry up to this one.
+    StreamId read_up_to;
+    bool noted = false;  // is in ready_
   };
 
   static constexpr size_t kLineSlot = SlotBytes(sizeof(KeyNameMap<Line>::value_type));
+  static constexpr size_t kTypeRow = BlockSize(sizeof(std::pair<ValueType, Row>));
   static size_t BytesOf(const Wait& wait);
   // A line is paid for by the first who stands in it, with Parked::kept_bytes.
   void ChargeFirst(const KeyName& name, const Line& line);
   void Note(const KeyName& name, Line& line);
   void ServeKey(const KeyName& name);
-  bool Wants(const Wait& wait, const KeyName& name);
+  StreamId LastOf(const KeyName& name) const;
+  const Wait* NextOf(const KeyName& name, const Line& line, uint64_t served) const;
   const Entry* Find(const KeyName& name) const;
 
   const Uses on_;

@@ -26,11 +26,14 @@ ATTACK_SECONDS_MAX = 300
 @dataclass(frozen=True)
 class Worst:
     """`setup` and `attack` are sequences of commands, each a sequence of words, or functions that
-    give such a sequence: large ones are made when they are needed. Errors are answers, too."""
+    give such a sequence: large ones are made when they are needed. Errors are answers, too. `crowd` is
+    how many others have sent `waiting`, a command that is not answered, before the attack."""
     name: str
     setup: object
     attack: object
     bar: float = BAR
+    crowd: int = 0
+    waiting: tuple = ()
 
     def run(self, bench):
         attack = b"".join(map(encode_words, _made(self.attack))) + encode_words(["ECHO", "done"])
@@ -50,10 +53,14 @@ class Worst:
         for words in _made(self.setup):
             target.client.send([encode_words(words)])
             target.client.read()
+        crowd = [Client(target.port) for _ in range(self.crowd)]
+        for client in crowd:
+            client.send([encode_words(self.waiting)])
         attacker = Client(target.port)
         connection = target.client.socket
         connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        time.sleep(0.05)  # what the setup left to be freed in slices
+        # What the setup left to be freed in slices; and the crowd's requests.
+        time.sleep(1 if crowd else 0.05)
         before = target.cpu()
         longest_ns = 0
         with Attack(attacker, attack) as going:
@@ -62,7 +69,10 @@ class Worst:
                 longest_ns = max(longest_ns, _wait_ns(target, connection))
                 if time.monotonic() > deadline:
                     raise Failure("the attack was not answered in time")
-        return longest_ns / 1e6, target.cpu_since(before)[0] / 1e3
+        cpu_ms = target.cpu_since(before)[0] / 1e3
+        for client in crowd:
+            client.socket.close()
+        return longest_ns / 1e6, cpu_ms
 
 
 class Attack:

@@ -296,6 +296,51 @@ TEST_F(WaitersTest, TypesAndMissingKeys) {
   EXPECT_EQ(Text(a_), "(nil)");
 }
 
+// A stream that changes and gets no entry is no reason to look; whatever way one comes, it is.
+TEST_F(WaitersTest, ReadersOfAStreamMissNoEntry) {
+  const std::vector<std::vector<std::string>> kWays = {
+      {"XADD s 6-1 f v"},
+      {"PEXPIRE s 100000", "XADD s 6-1 f v"},
+      {"XDEL s 5-1", "XADD s 6-1 f v"},
+      {"DEL s", "XADD s 6-1 f v"},
+      {"DEL s", "SET s text", "DEL s", "XADD s 6-1 f v"},
+      {"XTRIM s MAXLEN 0", "XSETID s 9-1", "XADD s 9-2 f v"},
+      {"MULTI", "DEL s", "XADD s 6-1 f v", "EXEC"},
+      {"SELECT 1", "XADD s 7-1 f v", "SWAPDB 0 1"},
+      {"COPY other s REPLACE"},
+      {"RENAME other s"},
+  };
+  for (const std::vector<std::string>& way : kWays) {
+    TestClient& writer = Connect();
+    writer.Line("FLUSHALL");
+    writer.Line("XADD s 1-1 f v");
+    writer.Line("XADD s 5-1 f v");
+    writer.Line("XADD other 8-1 f v");
+    TestClient& newest = Connect();
+    TestClient& second = Connect();
+    newest.Send({"XREAD", "BLOCK", "0", "STREAMS", "s", "$"});
+    writer.Line("PEXPIRE s 200000");  // all have been looked at
+    second.Send({"XREAD", "BLOCK", "0", "STREAMS", "s", "5-5"});
+    for (const std::string& line : way) writer.Line(line);
+    EXPECT_TRUE(newest.Next().has_value()) << way.front() << ", " << way.back();
+    EXPECT_TRUE(second.Next().has_value()) << way.front() << ", " << way.back();
+  }
+  // One that came while there was no stream is content with less than one that came before.
+  TestClient& writer = Connect();
+  writer.Line("FLUSHALL");
+  writer.Line("XADD s 5-1 f v");
+  TestClient& early = Connect();
+  TestClient& late = Connect();
+  early.Send({"XREAD", "BLOCK", "0", "STREAMS", "s", "$"});
+  writer.Line("DEL s");
+  late.Send({"XREAD", "BLOCK", "0", "STREAMS", "s", "0"});
+  writer.Line("XADD s 3-1 f v");
+  EXPECT_FALSE(early.Next().has_value());
+  EXPECT_TRUE(late.Next().has_value());
+  writer.Line("XADD s 6-1 f v");
+  EXPECT_TRUE(early.Next().has_value());
+}
+
 TEST_F(WaitersTest, SwapBringsAKey) {
   c_.Run({"select", "1"});
   c_.Run({"set", "k", "x"});
