@@ -24,6 +24,7 @@ struct Encoded {
     std::memcpy(out, small, small_size);
     if (!rest.empty()) std::memcpy(out + small_size, rest.data(), rest.size());
   }
+  char last() const { return rest.empty() ? small[small_size - 1] : rest.back(); }
   bool Equals(const char* kept) const {
     return std::memcmp(kept, small, small_size) == 0 &&
            (rest.empty() || std::memcmp(kept + small_size, rest.data(), rest.size()) == 0);
@@ -148,15 +149,33 @@ StringPack::Position StringPack::Nth(size_t index) const {
   return at;
 }
 
-// The wanted text is encoded once and compared as bytes: lengths first, which tells most apart.
+// As Next, for one look at each of thousands: the two common forms need their head alone.
+StringPack::Position StringPack::Behind(const char* data, Position at, size_t all) const {
+  const auto head = static_cast<uint8_t>(data[at]);
+  const size_t bytes = head <= kShortTextMax                     ? size_t{1} + head
+                       : head > kInteger && head <= kInteger + 8 ? size_t{1} + head - kInteger
+                                                                 : Next(at) - at;
+  ABSL_HARDENING_ASSERT(bytes <= all - at);
+  return static_cast<Position>(at + bytes);
+}
+
+// The wanted text is encoded once and compared as bytes. The head, which tells the length, and the
+// last byte tell most apart: names that are counted up begin alike.
 StringPack::Position StringPack::Find(std::string_view text, Position from, size_t stride) const {
   const Encoded wanted(text);
+  const char head = wanted.small[0];
+  const char last = wanted.last();
+  const size_t last_at = wanted.bytes() - 1;
+  const char* const data = block_.data();
   const Position all = end();
   for (Position at = from; at != all;) {
-    const Position next = Next(at);
-    if (next - at == wanted.bytes() && wanted.Equals(block_.data() + at)) return at;
+    const Position next = Behind(data, at, all);
+    if (data[at] == head && next - at == last_at + 1 && data[at + last_at] == last &&
+        wanted.Equals(data + at)) {
+      return at;
+    }
     at = next;
-    for (size_t i = 1; i < stride && at != all; ++i) at = Next(at);
+    for (size_t i = 1; i < stride && at != all; ++i) at = Behind(data, at, all);
   }
   return all;
 }

@@ -95,6 +95,7 @@ class StringPack {
 
   // Reads and checks a head. Hardened: ends the process on bytes that lead beyond the block.
   Frame FrameAt(Position at) const;
+  Position Behind(const char* data, Position at, size_t all) const;
 
   [[no_unique_address]] ByteBlock block_;
   uint32_t count_ = 0;
