@@ -19,9 +19,12 @@ bool IsLike(const AccessLog::Entry& a, const AccessLog::Entry& b) {
 
 }  // namespace
 
-void AccessLog::set_entries_max(size_t entries) { entries_max_ = entries; }
+void AccessLog::set_entries_max(size_t entries) {
+  entries_max_ = entries;
+  while (entries_.size() > entries_max_) entries_.pop_back();
+}
 
-// An entry that is counted up becomes the latest. As in Redis, a smaller bound takes effect here.
+// An entry that is counted up becomes the latest.
 void AccessLog::Add(Entry entry) {
   for (std::string* const word : {&entry.object, &entry.user}) {
     if (word->size() > kWordBytesMax) word->resize(kWordBytesMax);

@@ -32,7 +32,7 @@ class AccessLog {
     int64_t at_ms = 0;   // engine time of the last one
   };
 
-  void set_entries_max(size_t entries);
+  void set_entries_max(size_t entries);  // the oldest beyond go
   void Add(Entry entry);
   void Reset() { entries_.clear(); }
   void TimeShifted(int64_t ms);

@@ -337,6 +337,9 @@ void Clients::LookAt(Session& session) {
   look_.bytes += session.MemoryBytes();
   Account(session);
   if (!session.output.empty()) CheckOutputLimit(session);
+  // What came before the limit was lowered.
+  if (session.pending.size() > QueryBytesMax(session) && session.close != CloseMode::kNow)
+    CloseOverQueryLimit(session);
   if (IsOverdue(session)) session.close = CloseMode::kNow;
   if (session.close == CloseMode::kNow) QueueSend(session);
 }

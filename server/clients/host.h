@@ -99,7 +99,8 @@ class Host : public ProcessHost {
   // turns are the engine's care.
   virtual void Poll() = 0;
   // From now on a peer that does not answer for so long, without a word from it meanwhile, counts
-  // as gone: Drop is to be called. Where peers cannot vanish unseen there is nothing to do.
+  // as gone: Drop is to be called; 0: it is watched no more. Where peers cannot vanish unseen there
+  // is nothing to do.
   virtual void WatchPeer(Session& session, int64_t timeout_ms) {
     static_cast<void>(session), static_cast<void>(timeout_ms);
   }

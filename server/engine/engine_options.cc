@@ -49,6 +49,9 @@ std::span<const Engine::FollowedOptions> Engine::AllFollowed() {
          memory.set_retention_ms(engine.settings().fence_retention);
          memory.set_memory_max(static_cast<size_t>(engine.settings().fence_memory_max));
        }},
+      {{"lock-restart-grace", "lock-restart-grace-max"},
+       [](Engine& engine) { engine.locks_.GraceBoundChanged(); }},
+      {{"lock-session-timeout"}, [](Engine& engine) { engine.WatchPeers(); }},
       {{"slowlog-log-slower-than", "latency-monitor-threshold"},
        [](Engine& engine) {
          engine.latency_monitor_.set_threshold_ms(engine.settings().latency_monitor_threshold);
@@ -74,6 +77,16 @@ std::optional<std::string> Engine::OptionChanged(std::string_view option) {
     return std::string();
   }
   return std::nullopt;
+}
+
+// Those who hold locks of their sessions, whose peers are watched from the first of them on.
+void Engine::WatchPeers() {
+  clients_.ForEach([this](Session& session) {
+    const int64_t timeout_ms = settings().lock_session_timeout;
+    if (!session.peer_watched && (timeout_ms == 0 || !locks_.HoldsBySession(session))) return;
+    session.peer_watched = timeout_ms > 0;
+    host_.WatchPeer(session, timeout_ms);
+  });
 }
 
 void Engine::MemoryOptionsChanged() {

@@ -96,12 +96,27 @@ void LockService::HoldBack(int64_t left_ms) {
     on_.host.Log(
         LogLevel::kWarning,
         Concat("another restart would not know which locks are held back: ", std::strerror(fault)));
-  grace_.Begin(now.ms() + left_ms, tokens_.last());
+  grace_.Begin(now.ms(), now.ms() + left_ms, tokens_.last());
   on_.timers.Arm(grace_ends_, now.ms() + left_ms);
   on_.host.Log(LogLevel::kWarning,
                Concat("locks may be held that are not known after this start: those without a "
                       "known owner are held back for ",
                       left_ms, " ms (lock-restart-grace)"));
+}
+
+// It counts from its beginning, and never gets longer: the grants that are missing do not.
+void LockService::GraceBoundChanged() {
+  if (!grace_.is_on()) return;
+  const Now& now = on_.clock.now();
+  const int64_t most_ms = horizon_.is_on() ? on_.config.settings().lock_restart_grace_max : 0;
+  const int64_t left_ms = grace_.begun_ms() + most_ms - now.ms();
+  if (left_ms >= grace_.LeftMs(now)) return;
+  if (left_ms <= 0) {
+    on_.timers.Disarm(grace_ends_);
+    return EndGrace();
+  }
+  grace_.Shorten(now.ms() + left_ms);
+  on_.timers.Arm(grace_ends_, now.ms() + left_ms);
 }
 
 // Until here a stand-in held the names back, so all names with waiters are looked at again.
@@ -216,6 +231,7 @@ bool LockService::GoOn() {
   held_.TakeApart();
   DealOut([this] { return waits_.any_to_refuse(); }, [this](int& left) { waits_.Refuse(left); });
   locks_.Continue(on_.clock.now());
+  if (memory_.has_new_bounds()) memory_.FollowBounds(on_.clock.now());
   if (locks_.wants_tokens() && !retry_.node.linked()) {
     on_.timers.Arm(retry_, on_.clock.now().ms() + kMarkRetryMs);
   }

@@ -107,7 +107,7 @@ class LockService final : public KeyListener {
   bool Continue(int64_t read_ms);
   bool has_left_over() const {
     return locks_.has_left_over() || held_.any_loose() || held_.any_due() || held_.retries() ||
-           waits_.any_to_refuse() || any_to_tell();
+           waits_.any_to_refuse() || any_to_tell() || memory_.has_new_bounds();
   }
   bool pending() const {
     return held_.any_noted() || losses_.any_noted() || waits_.any_cancelled() || !ended_.empty();
@@ -120,6 +120,8 @@ class LockService final : public KeyListener {
   // are known, all of them, and the wall clock's time of the last thing that is known. Holds names
   // back if need be.
   void Started(bool has_data, bool has_all_grants, int64_t last_unix_ms);
+  // lock-restart-grace or -max was changed: the grace that runs follows.
+  void GraceBoundChanged();
   // A live server loads its data anew: what it knows of locks stays as it is. See HeldLocks.
   void SetAside();
   void BringBack() { held_.BringBack(); }

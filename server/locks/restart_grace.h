@@ -24,10 +24,13 @@ class RestartGrace {
   explicit RestartGrace(const SipKey& hash_key) : known_(0, LockNameHash(hash_key)) {}
 
   // Tokens up to `last_token` may be those of grants that are missing.
-  void Begin(int64_t until_ms, int64_t last_token) {
+  void Begin(int64_t now_ms, int64_t until_ms, int64_t last_token) {
+    begun_ms_ = now_ms;
     until_ms_ = until_ms;
     last_token_ = last_token;
   }
+  void Shorten(int64_t until_ms) { until_ms_ = until_ms; }  // precondition: is_on()
+  int64_t begun_ms() const { return begun_ms_; }
   void End();
 
   bool is_on() const { return until_ms_ != 0; }
@@ -45,7 +48,8 @@ class RestartGrace {
 
   void Add(LockNameView name);
 
-  int64_t until_ms_ = 0;  // engine time; 0: it is over
+  int64_t begun_ms_ = 0;  // engine time
+  int64_t until_ms_ = 0;  // 0: it is over
   int64_t last_token_ = 0;
   size_t known_bytes_ = 0;
   absl::flat_hash_set<LockName, LockNameHash, LockNameEqual> known_;

@@ -101,6 +101,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   void EndTurn();
   void EverySecond();
   void PolicyChanged();  // appendfsync has another value
+  void TimestampsChanged() { writer_.set_timestamps(on_.settings.aof_timestamp_enabled); }
   // What is appended is not all as safe as it is to be, and there is no telling when it will be.
   bool is_behind() const { return !on_.state.write_fault.empty() && safe() < appended_; }
   // What the log holds is to be on disk within a second or so, whatever appendfsync says. Not at

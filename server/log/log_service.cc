@@ -34,8 +34,15 @@ LogService::~LogService() {
 
 std::optional<std::string> LogService::OptionChanged(std::string_view option) {
   if (option == "appendonly") return Switch();
-  if (option != "appendfsync") return std::nullopt;
-  commits_->PolicyChanged();
+  if (option == "appendfsync") {
+    commits_->PolicyChanged();
+  } else if (option == "aof-timestamp-enabled") {
+    commits_->TimestampsChanged();
+  } else if (option == "session-grace-ms") {
+    if (grace_.node.linked()) ArmGrace();
+  } else {
+    return std::nullopt;
+  }
   return std::string();
 }
 
@@ -171,7 +178,8 @@ void LogService::EndLoading() {
   on_.state.loading = false;
   on_.flags.Lower(RareFlags::kLog);
   on_.snapshots.AllIsSaved();
-  on_.timers.Arm(grace_, on_.clock.now().ms() + on_.config.settings().session_grace_ms);
+  grace_begun_ms_ = on_.clock.now().ms();
+  ArmGrace();
   if (!folder_ || !stands()) return;
   if (const std::string fault = OpenForWriting(); !fault.empty()) {
     on_.host.Log(LogLevel::kWarning, Concat("the log cannot be written: ", fault));
@@ -183,6 +191,10 @@ void LogService::EndLoading() {
     NoticeDoubts();
     next_base_ms_ = 0;
   }
+}
+
+void LogService::ArmGrace() {
+  on_.timers.Arm(grace_, grace_begun_ms_ + on_.config.settings().session_grace_ms);
 }
 
 // Sessions do not outlive their connections, nor connections the server: their owners have had the

@@ -136,6 +136,7 @@ class LogService final : private OptionFollower {
   std::string FilesOfLog(std::vector<std::string>& paths);
   std::string OpenForWriting();
   void EndLoading();
+  void ArmGrace();
   void EndGrace();
   void EndLoggedTurn();
   void CloseLog();
@@ -173,6 +174,7 @@ class LogService final : private OptionFollower {
   std::unique_ptr<LogFolder> folder_;  // null: a job has it, or there is no log
   std::unique_ptr<LogLoader> loader_;
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held
+  int64_t grace_begun_ms_ = 0;
   BaseState state_ = BaseState::kNone;
   uint64_t doubts_ = 0;        // of the log, that are dealt with
   int64_t next_base_ms_ = 0;   // engine time

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/net/connection.h"
 
 namespace sluice {
 namespace {
@@ -286,14 +287,7 @@ void Acceptor::Refuse(int descriptor, std::string_view sentence) {
 void Acceptor::SetTcpOptions(int descriptor) const {
   const int on = 1;
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int idle = static_cast<int>(config_.settings().tcp_keepalive);
-  if (idle == 0) return;
-  const int interval = std::max(1, idle / 3);
-  const int probes = 3;
-  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  Connection::KeepSocketAlive(descriptor, config_.settings().tcp_keepalive);
 }
 
 }  // namespace sluice

@@ -71,10 +71,23 @@ void Connection::Writable() {
   owner_.Writable(*this);
 }
 
+void Connection::KeepSocketAlive(int descriptor, int64_t seconds) {
+  const int on = seconds > 0;
+  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  if (!on) return;
+  const int idle = static_cast<int>(std::min<int64_t>(seconds, SHRT_MAX));
+  const int interval = std::max(1, idle / 3);
+  const int probes = 3;
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
 // Not where there is no TCP: the calls fail. What has been sent and is not acknowledged counts
 // against the time-out; so that something is, a silent peer is asked after a third of it, and then
 // every second.
-void Connection::WatchPeer(int64_t timeout_ms) const {
+void Connection::WatchPeer(int64_t timeout_ms) {
+  is_watched_ = timeout_ms > 0;
   const int on = 1;
   const int interval_s = 1;
   const unsigned user_timeout_ms = static_cast<unsigned>(std::min<int64_t>(timeout_ms, INT_MAX));

@@ -58,8 +58,14 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   void ForgetOutput() {
     if (tls_) tls_->ForgetOutput();
   }
-  // The kernel ends the connection when the peer has not answered it for so long.
-  void WatchPeer(int64_t timeout_ms) const;
+  // The kernel asks a silent peer every so many seconds whether it is there; 0: never. Not of one
+  // that is watched.
+  void KeepAlive(int64_t seconds) const {
+    if (!is_watched_) KeepSocketAlive(descriptor_, seconds);
+  }
+  static void KeepSocketAlive(int descriptor, int64_t seconds);
+  // The kernel ends the connection when the peer has not answered it for so long; 0: no more.
+  void WatchPeer(int64_t timeout_ms);
   void AwaitWritable() { poller_.AwaitWritable(descriptor_); }
   void Close();
 
@@ -72,6 +78,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   ConnectionOwner& owner_;
   Sources::Place place_;
   std::unique_ptr<TlsStream> tls_;
+  bool is_watched_ = false;
 };
 
 }  // namespace sluice

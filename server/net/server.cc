@@ -109,8 +109,13 @@ void Server::MakeSpaces(const CommandTable& commands) {
 Server::~Server() { config_.Unfollow(*this); }
 
 std::optional<std::string> Server::OptionChanged(std::string_view option) {
-  if (option != "loglevel") return std::nullopt;
-  log_.set_level(config_.settings().loglevel);
+  if (option == "loglevel") {
+    log_.set_level(config_.settings().loglevel);
+  } else if (option == "tcp-keepalive") {
+    first_.KeepAliveChanged();
+  } else {
+    return std::nullopt;
+  }
   return std::string();
 }
 

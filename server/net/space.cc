@@ -138,8 +138,16 @@ void Space::CallAfter(int64_t real_ms, std::function<void()> call) {
 
 void Space::WatchPeer(Session& session, int64_t timeout_ms) {
   if (session.id.slot >= connections_.size()) return;
-  const Connection* const connection = connections_[session.id.slot].get();
-  if (connection) connection->WatchPeer(timeout_ms);
+  Connection* const connection = connections_[session.id.slot].get();
+  if (!connection) return;
+  connection->WatchPeer(timeout_ms);
+  if (timeout_ms == 0) connection->KeepAlive(making_.config->settings().tcp_keepalive);
+}
+
+void Space::KeepAliveChanged() {
+  for (const auto& connection : connections_) {
+    if (connection) connection->KeepAlive(making_.config->settings().tcp_keepalive);
+  }
 }
 
 }  // namespace sluice

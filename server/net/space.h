@@ -69,6 +69,7 @@ class Space final : public Host {
   // The connection broke, or its peer has closed it.
   void Drop(SessionId id);
   void DropBroken();
+  void KeepAliveChanged();  // tcp-keepalive
   void CloseConnections();
   // It is to go as soon as its engine runs nothing: long work ends.
   void GiveUp() {

@@ -12,6 +12,8 @@ namespace {
 // Memories dropped in one call: some 2 µs. All at once would be 0.2 s where half a million are
 // over.
 constexpr int kCollapsedAtOnce = 8;
+// The same in a turn, after a bound was lowered.
+constexpr int kForgottenATurn = 256;
 
 }  // namespace
 
@@ -142,10 +144,12 @@ void FenceMemory::DropOldest() {
 }
 
 void FenceMemory::Collapse(const Now& now) {
-  for (int left = kCollapsedAtOnce; left > 0 && !order_.empty(); --left) {
-    if (memory_bytes_ <= memory_max_ && !IsOver(order_.front(), now)) return;
-    DropOldest();
-  }
+  for (int left = kCollapsedAtOnce; left > 0 && HasTooMuch(now); --left) DropOldest();
+}
+
+void FenceMemory::FollowBounds(const Now& now) {
+  for (int left = kForgottenATurn; left > 0 && HasTooMuch(now); --left) DropOldest();
+  has_new_bounds_ = HasTooMuch(now);
 }
 
 int64_t FenceMemory::Newest(LockNameView name, const Now& now) const {

@@ -91,8 +91,18 @@ class FenceMemory {
 
   explicit FenceMemory(const SipKey& hash_key) : newest_(LockNameHash(hash_key)) {}
 
-  void set_retention_ms(int64_t ms) { retention_ms_ = ms; }
-  void set_memory_max(size_t bytes) { memory_max_ = bytes; }
+  // What is there and has no room any more is forgotten by FollowBounds.
+  void set_retention_ms(int64_t ms) {
+    retention_ms_ = ms;
+    has_new_bounds_ = true;
+  }
+  void set_memory_max(size_t bytes) {
+    memory_max_ = bytes;
+    has_new_bounds_ = true;
+  }
+  bool has_new_bounds() const { return has_new_bounds_; }
+  // A slice of it, until has_new_bounds() is false.
+  void FollowBounds(const Now& now);
 
   // The lock was given back by its last holder.
   void Remember(LockNameView name, int64_t token, const Now& now);
@@ -144,6 +154,9 @@ class FenceMemory {
   bool IsOver(const Memory& memory, const Now& now) const {
     return now.ms() - memory.since_ms >= retention_ms_;
   }
+  bool HasTooMuch(const Now& now) const {
+    return !order_.empty() && (memory_bytes_ > memory_max_ || IsOver(order_.front(), now));
+  }
   // Out of list and map.
   void Drop(Order::iterator place);
   void DropOldest();
@@ -151,6 +164,7 @@ class FenceMemory {
 
   int64_t retention_ms_ = kRetentionMs;
   size_t memory_max_ = kMemoryMax;
+  bool has_new_bounds_ = false;
   int64_t floor_ = 0;
   size_t memory_bytes_ = 0;
   absl::flat_hash_map<int, int64_t> floors_;  // of databases that were flushed or swapped

@@ -180,6 +180,26 @@ def test_protected_mode():
         assert wire.Connection(server.connect_tcp(host=address)).call("PING") == ("+", b"PONG")
 
 
+def test_keepalive_follows_its_option():
+    """tcp-keepalive of connections that are there. /proc/net/tcp says which timer a socket has."""
+    def timer(server, connection):
+        port = connection.sock.getsockname()[1]
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            for row in map(str.split, table):
+                if row[1].endswith(f":{server.port:04X}") and row[2].endswith(f":{port:04X}"):
+                    return row[5].split(":")[0]
+        return None
+
+    with Checked("--tcp-keepalive", 0, tcp=True) as server:
+        there, control = client(server, tcp=True), client(server)
+        assert there.call("PING") == ("+", b"PONG")
+        until(lambda: timer(server, there) == "00", "no timer runs")
+        assert control.call("CONFIG", "SET", "tcp-keepalive", 100) == ("+", b"OK")
+        until(lambda: timer(server, there) == "02", "the keepalive timer runs")
+        assert control.call("CONFIG", "SET", "tcp-keepalive", 0) == ("+", b"OK")
+        until(lambda: timer(server, there) == "00", "it runs no more")
+
+
 def test_idle_timeout():
     """`timeout` closes the client that says nothing, and no other."""
     with Checked("--timeout", 1) as server:

@@ -154,6 +154,38 @@ TEST_F(AfterALoss, AnAdministratorEndsTheDoubt) {
   EXPECT_TRUE(waiting.has_received());
 }
 
+TEST_F(AfterALoss, ALowerBoundEndsItSooner) {
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "lost", "b")));
+  EXPECT_EQ(client_.Line("CONFIG SET lock-restart-grace-max 5000").ToText(), "+OK");
+  again_.AdvanceTime(4900);
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "lost", "b")));
+  again_.AdvanceTime(101);
+  EXPECT_TRUE(IsGrant(Acquire(client_, "lost", "b")));
+}
+
+TEST_F(AfterALoss, TurnedOffItIsOver) {
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "lost", "b")));
+  EXPECT_EQ(client_.Line("CONFIG SET lock-restart-grace no").ToText(), "+OK");
+  EXPECT_TRUE(IsGrant(Acquire(client_, "lost", "b")));
+}
+
+// Locks of the sessions of before: for so long from the start on as the option says now.
+TEST(RestartGrace, OfSessionsFollowsItsOption) {
+  Machine machine(Logged("always"));
+  {
+    TestEngine server(machine.Options());
+    EXPECT_TRUE(IsGrant(server.Connect().Line("LOCK.ACQUIRE k a SESSION").ToText()));
+  }
+  TestEngine again(machine.Options(1000));
+  TestClient& client = again.Connect();
+  again.AdvanceTime(1000);
+  EXPECT_EQ(client.Line("CONFIG SET session-grace-ms 3000").ToText(), "+OK");
+  again.AdvanceTime(1900);
+  EXPECT_FALSE(IsGrant(Acquire(client, "k", "b")));
+  again.AdvanceTime(101);
+  EXPECT_TRUE(IsGrant(Acquire(client, "k", "b")));
+}
+
 TEST(RestartGrace, IsNotNeededWhereNothingCanBeMissing) {
   const auto answer_after = [](const std::string& fsync, auto end) {
     Machine machine(Logged(fsync));
