@@ -19,7 +19,7 @@
 namespace sluice {
 namespace {
 
-using Request = std::vector<std::string>;
+using Words = std::vector<std::string>;
 
 // Why the hash that is over is still there.
 enum class Stays { kNobodyHasMetIt, kNothingMayBeRemoved };
@@ -48,23 +48,23 @@ class HashOver : public testing::TestWithParam<Stays> {
   }
 
   // The bytes that a new client of it gets.
-  static std::string Answer(TestEngine& engine, const std::vector<Request>& requests) {
+  static std::string Answer(TestEngine& engine, const std::vector<Words>& requests) {
     TestClient& client = engine.Connect();
-    for (const Request& request : requests) client.Send(request);
+    for (const Words& request : requests) client.Send(request);
     std::string bytes = client.TakeBytes();
     client.Disconnect();
     return bytes;
   }
 
-  void ExpectAlike(const std::vector<Request>& requests) {
+  void ExpectAlike(const std::vector<Words>& requests) {
     Begin();
     std::string text;
-    for (const Request& request : requests)
+    for (const Words& request : requests)
       for (const std::string& word : request) text += word + ' ';
     EXPECT_EQ(Answer(with_, requests), Answer(without_, requests)) << text;
-    const std::vector<Request> after = {{"EXISTS", "k"}, {"TYPE", "k"}, {"DUMP", "k"},
-                                        {"KEYS", "*"},   {"SCAN", "0"}, {"SELECT", "1"},
-                                        {"KEYS", "*"}};
+    const std::vector<Words> after = {{"EXISTS", "k"}, {"TYPE", "k"}, {"DUMP", "k"},
+                                      {"KEYS", "*"},   {"SCAN", "0"}, {"SELECT", "1"},
+                                      {"KEYS", "*"}};
     EXPECT_EQ(Answer(with_, after), Answer(without_, after)) << "after " << text;
   }
 
@@ -77,16 +77,16 @@ class HashOver : public testing::TestWithParam<Stays> {
 // Every row of the table with its key and a few words, which make some sense to many.
 TEST_P(HashOver, EveryCommandSaysTheSame) {
   const std::span<const Command* const> all = with_.engine().part<CommandTable>().all();
-  const std::vector<Request> rests = {
+  const std::vector<Words> rests = {
       {"1", "2", "3"}, {"a", "b", "c"}, {"other", "k", "x"}, {"0", "9", "1"}, {"f", "1", "g", "2"}};
   size_t tried = 0;
   for (const Command* const command : all) {
     if (command->first_key != 1) continue;
-    for (const Request& rest : rests) {
+    for (const Words& rest : rests) {
       const size_t most = command->spec->arity < 0 ? rest.size() + 2 : command->spec->arity;
       const size_t least = std::max<size_t>(2, std::abs(command->spec->arity));
       for (size_t words = least; words <= most && words <= rest.size() + 2; ++words) {
-        Request request = {command->full_name, "k"};
+        Words request = {command->full_name, "k"};
         request.insert(request.end(), rest.begin(),
                        rest.begin() + static_cast<ptrdiff_t>(words - 2));
         ExpectAlike({request});
@@ -100,7 +100,7 @@ TEST_P(HashOver, EveryCommandSaysTheSame) {
 TEST_P(HashOver, SoDoTheseWithOptions) {
   other_admin_.Run({"SET", "x", "y"});
   const std::string dump = other_admin_.Run({"DUMP", "x"}).text;
-  const std::vector<std::vector<Request>> cases = {
+  const std::vector<std::vector<Words>> cases = {
       {{"KEYS", "*"}},
       {{"SCAN", "0"}},
       {{"SCAN", "0", "TYPE", "hash"}},
@@ -145,7 +145,7 @@ TEST_P(HashOver, SoDoTheseWithOptions) {
       {{"LOCK.ACQUIRE", "k", "me", "LEASE", "1000"}},
       {{"LIMIT.TAKE", "k", "FIXED", "5", "1000"}},
   };
-  for (const std::vector<Request>& requests : cases) ExpectAlike(requests);
+  for (const std::vector<Words>& requests : cases) ExpectAlike(requests);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stays, HashOver,
@@ -160,7 +160,7 @@ class LargeHashOver : public EngineFixture, private EffectSink {
   // Fields that end together; with `stays`, one that does not.
   void Make(bool stays) {
     for (size_t at = 0; at < kFields; at += 1000) {
-      Request set = {"HSETEX", "h", "PX", "10", "FIELDS", "1000"};
+      Words set = {"HSETEX", "h", "PX", "10", "FIELDS", "1000"};
       for (size_t i = at; i < at + 1000; ++i)
         set.insert(set.end(), {"field:" + std::to_string(i), "v"});
       Run(set);
