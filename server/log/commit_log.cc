@@ -238,7 +238,7 @@ void CommitLog::GoneOver() {
   }
   if (fault.empty()) {
     job.file = TurnFile(std::move(job.next.file), job.header.size());
-    file_end_ = job.header.size();
+    file_end_ = file_synced_ = job.header.size();
   }
   job.next.file.reset();
   if (writer_.ready() > 0) TakeTurn();
