@@ -258,6 +258,8 @@ void LogService::EndLoggedTurn() {
 void LogService::CloseLog() {
   DropRewrite();
   commits_->Close();
+  // A later start reads these files: it is to know, even if the server is killed now.
+  if (on_.state.is_unsure) on_.locks.LogIsUnsure();
   NoticeDoubts();
   Happen(BaseEvent::kClosed);
   folder_->Discard(std::exchange(open_, {}));
