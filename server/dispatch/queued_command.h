@@ -7,7 +7,7 @@
 #include "absl/base/attributes.h"
 #include "protocol/args.h"
 #include "server/dispatch/command.h"
-#include "storage/memory/heap_bytes.h"
+#include "storage/memory/block_size.h"
 
 namespace sluice {
 
@@ -22,7 +22,9 @@ class QueuedCommand {
   Args args() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return views_; }
   Request request() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return {*command_, views_, inner_}; }
   // What it takes of memory: beside itself, and in all.
-  size_t heap_bytes() const { return HeapBytes(bytes_) + HeapBytes(views_); }
+  size_t heap_bytes() const {
+    return BlockSize(bytes_.capacity()) + BlockSize(views_.capacity() * sizeof(std::string_view));
+  }
   size_t bytes() const { return sizeof(*this) + heap_bytes(); }
 
  private:

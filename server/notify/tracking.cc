@@ -32,9 +32,9 @@ std::string ListOf(std::string_view key) {
   return bytes;
 }
 
-// A place in a btree, whose nodes of 256 bytes are filled to three quarters. A set of clients
+// A place in a btree, whose nodes of 256 bytes are filled to two thirds. A set of clients
 // begins with room for one, behind a head of 16 bytes.
-constexpr size_t TreeItemBytes(size_t item_bytes) { return item_bytes * 4 / 3; }
+constexpr size_t TreeItemBytes(size_t item_bytes) { return item_bytes * 3 / 2; }
 constexpr size_t kClientBytes = 2 * sizeof(uint64_t);
 constexpr size_t kFirstClientBytes = BlockSize(16 + sizeof(uint64_t));
 

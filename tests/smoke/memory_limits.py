@@ -245,7 +245,8 @@ def test_who_piles_up_goes_as_at_redis():
                 Server(REDIS, ("--maxmemory-clients", str(CLIENT_LIMIT))) as theirs:
             (added, took), (theirs_added, theirs_took) = (added_until_closed(server, crowd) for server in (ours, theirs))
         print(f"  {name}: closed after {added} (tot-mem {took}), Redis after {theirs_added} ({theirs_took})", flush=True)
-        assert theirs_added / 5 <= added <= theirs_added * 5, f"{name}: {added}, Redis {theirs_added}"
+        # Redis counts links alone: the names of channels and patterns are in no client's figure there.
+        assert theirs_added / 8 <= added <= theirs_added * 2, f"{name}: {added}, Redis {theirs_added}"
         assert took <= CLIENT_LIMIT, f"{name}: {took}"
 
 
