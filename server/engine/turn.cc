@@ -479,11 +479,11 @@ int64_t Engine::NextWork() const {
 // enough that what lies between two readings is no more than kCpuReadEveryNanos.
 void Engine::EndTurn(int64_t begin) {
   tracking_.Broadcast();
-  EvictClients();
   do {
     log_.EndTurn();
     clients_.SendAll();
     CloseAll();
+    EvictClients();  // by what is left when all has been sent that can be
     tracking_.Broadcast();
   } while (clients_.any_to_send());  // the locks of those that were closed may be others' now
   log_.EndTurn();
