@@ -51,7 +51,9 @@ struct Parked : SessionState, TimerTask {
   Parked(SessionId id, const Request& waits) : session(id), request(waits) {}
   size_t MemoryBytes() const override {
     const size_t asked_bytes = asked ? BlockSize(sizeof(*asked)) + asked->heap_bytes() : 0;
-    return BlockSize(sizeof(*this)) + request.heap_bytes() + asked_bytes + kept_bytes;
+    // ParkedClients::Wait has a reference beside this.
+    return BlockSize(sizeof(*this) + sizeof(void*)) + request.heap_bytes() + asked_bytes +
+           kept_bytes;
   }
 };
 

@@ -237,7 +237,7 @@ size_t WaitQueue::BytesOf(const Queued& queued) {
                                  BlockSize(sizeof(Queued*));
   const LockRequest& request = queued.wait.request;
   size_t bytes = BlockSize(sizeof(Queued)) + kOwnerBytes + 3 * HeapBytes(request.owner) +
-                 sizeof(std::pair<uint64_t, std::unique_ptr<Queued>>);
+                 RoomOfTables(sizeof(std::pair<uint64_t, std::unique_ptr<Queued>>));
   if (request.terms.label) bytes += HeapBytes(*request.terms.label);
   for (const LockName& name : request.names) bytes += kPlaceBytes + 3 * HeapBytes(name.key);
   return bytes;

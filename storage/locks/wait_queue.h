@@ -45,6 +45,7 @@
 #include "storage/locks/lock.h"
 #include "storage/locks/lock_name.h"
 #include "storage/locks/lock_store.h"
+#include "storage/memory/block_size.h"
 
 namespace sluice {
 
@@ -165,7 +166,8 @@ class WaitQueue final : public LockWatcher {
   // Nearly: of one wait, which is its caller's to account for, and of all lines and owners.
   size_t BytesOf(uint64_t id) const { return BytesOf(At(id)); }  // precondition: waits
   size_t MemoryBytes() const {
-    return lines_by_number_.size() * sizeof(Line) + owners_.size() * sizeof(Owner);
+    return lines_by_number_.size() * BlockSize(sizeof(Line)) +
+           owners_.size() * BlockSize(sizeof(Owner));
   }
   // Waits looked at since the start: for tests of the costs.
   uint64_t steps() const { return steps_; }
