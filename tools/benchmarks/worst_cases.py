@@ -23,6 +23,21 @@ STREAM = fill(MILLION // 2, "stream", "'XADD', KEYS[1], i .. '-1', 'field', i")
 PLACES = fill(MILLION // 2, "places", "'GEOADD', KEYS[1], (i * 7919) % 360 - 179.5, "
               "(i * 104729) % 170 - 84.5 + i / 1000000, 'place:' .. i")
 LIST = fill(MILLION, "list", "'RPUSH', KEYS[1], (i * 7919) % 1000003")
+LONG_STREAM = fill(MILLION, "stream", "'XADD', KEYS[1], i .. '-1', 'field', i")
+TEXTS = fill(MILLION, "list", "'RPUSH', KEYS[1], 'element:' .. i")
+
+# A dump is kept under the name of its key and ":dump", and restored by a script: then each server
+# is given its own.
+RESTORE = "return redis.call('RESTORE', 'restored', 0, redis.call('GET', KEYS[1]))"
+KEEP_DUMP = "redis.call('SET', KEYS[1] .. ':dump', redis.call('DUMP', KEYS[1])) return 1"
+
+
+def kept_dump(key):
+    return ("EVAL", KEEP_DUMP, "1", key)
+
+
+def restored(key):
+    return ("EVAL", RESTORE, "1", f"{key}:dump")
 
 
 def words(line):
@@ -102,6 +117,11 @@ WORST = [
     Worst("worst-dump-hash", [HASH], [words("DUMP hash")]),
     Worst("worst-dump-set", [SET], [words("DUMP set")]),
     Worst("worst-dump-list", [LIST], [words("DUMP list")]),
+    Worst("worst-dump-list-texts", [TEXTS], [words("DUMP list")]),
+    Worst("worst-dump-stream", [LONG_STREAM], [words("DUMP stream")]),
+    Worst("worst-restore-list", [LIST, kept_dump("list")], [restored("list")]),
+    Worst("worst-restore-list-texts", [TEXTS, kept_dump("list")], [restored("list")]),
+    Worst("worst-restore-stream", [LONG_STREAM, kept_dump("stream")], [restored("stream")]),
     Worst("worst-sort", [LIST], [words("SORT list")]),
     Worst("worst-sort-alpha", [LIST], [words("SORT list ALPHA")]),
     Worst("worst-sort-limit", [LIST], [words("SORT list LIMIT 0 10")]),
@@ -141,6 +161,7 @@ WORST = [
     Worst("worst-copy-hash", [HASH], [words("COPY hash other")]),
     Worst("worst-copy-zset", [SORTED], [words("COPY zset other")]),
     Worst("worst-copy-list", [LIST], [words("COPY list other")]),
+    Worst("worst-copy-stream", [LONG_STREAM], [words("COPY stream other")]),
     Worst("worst-lcs", [("SET", "a", "ab" * 5000), ("SET", "b", "ba" * 5000)],
           [words("LCS a b"), words("LCS a b LEN"), words("LCS a b IDX")]),
     Worst("worst-sadd-many", [], lambda: [("SADD", "set", *(f"m:{i}" for i in range(MILLION)))]),
