@@ -243,8 +243,8 @@ bool RdbFileReader::DeadlineOf(const Attributes& attributes, Deadline& deadline)
 
 RdbFileReader::State RdbFileReader::ReadKey(uint8_t code, const Attributes& attributes) {
   const uint64_t type_offset = reader_.offset() - 1;
-  const auto type = static_cast<RdbType>(code);
-  if (!IsRdbType(type) || (type == RdbType::kValkeyHash && !is_valkey_)) {
+  const RdbType type = RdbTypeOf(code, is_valkey_);
+  if (!IsRdbType(type)) {
     return Refuse(type_offset,
                   Concat(code,
                          " is neither a type nor an opcode that is known, so what "
@@ -294,6 +294,9 @@ RdbFileReader::State RdbFileReader::Hand(RdbFileKey& key, std::optional<RdbValue
     return State::kMore;
   }
   key.value = *std::move(value);
+  if (const std::string mended = reader_.TakeMended(); !mended.empty()) {
+    visitor_.Mended(key, mended);
+  }
   const std::string refusal = visitor_.Key(key);
   if (refusal.empty()) return State::kMore;
   return Refuse(part_offset_, RdbKeyFault(key, refusal));

@@ -69,6 +69,8 @@ class RdbFileVisitor {
   // already is for the visitor to see.
   virtual std::string Key(RdbFileKey& key) = 0;
   virtual void LeftOut(const RdbLeftOut& what) = 0;
+  // Before Key: its value was not as it should be in `what` ("length, last id"), and was mended.
+  virtual void Mended(const RdbFileKey& /*key*/, std::string_view /*what*/) {}
   // A hint, on which nothing may depend: any program may have written it.
   virtual void SizeHint(uint64_t /*db*/, uint64_t /*keys*/, uint64_t /*with_deadline*/) {}
 };

@@ -56,10 +56,24 @@ enum class RdbType : uint8_t {
   kStream2 = 19,
   kSetListpack = 20,
   kStream3 = 21,
-  kValkeyHash = 22,  // with a Unix time behind each field: name, value, ms 8 (-1: none)
+  kHashFieldTtlRc = 22,  // of Redis 7.4's release candidates: Unix times, and no earliest one first
+  kHashListpackFieldTtlRc = 23,
   kHashFieldTtl = 24,
   kHashListpackFieldTtl = 25,
+  // Valkey's own, which are 22 in its files, with a Unix time behind each field: name, value, ms 8
+  // (-1: none). This number stands in no file.
+  kValkeyHash = 222,
 };
+
+// The type that a number stands for in a file (or a dump) of Redis's, or of Valkey's.
+constexpr RdbType RdbTypeOf(uint8_t code, bool is_valkey) {
+  constexpr auto kNone = static_cast<RdbType>(UINT8_MAX);
+  const auto type = static_cast<RdbType>(code);
+  if (type == RdbType::kValkeyHash) return kNone;
+  if (!is_valkey) return type;
+  if (type == RdbType::kHashFieldTtlRc) return RdbType::kValkeyHash;
+  return type == RdbType::kHashListpackFieldTtlRc ? kNone : type;
+}
 
 // What a part of a file begins with, where it is no type of a value.
 enum class RdbOpcode : uint8_t {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "protocol/text/number_text.h"
-#include "storage/rdb/listpack.h"
+#include "storage/listpack/listpack.h"
 #include "storage/rdb/rdb_collections.h"
 #include "storage/rdb/rdb_moment.h"
 #include "storage/rdb/rdb_sequence.h"
@@ -48,14 +48,15 @@ class HashMaker {
   explicit HashMaker(const RdbContext& context)
       : context_(context), hash_(std::make_unique<Hash>()) {}
 
-  // False when the field is there already.
+  // False when the field is there already, as far as that shows.
   bool Add(std::string_view name, std::string_view value, int64_t end_ms,
            Deadline::Kind kind = Deadline::Kind::kUnix) {
     const Now& now = context_.now;
     // Over already: left out, as if it had ended just after the load.
     if (end_ms <= now.unix_ms()) return true;
-    if (!hash_->Set(name, value, context_.hash, now)) return false;
+    if (!hash_->Load(name, value, context_.hash, now)) return false;
     if (end_ms == kNever) return true;
+    if (!hash_->AllDiffer()) return false;
     // No timer goes further, and no step of the clock is felt so far away.
     const bool is_relative = kind == Deadline::Kind::kSteady && end_ms <= kRdbMomentMsMax &&
                              end_ms - now.unix_offset_ms <= TimerWheel::kDeadlineMsMax;
@@ -64,6 +65,8 @@ class HashMaker {
         context_.hash);
     return true;
   }
+  // Whether no field came twice. Add may have missed it.
+  bool AllDiffer() const { return hash_->AllDiffer(); }
   std::unique_ptr<Value> Take() {
     if (hash_->empty()) return nullptr;
     return std::move(hash_);
@@ -74,7 +77,7 @@ class HashMaker {
   std::unique_ptr<Hash> hash_;
 };
 
-// A count, and so many fields with how long after `earliest` each ends.
+// A count, and so many fields with how long after `earliest`, plus 1, each ends.
 // Hostile sums do not wrap: an end beyond int64 is a fault.
 bool ReadTimedFields(RdbReader& reader, int64_t earliest, HashMaker& maker) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
@@ -172,6 +175,7 @@ std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& co
     if (!maker.Add(name, value, end_ms, kind)) reader.Fail();
   }
   reader.End();
+  if (!maker.AllDiffer()) reader.Fail();
   return reader.ok() ? maker.Take() : nullptr;
 }
 
@@ -195,7 +199,7 @@ void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer) {
   writer.String(listpack.Finish());
 }
 
-// Six forms of Redis's and one of Valkey's; all end in HashMaker.
+// Eight forms of Redis's and one of Valkey's; all end in HashMaker.
 std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContext& context) {
   HashMaker maker(context);
   bool whole = false;
@@ -205,8 +209,13 @@ std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContex
       whole = ReadTimedFields(reader, earliest, maker);
       break;
     }
+    case RdbType::kHashFieldTtlRc:
+      whole = ReadTimedFields(reader, 1, maker);  // Unix times as they are
+      break;
     case RdbType::kHashListpackFieldTtl:
       reader.Int64();  // the earliest end, which the fields tell
+      [[fallthrough]];
+    case RdbType::kHashListpackFieldTtlRc:
       whole = ReadTimedListpack(reader, maker);
       break;
     case RdbType::kValkeyHash:
@@ -224,6 +233,7 @@ std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContex
     default:
       whole = ReadFields(reader, RdbSequence::kPairs, maker);
   }
+  whole = whole && maker.AllDiffer();
   if (!whole) reader.Fail();
   return whole ? maker.Take() : nullptr;
 }

@@ -3,9 +3,10 @@
 #include <string>
 
 #include "protocol/text/number_text.h"
-#include "storage/rdb/listpack.h"
+#include "storage/listpack/listpack.h"
 #include "storage/rdb/rdb_collections.h"
 #include "storage/rdb/rdb_sequence.h"
+#include "storage/types/list_builder.h"
 
 namespace sluice {
 namespace {
@@ -32,6 +33,18 @@ bool IsFull(const ListpackWriter& node, std::string_view text) {
 void WriteNode(ListpackWriter& node, RdbWriter& writer) {
   writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
   writer.String(node.Finish());
+}
+
+// A listpack's numbers need not become texts on the way.
+void TakePackedNode(RdbReader& reader, ListBuilder& builder) {
+  const std::string bytes = reader.String();
+  if (reader.failed()) return;
+  ListpackReader listpack(bytes);
+  PackedItem item;
+  while (listpack.Take(item)) {
+    item.is_number ? builder.Number(item.number) : builder.Text(item.text);
+  }
+  if (!listpack.ok()) reader.Fail();
 }
 
 }  // namespace
@@ -70,11 +83,11 @@ void WriteList(const List& list, RdbWriter& writer) {
   writer.Raw(nodes);
 }
 
-// Elements are pushed as a client's would be, so chunks follow the present limits, not the file's.
+// Chunks follow the present limits, not the file's.
 std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContext& context) {
-  auto list = std::make_unique<List>();
-  const auto push = [&](std::string_view text) {
-    list->Push(ListEnd::kBack, text, context.list);
+  ListBuilder builder(context.list);
+  const auto push = [&builder](std::string_view text) {
+    builder.Text(text);
     return true;
   };
   // The two oldest forms are one sequence; the later ones are a count of nodes, each a sequence.
@@ -87,18 +100,18 @@ std::unique_ptr<Value> ReadList(RdbType type, RdbReader& reader, const RdbContex
       if (node == static_cast<uint64_t>(RdbQuicklistNode::kPlain)) {
         const std::string text = reader.String();
         if (text.empty()) reader.Fail();  // no text is so short that it stands alone
-        if (reader.ok()) push(text);
+        if (reader.ok()) builder.Text(text);
       } else if (type == RdbType::kQuicklistZiplists) {
         ReadSequence(reader, RdbSequence::kZiplist, push);
       } else if (node == static_cast<uint64_t>(RdbQuicklistNode::kPacked)) {
-        ReadSequence(reader, RdbSequence::kListpack, push);
+        TakePackedNode(reader, builder);
       } else {
         reader.Fail();
       }
     }
   }
-  if (reader.failed() || list->empty()) return nullptr;
-  return list;
+  if (reader.failed() || builder.empty()) return nullptr;
+  return builder.Finish();
 }
 
 }  // namespace sluice

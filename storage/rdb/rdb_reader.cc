@@ -30,6 +30,11 @@ void RdbReader::Fail(RdbFault fault) {
   bytes_ = {};
 }
 
+void RdbReader::Mend(std::string_view what) {
+  if (!mended_.empty()) mended_ += ", ";
+  mended_ += what;
+}
+
 // Whether a string of so many bytes can be taken, as far as is known.
 bool RdbReader::Promised(uint64_t bytes) {
   if (bytes > bytes_.size() && bytes > Left()) Fail(RdbFault::kEnds);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "storage/rdb/rdb_format.h"
 #include "storage/rdb/rdb_input.h"
@@ -37,6 +38,11 @@ class RdbReader {
   RdbFault fault() const { return fault_; }
   bool at_end() const { return bytes_.empty(); }  // only when all bytes were at hand
   void Fail() { Fail(RdbFault::kDamaged); }
+  // Notes what was not as it should be, and was told from the rest: "length". Each at most once a
+  // value.
+  void Mend(std::string_view what);
+  // What was noted since the last call, as a list of words; empty: nothing.
+  std::string TakeMended() { return std::exchange(mended_, {}); }
   // Of what has been taken; after a fault, where that was.
   uint64_t offset() const { return failed() ? fault_offset_ : Offset(); }
   // The checksum of what has been taken. Only of an input.
@@ -79,6 +85,7 @@ class RdbReader {
   size_t total_bytes_ = 0;
   uint64_t fault_offset_ = 0;
   RdbFault fault_ = RdbFault::kNone;
+  std::string mended_;
 };
 
 }  // namespace sluice

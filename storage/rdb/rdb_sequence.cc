@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "storage/rdb/listpack.h"
+#include "storage/listpack/listpack.h"
 #include "storage/rdb/ziplist.h"
 
 namespace sluice {

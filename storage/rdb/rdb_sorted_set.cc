@@ -7,28 +7,31 @@
 #include <vector>
 
 #include "protocol/text/number_text.h"
-#include "storage/rdb/listpack.h"
+#include "storage/listpack/listpack.h"
 #include "storage/rdb/rdb_collections.h"
 #include "storage/rdb/rdb_sequence.h"
 
 namespace sluice {
 namespace {
 
-// Member and score in turn; the score is text, which ParseDouble has to take whole.
+// Member and score in turn; the score is text, which ParseDouble has to take whole. All at once, as
+// a small set would be looked through for each of its members.
 bool ReadPackedScores(RdbReader& reader, RdbSequence form, const RdbContext& context,
                       SortedSet& set) {
-  std::optional<std::string> member;
+  std::vector<std::string> names;
+  std::vector<NewMember> members;
   const bool whole = ReadSequence(reader, form, [&](std::string_view text) {
-    if (!member) {
-      member = text;
+    if (names.size() == members.size()) {
+      names.emplace_back(text);
       return true;
     }
     const std::optional<double> score = ParseDouble(text);
-    const bool is_new = score && set.Put(*member, *score, context.sorted_set);
-    member.reset();
-    return is_new;
+    members.push_back({{}, score.value_or(0)});
+    return score.has_value();
   });
-  return whole && !member;
+  if (!whole || names.size() != members.size()) return false;
+  for (size_t i = 0; i < members.size(); ++i) members[i].name = names[i];
+  return set.Load(members, context.sorted_set);
 }
 
 // Some at a time, as a large set is slow to be looked into. NaN would break the order of every

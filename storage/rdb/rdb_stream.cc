@@ -1,19 +1,18 @@
 // See rdb_stream.h. What is read is validated as it is built: ids must grow, and every pending
-// entry needs exactly one owner.
+// entry has one owner. What the entries tell by themselves (the stream's length, its last id, how
+// many of a chunk are deleted) is taken from them, whatever the file says of it; then the reader is
+// told what did not fit (RdbReader::Mend).
 #include "storage/rdb/rdb_stream.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "storage/rdb/listpack.h"
 #include "storage/rdb/rdb_moment.h"
 
 namespace sluice {
 namespace {
 
-constexpr int64_t kDeleted = 1;
-constexpr int64_t kSameFields = 2;
 constexpr size_t kPendingPerPart = 64;
 
 // --- writing
@@ -36,118 +35,7 @@ void WriteId(StreamId id, RdbWriter& writer) {
   writer.Length(id.seq);
 }
 
-// Two forms: the chunk's own field names left out (kSameFields), or each entry with its names. The
-// last number counts the elements, so that Redis can walk backwards.
-void WriteEntry(const StreamChunk& chunk, const StreamChunk::Record& record,
-                ListpackWriter& listpack) {
-  const int64_t pairs = record.pairs;
-  listpack.Number(record.deleted * kDeleted + record.same_fields * kSameFields);
-  listpack.Number(static_cast<int64_t>(record.id.ms - chunk.base_id().ms));
-  listpack.Number(static_cast<int64_t>(record.id.seq - chunk.base_id().seq));
-  if (!record.same_fields) listpack.Number(pairs);
-  for (size_t i = 0; i < record.pairs; ++i) {
-    if (!record.same_fields) listpack.Text(chunk.Field(record, i));
-    listpack.Text(chunk.Value(record, i));
-  }
-  listpack.Number(record.same_fields ? pairs + 3 : 2 * pairs + 4);
-}
-
-// Deleted entries are written, too, marked by their flag: their places count in the chunk.
-std::string ListpackOf(const StreamChunk& chunk) {
-  ListpackWriter listpack;
-  listpack.Number(static_cast<int64_t>(chunk.live()));
-  listpack.Number(static_cast<int64_t>(chunk.records() - chunk.live()));
-  listpack.Number(static_cast<int64_t>(chunk.master_pairs()));
-  for (size_t i = 0; i < chunk.master_pairs(); ++i) listpack.Text(chunk.MasterField(i));
-  listpack.Number(0);
-  for (size_t i = 0; i < chunk.records(); ++i) WriteEntry(chunk, chunk.record(i), listpack);
-  return listpack.Finish();
-}
-
-// --- reading a chunk
-
-// Takes the elements of a chunk's listpack one by one. After a fault all are empty and ok() false.
-class ChunkReader {
- public:
-  explicit ChunkReader(std::string_view bytes) : listpack_(bytes) {}
-
-  bool ok() const { return ok_; }
-  bool AtEnd() { return !listpack_.Next() && listpack_.ok(); }
-  int64_t Number() {
-    const std::optional<PackedItem> item = Next();
-    if (!item || !item->number) ok_ = false;
-    return ok_ ? *item->number : 0;
-  }
-  uint64_t Count() {
-    const int64_t number = Number();
-    if (number < 0) ok_ = false;
-    return ok_ ? static_cast<uint64_t>(number) : 0;
-  }
-  std::string Text() {
-    const std::optional<PackedItem> item = Next();
-    return item ? item->ToString() : std::string();
-  }
-
- private:
-  std::optional<PackedItem> Next() {
-    std::optional<PackedItem> item;
-    if (ok_) item = listpack_.Next();
-    ok_ = item.has_value();
-    return item;
-  }
-
-  ListpackReader listpack_;
-  bool ok_ = true;
-};
-
-// One entry of the chunk, appended to it. False at a fault.
-// Ids are sums that a hostile file may make wrap: an id that does not grow is a fault, whatever
-// made it.
-bool ReadEntry(ChunkReader& reader, const std::vector<std::string>& fields, StreamChunk& chunk) {
-  const int64_t flags = reader.Number();
-  const auto ms = static_cast<uint64_t>(reader.Number());
-  const auto seq = static_cast<uint64_t>(reader.Number());
-  const StreamId id{chunk.base_id().ms + ms, chunk.base_id().seq + seq};
-  const bool same = flags & kSameFields;
-  const uint64_t pairs = same ? fields.size() : reader.Count();
-  std::vector<std::string> texts;
-  for (uint64_t i = 0; i < pairs && reader.ok(); ++i) {
-    texts.push_back(same ? fields[i] : reader.Text());
-    texts.push_back(reader.Text());
-  }
-  const uint64_t elements = reader.Count();
-  if (!reader.ok() || pairs == 0 || elements != (same ? pairs + 3 : 2 * pairs + 4)) return false;
-  const bool grows =
-      chunk.records() == 0 ? id >= chunk.base_id() : id > chunk.record(chunk.records() - 1).id;
-  if (!grows) return false;
-  const std::vector<std::string_view> views(texts.begin(), texts.end());
-  chunk.Append(id, Args(views));
-  if (flags & kDeleted) chunk.Delete(chunk.records() - 1);
-  return true;
-}
-
-// The head's counts are believed only as far as entries follow; at the end both have to agree.
-std::unique_ptr<StreamChunk> ReadChunk(StreamId base, std::string_view listpack) {
-  ChunkReader reader(listpack);
-  const uint64_t live = reader.Count();
-  const uint64_t deleted = reader.Count();
-  std::vector<std::string> fields;
-  for (uint64_t left = reader.Count(); left > 0 && reader.ok(); --left) {
-    fields.push_back(reader.Text());
-  }
-  if (reader.Number() != 0 || !reader.ok() || live + deleted == 0) return nullptr;
-  std::vector<std::string_view> pairs;  // the names alone count
-  for (const std::string& field : fields) pairs.insert(pairs.end(), {field, {}});
-  auto chunk = std::make_unique<StreamChunk>(base, Args(pairs));
-  for (uint64_t i = 0; i < live + deleted; ++i) {
-    if (!ReadEntry(reader, fields, *chunk)) return nullptr;
-  }
-  if (!reader.AtEnd() || chunk->live() != live) return nullptr;
-  chunk->ShrinkToFit();
-  return chunk;
-}
-
-// --- reading the rest
+// --- reading
 
 StreamId ReadRawId(std::string_view bytes) {
   StreamId id;
@@ -164,13 +52,21 @@ StreamId ReadId(RdbReader& reader) {
   return {ms, reader.Length()};
 }
 
+// A chunk without entries is left out.
 bool ReadChunks(RdbReader& reader, Stream& stream) {
+  bool counts_fit = true, all_have_entries = true;
   for (uint64_t left = reader.Length(); left > 0; --left) {
     const std::string base = reader.String();
     const std::string listpack = reader.String();
     if (reader.failed() || base.size() != 16) return false;
-    if (!stream.AppendChunk(ReadChunk(ReadRawId(base), listpack))) return false;
+    std::unique_ptr<StreamChunk> chunk =
+        StreamChunk::OfListpack(ReadRawId(base), listpack, counts_fit);
+    if (!chunk) return false;
+    all_have_entries = all_have_entries && chunk->records() > 0;
+    if (chunk->records() > 0 && !stream.AppendChunk(std::move(chunk))) return false;
   }
+  if (!all_have_entries) reader.Mend("nodes without entries");
+  if (!counts_fit) reader.Mend("counts of nodes");
   return reader.ok();
 }
 
@@ -193,7 +89,7 @@ bool ReadPending(RdbReader& reader, StreamGroup::PendingEntries& pending) {
   return reader.ok();
 }
 
-// Every pending entry has to have exactly one owner.
+// A pending entry has exactly one owner; one without is left out.
 bool ReadConsumers(RdbType type, RdbReader& reader, const StreamGroup::PendingEntries& pending,
                    StreamGroup& group) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
@@ -211,7 +107,10 @@ bool ReadConsumers(RdbType type, RdbReader& reader, const StreamGroup::PendingEn
       entry.deliveries = found->second.deliveries;
     }
   }
-  return reader.ok() && group.pending().size() == pending.size();
+  if (reader.ok() && group.pending().size() != pending.size()) {
+    reader.Mend("pending entries without a consumer");
+  }
+  return reader.ok();
 }
 
 bool ReadGroups(RdbType type, RdbReader& reader, Stream& stream) {
@@ -230,20 +129,30 @@ bool ReadGroups(RdbType type, RdbReader& reader, Stream& stream) {
   return reader.ok();
 }
 
-// The file's own counts have to agree with what was read.
+// No stream says of itself what these do not allow, but bugs and other programs have written it.
+void TakeCounters(RdbReader& reader, uint64_t length, StreamId last_id, StreamId max_deleted_id,
+                  uint64_t added, Stream& stream) {
+  if (length != stream.length()) reader.Mend("length");
+  if (last_id < stream.last_id()) reader.Mend("last id");
+  stream.SetLastId(std::max(last_id, stream.last_id()));
+  if (max_deleted_id > stream.last_id()) reader.Mend("highest deleted id");
+  stream.SetMaxDeletedId(std::min(max_deleted_id, stream.last_id()));
+  if (added < stream.length()) reader.Mend("count of entries added");
+  stream.SetEntriesAdded(std::max(added, stream.length()));
+}
+
 bool ReadCounters(RdbType type, RdbReader& reader, Stream& stream) {
   const uint64_t length = reader.Length();
   const StreamId last_id = ReadId(reader);
-  uint64_t added = length;
+  StreamId max_deleted_id;
+  uint64_t added = stream.length();
   if (type != RdbType::kStream1) {
     ReadId(reader);  // the first id, which the entries tell
-    stream.SetMaxDeletedId(ReadId(reader));
+    max_deleted_id = ReadId(reader);
     added = reader.Length();
   }
-  const bool fits = length == stream.length() && last_id >= stream.last_id();
-  if (reader.failed() || !fits) return false;
-  stream.SetLastId(last_id);
-  stream.SetEntriesAdded(added);
+  if (reader.failed()) return false;
+  TakeCounters(reader, length, last_id, max_deleted_id, added, stream);
   return true;
 }
 
@@ -287,7 +196,7 @@ StreamParts::Next StreamParts::WriteChunk(RdbWriter& writer) {
   if (chunk_ != stream_.chunks().end()) {
     const auto& [id, chunk] = *chunk_++;
     writer.String(RawId(id));
-    writer.String(ListpackOf(*chunk));
+    writer.String(chunk->Listpack());
     return Next::kChunk;
   }
   writer.Length(stream_.length());

@@ -38,6 +38,9 @@ inline constexpr RdbTypeName kRdbTypeNames[] = {
     {RdbType::kSetListpack, "set", "listpack"},
     {RdbType::kStream3, "stream", "third form"},
     {RdbType::kValkeyHash, "hash", "texts with deadlines, Valkey's"},
+    {RdbType::kHashFieldTtlRc, "hash", "texts with deadlines, of Redis 7.4's release candidates"},
+    {RdbType::kHashListpackFieldTtlRc, "hash",
+     "listpack with deadlines, of Redis 7.4's release candidates"},
     {RdbType::kHashFieldTtl, "hash", "texts with deadlines"},
     {RdbType::kHashListpackFieldTtl, "hash", "listpack with deadlines"},
 };

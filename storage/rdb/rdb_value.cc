@@ -127,6 +127,8 @@ constexpr ReadRow kReaders[] = {
     {RdbType::kQuicklist, ReadList},
     {RdbType::kSetListpack, ReadSet},
     {RdbType::kValkeyHash, ReadHash},
+    {RdbType::kHashFieldTtlRc, ReadHash},
+    {RdbType::kHashListpackFieldTtlRc, ReadHash},
     {RdbType::kHashFieldTtl, ReadHash},
     {RdbType::kHashListpackFieldTtl, ReadHash},
     {RdbType::kStream1, ReadStreamValue},
@@ -247,8 +249,8 @@ bool IsDump(std::string_view dump) {
 
 std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context) {
   RdbReader reader(dump.substr(0, dump.size() - kRdbFooterBytes));
-  const auto type = static_cast<RdbType>(reader.Byte());
-  if (reader.failed() || type == RdbType::kValkeyHash) return std::nullopt;
+  const RdbType type = RdbTypeOf(reader.Byte(), false);
+  if (reader.failed()) return std::nullopt;
   return ReadRdbValue(type, reader, context);
 }
 

@@ -41,7 +41,7 @@ uint16_t RdbVersionOf(const Entry& entry);
 // Null when the bytes are at fault, and then the reader has failed; or when nothing is in the
 // value, be it that all fields of a hash have ended.
 std::optional<RdbValue> ReadRdbValue(RdbType type, RdbReader& reader, const RdbContext& context);
-// Whether there is a value of it; kValkeyHash is one in Valkey's files alone.
+// Whether there is a value of it.
 bool IsRdbType(RdbType type);
 // Whether a module's id is one of ours, in a version that can be read; and its value behind that.
 bool IsRdbModule(uint64_t id);

@@ -69,23 +69,23 @@ bool TakeZiplistItem(Taker& taker, PackedItem& item) {
   }
   switch (first) {
     case 0xc0:
-      item.number = taker.Signed(2);
+      item = PackedItem::Of(taker.Signed(2));
       break;
     case 0xd0:
-      item.number = taker.Signed(4);
+      item = PackedItem::Of(taker.Signed(4));
       break;
     case 0xe0:
-      item.number = taker.Signed(8);
+      item = PackedItem::Of(taker.Signed(8));
       break;
     case 0xf0:
-      item.number = taker.Signed(3);
+      item = PackedItem::Of(taker.Signed(3));
       break;
     case 0xfe:
-      item.number = taker.Signed(1);
+      item = PackedItem::Of(taker.Signed(1));
       break;
     default:
       if (first < 0xf1 || first > 0xfd) return false;
-      item.number = (first & 15) - 1;
+      item = PackedItem::Of(int64_t{first & 15} - 1);
   }
   return taker.ok();
 }
@@ -154,9 +154,8 @@ bool ForEachInIntset(std::string_view bytes, VisitPacked visit) {
   if (taker.left() != width * count) return false;
   std::optional<int64_t> before;
   for (uint64_t i = 0; i < count; ++i) {
-    PackedItem item;
-    item.number = taker.Signed(width);
-    if ((before && *before >= *item.number) || !visit(item)) return false;
+    const PackedItem item = PackedItem::Of(taker.Signed(width));
+    if ((before && *before >= item.number) || !visit(item)) return false;
     before = item.number;
   }
   return true;

@@ -20,7 +20,7 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
-#include "storage/rdb/packed_item.h"
+#include "storage/listpack/packed_item.h"
 
 namespace sluice {
 

@@ -120,13 +120,15 @@ void Hash::DrawFromPack(Random& random, VisitSome visit) const {
 
 // All fields move at once: a pack is bounded by its limits, or by 1 GiB where those were set
 // higher.
-void Hash::LeavePack(HashKeys& hash_keys) {
+bool Hash::LeavePack(HashKeys& hash_keys) {
   auto table = std::make_unique<Table>(hash_keys);
-  ForEach({}, [&table](std::string_view name, std::string_view value) {
-    table->map.Put(name, {.value = value});
+  bool differ = true;
+  ForEach({}, [&](std::string_view name, std::string_view value) {
+    differ = table->map.Put(name, {.value = value}) && differ;
   });
   pack_.Clear();
   table_ = std::move(table);
+  return differ;
 }
 
 // Members move when their content changes its size: the times follow.
@@ -173,6 +175,20 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
   NoteSize(longest, limits);
   return created;
 }
+
+// A pack would be looked through for each of its fields.
+bool Hash::Load(std::string_view name, std::string_view value, const Limits& limits,
+                const Now& now) {
+  if (table_) return Set(name, value, limits, now);
+  const bool fits = std::max(name.size(), value.size()) <= limits.text_bytes &&
+                    size() < limits.fields && pack_.HasRoom(name.size() + value.size());
+  if (!fits) return LeavePack(*limits.hash_keys) && Set(name, value, limits, now);
+  pack_.Append(name);
+  pack_.Append(value);
+  return true;
+}
+
+bool Hash::AllDiffer() const { return table_ || pack_.AllDiffer(kEach); }
 
 // "listpackex" is told as long as Redis would have one; here it is a table all along.
 void Hash::NoteSize(size_t text_bytes, const Limits& limits) {

@@ -68,6 +68,11 @@ class Hash final : public Value {
   // --- changing. True when the field was not there (alive).
   bool Set(std::string_view name, std::string_view value, const Limits& limits, const Now& now,
            Ttl ttl = Ttl::kClear);
+  // As Set of one field after the other while loading, of which none is there. It does not look
+  // for it where that would take long: AllDiffer tells at the end, and before the first
+  // SetDeadline. False where it is there, and that has shown.
+  bool Load(std::string_view name, std::string_view value, const Limits& limits, const Now& now);
+  bool AllDiffer() const;
   // False when it is not there (alive).
   bool Erase(std::string_view name, const Now& now);
   // None: it stays for ever. Precondition: the field is there.
@@ -98,7 +103,8 @@ class Hash final : public Value {
   };
 
   // From a pack into a table: once in the life of a hash.
-  void LeavePack(HashKeys& hash_keys);
+  // False where two of its names are equal, of which one stays.
+  bool LeavePack(HashKeys& hash_keys);
   void Put(std::string_view name, const MemberContent& content);
   // For OBJECT ENCODING: whether Redis would still have a list.
   void NoteSize(size_t text_bytes, const Limits& limits);

@@ -14,22 +14,16 @@ namespace {
 constexpr size_t kJoinBytes = 2048;
 constexpr size_t kChunkKilobytes[] = {4, 8, 16, 32, 64};  // list-max-listpack-size -1 ... -5
 
-// What the 15 bits of an offset cannot reach, or what DEBUG QUICKLIST-PACKED-THRESHOLD says.
-bool KeptAlone(const ListItem& item, const ListLimits& limits) {
-  if (item.integer() || item.size() == 0) return false;
-  return item.size() > ListChunk::kBytesMax - sizeof(uint16_t) || item.size() >= limits.alone_bytes;
-}
-
 // Whether the element may join the chunk.
 bool Fits(const ListChunk& chunk, const ListItem& item, const ListLimits& limits) {
-  if (KeptAlone(item, limits) || chunk.large()) return false;
+  if (limits.KeepsAlone(item) || chunk.large()) return false;
   const size_t bytes = item.size() + sizeof(uint16_t);
   return chunk.count() < limits.chunk_elements &&
          chunk.used_bytes() + bytes <= limits.chunk_bytes && chunk.HasRoomFor(bytes);
 }
 
 std::unique_ptr<ListChunk> ChunkOf(const ListItem& item, const ListLimits& limits) {
-  if (KeptAlone(item, limits)) return ListChunk::Large(item);
+  if (limits.KeepsAlone(item)) return ListChunk::Large(item);
   auto chunk = std::make_unique<ListChunk>();
   chunk->Push(ListEnd::kBack, item);
   return chunk;
@@ -174,6 +168,8 @@ List::Chunks::iterator List::Remove(Chunks::iterator chunk) {
   chunk_bytes_ -= chunk->MemoryBytes();
   return chunks_.erase_and_dispose(chunk, [](ListChunk* gone) { delete gone; });
 }
+
+void List::AppendChunk(std::unique_ptr<ListChunk> chunk) { Add(chunks_.end(), std::move(chunk)); }
 
 void List::Push(ListEnd end, std::string_view text, const ListLimits& limits) {
   const ListItem item(text);

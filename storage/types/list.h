@@ -31,6 +31,11 @@ struct ListLimits {
 
   // What list-max-listpack-size says: a chunk's elements; -1 to -5 mean its 4 to 64 kilobytes.
   static ListLimits Of(int64_t size);
+  // What the 15 bits of an offset cannot reach, or what DEBUG QUICKLIST-PACKED-THRESHOLD says.
+  bool KeepsAlone(const ListItem& item) const {
+    if (item.integer() || item.size() == 0) return false;
+    return item.size() > ListChunk::kBytesMax - sizeof(uint16_t) || item.size() >= alone_bytes;
+  }
 };
 
 // Push and Drop at an end are O(1) amortized; an index is O(chunks), the middle of a chunk O(its
@@ -81,6 +86,8 @@ class List final : public Value {
   void Push(ListEnd end, std::string_view text, const ListLimits& limits);
   void Drop(ListEnd end, size_t count);  // precondition: count <= size()
   void Replace(size_t index, std::string_view text, const ListLimits& limits);
+  // A whole chunk, which is not empty, behind all others: as loading has it.
+  void AppendChunk(std::unique_ptr<ListChunk> chunk);
   // `text` becomes the element at `index` <= size().
   void Insert(size_t index, std::string_view text, const ListLimits& limits);
   // Removes at most `max` elements equal to `text`, the first or the last ones; how many.

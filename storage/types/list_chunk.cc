@@ -28,6 +28,18 @@ std::unique_ptr<ListChunk> ListChunk::Large(const ListItem& alone) {
   return chunk;
 }
 
+std::unique_ptr<ListChunk> ListChunk::Of(std::span<const uint16_t> slots, std::string_view bytes) {
+  ABSL_HARDENING_ASSERT(!slots.empty() && bytes.size() <= kBytesMax);
+  ABSL_HARDENING_ASSERT(slots.back() >> 1 == bytes.size());
+  auto chunk = std::make_unique<ListChunk>();
+  chunk->slots_max_ = chunk->count_ = static_cast<uint16_t>(slots.size());
+  chunk->bytes_max_ = chunk->last_ = static_cast<uint16_t>(bytes.size());
+  chunk->block_ = NewBlock(chunk->block_bytes());
+  std::memcpy(chunk->block_.get(), slots.data(), slots.size_bytes());
+  if (!bytes.empty()) std::memcpy(chunk->bytes(), bytes.data(), bytes.size());
+  return chunk;
+}
+
 // The copy is as large as its elements, and its slots count from its own begin.
 std::unique_ptr<ListChunk> ListChunk::Clone() const {
   if (large()) return Large(ListItem(BytesAt(0)));

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,9 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
   ListChunk() = default;
   // Precondition: `alone` is neither empty nor an integer.
   static std::unique_ptr<ListChunk> Large(const ListItem& alone);
+  // The elements of `bytes`, which end where `slots` say (as those of a block, see below). Without
+  // room. Precondition: they are not empty, and a chunk can have so many.
+  static std::unique_ptr<ListChunk> Of(std::span<const uint16_t> slots, std::string_view bytes);
   std::unique_ptr<ListChunk> Clone() const;
 
   size_t count() const { return large_bytes_ ? 1 : count_; }

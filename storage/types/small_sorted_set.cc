@@ -27,7 +27,9 @@ constexpr char kFraction = 'f';
 class ScoreText {
  public:
   explicit ScoreText(double score) {
-    if (std::abs(score) <= kWholeMax && score == static_cast<double>(static_cast<int64_t>(score))) {
+    const bool is_minus_zero = score == 0 && std::signbit(score);
+    if (std::abs(score) <= kWholeMax && !is_minus_zero &&
+        score == static_cast<double>(static_cast<int64_t>(score))) {
       size_ = FormatInt64(text_, static_cast<int64_t>(score)) - text_;
       return;
     }
@@ -132,6 +134,11 @@ void SmallSortedSet::Insert(std::string_view name, double score) {
   }
   at = pack_.Insert(at, ScoreText(score).text());
   pack_.Insert(at, name);
+}
+
+void SmallSortedSet::Append(std::string_view name, double score) {
+  pack_.Append(name);
+  pack_.Append(ScoreText(score).text());
 }
 
 std::string SmallSortedSet::Audit() const {

@@ -19,7 +19,8 @@ namespace sluice {
 // All O(n), of 128 members by default.
 class SmallSortedSet {
  public:
-  using Place = StringPack::Position;  // of an element; valid until the next change
+  static constexpr size_t kElementRoom = 32;  // beside its name
+  using Place = StringPack::Position;         // of an element; valid until the next change
 
   size_t size() const { return pack_.size() / 2; }
   size_t heap_bytes() const { return pack_.MemoryBytes(); }
@@ -36,6 +37,8 @@ class SmallSortedSet {
                absl::FunctionRef<bool(std::string_view name, double score)> visit) const;
 
   void Insert(std::string_view name, double score);  // preconditions: not there; HasRoom
+  // Preconditions: as Insert; and it belongs behind all others.
+  void Append(std::string_view name, double score);
   void Erase(Place place) { pack_.Erase(place, 2); }
   void Erase(RankRange range) { pack_.Erase(pack_.Nth(2 * range.first), 2 * range.size()); }
 

@@ -1,6 +1,9 @@
 // See sorted_set.h.
 #include "storage/types/sorted_set.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "storage/types/large_sorted_set.h"
 
 namespace sluice {
@@ -90,13 +93,13 @@ bool SortedSet::Put(std::string_view name, double score, const Limits& limits) {
     if (place != small_.end()) {
       if (small_.ScoreAt(place) == score) return false;
       small_.Erase(place);
-      small_.Insert(name, score);
+      small_.Insert(name, score + 0.0);
       return false;
     }
     const bool fits = small_.size() < limits.members_max && name.size() <= limits.name_bytes_max &&
                       small_.HasRoom(name.size());
     if (fits) {
-      small_.Insert(name, score);
+      small_.Insert(name, score + 0.0);
       return true;
     }
     Enlarge(*limits.hash_keys);
@@ -116,6 +119,29 @@ bool SortedSet::Add(std::span<const NewMember> members, const Limits& limits) {
     if (!Put(members[added].name, members[added].score, limits)) return false;
   }
   return added == members.size() || large_->Add(members.subspan(added));
+}
+
+bool SortedSet::Load(std::span<NewMember> members, const Limits& limits) {
+  std::vector<std::string_view> names;
+  names.reserve(members.size());
+  bool fits = members.size() <= limits.members_max;
+  size_t bytes = 0;
+  for (const NewMember& member : members) {
+    names.push_back(member.name);
+    fits = fits && member.name.size() <= limits.name_bytes_max;
+    bytes += member.name.size() + SmallSortedSet::kElementRoom;
+  }
+  if (!AllDiffer(names)) return false;
+  std::sort(members.begin(), members.end(), [](const NewMember& a, const NewMember& b) {
+    return a.score != b.score ? a.score < b.score : a.name < b.name;
+  });
+  if (fits && small_.HasRoom(bytes)) {
+    for (const NewMember& member : members) small_.Append(member.name, member.score);
+    return true;
+  }
+  large_ = std::make_unique<LargeSortedSet>(*limits.hash_keys);
+  for (const NewMember& member : members) large_->Insert(member.name, member.score);
+  return true;
 }
 
 bool SortedSet::Erase(std::string_view name) {

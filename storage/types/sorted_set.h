@@ -79,6 +79,10 @@ class SortedSet final : public Value {
   // Adds them in their order, whose look-ups overlap: NewMember::kTogetherMax at most. False where
   // one is there already, or comes twice; those before it have been added.
   bool Add(std::span<const NewMember> members, const Limits& limits);
+  // Makes the set of them all, with scores as they are: -0 is one, which Put makes 0 of as long as
+  // the set is small (as Redis). False where two have the same name. Precondition: the set is
+  // empty. O(n log n), and their order is lost.
+  bool Load(std::span<NewMember> members, const Limits& limits);
   bool Erase(std::string_view name);  // false when it is not there. No name of the set's own
   void Erase(RankRange range);        // precondition: inside the set
 

@@ -5,7 +5,9 @@
 
 #include <absl/base/macros.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -178,6 +180,44 @@ StringPack::Position StringPack::Find(std::string_view text, Position from, size
     for (size_t i = 1; i < stride && at != all; ++i) at = Behind(data, at, all);
   }
   return all;
+}
+
+// Equal texts are equal bytes.
+bool StringPack::AllDiffer(size_t stride) const {
+  std::vector<std::string_view> elements;
+  elements.reserve(size() / stride);
+  for (Position at = begin(); at != end();) {
+    const Position next = Next(at);
+    elements.emplace_back(block_.data() + at, next - at);
+    at = next;
+    for (size_t i = 1; i < stride && at != end(); ++i) at = Next(at);
+  }
+  return sluice::AllDiffer(elements);
+}
+
+// Texts that belong together begin alike and end differently: most of them are told apart by their
+// last eight bytes.
+bool AllDiffer(std::span<std::string_view> texts) {
+  const auto ending = [](std::string_view text) {
+    uint64_t word = 0;
+    const size_t bytes = std::min(text.size(), sizeof word);
+    if (bytes > 0) std::memcpy(&word, text.data() + text.size() - bytes, bytes);
+    return word;
+  };
+  struct Keyed {
+    uint64_t ending;
+    std::string_view text;
+    bool operator<(const Keyed& other) const {
+      return ending != other.ending ? ending < other.ending : text < other.text;
+    }
+  };
+  std::vector<Keyed> keyed;
+  keyed.reserve(texts.size());
+  for (const std::string_view text : texts) keyed.push_back({ending(text), text});
+  std::sort(keyed.begin(), keyed.end());
+  return std::adjacent_find(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
+           return a.text == b.text;
+         }) == keyed.end();
 }
 
 // --- changing

@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -76,6 +77,8 @@ class StringPack {
   Position Nth(size_t index) const;  // end() when there are not so many
   // The first element with that text among every stride-th from `from`; end() when there is none.
   Position Find(std::string_view text, Position from = 0, size_t stride = 1) const;
+  // Whether no two of every stride-th element are equal. O(n log n).
+  bool AllDiffer(size_t stride) const;
 
   // --- changing. Texts may not lie in this pack.
   Position Insert(Position at, std::string_view text);  // before `at`; returns where it begins: at
@@ -101,5 +104,9 @@ class StringPack {
   uint32_t count_ = 0;
 };
 static_assert(sizeof(StringPack) == 16);
+
+// Whether no two of them are equal: O(n log n) for any texts, so that whoever loads many members
+// need not look for each. Their order is lost.
+bool AllDiffer(std::span<std::string_view> texts);
 
 }  // namespace sluice

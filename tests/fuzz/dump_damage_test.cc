@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/fuzz/dump_mutations.h"
+#include "tests/fuzz/work_count.h"
 #include "tests/support/command_line.h"
 #include "tests/support/seed.h"
 
@@ -146,7 +147,12 @@ class DumpDamageTest : public testing::Test {
   // Those that were taken.
   std::vector<Damage> Restore(const std::vector<Damage>& batch) {
     for (const Damage& damage : batch) Ask({"RESTORE", damage.key, "0", damage.dump});
+    const Work before = WorkDone();
     const std::vector<Reply> replies = Answers();
+    const Work work = WorkDone() - before;
+    size_t bytes = 0;
+    for (const Damage& damage : batch) bytes += damage.dump.size();
+    EXPECT_LE(work.units, WorkAllowed(work, bytes, batch.size())) << Told(batch.front());
     std::vector<Damage> taken;
     for (size_t i = 0; i < batch.size(); ++i) {
       const std::string reply = replies[i].ToText();

@@ -5,6 +5,7 @@
 
 #include "storage/rdb/rdb_file_reader.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/work_count.h"
 #include "tests/support/rdb_world.h"
 
 namespace sluice {
@@ -53,7 +54,10 @@ namespace {
 void CheckFile(std::string_view bytes) {
   const RdbFileOptions options{.skip_unknown = true, .string_bytes_max = 1 << 20};
   RdbWorld world, in_pieces;
+  const Work before = WorkDone();
   const std::string fault = world.Load(bytes, options);
+  const Work work = WorkDone() - before;
+  FuzzCheck(work.units <= WorkAllowed(work, bytes.size()), "work as there are bytes");
   FuzzCheck(fault.empty() || fault.starts_with("offset "), "a sentence");
   FuzzCheck(world.offset <= bytes.size(), "an offset within the file");
   StringSource source(bytes);

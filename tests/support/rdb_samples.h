@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/listpack/listpack.h"
 #include "storage/rdb/crc64.h"
-#include "storage/rdb/listpack.h"
 #include "storage/rdb/rdb_collections.h"
 #include "storage/rdb/rdb_format.h"
 #include "storage/rdb/rdb_limits.h"
@@ -35,7 +35,7 @@ struct RdbSample {
   std::string File() const {
     std::string file = header + std::string("\xfe\0", 2);
     RdbWriter writer(file);
-    writer.Type(type);
+    writer.Type(type == RdbType::kValkeyHash ? RdbType::kHashFieldTtlRc : type);  // the same number
     writer.String("key");
     writer.Raw(value);
     return SealedRdb(file);
@@ -200,6 +200,11 @@ inline std::vector<RdbSample> RdbSamples() {
       {"stream_3", RdbType::kStream3, StreamOf(RdbType::kStream3), "REDIS0011"},
       {"hash_valkey", RdbType::kValkeyHash,
        "\2\1a\1v" + std::string(8, '\xff') + "\1b\1w" + std::string(kEarliest), "VALKEY080"},
+      {"hash_timed_rc", RdbType::kHashFieldTtlRc,
+       "\2" + std::string("\0\1a\1v", 5) + std::string("\x81\0\0\3\xbb\x2e\x5c\2\xbb\1b\1w", 13),
+       "REDIS0012"},
+      {"hash_listpack_timed_rc", RdbType::kHashListpackFieldTtlRc,
+       Texts({Listpack({"a", "v", "4102444800123", "b", "w", "0"})}), "REDIS0012"},
       {"hash_timed", RdbType::kHashFieldTtl,
        std::string(kEarliest) + "\2" + std::string("\0\1a\1v\1\1b\1w", 10), "REDIS0012"},
       {"hash_listpack_timed", RdbType::kHashListpackFieldTtl,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,9 +29,11 @@ class RdbWorld : public RdbFileVisitor {
   std::map<std::string, std::string> aux;
   std::vector<std::string> functions;
   std::vector<std::string> left_out;
+  std::vector<std::string> mended;
   std::vector<std::string> hints;
   std::vector<RdbType> types;  // of the keys, in the file's order
   ManualClock clock;
+  std::optional<size_t> small_members;  // up to here hashes and sorted sets are small
 
   Now now() { return clock.Sample(); }
   Keyspace& keyspace() { return keyspace_; }
@@ -45,6 +48,7 @@ class RdbWorld : public RdbFileVisitor {
     HashKeys& keys = keyspace_.hash_keys();
     context.hash.hash_keys = context.set.hash_keys = context.sorted_set.hash_keys = &keys;
     context.make_lock = MakePlainLock;
+    if (small_members) context.hash.fields = context.sorted_set.members_max = *small_members;
     return context;
   }
 
@@ -119,6 +123,9 @@ class RdbWorld : public RdbFileVisitor {
   }
   void LeftOut(const RdbLeftOut& what) override {
     left_out.push_back(Concat(what.module, '/', what.key ? *what.key : "(no key)"));
+  }
+  void Mended(const RdbFileKey& key, std::string_view what) override {
+    mended.push_back(RdbKeyFault(key, what));
   }
   void SizeHint(uint64_t db, uint64_t keys, uint64_t with_deadline) override {
     hints.push_back(Concat(db, ' ', keys, ' ', with_deadline));

@@ -67,10 +67,10 @@ class Digest {
 void MixStream(Digest& digest, const Stream& stream) {
   stream.ForEach(StreamId::Min(), StreamId::Max(), [&](const StreamEntry& entry) {
     digest.Mix(Concat(entry.id().ms, '.', entry.id().seq));
-    for (size_t i = 0; i < entry.pairs(); ++i) {
-      digest.Mix(entry.Field(i));
-      digest.Mix(entry.Value(i));
-    }
+    entry.ForEachPair([&digest](std::string_view field, std::string_view value) {
+      digest.Mix(field);
+      digest.Mix(value);
+    });
     return true;
   });
 }

@@ -112,15 +112,20 @@ Stream::Added Stream::Append(StreamId id, Args pairs, const StreamNodeLimits& li
 
 bool Stream::AppendChunk(std::unique_ptr<StreamChunk> chunk) {
   if (!chunk || chunk->records() == 0) return false;
-  const StreamId last = chunk->record(chunk->records() - 1).id;
+  const StreamId last = chunk->last_id();
   if (!chunks_.empty() && chunk->base_id() <= last_id_) return false;
   if (last.zero()) return false;
   length_ += chunk->live();
   entries_added_ += chunk->live();
   last_id_ = last;
   chunk_bytes_ += chunk->MemoryBytes();
+  // The first live entry is looked for in this chunk alone: those before it have none.
+  if (length_ == chunk->live() && length_ > 0) {
+    size_t first = 0;
+    while (chunk->DeletedAt(first)) ++first;
+    first_id_ = chunk->IdAt(first);
+  }
   chunks_.emplace_hint(chunks_.end(), chunk->base_id(), std::move(chunk));
-  if (first_id_.zero()) UpdateFirstId();
   return true;
 }
 
@@ -136,10 +141,10 @@ std::optional<StreamEntry> Stream::Find(StreamId id) const {
   if (at == chunks_.end()) return std::nullopt;
   const StreamChunk& chunk = *at->second;
   const size_t index = chunk.LowerBound(id);
-  if (index == chunk.records() || chunk.record(index).id != id || chunk.record(index).deleted) {
-    return std::nullopt;
-  }
-  return StreamEntry(chunk, index);
+  if (index == chunk.records()) return std::nullopt;
+  const StreamChunk::Record record = chunk.RecordAt(index);
+  if (record.id != id || record.deleted) return std::nullopt;
+  return StreamEntry(chunk, record);
 }
 
 void Stream::ForEach(StreamId from, StreamId to, Visit visit) const {
@@ -147,9 +152,10 @@ void Stream::ForEach(StreamId from, StreamId to, Visit visit) const {
   if (at == chunks_.end()) at = chunks_.begin();
   for (; at != chunks_.end() && at->first <= to; ++at) {
     const StreamChunk& chunk = *at->second;
-    for (size_t i = chunk.LowerBound(from); i < chunk.records(); ++i) {
-      if (chunk.record(i).id > to) return;
-      if (!chunk.record(i).deleted && !visit(StreamEntry(chunk, i))) return;
+    for (size_t i = from <= at->first ? 0 : chunk.LowerBound(from); i < chunk.records(); ++i) {
+      const StreamChunk::Record record = chunk.RecordAt(i);
+      if (record.id > to) return;
+      if (!record.deleted && !visit(StreamEntry(chunk, record))) return;
     }
   }
 }
@@ -161,21 +167,34 @@ void Stream::ForEachBackwards(StreamId from, StreamId to, Visit visit) const {
     --after;
     const StreamChunk& chunk = *after->second;
     size_t i = chunk.LowerBound(to);
-    if (i < chunk.records() && chunk.record(i).id == to) ++i;
+    if (i < chunk.records() && chunk.IdAt(i) == to) ++i;
     while (i-- > 0) {
-      if (chunk.record(i).id < from) return;
-      if (!chunk.record(i).deleted && !visit(StreamEntry(chunk, i))) return;
+      const StreamChunk::Record record = chunk.RecordAt(i);
+      if (record.id < from) return;
+      if (!record.deleted && !visit(StreamEntry(chunk, record))) return;
     }
   }
 }
 
-// The whole range is known without a walk; else it is counted, and no further than is asked.
+// The whole range is known without a walk, and so is a chunk that lies in it; else entries are
+// counted, and no further than to the chunk in which there are enough.
 uint64_t Stream::Count(StreamId from, StreamId to, uint64_t most) const {
   if (from <= first_id_ && to >= last_id_) return std::min(most, length_);
   uint64_t count = 0;
-  if (most == 0) return count;
-  ForEach(from, to, [&](const StreamEntry&) { return ++count < most; });
-  return count;
+  auto at = ChunkOf(from);
+  if (at == chunks_.end()) at = chunks_.begin();
+  for (; count < most && at != chunks_.end() && at->first <= to; ++at) {
+    const StreamChunk& chunk = *at->second;
+    if (from <= at->first && chunk.last_id() <= to) {
+      count += chunk.live();
+      continue;
+    }
+    for (size_t i = chunk.LowerBound(from);
+         count < most && i < chunk.records() && chunk.IdAt(i) <= to; ++i) {
+      count += !chunk.DeletedAt(i);
+    }
+  }
+  return std::min(count, most);
 }
 
 std::optional<StreamId> Stream::LastLiveId() const {
@@ -189,7 +208,7 @@ std::optional<StreamId> Stream::LastLiveId() const {
 
 std::optional<StreamId> Stream::FirstKeptId() const {
   if (chunks_.empty()) return std::nullopt;
-  return chunks_.begin()->second->record(0).id;
+  return chunks_.begin()->second->IdAt(0);
 }
 
 // --- removing
@@ -214,7 +233,7 @@ void Stream::DropTombstonesAbove(StreamId id) {
   while (!chunks_.empty()) {
     const auto last = std::prev(chunks_.end());
     StreamChunk& chunk = *last->second;
-    if (chunk.record(chunk.records() - 1).id <= id) return;
+    if (chunk.last_id() <= id) return;
     if (last->first > id) {
       assert(chunk.live() == 0);
       DropChunk(last);
@@ -237,9 +256,7 @@ bool Stream::Delete(StreamId id) {
   if (at == chunks_.end()) return false;
   StreamChunk& chunk = *at->second;
   const size_t index = chunk.LowerBound(id);
-  if (index == chunk.records() || chunk.record(index).id != id || chunk.record(index).deleted) {
-    return false;
-  }
+  if (index == chunk.records() || chunk.IdAt(index) != id || chunk.DeletedAt(index)) return false;
   if (chunk.live() == 1) {
     DropChunk(at);
   } else {
@@ -253,7 +270,7 @@ bool Stream::Delete(StreamId id) {
 
 bool Stream::DropsWhole(const StreamChunk& chunk, const StreamTrim& trim) const {
   if (trim.by == StreamTrim::By::kLength) return length_ - chunk.live() >= trim.length_max;
-  return chunk.record(chunk.records() - 1).id < trim.id_min;
+  return chunk.last_id() < trim.id_min;
 }
 
 // Trim's own decisions up to the first entry that it would take: asked before a key is touched.
@@ -274,8 +291,8 @@ uint64_t Stream::TrimInside(StreamChunk& chunk, const StreamTrim& trim) {
   uint64_t deleted = 0;
   for (size_t i = 0; i < chunk.records(); ++i) {
     if (trim.by == StreamTrim::By::kLength && length_ <= trim.length_max) break;
-    if (trim.by == StreamTrim::By::kId && chunk.record(i).id >= trim.id_min) break;
-    if (chunk.record(i).deleted) continue;
+    if (trim.by == StreamTrim::By::kId && chunk.IdAt(i) >= trim.id_min) break;
+    if (chunk.DeletedAt(i)) continue;
     chunk.Delete(i);
     --length_;
     ++deleted;

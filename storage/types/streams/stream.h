@@ -49,16 +49,19 @@ struct StreamTrim {
 // One entry, seen where it lies: valid until the stream changes.
 class StreamEntry {
  public:
-  StreamEntry(const StreamChunk& chunk, size_t index)
-      : chunk_(&chunk), record_(&chunk.record(index)) {}
-  StreamId id() const { return record_->id; }
-  size_t pairs() const { return record_->pairs; }
-  std::string_view Field(size_t pair) const { return chunk_->Field(*record_, pair); }
-  std::string_view Value(size_t pair) const { return chunk_->Value(*record_, pair); }
+  StreamEntry(const StreamChunk& chunk, const StreamChunk::Record& record)
+      : chunk_(&chunk), record_(record) {}
+  StreamId id() const { return record_.id; }
+  size_t pairs() const { return record_.pairs; }
+  // Visits field and value of each pair in order; the texts live during the visit.
+  template <typename Visit>  // (std::string_view field, std::string_view value)
+  void ForEachPair(Visit&& visit) const {
+    chunk_->ForEachPair(record_, visit);
+  }
 
  private:
   const StreamChunk* chunk_;
-  const StreamChunk::Record* record_;
+  StreamChunk::Record record_;
 };
 
 // Append is O(1) amortized, Find and the start of a walk O(log n). It owns chunks and groups.

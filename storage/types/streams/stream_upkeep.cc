@@ -82,7 +82,7 @@ std::string Stream::Audit() const {
     if (chunk->base_id() != id) return "a chunk is not where its id says";
     size_t chunk_live = 0;
     for (size_t i = 0; i < chunk->records(); ++i) {
-      const StreamChunk::Record& record = chunk->record(i);
+      const StreamChunk::Record record = chunk->RecordAt(i);
       if (record.id < id || (before && record.id <= *before)) return "entries are out of order";
       before = record.id;
       if (record.deleted) continue;

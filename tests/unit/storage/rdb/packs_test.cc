@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "storage/listpack/listpack.h"
+#include "storage/listpack/listpack_size.h"
 #include "storage/rdb/crc64.h"
-#include "storage/rdb/listpack.h"
 #include "storage/rdb/rdb_reader.h"
 #include "storage/rdb/rdb_sequence.h"
 #include "storage/rdb/rdb_writer.h"
-#include "storage/types/listpack_size.h"
 
 namespace sluice {
 namespace {
@@ -41,8 +41,8 @@ TEST(Crc64Test, AsRedis) {
 TEST(Crc64Test, ManyBytesAtOnceAreAsOneBitAfterTheOther) {
   std::string text;
   uint64_t expected = 0;
-  for (int i = 0; i < 100; ++i) {
-    const auto byte = static_cast<unsigned char>(i * 37 + 11);
+  for (int i = 0; i < 700; ++i) {
+    const auto byte = static_cast<unsigned char>(i * i * 37 + i / 7 + 11);
     text.push_back(static_cast<char>(byte));
     expected ^= byte;
     for (int bit = 0; bit < 8; ++bit) {

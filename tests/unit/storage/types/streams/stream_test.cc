@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/types/listpack_size.h"
+#include "storage/listpack/listpack_size.h"
 
 namespace sluice {
 namespace {
@@ -30,10 +30,10 @@ std::vector<std::pair<StreamId, Pairs>> All(const Stream& stream, StreamId from 
   std::vector<std::pair<StreamId, Pairs>> result;
   const auto take = [&](const StreamEntry& entry) {
     Pairs pairs;
-    for (size_t i = 0; i < entry.pairs(); ++i) {
-      pairs.emplace_back(entry.Field(i));
-      pairs.emplace_back(entry.Value(i));
-    }
+    entry.ForEachPair([&pairs](std::string_view field, std::string_view value) {
+      pairs.emplace_back(field);
+      pairs.emplace_back(value);
+    });
     result.emplace_back(entry.id(), pairs);
     return true;
   };

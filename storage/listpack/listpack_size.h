@@ -1,6 +1,6 @@
-// What things weigh in a listpack, Redis's compact sequence. Nothing here is kept in one, but where
-// a stream's nodes end (and so what XADD MAXLEN ~ trims) follows from these sizes, and dumps are
-// made of listpacks.
+// What things weigh in a listpack, Redis's compact sequence. Chunks of streams are kept in its
+// elements, where a stream's nodes end (and so what XADD MAXLEN ~ trims) follows from these sizes,
+// and dumps are made of listpacks.
 //
 //   total bytes 4 | elements 2 | element ... | 0xff
 //   element: encoded number or text | its length, to be read backwards
@@ -15,6 +15,7 @@
 
 namespace sluice {
 
+inline constexpr size_t kListpackHeaderBytes = 6;
 inline constexpr size_t kListpackFrameBytes = 7;  // header and end of an empty one
 
 // The last part of an element: 7 bits a byte of what stands before it.

@@ -1,0 +1,154 @@
+// Streams as files have them: what a stream says of itself and its entries tell otherwise is
+// mended, as Redis and Valkey load it; what cannot be read is refused, with the key's name.
+#include "storage/rdb/rdb_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/rdb_samples.h"
+#include "tests/support/rdb_world.h"
+
+namespace sluice {
+namespace {
+
+using namespace std::string_view_literals;
+
+std::string RawStreamId(uint8_t ms, uint8_t seq) {
+  std::string id(16, '\0');
+  id[7] = static_cast<char>(ms);
+  id[15] = static_cast<char>(seq);
+  return id;
+}
+
+// Entries 1-1, 1-2 (deleted) and 1-3 with one field; one group, in which 1-1 and 1-3 are pending.
+struct StreamImage {
+  std::string live = "2", deleted = "1";
+  uint64_t length = 2;
+  uint64_t last_seq = 3;
+  uint64_t deleted_seq = 2;
+  uint64_t added = 3;
+  std::string listpack;  // empty: that of the entries
+  size_t empty_nodes = 0;
+  bool has_owner_of_all = true;
+
+  std::string Node() const {
+    if (!listpack.empty()) return listpack;
+    return rdb_samples::Listpack({live, deleted, "1", "f", "0", "2", "0", "0", "a", "4",
+                                  "3",  "0",     "1", "b", "4", "2", "0", "2", "c", "4"});
+  }
+  std::string Value() const {
+    std::string bytes;
+    RdbWriter writer(bytes, false);
+    writer.Length(1 + empty_nodes);
+    writer.String(RawStreamId(1, 1));
+    writer.String(Node());
+    for (size_t i = 0; i < empty_nodes; ++i) {
+      writer.String(RawStreamId(2, static_cast<uint8_t>(i)));
+      writer.String(rdb_samples::Listpack({"0", "0", "1", "f", "0"}));
+    }
+    for (const uint64_t part : {length, uint64_t{1}, last_seq, uint64_t{1}, uint64_t{1},
+                                uint64_t{1}, deleted_seq, added}) {
+      writer.Length(part);
+    }
+    writer.Length(1);
+    writer.String("g");
+    for (const uint64_t part : {1, 3, 2}) writer.Length(part);
+    writer.Length(2);
+    for (const uint8_t seq : {1, 3}) {
+      writer.Raw(RawStreamId(1, seq));
+      writer.Int64(5);
+      writer.Length(1);
+    }
+    writer.Length(1);
+    writer.String("me");
+    writer.Int64(5);
+    writer.Length(has_owner_of_all ? 2 : 1);
+    writer.Raw(RawStreamId(1, 1));
+    if (has_owner_of_all) writer.Raw(RawStreamId(1, 3));
+    return bytes;
+  }
+  std::string File() const { return RdbSample{"", RdbType::kStream2, Value()}.File(); }
+};
+
+const Stream& StreamIn(RdbWorld& world) {
+  return static_cast<const Stream&>(world.Find(0, "key")->value());
+}
+
+TEST(RdbStreamTest, WhatIsSoundIsNotMended) {
+  RdbWorld world;
+  EXPECT_EQ(world.Load(StreamImage().File()), "");
+  EXPECT_EQ(world.mended, std::vector<std::string>());
+  const Stream& stream = StreamIn(world);
+  EXPECT_EQ(stream.length(), 2u);
+  EXPECT_EQ(stream.first_id(), (StreamId{1, 1}));
+  EXPECT_EQ(stream.max_deleted_id(), (StreamId{1, 2}));
+  EXPECT_EQ(stream.groups().begin()->second->pending().size(), 2u);
+  // Its node is the same bytes again.
+  EXPECT_EQ(stream.chunks().begin()->second->Listpack(), StreamImage().Node());
+}
+
+TEST(RdbStreamTest, WhatItsEntriesTellIsMended) {
+  struct Row {
+    StreamImage image;
+    std::string_view what;
+  };
+  const Row rows[] = {
+      {{.length = 9}, "length"},
+      {{.length = 0}, "length"},
+      {{.last_seq = 1}, "last id"},
+      {{.last_seq = 2}, "last id"},
+      {{.deleted_seq = 9}, "highest deleted id"},
+      {{.added = 1}, "count of entries added"},
+      {{.live = "3"}, "counts of nodes"},
+      {{.live = "1000000", .deleted = "0"}, "counts of nodes"},
+      {{.deleted = "-7"}, "counts of nodes"},
+      {{.empty_nodes = 2}, "nodes without entries"},
+      {{.has_owner_of_all = false}, "pending entries without a consumer"},
+      {{.deleted = "0", .length = 3, .last_seq = 2}, "counts of nodes, length, last id"},
+  };
+  for (const Row& row : rows) {
+    RdbWorld world;
+    EXPECT_EQ(world.Load(row.image.File()), "") << row.what;
+    EXPECT_EQ(world.mended,
+              std::vector<std::string>{Concat("key \"key\" in database 0: ", row.what)});
+    const Stream& stream = StreamIn(world);
+    EXPECT_EQ(stream.Audit(), "");
+    EXPECT_EQ(stream.length(), 2u);
+    EXPECT_GE(stream.last_id(), (StreamId{1, 3}));
+    EXPECT_GE(stream.last_id(), stream.max_deleted_id());
+    // Mended once: its own file is sound.
+    RdbWorld again;
+    EXPECT_EQ(again.Load(world.Save()), "");
+    EXPECT_EQ(again.mended, std::vector<std::string>());
+    EXPECT_EQ(again.Content(), world.Content());
+  }
+}
+
+TEST(RdbStreamTest, NodesThatCannotBeReadAreRefusedWithTheKey) {
+  const std::initializer_list<std::string_view> nodes[] = {
+      {"x", "0", "1", "f", "0", "2", "0", "0", "a", "4"},  // a count that is none
+      {"1", "0", "2", "f", "0", "2", "0", "0", "a", "4"},  // fewer fields than it says
+      {"1", "0", "1", "f", "1", "2", "0", "0", "a", "4"},  // no end of the fields
+      {"1", "0", "1", "f", "0", "4", "0", "0", "a", "4"},  // flags of another server
+      {"1", "0", "1", "f", "0", "2", "0", "0", "a", "5"},  // an entry of another length
+      {"1", "0", "1", "f", "0", "2", "0", "0", "a"},       // one that is cut off
+      {"1", "0", "1", "f", "0", "0", "0", "0", "0", "4"},  // one without fields
+      {"2", "0", "1", "f", "0", "2", "0", "1", "a", "4", "2", "0", "1", "b", "4"},  // the same id
+      {"1", "0", "1", "f", "0", "2", "-1", "0", "a", "4"},  // an id before the node's
+      {"1", "0", "-1", "0", "2", "0", "0", "a", "4"},
+  };
+  for (const auto& node : nodes) {
+    StreamImage image;
+    image.listpack = rdb_samples::Listpack(node);
+    RdbWorld world;
+    const std::string fault = world.Load(image.File());
+    EXPECT_NE(fault.find("key \"key\" in database 0 (stream, second form)"), fault.npos) << fault;
+    EXPECT_EQ(world.Find(0, "key"), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
