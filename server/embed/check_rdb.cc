@@ -23,6 +23,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kShownMax = 200;  // of what a file says of itself
+constexpr uint64_t kMendedShownMax = 100;
 
 // A lock beside all keyspaces, with its holders.
 std::unique_ptr<Value> LooseLock(const LockImage& image) {
@@ -67,6 +68,11 @@ class Census final : public RdbFileVisitor {
     }
   }
 
+  void Mended(const RdbFileKey& key, std::string_view what) override {
+    if (++mended_keys_ > kMendedShownMax) return;
+    ConcatTo(mended_, "  ", RdbKeyFault(key, what), '\n');
+  }
+
   std::string Listing() const {
     std::string text = aux_.empty() ? std::string() : Concat("It says of itself:\n", aux_);
     if (functions_ > 0) ConcatTo(text, "Libraries of functions: ", functions_, '\n');
@@ -77,6 +83,10 @@ class Census final : public RdbFileVisitor {
     }
     for (const auto& [module, count] : unknown_) {
       ConcatTo(text, "Of module type ", module, ", which is not known here: ", count, '\n');
+    }
+    if (mended_keys_ > 0) {
+      ConcatTo(text, "What ", mended_keys_, " keys say of themselves does not fit their content; ",
+               "a server that loads them mends it:\n", mended_);
     }
     return text;
   }
@@ -93,6 +103,8 @@ class Census final : public RdbFileVisitor {
   uint64_t functions_ = 0;
   std::map<uint64_t, Keys> databases_;
   std::map<std::string, uint64_t> unknown_;
+  std::string mended_;
+  uint64_t mended_keys_ = 0;
 };
 
 int Fail(std::FILE* errors, std::string_view sentence) {

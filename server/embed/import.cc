@@ -102,7 +102,8 @@ std::string Find(const std::string& from, Disk& disk, Source& source) {
   if (!is_log && !BeginsAsRdb({begin, got}))
     return Concat(path, ": is neither an RDB file nor a log: it begins with ",
                   QuotedWord({begin, got}));
-  source = {{path}, !is_log};
+  // Servers before 7.0 wrote logs that begin as RDB files: commands follow.
+  source = {{path}, !is_log && !path.ends_with(".aof")};
   return {};
 }
 

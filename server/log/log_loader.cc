@@ -132,9 +132,29 @@ bool LogLoader::PlayPart() {
   const RdbFileReader::State state = rdb_->Step();
   on_.state.progress.loaded_bytes = done_bytes_ + rdb_->offset();
   if (state == RdbFileReader::State::kMore) return true;
-  if (state == RdbFileReader::State::kEnd) return EndFile();
+  if (state == RdbFileReader::State::kEnd) return EndRdb();
   fault_ = Concat(Path(), ": ", rdb_->error());
   return false;
+}
+
+// As Redis: behind the RDB file in a log stand commands (servers before 7.0 wrote the rest of their
+// log there); behind a snapshot nothing that is read.
+bool LogLoader::EndRdb() {
+  for (const std::string& note : rdb_->Notes()) {
+    on_.host.Log(LogLevel::kWarning, Concat(Path(), ": ", note));
+  }
+  commands_ += rdb_->keys();
+  on_.state.last_rdb = {.loaded = rdb_->keys(), .expired = rdb_->ended()};
+  const uint64_t end = rdb_->offset();
+  rdb_.reset();
+  if (end == file_bytes_) return EndFile();
+  if (!options_.is_snapshot) {
+    reader_ = std::make_unique<LogReader>(*file_, file_bytes_, end);
+    return true;
+  }
+  on_.host.Log(LogLevel::kWarning, Concat(Path(), ": the RDB file ends at offset ", end, "; ",
+                                          file_bytes_ - end, " bytes behind it are not read"));
+  return EndFile();
 }
 
 bool LogLoader::PlayTurn() {
@@ -255,16 +275,7 @@ std::string LogLoader::TakeError() {
 bool LogLoader::EndFile() {
   done_bytes_ += file_bytes_;
   on_.state.progress.loaded_bytes = done_bytes_;
-  if (rdb_) {
-    if (const std::string left_out = rdb_->LeftOutText(); !left_out.empty()) {
-      on_.host.Log(LogLevel::kWarning, Concat(Path(), ": values of unknown modules were left out: ",
-                                              left_out, " (rdb-skip-unknown)"));
-    }
-    commands_ += rdb_->keys();
-    on_.state.last_rdb = {.loaded = rdb_->keys(), .expired = rdb_->ended()};
-  }
   reader_.reset();
-  rdb_.reset();
   file_.reset();
   ++at_;
   return at_ < paths_.size();

@@ -75,6 +75,7 @@ class LogLoader final : private RdbBase::Player {
   bool OpenNext();
   bool PlayNext();
   bool PlayPart();
+  bool EndRdb();
   bool PlayTurn();
   bool PlayCommand(size_t index);
   bool Play(int db, Args words);

@@ -19,6 +19,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kModulesMax = 32;  // that are named in the log
+constexpr size_t kMendedMax = 16;   // keys that are named there
 
 constexpr std::string_view kTwice = "the key is there twice";
 
@@ -61,10 +62,6 @@ RdbFileReader::State RdbBase::Step() {
   }
   if (!error_.empty()) return RdbFileReader::State::kFault;
   if (state == RdbFileReader::State::kFault) error_ = reader_.error();
-  if (state == RdbFileReader::State::kEnd && reader_.offset() < bytes_) {
-    error_ = "bytes follow the end of the RDB file";
-    return RdbFileReader::State::kFault;
-  }
   return state;
 }
 
@@ -130,12 +127,24 @@ void RdbBase::LeftOut(const RdbLeftOut& what) {
   ++unknown_[is_named ? std::move(name) : std::string("others")];
 }
 
-std::string RdbBase::LeftOutText() const {
+void RdbBase::Mended(const RdbFileKey& key, std::string_view what) {
+  if (++mended_keys_ > kMendedMax) return;
+  mended_.push_back(RdbKeyFault(
+      key, Concat("what it says of itself did not fit its content and was mended: ", what)));
+}
+
+std::vector<std::string> RdbBase::Notes() const {
+  std::vector<std::string> notes = mended_;
+  if (mended_keys_ > notes.size()) {
+    notes.push_back(Concat(mended_keys_ - notes.size(), " more keys were mended"));
+  }
   std::string text;
   for (const auto& [module, count] : unknown_) {
     ConcatTo(text, text.empty() ? "" : ", ", count, " of ", module);
   }
-  return text;
+  if (text.empty()) return notes;
+  notes.push_back(Concat("values of unknown modules were left out: ", text, " (rdb-skip-unknown)"));
+  return notes;
 }
 
 // As a log would: a lock that is held is more than a value.

@@ -2,14 +2,15 @@
 // (snapshot_writer.h). Its keys go into the keyspace part by part. The clock is held meanwhile
 // (LogLoader), so nothing has ended.
 //
-// A key that is there twice is a fault, unless the file is merged into what there is; so are bytes
-// behind the end.
+// A key that is there twice is a fault, unless the file is merged into what there is. What bytes
+// behind the end are, its caller knows.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocol/args.h"
 #include "server/config/config.h"
@@ -52,14 +53,16 @@ class RdbBase final : private RdbFileVisitor {
   uint64_t offset() const { return reader_.offset(); }
   uint64_t keys() const { return keys_; }
   uint64_t ended() const { return ended_; }  // keys that were left out
-  // What was left out because only a module can read it, in words; empty: nothing.
-  std::string LeftOutText() const;
+  // What a person should know of the file once it is read, a sentence each: what was left out
+  // because only a module can read it, and what was mended.
+  std::vector<std::string> Notes() const;
 
  private:
   std::string Aux(std::string_view name, std::string_view value) override;
   std::string Function(std::string_view code) override;
   std::string Key(RdbFileKey& key) override;
   void LeftOut(const RdbLeftOut& what) override;
+  void Mended(const RdbFileKey& key, std::string_view what) override;
   void SizeHint(uint64_t db, uint64_t keys, uint64_t with_deadline) override;
 
   std::string TakeClock(std::string_view value);
@@ -82,6 +85,8 @@ class RdbBase final : private RdbFileVisitor {
   uint64_t keys_ = 0;
   uint64_t ended_ = 0;
   std::map<std::string, uint64_t> unknown_;  // by module type
+  std::vector<std::string> mended_;          // of the first keys
+  uint64_t mended_keys_ = 0;
   std::string error_;
 };
 

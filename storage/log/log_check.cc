@@ -83,9 +83,12 @@ class Check {
     char begin[8];
     size_t got = 0;
     if (file->ReadAt(0, begin, got) != 0) got = 0;
-    if (BeginsAsRdb({begin, got}) || (bytes == 0 && path.ends_with(".rdb")))
-      return RdbFile(path, *file, bytes);
-    LogReader reader(*file, bytes);
+    uint64_t begins = 0;  // the commands, behind an RDB file
+    if (BeginsAsRdb({begin, got}) || (bytes == 0 && path.ends_with(".rdb"))) {
+      if (!RdbFile(path, *file, bytes, begins)) return false;
+      if (begins == bytes) return true;
+    }
+    LogReader reader(*file, bytes, begins);
     uint64_t turns = 0, commands = 0;
     LogReader::Step step;
     while ((step = reader.Next()) == LogReader::Step::kTurn) {
@@ -93,15 +96,17 @@ class Check {
       commands += reader.commands();
     }
     const std::string_view marks = reader.is_marked() ? "" : ", not marked: damage may be unseen";
-    Say(Concat(path, ": ", bytes, " bytes, ", turns, " turns, ", commands, " commands", marks));
+    Say(Concat(path, ": ", bytes - begins, " bytes, ", turns, " turns, ", commands, " commands",
+               marks));
     return step == LogReader::Step::kEnd || Fault(path, is_last, reader, bytes);
   }
 
  private:
   void Say(std::string_view line) { report_.append(line).push_back('\n'); }
 
-  // As LogLoader takes it: in which no moment has come, and every type has to be known.
-  bool RdbFile(const std::string& path, DiskFile& file, uint64_t bytes) {
+  // As LogLoader takes it: in which no moment has come, and every type has to be known. `end`:
+  // where it is over, if it is whole.
+  bool RdbFile(const std::string& path, DiskFile& file, uint64_t bytes, uint64_t& end) {
     RdbSource source(file, bytes);
     RdbContext context;
     context.hash.hash_keys = context.set.hash_keys = context.sorted_set.hash_keys = &hash_keys_;
@@ -109,12 +114,11 @@ class Check {
     BaseKeys keys(hash_keys_.Next());
     RdbFileReader reader(source, context, {.databases = UINT64_MAX}, keys);
     const bool is_whole = reader.ReadAll();
-    Say(Concat(path, ": ", bytes, " bytes, an RDB file of version ", reader.version(), ", ",
+    end = is_whole ? reader.offset() : bytes;
+    Say(Concat(path, ": ", end, " bytes, an RDB file of version ", reader.version(), ", ",
                keys.size(), " keys"));
-    if (is_whole && reader.offset() == bytes) return true;
-    const std::string fault =
-        is_whole ? Concat("offset ", reader.offset(), ": bytes follow its end") : reader.error();
-    Say(Concat("  ", fault));
+    if (is_whole) return true;
+    Say(Concat("  ", reader.error()));
     return Say("  files that follow would not fit: restore it from a backup"), false;
   }
 

@@ -41,9 +41,14 @@ class LogReader {
     kFault,  // see fault()
   };
 
-  // `bytes`: its size; `piece_bytes`: how much is read at once. The file outlives the reader.
-  LogReader(DiskFile& file, uint64_t bytes, size_t piece_bytes = kPieceBytes)
-      : file_(file), bytes_(bytes), piece_bytes_(piece_bytes) {}
+  // `bytes`: its size; `begin`: where commands begin, behind an RDB file (older servers' logs have
+  // one in front); `piece_bytes`: how much is read at once. The file outlives the reader.
+  LogReader(DiskFile& file, uint64_t bytes, uint64_t begin = 0, size_t piece_bytes = kPieceBytes)
+      : file_(file),
+        bytes_(bytes),
+        piece_bytes_(piece_bytes),
+        window_at_(begin),
+        turn_begin_(begin) {}
 
   Step Next();
 

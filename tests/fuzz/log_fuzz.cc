@@ -72,7 +72,7 @@ Outcome ReadLog(MemoryDisk& disk, const std::string& path, size_t piece_bytes) {
   uint64_t bytes = 0;
   FuzzCheck(disk.Open(path, Disk::Mode::kRead, file) == 0, "the file opens");
   file->Size(bytes);
-  LogReader reader(*file, bytes, piece_bytes);
+  LogReader reader(*file, bytes, 0, piece_bytes);
   Outcome outcome;
   LogReader::Step step;
   while ((step = reader.Next()) == LogReader::Step::kTurn) {

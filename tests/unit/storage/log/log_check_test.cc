@@ -97,8 +97,14 @@ TEST(CheckLog, ReadsABaseThatIsAnRdbFile) {
     damaged[damaged.size() - 1] ^= 1;
     EXPECT_FALSE(check(damaged, report)) << "its checksum is wrong";
     EXPECT_FALSE(check(file.substr(0, file.size() / 2), report));
+    // Behind it stand commands, as servers before 7.0 wrote them.
+    EXPECT_TRUE(check(file + "*1\r\n$4\r\nPING\r\n", report)) << report;
+    EXPECT_NE(report.find("14 bytes, 1 turns, 1 commands"), report.npos) << report;
     EXPECT_FALSE(check(file + "*1\r\n", report));
-    EXPECT_NE(report.find("bytes follow its end"), report.npos) << report;
+    EXPECT_NE(report.find(Concat("fault behind offset ", file.size(), ": it ends in the middle")),
+              report.npos)
+        << report;
+    EXPECT_FALSE(check(file + "garbage", report));
     const std::string key = file.substr(11, file.size() - 11 - 9);
     EXPECT_FALSE(check(SealedRdb(file.substr(0, 11) + key + key), report));
     EXPECT_NE(report.find("the key is there twice"), report.npos) << report;
