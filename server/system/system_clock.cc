@@ -1,5 +1,5 @@
-// See system_clock.h. On x86-64 with an invariant time-stamp counter ticks are read from that,
-// calibrated once against CLOCK_MONOTONIC, while requests are served.
+// See system_clock.h. On x86-64 with an invariant time-stamp counter ticks are read from that. The
+// first second, and a reading each second from then on, say how long a tick is (TickScale).
 #include "server/system/system_clock.h"
 
 #include <time.h>
@@ -18,8 +18,10 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kSampleEveryMicros = 100'000;
-constexpr int64_t kCalibrationNanos = 200'000;
-[[maybe_unused]] constexpr uint64_t kLookEveryNanos = 1'000'000;
+[[maybe_unused]] constexpr int64_t kLookEveryNanos = 1'000'000;
+// Between two readings of the counter around one of the clock, some 10 us at most: else the thread
+// was kept off the processor, or a hypervisor stepped in, and the three are of no one moment.
+[[maybe_unused]] constexpr uint64_t kReadingTicksMax = 30'000;
 
 int64_t Nanos(clockid_t clock) {
   timespec time;
@@ -37,32 +39,29 @@ bool HasInvariantTsc() {
 }  // namespace
 
 SystemClock::SystemClock(Reading reading) : goes_by_ticks_(reading == Reading::kByTicks) {
+#if defined(__x86_64__)
+  counts_ticks_ = HasInvariantTsc();  // under a hypervisor the question takes microseconds
+#endif
   const int64_t steady_us = Nanos(CLOCK_BOOTTIME) / 1000;
   const int64_t unix_us = Nanos(CLOCK_REALTIME) / 1000;
   offset_ms_ = (unix_us - steady_us) / 1000;
   shift_us_ = unix_us - steady_us - offset_ms_ * 1000;
-  BeginCalibration();
 }
 
-void SystemClock::BeginCalibration() {
+// A reading that took too long is not noted; the next one will be.
+int64_t SystemClock::NoteTicks() {
 #if defined(__x86_64__)
-  calibrates_ = true;
-  calibrated_from_ns_ = Nanos(CLOCK_MONOTONIC);
-  tsc_origin_ = __rdtsc();
-#endif
-}
-
-// Ticks go on from what CLOCK_MONOTONIC has said until then.
-void SystemClock::Calibrate([[maybe_unused]] int64_t now_ns) {
-#if defined(__x86_64__)
-  if (now_ns - calibrated_from_ns_ < kCalibrationNanos) return;
-  calibrates_ = false;
-  if (!HasInvariantTsc()) return;  // under a hypervisor the question takes microseconds
-  const uint64_t tsc = __rdtsc();
-  const auto passed_ns = static_cast<unsigned __int128>(now_ns - calibrated_from_ns_);
-  tsc_factor_ = static_cast<uint64_t>((passed_ns << 32) / (tsc - tsc_origin_));
-  tsc_origin_ = tsc;
-  calibrated_from_ns_ = now_ns;
+  const uint64_t before = __rdtsc();
+  const int64_t now_ns = Nanos(CLOCK_MONOTONIC);
+  const uint64_t after = __rdtsc();
+  const bool is_known = scale_.is_known() && !scale_.IsBefore(before);
+  if (!is_known && scale_.is_known()) scale_.Note({before, now_ns});
+  const bool is_due = is_known || scale_.IsDue(now_ns);
+  if (is_due && after - before < kReadingTicksMax)
+    scale_.Note({before + (after - before) / 2, now_ns});
+  return scale_.is_known() ? scale_.Nanos(after) : scale_.FromClock(now_ns);
+#else
+  return Nanos(CLOCK_MONOTONIC);
 #endif
 }
 
@@ -70,12 +69,11 @@ Now SystemClock::Read() {
   if (!goes_by_ticks_) return Look();
 #if defined(__x86_64__)
   const uint64_t tsc = __rdtsc();
-  if (tsc_factor_ != 0) {
-    const auto passed =
-        (static_cast<unsigned __int128>(tsc - seen_tsc_) * tsc_factor_) >> 32;  // ns
-    if (passed < kLookEveryNanos) {
+  if (scale_.is_known() && tsc >= seen_tsc_) {
+    const int64_t passed_ns = TickScale::Scaled(tsc - seen_tsc_, scale_.factor());
+    if (passed_ns < kLookEveryNanos) {
       Now now = seen_;
-      now.steady_us += static_cast<int64_t>(passed) / 1000;
+      now.steady_us += passed_ns / 1000;
       last_steady_us_ = now.steady_us;
       return now;
     }
@@ -102,21 +100,18 @@ int64_t SystemClock::CpuMicros() { return Nanos(CLOCK_THREAD_CPUTIME_ID) / 1000;
 
 std::string SystemClock::TickSource() const {
   constexpr uint64_t kNanosPerMicro = 1000;
-  if (tsc_factor_ == 0) return "POSIX clock_gettime";
-  return Concat("X86 TSC @ ", (kNanosPerMicro << 32) / tsc_factor_, " ticks/us");
+  if (!scale_.is_known()) return "POSIX clock_gettime";
+  return Concat("X86 TSC @ ", (kNanosPerMicro << 32) / scale_.factor(), " ticks/us");
 }
 
 int64_t SystemClock::TickNanos() {
 #if defined(__x86_64__)
-  if (tsc_factor_ != 0) {
-    const uint64_t ticks = __rdtsc() - tsc_origin_;
-    return calibrated_from_ns_ +
-           static_cast<int64_t>((static_cast<unsigned __int128>(ticks) * tsc_factor_) >> 32);
+  if (counts_ticks_) {
+    const uint64_t ticks = __rdtsc();
+    return scale_.Covers(ticks) ? scale_.Nanos(ticks) : NoteTicks();
   }
 #endif
-  const int64_t now_ns = Nanos(CLOCK_MONOTONIC);
-  if (calibrates_) Calibrate(now_ns);
-  return now_ns;
+  return Nanos(CLOCK_MONOTONIC);
 }
 
 }  // namespace sluice

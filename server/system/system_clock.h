@@ -5,12 +5,14 @@
 // when that has moved by a millisecond or more: by drift, by an NTP step or by an administrator's
 // hand.
 //
-// Engine time is in µs and goes on while the machine is suspended; ticks are in ns, and only their
-// differences mean something.
+// Engine time is in µs and goes on while the machine is suspended; ticks are in ns of the steady
+// clock, and only their differences mean something. Where the processor says that its counter runs
+// evenly (invariant), ticks are read from that, once they have been measured for a second.
 #pragma once
 
 #include <string>
 
+#include "server/system/tick_scale.h"
 #include "storage/time/clock.h"
 
 namespace sluice {
@@ -28,8 +30,7 @@ class SystemClock final : public Clock {
  private:
   Now Read() override;
   Now Look();
-  void BeginCalibration();
-  void Calibrate(int64_t now_ns);
+  int64_t NoteTicks();
 
   int64_t shift_us_ = 0;  // added to CLOCK_BOOTTIME
   int64_t offset_ms_ = 0;
@@ -38,12 +39,8 @@ class SystemClock final : public Clock {
   Now seen_;  // when it was last looked
   uint64_t seen_tsc_ = 0;
   int64_t last_steady_us_ = 0;  // that was answered: time never goes back
-  // How long a tick of the TSC takes is measured on the way, for 0.2 ms: until then a tick is a
-  // look at the system's clock.
-  bool calibrates_ = false;  // still to be done
-  int64_t calibrated_from_ns_ = 0;
-  uint64_t tsc_origin_ = 0;
-  uint64_t tsc_factor_ = 0;  // TSC ticks to ns, 32.32 fixed point; 0: no invariant TSC, or not yet
+  bool counts_ticks_ = false;   // there is an invariant counter
+  TickScale scale_;             // of it
 };
 
 }  // namespace sluice
