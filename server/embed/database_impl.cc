@@ -314,6 +314,7 @@ Ticket DatabaseCore::StartAside(Words words) {
   }
   if (idle_.empty()) {
     wait->client = MakeClient();
+    wait->client->is_for_tickets = true;
   } else {
     wait->client = std::move(idle_.back());
     idle_.pop_back();
@@ -419,12 +420,9 @@ void DatabaseCore::GatherPushes() {
   }
 }
 
-// Those of a wait's own client are the database's.
+// Those of a client that the host cannot ask are the database's.
 void DatabaseCore::Gather(ClientState& client) {
-  const bool is_ours = client.waits || std::ranges::any_of(idle_, [&](const auto& each) {
-                         return each.get() == &client;
-                       });
-  ClientState& to = is_ours ? *own_ : client;
+  ClientState& to = client.is_for_tickets ? *own_ : client;
   for (Reply& push : client.pushes.TakeAll()) {
     to.event_bytes += BytesOf(push);
     to.events.push_back(std::move(push));

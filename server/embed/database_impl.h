@@ -31,7 +31,8 @@ struct ClientState {
   std::list<Reply> events;  // unlike a deque it takes nothing while there are none
   size_t event_bytes = 0;
   std::function<void(const Reply&)> on_push;
-  bool waits = false;  // a ticket has its answer to come
+  bool waits = false;           // a ticket has its answer to come
+  bool is_for_tickets = false;  // made for tickets alone: the host has no handle of it
 };
 
 struct WaitState {

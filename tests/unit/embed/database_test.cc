@@ -395,6 +395,21 @@ TEST_F(DatabaseTest, EventsOfKeysAndLocks) {
   EXPECT_EQ(db_.NextPush()->elements().front().text(), "lock-lost");
 }
 
+// What is pushed while a ticket has the client's answer to come is that client's.
+TEST_F(DatabaseTest, PushesArriveWhileAClientWaits) {
+  sluice::Client client = db_.Connect();
+  client.Run({"LOCK.ACQUIRE", "door", "me", "LEASE", "10", "NOTIFY"});
+  client.Run({"SUBSCRIBE", "news"});
+  sluice::Ticket ticket = client.Start({"BLPOP", "list", "0"});
+  db_.Run({"PUBLISH", "news", "hello"});
+  Pass(11ms);
+  EXPECT_EQ(client.NextPush()->ToText(), ">[\"message\", \"news\", \"hello\"]");
+  EXPECT_EQ(client.NextPush()->elements().front().text(), "lock-lost");
+  EXPECT_EQ(db_.NextPush(), std::nullopt);
+  db_.Run({"RPUSH", "list", "1"});
+  EXPECT_TRUE(ticket.Take().has_value());
+}
+
 TEST_F(DatabaseTest, InvalidationsArrive) {
   db_.Run({"CLIENT", "TRACKING", "ON"});
   db_.Run({"GET", "a"});
