@@ -351,7 +351,8 @@ bool Clients::IsOverdue(Session& session) {
   const int64_t login_ms = settings_.login_timeout * 1000;
   const bool waits =
       session.blocked || session.paused || session.subscribes() || (session.conditions & kMonitor);
-  if (idle_ms > 0 && !waits && now_ms - session.active_ms > idle_ms) return true;
+  const bool is_silent = idle_ms > 0 && !waits && now_ms - session.active_ms > idle_ms;
+  if (is_silent && !(keeps_ && keeps_(session))) return true;
   const bool is_stranger = login_ms > 0 && (session.conditions & kNeedsLogin) &&
                            now_ms - session.needs_login_since_ms > login_ms;
   if (is_stranger && session.close != CloseMode::kNow) ++statistics_.login_timeout_closed;

@@ -58,6 +58,9 @@ class Clients final : public ErrorListener {
   Clients(const Settings& settings, Host& host, TurnClock& clock, Statistics& statistics)
       : settings_(settings), host_(host), clock_(clock), statistics_(statistics) {}
   void set_closing_listener(ClosingListener& listener) { closing_listener_ = &listener; }
+  // Says of a session that has long been silent whether it keeps something by being there, which
+  // it would lose: it is not idle then.
+  void set_keeper(std::function<bool(const Session&)> keeps) { keeps_ = std::move(keeps); }
 
   // Null: every answer leaves with its turn.
   void set_gate(OutputGate* gate);
@@ -170,6 +173,7 @@ class Clients final : public ErrorListener {
   Host& host_;
   TurnClock& clock_;
   Statistics& statistics_;
+  std::function<bool(const Session&)> keeps_;
   ClosingListener* closing_listener_ = nullptr;
   OutputGate* gate_ = nullptr;
   Newcomer newcomer_;

@@ -217,6 +217,7 @@ void Engine::AddParts() {
   parts_.Add(parked_);
   parts_.Add(pause_);
   parts_.Add(pubsub_);
+  clients_.set_keeper([this](const Session& session) { return locks_.HoldsBySession(session); });
   parts_.Add(rates_);
   if (request_watch_) parts_.Add(*request_watch_);
   parts_.Add(script_state_);

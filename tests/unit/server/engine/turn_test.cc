@@ -252,6 +252,24 @@ TEST_F(Turn, SparesWhoIsStillTakingALongReplyFromTheIdleTimeout) {
   EXPECT_FALSE(reader.closed());
 }
 
+// It would lose the lock. Who has given it back is as idle as any.
+TEST_F(Turn, SparesWhoHoldsALockBySessionFromTheIdleTimeout) {
+  Run({"CONFIG", "SET", "timeout", "5"});
+  TestClient& holder = Connect();
+  TestClient& leaser = Connect();
+  EXPECT_EQ(holder.Run({"LOCK.ACQUIRE", "k", "h", "SESSION"}).elements.size(), 4u);
+  EXPECT_EQ(leaser.Run({"LOCK.ACQUIRE", "l", "l", "LEASE", "90000"}).elements.size(), 4u);
+  for (int second = 0; second < 20; ++second) {
+    AdvanceTime(1000);
+    Run({"PING"});
+  }
+  EXPECT_FALSE(holder.closed());
+  EXPECT_TRUE(leaser.closed()) << "a lease needs no connection";
+  EXPECT_EQ(holder.Run({"LOCK.RELEASE", "k", "h"}).ToText(), ":0");
+  AdvanceTime(8000);
+  EXPECT_TRUE(holder.closed());
+}
+
 // One request may be handed over in pieces, in the same turn too.
 TEST_F(Turn, TakesARequestInSeveralPiecesInOneTurn) {
   TestClient& client = Connect();
