@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "server/locks/lock_service.h"
 #include "server/notify/pubsub.h"
 #include "server/waiting/parked_clients.h"
 
@@ -289,6 +290,9 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   if (target.space.given_up()) return "ERR the copy cannot be loaded; the log says why";
   target.disk.Remove(file);
   engine.RestoreRandom(source->engine().SaveRandom());
+  // The last token, too, is of the image, even where no lock remembers it.
+  engine.part<LockService>().tokens().JumpPast(
+      source->engine().part<LockService>().tokens().last());
   for (Traveller& client : clients) Enter(target.space, std::move(client));
   return fault.empty() ? fault : Concat("ERR the copy cannot be loaded: ", fault);
 }

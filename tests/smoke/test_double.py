@@ -226,6 +226,10 @@ def test_copies():
         source.call("LIMIT.TAKE", "l", "WINDOW", 5, 1000)
         source.call("LOCK.ACQUIRE", "door", "me", "LEASE", 5000)
         source.call("FUNCTION", "LOAD", "#!lua name=f\nredis.register_function('f', function() return 7 end)")
+        source.call("LOCK.ACQUIRE", "gone", "me", "LEASE", 5000)
+        last = source.call("LOCK.ACQUIRE", "gone too", "me", "LEASE", 5000)[1][0]
+        source.call("DEL", "gone", "gone too")
+        following = number(int(last[1]) + 1)
         now = source.call("SLUICE.CLOCK", "NOW")
         connection = client(server)
         chosen = []
@@ -237,12 +241,21 @@ def test_copies():
             assert copy.call("FCALL", "f", 0) == number(7)
             chosen.append((copy.call("SRANDMEMBER", "s", 9), copy.call("SMEMBERS", "s")))
             assert copy.call("DEBUG", "DIGEST") == source.call("DEBUG", "DIGEST")
+            # Tokens go on behind the last one, be it of a lock that nothing remembers any more.
+            assert copy.call("LOCK.ACQUIRE", "next", "me", "LEASE", 10)[1][0] == following
+            assert copy.call("LOCK.RELEASE", "next", "me") == number(0)
             assert int(copy.call("SLUICE.CLOCK", "NEXT")[1]) <= 1000
             assert copy.call("SLUICE.CLOCK", "ADVANCE", 10_000) == OK
             assert copy.call("EXISTS", "k", "door") == number(0)
         assert source.call("PTTL", "k") == number(1000)
         assert chosen[0] == chosen[1]
         assert (source.call("SRANDMEMBER", "s", 9), source.call("SMEMBERS", "s")) == chosen[0]
+        # No timer of the server's own stands between the copy and the first one of the data.
+        empty = enter(server, "empty")
+        assert empty.call("SLUICE.CLOCK", "FREEZE") == OK
+        assert empty.call("SET", "k", "v", "PX", 60_000) == OK
+        assert connection.call("SLUICE.SPACE", "COPY", "empty", "late") == OK
+        assert enter(server, "late").call("SLUICE.CLOCK", "NEXT") == number(60_000)
         # Onto one with clients: they stay, and see what was copied.
         assert connection.call("SLUICE.SPACE", "COPY", "fixture", "b") == OK
         assert copy.call("PTTL", "k") == number(1000)
