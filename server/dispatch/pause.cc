@@ -15,8 +15,10 @@ Pause::Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const Tur
   end_.fired = [](TimerTask& task) { static_cast<TimerTaskOf<Pause>&>(task).owner.End(); };
 }
 
+// A pause that follows at once, before what the last one has held back was run, goes on with it.
 // WRITE after ALL leaves ALL in force, and a shorter time does not end a pause sooner.
 void Pause::Start(Mode mode, int64_t ms) {
+  if (!StandsStill()) began_ms_ = clock_.now().ms();
   mode_ = std::max(mode_, mode);
   until_ms_ = std::max(until_ms_, clock_.now().ms() + ms);
   flags_.Raise(RareFlags::kPaused);
@@ -30,19 +32,36 @@ void Pause::End() {
   keyspace_.set_expiry_allowed(true);
   mode_ = Mode::kNone;
   until_ms_ = 0;
+  ended_ms_ = clock_.now().ms();
   flags_.Lower(RareFlags::kPaused);
+  flags_.Raise(RareFlags::kServe);  // those that waited for a limit
   for (const SessionId id : std::exchange(held_, {})) {
     if (Session* session = clients_.Find(id)) {
       session->paused = false;
       clients_.Resume(*session);
+      // A host program runs the request of its client anew, behind this turn: it has one more.
+      resumed_.insert(resumed_.end(), session->push_sink ? 2 : 1, id);
     }
   }
+}
+
+// A session that is not carried has nothing left that can be run now.
+void Pause::ForgetThoseThatRan() {
+  if (clock_.now().ms() >= ended_ms_ + kResumedMsMax) return resumed_.clear();
+  const Session* forgotten = nullptr;  // once a turn
+  std::erase_if(resumed_, [&](SessionId id) {
+    const Session* const session = clients_.Find(id);
+    if (session && (session->carried || session == forgotten)) return false;
+    forgotten = session;
+    return true;
+  });
 }
 
 // The pause lasts as long as it was to last.
 void Pause::TimeShifted(int64_t ms) {
   if (mode_ == Mode::kNone) return;
   until_ms_ += ms;
+  began_ms_ += ms;
   timers_.Arm(end_, until_ms_);
 }
 

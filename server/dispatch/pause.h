@@ -1,5 +1,11 @@
 // CLIENT PAUSE: until a moment, commands (all, or those that write) are held back; their sessions
-// keep their input and go on in the order in which they were stopped. Keys do not expire meanwhile.
+// keep their input and go on in the order in which they were stopped.
+//
+// One rule for all that ends by time: nothing that a request which is held back could have kept
+// goes to another before that request has run. So time stands still for those ends, from the
+// pause's begin until the held requests have run (StandsStill): no key is removed, no lease ends,
+// no lock is handed over, no limit is taken from for one that waits. Waits themselves end on time,
+// as in Redis: their clients are answered that they got nothing.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +35,37 @@ class Pause {
   void TimeShifted(int64_t ms);  // see Engine::TimeShifted
 
   Mode mode() const { return mode_; }
-  int64_t until_ms() const { return until_ms_; }
+  bool is_on() const { return mode_ != Mode::kNone; }
+  // A pause is on, or requests that it has held back are still to be run.
+  bool StandsStill() const { return is_on() || !resumed_.empty(); }
+  int64_t began_ms() const { return began_ms_; }  // Precondition: StandsStill()
+  // Looks whether the requests that were held back have been run. Once a turn, behind its requests.
+  void TurnEnded() {
+    if (!resumed_.empty()) [[unlikely]]
+      ForgetThoseThatRan();
+  }
   // Precondition: mode() is not kNone. `flags`: of the request; `transaction_writes`: it ends a
   // transaction that writes.
   bool Holds(uint32_t flags, bool transaction_writes) const;
   void Hold(Session& session);
 
  private:
+  // However much held sessions have sent, and go on sending: then time goes on.
+  static constexpr int64_t kResumedMsMax = 1000;
+
+  void ForgetThoseThatRan();
+
   Clients& clients_;
   Keyspace& keyspace_;
   TimerTasks& timers_;
   const TurnClock& clock_;
   RareFlags& flags_;
   Mode mode_ = Mode::kNone;
+  int64_t began_ms_ = 0;
   int64_t until_ms_ = 0;
   std::vector<SessionId> held_;
+  std::vector<SessionId> resumed_;  // by the end of the last pause; they have requests to be run
+  int64_t ended_ms_ = 0;
   TimerTaskOf<Pause> end_{*this};
 };
 

@@ -119,6 +119,7 @@ LimitWaiters::Uses Engine::ForLimits() {
       .parked = parked_,
       .tracking = tracking_,
       .acting = acting_,
+      .pause = pause_,
       .flags = flags_,
   };
 }
@@ -216,8 +217,8 @@ void Engine::AddParts() {
   parts_.Add(notifications_);
   parts_.Add(parked_);
   parts_.Add(pause_);
-  parts_.Add(pubsub_);
   clients_.set_keeper([this](const Session& session) { return locks_.HoldsBySession(session); });
+  parts_.Add(pubsub_);
   parts_.Add(rates_);
   if (request_watch_) parts_.Add(*request_watch_);
   parts_.Add(script_state_);

@@ -159,8 +159,8 @@ const Command* Engine::LookDirectly(std::string_view name) {
 
 bool Engine::has_left_over() const {
   return waiters_.any_ready() || locks_.pending() || keyspace_.waiting_to_be_freed() > 0 ||
-         clients_.any_carried() || limits_.any_ready() || locks_.has_left_over() ||
-         snapshots_.busy() || log_.loading();
+         clients_.any_carried() || limits_.any_ready() ||
+         (locks_.has_left_over() && !pause_.StandsStill()) || snapshots_.busy() || log_.loading();
 }
 
 // The order of a turn: due timers fire, requests run, garbage is freed (of which locks hear), and
@@ -191,6 +191,7 @@ bool Engine::RunTurn() {
   RunInputs(begin);
   const bool evictions_left = memory_limit_.Continue();
   const bool freed = FreeGarbage(begin);  // of which locks hear, when their holders go
+  pause_.TurnEnded();
   const bool locks_left = !is_loading && locks_.Continue(read_ms);
   const bool rearm_left = keyspace_.RearmSlice(clock_.now(), kRearmedPerTurn);
   const bool tracked_left = tracking_.LimitSlice();
@@ -461,7 +462,8 @@ bool Engine::SettleMoment(int64_t turn_begin) {
   FreeGarbage(turn_begin);
   const bool locks_left = locks_.Continue(clock_.now().ms());
   const bool rearm_left = keyspace_.RearmSlice(clock_.now(), kRearmedPerTurn);
-  return timers_left || locks_left || rearm_left || limits_.any_ready() ||
+  const bool requests_go_on = pause_.StandsStill() && !pause_.is_on();
+  return timers_left || locks_left || rearm_left || requests_go_on || limits_.any_ready() ||
          keyspace_.waiting_to_be_freed() > 0;
 }
 
@@ -469,7 +471,8 @@ int64_t Engine::NextWork() const {
   const bool at_once = log_.loading() || clients_.any_to_send() || clients_.any_carried() ||
                        waiters_.any_ready() || limits_.any_ready() || locks_.pending() ||
                        log_.any_synced() || (request_watch_ && request_watch_->any_to_send()) ||
-                       (locks_.has_left_over() && pause_.mode() == Pause::Mode::kNone);
+                       (locks_.has_left_over() && !pause_.StandsStill()) ||
+                       (pause_.StandsStill() && !pause_.is_on());
   if (time_control_ && time_control_->travels()) return clock_.now().ms();
   return at_once ? clock_.now().ms() : std::min(wheel_.NextWork(), snapshots_.NextWork());
 }

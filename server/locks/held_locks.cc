@@ -223,14 +223,7 @@ std::vector<LockName> HeldLocks::TakeDue() {
   return due;
 }
 
-// In a pause nothing ends: a command that looks sees the lease over, and the hand-over comes with
-// the end.
-void HeldLocks::TimerFired(HeldLock& lock) {
-  if (on_.pause.mode() != Pause::Mode::kNone) {
-    return on_.timers.Arm(lock.timer_, on_.pause.until_ms() + 1);
-  }
-  due_.push_back(lock.name());
-}
+void HeldLocks::TimerFired(HeldLock& lock) { due_.push_back(lock.name()); }
 
 // --- what others do to locks
 

@@ -21,7 +21,6 @@
 #include "boost/intrusive/set.hpp"
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
-#include "server/dispatch/pause.h"
 #include "server/locks/lock_losses.h"
 #include "server/locks/restart_grace.h"
 #include "storage/keyspace/keyspace.h"
@@ -89,7 +88,6 @@ class HeldLocks final : public LockStore {
     Keyspace& keyspace;
     const TurnClock& clock;
     TimerTasks& timers;
-    const Pause& pause;
     RareFlags& flags;
     LockLosses& losses;
     const RestartGrace& grace;

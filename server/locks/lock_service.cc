@@ -37,7 +37,6 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
       held_({.keyspace = uses.keyspace,
              .clock = uses.clock,
              .timers = uses.timers,
-             .pause = uses.pause,
              .flags = uses.flags,
              .losses = losses_,
              .grace = grace_,
@@ -57,12 +56,13 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
     static_cast<TimerTaskOf<LockService>&>(task).owner.mark_.Want();
   };
   grace_ends_.fired = [](TimerTask& task) {
-    static_cast<TimerTaskOf<LockService>&>(task).owner.EndGrace();
+    static_cast<TimerTaskOf<LockService>&>(task).owner.are_over_.grace = true;
   };
 }
 
 // Each command on locks begins here: with noted events pending, what it sees would be the past.
 Locks& LockService::Enter() {
+  FollowPause();
   if (pending()) Settle();
   if (locks_.any_held_up()) [[unlikely]]
     locks_.Retry(on_.clock.now());
@@ -200,6 +200,13 @@ void LockService::SessionEnded(const Session& session) {
   SettleUnlessInside();
 }
 
+// At a pause's end what it has put off and no time has brought about (sessions that ended) is done
+// before the requests that it has held back.
+void LockService::FollowPause() {
+  if (on_.pause.is_on() != locks_.stands_still()) [[unlikely]]
+    locks_.StandStill(on_.pause.is_on(), on_.clock.now());
+}
+
 // Settled at once, as the client goes on.
 void LockService::EndBindings(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
@@ -212,7 +219,9 @@ void LockService::EndBindings(const Session& session) {
 // A lease that ended before `read_ms` ended before anything that has not been read: no RENEW can be
 // in time for it.
 bool LockService::Continue(int64_t read_ms) {
-  locks_.set_leases_until_ms(read_ms);
+  FollowPause();
+  const bool stands_still = on_.pause.StandsStill();
+  locks_.set_leases_until_ms(stands_still ? std::min(read_ms, on_.pause.began_ms()) : read_ms);
   locks_.BeginTurn();
   meter_.Begin();
   const bool is_left = GoOn();
@@ -225,7 +234,8 @@ bool LockService::Continue(int64_t read_ms) {
 bool LockService::GoOn() {
   if (!has_left_over() && !locks_.wants_tokens()) [[likely]]
     return false;
-  if (on_.pause.mode() != Pause::Mode::kNone) return false;
+  if (on_.pause.StandsStill()) return false;
+  EndTimes();
   if (held_.TakeRetry() && locks_.any_held_up()) locks_.Retry(on_.clock.now());
   SettleDue();
   held_.TakeApart();
@@ -237,6 +247,14 @@ bool LockService::GoOn() {
   }
   CatchUp();
   return has_left_over();
+}
+
+void LockService::EndTimes() {
+  if (!are_over_.any()) [[likely]]
+    return;
+  const AreOver over = std::exchange(are_over_, {});
+  if (over.grace) EndGrace();
+  if (over.sessions_of_before) Enter().SessionEnded(kSessionElsewhere, on_.clock.now());
 }
 
 // Once what was sent before has been run.
@@ -280,6 +298,7 @@ void LockService::SetAside() {
 
 // Waits go before the locks of their sessions: else a client that is gone might be given some.
 void LockService::Settle() {
+  FollowPause();
   if (held_.are_aside()) return;  // what has happened to them is for when they are back
   losses_.FindReasons([this](LockNameView name) { return held_.IsTaken(name); });
   while (true) {

@@ -94,6 +94,9 @@ class LockService final : public KeyListener {
 
   // --- for the engine
   void SessionEnded(const Session& session);
+  // Locks of sessions that were there before the start; and the time for their owners is over.
+  bool AnyHeldFromBefore() const { return locks_.HoldsAny(kSessionElsewhere); }
+  void SessionsOfBeforeAreOver() { are_over_.sessions_of_before = true; }
   // Locks would end with the connection.
   bool HoldsBySession(const Session& session) const {
     return locks_.HoldsAny(ConnectionOf(session));
@@ -107,7 +110,8 @@ class LockService final : public KeyListener {
   bool Continue(int64_t read_ms);
   bool has_left_over() const {
     return locks_.has_left_over() || held_.any_loose() || held_.any_due() || held_.retries() ||
-           waits_.any_to_refuse() || any_to_tell() || memory_.has_new_bounds();
+           waits_.any_to_refuse() || any_to_tell() || memory_.has_new_bounds() ||
+           are_over_.any();
   }
   bool pending() const {
     return held_.any_noted() || losses_.any_noted() || waits_.any_cancelled() || !ended_.empty();
@@ -139,6 +143,15 @@ class LockService final : public KeyListener {
   void CatchUp();
 
  private:
+  // Times that are over, noted by their timers: dealt with once what was sent in time has been run.
+  struct AreOver {
+    bool grace = false;
+    bool sessions_of_before = false;
+    bool any() const { return grace || sessions_of_before; }
+  };
+
+  void FollowPause();
+  void EndTimes();
   void HoldBack(int64_t left_ms);
   void EndGrace();
   bool GoOn();
@@ -165,7 +178,8 @@ class LockService final : public KeyListener {
   TimerTaskOf<LockService> retry_{*this};  // while a wait is ready for which no token could be had
   TimerTaskOf<LockService> grace_ends_{*this};
   std::vector<uint64_t> ended_;  // sessions, noted
-  int answers_left_;             // of this turn: refusals and pushes
+  AreOver are_over_;
+  int answers_left_;  // of this turn: refusals and pushes
 };
 
 }  // namespace sluice

@@ -193,13 +193,15 @@ void LogService::EndLoading() {
   }
 }
 
+// Where no lock has waited for its owner there is no moment to wait for.
 void LogService::ArmGrace() {
+  if (!on_.locks.AnyHeldFromBefore()) return;
   on_.timers.Arm(grace_, grace_begun_ms_ + on_.config.settings().session_grace_ms);
 }
 
 // Sessions do not outlive their connections, nor connections the server: their owners have had the
 // time to come back.
-void LogService::EndGrace() { on_.locks.Enter().SessionEnded(kSessionElsewhere, on_.clock.now()); }
+void LogService::EndGrace() { on_.locks.SessionsOfBeforeAreOver(); }
 
 // --- turned on and off
 

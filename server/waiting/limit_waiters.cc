@@ -90,8 +90,10 @@ void LimitWaiters::BeginTurn() {
   looks_left_ = kLooksPerTurn;
 }
 
-// Within the turn's budget at once, else noted for the next turn.
-void LimitWaiters::TimerFired(Queue& queue) { tries_left_ > 0 ? Serve(queue) : Note(queue); }
+// Within the turn's budget at once, else noted for the next turn, or for the end of a pause.
+void LimitWaiters::TimerFired(Queue& queue) {
+  tries_left_ > 0 && !on_.pause.is_on() ? Serve(queue) : Note(queue);
+}
 
 // try_again answers the client itself. While it runs, `serving_` keeps the touch that it causes
 // from noting the queue again.
@@ -177,6 +179,8 @@ void LimitWaiters::Note(Queue& queue) {
 
 // Those that are noted while this runs wait for the next call, so one call ends.
 void LimitWaiters::ServeReady() {
+  if (on_.pause.is_on()) [[unlikely]]
+    return;
   NoteOfChanges();
   for (size_t left = ready_.size(); left > 0 && tries_left_ > 0; --left) {
     const auto found = queues_.find(ready_.front());

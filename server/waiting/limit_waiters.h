@@ -25,6 +25,7 @@
 
 #include "absl/container/btree_map.h"
 #include "server/core/lazy_deque.h"
+#include "server/dispatch/pause.h"
 #include "server/notify/key_listeners.h"
 #include "server/observe/refused_keys.h"
 #include "server/waiting/parked_clients.h"
@@ -87,6 +88,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     ParkedClients& parked;
     Tracking& tracking;
     Acting& acting;
+    const Pause& pause;
     RareFlags& flags;
   };
   LimitWaiters(const Uses& uses, HashKeys& hash_keys);
@@ -122,7 +124,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   bool listens() const override { return !queues_.empty(); }
   void KeyTouched(int db, std::string_view key, bool died) override;
   void DatabaseReplaced(int db, int other) override;
-  bool any_ready() const { return !ready_.empty() || !changes_.empty(); }
+  bool any_ready() const { return (!ready_.empty() || !changes_.empty()) && !on_.pause.is_on(); }
   void BeginTurn();
   // Tries heads of the queues whose keys were touched. Between top-level commands only.
   void ServeReady();

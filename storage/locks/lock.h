@@ -148,7 +148,9 @@ struct LockHolder {
   bool lingers() const { return holds == 0; }
   // -1: bound to sessions alone.
   int64_t LeaseLeftMs(const Now& now) const {
-    return lease_until_ms == kNoDeadline ? -1 : lease_until_ms - NextMs(now);
+    if (lease_until_ms == kNoDeadline) return -1;
+    const int64_t left_ms = lease_until_ms - NextMs(now);
+    return left_ms > 0 ? left_ms : 0;  // one that is over may be there still
   }
   int64_t EndsAtMs() const { return lingers() ? minhold_until_ms : lease_until_ms; }
 };

@@ -169,6 +169,13 @@ class Locks {
 
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);
+  // While others stand still (CLIENT PAUSE) no lock is handed over and no ended session gives any
+  // back: that is for the end, when this goes on with it at once.
+  void StandStill(bool still, const Now& now) {
+    stands_still_ = still;
+    StartWork(now);
+  }
+  bool stands_still() const { return stands_still_; }
   bool HoldsAny(uint64_t session) const { return sessions_.First(session) != nullptr; }
   // Precondition: its waits have been cancelled. A session that `goes_on` may hold locks anew, so
   // that nothing of it is put off (MustWait).
@@ -311,6 +318,7 @@ class Locks {
   int64_t turn_work_left_ = INT64_MAX;
   int64_t expired_left_ = INT64_MAX;  // of crowds, by requests of this turn
   bool working_ = false;
+  bool stands_still_ = false;
   LockCounts counts_;
   uint64_t search_steps_ = 0;
 };

@@ -33,7 +33,7 @@ bool Locks::Continue(const Now& now) {
 }
 
 void Locks::StartWork(const Now& now) {
-  if (working_ || !has_left_over()) return;
+  if (working_ || stands_still_ || !has_left_over()) return;
   const int64_t budget = std::min(kWorkPerCall, turn_work_left_);
   Work(budget, now);
   if (turn_work_left_ != INT64_MAX) turn_work_left_ -= budget - work_left_;

@@ -572,5 +572,61 @@ TEST_F(LocksTest, OnePauseHoldsHandOversBack) {
   EXPECT_GT(Granted(b_), 0);
 }
 
+// Sent in time, it is in time, however long it was held back.
+TEST_F(LocksTest, ARenewalThatAPauseHeldBackComesBeforeTheLeaseEnds) {
+  for (const char* const mode : {"write", "all"}) {
+    a_.Run({"lock.acquire", "k", "a", "lease", "100"});
+    b_.Send({"lock.acquire", "k", "b", "lease", "1000", "wait", "100000"});
+    c_.Run({"client", "pause", "60000", mode});
+    a_.Send({"lock.renew", "k", "a", "lease", "5000"});
+    if (mode == std::string_view("write")) {
+      server_.AdvanceTime(30'000);
+      EXPECT_EQ(c_.Run({"lock.info", "k"}).elements.at(3).elements.at(0).elements.at(4).integer, 0)
+          << "over, and still there";
+    }
+    server_.AdvanceTime(60'000);
+    EXPECT_EQ(a_.Next()->ToText(), ":5000") << mode;
+    EXPECT_EQ(Granted(b_), 0) << mode;
+    server_.AdvanceTime(5001);
+    EXPECT_GT(Granted(b_), 0) << mode;
+    b_.Run({"lock.release", "k", "b"});
+  }
+}
+
+TEST_F(LocksTest, TheEndOfAPauseIsTheEndOfLeasesWhoeverEndsIt) {
+  a_.Run({"lock.acquire", "k", "a", "lease", "100"});
+  b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "100000"});
+  c_.Run({"client", "pause", "60000", "write"});
+  server_.AdvanceTime(1000);
+  c_.Run({"client", "unpause"});
+  server_.AdvanceTime(0);
+  EXPECT_GT(Granted(b_), 0) << "not only when the pause was to end";
+}
+
+// Whatever frees a lock: in a pause it goes to nobody, for nothing is to change.
+TEST_F(LocksTest, NothingIsHandedOverInAPause) {
+  a_.Run({"lock.acquire", "k", "a", "session"});
+  TestClient& impatient = server_.Connect();
+  impatient.Send({"lock.acquire", "k", "i", "lease", "100", "wait", "200"});
+  b_.Send({"lock.acquire", "k", "b", "lease", "100", "wait", "100000"});
+  c_.Run({"client", "pause", "1000", "write"});
+  a_.Disconnect();
+  server_.AdvanceTime(300);
+  EXPECT_EQ(impatient.Next()->ToText(), "(nil-array)") << "a wait ends on time";
+  EXPECT_EQ(Granted(b_), 0);
+  server_.AdvanceTime(700);
+  EXPECT_GT(Granted(b_), 0);
+}
+
+TEST_F(LocksTest, NoLimitIsTakenFromInAPause) {
+  a_.Run({"limit.take", "l", "window", "1", "100"});
+  b_.Send({"limit.take", "l", "window", "1", "100", "wait", "5000"});
+  c_.Run({"client", "pause", "1000", "write"});
+  server_.AdvanceTime(500);
+  EXPECT_FALSE(b_.has_received());
+  server_.AdvanceTime(500);
+  EXPECT_TRUE(b_.has_received());
+}
+
 }  // namespace
 }  // namespace sluice
