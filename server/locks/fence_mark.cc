@@ -35,6 +35,8 @@ std::string Checksum(std::string_view bytes) {
   return digits;
 }
 
+constexpr std::string_view kDoubt = "doubt ";
+
 // The number before the next space, which is taken off; none: there is no such number.
 std::optional<int64_t> TakeNumber(std::string_view& text) {
   const size_t end = text.find(' ');
@@ -47,11 +49,13 @@ std::optional<int64_t> TakeNumber(std::string_view& text) {
 
 // --- the file
 
-// "<mark> <horizon> <held back until>[ unsure] <checksum>\n"
+// "<mark> <horizon> <held back until>[ doubt <token>][ unsure] <checksum>\n"
 std::string FenceMark::TextOf(const Content& content) {
+  const std::string doubt =
+      content.doubted == 0 ? std::string() : Concat(" ", kDoubt, content.doubted);
   const std::string said =
       Concat(content.mark, " ", content.horizon_unix_ms, " ", content.held_back_until_unix_ms,
-             content.is_unsure ? kUnsure : std::string_view());
+             doubt, content.is_unsure ? kUnsure : std::string_view());
   return Concat(said, " ", Checksum(said), "\n");
 }
 
@@ -64,6 +68,12 @@ bool FenceMark::Read(std::string_view text, Content& content) {
     const std::optional<int64_t> number = TakeNumber(left);
     if (!number) return false;
     *into = *number;
+  }
+  if (left.starts_with(kDoubt)) {
+    left.remove_prefix(kDoubt.size());
+    const std::optional<int64_t> number = TakeNumber(left);
+    if (!number) return false;
+    content.doubted = *number;
   }
   content.is_unsure = left.starts_with(kUnsure.substr(1));
   return content.mark <= kTokenMax && text == TextOf(content);
@@ -95,6 +105,7 @@ void FenceMark::Load() {
     found_ = content;
     told_unsure_ = content.is_unsure;
     on_.log.is_unsure |= content.is_unsure;
+    memory_.DoubtUpTo(content.doubted);
     return memory_.RaiseFloor(content.mark);
   }
   // Without it a number might be given twice: better none at all.
@@ -174,6 +185,7 @@ void FenceMark::Write() {
   const Content content = {.mark = job_mark_,
                            .horizon_unix_ms = std::max(wanted_unix_ms, found_.horizon_unix_ms),
                            .held_back_until_unix_ms = found_.held_back_until_unix_ms,
+                           .doubted = memory_.doubted(),
                            .is_unsure = job_unsure_};
   Disk& disk = on_.config.disk();
   is_writing_ = true;

@@ -4,13 +4,14 @@
 // synced ahead of the tokens that are given: a kill -9 and a restored backup cost numbers, not
 // safety. With no file named the wall clock has to do, and no names are held back.
 //
-//   <mark> <horizon> <held back until>[ unsure] <XXH3 of all before, 16 hex digits>\n
+//   <mark> <horizon> <held back until>[ doubt <token>][ unsure] <XXH3 of all that, 16 hex digits>\n
 //
 // The horizon, and until when a start has held names back (RestartGrace), are Unix times in ms; 0:
-// there is none. "unsure": a sync of the log has failed (LogState::is_unsure). Older files lack
-// both, and their checksum is that of the mark's digits. A file without a checksum is believed only
-// if its number has the 16 digits of tokens that were microseconds. One that is damaged is refused;
-// a missing one means a start far ahead of the clock.
+// there is none. "doubt": a start may have lacked grants up to this token (FenceMemory).
+// "unsure": a sync of the log has failed (LogState::is_unsure). Older files lack
+// all of these, and their checksum is that of the mark's digits. A file without a checksum is
+// believed only if its number has the 16 digits of tokens that were microseconds. One that is
+// damaged is refused; a missing one means a start far ahead of the clock.
 //
 // A worker writes it, between turns and long before the tokens are spent, and after the first time
 // only where locks are taken: a server without locks writes once, and gets along where it cannot.
@@ -56,7 +57,8 @@ class FenceMark {
   // --- what the file has said of leases and of names held back, as Unix times in ms; 0: nothing
   int64_t found_horizon_unix_ms() const { return found_.horizon_unix_ms; }
   int64_t held_back_until_unix_ms() const { return found_.held_back_until_unix_ms; }
-  // The next start holds names back until then at least. Waits for the disk. 0, or an errno value.
+  // The next start holds names back until then at least, and knows of what is in doubt. Waits for
+  // the disk. 0, or an errno value.
   int HoldBackUntil(int64_t unix_ms);
   // The horizon that is wanted is on disk when this returns. 0, or an errno value.
   int WriteHorizon();
@@ -70,6 +72,7 @@ class FenceMark {
     int64_t mark = 0;
     int64_t horizon_unix_ms = 0;
     int64_t held_back_until_unix_ms = 0;
+    int64_t doubted = 0;  // a token; 0: none is
     bool is_unsure = false;
   };
   static std::string TextOf(const Content& content);

@@ -30,6 +30,8 @@ void LockRecorder::HoldChanged(const Lock& lock, const LockHolder& holder) {
 // The effect before the event, as with any change.
 void LockRecorder::LockAcquired(const Lock& lock, const LockHolder& holder) {
   HoldChanged(lock, holder);
+  if (on_.grace.is_on() && lock.mode() == LockMode::kExclusive) [[unlikely]]
+    on_.grace.Settle(lock.name(), holder.token);
   on_.changes.Announce(kNotifyLock, "lock-acquired", lock.name());
 }
 
@@ -45,7 +47,11 @@ void LockRecorder::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd
   } else {
     AddEnd(lock, holder.token, end);
   }
-  if (end == LockEnd::kExpired) on_.losses.Note(lock, holder, LockLoss::kExpired);
+  if (end == LockEnd::kExpired) {
+    on_.losses.Note(lock, holder, LockLoss::kExpired);
+    if (on_.grace.IsOfBefore(holder.token) && !holder.proved) [[unlikely]]
+      on_.grace.RanOut(lock.name(), holder.token);
+  }
   if (end == LockEnd::kBroken) on_.losses.Note(lock, holder, LockLoss::kBroken);
 }
 
@@ -54,7 +60,11 @@ void LockRecorder::AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockE
   AddEnd(lock, 0, end);
   NoteEvents(lock, crowd.over, LockEnd::kExpired);
   NoteEvents(lock, crowd.lost - crowd.over, end);
-  if (end == LockEnd::kExpired) on_.losses.NoteAll(lock, LockLoss::kExpired);
+  if (end == LockEnd::kExpired) {
+    on_.losses.NoteAll(lock, LockLoss::kExpired);
+    const int64_t oldest = lock.holders().begin()->first;
+    if (on_.grace.IsOfBefore(oldest)) on_.grace.RanOut(lock.name(), oldest);
+  }
   if (end == LockEnd::kBroken) on_.losses.NoteAll(lock, LockLoss::kBroken);
 }
 

@@ -6,6 +6,8 @@
 //   - the loss, of which holders with NOTIFY are told (LockLosses).
 // So handlers of locks say NoEffect(), and nothing else.
 //
+// After a restart it notes what that tells of grants which are missing (RestartGrace).
+//
 // A crowd of holders that ends as a whole has one effect. Its events are as many as its holders,
 // and are told in slices (TellEvents).
 #pragma once
@@ -20,6 +22,7 @@
 #include "server/dispatch/log_state.h"
 #include "server/locks/lease_horizon.h"
 #include "server/locks/lock_losses.h"
+#include "server/locks/restart_grace.h"
 #include "storage/locks/locks.h"
 
 namespace sluice {
@@ -34,6 +37,7 @@ class LockRecorder final : public LockListener {
     LeaseHorizon& horizon;
     LogState& log;
     LockLosses& losses;
+    RestartGrace& grace;
   };
   explicit LockRecorder(const Uses& uses) : on_(uses) {}
 

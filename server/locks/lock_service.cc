@@ -33,7 +33,8 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
                  .flags = uses.flags,
                  .horizon = horizon_,
                  .log = uses.log,
-                 .losses = losses_}),
+                 .losses = losses_,
+                 .grace = grace_}),
       held_({.keyspace = uses.keyspace,
              .clock = uses.clock,
              .timers = uses.timers,
@@ -82,21 +83,31 @@ void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_
   // A wall clock that is behind what is known was set back since.
   const int64_t unix_ms = std::max(on_.clock.now().unix_ms(), last_unix_ms);
   int64_t until_unix_ms = mark_.held_back_until_unix_ms();
-  if (!has_all_grants || on_.log.is_unsure)
-    until_unix_ms = std::max(until_unix_ms, mark_.found_horizon_unix_ms());
+  const bool may_lack_grants = !has_all_grants || on_.log.is_unsure;
+  if (may_lack_grants) until_unix_ms = std::max(until_unix_ms, mark_.found_horizon_unix_ms());
   const int64_t left_ms =
       std::min(until_unix_ms - unix_ms, on_.config.settings().lock_restart_grace_max);
-  if (left_ms > 0) HoldBack(left_ms);
+  if (may_lack_grants || left_ms > 0) memory_.DoubtUpTo(tokens_.last());
+  if (left_ms > 0) {
+    HoldBack(left_ms, mark_.held_back_until_unix_ms() > unix_ms);
+  } else if (may_lack_grants && (memory_.size() > 0 || held_.size() > 0)) {
+    NoteDoubt(0);
+  }
 }
 
 // Said on disk first: another start may follow at once, which would miss the same grants.
-void LockService::HoldBack(int64_t left_ms) {
-  const Now& now = on_.clock.now();
-  if (const int fault = mark_.HoldBackUntil(now.unix_ms() + left_ms))
+void LockService::NoteDoubt(int64_t held_back_until_unix_ms) {
+  if (const int fault = mark_.HoldBackUntil(held_back_until_unix_ms))
     on_.host.Log(
         LogLevel::kWarning,
-        Concat("another restart would not know which locks are held back: ", std::strerror(fault)));
-  grace_.Begin(now.ms(), now.ms() + left_ms, tokens_.last());
+        Concat("another restart would not know which locks are in doubt: ", std::strerror(fault)));
+}
+
+void LockService::HoldBack(int64_t left_ms, bool goes_on) {
+  const Now& now = on_.clock.now();
+  NoteDoubt(now.unix_ms() + left_ms);
+  grace_.Begin(now.ms(), now.ms() + left_ms, tokens_.last(), goes_on);
+  locks_.set_holders_may_be_missing(true);
   on_.timers.Arm(grace_ends_, now.ms() + left_ms);
   on_.host.Log(LogLevel::kWarning,
                Concat("locks may be held that are not known after this start: those without a "
@@ -122,6 +133,7 @@ void LockService::GraceBoundChanged() {
 // Until here a stand-in held the names back, so all names with waiters are looked at again.
 void LockService::EndGrace() {
   grace_.End();
+  locks_.set_holders_may_be_missing(false);
   on_.host.Log(LogLevel::kNotice, "locks are no longer held back");
   for (int db = 0; db < on_.keyspace.databases(); ++db) locks_.LookAgain(db, on_.clock.now());
 }
@@ -146,7 +158,13 @@ void LockService::Claims(OpenLock& open, std::string_view owner, int64_t token) 
     return;
   locks_.Settle(open, on_.clock.now(), {.owner = owner});
   const Lock* const lock = open.lock();
-  if (lock && lock->IsHeldBy(owner, token)) grace_.Know(open.name());
+  if (!lock || !lock->IsHeldBy(owner, token)) return;
+  const int64_t held_under = lock->FindOwner(owner)->token;
+  if (!grace_.IsOfBefore(held_under) || grace_.IsNewerShown(open.name(), held_under)) return;
+  if (!grace_.Note(open.name(), lock->newest_token())) return;
+  if (lock->mode() == LockMode::kExclusive) grace_.Know(open.name(), held_under);
+  grace_.Claimed(open.name(), held_under);
+  locks_.Prove(open, owner, on_.clock.now());
 }
 
 // Its record of giving back may be what is missing, so a second ACQUIRE cannot be granted as
@@ -155,31 +173,77 @@ bool LockService::IsInDoubt(OpenLock& open, std::string_view owner) const {
   if (!grace_.Withholds(open.name())) [[likely]]
     return false;
   const Lock* const lock = open.lock();
-  return lock && lock->IsHeldBy(owner, 0);
+  const LockHolder* const holder = lock ? lock->FindOwner(owner) : nullptr;
+  return holder && grace_.IsOfBefore(holder->token) && !holder->proved;
 }
 
-// A token that is not above the newest known one has been superseded, and is refused.
-bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token) {
+// Of all that is known of the name: holders, what they have given back, a flush of its database.
+int64_t LockService::NewestKnown(OpenLock& open) const {
+  const Lock* const lock = open.lock();
+  const bool is_known = lock && !held_.IsWithheld(lock) && !held_.IsForeign(lock);
+  const bool is_alone = is_known && lock->mode() == LockMode::kExclusive;
+  if (grace_.goes_on() && !is_alone) return memory_.FloorOf(open.name().db);
+  return std::max(memory_.NewestTold(open.name()), is_known ? lock->newest_token() : 0);
+}
+
+bool LockService::MayBeMissing(OpenLock& open, int64_t token) const {
+  if (!grace_.is_on()) [[likely]]
+    return false;
+  const int64_t asked = token == 0 ? grace_.last_token() : token;
+  if (asked <= memory_.FloorOf(open.name().db)) return false;
+  return grace_.MayBeMissing(open.name(), asked, NewestKnown(open));
+}
+
+// The newer token wins, but one that FENCED has shown may be newer still: this one waits for it.
+bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token,
+                          const LockShape& shape) {
+  if (token == 0 || !MayBeMissing(open, token)) return false;
+  if (grace_.IsNewerShown(open.name(), token)) return false;
+  if (!grace_.Note(open.name(), NewestKnown(open))) return false;
   const Now& now = on_.clock.now();
-  if (!IsWithheld(open) || !grace_.MayBeHeldUnder(token)) return false;
-  if (token <= memory_.Newest(open.name(), now)) return false;
   const LockHolder holder = {.owner = std::string(owner),
                              .token = token,
-                             .permits = 1,
+                             .permits = shape.permits,
                              .holds = 1,
                              .since_ms = now.ms(),
-                             .lease_until_ms = now.ms() + lease_ms};
-  if (!locks_.Restore(open, holder, LockShape{}, now)) return false;
+                             .lease_until_ms = NextMs(now) + lease_ms,
+                             .proved = true};
+  if (!locks_.Claim(open, holder, shape, IsWithheld(open), now)) return false;
   recorder_.HoldChanged(*open.lock(), *open.lock()->FindOwner(owner));
-  grace_.Know(open.name());
+  if (shape.mode == LockMode::kExclusive) grace_.Know(open.name(), token);
+  grace_.Claimed(open.name(), token);
+  locks_.Prove(open, owner, on_.clock.now());
   return true;
 }
 
-// Waiters hear of it as of a name that others have freed.
+// A holder of before that has not proved itself may have given the lock back in what is missing; a
+// token that nothing is known of may have been granted there. Neither passes, and neither is stale.
+bool LockService::IsTokenInDoubt(OpenLock& open, int64_t token) {
+  if (!grace_.IsOfBefore(token)) [[likely]]
+    return false;
+  const Lock* const lock = open.lock();
+  const LockHolder* const holder = lock ? lock->FindHolder({}, token) : nullptr;
+  if (holder && !holder->lingers())
+    return !holder->proved || grace_.IsNewerShown(open.name(), token);
+  if (!MayBeMissing(open, token)) return false;
+  grace_.Show(open.name(), token, NewestKnown(open));
+  return true;
+}
+
+bool LockService::IsHeldBack(OpenLock& open, const LockShape& shape) const {
+  const Lock* const lock = open.lock();
+  if (IsWithheld(open)) return true;
+  const bool is_shared = shape.mode != LockMode::kExclusive;
+  return is_shared && lock && lock->is_in_doubt() && lock->mode() == shape.mode;
+}
+
+// Waiters hear of it as of a name that others have freed. Tokens of before are stale from now on.
 void LockService::EndDoubt(OpenLock& open) {
-  if (!IsWithheld(open)) return;
-  grace_.Know(open.name());
-  held_.Note(LockName(open.name()));
+  if (!grace_.is_on()) [[likely]]
+    return;
+  const bool is_withheld = IsWithheld(open);
+  grace_.Know(open.name(), grace_.last_token());
+  if (is_withheld) held_.Note(LockName(open.name()));
 }
 
 // --- what is noted
@@ -253,7 +317,7 @@ void LockService::EndTimes() {
   if (!are_over_.any()) [[likely]]
     return;
   const AreOver over = std::exchange(are_over_, {});
-  if (over.grace) EndGrace();
+  if (over.grace && grace_.is_on()) EndGrace();
   if (over.sessions_of_before) Enter().SessionEnded(kSessionElsewhere, on_.clock.now());
 }
 
@@ -326,6 +390,8 @@ void LockService::Settle() {
 // them.
 void LockService::SettleTouched() {
   for (const LockName& name : held_.TakeTouched()) {
+    if (grace_.is_on()) [[unlikely]]
+      grace_.Settle(name, grace_.last_token());
     if (held_.IsForeign(held_.FindLock(name))) {
       memory_.Forget(name);
       waits_.NoteTaken(name);

@@ -68,6 +68,8 @@ class LockService final : public KeyListener {
   // A key was deleted by name, be it there or not: the tokens of a lock without a holder are
   // stale. False when nothing was known of it.
   bool Deleted(LockNameView name) {
+    if (grace_.is_on()) [[unlikely]]
+      grace_.Settle(name, grace_.last_token());
     return memory_.size() > 0 && !held_.are_aside() && memory_.Forget(name);
   }
   // A key was renamed or moved to where it is now, over a lock without a holder too: see HeldLocks.
@@ -78,13 +80,24 @@ class LockService final : public KeyListener {
   // Sees to it that a request's hold, or a renewal, is safe over a restart where no log keeps it.
   // Why that cannot be, as an error, or empty.
   std::string_view Reserve(const LockTerms& terms, int64_t wait_ms);
-  // The owner renews this lock. If it is known to hold it, no other owner does, so in the grace the
-  // name is held back no more.
+
+  // --- in the grace after a restart; none of it costs more than a test outside of it
+  // The owner renews this lock. If it is known to hold it, it has proved that; if it has it alone,
+  // no other owner has, so the name is held back no more.
   void Claims(OpenLock& open, std::string_view owner, int64_t token);
   // The owner is known to hold this lock, but may have given it back in a record that is missing.
   bool IsInDoubt(OpenLock& open, std::string_view owner) const;
-  // The owner's grant is missing, and it has shown its token: in the grace it gets the lock back.
-  bool GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token);
+  // The owner's grant is missing, and it has shown its token: it gets the lock back, in this shape.
+  // Those that held it before, as far as is known, and cannot hold it beside this owner, lose it.
+  bool GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token,
+               const LockShape& shape);
+  // Not held as far as is known, but this token (0: one that the owner does not tell) may be that
+  // of a grant which is missing.
+  bool MayBeMissing(OpenLock& open, int64_t token) const;
+  // FENCED: whether the token passes is not known until its owner has proved itself.
+  bool IsTokenInDoubt(OpenLock& open, int64_t token);
+  // A request was refused only because other holders may be missing.
+  bool IsHeldBack(OpenLock& open, const LockShape& shape) const;
   // An administrator says that no owner holds it.
   void EndDoubt(OpenLock& open);
   bool IsWithheld(OpenLock& open) const { return held_.IsWithheld(open.lock()); }
@@ -152,7 +165,9 @@ class LockService final : public KeyListener {
 
   void FollowPause();
   void EndTimes();
-  void HoldBack(int64_t left_ms);
+  void HoldBack(int64_t left_ms, bool goes_on);
+  void NoteDoubt(int64_t held_back_until_unix_ms);
+  int64_t NewestKnown(OpenLock& open) const;
   void EndGrace();
   bool GoOn();
   void SettleDue();

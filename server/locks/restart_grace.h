@@ -1,18 +1,28 @@
 // RestartGrace: after a start in which acknowledged grants may be missing, the time in which a lock
-// that no owner is known to hold may still be held by one of before. Until it is over such a name
-// is withheld: HeldLocks shows it as held by an owner without a name, so requests are refused or
-// wait.
+// that no owner is known to hold may still be held by one of before, and one that is known may be
+// another's by now. Until it is over a name is withheld: HeldLocks shows a free one as held by an
+// owner without a name, and locks that were read from the log take no new holders
+// (Lock::is_in_doubt), so requests are refused or wait.
 //
-// A name is known again once its holder claims it: by renewing a hold that is known, or by the
-// token of one that is missing (LOCK.RENEW ... TOKEN). Nothing else shows that no other owner has
-// it. A lease that runs out may have been renewed in what is missing; a lock that its owner asks
-// for again, or gives back once more, may have been given back there and granted to another.
+// What makes a name known is a proof: its owner renews an exclusive hold that is known, or shows
+// the token of a grant that is missing (LOCK.RENEW ... TOKEN). Nothing else shows that no other
+// owner has it. A lease that runs out may have been renewed in what is missing; a lock that its
+// owner asks for again, or gives back once more, may have been given back there and granted to
+// another.
+//
+// Of tokens of before there are three kinds, told apart by the name's `settled` token:
+//   up to it   what the log says of them holds: they are held as is known, or over
+//   above it   newer than what is known: whoever shows one was granted the lock in what is missing
+//   given since this start: above all of these
+// It is the newest token that the log knows; it rises by proofs, and falls below a token whose
+// lease ran out unproved.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "storage/hashing/key_name.h"
 #include "storage/locks/lock_name.h"
 #include "storage/time/clock.h"
@@ -21,38 +31,76 @@ namespace sluice {
 
 class RestartGrace {
  public:
-  explicit RestartGrace(const SipKey& hash_key) : known_(0, LockNameHash(hash_key)) {}
+  explicit RestartGrace(const SipKey& hash_key) : names_(0, LockNameHash(hash_key)) {}
 
-  // Tokens up to `last_token` may be those of grants that are missing.
-  void Begin(int64_t now_ms, int64_t until_ms, int64_t last_token) {
+  // Tokens up to `last_token` may be those of grants that are missing. `goes_on`: a start before
+  // this one has begun it. Holders that came back there in another order than that of their tokens
+  // say nothing of those with lower ones, which may come yet.
+  void Begin(int64_t now_ms, int64_t until_ms, int64_t last_token, bool goes_on) {
     begun_ms_ = now_ms;
     until_ms_ = until_ms;
     last_token_ = last_token;
+    goes_on_ = goes_on;
   }
   void Shorten(int64_t until_ms) { until_ms_ = until_ms; }  // precondition: is_on()
   int64_t begun_ms() const { return begun_ms_; }
   void End();
 
   bool is_on() const { return until_ms_ != 0; }
-  int64_t LeftMs(const Now& now) const { return is_on() ? until_ms_ - now.ms() : 0; }
-  bool Withholds(LockNameView name) const { return is_on() && !known_.contains(name); }
-  bool MayBeHeldUnder(int64_t token) const { return token <= last_token_; }
-
-  void Know(LockNameView name) {
-    if (is_on()) [[unlikely]]
-      Add(name);
+  int64_t LeftMs(const Now& now) const {
+    return is_on() ? std::max<int64_t>(1, until_ms_ - now.ms()) : 0;
   }
+  bool Withholds(LockNameView name) const {
+    if (!is_on()) [[likely]]
+      return false;
+    const About* const about = Find(name);
+    return about == nullptr || !about->is_known;
+  }
+  // Of before this start, in the grace.
+  bool IsOfBefore(int64_t token) const { return is_on() && token <= last_token_; }
+  int64_t last_token() const { return last_token_; }
+  bool goes_on() const { return goes_on_; }
+
+  // --- Precondition of the rest: is_on(). `newest` is the newest token that is known of the name,
+  // and counts where nothing has been noted yet.
+
+  // Whether the token may be that of a grant which is missing.
+  bool MayBeMissing(LockNameView name, int64_t token, int64_t newest) const;
+  // No other owner of before has the lock: the holder of this token has it alone, or (BREAK) none.
+  void Know(LockNameView name, int64_t settled);
+  // A holder is proved, maybe among others: what is known of tokens stays as it was. False: names
+  // take too much memory already, and it counts for nothing.
+  bool Note(LockNameView name, int64_t newest) { return Make(name, newest) != nullptr; }
+  // The lock was granted to an owner alone, or its holders were all ended: tokens up to this one
+  // are over.
+  void Settle(LockNameView name, int64_t token);
+  // The lease of a holder that has not proved itself is over, as far as is known.
+  void RanOut(LockNameView name, int64_t token);
+  // FENCED has shown a token that may be missing. Older ones do not pass until it is claimed.
+  void Show(LockNameView name, int64_t token, int64_t newest);
+  void Claimed(LockNameView name, int64_t token);
+  bool IsNewerShown(LockNameView name, int64_t token) const;
 
  private:
-  static constexpr size_t kKnownBytesMax = 16 * 1024 * 1024;  // beyond that a name stays unknown
+  static constexpr size_t kNamesBytesMax = 16 * 1024 * 1024;  // beyond that a name stays unknown
 
-  void Add(LockNameView name);
+  struct About {
+    int64_t settled;
+    int64_t shown = 0;  // by FENCED, and not claimed yet
+    bool is_known = false;
+  };
+  const About* Find(LockNameView name) const {
+    const auto found = names_.find(name);
+    return found == names_.end() ? nullptr : &found->second;
+  }
+  About* Make(LockNameView name, int64_t newest);
 
   int64_t begun_ms_ = 0;  // engine time
   int64_t until_ms_ = 0;  // 0: it is over
   int64_t last_token_ = 0;
-  size_t known_bytes_ = 0;
-  absl::flat_hash_set<LockName, LockNameHash, LockNameEqual> known_;
+  bool goes_on_ = false;
+  size_t names_bytes_ = 0;
+  LockNameMap<About> names_;
 };
 
 }  // namespace sluice

@@ -123,9 +123,10 @@ bool FenceMemory::ImageSlice(size_t budget, const Now& now) {
   return false;
 }
 
-// What a flush has made stale is not given.
+// What a flush has made stale is not given. What is in doubt is: it still tells that its holder has
+// given the lock back.
 void FenceMemory::Give(const Memory& memory, const Now& now) {
-  if (memory.token != 0 && Newest(memory.name, now) == memory.token)
+  if (memory.token > FloorOf(memory.name.db) && !IsOver(memory, now))
     saver_->SaveFence(memory.name, memory.token);
 }
 
@@ -155,9 +156,18 @@ void FenceMemory::FollowBounds(const Now& now) {
 int64_t FenceMemory::Newest(LockNameView name, const Now& now) const {
   const Order::iterator* found = newest_.Find(name);
   if (found == nullptr || IsOver(**found, now)) return 0;
-  const auto floor = floors_.find(name.db);
   const int64_t token = (*found)->token;
-  return floor != floors_.end() && token <= floor->second ? 0 : token;
+  return token > std::max(FloorOf(name.db), doubted_) ? token : 0;
+}
+
+int64_t FenceMemory::NewestTold(LockNameView name) const {
+  const Order::iterator* found = newest_.Find(name);
+  return std::max(FloorOf(name.db), found == nullptr ? 0 : (*found)->token);
+}
+
+int64_t FenceMemory::FloorOf(int db) const {
+  const auto floor = floors_.find(db);
+  return floor == floors_.end() ? 0 : floor->second;
 }
 
 }  // namespace sluice

@@ -117,6 +117,15 @@ class FenceMemory {
   // is.
   void ForgetDatabase(int db, int64_t last) { floors_[db] = last; }
   int64_t Newest(LockNameView name, const Now& now) const;  // 0 when nothing is remembered
+  // The same, with what is in doubt or too old; or the last token when its database was flushed.
+  int64_t NewestTold(LockNameView name) const;
+
+  int64_t FloorOf(int db) const;  // the last token when the database was flushed; 0: it never was
+
+  // After a start in which grants may be missing: each token up to this one may have been followed
+  // by one that nothing here knows, so none of them passes by being remembered.
+  void DoubtUpTo(int64_t token) { doubted_ = std::max(doubted_, token); }
+  int64_t doubted() const { return doubted_; }
 
   // A log was played at a moment so long before: what it told is remembered from now on.
   void Shift(int64_t ms) {
@@ -166,6 +175,7 @@ class FenceMemory {
   size_t memory_max_ = kMemoryMax;
   bool has_new_bounds_ = false;
   int64_t floor_ = 0;
+  int64_t doubted_ = 0;
   size_t memory_bytes_ = 0;
   absl::flat_hash_map<int, int64_t> floors_;  // of databases that were flushed or swapped
   Order order_;                               // oldest first

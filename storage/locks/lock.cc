@@ -82,10 +82,11 @@ LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
   }
   if (semaphore) {
     if (of_ != shape.of) return LockFit::kOtherPermits;
+    if (is_in_doubt()) return LockFit::kBusy;
     return shape.permits <= of_ - permits_used_ ? LockFit::kFits : LockFit::kBusy;
   }
   const bool both_shared = mode_ == LockMode::kShared && shape.mode == LockMode::kShared;
-  return both_shared ? LockFit::kFits : LockFit::kBusy;
+  return both_shared && !is_in_doubt() ? LockFit::kFits : LockFit::kBusy;
 }
 
 // Mode and permits are those of the first holder; Fit has seen to it that later ones agree.
@@ -201,6 +202,7 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
     if (!place->second.lingers()) Untie(place->second);
     text_bytes_ -= TextBytes(place->second);
   }
+  in_doubt_ |= !restored.proved || shape.mode == LockMode::kPermits;
   mode_ = shape.mode;
   of_ = shape.of;
   permits_used_ = used + restored.permits;
@@ -215,6 +217,26 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   if (holders_.size() > kScanned) MakeIndex();
   WatchIfMany();
   return true;
+}
+
+// Which of the holders of permits has given them back cannot be told, so none is thrown out.
+Lock::InTheWay Lock::FindInTheWay(const LockHolder& claimed, const LockShape& shape) const {
+  using Kind = InTheWay::Kind;
+  if (empty()) return {};
+  const bool beside = mode_ == shape.mode && of_ == shape.of && shape.mode != LockMode::kExclusive;
+  if (!beside) return {holders_.rbegin()->first > claimed.token ? Kind::kBeside : Kind::kAll};
+  const LockHolder* const same = FindOwner(claimed.owner);
+  const int64_t freed = same == nullptr ? 0 : same->permits;
+  if (shape.mode == LockMode::kPermits && permits_used_ - freed + claimed.permits > of_)
+    return {Kind::kBeside};
+  if (same == nullptr) return {};
+  if (same->token > claimed.token) return {Kind::kBeside};
+  return {holders_.size() == 1 ? Kind::kAll : Kind::kOwn, same->token};
+}
+
+void Lock::Prove(std::string_view owner) {
+  FindHeld(owner, 0)->proved = true;
+  if (mode_ != LockMode::kPermits) in_doubt_ = false;
 }
 
 // --- how a holding ends

@@ -94,6 +94,8 @@ class LockSessions {
 struct LockTies {
   LockWatcher& watcher;
   LockSessions& sessions;
+  // Other holders of locks that were read from a log may be missing: see Lock::is_in_doubt.
+  const bool& holders_may_be_missing;
 };
 
 // --- the lock
@@ -144,6 +146,7 @@ struct LockHolder {
   LockClients sessions;
   LockClients notify;  // connections; may be gone
   std::string label;
+  bool proved = false;  // after a restart, see server/locks/restart_grace.h
 
   bool lingers() const { return holds == 0; }
   // -1: bound to sessions alone.
@@ -205,6 +208,18 @@ class Lock : public Value {
   // Makes `holder` one as it is, lingering or not, in place of the one with its token: from a log
   // or another server. False, and nothing changes, if it does not go with the other holders.
   bool Restore(const LockHolder& holder, const LockShape& shape);
+  // What keeps a holder whose grant is missing (a start has lost it) from being restored, if all of
+  // it is older and so has ended in what is missing.
+  struct InTheWay {
+    // kBeside: newer, or permits that others have or may have.
+    enum class Kind : uint8_t { kNothing, kOwn, kAll, kBeside } kind = Kind::kNothing;
+    int64_t token = 0;  // kOwn: the owner's older one
+  };
+  InTheWay FindInTheWay(const LockHolder& holder, const LockShape& shape) const;
+  // This owner's hold has been proved: there is no owner alone beside it, so readers may come.
+  void Prove(std::string_view owner);
+  // It was read from a log that may lack other holders: it takes no new ones.
+  bool is_in_doubt() const { return in_doubt_ && ties_ && ties_->holders_may_be_missing; }
 
   // These call `on_end` for every holder that loses the lock, while it still is one, and return how
   // many. It is called for those that end lingering too, which are not counted.
@@ -305,6 +320,7 @@ class Lock : public Value {
   const LockTies* const ties_;
   LockName name_;
   mutable bool watched_ = false;
+  bool in_doubt_ = false;
   bool ended_ = false;                    // all of them: see EndAll
   int64_t over_until_ms_ = INT64_MIN;     // leases that end no later were over then
   LockMode mode_ = LockMode::kExclusive;  // of the holders

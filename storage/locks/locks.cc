@@ -217,6 +217,28 @@ void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
              [&](Lock& lock, Lock::OnEnd on_end) { return lock.Forgo(token, now, on_end); });
 }
 
+// No waiter gets the lock between the end of the older holders and the claim.
+bool Locks::Claim(OpenLock& open, const LockHolder& holder, const LockShape& shape, bool is_free,
+                  const Now& now) {
+  using Kind = Lock::InTheWay::Kind;
+  const HandOverLater later(*this, now);
+  if (!is_free && open.lock() != nullptr) {
+    const Lock::InTheWay found = open.lock()->FindInTheWay(holder, shape);
+    if (found.kind == Kind::kBeside) return false;
+    if (found.kind == Kind::kAll) Break(open, 0, now);
+    if (found.kind == Kind::kOwn) Break(open, found.token, now);
+  }
+  return Restore(open, holder, shape, now);
+}
+
+void Locks::Prove(OpenLock& open, std::string_view owner, const Now& now) {
+  {
+    LockChange lock(open);
+    lock->Prove(owner);
+  }
+  MoveOnIfAwaited(open.name(), now);
+}
+
 // --- giving back and losing
 // A lock that loses its last holder is removed by the end of its LockChange; its newest token goes
 // to the memory before (RememberNewest), so no moment exists in which neither knows it.

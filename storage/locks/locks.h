@@ -166,6 +166,15 @@ class Locks {
   // under this token any more. False if that cannot be.
   bool Restore(OpenLock& lock, const LockHolder& holder, const LockShape& shape, const Now& now);
   void Forgo(OpenLock& lock, int64_t token, const Now& now);
+  // After a restart: the holder's grant is one that is missing. What it could not be beside is
+  // older and has ended there, so it ends here (broken). False: what is in the way is newer, or of
+  // a semaphore whose permits are taken, as far as is known.
+  // `is_free`: no owner is known to hold it, whatever the store shows.
+  bool Claim(OpenLock& lock, const LockHolder& holder, const LockShape& shape, bool is_free,
+             const Now& now);
+  // The owner holds this lock, and has proved it (Lock::Prove).
+  void Prove(OpenLock& lock, std::string_view owner, const Now& now);
+  void set_holders_may_be_missing(bool may_be) { holders_may_be_missing_ = may_be; }
 
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);
@@ -302,7 +311,8 @@ class Locks {
   FenceMemory& memory_;
   LockSessions sessions_;
   WaitQueue queue_;
-  const LockTies ties_{queue_, sessions_};
+  bool holders_may_be_missing_ = false;
+  const LockTies ties_{queue_, sessions_, holders_may_be_missing_};
   std::vector<Fresh> fresh_;              // held since just now by an owner that waits elsewhere
   Names moving_;                          // locks whose lines are to be looked at
   std::vector<uint64_t> ended_sessions_;  // that still hold locks

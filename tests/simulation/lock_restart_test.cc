@@ -1,7 +1,9 @@
 // Locks over restarts: processes are killed, machines lose their power, servers stop and start, and
 // their disks answer late, or cannot sync and forget. Owners judge by what they were answered
-// alone: a lock that one of them has, by its own clock, is never granted to another, and every
-// token is above all before.
+// alone: a lock that one of them has, by its own clock, is never granted to another that it
+// excludes, and every token is above all before. No owner that has a lock is told that it has not,
+// be it by RENEW or by FENCED; and no token passes FENCED once a newer one has been answered that
+// excludes it, however the log was cut.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,19 +28,35 @@ constexpr int kLives = 6;
 constexpr int kStepsPerLife = 60;
 constexpr int64_t kGraceMaxMs = 20'000;
 
+constexpr int64_t kPermits = 2;
+
+enum class Mode : uint8_t { kExclusive, kShared, kPermits };
+
 // What an owner has, as it believes.
 struct Hold {
-  std::string owner;
   int64_t token = 0;
+  Mode mode = Mode::kExclusive;
   int64_t until_ms = 0;  // of the machine's time
 };
 
 // And what it has asked for, and is not answered yet.
 struct Asked {
+  enum class What : uint8_t { kAcquire, kRenew, kRelease, kFenced };
+  What what;
   std::string key;
-  int64_t token = 0;  // of a renewal
+  Mode mode = Mode::kExclusive;
+  int64_t token = 0;  // but of a new one
   int64_t lease_ms = 0;
   int64_t sent_ms = 0;
+  int64_t newest = 0;  // FENCED: the newest that excludes it, as was known when it was sent
+};
+
+// A token that was answered.
+struct Given {
+  std::string key;
+  std::string owner;
+  Mode mode;
+  bool was_long = false;  // a lease that no start waits for
 };
 
 class Machine {
@@ -56,8 +74,13 @@ class Machine {
     Boot();
   }
 
-  // How many grants and renewals were answered.
-  int Live() {
+  struct Counts {
+    int grants = 0;  // and renewals
+    int passed = 0;  // by FENCED
+    int stale = 0;
+    int in_doubt = 0;
+  };
+  Counts Live() {
     for (int life = 0; life < kLives; ++life) {
       Start(life);
       for (int64_t step = Between(random_, 0, kStepsPerLife); step > 0; --step) {
@@ -66,7 +89,7 @@ class Machine {
       }
       End();
     }
-    return grants_;
+    return counts_;
   }
 
  private:
@@ -124,10 +147,12 @@ class Machine {
       server_->RunAsideNow();
       server_->Settle();
     } else if (!owner.asked) {
-      if (choice < 14)
+      if (choice < 12)
         Acquire(owner, key);
-      else if (choice < 17)
+      else if (choice < 15)
         Renew(owner, key);
+      else if (choice < 17)
+        Write(owner, key);
       else
         Release(owner, key);
     }
@@ -137,29 +162,74 @@ class Machine {
     return Between(random_, 0, 9) == 0 ? kGraceMaxMs + 5000 : Between(random_, 50, 15'000);
   }
 
+  // "a" is had alone, "b" by readers too, "c" is a semaphore.
+  Mode AnyMode(const std::string& key) {
+    if (key == "c") return Mode::kPermits;
+    return key == "b" && Between(random_, 0, 2) > 0 ? Mode::kShared : Mode::kExclusive;
+  }
+  static void AddMode(std::vector<std::string>& words, Mode mode) {
+    if (mode == Mode::kShared) words.push_back("SHARED");
+    if (mode == Mode::kPermits)
+      words.insert(words.end(), {"PERMITS", "1", "OF", std::to_string(kPermits)});
+  }
+
   void Acquire(Owner& owner, const std::string& key) {
     const int64_t lease_ms = AnyLease();
+    const Mode mode = AnyMode(key);
     std::vector<std::string> words = {"LOCK.ACQUIRE", key, owner.name, "LEASE",
                                       std::to_string(lease_ms)};
     if (Between(random_, 0, 1) == 0) words.insert(words.end(), {"WAIT", "20000"});
-    Ask(owner, {.key = key, .lease_ms = lease_ms}, words);
+    AddMode(words, mode);
+    Ask(owner, {.what = Asked::What::kAcquire, .key = key, .mode = mode, .lease_ms = lease_ms},
+        words);
   }
+  // An owner whose lease is over, by its own clock, claims no lock.
   void Renew(Owner& owner, const std::string& key) {
-    const auto hold = holds_.find(key);
-    if (hold == holds_.end() || hold->second.owner != owner.name) return;
+    const auto hold = holds_[key].find(owner.name);
+    if (hold == holds_[key].end() || hold->second.until_ms <= now_ms()) return;
     const int64_t lease_ms = AnyLease();
-    const int64_t token = hold->second.token;
     hold->second.until_ms = std::min(hold->second.until_ms, now_ms() + lease_ms);
-    Ask(owner, {.key = key, .token = token, .lease_ms = lease_ms},
-        {"LOCK.RENEW", key, owner.name, "LEASE", std::to_string(lease_ms), "TOKEN",
-         std::to_string(token)});
+    const auto [token, mode, until_ms] = hold->second;
+    std::vector<std::string> words = {
+        "LOCK.RENEW",         key, owner.name, "LEASE", std::to_string(lease_ms), "TOKEN",
+        std::to_string(token)};
+    AddMode(words, mode);
+    Ask(owner,
+        {.what = Asked::What::kRenew,
+         .key = key,
+         .mode = mode,
+         .token = token,
+         .lease_ms = lease_ms},
+        words);
   }
   // Whatever becomes of it, the owner has the lock no more.
   void Release(Owner& owner, const std::string& key) {
-    const auto hold = holds_.find(key);
-    if (hold == holds_.end() || hold->second.owner != owner.name) return;
-    holds_.erase(hold);
-    Ask(owner, {.key = key}, {"LOCK.RELEASE", key, owner.name, "ALL"});
+    if (holds_[key].erase(owner.name) == 0) return;
+    Ask(owner, {.what = Asked::What::kRelease, .key = key},
+        {"LOCK.RELEASE", key, owner.name, "ALL"});
+  }
+  // Under any token that the owner was ever given: it may have been paused for long.
+  void Write(Owner& owner, const std::string& key) {
+    std::vector<int64_t> tokens;
+    for (const auto& [token, given] : given_)
+      if (given.key == key && given.owner == owner.name) tokens.push_back(token);
+    if (tokens.empty()) return;
+    const auto back = Between(random_, 0, std::min<int64_t>(2, std::ssize(tokens) - 1));
+    const int64_t token = tokens[tokens.size() - 1 - static_cast<size_t>(back)];
+    Ask(owner,
+        {.what = Asked::What::kFenced,
+         .key = key,
+         .token = token,
+         .newest = NewestThatExcludes(key, given_.at(token).mode)},
+        {"FENCED", key, std::to_string(token), "SET", "written", std::to_string(token)});
+  }
+  int64_t NewestThatExcludes(const std::string& key, Mode mode) const {
+    int64_t newest = 0;
+    for (const auto& [token, given] : given_) {
+      const bool excludes = given.mode != mode || mode == Mode::kExclusive;
+      if (given.key == key && excludes) newest = token;
+    }
+    return newest;
   }
   void Ask(Owner& owner, Asked asked, const std::vector<std::string>& words) {
     asked.sent_ms = now_ms();
@@ -172,30 +242,58 @@ class Machine {
       while (const std::optional<Reply> reply = owner.client->Next()) {
         if (!owner.asked) continue;
         const Asked asked = *std::exchange(owner.asked, std::nullopt);
-        if (reply->kind == Reply::Kind::kArray) {
-          const int64_t waited_ms = reply->elements.at(3).integer;
-          Granted(owner, asked, reply->elements.at(0).integer, asked.sent_ms + waited_ms);
-        } else if (reply->kind == Reply::Kind::kInteger && asked.token != 0) {
-          Granted(owner, asked, asked.token, asked.sent_ms);
-        }
+        Answered(owner, asked, *reply);
       }
     }
   }
 
+  void Answered(const Owner& owner, const Asked& asked, const Reply& reply) {
+    if (reply.kind == Reply::Kind::kError) return Refused(owner, asked, reply.text);
+    if (asked.what == Asked::What::kAcquire && reply.kind == Reply::Kind::kArray) {
+      const int64_t waited_ms = reply.elements.at(3).integer;
+      Granted(owner, asked, reply.elements.at(0).integer, asked.sent_ms + waited_ms);
+    } else if (asked.what == Asked::What::kRenew) {
+      Granted(owner, asked, asked.token, asked.sent_ms);
+    } else if (asked.what == Asked::What::kFenced) {
+      ++counts_.passed;
+      if (given_.at(asked.token).was_long) return;
+      EXPECT_GE(asked.token, asked.newest)
+          << asked.key << ": an old token of " << owner.name << " passes";
+    }
+  }
+
+  void Refused(const Owner& owner, const Asked& asked, const std::string& text) {
+    if (text.starts_with("LOCKGRACE")) ++counts_.in_doubt;
+    const bool denies = text.starts_with("STALE") || text.starts_with("NOTHELD");
+    if (!denies || asked.token == 0) return;
+    ++counts_.stale;
+    const auto hold = holds_[asked.key].find(owner.name);
+    const bool has_it = hold != holds_[asked.key].end() && hold->second.token == asked.token &&
+                        hold->second.until_ms > now_ms();
+    EXPECT_FALSE(has_it) << owner.name << " has " << asked.key << " and is answered " << text;
+  }
+
   // The answer may have been under way for long.
   void Granted(const Owner& owner, const Asked& asked, int64_t token, int64_t since_ms) {
-    const auto [given, is_new] = given_.try_emplace(token, asked.key, owner.name);
-    EXPECT_TRUE(is_new || given->second == std::pair(asked.key, owner.name))
+    const auto [given, is_new] =
+        given_.try_emplace(token, Given{asked.key, owner.name, asked.mode, false});
+    EXPECT_TRUE(is_new || (given->second.key == asked.key && given->second.owner == owner.name))
         << "token " << token << " was given twice";
-    const Hold hold = {owner.name, token, since_ms + asked.lease_ms};
+    given->second.was_long |= asked.lease_ms > kGraceMaxMs;
+    const Hold hold = {token, asked.mode, since_ms + asked.lease_ms};
     if (hold.until_ms <= now_ms()) return;
-    const Hold& former = holds_[asked.key];
-    if (former.owner != owner.name) {
-      EXPECT_LE(former.until_ms, now_ms())
-          << asked.key << " is granted to " << owner.name << " while " << former.owner << " has it";
+    int64_t beside = 0;
+    for (const auto& [name, other] : holds_[asked.key]) {
+      if (name == owner.name || other.until_ms <= now_ms()) continue;
+      ++beside;
+      EXPECT_TRUE(hold.mode == other.mode && hold.mode != Mode::kExclusive)
+          << asked.key << " is granted to " << owner.name << " while " << name << " has it";
     }
-    holds_[asked.key] = hold;
-    ++grants_;
+    if (hold.mode == Mode::kPermits) {
+      EXPECT_LT(beside, kPermits) << owner.name << " gets a permit too many";
+    }
+    holds_[asked.key][owner.name] = hold;
+    ++counts_.grants;
   }
 
   SimulationRandom random_;
@@ -206,15 +304,24 @@ class Machine {
   int64_t started_ms_ = 0;
   std::unique_ptr<TestEngine> server_;
   Owner owners_[4] = {{"ann"}, {"bob"}, {"cid"}, {"dan"}};
-  std::map<std::string, Hold> holds_;
-  std::map<int64_t, std::pair<std::string, std::string>> given_;  // by token: which lock, to whom
-  int grants_ = 0;
+  std::map<std::string, std::map<std::string, Hold>> holds_;  // by key and owner
+  std::map<int64_t, Given> given_;                            // by token
+  Counts counts_;
 };
 
-TEST(LockRestarts, NoLockHasTwoOwners) {
-  int grants = 0;
-  RunSeeds(kLockRestartSeeds, [&](uint64_t seed) { grants += Machine(seed).Live(); });
-  EXPECT_GT(grants, 0);
+TEST(LockRestarts, NoLockHasTwoOwnersAndNoOldTokenPasses) {
+  Machine::Counts all;
+  RunSeeds(kLockRestartSeeds, [&](uint64_t seed) {
+    const Machine::Counts counts = Machine(seed).Live();
+    all.grants += counts.grants;
+    all.passed += counts.passed;
+    all.stale += counts.stale;
+    all.in_doubt += counts.in_doubt;
+  });
+  EXPECT_GT(all.grants, 0);
+  EXPECT_GT(all.passed, 0);
+  EXPECT_GT(all.stale, 0);
+  EXPECT_GT(all.in_doubt, 0);
 }
 
 }  // namespace

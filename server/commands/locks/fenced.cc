@@ -59,10 +59,9 @@ std::string RefusalOf(CommandCall& call, const Request& inner) {
 }
 
 // The inner command has been checked with the request, and is judged before the lock is looked at,
-// so a fault in it is told even where the token is stale. After a restart a lock may be withheld:
-// then a token that looks superseded may only have been forgotten, and the text says so. Its flags
-// are set back as they were, not cleared, since FENCED may itself run inside a script that runs
-// inside FENCED.
+// so a fault in it is told even where the token is stale. After a restart a token may be neither:
+// LOCKGRACE. Its flags are set back as they were, not cleared, since FENCED may itself run inside a
+// script that runs inside FENCED.
 //   FENCED job 1 SET k v  → -STALE nothing is known of this lock and token any more
 //   FENCED job 1 NOSUCH   → -ERR unknown command 'NOSUCH', with args beginning with:
 void Fenced(CommandCall& call) {
@@ -73,12 +72,13 @@ void Fenced(CommandCall& call) {
   if (const std::string refusal = RefusalOf(call, inner); !refusal.empty()) {
     return call.reply.Error(refusal);
   }
-  Locks& locks = call.part<LockService>().Enter();
+  LockService& service = call.part<LockService>();
+  Locks& locks = service.Enter();
   std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
   if (!lock) return;
   TokenCheck check = locks.CheckToken(*lock, token, call.now);
-  const bool is_withheld = call.part<LockService>().IsWithheld(*lock);
-  if (is_withheld && check == TokenCheck::kSuperseded) check = TokenCheck::kForgotten;
+  if (service.IsTokenInDoubt(*lock, token)) return ReplyGrace(call);
+  if (check == TokenCheck::kSuperseded && service.IsWithheld(*lock)) check = TokenCheck::kForgotten;
   if (check != TokenCheck::kValid) return call.reply.Error(StaleText(check));
 
   const uint32_t conditions = call.client.conditions;

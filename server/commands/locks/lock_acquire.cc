@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "protocol/text/concat.h"
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/locks/lock_options.h"
@@ -41,17 +40,10 @@ std::string_view Refusal(AcquireOutcome outcome) {
   }
 }
 
-// A refusal of its own kind: the lock may be free, but only the time that is named can tell.
-void ReplyGrace(CommandCall& call, const LockService& service) {
-  call.reply.Error(
-      Concat("LOCKGRACE ", service.GraceLeftMs(),
-             " ms are left in which an owner of before the restart may hold the lock"));
-}
-
 // Null: the locks are held; or an owner of before the restart may hold one of them still.
-void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open) {
-  const auto is_withheld = [&](OpenLock& lock) { return service.IsWithheld(lock); };
-  if (std::ranges::any_of(open, is_withheld)) return ReplyGrace(call, service);
+void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open, const LockShape& shape) {
+  const auto is_held_back = [&](OpenLock& lock) { return service.IsHeldBack(lock, shape); };
+  if (std::ranges::any_of(open, is_held_back)) return ReplyGrace(call);
   call.reply.NullArray();
 }
 
@@ -79,7 +71,8 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
     return call.reply.Error(fault);
   // After a restart, a lock may be known as this owner's which it gave back in what is missing.
   const auto is_in_doubt = [&](OpenLock& lock) { return service.IsInDoubt(lock, request.owner); };
-  if (std::ranges::any_of(open, is_in_doubt)) return ReplyGrace(call, service);
+  if (std::ranges::any_of(open, is_in_doubt)) return ReplyGrace(call);
+  const LockShape shape = request.terms.shape;
   const WaitTerms wait{ConnectionOf(call.client), options.wait_ms};
   const AcquireResult result =
       locks.Acquire(absl::MakeSpan(open), std::move(request), wait, call.now);
@@ -88,7 +81,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   if (result.outcome == AcquireOutcome::kQueued) {
     return service.waits().Park(call, result.wait_id, call.now.ms() + options.wait_ms);
   }
-  if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open);
+  if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open, shape);
   if (result.outcome != AcquireOutcome::kGranted) {
     return call.reply.Error(Refusal(result.outcome));
   }

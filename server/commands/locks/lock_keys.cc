@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "protocol/text/concat.h"
+
 namespace sluice {
 namespace {
 
@@ -27,6 +29,12 @@ OpenLocks OpenLocksAt(CommandCall& call, const Locks& locks, size_t first, size_
     open.push_back(*lock);
   }
   return open;
+}
+
+void ReplyGrace(CommandCall& call) {
+  call.reply.Error(Concat("LOCKGRACE ", call.part<LockService>().GraceLeftMs(),
+                          " ms are left in which an owner of before the restart may hold the "
+                          "lock; it proves that by LOCK.RENEW ... TOKEN"));
 }
 
 // The count is checked against what is there before it is used in any sum.

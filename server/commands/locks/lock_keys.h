@@ -38,6 +38,10 @@ OpenLocks OpenLocksAt(CommandCall& call, const Locks& locks, size_t first, size_
 // least; how many keys. 0: the error has been answered.
 size_t ReadLockKeys(CommandCall& call, ArgReader& args, size_t arguments_after);
 
+// LOCKGRACE, with the ms that are left: after a restart the lock may be free or held, or a token
+// stale or not, and only its owner or that time can tell.
+void ReplyGrace(CommandCall& call);
+
 // In ms; the bound is some 2200 years, so that a sum of two such times still fits.
 inline constexpr IntRange kLeaseRange = {"LEASE", 1, kLeaseMsMax, "ms"};
 

@@ -24,17 +24,8 @@ void ReadWait(ArgReader& args, AcquireOptions& options) {
 void ReadShared(ArgReader&, AcquireOptions& options) {
   options.terms.shape.mode = LockMode::kShared;
 }
-// PERMITS n OF m makes the lock a semaphore: n of its m units. Both numbers are needed each time,
-// so that a caller who thinks of another m is told.
 void ReadPermits(ArgReader& args, AcquireOptions& options) {
-  LockShape& shape = options.terms.shape;
-  shape.mode = LockMode::kPermits;
-  shape.permits = args.IntIn({"PERMITS", 1, kPermitsMax});
-  if (!args.TakeWord("OF")) return args.Fail(ErrorCode::kSyntax);
-  shape.of = args.IntIn({"OF", 1, kPermitsMax});
-  if (!args.failed() && shape.permits > shape.of) {
-    args.Fail("ERR PERMITS asks for more than there are");
-  }
+  ReadPermitsOf(args, options.terms.shape);
 }
 // A holder that gives the lock back sooner keeps it taken until then, with no holds.
 void ReadMinHold(ArgReader& args, AcquireOptions& options) {
@@ -77,6 +68,18 @@ Session& CallerOf(CommandCall& call) {
 }
 
 }  // namespace
+
+// PERMITS n OF m makes the lock a semaphore: n of its m units. Both numbers are needed each time,
+// so that a caller who thinks of another m is told.
+void ReadPermitsOf(ArgReader& args, LockShape& shape) {
+  shape.mode = LockMode::kPermits;
+  shape.permits = args.IntIn({"PERMITS", 1, kPermitsMax});
+  if (!args.TakeWord("OF")) return args.Fail(ErrorCode::kSyntax);
+  shape.of = args.IntIn({"OF", 1, kPermitsMax});
+  if (!args.failed() && shape.permits > shape.of) {
+    args.Fail("ERR PERMITS asks for more than there are");
+  }
+}
 
 // What only the whole can tell: without LEASE and SESSION a crash of the client would hold the lock
 // for ever, so that is an error. NOTIFY is a push, which RESP2 has not.

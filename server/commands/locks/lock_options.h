@@ -18,6 +18,9 @@ struct AcquireOptions {
   bool notify = false;
 };
 
+// n OF m, behind the word PERMITS. A fault is left in `args`.
+void ReadPermitsOf(ArgReader& args, LockShape& shape);
+
 // Reads options to the end of the arguments: each at most once, in any order. A fault is left in
 // `args`. `several`: of MACQUIRE, which has no PERMITS.
 AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several);

@@ -12,11 +12,15 @@
 //                   back
 //   LOCK.BREAK      how many holders lost   0
 //                   the lock
+//
+// After a restart in which grants may be missing, RENEW and RELEASE answer LOCKGRACE instead of
+// NOTHELD as long as this owner's may be one of them.
 
 #include <optional>
 
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/commands/locks/lock_options.h"
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
@@ -26,12 +30,14 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kNotHeld = "NOTHELD this owner does not hold the lock";
+constexpr std::string_view kOtherMode = "LOCKMODE this owner holds the lock in another mode";
 
 // Of RENEW, RELEASE and BREAK.
 struct KeepOptions {
   int64_t lease_ms = 0;
   int64_t token = 0;  // 0: any
   bool all = false;
+  std::optional<LockShape> shape;  // as the owner believes to hold it
 };
 
 constexpr OptionRow<KeepOptions> kToken = {"TOKEN", [](ArgReader& args, KeepOptions& options) {
@@ -40,13 +46,33 @@ constexpr OptionRow<KeepOptions> kToken = {"TOKEN", [](ArgReader& args, KeepOpti
 constexpr OptionRow<KeepOptions> kRenewOptions[] = {
     {"LEASE",
      [](ArgReader& args, KeepOptions& options) { options.lease_ms = args.IntIn(kLeaseRange); }},
-    kToken};
+    kToken,
+    {"SHARED",
+     [](ArgReader&, KeepOptions& options) { options.shape = {.mode = LockMode::kShared}; }, 0,
+     [](const KeepOptions& options) { return !options.shape; }},
+    {"PERMITS",
+     [](ArgReader& args, KeepOptions& options) { ReadPermitsOf(args, options.shape.emplace()); }, 0,
+     [](const KeepOptions& options) { return !options.shape; }}};
 constexpr OptionRow<KeepOptions> kReleaseOptions[] = {{"ALL", kRaise<&KeepOptions::all>}, kToken};
 constexpr OptionRow<KeepOptions> kBreakOptions[] = {kToken};
 
+// Not held under that token, as far as is known.
+void ReplyNotHeld(CommandCall& call, OpenLock& lock, int64_t token) {
+  if (call.part<LockService>().MayBeMissing(lock, token)) return ReplyGrace(call);
+  call.reply.Error(kNotHeld);
+}
+
+bool IsHeldInAnother(OpenLock& open, std::string_view owner, const KeepOptions& options) {
+  const Lock* const lock = open.lock();
+  const LockHolder* holder = nullptr;
+  if (options.shape && lock) holder = lock->FindOwner(owner);
+  if (!holder || (options.token != 0 && holder->token != options.token)) return false;
+  return LockShape{lock->mode(), holder->permits, lock->permits_of()} != *options.shape;
+}
+
 // The answer is the lease that runs from here on, in ms; it may be shorter than what was left,
 // which an ACQUIRE never makes it. A holder of before a restart may claim a lock that is held back
-// for it (Claims, GetBack); with the right token it gets it again.
+// for it (Claims, GetBack); with the right token it gets it again, in the mode that it names.
 // After `LOCK.ACQUIRE job alice LEASE 30000`:
 //   LOCK.RENEW job alice LEASE 5000  → 5000  a shorter one, from this moment on
 //   LOCK.RENEW job bob LEASE 5000    → -NOTHELD this owner does not hold the lock
@@ -63,13 +89,15 @@ void Renew(CommandCall& call) {
   if (!lock) return;
   const auto fault = service.Reserve({.lease_ms = options.lease_ms}, 0);
   if (!fault.empty()) return call.reply.Error(fault);
+  if (IsHeldInAnother(*lock, owner, options)) return call.reply.Error(kOtherMode);
   service.Claims(*lock, owner, options.token);
   int64_t left_ms = locks.Renew(*lock, owner, options.lease_ms, options.token, call.now);
   // Not held as far as is known; but the grant may be one that a restart has lost.
-  if (left_ms < 0 && service.GetBack(*lock, owner, options.lease_ms, options.token))
+  const LockShape shape = options.shape.value_or(LockShape{});
+  if (left_ms < 0 && service.GetBack(*lock, owner, options.lease_ms, options.token, shape))
     left_ms = options.lease_ms;
   call.NoEffect();
-  if (left_ms < 0) return call.reply.Error(kNotHeld);
+  if (left_ms < 0) return ReplyNotHeld(call, *lock, options.token);
   call.reply.Integer(left_ms);
 }
 
@@ -91,7 +119,7 @@ void Release(CommandCall& call) {
   if (!lock) return;
   const int64_t left = locks.Release(*lock, owner, options.all, options.token, call.now);
   call.NoEffect();
-  if (left < 0) return call.reply.Error(kNotHeld);
+  if (left < 0) return ReplyNotHeld(call, *lock, options.token);
   call.reply.Integer(left);
 }
 
@@ -183,7 +211,8 @@ constexpr CommandRow kLockReleaseListed[] = {
      .run = Renew,
      .complexity = "O(1)",
      .usage = "key owner:string(1..1024) LEASE lease-ms:integer(1..2^46) [TOKEN "
-              "token:integer(1..2^53-1)]",
+              "token:integer(1..2^53-1)] [SHARED | permits=<PERMITS n:integer(1..2^31) OF "
+              "m:integer(1..2^31)>]",
      .summary = "Let the lease of a lock begin anew; how long it is."},
 };
 constexpr auto kLockReleaseRows =

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -135,10 +136,37 @@ TEST_F(AfterALoss, AHolderThatRenewsMakesItsNameKnown) {
 }
 
 TEST_F(AfterALoss, NoTokenOfAnUnknownNamePasses) {
-  for (const std::string& shown : {std::string("1"), token_, std::string("9007199254740991")}) {
-    const std::string answer = client_.Run({"FENCED", "lost", shown, "SET", "k", "v"}).ToText();
-    EXPECT_TRUE(answer.starts_with("-STALE")) << shown << ": " << answer;
-  }
+  const auto fenced = [&](const std::string& shown) {
+    return client_.Run({"FENCED", "lost", shown, "SET", "k", "v"}).ToText();
+  };
+  EXPECT_TRUE(IsHeldBack(fenced("1"))) << "it may be held under it";
+  EXPECT_TRUE(IsHeldBack(fenced(token_)));
+  EXPECT_TRUE(fenced("9007199254740991").starts_with("-STALE")) << "no such token was ever given";
+  again_.AdvanceTime(70'000);
+  EXPECT_TRUE(fenced(token_).starts_with("-STALE"));
+}
+
+TEST_F(AfterALoss, AnOwnerThatIsNotKnownIsNotToldThatItHasLostTheLock) {
+  EXPECT_TRUE(IsHeldBack(client_.Run({"LOCK.RENEW", "lost", "a", "LEASE", "9"}).ToText()));
+  EXPECT_TRUE(IsHeldBack(client_.Run({"LOCK.RELEASE", "lost", "a"}).ToText()));
+  EXPECT_TRUE(IsHeldBack(client_.Run({"LOCK.RELEASE", "lost", "a", "TOKEN", token_}).ToText()));
+  again_.AdvanceTime(70'000);
+  EXPECT_EQ(client_.Run({"LOCK.RELEASE", "lost", "a"}).ToText(),
+            "-NOTHELD this owner does not hold the lock");
+}
+
+// What a database has lost by a flush, and a name by DEL or BREAK, is over whoever had it.
+TEST_F(AfterALoss, AFlushEndsWhatIsNotKnownToo) {
+  const auto renew = [&] {
+    return client_.Run({"LOCK.RENEW", "lost", "a", "LEASE", "5000", "TOKEN", token_}).ToText();
+  };
+  const std::string not_held = "-NOTHELD this owner does not hold the lock";
+  client_.Run({"DEL", "lost"});
+  EXPECT_EQ(renew(), not_held);
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "lost", "b"))) << "its holder does not know it yet";
+  EXPECT_EQ(client_.Run({"LOCK.RENEW", "kept", "a", "LEASE", "5000"}).ToText(), ":5000");
+  client_.Run({"FLUSHALL"});
+  EXPECT_EQ(client_.Run({"LOCK.RENEW", "kept", "a", "LEASE", "5000"}).ToText(), not_held);
 }
 
 TEST_F(AfterALoss, WhatIsGivenBackTwiceStaysInDoubt) {
@@ -184,6 +212,217 @@ TEST(RestartGrace, OfSessionsFollowsItsOption) {
   EXPECT_FALSE(IsGrant(Acquire(client, "k", "b")));
   again.AdvanceTime(101);
   EXPECT_TRUE(IsGrant(Acquire(client, "k", "b")));
+}
+
+// --- the log's tail is lost, and with it that the lock has passed on
+
+// A machine whose log ends with what `kept` does; what `lost` does is answered and not on disk.
+class AfterACut {
+ public:
+  template <typename Kept, typename Lost>
+  AfterACut(Kept kept, Lost lost, int64_t later_ms = 3000) : machine_(Logged()) {
+    TestEngine server(machine_.Options());
+    TestClient& client = server.Connect();
+    kept(server, client);
+    server.AdvanceTime(1500);
+    machine_.Remember();
+    lost(server, client);
+    machine_.CutPower();
+    Start(later_ms);
+  }
+
+  void Start(int64_t later_ms) {
+    again_.reset();
+    again_ = std::make_unique<TestEngine>(machine_.Options(later_ms));
+    again_->Settle();
+    client_ = &again_->Connect();
+  }
+  Machine& machine() { return machine_; }
+  TestEngine& server() { return *again_; }
+  std::string Run(const std::vector<std::string>& words) { return client_->Run(words).ToText(); }
+  std::string Fenced(const std::string& token) {
+    return Run({"FENCED", "k", token, "SET", "by", token});
+  }
+  std::string Renew(const std::string& owner, const std::string& token,
+                    std::vector<std::string> mode = {}) {
+    std::vector<std::string> words = {"LOCK.RENEW", "k", owner, "LEASE", "5000"};
+    if (!token.empty()) words.insert(words.end(), {"TOKEN", token});
+    words.insert(words.end(), mode.begin(), mode.end());
+    return Run(words);
+  }
+  std::string Take(const std::string& owner, std::vector<std::string> mode = {}) {
+    std::vector<std::string> words = {"LOCK.ACQUIRE", "k", owner, "LEASE", "5000"};
+    words.insert(words.end(), mode.begin(), mode.end());
+    return Run(words);
+  }
+
+ private:
+  Machine machine_;
+  std::unique_ptr<TestEngine> again_;
+  TestClient* client_ = nullptr;
+};
+
+constexpr char kNotHeldText[] = "-NOTHELD this owner does not hold the lock";
+bool IsStale(const std::string& answer) { return answer.starts_with("-STALE"); }
+
+// Takes "k"; its token.
+std::string TakeK(TestClient& client, const std::string& owner,
+                  const std::vector<std::string>& mode = {}) {
+  std::vector<std::string> words = {"LOCK.ACQUIRE", "k", owner, "LEASE", "30000"};
+  words.insert(words.end(), mode.begin(), mode.end());
+  return std::to_string(client.Run(words).elements.at(0).integer);
+}
+
+// a's RELEASE and b's ACQUIRE are lost.
+class AfterAHandOver : public testing::Test {
+ protected:
+  std::string a_, b_;  // tokens
+  AfterACut cut_{[this](TestEngine&, TestClient& client) { a_ = TakeK(client, "a"); },
+                 [this](TestEngine&, TestClient& client) {
+                   client.Run({"LOCK.RELEASE", "k", "a"});
+                   b_ = TakeK(client, "b");
+                 }};
+};
+
+TEST_F(AfterAHandOver, TheNewerTokenWins) {
+  EXPECT_TRUE(IsHeldBack(cut_.Fenced(a_))) << "its owner has not proved itself";
+  EXPECT_TRUE(IsHeldBack(cut_.Fenced(b_)));
+  EXPECT_EQ(cut_.Renew("b", b_), ":5000");
+  EXPECT_EQ(cut_.Fenced(b_), "+OK");
+  EXPECT_TRUE(IsStale(cut_.Fenced(a_)));
+  EXPECT_EQ(cut_.Renew("a", a_), kNotHeldText);
+  EXPECT_EQ(cut_.Take("c"), "(nil-array)");
+}
+
+TEST_F(AfterAHandOver, TheNewerTokenWinsOverAnOlderOneThatWasProved) {
+  EXPECT_EQ(cut_.Renew("a", a_), ":5000");  // it has forgotten that it gave the lock back
+  EXPECT_EQ(cut_.Fenced(a_), "+OK");
+  EXPECT_TRUE(IsHeldBack(cut_.Fenced(b_))) << "a newer one is shown";
+  EXPECT_TRUE(IsHeldBack(cut_.Fenced(a_))) << "so the older does not pass";
+  TestClient& waiting = cut_.server().Connect();
+  waiting.Send({"LOCK.ACQUIRE", "k", "w", "LEASE", "1000", "WAIT", "9000"});
+  EXPECT_EQ(cut_.Renew("b", b_), ":5000");
+  EXPECT_FALSE(waiting.has_received()) << "the lock is not handed over between the two";
+  EXPECT_EQ(cut_.Fenced(b_), "+OK");
+  EXPECT_TRUE(IsStale(cut_.Fenced(a_)));
+}
+
+TEST_F(AfterAHandOver, TheSameHoldsOverASecondCut) {
+  EXPECT_EQ(cut_.Renew("b", b_), ":5000");
+  cut_.machine().CutPower();  // the renewal is not on disk
+  cut_.Start(6000);
+  EXPECT_TRUE(IsHeldBack(cut_.Fenced(a_)));
+  EXPECT_EQ(cut_.Renew("b", b_), ":5000");
+  EXPECT_TRUE(IsStale(cut_.Fenced(a_)));
+  cut_.Start(9000);  // the process alone was killed
+  EXPECT_TRUE(IsHeldBack(cut_.Fenced(b_)));
+  EXPECT_EQ(cut_.Renew("b", b_), ":5000");
+  EXPECT_EQ(cut_.Fenced(b_), "+OK");
+}
+
+TEST_F(AfterAHandOver, WhatIsGivenBackOrRunsOutInDoubtLeavesNoTokenThatPasses) {
+  EXPECT_EQ(cut_.Run({"LOCK.RELEASE", "k", "a"}), ":0");
+  EXPECT_TRUE(IsStale(cut_.Fenced(a_)));
+  EXPECT_TRUE(IsHeldBack(cut_.Fenced(b_)));
+  cut_.server().AdvanceTime(90'000);
+  EXPECT_TRUE(IsStale(cut_.Fenced(a_)));
+  EXPECT_TRUE(IsStale(cut_.Fenced(b_)));
+  cut_.Start(120'000);
+  EXPECT_TRUE(IsStale(cut_.Fenced(a_))) << "another start knows it, too";
+}
+
+TEST_F(AfterAHandOver, BreakEndsTheDoubtForAllTokens) {
+  EXPECT_EQ(cut_.Run({"LOCK.BREAK", "k"}), ":1");
+  EXPECT_EQ(cut_.Renew("b", b_), kNotHeldText);
+  EXPECT_EQ(cut_.Renew("a", a_), kNotHeldText);
+  EXPECT_TRUE(IsStale(cut_.Fenced(b_)));
+  EXPECT_TRUE(IsGrant(cut_.Take("c")));
+}
+
+TEST_F(AfterAHandOver, AnOwnerThatTookItAgainIsKnownByItsNewerToken) {
+  std::string first, second;
+  AfterACut cut([&](TestEngine&, TestClient& client) { first = TakeK(client, "a"); },
+                [&](TestEngine&, TestClient& client) {
+                  client.Run({"LOCK.RELEASE", "k", "a"});
+                  second = TakeK(client, "a");
+                });
+  EXPECT_EQ(cut.Renew("a", ""), ":5000");
+  EXPECT_TRUE(IsHeldBack(cut.Fenced(second)));
+  EXPECT_EQ(cut.Renew("a", second), ":5000");
+  EXPECT_EQ(cut.Fenced(second), "+OK");
+  EXPECT_TRUE(IsStale(cut.Fenced(first)));
+}
+
+// The log knows a lease of 30 s; that it was renewed is lost, and the server is away for longer.
+TEST(RestartGrace, ALeaseThatRanOutMayHaveBeenRenewed) {
+  std::string token;
+  AfterACut cut([&](TestEngine&, TestClient& client) { token = TakeK(client, "a"); },
+                [&](TestEngine& server, TestClient& client) {
+                  server.AdvanceTime(25'000);
+                  client.Run({"LOCK.RENEW", "k", "a", "LEASE", "30000"});
+                },
+                40'000);
+  EXPECT_TRUE(IsHeldBack(cut.Fenced(token)));
+  EXPECT_TRUE(IsHeldBack(cut.Renew("a", "")));
+  EXPECT_TRUE(IsHeldBack(cut.Take("b")));
+  EXPECT_EQ(cut.Renew("a", token), ":5000");
+  EXPECT_EQ(cut.Fenced(token), "+OK");
+}
+
+TEST(RestartGrace, ReadersComeBackBesideEachOther) {
+  std::string a, b, c;
+  AfterACut cut([&](TestEngine&, TestClient& client) { a = TakeK(client, "a", {"SHARED"}); },
+                [&](TestEngine&, TestClient& client) {
+                  b = TakeK(client, "b", {"SHARED"});
+                  c = TakeK(client, "c", {"SHARED"});
+                });
+  EXPECT_TRUE(IsHeldBack(cut.Take("new", {"SHARED"}))) << "a writer may be there by now";
+  EXPECT_EQ(cut.Renew("a", a), ":5000");
+  EXPECT_TRUE(IsGrant(cut.Take("new", {"SHARED"}))) << "where one reader is proved, no writer is";
+  EXPECT_EQ(cut.Renew("c", c, {"SHARED"}), ":5000");
+  EXPECT_TRUE(IsHeldBack(cut.Fenced(b)));
+  EXPECT_EQ(cut.Renew("b", b, {"SHARED"}), ":5000") << "although a newer one came first";
+  for (const std::string& token : {a, b, c}) EXPECT_EQ(cut.Fenced(token), "+OK");
+  EXPECT_EQ(cut.Renew("b", b, {"PERMITS", "1", "OF", "2"}),
+            "-LOCKMODE this owner holds the lock in another mode");
+  for (const char* const owner : {"a", "b", "c", "new"})
+    EXPECT_EQ(cut.Run({"LOCK.RELEASE", "k", owner}), ":0");
+  EXPECT_TRUE(IsHeldBack(cut.Take("writer"))) << "another reader may be there, unknown";
+}
+
+TEST(RestartGrace, AWriterTakesTheLockFromReadersOfBefore) {
+  std::string a, w;
+  AfterACut cut([&](TestEngine&, TestClient& client) { a = TakeK(client, "a", {"SHARED"}); },
+                [&](TestEngine&, TestClient& client) {
+                  client.Run({"LOCK.RELEASE", "k", "a"});
+                  w = TakeK(client, "w");
+                });
+  EXPECT_EQ(cut.Renew("w", w), ":5000");
+  EXPECT_TRUE(IsStale(cut.Fenced(a)));
+  EXPECT_EQ(cut.Renew("a", a, {"SHARED"}), kNotHeldText);
+}
+
+TEST(RestartGrace, PermitsComeBackAndNoneIsGivenTwice) {
+  const std::vector<std::string> two = {"PERMITS", "2", "OF", "3"};
+  const std::vector<std::string> one = {"PERMITS", "1", "OF", "3"};
+  std::string a, b, c;
+  AfterACut cut([&](TestEngine&, TestClient& client) { a = TakeK(client, "a", two); },
+                [&](TestEngine&, TestClient& client) {
+                  b = TakeK(client, "b", one);
+                  client.Run({"LOCK.RELEASE", "k", "a"});
+                  c = TakeK(client, "c", two);
+                });
+  EXPECT_TRUE(IsHeldBack(cut.Take("d", one))) << "it may be b's";
+  EXPECT_EQ(cut.Renew("b", b, one), ":5000");
+  EXPECT_TRUE(IsHeldBack(cut.Take("d", one)));
+  EXPECT_TRUE(IsHeldBack(cut.Renew("c", c, two))) << "a, or c: it cannot be told";
+  EXPECT_TRUE(IsHeldBack(cut.Fenced(c)));
+  EXPECT_EQ(cut.Run({"LOCK.BREAK", "k", "TOKEN", a}), ":1");
+  EXPECT_EQ(cut.Renew("c", c, two), ":5000");
+  EXPECT_EQ(cut.Renew("a", a, two), kNotHeldText);
+  EXPECT_EQ(cut.Fenced(b), "+OK");
+  EXPECT_EQ(cut.Fenced(c), "+OK");
+  EXPECT_TRUE(IsStale(cut.Fenced(a)));
 }
 
 TEST(RestartGrace, IsNotNeededWhereNothingCanBeMissing) {
