@@ -8,18 +8,22 @@
 //   LOCK.INFO       mode, permits, token, holders, waiters; nothing for a free lock without waiters
 //   LOCK.WAITERS    owner, client_id, waited_ms, left_ms of each
 //   LOCK.LIST       a cursor, and names of locks of the client's database
+//   LOCK.HELP       the commands on locks, from their rows
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
+#include "protocol/text/letters.h"
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/db_index.h"
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command_table.h"
 #include "server/dispatch/reply_fields.h"
 #include "server/locks/lock_effect.h"
 #include "server/locks/lock_service.h"
@@ -145,10 +149,38 @@ void List(CommandCall& call) {
   for (const std::string_view key : found) call.reply.Bulk(key);
 }
 
+// As the HELP of a container: two lines a command. The ranges of arguments are those of COMMAND
+// DOCS. What only a log may say is left out.
+//   LOCK.HELP  → ["LOCK commands are:", ...]
+void LockHelp(CommandCall& call) {
+  const CommandSpec& own = *call.command.spec;
+  std::vector<const Command*> commands;
+  for (const Command* const command : call.part<const CommandTable>().all()) {
+    const bool is_of_family = command->spec->Read(command->spec->group) == own.Read(own.group);
+    if (is_of_family && !(command->spec->flags & kOnlyReplayed)) commands.push_back(command);
+  }
+  call.reply.Array(1 + 2 * commands.size());
+  call.reply.Status("LOCK commands are:");
+  for (const Command* const command : commands) {
+    const CommandSpec& spec = *command->spec;
+    call.reply.Status(Concat(UpperCase(command->full_name), " ", spec.Read(spec.usage)));
+    call.reply.Status(Concat("    ", spec.Read(spec.summary)));
+  }
+}
+
 // --- the table
 
 // They are reads, though a look may end leases that are over.
 constexpr CommandRow kLockViewsRows[] = {
+    {.name = "LOCK.HELP",
+     .arity = 1,
+     .flags = kLoading | kStale,
+     .categories = kCatLock,
+     .run = LockHelp,
+     .group = "lock",
+     .since = "0.1.0",
+     .complexity = "O(1)",
+     .summary = "The commands on locks, with their arguments."},
     {.name = "LOCK.INFO",
      .arity = 2,
      .flags = kReadOnly | kFast,
