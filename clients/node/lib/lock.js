@@ -128,7 +128,7 @@ class Lock {
     const sent = Moment.now();
     try {
       const leaseMs = await this.#client.send("LOCK.RENEW", this.key, this.owner, "LEASE", this.#options.leaseMs,
-        "TOKEN", this.token);
+        "TOKEN", this.token, ...this.#options.shape);
       // What comes back behind the deadline is too late: the work was told to stop.
       if (this.held) this.#extend(sent, Math.min(Number(leaseMs), this.#options.leaseMs));
     } catch (error) {
@@ -159,6 +159,7 @@ class Lock {
     } catch (error) {
       const code = codeOf(error);
       if (code === "NOTHELD" || code === "STALE" || code === "WRONGTYPE") return false;
+      if (code === "LOCKGRACE") return !lost; // a server that has lost its log's end lets the lease end it
       throw error;
     }
   }

@@ -24,14 +24,19 @@ function positive(name, value) {
   return Math.floor(value);
 }
 
-/** What is asked for, in the server's words. */
-function modeWords({ shared, permits, minHold, label }) {
+/** How it is held, in the server's words: said by a renewal, too, for a server that has lost its log's end. */
+function shapeWords({ shared, permits }) {
   if (shared && permits) throw new TypeError("a lock is shared or has permits, not both");
   const words = shared ? ["SHARED"] : [];
   if (permits) {
     const { take = 1, of } = typeof permits === "number" ? { of: permits } : permits;
     words.push("PERMITS", take, "OF", of);
   }
+  return words;
+}
+
+function keepWords({ minHold, label }) {
+  const words = [];
   if (minHold !== undefined) words.push("MINHOLD", positive("minHold", minHold));
   if (label !== undefined) words.push("LABEL", label);
   return words;
@@ -74,9 +79,10 @@ class LockClient {
     if (chosen.wait) positive("wait", chosen.wait);
     const owner = chosen.owner ?? `${this.#process}:${++this.#owners}`;
     const alone = chosen.owner === undefined; // nobody else asks under this name
-    const words = ["LOCK.ACQUIRE", key, owner, "LEASE", leaseMs, ...modeWords(chosen)];
+    const shape = shapeWords(chosen);
+    const words = ["LOCK.ACQUIRE", key, owner, "LEASE", leaseMs, ...shape, ...keepWords(chosen)];
     const grant = await this.#ask(words, chosen, { key, owner, alone });
-    return grant && new Lock(this.#client, { key, owner, alone, leaseMs, renewEveryMs, marginMs, ...grant });
+    return grant && new Lock(this.#client, { key, owner, alone, shape, leaseMs, renewEveryMs, marginMs, ...grant });
   }
 
   /** Runs `work(lock)` while the lock is held, and gives it back. Rejects with LockLostError when the lock was lost
