@@ -18,6 +18,20 @@ constexpr int kAnswersPerTurn = 256;
 constexpr int kAnswersPerLook = 16;    // at the meter
 constexpr int64_t kMarkRetryMs = 100;  // between attempts to have the mark written
 
+// The end of the last lease, in engine ms. O(holders).
+int64_t LastLeaseMs(HeldLocks& held, int databases) {
+  int64_t last_ms = INT64_MIN;
+  for (int db = 0; db < databases; ++db) {
+    held.List(db, 0, SIZE_MAX, [&](const Lock& lock) {
+      for (const auto& [token, holder] : lock.holders()) {
+        const int64_t ends_ms = holder.EndsAtMs();
+        if (ends_ms != kNoDeadline) last_ms = std::max(last_ms, ends_ms);
+      }
+    });
+  }
+  return last_ms;
+}
+
 }  // namespace
 
 LockService::LockService(const Uses& uses, HashKeys& hash_keys)
@@ -74,8 +88,9 @@ Locks& LockService::Enter() {
 
 // --- restarts
 
-// Names are held back for as long as the file says, or as leases may run whose grants are missing;
-// never longer than lock-restart-grace-max.
+// Names are held back for as long as the file says, or as leases may run whose grants are missing,
+// or those which are known: where the clock was set back they last longer than the file says, and
+// each may be of a lock that is another's by now. Never longer than lock-restart-grace-max.
 void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_ms) {
   mark_.Open();
   if (has_data) mark_.Loaded();
@@ -83,10 +98,16 @@ void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_
   // A wall clock that is behind what is known was set back since.
   const int64_t unix_ms = std::max(on_.clock.now().unix_ms(), last_unix_ms);
   int64_t until_unix_ms = mark_.held_back_until_unix_ms();
-  const bool may_lack_grants = !has_all_grants || on_.log.is_unsure;
+  // Where every answer waited for the disk, and after a clean stop, the file names no horizon.
+  const bool was_ahead = !has_all_grants && mark_.found_horizon_unix_ms() > 0;
+  const bool may_lack_grants = was_ahead || on_.log.is_unsure;
   if (may_lack_grants) until_unix_ms = std::max(until_unix_ms, mark_.found_horizon_unix_ms());
-  const int64_t left_ms =
-      std::min(until_unix_ms - unix_ms, on_.config.settings().lock_restart_grace_max);
+  int64_t left_ms = until_unix_ms - unix_ms;
+  if (may_lack_grants) {
+    const int64_t last_ms = LastLeaseMs(held_, on_.keyspace.databases());
+    if (last_ms > on_.clock.now().ms()) left_ms = std::max(left_ms, last_ms - on_.clock.now().ms());
+  }
+  left_ms = std::min(left_ms, on_.config.settings().lock_restart_grace_max);
   if (may_lack_grants || left_ms > 0) memory_.DoubtUpTo(tokens_.last());
   if (left_ms > 0) {
     HoldBack(left_ms, mark_.held_back_until_unix_ms() > unix_ms);

@@ -123,8 +123,7 @@ class LockService final : public KeyListener {
   bool Continue(int64_t read_ms);
   bool has_left_over() const {
     return locks_.has_left_over() || held_.any_loose() || held_.any_due() || held_.retries() ||
-           waits_.any_to_refuse() || any_to_tell() || memory_.has_new_bounds() ||
-           are_over_.any();
+           waits_.any_to_refuse() || any_to_tell() || memory_.has_new_bounds() || are_over_.any();
   }
   bool pending() const {
     return held_.any_noted() || losses_.any_noted() || waits_.any_cancelled() || !ended_.empty();

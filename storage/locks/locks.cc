@@ -478,7 +478,9 @@ TokenCheck Locks::Check(OpenLock& open, int64_t token, const Now& now) {
   const Lock* lock = open.lock();
   // What a lock without holders was given under is of another name, or of before it was emptied.
   if (lock != nullptr && lock->empty()) lock = nullptr;
-  if (lock != nullptr && (HoldsUntil(*lock, token, Until(now)) || token == lock->valid_token()))
+  // One that was given back passes as the newest, where no newer one may be missing.
+  const auto is_newest = [&] { return token == lock->valid_token() && token > memory_.doubted(); };
+  if (lock != nullptr && (HoldsUntil(*lock, token, Until(now)) || is_newest()))
     return TokenCheck::kValid;
   if (lock != nullptr) return TokenCheck::kSuperseded;
   memory_.Collapse(now);

@@ -233,6 +233,11 @@ class Machine {
   }
   void Ask(Owner& owner, Asked asked, const std::vector<std::string>& words) {
     asked.sent_ms = now_ms();
+    // Whether it is answered or not, it may be what a start knows of the token that the owner has.
+    if (asked.lease_ms > kGraceMaxMs) {
+      for (auto& [token, given] : given_)
+        given.was_long |= given.key == asked.key && given.owner == owner.name;
+    }
     owner.asked = std::move(asked);
     owner.client->Send(words);
   }

@@ -599,6 +599,7 @@ TEST(Log, ABaseTakesALockThatIsHeldAgain) {
   ASSERT_FALSE(again.shutdown_code().has_value()) << again.log().back();
   TestClient& client = again.Connect();
   EXPECT_EQ(client.Run({"LOCK.ACQUIRE", "again", "a", "LEASE", "1"}).ToText(), "(nil-array)");
+  EXPECT_EQ(client.Run({"LOCK.RENEW", "again", "b", "LEASE", "60000"}).ToText(), ":60000");
   EXPECT_EQ(client.Run({"FENCED", "again", token, "SET", "k", "v"}).ToText(), "+OK");
 }
 

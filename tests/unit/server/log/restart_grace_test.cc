@@ -452,6 +452,32 @@ TEST(RestartGrace, IsNotNeededWhereNothingCanBeMissing) {
   })));
 }
 
+TEST(RestartGrace, TheTokenOfALockThatWasGivenBackIsInDoubtOnlyWhereGrantsMayBeMissing) {
+  const auto answer_after = [](const std::string& fsync, bool stops_cleanly) {
+    Machine machine(Logged(fsync));
+    std::string token;
+    {
+      TestEngine server(machine.Options());
+      TestClient& client = server.Connect();
+      token = TakeK(client, "a");
+      client.Run({"LOCK.RELEASE", "k", "a"});
+      server.AdvanceTime(100'000);  // no lease is left
+      if (stops_cleanly) {
+        EXPECT_TRUE(server.engine().FinishLog());
+      }
+    }
+    std::mt19937_64 random(1);
+    machine.disk().PowerCut(random);
+    machine.Reboot();
+    TestEngine again(machine.Options(200'000));
+    again.Settle();
+    return again.Connect().Run({"FENCED", "k", token, "SET", "x", "1"}).ToText();
+  };
+  EXPECT_EQ(answer_after("always", false), "+OK");
+  EXPECT_EQ(answer_after("everysec", true), "+OK");
+  EXPECT_TRUE(IsStale(answer_after("everysec", false)));
+}
+
 TEST(RestartGrace, GoesOnOverAnotherStart) {
   Machine machine(Logged());
   LoseAGrant(machine);
