@@ -182,7 +182,7 @@ void LockService::Claims(OpenLock& open, std::string_view owner, int64_t token) 
   if (!lock || !lock->IsHeldBy(owner, token)) return;
   const int64_t held_under = lock->FindOwner(owner)->token;
   if (!grace_.IsOfBefore(held_under) || grace_.IsNewerShown(open.name(), held_under)) return;
-  if (!grace_.Note(open.name(), lock->newest_token())) return;
+  if (!grace_.Note(open.name(), NewestKnown(open))) return;
   if (lock->mode() == LockMode::kExclusive) grace_.Know(open.name(), held_under);
   grace_.Claimed(open.name(), held_under);
   locks_.Prove(open, owner, on_.clock.now());

@@ -42,9 +42,11 @@ void RestartGrace::Settle(LockNameView name, int64_t token) {
   if (about != nullptr) about->settled = std::max(about->settled, token);
 }
 
+// In a grace that goes on, ends that an earlier one has written down were in doubt, too.
 void RestartGrace::RanOut(LockNameView name, int64_t token) {
-  About* const about = Make(name, token - 1);
-  if (about != nullptr && !about->is_known) about->settled = std::min(about->settled, token - 1);
+  const int64_t below = goes_on_ ? 0 : token - 1;
+  About* const about = Make(name, below);
+  if (about != nullptr && !about->is_known) about->settled = std::min(about->settled, below);
 }
 
 void RestartGrace::Show(LockNameView name, int64_t token, int64_t newest) {
