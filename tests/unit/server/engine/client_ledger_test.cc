@@ -178,6 +178,15 @@ TEST_F(ClientLedger, CountsWaits) {
   }
 }
 
+TEST_F(ClientLedger, CountsNames) {
+  TestClient& client = Connect();
+  const size_t before = MemoryOf(client);
+  client.Run({"CLIENT", "SETNAME", std::string(10'000, 'n')});
+  EXPECT_GE(MemoryOf(client), before + 10'000);
+  client.Run({"CLIENT", "SETINFO", "LIB-NAME", std::string(10'000, 'n')});
+  EXPECT_GE(MemoryOf(client), before + 20'000);
+}
+
 // --- what several clients share is one's to pay for, and the next one's when it goes
 
 struct Shared {
