@@ -31,10 +31,9 @@ constexpr size_t kPile = 4;  // values and entries
 constexpr size_t kFreedPerSlice = 32;
 constexpr int kFreeingSlicesMax = 512;  // for clocks that stand still
 constexpr size_t kRearmedPerTurn = 512;
-// Of a request as long as that, the rest is read to where it belongs (as Redis), a piece a turn:
-// half as much as there is already, between these bounds. Pieces of 64 KiB wake the loop and
-// acknowledge so often that a SET of 400 MB took 1.4 times the CPU; one of 512 KiB takes about 0.4
-// ms to read.
+// Of a request as long as that, the rest is read to where it belongs (as Redis), a piece a turn: as
+// much as there is already, between these bounds. Pieces of 64 KiB wake the loop and acknowledge so
+// often that a SET of 400 MB took 1.4 times the CPU; one of 512 KiB takes about 0.4 ms to read.
 constexpr size_t kReadInPlaceAt = 32 * 1024;
 constexpr size_t kReadInPlaceMin = 64 * 1024;
 constexpr size_t kReadInPlaceMax = 512 * 1024;
@@ -72,9 +71,9 @@ std::span<char> Engine::RoomFor(SessionId id) {
   const size_t wanted = session->parser.bytes_wanted();
   const size_t there = session->pending.size() - session->pending_start;
   if (session->received || wanted < kReadInPlaceAt || wanted <= there) return {};
-  // Growing moves pages, which has its price too. So half as much room is made as there are
-  // bytes already: a client that announces much and sends little takes little.
-  const size_t believed = std::min(wanted - there, std::max(there / 2, kReadInPlaceMin));
+  // Growing moves pages, which has its price too. So as much room is made as there are bytes
+  // already: a client that announces much and sends little takes little.
+  const size_t believed = std::min(wanted - there, std::max(there, kReadInPlaceMin));
   return session->pending.Room(believed).first(std::min(believed, kReadInPlaceMax));
 }
 

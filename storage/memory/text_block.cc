@@ -158,7 +158,7 @@ void TextBlock::Reserve(size_t bytes) {
 }
 
 void TextBlock::ReserveClosely(size_t bytes) {
-  if (bytes > capacity_) Move(bytes + (capacity_ == 0 ? 0 : std::min(bytes / 4, kSlackMax)));
+  if (bytes > capacity_) Move(bytes + (capacity_ == 0 ? 0 : std::min(bytes / 2, kSlackMax)));
 }
 
 // To a block of at least `capacity`. Precondition: that is more than it has.

@@ -55,7 +55,7 @@ class TextBlock {
   void Append(std::string_view text);  // not of its own bytes
   // For a text of so many bytes; of a mapped one, pages that are not written to cost nothing.
   void Reserve(size_t bytes);
-  // The same for a text whose end is near: with a quarter of it to spare, instead of as much again.
+  // The same for a text whose end is near: with half of it to spare, instead of as much again.
   void ReserveClosely(size_t bytes);
   // Room for so many bytes behind the text, and no more. Lengthen makes as many of them a part of
   // it as have been written.
