@@ -142,6 +142,8 @@ Snapshots::Uses Engine::ForSnapshots() {
       .config = config_,
       .host = host_,
       .clock = clock_,
+      .clients = clients_,
+      .parked = parked_,
       .state = log_state_,
       .flags = flags_,
       .locks = locks_,

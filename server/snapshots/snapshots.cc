@@ -31,21 +31,15 @@ constexpr int64_t kRetrySeconds = 5;
 Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names, bool base)
     : file(snapshots.on_.config.disk(), host, std::move(names),
            snapshots.on_.config.settings().rdb_save_incremental_fsync),
-      writer(snapshots.on_.source, snapshots.on_.clock,
-             {.compress = snapshots.on_.config.settings().rdbcompression,
-              .checksum = snapshots.on_.config.settings().rdbchecksum,
-              .is_base = base,
-              .boot = BootIdOf(snapshots.on_.config.disk()),
-              .used_memory = snapshots.on_.source.keyspace.memory_bytes(),
-              .writes_idle_times = EvictsByLastUse(snapshots.on_.config.settings()),
-              .large_bytes = snapshots.large_bytes_,
-              .piece_bytes = snapshots.piece_bytes_},
-             file),
+      writer(snapshots.on_.source, snapshots.on_.clock, snapshots.StyleOf(base), file),
       is_base(base),
       changes(snapshots.changes()),
       begun_ns(snapshots.on_.clock.clock().TickNanos()) {}
 
-Snapshots::Snapshots(const Uses& uses) : on_(uses), saved_unix_s_(uses.clock.now().unix_s()) {
+Snapshots::Snapshots(const Uses& uses)
+    : on_(uses),
+      flushed_(uses.host, uses.clients, uses.parked),
+      saved_unix_s_(uses.clock.now().unix_s()) {
   on_.config.Follow(*this);
 }
 
@@ -65,6 +59,18 @@ SnapshotFile::Names Snapshots::NamesOfFile() {
   Disk& disk = on_.config.disk();
   return {disk.Absolute(Concat("temp-", on_.process_id, "-", ++files_, ".rdb")),
           disk.Absolute(on_.config.settings().dbfilename)};
+}
+
+SnapshotWriter::Style Snapshots::StyleOf(bool is_base) const {
+  const Settings& settings = on_.config.settings();
+  return {.compress = settings.rdbcompression,
+          .checksum = settings.rdbchecksum,
+          .is_base = is_base,
+          .boot = BootIdOf(on_.config.disk()),
+          .used_memory = on_.source.keyspace.memory_bytes(),
+          .writes_idle_times = EvictsByLastUse(settings),
+          .large_bytes = large_bytes_,
+          .piece_bytes = piece_bytes_};
 }
 
 // --- beginning and ending
@@ -87,9 +93,10 @@ int Snapshots::Save() {
 
 int Snapshots::SaveNow() {
   if (saving()) Abandon();
+  flushed_.Finish();  // it must not replace this file
   Run run(*this, nullptr, NamesOfFile(), false);
   const int fault = WriteNow(run);
-  fault == 0 ? FileSaved(run) : FileFailed(fault);
+  fault == 0 ? FileSaved(run.changes, run.writer.keys()) : FileFailed(fault);
   return fault;
 }
 
@@ -246,17 +253,17 @@ void Snapshots::Ended(int fault) {
 
 void Snapshots::SavedAside(const Run& run, int fault) {
   took_s_ = (on_.clock.clock().TickNanos() - run.begun_ns) / 1'000'000'000;
-  if (fault == 0) return FileSaved(run);
+  if (fault == 0) return FileSaved(run.changes, run.writer.keys());
   FileFailed(fault);
   failed_ = true;
   FollowFault();
 }
 
-void Snapshots::FileSaved(const Run& run) {
-  saved_changes_ = run.changes;
+void Snapshots::FileSaved(uint64_t changes, uint64_t keys) {
+  saved_changes_ = changes;
   saved_unix_s_ = on_.clock.now().unix_s();
   ++saves_;
-  on_.host.Log(LogLevel::kNotice, Concat("DB saved on disk: ", run.writer.keys(), " keys"));
+  on_.host.Log(LogLevel::kNotice, Concat("DB saved on disk: ", keys, " keys"));
   failed_ = false;
   FollowFault();
 }
@@ -267,6 +274,43 @@ void Snapshots::FileFailed(int fault) {
       Concat("The snapshot could not be saved: ",
              on_.config.disk().Absolute(on_.config.settings().dbfilename), ": ",
              std::strerror(fault), "; the file of before, if there is one, stays as it was"));
+}
+
+// --- FLUSHALL
+
+std::string Snapshots::BytesOfAll() const {
+  struct Bytes final : ByteSink {
+    bool Write(std::string_view more) override { return text.append(more), true; }
+    std::string text;
+  } bytes;
+  SnapshotWriter(on_.source, on_.clock, StyleOf(/*is_base=*/false), bytes).WriteAll();
+  return std::move(bytes.text);
+}
+
+void Snapshots::AllIsFlushed(CommandCall& call) {
+  if (on_.state.loading) return call.reply.Ok();
+  if (saving()) {
+    on_.host.Log(LogLevel::kNotice, "Background saving is given up: all data have been flushed");
+    Abandon();
+  }
+  if (on_.config.settings().save.empty()) return call.reply.Ok();
+  Disk& disk = on_.config.disk();
+  const std::string path = disk.Absolute(on_.config.settings().dbfilename);
+  flushed_.Replace(call, disk, path, BytesOfAll(),
+                   [this, path, changes = changes()](const FlushedFile::Outcome& outcome) {
+                     FileOfFlush(path, changes, outcome);
+                   });
+}
+
+void Snapshots::FileOfFlush(const std::string& path, uint64_t changes,
+                            const FlushedFile::Outcome& outcome) {
+  if (outcome.unwritten == 0) return FileSaved(changes, /*keys=*/0);
+  on_.host.Log(LogLevel::kWarning,
+               Concat(path, ": no file without the flushed data could be written (",
+                      std::strerror(outcome.unwritten), "); the one of before ",
+                      outcome.is_safe() ? std::string("is removed")
+                                        : Concat("stays, and a start would bring them back: ",
+                                                 std::strerror(outcome.unremoved))));
 }
 
 // A server that is to save, and cannot, takes no changes.
@@ -304,10 +348,6 @@ void Snapshots::EverySecond() {
   } else if (scheduled_) {
     SaveAside();
   }
-}
-
-void Snapshots::AllIsFlushed() {
-  if (!on_.state.loading && !on_.config.settings().save.empty()) Schedule();
 }
 
 int64_t Snapshots::running_s() const {

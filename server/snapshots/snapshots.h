@@ -21,6 +21,7 @@
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/saved_first.h"
 #include "server/locks/lock_service.h"
+#include "server/snapshots/flushed_file.h"
 #include "server/snapshots/snapshot_file.h"
 #include "server/snapshots/snapshot_writer.h"
 
@@ -45,6 +46,8 @@ class Snapshots final : private OptionFollower {
     Config& config;
     Host& host;
     TurnClock& clock;
+    Clients& clients;
+    ParkedClients& parked;
     LogState& state;
     RareFlags& flags;
     LockService& locks;
@@ -72,9 +75,11 @@ class Snapshots final : private OptionFollower {
   bool PrepareEnd(const EndWords& words);
   // As soon as nothing else is being written.
   void Schedule() { scheduled_ = true; }
-  // Nothing is left of any database. Where there are save points the file is to say so soon,
-  // however few changes that was: else a crash would bring back what has been flushed.
-  void AllIsFlushed();
+  // FLUSHALL has left nothing of any database. As in Redis, a save that runs is given up, for its
+  // image is of before; and where there are save points the file says so before the call is
+  // answered, by this: a crash brings nothing back. A base of the log goes on: behind it stands the
+  // flush.
+  void AllIsFlushed(CommandCall& call);
   // What runs, or what is scheduled, is given up. False: neither.
   bool Cancel();
   // All has been saved, or loaded, as of now.
@@ -127,6 +132,8 @@ class Snapshots final : private OptionFollower {
   };
   uint64_t changes() const { return on_.source.keyspace.changes(); }
   SnapshotFile::Names NamesOfFile();
+  SnapshotWriter::Style StyleOf(bool is_base) const;
+  std::string BytesOfAll() const;
   int Begin(std::unique_ptr<Run>& run);  // takes it, or answers an errno value
   bool MayWalk() const;
   bool is_awaited() const;
@@ -137,14 +144,16 @@ class Snapshots final : private OptionFollower {
   void WalkEnded();
   void Ended(int fault);
   void SavedAside(const Run& run, int fault);
-  void FileSaved(const Run& run);
+  void FileSaved(uint64_t changes, uint64_t keys);
   void FileFailed(int fault);
+  void FileOfFlush(const std::string& path, uint64_t changes, const FlushedFile::Outcome& outcome);
   void FollowFault();
   static int WriteNow(Run& run);
   const SavePoint* ReachedSavePoint() const;  // null: none
 
   const Uses on_;
   std::unique_ptr<Run> run_;
+  FlushedFile flushed_;
   bool scheduled_ = false;
   int64_t next_slice_ns_ = 0;     // while others have work
   int64_t delayed_until_ms_ = 0;  // rdb-key-save-delay; engine time

@@ -63,9 +63,8 @@ void FlushDb(CommandCall& call) {
   call.reply.Ok();
 }
 
-// Databases that were never selected do not exist yet, and are not made for this. Redis ends a
-// BGSAVE that runs, and saves before it answers; here what runs goes on, and another begins behind
-// it.
+// Databases that were never selected do not exist yet, and are not made for this. With save points
+// the answer comes when the snapshot of before is replaced.
 void FlushAll(CommandCall& call) {
   const std::optional<bool> lazily = ReadFlushMode(call);
   if (!lazily) return;
@@ -74,8 +73,7 @@ void FlushAll(CommandCall& call) {
     if (call.keyspace.made(i)) call.keyspace.Flush(i, *lazily);
   }
   SayFlushed(call);
-  call.part<Snapshots>().AllIsFlushed();
-  call.reply.Ok();
+  call.part<Snapshots>().AllIsFlushed(call);
 }
 
 // The two sentences about numbers come before the one about the range. Both indexes may be the

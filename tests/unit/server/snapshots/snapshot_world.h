@@ -26,6 +26,15 @@ inline std::string Get(MemoryDisk& disk, const std::string& key, ConfigWords con
   return again.Connect().Run({"GET", key}).ToText();
 }
 
+// A field of INFO persistence.
+inline std::string Info(TestEngine& server, const std::string& field) {
+  const std::string text = server.Connect().Run({"INFO", "persistence"}).text;
+  const size_t at = text.find(field + ":");
+  if (at == std::string::npos) return "none";
+  const size_t begin = at + field.size() + 1;
+  return text.substr(begin, text.find('\r', begin) - begin);
+}
+
 inline bool AnyTemporary(const MemoryDisk& disk) {
   for (const auto& [path, bytes] : disk.files)
     if (path.find("temp-") != std::string::npos) return true;

@@ -14,14 +14,6 @@
 namespace sluice {
 namespace {
 
-std::string Info(TestEngine& server, const std::string& field) {
-  const std::string text = server.Connect().Run({"INFO", "persistence"}).text;
-  const size_t at = text.find(field + ":");
-  if (at == std::string::npos) return "none";
-  const size_t begin = at + field.size() + 1;
-  return text.substr(begin, text.find('\r', begin) - begin);
-}
-
 TEST(Snapshots, AreSavedAtASavePoint) {
   MemoryDisk disk;
   TestEngine server(With(disk, {{"save", "60 2"}}));
@@ -41,20 +33,6 @@ TEST(Snapshots, AreSavedAtASavePoint) {
   server.AdvanceTime(20'000);
   EXPECT_EQ(Info(server, "rdb_saves"), "2");
   EXPECT_EQ(Get(disk, "k"), "\"y\"");
-}
-
-TEST(Snapshots, WhatWasFlushedDoesNotComeBackWhereThereAreSavePoints) {
-  for (const bool has_save_points : {true, false}) {
-    MemoryDisk disk;
-    TestEngine server(With(disk, {{"save", has_save_points ? "3600 1000" : ""}}));
-    TestClient& client = server.Connect();
-    client.Run({"SET", "k", "v"});
-    client.Run({"SAVE"});
-    client.Run({"FLUSHALL"});
-    server.AdvanceTime(2000);
-    EXPECT_EQ(Info(server, "rdb_saves"), has_save_points ? "2" : "1");
-    EXPECT_EQ(Get(disk, "k"), has_save_points ? "(nil)" : "\"v\"");
-  }
 }
 
 TEST(Snapshots, AFailedOneLeavesTheOldFileAndStopsChanges) {
