@@ -16,6 +16,7 @@ class Acting {
 
   // The client whose top-level command runs; null between commands.
   const Session* current() const { return current_; }
+  Session* current() { return current_; }
   // The client whose command the turn runs inside of; null: it is a turn of its own.
   const Session* caller() const { return caller_; }
   bool serving_from_within() const { return caller_ != nullptr; }
@@ -40,7 +41,7 @@ class Acting {
 
    private:
     Acting& acting_;
-    const Session* const around_;
+    Session* const around_;
   };
   // While it lives, what happens is no client's doing, though a command is about to run.
   class Apart {
@@ -53,7 +54,7 @@ class Acting {
 
    private:
     Acting& acting_;
-    const Session* const around_;
+    Session* const around_;
   };
   // While it lives, others are served from inside a command of `caller`.
   class Within {
@@ -68,7 +69,7 @@ class Acting {
   };
 
  private:
-  const Session* current_ = nullptr;
+  Session* current_ = nullptr;
   const Session* caller_ = nullptr;
   bool script_runs_ = false;
 };

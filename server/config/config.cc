@@ -179,6 +179,11 @@ bool Config::IsSecret(std::string_view option) {
   return found < OptionCount() && OptionAt(found).secret;
 }
 
+bool Config::NeedsData(std::string_view option) {
+  const size_t found = FindOption(option);
+  return found < OptionCount() && OptionAt(found).needs_data;
+}
+
 Config::Config(const Config& other, Disk& disk)
     : disk_(&disk),
       settings_(other.settings_),

@@ -76,6 +76,8 @@ class Config {
 
   // Whether the value of that option is secret: MONITOR and SLOWLOG hide it.
   static bool IsSecret(std::string_view option);
+  // Whether it cannot be changed while data are loaded.
+  static bool NeedsData(std::string_view option);
 
   // Is told of live changes, until it unfollows. Options such as `port` cannot be changed live
   // where no follower takes them; the first that does is the only one to be asked.

@@ -87,6 +87,7 @@ struct Option {
   bool is_protected = false;  // CONFIG SET needs enable-protected-configs
   bool secret = false;        // a password: MONITOR and SLOWLOG hide its value
   bool hosted = false;        // a live change needs an OptionFollower that carries it out
+  bool needs_data = false;    // CONFIG SET is refused while data are loaded
   bool reloads = false;       // CONFIG SET to the value that it has tells the follower, too
 
   constexpr Option Alias(std::string_view old_name) const {
@@ -133,6 +134,11 @@ struct Option {
   constexpr Option Hosted() const {
     Option option = *this;
     option.hosted = true;
+    return option;
+  }
+  constexpr Option NeedsData() const {
+    Option option = *this;
+    option.needs_data = true;
     return option;
   }
   // The value is the name of a file, whose content counts.

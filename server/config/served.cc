@@ -149,7 +149,7 @@ constexpr Option kServedOptions[] = {
     Served("client-output-buffer-limit", &kOutputLimitList, kList,
            "class, hard and soft bytes, soft seconds: bytes of replies that may wait"),
     // process
-    Served("dir", &S::dir, kAnyText, "working directory").Protected().Hosted(),
+    Served("dir", &S::dir, kAnyText, "working directory").Protected().Hosted().NeedsData(),
     Served("logfile", &S::logfile, kAnyText, "where the log goes; empty: standard output")
         .Immutable(),
     Served("loglevel", &S::loglevel, OneOf(kLogLevels), "how much is logged"),
@@ -184,7 +184,9 @@ constexpr Option kServedOptions[] = {
            "systemd: it hears when the server is ready, ends and lives; auto: if it asks for that")
         .Immutable(),
     // the append-only log
-    Served("appendonly", &S::appendonly, kYesNo, "what changes is written to a log").Hosted(),
+    Served("appendonly", &S::appendonly, kYesNo, "what changes is written to a log")
+        .Hosted()
+        .NeedsData(),
     Served("appendfilename", &S::appendfilename, kFileName, "begin of the names of its files")
         .Immutable(),
     Served("appenddirname", &S::appenddirname, kFolderName, "folder of its files, in dir")

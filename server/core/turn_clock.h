@@ -35,6 +35,25 @@ class TurnClock {
     now_ = clock_.Sample();
     return now_.unix_offset_ms != offset_ms;
   }
+  // While it lives time goes on, also where it is held: others are served from inside what holds
+  // it.
+  class Going {
+   public:
+    explicit Going(TurnClock& clock) : clock_(clock), now_(clock.now_), held_(clock.held_) {
+      if (held_) clock.LetGo();
+    }
+    ~Going() {
+      if (!held_) return;
+      clock_.now_ = now_;
+      clock_.held_ = true;
+    }
+    Going(const Going&) = delete;
+
+   private:
+    TurnClock& clock_;
+    const Now now_;
+    const bool held_;
+  };
   // The tick at which the command before ended, and a new reading of it.
   int64_t tick() const { return tick_; }
   int64_t Tick() { return tick_ = clock_.TickNanos(); }

@@ -326,7 +326,7 @@ void Dispatcher::Queue(Session& session, const Request& request) {
   transaction.queue_heap_bytes += transaction.queue.back().heap_bytes();
   transaction.writes |= (FlagsOf(request) & (kWrite | kMayReplicate)) != 0;
   transaction.memory_need = std::max(transaction.memory_need, NeedOf(request));
-  transaction.may_run_while_loading &= (row_flags & (kLoading | kWhileLoading)) != 0;
+  transaction.may_run_while_loading &= (row_flags & kLoading) != 0;
   if (transaction.queue_bytes > static_cast<size_t>(on_.settings.client_query_buffer_limit)) {
     return on_.clients.CloseOverQueryLimit(session);
   }

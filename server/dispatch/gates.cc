@@ -76,7 +76,7 @@ std::string Gates::Loaded(const Session& session, const Request& request) const 
   if (!log_.loading) return {};
   const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
   const bool may_run = executes ? TransactionOf(session)->may_run_while_loading
-                                : (request.command.spec->flags & (kLoading | kWhileLoading)) != 0;
+                                : (request.command.spec->flags & kLoading) != 0;
   if (may_run) return {};
   return "LOADING Redis is loading the dataset in memory";
 }

@@ -188,8 +188,10 @@ void ScriptEngine::SetReplication(bool log, bool replicas) {
 // 50 ms for a megabyte of usual code. Of CPU time, so that a busy machine refuses no script that an
 // idle one takes; where a host cannot tell that, of time.
 constexpr int64_t kCompilingNsMax = 3'000'000'000;
-// Between two looks at the others' requests beside a late script.
+// Between two looks at the others' requests beside a late script, and beside one that is played
+// from a log: that long a slice of loading takes (LogLoader).
 constexpr int64_t kServeEveryNs = 500'000;
+constexpr int64_t kServeWhileLoadingNs = 5'000'000;
 
 void ScriptEngine::BeginCompiling() {
   compiling_since_ns_ = on_.clock.clock().TickNanos();
@@ -202,30 +204,37 @@ bool ScriptEngine::CompilesTooLong(int64_t now_ns) const {
   return cpu_us == 0 || (cpu_us - compiling_since_cpu_us_) * 1000 > kCompilingNsMax;
 }
 
+bool ScriptEngine::TakesLong(const RunningScript& run, int64_t now_ns) const {
+  const int64_t threshold_ms = on_.settings.busy_reply_threshold;
+  return threshold_ms > 0 && (now_ns - run.begin_ns) / 1'000'000 >= threshold_ms;
+}
+
+// While data are loaded others are told so at once, however short the script is.
 std::string_view ScriptEngine::Interrupt() {
   const int64_t now_ns = on_.clock.clock().TickNanos();
   if (!on_.state.running()) {
     return CompilesTooLong(now_ns) ? "compiling it took too long" : "";
   }
   RunningScript& run = *on_.state.running_;
-  const int64_t threshold_ms = on_.settings.busy_reply_threshold;
-  if (!run.late) {
-    const int64_t ms = (now_ns - run.begin_ns) / 1'000'000;
-    if (threshold_ms <= 0 || ms < threshold_ms) return {};
+  if (!run.late && TakesLong(run, now_ns)) {
     run.late = true;
     on_.flags.Raise(RareFlags::kLateScript);
     on_.host.Log(LogLevel::kWarning,
-                 Concat("Slow script detected: still in execution after ", ms,
+                 Concat("Slow script detected: still in execution after ",
+                        (now_ns - run.begin_ns) / 1'000'000,
                         " milliseconds. You can try killing the script using the ",
                         run.is_function ? "FUNCTION KILL" : "SCRIPT KILL",
                         " command. Script name is: ", run.name, "."));
   }
+  if (!run.late && !on_.log.loading) return {};
   // A clock that tests move by hand may stand still.
-  if (now_ns != served_ns_ && now_ns - served_ns_ < kServeEveryNs) return {};
+  const int64_t every_ns = run.late ? kServeEveryNs : kServeWhileLoadingNs;
+  if (now_ns != served_ns_ && now_ns - served_ns_ < every_ns) return {};
   on_.others.ServeOthers(*run.caller);
   served_ns_ = on_.clock.clock().TickNanos();
   if (on_.host.Stopping()) {
-    on_.clients.Close(*run.caller, CloseMode::kNow);  // no client is answered any more
+    // No client is answered any more; what plays a log is none.
+    if (!run.caller->replays) on_.clients.Close(*run.caller, CloseMode::kNow);
     return "Script ended by the server's shutdown.";
   }
   if (!run.killed) return {};

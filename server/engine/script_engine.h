@@ -84,6 +84,7 @@ class ScriptEngine final : public CommandPort {
   bool MayRun(const Request& request, ReplySink& reply);
   bool MayChange(const Command& command, ReplySink& reply);
   bool CompilesTooLong(int64_t now_ns) const;
+  bool TakesLong(const RunningScript& run, int64_t now_ns) const;
 
   const Uses on_;
   ScriptCache cache_;

@@ -248,8 +248,11 @@ void Engine::ServeOthers(Session& caller) {
   if (acting_.serving_from_within()) return;
   command_timer_.EndRun();
   {
-    const Acting::Within within(acting_, caller);
-    SetAside(caller);
+    // A script in a log that DEBUG LOADAOF plays is no client: it runs inside that one's command.
+    Session& around = acting_.current() ? *acting_.current() : caller;
+    const Acting::Within within(acting_, around);
+    const TurnClock::Going going(clock_);
+    SetAside(around);
     host_.Poll();
   }
   clock_.Tick();

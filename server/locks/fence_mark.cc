@@ -191,7 +191,7 @@ void FenceMark::Write() {
   is_writing_ = true;
   job_ = on_.host.RunAside(
       AsideLane::kLog,
-      [this, &disk, file = disk.Absolute(path()), text = TextOf(content)] {
+      [this, &disk, file = path(), text = TextOf(content)] {
         job_fault_ = disk.Replace(file, text);
       },
       [this] { Written(); });

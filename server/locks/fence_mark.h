@@ -38,7 +38,13 @@ class FenceMark {
     LogState& log;
   };
   FenceMark(const Uses& uses, FenceTokens& tokens, FenceMemory& memory, LeaseHorizon& horizon)
-      : on_(uses), tokens_(tokens), memory_(memory), horizon_(horizon) {}
+      : on_(uses),
+        path_(uses.config.settings().fence_mark_file.empty()
+                  ? std::string()
+                  : uses.config.disk().Absolute(uses.config.settings().fence_mark_file)),
+        tokens_(tokens),
+        memory_(memory),
+        horizon_(horizon) {}
 
   // Reads the file, once, before the first turn or in it, and begins to reserve.
   void Open();
@@ -87,9 +93,11 @@ class FenceMark {
   void Written();
   bool is_doubt_told() const { return path().empty() || on_.log.is_unsure == told_unsure_; }
   bool IsBehind(const Now& now) const { return horizon_.IsBehind(now) || !is_doubt_told(); }
-  const std::string& path() const { return on_.config.settings().fence_mark_file; }
+  // Absolute: it stays where it was opened when `dir` changes. Empty: there is none.
+  const std::string& path() const { return path_; }
 
   const Uses on_;
+  const std::string path_;
   FenceTokens& tokens_;
   FenceMemory& memory_;
   LeaseHorizon& horizon_;

@@ -157,6 +157,7 @@ std::string LogService::OpenForWriting() {
 void LogService::Load() {
   // Nothing behind a fault is played.
   if (on_.host.Stopping() || loader_->Slice()) return;
+  if (on_.host.Stopping()) return;  // told so while others were served inside of the slice
   if (!loader_->fault().empty()) {
     on_.host.Log(LogLevel::kWarning, Concat("the data cannot be loaded: ", loader_->fault()));
     return on_.host.Shutdown(1);

@@ -101,6 +101,12 @@ std::string Acceptor::Address() const {
   return Concat("unix:", config_.settings().unixsocket);
 }
 
+std::string Acceptor::UnixPath() const {
+  const std::string address = unix_listener_ ? unix_listener_->Address() : Address();
+  constexpr std::string_view kUnix = "unix:";
+  return address.starts_with(kUnix) ? address.substr(kUnix.size()) : std::string();
+}
+
 // --- options
 
 void Acceptor::FitMaxClients() {
@@ -251,6 +257,9 @@ bool Acceptor::IsFull() const {
   return static_cast<int64_t>(clients_()) >= config_.settings().maxclients;
 }
 
+// A handshake that does not go on keeps nobody out.
+bool Acceptor::MakeRoom() { return !IsFull() || (tls_.handshakes().EndSilent() && !IsFull()); }
+
 bool Acceptor::HasEnoughOf(int descriptor) const {
   const int64_t most = config_.settings().maxclients_per_ip;
   return most > 0 && static_cast<int64_t>(sources_.CountOf(descriptor)) >= most;
@@ -263,7 +272,7 @@ std::string_view Acceptor::RefusalOf(const Peer& peer) const {
 }
 
 void Acceptor::Accept(int descriptor, Peer peer, const Listener::Accepted& admit) {
-  if (IsFull()) return Refuse(descriptor, kTooManyClients);
+  if (!MakeRoom()) return Refuse(descriptor, kTooManyClients);
   if (HasEnoughOf(descriptor)) return Refuse(descriptor, kTooManyOfAddress);
   if (const auto refusal = RefusalOf(peer); !refusal.empty()) return Refuse(descriptor, refusal);
   if (!peer.unix_socket) SetTcpOptions(descriptor);
@@ -272,7 +281,7 @@ void Acceptor::Accept(int descriptor, Peer peer, const Listener::Accepted& admit
 
 // Before the handshake no words can be said, and for a client that cannot stay none is made.
 void Acceptor::AcceptTls(int descriptor, Peer peer) {
-  if (IsFull() || HasEnoughOf(descriptor)) return Refuse(descriptor, "");
+  if (!MakeRoom() || HasEnoughOf(descriptor)) return Refuse(descriptor, "");
   SetTcpOptions(descriptor);
   admit_.tls(descriptor, std::move(peer));
 }

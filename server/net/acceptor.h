@@ -49,6 +49,7 @@ class Acceptor final : private OptionFollower {
   void GiveAway();
   // Where a client on this machine can connect: "127.0.0.1:6379", "[::1]:6379", "unix:/path".
   std::string Address() const;
+  std::string UnixPath() const;  // of the Unix socket; empty: there is none
   bool IsFull() const;
   // Why that client may not talk to this server (protected mode), as an error; empty: it may.
   std::string_view RefusalOf(const Peer& peer) const;
@@ -73,6 +74,7 @@ class Acceptor final : private OptionFollower {
                            bool& is_taken);
   int Backlog() const;
   Listener::Accepted Accepting(Listener::Accepted admit);
+  bool MakeRoom();
   bool HasEnoughOf(int descriptor) const;
   void Accept(int descriptor, Peer peer, const Listener::Accepted& admit);
   void AcceptTls(int descriptor, Peer peer);

@@ -1,5 +1,5 @@
 // See handshakes.h. An entry that is ready stands in `ready_` exactly once; it ends only in its own
-// step, so that what stands there is always there.
+// step, or is taken out first (Forget), so that what stands there is always there.
 #include "server/net/handshakes.h"
 
 #include "protocol/text/concat.h"
@@ -14,7 +14,7 @@ constexpr int64_t kNanosPerSecond = 1'000'000'000;
 
 // What it has sent by now is looked at without waiting to be told of it.
 void Handshakes::Begin(std::shared_ptr<Connection> connection, Peer peer) {
-  if (entries_.size() >= kMax && !MakeRoom()) return connection->Close();
+  if (entries_.size() >= kMax && !EndSilentSince(kNever)) return connection->Close();
   Connection& begun = *connection;
   const int64_t until_ns = clock_.TickNanos() + kTimeMs * 1'000'000;
   entries_.push_back({std::move(connection), std::move(peer), until_ns});
@@ -23,18 +23,34 @@ void Handshakes::Begin(std::shared_ptr<Connection> connection, Peer peer) {
 }
 
 // One that is ready may be a client in a moment, so it stays.
-bool Handshakes::MakeRoom() {
+bool Handshakes::EndSilentSince(int64_t since_ns) {
+  auto silent = entries_.end();
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    if (entry->is_ready) continue;
-    Fail(entry, "it is the oldest of too many", "");
-    return true;
+    if (entry->is_ready || entry->heard_ns > since_ns) continue;
+    if (silent == entries_.end() || entry->heard_ns < silent->heard_ns) silent = entry;
   }
-  return false;
+  if (silent == entries_.end()) return false;
+  Fail(silent, "of too many it has been silent for the longest", "");
+  return true;
+}
+
+bool Handshakes::EndSilent() {
+  return !entries_.empty() && EndSilentSince(clock_.TickNanos() - kSilentMs * 1'000'000);
+}
+
+void Handshakes::Forget(Connection& connection) {
+  const auto found = entry_of_.find(&connection);
+  if (found == entry_of_.end()) return;
+  const Entries::iterator entry = found->second;
+  if (entry->is_ready) std::erase(ready_, entry);
+  End(entry);
 }
 
 void Handshakes::Ready(Connection& connection) {
   const auto found = entry_of_.find(&connection);
-  if (found == entry_of_.end() || std::exchange(found->second->is_ready, true)) return;
+  if (found == entry_of_.end()) return;
+  found->second->heard_ns = clock_.TickNanos();
+  if (std::exchange(found->second->is_ready, true)) return;
   ready_.push_back(found->second);
 }
 

@@ -8,6 +8,7 @@
 //
 // Bounds: kMax at a time, beyond which the one that has been silent for the longest goes; kTimeMs
 // for each; in a turn kStepNanos, or one step. What it logs is bounded, too (kLinesPerSecond).
+// Where the server is full, the silent ones make way for others (EndSilent).
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,8 @@ class Handshakes {
   static constexpr int64_t kTimeMs = 10'000;
   static constexpr int64_t kStepNanos = 500'000;
   static constexpr int kLinesPerSecond = 10;
+  // More than the way to most peers and back.
+  static constexpr int64_t kSilentMs = 200;
   static constexpr int64_t kNever = INT64_MAX;
 
   using Done = std::function<void(std::shared_ptr<Connection> connection, Peer peer)>;
@@ -48,6 +51,10 @@ class Handshakes {
 
   void Begin(std::shared_ptr<Connection> connection, Peer peer);
   void Ready(Connection& connection);
+  // It is closed by its owner, and counts no more.
+  void Forget(Connection& connection);
+  // Ends the one that has been silent for the longest, if that is kSilentMs at least.
+  bool EndSilent();
   // Steps of those that are ready, and the end of those whose time is over. True: others are ready.
   bool Advance();
   // ns of the clock's ticks at which Advance has something to do though nobody is ready.
@@ -61,6 +68,7 @@ class Handshakes {
     std::shared_ptr<Connection> connection;
     Peer peer;
     int64_t until_ns = 0;
+    int64_t heard_ns = 0;
     bool is_ready = false;
   };
   using Entries = std::list<Entry>;
@@ -69,7 +77,7 @@ class Handshakes {
   void Fail(Entries::iterator entry, std::string_view what, std::string_view why);
   void End(Entries::iterator entry);
   void EndOverdue(int64_t now_ns);
-  bool MakeRoom();
+  bool EndSilentSince(int64_t since_ns);
 
   Clock& clock_;
   const Done done_;

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "protocol/text/concat.h"
@@ -113,6 +115,8 @@ std::string Listener::ListenUnix(const std::string& path, int mode, int backlog)
   std::string error = Bind(AF_UNIX, &address, sizeof address, backlog);
   if (!error.empty()) return error;
   unix_path_ = path;
+  std::error_code unknown;
+  owned_path_ = std::filesystem::absolute(path, unknown).string();
   owns_path_ = true;
   if (mode != 0 && ::chmod(path.c_str(), static_cast<mode_t>(mode)) < 0)
     return std::strerror(errno);
@@ -177,7 +181,7 @@ void Listener::Close() {
   if (descriptor_ < 0) return;
   poller_.Forget(descriptor_);
   ::close(std::exchange(descriptor_, -1));
-  if (owns_path_) ::unlink(unix_path_.c_str());
+  if (owns_path_) ::unlink(owned_path_.empty() ? unix_path_.c_str() : owned_path_.c_str());
 }
 
 bool Listener::AcceptNewcomers(int most) {

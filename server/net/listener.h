@@ -60,6 +60,7 @@ class Listener final : private ReadinessWatcher {
   bool ran_out_ = false;        // of descriptors, when one was to be accepted
   Accepted accepted_;
   std::string unix_path_;
+  std::string owned_path_;  // absolute: the working directory may be another by the end
   bool owns_path_ = false;
   int spare_ = -1;
   bool address_missing_ = false;

@@ -119,12 +119,13 @@ std::optional<std::string> Server::OptionChanged(std::string_view option) {
   return std::string();
 }
 
+std::string Server::OpenLog() {
+  const Settings& settings = config_.settings();
+  return log_.Open(settings.logfile, settings.loglevel, around_.log);
+}
+
 std::string Server::Start() {
   const Settings& settings = config_.settings();
-  if (std::string error = log_.Open(settings.logfile, settings.loglevel, around_.log);
-      !error.empty()) {
-    return error;
-  }
   config_.Follow(*this);
   if (around_.owns_process) {
     predecessor_.Begin();
@@ -505,9 +506,23 @@ void Server::EndAnyway(std::string_view why) {
 void Server::TellReady() {
   predecessor_.AwaitPlace();
   is_ready_ = true;
+  LogReady();
   manager_.Ready(acceptor_.Address());
   if (around_.ready) around_.ready(acceptor_.Address(), static_cast<int>(config_.settings().port));
   WantTurn();
+}
+
+// In Redis's words, for which programs wait that start servers.
+void Server::LogReady() {
+  const Settings& settings = config_.settings();
+  const int64_t port = settings.port != 0 ? settings.port : settings.tls_port;
+  if (port != 0)
+    log_.Write(LogLevel::kNotice, Concat("Ready to accept connections on port ", port));
+  const std::string path = acceptor_.UnixPath();
+  if (!path.empty()) {
+    log_.Write(LogLevel::kNotice,
+               Concat("The server is now ready to accept connections at ", path));
+  }
 }
 
 // From now on no client gets in: one that sees its connection closed does not find the server

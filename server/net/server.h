@@ -67,6 +67,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   Server(Config& config, const CommandTable& commands, EngineOptions options, Around around);
   ~Server() override;
 
+  // First of all; an error sentence, or empty.
+  std::string OpenLog();
   // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
   std::string Start();
   // SIGINT and SIGTERM end the server, as shutdown-on-sigint and -sigterm say; SIGUSR2 has another
@@ -152,6 +154,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   bool EndBySignal(int signal);
   bool EndAsTold(std::string_view why, std::string_view words);
   void TellReady();
+  void LogReady();
   void Drain();
   void Stop();
 

@@ -642,14 +642,18 @@ def test_handshakes_that_never_end():
 
 
 def test_maxclients():
-    """Handshakes count; one too many finds the door shut, without words."""
+    """One too many finds the door shut, without words. Handshakes count; but one that does not go on makes way."""
     with Secured("--maxclients", 4) as server:
         control = client(server)
-        crowd = [secured(server) for _ in range(2)]
-        crowd.append(socket.create_connection(("127.0.0.1", server.tls_port), PATIENCE))
+        crowd = [secured(server) for _ in range(3)]
         assert crowd[0].call("PING") == ("+", b"PONG")
         assert refused(server, files.client)
         assert b"rejected_connections:1\r" in control.call("INFO", "stats")[1]
+        crowd.pop().close()
+        until(lambda: b"connected_clients:3\r" in control.call("INFO", "clients")[1], "one has left")
+        silent = socket.create_connection(("127.0.0.1", server.tls_port), PATIENCE)
+        until(lambda: not refused(server, files.client), "the silent one makes way")
+        assert silent.recv(1) == b""
         for connection in crowd:
             connection.close()
         until(lambda: b"connected_clients:1\r" in control.call("INFO", "clients")[1], "they have left")

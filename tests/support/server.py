@@ -64,7 +64,8 @@ class Server:
             try:
                 with self.connect(2) as probe:
                     probe.sendall(b"PING\r\n")
-                    if probe.recv(64):
+                    answer = probe.recv(64)
+                    if answer and not answer.startswith(b"-LOADING"):
                         return
             except OSError:
                 pass

@@ -9,6 +9,8 @@
 
 #include "server/config/config.h"
 
+#include <algorithm>
+
 #include "protocol/text/concat.h"
 #include "server/clients/host.h"
 #include "server/commands/families.h"
@@ -16,6 +18,7 @@
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/dispatch/log_state.h"
 #include "server/engine/access_control.h"
 #include "server/engine/defragmenter.h"
 #include "server/engine/script_engine.h"
@@ -55,6 +58,11 @@ void ConfigSet(CommandCall& call) {
   for (size_t i = 2; i < call.args.size(); i += 2) {
     pairs.emplace_back(call.args[i], call.args[i + 1]);
     if (Config::IsSecret(call.args[i])) call.part<Dispatcher>().Hide(i + 1);
+  }
+  // Before all else that may be wrong, as clients try that again by themselves.
+  if (call.part<LogState>().loading &&
+      std::ranges::any_of(pairs, [](const auto& pair) { return Config::NeedsData(pair.first); })) {
+    return call.reply.Error("LOADING Redis is loading the dataset in memory");
   }
   Config& config = call.part<Config>();
   config.TakeWarnings();

@@ -9,6 +9,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
 #include "server/clients/host.h"
 #include "server/commands/admin/data_digest.h"
 #include "server/commands/admin/debug_data.h"
@@ -216,7 +217,12 @@ void Error(CommandCall& call) {
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
   }
+  // As in Redis it counts as no error: nothing has failed.
+  if (call.client.conditions & kInScript) return call.reply.Error(text);
+  ReplyWriter& writer = call.client.writer;
+  writer.set_error_listener(nullptr);
   call.reply.Error(text);
+  writer.set_error_listener(&call.part<Clients>());
 }
 
 // At the level of a warning, so that it is written whatever the level of the log.

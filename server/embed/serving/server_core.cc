@@ -177,6 +177,19 @@ std::string ServerCore::EnterFolder() {
   return {};
 }
 
+// CONFIG SET dir, of a server that is all that its process does: as in Redis, all that is named
+// from now on is seen from there. The log and the fence mark stay where they were opened.
+std::optional<std::string> ServerCore::OptionChanged(std::string_view option) {
+  if (option != "dir" || loop() != Loop::kProcess) return std::nullopt;
+  if (::chdir(config_->settings().dir.c_str()) != 0) return std::strerror(errno);
+  std::error_code unknown;
+  const std::string folder = std::filesystem::current_path(unknown).string();
+  if (unknown) return unknown.message();
+  folder_disk_.Enter(folder);
+  config_->SetAtStart("dir", {folder});
+  return std::string();
+}
+
 // On the loop.
 std::string ServerCore::Begin() {
   const Settings& settings = config_->settings();
@@ -208,7 +221,12 @@ std::string ServerCore::Begin() {
   }
   running_ = true;
   if (loop() == Loop::kProcess) made.FollowSignals();
-  std::string fault = made.Start();
+  std::string fault = made.OpenLog();
+  if (fault.empty()) {
+    Introduce();
+    config_->Follow(*this);
+    fault = made.Start();
+  }
   if (fault.empty() && loop() == Loop::kHost) {
     driver_ = made.Driver();
     if (!driver_) fault = Concat("can't wait for clients: ", std::strerror(errno));
@@ -222,13 +240,17 @@ std::string ServerCore::Begin() {
     return fault;
   }
   for (const std::string& warning : config_->TakeWarnings()) Log(warning);
-  // What starts servers for tests waits for " PID: ", which Redis's banner has.
-  made.Write(LogLevel::kNotice, Concat("Sluice ", kSluiceVersion, " speaks Redis ", kRedisVersion,
-                                       "; PID: ", int64_t{::getpid()}));
-  if (settings.test_double)
-    Log("this is a test double: every client may move its time and make it fail");
-  made.Write(LogLevel::kNotice, Concat("Ready to accept connections on port ", settings.port));
   return {};
+}
+
+// Before anything is loaded. What starts servers for tests waits for " PID: ", which Redis's banner
+// has.
+void ServerCore::Introduce() {
+  for (const std::string& warning : config_->TakeWarnings()) Log(warning);
+  server_->server.Write(LogLevel::kNotice, Concat("Sluice ", kSluiceVersion, " speaks Redis ",
+                                                  kRedisVersion, "; PID: ", int64_t{::getpid()}));
+  if (config_->settings().test_double)
+    Log("this is a test double: every client may move its time and make it fail");
 }
 
 // --- its own thread

@@ -35,7 +35,7 @@ namespace sluice {
 class CommandTable;
 class LoopDescriptor;
 
-class ServerCore : public std::enable_shared_from_this<ServerCore> {
+class ServerCore : public std::enable_shared_from_this<ServerCore>, private OptionFollower {
  public:
   static constexpr std::string_view kForked =
       "FORKED the server belongs to the process that has started it";
@@ -99,7 +99,9 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   std::string Configure();
   std::string CheckOptions() const;
   std::string EnterFolder();
+  std::optional<std::string> OptionChanged(std::string_view option) override;
   std::string Begin();
+  void Introduce();
   void Finish();
   void RunThread();
   std::string StartThread();

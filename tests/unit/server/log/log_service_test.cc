@@ -11,6 +11,7 @@
 #include "storage/log/log_check.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/memory_disk.h"
+#include "tests/unit/server/log/scripted_log.h"
 
 namespace sluice {
 namespace {
@@ -255,10 +256,45 @@ TEST(Log, OthersAreToldWhileItLoads) {
     return client.TakeBytes();
   };
   EXPECT_EQ(ask("GET k1\r\n"), "-LOADING Redis is loading the dataset in memory\r\n");
-  EXPECT_EQ(ask("PING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(ask("PING\r\n"), "-LOADING Redis is loading the dataset in memory\r\n");
   EXPECT_NE(ask("INFO persistence\r\n").find("loading:1\r\n"), std::string::npos);
   again.Settle();
   EXPECT_EQ(ask("GET k499\r\n"), "$1\r\nv\r\n");
+}
+
+TEST(Log, AScriptInItKeepsNobodyWaiting) {
+  MemoryDisk disk = DiskWithScript();
+  TestEngine server(Again(disk));
+  TestClient& client = server.ConnectOnly();
+  std::vector<std::string> answers;
+  server.OnPoll([&] {
+    if (answers.size() >= 2) return;
+    server.engine().Receive(client.id(), answers.empty() ? "PING\r\n" : "CLIENT LIST\r\n");
+    server.Turn();
+    answers.push_back(client.TakeBytes());
+  });
+  server.set_tick_step(kScriptTickNanos);  // the script is over before it counts as slow
+  server.Turn();
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0], "-LOADING Redis is loading the dataset in memory\r\n");
+  EXPECT_NE(answers[1].find(" idle=0 "), std::string::npos) << "it has the time of now";
+  server.Settle();
+  EXPECT_EQ(client.Run({"GET", "k"}).ToText(), "\"v\"");
+}
+
+TEST(Log, TheServerMayEndInsideOfAScriptInIt) {
+  MemoryDisk disk = DiskWithScript();
+  TestEngine server(Again(disk));
+  TestClient& client = server.ConnectOnly();
+  server.OnPoll([&] {
+    if (server.shutdown_code()) return;
+    server.engine().Receive(client.id(), "SHUTDOWN NOSAVE\r\n");
+    server.Turn();
+  });
+  server.set_tick_step(kScriptTickNanos);
+  server.Turn();
+  EXPECT_EQ(server.shutdown_code(), 0);
+  EXPECT_FALSE(Logged(server, "cannot be loaded"));
 }
 
 TEST(Log, WhatTheDiskDoesNotTakeIsNotAcknowledged) {

@@ -106,6 +106,41 @@ TEST_F(HandshakesTest, WhoHasGoneAwayIsSentAway) {
   EXPECT_EQ(handshakes_.size(), 0u);
 }
 
+// Others want its place, and it does not go on.
+TEST_F(HandshakesTest, TheSilentOneMakesWayForOthers) {
+  int peers[3];
+  const auto first = Come(peers[0]);
+  const auto second = Come(peers[1]);
+  Advance();
+  EXPECT_FALSE(handshakes_.EndSilent()) << "it may be on its way";
+  clock_.nanos += Handshakes::kSilentMs * 1'000'000;
+  handshakes_.Ready(*first);
+  Advance();
+  const auto third = Come(peers[2]);
+  Advance();
+  EXPECT_TRUE(handshakes_.EndSilent());
+  EXPECT_TRUE(first->open() && third->open());
+  EXPECT_FALSE(second->open());
+  EXPECT_FALSE(handshakes_.EndSilent());
+  for (const int peer : peers) ::close(peer);
+}
+
+TEST_F(HandshakesTest, OneThatIsForgottenIsNoMoreToBeEnded) {
+  int peers[2];
+  const auto ready = Come(peers[0]);  // its first step is to come
+  handshakes_.Forget(*ready);
+  const auto silent = Come(peers[1]);
+  Advance();
+  handshakes_.Forget(*silent);
+  handshakes_.Forget(*silent);
+  EXPECT_EQ(handshakes_.size(), 0u);
+  EXPECT_EQ(handshakes_.NextNanos(), Handshakes::kNever);
+  Advance();
+  EXPECT_TRUE(ready->open() && silent->open()) << "that is their owner's";
+  EXPECT_TRUE(said_.empty());
+  for (const int peer : peers) ::close(peer);
+}
+
 TEST_F(HandshakesTest, FewLinesASecond) {
   for (int i = 0; i < 100; ++i) handshakes_.Say("line");
   EXPECT_EQ(said_.size(), static_cast<size_t>(Handshakes::kLinesPerSecond));
