@@ -209,6 +209,14 @@ HttpAnswer HttpPages::Answer(const HttpRequest& request, const HttpFigures& figu
                   : HttpSentence(404, "there is /, /metrics, /healthz and /readyz");
 }
 
+bool HttpPages::IsProbe(const HttpRequest& request) {
+  for (const Page& page : kPages) {
+    if (page.path == request.path)
+      return page.shows == Shows::kProbe || (request.is_local && page.answer == Metrics);
+  }
+  return false;
+}
+
 // Once an hour refusals of before count half.
 void HttpPages::Sample(int64_t now_ns) {
   const Parts& parts = engine_().parts();

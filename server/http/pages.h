@@ -32,6 +32,8 @@ class HttpPages {
       : config_(config), engine_(std::move(engine)) {}
 
   HttpAnswer Answer(const HttpRequest& request, const HttpFigures& figures);
+  // It asks whether the server lives, is ready, or, on this machine, how it is.
+  static bool IsProbe(const HttpRequest& request);
   // Goes on with the history, and with what is kept of limiters.
   void Sample(int64_t now_ns);
   const History& history() const { return history_; }

@@ -24,7 +24,8 @@ from authority import Authority  # noqa: E402
 from server import free_port  # noqa: E402
 from smoke import MIB, PATIENCE, Checked, client, run_tests, until  # noqa: E402
 
-CONNECTIONS_MAX = 64  # HttpPort::kConnectionsMax
+CONNECTIONS_MAX = 64  # HttpPlacesOf(HttpKind::kNew)
+GUESSES_OF_ONE_MAX = 8  # Guesses::kOfOneMax
 BYTES_MAX = 200_000   # of a scrape
 TURN_MAX_US = 1000
 
@@ -322,6 +323,104 @@ def test_a_thousand_connections():
         print(f"  slowest PING beside them: {worst * 1e3:.1f} ms")
         for sock in socks:
             sock.close()
+
+
+@contextlib.contextmanager
+def crowd(connect, count, said=b""):
+    """So many that say this and read nothing."""
+    socks = [connect() for _ in range(count)]
+    for sock in socks:
+        sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            sock.sendall(said)
+    try:
+        yield socks
+    finally:
+        for sock in socks:
+            sock.close()
+
+
+def test_silent_strangers_shut_nobody_out():
+    """On the HTTPS port: as many as have places and more, then 20 new ones each 0.1 s. Whoever goes on is let in."""
+    folder = tempfile.mkdtemp(prefix="sluice-http-")
+    try:
+        authority = Authority(folder)
+        certificate, key = authority.issue("server", "localhost")
+        with WithHttp("--http-tls", "yes", "--tls-cert-file", certificate, "--tls-key-file", key) as it:
+            context = ssl.create_default_context(cafile=str(authority.certificate))
+
+            def asked(path, kept=None):
+                asking = kept or http.client.HTTPSConnection("localhost", it.port, context=context, timeout=PATIENCE)
+                asking.request("GET", path)
+                answer = asking.getresponse()
+                answer.read()
+                return answer.status, asking
+            status, kept = asked("/metrics")
+            assert status == 200
+            with crowd(it.connect, 2 * CONNECTIONS_MAX):
+                assert asked("/healthz")[0] == 200
+                more = []
+                for _ in range(20):
+                    more += [it.connect() for _ in range(20)]
+                    assert asked("/readyz")[0] == 200
+                    time.sleep(0.05)
+                assert asked("/metrics", kept)[0] == 200, "it works, and so has kept its place"
+                for sock in more:
+                    sock.close()
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_those_who_do_not_read_shut_nobody_out():
+    """As many as have places of any kind, with answers that wait."""
+    with WithHttp() as it:
+        for path in (b"/metrics", b"/api/overview", b"/healthz"):
+            request = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path
+            with crowd(it.connect, 2 * CONNECTIONS_MAX, request * 2000):
+                for asked in ("/healthz", "/readyz", "/metrics", "/api/overview"):
+                    assert it.get(asked)[0] == 200, (path, asked)
+
+
+def test_probes_have_places_of_their_own():
+    """Whoever asks for pages again and again takes none of theirs."""
+    with WithHttp() as it:
+        probe = http.client.HTTPConnection("127.0.0.1", it.port, timeout=PATIENCE)
+        probe.connect()
+        mine = probe.sock
+        for _ in range(3):
+            probe.request("GET", "/readyz")
+            assert probe.getresponse().read() == b"ready\n"
+            with crowd(it.connect, 2 * CONNECTIONS_MAX, b"GET /api/overview HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+                probe.request("GET", "/readyz")
+                assert probe.getresponse().read() == b"ready\n" and probe.sock is mine
+
+
+def test_guesses_take_their_time():
+    """With failed-login-delay: of one machine so many in a delay, by however many connections, and whether or not
+    they stay for the answer. A right password, and probes, are not kept waiting by one that was wrong."""
+    with WithHttp("--http-password", "secret", "--failed-login-delay", "400") as it:
+        begun = time.monotonic()
+        assert it.get("/metrics", password="wrong")[0] == 401
+        assert time.monotonic() - begun >= 0.4
+        wrong = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic eDp3cm9uZw==\r\n\r\n"
+        with it.connect() as sock:
+            sock.sendall(wrong)
+            assert it.get("/metrics", password="secret")[0] == it.get("/healthz")[0] == 200
+            assert status_of(all_of(sock)) == 401
+        begun = time.monotonic()
+        socks = [it.connect() for _ in range(3 * GUESSES_OF_ONE_MAX)]
+        for sock in socks:
+            sock.sendall(wrong)
+        assert it.get("/healthz")[0] == 200
+        for sock in socks:
+            assert status_of(all_of(sock)) == 401
+            sock.close()
+        assert time.monotonic() - begun >= 3 * 0.4, "they were judged at once"
+        with crowd(it.connect, GUESSES_OF_ONE_MAX, wrong):
+            until(lambda: it.get("/healthz")[0] == 200, "they have come")
+        begun = time.monotonic()
+        assert it.get("/metrics", password="wrong")[0] == 401
+        assert time.monotonic() - begun >= 0.5, "those who left counted no more"
 
 
 def test_slow_requests_end():

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "protocol/text/concat.h"
 
@@ -21,16 +22,17 @@ constexpr std::string_view kManners =
 
 }  // namespace
 
-bool HttpClient::Step(const Answering& answering) {
+bool HttpClient::Step(const Answering& answering, int64_t now_ns) {
   if (!open()) return false;
   if (stage == Stage::kClosing) {
     // What comes now is dropped; the end of the stream ends the connection.
     return ReadOnce();
   }
   if (is_sending()) return false;
-  if (AnswerOne(answering)) return open() && !is_sending();
+  if (asked_) return AnswerAsked(answering, now_ns) && open() && !is_sending();
+  if (AnswerOne(answering, now_ns)) return open() && !is_sending() && !asked_;
   if (!ReadOnce()) return false;
-  const bool is_behind = AnswerOne(answering) && reader_.is_inside();
+  const bool is_behind = AnswerOne(answering, now_ns) && !asked_ && reader_.is_inside();
   return open() && !is_sending() && (is_behind || may_have_more_);
 }
 
@@ -44,12 +46,13 @@ bool HttpClient::ReadOnce() {
   if (got <= 0) return false;
   may_have_more_ = MayHaveMore(static_cast<size_t>(got), room);
   if (stage == Stage::kClosing) return may_have_more_;
+  moved_bytes_ += static_cast<size_t>(got);
   reader_.Feed({bytes, static_cast<size_t>(got)});
   return true;
 }
 
 // False: there is no whole request yet.
-bool HttpClient::AnswerOne(const Answering& answering) {
+bool HttpClient::AnswerOne(const Answering& answering, int64_t now_ns) {
   HttpRequest request;
   switch (reader_.Next(request)) {
     case RequestReader::Found::kNothingYet:
@@ -63,10 +66,20 @@ bool HttpClient::AnswerOne(const Answering& answering) {
   request.address = peer_.address;
   request.is_local = peer_.loopback;
   request.is_certified = tls() && !tls()->PeerName().empty();
-  const HttpAnswer answer = answering(request);
+  asked_ = std::move(request);
+  AnswerAsked(answering, now_ns);
+  return true;
+}
+
+// False: it goes on waiting.
+bool HttpClient::AnswerAsked(const Answering& answering, int64_t now_ns) {
+  if (!judgement_) judgement_ = answering(*asked_);
+  if (!judgement_ || judgement_->from_ns > now_ns) return false;
+  const HttpAnswer answer = std::move(std::exchange(judgement_, std::nullopt)->answer);
+  const bool is_head = std::exchange(asked_, std::nullopt)->method == "HEAD";
   // Who guesses passwords has to come again for each.
   const bool closes = reader_.wants_close() || ++requests_ >= kRequestsMax || answer.status == 401;
-  Say(answer, request.method == "HEAD", closes);
+  Say(answer, is_head, closes);
   return true;
 }
 
@@ -102,6 +115,7 @@ void HttpClient::Send() {
     const size_t before = output_.bytes();
     if (!Write(output_)) return Close();
     if (output_.bytes() == before) break;
+    moved_bytes_ += before - output_.bytes();
   }
   if (is_sending()) return AwaitWritable();
   output_.ReleaseMemory();

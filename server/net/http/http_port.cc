@@ -77,11 +77,9 @@ void HttpPort::Accept(int descriptor, Peer peer) {
   auto client =
       std::make_shared<HttpClient>(on_.poller, sources_, descriptor, *this, std::move(peer));
   if (!client->open()) return;
-  if (clients_.size() >= kConnectionsMax && !MakeRoom()) {
-    ++figures_.closed_early;
-    return client->Close();
-  }
+  MakeRoom(HttpKind::kNew);
   clients_.push_back(client);
+  client->progressed_ns = on_.clock.TickNanos();
   SetDeadline(*client, /*is_fresh=*/true);
   if (!sweeps_) ArmSweep();
   if (!on_.config.settings().http_tls) return Note(*client);
@@ -89,28 +87,38 @@ void HttpPort::Accept(int descriptor, Peer peer) {
   on_.tls.Begin(client, client->peer());
 }
 
-// The first that goes is one that is closed already, then the one whose time is over soonest; but
-// none that is being answered, nor one in its handshake, which is another's to end.
-bool HttpPort::MakeRoom() {
+// So that one more of that kind has a place.
+void HttpPort::MakeRoom(HttpKind kind) {
   std::erase_if(clients_, [](const auto& client) { return !client->open(); });
-  if (clients_.size() < kConnectionsMax) return true;
-  auto worst = clients_.end();
-  for (auto at = clients_.begin(); at != clients_.end(); ++at) {
-    const HttpClient& client = **at;
-    if (client.stage == HttpClient::Stage::kShaking || client.is_sending()) continue;
-    if (worst == clients_.end() || client.until_ns < (*worst)->until_ns) worst = at;
+  std::vector<HttpPlace> places;
+  places.reserve(clients_.size());
+  for (const auto& client : clients_) {
+    places.push_back({.kind = client->kind,
+                      .is_over = client->stage == HttpClient::Stage::kClosing,
+                      .progressed_ns = client->progressed_ns});
   }
-  if (worst == clients_.end()) return false;
+  const std::optional<size_t> goes = WhoGoes(places, kind);
+  if (!goes) return;
+  const auto worst = std::next(clients_.begin(), static_cast<ptrdiff_t>(*goes));
   ++figures_.closed_early;
+  if ((*worst)->stage == HttpClient::Stage::kShaking) on_.tls.handshakes().Forget(**worst);
   (*worst)->Close();
   clients_.erase(worst);
-  return true;
 }
+
+void HttpPort::Take(HttpClient& client, HttpKind kind) {
+  if (!client.open() || client.kind == kind) return;
+  MakeRoom(kind);
+  client.kind = kind;
+}
+
+void HttpPort::Progressed(HttpClient& client) { client.progressed_ns = on_.clock.TickNanos(); }
 
 bool HttpPort::Secured(Connection& connection) {
   for (const auto& client : clients_) {
     if (client.get() != &connection) continue;
     client->stage = HttpClient::Stage::kOpen;
+    Progressed(*client);
     Note(*client);
     return true;
   }
@@ -122,6 +130,7 @@ bool HttpPort::Secured(Connection& connection) {
 void HttpPort::Readable(Connection& connection) {
   auto& client = static_cast<HttpClient&>(connection);
   if (client.stage != HttpClient::Stage::kShaking) return Note(client);
+  Progressed(client);
   on_.tls.handshakes().Ready(connection);
   on_.want_advance();
 }
@@ -129,7 +138,10 @@ void HttpPort::Readable(Connection& connection) {
 void HttpPort::Writable(Connection& connection) {
   auto& client = static_cast<HttpClient&>(connection);
   if (client.stage == HttpClient::Stage::kShaking) return Readable(connection);
-  if (!client.Flush()) return;
+  const uint64_t moved = client.moved_bytes();
+  const bool is_through = client.Flush();
+  if (client.moved_bytes() != moved) Progressed(client);
+  if (!is_through) return;
   SetDeadline(client, /*is_fresh=*/true);
   Note(client);
 }
@@ -146,18 +158,61 @@ bool HttpPort::Advance() {
   if (ready_.empty()) [[likely]]
     return more;
   const int64_t begun_ns = on_.clock.TickNanos();
-  const auto answering = [this](const HttpRequest& request) { return Answer(request); };
   do {
     const std::shared_ptr<HttpClient> client = ready_.front().lock();
     ready_.pop_front();
     if (!client || !client->open()) continue;
     client->is_listed = false;
-    const uint64_t requests = figures_.requests;
-    const bool has_more = client->Step(answering);
-    SetDeadline(*client, figures_.requests != requests);
-    if (has_more) Note(*client);
+    Serve(*client);
   } while (!ready_.empty() && on_.clock.TickNanos() - begun_ns < kStepNanos);
   return more || !ready_.empty();
+}
+
+void HttpPort::Serve(HttpClient& client) {
+  const uint64_t requests = figures_.requests;
+  const uint64_t moved = client.moved_bytes();
+  const auto judging = [this](const HttpRequest& request) { return Judge(request); };
+  const bool has_more = client.Step(judging, on_.clock.TickNanos());
+  const bool has_asked = figures_.requests != requests;
+  if (client.moved_bytes() != moved) Progressed(client);
+  if (has_asked && !client.is_waiting()) Take(client, asked_kind_);
+  SetDeadline(client, has_asked);
+  if (has_more) Note(client);
+}
+
+// None: so many passwords were wrong that this one waits.
+std::optional<HttpClient::Judgement> HttpPort::Judge(const HttpRequest& request) {
+  const int64_t now_ns = on_.clock.TickNanos();
+  const bool says_password = !request.authorization.empty();
+  if (says_password && !guesses_.MayJudge(request.address, now_ns)) {
+    ArmWaiting(guesses_.next_ns());
+    return std::nullopt;
+  }
+  HttpClient::Judgement judgement{.answer = Answer(request)};
+  asked_kind_ = pages_.IsProbe(request) ? HttpKind::kProbe : HttpKind::kPage;
+  const int64_t delay_ms = on_.config.settings().failed_login_delay;
+  if (says_password && judgement.answer.status == 401 && delay_ms > 0) {
+    judgement.from_ns = now_ns + delay_ms * kNanosPerMilli;
+    guesses_.Wrong(request.address, judgement.from_ns);
+    ArmWaiting(judgement.from_ns);
+  }
+  return judgement;
+}
+
+// Those whose requests wait are asked again then.
+void HttpPort::ArmWaiting(int64_t from_ns) {
+  if (waiting_ && waiting_ns_ <= from_ns) return;
+  if (waiting_) on_.alarms.Cancel(*waiting_);
+  waiting_ns_ = from_ns;
+  const int64_t in_us = std::max<int64_t>(0, from_ns - on_.clock.TickNanos()) / 1000 + 1;
+  waiting_ = on_.alarms.Set(std::chrono::microseconds(in_us), [this] {
+    waiting_.reset();
+    guesses_.Expire(on_.clock.TickNanos());
+    for (const auto& client : clients_) {
+      if (client->open() && client->is_waiting()) Note(*client);
+    }
+    if (guesses_.next_ns() != Guesses::kNever) ArmWaiting(guesses_.next_ns());
+  });
 }
 
 HttpAnswer HttpPort::Answer(const HttpRequest& request) {
@@ -209,6 +264,7 @@ void HttpPort::Sweep() {
   for (const auto& client : clients_) {
     if (!client->open() || client->until_ns > now_ns) continue;
     if (client->stage == HttpClient::Stage::kShaking) continue;
+    if (client->is_waiting()) continue;  // its answer comes in time, or never was to
     const bool is_slow = client->is_inside_request() && !client->is_sending() &&
                          client->stage == HttpClient::Stage::kOpen;
     ++figures_.closed_early;

@@ -3,8 +3,8 @@
 //
 // Every ten seconds it takes a sample of the server's figures, for the plots of the page.
 //
-//   at most 64 connections; a newcomer beyond them takes the place of the one that has been silent
-//   longest; 10 s for a request, 2 min between two, 30 s for an answer to be taken
+//   places: http_places.h; 10 s for a request, 2 min between two, 30 s for an answer to be taken
+//   wrong passwords: server/http/guesses.h
 //
 // Nothing of it is made without `http-port`. With `http-tls` connections go through the handshakes
 // of the server's TLS port.
@@ -15,9 +15,11 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "server/http/guesses.h"
 #include "server/http/pages.h"
 #include "server/net/connection.h"
 #include "server/net/extra_port.h"
@@ -29,7 +31,6 @@ namespace sluice {
 
 class HttpPort final : public ExtraPort, public ConnectionOwner {
  public:
-  static constexpr size_t kConnectionsMax = 64;
   static constexpr int kAcceptedAtOnceMax = 16;
   static constexpr int64_t kStepNanos = 300'000;  // of work between two turns, and one answer
   static constexpr int64_t kRequestMs = 10'000;
@@ -56,10 +57,15 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   std::string Listen();
   Listener::Accepted Accepting();
   void Accept(int descriptor, Peer peer);
-  bool MakeRoom();
+  void MakeRoom(HttpKind kind);
+  void Take(HttpClient& client, HttpKind kind);
+  void Serve(HttpClient& client);
+  void Progressed(HttpClient& client);
   void Note(HttpClient& client);
   void SetDeadline(HttpClient& client, bool is_fresh);
+  std::optional<HttpClient::Judgement> Judge(const HttpRequest& request);
   HttpAnswer Answer(const HttpRequest& request);
+  void ArmWaiting(int64_t from_ns);
   void Sweep();
   void ArmSweep();
   void ArmSample();
@@ -70,6 +76,10 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   std::vector<std::unique_ptr<Listener>> listeners_;
   Clients clients_;  // in the order in which they came
   std::deque<std::weak_ptr<HttpClient>> ready_;
+  Guesses guesses_;
+  std::optional<Alarms::Id> waiting_;     // the alarm for those whose requests wait
+  int64_t waiting_ns_ = 0;                // and its moment
+  HttpKind asked_kind_ = HttpKind::kNew;  // of the request that was answered last
   HttpFigures figures_;
   bool sweeps_ = false;
 };
