@@ -50,9 +50,11 @@ inline std::string FolderOf(const std::string& path) {
 class Disk {
  public:
   enum class Mode : uint8_t {
-    kRead,    // regular files only
-    kAppend,  // made if it is missing
+    kRead,      // regular files only
+    kAppend,    // made if it is missing
+    kAppendOwn  // the same; ELOOP where the last name is a symbolic link
   };
+  static constexpr size_t kReadBytesMax = 64 * 1024 * 1024;
 
   virtual ~Disk() = default;
   virtual int Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) = 0;
@@ -64,7 +66,8 @@ class Disk {
   virtual int Identify(const std::string& path, DiskIdentity& identity) = 0;
   // Makes the names of files that were made, renamed or removed in it durable.
   virtual int SyncFolder(const std::string& path) = 0;
-  // The whole file into `bytes`. EISDIR for a directory.
+  // The whole file into `bytes`. EISDIR for a directory, EINVAL for a pipe or device, EFBIG for
+  // more than kReadBytesMax: it never waits, and never takes all memory.
   virtual int Read(const std::string& path, std::string& bytes) = 0;
   // Makes `bytes` the file's content: after a crash it is the old or the new one, and on return the
   // new one is durable. Permissions of an old file are kept.

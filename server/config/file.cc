@@ -3,12 +3,12 @@
 #include "server/config/file.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "server/config/config.h"
 #include "server/config/options.h"
+#include "storage/log/rdb_source.h"
 
 namespace sluice {
 std::string_view TrimLine(std::string_view line) {
@@ -30,7 +30,7 @@ std::string Config::LoadFile(const std::string& path) {
 std::string Config::LoadFile(const std::string& path, int depth) {
   std::string text;
   if (const int fault = disk_->Read(path, text); fault != 0) {
-    return Concat("can't open the config file '", path, "': ", std::strerror(fault));
+    return Concat("can't open the config file '", path, "': ", WhyUnopened(fault));
   }
   return LoadLines(text, {.source = path, .depth = depth});
 }

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "server/embed/top/safe_text.h"
+#include "server/embed/top/terminal.h"
 #include "server/net/redis_link.h"
 #include "storage/log/rdb_source.h"
 #include "storage/rdb/crc64.h"
@@ -231,8 +233,9 @@ std::string Make(const BackupOrder& order, Disk& disk, std::string& done) {
 int Backup(const BackupOrder& order, Disk& disk, std::FILE* out, std::FILE* errors) {
   std::string done;
   const std::string fault = Make(order, disk, done);
+  const std::string said = HarmlessLine(fault.empty() ? done : fault, TextOfTerminal());
   std::fprintf(fault.empty() ? out : errors, "%s%s\n",
-               fault.empty() ? "" : "sluice: ", fault.empty() ? done.c_str() : fault.c_str());
+               fault.empty() ? "" : "sluice: ", said.c_str());
   return fault.empty() ? 0 : 1;
 }
 

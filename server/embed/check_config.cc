@@ -3,15 +3,17 @@
 
 #include <unistd.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"
+#include "server/embed/top/safe_text.h"
+#include "server/embed/top/terminal.h"
 #include "server/engine/configured_users.h"
 #include "server/net/tls/tls_context.h"
+#include "storage/log/rdb_source.h"
 
 namespace sluice {
 namespace {
@@ -34,7 +36,7 @@ void CheckUserFile(const Settings& settings, Disk& disk, const Users& users, Sen
       is_absolute ? settings.aclfile : Concat(settings.dir, '/', settings.aclfile);
   std::string text;
   if (const int fault = disk.Read(path, text); fault != 0) {
-    faults.push_back(Concat("aclfile '", path, "': ", std::strerror(fault)));
+    faults.push_back(Concat("aclfile '", path, "': ", WhyUnopened(fault)));
   } else {
     Add(faults, users.Read(text, path).faults);
   }
@@ -85,8 +87,12 @@ int CheckConfig(const CommandLine& line, std::string_view stdin_text, Disk& disk
   CheckFiles(settings, faults);
   Add(faults, ProcessFault(settings));
   const Sentences warnings = config.TakeWarnings();
-  for (const std::string& fault : faults) std::fprintf(out, "refused: %s\n", fault.c_str());
-  for (const std::string& warning : warnings) std::fprintf(out, "warning: %s\n", warning.c_str());
+  const auto say = [out](std::string_view what, const std::string& sentence) {
+    const std::string line = Concat(what, HarmlessLine(sentence, TextOfTerminal()), '\n');
+    std::fwrite(line.data(), 1, line.size(), out);
+  };
+  for (const std::string& fault : faults) say("refused: ", fault);
+  for (const std::string& warning : warnings) say("warning: ", warning);
   std::fprintf(out, "%s\n", Summary(faults.size(), warnings.size()).c_str());
   return faults.empty() ? 0 : 1;
 }

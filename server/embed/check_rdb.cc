@@ -13,6 +13,8 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/embed/file_source.h"
+#include "server/embed/top/safe_text.h"
+#include "server/embed/top/terminal.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/locks/lock.h"
 #include "storage/rdb/rdb_file_reader.h"
@@ -108,7 +110,7 @@ class Census final : public RdbFileVisitor {
 };
 
 int Fail(std::FILE* errors, std::string_view sentence) {
-  std::fprintf(errors, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
+  std::fprintf(errors, "sluice: %s\n", HarmlessLine(sentence, TextOfTerminal()).c_str());
   return 1;
 }
 
@@ -137,7 +139,7 @@ int CheckRdb(const std::string& path, const SipKey& secret, std::FILE* out, std:
     std::fprintf(out, "%s: RDB version %d, %llu bytes\n", path.c_str(), reader.version(),
                  static_cast<unsigned long long>(file.size()));
   }
-  const std::string listing = census.Listing();
+  const std::string listing = HarmlessLines(census.Listing(), TextOfTerminal());
   std::fwrite(listing.data(), 1, listing.size(), out);
   if (!whole) return Fail(errors, Concat(path, ": ", reader.error()));
   if (reader.offset() < file.size()) {

@@ -27,6 +27,8 @@
 #include "server/embed/server.h"
 #include "server/embed/serving/host_facts.h"
 #include "server/embed/sluice.h"
+#include "server/embed/top/safe_text.h"
+#include "server/embed/top/terminal.h"
 #include "server/embed/top/top.h"
 #include "server/net/hand_over/predecessor.h"
 #include "server/net/process/process.h"
@@ -48,7 +50,7 @@ std::string ReadStandardInput() {
 }
 
 int Fail(std::string_view sentence, int code = 1) {
-  std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
+  std::fprintf(stderr, "sluice: %s\n", HarmlessLine(sentence, TextOfTerminal()).c_str());
   return code;
 }
 
@@ -195,7 +197,7 @@ int RunDaemon(int argc, char** argv) {
     std::string report;
     const bool is_whole =
         CheckLog(disk, line.log_folder, line.fix, {SystemRandom(), SystemRandom()}, report);
-    std::printf("%s", report.c_str());
+    std::printf("%s", HarmlessLines(report, TextOfTerminal()).c_str());
     return is_whole ? 0 : 1;
   }
   const std::string stdin_text = line.from_stdin ? ReadStandardInput() : std::string();

@@ -15,6 +15,8 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
+#include "server/embed/top/safe_text.h"
+#include "server/embed/top/terminal.h"
 #include "server/engine/engine.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
@@ -25,7 +27,7 @@ namespace sluice {
 namespace {
 
 void Print(std::FILE* file, std::string_view line) {
-  std::fprintf(file, "sluice: %.*s\n", static_cast<int>(line.size()), line.data());
+  std::fprintf(file, "sluice: %s\n", HarmlessLine(line, TextOfTerminal()).c_str());
 }
 
 class ImportHost final : public Host {

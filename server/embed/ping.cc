@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "protocol/text/concat.h"
+#include "server/embed/top/safe_text.h"
+#include "server/embed/top/terminal.h"
 #include "server/net/redis_link.h"
 
 namespace sluice {
@@ -58,7 +60,8 @@ int Ping(const PingOrder& order, std::FILE* out, std::FILE* errors) {
       return 0;
     }
     if (!answer.may_change || Clock::now() + kPause >= end) {
-      std::fprintf(errors, "sluice: %s: %s\n", order.server.c_str(), answer.fault.c_str());
+      const std::string fault = HarmlessLine(answer.fault, TextOfTerminal());
+      std::fprintf(errors, "sluice: %s: %s\n", order.server.c_str(), fault.c_str());
       return 1;
     }
     std::this_thread::sleep_for(kPause);

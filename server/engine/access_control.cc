@@ -8,6 +8,7 @@
 #include "protocol/text/words.h"
 #include "server/engine/configured_users.h"
 #include "server/notify/pubsub.h"
+#include "storage/log/rdb_source.h"
 
 namespace sluice {
 namespace {
@@ -64,7 +65,7 @@ std::string AccessControl::LoadFile() {
   const std::string& path = on_.config.settings().aclfile;
   std::string text;
   if (const int fault = on_.config.disk().Read(path, text); fault != 0) {
-    return Concat("Error loading ACLs, opening file '", path, "': ", std::strerror(fault));
+    return Concat("Error loading ACLs, opening file '", path, "': ", WhyUnopened(fault));
   }
   const Users::Loaded loaded = on_.users.Read(text, path);
   if (!loaded.faults.empty()) return loaded.faults;

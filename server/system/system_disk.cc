@@ -91,7 +91,8 @@ class SystemFile final : public DiskFile {
 
 int SystemDisk::Open(const std::string& path, Mode mode, std::unique_ptr<DiskFile>& file) {
   // A fifo without a writer would hold the caller up.
-  const int flags = mode == Mode::kRead ? O_RDONLY | O_NONBLOCK : O_RDWR | O_APPEND | O_CREAT;
+  int flags = mode == Mode::kRead ? O_RDONLY | O_NONBLOCK : O_RDWR | O_APPEND | O_CREAT;
+  if (mode == Mode::kAppendOwn) flags |= O_NOFOLLOW;
   const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
   if (descriptor < 0) return errno;
   auto opened = std::make_unique<SystemFile>(descriptor);
@@ -134,18 +135,17 @@ int SystemDisk::SyncFolder(const std::string& path) {
 }
 
 int SystemDisk::Read(const std::string& path, std::string& bytes) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return errno;
+  std::unique_ptr<DiskFile> file;
+  if (const int fault = Open(path, Mode::kRead, file)) return fault;
   bytes.clear();
   char piece[16 * 1024];
-  ssize_t got;
-  do {
-    got = ::read(descriptor, piece, sizeof piece);
-    if (got > 0) bytes.append(piece, static_cast<size_t>(got));
-  } while (got > 0 || (got < 0 && errno == EINTR));
-  const int fault = got < 0 ? errno : 0;
-  ::close(descriptor);
-  return fault;
+  size_t got = sizeof piece;
+  while (got == sizeof piece) {  // what /proc has says no size
+    if (const int fault = file->ReadAt(bytes.size(), piece, got)) return fault;
+    bytes.append(piece, got);
+    if (bytes.size() > kReadBytesMax) return EFBIG;
+  }
+  return 0;
 }
 
 int SystemDisk::Replace(const std::string& link, std::string_view bytes) {

@@ -23,7 +23,7 @@ constexpr std::string_view kCopyEnd = ".before-fix";
 // The first `bytes` of a file into a new one, synced; 0 or an errno value.
 int Copy(Disk& disk, DiskFile& from, uint64_t bytes, const std::string& path) {
   std::unique_ptr<DiskFile> to;
-  int fault = disk.Open(path, Disk::Mode::kAppend, to);
+  int fault = disk.Open(path, Disk::Mode::kAppendOwn, to);
   if (fault == 0) fault = to->Truncate(0);
   std::string piece;
   for (uint64_t at = 0; at < bytes && fault == 0; at += piece.size()) {
@@ -37,10 +37,11 @@ int Copy(Disk& disk, DiskFile& from, uint64_t bytes, const std::string& path) {
   return fault == 0 ? to->Sync() : fault;
 }
 
-// 0, or why the file could not be cut behind `whole`.
+// 0, or why the file could not be cut behind `whole`. A repair is often root's, in a folder that is
+// another user's: a link there leads to what that user may not write.
 int Fix(Disk& disk, const std::string& path, uint64_t bytes, uint64_t whole) {
   std::unique_ptr<DiskFile> file;
-  int fault = disk.Open(path, Disk::Mode::kAppend, file);
+  int fault = disk.Open(path, Disk::Mode::kAppendOwn, file);
   if (fault == 0) fault = Copy(disk, *file, bytes, Concat(path, kCopyEnd));
   if (fault == 0) fault = file->Truncate(whole);
   return fault == 0 ? file->Sync() : fault;
@@ -132,7 +133,7 @@ class Check {
                "; a repair cuts the last ", bytes - whole, " of ", bytes, " bytes"));
     if (!fix_) return Say("  --fix does so"), false;
     if (const int fault = Fix(disk_, path, bytes, whole))
-      return Say(Concat("  it could not be cut: ", std::strerror(fault))), false;
+      return Say(Concat("  it could not be cut: ", WhyUnopened(fault))), false;
     Say(Concat("  cut; what it was is in ", path, kCopyEnd));
     return true;
   }

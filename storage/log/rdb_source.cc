@@ -14,6 +14,8 @@ bool BeginsAsRdb(std::string_view begin) {
 std::string WhyUnopened(int fault) {
   if (fault == EISDIR) return "it is a folder, not a file";
   if (fault == EINVAL || fault == ENXIO) return "it is a pipe or a device, not a file";
+  if (fault == EFBIG) return "it is larger than any such file";
+  if (fault == ELOOP) return "it is a symbolic link, which is not followed";
   return std::string("it cannot be opened: ") + std::strerror(fault);
 }
 

@@ -5,6 +5,7 @@ more; and `sluice --ping`, which waits for one.
   started.py [--server program] [name ...]     names: those of the functions test_*
 """
 import contextlib
+import http.client
 import os
 import pathlib
 import signal
@@ -277,6 +278,153 @@ def test_ping_waits():
     with socket.create_server(("127.0.0.1", 0)) as mute:
         code, _, errors = ping(f"127.0.0.1:{mute.getsockname()[1]}", "--wait", "0.05")
         assert code == 1 and "the server has not answered" in errors, errors
+
+
+def script_log(folder, seconds):
+    """A log, as Redis of before 7 wrote it, with a script that takes so long."""
+    script = "for i = 1, ARGV[1] do local x = i % 7 end return redis.call('SET', 'k', 'v')"
+    log = pathlib.Path(folder, "appendonlydir")
+    log.mkdir()
+    log.joinpath("appendonly.aof.manifest").write_text("file appendonly.aof.1.incr.aof seq 1 type i\n")
+    words = ["EVAL", script, "0", str(int(seconds * 40_000_000))]
+    log.joinpath("appendonly.aof.1.incr.aof").write_text(
+        f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words))
+
+
+def test_ready_is_one_thing():
+    """While data load, by PING, --ping, /readyz and the log the server is not ready; then it is by each of them."""
+    port, http_port = free_port(), free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        script_log(folder, 2)
+        path = pathlib.Path(folder, "socket")
+        with Started("--dir", folder, "--appendonly", "yes", "--http-port", http_port, "--unixsocket", path,
+                     "--ready-line", "no", "--port-file", "port", port=port) as server:
+            until(lambda: ping(f"127.0.0.1:{port}")[2].count("refused") == 0, "somebody listens")
+            code, out, errors = ping(f"127.0.0.1:{port}")
+            assert (code, out) == (1, "") and "LOADING Redis is loading the dataset in memory" in errors, errors
+            asked = http.client.HTTPConnection("127.0.0.1", http_port, timeout=PATIENCE)
+            asked.request("GET", "/readyz")
+            answer = asked.getresponse()
+            assert answer.status == 503 and b"its data are being loaded" in answer.read()
+            assert not pathlib.Path(folder, "port").exists()
+            assert ping(f"127.0.0.1:{port}", "--wait", PATIENCE) == (0, "PONG\n", "")
+            asked.request("GET", "/readyz")
+            assert asked.getresponse().status == 200
+            until(pathlib.Path(folder, "port").exists, "the port file")
+            out, _ = server.end()
+    order = [out.index(words) for words in (" PID: ", "loaded: 1 commands", f"Ready to accept connections on port {port}",
+                                            f"The server is now ready to accept connections at {path}")]
+    assert order == sorted(order), out
+
+
+def test_a_refused_start_was_never_ready():
+    for name, text in (("dump.rdb", "REDIS0011 nothing"), ("dump.rdb", "nothing")):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, name).write_text(text)
+            with Started("--dir", folder, port=free_port()) as server:
+                out, log = server.process.communicate(timeout=PATIENCE)
+                assert server.process.returncode == 1 and "Ready to accept" not in out + log, (out, log)
+
+
+def test_the_working_directory_changes():
+    """As in Redis. What was made before is tidied up where it is."""
+    with Started("--enable-protected-configs", "yes", "--unixsocket", "socket", "--appendonly", "yes") as server:
+        folder = pathlib.Path(server.folder.name).resolve()
+        other = folder / "other"
+        other.mkdir()
+        client = connect(server.port())
+        assert client.call("LOCK.ACQUIRE", "l", "me", "LEASE", "60000")[0] == "*"
+        assert client.call("CONFIG", "SET", "dir", folder / "nothing") == (
+            "-", b"ERR CONFIG SET failed (possibly related to argument 'dir') - No such file or directory")
+        assert client.call("CONFIG", "GET", "dir")[1][1][1] == str(folder).encode()
+        assert client.call("CONFIG", "SET", "dir", f"{folder}/other/../other") == ("+", b"OK")
+        assert client.call("CONFIG", "GET", "dir")[1][1][1] == str(other).encode()
+        # Both or none.
+        assert client.call("CONFIG", "SET", "dir", folder, "bind", "192.0.2.1")[0] == "-"
+        assert client.call("SAVE") == ("+", b"OK")
+        assert client.call("LOCK.ACQUIRE", "m", "me", "LEASE", "60000")[0] == "*"
+        assert client.call("BGREWRITEAOF")[0] == "+"
+        server.end()
+        assert server.process.returncode == 0
+        assert [each.name for each in other.iterdir()] == ["dump.rdb"]
+        assert not (folder / "socket").exists() and (folder / "fence.mark").exists()
+    with Started("--enable-protected-configs", "no") as server:
+        assert connect(server.port()).call("CONFIG", "SET", "dir", "/")[0] == "-"
+
+
+# --- hostile servers and files
+
+@contextlib.contextmanager
+def hostile(answer):
+    """A server that answers anything so."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    peer, _ = listening.accept()
+                    with peer:
+                        while peer.recv(4096):
+                            peer.sendall(answer)
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_nothing_hostile_is_printed():
+    """What a server says moves no cursor and makes up no line."""
+    evil = b"\x1b]0;title\x07\x1b[2J\xc2\x9b2J"
+    with tempfile.TemporaryDirectory() as folder:
+        for answer in (b"-ERR " + evil + b"\r\n", b"*2\r\n$1\r\nx\r\n$%d\r\n%s\r\n" % (len(evil) + 6, b"/\nfake" + evil)):
+            with hostile(answer) as where:
+                for words in (["--ping", where], ["--backup", where, f"{folder}/file"], ["top", where, "--once"]):
+                    done = subprocess.run([str(Chosen.program), *words], capture_output=True, timeout=PATIENCE, check=False,
+                                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+                    said = done.stdout + done.stderr
+                    assert said == b"PONG\n" or (b"\\x1b" in said and done.returncode == 1) or b"sluice" in said, (words, said)
+                    assert b"\x1b" not in said and b"\x07" not in said and b"\xc2\x9b" not in said, (words, said)
+                    assert b"\nfake" not in said, (words, said)
+
+
+def refused(*words):
+    """The sentence with which a program ends that must not wait."""
+    done = subprocess.run([str(Chosen.program), *map(str, words)], capture_output=True, text=True, timeout=PATIENCE,
+                          check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1, (words, done)
+    return done.stderr + done.stdout
+
+
+def test_configurations_that_are_no_files():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.mkfifo(folder / "pipe")
+        with open(folder / "huge", "wb") as huge:
+            huge.truncate(1 << 40)
+        for path, why in ((folder / "pipe", "it is a pipe or a device"), ("/dev/zero", "it is a pipe or a device"),
+                          (folder, "it is a folder"), (folder / "huge", "it is larger than")):
+            (folder / "conf").write_text(f"include {path}\n")
+            for words in ([path], [folder / "conf"], ["--port", free_port(), "--dir", folder, "--aclfile", path]):
+                said = refused(*words)
+                assert why in said and str(path) in said, (words, said)
+
+
+def test_a_repair_follows_no_link():
+    with tempfile.TemporaryDirectory() as name:
+        script_log(name, 0)
+        log = pathlib.Path(name, "appendonlydir")
+        file = log / "appendonly.aof.1.incr.aof"
+        other = pathlib.Path(name, "precious")
+        file.write_text("*1\r\n$4\r\nPI")
+        whole = file.read_text()
+        file.rename(other)
+        file.symlink_to(other)
+        assert "it is a symbolic link, which is not followed" in refused("--check-aof", log, "--fix")
+        assert other.read_text() == whole
+        file.unlink()
+        file.write_text(whole)
+        (log / (file.name + ".before-fix")).symlink_to(other)
+        other.write_text("precious")
+        assert "it is a symbolic link, which is not followed" in refused("--check-aof", log, "--fix")
+        assert other.read_text() == "precious" and file.read_text() == whole
 
 
 def test_ping_wrong_words():

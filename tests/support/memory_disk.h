@@ -63,9 +63,10 @@ class MemoryDisk : public Disk {
     const std::string name = Absolute(path);
     if (folders_.contains(name)) return EISDIR;
     if (mode == Mode::kRead && !files.contains(name)) return ENOENT;
-    if (mode == Mode::kAppend && write_fault != 0) return write_fault;
-    if (mode == Mode::kAppend && !folders_.contains(FolderOf(name))) return ENOENT;
-    if (const int fault = mode == Mode::kAppend ? Fault(Call::kOpen, name) : 0) return fault;
+    const bool writes = mode != Mode::kRead;
+    if (writes && write_fault != 0) return write_fault;
+    if (writes && !folders_.contains(FolderOf(name))) return ENOENT;
+    if (const int fault = writes ? Fault(Call::kOpen, name) : 0) return fault;
     if (!files.contains(name)) {
       if (IsDark()) return EIO;
       Unlink(name);

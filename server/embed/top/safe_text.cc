@@ -160,6 +160,28 @@ ShownText Shown(std::string_view bytes, size_t columns_max, TerminalText termina
   return all;
 }
 
+std::string HarmlessLine(std::string_view text, TerminalText terminal) {
+  std::string harmless;
+  while (!text.empty()) {
+    const Piece piece = NextPiece(text, terminal);
+    text.front() == '\\' ? harmless += '\\' : harmless += piece.shown.text;
+    text.remove_prefix(piece.length);
+  }
+  return harmless;
+}
+
+std::string HarmlessLines(std::string_view text, TerminalText terminal) {
+  std::string harmless;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    harmless += HarmlessLine(text.substr(0, end), terminal);
+    if (end == text.npos) break;
+    harmless += '\n';
+    text.remove_prefix(end + 1);
+  }
+  return harmless;
+}
+
 std::string Cell(std::string_view bytes, size_t columns, TerminalText terminal) {
   ShownText shown = Shown(bytes, columns, terminal);
   shown.text.append(columns - shown.columns, ' ');

@@ -31,4 +31,9 @@ ShownText Shown(std::string_view bytes, size_t columns_max, TerminalText termina
 // The same, filled up with spaces to exactly so many columns.
 std::string Cell(std::string_view bytes, size_t columns, TerminalText terminal);
 
+// Sentences of ours, with words of a server or a file in them: the same is written out, but for
+// backslashes. Of Line line ends are, too.
+std::string HarmlessLine(std::string_view text, TerminalText terminal);
+std::string HarmlessLines(std::string_view text, TerminalText terminal);
+
 }  // namespace sluice

@@ -40,7 +40,7 @@ TopTarget TargetOf(const TopOrder& order) {
 }
 
 int Fail(std::FILE* errors, const std::string& fault) {
-  std::fprintf(errors, "sluice: %s\n", fault.c_str());
+  std::fprintf(errors, "sluice: %s\n", HarmlessLine(fault, TextOfTerminal()).c_str());
   return 1;
 }
 

@@ -75,6 +75,13 @@ TEST(SafeText, LooksAtNoMoreThanItShows) {
   for (int i = 0; i < 10'000; ++i) EXPECT_EQ(Cell(huge, 9, kSafeUtf8), "\\x1b\\x1b~");
 }
 
+TEST(SafeText, SentencesAreHarmlessAndKeepTheirBackslashes) {
+  EXPECT_EQ(HarmlessLine("a\\b\x1b[2J\nfake\xc2\x9b", kSafeUtf8), "a\\b\\x1b[2J\\nfake\\u{9b}");
+  EXPECT_EQ(HarmlessLines("a\x07\nb\n\nc\r", kAscii), "a\\x07\nb\n\nc\\r");
+  EXPECT_EQ(HarmlessLine("gr\xc3\xbc", kSafeUtf8), "gr\xc3\xbc");
+  EXPECT_EQ(HarmlessLines("", kAscii), "");
+}
+
 TEST(SafeText, AnyBytesFitAndAreHarmless) {
   std::mt19937_64 random(TestSeed(1));
   for (int round = 0; round < 20'000; ++round) {
