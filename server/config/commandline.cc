@@ -4,8 +4,11 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/near_word.h"
 #include "protocol/text/number_text.h"
 #include "server/config/file.h"
+#include "server/config/options.h"
+#include "server/config/server_address.h"
 #include "server/config/version.h"
 
 namespace sluice {
@@ -39,8 +42,10 @@ Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonl
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
 top shows in a terminal how a running server is, who holds its locks and who waits for them; q or
-Ctrl-C leaves it. With '--once', and where there is no terminal, it prints one page. unix:/PATH
-stands for a Unix socket. (./top is a file of that name.)
+Ctrl-C leaves it, h tells its other keys. With '--once', and where there is no terminal, it prints
+one page. (./top is a file of that name.)
+HOST:PORT may also be a host, a port, unix:/PATH, redis://USER:WORD@HOST:PORT or rediss://... (TLS);
+for top with /DB behind it.
 The words of ACCESS are redis-cli's, but the server's certificate must be for HOST, or for the NAME
 of '--sni'; '--insecure' takes any. The password may also stand in REDISCLI_AUTH.
 
@@ -68,12 +73,54 @@ Examples:
 
 bool IsOption(std::string_view argument) { return argument.starts_with("--"); }
 
+// A dash and more; a dash alone is standard input.
+bool IsDashed(std::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
+
+std::string_view WithoutDashes(std::string_view word) {
+  return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+}
+
+// First words that decide what is done, for hints alone.
+constexpr std::string_view kForms[] = {"help",       "version", "check-aof",   "check-config",
+                                       "check-rdb",  "import",  "backup",      "ping",
+                                       "print-info", "top",     "print-config"};
+
+std::string Dashed(std::string_view form) { return Concat(form == "top" ? "" : "--", form); }
+
+// Short options of redis-cli and others, and what they are here.
+constexpr struct {
+  std::string_view given, meant;
+} kShortOptions[] = {{"-p", "--port"}, {"-a", "--requirepass"}, {"-s", "--unixsocket"}};
+
+// Of a word that stands where an option is to stand.
+std::string NoOption(std::string_view word) {
+  const auto* const found =
+      std::ranges::find(kShortOptions, word, [](const auto& e) { return e.given; });
+  if (found != std::end(kShortOptions))
+    return Concat("'", word, "' is no option; did you mean '", found->meant, "'?");
+  return Concat("'", word, "' is no option: they begin with two dashes",
+                DidYouMean(WithoutDashes(word), DirectiveNames(), "--"));
+}
+
+// A first word with two dashes that is neither a form nor an option, but near to a form; empty: it
+// is left to the configuration to say what is wrong with it.
+std::string NoForm(std::string_view word) {
+  const std::string_view name = WithoutDashes(word);
+  std::vector<std::string_view> known(std::begin(kForms), std::end(kForms));
+  const std::vector<std::string_view> directives = DirectiveNames();
+  known.insert(known.end(), directives.begin(), directives.end());
+  const std::string_view meant = NearWord(name, known);
+  if (meant == name || std::ranges::find(kForms, meant) == std::end(kForms)) return {};
+  return Concat(word, " is not known; did you mean '", Dashed(meant), "'?");
+}
+
 // Whether another option, or nothing, follows argument `at`.
 bool HasNoValue(std::span<const std::string_view> arguments, size_t at) {
   return at + 1 == arguments.size() || IsOption(arguments[at + 1]);
 }
 
-// The options as configuration text. A '-' at either end of the command line is standard input.
+// The options as configuration text. A '-' at either end of the command line is standard input. A
+// word before the first option is a fault.
 std::string OptionLines(std::span<const std::string_view> arguments, size_t at, CommandLine& line) {
   std::string options;
   // After an option's name the next argument is its value, whatever it looks like.
@@ -92,6 +139,7 @@ std::string OptionLines(std::span<const std::string_view> arguments, size_t at, 
         value_wanted = false;
       }
     } else {
+      if (options.empty() && line.fault.empty()) line.fault = NoOption(argument);
       ConcatTo(options, QuotedWord(argument), ' ');
       value_wanted = false;
     }
@@ -129,7 +177,7 @@ std::optional<int64_t> ReadSeconds(std::string_view text) {
 // A word that may stand behind an address.
 struct AskWord {
   std::string_view name;
-  bool has_value;
+  std::string_view takes;  // the value behind it, in words; empty: none
   bool (*read)(std::string_view value, CommandLine& line);  // false: it is no such value
 };
 
@@ -175,46 +223,74 @@ bool ReadTlsText(std::string_view value, CommandLine& line) {
 
 // Of all that ask a server.
 constexpr AskWord kCommonWords[] = {
-    {"--user", true, ReadUser},
-    {"--pass", true, ReadPassword},
-    {"--tls", false, ReadTls},
-    {"--cacert", true, ReadTlsText<&TlsWords::authority_file>},
-    {"--cacertdir", true, ReadTlsText<&TlsWords::authority_folder>},
-    {"--cert", true, ReadTlsText<&TlsWords::certificate_file>},
-    {"--key", true, ReadTlsText<&TlsWords::key_file>},
-    {"--sni", true, ReadTlsText<&TlsWords::server_name>},
-    {"--insecure", false, ReadInsecure},
+    {"--user", "a name", ReadUser},
+    {"--pass", "a password", ReadPassword},
+    {"--tls", "", ReadTls},
+    {"--cacert", "a file", ReadTlsText<&TlsWords::authority_file>},
+    {"--cacertdir", "a folder", ReadTlsText<&TlsWords::authority_folder>},
+    {"--cert", "a file", ReadTlsText<&TlsWords::certificate_file>},
+    {"--key", "a file", ReadTlsText<&TlsWords::key_file>},
+    {"--sni", "a name", ReadTlsText<&TlsWords::server_name>},
+    {"--insecure", "", ReadInsecure},
 };
-constexpr AskWord kPingWords[] = {{"--wait", true, ReadWait}};
-constexpr AskWord kTopWords[] = {
-    {"--once", false, ReadOnce}, {"--every", true, ReadEvery}, {"--db", true, ReadDatabase}};
+constexpr AskWord kPingWords[] = {{"--wait", "seconds", ReadWait}};
+constexpr AskWord kTopWords[] = {{"--once", "", ReadOnce},
+                                 {"--every", "seconds, 0.1 or more", ReadEvery},
+                                 {"--db", "a number", ReadDatabase}};
 
 const AskWord* FindWord(std::span<const AskWord> words, std::string_view name) {
   const auto found = std::ranges::find(words, name, &AskWord::name);
   return found == words.end() ? nullptr : &*found;
 }
 
-// From `at` on. `own` are words besides the common ones.
-bool ReadWords(std::span<const std::string_view> arguments, size_t at, std::span<const AskWord> own,
-               CommandLine& line) {
+// A fault of one word: that it is not known, or what it takes.
+std::string UnknownWord(std::string_view name, std::span<const AskWord> own) {
+  std::vector<std::string_view> known;
+  for (const std::span<const AskWord> words : {own, std::span<const AskWord>(kCommonWords)}) {
+    for (const AskWord& word : words) known.push_back(WithoutDashes(word.name));
+  }
+  return Concat("'", name, "' is not known here", DidYouMean(WithoutDashes(name), known, "--"));
+}
+
+// From `at` on. `own` are words besides the common ones. A sentence, or empty.
+std::string ReadWords(std::span<const std::string_view> arguments, size_t at,
+                      std::span<const AskWord> own, CommandLine& line) {
   while (at < arguments.size()) {
     const std::string_view name = arguments[at++];
     const AskWord* word = FindWord(own, name);
     if (!word) word = FindWord(kCommonWords, name);
-    if (!word || (word->has_value && at == arguments.size())) return false;
-    if (!word->read(word->has_value ? arguments[at++] : "", line)) return false;
+    if (!word) return UnknownWord(name, own);
+    if (!word->takes.empty() && at == arguments.size()) return Concat(name, " takes ", word->takes);
+    if (!word->read(word->takes.empty() ? "" : arguments[at++], line))
+      return Concat(name, " takes ", word->takes);
   }
-  return true;
+  return {};
 }
 
-// Of --ping and top, whose address may be left out. `usage` is the sentence about wrong words.
+// The address, and what a URL tells beside it; what stands behind it on the command line counts
+// more. A database belongs to forms that show one.
+std::string ReadServer(std::string_view text, bool has_database, CommandLine& line) {
+  ServerAddress address;
+  if (std::string fault = ReadServerAddress(text, address); !fault.empty()) return fault;
+  if (address.database && !has_database)
+    return Concat("'", text, "' names a database, which means nothing here");
+  line.server = address.server;
+  line.user = address.user;
+  line.password = address.password;
+  line.tls.on = address.tls;
+  line.database = address.database.value_or(0);
+  return {};
+}
+
+// Of --ping and top, whose address may be left out. `usage` says which words there are.
 void ReadAsking(std::span<const std::string_view> arguments, std::span<const AskWord> words,
                 std::string_view usage, CommandLine& line) {
   size_t at = 1;
   line.server = "127.0.0.1:6379";
-  if (at < arguments.size() && !IsOption(arguments[at])) line.server = arguments[at++];
-  if (line.server.find(':') == std::string::npos || !ReadWords(arguments, at, words, line))
-    line.fault = usage;
+  if (at < arguments.size() && !IsDashed(arguments[at]))
+    line.fault = ReadServer(arguments[at++], line.action == CommandLine::Action::kTop, line);
+  if (line.fault.empty()) line.fault = ReadWords(arguments, at, words, line);
+  if (!line.fault.empty()) line.fault = Concat(arguments[0], ": ", line.fault, " (", usage, ")");
 }
 
 // Faults are kept in the line, and told with the usage.
@@ -223,13 +299,60 @@ void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) 
     line.fault = "--backup takes HOST:PORT and a file";
     return;
   }
-  line.server = arguments[1];
+  line.fault = ReadServer(arguments[1], /*has_database=*/false, line);
   line.file = arguments[2];
-  if (!ReadWords(arguments, 3, {}, line)) {
+  if (line.fault.empty()) line.fault = ReadWords(arguments, 3, {}, line);
+  if (!line.fault.empty()) {
     line.fault =
-        "behind the file of --backup may stand --user NAME, --pass WORD and the words of "
-        "TLS, as redis-cli has them";
+        Concat("--backup: ", line.fault,
+               " (behind the file may stand --user NAME, --pass WORD and the words of TLS, "
+               "as redis-cli has them)");
   }
+}
+
+// Forms of a path and a flag, or of nothing.
+struct PlainForm {
+  std::string_view name;
+  CommandLine::Action action;
+  std::string_view takes;  // empty: nothing
+  std::string_view flag;
+  std::string CommandLine::*path;
+};
+using Action = CommandLine::Action;
+constexpr PlainForm kPlainForms[] = {
+    {"-h", Action::kHelp, "", "", nullptr},
+    {"--help", Action::kHelp, "", "", nullptr},
+    {"-v", Action::kVersion, "", "", nullptr},
+    {"--version", Action::kVersion, "", "", nullptr},
+    {"--print-config", Action::kPrintConfig, "", "", nullptr},
+    {"--print-info", Action::kPrintInfo, "", "", nullptr},
+    {"--check-rdb", Action::kCheckRdb, "one file", "", &CommandLine::file},
+    {"--check-aof", Action::kCheckLog, "a directory", "--fix", &CommandLine::log_folder},
+};
+
+// The flag may stand on either side of the path, as redis-check-aof has it before.
+void ReadPlainForm(const PlainForm& form, std::span<const std::string_view> words,
+                   CommandLine& line) {
+  line.action = form.action;
+  bool is_named = form.takes.empty();
+  for (const std::string_view word : words) {
+    if (!form.flag.empty() && word == form.flag) {
+      line.fix = true;
+    } else if (IsDashed(word)) {
+      const std::string_view flags[] = {WithoutDashes(form.flag)};
+      line.fault = Concat(form.name, ": '", word, "' is not known here",
+                          DidYouMean(WithoutDashes(word), flags, "--"));
+    } else if (is_named) {
+      line.fault = form.takes.empty()
+                       ? Concat(form.name, " takes nothing, and no '", word, "'")
+                       : Concat(form.name, " takes ", form.takes, ", and no '", word, "'");
+    } else {
+      line.*form.path = word;
+      is_named = true;
+    }
+    if (!line.fault.empty()) return;
+  }
+  if (!is_named) line.fault = Concat(form.name, " takes ", form.takes);
 }
 
 }  // namespace
@@ -239,20 +362,8 @@ void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) 
 CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   CommandLine line;
   if (arguments.empty()) return line;
-  if (arguments[0] == "-v" || arguments[0] == "--version")
-    line.action = CommandLine::Action::kVersion;
-  if (arguments[0] == "--print-config") line.action = CommandLine::Action::kPrintConfig;
-  if (arguments[0] == "--print-info") line.action = CommandLine::Action::kPrintInfo;
-  if (arguments[0] == "-h" || arguments[0] == "--help") line.action = CommandLine::Action::kHelp;
-  if (arguments[0] == "--check-rdb") {
-    line.action = CommandLine::Action::kCheckRdb;
-    if (arguments.size() == 2) line.file = arguments[1];
-  }
-  if (arguments[0] == "--check-aof") {
-    line.action = CommandLine::Action::kCheckLog;
-    if (arguments.size() > 1) line.log_folder = arguments[1];
-    line.fix = arguments.size() > 2 && arguments[2] == "--fix";
-  }
+  const auto* const plain = std::ranges::find(kPlainForms, arguments[0], &PlainForm::name);
+  if (plain != std::end(kPlainForms)) ReadPlainForm(*plain, arguments.subspan(1), line);
   if (arguments[0] == "--import") {
     line.action = CommandLine::Action::kImport;
     ReadImport(arguments, line);
@@ -282,16 +393,28 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   }
   if (line.action != CommandLine::Action::kRun) return line;
 
+  if (IsOption(arguments[0])) line.fault = NoForm(arguments[0]);
   const bool has_file = !arguments[0].starts_with('-');
   if (has_file) line.file = arguments[0];
   line.options = OptionLines(arguments, has_file ? 1 : 0, line);
   return line;
 }
 
+namespace {
+
+// Of what was taken for a file and is none: a word alone may be meant as one of ours.
+std::string FormMeantBy(std::string_view file) {
+  const std::string_view meant = NearWord(file, kForms);
+  return meant.empty() ? std::string() : Concat("; did you mean 'sluice ", Dashed(meant), "'?");
+}
+
+}  // namespace
+
 // The order decides: a later source overrides an earlier one.
 std::string Configure(const CommandLine& line, std::string_view stdin_text, Config& config) {
   std::string fault;
   if (!line.file.empty()) fault = config.LoadFile(line.file);
+  if (fault.starts_with("can't open")) fault += FormMeantBy(line.file);
   if (fault.empty() && line.from_stdin) fault = config.LoadText(stdin_text);
   if (fault.empty()) fault = config.LoadText(line.options, "");
   return fault;

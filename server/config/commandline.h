@@ -41,7 +41,7 @@ struct CommandLine {
   int64_t every_ms = 1000;     // kTop
   int64_t database = 0;        // kTop
   bool once = false;           // kTop
-  std::string fault;           // what is wrong with the words of kImport, kBackup, kPing and kTop
+  std::string fault;           // what is wrong with the words; empty: nothing
 };
 
 // Without the program's name.

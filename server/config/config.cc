@@ -8,6 +8,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
+#include "protocol/text/near_word.h"
 #include "server/config/options.h"
 #include "server/config/value.h"
 
@@ -56,7 +57,10 @@ std::string Config::ValueOf(size_t option) const {
 // here.
 std::string Config::SetAtStart(std::string_view name, std::vector<std::string> values) {
   const size_t option = FindOption(name);
-  if (option == OptionCount()) return "Bad directive or wrong number of arguments";
+  if (option == OptionCount()) {
+    return Concat("Bad directive or wrong number of arguments",
+                  DidYouMean(name.substr(0, name.find('=')), DirectiveNames()));
+  }
   if (!OptionAt(option).is_list()) {
     if (values.size() != 1) return std::string(kWrongNumber);
   } else if (values.size() == 1) {

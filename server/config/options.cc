@@ -23,4 +23,11 @@ size_t FindOption(std::string_view name) {
   return count;
 }
 
+std::vector<std::string_view> DirectiveNames() {
+  std::vector<std::string_view> names = {"include"};
+  for (size_t i = 0; i < OptionCount(); ++i) names.push_back(OptionAt(i).name);
+  for (const CommandDirective& directive : CommandDirectives()) names.push_back(directive.name);
+  return names;
+}
+
 }  // namespace sluice

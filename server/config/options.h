@@ -191,5 +191,7 @@ struct RefusedDirective {
 std::span<const RefusedDirective> RefusedDirectives();
 // Directives that Redis itself ignores.
 std::span<const std::string_view> IgnoredDirectives();
+// All that a line of a file may begin with and be taken.
+std::vector<std::string_view> DirectiveNames();
 
 }  // namespace sluice

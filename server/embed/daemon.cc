@@ -169,14 +169,14 @@ int Serve(const CommandLine& line, std::vector<std::string> words, const std::st
 int RunDaemon(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + (argc > 0), argv + argc);
   const CommandLine line = ReadCommandLine(arguments);
+  if (!line.fault.empty())
+    return Fail(line.fault, line.action == CommandLine::Action::kRun ? 1 : kWrongWords);
   SystemDisk disk;
   if (const std::string text = TextFor(line.action, disk); !text.empty()) {
     std::printf("%s", text.c_str());
     return 0;
   }
-  if (!line.fault.empty()) return Fail(line.fault, kWrongWords);
   if (line.action == CommandLine::Action::kCheckRdb) {
-    if (line.file.empty()) return Fail("--check-rdb takes one file", kWrongWords);
     return CheckRdb(line.file, {SystemRandom(), SystemRandom()}, stdout, stderr);
   }
   const char* const word = std::getenv("REDISCLI_AUTH");
@@ -193,7 +193,6 @@ int RunDaemon(int argc, char** argv) {
     return Backup({line.server, line.user, password, line.tls, line.file}, disk, stdout, stderr);
   }
   if (line.action == CommandLine::Action::kCheckLog) {
-    if (line.log_folder.empty()) return Fail("--check-aof takes a directory", kWrongWords);
     std::string report;
     const bool is_whole =
         CheckLog(disk, line.log_folder, line.fix, {SystemRandom(), SystemRandom()}, report);

@@ -125,7 +125,7 @@ def backups(program, kind, server_program, into):
     finally:
         server.stop()
     told(program, 1, "cannot be connected to", "--backup", where, into / "file")
-    told(program, 1, "is no HOST:PORT", "--backup", "localhost", into / "file")
+    told(program, 2, "is no HOST:PORT", "--backup", "::1", into / "file")
     told(program, 2, "--backup takes HOST:PORT and a file", "--backup", where)
 
 

@@ -351,7 +351,7 @@ def test_a_page():
         with Terminal(address, "--once") as top:
             assert top.ended() == 0 and ENTER not in top.data and b"LOCKS" in top.data
         assert page(f"127.0.0.1:{free_port()}")[0] == 1
-        for words in (["nowhere"], [address, "--every", "0"], [address, "--every"], [address, "--db", "-1"],
+        for words in ([":nowhere"], [address, "--every", "0"], [address, "--every"], [address, "--db", "-1"],
                       [address, "more"]):
             assert page(*words)[0] == 2, words
 

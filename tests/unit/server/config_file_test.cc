@@ -10,6 +10,7 @@
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/file.h"
+#include "server/config/server_address.h"
 #include "tests/support/follower_by_function.h"
 #include "tests/support/memory_disk.h"
 
@@ -297,8 +298,111 @@ TEST(CommandLineTest, KnowsTheOtherForms) {
                                        {"top", "--db", "-1"},
                                        {"top", "--once", "more"},
                                        {"top", "--user", ""},
-                                       {"top", "nowhere", "--once"}};
+                                       {"top", "1:2:3", "--once"}};
   for (const auto& words : wrong) EXPECT_NE(ReadCommandLine(words).fault, "");
+}
+
+TEST(CommandLineTest, NoFormTakesWordsThatItDoesNotKnow) {
+  const struct {
+    std::vector<std::string_view> arguments;
+    std::string fault;
+  } cases[] = {
+      {{"--check-aof", "--nonsense"}, "--check-aof: '--nonsense' is not known here"},
+      {{"--check-aof", "x", "--fxi"},
+       "--check-aof: '--fxi' is not known here; did you mean '--fix'?"},
+      {{"--check-aof", "x", "y"}, "--check-aof takes a directory, and no 'y'"},
+      {{"--check-aof", "x", "--fix"}, ""},
+      {{"--check-aof", "--fix", "x"}, ""},
+      {{"--check-aof"}, "--check-aof takes a directory"},
+      {{"--check-rdb"}, "--check-rdb takes one file"},
+      {{"--check-rdb", "a", "b"}, "--check-rdb takes one file, and no 'b'"},
+      {{"--check-rdb", "--fix", "a"}, "--check-rdb: '--fix' is not known here"},
+      {{"--print-config", "x"}, "--print-config takes nothing, and no 'x'"},
+      {{"--version", "--x"}, "--version: '--x' is not known here"},
+      {{"-h", "127.0.0.1"}, "-h takes nothing, and no '127.0.0.1'"},
+      {{"--hepl"}, "--hepl is not known; did you mean '--help'?"},
+      {{"--chek-rdb", "x"}, "--chek-rdb is not known; did you mean '--check-rdb'?"},
+      {{"-p", "7500"}, "'-p' is no option; did you mean '--port'?"},
+      {{"a.conf", "-p", "7500"}, "'-p' is no option; did you mean '--port'?"},
+      {{"a.conf", "b.conf"}, "'b.conf' is no option: they begin with two dashes"},
+      {{"a.conf", "maxclient", "5"},
+       "'maxclient' is no option: they begin with two dashes; did you mean '--maxclients'?"},
+      {{"--port", "-5"}, ""},
+      {{"-", "--port", "5"}, ""},
+  };
+  for (const auto& c : cases) EXPECT_EQ(ReadCommandLine(c.arguments).fault, c.fault);
+  const std::string_view onse[] = {"top", "--onse"}, pas[] = {"--ping", "--password", "x"};
+  const std::string_view dashed[] = {"top", "-p", "7500"}, bare[] = {"top", "--every"};
+  EXPECT_THAT(ReadCommandLine(onse).fault,
+              HasSubstr("'--onse' is not known here; did you mean '--once'? (top takes"));
+  EXPECT_THAT(ReadCommandLine(pas).fault, HasSubstr("did you mean '--pass'?"));
+  EXPECT_THAT(ReadCommandLine(dashed).fault, HasSubstr("'-p' is not known here"));
+  EXPECT_THAT(ReadCommandLine(bare).fault, HasSubstr("--every takes seconds, 0.1 or more"));
+}
+
+// The words that --help shows are those that are read.
+TEST(CommandLineTest, EveryFormOfTheHelpIsRead) {
+  std::vector<std::string> forms;
+  std::string_view left = HelpText();
+  left = left.substr(0, left.find("ACCESS:"));
+  for (size_t at = left.find("sluice "); at != left.npos; at = left.find("sluice ", at + 1)) {
+    const std::string_view word = left.substr(at + 7, left.find_first_of(" \n", at + 7) - at - 7);
+    if (word.starts_with("--") || word == "top") forms.emplace_back(word);
+  }
+  EXPECT_GE(forms.size(), 8u);
+  for (const std::string& form : forms) {
+    const std::string_view words[] = {form, "--no-such-word", "x", "y"};
+    const CommandLine line = ReadCommandLine(words);
+    EXPECT_NE(line.action, CommandLine::Action::kRun) << form;
+    if (form != "--import" && form != "--check-config") {  // they take options as a start does
+      EXPECT_NE(line.fault, "") << form;
+    }
+    // One letter is missing.
+    const std::string slip = Concat(form.substr(0, form.size() - 2), form.substr(form.size() - 1));
+    const std::string_view slipped[] = {slip};
+    MemoryDisk disk;
+    Config config(disk);
+    const CommandLine other = ReadCommandLine(slipped);
+    const std::string fault = other.fault.empty() ? Configure(other, "", config) : other.fault;
+    EXPECT_THAT(fault, HasSubstr(Concat(form, "'?"))) << slip;
+  }
+}
+
+TEST(CommandLineTest, AddressesAsPeopleWriteThem) {
+  struct Row {
+    std::string_view text;
+    std::string_view server, user, password;
+    bool tls = false;
+    std::optional<int64_t> database = {};
+  };
+  const Row rows[] = {
+      {"127.0.0.1:7000", "127.0.0.1:7000", "", ""},
+      {"localhost", "localhost:6379", "", ""},
+      {"7500", "127.0.0.1:7500", "", ""},
+      {"[::1]", "[::1]:6379", "", ""},
+      {"[::1]:7", "[::1]:7", "", ""},
+      {"unix:/run/a b", "unix:/run/a b", "", ""},
+      {"redis://h", "h:6379", "", ""},
+      {"redis://h:1/3", "h:1", "", "", false, 3},
+      {"redis://:w@h/", "h:6379", "", "w"},
+      {"rediss://me:p%40%2f:@h:2/0", "h:2", "me", "p@/:", true, 0},
+      {"redis://a@[::1]:5", "[::1]:5", "a", ""},
+  };
+  for (const Row& row : rows) {
+    ServerAddress address;
+    EXPECT_EQ(ReadServerAddress(row.text, address), "") << row.text;
+    EXPECT_EQ(address.server, row.server) << row.text;
+    EXPECT_EQ(address.user, row.user) << row.text;
+    EXPECT_EQ(address.password, row.password) << row.text;
+    EXPECT_EQ(address.tls, row.tls) << row.text;
+    EXPECT_EQ(address.database, row.database) << row.text;
+  }
+  for (const std::string_view text :
+       {"", ":", ":1", "h:", "h:0", "h:65536", "70000", "0", "::1", "h:1:2", "http://h", "redis://",
+        "redis://h/x", "redis://h/1/2", "redis://%4@h", "h/1", "a b", "user@h"}) {
+    ServerAddress address;
+    EXPECT_NE(ReadServerAddress(text, address), "") << text;
+  }
 }
 
 TEST(CommandLineTest, LaterOnesCount) {
@@ -315,7 +419,7 @@ TEST(CommandLineTest, FaultsNameTheOption) {
   MemoryDisk disk;
   Config config(disk);
   EXPECT_EQ(Configure(ReadCommandLine(arguments), "", config),
-            "--prot \"7000\": Bad directive or wrong number of arguments");
+            "--prot \"7000\": Bad directive or wrong number of arguments; did you mean 'port'?");
 }
 
 }  // namespace
