@@ -17,6 +17,8 @@ void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, c
   const std::string of = Int64Text(lock.permits_of());
   const std::string holds = Int64Text(holder.holds);
   const std::string lease = Int64Text(leased ? holder.lease_until_ms + now.unix_offset_ms : -1);
+  const std::string since = Int64Text(holder.since_ms + now.unix_offset_ms);
+  const std::string whole = Int64Text(holder.lease_ms);
   const std::string minhold = Int64Text(minhold_ms == 0 ? -1 : minhold_ms + now.unix_offset_ms);
   const std::string_view words[] = {"LOCK.RESTORE",
                                     name.key,
@@ -29,7 +31,9 @@ void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, c
                                     lease,
                                     minhold,
                                     holder.sessions.empty() ? "0" : "1",
-                                    holder.label};
+                                    holder.label,
+                                    since,
+                                    whole};
   tell(words);
 }
 

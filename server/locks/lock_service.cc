@@ -228,6 +228,7 @@ bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_
                              .holds = 1,
                              .since_ms = now.ms(),
                              .lease_until_ms = NextMs(now) + lease_ms,
+                             .lease_ms = lease_ms,
                              .proved = true};
   if (!locks_.Claim(open, holder, shape, IsWithheld(open), now)) return false;
   recorder_.HoldChanged(*open.lock(), *open.lock()->FindOwner(owner));

@@ -110,6 +110,7 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   text_bytes_ += TextBytes(holder);
   permits_used_ += holder.permits;
   if (terms.lease_ms > 0) holder.lease_until_ms = NextMs(now) + terms.lease_ms;
+  holder.lease_ms = terms.lease_ms;
   Tie(holder);
   List(holder);
   if (holders_.size() > kScanned) MakeIndex();
@@ -136,6 +137,7 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   const int64_t until_ms = NextMs(now) + terms.lease_ms;
   if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) {
     holder.lease_until_ms = until_ms;
+    holder.lease_ms = terms.lease_ms;
   }
   if (terms.minhold_ms > 0) {
     holder.minhold_until_ms = std::max(holder.minhold_until_ms, NextMs(now) + terms.minhold_ms);
@@ -171,7 +173,9 @@ const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t 
                               const Now& now) {
   assert(lease_ms > 0 && lease_ms <= kLeaseMsMax);
   LockHolder* holder = FindHeld(owner, token);
-  if (holder != nullptr) SetEnd(*holder, NextMs(now) + lease_ms);
+  if (holder == nullptr) return nullptr;
+  SetEnd(*holder, NextMs(now) + lease_ms);
+  holder->lease_ms = lease_ms;
   return holder;
 }
 
@@ -288,6 +292,7 @@ int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
   const bool held = !holder.lingers();
   if (held && !holder.sessions.empty()) {
     SetEnd(holder, kNoDeadline);  // from now on the sessions' alone
+    holder.lease_ms = 0;
     return 0;
   }
   End(place, true, now, on_end);

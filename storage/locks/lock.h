@@ -146,6 +146,8 @@ struct LockHolder {
   LockClients sessions;
   LockClients notify;  // connections; may be gone
   std::string label;
+  // The whole lease, as it was last given: lease_until_ms was so far ahead then. 0: there is none.
+  int64_t lease_ms = 0;
   bool proved = false;  // after a restart, see server/locks/restart_grace.h
 
   bool lingers() const { return holds == 0; }

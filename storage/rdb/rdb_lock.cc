@@ -18,6 +18,7 @@ std::optional<LockHolder> Settled(const LockHolder& holder, const Now& now) {
   if (holder.EndsAtMs() > now.ms()) return holder;
   LockHolder settled = holder;
   settled.lease_until_ms = kNoDeadline;
+  settled.lease_ms = 0;
   if (!holder.sessions.empty()) return settled;
   if (holder.minhold_until_ms <= now.ms()) return std::nullopt;
   settled.holds = 0;
@@ -39,13 +40,17 @@ void WriteHolder(const LockHolder& holder, const Now& now, ModuleWriter& writer)
   const bool leased = !holder.lingers() && holder.lease_until_ms != kNoDeadline;
   WriteEnd(leased, holder.lease_until_ms, now, writer);
   WriteEnd(holder.minhold_until_ms > now.ms(), holder.minhold_until_ms, now, writer);
+  WriteMoment(holder.since_ms, now, writer);
+  writer.Unsigned(static_cast<uint64_t>(leased ? holder.lease_ms : 0));
 }
 
 // --- reading
 
+enum class HolderForm : bool { kUntimed, kTimed };
+
 // Bounds first, then sense: a holder is bound by something, or lingers and is kept.
-LockHolder ReadHolder(ModuleReader& reader, int64_t token_least, const LockShape& shape,
-                      const Now& now) {
+LockHolder ReadHolder(ModuleReader& reader, HolderForm form, int64_t token_least,
+                      const LockShape& shape, const Now& now) {
   const auto number = [&reader](int64_t least, int64_t most) {
     return static_cast<int64_t>(
         reader.Unsigned(static_cast<uint64_t>(least), static_cast<uint64_t>(most)));
@@ -56,11 +61,15 @@ LockHolder ReadHolder(ModuleReader& reader, int64_t token_least, const LockShape
   holder.label = reader.Text(kLabelBytesMax);
   holder.permits = number(1, shape.of);
   holder.holds = number(0, INT64_MAX);
-  holder.since_ms = now.ms();
+  holder.since_ms = holder.token - now.unix_offset_ms;
   if (reader.Flag()) holder.sessions = {kSessionElsewhere};
   if (reader.Flag()) holder.lease_until_ms = ReadMoment(reader, now);
   const bool kept = reader.Flag();
   if (kept) holder.minhold_until_ms = ReadMoment(reader, now);
+  if (form == HolderForm::kTimed) {
+    holder.since_ms = ReadMoment(reader, now);
+    holder.lease_ms = number(0, kLeaseMsMax);
+  }
   const bool leased = holder.lease_until_ms != kNoDeadline;
   const bool bound = leased || !holder.sessions.empty();
   if (holder.lingers() ? bound || !kept : !bound) reader.Fail();
@@ -76,17 +85,36 @@ LockShape ReadShape(ModuleReader& reader) {
 }
 
 // All of them, and the end. A lock of its own tries each: Lock::Restore knows which go together.
-void ReadHolders(ModuleReader& reader, const Now& now, LockImage& image,
+void ReadHolders(ModuleReader& reader, HolderForm form, const Now& now, LockImage& image,
                  absl::FunctionRef<bool()> has_next) {
   Lock lock;
   while (reader.ok() && has_next()) {
-    const LockHolder holder = ReadHolder(reader, lock.newest_token() + 1, image.shape, now);
+    const LockHolder holder = ReadHolder(reader, form, lock.newest_token() + 1, image.shape, now);
     if (!reader.ok()) break;
     if (!lock.Restore(holder, image.shape)) reader.Fail();
     image.holders.push_back(holder);
   }
   if (lock.newest_token() > image.newest_token) reader.Fail();
   reader.End();
+}
+
+std::optional<LockImage> ReadCounted(ModuleReader& reader, HolderForm form, const Now& now) {
+  LockImage image;
+  image.newest_token = static_cast<int64_t>(reader.Unsigned(0, kTokenMax));
+  image.shape = ReadShape(reader);
+  uint64_t left = reader.Unsigned(0, UINT64_MAX);
+  if ((left == 0) != (image.newest_token == 0)) reader.Fail();
+  ReadHolders(reader, form, now, image, [&left] { return left-- > 0; });
+  return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
+}
+
+std::optional<LockImage> ReadLarge(ModuleReader& reader, HolderForm form, const Now& now) {
+  LockImage image;
+  image.newest_token = static_cast<int64_t>(reader.Unsigned(1, kTokenMax));
+  image.shape = ReadShape(reader);
+  ReadHolders(reader, form, now, image, [&reader] { return reader.Flag(); });
+  if (image.holders.empty()) image.newest_token = 0;
+  return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
 }
 
 }  // namespace
@@ -130,22 +158,16 @@ bool LargeLockParts::WriteNext(size_t count) {
 }
 
 std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now) {
-  LockImage image;
-  image.newest_token = static_cast<int64_t>(reader.Unsigned(0, kTokenMax));
-  image.shape = ReadShape(reader);
-  uint64_t left = reader.Unsigned(0, UINT64_MAX);
-  if ((left == 0) != (image.newest_token == 0)) reader.Fail();
-  ReadHolders(reader, now, image, [&left] { return left-- > 0; });
-  return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
+  return ReadCounted(reader, HolderForm::kTimed, now);
 }
-
 std::optional<LockImage> ReadLargeLock(ModuleReader& reader, const Now& now) {
-  LockImage image;
-  image.newest_token = static_cast<int64_t>(reader.Unsigned(1, kTokenMax));
-  image.shape = ReadShape(reader);
-  ReadHolders(reader, now, image, [&reader] { return reader.Flag(); });
-  if (image.holders.empty()) image.newest_token = 0;
-  return reader.ok() ? std::optional(std::move(image)) : std::nullopt;
+  return ReadLarge(reader, HolderForm::kTimed, now);
+}
+std::optional<LockImage> ReadUntimedLock(ModuleReader& reader, const Now& now) {
+  return ReadCounted(reader, HolderForm::kUntimed, now);
+}
+std::optional<LockImage> ReadLargeUntimedLock(ModuleReader& reader, const Now& now) {
+  return ReadLarge(reader, HolderForm::kUntimed, now);
 }
 
 std::unique_ptr<Value> MakePlainLock(const LockImage& image) {

@@ -1,14 +1,17 @@
 // Locks in RDB form, as module values (rdb_module.h). Moments are Unix times in ms, signed; all
 // other numbers are unsigned. A lease that is over by the time it is written is left out.
 //
-//   sluicelck: newest token | mode | permits of | count | holder ...
+//   sluicelck, version 3: newest token | mode | permits of | count | holder ...
 //     holder:  token | owner | label | permits | holds | session (0 1) | leased (0 1) [until]
-//              | kept (0 1) [until]
+//              | kept (0 1) [until] | held since | length of its lease, 0: it has none
 //
 // A large lock is written in pieces. How many of its leases are over is not known at the start, so
 // there is a second form, without the count, and with the newest token whatever is left of it:
 //
-//   sluicelck, version 2: newest token | mode | permits of | (1 | holder) ... | 0
+//   sluicelck, version 4: newest token | mode | permits of | (1 | holder) ... | 0
+//
+// Versions 1 and 2 are the same with holders that end behind `kept`. Since when one is held is then
+// known by its token, which is not below the Unix ms of its grant.
 //
 // Modes have the numbers of LockMode; tokens ascend; a holder without holds lingers, and is kept.
 #pragma once
@@ -26,12 +29,13 @@
 
 namespace sluice {
 
-inline constexpr RdbModuleType kRdbLock{"sluicelck"};
-inline constexpr RdbModuleType kRdbLargeLock{"sluicelck", 2};
+inline constexpr RdbModuleType kRdbLock{"sluicelck", 3};
+inline constexpr RdbModuleType kRdbLargeLock{"sluicelck", 4};
+inline constexpr RdbModuleType kRdbUntimedLock{"sluicelck", 1};  // as it was before
+inline constexpr RdbModuleType kRdbLargeUntimedLock{"sluicelck", 2};
 
 // What a file says of a lock. Whose session a holder was bound to it cannot say, only that it was:
-// `sessions` is kSessionElsewhere then. No session is to be notified, and all hold since it was
-// read.
+// `sessions` is kSessionElsewhere then. No session is to be notified.
 struct LockImage {
   LockShape shape;
   int64_t newest_token = 0;         // 0: it has no holder
@@ -55,8 +59,11 @@ class LargeLockParts {
 
 // As it is at `now`: what is over by then is left out.
 void WriteLock(const Lock& lock, const Now& now, RdbWriter& writer);
-std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now);  // null at a fault
+// Null at a fault. The untimed ones read the forms of before.
+std::optional<LockImage> ReadLock(ModuleReader& reader, const Now& now);
 std::optional<LockImage> ReadLargeLock(ModuleReader& reader, const Now& now);
+std::optional<LockImage> ReadUntimedLock(ModuleReader& reader, const Now& now);
+std::optional<LockImage> ReadLargeUntimedLock(ModuleReader& reader, const Now& now);
 // With its holders, and in no keyspace's book: RdbContext::make_lock of who only reads.
 std::unique_ptr<Value> MakePlainLock(const LockImage& image);
 

@@ -99,6 +99,8 @@ constexpr ModuleRow kModules[] = {
     {kRdbLargeBucket, ReadTimed<LeakyBucket, ReadLargeBucket>},
     {kRdbLock, ReadLockValue<ReadLock>},
     {kRdbLargeLock, ReadLockValue<ReadLargeLock>},
+    {kRdbUntimedLock, ReadLockValue<ReadUntimedLock>},
+    {kRdbLargeUntimedLock, ReadLockValue<ReadLargeUntimedLock>},
 };
 
 const ModuleRow* FindModule(uint64_t id) {

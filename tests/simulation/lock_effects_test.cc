@@ -109,7 +109,8 @@ std::string Holders(TestEngine& server) {
               std::to_string(holder.permits) + "/" + std::to_string(lock->permits_of()) + " x" +
               std::to_string(holder.holds) + " until " +
               (leased ? std::to_string(holder.lease_until_ms) : "ever") + " kept " +
-              (kept ? std::to_string(holder.minhold_until_ms) : "not");
+              (kept ? std::to_string(holder.minhold_until_ms) : "not") + " since " +
+              std::to_string(holder.since_ms) + " lease " + std::to_string(holder.lease_ms);
     }
     text += "\n";
   }

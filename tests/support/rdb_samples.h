@@ -113,12 +113,26 @@ inline std::vector<RdbSample> Modules() {
   const auto unsigned_all = [](ModuleWriter& writer, std::initializer_list<uint64_t> values) {
     for (const uint64_t value : values) writer.Unsigned(value);
   };
-  const auto holder = [&](ModuleWriter& writer) {
+  const auto untimed_holder = [&](ModuleWriter& writer) {
     writer.Unsigned(7);
     writer.Text("me");
     writer.Text("label");
     unsigned_all(writer, {1, 2, 0, 1});
     writer.Signed(kLater);
+    writer.Unsigned(0);
+  };
+  const auto holder = [&](ModuleWriter& writer) {
+    untimed_holder(writer);
+    writer.Signed(kLater - 60'000);
+    writer.Unsigned(100'000);
+  };
+  const auto untimed_lock = [&](ModuleWriter& writer) {
+    unsigned_all(writer, {7, 0, 1, 1});
+    untimed_holder(writer);
+  };
+  const auto large_untimed_lock = [&](ModuleWriter& writer) {
+    unsigned_all(writer, {9, 0, 1, 1});
+    untimed_holder(writer);
     writer.Unsigned(0);
   };
   const auto lock = [&](ModuleWriter& writer) {
@@ -157,13 +171,16 @@ inline std::vector<RdbSample> Modules() {
     writer.Unsigned(1);
     writer.Signed(kLater);
   };
-  return {{"lock", RdbType::kModule, ModuleOf(kRdbLock, lock)},
-          {"limiter", RdbType::kModule, ModuleOf(kRdbLimiter, limiter)},
-          {"limiter_log", RdbType::kModule, ModuleOf(kRdbLimiter, log)},
-          {"large_lock", RdbType::kModule, ModuleOf(kRdbLargeLock, large_lock)},
-          {"leaky_bucket", RdbType::kModule, ModuleOf(kRdbLeakyBucket, bucket)},
-          {"large_bucket", RdbType::kModule, ModuleOf(kRdbLargeBucket, large_bucket)},
-          {"timed_hash", RdbType::kModule, ModuleOf(kRdbTimedHash, hash)}};
+  return {
+      {"lock", RdbType::kModule, ModuleOf(kRdbLock, lock)},
+      {"limiter", RdbType::kModule, ModuleOf(kRdbLimiter, limiter)},
+      {"limiter_log", RdbType::kModule, ModuleOf(kRdbLimiter, log)},
+      {"large_lock", RdbType::kModule, ModuleOf(kRdbLargeLock, large_lock)},
+      {"untimed_lock", RdbType::kModule, ModuleOf(kRdbUntimedLock, untimed_lock)},
+      {"large_untimed_lock", RdbType::kModule, ModuleOf(kRdbLargeUntimedLock, large_untimed_lock)},
+      {"leaky_bucket", RdbType::kModule, ModuleOf(kRdbLeakyBucket, bucket)},
+      {"large_bucket", RdbType::kModule, ModuleOf(kRdbLargeBucket, large_bucket)},
+      {"timed_hash", RdbType::kModule, ModuleOf(kRdbTimedHash, hash)}};
 }
 
 }  // namespace rdb_samples

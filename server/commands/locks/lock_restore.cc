@@ -3,11 +3,13 @@
 // none). Playing such a log gives the same holders, whenever it is read. Clients may not send it:
 // they would choose tokens.
 //
-//   LOCK.RESTORE key token [owner mode permits of holds lease-until minhold-until session label]
+//   LOCK.RESTORE key token [owner mode permits of holds lease-until minhold-until session label
+//                           [held-since lease-ms]]
 //
-// Moments are Unix ms in the text and engine ms inside; -1 is none. A holder bound to a session
-// comes back bound to "elsewhere": its connection is gone, and session-grace-ms says when that
-// ends.
+// Moments are Unix ms in the text and engine ms inside; -1 is none. A log of before does not say
+// since when a lock is held: tokens are not below the Unix ms of their grant. A holder bound to a
+// session comes back bound to "elsewhere": its connection is gone, and session-grace-ms says when
+// that ends.
 
 #include <algorithm>
 #include <optional>
@@ -42,7 +44,11 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   if (minhold_until_ms >= 0) holder.minhold_until_ms = minhold_until_ms - now.unix_offset_ms;
   if (args.IntIn({"session", 0, 1}) == 1) holder.sessions = {kSessionElsewhere};
   holder.label = args.Bytes();
-  holder.since_ms = now.ms();
+  holder.since_ms = holder.token - now.unix_offset_ms;
+  if (args.more()) {
+    holder.since_ms = args.IntIn({"held-since-ms", -kUnixMsMax, kUnixMsMax}) - now.unix_offset_ms;
+    holder.lease_ms = args.IntIn({"lease-ms", 0, kLeaseMsMax});
+  }
   if (!args.Finish()) return false;
   // A holder that gave the lock back lingers until MINHOLD; any other has a lease or a session.
   const bool ends =
@@ -92,7 +98,8 @@ constexpr CommandRow kLockRestoreRows[] = {
      .complexity = "O(1)",
      .usage = "key token:integer(0..2^52) [owner:string(1..1024) mode permits:integer(1..2^31) "
               "of:integer(1..2^31) holds:integer(0..2^63-1) "
-              "lease-until-ms:integer minhold-until-ms:integer session:integer label]",
+              "lease-until-ms:integer minhold-until-ms:integer session:integer label "
+              "[held-since-ms:integer lease-ms:integer]]",
      .summary = "What a log says of a lock: who holds it under this token, or that no owner does."},
 };
 

@@ -182,10 +182,10 @@ TEST(RdbFileReader, RefusesUnknownModulesOrLeavesThemOut) {
   std::string parts = "\xfe\7\7\5bloom";
   parts.insert(1, 1, '\0');
   std::string own;
-  RdbWriter(own).Length(RdbModuleType{"sluicelck", 3}.id());
+  RdbWriter(own).Length(RdbModuleType{"sluicelck", 5}.id());
   EXPECT_EQ(
       Fault(File("\xfe\0\7\4lock"s + own + std::string(1, '\0'))),
-      "offset 11: key \"lock\" in database 0 is of module type \"sluicelck\" in version 3, which "
+      "offset 11: key \"lock\" in database 0 is of module type \"sluicelck\" in version 5, which "
       "is not known here; rdb-skip-unknown yes leaves out what it has");
 }
 
