@@ -7,13 +7,15 @@
 //   command         answer
 //   LOCK.INFO       mode, permits, token, holders, waiters; nothing for a free lock without waiters
 //   LOCK.WAITERS    owner, client_id, waited_ms, left_ms of each
-//   LOCK.LIST       a cursor, and names of locks of the client's database
+//   LOCK.LIST       a cursor, and names of locks of the client's database; with WAITED of those
+//                   that are waited for
 //   LOCK.HELP       the commands on locks, from their rows
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
 #include "protocol/text/letters.h"
@@ -110,10 +112,12 @@ void Waiters(CommandCall& call) {
   }
 }
 
-// COUNT is how many locks a call looks at, about, not how many it answers with.
+// COUNT is how many locks a call looks at, about, not how many it answers with. WAITED: those that
+// are waited for alone, held or not; their cursors are of another walk.
 struct ListOptions {
   std::string_view pattern = "*";
   int64_t count = 10;
+  bool waited = false;
 };
 constexpr OptionRow<ListOptions> kLockViewsListOptions[] = {
     {"MATCH", kTakeBytes<&ListOptions::pattern>, 1},
@@ -122,7 +126,22 @@ constexpr OptionRow<ListOptions> kLockViewsListOptions[] = {
        options.count = args.IntIn({"COUNT", 1, INT64_MAX});
      },
      1},
+    {"WAITED", kRaise<&ListOptions::waited>},
 };
+
+// Those for which a request has waited longest come first. Returns the cursor to go on with.
+uint64_t ListWaited(CommandCall& call, uint64_t cursor, int64_t count,
+                    absl::FunctionRef<void(std::string_view)> visit) {
+  const WaitQueue& queue = call.part<LockService>().queue();
+  const int db = call.db.index();
+  const WaitQueue::Line* line = queue.NextLine(db, cursor);
+  for (; line && count > 0; --count) {
+    visit(line->name.key);
+    cursor = line->number + 1;
+    line = queue.NextLine(db, cursor);
+  }
+  return line ? cursor : 0;
+}
 
 // As SCAN, but walks the locks alone: a cursor is the number of the last one seen.
 void List(CommandCall& call) {
@@ -137,12 +156,14 @@ void List(CommandCall& call) {
   service.Enter();
   const Glob glob(options.pattern);
   std::vector<std::string_view> found;
-  const auto visit = [&](const Lock& lock) {
-    const std::string_view key = lock.name().key;
+  const auto visit = [&](std::string_view key) {
     if (options.pattern == "*" || glob.Matches(key)) found.push_back(key);
   };
-  const uint64_t next = service.held_locks().List(call.db.index(), *cursor,
-                                                  static_cast<size_t>(options.count), visit);
+  const uint64_t next =
+      options.waited
+          ? ListWaited(call, *cursor, options.count, visit)
+          : service.held_locks().List(call.db.index(), *cursor, static_cast<size_t>(options.count),
+                                      [&](const Lock& lock) { visit(lock.name().key); });
   call.reply.Array(2);
   call.reply.Bulk(std::to_string(next));
   call.reply.Array(found.size());
@@ -201,8 +222,8 @@ constexpr CommandRow kLockViewsRows[] = {
      .since = "0.1.0",
      .complexity =
          "O(1) for every call. O(N) for a complete iteration, N being the number of locks",
-     .usage = "cursor [MATCH pattern] [COUNT count:integer(1..2^63-1)]",
-     .summary = "Walk over the locks that are held, as SCAN does."},
+     .usage = "cursor [MATCH pattern] [COUNT count:integer(1..2^63-1)] [WAITED]",
+     .summary = "Walk over the locks that are held, or waited for, as SCAN does."},
     {.name = "LOCK.WAITERS",
      .arity = 2,
      .flags = kReadOnly,
