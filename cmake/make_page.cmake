@@ -3,7 +3,7 @@
 # In index.html a line {{style}} stands for page.css, {{script}} for the scripts in the order of their names' list
 # below, which are one program. List and semicolon mean something to CMake: texts are handled whole, and in quotes.
 
-set(scripts elements format shown ask plots tiles graph waits locks limits panel keys slow disk actions main)
+set(scripts elements format shown hints ask plots pages tiles graph waits locks limits panel keys slow disk actions main)
 
 file(READ ${FOLDER}/index.html page)
 file(READ ${FOLDER}/page.css style)

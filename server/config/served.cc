@@ -113,6 +113,9 @@ constexpr Option kServedOptions[] = {
     Served("http-hosts", &kHttpHostList, kList,
            "names by which it may be called, besides addresses and localhost")
         .Own(),
+    Served("server-name", std::monostate(), kAnyText,
+           "what people call this server: the page shows it, in the title of its tab, too")
+        .Own(),
     Served("http-tls", &S::http_tls, kYesNo,
            "it is HTTPS, with what tls-* say; a client's certificate counts as the password")
         .OwnImmutable(),

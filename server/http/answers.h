@@ -26,7 +26,7 @@ namespace sluice {
 
 // An answer takes no more rows when it has so many bytes.
 inline constexpr size_t kAnswerBytesMax = 128 * 1024;
-inline constexpr size_t kAnswerRowsMax = 100;
+inline constexpr size_t kAnswerRowsMax = kQueryRowsMax;
 // A longer name is shown where a walk meets it, but nothing is looked up by it: hashing it takes
 // longer than an answer may.
 inline constexpr size_t kLookedUpBytesMax = 16 * 1024;
@@ -50,7 +50,8 @@ bool ReadQuery(const PageCall& call, ApiQuery& query, HttpAnswer& fault);
 void WriteLock(JsonText& json, const PageCall& call, LockNameView name, const Lock* lock,
                size_t holders_max, const Now& now);
 // `"queue":[..],"more_waiters":..`: who waits for it, first come first.
-void WriteWaiters(JsonText& json, const WaitQueue::Line& line, size_t waiters_max, const Now& now);
+void WriteWaiters(JsonText& json, const PageCall& call, const WaitQueue::Line& line,
+                  size_t waiters_max, const Now& now);
 // What lies there; a key past its deadline is none, and stays. Null: nothing, or the name is longer
 // than what is looked up.
 const Entry* EntryAt(const PageCall& call, KeyNameView name, const Now& now);

@@ -26,10 +26,15 @@ int64_t LeftOf(const Entry& entry, const Now& now) {
   return deadline.none() ? -1 : std::max<int64_t>(0, deadline.LeftMs(now));
 }
 
-void WriteKey(JsonText& json, const Entry& entry, const Now& now) {
+// How full a limiter is stands there where keys of its type are asked for.
+void WriteKey(JsonText& json, const PageCall& call, const ApiQuery& query, const Entry& entry,
+              const Now& now) {
   json.Object().Key("name");
   WriteName(json, entry.key());
-  json.Field("type", TypeName(entry.type())).Field("ttl_ms", LeftOf(entry, now)).End();
+  json.Field("type", TypeName(entry.type())).Field("ttl_ms", LeftOf(entry, now));
+  const bool is_looked_up = !query.type.empty() && entry.key().size() <= kLookedUpBytesMax;
+  if (is_looked_up) WriteLimiter(json, call, {query.db, entry.key()}, entry, now);
+  json.End();
 }
 
 }  // namespace
@@ -53,7 +58,7 @@ HttpAnswer AnswerKeys(const PageCall& call) {
     if (!search.Wants(entry.key()) || entry.Expired(now)) return;
     if (json.size() > kAnswerBytesMax) return search.PassOver();
     ++rows;
-    WriteKey(json, entry, now);
+    WriteKey(json, call, query, entry, now);
   };
   uint64_t next = query.cursor;
   if (keyspace.made(query.db)) {
@@ -87,7 +92,7 @@ HttpAnswer AnswerKey(const PageCall& call) {
   if (line || (entry && entry->type() == ValueType::kLock)) {
     json.Key("lock").Object();
     WriteLock(json, call, name, LockAt(call, name, now), kHoldersInFull, now);
-    if (line) WriteWaiters(json, *line, kWaitersInFull, now);
+    if (line) WriteWaiters(json, call, *line, kWaitersInFull, now);
     json.End();
   }
   json.End();

@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kHoldersInList = 3;
 constexpr size_t kHoldersInWaits = 6;
 constexpr size_t kWaitersInWaits = 10;
-constexpr size_t kLinesMax = 40;     // of waiters, in one answer
-constexpr size_t kLooksAtOnce = 16;  // between two looks at the clock
+constexpr size_t kLinesMax = 40;  // of waiters, in one answer
+constexpr size_t kClientNameShown = 60;
 
 // -1: a session alone keeps it.
 int64_t LeaseLeft(const LockHolder& holder, const Now& now) {
@@ -26,16 +26,37 @@ int64_t LeaseLeft(const LockHolder& holder, const Now& now) {
   return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
 }
 
-void WriteHolder(JsonText& json, const LockHolder& holder, const Now& now) {
+// Where its requests come from; nothing for one that has gone, or was never bound to the lock.
+void WriteClient(JsonText& json, const Session* session) {
+  if (!session) return;
+  json.Field("client_id", session->client_id)
+      .Field("address", ShownText(session->peer.address))
+      .Field("client", ShownText(session->name, kClientNameShown));
+}
+
+// The first connection that the holder is bound to, or is told of its loss by, and that is there.
+const Session* ClientOf(const PageCall& call, const LockHolder& holder) {
+  const LockService& service = call.parts.Get<LockService>();
+  for (const LockClients* clients : {&holder.sessions, &holder.notify}) {
+    for (const uint64_t connection : *clients) {
+      if (const Session* const session = service.FindConnection(connection)) return session;
+    }
+  }
+  return nullptr;
+}
+
+void WriteHolder(JsonText& json, const PageCall& call, const LockHolder& holder, const Now& now) {
   json.Object().Key("owner");
   WriteName(json, holder.owner);
   json.Field("token", holder.token)
       .Field("lease_ms", LeaseLeft(holder, now))
       .Field("held_ms", std::max<int64_t>(0, now.ms() - holder.since_ms))
+      .Field("lease_whole_ms", holder.lease_ms)
       .Field("permits", holder.permits)
       .Field("holds", holder.holds)
       .Field("session", !holder.sessions.empty());
   if (!holder.label.empty()) json.Field("label", ShownText(holder.label));
+  WriteClient(json, ClientOf(call, holder));
   json.End();
 }
 
@@ -69,14 +90,15 @@ void WriteLock(JsonText& json, const PageCall& call, LockNameView name, const Lo
     all = lock->holders().size();
     for (const auto& [token, holder] : lock->holders()) {
       if (shown == holders_max) break;
-      WriteHolder(json, holder, now);
+      WriteHolder(json, call, holder, now);
       ++shown;
     }
   }
   json.End().Field("more_holders", all - shown);
 }
 
-void WriteWaiters(JsonText& json, const WaitQueue::Line& line, size_t waiters_max, const Now& now) {
+void WriteWaiters(JsonText& json, const PageCall& call, const WaitQueue::Line& line,
+                  size_t waiters_max, const Now& now) {
   size_t shown = 0;
   json.Key("queue").Array();
   for (const auto& [place, queued] : line.all) {
@@ -87,8 +109,9 @@ void WriteWaiters(JsonText& json, const WaitQueue::Line& line, size_t waiters_ma
     json.Field("waited_ms", std::max<int64_t>(0, now.ms() - wait.since_ms))
         .Field("left_ms", std::max<int64_t>(0, wait.deadline_ms - now.ms()))
         .Field("names", wait.request.names.size())
-        .Field("shared", queued->shared())
-        .End();
+        .Field("shared", queued->shared());
+    WriteClient(json, call.parts.Get<LockService>().FindConnection(wait.client));
+    json.End();
     ++shown;
   }
   json.End().Field("more_waiters", line.all.size() - shown);
@@ -114,11 +137,11 @@ HttpAnswer AnswerLocks(const PageCall& call) {
     WriteLock(json, call, lock.name(), &lock, kHoldersInList, now);
     json.End();
   };
+  // One by one: what there is no time for is left to the next request, and not passed over.
   uint64_t next = query.cursor;
   do {
-    next = service.held_locks().List(query.db, next, kLooksAtOnce, visit);
-  } while (next != 0 && rows + kLooksAtOnce <= kAnswerRowsMax && json.size() < kAnswerBytesMax &&
-           !search.IsOver());
+    next = service.held_locks().List(query.db, next, 1, visit);
+  } while (next != 0 && rows < query.rows && json.size() < kAnswerBytesMax && !search.IsOver());
   json.End()
       .Field("cursor", std::to_string(next))
       .Field("passed_over", search.passed_over())
@@ -141,14 +164,16 @@ HttpAnswer AnswerWaits(const PageCall& call) {
   uint64_t next = query.cursor;
   const WaitQueue::Line* line = service.queue().NextLine(query.db, next);
   for (; line; line = service.queue().NextLine(query.db, next)) {
-    if (lines == kLinesMax || json.size() > kAnswerBytesMax || search.IsOver()) break;
+    if (lines == std::min(kLinesMax, query.rows) || json.size() > kAnswerBytesMax ||
+        search.IsOver())
+      break;
     next = line->number + 1;
     if (!search.Wants(line->name.key)) continue;
     ++lines;
     json.Object().Key("name");
     WriteName(json, line->name.key);
     WriteLock(json, call, line->name, LockAt(call, line->name, now), kHoldersInWaits, now);
-    WriteWaiters(json, *line, kWaitersInWaits, now);
+    WriteWaiters(json, call, *line, kWaitersInWaits, now);
     json.End();
   }
   if (!line) next = 0;

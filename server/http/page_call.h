@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "server/core/parts.h"
 #include "server/http/exchange.h"
@@ -21,6 +22,7 @@ struct PageCall {
   const HttpFigures& figures;
   const History& history;
   const FrontPage& front_page;
+  std::string_view host_name;  // of the machine
   Standing standing;
   // What a request that changes something has to show; empty: this visitor may change nothing.
   std::string token;

@@ -198,6 +198,7 @@ HttpAnswer HttpPages::Answer(const HttpRequest& request, const HttpFigures& figu
                         .figures = figures,
                         .history = history_,
                         .front_page = front_page_,
+                        .host_name = host_name_,
                         .standing = StandingOf(request, settings.http_password),
                         .token = TokenOf(request, engine.parts())};
     for (const auto& gate : kGates) {

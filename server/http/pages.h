@@ -28,8 +28,9 @@ class Engine;
 class HttpPages {
  public:
   // `engine`: the one that there is now.
-  HttpPages(const Config& config, std::function<Engine&()> engine)
-      : config_(config), engine_(std::move(engine)) {}
+  // `host_name`: of the machine, as people call it; empty: it is not known.
+  HttpPages(const Config& config, std::function<Engine&()> engine, std::string host_name = {})
+      : config_(config), engine_(std::move(engine)), host_name_(std::move(host_name)) {}
 
   HttpAnswer Answer(const HttpRequest& request, const HttpFigures& figures);
   // It asks whether the server lives, is ready, or, on this machine, how it is.
@@ -43,6 +44,7 @@ class HttpPages {
 
   const Config& config_;
   const std::function<Engine&()> engine_;
+  const std::string host_name_;
   const FrontPage front_page_;
   History history_;
   std::string secret_;  // of tokens; made when it is first needed

@@ -29,6 +29,11 @@ constexpr size_t kSlowRowsMax = 100;
 constexpr size_t kSlowWordsMax = 8;
 constexpr size_t kSlowCharactersMax = 60;
 
+std::string OptionText(const Parts& parts, std::string_view name) {
+  const Config::Pairs found = parts.Get<Config>().Get({&name, 1});
+  return found.empty() ? std::string() : found.front().second;
+}
+
 void WriteReadiness(JsonText& json, const Parts& parts) {
   const std::vector<std::string> reasons = ReasonsNotReady(parts);
   json.Field("ready", reasons.empty()).Key("reasons").Array();
@@ -152,9 +157,13 @@ HttpAnswer AnswerOverview(const PageCall& call) {
   const Parts& parts = call.parts;
   const Now now = MomentOf(call);
   const Statistics& statistics = parts.Get<Statistics>();
+  const Settings& settings = parts.Get<Config>().settings();
   JsonText json;
   json.Object()
       .Field("version", kSluiceVersion)
+      .Field("name", ShownText(OptionText(parts, "server-name")))
+      .Field("host", ShownText(call.host_name))
+      .Field("port", settings.port != 0 ? settings.port : settings.tls_port)
       .Field("run_id", parts.Get<Facts>().run_id())
       .Field("unix_ms", now.unix_ms())
       .Field("uptime_s", (now.ms() - parts.Get<Facts>().started_ms()) / 1000)

@@ -276,7 +276,7 @@ def test_landmarks_and_labels():
               if (!name.trim() && control.id !== 'confirm-yes') faults.push(control.outerHTML.slice(0, 80));
             }
             for (const plot of document.querySelectorAll('.tile svg')) {
-              if (plot.getAttribute('role') !== 'img' || !/over the last hour: /.test(plot.getAttribute('aria-label') || '')) faults.push('plot');
+              if (plot.getAttribute('role') !== 'img' || !/over the last .+: /.test(plot.getAttribute('aria-label') || '')) faults.push('plot');
             }
             for (const section of document.querySelectorAll('main section')) {
               const by = section.getAttribute('aria-labelledby');
@@ -351,13 +351,221 @@ def test_schemes_and_widths():
             backs.append(browser.run("return getComputedStyle(document.body).backgroundColor"))
             faults = browser.run(CONTRAST)
             assert not faults, (scheme, faults)
-            for width in (360, 414, 768, 1024, 1440, 3840):
+            for width in (360, 414, 768, 1024, 1440, 2560, 3840):
                 browser.resize(width, 900)
-                wide = browser.run("return document.documentElement.scrollWidth")
+                until_drawn(browser)
+                wide, high = browser.run("const page = document.documentElement; return [page.scrollWidth, page.scrollHeight]")
                 assert wide <= width, (scheme, width, wide)
+                assert high < 6500, (scheme, width, high)
+                # The picture fits, and is no small corner of a wall.
+                frame, picture = browser.run("return [document.getElementById('graph'), document.querySelector('#graph svg')]"
+                                             ".map((element) => element.getBoundingClientRect().width)")
+                assert picture <= frame + 1, (width, frame, picture)
+                assert width < 2560 or picture > 0.6 * frame, (width, frame, picture)
         assert backs[0] != backs[1]
         assert browser.run("return getComputedStyle(document.querySelector('.bar > i')).transitionDuration") == "0s"
         assert kept
+
+
+def until_drawn(browser):
+    """The picture is drawn for the width that the page has now."""
+    browser.run("window.dispatchEvent(new Event('resize'))")
+    browser.until("return document.querySelectorAll('#graph .waiter').length >= 7")
+
+
+def acquired(it, count, prefix="lock"):
+    send_all(client(it.server), (["LOCK.ACQUIRE", f"{prefix}:{i:05}", f"owner-{i}", "LEASE", 6000000] for i in range(count)))
+
+
+def test_long_lists_have_pages():
+    with Paged() as it, browser_at(it.url) as browser:
+        acquired(it, 60)
+        browser.until("return document.getElementById('locks-page').textContent === 'Page 1 of 3'")
+        rows = rows_of(browser, "locks")
+        assert len(rows) == 25 and "lock:00000" in rows[0], rows
+        assert browser.run("return document.getElementById('locks-back').disabled")
+        for page, row, left in ((2, "lock:00025", 25), (3, "lock:00050", 10)):
+            browser.click("#locks-next")
+            browser.until("return document.querySelector('#locks tbody').innerText.includes(arguments[0])", row)
+            assert browser.text("#locks-page") == f"Page {page} of 3" and len(rows_of(browser, "locks")) == left
+        assert browser.run("return document.getElementById('locks-next').disabled && document.activeElement.id === 'locks-back'")
+        browser.click("#locks-back")
+        browser.until("return document.querySelector('#locks tbody').innerText.includes('lock:00025')")
+        browser.resize(360, 800)
+        browser.until("return document.getElementById('locks-page').textContent === 'Page 1 of 8'")
+        assert len(rows_of(browser, "locks")) == 8
+
+
+def test_what_is_not_known_is_not_empty():
+    """A refusal is said where the rows would be; a search that is not over is not one that found nothing."""
+    with Paged("--requirepass", "secret") as it:
+        one = client(it.server)
+        call(one, "AUTH", "secret")
+        call(one, "LOCK.ACQUIRE", "door:1", "alice", "LEASE", 600000)
+        with browser_at(it.url) as browser:
+            for part in ("waits", "locks", "limits", "slow"):
+                browser.until("return document.getElementById(`${arguments[0]}-none`).innerText.startsWith('Not known: ')", part)
+            assert "http-password" in browser.text("#banner")
+            browser.run("document.getElementById('match').value = 'door'")
+            browser.click("#search button[type=submit]")
+            browser.until("return document.getElementById('keys-none').innerText.startsWith('Not known: ')")
+            call(one, "CONFIG", "SET", "requirepass", "")
+            browser.until("return document.querySelector('#locks tbody tr')")
+            browser.until("return document.getElementById('banner').hidden")
+            browser.until("return !document.getElementById('slow-none').innerText.startsWith('Not known')")
+    with Paged(grow=256 * MIB) as it, browser_at(it.url) as browser:
+        acquired(it, 60_000, "nothing")
+        call(client(it.server), "LOCK.ACQUIRE", "needle", "alice", "LEASE", 600000)
+        seen = set()
+        browser.run("document.getElementById('match').value = 'needle'")
+        browser.click("#search button[type=submit]")
+
+        def found():
+            seen.add(browser.run("const none = document.getElementById('locks-none'); return none.hidden ? '' : none.innerText"))
+            return browser.run("return document.querySelector('#locks tbody').innerText.includes('needle')")
+        until(found, "it is found in the end")
+        assert not any("No lock" in words for words in seen), seen
+
+
+def test_counts_agree():
+    with Paged() as it, browser_at(it.url) as browser:
+        kept = fill(it)
+        browser.until("return document.querySelectorAll('#graph .waiter').length >= 7")
+        for _ in range(5):
+            tile_held, tile_waiting, held, waiting, title = browser.run("""
+                const figure = (name) => [...document.querySelectorAll('.tile')].find((tile) => tile.innerText.startsWith(name)).querySelector('.now').innerText;
+                return [figure('Locks held'), figure('Waiting'), document.getElementById('locks-count').innerText,
+                        document.getElementById('waits-count').innerText, document.title]""")
+            assert held == f"{tile_held} held" and waiting == f"{tile_waiting} requests wait", (tile_held, held, tile_waiting, waiting)
+            assert title.startswith(f"({tile_waiting}) "), title
+            time.sleep(0.7)
+        assert kept
+
+
+def test_a_search_is_in_the_address():
+    with Paged("--server-name", "billing <b>", tcp=True) as it:
+        acquired(it, 3, "door")
+        acquired(it, 3, "gate")
+        with browser_at(it.url + "?search=gate") as browser:
+            browser.until("return document.querySelectorAll('#locks tbody tr').length === 3")
+            assert "gate" in rows_of(browser, "locks")[0] and browser.run("return document.getElementById('match').value") == "gate"
+            browser.run("document.getElementById('pause').focus()")
+            browser.press("/")
+            assert browser.run("return document.activeElement.id") == "match"
+            browser.type("door")  # what was there is selected
+            browser.press("Enter")
+            browser.until("return document.querySelector('#locks tbody').innerText.includes('door:')")
+            assert browser.run("return location.search") == "?search=door"
+            browser.run("history.back()")
+            browser.until("return document.querySelector('#locks tbody').innerText.includes('gate:')")
+            assert browser.run("return document.getElementById('match').value") == "gate"
+            # Which server it is: in words, where people look.
+            title = browser.run("return document.title")
+            assert title.startswith("billing <b> ") and f":{it.server.port}" in title and title.endswith("Sluice"), title
+            assert browser.text("#server-name") == "billing <b>" and browser.text("#place"), browser.text("header")
+            call(client(it.server), "CONFIG", "SET", "server-name", "")
+            browser.until("return document.getElementById('server-name').hidden")
+
+
+def test_old_figures_fade():
+    with Paged() as it, browser_at(it.url) as browser:
+        call(client(it.server), "LOCK.ACQUIRE", "door:1", "alice", "LEASE", 600000)
+        browser.until("return document.querySelector('#locks tbody tr')")
+        it.server.kill()
+        browser.until("return document.title.startsWith('No answer: ')")
+        assert browser.text("#state") == "no answer" and "does not answer" in browser.text("#banner")
+        browser.until("return getComputedStyle(document.querySelector('main')).opacity <= 0.5")
+        words = "return document.querySelector('#locks tbody').innerText"
+        stands = browser.run(words)
+        time.sleep(1.2)
+        assert browser.run(words) == stands and "alice" in stands  # leases that nobody tells of do not run down
+        it.server.start()
+        browser.until("return !document.title.startsWith('No answer') && document.getElementById('banner').hidden")
+        browser.log()  # the browser's own words about the time between
+
+
+def test_plots():
+    """From the first minute on they are as wide as there is room, and a value stands at the pointer."""
+    with Paged() as it, browser_at(it.url) as browser:
+        line = "return document.querySelector('.tile .plot-line').getAttribute('d')"
+        browser.until(line + " !== null && " + line[7:] + ".startsWith('M0.0 ')")
+        browser.until("return document.querySelector('.plot-axis').innerText.includes('ago')")
+        points = browser.run(line)[1:].split("L")
+        assert points[0].startswith("0.0 ") and points[-1].startswith("240.0 ") and len(points) < 10, points
+        assert not browser.run("return [...document.querySelectorAll('.plot-figure')].some((figure) => figure.textContent === '')")
+        browser.run("""const field = document.querySelector('.plot-field'); const box = field.getBoundingClientRect();
+            field.dispatchEvent(new PointerEvent('pointermove', {clientX: box.right - 1, clientY: box.top + 5, bubbles: true}))""")
+        shown = browser.text(".plot-value")
+        assert ":" in shown and shown.split()[-1] == browser.text(".tile .now"), shown
+        box, value = browser.run("return ['.plot-field', '.plot-value'].map((each) => document.querySelector(each).getBoundingClientRect()).map(({left, right}) => [left, right])")
+        assert box[0] - 1 <= value[0] and value[1] <= box[1] + 1, (box, value)
+
+
+def test_terms_are_explained():
+    with Paged() as it, browser_at(it.url) as browser:
+        browser.until("return document.querySelectorAll('.tile').length === 8")
+        for width in (360, 1440):
+            browser.resize(width, 900)
+            for at, words in ((6, "one round of the loop"), (7, "after its deadline")):
+                browser.run("document.querySelectorAll('.tile .term')[arguments[0]].focus()", at)
+                assert words in browser.text("#hint"), browser.text("#hint")
+                assert browser.run("return document.activeElement.getAttribute('aria-describedby')") == "hint"
+                left, right = browser.run("const box = document.getElementById('hint').getBoundingClientRect(); return [box.left, box.right]")
+                assert left >= 0 and right <= width, (left, right)
+            browser.press("Escape")
+            assert browser.run("return document.getElementById('hint').hidden")
+        missing = browser.run("return [...document.querySelectorAll('[data-hint]')].filter((each) => !HINTS[each.dataset.hint]).length")
+        assert missing == 0
+
+
+def test_who_holds_is_told():
+    """The label, the client and where it comes from; blanks that stand before and behind a name."""
+    with Paged(tcp=True) as it, browser_at(it.url) as browser:
+        one = client(it.server)
+        call(one, "CLIENT", "SETNAME", "deployer")
+        call(one, "LOCK.ACQUIRE", "  door ", "alice", "LEASE", 600000, "SESSION", "LABEL", "build <7>")
+        two = client(it.server)
+        call(two, "CLIENT", "SETNAME", "second")
+        send(two, "LOCK.ACQUIRE", "  door ", "bob", "LEASE", 600000, "WAIT", 600000)
+        browser.until("return document.querySelector('#waits tbody tr')")
+        row, wait = rows_of(browser, "locks")[0], rows_of(browser, "waits")[0]
+        assert "build <7>" in row and "deployer at " in row, row
+        assert "second at " in wait and "deployer at " in wait and "build <7>" in wait, wait
+        blanks = browser.run("return [...document.querySelectorAll('#locks tbody .first .blank')].map((each) => [each.textContent, each.getBoundingClientRect().width])")
+        assert [text for text, _ in blanks] == ["  ", " "] and all(width > 3 for _, width in blanks), blanks
+        texts = browser.run("return [...document.querySelectorAll('#graph text')].map((text) => text.textContent)")
+        assert "␣␣door␣" in texts, texts
+
+
+def test_limiters_that_never_refused():
+    with Paged() as it, browser_at(it.url) as browser:
+        one = client(it.server)
+        for i in range(3):
+            call(one, "LIMIT.TAKE", f"calm:{i}", "WINDOW", 5, 600000)
+        call(one, "SET", "other", "1")
+        browser.click("#limits-all")
+        browser.until("return document.querySelectorAll('#keys tbody tr').length === 3")
+        assert all("limiter, 1 of 5" in row for row in rows_of(browser, "keys")), rows_of(browser, "keys")
+        assert browser.run("return location.search") == "?keys=limiter" and "4 looked at, which are all" in browser.text("#keys-count")
+        browser.click("#keys-close")
+        assert browser.run("return document.getElementById('keys-card').hidden && location.search === ''")
+
+
+def test_lease_bars_know_the_whole():
+    """A page that is opened late knows how long the lease was when it was given, and renewed."""
+    with Paged() as it:
+        one = client(it.server)
+        call(one, "LOCK.ACQUIRE", "a", "alice", "LEASE", 600000)
+        call(one, "LOCK.ACQUIRE", "b", "alice", "LEASE", 100)
+        call(one, "LOCK.RENEW", "b", "alice", "LEASE", 3600000)
+        call(one, "LOCK.ACQUIRE", "c", "alice", "SESSION")
+        wholes = {lock["name"]["text"]: lock["holders"][0]["lease_whole_ms"] for lock in it.get("/api/locks")["locks"]}
+        assert wholes == {"a": 600000, "b": 3600000, "c": 0}, wholes
+        with browser_at(it.url) as browser:
+            browser.until("return document.querySelectorAll('#locks tbody tr').length === 3")
+            shares = browser.run("""return [...document.querySelectorAll('#locks tbody .bar')].map((bar) =>
+                bar.hidden ? null : bar.firstChild.getBoundingClientRect().width / bar.getBoundingClientRect().width)""")
+            assert shares[0] > 0.9 and shares[1] > 0.9 and shares[2] is None, shares
 
 
 def busy(it, seconds):
@@ -425,6 +633,16 @@ def test_an_action_with_a_login():
         assert two.replies(1)[0].startswith(b"*")  # the waiter got it
         browser.until("return document.querySelector('#locks tbody').innerText.includes('bob')")
         browser.until("return document.getElementById('said').textContent === 'The lock door:1 is broken: 1 holder lost it.'")
+        # The focus is where it was; with the last lock gone it is at the heading.
+        assert browser.run("return document.activeElement.getAttribute('aria-label')") == "Break the lock door:1"
+        call(two, "LOCK.RELEASE", "door:1", "bob")
+        browser.until("return document.querySelectorAll('#locks tbody tr').length === 0")
+        assert browser.run("return document.activeElement.id") == "locks-title"
+        # A holder that has given it back, and keeps it for a while: there is nothing to break.
+        call(one, "LOCK.ACQUIRE", "door:2", "alice", "LEASE", 600000, "MINHOLD", 600000)
+        browser.until("return document.querySelector('#locks tbody .danger')")
+        call(one, "LOCK.RELEASE", "door:2", "alice")
+        browser.until("return document.querySelector('#locks tbody tr') && !document.querySelector('#locks tbody .danger')")
         browser.run("document.getElementById('match').value = 'a<*'")
         browser.click("#search button[type=submit]")
         browser.until("return document.querySelector('#keys tbody tr button')")
@@ -530,6 +748,7 @@ def test_bad_queries():
     with Paged() as it:
         call(client(it.server), "LOCK.ACQUIRE", "door:1", "alice", "LEASE", 600000)
         for query in ("db=16", "db=-1", "db=x", "db", "cursor=x", "cursor=-1", "cursor=99999999999999999999", "match=%zz",
+                      "rows=0", "rows=101", "rows=x",
                       "match=" + "*" * 129, "key=!!!", "key=A", "key=" + "A" * 4000, "nothing=1", "db=0&db=0", "=", "&&"):
             for path in ("/api/locks", "/api/waits", "/api/limits", "/api/keys", "/api/key", "/api/history"):
                 assert it.status(f"{path}?{query}") == 400, (path, query)
@@ -684,7 +903,7 @@ def test_what_an_open_page_asks():
     with Paged(grow=128 * MIB) as it:
         send_all(client(it.server), (["LOCK.ACQUIRE", f"lock:{i}", f"owner-{i}", "LEASE", 6000000] for i in range(10_000)))
         with browser_at(it.url) as browser:
-            browser.until("return document.querySelectorAll('#locks tbody tr').length >= 90")
+            browser.until("return document.querySelectorAll('#locks tbody tr').length >= 20")
             asked, begun = requests(it), time.monotonic()
             time.sleep(5)
             a_second = (requests(it) - asked) / (time.monotonic() - begun)

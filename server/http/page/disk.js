@@ -22,7 +22,7 @@ function showDisk(all) {
   const signature = words.map(([word]) => word).join();
   if (list.signature !== signature) {
     list.signature = signature;
-    list.replaceChildren(...words.flatMap(([word]) => [el('dt', {}, word), el('dd')]));
+    list.replaceChildren(...words.flatMap(([word]) => [el('dt', {}, word === 'Waits for the disk' ? term(word, 'wait') : word), el('dd')]));
   }
   words.forEach(([, told], at) => setText(list.children[2 * at + 1], told));
 }

@@ -34,9 +34,28 @@ function show(element, shown) {
   element.hidden = !shown;
 }
 
+// Whatever `change` does to the children of an element, the focus is not lost: it stays where it was,
+// or goes to what stands there now, or to the heading.
+function keepFocus(body, change) {
+  const had = document.activeElement;
+  if (!body.contains(had)) return change();
+  const place = [...body.children].findIndex((child) => child.contains(had));
+  const kind = had.classList.contains('danger') ? '.danger' : 'button';
+  change();
+  if (document.activeElement === had) return undefined;
+  const row = body.children[Math.min(place, body.children.length - 1)];
+  const heading = body.closest('section, dialog').querySelector('h2');
+  const next = body.contains(had) ? had : (row && (row.querySelector(kind) || row.querySelector('button'))) || heading;
+  if (next === heading) heading.tabIndex = -1;
+  return next.focus({preventScroll: true});
+}
+
 // Rows of a table as the items say, in their order. A row that is there stays the same element, so
 // that what has the focus, or runs down, goes on. `make(item)` answers {row, update}.
 function syncRows(body, items, keyOf, make) {
+  keepFocus(body, () => syncRowsOnly(body, items, keyOf, make));
+}
+function syncRowsOnly(body, items, keyOf, make) {
   const known = body.known || (body.known = new Map());
   const seen = new Set();
   let at = body.firstElementChild;

@@ -32,6 +32,12 @@ function span(ms) {
   if (whole < 86400) return `${Math.floor(whole / 3600)} h ${two(Math.floor(whole / 60) % 60)} min`;
   return `${count(Math.floor(whole / 86400))} d ${Math.floor(whole / 3600) % 24} h`;
 }
+// The same in one unit, for the end of an axis: 50 s, 12 min, 1 h
+function roughSpan(ms) {
+  const s = Math.round(ms / 1000);
+  if (s < 90) return `${s} s`;
+  return s < 3500 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
+}
 // A short one, from µs: 85 µs, 1.2 ms, 3.4 s
 function micros(us) {
   if (us < 1000) return `${Math.round(us)} µs`;

@@ -11,6 +11,18 @@ function refusedNow(row) {
   return (row.count - before.count) / ((now - before.at) / 1000);
 }
 
+function usedWords({limiter, bucket}) {
+  return limiter ? `${short(limiter.used)} of ${short(limiter.capacity)}` : bucket ? short(bucket.level) : 'whole';
+}
+
+const LIMITS_WIDE = 20;
+const LIMITS_NARROW = 6;
+const DECISIONS_WIDE = 12;
+const DECISIONS_NARROW = 6;
+let limitsShown = null;
+const limitPages = new Pages('limits', () => showLimits(limitsShown));
+const decisionPages = new Pages('decisions', () => showLimits(limitsShown));
+
 function makeLimitRow(row) {
   const refused = el('td', {class: 'number', 'data-label': 'Refused'});
   const rate = el('td', {class: 'number', 'data-label': 'Now'});
@@ -27,7 +39,7 @@ function makeLimitRow(row) {
     if (now !== null) setText(rate, now > 0 ? `${short(now)}/s` : '');
     const {limiter} = item;
     show(bar, Boolean(limiter));
-    setText(words, limiter ? `${short(limiter.used)} of ${short(limiter.capacity)}` : item.bucket ? short(item.bucket.level) : 'whole');
+    setText(words, usedWords(item));
     if (!limiter) return;
     const share = Math.min(1, limiter.used / limiter.capacity);
     fill.style.transform = `scaleX(${share.toFixed(4)})`;
@@ -48,13 +60,26 @@ function makeDecisionRow(item) {
 }
 
 function showLimits(answer) {
-  const rows = answer.refused || [];
-  show($('limits'), rows.length > 0);
-  show($('limits-none'), rows.length === 0);
-  setText($('limits-count'), answer.waiting > 0 ? plural(answer.waiting, 'request waits', 'requests wait') : '');
+  limitsShown = answer;
+  const all = answer.refused || [];
+  show($('limits'), all.length > 0);
+  show($('limits-none'), all.length === 0);
+  setText($('limits-none'), answer.refused ? 'No limiter has refused a request.' : 'Refusals are counted by name from now on.');
+  setText($('limits-count'), answer.waiting > 0 ? `${plural(answer.waiting, 'request waits', 'requests wait')} for a limit` : '');
+  const rows = limitPages.slice(all, rowsOf(LIMITS_WIDE, LIMITS_NARROW));
   syncRows($('limits').tBodies[0], rows, (row) => `${row.db}:${idOf(row.name)}`, makeLimitRow);
   const decided = answer.algorithms.filter((one) => one.taken + one.refused > 0)
     .concat(answer.policies.map((one) => ({...one, isPolicy: true})));
   show($('decisions'), decided.length > 0);
-  syncRows($('decisions').tBodies[0], decided, (one) => (one.isPolicy ? `p:${idOf(one.name)}` : `a:${one.name}`), makeDecisionRow);
+  const shown = decisionPages.slice(decided, rowsOf(DECISIONS_WIDE, DECISIONS_NARROW));
+  syncRows($('decisions').tBodies[0], shown, (one) => (one.isPolicy ? `p:${idOf(one.name)}` : `a:${one.name}`), makeDecisionRow);
+}
+function forgetLimits(words) {
+  show($('limits'), false);
+  show($('decisions'), false);
+  show($('limits-pages'), false);
+  show($('decisions-pages'), false);
+  show($('limits-none'), true);
+  setText($('limits-none'), words);
+  setText($('limits-count'), '');
 }

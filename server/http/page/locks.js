@@ -1,31 +1,12 @@
 // The locks that are held, a page of them. Leases run down by themselves between two answers.
 
 const LOW_SHARE = 0.2;
-const lockPage = {cursor: '0', next: '0'};
-const leases = new Map();  // by token: how long its lease is, as far as is known
+const LOCKS_WIDE = 25;
+const LOCKS_NARROW = 8;
+const LOCK_LOOKS_MAX = 8;  // requests of a search in one round
+const lockPages = new Pages('locks', refresh);
 
-// An answer tells what is left. The whole is what was held and is left, as long as no renewal is
-// seen; from then on what was left behind it.
-function wholeLease(holder) {
-  const known = leases.get(holder.token);
-  const now = performance.now();
-  const ends = now + holder.lease_ms;
-  if (known && ends > known.ends + 500) known.whole = holder.lease_ms;
-  const lease = known || {whole: holder.held_ms + holder.lease_ms};
-  lease.ends = ends;
-  lease.seen = now;
-  leases.set(holder.token, lease);
-  return Math.max(lease.whole, holder.lease_ms, 1);
-}
-const LEASE_KEPT_MS = 60000;
-function forgetLeases() {
-  const now = performance.now();
-  for (const [token, lease] of leases) {
-    if (now - lease.seen > LEASE_KEPT_MS) leases.delete(token);
-  }
-}
-
-// What runs down: a text and a bar.
+// What runs down: a text and a bar, of the whole lease that the server tells.
 class Lease {
   constructor() {
     this.words = el('span', {class: 'number'});
@@ -35,19 +16,23 @@ class Lease {
   }
   set(holder) {
     this.holder = holder;
-    this.whole = holder && holder.lease_ms >= 0 ? wholeLease(holder) : 0;
-    show(this.bar, this.whole > 0);
     this.tick();
   }
   tick() {
-    if (!this.holder) return setText(this.words, '');
-    setText(this.words, leaseWords(this.holder));
-    if (this.whole === 0) return undefined;
-    const share = Math.min(1, leftOf(this.holder, this.holder.lease_ms) / this.whole);
+    setText(this.words, this.holder ? leaseWords(this.holder) : '');
+    const whole = this.holder && this.holder.lease_ms >= 0 ? this.holder.lease_whole_ms : 0;
+    const left = whole > 0 ? leftOf(this.holder, this.holder.lease_ms) : 0;
+    show(this.bar, left > 0);
+    const share = left > 0 ? Math.min(1, left / whole) : 0;
     this.fill.style.transform = `scaleX(${share.toFixed(4)})`;
     this.bar.classList.toggle('low', share < LOW_SHARE);
-    return undefined;
   }
+}
+
+// Nothing is there to be broken: each holder has given it back, or its lease is over.
+function isEnded(lock) {
+  return lock.more_holders === 0 && lock.holders.every((holder) =>
+    holder.holds === 0 || (!holder.session && holder.lease_ms >= 0 && leftOf(holder, holder.lease_ms) === 0));
 }
 
 function makeLockRow(lock) {
@@ -63,7 +48,8 @@ function makeLockRow(lock) {
   let item = lock;
   const tick = () => {
     lease.tick();
-    if (item.holders[0]) setText(held, span(sinceAnswer(item.holders[0], item.holders[0].held_ms)));
+    setText(held, item.holders[0] ? span(sinceAnswer(item.holders[0], item.holders[0].held_ms)) : '');
+    syncBreak(act, item);
   };
   const update = (now) => {
     item = now;
@@ -71,46 +57,82 @@ function makeLockRow(lock) {
     show(mode, item.mode !== 'exclusive');
     setText(mode, modeWords(item));
     const others = item.holders.length - 1 + item.more_holders;
-    const signature = holder ? `${idOf(holder.owner)} ${others}` : '';
+    const signature = holder ? `${idOf(holder.owner)} ${others} ${holder.label} ${fromWords(holder)}` : '';
     if (signature !== shownOwner) {
       shownOwner = signature;
       owner.replaceChildren(...(holder ? nameParts(holder.owner) : []));
       if (others > 0) owner.append(' ', el('span', {class: 'tag'}, `and ${count(others)} more`));
+      if (holder) owner.append(...fromParts(holder));
     }
     lease.set(holder);
     setText(waiting, item.waiters < 0 ? '?' : count(item.waiters));
-    syncBreak(act, item.name, item.mode);
     tick();
   };
   return {row, update, tick};
 }
 
-// A button, exactly while the visitor may.
-function syncBreak(cell, name) {
-  const may = overview.actions === 'on' && name.id !== undefined;
+// A button, exactly while the visitor may, and there is something to break.
+function syncBreak(cell, lock) {
+  const may = overview.actions === 'on' && lock.name.id !== undefined && !isEnded(lock);
   if (may === (cell.childElementCount > 0)) return;
-  cell.replaceChildren();
-  if (may) {
-    cell.append(button('Break', {class: 'danger small', 'aria-label': `Break the lock ${nameText(name)}`},
-      () => breakLock(chosen.db, name)));
+  keepFocus(cell.closest('tbody') || cell, () => {
+    cell.replaceChildren();
+    if (may) {
+      cell.append(button('Break', {class: 'danger small quiet', 'aria-label': `Break the lock ${nameText(lock.name)}`},
+        () => breakLock(chosen.db, lock.name)));
+    }
+  });
+}
+
+// A page. A search looks on through what has no such name, a piece after the other; how far it
+// came is kept, so that the next round goes on from there.
+async function askLocks() {
+  const rows = rowsOf(LOCKS_WIDE, LOCKS_NARROW);
+  const all = {locks: [], passed_over: 0};
+  let cursor = lockPages.start;
+  for (let looks = 0; looks < LOCK_LOOKS_MAX; looks += 1) {
+    const answer = await ask('/api/locks', {db: chosen.db, match: chosen.match, cursor, rows: rows - all.locks.length});
+    Object.assign(all, answer, {locks: all.locks.concat(answer.locks), passed_over: all.passed_over + answer.passed_over});
+    cursor = answer.cursor;
+    if (all.locks.length === 0 && cursor !== '0') lockPages.skipTo(cursor);
+    if (cursor === '0' || all.locks.length >= rows || chosen.match === '') break;
   }
+  return all;
+}
+
+// How many of all that are held are of this database; -1: it is not known.
+function heldHereOf(answer) {
+  const filled = (overview.databases || []).filter(({keys}) => keys > 0);
+  return filled.length === 1 && filled[0].db === chosen.db ? answer.held : -1;
 }
 
 function showLocks(answer) {
   const {locks} = answer;
+  const heldHere = heldHereOf(answer);
   stamp(locks);
-  lockPage.next = answer.cursor;
-  const isPaged = lockPage.cursor !== '0' || answer.cursor !== '0';
+  const rows = rowsOf(LOCKS_WIDE, LOCKS_NARROW);
+  const isOver = answer.cursor === '0';
+  // A page that is full may end where the list does.
+  const isLast = isOver || (chosen.match === '' && heldHere >= 0 && lockPages.at * rows + locks.length >= heldHere);
   show($('locks'), locks.length > 0);
-  show($('locks-none'), locks.length === 0);
-  setText($('locks-none'), isPaged ? 'None on this page.' : chosen.match ? 'No lock that is held has such a name.' : 'No lock is held.');
-  setText($('locks-count'), answer.held > 0 ? `${count(answer.held)} held${isPaged ? `, ${count(locks.length)} shown` : ''}` : '');
+  show($('locks-none'), locks.length === 0 || (!isOver && chosen.match !== '' && locks.length < rows));
+  setText($('locks-none'), !isOver && chosen.match !== '' ? `${locks.length > 0 ? 'There may be more' : 'None so far'}: not all names were looked at yet.`
+    : lockPages.at > 0 ? 'None on this page.' : chosen.match ? 'No lock that is held has such a name.'
+      : answer.held > 0 ? 'No lock of this database is held.' : 'No lock is held.');
+  const parts = [];
+  if (chosen.match && locks.length > 0) parts.push(`${count(locks.length)} shown that match`);
+  if (answer.held > 0) parts.push(`${count(answer.held)} held${heldHere < 0 ? ' in all databases' : ''}`);
+  setText($('locks-count'), parts.join(' of '));
   syncRows($('locks').tBodies[0], locks, (lock) => idOf(lock.name), makeLockRow);
-  show($('locks-pages'), isPaged || answer.passed_over > 0);
-  $('locks-first').disabled = lockPage.cursor === '0';
-  $('locks-next').disabled = answer.cursor === '0';
+  lockPages.show(isLast ? null : answer.cursor, chosen.match === '' && heldHere > 0 ? Math.ceil(heldHere / rows) : 0);
   setText($('locks-passed'), passedWords(answer.passed_over));
-  forgetLeases();
+}
+function forgetLocks(words) {
+  syncRows($('locks').tBodies[0], [], () => '', () => null);
+  show($('locks'), false);
+  show($('locks-none'), true);
+  setText($('locks-none'), words);
+  setText($('locks-count'), '');
 }
 
 function passedWords(passed) {

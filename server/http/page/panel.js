@@ -25,7 +25,7 @@ async function askPanel() {
     } catch (fault) {
       if (panel.name !== name) return;
       panel.shape = '';
-      $('panel-body').replaceChildren(el('p', {class: 'none'}, faultWords(fault)));
+      $('panel-body').replaceChildren(el('p', {class: 'none'}, `Not known: ${faultWords(fault)}`));
     }
   }
   panel.timer = setTimeout(askPanel, PANEL_EVERY_MS);
@@ -33,20 +33,26 @@ async function askPanel() {
 
 // The frame of a key of one kind is made once, and filled from then on.
 function showKey(answer) {
+  if (answer.lock) stamp([answer.lock]);
   const kind = answer.limiter ? 'limiter' : answer.bucket ? 'bucket' : answer.lock ? 'lock' : 'key';
-  const shape = `${kind} ${answer.type} ${overview.actions}`;
+  const isHeld = kind === 'lock' && !isEnded(answer.lock);
+  const shape = `${kind} ${answer.type} ${overview.actions} ${isHeld}`;
   if (panel.shape !== shape) {
     panel.shape = shape;
+    const had = $('panel-body').contains(document.activeElement);
     panel.show = PANELS[kind](answer);
+    if (had) $('panel-close').focus();
   }
   panel.show(answer);
 }
+
+const FACT_HINTS = {'Whole again': 'whole', 'Newest token': 'token', 'Mode': 'mode'};
 
 function facts(rows) {
   const list = el('dl');
   const places = rows.map(([word]) => {
     const place = el('dd');
-    list.append(el('dt', {}, word), place);
+    list.append(el('dt', {}, FACT_HINTS[word] ? term(word, FACT_HINTS[word]) : word), place);
     return place;
   });
   const update = (answer) => rows.forEach(([, tell], at) => setText(places[at], tell(answer)));
@@ -110,10 +116,9 @@ const PANELS = {
     const held = el('ul', {class: 'plain'});
     const queue = el('ol', {class: 'queue'});
     $('panel-body').replaceChildren(list, el('h3', {}, 'Held by'), held, el('h3', {}, 'Waiting'), queue,
-      actionsOf(answer, answer.lock.holders.length > 0));
+      actionsOf(answer, !isEnded(answer.lock)));
     return (now) => {
       update(now);
-      stamp([now.lock]);
       const before = waitTicks.rows;  // the lines tick in a list of their own
       waitTicks.rows = [];
       held.replaceChildren(...now.lock.holders.map(holderLine));
@@ -143,7 +148,7 @@ class Tank {
     this.small = el('span', {class: 'soft'});
     this.element = el('div', {class: 'tank'}, this.picture, el('div', {}, this.big, this.small));
     this.strip = new Plot('Used', short);
-    this.strip.element.setAttribute('class', 'strip');
+    this.strip.element.classList.add('strip');
     this.levels = [];
     this.times = [];
   }
@@ -159,7 +164,6 @@ class Tank {
     setText(this.small, small);
     this.levels = this.levels.concat(level).slice(-STRIP_PLACES);
     this.times = this.times.concat(Date.now() / 1000).slice(-STRIP_PLACES);
-    this.strip.draw(this.levels, this.times, STRIP_PLACES);
-    this.strip.element.setAttribute('aria-label', `Used in the last ${count(this.levels.length)} seconds`);
+    this.strip.draw(this.levels, this.times);
   }
 }

@@ -1,7 +1,8 @@
 // Names as the server gives them: any bytes, made visible there and cut. Here they become elements
-// that hold their direction, and tell what was cut off.
+// that hold their direction, show the blanks that a reader would not see, and tell what was cut off.
 
-const ESCAPES = /\\\\|\\x[0-9a-f]{2}|\\u\{[0-9a-f]+\}/g;
+const UNSEEN = /\\\\|\\x[0-9a-f]{2}|\\u\{[0-9a-f]+\}|^ +| +$| {2,}/g;
+const BLANK = '␣';
 
 // Identity: the bytes themselves, or (long ones) what is known of them.
 function idOf(name) {
@@ -12,10 +13,13 @@ function nameElement(name) {
   const holder = el('bdi', {class: 'name', dir: 'ltr'});
   const text = name.text === '' ? '(empty)' : name.text;
   let from = 0;
-  for (const match of text.matchAll(ESCAPES)) {
-    if (match[0] === '\\\\') continue;
-    holder.append(text.slice(from, match.index), el('span', {class: 'escape'}, match[0]));
-    from = match.index + match[0].length;
+  for (const match of text.matchAll(UNSEEN)) {
+    const [found] = match;
+    if (found === '\\\\') continue;
+    const isBlank = found[0] === ' ';
+    holder.append(text.slice(from, match.index), el('span', {class: isBlank ? 'blank' : 'escape',
+      title: isBlank ? plural(found.length, 'blank', 'blanks') : null}, found));
+    from = match.index + found.length;
   }
   holder.append(text.slice(from));
   return holder;
@@ -44,9 +48,10 @@ function lengthOf(text) {
   return length;
 }
 
-// In plain text, for labels and titles.
+// In plain text, for labels, titles and the picture.
 function nameText(name, most = 60) {
-  const characters = Array.from(name.text === '' ? '(empty)' : name.text);
+  const seen = name.text.replace(/^ +| +$| {2,}/g, (blanks) => BLANK.repeat(blanks.length));
+  const characters = Array.from(seen === '' ? '(empty)' : seen);
   return characters.length > most || isCut(name) ? `${characters.slice(0, most).join('')}…` : characters.join('');
 }
 
@@ -58,4 +63,16 @@ function keyButton(db, name) {
   const made = el('button', {type: 'button', class: 'link'}, ...nameParts(name));
   made.addEventListener('click', () => openPanel(db, name));
   return made;
+}
+
+function fromWords(who) {
+  return [who.client, who.address].filter(Boolean).join(' at ');
+}
+// What a holder or a waiter says of itself: its label, the name of its client, where it comes from.
+function fromParts(who) {
+  const parts = [];
+  if (who.label) parts.push(' ', el('span', {class: 'tag', title: 'LABEL'}, nameElement({text: who.label, bytes: 0})));
+  const words = fromWords(who);
+  if (words) parts.push(' ', el('span', {class: 'from'}, nameElement({text: words, bytes: 0})));
+  return parts;
 }

@@ -2,6 +2,7 @@
 
 function showSlow(answer) {
   const {slow} = answer;
+  setText($('slow-none'), answer.from_us < 0 ? 'It is off (slowlog-log-slower-than is negative).' : 'No command was slow.');
   show($('slow'), slow.length > 0);
   show($('slow-none'), slow.length === 0);
   show($('slow-scroll'), slow.length > 0);
@@ -16,4 +17,11 @@ function showSlow(answer) {
     const row = el('tr', {}, el('td', {class: 'number'}, micros(entry.us)), el('td', {}, ...words), ago);
     return {row, update: () => setText(ago, span(1000 * Math.max(0, Math.round(now - entry.unix_s))).replace('.0 s', ' s'))};
   });
+}
+function forgetSlow(words) {
+  show($('slow'), false);
+  show($('slow-scroll'), false);
+  show($('slow-none'), true);
+  setText($('slow-none'), words);
+  setText($('slow-count'), '');
 }

@@ -4,36 +4,32 @@ const LATE_MS = 100;  // of expiry: the tile says so
 const TURN_US = 5000;
 
 const TILES = [
-  {name: 'Locks held', column: 'locks', figure: short, now: (all) => all.locks.held,
+  {name: 'Locks held', hint: 'held', column: 'locks', figure: short, now: (all) => all.locks.held,
     more: (all) => `${short(all.locks.granted)} granted`},
-  {name: 'Waiting', column: 'waiters', figure: short, now: (all) => all.locks.waiting,
+  {name: 'Waiting', hint: 'waiting', column: 'waiters', figure: short, now: (all) => all.locks.waiting,
     more: (all) => (all.hand_over_us.count > 0 ? `handed on in ${micros(all.hand_over_us.p99)}` : 'none handed on yet')},
-  {name: 'Refused', unit: '/s', column: 'refused', figure: short, latest: true,
+  {name: 'Refused', hint: 'refused', unit: '/s', column: 'refused', figure: short, latest: true,
     more: (all) => `${short(all.limits.taken)} let through`},
-  {name: 'Commands', unit: '/s', column: 'commands', figure: short, now: (all) => all.commands_per_s,
+  {name: 'Commands', hint: 'commands', unit: '/s', column: 'commands', figure: short, now: (all) => all.commands_per_s,
     more: (all) => `${short(all.expired)} keys expired`},
-  {name: 'Clients', column: 'clients', figure: short, now: (all) => all.clients,
-    more: (all) => `${short(all.blocked)} wait`},
-  {name: 'Memory', column: 'memory', figure: bytes, now: (all) => all.memory.resident,
+  {name: 'Clients', hint: 'clients', column: 'clients', figure: short, now: (all) => all.clients,
+    more: (all) => `${short(all.blocked)} blocked`},
+  {name: 'Memory', hint: 'memory', column: 'memory', figure: bytes, now: (all) => all.memory.resident,
     more: (all) => `data ${bytes(all.memory.used)}`},
-  {name: 'Turn, 99 %', column: 'turn_us', figure: micros, latest: true, alarm: (value) => value > TURN_US,
+  {name: 'Turn, 99 %', hint: 'turn', column: 'turn_us', figure: micros, latest: true, alarm: (value) => value > TURN_US,
     more: (all) => `longest ${micros(all.turn_us.most)}`},
-  {name: 'Late expiry, 99 %', column: 'late_ms', figure: (ms) => `${count(ms)} ms`, latest: true,
+  {name: 'Late expiry, 99 %', hint: 'late', column: 'late_ms', figure: (ms) => `${count(ms)} ms`, latest: true,
     alarm: (value) => value > LATE_MS, more: (all) => `worst ${count(all.late_ms.most)} ms`},
 ];
 
-const hour = {places: 360, cursor: '0', columns: {}};
+const hour = {cursor: '0', columns: {}};
 
 function makeTiles() {
   for (const tile of TILES) {
     tile.value = el('span');
     tile.small = el('p', {class: 'more'});
     tile.plot = new Plot(tile.name, tile.figure);
-    tile.plot.pointed = (words) => {
-      tile.pointed = words;
-      setText(tile.small, words || tile.words || '');
-    };
-    tile.box = el('article', {class: 'tile'}, el('h2', {}, tile.name),
+    tile.box = el('article', {class: 'tile'}, el('h2', {}, term(tile.name, tile.hint)),
       el('p', {class: 'now'}, tile.value, tile.unit ? el('small', {}, tile.unit) : ''), tile.small,
       tile.plot.element);
     $('tiles').append(tile.box);
@@ -49,8 +45,7 @@ function showTiles(all) {
   for (const tile of TILES) {
     const value = tile.latest ? latestOf(tile.column) : tile.now(all);
     setText(tile.value, tile.figure(value));
-    tile.words = tile.more(all);
-    if (!tile.pointed) setText(tile.small, tile.words);
+    setText(tile.small, tile.more(all));
     tile.box.classList.toggle('alarm', Boolean(tile.alarm && tile.alarm(value)));
   }
 }
@@ -58,12 +53,11 @@ function showTiles(all) {
 // Only what is new is asked for; the oldest leave.
 function takeHistory(answer) {
   const {every_s: every, samples_max: places, cursor, ...columns} = answer;
-  hour.places = places;
   hour.cursor = cursor;
   for (const [name, values] of Object.entries(columns)) {
     hour.columns[name] = (hour.columns[name] || []).concat(values).slice(-places);
   }
   for (const tile of TILES) {
-    tile.plot.draw(hour.columns[tile.column] || [], hour.columns.unix_s || [], places);
+    tile.plot.draw(hour.columns[tile.column] || [], hour.columns.unix_s || []);
   }
 }

@@ -1,14 +1,15 @@
 // Who waits: the picture, and the same in a table.
 
-// Of something that an answer told: how long ago the answer came is added.
+// Of something that an answer told: how long ago the answer came is added. Time stands still while
+// the server is gone.
 function sinceAnswer(item, ms) {
-  return ms + (performance.now() - item.answered);
+  return ms + (timeNow() - item.answered);
 }
 function leftOf(item, ms) {
-  return Math.max(0, ms - (performance.now() - item.answered));
+  return Math.max(0, ms - (timeNow() - item.answered));
 }
 function stamp(locks) {
-  const now = performance.now();
+  const now = timeNow();
   for (const lock of locks) {
     for (const each of [lock, ...lock.holders, ...(lock.queue || [])]) each.answered = now;
   }
@@ -25,18 +26,41 @@ function leaseWords(holder) {
 }
 
 const waitTicks = {graph: [], rows: []};
+const waitPages = new Pages('waits', refresh);
+const WAITS_WIDE = 15;
+const WAITS_NARROW = 5;
+let waitsShown = [];
 
 function showWaits(answer) {
   const {locks} = answer;
   stamp(locks);
+  waitsShown = locks;
   show($('waits-none'), locks.length === 0);
   show($('waits-some'), locks.length > 0);
-  setText($('waits-count'), locks.length > 0 ? plural(answer.waiting, 'request waits', 'requests wait') : '');
-  waitTicks.graph = drawGraph($('graph'), locks);
+  const isPart = chosen.match !== '' || chosen.db !== 0 || answer.cursor !== '0' || waitPages.at > 0;
+  const shown = locks.reduce((sum, lock) => sum + lock.queue.length + lock.more_waiters, 0);
+  const all = plural(answer.waiting, 'request waits', 'requests wait');
+  setText($('waits-count'), answer.waiting === 0 ? '' : isPart && shown < answer.waiting ? `${all}, ${count(shown)} of them for what is shown` : all);
+  setText($('waits-none'), answer.cursor !== '0' ? 'None so far; not all were looked at.'
+    : answer.waiting > 0 ? `No request waits for ${chosen.match ? 'a lock with such a name' : 'a lock of this database'}.` : 'No request waits for a lock.');
+  drawWaits();
   waitTicks.rows = [];
   syncRows($('waits').tBodies[0], locks, (lock) => idOf(lock.name), makeWaitRow);
-  show($('waits-more'), answer.cursor !== '0');
-  setText($('waits-more'), `More locks are waited for than the first ${count(locks.length)}: search for one.`);
+  waitPages.show(answer.cursor === '0' ? null : answer.cursor);
+}
+function drawWaits() {
+  waitTicks.graph = drawGraph($('graph'), waitsShown);
+}
+function forgetWaits(words) {
+  waitsShown = [];
+  waitTicks.graph = [];
+  waitTicks.rows = [];
+  $('graph').replaceChildren();
+  syncRows($('waits').tBodies[0], [], () => '', () => null);
+  show($('waits-some'), false);
+  show($('waits-none'), true);
+  setText($('waits-none'), words);
+  setText($('waits-count'), '');
 }
 
 function makeWaitRow(lock) {
@@ -60,7 +84,7 @@ function holderLine(holder) {
   const tell = () => setText(words, ` ${leaseWords(holder)}`);
   tell();
   waitTicks.rows.push(tell);
-  return el('li', {}, ...nameParts(holder.owner), words);
+  return el('li', {}, ...nameParts(holder.owner), words, ...fromParts(holder));
 }
 
 function waiterLine(wait) {
@@ -71,5 +95,5 @@ function waiterLine(wait) {
   };
   tell();
   waitTicks.rows.push(tell);
-  return el('li', {}, ...nameParts(wait.owner), words);
+  return el('li', {}, ...nameParts(wait.owner), words, ...fromParts(wait));
 }

@@ -60,13 +60,18 @@ constexpr QueryField kQueryFields[] = {
      }},
     {"cursor", "cursor takes the number that an answer before gave",
      [](std::string&& value, int, ApiQuery& query) { return ReadNumber(value, query.cursor); }},
+    {"rows", "rows takes a number from 1 to 100",
+     [](std::string&& value, int, ApiQuery& query) {
+       return ReadNumber(value, query.rows) && query.rows >= 1 && query.rows <= kQueryRowsMax;
+     }},
     {"key", "key takes the id of a name, which has at most 1024 bytes",
      [](std::string&& value, int, ApiQuery& query) {
        query.key = NameOfId(value);
        return query.key.has_value();
      }},
 };
-static_assert(kMatchBytesMax == 128 && kNameBytesMax == 1024);  // as the sentences say
+static_assert(kMatchBytesMax == 128 && kNameBytesMax == 1024 &&
+              kQueryRowsMax == 100);  // as the sentences say
 
 }  // namespace
 
@@ -86,7 +91,7 @@ std::string ReadQuery(std::string_view text, int databases, ApiQuery& query) {
       }
       bit <<= 1;
     }
-    if (field == nullptr) return "there is db, match, type, cursor and key";
+    if (field == nullptr) return "there is db, match, type, cursor, rows and key";
     if (seen & bit) return Concat(field->name, " stands there twice");
     seen |= bit;
     std::optional<std::string> value = Unescaped(pair.substr(equals + 1));

@@ -17,11 +17,14 @@ namespace sluice {
 // A glob of more bytes is refused.
 inline constexpr size_t kMatchBytesMax = 128;
 
+inline constexpr size_t kQueryRowsMax = 100;
+
 struct ApiQuery {
   int db = 0;
   std::string match;               // a glob; empty: all
   std::string type;                // as TYPE tells it; empty: all
   uint64_t cursor = 0;             // with which to go on
+  size_t rows = kQueryRowsMax;     // at most, of locks or waits
   std::optional<std::string> key;  // its bytes
 };
 

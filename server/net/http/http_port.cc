@@ -2,6 +2,8 @@
 // is wanted.
 #include "server/net/http/http_port.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,9 +16,14 @@ constexpr int kBacklog = 64;
 constexpr std::string_view kPost = "POST";
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
+std::string HostName() {
+  utsname name;
+  return ::uname(&name) < 0 ? std::string() : std::string(name.nodename);
+}
+
 }  // namespace
 
-HttpPort::HttpPort(const Uses& uses) : on_(uses), pages_(uses.config, uses.engine) {}
+HttpPort::HttpPort(const Uses& uses) : on_(uses), pages_(uses.config, uses.engine, HostName()) {}
 
 HttpPort::~HttpPort() = default;
 

@@ -82,7 +82,7 @@ TEST_F(PagesTest, LocksAndWaits) {
   EXPECT_TRUE(Has(locks, R"({"name":{"text":"door","bytes":4,"id":"ZG9vcg"},"mode":"exclusive")"))
       << locks;
   EXPECT_TRUE(Has(locks, R"("waiters":1)")) << locks;
-  EXPECT_TRUE(Has(locks, R"("lease_ms":3000,"held_ms":2000)")) << locks;
+  EXPECT_TRUE(Has(locks, R"("lease_ms":3000,"held_ms":2000,"lease_whole_ms":5000)")) << locks;
   const std::string waits = Text("/api/waits");
   EXPECT_TRUE(Has(waits, R"("text":"alice")")) << waits;
   EXPECT_TRUE(
