@@ -42,8 +42,8 @@ Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonl
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
 top shows in a terminal how a running server is, who holds its locks and who waits for them; q or
-Ctrl-C leaves it, h tells its other keys. With '--once', and where there is no terminal, it prints
-one page. (./top is a file of that name.)
+Ctrl-C leaves it. With '--once', and where there is no terminal, it prints one page. (./top is a
+file of that name.)
 HOST:PORT may also be a host, a port, unix:/PATH, redis://USER:WORD@HOST:PORT or rediss://... (TLS);
 for top with /DB behind it.
 The words of ACCESS are redis-cli's, but the server's certificate must be for HOST, or for the NAME
