@@ -44,7 +44,7 @@ def refused_by_a_start(text):
     """Its sentence; empty where it starts (and ends by itself, having no clients)."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([str(Chosen.program), "-"], cwd=folder, capture_output=True, text=True, timeout=60, check=False,
-                              input=text + "\nport any\nidle-exit 0.1\nsave \"\"\n")
+                              input=text + "\nport any\nidle-exit 1\nsave \"\"\n")
     return done.stdout + done.stderr if done.returncode else ""
 
 
