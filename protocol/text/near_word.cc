@@ -36,7 +36,7 @@ size_t SlipsBetween(std::string_view a, std::string_view b) {
 // As many slips as it counts for that one begins with the other: what is typed is rather too short.
 size_t SlipsOfStem(std::string_view wanted, std::string_view known) {
   if (wanted.size() >= kStemLeast && known.starts_with(wanted)) return 1;
-  if (known.size() >= kStemLeast && wanted.starts_with(known)) return kSlipsMax;
+  if (known.size() >= kStemLeast && wanted.starts_with(known)) return 2;
   return kLettersMax;
 }
 

@@ -137,8 +137,7 @@ std::optional<std::string> Users::FirstUnlike(std::span<const User> read) const 
     if (!users_.contains(user.name())) return user.name();
   }
   for (const auto& [name, user] : users_) {
-    const auto same_name = [&name](const User& other) { return other.name() == name; };
-    const auto found = std::ranges::find_if(read, same_name);
+    const auto found = std::ranges::find(read, std::string_view(name), &User::name);
     if (found == read.end() || !HaveSameRights(*user, *found, catalogue_)) return name;
   }
   return std::nullopt;

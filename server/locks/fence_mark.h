@@ -63,6 +63,8 @@ class FenceMark {
   // --- what the file has said of leases and of names held back, as Unix times in ms; 0: nothing
   int64_t found_horizon_unix_ms() const { return found_.horizon_unix_ms; }
   int64_t held_back_until_unix_ms() const { return found_.held_back_until_unix_ms; }
+  // A start before this one had tokens in doubt, and no later one has settled them all.
+  bool has_doubts() const { return memory_.doubted() != 0; }
   // The next start holds names back until then at least, and knows of what is in doubt. Waits for
   // the disk. 0, or an errno value.
   int HoldBackUntil(int64_t unix_ms);

@@ -92,7 +92,7 @@ Locks& LockService::Enter() {
 // or those which are known: where the clock was set back they last longer than the file says, and
 // each may be of a lock that is another's by now. Never longer than lock-restart-grace-max.
 void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_ms) {
-  mark_.Open();
+  if (has_data || horizon_.is_on()) mark_.Open();
   if (has_data) mark_.Loaded();
   if (!horizon_.is_on()) return;
   // A wall clock that is behind what is known was set back since.
@@ -110,7 +110,7 @@ void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_
   left_ms = std::min(left_ms, on_.config.settings().lock_restart_grace_max);
   if (may_lack_grants || left_ms > 0) memory_.DoubtUpTo(tokens_.last());
   if (left_ms > 0) {
-    HoldBack(left_ms, mark_.held_back_until_unix_ms() > unix_ms);
+    HoldBack(left_ms, mark_.held_back_until_unix_ms() > unix_ms || mark_.has_doubts());
   } else if (may_lack_grants && (memory_.size() > 0 || held_.size() > 0)) {
     NoteDoubt(0);
   }

@@ -7,8 +7,7 @@
 #include <bit>
 #include <cstring>
 
-#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
-#include <sys/platform/x86.h>
+#ifdef __x86_64__
 #include <wmmintrin.h>
 #define SLUICE_FOLDS_CRC 1
 #endif
@@ -129,8 +128,8 @@ uint64_t ByTables(std::string_view bytes, uint64_t crc) {
 
 uint64_t Crc64(std::string_view bytes, uint64_t crc) {
 #ifdef SLUICE_FOLDS_CRC
-  // The C library has asked the processor already.
-  if (bytes.size() >= kFoldFrom && CPU_FEATURE_ACTIVE(PCLMULQDQ)) return ByFolding(bytes, crc);
+  // The compiler's library has asked the processor already.
+  if (bytes.size() >= kFoldFrom && __builtin_cpu_supports("pclmul")) return ByFolding(bytes, crc);
 #endif
   return ByTables(bytes, crc);
 }

@@ -441,6 +441,7 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"lock-restart-grace-max", "tests/unit/server/log/restart_grace_test.cc"},
     {"lock-session-timeout", "tests/smoke/lock_dead_peer.py"},
     {"tcp-keepalive", "tests/smoke/connections.py"},
+    {"server-name", "tests/smoke/page.py"},
     {"lbucket-second-buckets", "tests/transcripts/leaky_buckets.txt"},
 };
 

@@ -41,8 +41,10 @@ class Counter {
 TEST(TickScale, IsTheClockForASecondAndCloseToItFromThenOn) {
   for (const double rate : {0.024, 1.0, 2.1, 5.3}) {
     Counter counter(rate);
-    EXPECT_EQ(counter.After(0), counter.now_ns());
-    EXPECT_EQ(counter.After(kSecond - 1), counter.now_ns());
+    const int64_t at_once = counter.After(0);
+    EXPECT_EQ(at_once, counter.now_ns());
+    const int64_t later = counter.After(kSecond - 1);
+    EXPECT_EQ(later, counter.now_ns());
     EXPECT_FALSE(counter.scale().is_known());
     for (int i = 0; i < 300; ++i) {
       const int64_t answer = counter.After(kSecond / 10);
