@@ -12,7 +12,6 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
-#include "server/dispatch/pause.h"
 #include "server/embed/inside/direct_take.h"
 #include "server/embed/inside/replay.h"
 #include "server/engine/engine.h"
@@ -259,11 +258,8 @@ std::optional<int64_t> EmbeddedEngine::UntilWorkUs() {
   return std::max<int64_t>(0, next_ms * 1000 - clock_.Sample().steady_us);
 }
 
-// Ends early where a pause is over: the host runs what it held before leases end.
 void EmbeddedEngine::Work() {
-  const Pause& pause = engine_->part<Pause>();
   while (!ended_ && engine_->RunTurn()) {
-    if (pause.StandsStill() && !pause.is_on()) return;
   }
 }
 
