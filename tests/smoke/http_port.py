@@ -346,7 +346,8 @@ def test_silent_strangers_shut_nobody_out():
     try:
         authority = Authority(folder)
         certificate, key = authority.issue("server", "localhost")
-        with WithHttp("--http-tls", "yes", "--tls-cert-file", certificate, "--tls-key-file", key) as it:
+        with WithHttp("--http-tls", "yes", "--tls-cert-file", certificate, "--tls-key-file", key,
+                      "--tls-auth-clients", "no") as it:
             context = ssl.create_default_context(cafile=str(authority.certificate))
 
             def asked(path, kept=None):

@@ -247,7 +247,8 @@ def test_who_piles_up_goes_as_at_redis():
         print(f"  {name}: closed after {added} (tot-mem {took}), Redis after {theirs_added} ({theirs_took})", flush=True)
         # Redis counts links alone: the names of channels and patterns are in no client's figure there.
         assert theirs_added / 8 <= added <= theirs_added * 2, f"{name}: {added}, Redis {theirs_added}"
-        assert took <= CLIENT_LIMIT, f"{name}: {took}"
+        # It was looked at before the piece that closed it: one read more at the most.
+        assert took <= CLIENT_LIMIT + 32 * 1024, f"{name}: {took}"
 
 
 def test_turns_stay_short():
