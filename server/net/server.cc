@@ -145,12 +145,8 @@ std::string Server::Start() {
   if (!error.empty()) return error;
   if (spaces_) ArmHousekeeping();
   unneeded_.Start();
-  // What is loaded may have a long script in it, beside which others are served: in the loop.
-  if (first_.engine().loading()) {
-    manager_.Loading();
-  } else {
-    Turn();
-  }
+  if (first_.engine().loading()) manager_.Loading();
+  Turn();
   ServeSoon();
   return {};
 }
