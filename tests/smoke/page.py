@@ -416,6 +416,7 @@ def test_what_is_not_known_is_not_empty():
     with Paged(grow=256 * MIB) as it, browser_at(it.url) as browser:
         acquired(it, 60_000, "nothing")
         call(client(it.server), "LOCK.ACQUIRE", "needle", "alice", "LEASE", 600000)
+        browser.until("return document.querySelector('#locks tbody tr')")  # what was shown before them is gone
         seen = set()
         browser.run("document.getElementById('match').value = 'needle'")
         browser.click("#search button[type=submit]")
