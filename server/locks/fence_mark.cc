@@ -104,6 +104,7 @@ void FenceMark::Load() {
     tokens_.JumpPast(content.mark);
     found_ = content;
     told_unsure_ = content.is_unsure;
+    told_grace_unix_ms_ = content.held_back_until_unix_ms;
     on_.log.is_unsure |= content.is_unsure;
     memory_.DoubtUpTo(content.doubted);
     return memory_.RaiseFloor(content.mark);
@@ -180,11 +181,12 @@ void FenceMark::Write() {
   job_horizon_ms_ = horizon_.wanted_ms();
   job_offset_ms_ = now.unix_offset_ms;
   job_unsure_ = on_.log.is_unsure;
+  job_grace_unix_ms_ = found_.held_back_until_unix_ms;
   retry_ms_ = now.ms() + kWriteRetryMs;
   const int64_t wanted_unix_ms = job_horizon_ms_ == 0 ? 0 : job_horizon_ms_ + job_offset_ms_;
   const Content content = {.mark = job_mark_,
                            .horizon_unix_ms = std::max(wanted_unix_ms, found_.horizon_unix_ms),
-                           .held_back_until_unix_ms = found_.held_back_until_unix_ms,
+                           .held_back_until_unix_ms = job_grace_unix_ms_,
                            .doubted = memory_.doubted(),
                            .is_unsure = job_unsure_};
   Disk& disk = on_.config.disk();
@@ -246,6 +248,7 @@ void FenceMark::Written() {
     tokens_.set_mark(std::max(job_mark_, tokens_.mark()));  // a log may have said more meanwhile
     horizon_.Written(job_horizon_ms_, job_offset_ms_);
     told_unsure_ = job_unsure_;
+    told_grace_unix_ms_ = job_grace_unix_ms_;
     unused_since_ = tokens_.last();
     wanted_ = told_wait_ = false;
     is_first_ = is_first_ && !tokens_.CanIssue(kTokensAtOnce);

@@ -62,12 +62,13 @@ class FenceMark {
 
   // --- what the file has said of leases and of names held back, as Unix times in ms; 0: nothing
   int64_t found_horizon_unix_ms() const { return found_.horizon_unix_ms; }
+  // Of the second: until a server has seen that time end.
   int64_t held_back_until_unix_ms() const { return found_.held_back_until_unix_ms; }
-  // A start before this one had tokens in doubt, and no later one has settled them all.
-  bool has_doubts() const { return memory_.doubted() != 0; }
   // The next start holds names back until then at least, and knows of what is in doubt. Waits for
   // the disk. 0, or an errno value.
   int HoldBackUntil(int64_t unix_ms);
+  // That time is over. A worker writes it down.
+  void HoldBackNoMore() { found_.held_back_until_unix_ms = 0; }
   // The horizon that is wanted is on disk when this returns. 0, or an errno value.
   int WriteHorizon();
   // All grants are durable elsewhere: no start needs a horizon because of them.
@@ -94,7 +95,10 @@ class FenceMark {
   void Await();
   void Written();
   bool is_doubt_told() const { return path().empty() || on_.log.is_unsure == told_unsure_; }
-  bool IsBehind(const Now& now) const { return horizon_.IsBehind(now) || !is_doubt_told(); }
+  bool IsBehind(const Now& now) const {
+    const bool is_grace_told = told_grace_unix_ms_ == found_.held_back_until_unix_ms;
+    return horizon_.IsBehind(now) || !is_doubt_told() || (!is_grace_told && !path().empty());
+  }
   // Absolute: it stays where it was opened when `dir` changes. Empty: there is none.
   const std::string& path() const { return path_; }
 
@@ -117,8 +121,10 @@ class FenceMark {
   int64_t job_mark_ = 0;      // what it writes
   int64_t job_horizon_ms_ = 0;
   int64_t job_offset_ms_ = 0;  // of the wall clock
+  int64_t job_grace_unix_ms_ = 0;
   bool job_unsure_ = false;
-  bool told_unsure_ = false;  // on disk
+  bool told_unsure_ = false;        // on disk
+  int64_t told_grace_unix_ms_ = 0;  // the same
   Content found_;  // in the file at the start, but for the mark; written again while it matters
   int logged_fault_ = 0;
   bool logged_spent_ = false;

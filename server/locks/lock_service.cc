@@ -18,14 +18,15 @@ constexpr int kAnswersPerTurn = 256;
 constexpr int kAnswersPerLook = 16;    // at the meter
 constexpr int64_t kMarkRetryMs = 100;  // between attempts to have the mark written
 
-// The end of the last lease, in engine ms. O(holders).
-int64_t LastLeaseMs(HeldLocks& held, int databases) {
+// The end of the last lease that was given under a token up to `last_token`, in engine ms.
+// O(holders).
+int64_t LastLeaseMs(HeldLocks& held, int databases, int64_t last_token) {
   int64_t last_ms = INT64_MIN;
   for (int db = 0; db < databases; ++db) {
     held.List(db, 0, SIZE_MAX, [&](const Lock& lock) {
       for (const auto& [token, holder] : lock.holders()) {
         const int64_t ends_ms = holder.EndsAtMs();
-        if (ends_ms != kNoDeadline) last_ms = std::max(last_ms, ends_ms);
+        if (token <= last_token && ends_ms != kNoDeadline) last_ms = std::max(last_ms, ends_ms);
       }
     });
   }
@@ -89,8 +90,10 @@ Locks& LockService::Enter() {
 // --- restarts
 
 // Names are held back for as long as the file says, or as leases may run whose grants are missing,
-// or those which are known: where the clock was set back they last longer than the file says, and
-// each may be of a lock that is another's by now. Never longer than lock-restart-grace-max.
+// or those which are known: where the clock was set back, or the time without a server does not
+// count, they last longer than the file says, and each may be of a lock that is another's by now.
+// So do those of a grace that no server has seen to its end. Never longer than
+// lock-restart-grace-max.
 void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_ms) {
   if (has_data || horizon_.is_on()) mark_.Open();
   if (has_data) mark_.Loaded();
@@ -98,21 +101,27 @@ void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_
   // A wall clock that is behind what is known was set back since.
   const int64_t unix_ms = std::max(on_.clock.now().unix_ms(), last_unix_ms);
   int64_t until_unix_ms = mark_.held_back_until_unix_ms();
+  const bool goes_on = until_unix_ms != 0;
   // Where every answer waited for the disk, and after a clean stop, the file names no horizon.
   const bool was_ahead = !has_all_grants && mark_.found_horizon_unix_ms() > 0;
   const bool may_lack_grants = was_ahead || on_.log.is_unsure;
   if (may_lack_grants) until_unix_ms = std::max(until_unix_ms, mark_.found_horizon_unix_ms());
   int64_t left_ms = until_unix_ms - unix_ms;
-  if (may_lack_grants) {
-    const int64_t last_ms = LastLeaseMs(held_, on_.keyspace.databases());
+  RestartGrace::Terms terms = {.goes_on = goes_on};
+  if (may_lack_grants || goes_on) {
+    const int64_t last_token = may_lack_grants ? INT64_MAX : memory_.doubted();
+    const int64_t last_ms = LastLeaseMs(held_, on_.keyspace.databases(), last_token);
+    terms.is_of_held = !may_lack_grants && left_ms <= 0;
     if (last_ms > on_.clock.now().ms()) left_ms = std::max(left_ms, last_ms - on_.clock.now().ms());
   }
   left_ms = std::min(left_ms, on_.config.settings().lock_restart_grace_max);
   if (may_lack_grants || left_ms > 0) memory_.DoubtUpTo(tokens_.last());
   if (left_ms > 0) {
-    HoldBack(left_ms, mark_.held_back_until_unix_ms() > unix_ms || mark_.has_doubts());
+    HoldBack(left_ms, terms);
   } else if (may_lack_grants && (memory_.size() > 0 || held_.size() > 0)) {
     NoteDoubt(0);
+  } else {
+    mark_.HoldBackNoMore();
   }
 }
 
@@ -124,16 +133,21 @@ void LockService::NoteDoubt(int64_t held_back_until_unix_ms) {
         Concat("another restart would not know which locks are in doubt: ", std::strerror(fault)));
 }
 
-void LockService::HoldBack(int64_t left_ms, bool goes_on) {
+void LockService::HoldBack(int64_t left_ms, RestartGrace::Terms terms) {
   const Now& now = on_.clock.now();
   NoteDoubt(now.unix_ms() + left_ms);
-  grace_.Begin(now.ms(), now.ms() + left_ms, tokens_.last(), goes_on);
+  terms.last_token = tokens_.last();
+  grace_.Begin(now.ms(), now.ms() + left_ms, terms);
   locks_.set_holders_may_be_missing(true);
   on_.timers.Arm(grace_ends_, now.ms() + left_ms);
   on_.host.Log(LogLevel::kWarning,
-               Concat("locks may be held that are not known after this start: those without a "
-                      "known owner are held back for ",
-                      left_ms, " ms (lock-restart-grace)"));
+               terms.is_of_held
+                   ? Concat("locks that are known may be another owner's by now: those whose owner "
+                            "does not prove itself are in doubt for ",
+                            left_ms, " ms (lock-restart-grace)")
+                   : Concat("locks may be held that are not known after this start: those without "
+                            "a known owner are held back for ",
+                            left_ms, " ms (lock-restart-grace)"));
 }
 
 // It counts from its beginning, and never gets longer: the grants that are missing do not.
@@ -154,6 +168,7 @@ void LockService::GraceBoundChanged() {
 // Until here a stand-in held the names back, so all names with waiters are looked at again.
 void LockService::EndGrace() {
   grace_.End();
+  mark_.HoldBackNoMore();
   locks_.set_holders_may_be_missing(false);
   on_.host.Log(LogLevel::kNotice, "locks are no longer held back");
   for (int db = 0; db < on_.keyspace.databases(); ++db) locks_.LookAgain(db, on_.clock.now());

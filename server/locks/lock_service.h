@@ -164,7 +164,7 @@ class LockService final : public KeyListener {
 
   void FollowPause();
   void EndTimes();
-  void HoldBack(int64_t left_ms, bool goes_on);
+  void HoldBack(int64_t left_ms, RestartGrace::Terms terms);
   void NoteDoubt(int64_t held_back_until_unix_ms);
   int64_t NewestKnown(OpenLock& open) const;
   void EndGrace();

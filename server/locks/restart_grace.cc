@@ -25,7 +25,7 @@ RestartGrace::About* RestartGrace::Make(LockNameView name, int64_t newest) {
 }
 
 bool RestartGrace::MayBeMissing(LockNameView name, int64_t token, int64_t newest) const {
-  if (token > last_token_) return false;
+  if (token > terms_.last_token) return false;
   const About* const about = Find(name);
   return token > (about == nullptr ? newest : about->settled);
 }
@@ -44,7 +44,7 @@ void RestartGrace::Settle(LockNameView name, int64_t token) {
 
 // In a grace that goes on, ends that an earlier one has written down were in doubt, too.
 void RestartGrace::RanOut(LockNameView name, int64_t token) {
-  const int64_t below = goes_on_ ? 0 : token - 1;
+  const int64_t below = terms_.goes_on ? 0 : token - 1;
   About* const about = Make(name, below);
   if (about != nullptr && !about->is_known) about->settled = std::min(about->settled, below);
 }

@@ -36,11 +36,17 @@ class RestartGrace {
   // Tokens up to `last_token` may be those of grants that are missing. `goes_on`: a start before
   // this one has begun it. Holders that came back there in another order than that of their tokens
   // say nothing of those with lower ones, which may come yet.
-  void Begin(int64_t now_ms, int64_t until_ms, int64_t last_token, bool goes_on) {
+  // `is_of_held`: what may be missing is over, but not the leases that were known then, which the
+  // time without a server has made longer. Names that are free are given.
+  struct Terms {
+    int64_t last_token = 0;
+    bool goes_on = false;
+    bool is_of_held = false;
+  };
+  void Begin(int64_t now_ms, int64_t until_ms, const Terms& terms) {
     begun_ms_ = now_ms;
     until_ms_ = until_ms;
-    last_token_ = last_token;
-    goes_on_ = goes_on;
+    terms_ = terms;
   }
   void Shorten(int64_t until_ms) { until_ms_ = until_ms; }  // precondition: is_on()
   int64_t begun_ms() const { return begun_ms_; }
@@ -56,10 +62,11 @@ class RestartGrace {
     const About* const about = Find(name);
     return about == nullptr || !about->is_known;
   }
+  bool WithholdsFree(LockNameView name) const { return !terms_.is_of_held && Withholds(name); }
   // Of before this start, in the grace.
-  bool IsOfBefore(int64_t token) const { return is_on() && token <= last_token_; }
-  int64_t last_token() const { return last_token_; }
-  bool goes_on() const { return goes_on_; }
+  bool IsOfBefore(int64_t token) const { return is_on() && token <= terms_.last_token; }
+  int64_t last_token() const { return terms_.last_token; }
+  bool goes_on() const { return terms_.goes_on; }
 
   // --- Precondition of the rest: is_on(). `newest` is the newest token that is known of the name,
   // and counts where nothing has been noted yet.
@@ -97,8 +104,7 @@ class RestartGrace {
 
   int64_t begun_ms_ = 0;  // engine time
   int64_t until_ms_ = 0;  // 0: it is over
-  int64_t last_token_ = 0;
-  bool goes_on_ = false;
+  Terms terms_;
   size_t names_bytes_ = 0;
   LockNameMap<About> names_;
 };

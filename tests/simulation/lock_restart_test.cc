@@ -57,7 +57,6 @@ struct Given {
   std::string owner;
   Mode mode;
   bool was_long = false;  // a lease that no start waits for
-  int life = 0;           // of the server that gave it
 };
 
 class Machine {
@@ -104,7 +103,6 @@ class Machine {
   void Boot() { disk_.files["/proc/sys/kernel/random/boot_id"] = std::to_string(++boots_) + "\n"; }
 
   void Start(int life) {
-    life_ = life;
     TestEngine::Options options;
     options.seed = static_cast<uint64_t>(life) + 1;
     options.disk = &disk_;
@@ -264,9 +262,6 @@ class Machine {
     } else if (asked.what == Asked::What::kFenced) {
       ++counts_.passed;
       if (given_.at(asked.token).was_long) return;
-      // Over two starts the newer grant may be forgotten with all that told of it: see
-      // docs/durability.md.
-      if (asked.newest != 0 && life_ > given_.at(asked.newest).life + 1) return;
       EXPECT_GE(asked.token, asked.newest)
           << asked.key << ": an old token of " << owner.name << " passes";
     }
@@ -286,7 +281,7 @@ class Machine {
   // The answer may have been under way for long.
   void Granted(const Owner& owner, const Asked& asked, int64_t token, int64_t since_ms) {
     const auto [given, is_new] =
-        given_.try_emplace(token, Given{asked.key, owner.name, asked.mode, false, life_});
+        given_.try_emplace(token, Given{asked.key, owner.name, asked.mode, false});
     EXPECT_TRUE(is_new || (given->second.key == asked.key && given->second.owner == owner.name))
         << "token " << token << " was given twice";
     given->second.was_long |= asked.lease_ms > kGraceMaxMs;
@@ -310,7 +305,6 @@ class Machine {
   std::mt19937_64 chance_;
   MemoryDisk disk_;
   std::vector<std::pair<std::string, std::string>> config_;
-  int life_ = 0;
   int boots_ = 0;
   int64_t started_ms_ = 0;
   std::unique_ptr<TestEngine> server_;
