@@ -162,7 +162,7 @@ bool LogLoader::PlayTurn() {
     case LogReader::Step::kEnd:
       return EndFile();
     case LogReader::Step::kFault:
-      if (is_last() && reader_->IsTorn()) return CutBack();
+      if (is_last() && reader_->IsTorn(clock_.has_value())) return CutBack();
       return Fail(Concat(reader_->fault(), "; ", WhatHelps(is_last(), Path())), reader_->whole());
     case LogReader::Step::kTurn:
       break;

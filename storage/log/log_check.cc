@@ -99,7 +99,9 @@ class Check {
     const std::string_view marks = reader.is_marked() ? "" : ", not marked: damage may be unseen";
     Say(Concat(path, ": ", bytes - begins, " bytes, ", turns, " turns, ", commands, " commands",
                marks));
-    return step == LogReader::Step::kEnd || Fault(path, is_last, reader, bytes);
+    if (step != LogReader::Step::kEnd) return Fault(path, is_last, reader, bytes);
+    has_marks_ = reader.is_marked();
+    return true;
   }
 
  private:
@@ -129,7 +131,7 @@ class Check {
     const uint64_t whole = reader.whole();
     Say(Concat("  fault behind offset ", whole, ": ", reader.fault()));
     if (!is_last) return Say("  files that follow would not fit: restore it from a backup"), false;
-    Say(Concat("  ", reader.IsTorn() ? "a crash leaves that" : "a crash does not leave that",
+    Say(Concat("  ", reader.IsTorn(has_marks_) ? "a crash leaves that" : "a crash does not leave that",
                "; a repair cuts the last ", bytes - whole, " of ", bytes, " bytes"));
     if (!fix_) return Say("  --fix does so"), false;
     if (const int fault = Fix(disk_, path, bytes, whole))
@@ -140,6 +142,7 @@ class Check {
 
   Disk& disk_;
   const bool fix_;
+  bool has_marks_ = false;  // the file before
   HashKeys hash_keys_;
   std::string& report_;
 };

@@ -298,9 +298,11 @@ bool LogReader::TakeMark(std::string_view line) {
 // A crash may leave the last turn half written, or several of them, or zeros: all of it was never
 // confirmed to be on disk. Damage within what a later mark calls synced is something else.
 
-bool LogReader::IsTorn() {
-  if (!marked_) return cut_short_ || EndsWithZeros(At(item_begin_));
-  return !WasOnDisk(turn_begin_);
+bool LogReader::IsTorn(bool is_ours) {
+  if (marked_) return !WasOnDisk(turn_begin_);
+  if (cut_short_ || EndsWithZeros(At(item_begin_))) return true;
+  const bool lacks_header = At(item_begin_) == 0 && window_.starts_with('\0');
+  return is_ours && lacks_header && !WasOnDisk(0);
 }
 
 // False when it is too much to be thrown away unseen.

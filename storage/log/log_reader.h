@@ -70,7 +70,8 @@ class LogReader {
   // After kFault: what is wrong, at whole() or behind it; and whether it is no more than what a
   // crash leaves: the last turn not whole, several of which none was known to be on disk, or zeros.
   const std::string& fault() const { return fault_; }
-  bool IsTorn();
+  // `is_ours`: the files before it have marks, so one that begins with zeros has lost its header.
+  bool IsTorn(bool is_ours = false);
 
  private:
   enum class Item : uint8_t { kCommand, kLine, kMore, kFault };

@@ -31,7 +31,7 @@ struct Outcome {
   bool torn = false;
 };
 
-Outcome Read(const std::string& bytes) {
+Outcome Read(const std::string& bytes, bool is_ours = false) {
   MemoryDisk disk;
   disk.files["/log"] = bytes;
   std::unique_ptr<DiskFile> file;
@@ -48,7 +48,7 @@ Outcome Read(const std::string& bytes) {
   }
   outcome.whole = reader.whole();
   outcome.fault = reader.fault();
-  outcome.torn = outcome.last == Step::kFault && reader.IsTorn();
+  outcome.torn = outcome.last == Step::kFault && reader.IsTorn(is_ours);
   return outcome;
 }
 
@@ -259,6 +259,23 @@ TEST(LogReader, ZerosAtTheEndAreTorn) {
     bytes += "*";
     EXPECT_FALSE(Read(bytes).torn);
   }
+}
+
+// The header never came to the disk, what follows did. Only the files before it show that there was
+// one; and where a mark says that it was on disk it is damage.
+TEST(LogReader, AFileThatBeginsWithZerosHasLostItsHeaderWhereOthersHaveOne) {
+  Written log;
+  const size_t header = log.bytes.size();
+  log.Effect(0, {"SET", "k", "v"});
+  log.bytes += log.writer.Take(1, /*synced=*/0, log.bytes.size());
+  log.bytes.replace(0, header, header, '\0');
+  EXPECT_TRUE(Read(log.bytes, /*is_ours=*/true).torn);
+  EXPECT_EQ(Read(log.bytes, /*is_ours=*/true).whole, 0U);
+  EXPECT_FALSE(Read(log.bytes).torn);
+  const uint64_t synced = log.bytes.size();
+  log.Effect(0, {"SET", "k", "w"});
+  log.bytes += log.writer.Take(1, synced, log.bytes.size());
+  EXPECT_FALSE(Read(log.bytes, /*is_ours=*/true).torn);
 }
 
 TEST(LogReader, RefusesWhatIsNoLog) {
