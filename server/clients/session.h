@@ -30,7 +30,7 @@ class SessionState {
 
 // Slot and generation: a stale id finds no session.
 struct SessionId {
-  uint32_t slot = 0;
+  uint32_t slot = UINT32_MAX;  // of no client
   uint32_t generation = 0;
   bool operator==(const SessionId&) const = default;
 };

@@ -145,8 +145,13 @@ std::string Server::Start() {
   if (!error.empty()) return error;
   if (spaces_) ArmHousekeeping();
   unneeded_.Start();
-  if (first_.engine().loading()) manager_.Loading();
-  Turn();
+  // Data may have a long script in them, beside which others are served: that is the loop's work.
+  if (first_.engine().loading()) {
+    manager_.Loading();
+    WantTurn();
+  } else {
+    Turn();
+  }
   ServeSoon();
   return {};
 }

@@ -74,7 +74,10 @@ def asked(server, words):
                            b"".join(b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in words))
         answer = b""
         while b"\r\n" not in answer:
-            piece = connection.recv(65536)
+            try:
+                piece = connection.recv(65536)
+            except TimeoutError as late:
+                raise TimeoutError(f"no answer to {words}\n{server.output()}") from late
             if not piece:
                 return "closed"
             answer += piece

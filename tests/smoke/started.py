@@ -299,7 +299,14 @@ def test_ready_is_one_thing():
         path = pathlib.Path(folder, "socket")
         with Started("--dir", folder, "--appendonly", "yes", "--http-port", http_port, "--unixsocket", path,
                      "--ready-line", "no", "--port-file", "port", port=port) as server:
+            until(lambda: ping(f"127.0.0.1:{port}")[2].count("refused") == 0, "somebody listens")
+            code, out, errors = ping(f"127.0.0.1:{port}")
+            assert (code, out) == (1, "") and "LOADING Redis is loading the dataset in memory" in errors, errors
             asked = http.client.HTTPConnection("127.0.0.1", http_port, timeout=PATIENCE)
+            asked.request("GET", "/readyz")
+            answer = asked.getresponse()
+            assert answer.status == 503 and b"its data are being loaded" in answer.read()
+            assert not pathlib.Path(folder, "port").exists()
             assert ping(f"127.0.0.1:{port}", "--wait", PATIENCE) == (0, "PONG\n", "")
             asked.request("GET", "/readyz")
             assert asked.getresponse().status == 200
