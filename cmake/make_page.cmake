@@ -12,6 +12,8 @@ foreach(name IN LISTS scripts)
   file(READ ${FOLDER}/${name}.js part)
   string(APPEND script "${part}\n")
 endforeach()
+# Lines that are comments are for those who read the sources: a browser need not load them.
+string(REGEX REPLACE "\n *//[^\n]*" "" script "\n${script}")
 string(REPLACE "{{style}}" "${style}" page "${page}")
 string(REPLACE "{{script}}" "${script}" page "${page}")
 
