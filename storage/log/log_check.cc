@@ -131,7 +131,8 @@ class Check {
     const uint64_t whole = reader.whole();
     Say(Concat("  fault behind offset ", whole, ": ", reader.fault()));
     if (!is_last) return Say("  files that follow would not fit: restore it from a backup"), false;
-    Say(Concat("  ", reader.IsTorn(has_marks_) ? "a crash leaves that" : "a crash does not leave that",
+    const bool is_torn = reader.IsTorn(has_marks_);
+    Say(Concat("  ", is_torn ? "a crash leaves that" : "a crash does not leave that",
                "; a repair cuts the last ", bytes - whole, " of ", bytes, " bytes"));
     if (!fix_) return Say("  --fix does so"), false;
     if (const int fault = Fix(disk_, path, bytes, whole))
